@@ -1,0 +1,26 @@
+import { z } from "zod";
+
+/** A customer's name: part of object keys, so of few characters. */
+export const CustomerId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, "must match ^[a-z0-9][a-z0-9-]{0,62}$");
+
+export const Scope = z.enum(["rank", "manage"]);
+export type Scope = z.infer<typeof Scope>;
+
+/** What is stored of an API key, under `keys/{sha256 of the key, hex}.json`. The key itself is stored nowhere. */
+export const KeyRecord = z.strictObject({
+  format: z.literal(1),
+  key_id: z.string().regex(/^[a-z0-9]{8,20}$/),
+  customer: CustomerId,
+  scopes: z.array(Scope).min(1),
+  /** RFC 3339 UTC. */
+  created_at: z.string().max(40),
+  expires_at: z.string().max(40).nullable(),
+  revoked_at: z.string().max(40).nullable(),
+});
+export type KeyRecord = z.infer<typeof KeyRecord>;
+
+export const keyRecordKey = (sha256Hex: string) => `keys/${sha256Hex}.json`;
+
+/** Whether the key may be used at this time. */
+export const isKeyValid = (record: KeyRecord, nowMs: number): boolean =>
+  record.revoked_at === null && (record.expires_at === null || nowMs < Date.parse(record.expires_at));

@@ -1,0 +1,95 @@
+/**
+ * A version of a model, as a list of immutable files.
+ *
+ * Objects of one model in the bucket:
+ *
+ *     keys/{sha256 of the API key, hex}.json                 who may call (shared/key-record.ts)
+ *     models/{customer}/{model}/live.json                    the live pointer (shared/live-pointer.ts): the only mutable object
+ *     models/{customer}/{model}/versions/{version}.json      the manifest: this file
+ *     models/{customer}/{model}/reports/{version}.json       the evaluation report
+ *     models/{customer}/{model}/blobs/{sha256, hex}          every other file, named by its content
+ *
+ * Every reference is a descriptor (as in the OCI image specification): media type, digest, size. The size is checked
+ * before the digest, the digest before the content. The Worker reads format N and N−1.
+ */
+import { z } from "zod";
+
+export const FORMAT = 1;
+export const FORMATS_READ: readonly number[] = [1];
+
+export const Descriptor = z.strictObject({
+  media_type: z.string().max(100),
+  /** `sha256:` and 64 hex digits. */
+  digest: z.string().regex(/^sha256:[0-9a-f]{64}$/),
+  /** Bytes. */
+  size: z.int().nonnegative(),
+});
+export type Descriptor = z.infer<typeof Descriptor>;
+
+export const MEDIA_TYPES = {
+  model: "application/vnd.shortlist.onnx",
+  weights: "application/vnd.shortlist.weights",
+  catalog: "application/vnd.shortlist.catalog",
+  attributes: "application/vnd.shortlist.attributes",
+  userDirectory: "application/vnd.shortlist.user-directory",
+  userPages: "application/vnd.shortlist.user-pages",
+} as const;
+
+/** What the exported ONNX must answer for a history: checked once when an edge loads the version. */
+export const GoldenScores = z.strictObject({
+  /** Item indices, oldest first. */
+  items: z.array(z.int().nonnegative()).max(1000),
+  ages_days: z.array(z.number().nonnegative()).max(1000),
+  /** Pairs of item index and score: the best ten and a few others. */
+  scores: z.array(z.tuple([z.int().nonnegative(), z.number()])).max(100),
+});
+export type GoldenScores = z.infer<typeof GoldenScores>;
+
+/**
+ * The scoring graph. Inputs `items` int32 [L] and `ages_days` float32 [L] (L ≥ 1, oldest first; the graph may declare
+ * only some), output `scores` float32 [item_count].
+ */
+export const ModelDescription = z.strictObject({
+  /** Name of the method in trainer/models, such as `ease`. */
+  method: z.string().max(60),
+  history_max: z.int().min(1).max(1000),
+  graph: Descriptor,
+  /** ONNX external data: `path` is the location that the graph names. */
+  weights: z.array(z.strictObject({ path: z.string().max(100), file: Descriptor })).max(16),
+  golden: z.array(GoldenScores).max(8),
+  /** Largest difference allowed, relative to the largest absolute golden score. */
+  golden_tolerance: z.number().positive(),
+});
+
+/** Packed user records (shared/user-records.ts). */
+export const UserRecordsDescription = z.strictObject({
+  directory: Descriptor,
+  pages: z.array(Descriptor).max(1000),
+});
+
+export const Manifest = z.strictObject({
+  format: z.int(),
+  customer: z.string().max(63),
+  model_name: z.string().max(63),
+  /** RFC 3339 UTC. */
+  created_at: z.string().max(40),
+  item_id_type: z.enum(["string", "integer"]),
+  /** Name of the item id column: filterable like an attribute. */
+  item_id_column: z.string().max(128),
+  item_count: z.int().nonnegative(),
+  user_count: z.int().nonnegative(),
+  model: ModelDescription,
+  catalog: Descriptor,
+  attributes: Descriptor.nullable(),
+  users: UserRecordsDescription.nullable(),
+});
+export type Manifest = z.infer<typeof Manifest>;
+
+export const prefixOf = (customer: string, model: string) => `models/${customer}/${model}/`;
+export const manifestKey = (customer: string, model: string, version: string) =>
+  `${prefixOf(customer, model)}versions/${version}.json`;
+export const reportKey = (customer: string, model: string, version: string) =>
+  `${prefixOf(customer, model)}reports/${version}.json`;
+export const blobKey = (customer: string, model: string, digest: string) =>
+  `${prefixOf(customer, model)}blobs/${digest.replace("sha256:", "")}`;
+export const livePointerKey = (customer: string, model: string) => `${prefixOf(customer, model)}live.json`;

@@ -1,0 +1,58 @@
+import type { ItemId, ItemIndex, UserId } from "./ids.ts";
+import type { RetrievalQuery } from "./retrieval.ts";
+import type { History, Snapshot, UserRecord } from "./snapshot.ts";
+import { topK } from "./top-k.ts";
+
+export type RankRequest = {
+  readonly userId: UserId | undefined;
+  readonly limit: number;
+  /** The caller's own interactions, oldest first; ids unknown to the model are skipped and counted. */
+  readonly session: readonly ItemId[];
+  readonly retrieval: RetrievalQuery | undefined;
+  readonly excludeSeen: boolean;
+  /** Epoch seconds, for the ages of the history. */
+  readonly nowSeconds: number;
+};
+
+export type RankStrategy = "personalized" | "session" | "popular";
+
+export type RankAnswer = {
+  readonly items: ItemIndex[];
+  readonly strategy: RankStrategy;
+  readonly ignoredInteractions: number;
+};
+
+/** The items this user should see, best first. At most `limit`, and none the user has seen. */
+export async function rank(request: RankRequest, snapshot: Snapshot): Promise<RankAnswer> {
+  const isMatch = request.retrieval ? snapshot.matcher(request.retrieval) : () => true; // throws before any I/O
+  const session = request.session.flatMap((id) => snapshot.indexOf(id) ?? []);
+  const record = request.userId === undefined ? undefined : await snapshot.userRecord(request.userId);
+  const history = historyOf(record, session, request.nowSeconds, snapshot.historyMax);
+
+  // An empty history scores every item alike, and equal scores keep catalog order, which is popularity with recency.
+  const scores = history.items.length ? await snapshot.score(history) : new Float32Array(snapshot.itemCount);
+
+  const inSession = new Set(session);
+  const isSeen = (item: ItemIndex) => request.excludeSeen && (record?.hasSeen(item) ?? false);
+  const items = topK(scores, request.limit, (item) => !inSession.has(item) && !isSeen(item) && isMatch(item));
+  return { items, strategy: strategyOf(record, session), ignoredInteractions: request.session.length - session.length };
+}
+
+/** The stored history, then the session; of it the newest `historyMax` entries. */
+export function historyOf(
+  record: UserRecord | undefined,
+  session: readonly ItemIndex[],
+  nowSeconds: number,
+  historyMax: number,
+): History {
+  const stored = record ? record.times.map((time) => Math.max(0, nowSeconds - time) / 86_400) : [];
+  const items = [...(record?.items ?? []), ...session];
+  const agesDays = [...stored, ...session.map(() => 0)];
+  const first = Math.max(0, items.length - historyMax);
+  return { items: items.slice(first), agesDays: agesDays.slice(first) };
+}
+
+function strategyOf(record: UserRecord | undefined, session: readonly ItemIndex[]): RankStrategy {
+  if (record && record.items.length > 0) return "personalized";
+  return session.length > 0 ? "session" : "popular";
+}

@@ -1,0 +1,62 @@
+import type { ItemIndex } from "./ids.ts";
+
+/**
+ * The best-scored candidates, best first.
+ *
+ * @param scores Float32Array(itemCount). Higher is better; -Infinity and NaN mean "not a candidate".
+ * @param limit How many items to return at most; an integer ≥ 0.
+ * @param isCandidate Asked lazily, only for an item that would enter the list: about limit·ln(itemCount/limit)
+ *   times for scores in random order. Must answer the same for the same item.
+ * @returns Between 0 and `limit` items; fewer only if fewer candidates exist.
+ *
+ * Equal scores keep catalog order, so that the same scores give the same answer on every engine.
+ */
+export function topK(
+  scores: Float32Array,
+  limit: number,
+  isCandidate: (item: ItemIndex) => boolean = () => true,
+): ItemIndex[] {
+  if (limit <= 0) return [];
+  // A binary heap with the worst kept item on top: heap[0] is the one that leaves next.
+  const heap: ItemIndex[] = [];
+  let bar = -Infinity; // score of heap[0] once the heap is full
+  for (let item = 0; item < scores.length; item++) {
+    const score = scores[item]!;
+    if (!(score > bar)) continue; // written so that NaN is dropped too; an equal later item loses to an earlier one
+    if (!isCandidate(item as ItemIndex)) continue;
+    if (heap.length < limit) siftUp(heap, item as ItemIndex, scores);
+    else siftDown(heap, item as ItemIndex, scores);
+    if (heap.length === limit) bar = scores[heap[0]!]!;
+  }
+  return heap.sort((a, b) => scores[b]! - scores[a]! || a - b);
+}
+
+/** Whether item a leaves the heap before item b. */
+const isWorse = (a: ItemIndex, b: ItemIndex, scores: Float32Array) =>
+  scores[a]! < scores[b]! || (scores[a]! === scores[b]! && a > b);
+
+function siftUp(heap: ItemIndex[], item: ItemIndex, scores: Float32Array): void {
+  let hole = heap.length;
+  heap.push(item);
+  while (hole > 0) {
+    const parent = (hole - 1) >> 1;
+    if (!isWorse(item, heap[parent]!, scores)) break;
+    heap[hole] = heap[parent]!;
+    hole = parent;
+  }
+  heap[hole] = item;
+}
+
+/** Replaces the worst item. */
+function siftDown(heap: ItemIndex[], item: ItemIndex, scores: Float32Array): void {
+  let hole = 0;
+  for (;;) {
+    let child = 2 * hole + 1;
+    if (child >= heap.length) break;
+    if (child + 1 < heap.length && isWorse(heap[child + 1]!, heap[child]!, scores)) child++;
+    if (!isWorse(heap[child]!, item, scores)) break;
+    heap[hole] = heap[child]!;
+    hole = child;
+  }
+  heap[hole] = item;
+}

@@ -1,0 +1,30 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { untidy } from "./tidy.ts";
+
+const files = ["shared", "edge", "trainer", "test"].flatMap((room) =>
+  readdirSync(room, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => ({ path: `${room}/${name}`, text: readFileSync(`${room}/${name}`, "utf8") }))
+    .filter(({ path }) => path !== "test/tidy.ts" && path !== "test/tidy.test.ts"),
+);
+
+test("the repository keeps its own rules", () => expect(untidy(files)).toEqual([]));
+
+test("every source file with code has its test at the same path", () => {
+  const untested = files
+    .filter(({ path, text }) => !path.startsWith("test/") && /^export (async )?(function|class)/m.test(text))
+    .filter(({ path }) => !existsSync(`test/${path.replace(/\.ts$/, ".test.ts")}`));
+  expect(untested.map(({ path }) => path)).toEqual([]);
+});
+
+test.each([
+  ["edge/rank.ts", 'import { fit } from "../trainer/fit.ts";', "edge/ may not import trainer/fit.ts"],
+  ["shared/bloom.ts", "const seed = Math.random();", "no I/O, clock or chance"],
+  ["shared/api.ts", 'import { Hono } from "hono";', "imports only zod"],
+  ["edge/env.ts", "const key = process.env.KEY;", "no Node APIs"],
+  ["edge/utils.ts", "", "says nothing"],
+  ["edge/index.ts", 'export * from "./rank.ts";', "no barrels"],
+  ["edge/app.ts", "\n".repeat(500), "longer than 400"],
+  ["edge/app.ts", "x".repeat(200), "over 140 columns"],
+])("%s is caught", (path, text, reason) => expect(untidy([{ path, text }]).join()).toContain(reason));

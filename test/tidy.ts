@@ -1,0 +1,58 @@
+/** What a rule sees: one file, by its path from the repository's root. */
+export type SourceFile = { readonly path: string; readonly text: string };
+
+/** A rule of the house: names what is wrong with a file, or says nothing. */
+type Rule = (file: SourceFile) => string | undefined;
+
+/** Which rooms a room may import from. `test` may import everything. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  shared: ["shared"],
+  edge: ["edge", "shared"],
+  trainer: ["trainer", "shared"],
+  test: ["edge", "shared", "test", "trainer"],
+};
+const EMPTY_NAMES = /(^|[/-])(utils?|helpers?|common|misc|manager|base|lib|types|constants)(\.ts|\/)/;
+const IMPURE = /\b(Date\.now|new Date\(\)|Math\.random|process\.|fetch\(|console\.)|from "node:/;
+const NODE_ONLY = /from "node:|\bprocess\.|\bBuffer\b/;
+const LINES_MAX = 400;
+const COLUMNS_MAX = 140;
+
+const RULES: readonly Rule[] = [
+  ({ path, text }) => {
+    const foreign = importsOf(path, text).find((to) => !MAY_IMPORT[roomOf(path)]?.includes(roomOf(to)));
+    return foreign && `${roomOf(path)}/ may not import ${foreign}`;
+  },
+  ({ path, text }) => {
+    const foreign = packagesOf(text).find((name) => roomOf(path) === "shared" && name !== "zod");
+    return foreign && `shared/ imports only zod, not ${foreign}`;
+  },
+  ({ path, text }) => when(roomOf(path) === "shared" && IMPURE.test(text), "shared/ has no I/O, clock or chance"),
+  ({ path, text }) => when(roomOf(path) === "edge" && NODE_ONLY.test(text), "edge/ runs in workerd: no Node APIs"),
+  ({ path }) => when(EMPTY_NAMES.test(path), "this name says nothing; name the file after what it holds"),
+  ({ text }) => when(/^export \* /m.test(text), "no barrels; import from the file that defines the name"),
+  ({ text }) => when(text.split("\n").length > LINES_MAX, `longer than ${LINES_MAX} lines; find the seam`),
+  ({ text }) =>
+    when(
+      text.split("\n").some((line) => line.length > COLUMNS_MAX),
+      `a line over ${COLUMNS_MAX} columns`,
+    ),
+  ({ text }) => when(/\b(FIXME|XXX|HACK)\b/.test(text), "a leftover note; settle it or delete it"),
+];
+
+/** Every complaint of every rule, as `path: reason`. */
+export function untidy(files: readonly SourceFile[]): string[] {
+  return files.flatMap((file) => RULES.flatMap((rule) => rule(file) ?? []).map((reason) => `${file.path}: ${reason}`));
+}
+
+const when = (condition: boolean, reason: string) => (condition ? reason : undefined);
+const roomOf = (path: string) => path.slice(0, path.indexOf("/"));
+
+/** The files of this repository that a file imports, by their path from the root. */
+function importsOf(path: string, text: string): string[] {
+  const relative = [...text.matchAll(/(?:from|import)\s*\(?"(\.[^"]+)"/g)].map((match) => match[1]!);
+  return relative.map((to) => new URL(to, `file:///${path}`).pathname.slice(1));
+}
+
+/** The packages that a file imports. */
+const packagesOf = (text: string): string[] =>
+  [...text.matchAll(/^(?:import|export) [^;]*?from "([^."][^"]*)"/gm)].map((match) => match[1]!);

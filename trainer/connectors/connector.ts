@@ -1,0 +1,54 @@
+import type { DuckDBDataChunk, DuckDBType } from "@duckdb/node-api";
+
+/** One column of a query's result, in the order of the result. Types are DuckDB's: the interchange of the trainer. */
+export type SourceColumn = { readonly name: string; readonly type: DuckDBType };
+
+/** What a dry run tells: nothing is kept. */
+export type Inspection = {
+  readonly columns: readonly SourceColumn[];
+  /** The first rows, at most as many as asked for, as plain JSON values. */
+  readonly sample: readonly Readonly<Record<string, unknown>>[];
+  readonly estimatedRows: number | null;
+  readonly estimatedBytes: number | null;
+  readonly estimatedCostUsd: number | null;
+};
+
+export type SourceRows = {
+  readonly columns: readonly SourceColumn[];
+  /** Rows in the store's own order, read lazily, at most 2048 per chunk. Throws StageError; never yields half a row. */
+  readonly chunks: AsyncIterable<DuckDBDataChunk>;
+  /** For progress; null when the store does not tell beforehand. */
+  readonly expectedRows: number | null;
+};
+
+/** A way to read rows from one kind of store. The only part of the trainer that knows the kind. */
+export interface Connector {
+  inspect(query: string, options: { readonly sampleRows: number; readonly signal: AbortSignal }): Promise<Inspection>;
+  read(query: string, options: { readonly signal: AbortSignal }): Promise<SourceRows>;
+  close(): Promise<void>;
+}
+
+/** What a connector may know besides its own configuration. Comes from the operator, never from the request. */
+export type ConnectorContext = {
+  readonly customer: string;
+  readonly settings: ConnectorSettings;
+};
+
+export type ConnectorSettings = {
+  /** Folders that this customer's File connectors may read, absolute. */
+  readonly fileRoots: readonly string[];
+  readonly memoryMb: number;
+  readonly timeoutSeconds: number;
+  /** Rows after which a query is stopped. */
+  readonly rowsMax: number;
+  readonly tempDirectory: string;
+  /** Service account that this customer's BigQuery connectors impersonate; null: BigQuery is refused. */
+  readonly bigqueryServiceAccount: string | null;
+  readonly bigqueryBytesBilledMax: number;
+  /** For tests: a loopback stand-in of BigQuery's API. */
+  readonly bigqueryApiEndpoint: string | null;
+  /** Whether connectors may reach loopback, link-local and private addresses. */
+  readonly allowPrivateAddresses: boolean;
+  /** Resolves `{"env": "NAME"}`; undefined when this customer may not use that name. */
+  secret(name: string): string | undefined;
+};

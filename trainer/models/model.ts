@@ -1,0 +1,61 @@
+import type { History } from "../../shared/snapshot.ts";
+import type { AttributeColumn, Interactions } from "../dataset/dataset.ts";
+
+/** What a method learns from. `itemAttributes` may cover items without any interaction (cold items). */
+export type TrainingData = Interactions & {
+  readonly itemAttributes: readonly AttributeColumn[];
+  readonly userAttributes: readonly AttributeColumn[];
+};
+
+/** The means a fit is given besides data. Nothing else of the world is touched. */
+export type FitContext = {
+  /** Uniform in [0, 1); seeded: the same data and seed give the same bytes. */
+  readonly random: () => number;
+  readonly signal: AbortSignal;
+  /** Seconds that the fit may take; a method that cannot stop early ignores it. */
+  readonly secondsMax: number;
+  readonly memoryMbMax: number;
+  /** `share` 0…1 of the work done. */
+  readonly progress: (share: number, detail: string) => void;
+};
+
+/** Settings of a method, from a small published grid; all numbers, so that they can be recorded and compared. */
+export type Params = Readonly<Record<string, number>>;
+
+/** Learning is a function. What it returns is finished: there is no half-trained model. */
+export type Method<P extends Params = Params> = {
+  /** As in the record and the report: `ease`, `sequential_ridge`, `sasrec`, … */
+  readonly name: string;
+  /** Settings worth trying on this data, the best guess first. */
+  grid(data: TrainingData): readonly P[];
+  /** Predicted cost, so that a plan can leave out what does not fit. Memory at the peak of the fit. */
+  cost(data: TrainingData, params: P): { readonly seconds: number; readonly memoryMb: number };
+  fit(data: TrainingData, params: P, context: FitContext): Promise<FittedModel>;
+};
+
+export type FittedModel = {
+  readonly method: string;
+  readonly params: Params;
+  /** History entries that the model takes at most; the newest are kept. */
+  readonly historyMax: number;
+  /** The serving form, within the budget; `loss` says what was truncated. */
+  export(budget: ServingBudget): ExportedModel;
+  /** Reference scores computed without ONNX, for the parity test. Float32Array(itemCount), every value finite. */
+  score(history: History): Float32Array;
+};
+
+export type ServingBudget = {
+  /** Bytes of weights that an isolate may hold for one model. */
+  readonly weightBytesMax: number;
+};
+
+/**
+ * ONNX with external data. Inputs `items` int32 [L], `ages_days` float32 [L] (only those it needs), L ≥ 1, oldest
+ * first; output `scores` float32 [itemCount].
+ */
+export type ExportedModel = {
+  readonly graph: Uint8Array;
+  readonly weights: readonly { readonly path: string; readonly bytes: Uint8Array }[];
+  /** What was left out to meet the budget, such as "top 200 weights of each row"; empty when nothing. */
+  readonly truncation: string;
+};

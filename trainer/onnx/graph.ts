@@ -1,0 +1,141 @@
+import { bytes, concat, DATA_TYPES, type DataType, float, message, text, varint } from "./proto.ts";
+
+/** A dimension: a number, or the name of a symbolic one. */
+export type Dimension = number | string;
+export type TensorValue = {
+  readonly type: DataType;
+  readonly dims: readonly number[];
+  /** Little-endian, row-major. */
+  readonly data: ArrayBufferView;
+};
+export type Attribute =
+  | { readonly int: number }
+  | { readonly float: number }
+  | { readonly ints: readonly number[] }
+  | { readonly text: string }
+  | { readonly tensor: TensorValue };
+
+export type ValueInfo = { readonly name: string; readonly type: DataType; readonly dims: readonly Dimension[] };
+
+const OPSET = 18;
+const IR_VERSION = 9;
+const ATTRIBUTE_TYPES = { float: 1, int: 2, text: 3, tensor: 4, ints: 7 } as const;
+
+/** Collects the nodes of one graph, in the order in which they compute. */
+export type GraphBuilder = {
+  input(name: string, type: DataType, dims: readonly Dimension[]): string;
+  /** Adds a node with one output and gives the output's name. An empty input name is an absent optional input. */
+  op(
+    type: string,
+    inputs: readonly string[],
+    attributes?: Readonly<Record<string, Attribute>>,
+    domain?: string,
+  ): string;
+  /** Adds a node with several outputs. */
+  ops(
+    type: string,
+    inputs: readonly string[],
+    outputCount: number,
+    attributes?: Readonly<Record<string, Attribute>>,
+    domain?: string,
+  ): string[];
+  /** A small tensor inside the model file. */
+  constant(value: TensorValue): string;
+  /** A large tensor beside the model file (ONNX external data), the whole of the file at `path`. */
+  external(path: string, type: DataType, dims: readonly number[]): string;
+  output(name: string, source: string, type: DataType, dims: readonly Dimension[]): void;
+  /** The ModelProto's bytes. */
+  build(): Uint8Array;
+};
+
+export function graphBuilder(graphName: string): GraphBuilder {
+  const nodes: Uint8Array[] = [];
+  const initializers: Uint8Array[] = [];
+  const inputs: Uint8Array[] = [];
+  const outputs: Uint8Array[] = [];
+  const domains = new Set<string>();
+  let valueCount = 0;
+  const fresh = (stem: string) => `${stem}_${valueCount++}`;
+
+  const builder: GraphBuilder = {
+    input(name, type, dims) {
+      inputs.push(message(11, valueInfo({ name, type, dims })));
+      return name;
+    },
+    op(type, from, attributes = {}, domain = "") {
+      return builder.ops(type, from, 1, attributes, domain)[0]!;
+    },
+    ops(type, from, outputCount, attributes = {}, domain = "") {
+      const to = Array.from({ length: outputCount }, () => fresh(type.toLowerCase()));
+      if (domain) domains.add(domain);
+      nodes.push(message(1, nodeProto(type, from, to, attributes, domain)));
+      return to;
+    },
+    constant(value) {
+      const name = fresh("constant");
+      initializers.push(message(5, tensorProto(name, value)));
+      return name;
+    },
+    external(path, type, dims) {
+      const name = fresh("weights");
+      initializers.push(message(5, externalTensor(name, path, type, dims)));
+      return name;
+    },
+    output(name, source, type, dims) {
+      nodes.push(message(1, nodeProto("Identity", [source], [name], {}, "")));
+      outputs.push(message(12, valueInfo({ name, type, dims })));
+    },
+    build() {
+      const graph = message(7, [...nodes, text(2, graphName), ...initializers, ...inputs, ...outputs]);
+      const opsets = ["", ...domains].map((domain) =>
+        message(8, [text(1, domain), varint(2, domain === "" ? OPSET : 1)]),
+      );
+      return concat([varint(1, IR_VERSION), text(2, "shortlist"), graph, ...opsets]);
+    },
+  };
+  return builder;
+}
+
+const nodeProto = (
+  type: string,
+  from: readonly string[],
+  to: readonly string[],
+  attributes: Readonly<Record<string, Attribute>>,
+  domain: string,
+) => [
+  ...from.map((name) => text(1, name)),
+  ...to.map((name) => text(2, name)),
+  text(4, type),
+  ...Object.entries(attributes).map(([name, value]) => message(5, attributeProto(name, value))),
+  ...(domain ? [text(7, domain)] : []),
+];
+
+function attributeProto(name: string, value: Attribute): Uint8Array[] {
+  const head = text(1, name);
+  if ("int" in value) return [head, varint(3, value.int), varint(20, ATTRIBUTE_TYPES.int)];
+  if ("float" in value) return [head, float(2, value.float), varint(20, ATTRIBUTE_TYPES.float)];
+  if ("ints" in value) return [head, ...value.ints.map((i) => varint(8, i)), varint(20, ATTRIBUTE_TYPES.ints)];
+  if ("text" in value) return [head, text(4, value.text), varint(20, ATTRIBUTE_TYPES.text)];
+  return [head, message(5, tensorProto("", value.tensor)), varint(20, ATTRIBUTE_TYPES.tensor)];
+}
+
+const tensorProto = (name: string, { type, dims, data }: TensorValue) => [
+  ...dims.map((dim) => varint(1, dim)),
+  varint(2, DATA_TYPES[type]),
+  text(8, name),
+  bytes(9, new Uint8Array(data.buffer, data.byteOffset, data.byteLength)),
+];
+
+const EXTERNAL = 1;
+const externalTensor = (name: string, path: string, type: DataType, dims: readonly number[]) => [
+  ...dims.map((dim) => varint(1, dim)),
+  varint(2, DATA_TYPES[type]),
+  text(8, name),
+  message(13, [text(1, "location"), text(2, path)]),
+  varint(14, EXTERNAL),
+];
+
+function valueInfo({ name, type, dims }: ValueInfo): Uint8Array[] {
+  const shape = dims.map((dim) => message(1, [typeof dim === "number" ? varint(1, dim) : text(2, dim)]));
+  return [text(1, name), message(2, [message(1, [varint(1, DATA_TYPES[type]), message(2, shape)])])];
+}

@@ -1,0 +1,41 @@
+import type { DataSummary, Failure, Progress, TrainingState } from "../shared/model-record.ts";
+import type { ModelSpec } from "../shared/model-spec.ts";
+import type { ConnectorSettings } from "./connectors/connector.ts";
+
+/** What a run is given: everything that crosses from the management process to the child, as JSON. */
+export type TrainingJob = {
+  readonly runId: string;
+  readonly customer: string;
+  readonly spec: ModelSpec;
+  readonly settings: TrainingSettings;
+  readonly connectorSettings: Omit<ConnectorSettings, "secret">;
+};
+
+export type TrainingSettings = {
+  /** A folder of this run alone; removed when the run ends, however it ends. */
+  readonly workDirectory: string;
+  /** A folder of this model alone, kept between runs; removed with the model. */
+  readonly modelDirectory: string;
+  readonly seed: number;
+  readonly fitSecondsMax: number;
+  readonly memoryMbMax: number;
+  readonly rejectedShareMax: number;
+  readonly weightBytesMax: number;
+  /** Publish even a version that the gate refuses: the operator's choice for experiments. */
+  readonly ignoreGate: boolean;
+};
+
+/** What a child tells while it works, over IPC, one object a message. */
+export type RunMessage =
+  | { readonly kind: "progress"; readonly state: TrainingState; readonly progress: Progress }
+  | { readonly kind: "data"; readonly data: DataSummary; readonly itemIdType: "string" | "integer" }
+  | { readonly kind: "published"; readonly version: string; readonly metrics: RunMetrics }
+  /** The gate kept the live version: a run that ended well and changed nothing. */
+  | { readonly kind: "refused"; readonly reasons: readonly string[]; readonly metrics: RunMetrics }
+  | { readonly kind: "failed"; readonly failure: Omit<Failure, "at"> };
+
+/** Of the winner on the validation part, next to popularity's under `baseline`; keys such as `ndcg@10`. */
+export type RunMetrics = { readonly method: string; readonly baseline: Record<string, number> } & Record<
+  string,
+  unknown
+>;
