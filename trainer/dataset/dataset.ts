@@ -1,3 +1,4 @@
+import type { AttributeColumn } from "../../shared/attributes.ts";
 import type { PackedStrings } from "../../shared/packed-strings.ts";
 
 /**
@@ -16,18 +17,7 @@ export type Interactions = {
   readonly ratings: Float32Array | null; // [interactionCount]
 };
 
-/** Typed attribute columns of items or users, aligned with their indices. Missing values are explicit. */
-export type AttributeColumn =
-  | { readonly name: string; readonly type: "Numerical" | "Timestamp"; readonly values: Float64Array } // [count] NaN: missing; Timestamp in epoch seconds
-  | { readonly name: string; readonly type: "Boolean"; readonly values: Uint8Array } // [count] 0 false, 1 true, 255 missing
-  | {
-      readonly name: string;
-      readonly type: "Category" | "CategoryList" | "Text";
-      readonly dictionary: readonly string[];
-      /** Row r's values are codes[start[r]] … codes[start[r + 1] − 1]; Category has at most one, none is missing. */
-      readonly start: Uint32Array; // [count + 1]
-      readonly codes: Uint32Array;
-    };
+export type { AttributeColumn };
 
 export type Dataset = Interactions & {
   readonly itemIds: PackedStrings; // [itemCount]
