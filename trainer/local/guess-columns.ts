@@ -1,0 +1,108 @@
+/** Which columns of a table of interactions mean what. */
+export type ColumnGuess =
+  | {
+      readonly kind: "guessed";
+      readonly user: string;
+      readonly item: string;
+      /** Null: no column looks like a time. */
+      readonly time: string | null;
+      /** Null: no column looks like a label; every row is then a positive one. */
+      readonly label: string | null;
+    }
+  | { readonly kind: "unclear"; readonly reasons: readonly string[] };
+
+export type GivenColumns = { readonly [role in Role]?: string | undefined };
+
+type Role = "user" | "item" | "time" | "label";
+
+/** Common names, most telling first, as words joined by `_`: `userId`, `User ID` and `user_id` are one name. */
+const NAMES: Readonly<Record<Role, readonly string[]>> = {
+  user: words(
+    "user_id user uid userid user_key user_code user_number user_no user_hash user_idx user_index user_uuid user_guid",
+    "visitor_id visitor visitorid fullvisitorid full_visitor_id customer_id customer customerid cust_id client_id client clientid",
+    "account_id account member_id member buyer_id buyer shopper_id reviewer_id reviewerid reviewer author_id subscriber_id",
+    "viewer_id listener_id reader_id player_id person_id profile_id msno household_id session_id session sessionid sid",
+    "anonymous_id device_id cookie_id cookie u",
+  ),
+  item: words(
+    "item_id item iid itemid item_key item_code item_number item_no item_idx item_index item_uuid product_id product productid",
+    "prod_id sku sku_id stock_code stockcode article_id article articleid asin parent_asin movie_id movie movieid film_id film",
+    "track_id track song_id song artist_id artist album_id video_id video show_id book_id book isbn game_id game app_id appid",
+    "anime_id recipe_id restaurant_id business_id venue_id poi_id location_id place_id listing_id property_id hotel_id job_id",
+    "course_id news_id post_id page_id content_id document_id doc_id ad_id offer_id story_id variant_id title_id gmap_id",
+    "entity_id object_id i",
+  ),
+  time: words(
+    "created_at timestamp event_time event_timestamp ts time datetime date_time date event_date interaction_time",
+    "created created_time creation_time created_on time_stamp unix_timestamp unix_time epoch occurred_at happened_at",
+    "purchased_at purchase_date purchase_time ordered_at order_date order_time invoice_date review_time reviewed_at unix_review_time",
+    "viewed_at view_time clicked_at click_time watched_at watch_time played_at listened_at rated_at rating_timestamp rating_date",
+    "updated_at last_updated server_time event_at day t",
+  ),
+  label: words(
+    "label liked like is_liked positive is_positive target clicked is_clicked is_click click purchased is_purchased is_purchase",
+    "converted is_converted bought is_relevant relevant favorite is_favorite rating ratings stars star_rating overall",
+    "user_rating rating_score review_rating review_score score",
+  ),
+};
+
+/**
+ * The columns by their names, for people who did not say. What was given is taken as it is, and never guessed for
+ * another role.
+ *
+ * @param columnNames In the order of the table; no name twice.
+ */
+export function guessColumns(columnNames: readonly string[], given: GivenColumns = {}): ColumnGuess {
+  const unknown = Object.entries(given).filter(([, name]) => name !== undefined && !columnNames.includes(name));
+  if (unknown.length > 0) {
+    const reasons = unknown.map(([role, name]) => `There is no column ${JSON.stringify(name)} for the ${role}`);
+    return { kind: "unclear", reasons: [...reasons, listed(columnNames)] };
+  }
+  const free = new Set(columnNames.filter((name) => !Object.values(given).includes(name)));
+  const guess = (role: Role): string | undefined => {
+    const found = given[role] ?? bestOf(NAMES[role], [...free]);
+    if (found !== undefined) free.delete(found);
+    return found;
+  };
+  const [user, item, time, label] = [guess("user"), guess("item"), guess("time"), guess("label")];
+  if (user !== undefined && item !== undefined) {
+    return { kind: "guessed", user, item, time: time ?? null, label: label ?? null };
+  }
+  const missing = [...(user === undefined ? ["user"] : []), ...(item === undefined ? ["item"] : [])];
+  const reasons = missing.map((role) => `No column looks like the ${role}'s id: name it with --${role}-column`);
+  return { kind: "unclear", reasons: [...reasons, listed(columnNames)] };
+}
+
+const listed = (columnNames: readonly string[]) =>
+  `The columns are ${columnNames
+    .slice(0, 50)
+    .map((name) => JSON.stringify(name))
+    .join(", ")}${columnNames.length > 50 ? " and others" : ""}`;
+
+/** The column whose name stands earliest in the list; else the first that ends in one of the longer names. */
+function bestOf(names: readonly string[], columns: readonly string[]): string | undefined {
+  const plain = columns.map(plainName);
+  for (const name of names) {
+    const found = plain.findIndex((column) => column === name || column === name.replaceAll("_", ""));
+    if (found >= 0) return columns[found];
+  }
+  for (const name of names.filter((candidate) => candidate.includes("_"))) {
+    const found = plain.findIndex((column) => column.endsWith(`_${name}`) || column.startsWith(`${name}_`));
+    if (found >= 0) return columns[found];
+  }
+  return undefined;
+}
+
+/** `reviewerID` and `Reviewer Id` → `reviewer_id`; a type after a colon, as in RecBole's files, is dropped. */
+function plainName(column: string): string {
+  return column
+    .replace(/:(token|token_seq|float|float_seq)$/, "")
+    .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "_")
+    .replace(/^_+|_+$/g, "");
+}
+
+function words(...lines: readonly string[]): string[] {
+  return lines.join(" ").split(" ");
+}
