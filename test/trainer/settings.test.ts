@@ -1,0 +1,123 @@
+import { isAbsolute } from "node:path";
+import { describe, expect, test } from "vitest";
+import { readChildSettings, readSettings, SettingsError, secretPrefixOf } from "../../trainer/settings.ts";
+
+const NEEDED = {
+  FORWARD_SECRET: "f".repeat(32),
+  SHORTLIST_S3_ENDPOINT: "http://127.0.0.1:9000",
+  SHORTLIST_S3_BUCKET: "models",
+  SHORTLIST_S3_ACCESS_KEY_ID: "id",
+  SHORTLIST_S3_SECRET_ACCESS_KEY: "planted-s3-secret",
+  SHORTLIST_EDGE_URL: "https://rank.example/",
+};
+
+test("with what is needed alone, the rest has sensible values", () => {
+  const settings = readSettings(NEEDED);
+  expect(settings).toMatchObject({
+    host: "127.0.0.1",
+    databaseUrl: null,
+    edgeUrl: "https://rank.example",
+    egressAddresses: [],
+    store: { bucket: "models", region: "auto" },
+    runs: { concurrency: 1, ignoreGate: false },
+  });
+  expect(isAbsolute(settings.stateDirectory)).toBe(true);
+});
+
+test("everything that is missing is told at once", () => {
+  expect(() => readSettings({})).toThrow(
+    /FORWARD_SECRET is not set.*SHORTLIST_EDGE_URL is not set|SHORTLIST_EDGE_URL is not set.*FORWARD_SECRET is not set/s,
+  );
+});
+
+test.each([
+  ["SHORTLIST_TRAINER_PORT", "70000", "must be at most 65535"],
+  ["SHORTLIST_TRAINER_PORT", "80a", "must be a whole number"],
+  ["SHORTLIST_TRAINER_PORT", "1e3", "must be a whole number"],
+  ["SHORTLIST_RUN_MEMORY_MB", "1", "must be at least 64"],
+  ["SHORTLIST_FILE_ROOTS", "{", "must be JSON"],
+  ["SHORTLIST_FILE_ROOTS", '{"acme": ["relative"]}', "must be absolute paths"],
+  ["SHORTLIST_FILE_ROOTS", '{"Acme": ["/data"]}', "SHORTLIST_FILE_ROOTS"],
+  ["SHORTLIST_REJECTED_SHARE", "2", "must be at most 1"],
+  ["SHORTLIST_REJECTED_SHARE", "half", "must be a number"],
+  ["SHORTLIST_IGNORE_GATE", "yes", "must be 1, true, 0 or false"],
+  ["DATABASE_URL", "mysql://db/x", "must be a postgres:// address"],
+  ["FORWARD_SECRET", "short", "at least 32 characters"],
+  ["SHORTLIST_S3_ENDPOINT", "r2", "must be an http or https address"],
+  ["SHORTLIST_S3_BUCKET", "A", "must be a bucket name"],
+  ["SHORTLIST_SERVICE_ACCOUNTS", '{"acme": "nobody"}', "SHORTLIST_SERVICE_ACCOUNTS"],
+])("%s=%s is refused by name", (name, value, sentence) => {
+  const read = () => readSettings({ ...NEEDED, [name]: value });
+  expect(read).toThrow(SettingsError);
+  expect(read).toThrow(name);
+  expect(read).toThrow(sentence);
+});
+
+test("no value is repeated in an error: it may be a secret", () => {
+  const environment = {
+    ...NEEDED,
+    DATABASE_URL: "planted://user:planted-password@db",
+    SHORTLIST_S3_BUCKET: "Planted!",
+  };
+  const read = () => readSettings(environment);
+  expect(read).toThrow("DATABASE_URL");
+  expect(read).not.toThrow(/planted/i);
+});
+
+test("an empty variable is one that is not set", () => {
+  expect(readSettings({ ...NEEDED, SHORTLIST_TRAINER_PORT: "", DATABASE_URL: "" }).databaseUrl).toBe(null);
+});
+
+describe("what belongs to a customer", () => {
+  const settings = readSettings({
+    ...NEEDED,
+    PATH: "/bin",
+    SHORTLIST_FILE_ROOTS: '{"acme": ["/data/acme"]}',
+    SHORTLIST_SERVICE_ACCOUNTS: '{"acme": "reader@p.iam.gserviceaccount.com"}',
+    SHORTLIST_SECRET_ACME__PASSWORD: "of acme",
+    SHORTLIST_SECRET_ACME_EU__PASSWORD: "of acme-eu",
+    UNRELATED: "x",
+  });
+
+  test("folders and accounts are the customer's alone, whatever the customer is called", () => {
+    expect(settings.connectorsOf("acme", "/tmp/run").fileRoots).toEqual(["/data/acme"]);
+    for (const other of ["acme-eu", "constructor"]) {
+      const connectors = settings.connectorsOf(other, "/tmp/run");
+      expect([connectors.fileRoots, connectors.bigqueryServiceAccount]).toEqual([[], null]);
+    }
+  });
+
+  test("a secret is found only by the customer whose name it bears", () => {
+    const secretOf = (customer: string, name: string) => settings.connectorsOf(customer, "/tmp").secret(name);
+    expect(secretOf("acme", "SHORTLIST_SECRET_ACME__PASSWORD")).toBe("of acme");
+    expect(secretOf("acme", "SHORTLIST_SECRET_ACME_EU__PASSWORD")).toBe(undefined);
+    expect(secretOf("acme-eu", "SHORTLIST_SECRET_ACME__PASSWORD")).toBe(undefined);
+    expect(secretOf("acme", "FORWARD_SECRET")).toBe(undefined);
+    expect(secretOf("acme", "PATH")).toBe(undefined);
+  });
+
+  test("no two customers share a prefix", () => {
+    const names = ["acme", "acme-eu", "acme-eu-1", "acme1", "a"];
+    const prefixes = names.map((name) => secretPrefixOf(name)!);
+    for (const [i, one] of prefixes.entries())
+      for (const [j, other] of prefixes.entries()) expect(one.startsWith(other)).toBe(i === j);
+    expect(secretPrefixOf("acme--eu")).toBe(undefined);
+    expect(secretPrefixOf("acme-")).toBe(undefined);
+  });
+
+  test("a run's process gets its customer's secrets, the bucket, and nothing else of ours", () => {
+    const environment = settings.childEnvironment("acme");
+    expect(Object.keys(environment).sort()).toEqual([
+      "PATH",
+      "SHORTLIST_S3_ACCESS_KEY_ID",
+      "SHORTLIST_S3_BUCKET",
+      "SHORTLIST_S3_ENDPOINT",
+      "SHORTLIST_S3_SECRET_ACCESS_KEY",
+      "SHORTLIST_SECRET_ACME__PASSWORD",
+    ]);
+    const child = readChildSettings(environment);
+    expect(child.store).toEqual(settings.store);
+    expect(child.secret("SHORTLIST_SECRET_ACME__PASSWORD")).toBe("of acme");
+    expect(child.secret("SHORTLIST_S3_SECRET_ACCESS_KEY")).toBe(undefined);
+  });
+});

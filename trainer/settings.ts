@@ -1,0 +1,257 @@
+/**
+ * What the operator decides, read once from the environment: the only file of the trainer that knows `process.env`.
+ * Every fault is told at once, by the variable's name; values are never repeated, since they may be secrets.
+ */
+import { isAbsolute, resolve } from "node:path";
+import { z } from "zod";
+import { CustomerId } from "../shared/key-record.ts";
+import type { ConnectorSettings } from "./connectors/connector.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export type StoreSettings = {
+  readonly endpoint: string;
+  readonly bucket: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly region: string;
+};
+
+export type RunSettings = {
+  /** Runs of this machine at the same time. */
+  readonly concurrency: number;
+  readonly memoryMbMax: number;
+  /** Wall time of a run; after it the run is stopped. */
+  readonly secondsMax: number;
+  readonly fitSecondsMax: number;
+  readonly rejectedShareMax: number;
+  readonly weightBytesMax: number;
+  readonly ignoreGate: boolean;
+  readonly seed: number;
+  /** Failed attempts after which a run is given up. */
+  readonly attemptsMax: number;
+  /** Before the first retry; doubled before each further one. */
+  readonly retrySeconds: number;
+  /** A machine silent for so long has lost its runs. */
+  readonly heartbeatSeconds: number;
+};
+
+export type Settings = {
+  /** Absolute. Holds the embedded database, the kept copies of models' data, and the folders of running runs. */
+  readonly stateDirectory: string;
+  readonly host: string;
+  readonly port: number;
+  /** Null: an embedded Postgres in the state folder. */
+  readonly databaseUrl: string | null;
+  /** Shared with the edge; signs forwarded requests. */
+  readonly forwardSecret: string;
+  readonly store: StoreSettings;
+  /** Where customers reach the edge, without a slash at the end: the base of `model_url`. */
+  readonly edgeUrl: string;
+  readonly egressAddresses: readonly string[];
+  readonly runs: RunSettings;
+  /** What this customer's connectors may do. */
+  connectorsOf(customer: string, tempDirectory: string): ConnectorSettings;
+  /** The environment of a run's process: the bucket, this customer's secrets, and what Node itself needs. */
+  childEnvironment(customer: string): Record<string, string>;
+};
+
+/** The environment lacks something or says something that cannot be. One sentence per fault. */
+export class SettingsError extends Error {
+  override readonly name = "SettingsError";
+}
+
+/** Settings of the management process. */
+export function readSettings(environment: Environment = process.env): Settings {
+  const values = parse(SettingsSchema, environment);
+  const customers = customerSettings(values, environment);
+  return {
+    stateDirectory: resolve(values.SHORTLIST_STATE_DIR),
+    host: values.SHORTLIST_TRAINER_HOST,
+    port: values.SHORTLIST_TRAINER_PORT,
+    databaseUrl: values.DATABASE_URL ?? null,
+    forwardSecret: values.FORWARD_SECRET,
+    store: storeSettings(values),
+    edgeUrl: values.SHORTLIST_EDGE_URL.replace(/\/+$/, ""),
+    egressAddresses: values.SHORTLIST_EGRESS_ADDRESSES,
+    runs: {
+      concurrency: values.SHORTLIST_CONCURRENCY,
+      memoryMbMax: values.SHORTLIST_RUN_MEMORY_MB,
+      secondsMax: values.SHORTLIST_RUN_SECONDS,
+      fitSecondsMax: values.SHORTLIST_FIT_SECONDS,
+      rejectedShareMax: values.SHORTLIST_REJECTED_SHARE,
+      weightBytesMax: values.SHORTLIST_WEIGHT_MB * 2 ** 20,
+      ignoreGate: values.SHORTLIST_IGNORE_GATE,
+      seed: values.SHORTLIST_SEED,
+      attemptsMax: values.SHORTLIST_RUN_ATTEMPTS,
+      retrySeconds: values.SHORTLIST_RETRY_SECONDS,
+      heartbeatSeconds: values.SHORTLIST_HEARTBEAT_SECONDS,
+    },
+    ...customers,
+  };
+}
+
+/** What the process of a run reads of its environment: where to publish, and its customer's secrets. */
+export function readChildSettings(environment: Environment = process.env): {
+  readonly store: StoreSettings;
+  secret(name: string): string | undefined;
+} {
+  const values = parse(StoreSchema, environment);
+  // The environment was filtered for this customer by childEnvironment().
+  const secret = (name: string) => (name.startsWith(SECRET_PREFIX) ? environment[name] : undefined);
+  return { store: storeSettings(values), secret };
+}
+
+/**
+ * Where the names of a customer's secrets begin: `acme-eu` has `SHORTLIST_SECRET_ACME_EU__…`. The two underscores end
+ * the customer's part, so `acme` cannot name what is `acme-eu`'s. A customer whose name would blur that has none.
+ */
+export function secretPrefixOf(customer: string): string | undefined {
+  if (customer.includes("--") || customer.endsWith("-")) return undefined;
+  return `${SECRET_PREFIX}${customer.toUpperCase().replaceAll("-", "_")}__`;
+}
+
+const SECRET_PREFIX = "SHORTLIST_SECRET_";
+/** What Node, TLS, proxies and Google's client need, besides what is ours. */
+const INHERITED = [
+  "PATH",
+  "HOME",
+  "TMPDIR",
+  "TZ",
+  "LANG",
+  "SystemRoot",
+  "TEMP",
+  "NODE_EXTRA_CA_CERTS",
+  "SSL_CERT_FILE",
+  "HTTP_PROXY",
+  "HTTPS_PROXY",
+  "NO_PROXY",
+  "GOOGLE_APPLICATION_CREDENTIALS",
+  "GOOGLE_CLOUD_PROJECT",
+  "METADATA_SERVER_DETECTION",
+] as const;
+
+const integer = (least: number, most: number, otherwise: number) =>
+  z
+    .string()
+    .regex(/^-?\d+$/, "must be a whole number")
+    .transform(Number)
+    .pipe(z.number().min(least, `must be at least ${least}`).max(most, `must be at most ${most}`))
+    .default(otherwise);
+const flag = z
+  .enum(["0", "1", "true", "false"], "must be 1, true, 0 or false")
+  .transform((text) => text === "1" || text === "true")
+  .default(false);
+const httpUrl = z.url({ protocol: /^https?$/, error: "must be an http or https address" });
+const json = z.string().transform((text, context) => {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    context.addIssue({ code: "custom", message: "must be JSON" });
+    return z.NEVER;
+  }
+});
+const absolute = z.string().refine(isAbsolute, "must be absolute paths");
+const list = z.string().transform((text) => text.split(/[\s,]+/).filter((entry) => entry !== ""));
+
+const StoreSchema = z.object({
+  SHORTLIST_S3_ENDPOINT: httpUrl,
+  SHORTLIST_S3_BUCKET: z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, "must be a bucket name"),
+  SHORTLIST_S3_ACCESS_KEY_ID: z.string().min(1),
+  SHORTLIST_S3_SECRET_ACCESS_KEY: z.string().min(1),
+  SHORTLIST_S3_REGION: z.string().min(1).default("auto"),
+});
+
+const SettingsSchema = StoreSchema.extend({
+  SHORTLIST_STATE_DIR: z.string().min(1).default(".shortlist"),
+  SHORTLIST_TRAINER_HOST: z.string().min(1).default("127.0.0.1"),
+  SHORTLIST_TRAINER_PORT: integer(0, 65_535, 8788),
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: "must be a postgres:// address" }).optional(),
+  FORWARD_SECRET: z.string().min(32, "must have at least 32 characters, the same as at the edge"),
+  SHORTLIST_EDGE_URL: httpUrl,
+  SHORTLIST_EGRESS_ADDRESSES: list.default([]),
+  SHORTLIST_CONCURRENCY: integer(1, 64, 1),
+  SHORTLIST_RUN_MEMORY_MB: integer(64, 1_000_000, 4096),
+  SHORTLIST_RUN_SECONDS: integer(1, 7 * 86_400, 4 * 3600),
+  SHORTLIST_FIT_SECONDS: integer(1, 7 * 86_400, 900),
+  SHORTLIST_REJECTED_SHARE: z
+    .string()
+    .transform(Number)
+    .pipe(z.number("must be a number").min(0, "must be at least 0").max(1, "must be at most 1"))
+    .default(0.5),
+  SHORTLIST_WEIGHT_MB: integer(1, 100, 48),
+  SHORTLIST_IGNORE_GATE: flag,
+  SHORTLIST_SEED: integer(0, 2 ** 31 - 1, 1),
+  SHORTLIST_RUN_ATTEMPTS: integer(1, 20, 4),
+  SHORTLIST_RETRY_SECONDS: integer(0, 86_400, 60),
+  SHORTLIST_HEARTBEAT_SECONDS: integer(10, 3600, 30),
+  SHORTLIST_QUERY_MEMORY_MB: integer(64, 1_000_000, 1024),
+  SHORTLIST_QUERY_SECONDS: integer(1, 86_400, 3600),
+  SHORTLIST_QUERY_ROWS: integer(1, 1e12, 2e9),
+  SHORTLIST_FILE_ROOTS: json
+    .pipe(z.record(CustomerId, z.array(absolute).max(100), 'must be like {"acme": ["/data/acme"]}'))
+    .default({}),
+  SHORTLIST_SERVICE_ACCOUNTS: json
+    .pipe(z.record(CustomerId, z.email(), 'must be like {"acme": "reader@project.iam.gserviceaccount.com"}'))
+    .default({}),
+  SHORTLIST_BIGQUERY_BYTES: integer(1, 1e15, 1e12),
+  SHORTLIST_BIGQUERY_ENDPOINT: httpUrl.optional(),
+  SHORTLIST_ALLOW_PRIVATE_ADDRESSES: flag,
+});
+type Values = z.infer<typeof SettingsSchema>;
+
+function parse<Schema extends z.ZodType>(schema: Schema, environment: Environment): z.infer<Schema> {
+  // An empty variable is one that is not set: `NAME= command` is how shells unset.
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
+  const parsed = schema.safeParse(given, { reportInput: true });
+  if (parsed.success) return parsed.data;
+  const faults = parsed.error.issues.map((issue) => {
+    const name = String(issue.path[0]);
+    return given[name] === undefined ? `${name} is not set` : `${name} ${issue.message}`;
+  });
+  throw new SettingsError(`The settings are not right: ${[...new Set(faults)].join("; ")}. See trainer/README.md.`);
+}
+
+const storeSettings = (values: z.infer<typeof StoreSchema>): StoreSettings => ({
+  endpoint: values.SHORTLIST_S3_ENDPOINT,
+  bucket: values.SHORTLIST_S3_BUCKET,
+  accessKeyId: values.SHORTLIST_S3_ACCESS_KEY_ID,
+  secretAccessKey: values.SHORTLIST_S3_SECRET_ACCESS_KEY,
+  region: values.SHORTLIST_S3_REGION,
+});
+
+function customerSettings(values: Values, environment: Environment) {
+  const secretsOf = (customer: string): [string, string][] => {
+    const prefix = secretPrefixOf(customer);
+    return prefix === undefined ? [] : present(environment).filter(([name]) => name.startsWith(prefix));
+  };
+  return {
+    connectorsOf(customer: string, tempDirectory: string): ConnectorSettings {
+      const secrets = new Map(secretsOf(customer));
+      return {
+        fileRoots: own(values.SHORTLIST_FILE_ROOTS, customer) ?? [],
+        memoryMb: values.SHORTLIST_QUERY_MEMORY_MB,
+        timeoutSeconds: values.SHORTLIST_QUERY_SECONDS,
+        rowsMax: values.SHORTLIST_QUERY_ROWS,
+        tempDirectory,
+        bigqueryServiceAccount: own(values.SHORTLIST_SERVICE_ACCOUNTS, customer) ?? null,
+        bigqueryBytesBilledMax: values.SHORTLIST_BIGQUERY_BYTES,
+        bigqueryApiEndpoint: values.SHORTLIST_BIGQUERY_ENDPOINT ?? null,
+        allowPrivateAddresses: values.SHORTLIST_ALLOW_PRIVATE_ADDRESSES,
+        secret: (name) => secrets.get(name),
+      };
+    },
+    childEnvironment(customer: string): Record<string, string> {
+      const kept = new Set<string>([...INHERITED, ...Object.keys(StoreSchema.shape)]);
+      const shared = present(environment).filter(([name]) => kept.has(name));
+      return Object.fromEntries([...shared, ...secretsOf(customer)]);
+    },
+  };
+}
+
+/** `constructor` is a customer's name too. */
+const own = <Value>(table: Readonly<Record<string, Value>>, name: string): Value | undefined =>
+  Object.hasOwn(table, name) ? table[name] : undefined;
+
+const present = (environment: Environment) =>
+  Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined);
