@@ -1,23 +1,90 @@
-import type { ModelStatus } from "./live-pointer.ts";
+import { z } from "zod";
+import { type ItemId, idFaultOf, type UserId } from "./ids.ts";
+import { ModelStatus } from "./live-pointer.ts";
+import { type ParseOptions, parseWith, shown } from "./parse-request.ts";
+import { Problem, type ProblemPart } from "./problem.ts";
 import type { RankRequest } from "./rank.ts";
+import { parseRetrieval } from "./retrieval.ts";
 
 export const RANK_LIMIT_DEFAULT = 15;
 export const RANK_LIMIT_MAX = 500;
 export const SESSION_MAX = 500;
 export const LIST_LIMIT_DEFAULT = 50;
 export const LIST_LIMIT_MAX = 100;
+const CURSOR_CHARACTERS_MAX = 500;
+
+const LIMIT_SENTENCE = `must be an integer from 1 to ${RANK_LIMIT_MAX}`;
+const FAULTS = {
+  empty: "must not be empty",
+  too_long: "must have at most 256 bytes of UTF-8",
+  has_nul: "must not contain the character NUL",
+  not_unicode: "must be well-formed Unicode, without lone surrogates",
+} as const;
+
+/** An id as JSON sends it: text, or an integer that JSON can hold exactly. Comes out in canonical text form. */
+const Id = z.union([z.string(), z.number()]).transform((sent, context) => {
+  const fault = typeof sent === "number" ? numberFault(sent) : textFault(sent);
+  if (fault === undefined) return String(sent);
+  context.addIssue({ code: "custom", message: `${fault}, found ${shown(sent)}` });
+  return z.NEVER;
+});
+
+const textFault = (text: string): string | undefined => {
+  const fault = idFaultOf(text);
+  return fault && FAULTS[fault];
+};
+
+const numberFault = (value: number): string | undefined => {
+  if (!Number.isInteger(value)) return "must be a string or an integer";
+  return Number.isSafeInteger(value)
+    ? undefined
+    : "is beyond 2^53−1, where JSON numbers lose digits: send it as a string";
+};
+
+/** The body of `POST …/rank`. `retrieval` is checked by its own parser, which knows better errors. */
+export const RankBody = z.strictObject({
+  user_id: Id.optional(),
+  limit: z
+    .int({ error: (issue) => `${LIMIT_SENTENCE}, found ${shown(issue.input)}` })
+    .min(1, LIMIT_SENTENCE)
+    .max(RANK_LIMIT_MAX, LIMIT_SENTENCE)
+    .default(RANK_LIMIT_DEFAULT),
+  interactions: z
+    .array(z.strictObject({ item_id: Id }))
+    .max(SESSION_MAX, `must be at most ${SESSION_MAX} entries long: send the latest`)
+    .default([]),
+  retrieval: z.unknown(),
+  exclude_seen: z.boolean().default(true),
+});
 
 /** A rank request as sent: everything but the time. */
 export type RankParameters = Omit<RankRequest, "nowSeconds">;
 
-/** `GET …/rank?user_id=&limit=`. Throws Problem. */
-export function parseRankQuery(_query: URLSearchParams): RankParameters {
-  throw new Error("not built yet");
+/** `POST …/rank`. Throws Problem. */
+export function parseRankBody(body: unknown): RankParameters {
+  const parsed = parseWith(RankBody, body, { codeOf: rankCodeOf });
+  return {
+    userId: parsed.user_id as UserId | undefined,
+    limit: parsed.limit,
+    session: parsed.interactions.map((interaction) => interaction.item_id as ItemId),
+    retrieval: parsed.retrieval === undefined ? undefined : parseRetrieval(parsed.retrieval, "/retrieval"),
+    excludeSeen: parsed.exclude_seen,
+  };
 }
 
-/** `POST …/rank`. Throws Problem. */
-export function parseRankBody(_body: unknown): RankParameters {
-  throw new Error("not built yet");
+/** `GET …/rank?user_id=&limit=`. Throws Problem. */
+export function parseRankQuery(query: URLSearchParams): RankParameters {
+  const sent = singles(query);
+  const limit = sent.limit === undefined ? undefined : (integerIn(sent.limit) ?? sent.limit);
+  const Query = RankBody.pick({ user_id: true, limit: true });
+  const parsed = parseWith(Query, { ...sent, ...(limit === undefined ? {} : { limit }) }, { codeOf: rankCodeOf });
+  return {
+    userId: parsed.user_id as UserId | undefined,
+    limit: parsed.limit,
+    session: [],
+    retrieval: undefined,
+    excludeSeen: true,
+  };
 }
 
 export type ListParameters = {
@@ -26,7 +93,45 @@ export type ListParameters = {
   readonly status: ModelStatus | undefined;
 };
 
+const ListQuery = z.strictObject({
+  limit: z
+    .int({ error: (issue) => `must be an integer from 1 to ${LIST_LIMIT_MAX}, found ${shown(issue.input)}` })
+    .min(1)
+    .max(LIST_LIMIT_MAX)
+    .default(LIST_LIMIT_DEFAULT),
+  cursor: z.string().min(1).max(CURSOR_CHARACTERS_MAX).optional(),
+  status: ModelStatus.optional(),
+});
+
 /** `GET /v0/models?limit=&cursor=&status=`. Throws Problem. */
-export function parseListQuery(_query: URLSearchParams): ListParameters {
-  throw new Error("not built yet");
+export function parseListQuery(query: URLSearchParams): ListParameters {
+  const sent = singles(query);
+  const limit = sent.limit === undefined ? {} : { limit: integerIn(sent.limit) ?? sent.limit };
+  const parsed = parseWith(ListQuery, { ...sent, ...limit }, { codeOf: listCodeOf });
+  return { limit: parsed.limit, cursor: parsed.cursor, status: parsed.status };
+}
+
+const rankCodeOf: ParseOptions["codeOf"] = (pointer, issue) => {
+  if (pointer === "/limit") return "limit_out_of_range";
+  return pointer === "/interactions" && issue.code === "too_big" ? "too_many_interactions" : undefined;
+};
+
+const listCodeOf: ParseOptions["codeOf"] = (pointer) => (pointer === "/limit" ? "limit_out_of_range" : undefined);
+
+/** The number that this text is the canonical form of; nothing is coerced. */
+function integerIn(text: string): number | undefined {
+  const value = Number(text);
+  return Number.isSafeInteger(value) && String(value) === text ? value : undefined;
+}
+
+/** Query parameters by name. Throws Problem for one that was sent twice. */
+function singles(query: URLSearchParams): Record<string, string> {
+  const values = new Map<string, string>();
+  const errors: ProblemPart[] = [];
+  for (const [name, value] of query) {
+    if (values.has(name)) errors.push({ pointer: `/${name}`, code: "invalid_parameter", message: "was sent twice" });
+    values.set(name, value);
+  }
+  if (errors.length > 0) throw new Problem("invalid_parameter", `${errors[0]!.pointer} was sent twice`, { errors });
+  return Object.fromEntries(values);
 }

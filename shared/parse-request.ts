@@ -1,11 +1,146 @@
 import type { z } from "zod";
+import { didYouMean } from "./nearest-name.ts";
+import { PROBLEMS, Problem, type ProblemCode, type ProblemPart } from "./problem.ts";
 
-/** The parsed value, or one Problem whose `errors` name every fault. `at` is the JSON pointer of the value. */
-export function parseWith<T>(_schema: z.ZodType<T>, _value: unknown, _options: { readonly at?: string } = {}): T {
-  throw new Error("not built yet");
+type Issue = z.core.$ZodIssue;
+
+export type ParseOptions = {
+  /** JSON pointer of the value in the request; empty for the whole body. */
+  readonly at?: string;
+  /** A code for a fault that has one of its own, such as `limit_out_of_range` at `/limit`. */
+  readonly codeOf?: (pointer: string, issue: Issue) => ProblemCode | undefined;
+};
+
+const ERRORS_MAX = 50;
+const SHOWN_MAX = 80;
+
+/**
+ * The parsed value, or one Problem whose `errors` name every fault, at most 50. Its code is that of the first fault.
+ * A schema's own messages are kept; they complete the sentence "`/field` …".
+ */
+export function parseWith<T>(schema: z.ZodType<T>, value: unknown, options: ParseOptions = {}): T {
+  const known = new Map<unknown, readonly string[]>(); // by the object that has the keys
+  const result = schema.safeParse(value, {
+    reportInput: true,
+    error: (issue) => {
+      // The raw issue is the only place that knows the schema which refused the keys.
+      if (issue.code === "unrecognized_keys") known.set(issue.input, knownKeys(issue.inst));
+      return sentenceOf(issue as Issue);
+    },
+  });
+  if (result.success) return result.data;
+  const errors = result.error.issues.flatMap((issue) => partsOf(issue, known, options)).slice(0, ERRORS_MAX);
+  throw problemOf(errors);
+}
+
+/** One Problem for several faults. */
+export function problemOf(errors: readonly ProblemPart[]): Problem {
+  const first = errors[0]!;
+  const code = Object.hasOwn(PROBLEMS, first.code) ? (first.code as ProblemCode) : "invalid_parameter";
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more: see errors)` : "";
+  return new Problem(code, `${first.pointer || "the body"} ${first.message}${more}`, { errors });
 }
 
 /** Throws Problem invalid_json. */
-export function parseJson(_text: string): unknown {
-  throw new Error("not built yet");
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    if (!(cause instanceof SyntaxError)) throw cause;
+    const detail = text.trim() === "" ? "the body is empty; expected JSON" : `the body is not JSON: ${cause.message}`;
+    throw new Problem("invalid_json", detail, { cause });
+  }
+}
+
+/** A caller's value for an error text: JSON, shortened. */
+export function shown(value: unknown): string {
+  const text = typeof value === "string" ? JSON.stringify(value.slice(0, SHOWN_MAX + 1)) : shownStructure(value);
+  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text;
+}
+
+/** A step of a JSON pointer (RFC 6901). */
+export const pointerStep = (key: PropertyKey): string => `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
+
+/** Never descends into the value: it may be deep or large. */
+function shownStructure(value: unknown): string {
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (typeof value === "object" && value !== null) return "an object";
+  return String(value);
+}
+
+function partsOf(issue: Issue, known: ReadonlyMap<unknown, readonly string[]>, options: ParseOptions): ProblemPart[] {
+  if (issue.code === "invalid_union" && issue.errors.length > 0)
+    return nearestBranch(issue).flatMap((inner) =>
+      partsOf({ ...inner, path: [...issue.path, ...inner.path] } as Issue, known, options),
+    );
+  const pointer = (options.at ?? "") + issue.path.map(pointerStep).join("");
+  if (issue.code === "unrecognized_keys") {
+    const names = known.get(issue.input) ?? [];
+    return issue.keys.map((key) => ({
+      pointer: pointer + pointerStep(key),
+      code: "unknown_field",
+      message: `is not a field of this call${didYouMean(key, names) || `; known are ${names.join(", ")}`}`,
+    }));
+  }
+  return [{ pointer, code: codeOf(issue, pointer, options), message: issue.message }];
+}
+
+function codeOf(issue: Issue, pointer: string, options: ParseOptions): ProblemCode {
+  if (isMissing(issue)) return "missing_field";
+  return options.codeOf?.(pointer, issue) ?? "invalid_parameter";
+}
+
+/** JSON has no undefined: a value that is undefined was not sent. */
+const isMissing = (issue: Issue) =>
+  issue.code === "invalid_union" && isUnknownKind(issue)
+    ? kindOf(issue) === undefined
+    : ["invalid_type", "invalid_value", "invalid_union"].includes(issue.code) && issue.input === undefined;
+
+type Union = Extract<Issue, { code: "invalid_union" }>;
+type UnknownKind = Union & { readonly discriminator: string; readonly options?: readonly unknown[] };
+
+/** Whether an object's discriminator, such as `type`, named none of the union's branches. */
+const isUnknownKind = (issue: Union): issue is UnknownKind =>
+  "discriminator" in issue && issue.discriminator !== undefined;
+
+const kindOf = (issue: UnknownKind) => (issue.input as Record<string, unknown>)[issue.discriminator];
+
+/** Of a union's branches, the one that came furthest: most faults lie deep in the branch that was meant. */
+function nearestBranch(issue: Union): Issue[] {
+  const depth = (branch: readonly Issue[]) => Math.max(...branch.map((inner) => inner.path.length));
+  const branches = issue.errors as Issue[][];
+  const deepest = Math.max(...branches.map(depth));
+  if (deepest > 0) return branches.find((branch) => depth(branch) === deepest)!;
+  const expected = branches.flatMap((branch) => branch.map((inner) => ("expected" in inner ? inner.expected : "")));
+  const types = [...new Set(expected)].filter(Boolean);
+  const first = branches[0]![0]!;
+  if (types.length < 2 || isMissing(first)) return branches[0]!;
+  return [
+    { ...first, message: `must be ${types.map(withArticle).join(" or ")}, found ${shown(first.input)}` } as Issue,
+  ];
+}
+
+/** The sentence for a fault whose schema has none of its own. */
+function sentenceOf(issue: Issue): string | undefined {
+  if (isMissing(issue)) return "is required";
+  if (issue.code === "invalid_type") return `must be ${withArticle(issue.expected)}, found ${shown(issue.input)}`;
+  if (issue.code === "invalid_value")
+    return `must be ${issue.values.map((value) => shown(value)).join(" or ")}, found ${shown(issue.input)}`;
+  if (issue.code === "invalid_union" && isUnknownKind(issue))
+    return `must be ${(issue.options ?? []).map((option) => shown(option)).join(" or ")}, found ${shown(kindOf(issue))}`;
+  if (issue.code === "too_big") return `must be at most ${issue.maximum}${unitOf(issue.origin)}`;
+  if (issue.code === "too_small") return `must be at least ${issue.minimum}${unitOf(issue.origin)}`;
+  return undefined;
+}
+
+const unitOf = (origin: string) =>
+  origin === "string" ? " characters long" : origin === "array" ? " entries long" : "";
+
+const withArticle = (type: string) =>
+  type === "int" ? "an integer" : /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
+
+/** The field names of the object schema that raised an issue. */
+function knownKeys(schema: unknown): readonly string[] {
+  const shape = (schema as { _zod?: { def?: { shape?: Record<string, unknown> } } })._zod?.def?.shape;
+  return Object.keys(shape ?? {});
 }

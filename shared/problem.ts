@@ -4,7 +4,7 @@ export const PROBLEMS = {
   invalid_parameter: { status: 400, title: "A parameter or field has a value that is not allowed" },
   missing_field: { status: 400, title: "A required field is missing" },
   unknown_field: { status: 400, title: "The request has a field that this call does not know" },
-  limit_out_of_range: { status: 400, title: "The limit is not an integer from 1 to 500" },
+  limit_out_of_range: { status: 400, title: "The limit is not an integer in the allowed range" },
   too_many_interactions: { status: 400, title: "The request has more than 500 interactions" },
   invalid_filter: { status: 400, title: "The retrieval query is not well formed" },
   unknown_attribute: { status: 400, title: "The retrieval query names an attribute that the model does not have" },
