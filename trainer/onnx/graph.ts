@@ -15,7 +15,8 @@ export type Attribute =
   | { readonly text: string }
   | { readonly tensor: TensorValue };
 
-export type ValueInfo = { readonly name: string; readonly type: DataType; readonly dims: readonly Dimension[] };
+/** `dims` null: of unknown rank. */
+export type ValueInfo = { readonly name: string; readonly type: DataType; readonly dims: readonly Dimension[] | null };
 
 const OPSET = 18;
 const IR_VERSION = 9;
@@ -43,7 +44,8 @@ export type GraphBuilder = {
   constant(value: TensorValue): string;
   /** A large tensor beside the model file (ONNX external data), the whole of the file at `path`. */
   external(path: string, type: DataType, dims: readonly number[]): string;
-  output(name: string, source: string, type: DataType, dims: readonly Dimension[]): void;
+  /** Names a value as an output; `dims` null leaves its shape to inference. */
+  output(name: string, source: string, type: DataType, dims: readonly Dimension[] | null): void;
   /** The ModelProto's bytes. */
   build(): Uint8Array;
 };
@@ -136,6 +138,7 @@ const externalTensor = (name: string, path: string, type: DataType, dims: readon
 ];
 
 function valueInfo({ name, type, dims }: ValueInfo): Uint8Array[] {
-  const shape = dims.map((dim) => message(1, [typeof dim === "number" ? varint(1, dim) : text(2, dim)]));
-  return [text(1, name), message(2, [message(1, [varint(1, DATA_TYPES[type]), message(2, shape)])])];
+  const shape = dims?.map((dim) => message(1, [typeof dim === "number" ? varint(1, dim) : text(2, dim)]));
+  const tensorType = [varint(1, DATA_TYPES[type]), ...(shape ? [message(2, shape)] : [])];
+  return [text(1, name), message(2, [message(1, tensorType)])];
 }

@@ -1,0 +1,20 @@
+import type { GraphBuilder } from "../onnx/graph.ts";
+
+/** A float32 scalar inside the graph. */
+export const scalar = (graph: GraphBuilder, value: number) =>
+  graph.constant({ type: "float32", dims: [], data: Float32Array.of(value) });
+
+/** A vector of int64, as shapes and axes are given since opset 13. */
+export const integers = (graph: GraphBuilder, ...values: readonly number[]) =>
+  graph.constant({ type: "int64", dims: [values.length], data: BigInt64Array.from(values, BigInt) });
+
+/** Sums over `axes`, which disappear. */
+export const sumOver = (graph: GraphBuilder, value: string, ...axes: readonly number[]) =>
+  graph.op("ReduceSum", [value, integers(graph, ...axes)], { keepdims: { int: 0 } });
+
+/** Sums over the last axis, which stays with size 1. */
+export const rowSums = (graph: GraphBuilder, value: string) =>
+  graph.op("ReduceSum", [value, integers(graph, -1)], { keepdims: { int: 1 } });
+
+/** Operators of ONNX Runtime's own domain. */
+export const MICROSOFT = "com.microsoft";
