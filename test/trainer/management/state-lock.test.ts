@@ -1,0 +1,32 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { lockState, StateLockedError } from "../../../trainer/management/state-lock.ts";
+
+const HOLDER = `
+  import { lockState } from "${new URL("../../../trainer/management/state-lock.ts", import.meta.url)}";
+  await lockState(process.argv[1]);
+  console.log("held");
+  setInterval(() => {}, 1000);
+`;
+
+test("a second process is refused, with the first one's number; a killed one leaves no lock behind", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "lock-"));
+  const holder = spawn(process.execPath, ["--input-type=module", "--eval", HOLDER, folder], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    await once(holder.stdout, "data");
+    const refused = lockState(folder);
+    await expect(refused).rejects.toThrow(StateLockedError);
+    await expect(refused).rejects.toThrow(`process ${holder.pid}`);
+  } finally {
+    holder.kill("SIGKILL");
+    await once(holder, "exit");
+  }
+  (await lockState(folder)).release();
+  (await lockState(folder)).release();
+});

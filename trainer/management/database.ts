@@ -1,0 +1,175 @@
+/**
+ * Where model records and jobs live: an embedded Postgres (PGlite) in the state folder, or the operator's own server,
+ * which several trainers may share. Both answer the same few calls.
+ */
+import { existsSync } from "node:fs";
+import { mkdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { PGlite } from "@electric-sql/pglite";
+import { Pool } from "pg";
+import { type ConstructorOptions, type Db, fromPglite } from "pg-boss";
+import { MIGRATIONS } from "./migrations.ts";
+
+export type SqlRow = Readonly<Record<string, unknown>>;
+export type SqlValue = string | number | boolean | Date | null;
+
+export type Queries = {
+  /** One statement; values stand at $1, $2, … */
+  query(text: string, values?: readonly SqlValue[]): Promise<readonly SqlRow[]>;
+};
+
+export type Database = Queries & {
+  /** All of the work or none of it. Repeated when the server asks for it, so `work` must touch nothing else. */
+  transaction<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result>;
+  /** This process is the only one: what another has begun is dead. */
+  readonly isEmbedded: boolean;
+  /** How pg-boss reaches the same database. */
+  readonly bossOptions: ConstructorOptions;
+  close(): Promise<void>;
+};
+
+/** The database with its tables up to date. `url` null: embedded, in `stateDirectory`, which must be locked. */
+export async function openDatabase(url: string | null, stateDirectory: string): Promise<Database> {
+  const database = url === null ? await openEmbedded(stateDirectory) : await openServer(url);
+  try {
+    await migrate(database);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return database;
+}
+
+/** Lets pg-boss write inside somebody else's transaction. */
+export const bossInside = (queries: Queries): Db => ({
+  executeSql: async (text: string, values?: unknown[]) => ({
+    rows: [...(await queries.query(text, values as SqlValue[]))],
+  }),
+});
+
+/** Two wrote the same key: the second one's statement changed nothing. */
+export const isDuplicate = (error: unknown) => sqlStateOf(error) === "23505";
+
+const ATTEMPTS_MAX = 8;
+
+async function openEmbedded(stateDirectory: string): Promise<Database> {
+  const path = join(stateDirectory, "database");
+  await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
+  if (!existsSync(path)) await createEmbedded(path);
+  const postgres = await PGlite.create(path);
+  return {
+    isEmbedded: true,
+    bossOptions: { db: fromPglite(postgres), backend: "pglite" },
+    query: async (text, values = []) => (await postgres.query<SqlRow>(text, [...values])).rows,
+    transaction: (work) =>
+      retried(() =>
+        postgres.transaction((inner) =>
+          work({ query: async (text, values = []) => (await inner.query<SqlRow>(text, [...values])).rows }),
+        ),
+      ),
+    close: () => postgres.close(),
+  };
+}
+
+/** Made aside and renamed, so that a process killed in these seconds leaves nothing half made. */
+async function createEmbedded(path: string): Promise<void> {
+  const aside = `${path}.new`;
+  await rm(aside, { recursive: true, force: true });
+  await (await PGlite.create(aside)).close();
+  await rename(aside, path);
+}
+
+async function openServer(url: string): Promise<Database> {
+  const pool = new Pool({ connectionString: url, max: 8, connectionTimeoutMillis: 10_000, statement_timeout: 60_000 });
+  // An idle connection that breaks is replaced by the next query; that query tells if the server is gone.
+  pool.on("error", () => {});
+  try {
+    const { rows } = await pool.query<{ version: string }>("select version()");
+    return serverDatabase(pool, url, rows[0]!.version);
+  } catch (cause) {
+    await pool.end();
+    // The driver's sentence names host and port, never the password.
+    const reason = cause instanceof Error ? cause.message || sqlStateOf(cause) : String(cause);
+    throw new Error(`The database at DATABASE_URL does not answer: ${reason}.`, { cause });
+  }
+}
+
+function serverDatabase(pool: Pool, url: string, version: string): Database {
+  return {
+    isEmbedded: false,
+    bossOptions: { connectionString: url, max: 4, backend: backendOf(version) },
+    query: async (text, values = []) => (await pool.query(text, [...values])).rows as SqlRow[],
+    transaction: (work) => retried(() => inTransaction(pool, work)),
+    close: () => pool.end(),
+  };
+}
+
+/** What pg-boss must avoid depends on whose server it is. */
+function backendOf(version: string): "postgres" | "cockroachdb" | "yugabytedb" {
+  if (/cockroach/i.test(version)) return "cockroachdb";
+  return /yugabyte|-yb-/i.test(version) ? "yugabytedb" : "postgres";
+}
+
+async function inTransaction<Result>(pool: Pool, work: (queries: Queries) => Promise<Result>): Promise<Result> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  try {
+    await client.query("begin");
+    const result = await work({
+      query: async (text, values = []) => (await client.query(text, [...values])).rows as SqlRow[],
+    });
+    await client.query("commit");
+    return result;
+  } catch (error) {
+    await client.query("rollback").catch((reason: Error) => {
+      broken = reason;
+    });
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}
+
+const SERIALIZATION = new Set(["40001", "40P01"]);
+
+async function retried<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt === ATTEMPTS_MAX || !SERIALIZATION.has(sqlStateOf(error))) throw error;
+    }
+  }
+}
+
+const sqlStateOf = (error: unknown) => (error instanceof Error && "code" in error ? String(error.code) : "");
+
+/** Several trainers may start at once: the loser of a step begins again and finds it done. */
+async function migrate(database: Database): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await database.query("create schema if not exists shortlist");
+      await database.query(
+        "create table if not exists shortlist.migrations (step int4 primary key, applied_at timestamptz not null)",
+      );
+      for (const [index, statements] of MIGRATIONS.entries()) await applyStep(database, index + 1, statements);
+      break;
+    } catch (error) {
+      if (attempt === ATTEMPTS_MAX || !/^(23505|42P0[67]|XX000|40)/.test(sqlStateOf(error))) throw error;
+    }
+  }
+  const rows = await database.query("select max(step) as step from shortlist.migrations");
+  const step = Number(rows[0]!.step);
+  if (step > MIGRATIONS.length)
+    throw new Error(
+      `The database is at step ${step}, newer than this trainer, which knows ${MIGRATIONS.length}: update the trainer.`,
+    );
+}
+
+const applyStep = (database: Database, step: number, statements: readonly string[]) =>
+  database.transaction(async (queries) => {
+    const done = await queries.query("select step from shortlist.migrations where step = $1", [step]);
+    if (done.length > 0) return;
+    await queries.query("insert into shortlist.migrations (step, applied_at) values ($1, now())", [step]);
+    for (const statement of statements) await queries.query(statement);
+  });

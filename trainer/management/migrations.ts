@@ -1,0 +1,69 @@
+/**
+ * The tables of model management, as the steps that made them. A step is never changed once released: what is next is
+ * a further step. Plain SQL that Postgres, CockroachDB and YugabyteDB share; structures are JSON in `text`, which keeps
+ * every character that JSON can (jsonb refuses NUL).
+ */
+export const MIGRATIONS: readonly (readonly string[])[] = [
+  [
+    `create table shortlist.models (
+      customer text not null,
+      model_name text not null,
+      revision int4 not null,
+      status text not null,
+      spec text not null,
+      spec_revision int4 not null,
+      version text,
+      item_id_type text,
+      created_at timestamptz not null,
+      updated_at timestamptz not null,
+      trained_at timestamptz,
+      training_state text not null,
+      run_id text,
+      run_spec_revision int4 not null,
+      started_at timestamptz,
+      finished_at timestamptz,
+      next_run_at timestamptz,
+      progress text,
+      data text,
+      metrics text,
+      failure text,
+      primary key (customer, model_name)
+    )`,
+    `create index models_due on shortlist.models (next_run_at)`,
+    `create table shortlist.runs (
+      run_id text primary key,
+      customer text not null,
+      model_name text not null,
+      cause text not null,
+      attempt int4 not null,
+      crashes int4 not null,
+      trainer_id text,
+      created_at timestamptz not null,
+      started_at timestamptz,
+      seen_at timestamptz,
+      finished_at timestamptz,
+      outcome text,
+      failure text
+    )`,
+    `create index runs_of_model on shortlist.runs (customer, model_name, created_at)`,
+    `create table shortlist.versions (
+      customer text not null,
+      model_name text not null,
+      version text not null,
+      run_id text,
+      created_at timestamptz not null,
+      metrics text,
+      primary key (customer, model_name, version)
+    )`,
+    `create table shortlist.idempotency_keys (
+      customer text not null,
+      idempotency_key text not null,
+      request_digest text not null,
+      model_name text not null,
+      answer text not null,
+      created_at timestamptz not null,
+      primary key (customer, idempotency_key)
+    )`,
+    `create index idempotency_keys_age on shortlist.idempotency_keys (created_at)`,
+  ],
+];
