@@ -1,0 +1,134 @@
+import { createHash } from "node:crypto";
+import { openAsBlob } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { encodeAttributes } from "../../shared/attributes.ts";
+import { encodeCatalog } from "../../shared/catalog.ts";
+import { FORMAT, Manifest, MEDIA_TYPES } from "../../shared/manifest.ts";
+import type { Dataset } from "../dataset/dataset.ts";
+import { openScorer } from "../evaluate/onnx-scorer.ts";
+import type { ExportedModel } from "../models/model.ts";
+import { type BuiltVersion, describe, manifestBytes, type VersionFile, versionFile } from "../publish/version-files.ts";
+import { StageError } from "../stage-error.ts";
+import { GOLDEN_TOLERANCE, goldenHistories, goldenScores } from "./golden.ts";
+import { writeUserRecords } from "./write-user-records.ts";
+
+export type VersionInput = {
+  readonly customer: string;
+  readonly modelName: string;
+  /** Name of the item id column, filterable like an attribute. */
+  readonly itemIdColumn: string;
+  readonly createdAtMs: number;
+  /** The dataset that the model was fitted on: its item indices are the model's. */
+  readonly dataset: Dataset;
+  readonly exported: ExportedModel;
+  readonly method: string;
+  /** History entries that the model takes. */
+  readonly historyMax: number;
+  /** A folder of this run alone: user records pass through it, so that they are never in memory together. */
+  readonly workDirectory: string;
+  readonly signal?: AbortSignal;
+  /** `share` 0…1 of the users written. */
+  readonly progress?: (share: number) => void;
+};
+
+/** A version as a manifest and its files. The same input gives the same bytes, digests and name. */
+export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
+  const { dataset, exported } = input;
+  const graph = await versionFile(exported.graph, MEDIA_TYPES.model);
+  const weights = await Promise.all(exported.weights.map(({ bytes }) => versionFile(bytes, MEDIA_TYPES.weights)));
+  const catalog = await versionFile(encodeCatalog(dataset), MEDIA_TYPES.catalog);
+  const attributes = dataset.itemAttributes.length
+    ? await versionFile(encodeAttributes(dataset.itemAttributes, dataset.itemCount), MEDIA_TYPES.attributes)
+    : null;
+  const users = await userFiles(input);
+
+  const manifest = checkManifest({
+    format: FORMAT,
+    customer: input.customer,
+    model_name: input.modelName,
+    created_at: new Date(input.createdAtMs).toISOString(),
+    item_id_type: dataset.itemIdType,
+    item_id_column: input.itemIdColumn,
+    item_count: dataset.itemCount,
+    user_count: dataset.userCount,
+    model: {
+      method: input.method,
+      history_max: input.historyMax,
+      graph: graph.descriptor,
+      weights: exported.weights.map(({ path }, i) => ({ path, file: weights[i]!.descriptor })),
+      golden: await goldenOf(input),
+      golden_tolerance: GOLDEN_TOLERANCE,
+    },
+    catalog: catalog.descriptor,
+    attributes: attributes?.descriptor ?? null,
+    users: users && { directory: users.directory.descriptor, pages: users.pages.map((page) => page.descriptor) },
+  });
+  const all = [graph, ...weights, catalog, ...(attributes ? [attributes] : [])];
+  const files = unique([...all, ...(users ? [...users.pages, users.directory] : [])]);
+  return { version: await versionName(manifest), manifest, files };
+}
+
+/** Compact UTC time, then what the manifest's digest begins with: names sort by age, and equal names are equal versions. */
+export async function versionName(manifest: Manifest): Promise<string> {
+  const { digest } = await describe(manifestBytes(manifest), "");
+  return `${manifest.created_at.replace(/[-:.]/g, "")}-${digest.slice("sha256:".length, "sha256:".length + 8)}`;
+}
+
+async function goldenOf({ dataset, exported, historyMax }: VersionInput) {
+  const scorer = await openScorer(exported, dataset.itemCount);
+  try {
+    return await goldenScores(scorer, goldenHistories(dataset, historyMax));
+  } finally {
+    await scorer.close();
+  }
+}
+
+type UserFiles = { readonly pages: readonly VersionFile[]; readonly directory: VersionFile };
+
+async function userFiles(input: VersionInput): Promise<UserFiles | null> {
+  if (input.dataset.userCount === 0) return null;
+  await mkdir(input.workDirectory, { recursive: true });
+  const { signal, progress, dataset } = input;
+  const options = {
+    salt: saltOf(input),
+    historyMax: input.historyMax,
+    ...(signal && { signal }),
+    ...(progress && { progress }),
+  };
+  const pages: VersionFile[] = [];
+  let directory: VersionFile | undefined;
+  for await (const { kind, bytes } of writeUserRecords(dataset, dataset.userIds, options)) {
+    if (kind === "directory") directory = await versionFile(bytes, MEDIA_TYPES.userDirectory);
+    else pages.push(await fileOnDisk(bytes, join(input.workDirectory, `user-pages-${pages.length}.bin`)));
+  }
+  if (directory === undefined) throw new Error("writeUserRecords gave no directory.");
+  return { pages, directory };
+}
+
+async function fileOnDisk(bytes: Uint8Array, path: string): Promise<VersionFile> {
+  const descriptor = await describe(bytes, MEDIA_TYPES.userPages);
+  await writeFile(path, bytes);
+  return { descriptor, body: await openAsBlob(path) };
+}
+
+/** Another one for every version, so that records of two versions cannot be told to be one user's. */
+function saltOf({ customer, modelName, createdAtMs }: VersionInput): Uint8Array {
+  return createHash("sha256")
+    .update(JSON.stringify(["user-salt", customer, modelName, createdAtMs]))
+    .digest()
+    .subarray(0, 16);
+}
+
+const unique = (files: readonly VersionFile[]) => [
+  ...new Map(files.map((file) => [file.descriptor.digest, file])).values(),
+];
+
+/** The edge refuses what the schema refuses, so such a version must not get that far. */
+function checkManifest(manifest: Manifest): Manifest {
+  const checked = Manifest.safeParse(manifest);
+  if (checked.success) return checked.data;
+  const [issue] = checked.error.issues;
+  const fault = `${issue?.path.join(".")} ${issue?.message}`;
+  throw new StageError("deploying", "manifest_invalid", `The version cannot be described: ${fault}.`);
+}

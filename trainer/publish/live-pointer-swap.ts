@@ -1,0 +1,70 @@
+import { type LivePointer, LivePointer as LivePointerSchema, type ModelStatus } from "../../shared/live-pointer.ts";
+import { livePointerKey } from "../../shared/manifest.ts";
+import { type ObjectStore, StoreError } from "./object-store.ts";
+
+/** Which model: every object of it lies under `models/{customer}/{modelName}/`. */
+export type ModelRef = { readonly customer: string; readonly modelName: string };
+
+const LOST_RACES_MAX = 20;
+
+/** The live pointer and its etag; undefined for a model that does not exist. Throws StoreError when it is unreadable. */
+export async function readLivePointer(
+  store: ObjectStore,
+  { customer, modelName }: ModelRef,
+): Promise<{ readonly pointer: LivePointer; readonly etag: string } | undefined> {
+  const key = livePointerKey(customer, modelName);
+  const found = await store.get(key);
+  if (found === undefined) return undefined;
+  const parsed = LivePointerSchema.safeParse(jsonOrUndefined(found.bytes));
+  if (!parsed.success)
+    throw new StoreError(`${key} is not a live pointer of format 1; restore it, or delete it with the model.`);
+  return { pointer: parsed.data, etag: found.etag };
+}
+
+/**
+ * The pointer after a change, made only over the very pointer that `change` has seen: when somebody else was first,
+ * `change` is asked again about what they wrote.
+ *
+ * @param change Gives the new pointer, or undefined to leave it. Asked with undefined when there is none.
+ */
+export async function changeLivePointer(
+  store: ObjectStore,
+  model: ModelRef,
+  change: (current: LivePointer | undefined) => LivePointer | undefined,
+): Promise<LivePointer | undefined> {
+  const key = livePointerKey(model.customer, model.modelName);
+  for (let lost = 0; lost < LOST_RACES_MAX; lost++) {
+    const found = await readLivePointer(store, model);
+    const next = change(found?.pointer);
+    if (next === undefined) return found?.pointer;
+    const bytes = new TextEncoder().encode(JSON.stringify(next));
+    if ((await store.swap(key, bytes, found?.etag ?? null)) !== undefined) return next;
+  }
+  throw new StoreError(`${key} was changed by others ${LOST_RACES_MAX} times in a row.`, { retryable: true });
+}
+
+/**
+ * The pointer with another status, made if it is absent. A tombstone stays one, and a model that has a live version
+ * stays ACTIVE: nothing but deletion takes away what is served.
+ */
+export function setStatus(
+  store: ObjectStore,
+  model: ModelRef,
+  { status, nowMs }: { readonly status: ModelStatus; readonly nowMs: number },
+): Promise<LivePointer | undefined> {
+  const updated_at = new Date(nowMs).toISOString();
+  return changeLivePointer(store, model, (current) => {
+    if (status === "DESTROYING")
+      return current?.status === status ? undefined : { format: 1, status, live: null, updated_at };
+    if (current?.status === "DESTROYING" || current?.live || current?.status === status) return undefined;
+    return { format: 1, status, live: null, updated_at };
+  });
+}
+
+function jsonOrUndefined(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return undefined;
+  }
+}

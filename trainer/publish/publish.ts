@@ -1,0 +1,133 @@
+/**
+ * Publishing: blobs → read back → manifest and report → read back → the live pointer, last → look again.
+ *
+ * Everything before the pointer is invisible to an edge, and everything after it changes nothing; so a crash between
+ * any two steps leaves what is served as it was, and publishing the same version again finishes the work. The pointer
+ * is swapped over the very pointer that was read. When somebody else was first, what they wrote decides: a newer version
+ * stays, a tombstone ends the run.
+ */
+import type { LivePointer } from "../../shared/live-pointer.ts";
+import { blobKey, manifestKey, reportKey } from "../../shared/manifest.ts";
+import { StageError } from "../stage-error.ts";
+import { forEachAtOnce } from "./for-each-at-once.ts";
+import { changeLivePointer, type ModelRef, readLivePointer } from "./live-pointer-swap.ts";
+import { type ObjectStore, StoreError } from "./object-store.ts";
+import { type BuiltVersion, describe, faultOf, manifestBytes, storeFile, storeVerified } from "./version-files.ts";
+
+export type PublishContext = {
+  readonly store: ObjectStore;
+  readonly nowMs: () => number;
+  readonly signal: AbortSignal;
+  /** `share` 0…1 of the bytes stored and read back. */
+  readonly progress: (share: number, detail: string) => void;
+};
+
+export type PublishOutcome =
+  | { readonly kind: "live"; readonly version: string }
+  /** Another trainer has put a newer version live; this one is stored and can be activated. */
+  | { readonly kind: "superseded"; readonly version: string; readonly liveVersion: string };
+
+const MANIFEST_TYPE = "application/vnd.shortlist.manifest+json";
+
+/**
+ * Puts a version live.
+ *
+ * @param report The evaluation report, as JSON bytes.
+ * @throws StageError `model_deleted` when the model has a tombstone or no pointer, `store_unavailable` when the store fails.
+ */
+export async function publish(
+  built: BuiltVersion,
+  report: Uint8Array,
+  context: PublishContext,
+): Promise<PublishOutcome> {
+  const model = { customer: built.manifest.customer, modelName: built.manifest.model_name };
+  try {
+    await requireModel(context.store, model);
+    await storeVersion(built, report, context);
+    const live = await swapLive(built, model, context);
+    if (live.live!.version !== built.version)
+      return { kind: "superseded", version: built.version, liveVersion: live.live!.version };
+    await lookAgain(built, model, context);
+    return { kind: "live", version: built.version };
+  } catch (error) {
+    if (error instanceof StageError && error.code === "model_deleted") await removeOwn(built, model, context);
+    if (!(error instanceof StoreError)) throw error;
+    throw new StageError("deploying", "store_unavailable", error.message, { cause: error, retryable: error.retryable });
+  }
+}
+
+async function storeVersion(built: BuiltVersion, report: Uint8Array, context: PublishContext): Promise<void> {
+  const { store, signal } = context;
+  const { customer, model_name: modelName } = built.manifest;
+  const total = built.files.reduce((sum, { descriptor }) => sum + descriptor.size, 0) || 1;
+  let done = 0;
+  await forEachAtOnce(
+    built.files,
+    async (file) => {
+      await storeVerified(store, { customer, modelName }, file);
+      done += file.descriptor.size;
+      context.progress(done / total, `${(done / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`);
+    },
+    signal,
+  );
+  signal.throwIfAborted();
+  await store.putIfAbsent(reportKey(customer, modelName, built.version), report, "application/json");
+  await storeManifest(built, store);
+}
+
+async function storeManifest({ version, manifest }: BuiltVersion, store: ObjectStore): Promise<void> {
+  const key = manifestKey(manifest.customer, manifest.model_name, version);
+  const bytes = manifestBytes(manifest);
+  await store.putIfAbsent(key, bytes, MANIFEST_TYPE);
+  const fault = await faultOf(store, key, await describe(bytes, MANIFEST_TYPE));
+  if (fault !== undefined) throw new StoreError(`The manifest is not what was stored: ${fault}.`);
+}
+
+/** The pointer as it is afterwards: ours, or somebody's newer one. */
+async function swapLive(built: BuiltVersion, model: ModelRef, { store, nowMs, signal }: PublishContext) {
+  const manifest = await describe(manifestBytes(built.manifest), MANIFEST_TYPE);
+  signal.throwIfAborted();
+  const pointer = await changeLivePointer(store, model, (current) => {
+    if (current === undefined || current.status === "DESTROYING") throw modelDeleted(model);
+    if (current.live !== null && current.live.version >= built.version && current.status === "ACTIVE") return undefined;
+    const live = { version: built.version, manifest };
+    return { format: 1, status: "ACTIVE", live, updated_at: new Date(nowMs()).toISOString() } satisfies LivePointer;
+  });
+  return pointer!;
+}
+
+/**
+ * A sweep by another trainer may have removed a blob that both versions share, between our look at it and the manifest
+ * that protects it. So every file is looked for once more, and put back.
+ */
+async function lookAgain(built: BuiltVersion, model: ModelRef, { store, signal }: PublishContext): Promise<void> {
+  await storeManifest(built, store);
+  await forEachAtOnce(built.files, (file) => storeFile(store, model, file), signal);
+}
+
+async function requireModel(store: ObjectStore, model: ModelRef): Promise<void> {
+  const found = await readLivePointer(store, model);
+  if (found === undefined || found.pointer.status === "DESTROYING") throw modelDeleted(model);
+}
+
+/** The deletion may be over already: what this run has stored since would stay for ever. */
+async function removeOwn(
+  built: BuiltVersion,
+  { customer, modelName }: ModelRef,
+  { store }: PublishContext,
+): Promise<void> {
+  const blobs = built.files.map(({ descriptor }) => blobKey(customer, modelName, descriptor.digest));
+  const own = [
+    manifestKey(customer, modelName, built.version),
+    reportKey(customer, modelName, built.version),
+    ...blobs,
+  ];
+  for (const key of own) await store.delete(key).catch(() => undefined); // that the model is deleted is the thing to tell
+}
+
+const modelDeleted = ({ modelName }: ModelRef) =>
+  new StageError(
+    "deploying",
+    "model_deleted",
+    `The model ${JSON.stringify(modelName)} was deleted while it was being trained, so nothing was published.`,
+  );

@@ -1,0 +1,100 @@
+import { blobKey, Manifest, manifestKey, prefixOf } from "../../shared/manifest.ts";
+import { Problem } from "../../shared/problem.ts";
+import { changeLivePointer, type ModelRef, readLivePointer } from "./live-pointer-swap.ts";
+import { type ObjectStore, StoreError } from "./object-store.ts";
+import { describe, descriptorsOf } from "./version-files.ts";
+
+export type VersionSummary = {
+  readonly version: string;
+  /** RFC 3339 UTC. */
+  readonly created_at: string;
+  readonly method: string;
+  readonly item_count: number;
+  readonly user_count: number;
+  readonly live: boolean;
+};
+
+const VERSION = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
+const MANIFEST_BYTES_MAX = 2 ** 20;
+
+/** The versions that can be activated, newest first, at most `limit`. */
+export async function listVersions(store: ObjectStore, model: ModelRef, limit: number): Promise<VersionSummary[]> {
+  const live = (await readLivePointer(store, model))?.pointer.live?.version;
+  const newest = (await versionNames(store, model)).reverse().slice(0, limit);
+  const summaries: VersionSummary[] = [];
+  for (const version of newest) {
+    const manifest = await readManifest(store, model, version);
+    if (manifest === undefined) continue; // swept between the list and now
+    const { created_at, item_count, user_count } = manifest;
+    summaries.push({
+      version,
+      created_at,
+      method: manifest.model.method,
+      item_count,
+      user_count,
+      live: version === live,
+    });
+  }
+  return summaries;
+}
+
+/** Names of the stored versions, oldest first. */
+export async function versionNames(store: ObjectStore, { customer, modelName }: ModelRef): Promise<string[]> {
+  const prefix = `${prefixOf(customer, modelName)}versions/`;
+  const names: string[] = [];
+  for await (const { key } of store.list(prefix)) names.push(key.slice(prefix.length).replace(/\.json$/, ""));
+  return names;
+}
+
+/** Undefined when there is no such version. Throws StoreError when the manifest cannot be read as one. */
+export async function readManifest(
+  store: ObjectStore,
+  model: ModelRef,
+  version: string,
+): Promise<Manifest | undefined> {
+  return (await readManifestBytes(store, model, version))?.manifest;
+}
+
+/**
+ * Serves a stored version, older or newer than the live one: nothing is copied, the pointer is swapped.
+ *
+ * @throws Problem `version_not_found` when it is not stored or not whole, `model_not_found` when the model is deleted.
+ */
+export async function activate(
+  store: ObjectStore,
+  model: ModelRef,
+  { version, nowMs }: { readonly version: string; readonly nowMs: number },
+): Promise<void> {
+  const unknown = `The model ${JSON.stringify(model.modelName)} has no version ${JSON.stringify(version)}.`;
+  if (!VERSION.test(version)) throw new Problem("version_not_found", unknown);
+  const found = await readManifestBytes(store, model, version);
+  if (found === undefined) throw new Problem("version_not_found", unknown);
+  for (const { digest, size } of descriptorsOf(found.manifest)) {
+    if ((await store.head(blobKey(model.customer, model.modelName, digest))) === size) continue;
+    throw new Problem("version_not_found", `${unknown} Its manifest is still there, but some of its files are not.`);
+  }
+  const manifest = await describe(found.bytes, "application/vnd.shortlist.manifest+json");
+  await changeLivePointer(store, model, (current) => {
+    if (current === undefined || current.status === "DESTROYING")
+      throw new Problem("model_not_found", `There is no model with the name ${JSON.stringify(model.modelName)}.`);
+    if (current.live?.version === version && current.status === "ACTIVE") return undefined;
+    return { format: 1, status: "ACTIVE", live: { version, manifest }, updated_at: new Date(nowMs).toISOString() };
+  });
+}
+
+async function readManifestBytes(store: ObjectStore, { customer, modelName }: ModelRef, version: string) {
+  const key = manifestKey(customer, modelName, version);
+  const found = await store.get(key, { offset: 0, length: MANIFEST_BYTES_MAX });
+  if (found === undefined) return undefined;
+  const parsed = Manifest.safeParse(jsonOrUndefined(found.bytes));
+  if (!parsed.success) throw new StoreError(`${key} is not a manifest; delete the object to give the version up.`);
+  return { bytes: found.bytes, manifest: parsed.data };
+}
+
+function jsonOrUndefined(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return undefined;
+  }
+}
