@@ -1,0 +1,138 @@
+import { describe, expect, test } from "vitest";
+import type { ItemIndex } from "../../shared/ids.ts";
+import type { History } from "../../shared/snapshot.ts";
+import { topK } from "../../shared/top-k.ts";
+import { openScorer } from "../../trainer/evaluate/onnx-scorer.ts";
+import type { ExportedModel, FittedModel, Method, TrainingData } from "../../trainer/models/model.ts";
+import { checkerboard, trainingData } from "../fixtures/checkerboard.ts";
+import { fitContext } from "../fixtures/fit-context.ts";
+
+const SIZE = 20;
+const ROOMY = { weightBytesMax: 1e9 };
+
+export type SuiteOptions = {
+  /** False for a method that gives every history the same scores. */
+  readonly personal?: boolean;
+  /** Largest relative difference between the exported scores and `score`. */
+  readonly tolerance?: number;
+};
+
+/** What every method promises. A new method is done when this passes for it. */
+export function modelSuite(method: Method, { personal = true, tolerance = 1e-5 }: SuiteOptions = {}): void {
+  const fitted = (data: TrainingData, seed = 1) => method.fit(data, method.grid(data)[0]!, fitContext(seed));
+  const board = checkerboard(SIZE);
+
+  describe(`${method.name} keeps the promises of a method`, () => {
+    test.runIf(personal)("finds the one right item for every user of the checkerboard", async () => {
+      const scorer = await openScorer((await fitted(board)).export(ROOMY), SIZE);
+      for (let user = 0; user < SIZE; user++) {
+        const history = historyOf(board, user);
+        const scores = await scorer.score(history);
+        expect(topK(scores, 1, (item) => !history.items.includes(item))).toEqual([user]);
+      }
+      await scorer.close();
+    });
+
+    test("the export answers what the fitted model answers, for one item, repeats, cold users, 500 entries", async () => {
+      await expectParity(await fitted(board), SIZE, tolerance);
+    });
+
+    test("the same data and seed give the same bytes", async () => {
+      const [once, again] = [await fitted(board), await fitted(board)].map((model) => model.export(ROOMY));
+      expect(bytesOf(again!)).toEqual(bytesOf(once!));
+    });
+
+    test("an export within a small budget stays within it, says what it left out, and has finite scores", async () => {
+      const data = checkerboard(60);
+      const weightBytesMax = 4000;
+      const exported = (await fitted(data)).export({ weightBytesMax });
+      const size = exported.weights.reduce((sum, { bytes }) => sum + bytes.length, 0);
+      expect(size).toBeLessThanOrEqual(weightBytesMax);
+      const whole = (await fitted(data)).export(ROOMY);
+      expect(exported.truncation !== "").toBe(
+        whole.weights.reduce((sum, { bytes }) => sum + bytes.length, 0) > weightBytesMax,
+      );
+      const scores = await answer(exported, 60, historyOf(data, 3));
+      expect(scores.every(Number.isFinite)).toBe(true);
+    });
+
+    test.each([
+      ["one item and one user", trainingData(1, [[0]])],
+      ["users with one entry each", trainingData(4, [[0], [1], [2]])],
+      [
+        "an item that nobody chose",
+        trainingData(5, [
+          [0, 1, 2],
+          [1, 0, 3],
+          [2, 3],
+        ]),
+      ],
+      ["a user without entries", trainingData(4, [[], [0, 1], [1, 2, 3]])],
+      [
+        "an item that one user chose again and again",
+        trainingData(4, [
+          [0, 0, 0, 1],
+          [1, 2, 0],
+          [3, 3, 2],
+        ]),
+      ],
+    ])("%s can be learnt from", async (_, data) => {
+      await expectParity(await fitted(data), data.itemCount, tolerance);
+    });
+
+    test("negatives alone teach nothing and break nothing", async () => {
+      const data = { ...checkerboard(6), positive: new Uint8Array(checkerboard(6).items.length) };
+      await expectParity(await fitted(data), 6, tolerance);
+    });
+
+    test("an aborted fit ends with the reason", async () => {
+      const controller = new AbortController();
+      controller.abort(new Error("enough"));
+      const context = { ...fitContext(), signal: controller.signal };
+      await expect(method.fit(board, method.grid(board)[0]!, context)).rejects.toThrow("enough");
+    });
+
+    test("every setting of the grid has a predicted cost that is finite and positive", () => {
+      for (const params of method.grid(board)) {
+        const { seconds, memoryMb } = method.cost(board, params);
+        for (const cost of [seconds, memoryMb]) expect(cost > 0 && Number.isFinite(cost)).toBe(true);
+      }
+    });
+  });
+}
+
+/** Both sides answer, with finite scores, for histories of every kind: never for an empty one. */
+async function expectParity(model: FittedModel, itemCount: number, tolerance: number): Promise<void> {
+  const scorer = await openScorer(model.export(ROOMY), itemCount);
+  const lengths = [1, 2, 3, 7, Math.min(500, model.historyMax)].filter((length) => length <= model.historyMax);
+  for (const length of lengths) {
+    const history = {
+      items: Array.from({ length }, (_, i) => ((i * 7 + (i >> 2)) % itemCount) as ItemIndex),
+      agesDays: Array.from({ length }, (_, i) => (length - 1 - i) * 1.5),
+    };
+    const expected = model.score(history);
+    const actual = await scorer.score(history);
+    expect(actual.every(Number.isFinite)).toBe(true);
+    const largest = Math.max(1e-30, ...expected.map(Math.abs));
+    for (const [item, score] of actual.entries()) {
+      expect(Math.abs(score - expected[item]!) / largest).toBeLessThanOrEqual(tolerance);
+    }
+  }
+  await scorer.close();
+}
+
+async function answer(exported: ExportedModel, itemCount: number, history: History): Promise<Float32Array> {
+  const scorer = await openScorer(exported, itemCount);
+  const scores = await scorer.score(history);
+  await scorer.close();
+  return scores;
+}
+
+/** A user of the data as a history; the newest entry is of today. */
+function historyOf(data: TrainingData, user: number): History {
+  const items = [...data.items.subarray(data.userStart[user], data.userStart[user + 1])] as ItemIndex[];
+  return { items, agesDays: items.map((_, i) => items.length - 1 - i) };
+}
+
+const bytesOf = ({ graph, weights }: ExportedModel) =>
+  [Buffer.from(graph), ...weights.map(({ bytes }) => Buffer.from(bytes))].map((bytes) => bytes.toString("base64"));

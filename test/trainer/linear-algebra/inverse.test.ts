@@ -1,0 +1,24 @@
+import { afterAll, expect, test } from "vitest";
+import { openGemm } from "../../../trainer/linear-algebra/gemm.ts";
+import { invertInPlace } from "../../../trainer/linear-algebra/inverse.ts";
+import { positiveDefinite } from "../../fixtures/positive-definite.ts";
+
+const gemm = openGemm(1);
+afterAll(() => gemm.close());
+
+test.each([1, 2, 3, 96, 97, 300])("a matrix of %i times its inverse is the identity", async (size) => {
+  const a = positiveDefinite(size);
+  const { values } = await invertInPlace({ rows: size, columns: size, values: a.slice() }, gemm);
+  for (let i = 0; i < size; i++) {
+    for (let j = 0; j < size; j++) {
+      let sum = 0;
+      for (let k = 0; k < size; k++) sum += a[i * size + k]! * values[k * size + j]!;
+      expect(Math.abs(sum - (i === j ? 1 : 0))).toBeLessThan(1e-4);
+    }
+  }
+});
+
+test("a matrix that is not positive definite is refused", async () => {
+  const a = { rows: 2, columns: 2, values: Float32Array.of(1, 2, 2, 1) };
+  await expect(invertInPlace(a, gemm)).rejects.toThrow("not positive definite");
+});

@@ -1,0 +1,52 @@
+import ortWeb from "onnxruntime-web/wasm";
+import { expect, test } from "vitest";
+import type { ItemIndex } from "../../../shared/ids.ts";
+import { openScorer } from "../../../trainer/evaluate/onnx-scorer.ts";
+import { AS_SET, fittedLinear } from "../../../trainer/models/linear-model.ts";
+import { denseWeights, strongestWeights } from "../../../trainer/models/weight-matrix.ts";
+
+const SIZE = 40;
+const dense = denseWeights(
+  SIZE,
+  SIZE,
+  Float32Array.from({ length: SIZE * SIZE }, (_, i) => Math.sin(i * i)),
+);
+const bias = Float32Array.from({ length: SIZE }, (_, i) => i / SIZE);
+const history = { items: [3, 39, 0, 3, 7] as ItemIndex[], agesDays: [9, 5, 4, 1, 0] };
+const decay = { distinct: false, scale: 2, halfLifeDays: 3, window: 4 };
+
+test.each([
+  ["dense", dense, 1e6],
+  ["dense in 8 bits", dense, 2000],
+  ["sparse", strongestWeights(dense, 8), 1e6],
+  ["sparse in 8 bits", strongestWeights(dense, 8), 1800],
+])("%s: onnxruntime-web in wasm and onnxruntime-node give the same scores", async (_, matrix, weightBytesMax) => {
+  const terms = [
+    { weighting: AS_SET, matrix },
+    { weighting: decay, matrix },
+  ];
+  const model = fittedLinear("m", {}, { itemCount: SIZE, terms, bias });
+  const exported = model.export({ weightBytesMax: 2 * weightBytesMax });
+  const scorer = await openScorer(exported, SIZE);
+  const native = await scorer.score(history);
+  await scorer.close();
+
+  const session = await ortWeb.InferenceSession.create(exported.graph, {
+    externalData: exported.weights.map(({ path, bytes }) => ({ path, data: bytes })),
+  });
+  const { scores } = await session.run({
+    items: new ortWeb.Tensor("int32", Int32Array.from(history.items), [history.items.length]),
+    ages_days: new ortWeb.Tensor("float32", Float32Array.from(history.agesDays), [history.items.length]),
+  });
+  for (const [i, score] of native.entries()) expect(scores!.data[i]).toBeCloseTo(score, 5);
+  await session.release();
+});
+
+test("only what is used is declared: no ages without a half-life", async () => {
+  const model = fittedLinear("m", {}, { itemCount: SIZE, terms: [{ weighting: AS_SET, matrix: dense }], bias });
+  const session = await ortWeb.InferenceSession.create(model.export({ weightBytesMax: 1e6 }).graph, {
+    externalData: model.export({ weightBytesMax: 1e6 }).weights.map(({ path, bytes }) => ({ path, data: bytes })),
+  });
+  expect(session.inputNames).toEqual(["items"]);
+  await session.release();
+});

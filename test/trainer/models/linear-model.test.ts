@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import type { ItemIndex } from "../../../shared/ids.ts";
+import { openScorer } from "../../../trainer/evaluate/onnx-scorer.ts";
+import { AS_SET, fittedLinear, historyWeights } from "../../../trainer/models/linear-model.ts";
+import { denseWeights } from "../../../trainer/models/weight-matrix.ts";
+
+const history = { items: [2, 0, 2, 1] as ItemIndex[], agesDays: [3, 2, 1, 0] };
+const each = { distinct: false, scale: Number.POSITIVE_INFINITY, halfLifeDays: Number.POSITIVE_INFINITY, window: 10 };
+
+test.each([
+  ["all alike", each, [1, 1, 1, 1]],
+  ["as a set: an item counts where it is newest", AS_SET, [0, 1, 1, 1]],
+  ["only the newest two", { ...each, window: 2 }, [0, 0, 1, 1]],
+  ["by position", { ...each, scale: 1 / Math.LN2 }, [1 / 8, 1 / 4, 1 / 2, 1]],
+  ["by age", { ...each, halfLifeDays: 2 }, [2 ** -1.5, 1 / 2, 2 ** -0.5, 1]],
+])("%s", async (_, weighting, expected) => {
+  const weights = historyWeights(weighting, history);
+  for (const [i, weight] of weights.entries()) expect(weight).toBeCloseTo(expected[i]!, 12);
+  // The graph weighs as the reference does.
+  const matrix = denseWeights(3, 3, Float32Array.of(1, 2, 3, 4, 5, 6, 7, 8, 10));
+  const model = fittedLinear("m", {}, { itemCount: 3, terms: [{ weighting, matrix }], bias: Float32Array.of(1, 0, 0) });
+  const scorer = await openScorer(model.export({ weightBytesMax: 1000 }), 3);
+  const [scores, reference] = [await scorer.score(history), model.score(history)];
+  for (const [i, score] of scores.entries()) expect(score).toBeCloseTo(reference[i]!, 4);
+  await scorer.close();
+});

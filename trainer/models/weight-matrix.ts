@@ -1,0 +1,99 @@
+/** Weights from source items (rows) to scored items (columns). */
+export type WeightMatrix = DenseWeights | SparseWeights;
+
+export type DenseWeights = {
+  readonly kind: "dense";
+  readonly rowCount: number;
+  readonly columnCount: number;
+  readonly values: Float32Array; // [rowCount * columnCount], row-major
+};
+
+/** Row r's weights are positions start[r] … start[r + 1] − 1. Columns of a row are distinct, in any order. */
+export type SparseWeights = {
+  readonly kind: "sparse";
+  readonly rowCount: number;
+  readonly columnCount: number;
+  readonly start: Uint32Array; // [rowCount + 1]
+  readonly columns: Int32Array; // [weightCount]
+  readonly values: Float32Array; // [weightCount]
+};
+
+export function denseWeights(rowCount: number, columnCount: number, values: Float32Array): DenseWeights {
+  return { kind: "dense", rowCount, columnCount, values };
+}
+
+/** Adds `factor` times a row to `into` [columnCount]. */
+export function addRow(matrix: WeightMatrix, row: number, factor: number, into: Float32Array | Float64Array): void {
+  if (matrix.kind === "dense") {
+    const offset = row * matrix.columnCount;
+    for (let column = 0; column < matrix.columnCount; column++) {
+      into[column]! += factor * matrix.values[offset + column]!;
+    }
+    return;
+  }
+  for (let at = matrix.start[row]!; at < matrix.start[row + 1]!; at++) {
+    into[matrix.columns[at]!]! += factor * matrix.values[at]!;
+  }
+}
+
+/** Weights other than zero of the fullest row. */
+export function longestRow(matrix: WeightMatrix): number {
+  let longest = 0;
+  for (let row = 0; row < matrix.rowCount; row++) longest = Math.max(longest, rowLength(matrix, row));
+  return longest;
+}
+
+function rowLength(matrix: WeightMatrix, row: number): number {
+  if (matrix.kind === "sparse") return matrix.start[row + 1]! - matrix.start[row]!;
+  let count = 0;
+  for (let at = row * matrix.columnCount; at < (row + 1) * matrix.columnCount; at++) if (matrix.values[at]) count++;
+  return count;
+}
+
+/** The `keep` largest weights of each row by absolute value; of equal ones those of lower column. */
+export function strongestWeights(matrix: WeightMatrix, keep: number): SparseWeights {
+  const start = new Uint32Array(matrix.rowCount + 1);
+  for (let row = 0; row < matrix.rowCount; row++) {
+    start[row + 1] = start[row]! + Math.min(keep, rowLength(matrix, row));
+  }
+  const columns = new Int32Array(start[matrix.rowCount]!);
+  const values = new Float32Array(columns.length);
+  const strongest = selector();
+  for (let row = 0; row < matrix.rowCount; row++) {
+    const entries = rowOf(matrix, row);
+    let to = start[row]!;
+    const isStrong = strongest(entries.values, start[row + 1]! - to);
+    for (let i = 0; i < entries.values.length; i++) {
+      if (!isStrong(entries.values[i]!)) continue;
+      columns[to] = entries.columns ? entries.columns[i]! : i;
+      values[to++] = entries.values[i]!;
+    }
+  }
+  return { kind: "sparse", rowCount: matrix.rowCount, columnCount: matrix.columnCount, start, columns, values };
+}
+
+type Row = { readonly columns: Int32Array | undefined; readonly values: Float32Array };
+
+function rowOf(matrix: WeightMatrix, row: number): Row {
+  if (matrix.kind === "dense") {
+    const from = row * matrix.columnCount;
+    return { columns: undefined, values: matrix.values.subarray(from, from + matrix.columnCount) };
+  }
+  const [from, to] = [matrix.start[row]!, matrix.start[row + 1]!];
+  return { columns: matrix.columns.subarray(from, to), values: matrix.values.subarray(from, to) };
+}
+
+/** Gives, for values and a count, a test that holds for exactly that many of them, asked in order. */
+function selector() {
+  let sizes = new Float32Array(0);
+  return (values: Float32Array, keep: number): ((value: number) => boolean) => {
+    if (sizes.length < values.length) sizes = new Float32Array(values.length);
+    const part = sizes.subarray(0, values.length);
+    for (let i = 0; i < values.length; i++) part[i] = Math.abs(values[i]!);
+    part.sort();
+    const bar = part[values.length - keep] ?? Number.POSITIVE_INFINITY;
+    let equalLeft = 0; // how many that are exactly at the bar may pass
+    for (let i = values.length - keep; i < values.length && part[i] === bar; i++) equalLeft++;
+    return (value) => Math.abs(value) > bar || (Math.abs(value) === bar && equalLeft-- > 0);
+  };
+}
