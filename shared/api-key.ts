@@ -2,6 +2,8 @@
  * API keys: `rk_`, 30 random base62 characters (178 bits), 6 base62 characters of the CRC-32 (IEEE 802.3) of those 30.
  * The checksum lets junk be refused before any I/O; it protects nothing.
  */
+import { crc32 } from "./crc32.ts";
+
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const BODY_LENGTH = 30;
 const CHECK_LENGTH = 6; // 62^6 > 2^32
@@ -37,14 +39,4 @@ function checkOf(body: string): string {
     rest = Math.floor(rest / 62);
   }
   return text;
-}
-
-/** CRC-32 as in IEEE 802.3, bit by bit: the inputs have 30 bytes. */
-export function crc32(bytes: Uint8Array): number {
-  let crc = 0xffffffff;
-  for (const byte of bytes) {
-    crc ^= byte;
-    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
-  }
-  return (crc ^ 0xffffffff) >>> 0;
 }

@@ -111,12 +111,13 @@ export function parseListQuery(query: URLSearchParams): ListParameters {
   return { limit: parsed.limit, cursor: parsed.cursor, status: parsed.status };
 }
 
-const rankCodeOf: ParseOptions["codeOf"] = (pointer, issue) => {
+const rankCodeOf: NonNullable<ParseOptions["codeOf"]> = (pointer, issue) => {
   if (pointer === "/limit") return "limit_out_of_range";
   return pointer === "/interactions" && issue.code === "too_big" ? "too_many_interactions" : undefined;
 };
 
-const listCodeOf: ParseOptions["codeOf"] = (pointer) => (pointer === "/limit" ? "limit_out_of_range" : undefined);
+const listCodeOf: NonNullable<ParseOptions["codeOf"]> = (pointer) =>
+  pointer === "/limit" ? "limit_out_of_range" : undefined;
 
 /** The number that this text is the canonical form of; nothing is coerced. */
 function integerIn(text: string): number | undefined {

@@ -9,20 +9,48 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export const countOf = (strings: PackedStrings): number => strings.start.length - 1;
 
-/** The string at a position. Throws RangeError outside 0…count−1. */
-export function stringAt(strings: PackedStrings, index: number): string {
+/** UTF-8 of a string; a lone surrogate becomes U+FFFD. */
+export const utf8Of = (text: string): Uint8Array => encoder.encode(text);
+
+/** The text of UTF-8 bytes. Throws TypeError when they are not UTF-8. */
+export const textOf = (bytes: Uint8Array): string => decoder.decode(bytes);
+
+/** The UTF-8 bytes of the string at a position, as a view. Throws RangeError outside 0…count−1. */
+export function bytesAt(strings: PackedStrings, index: number): Uint8Array {
   const from = strings.start[index];
   const to = strings.start[index + 1];
   if (from === undefined || to === undefined) throw new RangeError(`no string at ${index} of ${countOf(strings)}`);
-  return decoder.decode(strings.bytes.subarray(from, to));
+  return strings.bytes.subarray(from, to);
 }
+
+/** The string at a position. Throws RangeError outside 0…count−1. */
+export const stringAt = (strings: PackedStrings, index: number): string => textOf(bytesAt(strings, index));
 
 /** Packs strings in their order. Lone surrogates become U+FFFD. */
 export function packStrings(values: readonly string[]): PackedStrings {
-  const parts = values.map((value) => encoder.encode(value));
+  const parts = values.map(utf8Of);
   const start = new Uint32Array(values.length + 1);
   for (const [i, part] of parts.entries()) start[i + 1] = start[i]! + part.length;
   const bytes = new Uint8Array(start.at(-1)!);
   for (const [i, part] of parts.entries()) bytes.set(part, start[i]!);
   return { bytes, start };
+}
+
+/** Order of two UTF-8 texts: by byte, which is by code point. Negative, zero or positive. */
+export function compareBytes(a: Uint8Array, b: Uint8Array): number {
+  const shared = Math.min(a.length, b.length);
+  for (let i = 0; i < shared; i++) if (a[i] !== b[i]) return a[i]! - b[i]!;
+  return a.length - b.length;
+}
+
+/** Of strings sorted by code point, the position of the first that is not below the text: 0…count. */
+export function lowerBound(sorted: PackedStrings, text: Uint8Array): number {
+  let low = 0;
+  let high = countOf(sorted);
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (compareBytes(bytesAt(sorted, middle), text) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
