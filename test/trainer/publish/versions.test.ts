@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import { blobKey, manifestKey } from "../../../shared/manifest.ts";
+import { setStatus } from "../../../trainer/publish/live-pointer-swap.ts";
+import { memoryStore } from "../../../trainer/publish/memory-store.ts";
+import { publish } from "../../../trainer/publish/publish.ts";
+import { activate, listVersions, versionNames } from "../../../trainer/publish/versions.ts";
+import { servedVersion, TINY_MODEL, tinyVersion } from "../../fixtures/tiny-version.ts";
+
+const versions = [await tinyVersion("a", 1000), await tinyVersion("b", 2000), await tinyVersion("c", 3000)] as const;
+const [a, b, c] = versions;
+
+async function world() {
+  const store = memoryStore();
+  await setStatus(store, TINY_MODEL, { status: "DEPLOYING", nowMs: 0 });
+  const context = { store, nowMs: () => 0, signal: new AbortController().signal, progress: () => {} };
+  for (const version of versions) await publish(version, new Uint8Array(1), context);
+  return store;
+}
+const go = async (store: Awaited<ReturnType<typeof world>>, version: string) =>
+  activate(store, TINY_MODEL, { version, nowMs: 9 });
+
+test("versions are listed newest first, the live one marked", async () => {
+  const store = await world();
+  expect(await versionNames(store, TINY_MODEL)).toEqual([a.version, b.version, c.version]);
+  const listed = await listVersions(store, TINY_MODEL, 2);
+  expect(listed.map((version) => [version.version, version.live])).toEqual([
+    [c.version, true],
+    [b.version, false],
+  ]);
+  expect(listed[0]).toMatchObject({ created_at: "1970-01-01T00:00:03.000Z", method: "ease", item_count: 1 });
+});
+
+test("back and forward", async () => {
+  const store = await world();
+  await go(store, a.version);
+  expect(await servedVersion(store, TINY_MODEL)).toBe(a.version);
+  await go(store, c.version);
+  expect(await servedVersion(store, TINY_MODEL)).toBe(c.version);
+});
+
+test.each(["nothing-like-it", "../../keys/x", ""])("an unknown version %j is told", async (version) => {
+  const store = await world();
+  await expect(go(store, version)).rejects.toMatchObject({ name: "Problem", code: "version_not_found" });
+  expect(await servedVersion(store, TINY_MODEL)).toBe(c.version);
+});
+
+test("a version that has lost a file is not activated", async () => {
+  const store = await world();
+  await store.delete(blobKey("acme", "movies", a.files[0]!.descriptor.digest));
+  await expect(go(store, a.version)).rejects.toThrow("some of its files are not");
+  expect(await servedVersion(store, TINY_MODEL)).toBe(c.version);
+});
+
+test("a manifest that is none is named", async () => {
+  const store = await world();
+  await store.delete(manifestKey("acme", "movies", a.version));
+  await store.putIfAbsent(manifestKey("acme", "movies", a.version), new TextEncoder().encode("{"), "x");
+  await expect(go(store, a.version)).rejects.toThrow(`${a.version}.json is not a manifest`);
+});
+
+test("a deleted model is not revived", async () => {
+  const store = await world();
+  await setStatus(store, TINY_MODEL, { status: "DESTROYING", nowMs: 0 });
+  await expect(go(store, a.version)).rejects.toMatchObject({ code: "model_not_found" });
+  expect(await servedVersion(store, TINY_MODEL)).toBeNull();
+});
