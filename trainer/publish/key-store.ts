@@ -1,0 +1,142 @@
+/**
+ * Who may call, in the bucket:
+ *
+ *     keys/{sha256 of the key, hex}.json         the record that an edge reads (shared/key-record.ts)
+ *     customers/{customer}/keys/{key_id}.json    where that record is, for list and revoke
+ *     customers/{customer}.json                  what the operator says about the customer
+ *
+ * The key itself is returned once and stored nowhere.
+ */
+import { z } from "zod";
+import { formatApiKey, hashApiKey } from "../../shared/api-key.ts";
+import { CustomerId, KeyRecord, keyRecordKey, type Scope } from "../../shared/key-record.ts";
+import { type ObjectStore, StoreError } from "./object-store.ts";
+
+export type KeyRequest = {
+  readonly customer: string;
+  readonly scopes: readonly Scope[];
+  /** Null: never. */
+  readonly expiresAtMs: number | null;
+  readonly nowMs: number;
+  /** Cryptographically random bytes. */
+  readonly random: (count: number) => Uint8Array;
+};
+
+export type IssuedKey = { readonly key: string; readonly record: KeyRecord };
+
+const CustomerRecord = z.strictObject({
+  format: z.literal(1),
+  customer: CustomerId,
+  /** The identity that reads this customer's warehouse; null until the operator has made one. */
+  service_account: z.email().nullable(),
+});
+export type CustomerRecord = z.infer<typeof CustomerRecord>;
+
+const KeyPlace = z.strictObject({ format: z.literal(1), sha256: z.string().regex(/^[0-9a-f]{64}$/) });
+
+const KEY_ID_BYTES = 6;
+const LOST_RACES_MAX = 10;
+
+/** A new key and its record. Its place is written first, so that there is never a key that cannot be revoked. */
+export async function issueKey(store: ObjectStore, request: KeyRequest): Promise<IssuedKey> {
+  const key = formatApiKey(request.random(128));
+  const record: KeyRecord = KeyRecord.parse({
+    format: 1,
+    key_id: Buffer.from(request.random(KEY_ID_BYTES)).toString("hex"),
+    customer: request.customer,
+    scopes: [...request.scopes],
+    created_at: new Date(request.nowMs).toISOString(),
+    expires_at: request.expiresAtMs === null ? null : new Date(request.expiresAtMs).toISOString(),
+    revoked_at: null,
+  });
+  const sha256 = await hashApiKey(key);
+  const place: z.infer<typeof KeyPlace> = { format: 1, sha256 };
+  await create(store, placeKey(request.customer, record.key_id), place);
+  await create(store, keyRecordKey(sha256), record);
+  return { key, record };
+}
+
+/** Every key ever issued to a customer, by key id. */
+export async function listKeys(store: ObjectStore, customer: string): Promise<KeyRecord[]> {
+  const records: KeyRecord[] = [];
+  for await (const { key } of store.list(`customers/${customer}/keys/`)) {
+    const place = await read(store, key, KeyPlace);
+    const record = place && (await read(store, keyRecordKey(place.value.sha256), KeyRecord));
+    if (record) records.push(record.value);
+  }
+  return records;
+}
+
+/** Names of the customers that have a key or a record, in order. */
+export async function listCustomers(store: ObjectStore): Promise<string[]> {
+  const names = new Set<string>();
+  for await (const { key } of store.list("customers/")) names.add(key.split("/")[1]!.replace(/\.json$/, ""));
+  return [...names].sort();
+}
+
+/**
+ * The record after its revocation, which holds everywhere within a minute; undefined when no customer has such a key.
+ * A key that was revoked before keeps its time.
+ */
+export async function revokeKey(
+  store: ObjectStore,
+  { keyId, nowMs }: { readonly keyId: string; readonly nowMs: number },
+): Promise<KeyRecord | undefined> {
+  for (const customer of await listCustomers(store)) {
+    const place = await read(store, placeKey(customer, keyId), KeyPlace);
+    if (place) return revokeAt(store, keyRecordKey(place.value.sha256), nowMs);
+  }
+  return undefined;
+}
+
+/** What the operator says about a customer; undefined when nothing. */
+export async function readCustomer(store: ObjectStore, customer: string): Promise<CustomerRecord | undefined> {
+  return (await read(store, customerKey(customer), CustomerRecord))?.value;
+}
+
+/** Says which service account reads this customer's warehouse. */
+export async function writeCustomer(store: ObjectStore, record: CustomerRecord): Promise<void> {
+  const key = customerKey(record.customer);
+  for (let lost = 0; lost < LOST_RACES_MAX; lost++) {
+    const found = await store.get(key);
+    if ((await store.swap(key, bytesOf(CustomerRecord.parse(record)), found?.etag ?? null)) !== undefined) return;
+  }
+  throw new StoreError(`${key} was changed by others ${LOST_RACES_MAX} times in a row.`, { retryable: true });
+}
+
+async function revokeAt(store: ObjectStore, key: string, nowMs: number): Promise<KeyRecord | undefined> {
+  for (let lost = 0; lost < LOST_RACES_MAX; lost++) {
+    const found = await read(store, key, KeyRecord);
+    if (found === undefined) return undefined; // the issuing crashed half-way: nobody has ever seen this key
+    if (found.value.revoked_at !== null) return found.value;
+    const revoked: KeyRecord = { ...found.value, revoked_at: new Date(nowMs).toISOString() };
+    if ((await store.swap(key, bytesOf(revoked), found.etag)) !== undefined) return revoked;
+  }
+  throw new StoreError(`${key} was changed by others ${LOST_RACES_MAX} times in a row.`, { retryable: true });
+}
+
+async function create(store: ObjectStore, key: string, value: unknown): Promise<void> {
+  if ((await store.swap(key, bytesOf(value), null)) === undefined) throw new StoreError(`${key} exists already.`);
+}
+
+async function read<Schema extends z.ZodType>(
+  store: ObjectStore,
+  key: string,
+  schema: Schema,
+): Promise<{ readonly value: z.infer<Schema>; readonly etag: string } | undefined> {
+  const found = await store.get(key);
+  if (found === undefined) return undefined;
+  let json: unknown;
+  try {
+    json = JSON.parse(new TextDecoder().decode(found.bytes));
+  } catch {
+    json = undefined;
+  }
+  const parsed = schema.safeParse(json);
+  if (parsed.success) return { value: parsed.data, etag: found.etag };
+  throw new StoreError(`${key} is not what it should be: ${parsed.error.issues[0]?.message}. Delete it to give it up.`);
+}
+
+const placeKey = (customer: string, keyId: string) => `customers/${customer}/keys/${keyId}.json`;
+const customerKey = (customer: string) => `customers/${customer}.json`;
+const bytesOf = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
