@@ -1,4 +1,8 @@
 import type { DuckDBDataChunk, DuckDBType } from "@duckdb/node-api";
+import type { ConnectorConfig } from "../../shared/model-spec.ts";
+import { didYouMean } from "../../shared/nearest-name.ts";
+import { StageError } from "../stage-error.ts";
+import { connectFile } from "./file.ts";
 
 /** One column of a query's result, in the order of the result. Types are DuckDB's: the interchange of the trainer. */
 export type SourceColumn = { readonly name: string; readonly type: DuckDBType };
@@ -19,14 +23,23 @@ export type SourceRows = {
   readonly chunks: AsyncIterable<DuckDBDataChunk>;
   /** For progress; null when the store does not tell beforehand. */
   readonly expectedRows: number | null;
+  /** Once `chunks` has ended: rows that the store held but could not give, by reason. None when absent. */
+  readonly unreadable?: () => Readonly<Record<string, number>>;
 };
 
 /** A way to read rows from one kind of store. The only part of the trainer that knows the kind. */
 export interface Connector {
+  /** With `sampleRows` 0 nothing is read but what names and types the columns. Throws StageError. */
   inspect(query: string, options: { readonly sampleRows: number; readonly signal: AbortSignal }): Promise<Inspection>;
-  read(query: string, options: { readonly signal: AbortSignal }): Promise<SourceRows>;
+  read(query: string, options: ReadOptions): Promise<SourceRows>;
   close(): Promise<void>;
 }
+
+export type ReadOptions = {
+  readonly signal: AbortSignal;
+  /** Exactly these columns of the query's, in this order, so that the store need not send the others. */
+  readonly columns?: readonly string[];
+};
 
 /** What a connector may know besides its own configuration. Comes from the operator, never from the request. */
 export type ConnectorContext = {
@@ -52,3 +65,23 @@ export type ConnectorSettings = {
   /** Resolves `{"env": "NAME"}`; undefined when this customer may not use that name. */
   secret(name: string): string | undefined;
 };
+
+/** How a kind of store is opened. Throws StageError when the configuration is wrong or the store cannot be reached. */
+export type ConnectorFactory = (config: ConnectorConfig, context: ConnectorContext) => Promise<Connector>;
+
+/** Every kind of store, by the `type` of its configuration. */
+const FACTORIES: Readonly<Record<string, ConnectorFactory>> = {
+  File: connectFile,
+};
+
+/** The connector that a configuration describes. Throws StageError `unknown_connector_type`. */
+export async function connect(config: ConnectorConfig, context: ConnectorContext): Promise<Connector> {
+  const known = Object.keys(FACTORIES);
+  if (!Object.hasOwn(FACTORIES, config.type))
+    throw new StageError(
+      "fetching",
+      "unknown_connector_type",
+      `There is no connector of type ${JSON.stringify(config.type)}; the types are ${known.join(", ")}${didYouMean(config.type, known)}`,
+    );
+  return await FACTORIES[config.type]!(config, context);
+}

@@ -1,0 +1,115 @@
+import { type DuckDBConnection, type DuckDBResult, type Json, JsonDuckDBValueConverter } from "@duckdb/node-api";
+import { z } from "zod";
+import type { ConnectorConfig } from "../../shared/model-spec.ts";
+import { StageError } from "../stage-error.ts";
+import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceColumn, SourceRows } from "./connector.ts";
+import { verifyCompressed } from "./duckdb-compressed.ts";
+import { findFiles, type SourceFile } from "./duckdb-files.ts";
+import { identifier } from "./duckdb-quote.ts";
+import { openSandbox, type Sandbox } from "./duckdb-sandbox.ts";
+import { checkSelect } from "./duckdb-select.ts";
+import { type StreamLimits, streamRows } from "./duckdb-stream.ts";
+
+const FileConfig = z.strictObject({
+  id: z.string().optional(),
+  type: z.literal("File"),
+  /** A file or a glob, below the folders that the operator has allowed for this customer. */
+  location: z.string().min(1),
+});
+
+/**
+ * Tables from files: `shop/*.csv` makes each file below the customer's folders a table named by its stem. CSV, TSV,
+ * Parquet, JSON and JSON Lines; the text formats also gzipped or zstd-compressed. Queries are DuckDB's SELECT.
+ */
+export async function connectFile(config: ConnectorConfig, context: ConnectorContext): Promise<Connector> {
+  const parsed = FileConfig.safeParse(config);
+  if (!parsed.success)
+    throw new StageError(
+      "fetching",
+      "bad_connector_config",
+      `The File connector's configuration is wrong: ${reasons(parsed.error)}`,
+    );
+  const files = await findFiles(parsed.data.location, context.settings.fileRoots);
+  const sandbox = await openSandbox(files, context.settings);
+  return fileConnector(files, sandbox, context);
+}
+
+function fileConnector(files: readonly SourceFile[], sandbox: Sandbox, { settings }: ConnectorContext): Connector {
+  const tables = files.map((file) => file.table);
+  let abandoned = false;
+  const limits = (signal: AbortSignal): StreamLimits => ({
+    signal,
+    timeoutSeconds: settings.timeoutSeconds,
+    rowsMax: settings.rowsMax,
+    explain: sandbox.explain,
+    onAbandoned: () => {
+      abandoned = true;
+    },
+  });
+  /** The files that a query reads, and the query as it stands inside another. */
+  const check = async (query: string) => {
+    const inner = query.replace(/[;\s]+$/, "");
+    const read = await checkSelect(sandbox.parser, inner, tables).catch((error) => {
+      throw sandbox.explain(error);
+    });
+    return { inner, read: files.filter((file) => read.tables.includes(file.table)) };
+  };
+
+  return {
+    async inspect(query, { sampleRows, signal }): Promise<Inspection> {
+      const { inner, read } = await check(query);
+      const sql = `SELECT * FROM (\n${inner}\n) LIMIT ${sampleRows}`;
+      const stream = await streamRows(sandbox.connection, sql, limits(signal));
+      const columns = columnsOf(stream.result);
+      const sample: Record<string, Json>[] = [];
+      for await (const chunk of stream.chunks)
+        for (const row of chunk.convertRows(JsonDuckDBValueConverter))
+          sample.push(Object.fromEntries(columns.map(({ name }, i) => [name, row[i] ?? null])));
+      const estimatedBytes = read.reduce((sum, file) => sum + file.sizeBytes, 0);
+      return { columns, sample, estimatedRows: estimateRows(read), estimatedBytes, estimatedCostUsd: 0 };
+    },
+
+    async read(query, { signal, columns }: ReadOptions): Promise<SourceRows> {
+      const { inner, read } = await check(query);
+      const before = await rejectCount(sandbox.connection);
+      const list = columns?.map(identifier).join(", ") ?? "*";
+      const stream = await streamRows(sandbox.connection, `SELECT ${list} FROM (\n${inner}\n)`, limits(signal));
+      let malformed = 0;
+      const chunks = async function* () {
+        // DuckDB takes a cut-off file for a shorter one, so that it is whole is checked beside the reading.
+        const whole = Promise.all(read.map((file) => verifyCompressed(file, signal)));
+        whole.catch(() => undefined); // told below, or not at all when the reader has left
+        yield* stream.chunks;
+        await whole;
+        malformed = (await rejectCount(sandbox.connection)) - before;
+      };
+      return {
+        columns: columnsOf(stream.result),
+        chunks: chunks(),
+        expectedRows: estimateRows(read),
+        unreadable: () => (malformed > 0 ? { malformed_line: malformed } : {}),
+      };
+    },
+
+    close: () => sandbox.close(abandoned),
+  };
+}
+
+const columnsOf = (result: DuckDBResult): SourceColumn[] =>
+  result.deduplicatedColumnNames().map((name, i) => ({ name, type: result.columnType(i) }));
+
+/** Of a query over one file; what a join gives, nobody knows beforehand. */
+const estimateRows = (read: readonly SourceFile[]) => (read.length === 1 ? read[0]!.estimatedRows : null);
+
+/** Lines left out so far because they do not fit their file's columns. */
+async function rejectCount(connection: DuckDBConnection): Promise<number> {
+  const tables = await connection.runAndReadAll(
+    "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'reject_errors' AND temporary",
+  );
+  if (Number(tables.value(0, 0)) === 0) return 0;
+  const lines = await connection.runAndReadAll("SELECT count(DISTINCT (scan_id, file_id, line)) FROM reject_errors");
+  return Number(lines.value(0, 0));
+}
+
+const reasons = (error: z.ZodError) =>
+  error.issues.map((issue) => `${issue.path.join(".") || "it"}: ${issue.message}`).join("; ");
