@@ -45,6 +45,8 @@ export const SplitDescription = z.strictObject({
   fingerprint: z.string().max(80),
 });
 
+export type SplitDescription = z.infer<typeof SplitDescription>;
+
 export const CandidateReport = z.strictObject({
   method: z.string().max(60),
   params: MethodParams,
@@ -92,6 +94,8 @@ export const ExampleUser = z.strictObject({
   /** What the user really chose afterwards, at most 20. */
   relevant: z.array(ItemIdJson).max(20),
 });
+
+export type ExampleUser = z.infer<typeof ExampleUser>;
 
 export const GateVerdict = z.strictObject({
   pass: z.boolean(),

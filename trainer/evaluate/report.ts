@@ -1,0 +1,202 @@
+import {
+  CANDIDATES_MAX,
+  type CandidateReport,
+  EVALUATION_FORMAT,
+  EvaluationReport,
+  EXAMPLES_MAX,
+  type ExampleUser,
+  type SplitDescription,
+} from "../../shared/evaluation-report.ts";
+import { type ItemId, type ItemIndex, itemIdToJson } from "../../shared/ids.ts";
+import { stringAt } from "../../shared/packed-strings.ts";
+import type { Interactions } from "../dataset/dataset.ts";
+import { splitFingerprint } from "./choose-split.ts";
+import { choiceOptimism, type Verdict } from "./decide.ts";
+import { type Evaluation, listOf, type MetricAtK } from "./evaluate.ts";
+import { lift, listShape, measured, measuredLift, restrictedTo, toMeasured } from "./judged.ts";
+import { popularityPercentiles } from "./metrics.ts";
+import { samplePositions, seededRandom } from "./seeded-random.ts";
+import { itemSegments, userSegments } from "./segments.ts";
+import type { Trial } from "./trial.ts";
+import type { Discarded } from "./tune-method.ts";
+import type { Validation } from "./validation.ts";
+
+export type ReportInput = {
+  readonly validation: Validation;
+  readonly metric: MetricAtK;
+  readonly baseline: Trial;
+  /** Candidates of the last round, aligned with the verdict. */
+  readonly finalists: readonly Trial[];
+  readonly verdict: Verdict;
+  readonly discarded: readonly Discarded[];
+  /** Which finalist the live version's method is; undefined when there is none, or it could not be tried. */
+  readonly live: Trial | undefined;
+  readonly seconds: { readonly budget: number; readonly used: number };
+  readonly seed: number;
+  readonly warnings: readonly string[];
+};
+
+/** What was tried, measured and chosen, in the form that is stored and served. The gate and the refit add theirs. */
+export function buildReport(input: ReportInput): EvaluationReport {
+  const { validation, metric, baseline, finalists, verdict, seed } = input;
+  const counts = positivesOf(validation.split.train);
+  const chosen = verdict.chosen === undefined ? baseline : finalists[verdict.chosen]!;
+  const shapes = { chosen: listShape(chosen.evaluation, counts), baseline: listShape(baseline.evaluation, counts) };
+  const segments = { cases: validation.split.cases, chosen: chosen.evaluation, popularity: baseline.evaluation, seed };
+  const report: EvaluationReport = {
+    format: EVALUATION_FORMAT,
+    split: describeSplit(validation),
+    chosen_by: metric,
+    chosen: { ...named(chosen), metrics: measured(chosen.evaluation, seed), lists: shapes.chosen },
+    popularity: { params: baseline.params, metrics: measured(baseline.evaluation, seed), lists: shapes.baseline },
+    history_popularity_percentile: historyPercentile(validation, counts),
+    lift: measuredLift(chosen.evaluation, baseline.evaluation, seed),
+    choice_optimism: choiceOptimism(finalists, metric, seed),
+    candidates: candidatesOf(input, counts),
+    segments: { users: userSegments(segments), items: itemSegments(segments, counts) },
+    examples: examplesOf(validation, chosen.evaluation, seed),
+    live: input.live ? liveOf(input.live, chosen, input) : null,
+    gate: null,
+    refit: null,
+    seconds: { budget: input.seconds.budget, used: input.seconds.used },
+    warnings: [...input.warnings, ...verdict.warnings],
+  };
+  return EvaluationReport.parse(report);
+}
+
+/** The figures that the model's record shows: means of the chosen, next to popularity's. */
+export function runMetrics(
+  report: EvaluationReport,
+): { method: string; baseline: Record<string, number> } & Record<string, unknown> {
+  const means = (metrics: EvaluationReport["chosen"]["metrics"]) =>
+    Object.fromEntries(Object.entries(metrics).flatMap(([name, { value }]) => (value === null ? [] : [[name, value]])));
+  return { ...means(report.chosen.metrics), method: report.chosen.method, baseline: means(report.popularity.metrics) };
+}
+
+const named = (trial: Trial) => ({ method: trial.method.name, params: trial.params });
+
+/** Positive interactions per item: [itemCount]. */
+export function positivesOf(interactions: Interactions): Uint32Array {
+  const counts = new Uint32Array(interactions.itemCount);
+  for (const [row, item] of interactions.items.entries()) counts[item]! += interactions.positive[row]!;
+  return counts;
+}
+
+function describeSplit({ dataset, split, positions }: Validation): SplitDescription {
+  const { train, cases } = split;
+  let [targets, withHistory] = [0, 0];
+  for (let at = 0; at < cases.count; at++) {
+    const { items, relevant } = cases.caseAt(at);
+    targets += relevant.length;
+    if (items.length > 0) withHistory++;
+  }
+  let users = 0;
+  for (let user = 0; user < train.userCount; user++) if (train.userStart[user]! < train.userStart[user + 1]!) users++;
+  const counts = positivesOf(train);
+  return {
+    kind: split.kind,
+    reason: split.reason,
+    instant: split.instantSeconds === null ? null : new Date(split.instantSeconds * 1000).toISOString(),
+    train: {
+      users,
+      items: counts.reduce((sum, count) => sum + (count > 0 ? 1 : 0), 0),
+      interactions: train.items.length,
+      positives: counts.reduce((sum, count) => sum + count, 0),
+    },
+    validation: { users: cases.count, users_with_history: withHistory, targets, users_measured: positions.length },
+    fingerprint: splitFingerprint(dataset, split),
+  };
+}
+
+function historyPercentile({ split, positions }: Validation, counts: Uint32Array): number | null {
+  const percentiles = popularityPercentiles(counts);
+  let [sum, entries] = [0, 0];
+  for (const at of positions) {
+    for (const item of split.cases.caseAt(at).items) {
+      sum += percentiles[item]!;
+      entries++;
+    }
+  }
+  return entries === 0 ? null : sum / entries;
+}
+
+function candidatesOf(input: ReportInput, counts: Uint32Array): CandidateReport[] {
+  const { finalists, verdict, discarded, baseline, metric, seed } = input;
+  const last = finalists.map((trial, i): CandidateReport => {
+    const outcome = i === verdict.chosen ? "chosen" : "lost";
+    return {
+      ...named(trial),
+      outcome,
+      reason: verdict.reasons[i]!,
+      ...judgedFields(trial, { baseline: baseline.evaluation, counts, metric, seed }),
+      fit_seconds: trial.fitSeconds,
+      artifact_bytes: trial.artifactBytes,
+      truncation: trial.served.exported.truncation,
+    };
+  });
+  const first: CandidateReport = {
+    ...named(baseline),
+    outcome: verdict.chosen === undefined ? "chosen" : "lost",
+    reason: verdict.chosen === undefined ? "nothing tried is reliably better" : "the baseline",
+    ...judgedFields(baseline, { baseline: baseline.evaluation, counts, metric, seed }),
+    fit_seconds: baseline.fitSeconds,
+    artifact_bytes: baseline.artifactBytes,
+    truncation: "",
+  };
+  const others = discarded.map((one): CandidateReport => {
+    const judged = one.evaluation
+      ? judgedFields({ ...one, evaluation: one.evaluation }, { baseline: baseline.evaluation, counts, metric, seed })
+      : { users_measured: 0, train_share: one.trainShare, metrics: {}, lift: null, lists: {} };
+    const { method, params, outcome, reason, truncation } = one;
+    const fit = { fit_seconds: one.fitSeconds, artifact_bytes: one.artifactBytes };
+    return { method, params, outcome, reason, truncation, ...fit, ...judged };
+  });
+  const order = last.sort((a, b) => (b.metrics[metric]?.value ?? 0) - (a.metrics[metric]?.value ?? 0));
+  return [...order, first, ...others].slice(0, CANDIDATES_MAX);
+}
+
+type Against = {
+  readonly baseline: Evaluation;
+  readonly counts: Uint32Array;
+  readonly metric: MetricAtK;
+  readonly seed: number;
+};
+
+function judgedFields(
+  { evaluation, trainShare }: { evaluation: Evaluation; trainShare: number },
+  { baseline, counts, metric, seed }: Against,
+) {
+  const same = restrictedTo(baseline, evaluation.positions);
+  return {
+    users_measured: evaluation.positions.length,
+    train_share: trainShare,
+    metrics: measured(evaluation, seed),
+    lift: toMeasured(lift(evaluation, same, { metric, seed })),
+    lists: listShape(evaluation, counts),
+  };
+}
+
+function liveOf(live: Trial, chosen: Trial, { metric, seed }: ReportInput): EvaluationReport["live"] {
+  const over = toMeasured(lift(chosen.evaluation, live.evaluation, { metric, seed }));
+  return { ...named(live), metrics: measured(live.evaluation, seed), lift: over };
+}
+
+const HISTORY_SHOWN = 20;
+const LIST_SHOWN = 10;
+
+/** A dozen users drawn by lot among those with a history; they are not named. */
+function examplesOf({ dataset, split, positions }: Validation, evaluation: Evaluation, seed: number): ExampleUser[] {
+  const id = (item: ItemIndex) => itemIdToJson(stringAt(dataset.itemIds, item) as ItemId, dataset.itemIdType);
+  const known = Array.from(positions, (at, i) => ({ at, i })).filter(
+    ({ at }) => split.cases.caseAt(at).items.length > 0,
+  );
+  return Array.from(samplePositions(known.length, EXAMPLES_MAX, seededRandom(seed, 41)), (one) => {
+    const { at, i } = known[one]!;
+    const { items, relevant } = split.cases.caseAt(at);
+    return {
+      history: items.slice(Math.max(0, items.length - HISTORY_SHOWN)).map(id),
+      list: listOf(evaluation, i).slice(0, LIST_SHOWN).map(id),
+      relevant: relevant.slice(0, HISTORY_SHOWN).map(id),
+    };
+  });
+}
