@@ -1,3 +1,35 @@
+/**
+ * Item attributes of one version, compact: what an edge holds in memory and the matcher (shared/matcher.ts) reads.
+ *
+ * Idea. Every attribute of every item is a *key*: a small number whose order is the order of the values, 0 for missing.
+ * A condition on values then is a range of keys, or a few of them, whatever the attribute's type. Keys are as wide as
+ * they must be (8, 16 or 32 bits), so that a million items cost 1 to 4 MB per attribute.
+ *
+ *     Boolean              0 missing, 1 false, 2 true
+ *     Category, Text       1 + position in `dictionary`, the distinct texts sorted by code point
+ *     CategoryList         the same for each element; item i's elements are keys[start[i]] … keys[start[i + 1] − 1],
+ *                          rising, and an item without elements is missing
+ *     Numerical, Timestamp whichever form is smallest without loss:
+ *       coded              1 + position in `values`, the distinct numbers, rising
+ *       based              1 + value − base, for integers
+ *       plain              the value itself as f32 or f64; NaN is missing
+ *
+ * Example. Category ["red", missing, "blue", "red"] is dictionary ["blue", "red"], keys u8 [2, 0, 1, 2].
+ *
+ * Limits: 500 columns, 2^32 − 2 distinct values, 2 GiB. Numbers that are not finite count as missing.
+ */
+import { z } from "zod";
+import { assert, FormatError } from "./assert.ts";
+import {
+  type ArrayOf,
+  arrayOf,
+  type Container,
+  decodeContainer,
+  encodeContainer,
+  type TypedArray,
+} from "./container.ts";
+import { bytesAt, compareBytes, countOf, type PackedStrings, packStrings } from "./packed-strings.ts";
+
 /** Typed attribute columns of items or users, aligned with their indices. Missing values are explicit. */
 export type AttributeColumn =
   | { readonly name: string; readonly type: "Numerical" | "Timestamp"; readonly values: Float64Array } // [count] NaN: missing; Timestamp in epoch seconds
@@ -11,14 +43,226 @@ export type AttributeColumn =
       readonly codes: Uint32Array;
     };
 
-/** The attributes of all items, compact: what an edge holds in memory and the matcher reads. */
-export type AttributeTable = { readonly itemCount: number; readonly columns: ReadonlyMap<string, unknown> };
+type WholeKeys = Uint8Array | Uint16Array | Uint32Array;
+type NumberType = "Numerical" | "Timestamp";
 
-export function encodeAttributes(_columns: readonly AttributeColumn[], _itemCount: number): Uint8Array {
-  throw new Error("not built yet");
+export type TableColumn =
+  | { readonly type: "Boolean"; readonly keys: WholeKeys }
+  | { readonly type: NumberType; readonly form: "coded"; readonly keys: WholeKeys; readonly values: Float64Array }
+  | { readonly type: NumberType; readonly form: "based"; readonly keys: WholeKeys; readonly base: number }
+  | { readonly type: NumberType; readonly form: "plain"; readonly keys: Float32Array | Float64Array }
+  | { readonly type: "Category" | "Text"; readonly keys: WholeKeys; readonly dictionary: PackedStrings }
+  | {
+      readonly type: "CategoryList";
+      readonly keys: WholeKeys;
+      readonly dictionary: PackedStrings;
+      readonly start: Uint32Array; // [itemCount + 1]
+    };
+
+export type AttributeTable = {
+  readonly itemCount: number;
+  readonly columns: ReadonlyMap<string, TableColumn>;
+};
+
+const KIND = "attributes";
+export const ATTRIBUTES_MAX = 500;
+const CODED_MAX = 65_535; // distinct numbers in a dictionary; above, a key is no smaller than the number
+
+const ColumnHeader = z.strictObject({
+  name: z.string().max(128),
+  type: z.enum(["Boolean", "Numerical", "Timestamp", "Category", "Text", "CategoryList"]),
+  form: z.enum(["coded", "based", "plain"]).optional(),
+  base: z.int().optional(),
+});
+type ColumnHeader = z.infer<typeof ColumnHeader>;
+
+const Metadata = z.strictObject({
+  item_count: z.int().nonnegative(),
+  columns: z.array(ColumnHeader).max(ATTRIBUTES_MAX),
+});
+
+type Packed = { readonly header: ColumnHeader; readonly arrays: Readonly<Record<string, TypedArray>> };
+
+/** Columns must have distinct names and `itemCount` rows. */
+export function encodeAttributes(columns: readonly AttributeColumn[], itemCount: number): Uint8Array {
+  assert(columns.length <= ATTRIBUTES_MAX, `at most ${ATTRIBUTES_MAX} attributes, found ${columns.length}`);
+  assert(new Set(columns.map((column) => column.name)).size === columns.length, "attribute names are distinct");
+  const packed = columns.map((column) => packColumn(column, itemCount));
+  const arrays = packed.flatMap((column, i) =>
+    Object.entries(column.arrays).map(([part, array]) => [`${i}.${part}`, array] as const),
+  );
+  const metadata = { item_count: itemCount, columns: packed.map((column) => column.header) };
+  return encodeContainer({ kind: KIND, metadata, arrays: Object.fromEntries(arrays) });
 }
 
 /** Throws FormatError. */
-export function decodeAttributes(_bytes: Uint8Array): AttributeTable {
-  throw new Error("not built yet");
+export function decodeAttributes(bytes: Uint8Array): AttributeTable {
+  const container = decodeContainer(bytes, KIND, Metadata);
+  const { item_count: itemCount, columns } = container.metadata;
+  const named = columns.map((header, i) => [header.name, openColumn(header, { container, i, itemCount })] as const);
+  const byName = new Map(named);
+  if (byName.size !== columns.length) throw new FormatError("attributes: two columns have the same name");
+  return { itemCount, columns: byName };
 }
+
+function packColumn(column: AttributeColumn, itemCount: number): Packed {
+  const { name, type } = column;
+  const rows = "start" in column ? column.start.length - 1 : column.values.length;
+  assert(rows === itemCount, `attribute ${JSON.stringify(name)} has ${rows} rows for ${itemCount} items`);
+  if (column.type === "Boolean") {
+    const keys = column.values.map((value) => (value === 255 ? 0 : value + 1));
+    return { header: { name, type }, arrays: { keys } };
+  }
+  if ("values" in column) {
+    const { header, arrays } = packNumbers(column.values);
+    return { header: { name, type, ...header }, arrays };
+  }
+  return packTexts(column, itemCount);
+}
+
+/** The smallest of the three forms of numbers. */
+function packNumbers(sent: Float64Array): { header: Pick<ColumnHeader, "form" | "base">; arrays: Packed["arrays"] } {
+  const values = sent.map((value) => (Number.isFinite(value) ? value + 0 : Number.NaN)); // + 0 turns −0 into 0
+  const present = values.filter((value) => !Number.isNaN(value)).sort();
+  const distinct = present.filter((value, i) => value !== present[i - 1]);
+  const base = distinct[0] ?? 0;
+  const span = (distinct.at(-1) ?? 0) - base;
+  const isBased = Number.isSafeInteger(base) && span < 2 ** 32 - 1 && distinct.every(Number.isSafeInteger);
+  const basedBytes = isBased ? values.length * bytesFor(span + 1) : Infinity;
+  const isCoded = distinct.length <= CODED_MAX;
+  const codedBytes = isCoded ? values.length * bytesFor(distinct.length) + 8 * distinct.length : Infinity;
+  const plain = distinct.every((value) => Math.fround(value) === value) ? Float32Array.from(values) : values;
+
+  if (basedBytes <= Math.min(codedBytes, plain.byteLength)) {
+    const keys = keyArray(span + 1, values.length);
+    for (const [i, value] of values.entries()) keys[i] = Number.isNaN(value) ? 0 : value - base + 1;
+    return { header: { form: "based", base }, arrays: { keys } };
+  }
+  if (codedBytes <= plain.byteLength) {
+    const keys = keyArray(distinct.length, values.length);
+    for (const [i, value] of values.entries()) keys[i] = Number.isNaN(value) ? 0 : countBelow(distinct, value) + 1;
+    return { header: { form: "coded" }, arrays: { keys, values: distinct } };
+  }
+  return { header: { form: "plain" }, arrays: { keys: plain } };
+}
+
+function packTexts(column: Extract<AttributeColumn, { dictionary: readonly string[] }>, itemCount: number): Packed {
+  const { name, type, start, codes } = column;
+  const { dictionary, keyOf } = sortedDictionary(column.dictionary, codes);
+  const arrays = { dictionary: dictionary.bytes, dictionary_start: dictionary.start };
+  const distinct = countOf(dictionary);
+  if (type !== "CategoryList") {
+    const keys = keyArray(distinct, itemCount);
+    for (let item = 0; item < itemCount; item++) {
+      assert(start[item + 1]! - start[item]! <= 1, `attribute ${JSON.stringify(name)} has several values for an item`);
+      if (start[item + 1]! > start[item]!) keys[item] = keyOf[codes[start[item]!]!]!;
+    }
+    return { header: { name, type }, arrays: { keys, ...arrays } };
+  }
+  const keys: number[] = [];
+  const keyStart = new Uint32Array(itemCount + 1);
+  for (let item = 0; item < itemCount; item++) {
+    const sorted = Array.from(codes.subarray(start[item], start[item + 1]), (code) => keyOf[code]!).sort(
+      (a, b) => a - b,
+    );
+    for (const [i, key] of sorted.entries()) if (key !== sorted[i - 1]) keys.push(key);
+    keyStart[item + 1] = keys.length;
+  }
+  const narrow = keyArray(distinct, keys.length);
+  narrow.set(keys);
+  return { header: { name, type }, arrays: { keys: narrow, start: keyStart, ...arrays } };
+}
+
+/** The texts that are used, sorted and distinct, and the key of each old code. */
+function sortedDictionary(
+  texts: readonly string[],
+  codes: Uint32Array,
+): { dictionary: PackedStrings; keyOf: Uint32Array } {
+  const isUsed = new Uint8Array(texts.length);
+  for (const code of codes) {
+    assert(code < texts.length, `code ${code} in a dictionary of ${texts.length}`);
+    isUsed[code] = 1;
+  }
+  const packed = packStrings(texts);
+  const byText = (a: number, b: number) => compareBytes(bytesAt(packed, a), bytesAt(packed, b));
+  const order = Uint32Array.from(texts.keys())
+    .filter((code) => isUsed[code])
+    .sort(byText);
+  const keyOf = new Uint32Array(texts.length);
+  const distinct: string[] = [];
+  for (const [i, code] of order.entries()) {
+    if (i === 0 || byText(order[i - 1]!, code) !== 0) distinct.push(texts[code]!);
+    keyOf[code] = distinct.length;
+  }
+  return { dictionary: packStrings(distinct), keyOf };
+}
+
+type Place = { readonly container: Container<unknown>; readonly i: number; readonly itemCount: number };
+
+function openColumn(header: ColumnHeader, place: Place): TableColumn {
+  const { container, i, itemCount } = place;
+  const { type, form } = header;
+  const lies = (sentence: string) => new FormatError(`attributes: ${JSON.stringify(header.name)} ${sentence}`);
+  const wholeKeys = (length: number | undefined, keyMax: number): WholeKeys => {
+    const expected = { dtypes: ["u8", "u16", "u32"] as const, ...(length === undefined ? {} : { length }) };
+    const keys = arrayOf(container, `${i}.keys`, expected);
+    for (let at = 0; at < keys.length; at++) if (keys[at]! > keyMax) throw lies(`has key ${keys[at]} of ${keyMax}`);
+    return keys;
+  };
+  if (type === "Boolean") return { type, keys: wholeKeys(itemCount, 2) };
+  if (type === "Numerical" || type === "Timestamp") {
+    if (form === "based" && header.base !== undefined)
+      return { type, form, keys: wholeKeys(itemCount, 2 ** 32 - 1), base: header.base };
+    if (form === "plain")
+      return { type, form, keys: arrayOf(container, `${i}.keys`, { dtypes: ["f32", "f64"], length: itemCount }) };
+    if (form !== "coded") throw lies("has numbers of no known form");
+    const values = arrayOf(container, `${i}.values`, { dtypes: ["f64"] });
+    if (!values.every((value, at) => at === 0 || value > values[at - 1]!)) throw lies("has values that do not rise");
+    return { type, form, keys: wholeKeys(itemCount, values.length), values };
+  }
+  const dictionary = openDictionary(place, lies);
+  if (type !== "CategoryList") return { type, keys: wholeKeys(itemCount, countOf(dictionary)), dictionary };
+  const keys = wholeKeys(undefined, countOf(dictionary));
+  const start = arrayOf(container, `${i}.start`, { dtypes: ["u32"], length: itemCount + 1 });
+  if (!isRising(start, keys.length)) throw lies("has lists that do not follow each other");
+  return { type, keys, dictionary, start };
+}
+
+function openDictionary({ container, i }: Place, lies: (sentence: string) => FormatError): PackedStrings {
+  const bytes = arrayOf(container, `${i}.dictionary`, { dtypes: ["u8"] });
+  const start = arrayOf(container, `${i}.dictionary_start`, { dtypes: ["u32"] });
+  if (!isRising(start, bytes.length)) throw lies("has a dictionary whose texts do not follow each other");
+  const dictionary = { bytes, start };
+  for (let at = 1; at < countOf(dictionary); at++)
+    if (compareBytes(bytesAt(dictionary, at - 1), bytesAt(dictionary, at)) >= 0)
+      throw lies("has an unsorted dictionary");
+  return dictionary;
+}
+
+/** Whether offsets go from 0 to the end without stepping back. */
+function isRising(start: Uint32Array, end: number): boolean {
+  if (start.length === 0 || start[0] !== 0 || start.at(-1) !== end) return false;
+  for (let at = 1; at < start.length; at++) if (start[at]! < start[at - 1]!) return false;
+  return true;
+}
+
+/** How many of the rising numbers are below a value. */
+export function countBelow(rising: ArrayOf<"f64">, value: number): number {
+  let low = 0;
+  let high = rising.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (rising[middle]! < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+const bytesFor = (keyMax: number) => (keyMax < 2 ** 8 ? 1 : keyMax < 2 ** 16 ? 2 : 4);
+
+const keyArray = (keyMax: number, length: number): WholeKeys =>
+  bytesFor(keyMax) === 1
+    ? new Uint8Array(length)
+    : bytesFor(keyMax) === 2
+      ? new Uint16Array(length)
+      : new Uint32Array(length);

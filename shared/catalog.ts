@@ -20,7 +20,7 @@ import { z } from "zod";
 import { assert, FormatError } from "./assert.ts";
 import { arrayOf, type Container, decodeContainer, encodeContainer } from "./container.ts";
 import { ID_BYTES_MAX, type ItemId, type ItemIdType, type ItemIndex } from "./ids.ts";
-import { bytesAt, compareBytes, countOf, type PackedStrings, stringAt, textOf, utf8Of } from "./packed-strings.ts";
+import { bytesAt, countOf, type PackedStrings, stringAt, textOf, utf8Of } from "./packed-strings.ts";
 
 export type Catalog = {
   readonly itemCount: number;
@@ -36,6 +36,7 @@ export type Catalog = {
 
 const KIND = "catalog";
 const GROUP = 16; // ids between two remembered byte offsets
+const MINUS = 0x2d;
 const INTEGER = /^(0|-?[1-9][0-9]*)$/;
 const Metadata = z.strictObject({
   item_count: z.int().nonnegative(),
@@ -48,9 +49,10 @@ export function encodeCatalog(content: { itemIds: PackedStrings; itemIdType: Ite
   const { itemIds, itemIdType } = content;
   const itemCount = countOf(itemIds);
   const numbers = itemIdType === "integer" ? safeIntegersOf(itemIds) : undefined;
+  const compareText = itemIdType === "integer" ? compareIntegers : compareRun;
   const compare = numbers
     ? (a: number, b: number) => numbers[a]! - numbers[b]!
-    : (a: number, b: number) => compareIds(bytesAt(itemIds, a), bytesAt(itemIds, b), itemIdType);
+    : (a: number, b: number) => compareText(runAt(itemIds, a), bytesAt(itemIds, b));
   const order = Uint32Array.from({ length: itemCount }, (_, item) => item).sort(compare);
   for (let i = 1; i < itemCount; i++)
     assert(compare(order[i - 1]!, order[i]!) < 0, `item id ${JSON.stringify(stringAt(itemIds, order[i]!))} repeats`);
@@ -133,17 +135,18 @@ function textColumn(container: Container<unknown>, itemCount: number, itemIdType
   }
   if (end !== bytes.length) throw new FormatError(`catalog: the ids need ${end} bytes, found ${bytes.length}`);
 
-  const viewAt = (item: number) => {
+  const startOf = (item: number) => {
     const first = item - (item % GROUP);
     let start = groupStart[first / GROUP]!;
     for (let before = first; before < item; before++) start += lengths[before]! + 1;
-    return bytes.subarray(start, start + lengths[item]! + 1);
+    return start;
   };
+  const compare = itemIdType === "integer" ? compareIntegers : compareRun;
   return {
-    idAt: (item) => textOf(viewAt(item)) as ItemId,
+    idAt: (item) => textOf(bytes.subarray(startOf(item), startOf(item) + lengths[item]! + 1)) as ItemId,
     comparedTo: (id) => {
       const text = utf8Of(id);
-      return (item) => compareIds(viewAt(item), text, itemIdType);
+      return (item) => compare({ bytes, start: startOf(item), length: lengths[item]! + 1 }, text);
     },
   };
 }
@@ -160,10 +163,26 @@ function safeIntegersOf(itemIds: PackedStrings): Float64Array | undefined {
   return numbers;
 }
 
-/** Order of two ids as UTF-8. Integers in canonical form go by value: sign, then number of digits, then digits. */
-function compareIds(a: Uint8Array, b: Uint8Array, type: ItemIdType): number {
-  if (type === "string") return compareBytes(a, b);
-  const sign = (digits: Uint8Array) => (digits[0] === 0x2d ? -1 : 1); // "-"
-  if (sign(a) !== sign(b)) return sign(a) - sign(b);
-  return sign(a) * (a.length - b.length || compareBytes(a, b));
+const runAt = ({ bytes, start }: PackedStrings, index: number): Run => ({
+  bytes,
+  start: start[index]!,
+  length: start[index + 1]! - start[index]!,
+});
+
+/** Part of a longer array: a view would cost more than the comparison. */
+type Run = { readonly bytes: Uint8Array; readonly start: number; readonly length: number };
+
+/** Order of two texts by byte, which is by code point. */
+function compareRun({ bytes, start, length }: Run, text: Uint8Array): number {
+  const shared = Math.min(length, text.length);
+  for (let i = 0; i < shared; i++) if (bytes[start + i] !== text[i]) return bytes[start + i]! - text[i]!;
+  return length - text.length;
+}
+
+/** Order of two integers in canonical form: by sign, then by number of digits, then digit by digit. */
+function compareIntegers(a: Run, b: Uint8Array): number {
+  const isNegative = a.bytes[a.start] === MINUS;
+  if (isNegative !== (b[0] === MINUS)) return isNegative ? -1 : 1;
+  const size = a.length - b.length || compareRun(a, b);
+  return isNegative ? -size : size;
 }

@@ -1,23 +1,204 @@
+/**
+ * The retrieval language: which items may be in an answer. A subset of MongoDB's query language.
+ *
+ *     Query     = { (attribute: Condition | "$and": [Query+] | "$or": [Query+] | "$nor": [Query+] | "$not": Query)* }
+ *     Condition = scalar | { ("$eq" | "$ne" | "$gt" | "$gte" | "$lt" | "$lte": scalar | "$in" | "$nin" | "$all": [scalar*]
+ *                          | "$exists": boolean | "$not": Condition)* }
+ *
+ * All entries of an object must hold; `{}` restricts nothing. A missing value equals null and is in no order. On a list,
+ * a test holds if any element passes it, and its negation if none does: `$ne`, `$nin` and `$not` are exact complements.
+ * `$all` asks for every one of its values; `$all: []`, like `$in: []`, matches nothing (as in MongoDB).
+ *
+ * Bounds: 16 KiB of JSON, 8 levels of queries and conditions within each other, 256 tests, 1,000 values in a list.
+ */
+
+import { utf8BytesOf } from "./ids.ts";
+import { didYouMean } from "./nearest-name.ts";
+import { pointerStep, shown } from "./parse-request.ts";
+import { Problem, type ProblemCode } from "./problem.ts";
+
 export type Scalar = string | number | boolean | null;
+export type OrderOperator = "$gt" | "$gte" | "$lt" | "$lte";
 
 /**
- * A checked retrieval query. Every operator of the language is reduced to two tests and and/or/not: `$eq` is `in` of one
- * value, `$ne` and `$nin` are `not in`, `$exists` is `not in [null]`, `$nor` is `not or`, `$all` is an `and` of `in`.
- * `pointer` says where in the request the test stood (RFC 6901).
+ * A checked retrieval query. Every operator is reduced to two tests and and/or/not: `$eq` is `in` of one value, `$ne` and
+ * `$nin` are `not in`, `$exists` is `not in [null]`, `$nor` is `not or`, `$all` is an `and` of `in`. An `and` of nothing
+ * holds, an `or` of nothing does not. `pointer` says where in the request the attribute stands (RFC 6901), `path` where
+ * its value stands from there, such as `/$in`.
  */
 export type RetrievalQuery =
   | { readonly kind: "and" | "or"; readonly of: readonly RetrievalQuery[] }
   | { readonly kind: "not"; readonly of: RetrievalQuery }
-  | { readonly kind: "in"; readonly attribute: string; readonly values: readonly Scalar[]; readonly pointer: string }
-  | {
-      readonly kind: "compare";
-      readonly attribute: string;
-      readonly operator: "$gt" | "$gte" | "$lt" | "$lte";
-      readonly value: string | number;
-      readonly pointer: string;
-    };
+  | RetrievalTest;
+
+type Tested = { readonly attribute: string; readonly pointer: string; readonly path: string };
+export type RetrievalTest =
+  | (Tested & { readonly kind: "in"; readonly values: readonly Scalar[] })
+  | (Tested & { readonly kind: "compare"; readonly operator: OrderOperator; readonly value: string | number });
+
+export const RETRIEVAL_BYTES_MAX = 16_384;
+export const RETRIEVAL_DEPTH_MAX = 8;
+export const RETRIEVAL_CLAUSES_MAX = 256;
+export const RETRIEVAL_VALUES_MAX = 1000;
+
+const OPERATORS = ["$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$all", "$exists", "$not"] as const;
+const CONNECTIVES = ["$and", "$or", "$nor", "$not"] as const;
+/** Known from MongoDB and left out on purpose. */
+const REFUSED: Readonly<Record<string, string>> = {
+  $regex: "patterns cannot be bounded in time; use $in with the values meant",
+  $where: "code is never run",
+  $expr: "attributes are compared with values, not with each other",
+  $elemMatch: "a condition on a list already holds if any element satisfies it",
+};
 
 /** Throws Problem invalid_filter or filter_too_large. `at` is the JSON pointer of the value in the request. */
-export function parseRetrieval(_value: unknown, _at = "/retrieval"): RetrievalQuery {
-  throw new Error("not built yet");
+export function parseRetrieval(value: unknown, at = "/retrieval"): RetrievalQuery {
+  const reading = { clauses: 0 };
+  const query = parseQuery(value, { pointer: at, depth: 1, reading });
+  const bytes = utf8BytesOf(JSON.stringify(value)); // after parsing: what parses is not deep
+  if (bytes > RETRIEVAL_BYTES_MAX) throw tooLarge(at, `has ${bytes} bytes of JSON; at most ${RETRIEVAL_BYTES_MAX}`);
+  return query;
+}
+
+type Place = {
+  readonly pointer: string;
+  readonly depth: number;
+  /** How much was read so far, in the whole query. */
+  readonly reading: { clauses: number };
+};
+
+function parseQuery(value: unknown, place: Place): RetrievalQuery {
+  const entries = entriesOf(value, place, 'a query is an object such as {"category": "shoes"}');
+  return and(entries.map(([key, sent]) => parseEntry(key, sent, at(place, key))));
+}
+
+function parseEntry(key: string, sent: unknown, place: Place): RetrievalQuery {
+  if (!key.startsWith("$")) return parseCondition({ name: key, pointer: place.pointer }, sent, place);
+  if (key === "$not") return { kind: "not", of: parseQuery(sent, deeper(place)) };
+  if (key !== "$and" && key !== "$or" && key !== "$nor") throw unknownOperator(key, place, CONNECTIVES);
+  if (!Array.isArray(sent)) throw invalid(place, `must be a list of queries, found ${shown(sent)}`);
+  if (sent.length === 0) throw invalid(place, "must not be empty: leave it out to restrict nothing");
+  if (sent.length > RETRIEVAL_CLAUSES_MAX)
+    throw tooLarge(place.pointer, `has ${sent.length} queries; at most ${RETRIEVAL_CLAUSES_MAX}`);
+  const of = sent.map((query: unknown, i) => parseQuery(query, deeper(at(place, i))));
+  if (key === "$and") return and(of);
+  const either: RetrievalQuery = of.length === 1 ? of[0]! : { kind: "or", of };
+  return key === "$or" ? either : { kind: "not", of: either };
+}
+
+/** Where an attribute stands, and its name. */
+type Attribute = { readonly name: string; readonly pointer: string };
+
+function parseCondition(attribute: Attribute, sent: unknown, place: Place): RetrievalQuery {
+  if (Array.isArray(sent))
+    throw invalid(place, 'must be a value or an object of operators; for a list of values write {"$in": […]}');
+  if (typeof sent !== "object" || sent === null) return isIn(attribute, [scalarOf(sent, place)], counted(place));
+  const entries = entriesOf(sent, place, "a condition is a value or an object of operators");
+  return and(entries.map(([operator, operand]) => parseTest(attribute, { operator, operand }, at(place, operator))));
+}
+
+type Test = { readonly operator: string; readonly operand: unknown };
+
+function parseTest(attribute: Attribute, { operator, operand }: Test, place: Place): RetrievalQuery {
+  switch (operator) {
+    case "$eq":
+      return isIn(attribute, [scalarOf(operand, place)], counted(place));
+    case "$ne":
+      return not(isIn(attribute, [scalarOf(operand, place)], counted(place)));
+    case "$in":
+      return isIn(attribute, listOf(operand, place), counted(place));
+    case "$nin":
+      return not(isIn(attribute, listOf(operand, place), counted(place)));
+    case "$all": {
+      const values = listOf(operand, counted(place));
+      if (values.length === 0) return isIn(attribute, [], place);
+      return and(values.map((value, i) => isIn(attribute, [value], at(place, i))));
+    }
+    case "$exists": {
+      if (typeof operand !== "boolean") throw invalid(place, `must be true or false, found ${shown(operand)}`);
+      const isMissing = isIn(attribute, [null], counted(place));
+      return operand ? not(isMissing) : isMissing;
+    }
+    case "$not":
+      return not(parseCondition(attribute, operand, deeper(place)));
+    case "$gt":
+    case "$gte":
+    case "$lt":
+    case "$lte":
+      return compare(attribute, { operator, operand }, counted(place));
+    default:
+      throw operator.startsWith("$")
+        ? unknownOperator(operator, place, OPERATORS)
+        : invalid(place, `is not an operator; known are ${OPERATORS.join(" ")}, and attributes have no members`);
+  }
+}
+
+function compare(attribute: Attribute, test: Test & { operator: OrderOperator }, place: Place): RetrievalQuery {
+  const value = scalarOf(test.operand, place);
+  if (typeof value !== "string" && typeof value !== "number")
+    throw invalid(place, `must be a number or text, which have an order, found ${shown(value)}`);
+  return { kind: "compare", operator: test.operator, value, ...tested(attribute, place) };
+}
+
+const isIn = (attribute: Attribute, values: readonly Scalar[], place: Place): RetrievalQuery => ({
+  kind: "in",
+  values,
+  ...tested(attribute, place),
+});
+
+const tested = ({ name, pointer }: Attribute, place: Place): Tested => ({
+  attribute: name,
+  pointer,
+  path: place.pointer.slice(pointer.length),
+});
+
+/** The same place, after counting the test that stands there. */
+function counted(place: Place): Place {
+  place.reading.clauses++;
+  if (place.reading.clauses > RETRIEVAL_CLAUSES_MAX)
+    throw tooLarge(place.pointer, `is test number ${place.reading.clauses}; at most ${RETRIEVAL_CLAUSES_MAX}`);
+  return place;
+}
+
+function listOf(operand: unknown, place: Place): Scalar[] {
+  if (!Array.isArray(operand)) throw invalid(place, `must be a list of values, found ${shown(operand)}`);
+  if (operand.length > RETRIEVAL_VALUES_MAX)
+    throw tooLarge(place.pointer, `has ${operand.length} values; at most ${RETRIEVAL_VALUES_MAX}`);
+  return operand.map((value: unknown, i) => scalarOf(value, at(place, i)));
+}
+
+function scalarOf(value: unknown, place: Place): Scalar {
+  if (value === null || typeof value === "boolean") return value;
+  if (typeof value === "number" && Number.isFinite(value)) return value;
+  if (typeof value === "string" && value.isWellFormed()) return value;
+  if (typeof value === "string") throw invalid(place, "must be well-formed Unicode, without lone surrogates");
+  throw invalid(place, `must be text, a number, true, false or null, found ${shown(value)}`);
+}
+
+function entriesOf(value: unknown, place: Place, hint: string): [string, unknown][] {
+  if (Array.isArray(value) || typeof value !== "object" || value === null)
+    throw invalid(place, `must be an object, found ${shown(value)}: ${hint}`);
+  if (place.depth > RETRIEVAL_DEPTH_MAX)
+    throw tooLarge(place.pointer, `is level ${place.depth}; at most ${RETRIEVAL_DEPTH_MAX}`);
+  return Object.entries(value);
+}
+
+const and = (of: readonly RetrievalQuery[]): RetrievalQuery => (of.length === 1 ? of[0]! : { kind: "and", of });
+const not = (of: RetrievalQuery): RetrievalQuery => ({ kind: "not", of });
+
+const at = (place: Place, key: string | number): Place => ({ ...place, pointer: place.pointer + pointerStep(key) });
+const deeper = (place: Place): Place => ({ ...place, depth: place.depth + 1 });
+
+const invalid = (place: Place, message: string) => fault("invalid_filter", place.pointer, message);
+const tooLarge = (pointer: string, message: string) => fault("filter_too_large", pointer, message);
+
+function unknownOperator(operator: string, place: Place, known: readonly string[]): Problem {
+  const reason = Object.hasOwn(REFUSED, operator) ? REFUSED[operator] : undefined;
+  if (reason) return invalid(place, `is not supported: ${reason}`);
+  return invalid(place, `is not an operator here${didYouMean(operator, known)}; known are ${known.join(" ")}`);
+}
+
+/** A Problem about one place of a retrieval query. */
+export function fault(code: ProblemCode, pointer: string, message: string): Problem {
+  return new Problem(code, `${pointer} ${message}`, { errors: [{ pointer, code, message }] });
 }

@@ -1,0 +1,58 @@
+/**
+ * A set of numbers as half-open ranges: bounds [a0, b0, a1, b1, …] mean a0 ≤ key < b0, or a1 ≤ key < b1, …; strictly
+ * rising, so that no range is empty and none touches the next. A key is in the set when an odd number of bounds is not
+ * above it. Every test of the retrieval language on one attribute, and every combination of them, is such a set.
+ */
+export type KeySet = readonly number[];
+
+export const NO_KEYS: KeySet = [];
+export const ALL_KEYS: KeySet = [-Infinity, Infinity];
+
+/** The keys from `from` to below `to`; none when the range is empty. */
+export const keysFrom = (from: number, to: number): KeySet => (from < to ? [from, to] : NO_KEYS);
+
+/** All keys but these. */
+export function complement(keys: KeySet): KeySet {
+  const bounds = keys[0] === -Infinity ? keys.slice(1) : [-Infinity, ...keys];
+  return bounds.at(-1) === Infinity ? bounds.slice(0, -1) : [...bounds, Infinity];
+}
+
+/** The keys that are in any of the sets. */
+export function union(sets: readonly KeySet[]): KeySet {
+  const ranges = sets.flatMap((set) => rangesOf(set)).sort((a, b) => a[0] - b[0]);
+  const bounds: number[] = [];
+  for (const [from, to] of ranges) {
+    const end = bounds.at(-1);
+    if (end === undefined || from > end) bounds.push(from, to);
+    else bounds[bounds.length - 1] = Math.max(end, to);
+  }
+  return bounds;
+}
+
+/** The keys that are in all of the sets. */
+export const intersection = (sets: readonly KeySet[]): KeySet => complement(union(sets.map(complement)));
+
+/** Whether a key is in the set. */
+export function hasKey(keys: KeySet | Float64Array, key: number): boolean {
+  let low = 0; // how many bounds are not above the key
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (keys[middle]! <= key) low = middle + 1;
+    else high = middle;
+  }
+  return low % 2 === 1;
+}
+
+/** The ranges, in order. */
+export const rangesOf = (keys: KeySet): [from: number, to: number][] =>
+  Array.from({ length: keys.length / 2 }, (_, i) => [keys[2 * i]!, keys[2 * i + 1]!]);
+
+/** The least double above a finite one: the range [x, nextUp(x)) holds x alone. */
+export function nextUp(value: number): number {
+  if (value === 0) return Number.MIN_VALUE;
+  const bits = new DataView(new ArrayBuffer(8));
+  bits.setFloat64(0, value);
+  bits.setBigInt64(0, bits.getBigInt64(0) + (value > 0 ? 1n : -1n));
+  return bits.getFloat64(0);
+}
