@@ -102,6 +102,20 @@ export function readChildSettings(environment: Environment = process.env): {
   return { store: storeSettings(values), secret };
 }
 
+/** What issuing a key reads: the bucket, and what is handed over to the customer with the key. */
+export function readKeySettings(environment: Environment = process.env): {
+  readonly store: StoreSettings;
+  readonly egressAddresses: readonly string[];
+  serviceAccountOf(customer: string): string | null;
+} {
+  const values = parse(KeySettingsSchema, environment);
+  return {
+    store: storeSettings(values),
+    egressAddresses: values.SHORTLIST_EGRESS_ADDRESSES,
+    serviceAccountOf: (customer) => own(values.SHORTLIST_SERVICE_ACCOUNTS, customer) ?? null,
+  };
+}
+
 /**
  * Where the names of a customer's secrets begin: `acme-eu` has `SHORTLIST_SECRET_ACME_EU__…`. The two underscores end
  * the customer's part, so `acme` cannot name what is `acme-eu`'s. A customer whose name would blur that has none.
@@ -199,6 +213,11 @@ const SettingsSchema = StoreSchema.extend({
   SHORTLIST_ALLOW_PRIVATE_ADDRESSES: flag,
 });
 type Values = z.infer<typeof SettingsSchema>;
+
+const KeySettingsSchema = StoreSchema.extend({
+  SHORTLIST_EGRESS_ADDRESSES: SettingsSchema.shape.SHORTLIST_EGRESS_ADDRESSES,
+  SHORTLIST_SERVICE_ACCOUNTS: SettingsSchema.shape.SHORTLIST_SERVICE_ACCOUNTS,
+});
 
 function parse<Schema extends z.ZodType>(schema: Schema, environment: Environment): z.infer<Schema> {
   // An empty variable is one that is not set: `NAME= command` is how shells unset.
