@@ -1,0 +1,4 @@
+/** Something the person at the terminal can put right: shown as one sentence, without a stack trace. */
+export class LocalError extends Error {
+  override readonly name = "LocalError";
+}
