@@ -63,6 +63,15 @@ export function joinHeads(tape: Tape, x: Tensor, { shape4, width }: { shape4: st
   return tape.record({ output: { value: output }, inputs: [x], backward });
 }
 
+/** Axes in the order `order`: output axis i is input axis order[i]. */
+export function transpose(tape: Tape, x: Tensor, order: readonly number[]): Tensor {
+  const { graph } = tape;
+  const back = order.map((_, axis) => order.indexOf(axis));
+  const output = graph.op("Transpose", [x.value], { perm: { ints: order } });
+  const backward = (dOutput: string) => [graph.op("Transpose", [dOutput], { perm: { ints: back } })];
+  return tape.record({ output: { value: output }, inputs: [x], backward });
+}
+
 const swapMiddle = ({ graph }: Tape, value: string) => graph.op("Transpose", [value], { perm: { ints: [0, 2, 1, 3] } });
 const flat = ({ graph }: Tape, value: string, width: number) =>
   graph.op("Reshape", [value, integers(graph, -1, width)]);

@@ -1,7 +1,7 @@
 import { scalar } from "./constants.ts";
 import type { Tape, Tensor } from "./tape.ts";
 
-/** a + b, of one shape. */
+/** a + b, of one shape; a constant b may be broadcast to the shape of a. */
 export function add(tape: Tape, a: Tensor, b: Tensor): Tensor {
   const output = { value: tape.graph.op("Add", [a.value, b.value]) };
   return tape.record({ output, inputs: [a, b], backward: (dOutput) => [dOutput, dOutput] });

@@ -1,4 +1,5 @@
 import { attention, joinHeads, splitHeads, transpose } from "../autodiff/attention.ts";
+import { integers } from "../autodiff/constants.ts";
 import { linear } from "../autodiff/linear.ts";
 import { layerNorm } from "../autodiff/normalise.ts";
 import { add, dropout, relu, scale } from "../autodiff/pointwise.ts";
@@ -15,40 +16,34 @@ export type TransformerShape = {
   readonly heads: number;
 };
 
+/** Gives a mask's name each time one is needed, or undefined for none. */
 export type DropoutMasks = {
-  /** A mask for (batch · length, width) activations, or undefined when serving. */
+  /** For [batch · length, width] activations. */
   readonly activation: () => string | undefined;
-  /** A mask for (batch, head, length, length) attention weights. */
+  /** For (batch, head, length, length) attention weights. */
   readonly attention: () => string | undefined;
 };
 export const NO_DROPOUT: DropoutMasks = { activation: () => undefined, attention: () => undefined };
 
-export type TransformerOutput = {
-  /** [batch · length, width]: what each position expects next. */
-  readonly hidden: Tensor;
-  /** [itemCount, width] */
-  readonly items: Tensor;
-};
-
 /**
- * The causal transformer of SASRec (Kang and McAuley 2018) with layer norms before each part, learnt biases by distance
- * between positions, and one item table for what goes in and what is predicted.
- *
- * @param items int32 (batch, length), oldest first, padded at the end: causality keeps padding out of what counts.
+ * [batch · length, width]: what each position expects next. The causal transformer of SASRec (Kang and McAuley 2018), with
+ * layer norms before each part and learnt attention biases by distance in place of positions.
  */
 export function transformer(
   tape: Tape,
   shape: TransformerShape,
-  inputs: { readonly items: string; readonly masks: DropoutMasks },
-): TransformerOutput {
-  const { itemCount, width, blocks } = shape;
-  const { graph } = tape;
+  inputs: {
+    /** [batch · length, width] the vectors of the items, oldest first, padded at the end: causality makes that safe. */
+    readonly vectors: Tensor;
+    /** int64 [2]: batch, length. */
+    readonly size: string;
+    readonly masks: DropoutMasks;
+  },
+): Tensor {
+  const { width, blocks } = shape;
   const { masks } = inputs;
-  const items = tape.parameter("items", [itemCount, width]);
-  const flatItems = graph.op("Reshape", [inputs.items, graph.constant(int64(-1))]);
-  const layout = headLayout(tape, shape, inputs.items);
-  const embedded = scale(tape, gatherRows(tape, items, flatItems), Math.sqrt(width));
-  let x = dropout(tape, embedded, masks.activation());
+  const layout = headLayout(tape, shape, inputs.size);
+  let x = dropout(tape, scale(tape, inputs.vectors, Math.sqrt(width)), masks.activation());
   for (let block = 0; block < blocks; block++) {
     const named = (name: string) => `block${block}.${name}`;
     const attended = attend(tape, norm(tape, x, named("before_attention"), width), { shape, layout, named, masks });
@@ -56,7 +51,7 @@ export function transformer(
     const fed = feedForward(tape, norm(tape, x, named("before_feed_forward"), width), { width, named, masks });
     x = add(tape, x, dropout(tape, fed, masks.activation()));
   }
-  return { hidden: norm(tape, x, "last", width), items };
+  return norm(tape, x, "last", width);
 }
 
 type Layout = {
@@ -76,12 +71,8 @@ function attend(
 ): Tensor {
   const { width, heads, length } = shape;
   const { shape4 } = layout;
-  const project = (name: string) => {
-    const weight = tape.parameter(named(name), [width, width]);
-    const bias = tape.parameter(named(`${name}_bias`), [width]);
-    return (from: Tensor) => linear(tape, from, { weight, bias });
-  };
-  const split = (name: string) => splitHeads(tape, project(name)(x), { shape4, width });
+  const project = (from: Tensor, name: string) => linear(tape, from, layer(tape, named(name), width));
+  const split = (name: string) => splitHeads(tape, project(x, name), { shape4, width });
   const table = tape.parameter(named("distance_bias"), [length, heads]);
   const byDistance = transpose(tape, gatherRows(tape, table, layout.distances), [2, 0, 1]);
   const output = attention(tape, {
@@ -92,17 +83,18 @@ function attend(
     mask: masks.attention(),
     headSize: width / heads,
   });
-  return project("output")(joinHeads(tape, output, { shape4, width }));
+  return project(joinHeads(tape, output, { shape4, width }), "output");
 }
 
 function feedForward(tape: Tape, x: Tensor, { width, named, masks }: BlockContext & { readonly width: number }) {
-  const layer = (name: string) => ({
-    weight: tape.parameter(named(name), [width, width]),
-    bias: tape.parameter(named(`${name}_bias`), [width]),
-  });
-  const inner = relu(tape, linear(tape, x, layer("inner")));
-  return linear(tape, dropout(tape, inner, masks.activation()), layer("outer"));
+  const inner = relu(tape, linear(tape, x, layer(tape, named("inner"), width)));
+  return linear(tape, dropout(tape, inner, masks.activation()), layer(tape, named("outer"), width));
 }
+
+const layer = (tape: Tape, name: string, width: number) => ({
+  weight: tape.parameter(name, [width, width]),
+  bias: tape.parameter(`${name}_bias`, [width]),
+});
 
 const norm = (tape: Tape, x: Tensor, name: string, width: number) =>
   layerNorm(tape, x, {
@@ -110,23 +102,18 @@ const norm = (tape: Tape, x: Tensor, name: string, width: number) =>
     bias: tape.parameter(`${name}.bias`, [width]),
   });
 
-/** What depends on the batch's shape alone, computed once per run. */
-function headLayout({ graph }: Tape, { heads, width }: TransformerShape, items: string): Layout {
-  const itemsShape = graph.op("Shape", [items]);
-  const shape4 = graph.op("Concat", [itemsShape, graph.constant(int64(heads, width / heads))], { axis: { int: 0 } });
-  const [zero, one] = [0, 1].map((n) => graph.constant({ type: "int64", dims: [], data: BigInt64Array.of(BigInt(n)) }));
-  const length = graph.op("Gather", [itemsShape, one!]);
-  const places = graph.op("Range", [zero!, length, one!]);
-  const rows = graph.op("Unsqueeze", [places, graph.constant(int64(1))]);
-  const behind = graph.op("Sub", [rows, graph.op("Unsqueeze", [places, graph.constant(int64(0))])]);
-  const distances = graph.op("Cast", [graph.op("Max", [behind, zero!])], { to: { int: 6 } });
-  const isFuture = graph.op("Cast", [graph.op("Less", [behind, zero!])], { to: { int: 1 } });
+/** What depends on the batch's size alone. */
+function headLayout({ graph }: Tape, { heads, width }: TransformerShape, size: string): Layout {
+  const shape4 = graph.op("Concat", [size, integers(graph, heads, width / heads)], { axis: { int: 0 } });
+  const number = (value: number) => graph.constant({ type: "int64", dims: [], data: BigInt64Array.of(BigInt(value)) });
+  const zero = number(0);
+  const places = graph.op("Range", [zero, graph.op("Gather", [size, number(1)]), number(1)]);
+  const asColumn = graph.op("Unsqueeze", [places, integers(graph, 1)]);
+  const behind = graph.op("Sub", [asColumn, graph.op("Unsqueeze", [places, integers(graph, 0)])]);
+  const distances = graph.op("Cast", [graph.op("Max", [behind, zero])], { to: { int: INT32 } });
+  const isFuture = graph.op("Cast", [graph.op("Less", [behind, zero])], { to: { int: FLOAT } });
   const never = graph.constant({ type: "float32", dims: [], data: Float32Array.of(-1e9) });
   return { shape4, distances, future: graph.op("Mul", [isFuture, never]) };
 }
-
-const int64 = (...values: readonly number[]) => ({
-  type: "int64" as const,
-  dims: [values.length],
-  data: BigInt64Array.from(values, BigInt),
-});
+const FLOAT = 1;
+const INT32 = 6;

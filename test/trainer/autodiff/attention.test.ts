@@ -1,5 +1,5 @@
 import { test } from "vitest";
-import { attention, joinHeads, splitHeads } from "../../../trainer/autodiff/attention.ts";
+import { attention, joinHeads, splitHeads, transpose } from "../../../trainer/autodiff/attention.ts";
 import { checkGradients, float32 } from "./gradient-check.ts";
 
 const shapes = { q: [2, 2, 3, 4], k: [2, 2, 3, 4], v: [2, 2, 3, 4], bias: [2, 3, 3] };
@@ -38,4 +38,11 @@ test("gradients through splitting into heads and joining them again", () =>
       const mixed = attention(tape, { queries: heads, keys: heads, values: heads, bias, headSize: 2 });
       return joinHeads(tape, mixed, { shape4, width: 4 });
     },
+  }));
+
+test("gradient of an order of axes that is not its own inverse", () =>
+  checkGradients({
+    shapes: { x: [2, 3, 4] },
+    outputShape: [4, 2, 3],
+    build: (tape, { x }) => transpose(tape, x!, [2, 0, 1]),
   }));

@@ -1,0 +1,66 @@
+import { samplePositions } from "../evaluate/seeded-random.ts";
+import type { Histories } from "./histories.ts";
+import type { Averages } from "./neural-averages.ts";
+import { sequenceBatch, type Window } from "./neural-batches.ts";
+import type { BatchScorer } from "./neural-sasrec-graph.ts";
+
+/** The last entries of some users, kept from training to tell when to stop. */
+export type HeldOut = {
+  /** [userCount] position after the last entry of each history that may be learnt from. */
+  readonly ends: Uint32Array;
+  /** Users whose last entry is held out, ascending. */
+  readonly users: Uint32Array;
+};
+
+/** A tenth of the users with three entries or more, 1000 at most; none where they would be too few to tell anything. */
+export function holdOut({ start, userCount }: Histories, random: () => number): HeldOut {
+  const eligible = Uint32Array.from({ length: userCount }, (_, user) => user).filter(
+    (user) => start[user + 1]! - start[user]! >= 3,
+  );
+  const count = Math.min(HELD_OUT_MAX, Math.floor(eligible.length / 10));
+  const chosen = count < HELD_OUT_MIN ? new Uint32Array(0) : samplePositions(eligible.length, count, random);
+  const users = chosen.map((at) => eligible[at]!);
+  const ends = start.slice(1);
+  for (const user of users) ends[user]!--;
+  return { ends, users };
+}
+const HELD_OUT_MAX = 1000;
+const HELD_OUT_MIN = 30;
+
+/** Mean NDCG@10 of the held-out entries among all items that their history lacks; undefined when none are held out. */
+export async function judgeHeldOut(
+  scorer: BatchScorer,
+  averages: Averages,
+  { histories, heldOut, length }: { readonly histories: Histories; readonly heldOut: HeldOut; readonly length: number },
+): Promise<number | undefined> {
+  const { start, items, itemCount } = histories;
+  const windows = Array.from(heldOut.users, (user): Window & { readonly user: number } => {
+    const end = heldOut.ends[user]!;
+    const first = Math.max(start[user]!, end - length);
+    return { user, first, size: end - first };
+  }).sort((a, b) => a.size - b.size);
+  let total = 0;
+  for (let from = 0; from < windows.length; from += JUDGED_TOGETHER) {
+    const group = windows.slice(from, from + JUDGED_TOGETHER);
+    const scores = await scorer.score(averages, sequenceBatch(items, group));
+    for (const [row, { user }] of group.entries()) {
+      const history = items.subarray(start[user], heldOut.ends[user]);
+      const own = scores.subarray(row * itemCount, (row + 1) * itemCount);
+      total += gainAt10(own, history, items[heldOut.ends[user]!]!);
+    }
+  }
+  return windows.length === 0 ? undefined : total / windows.length;
+}
+const JUDGED_TOGETHER = 32;
+
+/** 1 / log2(1 + rank) of the target among items outside the history, 0 beyond rank 10. Overwrites scores. */
+export function gainAt10(scores: Float32Array, history: Int32Array, target: number): number {
+  const score = scores[target]!;
+  for (const item of history) scores[item] = Number.NEGATIVE_INFINITY;
+  let rank = 1;
+  for (let item = 0; item < scores.length && rank <= 10; item++) {
+    // Of equal scores the smaller index comes first, as in shared/top-k.ts.
+    if (scores[item]! > score || (scores[item] === score && item < target)) rank++;
+  }
+  return rank <= 10 && !history.includes(target) ? 1 / Math.log2(1 + rank) : 0;
+}

@@ -1,0 +1,79 @@
+import { integers } from "../autodiff/constants.ts";
+import type { GraphBuilder } from "../onnx/graph.ts";
+import type { ExportedModel, ServingBudget } from "./model.ts";
+
+/** An item matrix inside a scoring graph: rows for a history, and scores for a vector. */
+export type ServedItems = {
+  /** [L, width] for item indices int32 [L]. */
+  readonly rowsOf: (items: string) => string;
+  /** [itemCount] products with every row, for a vector [1, width]. */
+  readonly scoresOf: (vector: string) => string;
+  readonly weights: ExportedModel["weights"];
+  readonly truncation: string;
+};
+
+export type ItemMatrix = { readonly itemCount: number; readonly width: number; readonly values: Float32Array };
+
+/** Float32 where the budget allows it, else int8 with one scale per item. `name` keeps files of several matrices apart. */
+export function serveItems(
+  graph: GraphBuilder,
+  matrix: ItemMatrix,
+  { weightBytesMax, name }: ServingBudget & { readonly name: string },
+): ServedItems {
+  return matrix.values.byteLength <= weightBytesMax
+    ? serveFloats(graph, matrix, name)
+    : serveBytes(graph, matrix, name);
+}
+
+function serveFloats(graph: GraphBuilder, { itemCount, width, values }: ItemMatrix, name: string): ServedItems {
+  const path = `${name}.bin`;
+  const table = graph.external(path, "float32", [itemCount, width]);
+  return {
+    rowsOf: (items) => graph.op("Gather", [table, items]),
+    scoresOf: (vector) => flat(graph, graph.op("Gemm", [vector, table], { transB: { int: 1 } })),
+    weights: [{ path, bytes: new Uint8Array(values.buffer, values.byteOffset, values.byteLength) }],
+    truncation: "",
+  };
+}
+
+/** Columns are items, so that MatMulInteger reads the matrix as it lies. */
+function serveBytes(graph: GraphBuilder, matrix: ItemMatrix, name: string): ServedItems {
+  const { itemCount, width } = matrix;
+  const { codes, scales } = quantised(matrix);
+  const [path, scalePath] = [`${name}.bin`, `${name}_scales.bin`];
+  const table = graph.external(path, "int8", [width, itemCount]);
+  const scale = graph.external(scalePath, "float32", [itemCount]);
+  const float = (value: string) => graph.op("Cast", [value], { to: { int: 1 } });
+  return {
+    rowsOf(items) {
+      const columns = float(graph.op("Gather", [table, items], { axis: { int: 1 } }));
+      const scaled = graph.op("Mul", [columns, graph.op("Gather", [scale, items])]);
+      return graph.op("Transpose", [scaled], { perm: { ints: [1, 0] } });
+    },
+    scoresOf(vector) {
+      const [code, unit, zero] = graph.ops("DynamicQuantizeLinear", [vector], 3) as [string, string, string];
+      const products = float(graph.op("MatMulInteger", [code, table, zero]));
+      return flat(graph, graph.op("Mul", [graph.op("Mul", [products, unit]), scale]));
+    },
+    weights: [
+      { path, bytes: new Uint8Array(codes.buffer) },
+      { path: scalePath, bytes: new Uint8Array(scales.buffer) },
+    ],
+    truncation: "item vectors as int8 with one scale per item",
+  };
+}
+
+/** codes [width * itemCount], column-major in items; value ≈ code · scale of its item. */
+function quantised({ itemCount, width, values }: ItemMatrix) {
+  const codes = new Int8Array(width * itemCount);
+  const scales = new Float32Array(itemCount);
+  for (let item = 0; item < itemCount; item++) {
+    let largest = 0;
+    for (let i = 0; i < width; i++) largest = Math.max(largest, Math.abs(values[item * width + i]!));
+    scales[item] = largest / 127 || 1;
+    for (let i = 0; i < width; i++) codes[i * itemCount + item] = Math.round(values[item * width + i]! / scales[item]!);
+  }
+  return { codes, scales };
+}
+
+const flat = (graph: GraphBuilder, value: string) => graph.op("Reshape", [value, integers(graph, -1)]);

@@ -1,0 +1,99 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import type { AdamState } from "../autodiff/adam.ts";
+import type { Parameters } from "../autodiff/parameters.ts";
+import { type Averages, averagesOf } from "./neural-averages.ts";
+import type { TrainingOutcome } from "./neural-training.ts";
+
+/**
+ * Training that survives a killed process: a file with every number that the next epoch depends on. Its form: the length of
+ * a JSON header as uint32, the header, then float32 arrays one after the other, little-endian: for each parameter its
+ * value, average, best average, first and second moment. Written beside and renamed, so that it is whole or absent.
+ */
+export type Resumable = {
+  /** Fills what it was given and tells where training stood; undefined when there is nothing that fits. */
+  load(): Position | undefined;
+  save(position: Position): void;
+  clear(): void;
+};
+type Position = { readonly epoch: number; readonly best: TrainingOutcome };
+
+type Live = { readonly parameters: Parameters; readonly averages: Averages; readonly optimizer: AdamState };
+
+const FILE = "neural-training.bin";
+const Header = z.strictObject({
+  identity: z.string().max(1000),
+  epoch: z.int().nonnegative(),
+  stepCount: z.int().nonnegative(),
+  bestEpochs: z.int().nonnegative(),
+  judgement: z.number().nullable(),
+  floatCount: z.int().nonnegative(),
+});
+
+/** Keeps nothing when `folder` is undefined. */
+export function resumable(folder: string | undefined, identity: string, live: Live): Resumable {
+  if (folder === undefined) return { load: () => undefined, save: () => {}, clear: () => {} };
+  const path = join(folder, FILE);
+  return {
+    load() {
+      const found = existsSync(path) ? opened(readFileSync(path)) : undefined;
+      const best = averagesOf(live.averages);
+      const arrays = arraysOf(live, best);
+      if (found?.header.identity !== identity || found.floats.length !== lengthOf(arrays)) return undefined;
+      let at = 0;
+      for (const array of arrays) {
+        array.set(found.floats.subarray(at, at + array.length));
+        at += array.length;
+      }
+      const { epoch, stepCount, bestEpochs, judgement } = found.header;
+      live.optimizer.stepCount = stepCount;
+      return { epoch, best: { averages: best, judgement: judgement ?? undefined, epochs: bestEpochs } };
+    },
+    save({ epoch, best }) {
+      mkdirSync(folder, { recursive: true });
+      const arrays = arraysOf(live, best.averages);
+      const header = {
+        identity,
+        epoch,
+        stepCount: live.optimizer.stepCount,
+        bestEpochs: best.epochs,
+        judgement: best.judgement ?? null,
+        floatCount: lengthOf(arrays),
+      };
+      writeFileSync(`${path}.new`, packed(header, arrays));
+      renameSync(`${path}.new`, path);
+    },
+    clear: () => rmSync(path, { force: true }),
+  };
+}
+
+const arraysOf = ({ parameters, averages, optimizer }: Live, best: Averages): Float32Array[] =>
+  [...parameters].flatMap(([name, { value }]) => {
+    const { first, second } = optimizer.moments.get(name)!;
+    return [value, averages.get(name)!.value, best.get(name)!.value, first, second];
+  });
+const lengthOf = (arrays: readonly Float32Array[]) => arrays.reduce((sum, { length }) => sum + length, 0);
+
+function packed(header: z.infer<typeof Header>, arrays: readonly Float32Array[]): Uint8Array {
+  const text = new TextEncoder().encode(JSON.stringify(header));
+  const length = new Uint8Array(Uint32Array.of(text.length).buffer);
+  return Buffer.concat([length, text, ...arrays.map((a) => new Uint8Array(a.buffer, a.byteOffset, a.byteLength))]);
+}
+
+/** Undefined for a file that is not whole: training then begins anew, which is always right. */
+function opened(file: Buffer): { header: z.infer<typeof Header>; floats: Float32Array } | undefined {
+  if (file.length < 4) return undefined;
+  const start = 4 + file.readUInt32LE(0);
+  const header = Header.safeParse(parsedJson(file.subarray(4, start).toString()));
+  if (!header.success || file.length !== start + 4 * header.data.floatCount) return undefined;
+  return { header: header.data, floats: new Float32Array(new Uint8Array(file.subarray(start)).buffer) };
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,119 @@
+import * as ort from "onnxruntime-node";
+import { integers } from "../autodiff/constants.ts";
+import { linearCrossEntropy } from "../autodiff/linear-cross-entropy.ts";
+import type { Parameters } from "../autodiff/parameters.ts";
+import { gatherRows, selectRows } from "../autodiff/rows.ts";
+import { newTape, type Tape, type Tensor } from "../autodiff/tape.ts";
+import { compileStep, openSession } from "../autodiff/training-step.ts";
+import { type GraphBuilder, graphBuilder } from "../onnx/graph.ts";
+import type { Averages } from "./neural-averages.ts";
+import type { SequenceBatch } from "./neural-batches.ts";
+import { type DropoutMasks, NO_DROPOUT, type TransformerShape, transformer } from "./neural-transformer.ts";
+
+/** The parameter whose rows are the items' vectors, both as input and as what is predicted. */
+export const ITEM_TABLE = "item_table";
+
+type MaskSource = (size: number) => Float32Array<ArrayBuffer>;
+type MaskKind = "activation" | "attention";
+
+/** What a step drops; nothing where absent. */
+export type Dropout = { readonly [Kind in MaskKind]?: MaskSource | undefined };
+
+/** One pass over a batch, forward and backward: gives the loss and leaves gradients in the parameters. */
+export type BatchStep = { run(batch: SequenceBatch): Promise<number>; release(): Promise<void> };
+
+/** Compiles next-item training with a cross entropy over the whole catalog. */
+export async function compileSasrecStep(
+  shape: TransformerShape,
+  { parameters, dropout }: { readonly parameters: Parameters; readonly dropout: Dropout },
+): Promise<BatchStep> {
+  const graph = graphBuilder("sasrec-training");
+  const tape = newTape(graph);
+  const masks = declaredMasks(graph, shape, dropout);
+  const items = graph.input("items", "int32", ["batch", "length"]);
+  const positions = graph.input("cells", "int32", ["cells"]);
+  const inverse = graph.input("inverse", "int32", ["padded"]);
+  const targets = graph.input("targets", "int32", ["cells"]);
+  const table = tape.parameter(ITEM_TABLE, [shape.itemCount, shape.width]);
+  const hidden = expectations(tape, shape, { table, items, masks: masks.drop });
+  const selected = selectRows(tape, hidden, { positions, inverse });
+  const loss = linearCrossEntropy(tape, { hidden: selected, table, targets });
+  const step = await compileStep(tape, loss, { parameters });
+  return {
+    run: (batch) => step.run({ ...sequenceFeeds(batch), ...masks.draw(batch.rowCount, batch.length) }),
+    release: () => step.release(),
+  };
+}
+
+/** Scores of every item after each of several histories. */
+export type BatchScorer = {
+  /** Float32Array(rowCount * itemCount): what should follow each window's last entry. */
+  score(parameters: Averages, batch: SequenceBatch): Promise<Float32Array>;
+  release(): Promise<void>;
+};
+
+/** The network without gradients, for judging parameters while they are learnt. */
+export async function openSasrecScorer(shape: TransformerShape): Promise<BatchScorer> {
+  const graph = graphBuilder("sasrec-scoring");
+  const tape = newTape(graph);
+  const items = graph.input("items", "int32", ["batch", "length"]);
+  const newest = graph.input("newest", "int32", ["batch"]);
+  const table = tape.parameter(ITEM_TABLE, [shape.itemCount, shape.width]);
+  const hidden = expectations(tape, shape, { table, items, masks: NO_DROPOUT });
+  const last = graph.op("Gather", [hidden.value, newest]);
+  graph.output("scores", graph.op("Gemm", [last, table.value], { transB: { int: 1 } }), "float32", null);
+  const session = await openSession(graph.build());
+  return {
+    async score(parameters, { rowCount, length, items, cells }) {
+      const feeds: Record<string, ort.Tensor> = {};
+      for (const [name, { value, dims }] of parameters) feeds[name] = new ort.Tensor("float32", value, dims);
+      feeds.items = new ort.Tensor("int32", items, [rowCount, length]);
+      const places = new Int32Array(rowCount);
+      for (const cell of cells) places[Math.floor(cell / length)] = cell; // ascending: the last one stays
+      feeds.newest = new ort.Tensor("int32", places, [rowCount]);
+      return (await session.run(feeds)).scores!.data as Float32Array;
+    },
+    release: () => session.release(),
+  };
+}
+
+/** [batch · length, width] for item indices int32 (batch, length). */
+function expectations(
+  tape: Tape,
+  shape: TransformerShape,
+  { table, items, masks }: { readonly table: Tensor; readonly items: string; readonly masks: DropoutMasks },
+): Tensor {
+  const { graph } = tape;
+  const vectors = gatherRows(tape, table, graph.op("Reshape", [items, integers(graph, -1)]));
+  return transformer(tape, shape, { vectors, size: graph.op("Shape", [items]), masks });
+}
+
+const sequenceFeeds = ({ rowCount, length, items, cells, inverse, targets }: SequenceBatch) => ({
+  items: new ort.Tensor("int32", items, [rowCount, length]),
+  cells: new ort.Tensor("int32", cells, [cells.length]),
+  inverse: new ort.Tensor("int32", inverse, [inverse.length]),
+  targets: new ort.Tensor("int32", targets, [targets.length]),
+});
+
+/** Graph inputs for the masks that the network asks for, and their contents for one batch. */
+function declaredMasks(graph: GraphBuilder, { width, heads }: TransformerShape, dropout: Dropout) {
+  const declared: { readonly name: string; readonly kind: MaskKind }[] = [];
+  const declare = (kind: MaskKind, dims: readonly (string | number)[]) => () => {
+    if (!dropout[kind]) return undefined;
+    const name = `${kind}_mask_${declared.length}`;
+    declared.push({ name, kind });
+    return graph.input(name, "float32", dims);
+  };
+  const drop: DropoutMasks = {
+    activation: declare("activation", ["padded", width]),
+    attention: declare("attention", ["batch", heads, "length", "length"]),
+  };
+  const draw = (rows: number, length: number): Record<string, ort.Tensor> => {
+    const dims = { activation: [rows * length, width], attention: [rows, heads, length, length] };
+    const mask = (kind: MaskKind) => dropout[kind]!(dims[kind].reduce((product, dim) => product * dim, 1));
+    return Object.fromEntries(
+      declared.map(({ name, kind }) => [name, new ort.Tensor("float32", mask(kind), dims[kind])]),
+    );
+  };
+  return { drop, draw };
+}
