@@ -1,0 +1,157 @@
+/** `npm run evaluate`: how well the models of this trainer rank two files that hold interactions. */
+import { availableParallelism, totalmem } from "node:os";
+import { parseArgs } from "node:util";
+import { evaluateFiles, type FileEvaluation } from "./evaluate/evaluate-files.ts";
+import { InteractionFileError, readInteractionFiles } from "./evaluate/interaction-files.ts";
+import { METHODS } from "./models/methods.ts";
+import type { Method } from "./models/model.ts";
+
+const USAGE = `npm run evaluate -- --train FILE --test FILE [options]
+
+Fits models on the train file only, ranks all items of both files for every user of the test file, and prints how good
+the lists are. Files: CSV or TSV with a header line, Parquet, JSON or JSON Lines, optionally gzipped.
+
+  --user-column NAME  --item-column NAME  --time-column NAME   guessed from common names when not given
+  --label-column NAME   rows count as positive where it is true or above 0; without it every row does
+  --protocol set|next-item|sessions   (set)
+        set        the test rows of a user are a set to be found
+        next-item  the test rows come after the train rows, whose order in time is the history
+        sessions   test users are whole new sessions; every prefix predicts the next item
+  --models auto|all|NAME,…   (auto) the method chosen within the train file; every method; or these
+  --at K,…              (10,20) cut-offs
+  --seconds N           (900) for choosing and fitting
+  --memory-mb N         for a fit
+  --weight-mb N         (48) weights that the served model may have
+  --seed N              (1)
+  --include-seen        do not leave out items of the user's train rows
+  --json                one JSON object on standard output; everything else goes to standard error
+`;
+
+class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  const isTheirs = error instanceof UsageError || error instanceof InteractionFileError || isArgumentError(error);
+  process.stderr.write(isTheirs ? `${(error as Error).message}\n` : `${(error as Error).stack ?? error}\n`);
+  process.exitCode = 1;
+}
+
+async function main(args: readonly string[]): Promise<void> {
+  const options = parse(args);
+  if (options === "help") return void process.stdout.write(USAGE);
+  const { files, json, ...evaluation } = options;
+  const begin = performance.now();
+  const clock = () => (performance.now() - begin) / 1000;
+  const log = (line: string) => process.stderr.write(`${clock().toFixed(0).padStart(5)} s  ${line}\n`);
+  const abort = new AbortController();
+  process.once("SIGINT", () => abort.abort(new UsageError("Stopped.")));
+
+  const data = await readInteractionFiles(files);
+  const { user, item, time, label } = data.columns;
+  log(`columns: user ${user}, item ${item}, time ${time ?? "none"}, label ${label ?? "none"}`);
+  log(`train ${data.train.items.length} rows, test ${data.test.items.length}, rejected ${data.rejectedRows}`);
+  const result = await evaluateFiles(data, { ...evaluation, signal: abort.signal, clock, log });
+  process.stdout.write(json ? `${JSON.stringify(result)}\n` : tableOf(result, evaluation.cutOffs));
+}
+
+function parse(args: readonly string[]) {
+  const text = { type: "string" } as const;
+  const flag = { type: "boolean", default: false } as const;
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      train: text,
+      test: text,
+      "user-column": text,
+      "item-column": text,
+      "time-column": text,
+      "label-column": text,
+      protocol: { type: "string", default: "set" },
+      models: { type: "string", default: "auto" },
+      at: { type: "string", default: "10,20" },
+      seconds: { type: "string", default: "900" },
+      "memory-mb": { type: "string", default: String(defaultMemoryMb()) },
+      "weight-mb": { type: "string", default: "48" },
+      seed: { type: "string", default: "1" },
+      "include-seen": flag,
+      json: flag,
+      help: flag,
+    },
+  });
+  if (values.help) return "help";
+  const { train, test } = values;
+  if (train === undefined || test === undefined) throw new UsageError(`--train and --test are needed.\n\n${USAGE}`);
+  const columns = {
+    user: values["user-column"],
+    item: values["item-column"],
+    time: values["time-column"],
+    label: values["label-column"],
+  };
+  return {
+    files: { train, test, columns },
+    protocol: oneOf(values.protocol, ["set", "next-item", "sessions"] as const, "--protocol"),
+    ...modelsOf(values.models),
+    cutOffs: values.at.split(",").map((k) => integer(k, "--at", 1, 500)),
+    secondsMax: integer(values.seconds, "--seconds", 1, 86_400),
+    memoryMbMax: integer(values["memory-mb"], "--memory-mb", 64, 10_000_000),
+    budget: { weightBytesMax: integer(values["weight-mb"], "--weight-mb", 1, 2000) * 2 ** 20 },
+    seed: integer(values.seed, "--seed", 0, 2 ** 31 - 1),
+    includeSeen: values["include-seen"],
+    json: values.json,
+  };
+}
+
+/** Two thirds of the machine, at most 8 GB: fits beyond that are out of scope of a service that trains many models. */
+function defaultMemoryMb(): number {
+  return Math.round(Math.min(8000, (totalmem() / 2 ** 20) * (2 / 3)));
+}
+
+function modelsOf(names: string): { methods: Readonly<Record<string, Method>>; measureAll: boolean } {
+  if (names === "auto" || names === "all") return { methods: METHODS, measureAll: names === "all" };
+  const wanted = names.split(",");
+  const unknown = wanted.find((name) => !(name in METHODS));
+  if (unknown !== undefined) {
+    throw new UsageError(
+      `--models: ${JSON.stringify(unknown)} is not auto, all or one of ${Object.keys(METHODS).join(", ")}.`,
+    );
+  }
+  const methods = Object.fromEntries(["popularity", ...wanted].map((name) => [name, METHODS[name]!]));
+  return { methods, measureAll: true };
+}
+
+function oneOf<Value extends string>(value: string, allowed: readonly Value[], option: string): Value {
+  const found = allowed.find((one) => one === value);
+  if (found === undefined)
+    throw new UsageError(`${option}: ${JSON.stringify(value)} is not one of ${allowed.join(", ")}.`);
+  return found;
+}
+
+function integer(value: string, option: string, least: number, most: number): number {
+  const number = Number(value);
+  if (Number.isInteger(number) && number >= least && number <= most) return number;
+  throw new UsageError(`${option}: ${JSON.stringify(value)} is not a whole number from ${least} to ${most}.`);
+}
+
+function isArgumentError(error: unknown): boolean {
+  return error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
+}
+
+function tableOf({ protocol, users, items, models }: FileEvaluation, cutOffs: readonly number[]): string {
+  const lines = [`${protocol}: ${users} lists over ${items} items, on ${availableParallelism()} processors`, ""];
+  const names = ["recall", "ndcg", "mrr", "hr", "coverage"];
+  for (const k of cutOffs) {
+    lines.push(
+      ["model".padEnd(24), ...names.map((name) => `${name}@${k}`.padStart(12)), "fit s", "peak MB", "MB"].join(" "),
+    );
+    for (const model of models) {
+      const figures = names.map((name) => (model.metrics[`${name}@${k}`] ?? Number.NaN).toFixed(4).padStart(12));
+      const costs = [model.fit_seconds.toFixed(1), model.peak_mb.toFixed(0), (model.artifact_bytes / 1e6).toFixed(1)];
+      lines.push([`${model.name}${model.chosen ? " (chosen)" : ""}`.padEnd(24), ...figures, ...costs].join(" "));
+    }
+    lines.push("");
+  }
+  return `${lines.join("\n")}\n`;
+}
