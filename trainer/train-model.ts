@@ -1,0 +1,135 @@
+import { EvaluationReport } from "../shared/evaluation-report.ts";
+import { reportKey } from "../shared/manifest.ts";
+import type { DataSummary } from "../shared/model-record.ts";
+import type { ConnectorContext } from "./connectors/connector.ts";
+import type { Dataset } from "./dataset/dataset.ts";
+import { readDataset } from "./dataset/read-dataset.ts";
+import { gate } from "./evaluate/gate.ts";
+import { refit } from "./evaluate/refit.ts";
+import { type Choice, type Selection, selectModel } from "./evaluate/select.ts";
+import { buildVersion } from "./export/build-version.ts";
+import { METHODS } from "./models/methods.ts";
+import { readLivePointer } from "./publish/live-pointer-swap.ts";
+import type { ObjectStore } from "./publish/object-store.ts";
+import { publish } from "./publish/publish.ts";
+import { sweep } from "./publish/sweep.ts";
+import { runMetrics } from "./run-metrics.ts";
+import type { StageReporter } from "./stage-reporter.ts";
+import type { RunMetrics, TrainingJob } from "./training-run.ts";
+
+export type TrainDeps = {
+  readonly connect: ConnectorContext;
+  readonly store: ObjectStore;
+  readonly signal: AbortSignal;
+  readonly nowMs: () => number;
+  /** Seconds on a clock that never goes back. */
+  readonly clock: () => number;
+  readonly report: StageReporter;
+  readonly onData: (data: DataSummary, itemIdType: Dataset["itemIdType"]) => void;
+};
+
+export type TrainOutcome =
+  | { readonly kind: "published"; readonly version: string; readonly metrics: RunMetrics }
+  /** The gate kept what is served; nothing was published. */
+  | { readonly kind: "refused"; readonly reasons: readonly string[]; readonly metrics: RunMetrics };
+
+/** One run: rows → dataset → split, fit, evaluate, choose → gate → refit on all data → export → publish. Throws StageError. */
+export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<TrainOutcome> {
+  const { store, signal, report: stage, nowMs } = deps;
+  const { settings, spec, customer } = job;
+  const model = { customer, modelName: spec.model_name };
+
+  stage.enter("FETCHING");
+  const { dataset, summary } = await readDataset(spec, {
+    context: deps.connect,
+    workDirectory: settings.workDirectory,
+    rejectedShareMax: settings.rejectedShareMax,
+    signal,
+    nowMs: nowMs(),
+    progress: stage.progress,
+  });
+  deps.onData(summary, dataset.itemIdType);
+
+  stage.enter("TRAINING");
+  const live = await liveReport(store, model);
+  const selection = await select(dataset, job, { ...deps, live: live && choiceOf(live) });
+
+  stage.enter("EVALUATING");
+  const verdict = gate(selection.report, live);
+  if (!verdict.pass && !settings.ignoreGate) {
+    return { kind: "refused", reasons: verdict.reasons, metrics: runMetrics(selection.report) };
+  }
+
+  stage.enter("TRAINING");
+  const refitted = await refitChosen(dataset, selection, job, deps);
+  const finalReport = EvaluationReport.parse({ ...selection.report, gate: verdict, refit: refitted.report });
+
+  stage.enter("DEPLOYING");
+  const built = await buildVersion({
+    ...model,
+    itemIdColumn: spec.schema.item.id,
+    createdAtMs: nowMs(),
+    dataset: refitted.dataset,
+    exported: refitted.exported,
+    method: refitted.fitted.method,
+    historyMax: refitted.fitted.historyMax,
+    workDirectory: settings.workDirectory,
+    signal,
+    progress: (share) => stage.progress({ share: share / 2, detail: "writing user records" }),
+  });
+  const bytes = new TextEncoder().encode(JSON.stringify(finalReport));
+  const progress = (share: number, detail: string) => stage.progress({ share: 0.5 + share / 2, detail });
+  const outcome = await publish(built, bytes, { store, nowMs, signal, progress });
+  await sweep(store, model, { nowMs: nowMs(), signal });
+  // A newer version of another trainer is what is served then; this one can be activated.
+  const version = outcome.kind === "live" ? outcome.version : outcome.liveVersion;
+  return { kind: "published", version, metrics: runMetrics(finalReport) };
+}
+
+/** Of the seconds for fitting, what the choice may take; the refit has the rest. */
+const CHOICE_SHARE = 0.7;
+
+type SelectDeps = TrainDeps & { readonly live: Choice | undefined };
+
+function select(dataset: Dataset, { settings }: TrainingJob, deps: SelectDeps): Promise<Selection> {
+  return selectModel({
+    dataset,
+    methods: METHODS,
+    protocol: "service",
+    secondsMax: settings.fitSecondsMax,
+    memoryMbMax: settings.memoryMbMax,
+    budget: { weightBytesMax: settings.weightBytesMax },
+    seed: settings.seed,
+    signal: deps.signal,
+    clock: deps.clock,
+    live: deps.live,
+    progress: (share, detail) => deps.report.progress({ share: CHOICE_SHARE * share, detail }),
+  });
+}
+
+function refitChosen(
+  dataset: Dataset,
+  { chosen, halfLifeDays }: Selection,
+  { settings }: TrainingJob,
+  deps: TrainDeps,
+) {
+  const progress = (share: number, detail: string) =>
+    deps.report.progress({ share: CHOICE_SHARE + (1 - CHOICE_SHARE) * share, detail: `on all data, ${detail}` });
+  const { seed, memoryMbMax, weightBytesMax } = settings;
+  const means = { budget: { weightBytesMax }, memoryMbMax, seed, signal: deps.signal, clock: deps.clock, progress };
+  return refit({ dataset, methods: METHODS, choice: chosen, halfLifeDays, secondsMax: settings.fitSecondsMax, means });
+}
+
+const choiceOf = ({ chosen }: EvaluationReport): Choice => ({ method: chosen.method, params: chosen.params });
+
+/** The stored report of what is live; undefined when nothing is, or its report is of a form not known any more. */
+async function liveReport(
+  store: ObjectStore,
+  model: { readonly customer: string; readonly modelName: string },
+): Promise<EvaluationReport | undefined> {
+  const live = (await readLivePointer(store, model))?.pointer.live;
+  if (!live) return undefined;
+  const found = await store.get(reportKey(model.customer, model.modelName, live.version));
+  if (!found) return undefined;
+  return EvaluationReport.safeParse(JSON.parse(new TextDecoder().decode(found.bytes))).data;
+}

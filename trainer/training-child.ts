@@ -1,0 +1,60 @@
+/** The program of one run's process: takes a TrainingJob over IPC, tells RunMessages, ends. */
+import { s3Store } from "./publish/s3-store.ts";
+import { readChildSettings } from "./settings.ts";
+import { StageError } from "./stage-error.ts";
+import { stageReporter } from "./stage-reporter.ts";
+import { type TrainDeps, trainModel } from "./train-model.ts";
+import type { RunMessage, TrainingJob } from "./training-run.ts";
+
+process.once("message", (job) => {
+  void perform(job as TrainingJob).then(() => process.disconnect());
+});
+
+async function perform(job: TrainingJob): Promise<void> {
+  const stop = new AbortController();
+  process.once("SIGTERM", () =>
+    stop.abort(new StageError("training", "stopped", "The run was stopped.", { retryable: true })),
+  );
+  const clock = () => performance.now() / 1000;
+  let stage = "fetching";
+  const report = stageReporter({
+    clock,
+    send: (state, progress) => {
+      stage = progress.stage;
+      send({ kind: "progress", state, progress });
+    },
+  });
+  try {
+    const { store, secret } = readChildSettings();
+    const deps: TrainDeps = {
+      connect: { customer: job.customer, settings: { ...job.connectorSettings, secret } },
+      store: s3Store(store),
+      signal: stop.signal,
+      nowMs: () => Date.now(),
+      clock,
+      report,
+      onData: (data, itemIdType) => send({ kind: "data", data, itemIdType }),
+    };
+    send(await trainModel(job, deps));
+  } catch (error) {
+    send({ kind: "failed", failure: failureOf(error, stage) });
+    if (!(error instanceof StageError)) console.error(error);
+  }
+}
+
+/** What the customer is told: a StageError's own words, and of our mistakes nothing but that there was one. */
+function failureOf(error: unknown, stage: string): Extract<RunMessage, { kind: "failed" }>["failure"] {
+  if (error instanceof StageError) {
+    return { stage: error.stage, code: error.code, message: error.message, retryable: error.retryable };
+  }
+  return {
+    stage,
+    code: "internal",
+    message: "Something failed on our side; the operator's log has more.",
+    retryable: true,
+  };
+}
+
+function send(message: RunMessage): void {
+  process.send?.(message);
+}
