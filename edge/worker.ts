@@ -1,0 +1,3 @@
+import { warmUp, heapBytes } from "./scorer.ts";
+await warmUp();
+export default { fetch: () => Response.json({heap: heapBytes()}) };
