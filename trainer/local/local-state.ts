@@ -31,8 +31,8 @@ const LocalSecrets = z.strictObject({
 });
 export type LocalSecrets = z.infer<typeof LocalSecrets>;
 
-const LocalSources = z.record(z.string(), z.string());
-/** Model name → fingerprint of the files it was made from. */
+const LocalSources = z.record(z.string(), z.strictObject({ fingerprint: z.string(), folders: z.array(z.string()) }));
+/** Model name → fingerprint of the files it was made from, and the folders where they lie. */
 export type LocalSources = z.infer<typeof LocalSources>;
 
 export const LOCAL_BUCKET = "shortlist-models";

@@ -1,0 +1,71 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { parseStartFlags, START_USAGE } from "../../../trainer/local/start-flags.ts";
+
+let cwd: string;
+beforeAll(async () => {
+  cwd = await mkdtemp(join(tmpdir(), "flags-"));
+  for (const name of ["data.csv", "items.csv"]) await writeFile(join(cwd, name), "a\n");
+});
+afterAll(() => rm(cwd, { recursive: true }));
+const parse = (line: string) => parseStartFlags(line.split(" ").filter(Boolean), cwd);
+
+test("without flags: the demo shop on the usual ports, in .shortlist below the caller's folder", async () => {
+  expect(await parse("")).toEqual({
+    files: null,
+    model: null,
+    edgePort: 8787,
+    trainerPort: 8788,
+    state: join(cwd, ".shortlist"),
+    exit: false,
+  });
+});
+
+test("every flag arrives", async () => {
+  const line =
+    "--data data.csv --items items.csv --user-column u --item-column i --time-column t --label-column l " +
+    "--model films --edge-port 0 --trainer-port 9000 --state /tmp/elsewhere --exit";
+  expect(await parse(line)).toEqual({
+    files: {
+      interactions: join(cwd, "data.csv"),
+      items: join(cwd, "items.csv"),
+      users: null,
+      columns: { user: "u", item: "i", time: "t", label: "l" },
+    },
+    model: "films",
+    edgePort: 0,
+    trainerPort: 9000,
+    state: "/tmp/elsewhere",
+    exit: true,
+  });
+});
+
+test("help wins, and names every flag", async () => {
+  expect(await parse("--help --data nowhere")).toBe("help");
+  for (const flag of ["data", "items", "users", "user-column", "item-column", "time-column", "label-column", "model"])
+    expect(START_USAGE).toContain(`--${flag} `);
+  for (const flag of ["edge-port", "trainer-port", "state", "exit", "help"]) expect(START_USAGE).toContain(`--${flag}`);
+});
+
+test.each([
+  ["--colour red", "Unknown option '--colour'"],
+  ["now", "Unexpected argument 'now'"],
+  ["--data", "argument missing"],
+  ["--data nowhere.csv", "is not there"],
+  ["--data .", "is a folder"],
+  ["--data data.csv --items nothing.csv", "The file of --items"],
+  ["--items items.csv", "needs --data FILE"],
+  ["--time-column t", "needs --data FILE"],
+  ["--model a/b", "--model must be of"],
+  ["--edge-port 99999", "--edge-port must be a port"],
+  ["--edge-port 80a", "--edge-port must be a port"],
+  ["--trainer-port -1", "trainer-port"],
+  ["--edge-port 9000 --trainer-port 9000", "must differ"],
+])("%s: one sentence", async (line, expected) => {
+  const failure = (await parse(line).catch((error: Error) => error)) as Error;
+  expect(failure.name).toBe("LocalError");
+  expect(failure.message).toContain(expected);
+  expect(failure.message).not.toContain("\n");
+});

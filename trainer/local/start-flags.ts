@@ -1,0 +1,128 @@
+import { stat } from "node:fs/promises";
+import { isAbsolute, join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { ModelName } from "../../shared/model-spec.ts";
+import { LocalError } from "./local-error.ts";
+
+export type GivenFiles = {
+  readonly interactions: string; // absolute
+  readonly items: string | null;
+  readonly users: string | null;
+  readonly columns: { readonly user?: string; readonly item?: string; readonly time?: string; readonly label?: string };
+};
+
+export type StartOptions = {
+  /** Null: the generated demo shop. */
+  readonly files: GivenFiles | null;
+  readonly model: string | null;
+  /** 0: any free port. */
+  readonly edgePort: number;
+  readonly trainerPort: number;
+  readonly state: string; // absolute
+  readonly exit: boolean;
+};
+
+export const START_USAGE = `npm start brings up the whole service on this machine, trains a model, and ranks with it.
+
+  npm start                          with a generated demo shop
+  npm start -- --data FILE           with your interactions: CSV, TSV, Parquet, JSON or JSON Lines, also gzipped
+
+  --data FILE            interactions: who, what, when, and perhaps whether it was liked
+  --items FILE           attributes of items: rankings can be filtered by them
+  --users FILE           attributes of users
+  --user-column NAME     the user's id, the item's id, the time and the label in the interactions; those not given
+  --item-column NAME     are guessed from their names, and the guess is printed
+  --time-column NAME
+  --label-column NAME
+  --model NAME           name of the model
+  --edge-port PORT       where rankings are asked for (8787; 0 takes any free port)
+  --trainer-port PORT    where the trainer listens (8788; 0 takes any free port)
+  --state DIR            where everything is kept (.shortlist)
+  --exit                 stop after printing the ranking, for scripts
+  --help`;
+
+const OPTIONS = {
+  data: { type: "string" },
+  items: { type: "string" },
+  users: { type: "string" },
+  "user-column": { type: "string" },
+  "item-column": { type: "string" },
+  "time-column": { type: "string" },
+  "label-column": { type: "string" },
+  model: { type: "string" },
+  "edge-port": { type: "string", default: "8787" },
+  "trainer-port": { type: "string", default: "8788" },
+  state: { type: "string", default: ".shortlist" },
+  exit: { type: "boolean", default: false },
+  help: { type: "boolean", default: false },
+} as const;
+
+/**
+ * What was asked for; "help" when that is all.
+ *
+ * @param cwd Where relative paths start: the folder from which npm was called.
+ * @throws LocalError in one sentence, also for a file that is not there.
+ */
+export async function parseStartFlags(args: readonly string[], cwd: string): Promise<StartOptions | "help"> {
+  const flags = parse(args);
+  if (flags.help) return "help";
+  for (const name of ["items", "users", "user-column", "item-column", "time-column", "label-column"] as const)
+    if (flags[name] !== undefined && flags.data === undefined)
+      throw new LocalError(`--${name} says something about your own data, so it needs --data FILE.`);
+  if (flags.model !== undefined && !ModelName.safeParse(flags.model).success)
+    throw new LocalError(`--model must be of A-Z a-z 0-9 _ . - and at most 63 long; ${shown(flags.model)} is not.`);
+  const [edgePort, trainerPort] = [portOf(flags, "edge-port"), portOf(flags, "trainer-port")];
+  if (edgePort !== 0 && edgePort === trainerPort)
+    throw new LocalError(`--edge-port and --trainer-port are both ${edgePort}; they must differ.`);
+  return {
+    files: flags.data === undefined ? null : await filesOf({ ...flags, data: flags.data }, cwd),
+    model: flags.model ?? null,
+    edgePort,
+    trainerPort,
+    state: resolve(cwd, flags.state),
+    exit: flags.exit,
+  };
+}
+
+type Flags = ReturnType<typeof parse>;
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS, strict: true }).values;
+  } catch (cause) {
+    throw new LocalError(`${(cause as Error).message.split(/[.\n]/)[0]}; npm start -- --help tells what there is.`, {
+      cause,
+    });
+  }
+}
+
+async function filesOf(flags: Flags & { readonly data: string }, cwd: string): Promise<GivenFiles> {
+  const file = async (name: "data" | "items" | "users") =>
+    flags[name] === undefined ? null : await readableFile(name, flags[name], cwd);
+  const columns = {
+    ...(flags["user-column"] !== undefined && { user: flags["user-column"] }),
+    ...(flags["item-column"] !== undefined && { item: flags["item-column"] }),
+    ...(flags["time-column"] !== undefined && { time: flags["time-column"] }),
+    ...(flags["label-column"] !== undefined && { label: flags["label-column"] }),
+  };
+  return { interactions: (await file("data"))!, items: await file("items"), users: await file("users"), columns };
+}
+
+async function readableFile(flag: string, given: string, cwd: string): Promise<string> {
+  const path = isAbsolute(given) ? given : join(cwd, given);
+  const found = await stat(path).catch((cause: NodeJS.ErrnoException) => {
+    const reason =
+      cause.code === "ENOENT" || cause.code === "ENOTDIR" ? "is not there" : `cannot be read (${cause.code})`;
+    throw new LocalError(`The file of --${flag}, ${path}, ${reason}.`, { cause });
+  });
+  if (found.isFile()) return path;
+  throw new LocalError(`--${flag} must name a file; ${path} is ${found.isDirectory() ? "a folder" : "not one"}.`);
+}
+
+function portOf(flags: Flags, name: "edge-port" | "trainer-port"): number {
+  const port = Number(flags[name]);
+  if (/^\d{1,5}$/.test(flags[name]) && port <= 65_535) return port;
+  throw new LocalError(`--${name} must be a port from 0 to 65535; ${shown(flags[name])} is not.`);
+}
+
+const shown = (text: string) => JSON.stringify(text);
