@@ -1,7 +1,10 @@
 /** A 64-bit hash as two unsigned 32-bit halves. */
 export type Hash64 = { readonly high: number; readonly low: number };
 
-/** The name under which a user is stored: the first 64 bits of SHA-256(salt ‖ UTF-8 of the id). */
+/**
+ * The name under which a user is stored: the first 64 bits of SHA-256(salt ‖ UTF-8 of the id), big-endian. User ids are
+ * stored in no other form.
+ */
 export async function userHash(salt: Uint8Array, userId: string): Promise<Hash64> {
   const id = new TextEncoder().encode(userId);
   const text = new Uint8Array(salt.length + id.length);
@@ -9,4 +12,35 @@ export async function userHash(salt: Uint8Array, userId: string): Promise<Hash64
   text.set(id, salt.length);
   const digest = new DataView(await crypto.subtle.digest("SHA-256", text));
   return { high: digest.getUint32(0), low: digest.getUint32(4) };
+}
+
+/**
+ * MurmurHash3_x86_32 (Austin Appleby, 2011, public domain), unsigned. Quick and evenly spread; whoever can choose the
+ * bytes can make collisions.
+ */
+export function murmur3(bytes: Uint8Array, seed: number): number {
+  let hash = seed;
+  const blocksEnd = bytes.length & ~3;
+  for (let i = 0; i < blocksEnd; i += 4) {
+    const block = bytes[i]! | (bytes[i + 1]! << 8) | (bytes[i + 2]! << 16) | (bytes[i + 3]! << 24);
+    hash = rotate(hash ^ scrambled(block), 13);
+    hash = (Math.imul(hash, 5) + 0xe6546b64) | 0;
+  }
+  let tail = 0; // the last one to three bytes
+  for (let i = bytes.length - 1; i >= blocksEnd; i--) tail = (tail << 8) | bytes[i]!;
+  return finished(hash ^ scrambled(tail) ^ bytes.length);
+}
+
+/** The same hash of an unsigned integer's four bytes, little-endian. */
+export const murmur3OfInteger = (value: number, seed: number): number =>
+  finished(((Math.imul(rotate(seed ^ scrambled(value), 13), 5) + 0xe6546b64) | 0) ^ 4);
+
+const rotate = (value: number, bits: number) => (value << bits) | (value >>> (32 - bits));
+
+const scrambled = (block: number) => Math.imul(rotate(Math.imul(block, 0xcc9e2d51), 15), 0x1b873593);
+
+function finished(hash: number): number {
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
 }

@@ -1,23 +1,276 @@
+/**
+ * What is stored of every user, packed so that a rank call reads one user with one range read of one object.
+ *
+ * Idea. Users are named by a salted 64-bit hash (shared/hash.ts) and sorted by it. Their records are cut into *pages* of
+ * about 16 KiB, at most 64 KiB, and pages are put one after another into *page files* of at most 64 MiB. Pages are cut
+ * only where the high 32 bits of the hash differ, so those bits alone say which page to read. The *directory*, which an
+ * edge keeps in memory, has 6 bytes per page: 10 million users of 200 bytes are 2 GB in 130,000 pages, and 0.8 MB of
+ * directory. Between neighbours there is no gap: each page answers for all hashes from its own first to the next page's.
+ *
+ *     directory   a container (shared/container.ts) of kind "user-directory"; metadata: salt, user_count, item_count
+ *       first_high        u32 [pageCount]  the least high word that page p answers for; rises; begins with 0
+ *       eighths_less_1    u16 [pageCount]  bytes of page p ÷ 8, less one
+ *       file_first_page   u32 [fileCount]  the first page of each file; pages lie in their files in order, without gaps
+ *
+ *     page        | crc u32 | count u32 | first high u32 | last high u32 | count × (high, low, end) u32 | records | pad |
+ *       crc       CRC-32 of all bytes after it: a digest covers only whole files, and pages are read by range
+ *       first, last high   the high words that the page answers for: a page read by mistake is noticed
+ *       end       where the record ends, counted from the start of the page; it begins where the one before it ends
+ *       pad       zeros up to a multiple of 8
+ *
+ *     record      | n varint | n × item varint | first time varint | n − 1 × delta varint | seen |
+ *       items     the newest positive interactions, oldest first, as item indices: popular items have short numbers
+ *       times     epoch seconds; each delta is the difference to the one before. None when n is 0
+ *       seen      shared/seen.ts, to the end of the record
+ *
+ * Example. A user with items 5, 300 at times 100, 160, who has seen items 5, 300 of 1,000: the record is
+ * 02 | 05 | AC 02 | 64 | 3C | 00 08 02 0A 90 09 in hex.
+ *
+ * Limits: pages of at most 64 KiB, except that a single record may need more (a user who has seen hundreds of thousands
+ * of items), up to 512 KiB; 2^32 users; 1,000 history entries. All numbers little-endian.
+ */
+import { z } from "zod";
+import { assert, FormatError } from "./assert.ts";
+import { type ByteSource, bytesOf, createSink, putBytes, putVarint, takeVarint } from "./byte-sink.ts";
+import { arrayOf, decodeContainer, encodeContainer } from "./container.ts";
+import { crc32 } from "./crc32.ts";
 import type { Hash64 } from "./hash.ts";
+import type { ItemIndex } from "./ids.ts";
+import { decodeSeen, encodeSeen } from "./seen.ts";
 import type { UserRecord } from "./snapshot.ts";
+
+export const PAGE_BYTES_TARGET = 16_384;
+export const PAGE_BYTES_MAX = 65_536;
+/** What a page with one record may have. */
+export const GIANT_PAGE_BYTES_MAX = 8 * 65_536;
+export const PAGE_FILE_BYTES_MAX = 64 * 1024 * 1024;
+export const RECORD_HISTORY_MAX = 1000;
+const PAGE_HEAD_BYTES = 16;
+const ENTRY_BYTES = 12;
+const PAGES_PER_GROUP = 64;
 
 /** Where a page lies: `file` is the position in the manifest's `users.pages`. */
 export type PagePlace = { readonly file: number; readonly offset: number; readonly length: number };
 
 export type UserDirectory = {
   readonly salt: Uint8Array;
+  readonly userCount: number;
+  readonly itemCount: number;
   readonly pageCount: number;
   readonly fileCount: number;
-  /** The one page that can hold this user; undefined when none can. */
+  /** The one page that can hold this user; undefined when there are no pages. */
   find(hash: Hash64): PagePlace | undefined;
 };
 
+const Metadata = z.strictObject({
+  salt: z.string().regex(/^([0-9a-f]{2}){16,64}$/),
+  user_count: z.int().nonnegative(),
+  item_count: z.int().nonnegative(),
+});
+
 /** Throws FormatError. */
-export function decodeUserDirectory(_bytes: Uint8Array): UserDirectory {
-  throw new Error("not built yet");
+export function decodeUserDirectory(bytes: Uint8Array): UserDirectory {
+  const container = decodeContainer(bytes, "user-directory", Metadata);
+  const { salt, user_count: userCount, item_count: itemCount } = container.metadata;
+  const firstHigh = arrayOf(container, "first_high", { dtypes: ["u32"] });
+  const pageCount = firstHigh.length;
+  const eighths = arrayOf(container, "eighths_less_1", { dtypes: ["u16"], length: pageCount });
+  const fileFirstPage = arrayOf(container, "file_first_page", { dtypes: ["u32"] });
+  const fileCount = fileFirstPage.length;
+  const isWhole = isRisingFromZero(firstHigh) && isRisingFromZero(fileFirstPage);
+  if (!isWhole || (pageCount === 0) !== (fileCount === 0) || (fileFirstPage.at(-1) ?? -1) >= pageCount)
+    throw new FormatError("user-directory: pages or files do not follow each other from 0");
+
+  const lengthOf = (page: number) => (eighths[page]! + 1) * 8;
+  const groupStart = startOfGroups(pageCount, lengthOf);
+  const startOf = (page: number) => {
+    let start = groupStart[Math.floor(page / PAGES_PER_GROUP)]!;
+    for (let before = page - (page % PAGES_PER_GROUP); before < page; before++) start += lengthOf(before);
+    return start;
+  };
+  return {
+    salt: Uint8Array.from(salt.match(/../g)!, (byte) => Number.parseInt(byte, 16)),
+    userCount,
+    itemCount,
+    pageCount,
+    fileCount,
+    find({ high }) {
+      if (pageCount === 0) return undefined;
+      const page = lastNotAbove(firstHigh, high);
+      const file = lastNotAbove(fileFirstPage, page);
+      return { file, offset: startOf(page) - startOf(fileFirstPage[file]!), length: lengthOf(page) };
+    },
+  };
+}
+
+export type DirectoryContent = {
+  readonly salt: Uint8Array;
+  readonly userCount: number;
+  readonly itemCount: number;
+  /** First high word and bytes of each page, and how many pages each file has; in order. */
+  readonly firstHigh: readonly number[];
+  readonly pageBytes: readonly number[];
+  readonly pagesOfFile: readonly number[];
+};
+
+export function encodeUserDirectory(content: DirectoryContent): Uint8Array {
+  let page = 0;
+  const fileFirstPage = Uint32Array.from(content.pagesOfFile, (pages) => {
+    page += pages;
+    return page - pages;
+  });
+  assert(page === content.firstHigh.length && page === content.pageBytes.length, "every page lies in one file");
+  const salt = Array.from(content.salt, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return encodeContainer({
+    kind: "user-directory",
+    metadata: Metadata.parse({ salt, user_count: content.userCount, item_count: content.itemCount }),
+    arrays: {
+      first_high: Uint32Array.from(content.firstHigh),
+      eighths_less_1: Uint16Array.from(content.pageBytes, (bytes) => bytes / 8 - 1),
+      file_first_page: fileFirstPage,
+    },
+  });
 }
 
 /** The user's record, or undefined when the user is not in the page. Throws FormatError for a page that lies. */
-export function decodeUserPage(_page: Uint8Array, _hash: Hash64, _itemCount: number): UserRecord | undefined {
-  throw new Error("not built yet");
+export function decodeUserPage(page: Uint8Array, hash: Hash64, itemCount: number): UserRecord | undefined {
+  const view = new DataView(page.buffer, page.byteOffset, page.byteLength);
+  const count = checkPage(page, view, hash);
+  const at = entryOf(view, count, hash);
+  if (at === undefined) return undefined;
+  const entriesEnd = PAGE_HEAD_BYTES + count * ENTRY_BYTES;
+  const start = at === 0 ? entriesEnd : view.getUint32(PAGE_HEAD_BYTES + (at - 1) * ENTRY_BYTES + 8, true);
+  const end = view.getUint32(PAGE_HEAD_BYTES + at * ENTRY_BYTES + 8, true);
+  if (start < entriesEnd || end <= start || end > page.length)
+    throw new FormatError(`user page: record ${at} lies at ${start} to ${end} of ${page.length} bytes`);
+  return takeRecord({ bytes: page.subarray(start, end), at: 0 }, itemCount);
 }
+
+export type PageContent = {
+  /** The high words that the page answers for, both included. */
+  readonly firstHigh: number;
+  readonly lastHigh: number;
+  /** Rising by hash. */
+  readonly users: readonly { readonly hash: Hash64; readonly record: Uint8Array }[];
+};
+
+export function encodeUserPage({ firstHigh, lastHigh, users }: PageContent): Uint8Array {
+  const page = new Uint8Array(pageBytesOf(users.length, sum(users.map((user) => user.record.length))));
+  const view = new DataView(page.buffer);
+  view.setUint32(4, users.length, true);
+  view.setUint32(8, firstHigh, true);
+  view.setUint32(12, lastHigh, true);
+  let end = PAGE_HEAD_BYTES + users.length * ENTRY_BYTES;
+  for (const [i, { hash, record }] of users.entries()) {
+    assert(hash.high >= firstHigh && hash.high <= lastHigh, "a page holds the users that it answers for");
+    assert(i === 0 || compareHashes(users[i - 1]!.hash, hash) < 0, "users rise by hash, and no two have the same");
+    page.set(record, end);
+    end += record.length;
+    const entry = PAGE_HEAD_BYTES + i * ENTRY_BYTES;
+    view.setUint32(entry, hash.high, true);
+    view.setUint32(entry + 4, hash.low, true);
+    view.setUint32(entry + 8, end, true);
+  }
+  view.setUint32(0, crc32(page.subarray(4)), true);
+  return page;
+}
+
+/** Bytes of a page with so many users and bytes of records. */
+export const pageBytesOf = (users: number, recordBytes: number): number =>
+  Math.ceil((PAGE_HEAD_BYTES + users * ENTRY_BYTES + recordBytes) / 8) * 8;
+
+export const compareHashes = (a: Hash64, b: Hash64): number => a.high - b.high || a.low - b.low;
+
+export type RecordContent = {
+  /** Positive interactions, oldest first; `times` in epoch seconds. */
+  readonly items: ArrayLike<number>;
+  readonly times: ArrayLike<number>;
+  readonly seen: ArrayLike<number>; // rising item indices
+};
+
+export function encodeUserRecord({ items, times, seen }: RecordContent, itemCount: number): Uint8Array {
+  assert(items.length === times.length, "every item of a history has its time");
+  assert(items.length <= RECORD_HISTORY_MAX, `a history of at most ${RECORD_HISTORY_MAX}, found ${items.length}`);
+  const sink = createSink();
+  putVarint(sink, items.length);
+  for (let i = 0; i < items.length; i++) putVarint(sink, items[i]!);
+  for (let i = 0; i < times.length; i++) putVarint(sink, times[i]! - (i === 0 ? 0 : times[i - 1]!));
+  putBytes(sink, encodeSeen(seen, itemCount));
+  return bytesOf(sink);
+}
+
+function takeRecord(source: ByteSource, itemCount: number): UserRecord {
+  const count = takeVarint(source);
+  if (count > RECORD_HISTORY_MAX) throw new FormatError(`user record: a history of ${count}`);
+  const items = Array.from({ length: count }, () => takeVarint(source) as ItemIndex);
+  const foreign = items.find((item) => item >= itemCount);
+  if (foreign !== undefined) throw new FormatError(`user record: item ${foreign} of ${itemCount}`);
+  let time = 0;
+  const times = items.map(() => {
+    time += takeVarint(source);
+    return time;
+  });
+  return { items, times, hasSeen: decodeSeen(source.bytes.subarray(source.at), itemCount) };
+}
+
+/** The number of records of a page that is whole and answers for this hash. */
+function checkPage(page: Uint8Array, view: DataView, { high }: Hash64): number {
+  if (page.length < PAGE_HEAD_BYTES || page.length > GIANT_PAGE_BYTES_MAX || page.length % 8 !== 0)
+    throw new FormatError(`user page: ${page.length} bytes; expected 16 to ${GIANT_PAGE_BYTES_MAX}, a multiple of 8`);
+  const expected = view.getUint32(0, true);
+  const found = crc32(page.subarray(4));
+  if (found !== expected) throw new FormatError(`user page: expected checksum ${expected}, found ${found}`);
+  const [count, firstHigh, lastHigh] = [4, 8, 12].map((at) => view.getUint32(at, true)) as [number, number, number];
+  if (high < firstHigh || high > lastHigh)
+    throw new FormatError(
+      `user page: answers for ${firstHigh} to ${lastHigh}, not for ${high}: the wrong page was read`,
+    );
+  if (PAGE_HEAD_BYTES + count * ENTRY_BYTES > page.length)
+    throw new FormatError(`user page: ${count} records do not fit ${page.length} bytes`);
+  return count;
+}
+
+/** Position of the user's entry, by binary search. */
+function entryOf(view: DataView, count: number, hash: Hash64): number | undefined {
+  let low = 0;
+  let high = count;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const entry = PAGE_HEAD_BYTES + middle * ENTRY_BYTES;
+    const found = { high: view.getUint32(entry, true), low: view.getUint32(entry + 4, true) };
+    const order = compareHashes(found, hash);
+    if (order === 0) return middle;
+    if (order < 0) low = middle + 1;
+    else high = middle;
+  }
+  return undefined;
+}
+
+/** Byte at which every 64th page begins, as if all files were one. */
+function startOfGroups(pageCount: number, lengthOf: (page: number) => number): Float64Array {
+  const starts = new Float64Array(Math.ceil(pageCount / PAGES_PER_GROUP));
+  let end = 0;
+  for (let page = 0; page < pageCount; page++) {
+    if (page % PAGES_PER_GROUP === 0) starts[page / PAGES_PER_GROUP] = end;
+    end += lengthOf(page);
+  }
+  return starts;
+}
+
+function isRisingFromZero(numbers: Uint32Array): boolean {
+  return numbers.every((value, i) => (i === 0 ? value === 0 : value > numbers[i - 1]!));
+}
+
+/** Position of the last number that is not above the value, in rising numbers that begin with 0. */
+function lastNotAbove(rising: Uint32Array, value: number): number {
+  let low = 0;
+  let high = rising.length;
+  while (high - low > 1) {
+    const middle = (low + high) >>> 1;
+    if (rising[middle]! <= value) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((total, value) => total + value, 0);
