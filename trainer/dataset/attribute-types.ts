@@ -1,0 +1,158 @@
+import { DuckDBListType, type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
+import type { FeatureType } from "../../shared/model-spec.ts";
+import { positiveWord } from "./label-expression.ts";
+import { readStaged, type Staging } from "./staging.ts";
+import { type TimeUnit, timeExpression, unitCounts, unitOf } from "./time-expression.ts";
+
+/** A column of an attribute table, and what it is taken for. */
+export type TypedAttribute = {
+  readonly name: string;
+  readonly type: FeatureType;
+  readonly inferred: boolean;
+  /**
+   * SQL of its value, NULL when missing: DOUBLE for Numerical and Timestamp (epoch seconds), UTINYINT for Boolean,
+   * VARCHAR for Category and Text, VARCHAR[] for CategoryList.
+   */
+  readonly value: string;
+};
+
+/** Longer texts are descriptions: no filter compares them, and an isolate could not hold them. */
+export const TEXT_LENGTH_MAX = 1000;
+const LIST_LENGTH_MAX = 200;
+const LIST_SEPARATOR = "|";
+/** Share of values with a separator from which a text column is a list. */
+const LIST_SHARE_MIN = 0.1;
+/** A text column is a category if its values repeat, or are so few and so short that they could. */
+const CATEGORY_SHARE_MAX = 0.5;
+const CATEGORY_FEW = 20;
+const CATEGORY_SHORT = 30;
+
+type Column = { readonly sql: string; readonly name: string; readonly type: DuckDBType };
+type Place = { readonly staging: Staging; readonly table: string; readonly signal: AbortSignal };
+
+const NUMBERS: ReadonlySet<DuckDBTypeId> = new Set([
+  DuckDBTypeId.TINYINT,
+  DuckDBTypeId.SMALLINT,
+  DuckDBTypeId.INTEGER,
+  DuckDBTypeId.BIGINT,
+  DuckDBTypeId.HUGEINT,
+  DuckDBTypeId.UTINYINT,
+  DuckDBTypeId.USMALLINT,
+  DuckDBTypeId.UINTEGER,
+  DuckDBTypeId.UBIGINT,
+  DuckDBTypeId.UHUGEINT,
+  DuckDBTypeId.FLOAT,
+  DuckDBTypeId.DOUBLE,
+  DuckDBTypeId.DECIMAL,
+]);
+const TIMES: ReadonlySet<DuckDBTypeId> = new Set([
+  DuckDBTypeId.DATE,
+  DuckDBTypeId.TIMESTAMP,
+  DuckDBTypeId.TIMESTAMP_S,
+  DuckDBTypeId.TIMESTAMP_MS,
+  DuckDBTypeId.TIMESTAMP_NS,
+  DuckDBTypeId.TIMESTAMP_TZ,
+]);
+const TEXTS: ReadonlySet<DuckDBTypeId> = new Set([
+  DuckDBTypeId.VARCHAR,
+  DuckDBTypeId.ENUM,
+  DuckDBTypeId.UUID,
+  DuckDBTypeId.TIME,
+  DuckDBTypeId.BIGNUM,
+]);
+
+/**
+ * The column as an attribute, its type as declared or else as its values suggest; undefined when values of its type
+ * cannot be an attribute (structs, maps, bytes, …).
+ */
+export async function typeAttribute(
+  place: Place,
+  column: Column,
+  declared: FeatureType | undefined,
+): Promise<TypedAttribute | undefined> {
+  const type = declared ?? (await inferType(place, column));
+  if (type === undefined) return undefined;
+  const value = await valueSql(place, column, type);
+  if (value === undefined) return undefined;
+  return { name: column.name, type, inferred: declared === undefined, value };
+}
+
+async function inferType(place: Place, { sql, type }: Column): Promise<FeatureType | undefined> {
+  if (type.typeId === DuckDBTypeId.BOOLEAN) return "Boolean";
+  if (NUMBERS.has(type.typeId)) return "Numerical";
+  if (TIMES.has(type.typeId)) return "Timestamp";
+  if (isTextList(type)) return "CategoryList";
+  if (!TEXTS.has(type.typeId)) return undefined;
+
+  const text = `trim(CAST(${sql} AS VARCHAR))`;
+  // 007 is a code, not the number 7; and a number alone is no date.
+  const isNumber = `(isfinite(TRY_CAST(v AS DOUBLE)) AND NOT regexp_matches(v, '^[+-]?0[0-9]'))`;
+  const isTime = `(regexp_matches(v, '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]|$)') AND TRY_CAST(v AS TIMESTAMPTZ) IS NOT NULL)`;
+  const [row] = await readStaged(
+    place.staging,
+    `SELECT count(*) AS present, count(DISTINCT v) AS different, avg(length(v)) AS length,
+       count(*) FILTER (${isNumber}) AS numbers, count(*) FILTER (${isTime}) AS times,
+       count(*) FILTER ((${positiveWord("v")}) IS NOT NULL) AS booleans,
+       count(*) FILTER (contains(v, '${LIST_SEPARATOR}')) AS lists
+     FROM (SELECT ${text} AS v FROM ${place.table}) WHERE v != ''`,
+    place.signal,
+  );
+  const count = (name: string) => Number(row![name]);
+  const present = count("present");
+  if (present === 0) return "Text";
+  if (count("booleans") === present && count("numbers") < present) return "Boolean";
+  if (count("numbers") === present) return "Numerical";
+  if (count("times") === present) return "Timestamp";
+  if (count("lists") >= Math.max(1, present * LIST_SHARE_MIN)) return "CategoryList";
+  const few = count("different") <= CATEGORY_FEW && count("length") <= CATEGORY_SHORT;
+  return few || count("different") <= present * CATEGORY_SHARE_MAX ? "Category" : "Text";
+}
+
+const isTextList = (type: DuckDBType): boolean =>
+  type instanceof DuckDBListType && (TEXTS.has(type.valueType.typeId) || NUMBERS.has(type.valueType.typeId));
+
+async function valueSql(place: Place, column: Column, type: FeatureType): Promise<string | undefined> {
+  const { sql } = column;
+  const kind = column.type.typeId;
+  const isScalar = NUMBERS.has(kind) || TIMES.has(kind) || TEXTS.has(kind) || kind === DuckDBTypeId.BOOLEAN;
+  if (!isScalar && !(type === "CategoryList" && isTextList(column.type))) return undefined;
+  const text = plainText(sql, column.type);
+  switch (type) {
+    case "Numerical": {
+      const number = `TRY_CAST(${TIMES.has(kind) ? `epoch(${sql})` : sql} AS DOUBLE)`;
+      return `CASE WHEN isfinite(${number}) THEN ${number} END`;
+    }
+    case "Boolean":
+      if (kind === DuckDBTypeId.BOOLEAN) return `CAST(${sql} AS UTINYINT)`;
+      return positiveWord(text);
+    case "Timestamp":
+      return await timestampSql(place, column);
+    case "Category":
+    case "Text":
+      return `CASE WHEN length(${text}) BETWEEN 1 AND ${TEXT_LENGTH_MAX} THEN ${text} END`;
+    case "CategoryList": {
+      const parts = isTextList(column.type)
+        ? `CAST(${sql} AS VARCHAR[])`
+        : `string_split(${text}, '${LIST_SEPARATOR}')`;
+      const kept = `list_filter(list_transform(${parts}, x -> trim(x)), x -> length(x) BETWEEN 1 AND ${TEXT_LENGTH_MAX})`;
+      return `list_sort(list_distinct(${kept}))[:${LIST_LENGTH_MAX}]`;
+    }
+  }
+}
+
+/** A number as people write it: 7, not 7.0. */
+function plainText(sql: string, type: DuckDBType): string {
+  if (type.typeId !== DuckDBTypeId.DOUBLE && type.typeId !== DuckDBTypeId.FLOAT) return `trim(CAST(${sql} AS VARCHAR))`;
+  return `CASE WHEN ${sql} = trunc(${sql}) AND abs(${sql}) < 1e15 THEN CAST(CAST(${sql} AS BIGINT) AS VARCHAR)
+    ELSE CAST(${sql} AS VARCHAR) END`;
+}
+
+async function timestampSql({ staging, table, signal }: Place, column: Column): Promise<string | undefined> {
+  const time = timeExpression(column.sql, column.type);
+  if (time === undefined) return undefined;
+  if (time.number === null) return `CAST(${time.seconds(1)} AS DOUBLE)`;
+  const [counts] = await readStaged(staging, `SELECT ${unitCounts(time.number)} FROM ${table}`, signal);
+  const count = (unit: TimeUnit) => Number(counts![`u${unit}`]);
+  const unit = unitOf({ 1: count(1), 1000: count(1_000), 1000000: count(1_000_000), 1000000000: count(1_000_000_000) });
+  return `CAST(${time.seconds(unit)} AS DOUBLE)`;
+}

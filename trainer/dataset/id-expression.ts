@@ -1,0 +1,95 @@
+import { DuckDBDecimalType, type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
+import { ID_BYTES_MAX, type ItemIdType } from "../../shared/ids.ts";
+
+/** How SQL reads an id column. Equal keys are equal ids; the text is the id's canonical form. */
+export type IdExpression = {
+  /** Of the column: a value of a type that is cheap to compare. */
+  readonly key: string;
+  /** Of a key, named `key`: VARCHAR. */
+  readonly text: string;
+  /** Of the column: why a value is no id, or NULL. */
+  readonly reason: string;
+  /** What to ask the whole column before `jsonType` is known: whether every value is integral. Null: it is known. */
+  readonly isIntegral: string | null;
+  readonly jsonType: ItemIdType;
+};
+
+const INTEGERS: ReadonlySet<DuckDBTypeId> = new Set([
+  DuckDBTypeId.TINYINT,
+  DuckDBTypeId.SMALLINT,
+  DuckDBTypeId.INTEGER,
+  DuckDBTypeId.BIGINT,
+  DuckDBTypeId.HUGEINT,
+  DuckDBTypeId.UTINYINT,
+  DuckDBTypeId.USMALLINT,
+  DuckDBTypeId.UINTEGER,
+  DuckDBTypeId.UBIGINT,
+  DuckDBTypeId.UHUGEINT,
+  DuckDBTypeId.BIGNUM,
+]);
+const AS_TEXT: ReadonlySet<DuckDBTypeId> = new Set([
+  DuckDBTypeId.BOOLEAN,
+  DuckDBTypeId.UUID,
+  DuckDBTypeId.ENUM,
+  DuckDBTypeId.DATE,
+  DuckDBTypeId.TIMESTAMP,
+  DuckDBTypeId.TIMESTAMP_S,
+  DuckDBTypeId.TIMESTAMP_MS,
+  DuckDBTypeId.TIMESTAMP_NS,
+  DuckDBTypeId.TIMESTAMP_TZ,
+]);
+
+/**
+ * The expression for an id column of a type, or undefined when such values cannot be ids (lists, structs, …).
+ *
+ * @param column SQL of the column.
+ * @param which Word of the reason for a missing one: `missing_user` or `missing_item`.
+ */
+export function idExpression(column: string, type: DuckDBType, which: "user" | "item"): IdExpression | undefined {
+  const missing = `WHEN ${column} IS NULL THEN 'missing_${which}'`;
+  const plain = { key: column, isIntegral: null, reason: `CASE ${missing} END` };
+  if (INTEGERS.has(type.typeId)) return { ...plain, text: "CAST(key AS VARCHAR)", jsonType: "integer" };
+  if (AS_TEXT.has(type.typeId)) return { ...plain, text: "CAST(key AS VARCHAR)", jsonType: "string" };
+  switch (type.typeId) {
+    case DuckDBTypeId.VARCHAR:
+      return {
+        ...plain,
+        text: "key",
+        reason: `CASE ${missing} WHEN ${column} = '' THEN 'missing_${which}'
+          WHEN strlen(${column}) > ${ID_BYTES_MAX} THEN 'id_too_long'
+          WHEN contains(${column}, chr(0)) THEN 'id_has_nul' END`,
+        jsonType: "string",
+      };
+    case DuckDBTypeId.BLOB:
+      return {
+        ...plain,
+        text: "to_base64(key)",
+        reason: `CASE ${missing} WHEN octet_length(${column}) > ${(ID_BYTES_MAX / 4) * 3} THEN 'id_too_long' END`,
+        jsonType: "string",
+      };
+    case DuckDBTypeId.FLOAT:
+    case DuckDBTypeId.DOUBLE: {
+      // Doubles beyond 2^53 stand for several integers, so they are not taken for ids of one.
+      const exact = `(key = trunc(key) AND abs(key) <= 9007199254740992)`;
+      return {
+        key: `(${column} + 0.0)`, // −0 becomes 0
+        text: `CASE WHEN ${exact} THEN CAST(CAST(key AS BIGINT) AS VARCHAR) ELSE CAST(key AS VARCHAR) END`,
+        reason: `CASE ${missing} WHEN NOT isfinite(${column}) THEN 'id_not_finite' END`,
+        isIntegral: exact.replaceAll("key", column),
+        jsonType: "integer",
+      };
+    }
+    case DuckDBTypeId.DECIMAL: {
+      const scale = type instanceof DuckDBDecimalType ? type.scale : 0;
+      if (scale === 0) return { ...plain, text: "CAST(key AS VARCHAR)", jsonType: "integer" };
+      return {
+        ...plain,
+        text: "rtrim(rtrim(CAST(key AS VARCHAR), '0'), '.')",
+        isIntegral: `${column} = trunc(${column})`,
+        jsonType: "integer",
+      };
+    }
+    default:
+      return undefined;
+  }
+}

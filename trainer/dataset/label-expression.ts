@@ -1,0 +1,57 @@
+import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
+import type { Label } from "../../shared/model-spec.ts";
+
+/** How SQL reads a column of labels. */
+export type LabelExpression = {
+  /** UTINYINT: 1 positive, 0 negative, NULL when the value is no label. */
+  readonly positive: string;
+  /** Of a Rating: FLOAT. */
+  readonly rating: string | null;
+  readonly isMissing: string;
+};
+
+const NO_NUMBER: ReadonlySet<DuckDBTypeId> = new Set([
+  DuckDBTypeId.DATE,
+  DuckDBTypeId.TIME,
+  DuckDBTypeId.TIMESTAMP,
+  DuckDBTypeId.TIMESTAMP_TZ,
+  DuckDBTypeId.INTERVAL,
+  DuckDBTypeId.UUID,
+  DuckDBTypeId.BLOB,
+  DuckDBTypeId.LIST,
+  DuckDBTypeId.ARRAY,
+  DuckDBTypeId.STRUCT,
+  DuckDBTypeId.MAP,
+  DuckDBTypeId.UNION,
+]);
+
+/**
+ * The expression for a column of labels, or undefined when the type holds none.
+ *
+ * `Binary` takes true and false, 1 and 0, and the words that mean them; any other value is no label. `Rating` takes
+ * finite numbers, positive from `positive_from` on.
+ */
+export function labelExpression(column: string, type: DuckDBType, label: Label): LabelExpression | undefined {
+  if (NO_NUMBER.has(type.typeId)) return undefined;
+  const isText = type.typeId === DuckDBTypeId.VARCHAR || type.typeId === DuckDBTypeId.ENUM;
+  const isMissing = isText ? `(${column} IS NULL OR trim(${column}) = '')` : `${column} IS NULL`;
+  if (label.type === "Rating") {
+    const number = `TRY_CAST(${column} AS DOUBLE)`;
+    const finite = `CASE WHEN isfinite(${number}) THEN ${number} END`;
+    const positive = `CAST((${finite}) >= ${label.positive_from} AS UTINYINT)`; // before rounding to FLOAT
+    return { positive, rating: `TRY_CAST(${finite} AS FLOAT)`, isMissing };
+  }
+  return { positive: isText ? positiveWord(column) : positiveNumber(column, type), rating: null, isMissing };
+}
+
+function positiveNumber(column: string, type: DuckDBType): string {
+  if (type.typeId === DuckDBTypeId.BOOLEAN) return `CAST(${column} AS UTINYINT)`;
+  return `CASE WHEN ${column} = 1 THEN 1::UTINYINT WHEN ${column} = 0 THEN 0::UTINYINT END`;
+}
+
+/** What people write for yes and no; also used for Boolean attributes. SQL of type UTINYINT, NULL for other words. */
+export function positiveWord(column: string): string {
+  const word = `lower(trim(${column}))`;
+  return `CASE WHEN ${word} IN ('true', 't', 'yes', 'y', '1', '1.0') THEN 1::UTINYINT
+    WHEN ${word} IN ('false', 'f', 'no', 'n', '0', '0.0') THEN 0::UTINYINT END`;
+}
