@@ -8,6 +8,7 @@ import { compileStep, openSession } from "../autodiff/training-step.ts";
 import { type GraphBuilder, graphBuilder } from "../onnx/graph.ts";
 import type { Averages } from "./neural-averages.ts";
 import type { SequenceBatch } from "./neural-batches.ts";
+import type { Candidates } from "./neural-candidates.ts";
 import { type DropoutMasks, NO_DROPOUT, type TransformerShape, transformer } from "./neural-transformer.ts";
 
 /** The parameter whose rows are the items' vectors, both as input and as what is predicted. */
@@ -22,10 +23,17 @@ export type Dropout = { readonly [Kind in MaskKind]?: MaskSource | undefined };
 /** One pass over a batch, forward and backward: gives the loss and leaves gradients in the parameters. */
 export type BatchStep = { run(batch: SequenceBatch): Promise<number>; release(): Promise<void> };
 
-/** Compiles next-item training with a cross entropy over the whole catalog. */
+export type StepOptions = {
+  readonly parameters: Parameters;
+  readonly dropout: Dropout;
+  /** What competes for a batch's targets; absent: the whole catalog. */
+  readonly candidates?: ((targets: Int32Array) => Candidates) | undefined;
+};
+
+/** Compiles next-item training with a cross entropy over the catalog or over candidates drawn for each batch. */
 export async function compileSasrecStep(
   shape: TransformerShape,
-  { parameters, dropout }: { readonly parameters: Parameters; readonly dropout: Dropout },
+  { parameters, dropout, candidates }: StepOptions,
 ): Promise<BatchStep> {
   const graph = graphBuilder("sasrec-training");
   const tape = newTape(graph);
@@ -37,10 +45,16 @@ export async function compileSasrecStep(
   const table = tape.parameter(ITEM_TABLE, [shape.itemCount, shape.width]);
   const hidden = expectations(tape, shape, { table, items, masks: masks.drop });
   const selected = selectRows(tape, hidden, { positions, inverse });
-  const loss = linearCrossEntropy(tape, { hidden: selected, table, targets });
+  const rivals = candidates ? { candidates: declaredCandidates(graph) } : {};
+  const loss = linearCrossEntropy(tape, { hidden: selected, table, targets, ...rivals });
   const step = await compileStep(tape, loss, { parameters });
   return {
-    run: (batch) => step.run({ ...sequenceFeeds(batch), ...masks.draw(batch.rowCount, batch.length) }),
+    run: (batch) =>
+      step.run({
+        ...sequenceFeeds(batch),
+        ...masks.draw(batch.rowCount, batch.length),
+        ...(candidates ? candidateFeeds(candidates(batch.targets)) : {}),
+      }),
     release: () => step.release(),
   };
 }
@@ -93,6 +107,17 @@ const sequenceFeeds = ({ rowCount, length, items, cells, inverse, targets }: Seq
   cells: new ort.Tensor("int32", cells, [cells.length]),
   inverse: new ort.Tensor("int32", inverse, [inverse.length]),
   targets: new ort.Tensor("int32", targets, [targets.length]),
+});
+
+const declaredCandidates = (graph: GraphBuilder) => ({
+  indices: graph.input("candidates", "int32", ["candidates"]),
+  targetPlaces: graph.input("target_places", "int32", ["cells"]),
+  correction: graph.input("correction", "float32", ["candidates"]),
+});
+const candidateFeeds = ({ indices, targetPlaces, correction }: Candidates) => ({
+  candidates: new ort.Tensor("int32", indices, [indices.length]),
+  target_places: new ort.Tensor("int32", targetPlaces, [targetPlaces.length]),
+  correction: new ort.Tensor("float32", correction, [correction.length]),
 });
 
 /** Graph inputs for the masks that the network asks for, and their contents for one batch. */
