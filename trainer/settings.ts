@@ -50,6 +50,8 @@ export type Settings = {
   readonly edgeUrl: string;
   readonly egressAddresses: readonly string[];
   readonly runs: RunSettings;
+  /** Every value that must not be seen: cut out of every log line. */
+  readonly secrets: readonly string[];
   /** What this customer's connectors may do. */
   connectorsOf(customer: string, tempDirectory: string): ConnectorSettings;
   /** The environment of a run's process: the bucket, this customer's secrets, and what Node itself needs. */
@@ -87,6 +89,7 @@ export function readSettings(environment: Environment = process.env): Settings {
       retrySeconds: values.SHORTLIST_RETRY_SECONDS,
       heartbeatSeconds: values.SHORTLIST_HEARTBEAT_SECONDS,
     },
+    secrets: secretsOf(values, environment),
     ...customers,
   };
 }
@@ -239,14 +242,25 @@ const storeSettings = (values: z.infer<typeof StoreSchema>): StoreSettings => ({
   region: values.SHORTLIST_S3_REGION,
 });
 
+function secretsOf(values: Values, environment: Environment): string[] {
+  const url = values.DATABASE_URL === undefined ? undefined : new URL(values.DATABASE_URL);
+  const named = present(environment).filter(([name]) => name.startsWith(SECRET_PREFIX));
+  return [
+    values.FORWARD_SECRET,
+    values.SHORTLIST_S3_SECRET_ACCESS_KEY,
+    ...(url?.password ? [url.password, decodeURIComponent(url.password)] : []),
+    ...named.map(([, value]) => value),
+  ];
+}
+
 function customerSettings(values: Values, environment: Environment) {
-  const secretsOf = (customer: string): [string, string][] => {
+  const namedFor = (customer: string): [string, string][] => {
     const prefix = secretPrefixOf(customer);
     return prefix === undefined ? [] : present(environment).filter(([name]) => name.startsWith(prefix));
   };
   return {
     connectorsOf(customer: string, tempDirectory: string): ConnectorSettings {
-      const secrets = new Map(secretsOf(customer));
+      const secrets = new Map(namedFor(customer));
       return {
         fileRoots: own(values.SHORTLIST_FILE_ROOTS, customer) ?? [],
         memoryMb: values.SHORTLIST_QUERY_MEMORY_MB,
@@ -263,7 +277,7 @@ function customerSettings(values: Values, environment: Environment) {
     childEnvironment(customer: string): Record<string, string> {
       const kept = new Set<string>([...INHERITED, ...Object.keys(StoreSchema.shape)]);
       const shared = present(environment).filter(([name]) => kept.has(name));
-      return Object.fromEntries([...shared, ...secretsOf(customer)]);
+      return Object.fromEntries([...shared, ...namedFor(customer)]);
     },
   };
 }

@@ -68,6 +68,16 @@ test("an empty variable is one that is not set", () => {
   expect(readSettings({ ...NEEDED, SHORTLIST_TRAINER_PORT: "", DATABASE_URL: "" }).databaseUrl).toBe(null);
 });
 
+test("every secret is known as one, also the one inside an address", () => {
+  const environment = {
+    ...NEEDED,
+    DATABASE_URL: "postgres://user:pass%21word@db/x",
+    SHORTLIST_SECRET_ACME__PASSWORD: "of acme",
+  };
+  const expected = ["f".repeat(32), "planted-s3-secret", "pass%21word", "pass!word", "of acme"];
+  expect(readSettings(environment).secrets).toEqual(expected);
+});
+
 describe("what belongs to a customer", () => {
   const settings = readSettings({
     ...NEEDED,

@@ -1,0 +1,40 @@
+/** `npm run train`: the trainer, until SIGTERM or SIGINT. Wiring only. */
+import { fileURLToPath } from "node:url";
+import { dryRun } from "./dry-run.ts";
+import { errorForLog, lineLog } from "./management/log.ts";
+import { StateLockedError } from "./management/state-lock.ts";
+import { startTrainer } from "./management/trainer.ts";
+import { s3Store } from "./publish/s3-store.ts";
+import { readSettings, SettingsError } from "./settings.ts";
+
+const nowMs = () => Date.now();
+
+try {
+  const settings = readSettings();
+  const log = lineLog((line) => process.stdout.write(line), nowMs, settings.secrets);
+  const trainer = await startTrainer({
+    settings,
+    store: s3Store(settings.store),
+    program: fileURLToPath(new URL("./training-child.ts", import.meta.url)),
+    dryRun: (spec, customer, signal) =>
+      dryRun(spec, { customer, settings: settings.connectorsOf(customer, settings.stateDirectory) }, signal),
+    nowMs,
+    log,
+  });
+  log({ event: "started", level: "info", host: settings.host, port: trainer.port });
+
+  let asked = false;
+  const stop = async (signal: string) => {
+    if (asked) process.exit(1); // asked twice: now
+    asked = true;
+    log({ event: "stopping", level: "info", signal });
+    await trainer.stop();
+    log({ event: "stopped", level: "info" });
+    process.exit(0);
+  };
+  for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => void stop(signal));
+} catch (error) {
+  const isTold = error instanceof SettingsError || error instanceof StateLockedError;
+  process.stderr.write(`${isTold ? error.message : errorForLog(error)}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,197 @@
+/** What the calls on models take and answer. Who calls is settled before (app.ts); what is done is in model-actions. */
+import type { Context } from "hono";
+import { z } from "zod";
+import { parseListQuery } from "../../shared/api.ts";
+import { reportKey } from "../../shared/manifest.ts";
+import { ModelSpec } from "../../shared/model-spec.ts";
+import { parseWith, problemOf } from "../../shared/parse-request.ts";
+import { Problem } from "../../shared/problem.ts";
+import { versionNames } from "../publish/versions.ts";
+import type { DryRuns } from "./dry-runs.ts";
+import type { Caller } from "./forwarded.ts";
+import { once } from "./idempotency.ts";
+import { mergePatch } from "./merge-patch.ts";
+import * as actions from "./model-actions.ts";
+import type { Model } from "./model-transitions.ts";
+import { recordOfModel } from "./record-of-model.ts";
+import { withStoredSecrets } from "./redaction.ts";
+import { jsonOf } from "./request-body.ts";
+import { nextRunAt, ScheduleError } from "./schedule.ts";
+
+export type AppEnv = { Variables: { requestId: string; caller: Caller; body: Uint8Array } };
+
+type RouteName = "list" | "create" | "view" | "change" | "destroy" | "train" | "versions" | "activate" | "evaluation";
+
+export const ROUTES: readonly { readonly path: string; readonly methods: Readonly<Record<string, RouteName>> }[] = [
+  { path: "/v0/models", methods: { GET: "list", POST: "create" } },
+  { path: "/v0/models/:model_name", methods: { GET: "view", PATCH: "change", DELETE: "destroy" } },
+  { path: "/v0/models/:model_name/train", methods: { POST: "train" } },
+  { path: "/v0/models/:model_name/versions", methods: { GET: "versions" } },
+  { path: "/v0/models/:model_name/versions/:version/activate", methods: { POST: "activate" } },
+  { path: "/v0/models/:model_name/evaluation", methods: { GET: "evaluation" } },
+];
+
+export type ModelRoutes = Readonly<Record<RouteName, (c: Context<AppEnv>) => Promise<Response>>>;
+
+export type RoutesContext = actions.ActionContext & {
+  readonly edgeUrl: string;
+  readonly dryRuns: DryRuns;
+};
+
+const VERSIONS_MAX = 100;
+/** How long DELETE waits for the removal before it answers 202. */
+const DESTROY_WAIT_MS = 10_000;
+
+export function modelRoutes(context: RoutesContext): ModelRoutes {
+  const record = (model: Model) => recordOfModel(model, context.edgeUrl);
+  const find = (c: Context<AppEnv>) => actions.findModel(context, refOf(c));
+  return {
+    create: (c) => create(c, context),
+    async list(c) {
+      const { limit, cursor, status } = parseListQuery(new URL(c.req.url).searchParams);
+      const options = { limit, status, afterName: cursor && nameOfCursor(cursor) };
+      const { models, nextName } = await context.registry.list(c.get("caller").customer, options);
+      const next = nextName === undefined ? {} : { next_cursor: cursorOfName(nextName) };
+      return c.json({ models: models.map(record), ...next });
+    },
+    view: async (c) => c.json(record(await find(c))),
+    async change(c) {
+      const patch = parseWith(ModelPatch, jsonOf(c.get("body"), c.req.header("content-type")));
+      return c.json(record(await actions.changeModel(context, refOf(c), (model) => revised(model, patch))));
+    },
+    async destroy(c) {
+      const ref = refOf(c);
+      if (!(await actions.destroyModel(context, ref, DESTROY_WAIT_MS)))
+        return c.json(
+          {
+            message: `Model with name '${ref.modelName}' is being deleted`,
+            model_name: ref.modelName,
+            status: "DESTROYING",
+          },
+          202,
+        );
+      return c.json({
+        message: `Model with name '${ref.modelName}' was successfully deleted`,
+        model_name: ref.modelName,
+      });
+    },
+    async train(c) {
+      requireEmpty(c);
+      return c.json(record(await actions.trainModel(context, refOf(c))), 202);
+    },
+    async versions(c) {
+      return c.json({ versions: await versionsOf(await find(c), context) });
+    },
+    async activate(c) {
+      requireEmpty(c);
+      return c.json(record(await actions.activateVersion(context, await find(c), c.req.param("version")!)));
+    },
+    async evaluation(c) {
+      const model = await find(c);
+      if (model.version === null) throw notActive(model);
+      const report = await context.store.get(reportKey(model.customer, model.modelName, model.version));
+      if (report === undefined)
+        throw new Problem("artifact_unavailable", `The report of version ${model.version} is not there.`, {
+          retryAfterSeconds: 60,
+        });
+      return c.body(report.bytes as Uint8Array<ArrayBuffer>, 200, { "content-type": "application/json" });
+    },
+  };
+}
+
+async function create(c: Context<AppEnv>, context: RoutesContext): Promise<Response> {
+  const { customer } = c.get("caller");
+  const dry = parseWith(CreateQuery, c.req.query()).dry_run === "true";
+  const body = c.get("body");
+  const spec = parseWith(ModelSpec, jsonOf(body, c.req.header("content-type")));
+  checkSchedule(spec);
+  if (dry) return c.json(await context.dryRuns.run(spec, customer));
+  const request = { customer, key: c.req.header("idempotency-key") ?? null, body };
+  const { modelName, answer, isReplay } = await once(context.database, request, async (note) => {
+    await actions.createModel(context, { customer, spec }, (queries, model) =>
+      note(queries, model.modelName, JSON.stringify(recordOfModel(model, context.edgeUrl))),
+    );
+  });
+  return c.body(answer, 201, {
+    "content-type": "application/json",
+    location: `/v0/models/${modelName}`,
+    ...(isReplay ? { "idempotent-replayed": "true" } : {}),
+  });
+}
+
+const CreateQuery = z.strictObject({ dry_run: z.enum(["true", "false"]).optional() });
+
+/** What may be changed; the result must be a whole spec again. */
+const ModelPatch = z.strictObject({
+  connector_configs: z.array(z.unknown()).optional(),
+  schema: z.record(z.string(), z.unknown()).optional(),
+  train_schedule: z.string().nullable().optional(),
+});
+
+function revised({ spec }: Model, patch: z.infer<typeof ModelPatch>): ModelSpec {
+  const next = parseWith(ModelSpec, mergePatch(spec, patch));
+  checkSchedule(next);
+  // A connector is the same one as before by its id; where there is one without an id, by its place.
+  const stored = (id: string | undefined, index: number) =>
+    spec.connector_configs.find((config, i) => (id === undefined ? i === index : config.id === id));
+  const connector_configs = next.connector_configs.map((config, i) => {
+    const before = stored(config.id, i);
+    return before === undefined ? config : withStoredSecrets(config, before);
+  });
+  return { ...next, connector_configs };
+}
+
+function checkSchedule(spec: ModelSpec): void {
+  try {
+    nextRunAt(spec.train_schedule, 0, 0);
+  } catch (error) {
+    if (!(error instanceof ScheduleError)) throw error;
+    throw problemOf([{ pointer: "/train_schedule", code: "invalid_parameter", message: error.message }]);
+  }
+}
+
+async function versionsOf(model: Model, { registry, store }: RoutesContext) {
+  const { customer, modelName } = model;
+  // A version is one that can be activated: the store knows which are left, the registry what they were.
+  const stored = new Set(await versionNames(store, { customer, modelName }));
+  const known = await registry.versions(customer, modelName, 10 * VERSIONS_MAX);
+  return known
+    .filter(({ version }) => stored.has(version))
+    .slice(0, VERSIONS_MAX)
+    .map(({ version, createdAt, metrics }) => ({
+      version,
+      created_at: createdAt,
+      live: version === model.version,
+      metrics,
+    }));
+}
+
+function notActive({ modelName, status }: Model): Problem {
+  const detail = `The model ${JSON.stringify(modelName)} has no version yet: its status is ${status}.`;
+  return new Problem("model_not_active", detail, { retryAfterSeconds: 30, extra: { status } });
+}
+
+const refOf = (c: Context<AppEnv>) => ({
+  customer: c.get("caller").customer,
+  modelName: c.req.param("model_name")!,
+});
+
+/** A call whose effect is settled by its address takes nothing, or `{}`. */
+function requireEmpty(c: Context<AppEnv>): void {
+  const body = c.get("body");
+  if (body.length > 0) parseWith(z.strictObject({}), jsonOf(body, c.req.header("content-type")));
+}
+
+const cursorOfName = (name: string) => Buffer.from(JSON.stringify([1, name])).toString("base64url");
+
+function nameOfCursor(cursor: string): string {
+  try {
+    const [format, name] = JSON.parse(Buffer.from(cursor, "base64url").toString()) as unknown[];
+    if (format === 1 && typeof name === "string" && name.length <= 63) return name;
+  } catch {
+    // told below
+  }
+  throw new Problem("invalid_parameter", "The cursor is not one that a list of models has given.", {
+    errors: [{ pointer: "/cursor", code: "invalid_parameter", message: "is not one that a list of models has given" }],
+  });
+}

@@ -1,0 +1,182 @@
+/**
+ * One attempt of a run, from its claim to its conclusion: the record follows what the run's process tells, and in the
+ * end says how it went. Nothing that a run does reaches beyond its model.
+ */
+import { readLivePointer, setStatus } from "../publish/live-pointer-swap.ts";
+import { type ObjectStore, StoreError } from "../publish/object-store.ts";
+import type { RunSettings, Settings } from "../settings.ts";
+import type { RunMessage } from "../training-run.ts";
+import { errorForLog, type Log } from "./log.ts";
+import type { ModelFolders } from "./model-folders.ts";
+import type { ModelRegistry } from "./model-registry.ts";
+import type { Attempt, Model, ModelEvent, RunEvent } from "./model-transitions.ts";
+import { prepareRun } from "./prepare-run.ts";
+import { progressWriter } from "./progress-writer.ts";
+import { redacted } from "./redaction.ts";
+import { type ChildResult, runChild } from "./run-child.ts";
+import type { Claim, Run, RunLedger } from "./run-ledger.ts";
+import type { StatusWriter } from "./status-writer.ts";
+
+export type RunContext = {
+  readonly registry: ModelRegistry;
+  readonly ledger: RunLedger;
+  readonly store: ObjectStore;
+  readonly statuses: StatusWriter;
+  readonly folders: ModelFolders;
+  readonly settings: Settings;
+  /** The program of a run's process. */
+  readonly program: string;
+  readonly nowMs: () => number;
+  readonly log: Log;
+};
+
+/** Why a run is stopped from here. `lost`: another trainer has taken it. */
+export type StopReason = "cancelled" | "lost" | "stopping";
+
+const RETRY_SECONDS_MAX = 3600;
+
+/**
+ * Works on the run until it is over or to be tried again.
+ *
+ * @param stop Aborted with a StopReason to end the attempt early.
+ */
+export async function performRun(run: Run, context: RunContext, stop: AbortController): Promise<void> {
+  const { registry, ledger, folders, log } = context;
+  const claim = await ledger.claim(run.runId);
+  if (claim === undefined) return;
+  const { runId, attempt } = claim;
+  const about = { run_id: runId, attempt, customer: run.customer, model_name: run.modelName };
+  const model = await registry.apply(run.customer, run.modelName, { kind: "started", runId, attempt });
+  if (model === undefined || claim.cancelled) {
+    await conclude(run, claim, { kind: "stopped" }, { ...context, reason: "cancelled" });
+    return;
+  }
+  log({ event: "run_started", level: "info", ...about });
+  const renewal = keepHeld(claim, context, stop);
+  try {
+    const outcome = await attemptRun(model, claim, context, stop.signal);
+    const reason = stop.signal.aborted ? (stop.signal.reason as StopReason) : undefined;
+    await conclude(run, claim, outcome, { ...context, reason });
+  } finally {
+    clearInterval(renewal);
+    await folders.removeRun(runId);
+  }
+}
+
+type Outcome = ChildResult["outcome"];
+
+/** The outcome of one attempt; what fails around the process is a failure of the run too. */
+async function attemptRun(model: Model, claim: Claim, context: RunContext, signal: AbortSignal): Promise<Outcome> {
+  const { settings, log, store, nowMs } = context;
+  if (claim.crashes >= settings.runs.attemptsMax)
+    return failed(
+      "run_lost",
+      `The trainer ended ${claim.crashes} times during this run, so it is not tried again.`,
+      false,
+    );
+  try {
+    // A process publishes only over a pointer, so it is there before the process is.
+    await setStatus(store, model, { status: "FETCHING", nowMs: nowMs() });
+    await adoptLive(model, context);
+    const prepared = await prepareRun(model, claim.runId, context);
+    const clean = <Value>(value: Value) => redacted(value, prepared.secrets);
+    const progress = progressWriter(claim, model, context);
+    const result = await runChild({
+      ...prepared,
+      program: context.program,
+      memoryMbMax: settings.runs.memoryMbMax,
+      secondsMax: settings.runs.secondsMax,
+      signal,
+      onMessage: (message: RunMessage) => progress.write(clean(message)),
+    });
+    await progress.end();
+    const { kind } = result.outcome;
+    const output = kind === "failed" && result.outputTail !== "" ? { output: clean(result.outputTail) } : {};
+    const level = kind === "failed" ? "warning" : "info";
+    const figures = { seconds: Math.round(result.seconds * 10) / 10, peak_mb: result.peakMb };
+    log({ event: "run_ended", level, ...aboutOf(model, claim), outcome: kind, ...figures, ...output });
+    return clean(result.outcome);
+  } catch (error) {
+    log({ event: "run_error", level: "error", ...aboutOf(model, claim), error: errorForLog(error) });
+    if (error instanceof StoreError) return failed("store_unavailable", "The store of models does not answer.", true);
+    return failed("internal", "Something failed on the trainer; the operator's log tells what.", true);
+  }
+}
+
+const aboutOf = (model: Model, { runId, attempt }: Attempt) => ({
+  run_id: runId,
+  attempt,
+  customer: model.customer,
+  model_name: model.modelName,
+});
+
+const failed = (code: string, message: string, retryable: boolean): Outcome => ({
+  kind: "failed",
+  failure: { stage: "fetching", code, message, retryable },
+});
+
+/** What is served is the truth: a trainer that died between publishing and noting it left the record behind. */
+async function adoptLive(model: Model, { store, registry }: RunContext): Promise<void> {
+  const live = (await readLivePointer(store, model))?.pointer.live;
+  if (!live || live.version === model.version) return;
+  const event: ModelEvent = { kind: "activated", version: live.version, metrics: null };
+  await registry.apply(model.customer, model.modelName, event);
+}
+
+/** Renews the hold on the run; ends it when it was cancelled, taken by another, or cannot be renewed in time. */
+function keepHeld(attempt: Attempt, { ledger, settings, log }: RunContext, stop: AbortController) {
+  const { heartbeatSeconds } = settings.runs;
+  let renewedMs = performance.now();
+  const renew = async () => {
+    try {
+      const state = await ledger.renew(attempt);
+      if (state === "held") renewedMs = performance.now();
+      else stop.abort(state satisfies StopReason);
+    } catch (error) {
+      log({ event: "renewal_failed", level: "warning", run_id: attempt.runId, error: errorForLog(error) });
+      // Another trainer may take the run after heartbeatSeconds; by then this one must have let go.
+      if (performance.now() - renewedMs > (heartbeatSeconds * 1000) / 2) stop.abort("lost" satisfies StopReason);
+    }
+  };
+  return setInterval(renew, (heartbeatSeconds * 1000) / 6);
+}
+
+type Conclusion = RunContext & { readonly reason: StopReason | undefined };
+
+async function conclude(run: Run, claim: Claim, outcome: Outcome, context: Conclusion): Promise<void> {
+  const { registry, ledger, statuses, settings, reason, nowMs } = context;
+  if (reason === "lost") return;
+  const end = endingOf(outcome, claim, { runs: settings.runs, reason, at: new Date(nowMs()).toISOString() });
+  const { runId, attempt } = claim;
+  const model = await registry.apply(run.customer, run.modelName, { ...end.event, runId, attempt });
+  if (end.retry !== undefined && model !== undefined) await ledger.release(claim, end.retry);
+  else await ledger.finish(claim, end.event.kind);
+  if (model !== undefined) statuses.write(run, model.status);
+}
+
+type Ending = {
+  readonly event: RunEvent;
+  readonly retry?: { readonly delaySeconds: number; readonly forgiven: boolean };
+};
+type EndingFacts = { readonly runs: RunSettings; readonly reason: StopReason | undefined; readonly at: string };
+
+function endingOf(outcome: Outcome, claim: Claim, { runs, reason, at }: EndingFacts): Ending {
+  if (outcome.kind === "published") return { event: outcome };
+  if (reason === "cancelled") return { event: { kind: "cancelled" } };
+  if (outcome.kind === "refused") {
+    const message = `The new version was not put live: ${outcome.reasons.join("; ")}.`;
+    const failure = { stage: "evaluating", code: "version_refused", message, at, retryable: false };
+    return { event: { kind: "failed", failure, idle: true } };
+  }
+  const delaySeconds = Math.min(RETRY_SECONDS_MAX, runs.retrySeconds * 2 ** claim.crashes);
+  if (outcome.kind === "stopped") {
+    const forgiven = reason === "stopping"; // anything else that stops runs again and again ends by attemptsMax
+    return {
+      event: { kind: "waiting", failure: null },
+      retry: { delaySeconds: forgiven ? 0 : delaySeconds, forgiven },
+    };
+  }
+  const failure = { ...outcome.failure, at };
+  if (!failure.retryable || claim.crashes + 1 >= runs.attemptsMax) return { event: { kind: "failed", failure } };
+  return { event: { kind: "waiting", failure }, retry: { delaySeconds, forgiven: false } };
+}

@@ -1,0 +1,94 @@
+/**
+ * Secrets are write-only. Of a connector's configuration only fields known to be harmless are shown, so that a field
+ * that nobody thought of is hidden; and what was hidden is cut out of every text that leaves a run.
+ */
+import type { ConnectorConfig } from "../../shared/model-spec.ts";
+
+export const HIDDEN = "***";
+
+/** Fields whose text is shown. Numbers, booleans and `{"env": "NAME"}` references are shown anywhere. */
+const SHOWN_FIELDS = new Set([
+  "id",
+  "type",
+  "location",
+  "project_id",
+  "dataset",
+  "host",
+  "hostname",
+  "port",
+  "database",
+  "schema",
+  "user",
+  "username",
+  "ssl_mode",
+  "sslmode",
+  "tls",
+  "region",
+  "format",
+  "env",
+]);
+/** Shorter texts are not cut out: they would be found everywhere. */
+const SECRET_LENGTH_MIN = 4;
+
+/** The configuration as list and view may show it. */
+export function withoutSecrets(config: ConnectorConfig): Record<string, unknown> {
+  return shownFields(config);
+}
+
+/** Every text of the configuration that `withoutSecrets` hides, longest first. */
+export function secretsIn(value: unknown, field = ""): string[] {
+  if (typeof value === "string") return hiddenParts(value, field);
+  if (Array.isArray(value)) return byLength(value.flatMap((entry) => secretsIn(entry, field)));
+  if (typeof value !== "object" || value === null) return [];
+  return byLength(Object.entries(value).flatMap(([name, inner]) => secretsIn(inner, name)));
+}
+
+/**
+ * The same value with every secret cut out of every text in it. Also cut: a secret as JSON or a URL would write it.
+ */
+export function redacted<Value>(value: Value, secrets: readonly string[]): Value {
+  const needles = byLength(
+    secrets
+      .filter((secret) => secret.length >= SECRET_LENGTH_MIN)
+      .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret.toWellFormed())]),
+  );
+  return needles.length === 0 ? value : (redactedValue(value, needles) as Value);
+}
+
+/**
+ * The configuration that a change asks for: where it repeats what was shown in place of a secret, the stored one stays.
+ */
+export function withStoredSecrets(next: ConnectorConfig, stored: ConnectorConfig): ConnectorConfig {
+  return Object.fromEntries(
+    Object.entries(next).map(([name, value]) => [name, value === HIDDEN ? (stored[name] ?? value) : value]),
+  ) as ConnectorConfig;
+}
+
+const byLength = (texts: readonly string[]) => [...new Set(texts)].sort((a, b) => b.length - a.length);
+
+function shownFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, shownValue(name, value)]));
+}
+
+function shownValue(name: string, value: unknown): unknown {
+  if (typeof value === "string")
+    return SHOWN_FIELDS.has(name) ? redactedValue(value, hiddenParts(value, name)) : HIDDEN;
+  if (Array.isArray(value)) return value.map((entry) => shownValue(name, entry));
+  if (typeof value === "object" && value !== null) return shownFields(value as Record<string, unknown>);
+  return value;
+}
+
+/** Of a shown field: the password inside an address. Of any other: all of it. */
+function hiddenParts(text: string, field: string): string[] {
+  if (!SHOWN_FIELDS.has(field)) return text === "" ? [] : [text];
+  const password = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*?:([^/?#]*)@/i.exec(text)?.[1];
+  const parameters = [...text.matchAll(/[?&;\s](?:password|pwd|token|secret|sig|key)=([^&;\s]+)/gi)].map((m) => m[1]!);
+  return [...(password ? [password] : []), ...parameters];
+}
+
+function redactedValue(value: unknown, needles: readonly string[]): unknown {
+  if (typeof value === "string") return needles.reduce((text, needle) => text.replaceAll(needle, HIDDEN), value);
+  if (Array.isArray(value)) return value.map((entry) => redactedValue(entry, needles));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, redactedValue(inner, needles)]));
+}

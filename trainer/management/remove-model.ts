@@ -1,0 +1,32 @@
+import { deleteModel } from "../publish/delete-model.ts";
+import type { ModelRef } from "../publish/live-pointer-swap.ts";
+import type { ObjectStore } from "../publish/object-store.ts";
+import type { ModelFolders } from "./model-folders.ts";
+import type { ModelRegistry } from "./model-registry.ts";
+import type { RunLedger } from "./run-ledger.ts";
+
+export type RemovalContext = {
+  readonly registry: ModelRegistry;
+  readonly ledger: RunLedger;
+  readonly store: ObjectStore;
+  readonly folders: ModelFolders;
+  readonly nowMs: () => number;
+  readonly signal: AbortSignal;
+};
+
+/**
+ * Removes everything of a model that is being deleted; its row goes last, so that after a crash at any point the same
+ * call goes on. While a trainer still works on a run of it, nothing is removed.
+ *
+ * @returns Whether the model is gone.
+ */
+export async function removeModel({ customer, modelName }: ModelRef, context: RemovalContext): Promise<boolean> {
+  const { registry, ledger, store, folders, nowMs, signal } = context;
+  const model = await registry.find(customer, modelName);
+  if (model?.status !== "DESTROYING") return model === undefined;
+  if (await ledger.isHeld(customer, modelName)) return false;
+  await deleteModel(store, { customer, modelName }, { nowMs: nowMs(), signal });
+  await folders.removeModel(customer, modelName);
+  await registry.remove(customer, modelName);
+  return true;
+}

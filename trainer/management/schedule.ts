@@ -1,0 +1,36 @@
+import { CronExpressionParser } from "cron-parser";
+
+/** Counted from the model's creation, so that not every customer's models train at midnight. */
+const PERIOD_SECONDS: Readonly<Record<string, number>> = { "@hourly": 3600, "@daily": 86_400, "@weekly": 7 * 86_400 };
+
+/**
+ * When a model trains next after `nowMs`, RFC 3339 UTC; null for `@once`. Cron lines have five fields and mean UTC.
+ *
+ * @throws ScheduleError when the schedule is none, or will never come.
+ */
+export function nextRunAt(schedule: string, createdAtMs: number, nowMs: number): string | null {
+  if (schedule === "@once") return null;
+  if (Object.hasOwn(PERIOD_SECONDS, schedule)) {
+    const periodMs = PERIOD_SECONDS[schedule]! * 1000;
+    const passed = Math.max(0, Math.floor((nowMs - createdAtMs) / periodMs));
+    return new Date(createdAtMs + (passed + 1) * periodMs).toISOString();
+  }
+  const fields = schedule.trim().split(/\s+/);
+  if (fields.length !== 5) throw new ScheduleError(schedule, `it has ${fields.length} fields`);
+  try {
+    const options = { currentDate: new Date(nowMs), tz: "UTC" };
+    return CronExpressionParser.parse(fields.join(" "), options).next().toDate().toISOString();
+  } catch (cause) {
+    throw new ScheduleError(schedule, cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}
+
+/** The schedule is none that we know. */
+export class ScheduleError extends Error {
+  override readonly name = "ScheduleError";
+
+  constructor(schedule: string, reason: string, options?: ErrorOptions) {
+    const known = ["@once", ...Object.keys(PERIOD_SECONDS)].join(", ");
+    super(`must be ${known} or a cron line of five fields, found ${JSON.stringify(schedule)}: ${reason}`, options);
+  }
+}

@@ -1,0 +1,154 @@
+/** The trainer as one thing that is started and stopped: database, queues, upkeep and the management API. */
+import { randomUUID } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { serve } from "@hono/node-server";
+import type { ModelRef } from "../publish/live-pointer-swap.ts";
+import type { ObjectStore } from "../publish/object-store.ts";
+import type { Settings } from "../settings.ts";
+import { managementApp } from "./app.ts";
+import { openDatabase } from "./database.ts";
+import { type DryRun, dryRuns } from "./dry-runs.ts";
+import { forwardVerifier } from "./forwarded.ts";
+import { errorForLog, type Log } from "./log.ts";
+import { modelFolders } from "./model-folders.ts";
+import { modelRegistry } from "./model-registry.ts";
+import { modelRoutes } from "./models-route.ts";
+import { performRun, type RunContext, type StopReason } from "./perform-run.ts";
+import { removeModel } from "./remove-model.ts";
+import { type Run, runLedger } from "./run-ledger.ts";
+import { lockState } from "./state-lock.ts";
+import { statusWriter } from "./status-writer.ts";
+import { startUpkeep } from "./upkeep.ts";
+import { startWorkQueues } from "./work-queue.ts";
+
+export type TrainerParts = {
+  readonly settings: Settings;
+  readonly store: ObjectStore;
+  /** The program of a run's process. */
+  readonly program: string;
+  readonly dryRun: DryRun;
+  readonly nowMs: () => number;
+  readonly log: Log;
+};
+
+export type Trainer = {
+  readonly port: number;
+  /** Hands runs back, closes everything. Called again, it waits for the first call's end. */
+  stop(): Promise<void>;
+};
+
+const UPKEEP_PAUSE_MS = 3000;
+const STOP_SECONDS_MAX = 15;
+const DRY_RUN_LIMITS = { atOnce: 2, seconds: 60 };
+
+export async function startTrainer(parts: TrainerParts): Promise<Trainer> {
+  const { settings } = parts;
+  await mkdir(settings.stateDirectory, { recursive: true, mode: 0o700 });
+  const closing: (() => Promise<void> | void)[] = []; // done last to first
+  const close = async () => {
+    for (const step of closing.splice(0).reverse()) await step();
+  };
+  try {
+    const server = await open(parts, closing);
+    let stopped: Promise<void> | undefined;
+    return {
+      port: (server.address() as AddressInfo).port,
+      stop: () => {
+        stopped ??= close();
+        return stopped;
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]): Promise<Server> {
+  const { settings, store, nowMs, log } = parts;
+  const { stateDirectory, runs } = settings;
+  const lock = await lockState(stateDirectory);
+  closing.push(() => lock.release());
+  const database = await openDatabase(settings.databaseUrl, stateDirectory);
+  closing.push(() => database.close());
+  const ledger = runLedger(database, randomUUID(), runs.heartbeatSeconds);
+  if (database.isEmbedded) await ledger.releaseAll();
+  const queues = await startWorkQueues({ database, log, heartbeatSeconds: runs.heartbeatSeconds });
+  closing.push(() => queues.stop(STOP_SECONDS_MAX));
+  const training = await queues.open<Run>("training");
+  const deletion = await queues.open<ModelRef>("deletion");
+  const statuses = statusWriter(store, nowMs, log);
+  closing.push(() => statuses.idle());
+
+  const running = new Map<string, AbortController>();
+  const stopping = new AbortController();
+  const registry = modelRegistry(database, nowMs);
+  const folders = modelFolders(stateDirectory);
+  const context = { ...parts, database, registry, ledger, training, deletion, statuses, running, folders };
+  const upkeep = startUpkeep(context, UPKEEP_PAUSE_MS);
+  closing.push(() => upkeep.stop());
+  closing.push(async () => {
+    stopping.abort();
+    for (const run of running.values()) run.abort("stopping" satisfies StopReason);
+    await queues.pause();
+  });
+  await training.take(runs.concurrency, async (run) => {
+    if (!stopping.signal.aborted) await work(run, context, running);
+    upkeep.soon();
+  });
+  await deletion.take(1, async (ref) => {
+    const isGone = await removeModel(ref, { ...context, signal: stopping.signal }).catch((error) => {
+      log({
+        event: "removal_failed",
+        level: "error",
+        customer: ref.customer,
+        model_name: ref.modelName,
+        error: errorForLog(error),
+      });
+      return false;
+    });
+    if (isGone) log({ event: "model_removed", level: "info", customer: ref.customer, model_name: ref.modelName });
+  });
+
+  const app = managementApp({
+    routes: modelRoutes({ ...context, edgeUrl: settings.edgeUrl, dryRuns: dryRuns(parts.dryRun, DRY_RUN_LIMITS) }),
+    verify: forwardVerifier(settings.forwardSecret, nowMs),
+    checkReady: async () => void (await database.query("select 1")),
+    log,
+    newId: randomUUID,
+  });
+  return await listen(app.fetch, settings, closing);
+}
+
+async function work(run: Run, context: RunContext, running: Map<string, AbortController>): Promise<void> {
+  const stop = new AbortController();
+  running.set(run.runId, stop);
+  try {
+    await performRun(run, context, stop);
+  } catch (error) {
+    context.log({ event: "run_error", level: "error", run_id: run.runId, error: errorForLog(error) });
+  } finally {
+    running.delete(run.runId);
+  }
+}
+
+function listen(
+  fetch: (request: Request) => Response | Promise<Response>,
+  { host, port }: Settings,
+  closing: (() => Promise<void> | void)[],
+): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = serve({ fetch, hostname: host, port }, () => resolve(server)) as Server;
+    server.once("error", reject);
+    server.requestTimeout = 30_000;
+    closing.push(async () => {
+      const closed = new Promise<void>((done) => server.close(() => done()));
+      server.closeIdleConnections();
+      const forced = setTimeout(() => server.closeAllConnections(), 2000);
+      await closed;
+      clearTimeout(forced);
+    });
+  });
+}

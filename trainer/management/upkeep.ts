@@ -1,0 +1,110 @@
+/**
+ * What must happen without anybody asking: runs that are due, runs that lost their trainer, deletions that were
+ * interrupted, and the sweeping of what nobody needs. Every step looks at rows and can be done twice.
+ */
+import type { ModelRef } from "../publish/live-pointer-swap.ts";
+import type { Database } from "./database.ts";
+import { purgeIdempotencyKeys } from "./idempotency.ts";
+import { errorForLog, type Log } from "./log.ts";
+import { keyOf, scheduleRun } from "./model-actions.ts";
+import type { ModelFolders } from "./model-folders.ts";
+import type { ModelRegistry } from "./model-registry.ts";
+import type { Model } from "./model-transitions.ts";
+import type { Run, RunLedger } from "./run-ledger.ts";
+import { nextRunAt } from "./schedule.ts";
+import type { WorkQueue } from "./work-queue.ts";
+
+export type UpkeepContext = {
+  readonly database: Database;
+  readonly registry: ModelRegistry;
+  readonly ledger: RunLedger;
+  readonly training: WorkQueue<Run>;
+  readonly deletion: WorkQueue<ModelRef>;
+  readonly folders: ModelFolders;
+  readonly running: ReadonlyMap<string, AbortController>;
+  readonly nowMs: () => number;
+  readonly log: Log;
+};
+
+export type Upkeep = {
+  /** Looks now rather than at the next turn. */
+  soon(): void;
+  stop(): Promise<void>;
+};
+
+const BATCH = 100;
+const SWEEP_EVERY_MS = 3_600_000;
+
+/** Looks at once, and then again after every pause. */
+export function startUpkeep(context: UpkeepContext, pauseMs: number): Upkeep {
+  let timer: NodeJS.Timeout | undefined;
+  let turn: Promise<void> | undefined;
+  let again = false;
+  let stopped = false;
+  let sweptMs = Number.NEGATIVE_INFINITY;
+
+  const look = async () => {
+    clearTimeout(timer);
+    try {
+      await tend(context);
+      if (performance.now() - sweptMs > SWEEP_EVERY_MS) {
+        await sweep(context);
+        sweptMs = performance.now();
+      }
+    } catch (error) {
+      context.log({ event: "upkeep_failed", level: "error", error: errorForLog(error) });
+    }
+    turn = undefined;
+    if (stopped) return;
+    if (again) soon();
+    else timer = setTimeout(soon, pauseMs);
+  };
+  const soon = () => {
+    again = turn !== undefined;
+    if (!again && !stopped) turn = look();
+  };
+  soon();
+  return {
+    soon,
+    async stop() {
+      stopped = true;
+      clearTimeout(timer);
+      await turn;
+    },
+  };
+}
+
+/** One turn: everything that waits is queued. */
+export async function tend(context: UpkeepContext): Promise<void> {
+  const { registry, ledger, training, deletion, nowMs } = context;
+  for (const model of await registry.pending(new Date(nowMs()).toISOString(), BATCH))
+    try {
+      await tendModel(model, context);
+    } catch (error) {
+      const about = { customer: model.customer, model_name: model.modelName };
+      context.log({ event: "upkeep_failed", level: "error", ...about, error: errorForLog(error) });
+    }
+  for (const run of await ledger.waiting(BATCH)) await training.enqueue(keyOf(run), run);
+  training.wake();
+  deletion.wake();
+}
+
+async function tendModel(model: Model, context: UpkeepContext): Promise<void> {
+  const { database, registry, deletion } = context;
+  const { customer, modelName, spec, createdAt } = model;
+  if (model.status === "DESTROYING") {
+    await deletion.enqueue(keyOf(model), { customer, modelName });
+    return;
+  }
+  await database.transaction(async (queries) => {
+    const next = nextRunAt(spec.train_schedule, Date.parse(createdAt), context.nowMs());
+    // Of two trainers that find the model due, the second one's write meets a later revision and a run that waits.
+    await registry.apply(customer, modelName, { kind: "due", nextRunAt: next }, queries);
+    await scheduleRun(context, model, queries);
+  });
+}
+
+async function sweep({ database, registry, folders, running }: UpkeepContext): Promise<void> {
+  await purgeIdempotencyKeys(database);
+  await folders.sweep({ runs: running, models: () => registry.names() });
+}
