@@ -21,14 +21,12 @@ export function sasrecScores(shape: TransformerShape, parameters: Averages, item
   }
   for (let block = 0; block < blocks; block++) {
     const named = (name: string) => values(`block${block}.${name}`);
+    const noBias = new Float32Array(width);
     const project = (from: Matrix, name: string) => product(from, named(name), named(`${name}_bias`));
     const normal = (name: string) => normalised(x, named(`${name}.gain`), named(`${name}.bias`));
     const before = normal("before_attention");
-    const [queries, keys, rows] = ["query", "key", "value"].map((name) => project(before, name)) as [
-      Matrix,
-      Matrix,
-      Matrix,
-    ];
+    const [queries, rows] = [project(before, "query"), project(before, "value")];
+    const keys = product(before, named("key"), noBias);
     const attended = attendCausally({ queries, keys, rows, distanceBias: named("distance_bias") }, shape);
     x = sum(x, project(attended, "output"));
     const inner = project(normal("before_feed_forward"), "inner").map((value) => Math.max(0, value));

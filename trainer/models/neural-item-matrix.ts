@@ -14,7 +14,7 @@ export type ServedItems = {
 
 export type ItemMatrix = { readonly itemCount: number; readonly width: number; readonly values: Float32Array };
 
-/** Float32 where the budget allows it, else int8 with one scale per item. `name` keeps files of several matrices apart. */
+/** Float32 where the budget allows it, else a byte per number with one scale per item. `name` keeps files of several matrices apart. */
 export function serveItems(
   graph: GraphBuilder,
   matrix: ItemMatrix,
@@ -36,23 +36,28 @@ function serveFloats(graph: GraphBuilder, { itemCount, width, values }: ItemMatr
   };
 }
 
-/** Columns are items, so that MatMulInteger reads the matrix as it lies. */
+/**
+ * Columns are items, so that MatMulInteger reads the matrix as it lies. Codes are uint8 around ZERO: products of uint8
+ * and int8 saturate on processors without VNNI and come out wrong.
+ */
 function serveBytes(graph: GraphBuilder, matrix: ItemMatrix, name: string): ServedItems {
   const { itemCount, width } = matrix;
   const { codes, scales } = quantised(matrix);
   const [path, scalePath] = [`${name}.bin`, `${name}_scales.bin`];
-  const table = graph.external(path, "int8", [width, itemCount]);
+  const table = graph.external(path, "uint8", [width, itemCount]);
   const scale = graph.external(scalePath, "float32", [itemCount]);
+  const tableZero = graph.constant({ type: "uint8", dims: [], data: Uint8Array.of(ZERO) });
+  const floatZero = graph.constant({ type: "float32", dims: [], data: Float32Array.of(ZERO) });
   const float = (value: string) => graph.op("Cast", [value], { to: { int: 1 } });
   return {
     rowsOf(items) {
-      const columns = float(graph.op("Gather", [table, items], { axis: { int: 1 } }));
+      const columns = graph.op("Sub", [float(graph.op("Gather", [table, items], { axis: { int: 1 } })), floatZero]);
       const scaled = graph.op("Mul", [columns, graph.op("Gather", [scale, items])]);
       return graph.op("Transpose", [scaled], { perm: { ints: [1, 0] } });
     },
     scoresOf(vector) {
       const [code, unit, zero] = graph.ops("DynamicQuantizeLinear", [vector], 3) as [string, string, string];
-      const products = float(graph.op("MatMulInteger", [code, table, zero]));
+      const products = float(graph.op("MatMulInteger", [code, table, zero, tableZero]));
       return flat(graph, graph.op("Mul", [graph.op("Mul", [products, unit]), scale]));
     },
     weights: [
@@ -63,15 +68,18 @@ function serveBytes(graph: GraphBuilder, matrix: ItemMatrix, name: string): Serv
   };
 }
 
-/** codes [width * itemCount], column-major in items; value ≈ code · scale of its item. */
+const ZERO = 128;
+
+/** codes [width * itemCount], width-major; value ≈ (code − ZERO) · scale of its item. */
 function quantised({ itemCount, width, values }: ItemMatrix) {
-  const codes = new Int8Array(width * itemCount);
+  const codes = new Uint8Array(width * itemCount);
   const scales = new Float32Array(itemCount);
   for (let item = 0; item < itemCount; item++) {
     let largest = 0;
     for (let i = 0; i < width; i++) largest = Math.max(largest, Math.abs(values[item * width + i]!));
     scales[item] = largest / 127 || 1;
-    for (let i = 0; i < width; i++) codes[i * itemCount + item] = Math.round(values[item * width + i]! / scales[item]!);
+    for (let i = 0; i < width; i++)
+      codes[i * itemCount + item] = ZERO + Math.round(values[item * width + i]! / scales[item]!);
   }
   return { codes, scales };
 }

@@ -71,19 +71,21 @@ function attend(
 ): Tensor {
   const { width, heads, length } = shape;
   const { shape4 } = layout;
-  const project = (from: Tensor, name: string) => linear(tape, from, layer(tape, named(name), width));
-  const split = (name: string) => splitHeads(tape, project(x, name), { shape4, width });
+  const split = (projected: Tensor) => splitHeads(tape, projected, { shape4, width });
+  const project = (name: string) => split(linear(tape, x, layer(tape, named(name), width)));
+  // Keys have no bias: it would add the same to every score of a query, and softmax would take it away.
+  const keys = split(linear(tape, x, { weight: tape.parameter(named("key"), [width, width]) }));
   const table = tape.parameter(named("distance_bias"), [length, heads]);
   const byDistance = transpose(tape, gatherRows(tape, table, layout.distances), [2, 0, 1]);
   const output = attention(tape, {
-    queries: split("query"),
-    keys: split("key"),
-    values: split("value"),
+    queries: project("query"),
+    keys,
+    values: project("value"),
     bias: add(tape, byDistance, tape.constant(layout.future)),
     mask: masks.attention(),
     headSize: width / heads,
   });
-  return project(joinHeads(tape, output, { shape4, width }), "output");
+  return linear(tape, joinHeads(tape, output, { shape4, width }), layer(tape, named("output"), width));
 }
 
 function feedForward(tape: Tape, x: Tensor, { width, named, masks }: BlockContext & { readonly width: number }) {

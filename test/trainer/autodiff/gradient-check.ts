@@ -12,6 +12,8 @@ export const wobble = (seed: number) => (index: number) => Math.sin(12.9898 * (i
 type Check = {
   /** Parameter name to its shape. */
   readonly shapes: Readonly<Record<string, readonly number[]>>;
+  /** Further ones that `build` declares itself. */
+  readonly parameters?: Readonly<Record<string, readonly number[]>>;
   readonly fill?: (index: number) => number;
   /** The operator under test, applied to the parameters. A scalar is the loss itself. */
   readonly build: (tape: Tape, tensors: Readonly<Record<string, Tensor>>) => Tensor;
@@ -19,21 +21,27 @@ type Check = {
   readonly outputShape?: readonly number[];
   readonly inputs?: Readonly<Record<string, ort.Tensor>>;
   readonly tolerance?: number;
+  /** h of the differences; smaller where a corner may lie near. */
+  readonly step?: number;
 };
 
 /**
  * Compares every element of every gradient with a central difference of fourth order,
  * f'(x) ≈ (8 (f(x+h) − f(x−h)) − (f(x+2h) − f(x−2h))) / 12 h, relative to the largest element.
  */
-export async function checkGradients({ shapes, fill, build, outputShape, inputs = {}, tolerance = 2e-4 }: Check) {
+export async function checkGradients(check: Check): Promise<void> {
+  const { shapes, fill, build, outputShape, inputs = {}, tolerance = 2e-4, step: h = 0.02 } = check;
   const parameters = new Map<string, Parameter>(
-    Object.entries(shapes).map(([name, dims], index) => [name, parameter(dims, fill ?? wobble(index))]),
+    Object.entries({ ...shapes, ...check.parameters }).map(([name, dims], index) => [
+      name,
+      parameter(dims, fill ?? wobble(index)),
+    ]),
   );
   const tape = newTape(graphBuilder("gradient-check"));
   for (const [name, { type, dims }] of Object.entries(inputs)) {
     tape.graph.input(name, type as "int32" | "float32", dims);
   }
-  const tensors = Object.fromEntries([...parameters].map(([name, { dims }]) => [name, tape.parameter(name, dims)]));
+  const tensors = Object.fromEntries(Object.entries(shapes).map(([name, dims]) => [name, tape.parameter(name, dims)]));
   const output = build(tape, tensors);
   const step = await compileStep(tape, outputShape ? weighted(tape, output, outputShape) : output, { parameters });
   const lossAt = async () => {
@@ -51,7 +59,6 @@ export async function checkGradients({ shapes, fill, build, outputShape, inputs 
         value[i] = at + by;
         return lossAt();
       };
-      const h = 0.02;
       const near = (await moved(h)) - (await moved(-h));
       const far = (await moved(2 * h)) - (await moved(-2 * h));
       value[i] = at;

@@ -1,0 +1,49 @@
+import * as ort from "onnxruntime-node";
+import { expect, test } from "vitest";
+import { serveItems } from "../../../trainer/models/neural-item-matrix.ts";
+import { graphBuilder } from "../../../trainer/onnx/graph.ts";
+import { fitContext } from "../../fixtures/fit-context.ts";
+
+const [itemCount, width] = [50, 16];
+const { random } = fitContext();
+const values = Float32Array.from({ length: itemCount * width }, () => random() - 0.5);
+const vector = Float32Array.from({ length: width }, () => random() - 0.5);
+
+/** Rows of two items, and the scores of all for a vector, out of the served graph. */
+async function serve(weightBytesMax: number) {
+  const graph = graphBuilder("items");
+  const served = serveItems(graph, { itemCount, width, values }, { weightBytesMax, name: "items" });
+  graph.output("rows", served.rowsOf(graph.input("items", "int32", ["L"])), "float32", null);
+  graph.output("scores", served.scoresOf(graph.input("vector", "float32", [1, width])), "float32", [itemCount]);
+  const session = await ort.InferenceSession.create(graph.build(), {
+    externalData: served.weights.map(({ path, bytes }) => ({ path, data: bytes })),
+  });
+  const { rows, scores } = await session.run({
+    items: new ort.Tensor("int32", Int32Array.of(7, 3), [2]),
+    vector: new ort.Tensor("float32", vector, [1, width]),
+  });
+  await session.release();
+  const size = served.weights.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  return { rows: rows!.data as Float32Array, scores: scores!.data as Float32Array, size, ...served };
+}
+
+const expectedRows = [...values.subarray(7 * width, 8 * width), ...values.subarray(3 * width, 4 * width)];
+const expectedScores = Array.from({ length: itemCount }, (_, item) =>
+  vector.reduce((sum, value, i) => sum + value * values[item * width + i]!, 0),
+);
+
+test("with room: float32, exact rows and scores to 1e-6", async () => {
+  const { rows, scores, truncation, size } = await serve(1e6);
+  expect([...rows]).toEqual(expectedRows);
+  for (const [item, score] of expectedScores.entries()) expect(scores[item]).toBeCloseTo(score, 6);
+  expect([truncation, size]).toEqual(["", 4 * itemCount * width]);
+});
+
+test("over the budget: a quarter of the bytes and a scale per item, rows to 1/250 and scores to 1 %", async () => {
+  const { rows, scores, truncation, size } = await serve(4 * itemCount * width - 1);
+  for (const [i, value] of expectedRows.entries()) expect(Math.abs(rows[i]! - value)).toBeLessThan(0.5 / 250);
+  const largest = Math.max(...expectedScores.map(Math.abs));
+  for (const [i, score] of expectedScores.entries()) expect(Math.abs(scores[i]! - score) / largest).toBeLessThan(0.01);
+  expect(truncation).toMatch(/int8/);
+  expect(size).toBe(itemCount * width + 4 * itemCount);
+});
