@@ -79,6 +79,7 @@ export async function selectModel(input: SelectInput): Promise<Selection> {
     seed: input.seed,
     warnings: warningsOf(input),
   });
+  input.progress(1, "chosen");
   const chosen = verdict.chosen === undefined ? baseline : finalists[verdict.chosen]!;
   return {
     chosen: choiceOf(chosen),
@@ -136,13 +137,13 @@ async function tryMethods(state: State): Promise<Trial[]> {
   const methods = Object.values(input.methods)
     .filter(({ name }) => name !== POPULARITY)
     .sort((a, b) => secondsOf(a) - secondsOf(b));
-  const tried: Trial[] = [];
+  const tried = await tryLive(state);
   for (const [m, method] of methods.entries()) {
     const left = input.secondsMax - (input.clock() - state.begin);
     // Half of what is left is kept for the refit: whatever is chosen is fitted once more.
     const secondsMax = Math.max(0, Math.min(left / 2, left / (methods.length - m)));
-    const grid = gridOf(method, state);
-    const progress = scaled(means, 0.15 + (0.7 * m) / methods.length, 0.15 + (0.7 * (m + 1)) / methods.length);
+    const grid = method.grid(train).filter((params) => !isSame({ method: method.name, params }, input.live));
+    const progress = scaled(means, 0.2 + (0.65 * m) / methods.length, 0.2 + (0.65 * (m + 1)) / methods.length);
     const task = { method, grid, data: train, cases: split.cases, positions, metric, secondsMax };
     const tuned: Tuned = await tuneMethod({ ...task, keepMax: FINALISTS_PER_METHOD }, progress);
     tried.push(...tuned.finalists);
@@ -151,11 +152,15 @@ async function tryMethods(state: State): Promise<Trial[]> {
   return tried.sort((a, b) => meanOf(b.evaluation, metric) - meanOf(a.evaluation, metric));
 }
 
-/** The method's own grid, the live version's settings before it when they are of this method. */
-function gridOf(method: Method, { input, validation }: State): readonly Params[] {
-  const grid = method.grid(validation.train);
-  const live = input.live?.method === method.name ? [input.live.params] : [];
-  return [...live, ...grid.filter((params) => !live.some((own) => isSameParams(own, params)))];
+/** The live version's method with its settings, which no other setting can push out. */
+async function tryLive({ input, means, metric, validation, discarded }: State): Promise<Trial[]> {
+  const method = input.live && input.methods[input.live.method];
+  if (!input.live || !method || method.name === POPULARITY) return [];
+  const { train, split, earlyPositions: positions } = validation;
+  const task = { method, grid: [input.live.params], data: train, cases: split.cases, positions, metric, keepMax: 1 };
+  const tuned = await tuneMethod({ ...task, secondsMax: input.secondsMax / 3 }, scaled(means, 0.15, 0.2));
+  discarded.push(...tuned.discarded);
+  return [...tuned.finalists];
 }
 
 /** The candidates near the best of the early round, judged on all cases. The others' early figures stand. */

@@ -1,0 +1,85 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { twoTastes } from "../fixtures/two-tastes.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "evaluate-cli-"));
+afterAll(() => rm(folder, { recursive: true }));
+const run = (...args: string[]) =>
+  spawnSync(process.execPath, ["trainer/evaluate-cli.ts", ...args], { encoding: "utf8", timeout: 60_000 });
+
+const shop = twoTastes({ users: 150, items: 30, perUser: 8 });
+const lines = Array.from(shop.items, (item, row) => ({
+  row,
+  text: `u${Math.floor(row / 8)},${item},${shop.times[row]}`,
+}));
+const write = (name: string, isIn: (row: number) => boolean) => {
+  const path = join(folder, name);
+  const body = lines.filter(({ row }) => isIn(row)).map(({ text }) => text);
+  writeFileSync(path, ["visitor,sku,when", ...body, ""].join("\n"));
+  return path;
+};
+const files = [
+  "--train",
+  write("train.csv", (row) => row % 8 < 7),
+  "--test",
+  write("test.csv", (row) => row % 8 === 7),
+];
+
+test("--json prints one object of the promised shape on standard output, all else on standard error", () => {
+  const { stdout, stderr, status } = run(
+    ...files,
+    "--time-column",
+    "when",
+    "--protocol",
+    "next-item",
+    "--models",
+    "popularity,ease",
+    "--at",
+    "10",
+    "--json",
+  );
+  expect(status, stderr).toBe(0);
+  const result = JSON.parse(stdout) as { models: Record<string, unknown>[] } & Record<string, unknown>;
+  expect(result).toMatchObject({ protocol: "next-item", users: 150, items: 30 });
+  expect(result.models.map(({ name, chosen }) => [name, chosen])).toContainEqual(["ease", true]);
+  for (const model of result.models) {
+    expect(Object.keys(model)).toEqual(
+      expect.arrayContaining(["name", "chosen", "fit_seconds", "peak_mb", "artifact_bytes", "metrics"]),
+    );
+    expect(Object.keys(model.metrics as object).sort()).toEqual([
+      "coverage@10",
+      "hr@10",
+      "mrr@10",
+      "ndcg@10",
+      "recall@10",
+    ]);
+  }
+  expect(stderr).toContain("columns: user visitor, item sku, time when");
+});
+test("without --json there is a table for people", () => {
+  const { stdout, status } = run(...files, "--models", "popularity", "--at", "5");
+  expect(status).toBe(0);
+  expect(stdout).toMatch(/model +recall@5 +ndcg@5/);
+  expect(stdout).toMatch(/popularity \(chosen\) +0\.\d{4}/);
+});
+test("--help explains, with status 0", () => {
+  const { stdout, status } = run("--help");
+  expect([status, stdout.includes("--protocol set|next-item|sessions")]).toEqual([0, true]);
+});
+test.each([
+  [["--test", "x.csv"], "--train and --test are needed"],
+  [[...files, "--protocol", "dice"], '"dice" is not one of set, next-item, sessions'],
+  [[...files, "--models", "oracle"], '"oracle" is not auto, all or one of popularity'],
+  [[...files, "--at", "10,0"], '--at: "0" is not a whole number from 1 to 500'],
+  [[...files, "--sort"], "Unknown option '--sort'"],
+  [["--train", "none.csv", "--test", "none.csv"], "none.csv cannot be read"],
+])("%j: one clear sentence, status 1, no stack", (args, sentence) => {
+  const { stdout, stderr, status } = run(...args);
+  expect([status, stdout]).toEqual([1, ""]);
+  expect(stderr).toContain(sentence);
+  expect(stderr).not.toMatch(/\n\s+at /);
+});

@@ -1,0 +1,96 @@
+import { describe, expect, test } from "vitest";
+import { rowsWhere } from "../../../trainer/dataset/split.ts";
+import { type EvaluateFilesOptions, evaluateFiles } from "../../../trainer/evaluate/evaluate-files.ts";
+import type { TrainAndTest } from "../../../trainer/evaluate/interaction-files.ts";
+import { seededRandom } from "../../../trainer/evaluate/seeded-random.ts";
+import { ease } from "../../../trainer/models/ease.ts";
+import type { Method } from "../../../trainer/models/model.ts";
+import { popularity } from "../../../trainer/models/popularity.ts";
+import { twoTastes } from "../../fixtures/two-tastes.ts";
+
+const columns = { kind: "guessed", user: "user", item: "item", time: null, label: null } as const;
+const whole = twoTastes({ users: 300, items: 40, perUser: 10 });
+const parted = (isTest: (row: number) => boolean): TrainAndTest => ({
+  train: { ...whole, ...rowsWhere(whole, (row) => !isTest(row)) },
+  test: rowsWhere(whole, isTest),
+  columns,
+  rejectedRows: 0,
+});
+const random = seededRandom(5);
+const isHeld = Uint8Array.from(whole.items, () => (random() < 0.2 ? 1 : 0));
+const log: string[] = [];
+const run = (data: TrainAndTest, changes: Partial<EvaluateFilesOptions> = {}) =>
+  evaluateFiles(data, {
+    protocol: "set",
+    methods: { popularity: popularity as Method, ease: ease as Method },
+    measureAll: true,
+    cutOffs: [5, 10],
+    includeSeen: false,
+    secondsMax: 60,
+    memoryMbMax: 1000,
+    budget: { weightBytesMax: 1e7 },
+    seed: 1,
+    signal: new AbortController().signal,
+    clock: () => performance.now() / 1000,
+    log: (line) => log.push(line),
+    ...changes,
+  });
+
+describe("set", () => {
+  test("every model with its figures, the chosen first", async () => {
+    const { protocol, users, items, models } = await run(parted((row) => isHeld[row] === 1));
+    expect({ protocol, items }).toEqual({ protocol: "set", items: 40 });
+    expect(users).toBeGreaterThan(250);
+    expect(models.map(({ name, chosen }) => [name, chosen])).toEqual([
+      ["ease", true],
+      ["popularity", false],
+    ]);
+    const names = ["recall", "ndcg", "mrr", "hr", "coverage"].flatMap((name) => [`${name}@5`, `${name}@10`]);
+    for (const model of models) {
+      expect(Object.keys(model.metrics).sort()).toEqual(names.sort());
+      for (const value of Object.values(model.metrics)) expect(value >= 0 && value <= 1).toBe(true);
+      expect(model.fit_seconds).toBeGreaterThan(0);
+      expect(model.peak_mb).toBeGreaterThan(10);
+      expect(model.artifact_bytes).toBeGreaterThan(10);
+    }
+    expect(models[0]!.metrics["ndcg@10"]).toBeGreaterThan(1.2 * models[1]!.metrics["ndcg@10"]!);
+    expect(log.some((line) => line.startsWith("dropped: ease"))).toBe(true);
+  });
+  test("nothing of the test part is learnt: other targets change no list, only what they are worth", async () => {
+    const data = parted((row) => isHeld[row] === 1);
+    const other = { ...data, test: { ...data.test, items: data.test.items.map((item) => (item + 1) % 40) } };
+    const [one, changed] = [await run(data), await run(other)];
+    expect(changed.models.map(({ params }) => params)).toEqual(one.models.map(({ params }) => params));
+    expect(changed.models[0]!.metrics["ndcg@10"]).not.toBe(one.models[0]!.metrics["ndcg@10"]);
+  });
+  test("auto measures the chosen and popularity only", async () => {
+    const { models } = await run(
+      parted((row) => isHeld[row] === 1),
+      { measureAll: false },
+    );
+    expect(models.map(({ name }) => name)).toEqual(["ease", "popularity"]);
+  });
+});
+
+test("next-item: the last of each user, of which there is one: recall is the hit rate", async () => {
+  const { users, models } = await run(
+    parted((row) => row % 10 === 9),
+    { protocol: "next-item" },
+  );
+  expect(users).toBe(300);
+  expect(models[0]!.metrics["recall@5"]).toBe(models[0]!.metrics["hr@5"]);
+});
+test("sessions: users of the test file are new, and every prefix asks", async () => {
+  const data = parted((row) => row >= 250 * 10);
+  const { users, models } = await run(data, { protocol: "sessions" });
+  expect(users).toBe(50 * 9);
+  expect(models.find(({ name }) => name === "ease")!.metrics["hr@10"]).toBeGreaterThan(0.2);
+});
+test("seen items may be shown when they are wanted", async () => {
+  const data = parted((row) => isHeld[row] === 1);
+  const again = { ...data, test: data.train };
+  const hidden = await run(again, { measureAll: false });
+  const shown = await run(again, { measureAll: false, includeSeen: true });
+  expect(hidden.users).toBe(0);
+  expect(shown.users).toBe(300);
+});

@@ -1,0 +1,54 @@
+import { describe, expect, test } from "vitest";
+import type { Evaluation } from "../../../trainer/evaluate/evaluate.ts";
+import {
+  joined,
+  lift,
+  listShape,
+  measured,
+  measuredLift,
+  restrictedTo,
+  toMeasured,
+} from "../../../trainer/evaluate/judged.ts";
+
+/** Lists of two items for users 2, 5 and 7. */
+const evaluation: Evaluation = {
+  positions: Uint32Array.of(2, 5, 7),
+  cutOffs: [1, 2],
+  listLength: 2,
+  lists: Int32Array.of(0, 1, 1, 3, 0, -1),
+  values: new Map([["ndcg@2", Float64Array.of(0.1, 0.5, 0.9)]]),
+};
+const other: Evaluation = { ...evaluation, values: new Map([["ndcg@2", Float64Array.of(0.1, 0.4, 0.8)]]) };
+
+test("a metric with its interval", () => {
+  const { "ndcg@2": found } = measured(evaluation, 1);
+  expect(found!.value).toBeCloseTo(0.5, 12);
+  expect(found!.low).toBeGreaterThanOrEqual(0.1);
+  expect(found!.high).toBeLessThanOrEqual(0.9);
+});
+test("of nobody: null, as JSON has it", () =>
+  expect(measured(restrictedTo(evaluation, new Uint32Array(0)), 1)).toEqual({
+    "ndcg@2": { value: null, low: null, high: null },
+  }));
+test("a paired difference: (0 + 0.1 + 0.1) / 3", () => {
+  expect(lift(evaluation, other, { metric: "ndcg@2", seed: 1 }).value).toBeCloseTo(0.2 / 3, 12);
+  expect(measuredLift(other, evaluation, 1)["ndcg@2"]!.value).toBeCloseTo(-0.2 / 3, 12);
+});
+test("infinity is not JSON", () =>
+  expect(toMeasured({ value: 1, low: -Infinity, high: Number.NaN })).toEqual({ value: 1, low: null, high: null }));
+
+describe("the shape of all lists together, items with 8 4 2 0 training positives", () => {
+  const shape = listShape(evaluation, [8, 4, 2, 0]);
+  test("at 1: items 0 1 0 are shown, half of the catalog", () => expect(shape["coverage@1"]).toBe(0.5));
+  test("at 2: items 0 1 1 3 0 are shown, three quarters", () => expect(shape["coverage@2"]).toBe(0.75));
+  test("their popularity percentile at 1: (0.875 + 0.625 + 0.875) / 3", () =>
+    expect(shape["popularity_percentile@1"]).toBeCloseTo(2.375 / 3, 12));
+  test("their Gini at 1: shown 0 0 1 2 → (1·1 + 3·2) / (4·3)", () => expect(shape["gini@1"]).toBeCloseTo(7 / 12, 12));
+});
+
+test("some of the lists, and the others, joined again are all", () => {
+  const [outer, inner] = [restrictedTo(evaluation, Uint32Array.of(2, 7)), restrictedTo(evaluation, Uint32Array.of(5))];
+  expect([...outer.lists]).toEqual([0, 1, 0, -1]);
+  expect(joined(outer, inner)).toEqual(evaluation);
+  expect(joined(inner, outer)).toEqual(evaluation);
+});

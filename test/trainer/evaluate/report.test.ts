@@ -1,0 +1,93 @@
+import { beforeAll, expect, test } from "vitest";
+import { CANDIDATES_MAX, EvaluationReport } from "../../../shared/evaluation-report.ts";
+import { planSplit } from "../../../trainer/evaluate/choose-split.ts";
+import { decide } from "../../../trainer/evaluate/decide.ts";
+import { buildReport, positivesOf, type ReportInput, runMetrics } from "../../../trainer/evaluate/report.ts";
+import { runTrial, type Trial } from "../../../trainer/evaluate/trial.ts";
+import { validationOf } from "../../../trainer/evaluate/validation.ts";
+import type { Method } from "../../../trainer/models/model.ts";
+import { popularity } from "../../../trainer/models/popularity.ts";
+import { trainingData } from "../../fixtures/checkerboard.ts";
+import { twoTastes } from "../../fixtures/two-tastes.ts";
+
+const shop = twoTastes({ users: 60, items: 20, perUser: 5 });
+const validation = validationOf(shop, planSplit(shop, { protocol: "next-item", seed: 1, includeSeen: false }), 0, 1);
+let baseline: Trial;
+let input: ReportInput;
+beforeAll(async () => {
+  const { train: data, split, positions } = validation;
+  baseline = await runTrial(
+    { method: popularity as Method, params: { halfLifeDays: 0 } },
+    { data, cases: split.cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 9 },
+    {
+      cutOffs: [5, 10],
+      includeSeen: false,
+      budget: { weightBytesMax: 1e6 },
+      memoryMbMax: 100,
+      seed: 1,
+      signal: new AbortController().signal,
+      clock: () => 0,
+      progress: () => {},
+    },
+  );
+  const verdict = decide([], baseline, { metric: "ndcg@10", interactions: 300, seed: 1 });
+  const seconds = { budget: 60, used: 1 };
+  input = {
+    validation,
+    metric: "ndcg@10",
+    baseline,
+    finalists: [],
+    verdict,
+    discarded: [],
+    live: undefined,
+    seconds,
+    seed: 1,
+    warnings: [],
+  };
+});
+
+test("popularity alone: chosen, with nothing between it and itself", () => {
+  const report = buildReport(input);
+  expect(report.chosen.method).toBe("popularity");
+  expect(report.lift["ndcg@10"]).toEqual({ value: 0, low: 0, high: 0 });
+  expect(report.candidates).toMatchObject([
+    { method: "popularity", outcome: "chosen", reason: "nothing tried is reliably better" },
+  ]);
+  expect(report.split).toMatchObject({
+    kind: "leave-last-out",
+    instant: null,
+    train: { users: 60, interactions: 240, positives: 240 },
+    validation: { users: 60, users_with_history: 60, targets: 60, users_measured: 60 },
+  });
+});
+test("popular lists are more popular than the histories they are made for", () => {
+  const report = buildReport(input);
+  expect(report.chosen.lists["popularity_percentile@10"]).toBeGreaterThan(report.history_popularity_percentile!);
+});
+test("however many were tried, the report is bounded", () => {
+  const one = { method: "ease", params: {}, outcome: "left_out", reason: "time", trainShare: 1 } as const;
+  const many = Array.from({ length: 1000 }, () => ({
+    ...one,
+    evaluation: null,
+    fitSeconds: null,
+    artifactBytes: null,
+    truncation: "",
+  }));
+  const report = buildReport({ ...input, discarded: many });
+  expect(report.candidates.length).toBe(CANDIDATES_MAX);
+  expect(EvaluationReport.safeParse(report).success).toBe(true);
+});
+test("the record's figures are the means of the chosen, next to popularity's", () => {
+  const report = buildReport(input);
+  const figures = runMetrics(report);
+  expect(figures.method).toBe("popularity");
+  expect(figures["ndcg@10"]).toBe(report.chosen.metrics["ndcg@10"]!.value);
+  expect(figures.baseline["recall@5"]).toBe(report.popularity.metrics["recall@5"]!.value);
+});
+test("what was not measured is not in the record", () => {
+  const report = buildReport(input);
+  const unknown = { ...report.chosen, metrics: { "ndcg@10": { value: null, low: null, high: null } } };
+  expect(runMetrics({ ...report, chosen: unknown })).not.toHaveProperty("ndcg@10");
+});
+test("positives per item leave negatives out", () =>
+  expect([...positivesOf({ ...trainingData(3, [[0, 2, 2]]), positive: Uint8Array.of(1, 0, 1) })]).toEqual([1, 0, 1]));
