@@ -1,0 +1,135 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { EvaluationReport } from "../../shared/evaluation-report.ts";
+import { reportKey } from "../../shared/manifest.ts";
+import type { DataSummary } from "../../shared/model-record.ts";
+import { ModelSpec } from "../../shared/model-spec.ts";
+import { stringAt } from "../../shared/packed-strings.ts";
+import { readLivePointer, setStatus } from "../../trainer/publish/live-pointer-swap.ts";
+import { memoryStore } from "../../trainer/publish/memory-store.ts";
+import type { ObjectStore } from "../../trainer/publish/object-store.ts";
+import { trainModel } from "../../trainer/train-model.ts";
+import { twoTastes } from "../fixtures/two-tastes.ts";
+
+const model = { customer: "acme", modelName: "shop" };
+const NOW = Date.parse("2024-03-01T00:00:00Z");
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "train-model-"));
+  await writeFile(join(folder, "interactions.csv"), csvOf(twoTastes({ users: 300, items: 40, perUser: 9 })));
+  await writeFile(join(folder, "nothing.csv"), "user_id,item_id,at,label\n");
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+function csvOf(data: ReturnType<typeof twoTastes>): string {
+  const rows = ["user_id,item_id,at,label"];
+  for (let user = 0; user < data.userCount; user++) {
+    for (let row = data.userStart[user]!; row < data.userStart[user + 1]!; row++) {
+      rows.push(`u${user},${stringAt(data.itemIds, data.items[row]!)},${data.times[row]},1`);
+    }
+  }
+  return rows.join("\n");
+}
+
+async function newStore(): Promise<ObjectStore> {
+  const store = memoryStore();
+  await setStatus(store, model, { status: "SCHEDULING", nowMs: NOW });
+  return store;
+}
+
+async function run(store: ObjectStore, query = "SELECT * FROM interactions", nowMs = NOW) {
+  const workDirectory = await mkdtemp(join(folder, "run-"));
+  const spec = ModelSpec.parse({
+    model_name: model.modelName,
+    connector_configs: [{ type: "File", location: "*.csv" }],
+    schema: {
+      user: { id: "user_id" },
+      item: { id: "item_id" },
+      interaction: { created_at: "at", label: { type: "Binary", name: "label" }, source: { query } },
+    },
+  });
+  const stages: string[] = [];
+  let data: DataSummary | undefined;
+  const outcome = await trainModel(
+    {
+      runId: "run",
+      customer: model.customer,
+      spec,
+      settings: {
+        workDirectory,
+        modelDirectory: workDirectory,
+        seed: 1,
+        fitSecondsMax: 20,
+        memoryMbMax: 2048,
+        rejectedShareMax: 0.5,
+        weightBytesMax: 1e6,
+        ignoreGate: false,
+      },
+      connectorSettings: undefined as never,
+    },
+    {
+      connect: {
+        customer: model.customer,
+        settings: {
+          fileRoots: [folder],
+          memoryMb: 256,
+          timeoutSeconds: 30,
+          rowsMax: 1e6,
+          tempDirectory: workDirectory,
+          bigqueryServiceAccount: null,
+          bigqueryBytesBilledMax: 1,
+          bigqueryApiEndpoint: null,
+          allowPrivateAddresses: false,
+          secret: () => undefined,
+        },
+      },
+      store,
+      signal: new AbortController().signal,
+      nowMs: () => nowMs,
+      clock: () => performance.now() / 1000,
+      report: { enter: (state) => stages.push(state), progress: () => undefined },
+      onData: (summary) => {
+        data = summary;
+      },
+    },
+  );
+  return { outcome, stages, data };
+}
+
+test("rows become a live version with its report, stage by stage", async () => {
+  const store = await newStore();
+  const { outcome, stages, data } = await run(store);
+  expect(stages).toEqual(["FETCHING", "TRAINING", "EVALUATING", "TRAINING", "DEPLOYING"]);
+  expect(data).toMatchObject({ users: 300, items: 40, interactions: 2700, positives: 2700 });
+  if (outcome.kind !== "published") throw new Error(outcome.kind);
+  // Tastes are what popularity does not know, so something personal must have won.
+  expect(outcome.metrics.method).not.toBe("popularity");
+  expect(outcome.metrics["ndcg@10"]).toBeGreaterThan(outcome.metrics.baseline["ndcg@10"]!);
+
+  const live = (await readLivePointer(store, model))!.pointer;
+  expect(live).toMatchObject({ status: "ACTIVE", live: { version: outcome.version } });
+  const stored = await store.get(reportKey(model.customer, model.modelName, outcome.version));
+  const report = EvaluationReport.parse(JSON.parse(new TextDecoder().decode(stored!.bytes)));
+  expect(report.gate?.pass).toBe(true);
+  expect(report.refit).not.toBeNull();
+});
+
+test("a retrain compares itself with the live version and replaces it; a failed one leaves it", async () => {
+  const store = await newStore();
+  const first = await run(store);
+  const second = await run(store, undefined, NOW + 60_000);
+  if (first.outcome.kind !== "published" || second.outcome.kind !== "published") throw new Error("not published");
+  expect(second.outcome.version > first.outcome.version).toBe(true);
+  await expect(run(store, "SELECT * FROM nothing", NOW + 120_000)).rejects.toMatchObject({ name: "StageError" });
+  expect((await readLivePointer(store, model))!.pointer.live!.version).toBe(second.outcome.version);
+});
+
+test("the same rows, seed and time give the same version, byte by byte", async () => {
+  const stores = [await newStore(), await newStore()];
+  const [a, b] = [await run(stores[0]!), await run(stores[1]!)];
+  if (a.outcome.kind !== "published" || b.outcome.kind !== "published") throw new Error("not published");
+  expect(a.outcome.version).toBe(b.outcome.version);
+});
