@@ -1,0 +1,151 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { ItemId, ItemIndex } from "../../shared/ids.ts";
+import { type MatcherSource, matcherOf } from "../../shared/matcher.ts";
+import type { Problem } from "../../shared/problem.ts";
+import { parseRetrieval } from "../../shared/retrieval.ts";
+import { openShop, queriesFor, type ShopItem, shops } from "../fixtures/filter-shop.ts";
+import { passes } from "../fixtures/slow-filter.ts";
+
+test("the matcher and the slow reference agree on every item and query", () => {
+  let matched = 0;
+  let asked = 0;
+  fc.assert(
+    fc.property(
+      shops.chain((shop) =>
+        fc.tuple(fc.constant(shop), fc.array(queriesFor(shop.itemIdType), { minLength: 8, maxLength: 8 })),
+      ),
+      ([{ items, itemIdType }, queries]) => {
+        const source = openShop(items, itemIdType);
+        for (const query of queries) {
+          const isMatch = matcherOf(parseRetrieval(query), source);
+          const expected = items.map((item) => passes(query, item, itemIdType));
+          expect(items.map((_, item) => isMatch(item as ItemIndex))).toEqual(expected);
+          asked += items.length;
+          matched += expected.filter(Boolean).length;
+        }
+      },
+    ),
+    { numRuns: 700 },
+  );
+  expect(matched / asked).toBeGreaterThan(0.2); // the test would be blind if nearly nothing or everything matched
+  expect(matched / asked).toBeLessThan(0.8);
+});
+
+const empty: ShopItem = {
+  id: "none",
+  color: null,
+  title: null,
+  tags: [],
+  price: null,
+  year: null,
+  weight: null,
+  stock: null,
+  at: null,
+};
+const items: ShopItem[] = [
+  { ...empty, id: "7", color: "red", tags: ["new", "sale"], price: 10, stock: true, at: 1_700_000_000 },
+  { ...empty, id: "8", color: "blue", tags: ["new"], price: 20, stock: false },
+  { ...empty, id: "9" },
+];
+const shop = openShop(items, "string");
+
+/** The ids of the items that a query lets through. */
+function ids(query: unknown): string[] {
+  const isMatch = matcherOf(parseRetrieval(query), shop);
+  return items.filter((_, item) => isMatch(item as ItemIndex)).map((item) => item.id);
+}
+
+describe("by hand: 7 is red, new, on sale, 10, in stock; 8 is blue, new, 20, not in stock; 9 has nothing", () => {
+  test.each<[unknown, string[]]>([
+    [{}, ["7", "8", "9"]],
+    [{ color: "red" }, ["7"]],
+    [{ color: null }, ["9"]],
+    [{ color: { $ne: "red" } }, ["8", "9"]],
+    [{ color: { $in: ["red", null] } }, ["7", "9"]],
+    [{ color: { $in: [] } }, []],
+    [{ color: { $nin: [] } }, ["7", "8", "9"]],
+    [{ color: {} }, ["7", "8", "9"]],
+    [{ color: { $exists: true } }, ["7", "8"]],
+    [{ tags: "new" }, ["7", "8"]],
+    [{ tags: { $ne: "sale" } }, ["8", "9"]],
+    [{ tags: { $all: ["new", "sale"] } }, ["7"]],
+    [{ tags: { $all: [] } }, []],
+    [{ tags: { $gt: "new" } }, ["7"]],
+    [{ tags: { $gt: "new", $lt: "o" } }, ["7"]], // "sale" is above "new", "new" is below "o"
+    [{ tags: { $not: { $gt: "new" } } }, ["8", "9"]],
+    [{ tags: null }, ["9"]],
+    [{ price: { $gte: 10, $lt: 20 } }, ["7"]],
+    [{ price: { $not: { $gte: 15 } } }, ["7", "9"]],
+    [{ stock: { $ne: true } }, ["8", "9"]],
+    [{ at: { $gte: "2023-11-14T22:13:20Z" } }, ["7"]],
+    [{ at: 1_700_000_000_000 }, ["7"]],
+    [{ id: { $nin: [7, "9"] } }, ["8"]],
+    [{ id: { $gt: "7" } }, ["8", "9"]],
+    [{ id: null }, []],
+    [{ $or: [{ color: "red" }, { price: 20 }] }, ["7", "8"]],
+    [{ $nor: [{ color: "red" }, { price: 20 }] }, ["9"]],
+    [{ $not: { $and: [{ tags: "new" }, { tags: "sale" }] } }, ["8", "9"]],
+    [{ color: "red", price: { $gt: 100 } }, []],
+  ])("%j", (query, expected) => expect(ids(query)).toEqual(expected));
+});
+
+function problemOf(query: unknown, source: MatcherSource = shop): Problem {
+  try {
+    matcherOf(parseRetrieval(query), source);
+  } catch (error) {
+    return error as Problem;
+  }
+  throw new Error("nothing was refused");
+}
+
+describe("what does not fit the attributes is refused, with its place", () => {
+  test.each<[unknown, string, string, string]>([
+    [{ colour: "red" }, "unknown_attribute", "/retrieval/colour", 'did you mean "color"?; known are id, color'],
+    [{ $or: [{ color: "red" }, { x: { $gt: 1 } }] }, "unknown_attribute", "/retrieval/$or/1/x", "known are id, color"],
+    [{ __proto__x: 1 }, "unknown_attribute", "/retrieval/__proto__x", "known"],
+    [{ "a/b~c": 1 }, "unknown_attribute", "/retrieval/a~1b~0c", "known"],
+    [{ color: 7 }, "filter_type_mismatch", "/retrieval/color", 'expected text, found 7; as text it is "7"'],
+    [{ tags: { $all: ["a", true] } }, "filter_type_mismatch", "/retrieval/tags/$all/1", "expected text, found true"],
+    [{ price: { $in: [1, "2"] } }, "filter_type_mismatch", "/retrieval/price/$in/1", 'expected a number, found "2"'],
+    [{ price: { $gt: "cheap" } }, "filter_type_mismatch", "/retrieval/price/$gt", "expected a number"],
+    [{ stock: 1 }, "filter_type_mismatch", "/retrieval/stock", "expected true or false, found 1"],
+    [{ stock: { $gt: 0 } }, "filter_type_mismatch", "/retrieval/stock/$gt", "no order"],
+    [{ at: "yesterday" }, "filter_type_mismatch", "/retrieval/at", "RFC 3339"],
+    [{ at: { $not: { $lt: "2024-02-30" } } }, "filter_type_mismatch", "/retrieval/at/$not/$lt", "RFC 3339"],
+    [{ id: 1.5 }, "filter_type_mismatch", "/retrieval/id", "an item id"],
+    [{ id: { $in: ["a", 2 ** 53] } }, "filter_type_mismatch", "/retrieval/id/$in/1", "send larger ones as text"],
+    [{ id: { $nin: [true] } }, "filter_type_mismatch", "/retrieval/id/$nin/0", "an item id"],
+    // A mistake is found wherever it stands, also where the answer would not depend on it.
+    [{ $and: [{ color: { $in: [] } }, { nope: 1 }] }, "unknown_attribute", "/retrieval/$and/1/nope", "known"],
+  ])("%j", (query, code, pointer, sentence) => {
+    const problem = problemOf(query);
+    expect(problem.code).toBe(code);
+    expect(problem.errors[0]).toMatchObject({ pointer, code });
+    expect(problem.message).toContain(sentence);
+  });
+
+  test("a version without attributes knows the id column alone", () => {
+    const bare = { ...shop, table: null };
+    expect(problemOf({ color: "red" }, bare).message).toContain("known are id");
+    expect(matcherOf(parseRetrieval({ id: "7" }), bare)(0 as ItemIndex)).toBe(true);
+  });
+
+  test("an integer id column is not compared with other text", () =>
+    expect(problemOf({ id: { $lt: "x" } }, openShop([], "integer")).message).toContain("expected an integer"));
+});
+
+test("exclude lists longer than a small set, and their complement", () => {
+  const many = Array.from({ length: 20_000 }, (_, i) => ({ ...empty, id: String(i) }));
+  const source = openShop(many, "integer");
+  const even = many.filter((_, i) => i % 2 === 0).map((item) => item.id);
+  const $in = even.slice(0, 1000);
+  const isIn = matcherOf(parseRetrieval({ id: { $in } }), source);
+  const isOut = matcherOf(parseRetrieval({ id: { $nin: $in } }), source);
+  const isHalf = matcherOf(parseRetrieval({ id: { $gte: 10_000 } }), source);
+  for (const [item, { id }] of many.entries()) {
+    expect(isIn(item as ItemIndex)).toBe($in.includes(id as ItemId));
+    expect(isOut(item as ItemIndex)).toBe(!$in.includes(id as ItemId));
+    expect(isHalf(item as ItemIndex)).toBe(item >= 10_000);
+  }
+});
