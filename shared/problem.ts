@@ -14,7 +14,7 @@ export const PROBLEMS = {
   },
   filter_too_large: { status: 400, title: "The retrieval query is too large" },
   missing_api_key: { status: 401, title: "The x-api-key header is missing" },
-  invalid_api_key: { status: 401, title: "The API key is not valid" },
+  invalid_api_key: { status: 401, title: "The x-api-key header is invalid" },
   insufficient_scope: { status: 403, title: "The API key may not make this call" },
   model_not_found: { status: 404, title: "There is no model with this name" },
   version_not_found: { status: 404, title: "The model has no such version" },

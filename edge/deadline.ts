@@ -1,0 +1,18 @@
+/** Something outside took too long. */
+export class DeadlineError extends Error {
+  override readonly name = "DeadlineError";
+}
+
+/** The value of `work`, or DeadlineError after so many milliseconds. The work itself is left to end unobserved. */
+export async function within<T>(ms: number, what: string, work: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new DeadlineError(`${what} took longer than ${ms} ms`)), ms);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+    work.catch(() => undefined); // after the deadline nobody else looks at it
+  }
+}
+
+export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,0 +1,54 @@
+import { z } from "zod";
+
+/** What wrangler.toml binds. Variables arrive as text or, from TOML, as numbers and booleans. */
+export type Bindings = {
+  readonly MODELS: R2Bucket;
+  readonly RATE_LIMIT?: RateLimit;
+  /** Secret, shared with the trainer. */
+  readonly FORWARD_SECRET?: string;
+  readonly [variable: string]: unknown;
+};
+
+const Flag = z.union([z.boolean(), z.stringbool()]);
+const whole = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
+const Origin = z.url({ protocol: /^https?$/ }).or(z.literal("*"));
+
+/** The operator's settings: what each means stands in edge/README.md. */
+const Settings = z.object({
+  TRAINER_URL: z.url({ protocol: /^https?$/ }).or(z.literal("")).default(""),
+  FORWARD_SECRET: z.string().min(16).or(z.literal("")).default(""),
+  TRAINER_TIMEOUT_SECONDS: whole(1, 120).default(30),
+  /** Memory for loaded versions, JavaScript and WASM together; an isolate has 128. */
+  CACHE_MEGABYTES: whole(16, 120).default(80),
+  /** A read of R2 that takes longer has failed. */
+  READ_TIMEOUT_MS: whole(50, 20_000).default(5000),
+  POINTER_CACHE_SECONDS: whole(0, 5).default(4),
+  KEY_CACHE_SECONDS: whole(0, 30).default(25),
+  CONCURRENT_RANKS_MAX: whole(1, 1000).default(64),
+  /** Rank without the seen filter when the user record cannot be read, instead of answering 503. */
+  SERVE_UNFILTERED: Flag.default(false),
+  /** Origins whose pages may call, separated by commas; empty: none. */
+  CORS_ORIGINS: z
+    .string()
+    .default("")
+    .transform((text) => text.split(",").flatMap((origin) => origin.trim() || []))
+    .pipe(z.array(Origin).max(100)),
+  /** The period of the rate limit binding, for Retry-After. */
+  RATE_LIMIT_SECONDS: whole(1, 3600).default(60),
+});
+export type Settings = z.infer<typeof Settings>;
+
+const parsed = new WeakMap<object, Settings>();
+
+/** The settings of a deployment, parsed once. Throws Error that names each wrong variable, never its value. */
+export function settingsOf(env: Bindings): Settings {
+  const known = parsed.get(env);
+  if (known) return known;
+  const result = Settings.safeParse(env);
+  if (!result.success) {
+    const faults = result.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+    throw new Error(`The Worker's variables are wrong. ${faults.join("; ")}`);
+  }
+  parsed.set(env, result.data);
+  return result.data;
+}

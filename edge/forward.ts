@@ -1,0 +1,91 @@
+import { FORWARD_HEADERS, type ForwardedRequest, signForward } from "../shared/forward-signature.ts";
+import { Problem } from "../shared/problem.ts";
+import type { Caller } from "./auth.ts";
+import { readBody } from "./request-body.ts";
+
+export type ForwardOptions = {
+  readonly caller: Caller;
+  readonly requestId: string;
+  readonly nowMs: number;
+  readonly nonce: string;
+  readonly trainerUrl: string;
+  readonly secret: string;
+  readonly timeoutMs: number;
+};
+
+export const FORWARD_BODY_BYTES_MAX = 262_144;
+const IDEMPOTENCY_KEY_CHARACTERS_MAX = 255;
+const RETRY_AFTER_SECONDS = 10;
+/** What of the trainer's answer reaches the caller, besides status and body. */
+const ANSWER_HEADERS = ["content-type", "location", "retry-after", "allow", "idempotent-replayed", "etag"];
+
+/**
+ * A management request, passed to the trainer with a signature in place of the API key, and the trainer's answer.
+ * Throws Problem trainer_unavailable, body_too_large, invalid_parameter.
+ */
+export async function forward(request: Request, options: ForwardOptions): Promise<Response> {
+  const { trainerUrl, secret, caller } = options;
+  if (trainerUrl === "" || secret === "") throw unavailable(new Error("TRAINER_URL or FORWARD_SECRET is not set"));
+  const { pathname, search } = new URL(request.url);
+  const idempotencyKey = request.headers.get("idempotency-key") ?? "";
+  if (idempotencyKey.length > IDEMPOTENCY_KEY_CHARACTERS_MAX)
+    throw new Problem("invalid_parameter", `Idempotency-Key has more than ${IDEMPOTENCY_KEY_CHARACTERS_MAX} characters.`);
+  const signed: ForwardedRequest = {
+    method: request.method,
+    path: pathname + search,
+    customer: caller.customer,
+    keyId: caller.keyId,
+    scopes: caller.scopes,
+    timestampSeconds: Math.floor(options.nowMs / 1000),
+    nonce: options.nonce,
+    idempotencyKey,
+    body: await readBody(request, FORWARD_BODY_BYTES_MAX),
+  };
+  const headers = await forwardHeaders(signed, request.headers.get("content-type"), options);
+  const answer = await fetch(new URL(signed.path, trainerUrl), {
+    method: signed.method,
+    headers,
+    redirect: "manual",
+    signal: AbortSignal.timeout(options.timeoutMs),
+    ...(signed.body.length > 0 ? { body: signed.body as Uint8Array<ArrayBuffer> } : {}),
+  }).catch((cause: unknown) => {
+    throw unavailable(cause);
+  });
+  return passedOn(answer);
+}
+
+async function forwardHeaders(signed: ForwardedRequest, contentType: string | null, options: ForwardOptions) {
+  return {
+    [FORWARD_HEADERS.customer]: signed.customer,
+    [FORWARD_HEADERS.keyId]: signed.keyId,
+    [FORWARD_HEADERS.scopes]: signed.scopes.join(","),
+    [FORWARD_HEADERS.timestamp]: String(signed.timestampSeconds),
+    [FORWARD_HEADERS.nonce]: signed.nonce,
+    [FORWARD_HEADERS.signature]: await signForward(signed, options.secret),
+    [FORWARD_HEADERS.requestId]: options.requestId,
+    ...(signed.idempotencyKey === "" ? {} : { "idempotency-key": signed.idempotencyKey }),
+    ...(contentType === null ? {} : { "content-type": contentType }),
+  };
+}
+
+/** The trainer's own answer; what a gateway between us says instead of it is not for the caller. */
+async function passedOn(answer: Response): Promise<Response> {
+  const type = answer.headers.get("content-type") ?? "";
+  const isRefused = answer.status === 401 || (answer.status >= 300 && answer.status < 400);
+  if (isRefused || !/^application\/(problem\+)?json\b/.test(type)) {
+    await answer.body?.cancel();
+    throw unavailable(new Error(`the trainer's address answered ${answer.status} with ${type || "no content type"}`));
+  }
+  const headers = new Headers();
+  for (const name of ANSWER_HEADERS) {
+    const value = answer.headers.get(name);
+    if (value !== null) headers.set(name, value);
+  }
+  return new Response(answer.body, { status: answer.status, headers });
+}
+
+const unavailable = (cause: unknown) =>
+  new Problem("trainer_unavailable", "Models cannot be managed right now; ranking is not affected. Try again.", {
+    cause,
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });

@@ -1,0 +1,127 @@
+import { z } from "zod";
+import { FormatError } from "../shared/assert.ts";
+import { type AttributeTable, decodeAttributes } from "../shared/attributes.ts";
+import { type Catalog, decodeCatalog } from "../shared/catalog.ts";
+import type { ItemIndex } from "../shared/ids.ts";
+import { blobKey, type Descriptor, FORMATS_READ, type GoldenScores, Manifest, manifestKey } from "../shared/manifest.ts";
+import { decodeUserDirectory, type UserDirectory } from "../shared/user-records.ts";
+import { type ArtifactReader, parsed } from "./artifact-reader.ts";
+import type { LiveVersion } from "./live-pointers.ts";
+import { openScorer, type Scorer, weightsHeapBytes } from "./scorer.ts";
+
+/** One version in memory, every byte checked. Immutable, and without I/O: any request may use it. */
+export type LoadedVersion = {
+  readonly target: LiveVersion;
+  readonly manifest: Manifest;
+  readonly catalog: Catalog;
+  readonly attributes: AttributeTable | null;
+  readonly directory: UserDirectory | null;
+  readonly scorer: Scorer;
+};
+
+/** What a version takes of an isolate's memory, in bytes. */
+export type MemoryCost = { readonly heapBytes: number; readonly scriptBytes: number };
+
+/** A Worker may have six connections open; one is left for the requests that are served meanwhile. */
+const READS_AT_ONCE = 5;
+/** A graph without its weights takes about so many times its bytes, and a run so many bytes for each item. */
+const GRAPH_FACTOR = 3.5;
+const RUN_BYTES_PER_ITEM = 12;
+/** Decoded files are views of their bytes, and small indices beside them. */
+const DECODED_FACTOR = 1.25;
+
+/** The manifest of a version. Throws ReadError, FormatError. */
+export async function readManifest({ customer, modelName, live }: LiveVersion, reader: ArtifactReader): Promise<Manifest> {
+  const key = manifestKey(customer, modelName, live.version);
+  const bytes = await reader.file(key, live.manifest);
+  const { format } = parsed(key, bytes, z.looseObject({ format: z.int() }));
+  if (!FORMATS_READ.includes(format))
+    throw new FormatError(`${key}: format: this Worker reads ${FORMATS_READ.join(", ")}, found ${format}: deploy a newer one`);
+  const manifest = parsed(key, bytes, Manifest);
+  if (manifest.customer !== customer || manifest.model_name !== modelName)
+    throw new FormatError(`${key}: expected the model ${customer}/${modelName}, found another one's manifest`);
+  return manifest;
+}
+
+export function memoryCostOf({ model, catalog, attributes, users, item_count }: Manifest): MemoryCost {
+  const weights = model.weights.reduce((sum, { file }) => sum + weightsHeapBytes(file.size), 0);
+  const decoded = catalog.size + (attributes?.size ?? 0) + (users?.directory.size ?? 0);
+  return {
+    heapBytes: Math.ceil(weights + GRAPH_FACTOR * model.graph.size + RUN_BYTES_PER_ITEM * item_count),
+    scriptBytes: Math.ceil(DECODED_FACTOR * decoded),
+  };
+}
+
+/** Reads, checks and opens everything that ranking with a version needs. Throws ReadError, FormatError. */
+export async function loadVersion(target: LiveVersion, manifest: Manifest, reader: ArtifactReader): Promise<LoadedVersion> {
+  const { model, users } = manifest;
+  const wanted: (Descriptor | null)[] = [
+    manifest.catalog,
+    manifest.attributes,
+    users?.directory ?? null,
+    model.graph,
+    ...model.weights.map(({ file }) => file),
+  ];
+  const files = await readAll(wanted, (file) => reader.file(blobKey(target.customer, target.modelName, file.digest), file));
+  const [catalogBytes, attributeBytes, directoryBytes, graph, ...weights] = files;
+
+  const catalog = decodeCatalog(catalogBytes!);
+  const attributes = attributeBytes ? decodeAttributes(attributeBytes) : null;
+  const directory = directoryBytes ? decodeUserDirectory(directoryBytes) : null;
+  checkCounts(manifest, { catalog, attributes, directory });
+
+  const external = model.weights.map(({ path }, i) => ({ path, data: weights[i]! }));
+  const scorer = await opened(openScorer(graph!, external, manifest.item_count));
+  try {
+    for (const golden of model.golden) await checkGolden(scorer, golden, model.golden_tolerance);
+  } catch (error) {
+    await scorer.release();
+    throw error;
+  }
+  return { target, manifest, catalog, attributes, directory, scorer };
+}
+
+/** All of them, a few at a time; null for null. */
+async function readAll<From, To>(wanted: readonly (From | null)[], read: (from: From) => Promise<To>) {
+  const results: (To | null)[] = wanted.map(() => null);
+  const queue = wanted.entries();
+  const worker = async () => {
+    for (const [i, from] of queue) if (from !== null) results[i] = await read(from);
+  };
+  await Promise.all(Array.from({ length: READS_AT_ONCE }, worker));
+  return results;
+}
+
+type Decoded = Pick<LoadedVersion, "catalog" | "attributes" | "directory">;
+
+function checkCounts(manifest: Manifest, { catalog, attributes, directory }: Decoded): void {
+  const check = (what: string, expected: unknown, found: unknown) => {
+    if (expected !== found) throw new FormatError(`${what}: the manifest says ${expected}, the file ${found}`);
+  };
+  check("catalog: items", manifest.item_count, catalog.itemCount);
+  check("catalog: item id type", manifest.item_id_type, catalog.itemIdType);
+  if (attributes) check("attributes: items", manifest.item_count, attributes.itemCount);
+  if (directory) check("user directory: items", manifest.item_count, directory.itemCount);
+  if (directory) check("user directory: users", manifest.user_count, directory.userCount);
+  if (directory) check("user directory: page files", manifest.users?.pages.length, directory.fileCount);
+}
+
+/** A graph that the runtime refuses is a file that lies. */
+async function opened(scorer: Promise<Scorer>): Promise<Scorer> {
+  try {
+    return await scorer;
+  } catch (cause) {
+    if (cause instanceof FormatError) throw cause;
+    throw new FormatError(`scoring graph: ${cause instanceof Error ? cause.message.slice(0, 500) : cause}`, { cause });
+  }
+}
+
+async function checkGolden(scorer: Scorer, golden: GoldenScores, tolerance: number): Promise<void> {
+  const scores = await scorer.score({ items: golden.items as ItemIndex[], agesDays: golden.ages_days });
+  const largest = Math.max(...golden.scores.map(([, score]) => Math.abs(score)), Number.MIN_VALUE);
+  for (const [item, expected] of golden.scores) {
+    const found = scores[item] ?? Number.NaN;
+    if (!(Math.abs(found - expected) <= tolerance * largest))
+      throw new FormatError(`scoring graph: golden score of item ${item}: expected ${expected}, found ${found}`);
+  }
+}

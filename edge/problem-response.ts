@@ -1,0 +1,36 @@
+import { FormatError } from "../shared/assert.ts";
+import { PROBLEMS, Problem, problemBody } from "../shared/problem.ts";
+import { ReadError } from "./artifact-reader.ts";
+
+/** The only place where an error becomes an HTTP answer. */
+export function problemResponse(error: unknown, requestId: string): Response {
+  const problem = problemOf(error);
+  const { retryAfterSeconds } = problem;
+  const headers = {
+    ...problem.headers,
+    ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) }),
+    "content-type": "application/problem+json",
+  };
+  return new Response(JSON.stringify(problemBody(problem, requestId)), {
+    status: PROBLEMS[problem.code].status,
+    headers,
+  });
+}
+
+/** What the caller is told of an error: its own fault in full, ours not at all. */
+export function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof ReadError || error instanceof FormatError)
+    return new Problem("artifact_unavailable", `${PROBLEMS.artifact_unavailable.title}. Try again.`, {
+      cause: error,
+      retryAfterSeconds: 2,
+    });
+  return new Problem("internal", PROBLEMS.internal.title, { cause: error });
+}
+
+/** For the log only: an error with its causes, so that the request id in an answer leads to what happened. */
+export function errorForLog(error: unknown, depth = 0): string {
+  if (!(error instanceof Error)) return String(error);
+  const text = depth === 0 && !(error instanceof Problem) ? (error.stack ?? String(error)) : String(error);
+  return error.cause === undefined || depth > 4 ? text : `${text} <- ${errorForLog(error.cause, depth + 1)}`;
+}

@@ -1,0 +1,67 @@
+/** What a request lends to work that outlives it. */
+export type RequestAccess = { readonly nowMs: () => number; readonly waitUntil: (work: Promise<unknown>) => void };
+
+/** Ages in milliseconds since the value was read; each at least the one before. */
+export type Freshness = {
+  /** Younger: used as it is. */
+  readonly freshMs: number;
+  /** Younger: used as it is, while a new one is read behind the request's back. Older: a new one is read first. */
+  readonly servableMs: number;
+  /** Younger: used when a new one cannot be read. Older: the failure is the answer. */
+  readonly keptMs: number;
+  /** The only age that counts for an absent value (undefined). */
+  readonly absentMs: number;
+};
+
+export type RefreshedCache<Value> = {
+  get(key: string, read: () => Promise<Value | undefined>, access: RequestAccess): Promise<Value | undefined>;
+};
+
+type Entry<Value> = { value: Value | undefined; readAtMs: number; /** No other attempt before. */ retryAtMs: number };
+
+const RETRY_MS = 1000;
+
+/**
+ * Values that are read from elsewhere and may be a little old. Holds values, never promises: a request must not await
+ * another request's promise, so requests that miss at the same time read at the same time.
+ */
+export function refreshedCache<Value>(freshness: Freshness, entriesMax: number): RefreshedCache<Value> {
+  const entries = new Map<string, Entry<Value>>(); // least recently read first
+
+  const store = (key: string, value: Value | undefined, readAtMs: number) => {
+    const newer = entries.get(key);
+    if (newer && newer.readAtMs > readAtMs) return; // a slower read that began before must not win
+    entries.delete(key);
+    entries.set(key, { value, readAtMs, retryAtMs: 0 });
+    if (entries.size > entriesMax) entries.delete(entries.keys().next().value!);
+  };
+
+  const refresh = async (key: string, read: () => Promise<Value | undefined>, { nowMs }: RequestAccess) => {
+    const startedMs = nowMs(); // what is read is at least as new as this
+    const value = await read();
+    store(key, value, startedMs);
+    return value;
+  };
+
+  return {
+    async get(key, read, access) {
+      const entry = entries.get(key);
+      const now = access.nowMs();
+      const age = entry ? now - entry.readAtMs : Infinity;
+      if (!entry || (entry.value === undefined && age >= freshness.absentMs)) return refresh(key, read, access);
+      if (age < (entry.value === undefined ? freshness.absentMs : freshness.freshMs)) return entry.value;
+      if (now < entry.retryAtMs && age < freshness.keptMs) return entry.value;
+      entry.retryAtMs = now + RETRY_MS;
+      if (age < freshness.servableMs) {
+        access.waitUntil(refresh(key, read, access).catch(() => undefined)); // tried again by a later request
+        return entry.value;
+      }
+      try {
+        return await refresh(key, read, access);
+      } catch (error) {
+        if (access.nowMs() - entry.readAtMs < freshness.keptMs) return entry.value;
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import { Problem } from "../shared/problem.ts";
+import { DeadlineError, within } from "./deadline.ts";
+
+const BODY_SECONDS_MAX = 10;
+
+/** The body's bytes, counted while they arrive; empty when there is none. Throws Problem body_too_large, invalid_json. */
+export async function readBody(request: Request, bytesMax: number): Promise<Uint8Array> {
+  if (Number(request.headers.get("content-length") ?? 0) > bytesMax) throw tooLarge(bytesMax);
+  if (request.body === null) return new Uint8Array(0);
+  const reader = request.body.getReader() as ReadableStreamDefaultReader<Uint8Array>;
+  try {
+    return await within(BODY_SECONDS_MAX * 1000, "the body", collect(reader, bytesMax));
+  } catch (error) {
+    await reader.cancel().catch(() => undefined);
+    if (!(error instanceof DeadlineError)) throw error;
+    throw new Problem("invalid_json", `The body did not end within ${BODY_SECONDS_MAX} seconds.`, { cause: error });
+  }
+}
+
+/** The text of a JSON body. Throws Problem unsupported_media_type, invalid_json. */
+export function jsonTextOf(body: Uint8Array, contentType: string | null): string {
+  if (!/^application\/json\s*(;|$)/i.test(contentType ?? "")) {
+    const found = contentType === null ? "none" : JSON.stringify(contentType.slice(0, 100));
+    throw new Problem("unsupported_media_type", `The Content-Type must be application/json, found ${found}.`);
+  }
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(body);
+  } catch (cause) {
+    throw new Problem("invalid_json", "The body is not UTF-8.", { cause });
+  }
+}
+
+async function collect(reader: ReadableStreamDefaultReader<Uint8Array>, bytesMax: number): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    size += value.length;
+    if (size > bytesMax) throw tooLarge(bytesMax);
+    parts.push(value);
+  }
+  const body = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    body.set(part, at);
+    at += part.length;
+  }
+  return body;
+}
+
+const tooLarge = (bytesMax: number) =>
+  new Problem("body_too_large", `The body has more than ${bytesMax} bytes (${bytesMax / 1024} KiB).`);

@@ -1,0 +1,113 @@
+/**
+ * How a rank call comes by its version.
+ *
+ * A version that is wanted and not in memory is loaded once: the request that starts the load anchors it with waitUntil,
+ * others look again every few milliseconds (never awaiting another request's promise). While a newer version of a model
+ * loads, or when it cannot be loaded, the older one keeps serving. A load that failed is not tried again for a while.
+ */
+import { FormatError } from "../shared/assert.ts";
+import type { Manifest } from "../shared/manifest.ts";
+import { Problem } from "../shared/problem.ts";
+import { type ArtifactReader, ReadError } from "./artifact-reader.ts";
+import { sleep } from "./deadline.ts";
+import type { LiveVersion } from "./live-pointers.ts";
+import type { LoadedVersion, MemoryCost } from "./load-version.ts";
+import type { RequestAccess } from "./refreshed-cache.ts";
+import { RESERVATION_MS, type VersionLease, versionKey, versionMemory } from "./version-memory.ts";
+
+export type CacheAccess = RequestAccess & { readonly reader: ArtifactReader; readonly log: (entry: object) => void };
+
+export type SnapshotCache = {
+  /** The live version, or the one before it while the live one cannot serve. Throws Problem. */
+  lease(target: LiveVersion, access: CacheAccess): Promise<VersionLease>;
+};
+
+/** How a version comes into memory: edge/load-version.ts and edge/scorer.ts. */
+export type VersionLoader = {
+  readManifest(target: LiveVersion, reader: ArtifactReader): Promise<Manifest>;
+  memoryCostOf(manifest: Manifest): MemoryCost;
+  loadVersion(target: LiveVersion, manifest: Manifest, reader: ArtifactReader): Promise<LoadedVersion>;
+  /** Bytes of the WASM heap, now. */
+  heapBytes(): number;
+};
+
+type Failure = { readonly problem: Problem; readonly count: number; readonly retryAtMs: number };
+
+const WAIT_MS_MAX = 25_000;
+const LOOK_AGAIN_MS = 10;
+const FAILURES_MAX = 1000;
+const BACKOFF_MS_MIN = 1000;
+const BACKOFF_MS_MAX = 8000;
+
+export function snapshotCache(budgetBytes: number, loader: VersionLoader): SnapshotCache {
+  const memory = versionMemory(budgetBytes, loader.heapBytes);
+  const loadingUntilMs = new Map<string, number>();
+  const failures = new Map<string, Failure>();
+
+  const fail = (target: LiveVersion, error: unknown, access: CacheAccess) => {
+    const key = versionKey(target);
+    const count = (failures.get(key)?.count ?? 0) + 1;
+    const backoffMs = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** (count - 1));
+    failures.delete(key);
+    failures.set(key, { problem: problemOf(error, target), count, retryAtMs: access.nowMs() + backoffMs });
+    if (failures.size > FAILURES_MAX) failures.delete(failures.keys().next().value!);
+    access.log({ event: "version_refused", level: "error", ...nameOf(target), error: String(error) });
+  };
+
+  const load = async (target: LiveVersion, access: CacheAccess): Promise<void> => {
+    const startedMs = access.nowMs();
+    loadingUntilMs.set(versionKey(target), startedMs + RESERVATION_MS);
+    let giveBack = () => {};
+    try {
+      const manifest = await loader.readManifest(target, access.reader);
+      const cost = loader.memoryCostOf(manifest);
+      giveBack = await memory.reserve(target, cost, access);
+      const loaded = await loader.loadVersion(target, manifest, access.reader);
+      giveBack();
+      memory.add(loaded, cost, access);
+      failures.delete(versionKey(target));
+      const milliseconds = access.nowMs() - startedMs;
+      const used = { heap_bytes: loader.heapBytes(), used_bytes: memory.usedBytes(access.nowMs()) };
+      access.log({ event: "version_loaded", level: "info", ...nameOf(target), milliseconds, ...used });
+    } catch (error) {
+      giveBack();
+      fail(target, error, access);
+    } finally {
+      loadingUntilMs.delete(versionKey(target));
+    }
+  };
+
+  return {
+    async lease(target, access) {
+      const key = versionKey(target);
+      const untilMs = access.nowMs() + WAIT_MS_MAX;
+      while (access.nowMs() < untilMs) {
+        const lease = memory.lease(target, access);
+        if (lease) return lease;
+        const now = access.nowMs();
+        const failure = failures.get(key);
+        const isFailing = failure !== undefined && failure.retryAtMs > now;
+        const isStarting = !isFailing && !((loadingUntilMs.get(key) ?? 0) > now);
+        const work = isStarting ? load(target, access) : undefined;
+        if (work) access.waitUntil(work);
+        const older = memory.leaseOther(target, access);
+        if (older) return older;
+        if (isFailing) throw failure.problem;
+        await (work ?? sleep(LOOK_AGAIN_MS));
+      }
+      throw problemOf(new ReadError("loading took too long"), target);
+    },
+  };
+}
+
+const nameOf = ({ customer, modelName, live }: LiveVersion) => ({ customer, model: modelName, version: live.version });
+
+function problemOf(cause: unknown, { modelName }: LiveVersion): Problem {
+  if (cause instanceof Problem) return cause;
+  const isExpected = cause instanceof ReadError || cause instanceof FormatError;
+  const reason = isExpected ? "cannot be read right now or are damaged" : "cannot be loaded";
+  return new Problem("artifact_unavailable", `The files of the model ${modelName} ${reason}. Try again.`, {
+    cause,
+    retryAfterSeconds: 2,
+  });
+}

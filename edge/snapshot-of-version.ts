@@ -1,0 +1,58 @@
+import { FormatError } from "../shared/assert.ts";
+import { userHash } from "../shared/hash.ts";
+import type { UserId } from "../shared/ids.ts";
+import { blobKey } from "../shared/manifest.ts";
+import { matcherOf } from "../shared/matcher.ts";
+import { Problem } from "../shared/problem.ts";
+import type { Snapshot, UserRecord } from "../shared/snapshot.ts";
+import { decodeUserPage } from "../shared/user-records.ts";
+import { type ArtifactReader, ReadError } from "./artifact-reader.ts";
+import type { LoadedVersion } from "./load-version.ts";
+
+export type RecordPolicy = {
+  readonly reader: ArtifactReader;
+  /** Rank without history and seen filter when a record cannot be read. */
+  readonly serveUnfiltered: boolean;
+  /** Told when that happened. */
+  readonly onUnfiltered: (error: unknown) => void;
+};
+
+/** A loaded version as one request ranks with it: the only I/O is one range read for the user's record. */
+export function snapshotOf(loaded: LoadedVersion, policy: RecordPolicy): Snapshot {
+  const { manifest, catalog, attributes, scorer, target } = loaded;
+  return {
+    version: target.live.version,
+    itemCount: manifest.item_count,
+    itemIdType: manifest.item_id_type,
+    historyMax: manifest.model.history_max,
+    indexOf: catalog.indexOf,
+    idAt: catalog.idAt,
+    score: scorer.score,
+    matcher: (query) => matcherOf(query, { table: attributes, catalog, itemIdColumn: manifest.item_id_column }),
+    async userRecord(user) {
+      try {
+        return await readUserRecord(loaded, user, policy.reader);
+      } catch (error) {
+        if (!(error instanceof ReadError || error instanceof FormatError)) throw error;
+        policy.onUnfiltered(error);
+        if (policy.serveUnfiltered) return undefined;
+        const detail = "What this user has seen cannot be read right now, so nothing is ranked. Try again.";
+        throw new Problem("user_record_unavailable", detail, { cause: error, retryAfterSeconds: 1 });
+      }
+    },
+  };
+}
+
+async function readUserRecord(
+  { manifest, directory, target }: LoadedVersion,
+  user: UserId,
+  reader: ArtifactReader,
+): Promise<UserRecord | undefined> {
+  if (!directory || !manifest.users) return undefined;
+  const hash = await userHash(directory.salt, user);
+  const place = directory.find(hash);
+  if (place === undefined) return undefined;
+  const file = manifest.users.pages[place.file]!;
+  const page = await reader.range(blobKey(target.customer, target.modelName, file.digest), place);
+  return decodeUserPage(page, hash, manifest.item_count);
+}

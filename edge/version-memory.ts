@@ -1,0 +1,145 @@
+/** The versions in memory, and the memory that they and the loads under way may take. */
+import { FormatError } from "../shared/assert.ts";
+import { Problem } from "../shared/problem.ts";
+import { sleep } from "./deadline.ts";
+import { createLeases, type Leases } from "./leases.ts";
+import type { LiveVersion } from "./live-pointers.ts";
+import type { LoadedVersion, MemoryCost } from "./load-version.ts";
+import type { RequestAccess } from "./refreshed-cache.ts";
+
+export type VersionLease = { readonly loaded: LoadedVersion; readonly release: () => void };
+
+export type VersionMemory = {
+  /** A lease of exactly this version. */
+  lease(target: LiveVersion, access: RequestAccess): VersionLease | undefined;
+  /** A lease of another version of the same model. */
+  leaseOther(target: LiveVersion, access: RequestAccess): VersionLease | undefined;
+  /**
+   * Lets go of what was used least recently until `cost` fits, an older version of the same model last.
+   *
+   * @returns the function that gives the reservation back.
+   * @throws FormatError for a version that fits in no case; Problem overloaded when all is in use for too long.
+   */
+  reserve(target: LiveVersion, cost: MemoryCost, access: RequestAccess): Promise<() => void>;
+  /** Takes the place of the model's other versions, which are let go as soon as nobody uses them. */
+  add(loaded: LoadedVersion, cost: MemoryCost, access: RequestAccess): void;
+  /** Bytes that are taken or reserved, the runtime's own included. */
+  usedBytes(nowMs: number): number;
+  versions(): string[];
+};
+
+type Entry = {
+  readonly loaded: LoadedVersion;
+  readonly cost: MemoryCost;
+  readonly leases: Leases;
+  lastUsedMs: number;
+  isRetired: boolean;
+};
+type Reservation = { readonly cost: MemoryCost; readonly untilMs: number };
+
+const RUNTIME_HEAP_BYTES = 16 * 1024 * 1024;
+const LEASE_MS = 30_000;
+export const RESERVATION_MS = 30_000;
+const WAIT_MS = 5000;
+const LOOK_AGAIN_MS = 10;
+
+/** @param heapBytes The WASM heap's size now. */
+export function versionMemory(budgetBytes: number, heapBytes: () => number): VersionMemory {
+  const entries = new Map<string, Entry>();
+  const reservations = new Set<Reservation>();
+  const usedBytes = usage(entries, reservations, heapBytes);
+
+  const letGo = (key: string, { loaded }: Entry, access: RequestAccess) => {
+    entries.delete(key);
+    access.waitUntil(loaded.scorer.release());
+  };
+  const idle = (nowMs: number) => [...entries].filter(([, entry]) => entry.leases.count(nowMs) === 0);
+  const sweepRetired = (access: RequestAccess) => {
+    for (const [key, entry] of idle(access.nowMs())) if (entry.isRetired) letGo(key, entry, access);
+  };
+  const take = (entry: Entry, access: RequestAccess): VersionLease => {
+    entry.lastUsedMs = access.nowMs();
+    const end = entry.leases.take(entry.lastUsedMs);
+    const release = () => {
+      end();
+      if (entry.isRetired) sweepRetired(access);
+    };
+    return { loaded: entry.loaded, release };
+  };
+  const makeRoom = async (target: LiveVersion, access: RequestAccess) => {
+    const untilMs = access.nowMs() + WAIT_MS;
+    while (usedBytes(access.nowMs()) > budgetBytes) {
+      const victim = leastRecent(idle(access.nowMs()), target);
+      if (victim) letGo(...victim, access);
+      else if (entries.size === 0 && reservations.size === 1) return; // what is over is the heap's, never to be given back
+      else if (access.nowMs() > untilMs) throw noMemory();
+      else await sleep(LOOK_AGAIN_MS);
+    }
+  };
+
+  return {
+    lease(target, access) {
+      const entry = entries.get(versionKey(target));
+      if (!entry) return undefined;
+      entry.isRetired = false; // live again, after a roll-back
+      return take(entry, access);
+    },
+    leaseOther(target, access) {
+      const others = [...entries.values()].filter(({ loaded }) => modelKey(loaded.target) === modelKey(target));
+      const entry = others.sort((a, b) => b.lastUsedMs - a.lastUsedMs)[0];
+      return entry && take(entry, access);
+    },
+    async reserve(target, cost, access) {
+      const alone = RUNTIME_HEAP_BYTES + cost.heapBytes + cost.scriptBytes;
+      if (alone > budgetBytes)
+        throw new FormatError(`the version needs ${alone} bytes of memory; an isolate's budget is ${budgetBytes}`);
+      const reservation = { cost, untilMs: access.nowMs() + RESERVATION_MS };
+      reservations.add(reservation);
+      const giveBack = () => reservations.delete(reservation);
+      try {
+        await makeRoom(target, access);
+      } catch (error) {
+        giveBack();
+        throw error;
+      }
+      return giveBack;
+    },
+    add(loaded, cost, access) {
+      for (const entry of entries.values())
+        if (modelKey(entry.loaded.target) === modelKey(loaded.target)) entry.isRetired = true;
+      const leases = createLeases(LEASE_MS);
+      entries.set(versionKey(loaded.target), { loaded, cost, leases, lastUsedMs: access.nowMs(), isRetired: false });
+      sweepRetired(access);
+    },
+    usedBytes,
+    versions: () => [...entries.keys()],
+  };
+}
+
+/** Bytes of all entries and reservations, and the heap's growth beyond what they explain: it never shrinks. */
+function usage(entries: ReadonlyMap<string, Entry>, reservations: Set<Reservation>, heapBytes: () => number) {
+  let explainedBytes = RUNTIME_HEAP_BYTES; // the most that the versions together should ever have needed
+  return (nowMs: number): number => {
+    for (const reservation of reservations) if (reservation.untilMs < nowMs) reservations.delete(reservation);
+    const costs = [...entries.values(), ...reservations].map(({ cost }) => cost);
+    const heap = costs.reduce((sum, cost) => sum + cost.heapBytes, RUNTIME_HEAP_BYTES);
+    explainedBytes = Math.max(explainedBytes, heap);
+    const unexplained = Math.max(0, heapBytes() - explainedBytes);
+    return heap + unexplained + costs.reduce((sum, cost) => sum + cost.scriptBytes, 0);
+  };
+}
+
+function leastRecent(idle: readonly [string, Entry][], target: LiveVersion): [string, Entry] | undefined {
+  const age = ([, { loaded, lastUsedMs }]: [string, Entry]) =>
+    modelKey(loaded.target) === modelKey(target) ? Infinity : lastUsedMs;
+  return idle.toSorted((a, b) => (age(a) < age(b) ? -1 : 1))[0];
+}
+
+const modelKey = ({ customer, modelName }: LiveVersion) => `${customer}/${modelName}`;
+/** The same for equal versions only. */
+export const versionKey = (target: LiveVersion) => `${modelKey(target)}/${target.live.version}`;
+
+const noMemory = () =>
+  new Problem("overloaded", "Every loaded model is in use, so there is no memory for this one. Try again.", {
+    retryAfterSeconds: 1,
+  });
