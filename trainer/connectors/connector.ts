@@ -39,6 +39,8 @@ export type ReadOptions = {
   readonly signal: AbortSignal;
   /** Exactly these columns of the query's, in this order, so that the store need not send the others. */
   readonly columns?: readonly string[];
+  /** At most so many rows, whichever the store gives first; else all. */
+  readonly limit?: number;
 };
 
 /** What a connector may know besides its own configuration. Comes from the operator, never from the request. */

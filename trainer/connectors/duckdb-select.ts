@@ -107,13 +107,13 @@ function checkNode(
   if (table === undefined || !["", "main"].includes(schema))
     fail(
       "source_table_not_found",
-      `There is no table ${JSON.stringify(name)}${didYouMean(name, known.tables)}. ${listed(known.tables)}`,
+      `There is no table ${JSON.stringify(name)}; ${listed(known.tables)}${didYouMean(name, known.tables)}`,
     );
   return table;
 }
 
 const listed = (tables: readonly string[]) =>
-  `The tables are ${tables
+  `the tables are ${tables
     .slice(0, 20)
     .map((name) => JSON.stringify(name))
     .join(", ")}${tables.length > 20 ? " and others" : ""}`;

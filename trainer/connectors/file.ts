@@ -69,15 +69,17 @@ function fileConnector(files: readonly SourceFile[], sandbox: Sandbox, { setting
       return { columns, sample, estimatedRows: estimateRows(read), estimatedBytes, estimatedCostUsd: 0 };
     },
 
-    async read(query, { signal, columns }: ReadOptions): Promise<SourceRows> {
+    async read(query, { signal, columns, limit }: ReadOptions): Promise<SourceRows> {
       const { inner, read } = await check(query);
       const before = await rejectCount(sandbox.connection);
       const list = columns?.map(identifier).join(", ") ?? "*";
-      const stream = await streamRows(sandbox.connection, `SELECT ${list} FROM (\n${inner}\n)`, limits(signal));
+      const end = limit === undefined ? "" : ` LIMIT ${limit}`;
+      const stream = await streamRows(sandbox.connection, `SELECT ${list} FROM (\n${inner}\n)${end}`, limits(signal));
       let malformed = 0;
       const chunks = async function* () {
         // DuckDB takes a cut-off file for a shorter one, so that it is whole is checked beside the reading.
-        const whole = Promise.all(read.map((file) => verifyCompressed(file, signal)));
+        const toVerify = limit === undefined ? read : [];
+        const whole = Promise.all(toVerify.map((file) => verifyCompressed(file, signal)));
         whole.catch(() => undefined); // told below, or not at all when the reader has left
         yield* stream.chunks;
         await whole;

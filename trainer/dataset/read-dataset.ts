@@ -169,12 +169,13 @@ async function stageInteractions(staging: Staging, schema: ModelSchema, means: M
 function checkPresent(schema: ModelSchema, available: readonly string[]): void {
   const missing = [...new Set(interactionColumns(schema))].filter((name) => !available.includes(name));
   if (missing.length === 0) return;
-  const named = missing.map((name) => `${JSON.stringify(name)}${didYouMean(name, available)}`).join(", ");
-  const shown = available.slice(0, 50).map((name) => JSON.stringify(name));
+  const [names, columns] = [missing, available.slice(0, 50)].map((list) =>
+    list.map((name) => JSON.stringify(name)).join(", "),
+  );
   throw new StageError(
     "checking",
     "missing_column",
-    `The interaction query gives no column ${named}. Its columns are ${shown.join(", ")}`,
+    `The interaction query gives no column ${names}; its columns are ${columns}${didYouMean(missing[0]!, available)}`,
   );
 }
 

@@ -1,0 +1,305 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { AttributeDescription } from "../shared/model-record.ts";
+import { connectorOf, type ModelSpec, type Source } from "../shared/model-spec.ts";
+import { didYouMean } from "../shared/nearest-name.ts";
+import { type Connector, type ConnectorContext, type ConnectorFactory, connect } from "./connectors/connector.ts";
+import { describeRejected, type REJECT_REASONS } from "./dataset/checks.ts";
+import { attributeColumns, checkAttributes } from "./dataset/read-attributes.ts";
+import { checkInteractions, interactionColumns, type Rejected } from "./dataset/read-interactions.ts";
+import { openStaging, readStaged, type StagedTable, type Staging, stageRows } from "./dataset/staging.ts";
+import { StageError } from "./stage-error.ts";
+
+/** One thing that is wrong, or may be: where in the body, and what to do. */
+export const DryRunProblem = z.strictObject({
+  /** JSON pointer (RFC 6901) into the creation body. */
+  pointer: z.string(),
+  severity: z.enum(["error", "warning"]),
+  code: z.string(),
+  message: z.string(),
+});
+export type DryRunProblem = z.infer<typeof DryRunProblem>;
+
+const QueryReport = z.strictObject({
+  pointer: z.string(),
+  columns: z.array(z.strictObject({ name: z.string(), type: z.string() })),
+  /** Rows that were read for this report. */
+  sample_size: z.number(),
+  estimated_rows: z.number().nullable(),
+  estimated_bytes: z.number().nullable(),
+  estimated_cost_usd: z.number().nullable(),
+});
+
+/** What a creation would read. */
+export const DryRunReport = z.strictObject({
+  model_name: z.string(),
+  /** Whether nothing was found that would stop a training. */
+  ok: z.boolean(),
+  item_id_type: z.enum(["string", "integer"]).nullable(),
+  queries: z.array(QueryReport),
+  item_attributes: z.array(AttributeDescription),
+  user_attributes: z.array(AttributeDescription),
+  problems: z.array(DryRunProblem),
+});
+export type DryRunReport = z.infer<typeof DryRunReport>;
+
+export type DryRunOptions = {
+  /** The present; else the machine's clock. */
+  readonly nowMs?: number;
+  /** Share of refused rows above which a training would stop. */
+  readonly rejectedShareMax?: number;
+  /** How connectors are opened, for tests. */
+  readonly connect?: ConnectorFactory;
+};
+
+const SAMPLE_ROWS = 5000;
+
+/**
+ * Connects, reads the beginning of each query, and tells what a training would find. Nothing is kept or created. What is
+ * wrong with the body or the data is a problem of the report; throws only the signal's reason and our own mistakes.
+ */
+export async function dryRun(
+  spec: ModelSpec,
+  context: ConnectorContext,
+  signal: AbortSignal,
+  options: DryRunOptions = {},
+): Promise<DryRunReport> {
+  const folder = await mkdtemp(join(context.settings.tempDirectory, "dry-run-"));
+  const staging = await openStaging({ workDirectory: folder, memoryMb: Math.min(256, context.settings.memoryMb) });
+  const report: Mutable = {
+    model_name: spec.model_name,
+    ok: true,
+    item_id_type: null,
+    queries: [],
+    item_attributes: [],
+    user_attributes: [],
+    problems: [],
+  };
+  const { nowMs = Date.now(), rejectedShareMax = 0.5, connect: open = connect } = options;
+  const means: Means = { spec, context, signal, nowMs, rejectedShareMax, open, staging, report };
+  try {
+    await tryInteractions(means);
+    await tryAttributes(means, "item");
+    await tryAttributes(means, "user");
+    report.ok = report.problems.every(({ severity }) => severity !== "error");
+    return DryRunReport.parse(report);
+  } finally {
+    await staging.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+type Mutable = { -readonly [Field in keyof DryRunReport]: DryRunReport[Field] };
+type Means = {
+  readonly spec: ModelSpec;
+  readonly context: ConnectorContext;
+  readonly signal: AbortSignal;
+  readonly nowMs: number;
+  readonly rejectedShareMax: number;
+  readonly open: ConnectorFactory;
+  readonly staging: Staging;
+  readonly report: Mutable;
+};
+
+async function tryInteractions(means: Means): Promise<void> {
+  const { spec, signal, staging, report } = means;
+  const { source } = spec.schema.interaction;
+  const pointer = "/schema/interaction/source";
+  const sample = await sampleQuery(means, { name: "interaction_rows", source, pointer }, (available) => {
+    const problems = missingColumns(spec, available);
+    report.problems.push(...problems);
+    return problems.length === 0 ? interactionColumns(spec.schema) : undefined;
+  });
+  if (sample === undefined) return;
+  await orProblem(means, "/schema/interaction", async () => {
+    const nowSeconds = Math.floor(means.nowMs / 1000);
+    const checked = await checkInteractions(staging, sample.table, spec.schema, { nowSeconds, signal });
+    report.item_id_type = checked.itemIdType;
+    report.problems.push(...rejectProblems(checked.rejected, sample.table.rows, means.rejectedShareMax));
+    report.problems.push(...(await contentProblems(means, checked.checkedSql, sample)));
+  });
+}
+
+/** What the accepted rows of the sample lack. Of a whole query, that would stop a training; of a part, it may. */
+async function contentProblems(means: Means, checkedSql: string, sample: Sample): Promise<DryRunProblem[]> {
+  const [row] = await readStaged(
+    means.staging,
+    `SELECT count(*) AS accepted, count(DISTINCT user_key) AS users, count(DISTINCT item_key) AS items,
+     coalesce(sum(positive), 0) AS positives FROM ${checkedSql} WHERE reason IS NULL`,
+    means.signal,
+  );
+  const count = (name: string) => Number(row![name]);
+  const severity = sample.isWhole ? ("error" as const) : ("warning" as const);
+  const among = sample.isWhole ? "" : ` among the first ${sample.table.rows} rows`;
+  const problems: DryRunProblem[] = [];
+  const add = (condition: boolean, pointer: string, [code, message]: readonly [string, string]) => {
+    if (condition) problems.push({ pointer, severity, code, message });
+  };
+  if (sample.table.rows === 0) {
+    add(true, "/schema/interaction/source/query", ["no_rows", "The query gives no rows"]);
+    return problems;
+  }
+  if (count("accepted") === 0) return problems; // the rejects say why
+  add(count("users") < 2, "/schema/user/id", ["one_user", `There is only one user${among}`]);
+  add(count("items") < 2, "/schema/item/id", ["too_few_items", `There is only one item${among}`]);
+  const { label } = means.spec.schema.interaction;
+  const none = label.type === "Binary" ? "all_labels_negative" : "no_positives";
+  add(count("positives") === 0, "/schema/interaction/label", [none, `No label is positive${among}`]);
+  if (sample.isWhole && count("accepted") < FEW_INTERACTIONS)
+    problems.push({
+      pointer: "/schema/interaction/source/query",
+      severity: "warning",
+      code: "few_interactions",
+      message: `There are only ${count("accepted")} interactions; below ${FEW_INTERACTIONS}, lists will be close to plain popularity`,
+    });
+  return problems;
+}
+
+const FEW_INTERACTIONS = 1000;
+
+/** Which field of the schema a reason for refusing rows is about. */
+const POINTER_OF_REASON: Readonly<Record<keyof typeof REJECT_REASONS, string>> = {
+  malformed_line: "/schema/interaction/source/query",
+  missing_user: "/schema/user/id",
+  missing_item: "/schema/item/id",
+  missing_time: "/schema/interaction/created_at",
+  unparsable_time: "/schema/interaction/created_at",
+  time_out_of_range: "/schema/interaction/created_at",
+  future_time: "/schema/interaction/created_at",
+  missing_label: "/schema/interaction/label/name",
+  unparsable_label: "/schema/interaction/label",
+};
+
+function rejectProblems(rejected: Rejected, rows: number, shareMax: number): DryRunProblem[] {
+  const total = Object.values(rejected).reduce((sum, { count }) => sum + count, 0);
+  const severity = total / Math.max(1, rows) > shareMax || (total === rows && rows > 0) ? "error" : "warning";
+  return Object.entries(rejected).map(([reason, found]) => ({
+    pointer: POINTER_OF_REASON[reason] ?? "/schema",
+    severity,
+    code: reason,
+    message: `Rows that would be left out, of ${rows} read: ${describeRejected({ [reason]: found })[0]}`,
+  }));
+}
+
+function missingColumns({ schema }: ModelSpec, available: readonly string[]): DryRunProblem[] {
+  const { user, item, interaction } = schema;
+  const wanted = {
+    "/schema/user/id": user.id,
+    "/schema/item/id": item.id,
+    "/schema/interaction/created_at": interaction.created_at,
+    "/schema/interaction/label/name": interaction.label.name,
+  };
+  return Object.entries(wanted)
+    .filter(([, name]) => !available.includes(name))
+    .map(([pointer, name]) => missingColumn(pointer, name, available));
+}
+
+function missingColumn(pointer: string, name: string, available: readonly string[]): DryRunProblem {
+  const columns = available.slice(0, 50).map((one) => JSON.stringify(one));
+  const message = `The query gives no column ${JSON.stringify(name)}; its columns are ${columns.join(", ")}${didYouMean(name, available)}`;
+  return { pointer, severity: "error", code: "missing_column", message };
+}
+
+async function tryAttributes(means: Means, what: "item" | "user"): Promise<void> {
+  const { spec, signal, staging, report } = means;
+  const entity = spec.schema[what];
+  const { source } = entity;
+  if (source === undefined) return;
+  const pointer = `/schema/${what}/source`;
+  const sample = await sampleQuery(means, { name: `${what}_rows`, source, pointer }, (available) => {
+    const wanted = [
+      [`/schema/${what}/id`, entity.id] as const,
+      ...(entity.features ?? []).map(({ name }, i) => [`/schema/${what}/features/${i}/name`, name] as const),
+    ];
+    const missing = wanted.filter(([, name]) => !available.includes(name));
+    report.problems.push(...missing.map(([at, name]) => missingColumn(at, name, available)));
+    return missing.length === 0 ? attributeColumns(entity, available, what) : undefined;
+  });
+  if (sample === undefined) return;
+  await orProblem(means, pointer, async () => {
+    const staged = await checkAttributes(staging, sample.table, { entity, what, signal });
+    for (const message of staged.warnings)
+      report.problems.push({ pointer, severity: "warning", code: "attribute_rows", message });
+    const described = await Promise.all(
+      staged.attributes.map(async ({ name, type, inferred, value }) => {
+        const sql = `SELECT count(v) AS present, count(DISTINCT v) AS different FROM (SELECT ${value} AS v FROM ${staged.table})`;
+        const [row] = await readStaged(staging, sql, signal);
+        const isText = type === "Category" || type === "Text";
+        return {
+          name,
+          type,
+          inferred,
+          present: Number(row!.present),
+          distinct: isText ? Number(row!.different) : null,
+        };
+      }),
+    );
+    if (what === "item") report.item_attributes = described;
+    else report.user_attributes = described;
+  });
+}
+
+type Sample = { readonly table: StagedTable /** Whether the query gave no more rows. */; readonly isWhole: boolean };
+type QueryToTry = { readonly name: string; readonly source: Source; readonly pointer: string };
+
+/** The beginning of a query in a table; undefined when a problem of it was reported. */
+async function sampleQuery(
+  means: Means,
+  { name, source, pointer }: QueryToTry,
+  choose: (available: readonly string[]) => string[] | undefined,
+): Promise<Sample | undefined> {
+  const { spec, context, signal, staging, report } = means;
+  const config = connectorOf(spec, source);
+  const connector: Connector | undefined = await orProblem(
+    means,
+    `/connector_configs/${spec.connector_configs.indexOf(config)}`,
+    () => means.open(config, context),
+  );
+  if (connector === undefined) return undefined;
+  try {
+    return await orProblem(means, `${pointer}/query`, async () => {
+      const found = await connector.inspect(source.query, { sampleRows: 0, signal });
+      const query = {
+        pointer,
+        columns: found.columns.map((column) => ({ name: column.name, type: String(column.type) })),
+        sample_size: 0,
+        estimated_rows: found.estimatedRows,
+        estimated_bytes: found.estimatedBytes,
+        estimated_cost_usd: found.estimatedCostUsd,
+      };
+      report.queries.push(query);
+      const columns = choose(found.columns.map((column) => column.name));
+      if (columns === undefined) return undefined;
+      const rows = await connector.read(source.query, { signal, columns, limit: SAMPLE_ROWS });
+      const table = await stageRows(staging, { name, source: rows }, { signal, progress: () => undefined });
+      query.sample_size = table.rows;
+      for (const [code, count] of Object.entries(rows.unreadable?.() ?? {}))
+        report.problems.push({
+          pointer: `${pointer}/query`,
+          severity: "warning",
+          code,
+          message: `${count} × ${REJECT_REASONS[code]}`,
+        });
+      return { table, isWhole: table.rows < SAMPLE_ROWS };
+    });
+  } finally {
+    await connector.close();
+  }
+}
+
+/** The value of a step, or undefined once its StageError stands in the report. */
+async function orProblem<Value>(
+  { report, signal }: Means,
+  pointer: string,
+  step: () => Promise<Value>,
+): Promise<Value | undefined> {
+  try {
+    return await step();
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof StageError)) throw error;
+    report.problems.push({ pointer, severity: "error", code: error.code, message: error.message });
+    return undefined;
+  }
+}
