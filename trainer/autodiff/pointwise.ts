@@ -57,3 +57,14 @@ export function total(tape: Tape, x: Tensor): Tensor {
   const backward = (dOutput: string) => [graph.op("Expand", [dOutput, graph.op("Shape", [x.value])])];
   return tape.record({ output: { value: output }, inputs: [x], backward });
 }
+
+/** eˣ. */
+export function exponential(tape: Tape, x: Tensor): Tensor {
+  const { graph } = tape;
+  const output = graph.op("Exp", [x.value]);
+  return tape.record({
+    output: { value: output },
+    inputs: [x],
+    backward: (dOutput) => [graph.op("Mul", [dOutput, output])],
+  });
+}

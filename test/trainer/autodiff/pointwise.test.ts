@@ -1,5 +1,5 @@
 import { test } from "vitest";
-import { add, dropout, multiply, relu, scale, silu, total } from "../../../trainer/autodiff/pointwise.ts";
+import { add, dropout, exponential, multiply, relu, scale, silu, total } from "../../../trainer/autodiff/pointwise.ts";
 import { checkGradients, float32 } from "./gradient-check.ts";
 
 const shapes = { a: [3, 4], b: [3, 4] };
@@ -35,3 +35,6 @@ test("gradient through a dropout mask", () => {
 });
 
 test("gradient of the sum", () => checkGradients({ shapes: { a: [3, 4] }, build: (tape, { a }) => total(tape, a!) }));
+
+test("gradient of the exponential", () =>
+  checkGradients({ shapes: { a: [3, 4] }, outputShape, build: (tape, { a }) => exponential(tape, a!) }));

@@ -1,0 +1,81 @@
+import { integers } from "../autodiff/constants.ts";
+import { type GraphBuilder, graphBuilder } from "../onnx/graph.ts";
+import type { ExportedModel, ServingBudget } from "./model.ts";
+import type { Averages } from "./neural-averages.ts";
+import { serveItems } from "./neural-item-matrix.ts";
+import type { PooledShape } from "./neural-pooled-graph.ts";
+
+/**
+ * The pooled model for one history. The matrix beside the model file holds unit vectors; their lengths, which weigh an
+ * item within a history, lie in a file of their own.
+ */
+export function exportPooled(shape: PooledShape, parameters: Averages, budget: ServingBudget): ExportedModel {
+  const { itemCount, width, ordered } = shape;
+  const graph = graphBuilder("pooled-history");
+  const items = graph.input("items", "int32", ["L"]);
+  const { units, lengths } = unitsAndLengths(parameters, shape);
+  const matrixBudget = { weightBytesMax: budget.weightBytesMax - lengths.byteLength, name: "items" };
+  const served = serveItems(graph, { itemCount, width, values: units }, matrixBudget);
+  const lengthsPath = "lengths.bin";
+  const lengthTable = graph.external(lengthsPath, "float32", [itemCount]);
+  const float = (name: string, dims: readonly number[]) =>
+    graph.constant({ type: "float32", dims, data: parameters.get(name)!.value });
+
+  const weights = graph.op("Mul", [
+    graph.op("Gather", [lengthTable, items]),
+    ordered ? placeWeights(graph, items, float("place_weights", [shape.length])) : float1(graph),
+  ]);
+  const row = graph.op("Unsqueeze", [weights, integers(graph, 0)]);
+  const pooled = graph.op("MatMul", [row, served.rowsOf(items)]);
+  const user = graph.op("Gemm", [pooled, float("projection", [width, width]), float("everyone", [width])]);
+  const length = graph.op("Max", [
+    graph.op("ReduceL2", [user, integers(graph, -1)]),
+    graph.constant({ type: "float32", dims: [], data: Float32Array.of(1e-6) }),
+  ]);
+  graph.output("scores", served.scoresOf(graph.op("Div", [user, length])), "float32", [itemCount]);
+  const lengthsFile = { path: lengthsPath, bytes: new Uint8Array(lengths.buffer) };
+  return { graph: graph.build(), weights: [...served.weights, lengthsFile], truncation: served.truncation };
+}
+
+/** float32 [L]: exp of the learnt weight by distance from the newest entry, which stands last. */
+function placeWeights(graph: GraphBuilder, items: string, table: string): string {
+  const number = (value: number) => graph.constant({ type: "int64", dims: [], data: BigInt64Array.of(BigInt(value)) });
+  const count = graph.op("Squeeze", [graph.op("Shape", [items])]);
+  const places = graph.op("Range", [graph.op("Sub", [count, number(1)]), number(-1), number(-1)]);
+  return graph.op("Exp", [graph.op("Gather", [table, places])]);
+}
+const float1 = (graph: GraphBuilder) => graph.constant({ type: "float32", dims: [1], data: Float32Array.of(1) });
+
+function unitsAndLengths(parameters: Averages, { itemCount, width }: PooledShape) {
+  const units = parameters.get("item_table")!.value.slice();
+  const lengths = new Float32Array(itemCount);
+  for (let item = 0; item < itemCount; item++) {
+    const row = units.subarray(item * width, (item + 1) * width);
+    const length = Math.max(1e-6, Math.hypot(...row));
+    lengths[item] = length;
+    for (let i = 0; i < width; i++) row[i] = row[i]! / length;
+  }
+  return { units, lengths };
+}
+
+/** Float32Array(itemCount): the scores after a history, in plain loops, to compare with. Items are oldest first. */
+export function pooledScores(shape: PooledShape, parameters: Averages, items: readonly number[]): Float32Array {
+  const { itemCount, width, ordered } = shape;
+  const values = (name: string) => parameters.get(name)!.value;
+  const table = values("item_table");
+  const pooled = new Float64Array(width);
+  for (const [at, item] of items.entries()) {
+    const weight = ordered ? Math.exp(values("place_weights")[items.length - 1 - at]!) : 1;
+    for (let i = 0; i < width; i++) pooled[i] = pooled[i]! + weight * table[item * width + i]!;
+  }
+  const [projection, bias] = [values("projection"), values("everyone")];
+  const user = Float64Array.from({ length: width }, (_, to) =>
+    pooled.reduce((sum, value, from) => sum + value * projection[from * width + to]!, bias[to]!),
+  );
+  const userLength = Math.max(1e-6, Math.hypot(...user));
+  return Float32Array.from({ length: itemCount }, (_, item) => {
+    const row = table.subarray(item * width, (item + 1) * width);
+    const product = row.reduce((sum, value, i) => sum + value * user[i]!, 0);
+    return product / userLength / Math.max(1e-6, Math.hypot(...row));
+  });
+}

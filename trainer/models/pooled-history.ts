@@ -1,0 +1,124 @@
+import { seededRandom } from "../evaluate/seeded-random.ts";
+import { type Histories, positiveHistories } from "./histories.ts";
+import type { FitContext, FittedModel, Method, TrainingData } from "./model.ts";
+import { type Averages, averagesOf } from "./neural-averages.ts";
+import { candidateSource } from "./neural-candidates.ts";
+import { holdOut, judgeHeldOut } from "./neural-held-out.ts";
+import { type PooledBatch, pooledEpoch } from "./neural-pooled-batches.ts";
+import { exportPooled, pooledScores } from "./neural-pooled-export.ts";
+import { compilePooledStep, freshPooledParameters, openPooledScorer, type PooledShape } from "./neural-pooled-graph.ts";
+import { type Trainee, type TrainingPlan, trainEpochs } from "./neural-training.ts";
+
+export type PooledHistoryParams = {
+  readonly width: number;
+  /** Divides the cosines in the loss: the smaller, the more the hardest negatives count. */
+  readonly temperature: number;
+  /** 1: a member's weight depends on its place, and what comes next is predicted; 0: a history is a set. */
+  readonly ordered: number;
+  readonly learningRate: number;
+  readonly epochs: number;
+};
+
+/** A user is the weighted sum of its items' vectors; trained by a softmax with temperature over many negatives. */
+export const pooledHistory: Method<PooledHistoryParams> = {
+  name: "pooled_history",
+  grid: (data) => {
+    const epochs = epochsFor(data);
+    const settings = { width: data.itemCount < 500 ? 32 : 64, learningRate: 5e-3, epochs };
+    return [0, 1].flatMap((ordered) => [0.1, 0.2].map((temperature) => ({ ...settings, temperature, ordered })));
+  },
+  cost(data, { width, epochs }) {
+    const rowsPerEpoch = Math.min(data.userCount, data.items.length);
+    const candidates = Math.min(data.itemCount, CANDIDATES_TYPICAL);
+    const perRow = 6 * width * candidates;
+    return {
+      seconds: 3 + (epochs * (rowsPerEpoch * perRow + 2000 * width * data.items.length)) / FLOPS,
+      memoryMb: 250 + (4 * (3 * ROWS_MAX * candidates + 8 * width * data.itemCount + 6 * CELLS_MAX * width)) / 1e6,
+    };
+  },
+  async fit(data, params, context) {
+    const ordered = params.ordered === 1;
+    const histories = positiveHistories(data, NEWEST);
+    const shape = { itemCount: data.itemCount, width: params.width, length: ordered ? 100 : SET_LENGTH, ordered };
+    const averages = await learn(histories, shape, { params, context });
+    return fittedPooled(shape, params, averages);
+  },
+};
+
+const FLOPS = 4e10;
+const ROWS_MAX = 512;
+const CELLS_MAX = 20_000;
+const SET_LENGTH = 500;
+const NEWEST = 1000;
+const DRAWN_COUNT = 1024;
+const CANDIDATES_TYPICAL = 10_000;
+const STEPS_MIN = 1000;
+
+/** As many as give every user a hundred looks, more where data are few. */
+function epochsFor({ userCount }: TrainingData): number {
+  const stepsPerEpoch = Math.max(1, userCount / ROWS_MAX);
+  return Math.max(60, Math.min(600, Math.ceil(STEPS_MIN / stepsPerEpoch)));
+}
+
+async function learn(
+  histories: Histories,
+  shape: PooledShape,
+  { params, context }: { readonly params: PooledHistoryParams; readonly context: FitContext },
+): Promise<Averages> {
+  const seed = Math.floor(context.random() * 2 ** 32);
+  const chance = (stream: number) => seededRandom(seed, stream);
+  context.signal.throwIfAborted();
+  const heldOut = holdOut(histories, chance(1));
+  const parameters = freshPooledParameters(shape, chance(2));
+  const { length, ordered } = shape;
+  const sizes = { cellsMax: CELLS_MAX, rowsMax: ROWS_MAX };
+  const epoch = (number: number) =>
+    pooledEpoch(histories, heldOut.ends, { length, ordered, ...sizes, random: chance(10 + number) });
+  const stepsPerEpoch = [...epoch(0)].length;
+  if (stepsPerEpoch === 0) return nothingLearnt(averagesOf(parameters));
+
+  const targetCounts = new Float64Array(shape.itemCount);
+  for (const item of histories.items) targetCounts[item]!++;
+  const drawnCount = Math.min(DRAWN_COUNT, shape.itemCount);
+  const candidates = candidateSource({ targetCounts, drawnCount, random: chance(3) });
+  const step = await compilePooledStep(shape, { parameters, temperature: params.temperature, candidates });
+  const scorer = await openPooledScorer(shape);
+  const trainee: Trainee<PooledBatch> = {
+    parameters,
+    epoch,
+    stepsPerEpoch,
+    step: (batch) => step.run(batch),
+    judge: (averages) => judgeHeldOut(scorer, averages, { histories, heldOut, length }),
+  };
+  const identity = JSON.stringify({ shape, params, seed, entries: histories.items.length });
+  try {
+    return (await trainEpochs(trainee, planFor(params, stepsPerEpoch), { context, identity })).averages;
+  } finally {
+    await Promise.all([step.release(), scorer.release()]);
+  }
+}
+
+const planFor = ({ learningRate, epochs }: PooledHistoryParams, stepsPerEpoch: number): TrainingPlan => ({
+  epochs,
+  learningRate,
+  warmupSteps: 20,
+  weightDecay: 0,
+  averagedSteps: Math.max(20, 2 * stepsPerEpoch),
+  patience: Math.max(10, Math.ceil(epochs / 4)),
+});
+
+/** Without a history to cut, every score is 0: catalog order, which is popularity. */
+function nothingLearnt(averages: Averages): Averages {
+  for (const { value } of averages.values()) value.fill(0);
+  return averages;
+}
+
+function fittedPooled(shape: PooledShape, params: PooledHistoryParams, averages: Averages): FittedModel {
+  return {
+    method: "pooled_history",
+    params,
+    historyMax: shape.length,
+    export: (budget) => exportPooled(shape, averages, budget),
+    score: ({ items }) => pooledScores(shape, averages, items),
+  };
+}
