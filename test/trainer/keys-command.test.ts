@@ -104,7 +104,7 @@ test("a state folder without a service, and one whose service is down, are told"
   const down = { edge_url: "http://127.0.0.1:1", trainer_url: "http://127.0.0.1:1", api_key: "k", model_name: "m" };
   await writeFile(join(directory, "local.json"), JSON.stringify(down));
   const secret = "s".repeat(40);
-  const secrets = { forward_secret: secret, s3_access_key_id: secret, s3_secret_access_key: secret };
+  const secrets = { forward_secret: secret, s3_access_key_id: secret, s3_secret_access_key: secret, api_key: null };
   await writeFile(join(directory, "secrets.json"), JSON.stringify(secrets));
   await expect(keys(`list --state ${directory}`)).rejects.toThrow("not up: run npm start first");
 });
@@ -121,6 +121,7 @@ test("with a state folder, keys are in the local bucket", async () => {
     forward_secret: "s".repeat(40),
     s3_access_key_id: s3.accessKeyId,
     s3_secret_access_key: s3.secretAccessKey,
+    api_key: null,
   };
   await writeFile(join(directory, "secrets.json"), JSON.stringify(secrets));
   const issued = await keys(`issue --customer near --state ${directory}`).catch((error: Error) => error.message);

@@ -28,6 +28,8 @@ const LocalSecrets = z.strictObject({
   forward_secret: z.string().min(32),
   s3_access_key_id: z.string().min(16),
   s3_secret_access_key: z.string().min(32),
+  /** Of the customer `local`; null until it is issued. */
+  api_key: z.string().nullable(),
 });
 export type LocalSecrets = z.infer<typeof LocalSecrets>;
 
@@ -44,6 +46,8 @@ export const writeLocalService = (state: string, service: LocalService) =>
   writeSecretJson(join(state, "local.json"), service);
 
 export const readLocalSecrets = (state: string) => readJson(join(state, "secrets.json"), LocalSecrets);
+export const writeLocalSecrets = (state: string, secrets: LocalSecrets) =>
+  writeSecretJson(join(state, "secrets.json"), secrets);
 
 /** The secrets of this state folder, made when it has none. */
 export async function ensureLocalSecrets(state: string): Promise<LocalSecrets> {
@@ -53,8 +57,9 @@ export async function ensureLocalSecrets(state: string): Promise<LocalSecrets> {
     forward_secret: randomBytes(32).toString("hex"),
     s3_access_key_id: randomBytes(16).toString("hex"),
     s3_secret_access_key: randomBytes(32).toString("hex"),
+    api_key: null,
   };
-  await writeSecretJson(join(state, "secrets.json"), secrets);
+  await writeLocalSecrets(state, secrets);
   return secrets;
 }
 

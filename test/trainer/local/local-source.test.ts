@@ -1,0 +1,92 @@
+import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { describeFiles, queryRows } from "../../../trainer/local/local-source.ts";
+import type { GivenFiles } from "../../../trainer/local/start-flags.ts";
+
+let root: string;
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), "source-"));
+  await mkdir(join(root, "shop"));
+  await mkdir(join(root, "temp"));
+});
+afterEach(() => rm(root, { recursive: true }));
+
+const look = () => ({ model: null, tempDirectory: join(root, "temp"), signal: new AbortController().signal });
+async function given(files: { [name: string]: string }, more: Partial<GivenFiles> = {}): Promise<GivenFiles> {
+  for (const [name, text] of Object.entries(files))
+    await writeFile(join(root, "shop", name), name.endsWith(".gz") ? gzipSync(text) : text);
+  return { interactions: join(root, "shop", Object.keys(files)[0]!), items: null, users: null, columns: {}, ...more };
+}
+const EVENTS = "user_id,item_id,timestamp,rating\nu1,i1,100,5\nu1,i2,200,1\nu2,i1,300,4\n";
+const oneSentence = async (files: Promise<GivenFiles>) => {
+  const failure = (await describeFiles(await files, look()).catch((error: Error) => error)) as Error;
+  expect(failure.name).toBe("LocalError");
+  expect(failure.message).not.toContain("\n");
+  return failure.message;
+};
+
+test("a file becomes a model named after it, with guessed columns, read as the service would", async () => {
+  const source = await describeFiles(await given({ "rentals.csv": EVENTS }), look());
+  expect(source.body.model_name).toBe("rentals");
+  expect(source.columns).toMatchObject({ user: "user_id", item: "item_id", time: "timestamp" });
+  expect(source.columns.label!.label).toEqual({ type: "Rating", name: "rating", positive_from: 4 });
+  expect(source.findings.join("\n")).toMatch(/user +user_id {2}\(guessed\)/);
+  const query = source.body.schema.interaction.source.query;
+  const rows = await queryRows(source.interactions, query, { folders: source.folders, ...look(), rowsMax: 10 });
+  expect(rows.map((row) => row.user_id)).toEqual(["u1", "u1", "u2"]);
+});
+
+test("a file whose name says nothing gives the model its folder's name", async () => {
+  const source = await describeFiles(await given({ "interactions.csv.gz": EVENTS }), look());
+  expect(source.body.model_name).toBe("shop");
+  expect(source.body.connector_configs).toEqual([{ type: "File", location: "interactions.csv.gz" }]);
+});
+
+test("files of two folders are both allowed and named in full", async () => {
+  await mkdir(join(root, "more"));
+  await writeFile(join(root, "more", "catalogue.csv"), "id,title\ni1,One\n");
+  const files = await given({ "rentals.csv": EVENTS }, { items: join(root, "more", "catalogue.csv") });
+  const source = await describeFiles(files, look());
+  expect(source.folders).toHaveLength(2);
+  expect(source.body.connector_configs.map(({ location }) => location)).toEqual([
+    join(root, "shop", "rentals.csv"),
+    join(root, "more", "catalogue.csv"),
+  ]);
+  expect(source.body.schema.item.source!.query).toContain('"id" AS "item_id"');
+});
+
+test("columns that are given are taken, and not called guessed", async () => {
+  const columns = { user: "b", item: "a", time: "c" };
+  const source = await describeFiles(await given({ "x.csv": "a,b,c\n1,2,3\n" }, { columns }), look());
+  expect(source.columns).toMatchObject({ ...columns, label: null });
+  expect(source.findings[0]).toBe("user   b");
+  expect(source.findings[3]).toContain("every row counts as positive");
+});
+
+test("the fingerprint tells a changed file from another question", async () => {
+  const files = await given({ "rentals.csv": EVENTS });
+  const { fingerprint } = await describeFiles(files, look());
+  expect((await describeFiles(files, look())).fingerprint).toBe(fingerprint);
+  await utimes(files.interactions, 1, 1);
+  const touched = (await describeFiles(files, look())).fingerprint;
+  expect(touched.split(".")[0]).toBe(fingerprint.split(".")[0]);
+  expect(touched).not.toBe(fingerprint);
+  const other = await describeFiles({ ...files, columns: { user: "item_id", item: "user_id" } }, look());
+  expect(other.fingerprint.split(".")[0]).not.toBe(fingerprint.split(".")[0]);
+});
+
+test("what cannot be a table, and columns that cannot be told, are one sentence", async () => {
+  expect(await oneSentence(given({ "x.csv": "a,b,c\n1,2,3\n" }))).toMatch(
+    /--user-column.*--item-column.*"a", "b", "c"/,
+  );
+  expect(await oneSentence(given({ "x.csv": EVENTS }, { columns: { time: "never" } }))).toContain('no column "never"');
+  expect(await oneSentence(given({ "x.csv": "user_id,item_id\n" }))).toContain("has no rows");
+  expect(await oneSentence(given({ "x.csv": "" }))).toMatch(/x\.csv/);
+  expect(await oneSentence(given({ "x.parquet": "not parquet" }))).toContain("x.parquet");
+  expect(await oneSentence(given({ "x.txt": EVENTS }))).toContain("does not end in");
+  await writeFile(join(root, "odd.csv"), "colour,size\nred,1\n");
+  expect(await oneSentence(given({ "x.csv": EVENTS }, { items: join(root, "odd.csv") }))).toContain("--items");
+});

@@ -1,0 +1,135 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { type ChildService, startChild } from "./child-service.ts";
+import type { EdgeOptions } from "./edge-process.ts";
+import { freePort } from "./free-port.ts";
+import { LocalError } from "./local-error.ts";
+import { LOCAL_BUCKET, LOCAL_CUSTOMER, type LocalSecrets, localS3 } from "./local-state.ts";
+
+export type ServicesOptions = {
+  readonly state: string;
+  readonly edgePort: number;
+  readonly trainerPort: number;
+  readonly secrets: LocalSecrets;
+  /** Folders that the customer `local` may read. */
+  readonly folders: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+};
+
+/** Edge and trainer, up and answering. */
+export type LocalServices = {
+  readonly edgeUrl: string;
+  readonly trainerUrl: string;
+  /** Rejects when a part ends by itself; never resolves. */
+  readonly failed: Promise<never>;
+  /** The trainer first, since it publishes through the edge; with `graceMs` 0 both at once. */
+  stop(graceMs: number): Promise<void>;
+};
+
+const ROOT = join(import.meta.dirname, "../..");
+const READY_MS = 120_000;
+const POLL_MS = 50;
+
+/** Brings up both parts. When one fails, nothing is left running. */
+export async function startServices(options: ServicesOptions): Promise<LocalServices> {
+  const edgePort = await freePort(options.edgePort, "--edge-port");
+  const trainerPort = await freePort(options.trainerPort, "--trainer-port");
+  await mkdir(join(options.state, "logs"), { recursive: true });
+  const trainerUrl = `http://127.0.0.1:${trainerPort}`;
+  const parts: ChildService[] = [];
+  const stop = async (graceMs: number) => {
+    for (const part of parts.toReversed()) await part.stop(graceMs);
+  };
+  try {
+    const edge = startEdge(options, { edgePort, trainerUrl });
+    parts.push(edge);
+    const { url: edgeUrl } = (await Promise.race([edge.message(), late("edge")])) as { url: string };
+    const trainer = startTrainer(options, { edgeUrl, trainerPort });
+    parts.push(trainer);
+    const failed = Promise.race([edge.failed, trainer.failed]);
+    failed.catch(() => undefined);
+    await Promise.race([failed, ready(`${trainerUrl}/health/ready`), late("trainer")]);
+    return { edgeUrl, trainerUrl, failed, stop };
+  } catch (error) {
+    await stop(0);
+    throw error;
+  }
+}
+
+function startEdge(
+  { state, secrets, environment }: ServicesOptions,
+  { edgePort, trainerUrl }: { readonly edgePort: number; readonly trainerUrl: string },
+): ChildService {
+  const edge: EdgeOptions = {
+    config: join(ROOT, "wrangler.toml"),
+    port: edgePort,
+    persist: join(state, "r2"),
+    bucket: LOCAL_BUCKET,
+    s3AccessKeyId: secrets.s3_access_key_id,
+    s3SecretAccessKey: secrets.s3_secret_access_key,
+    vars: { TRAINER_URL: trainerUrl },
+    secrets: { FORWARD_SECRET: secrets.forward_secret },
+  };
+  return startChild({
+    name: "edge",
+    program: join(import.meta.dirname, "edge-process.ts"),
+    cwd: ROOT,
+    logPath: join(state, "logs", "edge.log"),
+    env: {
+      ...environment,
+      LOCAL_EDGE: JSON.stringify(edge),
+      WRANGLER_SEND_METRICS: "false",
+      WRANGLER_LOG_PATH: join(state, "logs"),
+      // Where a visitor comes from plays no part here, and asking for it takes time without a network.
+      CLOUDFLARE_CF_FETCH_ENABLED: "false",
+    },
+  });
+}
+
+function startTrainer(
+  { state, secrets, folders, environment }: ServicesOptions,
+  { edgeUrl, trainerPort }: { readonly edgeUrl: string; readonly trainerPort: number },
+): ChildService {
+  const s3 = localS3(edgeUrl, secrets);
+  return startChild({
+    name: "trainer",
+    program: join(ROOT, "trainer/main.ts"),
+    // A trainer whose parent is gone would keep the database from the next start.
+    preload: [join(ROOT, "trainer/management/parent-watch.ts")],
+    cwd: ROOT,
+    logPath: join(state, "logs", "trainer.log"),
+    env: {
+      ...environment,
+      SHORTLIST_STATE_DIR: join(state, "trainer"),
+      SHORTLIST_TRAINER_HOST: "127.0.0.1",
+      SHORTLIST_TRAINER_PORT: String(trainerPort),
+      SHORTLIST_EDGE_URL: edgeUrl,
+      SHORTLIST_S3_ENDPOINT: s3.endpoint,
+      SHORTLIST_S3_BUCKET: s3.bucket,
+      SHORTLIST_S3_ACCESS_KEY_ID: s3.accessKeyId,
+      SHORTLIST_S3_SECRET_ACCESS_KEY: s3.secretAccessKey,
+      SHORTLIST_FILE_ROOTS: JSON.stringify({ [LOCAL_CUSTOMER]: folders }),
+      FORWARD_SECRET: secrets.forward_secret,
+      DATABASE_URL: "",
+    },
+  });
+}
+
+async function ready(url: string): Promise<void> {
+  for (;;) {
+    const isReady = await fetch(url, { signal: AbortSignal.timeout(5000) }).then(
+      (response) => response.ok,
+      () => false,
+    );
+    if (isReady) return;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+const late = (name: string) =>
+  new Promise<never>((_, reject) =>
+    setTimeout(
+      () => reject(new LocalError(`The ${name} was not ready within ${READY_MS / 1000} s.`)),
+      READY_MS,
+    ).unref(),
+  );

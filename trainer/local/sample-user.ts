@@ -1,0 +1,84 @@
+import { identifier, literal } from "../connectors/duckdb-quote.ts";
+import { type LocalSource, type Look, queryRows } from "./local-source.ts";
+
+/** Somebody to rank for: a user with enough of a history to be known by. */
+export type SampleUser = {
+  readonly id: string;
+  /** Latest positive items, oldest first, at most five. */
+  readonly latest: readonly string[];
+};
+
+const HISTORY_WANTED = 30;
+const LATEST_SHOWN = 5;
+const TITLE_NAMES = /^(title|name|item_name|item_title|product_name|product_title|movie_title|headline)$/i;
+
+/** The user whose count of positive interactions is nearest to a middling one. */
+export async function sampleUser(source: LocalSource, look: Look): Promise<SampleUser> {
+  const { interactions, columns } = source;
+  const [user, item] = [identifier(columns.user), identifier(columns.item)];
+  const from = `FROM ${identifier(interactions.name)} WHERE ${columns.label?.positive ?? "true"} AND ${user} IS NOT NULL`;
+  const [found] = await queryRows(
+    interactions,
+    `SELECT CAST(${user} AS VARCHAR) AS id ${from} GROUP BY ${user}
+     ORDER BY abs(count(*) - ${HISTORY_WANTED}), id LIMIT 1`,
+    { ...look, rowsMax: 1 },
+  );
+  if (found === undefined) return { id: "somebody-new", latest: [] };
+  const id = String(found.id);
+  const order = columns.time === null ? "" : `ORDER BY ${identifier(columns.time)} DESC`;
+  const rows = await queryRows(
+    interactions,
+    `SELECT CAST(${item} AS VARCHAR) AS item ${from} AND CAST(${user} AS VARCHAR) = ${literal(id)} ${order} LIMIT ${LATEST_SHOWN}`,
+    { ...look, rowsMax: LATEST_SHOWN },
+  );
+  return { id, latest: rows.map((row) => String(row.item)).reverse() };
+}
+
+/** What to call items in a list: their titles, where the items' table has such a column. */
+export async function titlesOf(
+  source: LocalSource,
+  ids: readonly string[],
+  look: Look,
+): Promise<ReadonlyMap<string, string>> {
+  const title = source.items?.columns.find((column) => TITLE_NAMES.test(column));
+  if (source.items === null || title === undefined || ids.length === 0) return new Map();
+  const query = source.body.schema.item.source!.query;
+  const id = `CAST(${identifier(source.columns.item)} AS VARCHAR)`;
+  const rows = await queryRows(
+    source.items,
+    `SELECT ${id} AS id, CAST(${identifier(title)} AS VARCHAR) AS title FROM (${query})
+     WHERE ${id} IN (${ids.map(literal).join(", ")})`,
+    { ...look, rowsMax: ids.length * 2 },
+  );
+  return new Map(rows.flatMap((row) => (row.title ? [[String(row.id), String(row.title)]] : [])));
+}
+
+/** A condition that some items of a list meet and others do not, so that filtering by it shows. */
+export async function sampleFilter(
+  source: LocalSource,
+  {
+    attributes,
+    ids,
+  }: { readonly attributes: readonly { name: string; type: string }[]; readonly ids: readonly string[] },
+  look: Look,
+): Promise<Record<string, unknown>> {
+  const known = attributes.filter(({ name, type }) => /^Category/.test(type) && !TITLE_NAMES.test(name));
+  const leaveOut = { [source.columns.item]: { $nin: ids.slice(0, 1) } };
+  if (source.items === null || known.length === 0 || ids.length === 0) return leaveOut;
+  const id = `CAST(${identifier(source.columns.item)} AS VARCHAR)`;
+  const list = ids.map(literal).join(", ");
+  const columns = known.map(({ name }) => `CAST(${identifier(name)} AS VARCHAR) AS ${identifier(name)}`).join(", ");
+  const query = `SELECT ${columns} FROM (${source.body.schema.item.source!.query}) WHERE ${id} IN (${list})`;
+  const rows = await queryRows(source.items, query, { ...look, rowsMax: ids.length * 2 });
+  for (const { name, type } of known) {
+    const counts = new Map<string, number>();
+    const valuesOf = (text: string) => (type === "CategoryList" ? text.split("|") : [text]);
+    for (const row of rows)
+      for (const value of new Set(row[name] === null ? [] : valuesOf(String(row[name]))))
+        counts.set(value, (counts.get(value) ?? 0) + 1);
+    // The commonest value that is not everywhere.
+    const [best] = [...counts].filter(([, count]) => count < rows.length).sort((a, b) => b[1] - a[1]);
+    if (best) return { [name]: { $in: [best[0]] } };
+  }
+  return leaveOut;
+}
