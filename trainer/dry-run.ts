@@ -5,7 +5,7 @@ import { AttributeDescription } from "../shared/model-record.ts";
 import { connectorOf, type ModelSpec, type Source } from "../shared/model-spec.ts";
 import { didYouMean } from "../shared/nearest-name.ts";
 import { type Connector, type ConnectorContext, type ConnectorFactory, connect } from "./connectors/connector.ts";
-import { describeRejected, type REJECT_REASONS } from "./dataset/checks.ts";
+import { describeRejected, REJECT_REASONS } from "./dataset/checks.ts";
 import { attributeColumns, checkAttributes } from "./dataset/read-attributes.ts";
 import { checkInteractions, interactionColumns, type Rejected } from "./dataset/read-interactions.ts";
 import { openStaging, readStaged, type StagedTable, type Staging, stageRows } from "./dataset/staging.ts";
