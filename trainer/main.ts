@@ -1,4 +1,5 @@
 /** `npm run train`: the trainer, until SIGTERM or SIGINT. Wiring only. */
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { dryRun } from "./dry-run.ts";
 import { errorForLog, lineLog } from "./management/log.ts";
@@ -15,9 +16,11 @@ try {
   const trainer = await startTrainer({
     settings,
     store: s3Store(settings.store),
-    program: fileURLToPath(new URL("./training-child.ts", import.meta.url)),
-    dryRun: (spec, customer, signal) =>
-      dryRun(spec, { customer, settings: settings.connectorsOf(customer, settings.stateDirectory) }, signal),
+    program: fileURLToPath(import.meta.resolve("./training-child.ts")),
+    dryRun: (spec, customer, signal) => {
+      const temp = join(settings.stateDirectory, "temp");
+      return dryRun(spec, { customer, settings: settings.connectorsOf(customer, temp) }, signal);
+    },
     nowMs,
     log,
   });

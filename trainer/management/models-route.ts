@@ -14,7 +14,7 @@ import { mergePatch } from "./merge-patch.ts";
 import * as actions from "./model-actions.ts";
 import type { Model } from "./model-transitions.ts";
 import { recordOfModel } from "./record-of-model.ts";
-import { withStoredSecrets } from "./redaction.ts";
+import { HIDDEN, hasHidden, withStoredSecrets } from "./redaction.ts";
 import { jsonOf } from "./request-body.ts";
 import { nextRunAt, ScheduleError } from "./schedule.ts";
 
@@ -136,7 +136,10 @@ function revised({ spec }: Model, patch: z.infer<typeof ModelPatch>): ModelSpec 
     spec.connector_configs.find((config, i) => (id === undefined ? i === index : config.id === id));
   const connector_configs = next.connector_configs.map((config, i) => {
     const before = stored(config.id, i);
-    return before === undefined ? config : withStoredSecrets(config, before);
+    const kept = before === undefined ? config : withStoredSecrets(config, before);
+    if (!hasHidden(kept)) return kept;
+    const message = `has ${HIDDEN} in place of a secret, which is kept only while the connector leads to the same place: send it again`;
+    throw problemOf([{ pointer: `/connector_configs/${i}`, code: "invalid_parameter", message }]);
   });
   return { ...next, connector_configs };
 }

@@ -1,12 +1,13 @@
 /** The trainer as one thing that is started and stopped: database, queues, upkeep and the management API. */
 import { randomUUID } from "node:crypto";
-import { mkdir } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { serve } from "@hono/node-server";
 import type { ModelRef } from "../publish/live-pointer-swap.ts";
 import type { ObjectStore } from "../publish/object-store.ts";
-import type { Settings } from "../settings.ts";
+import { type Settings, SettingsError } from "../settings.ts";
 import { managementApp } from "./app.ts";
 import { openDatabase } from "./database.ts";
 import { type DryRun, dryRuns } from "./dry-runs.ts";
@@ -71,6 +72,9 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
   const { stateDirectory, runs } = settings;
   const lock = await lockState(stateDirectory);
   closing.push(() => lock.release());
+  const temp = join(stateDirectory, "temp");
+  await rm(temp, { recursive: true, force: true });
+  await mkdir(temp);
   const database = await openDatabase(settings.databaseUrl, stateDirectory);
   closing.push(() => database.close());
   const ledger = runLedger(database, randomUUID(), runs.heartbeatSeconds);
@@ -141,7 +145,11 @@ function listen(
 ): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = serve({ fetch, hostname: host, port }, () => resolve(server)) as Server;
-    server.once("error", reject);
+    server.once("error", (cause: Error & { code?: string }) => {
+      const isTaken = cause.code === "EADDRINUSE";
+      const sentence = `Port ${port} of ${host} is in use: stop what listens there, or set SHORTLIST_TRAINER_PORT.`;
+      reject(isTaken ? new SettingsError(sentence, { cause }) : cause);
+    });
     server.requestTimeout = 30_000;
     closing.push(async () => {
       const closed = new Promise<void>((done) => server.close(() => done()));
