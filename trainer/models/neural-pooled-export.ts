@@ -41,7 +41,9 @@ export function exportPooled(shape: PooledShape, parameters: Averages, budget: S
 function placeWeights(graph: GraphBuilder, items: string, table: string): string {
   const number = (value: number) => graph.constant({ type: "int64", dims: [], data: BigInt64Array.of(BigInt(value)) });
   const count = graph.op("Squeeze", [graph.op("Shape", [items])]);
-  const places = graph.op("Range", [graph.op("Sub", [count, number(1)]), number(-1), number(-1)]);
+  const ascending = graph.op("Range", [number(0), count, number(1)]);
+  // Not Range(count − 1, −1, −1): ONNX Runtime 1.30 fuses that with Gather into a Slice that ends at −1, the last entry.
+  const places = graph.op("Sub", [graph.op("Sub", [count, number(1)]), ascending]);
   return graph.op("Exp", [graph.op("Gather", [table, places])]);
 }
 const float1 = (graph: GraphBuilder) => graph.constant({ type: "float32", dims: [1], data: Float32Array.of(1) });
