@@ -98,7 +98,7 @@ async function digestOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
 export function parsed<Schema extends z.ZodType>(key: string, bytes: Uint8Array, schema: Schema): z.infer<Schema> {
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    value = JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
   } catch (cause) {
     throw new FormatError(`${key}: expected JSON`, { cause });
   }

@@ -15,7 +15,10 @@ const Origin = z.url({ protocol: /^https?$/ }).or(z.literal("*"));
 
 /** The operator's settings: what each means stands in edge/README.md. */
 const Settings = z.object({
-  TRAINER_URL: z.url({ protocol: /^https?$/ }).or(z.literal("")).default(""),
+  TRAINER_URL: z
+    .url({ protocol: /^https?$/ })
+    .or(z.literal(""))
+    .default(""),
   FORWARD_SECRET: z.string().min(16).or(z.literal("")).default(""),
   TRAINER_TIMEOUT_SECONDS: whole(1, 120).default(30),
   /** Memory for loaded versions, JavaScript and WASM together; an isolate has 128. */

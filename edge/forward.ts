@@ -29,7 +29,10 @@ export async function forward(request: Request, options: ForwardOptions): Promis
   const { pathname, search } = new URL(request.url);
   const idempotencyKey = request.headers.get("idempotency-key") ?? "";
   if (idempotencyKey.length > IDEMPOTENCY_KEY_CHARACTERS_MAX)
-    throw new Problem("invalid_parameter", `Idempotency-Key has more than ${IDEMPOTENCY_KEY_CHARACTERS_MAX} characters.`);
+    throw new Problem(
+      "invalid_parameter",
+      `Idempotency-Key has more than ${IDEMPOTENCY_KEY_CHARACTERS_MAX} characters.`,
+    );
   const signed: ForwardedRequest = {
     method: request.method,
     path: pathname + search,

@@ -15,7 +15,11 @@ export type LiveVersion = {
 
 export type LivePointers = {
   /** Throws Problem model_not_found, model_not_active, artifact_unavailable. */
-  liveVersion(customer: string, modelName: string, access: RequestAccess & { readonly reader: ArtifactReader }): Promise<LiveVersion>;
+  liveVersion(
+    customer: string,
+    modelName: string,
+    access: RequestAccess & { readonly reader: ArtifactReader },
+  ): Promise<LiveVersion>;
 };
 
 const POINTERS_MAX = 5000;

@@ -3,7 +3,14 @@ import { FormatError } from "../shared/assert.ts";
 import { type AttributeTable, decodeAttributes } from "../shared/attributes.ts";
 import { type Catalog, decodeCatalog } from "../shared/catalog.ts";
 import type { ItemIndex } from "../shared/ids.ts";
-import { blobKey, type Descriptor, FORMATS_READ, type GoldenScores, Manifest, manifestKey } from "../shared/manifest.ts";
+import {
+  blobKey,
+  type Descriptor,
+  FORMATS_READ,
+  type GoldenScores,
+  Manifest,
+  manifestKey,
+} from "../shared/manifest.ts";
 import { decodeUserDirectory, type UserDirectory } from "../shared/user-records.ts";
 import { type ArtifactReader, parsed } from "./artifact-reader.ts";
 import type { LiveVersion } from "./live-pointers.ts";
@@ -31,12 +38,17 @@ const RUN_BYTES_PER_ITEM = 12;
 const DECODED_FACTOR = 1.25;
 
 /** The manifest of a version. Throws ReadError, FormatError. */
-export async function readManifest({ customer, modelName, live }: LiveVersion, reader: ArtifactReader): Promise<Manifest> {
+export async function readManifest(
+  { customer, modelName, live }: LiveVersion,
+  reader: ArtifactReader,
+): Promise<Manifest> {
   const key = manifestKey(customer, modelName, live.version);
   const bytes = await reader.file(key, live.manifest);
   const { format } = parsed(key, bytes, z.looseObject({ format: z.int() }));
   if (!FORMATS_READ.includes(format))
-    throw new FormatError(`${key}: format: this Worker reads ${FORMATS_READ.join(", ")}, found ${format}: deploy a newer one`);
+    throw new FormatError(
+      `${key}: format: this Worker reads ${FORMATS_READ.join(", ")}, found ${format}: deploy a newer one`,
+    );
   const manifest = parsed(key, bytes, Manifest);
   if (manifest.customer !== customer || manifest.model_name !== modelName)
     throw new FormatError(`${key}: expected the model ${customer}/${modelName}, found another one's manifest`);
@@ -53,7 +65,11 @@ export function memoryCostOf({ model, catalog, attributes, users, item_count }: 
 }
 
 /** Reads, checks and opens everything that ranking with a version needs. Throws ReadError, FormatError. */
-export async function loadVersion(target: LiveVersion, manifest: Manifest, reader: ArtifactReader): Promise<LoadedVersion> {
+export async function loadVersion(
+  target: LiveVersion,
+  manifest: Manifest,
+  reader: ArtifactReader,
+): Promise<LoadedVersion> {
   const { model, users } = manifest;
   const wanted: (Descriptor | null)[] = [
     manifest.catalog,
@@ -62,7 +78,9 @@ export async function loadVersion(target: LiveVersion, manifest: Manifest, reade
     model.graph,
     ...model.weights.map(({ file }) => file),
   ];
-  const files = await readAll(wanted, (file) => reader.file(blobKey(target.customer, target.modelName, file.digest), file));
+  const files = await readAll(wanted, (file) =>
+    reader.file(blobKey(target.customer, target.modelName, file.digest), file),
+  );
   const [catalogBytes, attributeBytes, directoryBytes, graph, ...weights] = files;
 
   const catalog = decodeCatalog(catalogBytes!);

@@ -10,6 +10,8 @@ export function problemResponse(error: unknown, requestId: string): Response {
     ...problem.headers,
     ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) }),
     "content-type": "application/problem+json",
+    "cache-control": "no-store",
+    "x-request-id": requestId,
   };
   return new Response(JSON.stringify(problemBody(problem, requestId)), {
     status: PROBLEMS[problem.code].status,

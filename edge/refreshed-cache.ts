@@ -17,7 +17,7 @@ export type RefreshedCache<Value> = {
   get(key: string, read: () => Promise<Value | undefined>, access: RequestAccess): Promise<Value | undefined>;
 };
 
-type Entry<Value> = { value: Value | undefined; readAtMs: number; /** No other attempt before. */ retryAtMs: number };
+type Entry<Value> = { value: Value | undefined; readAtMs: number /** No other attempt before. */; retryAtMs: number };
 
 const RETRY_MS = 1000;
 

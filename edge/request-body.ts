@@ -24,7 +24,7 @@ export function jsonTextOf(body: Uint8Array, contentType: string | null): string
     throw new Problem("unsupported_media_type", `The Content-Type must be application/json, found ${found}.`);
   }
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(body);
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(body);
   } catch (cause) {
     throw new Problem("invalid_json", "The body is not UTF-8.", { cause });
   }

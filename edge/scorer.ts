@@ -38,7 +38,9 @@ export async function openScorer(graph: Uint8Array, weights: readonly Weights[],
   if (strange !== undefined || !outputNames.includes("scores")) {
     await exclusively(() => session.release());
     const found = `inputs ${JSON.stringify(inputNames)}, outputs ${JSON.stringify(outputNames)}`;
-    throw new FormatError(`scoring graph: expected inputs among items, ages_days and the output scores; found ${found}`);
+    throw new FormatError(
+      `scoring graph: expected inputs among items, ages_days and the output scores; found ${found}`,
+    );
   }
   return {
     score: (history) => exclusively(() => run(session, history, itemCount)),
@@ -59,7 +61,7 @@ export async function warmUp(): Promise<void> {
   env.wasm.wasmBinary = new Uint8Array(8).buffer; // never looked at: instantiate is replaced
   env.logLevel = "error";
   const { instantiate } = WebAssembly;
-  WebAssembly.instantiate = instantiateImported as typeof instantiate;
+  WebAssembly.instantiate = instantiateImported as unknown as typeof instantiate;
   try {
     const scorer = await openScorer(warmUpGraph(), [], 2);
     const scores = await scorer.score({ items: [1 as never], agesDays: [0] });
@@ -106,7 +108,9 @@ async function run(session: InferenceSession, history: History, itemCount: numbe
   const { data } = scores;
   for (const tensor of [...Object.values(feeds), scores]) tensor.dispose();
   if (!(data instanceof Float32Array) || data.length !== itemCount) {
-    throw new FormatError(`scoring graph: expected float32 scores [${itemCount}], found ${scores.type} [${data.length}]`);
+    throw new FormatError(
+      `scoring graph: expected float32 scores [${itemCount}], found ${scores.type} [${data.length}]`,
+    );
   }
   return data;
 }

@@ -71,7 +71,8 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
     while (usedBytes(access.nowMs()) > budgetBytes) {
       const victim = leastRecent(idle(access.nowMs()), target);
       if (victim) letGo(...victim, access);
-      else if (entries.size === 0 && reservations.size === 1) return; // what is over is the heap's, never to be given back
+      else if (entries.size === 0 && reservations.size === 1)
+        return; // what is over is the heap's, never to be given back
       else if (access.nowMs() > untilMs) throw noMemory();
       else await sleep(LOOK_AGAIN_MS);
     }

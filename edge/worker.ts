@@ -1,3 +1,7 @@
-import { warmUp, heapBytes } from "./scorer.ts";
+import { createApp } from "./app.ts";
+import { loadVersion, memoryCostOf, readManifest } from "./load-version.ts";
+import { heapBytes, warmUp } from "./scorer.ts";
+
 await warmUp();
-export default { fetch: () => Response.json({heap: heapBytes()}) };
+
+export default createApp({ readManifest, memoryCostOf, loadVersion, heapBytes });

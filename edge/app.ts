@@ -1,0 +1,140 @@
+/** The edge's HTTP surface, in reading order. */
+import { type Context, Hono, type MiddlewareHandler } from "hono";
+import { cors } from "hono/cors";
+import { Problem } from "../shared/problem.ts";
+import { requireScope } from "./auth.ts";
+import { docsPage } from "./docs-page.ts";
+import type { EdgeEnv } from "./edge-env.ts";
+import { settingsOf } from "./env.ts";
+import { forward } from "./forward.ts";
+import { live, ready } from "./health.ts";
+import { createIsolate, type Isolate } from "./isolate.ts";
+import { openApiDocument } from "./openapi.ts";
+import { errorForLog, problemResponse } from "./problem-response.ts";
+import { rankByBody, rankByQuery } from "./rank-route.ts";
+import { requestEntry, writeLog } from "./request-log.ts";
+import type { VersionLoader } from "./snapshot-cache.ts";
+
+type Handler = (c: Context<EdgeEnv>) => Response | Promise<Response>;
+type Route = { readonly path: string; readonly methods: Readonly<Record<string, Handler>> };
+
+/** Every address and what it answers. */
+export const ROUTES: readonly Route[] = [
+  { path: "/health/live", methods: { GET: live } },
+  { path: "/health/ready", methods: { GET: ready } },
+  { path: "/v0/openapi.json", methods: { GET: (c) => c.json(openApiDocument(new URL(c.req.url).origin)) } },
+  { path: "/v0/docs", methods: { GET: docsPage } },
+  { path: "/v0/models/:model_name/rank", methods: { GET: rankByQuery, POST: rankByBody } },
+  { path: "/v0/models", methods: { GET: manage, POST: manage } },
+  { path: "/v0/models/:model_name", methods: { GET: manage, PATCH: manage, DELETE: manage } },
+  { path: "/v0/models/:model_name/train", methods: { POST: manage } },
+  { path: "/v0/models/:model_name/versions", methods: { GET: manage } },
+  { path: "/v0/models/:model_name/versions/:version/activate", methods: { POST: manage } },
+  { path: "/v0/models/:model_name/evaluation", methods: { GET: manage, POST: manage } },
+];
+
+const URI_CHARACTERS_MAX = 8192;
+const REQUEST_ID = /^[A-Za-z0-9_.-]{8,128}$/;
+
+export function createApp(loader: VersionLoader): Hono<EdgeEnv> {
+  const app = new Hono<EdgeEnv>();
+
+  app.use(identify(loader));
+  app.use(allowOrigins);
+  app.use(refuseLongAddresses);
+  app.use("/v0/models/*", authenticate);
+  for (const { path, methods } of ROUTES) {
+    for (const [method, handler] of Object.entries(methods)) app.on(method, path, handler);
+    app.all(path, refuseMethod(path, Object.keys(methods).join(", ")));
+  }
+
+  app.notFound((c) => {
+    const detail = `There is nothing at ${c.req.path.slice(0, 200)}. The calls are listed at /v0/docs.`;
+    return problemResponse(new Problem("not_found", detail), c.get("requestId"));
+  });
+  app.onError((error, c) => {
+    const answer = problemResponse(error, c.get("requestId"));
+    if (answer.status >= 500)
+      writeLog({ event: "request_failed", level: "error", request_id: c.get("requestId"), error: errorForLog(error) });
+    return answer;
+  });
+  return app;
+}
+
+/** Gives the request its id, its isolate and its line in the log. */
+function identify(loader: VersionLoader): MiddlewareHandler<EdgeEnv> {
+  let isolate: Isolate | undefined; // one app, one isolate
+  return async (c, next) => {
+    const startedMs = Date.now();
+    const sent = c.req.header("x-request-id") ?? "";
+    c.set("requestId", REQUEST_ID.test(sent) ? sent : crypto.randomUUID());
+    isolate ??= createIsolate(c.env.MODELS, settingsOf(c.env), loader);
+    c.set("isolate", isolate);
+    c.set("access", { nowMs: Date.now, waitUntil: (work) => c.executionCtx.waitUntil(work) });
+    await next();
+    c.header("x-request-id", c.get("requestId"));
+    c.header("cache-control", "no-store");
+    c.header("x-content-type-options", "nosniff");
+    writeLog(requestEntry(c, Date.now() - startedMs));
+  };
+}
+
+const allowOrigins: MiddlewareHandler<EdgeEnv> = (c, next) => {
+  const allowed = c.get("isolate").settings.CORS_ORIGINS;
+  if (allowed.length === 0) return next();
+  return cors({
+    origin: (origin) => (allowed.includes("*") ? "*" : allowed.includes(origin) ? origin : null),
+    allowMethods: ["GET", "POST", "PATCH", "DELETE"],
+    allowHeaders: ["content-type", "x-api-key", "x-request-id", "idempotency-key"],
+    exposeHeaders: [
+      "x-request-id",
+      "x-rank-id",
+      "x-model-version",
+      "x-rank-strategy",
+      "x-ignored-interactions",
+      "retry-after",
+    ],
+    maxAge: 600,
+  })(c, next);
+};
+
+const refuseLongAddresses: MiddlewareHandler<EdgeEnv> = (c, next) => {
+  if (c.req.url.length <= URI_CHARACTERS_MAX) return next();
+  throw new Problem("uri_too_long", `The address has more than ${URI_CHARACTERS_MAX} characters.`);
+};
+
+/** Lets through a known key within its rate. */
+const authenticate: MiddlewareHandler<EdgeEnv> = async (c, next) => {
+  const { keys, reader, settings } = c.get("isolate");
+  const caller = await keys.callerOf(c.req.header("x-api-key"), { ...c.get("access"), reader });
+  c.set("caller", caller);
+  const verdict = await c.env.RATE_LIMIT?.limit({ key: caller.keyId });
+  if (verdict && !verdict.success) {
+    const detail = `This API key has made too many requests within ${settings.RATE_LIMIT_SECONDS} seconds.`;
+    throw new Problem("rate_limited", detail, { retryAfterSeconds: settings.RATE_LIMIT_SECONDS });
+  }
+  await next();
+};
+
+async function manage(c: Context<EdgeEnv>): Promise<Response> {
+  const { settings } = c.get("isolate");
+  const caller = c.get("caller")!;
+  requireScope(caller, "manage");
+  return forward(c.req.raw, {
+    caller,
+    requestId: c.get("requestId"),
+    nowMs: c.get("access").nowMs(),
+    nonce: crypto.randomUUID(),
+    trainerUrl: settings.TRAINER_URL,
+    secret: settings.FORWARD_SECRET,
+    timeoutMs: settings.TRAINER_TIMEOUT_SECONDS * 1000,
+  });
+}
+
+const refuseMethod =
+  (path: string, allow: string) =>
+  (c: Context<EdgeEnv>): never => {
+    throw new Problem("method_not_allowed", `${path} answers ${allow}, not ${c.req.method.slice(0, 20)}.`, {
+      headers: { allow },
+    });
+  };

@@ -1,0 +1,18 @@
+import type { Caller } from "./auth.ts";
+import type { Bindings } from "./env.ts";
+import type { Isolate } from "./isolate.ts";
+import type { RequestAccess } from "./refreshed-cache.ts";
+
+/** What a request carries through the app. */
+export type EdgeEnv = {
+  Bindings: Bindings;
+  Variables: {
+    requestId: string;
+    isolate: Isolate;
+    access: RequestAccess;
+    /** Absent before the key is checked. */
+    caller?: Caller;
+    /** For the log: how a rank call was answered. */
+    ranked?: Readonly<Record<string, string | number>>;
+  };
+};

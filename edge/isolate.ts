@@ -1,0 +1,36 @@
+import { type ArtifactReader, artifactReader } from "./artifact-reader.ts";
+import { type Keyring, keyring } from "./auth.ts";
+import type { Settings } from "./env.ts";
+import { createLeases, type Leases } from "./leases.ts";
+import { type LivePointers, livePointers } from "./live-pointers.ts";
+import { type RefreshedCache, refreshedCache } from "./refreshed-cache.ts";
+import { type SnapshotCache, snapshotCache, type VersionLoader } from "./snapshot-cache.ts";
+
+/** What one isolate of the Worker keeps between requests. Values only: no promise and no I/O object of a request. */
+export type Isolate = {
+  readonly settings: Settings;
+  readonly reader: ArtifactReader;
+  readonly keys: Keyring;
+  readonly pointers: LivePointers;
+  readonly versions: SnapshotCache;
+  /** The rank calls under way. */
+  readonly ranks: Leases;
+  readonly readiness: RefreshedCache<true>;
+};
+
+const RANK_MS_MAX = 30_000;
+const READINESS_MS = 2000;
+const MEGABYTE = 1_000_000;
+
+export function createIsolate(bucket: R2Bucket, settings: Settings, loader: VersionLoader): Isolate {
+  const readinessMs = { freshMs: READINESS_MS, servableMs: READINESS_MS, keptMs: READINESS_MS, absentMs: 0 };
+  return {
+    settings,
+    reader: artifactReader(bucket, settings.READ_TIMEOUT_MS),
+    keys: keyring(settings.KEY_CACHE_SECONDS * 1000),
+    pointers: livePointers(settings.POINTER_CACHE_SECONDS * 1000),
+    versions: snapshotCache(settings.CACHE_MEGABYTES * MEGABYTE, loader),
+    ranks: createLeases(RANK_MS_MAX),
+    readiness: refreshedCache(readinessMs, 1),
+  };
+}

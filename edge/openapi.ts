@@ -1,0 +1,146 @@
+import { z } from "zod";
+import type { Scope } from "../shared/key-record.ts";
+import { PROBLEMS, type ProblemCode } from "../shared/problem.ts";
+import { CALLS, type Call, type Parameter } from "./openapi-calls.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+const WITH_KEY: readonly ProblemCode[] = ["missing_api_key", "invalid_api_key", "rate_limited", "artifact_unavailable"];
+const OF_SCOPE: Readonly<Record<Scope, readonly ProblemCode[]>> = {
+  rank: ["insufficient_scope"],
+  manage: ["insufficient_scope", "trainer_unavailable", "overloaded"],
+};
+const OF_EVERY_CALL: readonly ProblemCode[] = ["uri_too_long", "internal"];
+
+/** The OpenAPI 3.1 description of the API, made from the schemas that check it. */
+export function openApiDocument(origin: string): Json {
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const call of CALLS) {
+    paths[call.path] ??= {};
+    paths[call.path]![call.method] = operationOf(call);
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Shortlist",
+      version: "0",
+      description: "Personalised rankings. Within /v0 only additive changes are made.",
+    },
+    servers: [{ url: origin }],
+    paths,
+    components: {
+      securitySchemes: { apiKey: { type: "apiKey", in: "header", name: "x-api-key" } },
+      schemas: { Problem: PROBLEM_SCHEMA },
+      headers: RANK_HEADERS,
+    },
+  };
+}
+
+/** Every code that a call can answer with. */
+export const problemsOf = ({ scope, problems }: Call): ProblemCode[] => [
+  ...new Set([...problems, ...(scope ? [...WITH_KEY, ...OF_SCOPE[scope]] : []), ...OF_EVERY_CALL]),
+];
+
+function operationOf(call: Call): Json {
+  const { id, summary, description, scope, body, answers } = call;
+  const parameters = [...pathParameters(call.path), ...(call.parameters ?? []).map(parameterOf)];
+  const responses: Record<string, Json> = {};
+  for (const answer of answers) {
+    const headers = scope === "rank" ? Object.keys(RANK_HEADERS) : [];
+    responses[answer.status] = {
+      description: answer.description,
+      content: { "application/json": { schema: jsonSchema(answer.schema, "output") } },
+      ...(headers.length
+        ? { headers: Object.fromEntries(headers.map((name) => [name, { $ref: `#/components/headers/${name}` }])) }
+        : {}),
+    };
+  }
+  return {
+    operationId: id,
+    summary,
+    ...(description ? { description } : {}),
+    ...(scope ? { security: [{ apiKey: [] }] } : { security: [] }),
+    ...(parameters.length ? { parameters } : {}),
+    ...(body ? { requestBody: requestBodyOf(body) } : {}),
+    responses: { ...responses, ...problemResponses(problemsOf(call)) },
+  };
+}
+
+const requestBodyOf = ({ schema, bytesMax, isRequired }: NonNullable<Call["body"]>): Json => ({
+  required: isRequired,
+  description: `At most ${bytesMax / 1024} KiB.`,
+  content: { "application/json": { schema: jsonSchema(schema, "input") } },
+});
+
+/** One answer for each status, which names its codes. */
+function problemResponses(codes: readonly ProblemCode[]): Record<string, Json> {
+  const byStatus = Map.groupBy(codes, (code) => PROBLEMS[code].status);
+  const responses = [...byStatus].map(([status, group]) => {
+    const schema = { allOf: [PROBLEM_REF, { properties: { code: { enum: group } } }] };
+    const retry = [429, 503].includes(status) || group.includes("model_not_active");
+    return [
+      String(status),
+      {
+        description: group.map((code) => `${code}: ${PROBLEMS[code].title}.`).join(" "),
+        content: { "application/problem+json": { schema } },
+        ...(retry ? { headers: { "retry-after": { schema: { type: "integer" }, description: "Seconds." } } } : {}),
+      },
+    ];
+  });
+  return Object.fromEntries(responses);
+}
+
+const pathParameters = (path: string): Json[] =>
+  [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
+
+const parameterOf = ({ name, in: place, description, schema }: Parameter): Json => ({
+  name,
+  in: place,
+  required: false,
+  description,
+  schema: jsonSchema(schema, "input"),
+});
+
+const jsonSchema = (schema: z.ZodType, io: "input" | "output"): Json => {
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: "any", reused: "inline" });
+  return rest;
+};
+
+const PROBLEM_REF = { $ref: "#/components/schemas/Problem" };
+const PROBLEM_SCHEMA = {
+  type: "object",
+  description: "RFC 9457.",
+  required: ["type", "title", "status", "detail", "code", "request_id", "errors", "error"],
+  properties: {
+    type: { type: "string" },
+    title: { type: "string" },
+    status: { type: "integer" },
+    detail: { type: "string" },
+    code: { type: "string", enum: Object.keys(PROBLEMS) },
+    request_id: { type: "string" },
+    error: { type: "string", description: "The same as detail." },
+    errors: {
+      type: "array",
+      items: {
+        type: "object",
+        required: ["pointer", "code", "message"],
+        properties: { pointer: { type: "string" }, code: { type: "string" }, message: { type: "string" } },
+      },
+    },
+  },
+};
+const textHeader = (description: string) => ({ description, schema: { type: "string" } });
+const RANK_HEADERS = {
+  "x-request-id": textHeader("Names this call in logs; the caller's own if it sent one."),
+  "x-rank-id": textHeader("Names this list."),
+  "x-model-version": textHeader("The version that ranked."),
+  "x-rank-strategy": textHeader("personalized, session or popular."),
+  "x-ignored-interactions": textHeader("How many interactions had ids unknown to the model."),
+  "x-seen-filter": textHeader("Only `unavailable`: the operator has chosen to rank without it rather than not at all."),
+  "server-timing": textHeader("Milliseconds per part."),
+};

@@ -1,0 +1,97 @@
+import type { Context } from "hono";
+import { parseRankBody, parseRankQuery, type RankParameters } from "../shared/api.ts";
+import { FormatError } from "../shared/assert.ts";
+import { itemIdToJson } from "../shared/ids.ts";
+import { parseJson } from "../shared/parse-request.ts";
+import { Problem } from "../shared/problem.ts";
+import { type RankAnswer, rank } from "../shared/rank.ts";
+import type { Snapshot } from "../shared/snapshot.ts";
+import { requireScope } from "./auth.ts";
+import type { EdgeEnv } from "./edge-env.ts";
+import { jsonTextOf, readBody } from "./request-body.ts";
+import { writeLog } from "./request-log.ts";
+import { snapshotOf } from "./snapshot-of-version.ts";
+
+export const RANK_BODY_BYTES_MAX = 65_536;
+
+/** `GET /v0/models/:model_name/rank?user_id=&limit=` */
+export const rankByQuery = (c: Context<EdgeEnv>): Promise<Response> =>
+  answerRank(c, async () => parseRankQuery(new URL(c.req.url).searchParams));
+
+/** `POST /v0/models/:model_name/rank`; no body at all is the empty request. */
+export const rankByBody = (c: Context<EdgeEnv>): Promise<Response> =>
+  answerRank(c, async () => {
+    const [first] = new URL(c.req.url).searchParams.keys();
+    if (first !== undefined) throw notInQuery(first);
+    const body = await readBody(c.req.raw, RANK_BODY_BYTES_MAX);
+    return parseRankBody(body.length === 0 ? {} : parseJson(jsonTextOf(body, c.req.header("content-type") ?? null)));
+  });
+
+/** Sheds what is beyond the isolate's capacity before anything is read. */
+async function answerRank(c: Context<EdgeEnv>, parse: () => Promise<RankParameters>): Promise<Response> {
+  requireScope(c.get("caller")!, "rank");
+  const { ranks, settings } = c.get("isolate");
+  const { nowMs } = c.get("access");
+  if (ranks.count(nowMs()) >= settings.CONCURRENT_RANKS_MAX)
+    throw new Problem("overloaded", "Too many rank calls at once. Try again.", { retryAfterSeconds: 1 });
+  const end = ranks.take(nowMs());
+  try {
+    return await rankWithLiveVersion(c, await parse());
+  } finally {
+    end();
+  }
+}
+
+async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParameters): Promise<Response> {
+  const { pointers, versions, reader, settings } = c.get("isolate");
+  const access = { ...c.get("access"), reader, log: writeLog };
+  const startedMs = access.nowMs();
+  const target = await pointers.liveVersion(c.get("caller")!.customer, c.req.param("model_name")!, access);
+  const { loaded, release } = await versions.lease(target, access);
+  const loadedMs = access.nowMs();
+  try {
+    const failures: unknown[] = [];
+    const onUnfiltered = (error: unknown) => failures.push(error);
+    const snapshot = snapshotOf(loaded, { reader, serveUnfiltered: settings.SERVE_UNFILTERED, onUnfiltered });
+    const answer = await rank({ ...parameters, nowSeconds: startedMs / 1000 }, snapshot);
+    if (failures.length > 0) {
+      c.header("x-seen-filter", "unavailable");
+      writeLog({
+        event: "served_unfiltered",
+        level: "warning",
+        request_id: c.get("requestId"),
+        error: String(failures[0]),
+      });
+    }
+    const timing = `version;dur=${loadedMs - startedMs}, rank;dur=${access.nowMs() - loadedMs}`;
+    c.header("server-timing", timing);
+    return rankAnswer(c, snapshot, answer);
+  } catch (error) {
+    if (!(error instanceof FormatError)) throw error;
+    const detail = `The version ${snapshotName(loaded.target.live.version)} cannot rank. Try again.`;
+    throw new Problem("artifact_unavailable", detail, { cause: error, retryAfterSeconds: 2 });
+  } finally {
+    release();
+  }
+}
+
+function rankAnswer(c: Context<EdgeEnv>, snapshot: Snapshot, answer: RankAnswer): Response {
+  const rankId = crypto.randomUUID();
+  c.header("x-rank-id", rankId);
+  c.header("x-model-version", snapshot.version);
+  c.header("x-rank-strategy", answer.strategy);
+  c.header("x-ignored-interactions", String(answer.ignoredInteractions));
+  const { strategy, items } = answer;
+  c.set("ranked", { version: snapshot.version, rank_id: rankId, strategy, item_count: items.length });
+  return c.json(items.map((item) => itemIdToJson(snapshot.idAt(item), snapshot.itemIdType)));
+}
+
+const snapshotName = (version: string) => JSON.stringify(version);
+
+const notInQuery = (name: string) => {
+  const message = "is not a query parameter of POST: send it in the body";
+  const pointer = `/${name.slice(0, 80)}`;
+  return new Problem("unknown_field", `${pointer} ${message}`, {
+    errors: [{ pointer, code: "unknown_field", message }],
+  });
+};
