@@ -1,0 +1,121 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { decodeAttributes } from "../../../shared/attributes.ts";
+import { decodeCatalog } from "../../../shared/catalog.ts";
+import { userHash } from "../../../shared/hash.ts";
+import type { ItemId, ItemIndex } from "../../../shared/ids.ts";
+import { Manifest } from "../../../shared/manifest.ts";
+import { decodeUserDirectory, decodeUserPage } from "../../../shared/user-records.ts";
+import type { Dataset } from "../../../trainer/dataset/dataset.ts";
+import { openScorer } from "../../../trainer/evaluate/onnx-scorer.ts";
+import { buildVersion, type VersionInput } from "../../../trainer/export/build-version.ts";
+import { ease } from "../../../trainer/models/ease.ts";
+import type { ObjectBody } from "../../../trainer/publish/object-store.ts";
+import { type BuiltVersion, describe, descriptorsOf } from "../../../trainer/publish/version-files.ts";
+import { fitContext } from "../../fixtures/fit-context.ts";
+import { twoTastes } from "../../fixtures/two-tastes.ts";
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "build-"));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+const colours: Dataset["itemAttributes"] = [
+  { name: "size", type: "Numerical", values: Float64Array.from({ length: 30 }, (_, item) => item) },
+];
+const dataset: Dataset = { ...twoTastes({ users: 40, items: 30, perUser: 8 }), itemAttributes: colours };
+
+async function inputOf(more: Partial<VersionInput> = {}): Promise<VersionInput> {
+  const fitted = await ease.fit(dataset, ease.grid(dataset)[0]!, fitContext());
+  return {
+    customer: "acme",
+    modelName: "films",
+    itemIdColumn: "item_id",
+    createdAtMs: Date.UTC(2026, 0, 2, 3, 4, 5, 6),
+    dataset,
+    exported: fitted.export({ weightBytesMax: 1e8 }),
+    method: fitted.method,
+    historyMax: fitted.historyMax,
+    workDirectory: join(directory, "work"),
+    ...more,
+  };
+}
+const bytesOf = async (body: ObjectBody) => (body instanceof Blob ? new Uint8Array(await body.arrayBuffer()) : body);
+const fileOf = async (built: BuiltVersion, digest: string) =>
+  bytesOf(built.files.find((file) => file.descriptor.digest === digest)!.body);
+
+test("every file that the manifest names is there, as it is named, and none besides", async () => {
+  const built = await buildVersion(await inputOf());
+  expect(Manifest.parse(built.manifest)).toEqual(built.manifest);
+  const named = descriptorsOf(built.manifest).map((file) => file.digest);
+  expect(built.files.map((file) => file.descriptor.digest).sort()).toEqual(named.sort());
+  for (const { descriptor, body } of built.files)
+    expect(await describe(body, descriptor.media_type)).toEqual(descriptor);
+});
+
+test("the files say what the dataset says", async () => {
+  const built = await buildVersion(await inputOf());
+  const { manifest } = built;
+  expect(manifest).toMatchObject({
+    item_count: 30,
+    user_count: 40,
+    item_id_type: "integer",
+    item_id_column: "item_id",
+  });
+  const catalog = decodeCatalog(await fileOf(built, manifest.catalog.digest));
+  expect(catalog.indexOf("1007" as ItemId)).toBe(7);
+  const attributes = decodeAttributes(await fileOf(built, manifest.attributes!.digest));
+  expect(attributes.columns.has("size")).toBe(true);
+
+  const users = decodeUserDirectory(await fileOf(built, manifest.users!.directory.digest));
+  const pages = await Promise.all(manifest.users!.pages.map((page) => fileOf(built, page.digest)));
+  for (let user = 0; user < dataset.userCount; user++) {
+    const hash = await userHash(users.salt, `user-${user}`);
+    const place = users.find(hash)!;
+    const page = pages[place.file]!.subarray(place.offset, place.offset + place.length);
+    const record = decodeUserPage(page, hash, manifest.item_count)!;
+    const seen = dataset.items.subarray(dataset.userStart[user], dataset.userStart[user + 1]);
+    expect([...record.items].sort()).toEqual([...seen].sort());
+    for (const item of seen) expect(record.hasSeen(item as ItemIndex)).toBe(true);
+  }
+});
+
+test("the golden scores are the served model's", async () => {
+  const input = await inputOf();
+  const { manifest } = await buildVersion(input);
+  const scorer = await openScorer(input.exported, dataset.itemCount);
+  expect(manifest.model.golden.length).toBeGreaterThan(1);
+  for (const golden of manifest.model.golden) {
+    const scores = await scorer.score({ items: golden.items as ItemIndex[], agesDays: golden.ages_days });
+    for (const [item, score] of golden.scores) expect(scores[item]).toBe(score);
+  }
+  await scorer.close();
+});
+
+test("the same input gives the same bytes and the same name; another time gives another salt and name", async () => {
+  const [once, again] = [await buildVersion(await inputOf()), await buildVersion(await inputOf())];
+  expect(again.version).toBe(once.version);
+  expect(again.manifest).toEqual(once.manifest);
+  const later = await buildVersion(await inputOf({ createdAtMs: Date.UTC(2026, 0, 3) }));
+  expect(later.version > once.version).toBe(true);
+  expect(later.manifest.users!.directory.digest).not.toBe(once.manifest.users!.directory.digest);
+  expect(later.manifest.catalog).toEqual(once.manifest.catalog);
+});
+
+test("the name is the time and the beginning of the manifest's digest", async () => {
+  const { version } = await buildVersion(await inputOf());
+  expect(version).toMatch(/^20260102T030405006Z-[0-9a-f]{8}$/);
+});
+
+test("without attributes there is no file of them", async () => {
+  const built = await buildVersion(await inputOf({ dataset: { ...dataset, itemAttributes: [] } }));
+  expect(built.manifest.attributes).toBeNull();
+});
+
+test("what the edge would refuse is refused here", async () => {
+  const input = inputOf({ itemIdColumn: "x".repeat(200) });
+  await expect(buildVersion(await input)).rejects.toMatchObject({ code: "manifest_invalid" });
+});
