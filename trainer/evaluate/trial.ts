@@ -2,6 +2,7 @@ import type { FittedModel, Method, Params, ServingBudget, TrainingData } from ".
 import { mean } from "./bootstrap.ts";
 import { type Evaluation, evaluate, type MetricAtK, type Served } from "./evaluate.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
+import { joined } from "./judged.ts";
 import { seededRandom } from "./seeded-random.ts";
 
 /** One method with one set of params: what is tried. */
@@ -15,7 +16,8 @@ export type Trial = Candidate & {
   readonly served: Served;
   readonly evaluation: Evaluation;
   readonly fitSeconds: number;
-  readonly judgeSeconds: number;
+  /** Of making and judging one list. */
+  readonly secondsPerList: number;
   readonly artifactBytes: number;
 };
 
@@ -46,6 +48,8 @@ export type TrialTask = FitTask & {
   readonly trainShare: number;
   readonly cases: EvaluationCases;
   readonly positions: Uint32Array;
+  /** Judged first, some of `positions`; when these lists leave no hope, the others are not made. */
+  readonly probe?: { readonly positions: Uint32Array; readonly isHopeless: (evaluation: Evaluation) => boolean };
 };
 
 /** A candidate fitted. Throws what the fit throws, and an Error that says so when it took too long. */
@@ -75,26 +79,54 @@ export async function fitCandidate(
 /** A candidate fitted, exported and judged. Throws as `fitCandidate` and `evaluate` do. */
 export async function runTrial(candidate: Candidate, task: TrialTask, means: TrialMeans): Promise<Trial> {
   const { fitted, seconds } = await fitCandidate(candidate, task, means);
+  return await judgeFitted({ candidate, fitted, fitSeconds: seconds }, task, means);
+}
+
+export type FittedCandidate = {
+  readonly candidate: Candidate;
+  readonly fitted: FittedModel;
+  readonly fitSeconds: number;
+};
+
+/** A fitted candidate exported and judged. Throws as `evaluate` does. */
+export async function judgeFitted(
+  { candidate, fitted, fitSeconds }: FittedCandidate,
+  task: Omit<TrialTask, keyof FitTask>,
+  means: TrialMeans,
+): Promise<Trial> {
   const served = { exported: fitted.export(means.budget), historyMax: fitted.historyMax };
   const begin = means.clock();
-  const detail = `${candidate.method.name}: ranking for ${task.positions.length} users`;
-  const evaluation = await evaluate(task.cases, served, {
-    cutOffs: means.cutOffs,
-    includeSeen: means.includeSeen,
-    signal: means.signal,
-    positions: task.positions,
-    progress: (share) => means.progress(FIT_SHARE + (1 - FIT_SHARE) * share, detail),
+  const evaluation = await judge(served, task, {
+    ...means,
+    progress: (share) =>
+      means.progress(
+        FIT_SHARE + (1 - FIT_SHARE) * share,
+        `${candidate.method.name}: ranking for ${task.positions.length} users`,
+      ),
   });
+  const judged = { evaluation, secondsPerList: (means.clock() - begin) / Math.max(1, evaluation.positions.length) };
   return {
     ...candidate,
+    ...judged,
     trainShare: task.trainShare,
     fitted,
     served,
-    evaluation,
-    fitSeconds: seconds,
-    judgeSeconds: means.clock() - begin,
+    fitSeconds,
     artifactBytes: bytesOf(served),
   };
+}
+
+type JudgeMeans = Omit<TrialMeans, "progress"> & { readonly progress: (share: number) => void };
+
+async function judge(served: Served, task: Omit<TrialTask, keyof FitTask>, means: JudgeMeans): Promise<Evaluation> {
+  const { cases, positions, probe } = task;
+  const { cutOffs, includeSeen, signal, progress } = means;
+  if (!probe) return await evaluate(cases, served, { cutOffs, includeSeen, signal, positions, progress });
+  const first = await evaluate(cases, served, { cutOffs, includeSeen, signal, positions: probe.positions });
+  if (probe.isHopeless(first)) return first;
+  const isProbed = new Set(probe.positions);
+  const rest = positions.filter((at) => !isProbed.has(at));
+  return joined(first, await evaluate(cases, served, { cutOffs, includeSeen, signal, positions: rest, progress }));
 }
 
 const FIT_SHARE = 0.7; // of a trial's progress

@@ -1,11 +1,13 @@
 import type { Interactions } from "../dataset/dataset.ts";
 import { rowsWhere } from "../dataset/split.ts";
 import type { Method, Params, TrainingData } from "../models/model.ts";
+import { mean } from "./bootstrap.ts";
 import type { Evaluation, MetricAtK } from "./evaluate.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
 import { planHalving, type Rung } from "./halving.ts";
-import { seededRandom } from "./seeded-random.ts";
-import { meanOf, runTrial, type Trial, type TrialMeans } from "./trial.ts";
+import { restrictedTo } from "./judged.ts";
+import { samplePositions, seededRandom } from "./seeded-random.ts";
+import { meanOf, runTrial, type Trial, type TrialMeans, type TrialTask } from "./trial.ts";
 
 export type TuneTask = {
   readonly method: Method;
@@ -55,26 +57,46 @@ export async function tuneMethod(task: TuneTask, means: TrialMeans): Promise<Tun
     for (const params of grid.slice(left.length)) discarded.push(untried(task.method, params, reason));
   }
   for (const [r, rung] of rungs.entries()) {
-    const trials: Trial[] = [];
     const isLast = r === rungs.length - 1;
     const data = isLast ? task.data : withSomeUsers(task.data, rung.trainShare, means.seed);
-    for (const [c, params] of left.entries()) {
-      const done = (r + c / left.length) / rungs.length;
-      const trial = await tryOne(
-        { ...task, params, data, rung, secondsLeft: secondsLeft(), isFirst: c === 0 },
-        { ...means, progress: (share, detail) => means.progress(done + share / left.length / rungs.length, detail) },
-        discarded,
-      );
-      if (trial) trials.push(trial);
-      // What the last round does not keep anyway must not stay in memory until its end.
-      const gone = byMetric(trials, task.metric).splice(isLast ? task.keepMax : rung.keep);
-      for (const worse of gone) discarded.push(dropped(worse, trials[0]!, task.metric));
-    }
-    const kept = byMetric(trials, task.metric);
+    const round: Round = { task: { ...task, data }, rung, left, secondsLeft, keep: isLast ? task.keepMax : rung.keep };
+    const progress = (share: number, detail: string) => means.progress((r + share) / rungs.length, detail);
+    const kept = await runRound(round, { ...means, progress }, discarded);
     if (isLast) return { finalists: kept, discarded };
     left = kept.map(({ params }) => params);
   }
   return { finalists: [], discarded };
+}
+
+type Round = {
+  readonly task: TuneTask;
+  readonly rung: Rung;
+  /** Settings that are tried in this round. */
+  readonly left: readonly Params[];
+  readonly keep: number;
+  readonly secondsLeft: () => number;
+};
+
+/** The best `keep` of a round, the best first; the others are in `discarded`. */
+async function runRound({ task, rung, left, keep, secondsLeft }: Round, means: TrialMeans, discarded: Discarded[]) {
+  const trials: Trial[] = [];
+  for (const [c, params] of left.entries()) {
+    const probe = trials[0] && raceAgainst(trials[0], task, means.seed);
+    const one: One = { ...task, params, rung, secondsLeft: secondsLeft(), isFirst: c === 0, ...(probe && { probe }) };
+    const progress = (share: number, detail: string) => means.progress((c + share) / left.length, detail);
+    const trial = await tryOne(one, { ...means, progress }, discarded);
+    if (!trial) continue;
+    if (trial.evaluation.positions.length < task.positions.length) {
+      discarded.push(dropped(trial, trials[0]!, task.metric));
+      continue;
+    }
+    trials.push(trial);
+    // What is not kept anyway must not stay in memory until the end of the round.
+    for (const worse of byMetric(trials, task.metric).splice(keep)) {
+      discarded.push(dropped(worse, trials[0]!, task.metric));
+    }
+  }
+  return trials;
 }
 
 /** Settings whose fit is predicted to fit into memory; the others are recorded with the reason. */
@@ -100,11 +122,33 @@ function planRungs({ method, data, positions, secondsMax }: TuneTask, grid: read
   return planHalving({ candidateCount: grid.length, trainUsers: data.userCount, secondsOf, secondsMax });
 }
 
+/** A trial that is reliably worse than the best so far on some of the cases need not be judged on all of them. */
+function raceAgainst(best: Trial, { positions, metric }: TuneTask, seed: number): NonNullable<TrialTask["probe"]> {
+  const some = samplePositions(positions.length, PROBE_LISTS, seededRandom(seed, 47)).map((i) => positions[i]!);
+  const theirs = restrictedTo(best.evaluation, some).values.get(metric)!;
+  return {
+    positions: some,
+    isHopeless(evaluation) {
+      const lead = evaluation.values.get(metric)!.map((value, i) => value - theirs[i]!);
+      return mean(lead) + HOPELESS_ERRORS * standardError(lead) < 0;
+    },
+  };
+}
+
+const PROBE_LISTS = 500;
+const HOPELESS_ERRORS = 2.5;
+
+function standardError(values: Float64Array): number {
+  const average = mean(values);
+  return Math.sqrt(values.reduce((sum, value) => sum + (value - average) ** 2, 0)) / values.length;
+}
+
 type One = TuneTask & {
   readonly params: Params;
   readonly rung: Rung;
   readonly secondsLeft: number;
   readonly isFirst: boolean;
+  readonly probe?: TrialTask["probe"] & object;
 };
 
 /** A trial, or undefined when it failed or time is up: the reason is then in `discarded`. */
@@ -151,7 +195,8 @@ const untried = (method: Method, params: Params, reason: string): Discarded => (
 });
 
 function dropped(trial: Trial, best: Trial, metric: MetricAtK): Discarded {
-  const [own, theirs] = [meanOf(trial.evaluation, metric), meanOf(best.evaluation, metric)];
+  const same = restrictedTo(best.evaluation, trial.evaluation.positions);
+  const [own, theirs] = [meanOf(trial.evaluation, metric), meanOf(same, metric)];
   const where = trial.trainShare < 1 ? ` after fitting on ${Math.round(100 * trial.trainShare)} % of the users` : "";
   return {
     method: trial.method.name,
