@@ -1,13 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bossInside, type Database, isDuplicate, openDatabase } from "../../../trainer/management/database.ts";
 import { lockState } from "../../../trainer/management/state-lock.ts";
+import { freshFolder, freshState } from "../../fixtures/trainer-state.ts";
 
-const folder = () => mkdtemp(join(tmpdir(), "database-"));
 const insert = "insert into shortlist.versions (customer, model_name, version, created_at) values ($1, $2, $3, now())";
 const count = async (database: Database) =>
   Number((await database.query("select count(*) as n from shortlist.versions"))[0]!.n);
@@ -15,7 +14,7 @@ const count = async (database: Database) =>
 describe("one database", () => {
   let database: Database;
   beforeAll(async () => {
-    database = await openDatabase(null, await folder());
+    database = await openDatabase(null, await freshState());
   });
   afterAll(() => database.close());
 
@@ -55,7 +54,7 @@ describe("one database", () => {
 });
 
 test("a process killed while it writes leaves every committed row, and the next start is at once", async () => {
-  const state = await folder();
+  const state = await freshFolder();
   const program = new URL("../../fixtures/trainer-killed-writer.ts", import.meta.url).pathname;
   const [, signal] = await once(spawn(process.execPath, [program, state], { stdio: "inherit" }), "exit");
   expect(signal).toBe("SIGKILL");
@@ -67,7 +66,7 @@ test("a process killed while it writes leaves every committed row, and the next 
 });
 
 test("a first start killed half-way is begun anew", async () => {
-  const state = await folder();
+  const state = await freshFolder();
   await mkdir(join(state, "database.new", "base"), { recursive: true });
   await writeFile(join(state, "database.new", "PG_VERSION"), "17\n");
   const database = await openDatabase(null, state);
@@ -77,7 +76,7 @@ test("a first start killed half-way is begun anew", async () => {
 });
 
 test("a database from a newer trainer is refused", async () => {
-  const state = await folder();
+  const state = await freshState();
   const newer = await openDatabase(null, state);
   await newer.query("insert into shortlist.migrations (step, applied_at) values (1000, now())");
   await newer.close();
@@ -85,7 +84,7 @@ test("a database from a newer trainer is refused", async () => {
 });
 
 test("a server that does not answer is told without its password", async () => {
-  const refused = openDatabase("postgres://user:planted@127.0.0.1:1/models", await folder());
+  const refused = openDatabase("postgres://user:planted@127.0.0.1:1/models", await freshState());
   await expect(refused).rejects.toThrow(/The database at DATABASE_URL does not answer: .*127\.0\.0\.1:1/);
   await expect(refused).rejects.not.toThrow("planted");
 });

@@ -1,15 +1,13 @@
-import { mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Problem } from "../../../shared/problem.ts";
 import { type Database, openDatabase } from "../../../trainer/management/database.ts";
 import { once, purgeIdempotencyKeys } from "../../../trainer/management/idempotency.ts";
+import { freshState } from "../../fixtures/trainer-state.ts";
 
 let database: Database;
 let effects = 0;
 beforeAll(async () => {
-  database = await openDatabase(null, await mkdtemp(join(tmpdir(), "idempotency-")));
+  database = await openDatabase(null, await freshState());
 });
 afterAll(() => database.close());
 

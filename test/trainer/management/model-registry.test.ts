@@ -1,17 +1,15 @@
-import { mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Database, openDatabase } from "../../../trainer/management/database.ts";
 import { type ModelRegistry, modelRegistry } from "../../../trainer/management/model-registry.ts";
 import { specOf } from "../../fixtures/trainer-spec.ts";
+import { freshState } from "../../fixtures/trainer-state.ts";
 
 const METRICS = { method: "popular", baseline: {} };
 let nowMs = Date.parse("2026-01-01T00:00:00Z");
 let database: Database;
 let registry: ModelRegistry;
 beforeAll(async () => {
-  database = await openDatabase(null, await mkdtemp(join(tmpdir(), "registry-")));
+  database = await openDatabase(null, await freshState());
   registry = modelRegistry(database, () => nowMs++);
 });
 afterAll(() => database.close());

@@ -1,6 +1,3 @@
-import { mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type ChildOptions, runChild } from "../../../trainer/management/run-child.ts";
 import type { RunMessage } from "../../../trainer/training-run.ts";
@@ -10,10 +7,9 @@ const PROGRAM = new URL("../../fixtures/trainer-scripted-run.ts", import.meta.ur
 
 async function run(script: string, options: Partial<ChildOptions> = {}) {
   const messages: RunMessage[] = [];
-  const workDirectory = await mkdtemp(join(tmpdir(), "run-"));
   const result = await runChild({
     program: PROGRAM,
-    job: { runId: "r", customer: "acme", spec: specOf("shop", script), settings: { workDirectory } } as never,
+    job: { runId: "r", customer: "acme", spec: specOf("shop", script) } as never,
     environment: { PATH: process.env.PATH! },
     memoryMbMax: 2000,
     secondsMax: 30,

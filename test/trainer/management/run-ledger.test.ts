@@ -1,15 +1,13 @@
-import { mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Database, openDatabase } from "../../../trainer/management/database.ts";
 import { type RunLedger, runLedger } from "../../../trainer/management/run-ledger.ts";
+import { freshState } from "../../fixtures/trainer-state.ts";
 
 let database: Database;
 let ours: RunLedger;
 let theirs: RunLedger;
 beforeAll(async () => {
-  database = await openDatabase(null, await mkdtemp(join(tmpdir(), "ledger-")));
+  database = await openDatabase(null, await freshState());
   ours = runLedger(database, "ours", 30);
   theirs = runLedger(database, "theirs", 30);
 });

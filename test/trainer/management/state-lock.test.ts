@@ -1,10 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { lockState, StateLockedError } from "../../../trainer/management/state-lock.ts";
+import { freshFolder } from "../../fixtures/trainer-state.ts";
 
 const HOLDER = `
   import { lockState } from "${new URL("../../../trainer/management/state-lock.ts", import.meta.url)}";
@@ -14,7 +12,7 @@ const HOLDER = `
 `;
 
 test("a second process is refused, with the first one's number; a killed one leaves no lock behind", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "lock-"));
+  const folder = await freshFolder();
   const holder = spawn(process.execPath, ["--input-type=module", "--eval", HOLDER, folder], {
     stdio: ["ignore", "pipe", "inherit"],
   });
