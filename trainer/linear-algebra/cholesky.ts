@@ -42,6 +42,14 @@ export function setLower(matrix: SymmetricTiles, row: number, values: Float32Arr
   }
 }
 
+/** Adds to the diagonal. */
+export function addDiagonal(matrix: SymmetricTiles, amount: (row: number) => number): void {
+  for (let row = 0; row < matrix.size; row++) {
+    const i = Math.floor(row / matrix.tile);
+    matrix.rows[i]![row * widthOf(matrix, i) + (row - i * matrix.tile)]! += amount(row);
+  }
+}
+
 /** Factors in place. Throws when the matrix is not positive definite. */
 export async function factor(matrix: SymmetricTiles, gemm: Gemm, afterTile?: (share: number) => Promise<void>) {
   const { tile, rows } = matrix;
@@ -96,7 +104,7 @@ export async function solve(cholesky: Cholesky, b: Matrix, gemm: Gemm): Promise<
 }
 
 /** L⁻¹ of a symmetric matrix A = L Lᵀ, by halves: the products go through `gemm`. */
-async function invertedFactor(a: Matrix, gemm: Gemm): Promise<Matrix> {
+export async function invertedFactor(a: Matrix, gemm: Gemm): Promise<Matrix> {
   const size = a.rows;
   if (size <= LEAF) return invertedFactorPlain(a);
   const half = size >> 1;

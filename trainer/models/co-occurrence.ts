@@ -1,40 +1,52 @@
-import { type Histories, occurrencesOf } from "./histories.ts";
+import { type Histories, type Occurrences, occurrencesOf } from "./histories.ts";
+import type { RowSum } from "./row-sum.ts";
 
-/** length^−exponent per user: how much one user's history counts. */
-export function userWeights({ userCount, start }: Histories, exponent: number): Float64Array {
+/** Who chose what with what: distinct, ascending histories, and the weight of each user. */
+export type CoOccurrence = {
+  readonly histories: Histories;
+  readonly occurrences: Occurrences;
+  readonly weights: Float64Array; // [userCount]
+};
+
+/** A user of n items weighs n^−exponent. `histories` are distinct and ascending. */
+export function coOccurrence(histories: Histories, exponent: number): CoOccurrence {
+  const { userCount, start } = histories;
   const weights = new Float64Array(userCount);
   for (let user = 0; user < userCount; user++) weights[user] = (start[user + 1]! - start[user]!) ** -exponent;
-  return weights;
+  return { histories, occurrences: occurrencesOf(histories), weights };
 }
 
-const ROWS_BETWEEN_CHECKS = 256;
-
 /**
- * The Gram matrix of distinct, ascending histories: entry (i, j) sums the weights of the users who have both items.
- * Float32Array(itemCount²), symmetric. Row by row, so that the sums of one row stay in the cache.
+ * Adds row `item` of the Gram matrix: the weights of the users who have both items, the item itself among them.
+ * `lower`: only columns up to the item. A row is summed at once, so that its sums stay in the cache.
  */
-export async function denseCoOccurrence(
-  histories: Histories,
-  weights: Float64Array,
-  afterRows?: (share: number) => Promise<void>,
-): Promise<Float32Array> {
-  const { itemCount, start, items } = histories;
-  const occurrences = occurrencesOf(histories);
-  const gram = new Float32Array(itemCount * itemCount);
-  const row = new Float64Array(itemCount);
-  for (let item = 0; item < itemCount; item++) {
-    row.fill(0, 0, item + 1);
-    for (let o = occurrences.start[item]!; o < occurrences.start[item + 1]!; o++) {
-      const user = occurrences.users[o]!;
-      const weight = weights[user]!;
-      // Ascending: what stands before this item has a lower index. The other half is its mirror image.
-      for (let at = start[user]!; at <= occurrences.positions[o]!; at++) row[items[at]!]! += weight;
+export function addCoOccurrences(
+  { histories, occurrences, weights }: CoOccurrence,
+  item: number,
+  into: RowSum,
+  part: "lower" | "whole",
+): void {
+  const { start, items } = histories;
+  const { values, touched } = into;
+  for (let o = occurrences.start[item]!; o < occurrences.start[item + 1]!; o++) {
+    const user = occurrences.users[o]!;
+    const weight = weights[user]!;
+    const end = part === "lower" ? occurrences.positions[o]! + 1 : start[user + 1]!; // histories ascend
+    for (let at = start[user]!; at < end; at++) {
+      const column = items[at]!;
+      if (values[column] === 0) touched[into.count++] = column;
+      values[column]! += weight;
     }
-    for (let other = 0; other <= item; other++) {
-      gram[item * itemCount + other] = row[other]!;
-      gram[other * itemCount + item] = row[other]!;
-    }
-    if (item % ROWS_BETWEEN_CHECKS === 0) await afterRows?.(item / itemCount);
   }
-  return gram;
+}
+
+/** Users of each item, weighed: the diagonal of the Gram matrix. Float64Array(itemCount) */
+export function itemWeights({ histories, weights }: CoOccurrence): Float64Array {
+  const sums = new Float64Array(histories.itemCount);
+  for (let user = 0; user < histories.userCount; user++) {
+    for (let at = histories.start[user]!; at < histories.start[user + 1]!; at++) {
+      sums[histories.items[at]!]! += weights[user]!;
+    }
+  }
+  return sums;
 }

@@ -1,52 +1,52 @@
 import { openGemm } from "../linear-algebra/gemm.ts";
 import { invertInPlace } from "../linear-algebra/inverse.ts";
 import { checkpoint } from "./checkpoint.ts";
-import { denseCoOccurrence, userWeights } from "./co-occurrence.ts";
+import { addCoOccurrences, coOccurrence, itemWeights } from "./co-occurrence.ts";
 import { distinctItems, positiveHistories } from "./histories.ts";
 import { AS_SET, fittedLinear, SET_HISTORY_MAX } from "./linear-model.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
+import { ridgeOf } from "./ridge.ts";
+import { clearRow, rowSum } from "./row-sum.ts";
 import { denseWeights } from "./weight-matrix.ts";
 
 export type EaseParams = {
   /** Ridge, relative to the mean of the Gram matrix's diagonal. */
   readonly lambda: number;
-  /** How much a long history counts less: its weight is length^−p. */
+  /** How much a long history counts less: its weight is length^−userExponent. */
   readonly userExponent: number;
-  /** How much the ridge grows with an item's popularity: as popularity^γ. */
+  /** How the ridge grows with an item's popularity: as popularity^penaltyExponent. */
   readonly penaltyExponent: number;
 };
 
-/** EASE (Steck 2019, "Embarrassingly shallow autoencoders for sparse data", eq. 8): item → item weights in closed form. */
+/**
+ * EASE (Steck 2019, "Embarrassingly shallow autoencoders for sparse data", eq. 8): item → item weights in closed form,
+ * and a constant feature beside the items, which learns popularity: the more ridge, the more popularity.
+ */
 export const ease: Method<EaseParams> = {
   name: "ease",
   grid: () => [
     { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5 },
-    { lambda: 1, userExponent: 0, penaltyExponent: 0 },
+    { lambda: 1, userExponent: 0.5, penaltyExponent: 0 },
     { lambda: 4, userExponent: 0, penaltyExponent: 0 },
     { lambda: 10, userExponent: 0.5, penaltyExponent: 0.5 },
+    { lambda: 30, userExponent: 0, penaltyExponent: 0 },
   ],
   cost: ({ itemCount, items, userCount }) => ({
-    seconds: 2.5e-11 * itemCount ** 3 + 2e-9 * ((items.length / Math.max(1, userCount)) * items.length),
+    seconds: 0.05 + 2.5e-11 * itemCount ** 3 + 1e-9 * ((items.length / Math.max(1, userCount)) * items.length),
     memoryMb: 50 + (14 * itemCount ** 2 + 24 * items.length) / 1e6,
   }),
   fit: async (data, params, context) => {
-    const matrix = denseWeights(data.itemCount, data.itemCount, await easeWeights(data, params, context));
-    return fittedLinear("ease", params, {
-      itemCount: data.itemCount,
-      terms: [{ weighting: AS_SET, matrix }],
-      bias: undefined,
-    });
+    const { itemCount } = data;
+    const { weights, bias } = await easeWeights(data, params, context);
+    const terms = [{ weighting: AS_SET, matrix: denseWeights(itemCount, itemCount, weights) }];
+    return fittedLinear("ease", params, { itemCount, terms, bias });
   },
 };
 
-/** Float32Array(itemCount²): row i holds what item i in a history adds to every item. The diagonal is 0. */
-async function easeWeights(data: TrainingData, params: EaseParams, context: FitContext): Promise<Float32Array> {
-  const size = data.itemCount;
-  const histories = distinctItems(positiveHistories(data, SET_HISTORY_MAX));
-  const gram = await denseCoOccurrence(histories, userWeights(histories, params.userExponent), (share) =>
-    checkpoint(context, 0.4 * share, "counting co-occurrences"),
-  );
-  addRidge(gram, size, params);
+/** `weights` [itemCount²]: row i holds what item i in a history adds to every item; the diagonal is 0. */
+async function easeWeights(data: TrainingData, params: EaseParams, context: FitContext) {
+  const size = data.itemCount + 1; // the constant is the last feature
+  const gram = await gramWithConstant(data, params, context);
   const gemm = openGemm();
   try {
     await invertInPlace({ rows: size, columns: size, values: gram }, gemm, (share) =>
@@ -55,22 +55,42 @@ async function easeWeights(data: TrainingData, params: EaseParams, context: FitC
   } finally {
     await gemm.close();
   }
-  // W_ij = −P_ij / P_jj (eq. 8), in place.
+  // W_ij = −P_ij / P_jj (eq. 8), closing up the rows in place: what is read stands behind what is written.
   const diagonal = Float64Array.from({ length: size }, (_, j) => gram[j * size + j]!);
-  for (let i = 0; i < size; i++) {
-    for (let j = 0; j < size; j++) gram[i * size + j] = i === j ? 0 : -gram[i * size + j]! / diagonal[j]!;
+  const bias = new Float32Array(data.itemCount);
+  for (let j = 0; j < data.itemCount; j++) bias[j] = -gram[(size - 1) * size + j]! / diagonal[j]!;
+  for (let i = 0; i < data.itemCount; i++) {
+    for (let j = 0; j < data.itemCount; j++) {
+      gram[i * data.itemCount + j] = i === j ? 0 : -gram[i * size + j]! / diagonal[j]!;
+    }
   }
-  return gram;
+  return { weights: gram.subarray(0, data.itemCount ** 2), bias };
 }
 
-/** Adds λ·g_i^γ·mean(g)^(1−γ) to the diagonal, g being the diagonal; at least a trifle, so that unseen items do no harm. */
-function addRidge(gram: Float32Array, size: number, { lambda, penaltyExponent }: EaseParams): void {
-  let mean = 0;
-  for (let i = 0; i < size; i++) mean += gram[i * size + i]! / size;
-  mean ||= 1;
-  for (let i = 0; i < size; i++) {
-    const own = gram[i * size + i]!;
-    const ridge = lambda * own ** penaltyExponent * mean ** (1 - penaltyExponent);
-    gram[i * size + i] = own + Math.max(ridge, 1e-3 * mean);
+const ROWS_BETWEEN_CHECKS = 256;
+const CONSTANT_RIDGE = 1;
+
+/** The ridged Gram matrix of all items and the constant. */
+async function gramWithConstant(data: TrainingData, params: EaseParams, context: FitContext): Promise<Float32Array> {
+  const counts = coOccurrence(distinctItems(positiveHistories(data, SET_HISTORY_MAX)), params.userExponent);
+  const size = data.itemCount + 1;
+  const gram = new Float32Array(size * size);
+  const popularity = itemWeights(counts);
+  const ridge = ridgeOf(popularity, params.lambda, params.penaltyExponent);
+  const row = rowSum(data.itemCount);
+  for (let item = 0; item < data.itemCount; item++) {
+    addCoOccurrences(counts, item, row, "lower");
+    for (let other = 0; other < item; other++) {
+      gram[item * size + other] = gram[other * size + item] = row.values[other]!;
+    }
+    gram[item * size + item] = popularity[item]! + ridge[item]!;
+    gram[item * size + size - 1] = gram[(size - 1) * size + item] = popularity[item]!;
+    clearRow(row);
+    if (item % ROWS_BETWEEN_CHECKS === 0) {
+      await checkpoint(context, (0.4 * item) / data.itemCount, "counting co-occurrences");
+    }
   }
+  const users = counts.weights.reduce((sum, weight) => sum + (Number.isFinite(weight) ? weight : 0), 0);
+  gram[size * size - 1] = users + CONSTANT_RIDGE;
+  return gram;
 }

@@ -1,63 +1,27 @@
-import { type GraphBuilder, graphBuilder, type TensorValue } from "../onnx/graph.ts";
+import type { GraphBuilder, TensorValue } from "../onnx/graph.ts";
 import type { DataType } from "../onnx/proto.ts";
 import type { HistoryWeighting, LinearModel, LinearTerm } from "./linear-model.ts";
-import type { ExportedModel, ServingBudget } from "./model.ts";
-import { type EncodedMatrix, encodeWithin } from "./weight-encoding.ts";
+import { fileBox, type GraphPart, type HistoryInputs, type PartBudget } from "./scoring-graph.ts";
+import { type EncodedDense, type EncodedMatrix, type EncodedSparse, encodeWithin } from "./weight-encoding.ts";
 
-/** The names of the graph's inputs; `ages` is asked for only when a part needs it. */
-export type HistoryInputs = { readonly items: string; readonly ages: () => string };
-
-/** A part of a scoring graph: its output [itemCount], the files it names and what it left out. */
-export type GraphPart = {
-  readonly scores: string;
-  readonly weights: ExportedModel["weights"];
-  readonly truncation: string;
-};
-
-/** The scoring graph of a linear model. */
-export function exportLinear(model: LinearModel, budget: ServingBudget): ExportedModel {
-  const graph = graphBuilder("linear");
-  const part = appendLinear(graph, historyInputs(graph), model, { ...budget, prefix: "" });
-  graph.output("scores", part.scores, "float32", [model.itemCount]);
-  return { graph: graph.build(), weights: part.weights, truncation: part.truncation };
-}
-
-/** Declares `items` at once and `ages_days` when first asked for. */
-export function historyInputs(graph: GraphBuilder): HistoryInputs {
-  const items = graph.input("items", "int32", ["L"]);
-  let ages: string | undefined;
-  return {
-    items,
-    ages: () => {
-      ages ??= graph.input("ages_days", "float32", ["L"]);
-      return ages;
-    },
-  };
-}
-
-/** Adds the model's nodes to a graph. `prefix` keeps the file names of several parts apart. */
+/** Adds a linear model's nodes to a graph. */
 export function appendLinear(
   graph: GraphBuilder,
   inputs: HistoryInputs,
   model: LinearModel,
-  budget: ServingBudget & { readonly prefix: string },
+  budget: PartBudget,
 ): GraphPart {
   const { itemCount, terms, bias } = model;
   const biasBytes = bias ? 4 * itemCount : 0;
   const matrices = terms.map((term) => term.matrix);
   const encoded = encodeWithin(matrices, Math.max(0, budget.weightBytesMax - biasBytes));
-  const files: { path: string; bytes: Uint8Array }[] = [];
-  const external = (name: string, type: DataType, dims: readonly number[], data: ArrayBufferView) => {
-    const path = `${budget.prefix}${name}.bin`;
-    files.push({ path, bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) });
-    return graph.external(path, type, dims);
-  };
+  const { external, files } = fileBox(graph, budget.prefix);
 
-  const weightsOf = sharedWeights(graph, inputs, terms);
+  const historyOf = weighedHistories(graph, inputs);
   const parts = terms.map((term, i) => {
     const file = (name: string, type: DataType, dims: readonly number[], data: ArrayBufferView) =>
       external(`term${i}_${name}`, type, dims, data);
-    return termScores(graph, { items: inputs.items, weights: weightsOf(term), matrix: encoded.matrices[i]! }, file);
+    return termScores(graph, historyOf(term), encoded.matrices[i]!, file);
   });
   if (bias || parts.length === 0) {
     parts.push(external("bias", "float32", [itemCount], bias ?? new Float32Array(itemCount)));
@@ -66,42 +30,38 @@ export function appendLinear(
   return { scores, weights: files, truncation: encoded.truncation };
 }
 
-/** Gives a term's history weights [L]; terms of equal weighting share their nodes. */
-function sharedWeights(graph: GraphBuilder, inputs: HistoryInputs, terms: readonly LinearTerm[]) {
-  if (terms.length === 0) return () => "";
-  const length = graph.op("Shape", [inputs.items]);
-  const count = graph.op("Reshape", [length, graph.constant(int64([]))]);
-  const ascending = graph.op("Range", [graph.constant(scalar(0)), count, graph.constant(scalar(1))]);
-  // Position 0 is the newest entry, which stands last.
-  const positions = graph.op("Sub", [graph.op("Sub", [count, graph.constant(scalar(1))]), ascending]);
-  const made = new Map<string, string>();
-  return ({ weighting }: LinearTerm) => {
+/** The part of a history that a term looks at, newest last: item indices and how much each counts. */
+type WeighedHistory = { readonly items: string; readonly weights: string };
+
+/** Gives the history as a term sees it; terms of equal weighting share their nodes. */
+function weighedHistories(graph: GraphBuilder, inputs: HistoryInputs) {
+  const made = new Map<string, WeighedHistory>();
+  return ({ weighting }: LinearTerm): WeighedHistory => {
     const { distinct, scale, halfLifeDays, window } = weighting;
     const key = [distinct, scale, halfLifeDays, window].join();
-    const name = made.get(key) ?? historyWeightNodes(graph, inputs, positions, weighting);
-    made.set(key, name);
-    return name;
+    const weighed = made.get(key) ?? weighedHistory(graph, inputs, weighting);
+    made.set(key, weighed);
+    return weighed;
   };
 }
 
-function historyWeightNodes(
-  graph: GraphBuilder,
-  inputs: HistoryInputs,
-  positions: string,
-  { distinct, scale, halfLifeDays, window }: HistoryWeighting,
-): string {
-  const steps = graph.op("Cast", [positions], { to: { int: FLOAT } });
-  const counts = graph.op("Less", [positions, graph.constant(scalar(window))]);
-  let weights = graph.op("Cast", [counts], { to: { int: FLOAT } });
-  const times = (factor: string) => {
-    weights = graph.op("Mul", [weights, factor]);
-  };
+function weighedHistory(graph: GraphBuilder, inputs: HistoryInputs, weighting: HistoryWeighting): WeighedHistory {
+  const { distinct, scale, halfLifeDays, window } = weighting;
+  const [first, end, axis] = [-window, END, 0].map((value) => graph.constant(int64([1], value)));
+  const inWindow = (value: string) => graph.op("Slice", [value, first!, end!, axis!]);
+  const items = inWindow(inputs.items);
+  // Position 0 is the newest entry, which stands last.
+  const count = graph.op("Reshape", [graph.op("Shape", [items]), graph.constant(int64([0]))]);
+  const ascending = graph.op("Range", [graph.constant(scalar(0)), count, graph.constant(scalar(1))]);
+  const positions = graph.op("Sub", [graph.op("Sub", [count, graph.constant(scalar(1))]), ascending]);
+
+  const asFloat = (value: string) => graph.op("Cast", [value], { to: { int: FLOAT } });
   const exponential = (of: string, rate: number) =>
-    graph.op("Exp", [graph.op("Mul", [of, graph.constant(floats([], rate))])]);
-  if (Number.isFinite(scale)) times(exponential(steps, -1 / scale));
-  if (Number.isFinite(halfLifeDays)) times(exponential(inputs.ages(), -Math.LN2 / halfLifeDays));
-  if (distinct) times(graph.op("Cast", [isNewestOfItsItem(graph, inputs.items, positions)], { to: { int: FLOAT } }));
-  return weights;
+    graph.op("Exp", [graph.op("Mul", [of, graph.constant(float32(rate))])]);
+  const factors = [exponential(asFloat(positions), Number.isFinite(scale) ? -1 / scale : 0)];
+  if (Number.isFinite(halfLifeDays)) factors.push(exponential(inWindow(inputs.ages()), -Math.LN2 / halfLifeDays));
+  if (distinct) factors.push(asFloat(isNewestOfItsItem(graph, items, positions)));
+  return { items, weights: factors.reduce((product, factor) => graph.op("Mul", [product, factor])) };
 }
 
 /** bool [L]: no newer entry has the same item. */
@@ -114,46 +74,67 @@ function isNewestOfItsItem(graph: GraphBuilder, items: string, positions: string
   const repeats = graph.op("ReduceMax", [graph.op("Cast", [isRepeat], { to: { int: INT32 } }), asColumn], {
     keepdims: { int: 0 },
   });
-  return graph.op("Equal", [repeats, graph.constant({ type: "int32", dims: [], data: Int32Array.of(0) })]);
+  return graph.op("Equal", [repeats, graph.constant(int32(0))]);
 }
 
-type TermInputs = { readonly items: string; readonly weights: string; readonly matrix: EncodedMatrix };
 type ExternalFile = (name: string, type: DataType, dims: readonly number[], data: ArrayBufferView) => string;
 
 /** float32 [columnCount]: the weighted sum of the history's rows. */
-function termScores(graph: GraphBuilder, { items, weights, matrix }: TermInputs, file: ExternalFile): string {
-  const gather = (from: string, at: string) => graph.op("Gather", [from, at], { axis: { int: 0 } });
-  const { rowCount, columnCount } = matrix;
-  const rowFactors = matrix.rowScales
-    ? graph.op("Mul", [weights, gather(file("scales", "float32", [rowCount], matrix.rowScales), items)])
-    : weights;
+function termScores(graph: GraphBuilder, inputs: WeighedHistory, matrix: EncodedMatrix, file: ExternalFile): string {
+  if (matrix.kind === "sparse") return sparseScores(graph, inputs, matrix, file);
   const flat = graph.constant(int64([1], -1));
-  if (matrix.kind === "dense") {
-    const values = file("rows", matrix.valueType, [rowCount, columnCount], matrix.values);
-    const rows = expanded(graph, gather(values, items), matrix.valueType);
-    const asRow = graph.op("Unsqueeze", [rowFactors, graph.constant(int64([1], 0))]);
-    return graph.op("Reshape", [graph.op("MatMul", [asRow, rows]), flat]);
-  }
+  if (matrix.kind === "dense") return graph.op("Reshape", [weightedRows(graph, inputs, matrix, file), flat]);
+  const { left, right } = matrix;
+  const profile = weightedRows(graph, inputs, left, (name, ...rest) => file(`left_${name}`, ...rest));
+  const scales = right.rowScales && file("right_scales", "float32", [right.rowCount], right.rowScales);
+  const values = file("right_rows", right.valueType, [right.rowCount, right.columnCount], right.values);
+  const scaled = scales ? graph.op("Mul", [profile, scales]) : profile;
+  return graph.op("Reshape", [graph.op("MatMul", [scaled, expanded(graph, values, right.valueType)]), flat]);
+}
 
-  // Row r is start[r] … start[r + 1]; the grid [L, longest of these rows] points past its end at an entry of weight 0.
+/** float32 [L]: what each history entry's row is multiplied by. */
+function rowFactors(
+  graph: GraphBuilder,
+  inputs: WeighedHistory,
+  matrix: EncodedDense | EncodedSparse,
+  file: ExternalFile,
+) {
+  if (!matrix.rowScales) return inputs.weights;
+  const scales = file("scales", "float32", [matrix.rowCount], matrix.rowScales);
+  return graph.op("Mul", [inputs.weights, gather(graph, scales, inputs.items)]);
+}
+
+/** float32 [1, columnCount] */
+function weightedRows(graph: GraphBuilder, inputs: WeighedHistory, matrix: EncodedDense, file: ExternalFile): string {
+  const values = file("rows", matrix.valueType, [matrix.rowCount, matrix.columnCount], matrix.values);
+  const rows = expanded(graph, gather(graph, values, inputs.items), matrix.valueType);
+  const factors = rowFactors(graph, inputs, matrix, file);
+  return graph.op("MatMul", [graph.op("Unsqueeze", [factors, graph.constant(int64([1], 0))]), rows]);
+}
+
+/** float32 [columnCount]. Row r is start[r] … start[r + 1] − 1 of columns and values. */
+function sparseScores(graph: GraphBuilder, inputs: WeighedHistory, matrix: EncodedSparse, file: ExternalFile): string {
+  const { rowCount, columnCount } = matrix;
   const starts = file("start", "int32", [rowCount + 1], matrix.start);
-  const one32 = graph.constant({ type: "int32", dims: [], data: Int32Array.of(1) });
-  const from = gather(starts, items);
-  const length = graph.op("Sub", [gather(starts, graph.op("Add", [items, one32])), from]);
+  const one = graph.constant(int32(1));
+  const from = gather(graph, starts, inputs.items);
+  const length = graph.op("Sub", [gather(graph, starts, graph.op("Add", [inputs.items, one])), from]);
+
+  // The grid [L, longest of these rows]; past its end a row points at the entry of weight 0.
   const longest = graph.op("ReduceMax", [length], { keepdims: { int: 0 } });
-  const zero32 = graph.constant({ type: "int32", dims: [], data: Int32Array.of(0) });
-  const offsets = graph.op("Range", [zero32, longest, one32]);
+  const offsets = graph.op("Range", [graph.constant(int32(0)), longest, one]);
   const asColumn = graph.constant(int64([1], 1));
   const inRow = graph.op("Less", [offsets, graph.op("Unsqueeze", [length, asColumn])]);
   const entry = graph.op("Add", [offsets, graph.op("Unsqueeze", [from, asColumn])]);
-  const nothing = graph.constant({ type: "int32", dims: [], data: Int32Array.of(matrix.values.length - 1) });
-  const at = graph.op("Where", [inRow, entry, nothing]);
+  const at = graph.op("Where", [inRow, entry, graph.constant(int32(matrix.values.length - 1))]);
 
   const size = [matrix.values.length];
-  const columns = gather(file("columns", matrix.columnType, size, matrix.columns), at);
+  const columns = gather(graph, file("columns", matrix.columnType, size, matrix.columns), at);
   const columns32 = matrix.columnType === "int32" ? columns : graph.op("Cast", [columns], { to: { int: INT32 } });
-  const values = expanded(graph, gather(file("values", matrix.valueType, size, matrix.values), at), matrix.valueType);
-  const weighted = graph.op("Mul", [values, graph.op("Unsqueeze", [rowFactors, asColumn])]);
+  const stored = gather(graph, file("values", matrix.valueType, size, matrix.values), at);
+  const factors = graph.op("Unsqueeze", [rowFactors(graph, inputs, matrix, file), asColumn]);
+  const weighted = graph.op("Mul", [expanded(graph, stored, matrix.valueType), factors]);
+  const flat = graph.constant(int64([1], -1));
   const zeros = graph.op("ConstantOfShape", [graph.constant(int64([1], columnCount))]);
   // ScatterElements, not ScatterND: the latter loses sums on several threads when indices repeat.
   return graph.op(
@@ -162,6 +143,8 @@ function termScores(graph: GraphBuilder, { items, weights, matrix }: TermInputs,
     { axis: { int: 0 }, reduction: { text: "add" } },
   );
 }
+
+const gather = (graph: GraphBuilder, from: string, at: string) => graph.op("Gather", [from, at], { axis: { int: 0 } });
 
 /** float32 of stored values; int8 code c stands for c·|c|, to be multiplied by the row's scale. */
 function expanded(graph: GraphBuilder, values: string, type: DataType): string {
@@ -172,14 +155,13 @@ function expanded(graph: GraphBuilder, values: string, type: DataType): string {
 
 const FLOAT = 1;
 const INT32 = 6;
+/** Behind every end. */
+const END = 2 ** 31 - 1;
 const int64 = (dims: readonly number[], ...values: number[]): TensorValue => ({
   type: "int64",
-  dims: dims.length ? [values.length] : dims.length === 0 && values.length === 0 ? [0] : dims,
+  dims,
   data: BigInt64Array.from(values, BigInt),
 });
+const int32 = (value: number): TensorValue => ({ type: "int32", dims: [], data: Int32Array.of(value) });
 const scalar = (value: number): TensorValue => ({ type: "int64", dims: [], data: BigInt64Array.of(BigInt(value)) });
-const floats = (dims: readonly number[], ...values: number[]): TensorValue => ({
-  type: "float32",
-  dims,
-  data: Float32Array.from(values),
-});
+const float32 = (value: number): TensorValue => ({ type: "float32", dims: [], data: Float32Array.of(value) });

@@ -1,6 +1,7 @@
 import type { History } from "../../shared/snapshot.ts";
-import { exportLinear } from "./linear-export.ts";
-import type { FittedModel, Params } from "./model.ts";
+import { appendLinear } from "./linear-export.ts";
+import type { Params } from "./model.ts";
+import { type AppendScores, type BlendableModel, exportScores } from "./scoring-graph.ts";
 import { addRow, type WeightMatrix } from "./weight-matrix.ts";
 
 /** How much each entry of a history counts. Position 0 is the newest entry. */
@@ -25,7 +26,7 @@ export type LinearModel = {
   readonly bias: Float32Array | undefined; // [itemCount]
 };
 
-export type FittedLinear = FittedModel & { readonly linear: LinearModel };
+export type FittedLinear = BlendableModel & { readonly linear: LinearModel };
 
 /** The bound of a history that counts as a set. */
 export const SET_HISTORY_MAX = 500;
@@ -37,12 +38,14 @@ export const AS_SET: HistoryWeighting = {
 };
 
 export function fittedLinear(method: string, params: Params, linear: LinearModel): FittedLinear {
+  const append: AppendScores = (graph, inputs, budget) => appendLinear(graph, inputs, linear, budget);
   return {
     method,
     params,
     linear,
+    append,
     historyMax: Math.max(1, ...linear.terms.map((term) => term.weighting.window)),
-    export: (budget) => exportLinear(linear, budget),
+    export: exportScores(method, linear.itemCount, append),
     score: (history) => scoreLinear(linear, history),
   };
 }

@@ -1,89 +1,75 @@
-import { longestRow, strongestWeights, type WeightMatrix } from "./weight-matrix.ts";
+import {
+  type DenseWeights,
+  denseWeights,
+  longestRow,
+  type SparseWeights,
+  strongestWeights,
+  type WeightMatrix,
+} from "./weight-matrix.ts";
 
 /** A weight matrix as its file holds it. With `rowScales`, values are int8 codes: code c of row r is c·|c|·rowScales[r]. */
-export type EncodedMatrix = {
+export type EncodedMatrix = EncodedDense | EncodedSparse | EncodedFactors;
+
+type EncodedValues = {
   readonly rowCount: number;
   readonly columnCount: number;
   readonly rowScales: Float32Array | undefined; // [rowCount]
   readonly valueType: "float32" | "int8";
   readonly values: Float32Array | Int8Array;
-} & (
-  | { readonly kind: "dense" }
-  | {
-      readonly kind: "sparse";
-      /** The last entry, outside every row, is column 0 with weight 0. */
-      readonly start: Int32Array; // [rowCount + 1]
-      readonly columnType: "uint16" | "int32";
-      readonly columns: Uint16Array | Int32Array;
-    }
-);
+};
+export type EncodedDense = EncodedValues & { readonly kind: "dense" };
+export type EncodedSparse = EncodedValues & {
+  readonly kind: "sparse";
+  /** The last entry, outside every row, is column 0 with weight 0. */
+  readonly start: Int32Array; // [rowCount + 1]
+  readonly columnType: "uint16" | "int32";
+  readonly columns: Uint16Array | Int32Array;
+};
+export type EncodedFactors = { readonly kind: "factors"; readonly left: EncodedDense; readonly right: EncodedDense };
 
 export type Encoding = { readonly matrices: readonly EncodedMatrix[]; readonly truncation: string };
+
+/** How much is kept: bits of a value, weights of a row, vectors of a factorisation. */
+type Plan = { readonly bits: 8 | 32; readonly keep: number; readonly rank: number };
 
 /** A row longer than this costs time at every request that meets it, for weights that change nothing. */
 const ROW_MAX = 1000;
 const CODE_MAX = 127;
+const SHARES = 1000;
 
 /**
  * The matrices within `bytesMax`, losing as little as may be: exact, else int8 codes, else int8 codes of the strongest
  * weights of each row. Codes are spaced by their square, since most weights are far smaller than their row's largest.
  */
 export function encodeWithin(matrices: readonly WeightMatrix[], bytesMax: number): Encoding {
-  if (matrices.length === 0) return { matrices: [], truncation: "" };
-  const longest = Math.max(...matrices.map(longestRow));
-  const plans = [
-    { keep: longest, bits: 32 },
-    { keep: longest, bits: 8 },
-  ] as const;
-  for (const plan of plans) {
-    const forms = matrices.map((matrix) => cheapestForm(matrix, plan.keep, plan.bits));
-    if (forms.reduce((sum, form) => sum + form.bytes, 0) > bytesMax) continue;
-    return { matrices: forms.map((form) => form.encode()), truncation: described(forms, plan.bits) };
-  }
-  const keep = largest(longest, (count) => {
-    const bytes = matrices.reduce((sum, matrix) => sum + sparseBytes(matrix, count, 8), 0);
-    return bytes <= bytesMax;
+  const longest = Math.max(0, ...matrices.map((matrix) => (matrix.kind === "factors" ? 0 : longestRow(matrix))));
+  const rank = Math.max(0, ...matrices.map((matrix) => (matrix.kind === "factors" ? matrix.right.rowCount : 0)));
+  const bytesOf = (plan: Plan) => matrices.reduce((sum, matrix) => sum + bytesUnder(matrix, plan), 0);
+  const whole: Plan = { bits: 32, keep: Number.POSITIVE_INFINITY, rank };
+  const encodedUnder = (plan: Plan) => {
+    const cut =
+      plan.keep < longest || matrices.some((matrix) => matrix.kind === "sparse" && longestRow(matrix) > ROW_MAX);
+    return {
+      matrices: matrices.map((matrix) => encodeUnder(matrix, plan)),
+      truncation: [
+        cut ? `top ${Math.min(plan.keep, ROW_MAX)} weights of each row` : "",
+        plan.rank < rank ? `rank ${plan.rank} of ${rank}` : "",
+        plan.bits === 8 ? "8-bit weights" : "",
+      ]
+        .filter(Boolean)
+        .join("; "),
+    };
+  };
+  for (const plan of [whole, { ...whole, bits: 8 } as const]) if (bytesOf(plan) <= bytesMax) return encodedUnder(plan);
+  const cut = (share: number): Plan => ({
+    bits: 8,
+    keep: Math.floor((longest * share) / SHARES),
+    rank: Math.ceil((rank * share) / SHARES),
   });
-  const truncation = `top ${keep} weights of each row; 8-bit weights`;
-  return { matrices: matrices.map((matrix) => encodeSparse(matrix, keep, 8)), truncation };
+  return encodedUnder(cut(largest(SHARES, (share) => bytesOf(cut(share)) <= bytesMax)));
 }
 
-type Form = { readonly bytes: number; readonly cut: boolean; readonly encode: () => EncodedMatrix };
-
-function cheapestForm(matrix: WeightMatrix, longest: number, bits: 8 | 32): Form {
-  const dense = denseBytes(matrix, bits);
-  const keep = Math.min(longest, ROW_MAX);
-  const sparse = sparseBytes(matrix, longest, bits);
-  if (dense <= sparse) return { bytes: dense, cut: false, encode: () => encodeDense(matrix, bits) };
-  const cut = longestRow(matrix) > keep;
-  return { bytes: sparseBytes(matrix, keep, bits), cut, encode: () => encodeSparse(matrix, keep, bits) };
-}
-
-const described = (forms: readonly Form[], bits: 8 | 32) =>
-  [forms.some((form) => form.cut) ? `top ${ROW_MAX} weights of each row` : "", bits === 8 ? "8-bit weights" : ""]
-    .filter(Boolean)
-    .join("; ");
-
-const scaleBytes = ({ rowCount }: WeightMatrix, bits: 8 | 32) => (bits === 8 ? 4 * rowCount : 0);
-const denseBytes = (matrix: WeightMatrix, bits: 8 | 32) =>
-  (matrix.rowCount * matrix.columnCount * bits) / 8 + scaleBytes(matrix, bits);
-const columnTypeOf = (matrix: WeightMatrix) => (matrix.columnCount <= 65_536 ? "uint16" : "int32");
-
-function sparseBytes(matrix: WeightMatrix, keep: number, bits: 8 | 32): number {
-  const entryBytes = (columnTypeOf(matrix) === "uint16" ? 2 : 4) + bits / 8;
-  return keptCount(matrix, keep) * entryBytes + 4 * (matrix.rowCount + 1) + scaleBytes(matrix, bits);
-}
-
-function keptCount(matrix: WeightMatrix, keep: number): number {
-  if (matrix.kind === "dense") return matrix.rowCount * Math.min(keep, matrix.columnCount);
-  let count = 0;
-  for (let row = 0; row < matrix.rowCount; row++) {
-    count += Math.min(keep, matrix.start[row + 1]! - matrix.start[row]!);
-  }
-  return count;
-}
-
-/** The largest count from 0 to `max` for which the condition, true for small ones, holds; 0 if for none. */
+/** The largest integer up to `max` for which the condition, true for small ones, holds; 0 if for none. */
 function largest(max: number, holds: (count: number) => boolean): number {
   let [low, high] = [0, max];
   while (low < high) {
@@ -94,14 +80,70 @@ function largest(max: number, holds: (count: number) => boolean): number {
   return low;
 }
 
-function encodeDense(matrix: WeightMatrix, bits: 8 | 32): EncodedMatrix {
+function bytesUnder(matrix: WeightMatrix, plan: Plan): number {
+  if (matrix.kind === "factors") {
+    const scales = plan.bits === 8 ? 4 * (matrix.rowCount + plan.rank) : 0;
+    return (plan.rank * (matrix.rowCount + matrix.columnCount) * plan.bits) / 8 + scales;
+  }
+  return isDenseUnder(matrix, plan) ? denseBytes(matrix, plan.bits) : sparseBytes(matrix, plan);
+}
+
+function encodeUnder(matrix: WeightMatrix, plan: Plan): EncodedMatrix {
+  if (matrix.kind !== "factors") {
+    return isDenseUnder(matrix, plan) ? encodeDense(matrix, plan.bits) : encodeSparse(matrix, plan);
+  }
+  return {
+    kind: "factors",
+    left: encodeDense(firstColumns(matrix.left, plan.rank), plan.bits),
+    right: encodeDense(firstRows(matrix.right, plan.rank), plan.bits),
+  };
+}
+
+const isDenseUnder = (matrix: DenseWeights | SparseWeights, plan: Plan) =>
+  plan.keep === Number.POSITIVE_INFINITY && denseBytes(matrix, plan.bits) <= sparseBytes(matrix, plan);
+
+const scaleBytes = ({ rowCount }: WeightMatrix, bits: 8 | 32) => (bits === 8 ? 4 * rowCount : 0);
+const denseBytes = (matrix: WeightMatrix, bits: 8 | 32) =>
+  (matrix.rowCount * matrix.columnCount * bits) / 8 + scaleBytes(matrix, bits);
+const columnTypeOf = (matrix: WeightMatrix) => (matrix.columnCount <= 65_536 ? "uint16" : "int32");
+
+function sparseBytes(matrix: DenseWeights | SparseWeights, { bits, keep }: Plan): number {
+  const entryBytes = (columnTypeOf(matrix) === "uint16" ? 2 : 4) + bits / 8;
+  const fixed = 4 * (matrix.rowCount + 1) + scaleBytes(matrix, bits);
+  return (keptCount(matrix, Math.min(keep, ROW_MAX)) + 1) * entryBytes + fixed;
+}
+
+/** At most so many weights; exactly so many when no weight of a dense matrix is 0. */
+function keptCount(matrix: DenseWeights | SparseWeights, keep: number): number {
+  if (matrix.kind === "dense") return matrix.rowCount * Math.min(keep, matrix.columnCount);
+  let count = 0;
+  for (let row = 0; row < matrix.rowCount; row++) {
+    count += Math.min(keep, matrix.start[row + 1]! - matrix.start[row]!);
+  }
+  return count;
+}
+
+function firstRows(matrix: DenseWeights, count: number): DenseWeights {
+  return denseWeights(count, matrix.columnCount, matrix.values.subarray(0, count * matrix.columnCount));
+}
+
+function firstColumns({ rowCount, columnCount, values }: DenseWeights, count: number): DenseWeights {
+  if (count === columnCount) return denseWeights(rowCount, count, values);
+  const kept = new Float32Array(rowCount * count);
+  for (let row = 0; row < rowCount; row++) {
+    kept.set(values.subarray(row * columnCount, row * columnCount + count), row * count);
+  }
+  return denseWeights(rowCount, count, kept);
+}
+
+function encodeDense(matrix: DenseWeights | SparseWeights, bits: 8 | 32): EncodedDense {
   const { rowCount, columnCount } = matrix;
   const values = matrix.kind === "dense" ? matrix.values : scattered(matrix);
   const start = Uint32Array.from({ length: rowCount + 1 }, (_, row) => row * columnCount);
   return { kind: "dense", rowCount, columnCount, ...encodeValues(values, start, bits) };
 }
 
-function scattered(matrix: WeightMatrix & { kind: "sparse" }): Float32Array {
+function scattered(matrix: SparseWeights): Float32Array {
   const values = new Float32Array(matrix.rowCount * matrix.columnCount);
   for (let row = 0; row < matrix.rowCount; row++) {
     for (let at = matrix.start[row]!; at < matrix.start[row + 1]!; at++) {
@@ -111,8 +153,8 @@ function scattered(matrix: WeightMatrix & { kind: "sparse" }): Float32Array {
   return values;
 }
 
-function encodeSparse(matrix: WeightMatrix, keep: number, bits: 8 | 32): EncodedMatrix {
-  const kept = strongestWeights(matrix, keep);
+function encodeSparse(matrix: DenseWeights | SparseWeights, { bits, keep }: Plan): EncodedSparse {
+  const kept = strongestWeights(matrix, Math.min(keep, ROW_MAX));
   const columnType = columnTypeOf(matrix);
   const size = kept.columns.length + 1;
   const columns = columnType === "uint16" ? new Uint16Array(size) : new Int32Array(size);

@@ -1,5 +1,5 @@
 /** Weights from source items (rows) to scored items (columns). */
-export type WeightMatrix = DenseWeights | SparseWeights;
+export type WeightMatrix = DenseWeights | SparseWeights | FactorWeights;
 
 export type DenseWeights = {
   readonly kind: "dense";
@@ -18,12 +18,41 @@ export type SparseWeights = {
   readonly values: Float32Array; // [weightCount]
 };
 
+/** left · right: smooth structure in few numbers. */
+export type FactorWeights = {
+  readonly kind: "factors";
+  readonly rowCount: number;
+  readonly columnCount: number;
+  readonly left: DenseWeights; // [rowCount, rank]
+  readonly right: DenseWeights; // [rank, columnCount]
+};
+
+/** Square: from `size` items to as many. */
+export function factorWeights(
+  size: number,
+  rank: number,
+  { left, right }: { readonly left: Float32Array; readonly right: Float32Array },
+): FactorWeights {
+  return {
+    kind: "factors",
+    rowCount: size,
+    columnCount: size,
+    left: denseWeights(size, rank, left),
+    right: denseWeights(rank, size, right),
+  };
+}
+
 export function denseWeights(rowCount: number, columnCount: number, values: Float32Array): DenseWeights {
   return { kind: "dense", rowCount, columnCount, values };
 }
 
 /** Adds `factor` times a row to `into` [columnCount]. */
 export function addRow(matrix: WeightMatrix, row: number, factor: number, into: Float32Array | Float64Array): void {
+  if (matrix.kind === "factors") {
+    const { left, right } = matrix;
+    for (let k = 0; k < right.rowCount; k++) addRow(right, k, factor * left.values[row * right.rowCount + k]!, into);
+    return;
+  }
   if (matrix.kind === "dense") {
     const offset = row * matrix.columnCount;
     for (let column = 0; column < matrix.columnCount; column++) {
@@ -37,13 +66,13 @@ export function addRow(matrix: WeightMatrix, row: number, factor: number, into: 
 }
 
 /** Weights other than zero of the fullest row. */
-export function longestRow(matrix: WeightMatrix): number {
+export function longestRow(matrix: DenseWeights | SparseWeights): number {
   let longest = 0;
   for (let row = 0; row < matrix.rowCount; row++) longest = Math.max(longest, rowLength(matrix, row));
   return longest;
 }
 
-function rowLength(matrix: WeightMatrix, row: number): number {
+function rowLength(matrix: DenseWeights | SparseWeights, row: number): number {
   if (matrix.kind === "sparse") return matrix.start[row + 1]! - matrix.start[row]!;
   let count = 0;
   for (let at = row * matrix.columnCount; at < (row + 1) * matrix.columnCount; at++) if (matrix.values[at]) count++;
@@ -51,7 +80,7 @@ function rowLength(matrix: WeightMatrix, row: number): number {
 }
 
 /** The `keep` largest weights of each row by absolute value; of equal ones those of lower column. */
-export function strongestWeights(matrix: WeightMatrix, keep: number): SparseWeights {
+export function strongestWeights(matrix: DenseWeights | SparseWeights, keep: number): SparseWeights {
   const start = new Uint32Array(matrix.rowCount + 1);
   for (let row = 0; row < matrix.rowCount; row++) {
     start[row + 1] = start[row]! + Math.min(keep, rowLength(matrix, row));
@@ -74,7 +103,7 @@ export function strongestWeights(matrix: WeightMatrix, keep: number): SparseWeig
 
 type Row = { readonly columns: Int32Array | undefined; readonly values: Float32Array };
 
-function rowOf(matrix: WeightMatrix, row: number): Row {
+function rowOf(matrix: DenseWeights | SparseWeights, row: number): Row {
   if (matrix.kind === "dense") {
     const from = row * matrix.columnCount;
     return { columns: undefined, values: matrix.values.subarray(from, from + matrix.columnCount) };

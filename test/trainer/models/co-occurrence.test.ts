@@ -1,16 +1,31 @@
 import { expect, test } from "vitest";
-import { denseCoOccurrence, userWeights } from "../../../trainer/models/co-occurrence.ts";
+import { addCoOccurrences, coOccurrence, itemWeights } from "../../../trainer/models/co-occurrence.ts";
 import { distinctItems, positiveHistories } from "../../../trainer/models/histories.ts";
+import { rowSum } from "../../../trainer/models/row-sum.ts";
 import { trainingData } from "../../fixtures/checkerboard.ts";
 
 const histories = distinctItems(positiveHistories(trainingData(3, [[0, 1], [1, 2, 0, 1], [2]])));
 
-test("who has both: items 0 and 1 share two users, 0 and 2 one", async () => {
-  expect([...(await denseCoOccurrence(histories, userWeights(histories, 0)))]).toEqual([2, 2, 1, 2, 2, 1, 1, 1, 2]);
+function rowOf(item: number, exponent: number, part: "lower" | "whole"): number[] {
+  const row = rowSum(3);
+  addCoOccurrences(coOccurrence(histories, exponent), item, row, part);
+  return [...row.values];
+}
+
+test("who has both: items 0 and 1 share two users, 0 and 2 one; a repeat counts once", () => {
+  expect([0, 1, 2].map((item) => rowOf(item, 0, "whole"))).toEqual([
+    [2, 2, 1],
+    [2, 2, 1],
+    [1, 1, 2],
+  ]);
+  expect([0, 1, 2].map((item) => rowOf(item, 0, "lower"))).toEqual([
+    [2, 0, 0],
+    [2, 2, 0],
+    [1, 1, 2],
+  ]);
 });
 
-test("a user of length n counts n^−1: 1/2, 1/3 and 1", async () => {
-  const gram = await denseCoOccurrence(histories, userWeights(histories, 1));
-  expect(gram[1]).toBeCloseTo(5 / 6, 6);
-  expect(gram[8]).toBeCloseTo(4 / 3, 6);
+test("a user of length n counts n^−1: 1/2, 1/3 and 1", () => {
+  expect(rowOf(0, 1, "whole")[1]).toBeCloseTo(5 / 6, 12);
+  expect(itemWeights(coOccurrence(histories, 1))[2]).toBeCloseTo(4 / 3, 12);
 });

@@ -1,0 +1,27 @@
+import { afterAll, expect, test } from "vitest";
+import { openGemm } from "../../../trainer/linear-algebra/gemm.ts";
+import { leadingEigen } from "../../../trainer/linear-algebra/leading-eigen.ts";
+import { symmetricEigen } from "../../../trainer/linear-algebra/symmetric-eigen.ts";
+import { fitContext } from "../../fixtures/fit-context.ts";
+import { positiveDefinite } from "../../fixtures/positive-definite.ts";
+
+const gemm = openGemm(1);
+afterAll(() => gemm.close());
+
+test.each([
+  [1, 1],
+  [12, 12],
+  [120, 6],
+])("of a matrix of %i the leading %i, as the whole decomposition gives them", async (size, count) => {
+  const a = { rows: size, columns: size, values: positiveDefinite(size) };
+  const { random } = fitContext(5);
+  const apply = (vectors: Parameters<typeof gemm.multiply>[0]["b"]) => gemm.multiply({ a, b: vectors });
+  const { values, vectors } = await leadingEigen(apply, { size, count, random, gemm });
+  const exact = symmetricEigen(a.values, size);
+  for (let i = 0; i < count; i++) {
+    expect(values[i]! / exact.values[i]!).toBeCloseTo(1, 2);
+    let length = 0;
+    for (let row = 0; row < size; row++) length += vectors.values[row * count + i]! ** 2;
+    expect(length).toBeCloseTo(1, 4);
+  }
+});

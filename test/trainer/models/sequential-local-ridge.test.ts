@@ -1,0 +1,5 @@
+import type { Method } from "../../../trainer/models/model.ts";
+import { sequentialLocalRidge } from "../../../trainer/models/sequential-local-ridge.ts";
+import { modelSuite } from "../../suites/model-suite.ts";
+
+modelSuite(sequentialLocalRidge as Method);

@@ -1,0 +1,94 @@
+import type { ItemIndex } from "../../shared/ids.ts";
+import type { History } from "../../shared/snapshot.ts";
+import type { TensorValue } from "../onnx/graph.ts";
+import type { FitContext, Method, Params, TrainingData } from "./model.ts";
+import { type AppendScores, type BlendableModel, exportScores } from "./scoring-graph.ts";
+
+/** A model and how much its opinion counts. */
+export type BlendPart = { readonly model: BlendableModel; readonly share: number };
+
+/**
+ * The weighted sum of several models' scores. Each model's scores are divided by their standard deviation over the
+ * catalog, for each history anew, since scores of different models have different sizes and are never comparable.
+ */
+export function blend(method: string, params: Params, parts: readonly BlendPart[]): BlendableModel {
+  const historyMax = Math.max(...parts.map(({ model }) => model.historyMax));
+  const append = appendBlend(parts);
+  const itemCount = parts[0]!.model.score({ items: [0 as ItemIndex], agesDays: [0] }).length;
+  return {
+    method,
+    params,
+    historyMax,
+    append,
+    export: exportScores(method, itemCount, append),
+    score(history) {
+      const sum = new Float32Array(itemCount);
+      for (const { model, share } of parts) {
+        const scores = model.score(newest(history, model.historyMax));
+        const factor = share / Math.max(deviation(scores), LEAST);
+        for (let item = 0; item < itemCount; item++) sum[item]! += factor * scores[item]!;
+      }
+      return sum;
+    },
+  };
+}
+
+/** Below this all scores are alike and say nothing. */
+const LEAST = 1e-20;
+
+function deviation(scores: Float32Array): number {
+  const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length;
+  return Math.sqrt(scores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / scores.length);
+}
+
+const newest = ({ items, agesDays }: History, count: number): History => ({
+  items: items.slice(-count),
+  agesDays: agesDays.slice(-count),
+});
+
+function appendBlend(parts: readonly BlendPart[]): AppendScores {
+  return (graph, inputs, budget) => {
+    const scalar = (value: number) =>
+      graph.constant({ type: "float32", dims: [], data: Float32Array.of(value) } satisfies TensorValue);
+    let left = budget.weightBytesMax;
+    const files: { readonly path: string; readonly bytes: Uint8Array }[] = [];
+    const truncations: string[] = [];
+    const terms = parts.map(({ model, share }, i) => {
+      // What a part leaves of its even share is the next one's.
+      const weightBytesMax = left / (parts.length - i);
+      const part = model.append(graph, inputs, { weightBytesMax, prefix: `${budget.prefix}part${i}_` });
+      for (const file of part.weights) left -= file.bytes.length;
+      files.push(...part.weights);
+      if (part.truncation) truncations.push(`${model.method}: ${part.truncation}`);
+      const mean = graph.op("ReduceMean", [part.scores], { keepdims: { int: 0 } });
+      const centred = graph.op("Sub", [part.scores, mean]);
+      const variance = graph.op("ReduceMean", [graph.op("Mul", [centred, centred])], { keepdims: { int: 0 } });
+      const spread = graph.op("Max", [graph.op("Sqrt", [variance]), scalar(LEAST)]);
+      return graph.op("Mul", [part.scores, graph.op("Div", [scalar(share), spread])]);
+    });
+    const scores = terms.reduce((sum, term) => graph.op("Add", [sum, term]));
+    return { scores, weights: files, truncation: truncations.join("; ") };
+  };
+}
+
+/** A method with its settings as part of a blend. */
+export type BlendRecipe = { readonly method: Method; readonly params: Params; readonly share: number };
+
+/** Fits one model after the other, sharing out the progress; throws for a method whose models cannot be blended. */
+export async function fitParts(
+  data: TrainingData,
+  recipes: readonly BlendRecipe[],
+  context: FitContext,
+): Promise<BlendPart[]> {
+  const parts: BlendPart[] = [];
+  for (const [i, { method, params, share }] of recipes.entries()) {
+    const progress = (done: number, detail: string) =>
+      context.progress((i + done) / recipes.length, `${method.name}: ${detail}`);
+    const model = await method.fit(data, params, { ...context, progress });
+    if (!isBlendable(model)) throw new Error(`Models of ${method.name} cannot be part of a blend.`);
+    parts.push({ model, share });
+  }
+  return parts;
+}
+
+export const isBlendable = (model: object): model is BlendableModel => "append" in model;

@@ -1,0 +1,134 @@
+import type { Matrix } from "../linear-algebra/gemm.ts";
+import { openGemm } from "../linear-algebra/gemm.ts";
+import { type LeadingEigen, leadingEigen } from "../linear-algebra/leading-eigen.ts";
+import { checkpoint } from "./checkpoint.ts";
+import { addCoOccurrences, type CoOccurrence, coOccurrence, itemWeights } from "./co-occurrence.ts";
+import { distinctItems, positiveHistories } from "./histories.ts";
+import { AS_SET, fittedLinear, type LinearTerm, SET_HISTORY_MAX } from "./linear-model.ts";
+import type { FitContext, Method } from "./model.ts";
+import { clearRow, rowSum } from "./row-sum.ts";
+import { largestColumns, sparseBuilder } from "./sparse-builder.ts";
+import { factorWeights, type SparseWeights } from "./weight-matrix.ts";
+
+export type GraphFilterParams = {
+  /** A user of n items weighs n^−2·userExponent. */
+  readonly userExponent: number;
+  /** Items are divided by popularity^itemExponent. */
+  readonly itemExponent: number;
+  /** Weight of the smooth part against that of direct neighbours. */
+  readonly smooth: number;
+  /** Singular vectors of the smooth part. */
+  readonly rank: number;
+};
+
+/** Co-occurrences that one item keeps, the strongest after normalisation. */
+const ROW_MAX = 2000;
+
+/**
+ * GF-CF (Shen et al. 2021, "How powerful is graph convolution for recommendation?", eq. 12): with the normalised
+ * interactions R = D_u^−a X D_i^−b, W = RᵀR / σ₁² + α · D_i^−b V_k V_kᵀ D_i^b, V_k the leading right singular vectors.
+ */
+export const graphFilter: Method<GraphFilterParams> = {
+  name: "graph_filter",
+  grid: () => [
+    { userExponent: 0.5, itemExponent: 0.5, smooth: 1, rank: 128 },
+    { userExponent: 0.4, itemExponent: 0.4, smooth: 1, rank: 64 },
+    { userExponent: 0.5, itemExponent: 0.4, smooth: 0.3, rank: 128 },
+  ],
+  cost: ({ itemCount, items, userCount }, { rank }) => ({
+    seconds: 0.1 + 4e-9 * ((items.length / Math.max(1, userCount)) * items.length) + 2e-8 * items.length * rank,
+    memoryMb: 100 + (8 * itemCount * Math.min(itemCount, ROW_MAX) + 16 * itemCount * rank + 32 * items.length) / 1e6,
+  }),
+  fit: async (data, params, context) => {
+    const terms = await graphFilterTerms(
+      coOccurrence(distinctItems(positiveHistories(data, SET_HISTORY_MAX)), 2 * params.userExponent),
+      params,
+      context,
+    );
+    return fittedLinear("graph_filter", params, { itemCount: data.itemCount, terms, bias: undefined });
+  },
+};
+
+async function graphFilterTerms(
+  counts: CoOccurrence,
+  { itemExponent, smooth, rank }: GraphFilterParams,
+  context: FitContext,
+): Promise<LinearTerm[]> {
+  const { itemCount } = counts.histories;
+  const popularity = itemWeights({ ...counts, weights: new Float64Array(counts.weights.length).fill(1) });
+  const divisor = popularity.map((own) => own ** itemExponent || 1);
+  const gemm = openGemm();
+  let eigen: LeadingEigen;
+  try {
+    const count = Math.min(rank, itemCount);
+    eigen = await leadingEigen(
+      async (vectors) => {
+        await checkpoint(context, 0.1, "finding the smooth part");
+        return applyNormalised(counts, divisor, vectors);
+      },
+      { size: itemCount, count, random: context.random, gemm },
+    );
+  } finally {
+    await gemm.close();
+  }
+  const neighbours = await normalisedNeighbours(counts, divisor, { largest: eigen.values[0] || 1, context });
+  const terms: LinearTerm[] = [{ weighting: AS_SET, matrix: neighbours }];
+  if (smooth > 0) terms.push({ weighting: AS_SET, matrix: smoothPart(eigen, divisor, smooth) });
+  return terms;
+}
+
+/** RᵀR · vectors, user by user, without RᵀR. */
+function applyNormalised({ histories, weights }: CoOccurrence, divisor: Float64Array, vectors: Matrix): Matrix {
+  const { userCount, start, items } = histories;
+  const { rows, columns: width, values } = vectors;
+  const image = new Float32Array(rows * width);
+  const profile = new Float64Array(width);
+  for (let user = 0; user < userCount; user++) {
+    if (start[user] === start[user + 1]) continue;
+    profile.fill(0);
+    for (let at = start[user]!; at < start[user + 1]!; at++) {
+      const factor = 1 / divisor[items[at]!]!;
+      const offset = items[at]! * width;
+      for (let k = 0; k < width; k++) profile[k]! += factor * values[offset + k]!;
+    }
+    for (let at = start[user]!; at < start[user + 1]!; at++) {
+      const factor = weights[user]! / divisor[items[at]!]!;
+      const offset = items[at]! * width;
+      for (let k = 0; k < width; k++) image[offset + k]! += factor * profile[k]!;
+    }
+  }
+  return { rows, columns: width, values: image };
+}
+
+type NeighbourMeans = { readonly largest: number; readonly context: FitContext };
+
+/** RᵀR / σ₁² without its diagonal, the strongest entries of each row. */
+async function normalisedNeighbours(
+  counts: CoOccurrence,
+  divisor: Float64Array,
+  { largest, context }: NeighbourMeans,
+): Promise<SparseWeights> {
+  const { itemCount } = counts.histories;
+  const builder = sparseBuilder(itemCount, itemCount);
+  const row = rowSum(itemCount);
+  for (let item = 0; item < itemCount; item++) {
+    addCoOccurrences(counts, item, row, "whole");
+    const weightOf = (other: number) => row.values[other]! / (divisor[item]! * divisor[other]! * largest);
+    for (const other of largestColumns(row, ROW_MAX, weightOf)) builder.add(other, weightOf(other));
+    builder.endRow();
+    clearRow(row);
+    if (item % 256 === 0) await checkpoint(context, 0.5 + (0.5 * item) / itemCount, "counting co-occurrences");
+  }
+  return builder.build();
+}
+
+/** α · D^−b V Vᵀ D^b as its two factors. */
+function smoothPart({ vectors }: LeadingEigen, divisor: Float64Array, smooth: number) {
+  const { rows, columns: rank, values } = vectors;
+  const left = values.map((value, i) => (smooth * value) / divisor[Math.floor(i / rank)]!);
+  const right = new Float32Array(rank * rows);
+  for (let item = 0; item < rows; item++) {
+    for (let k = 0; k < rank; k++) right[k * rows + item] = values[item * rank + k]! * divisor[item]!;
+  }
+  return factorWeights(rows, rank, { left, right });
+}

@@ -1,0 +1,62 @@
+import { checkpoint } from "./checkpoint.ts";
+import { addCoOccurrences, coOccurrence, itemWeights } from "./co-occurrence.ts";
+import type { EaseParams } from "./ease.ts";
+import { distinctItems, positiveHistories } from "./histories.ts";
+import { AS_SET, fittedLinear, SET_HISTORY_MAX } from "./linear-model.ts";
+import { localRidge } from "./local-ridge.ts";
+import type { Method } from "./model.ts";
+import { ridgeOf } from "./ridge.ts";
+import { clearRow, rowSum } from "./row-sum.ts";
+import { largestColumns, sparseBuilder } from "./sparse-builder.ts";
+
+export type LocalRidgeParams = EaseParams & {
+  /** Items that one target's regression takes at most. */
+  readonly neighbours: number;
+};
+
+/** Co-occurrences that one item keeps, in the order of the cosine: bounds the memory on dense data. */
+const ROW_MAX = 2000;
+
+/** EASE for any catalog: each item is regressed on the items that it occurs with (as fsSLIM, Ning & Karypis 2011). */
+export const localSetRidge: Method<LocalRidgeParams> = {
+  name: "local_ridge",
+  grid: () => [
+    { lambda: 5, userExponent: 0.5, penaltyExponent: 0.5, neighbours: 300 },
+    { lambda: 3, userExponent: 1, penaltyExponent: 0.25, neighbours: 300 },
+    { lambda: 10, userExponent: 0.5, penaltyExponent: 0.25, neighbours: 300 },
+    { lambda: 30, userExponent: 0.5, penaltyExponent: 0, neighbours: 300 },
+  ],
+  cost: ({ itemCount, items, userCount }, { neighbours }) => ({
+    seconds: 0.01 + 4e-9 * ((items.length / Math.max(1, userCount)) * items.length) + 2e-6 * itemCount * neighbours,
+    memoryMb: 50 + (itemCount * (8 * ROW_MAX + 16 * neighbours) + 24 * items.length) / 1e6,
+  }),
+  async fit(data, params, context) {
+    const { itemCount } = data;
+    const counts = coOccurrence(distinctItems(positiveHistories(data, SET_HISTORY_MAX)), params.userExponent);
+    const diagonal = itemWeights(counts);
+    const lower = sparseBuilder(itemCount, itemCount);
+    const row = rowSum(itemCount);
+    const cosine = (other: number) => row.values[other]! / Math.sqrt(diagonal[other]!);
+    for (let item = 0; item < itemCount; item++) {
+      addCoOccurrences(counts, item, row, "lower");
+      for (const other of largestColumns(row, ROW_MAX, cosine)) if (other < item) lower.add(other, row.values[other]!);
+      lower.endRow();
+      clearRow(row);
+      if (item % 256 === 0) await checkpoint(context, (0.3 * item) / itemCount, "counting co-occurrences");
+    }
+    const matrix = await localRidge(
+      {
+        featureCount: itemCount,
+        targetCount: itemCount,
+        lower: lower.build(),
+        diagonal,
+        ridge: ridgeOf(diagonal, params.lambda, params.penaltyExponent),
+        addTarget: (target, into) => addCoOccurrences(counts, target, into, "whole"),
+        isNeighbour: (feature, target) => feature !== target,
+        neighbours: params.neighbours,
+      },
+      (share) => checkpoint(context, 0.3 + 0.7 * share, "solving for each item"),
+    );
+    return fittedLinear("local_ridge", params, { itemCount, terms: [{ weighting: AS_SET, matrix }], bias: undefined });
+  },
+};

@@ -1,0 +1,113 @@
+import { addDiagonal, factor, setLower, solve, symmetricTiles } from "../linear-algebra/cholesky.ts";
+import { openGemm } from "../linear-algebra/gemm.ts";
+import { checkpoint } from "./checkpoint.ts";
+import { positiveHistories } from "./histories.ts";
+import { fittedLinear, type LinearModel } from "./linear-model.ts";
+import type { FitContext, Method, TrainingData } from "./model.ts";
+import { meanOf } from "./ridge.ts";
+import { clearRow, rowSum } from "./row-sum.ts";
+import { type Decay, type SequentialStatistics, sequentialStatistics } from "./sequential-statistics.ts";
+import { denseWeights } from "./weight-matrix.ts";
+
+export type SequentialRidgeParams = {
+  /** Decay of the far look back, in history entries, and where it ends. */
+  readonly longScale: number;
+  readonly longWindow: number;
+  /** The near look back; scale 0: only one look. */
+  readonly shortScale: number;
+  readonly shortWindow: number;
+  /** Ridge, relative to the mean of the sources' second moments. Grows with sparsity. */
+  readonly lambda: number;
+  /** How much the histories read backwards count. */
+  readonly reversed: number;
+};
+
+/** Histories longer than this add their newest entries only. */
+export const SEQUENCE_MAX = 1000;
+
+/**
+ * Ridge regression from what a user had, near and far back, to what came next: W = (A + Λ)⁻¹ C, in closed form. The
+ * constant feature learns popularity, so that a growing ridge leads to popularity and not to nothing.
+ */
+export const sequentialRidge: Method<SequentialRidgeParams> = {
+  name: "sequential_ridge",
+  grid: sequentialGrid,
+  cost: ({ itemCount, items }) => ({
+    seconds: 1e-10 * itemCount ** 3 + 4e-7 * items.length,
+    memoryMb: 100 + (24 * itemCount ** 2 + 24 * items.length) / 1e6,
+  }),
+  async fit(data, params, context) {
+    const decays = decaysOf(params);
+    const statistics = sequentialStatistics(positiveHistories(data, SEQUENCE_MAX), decays, params.reversed);
+    return fittedLinear("sequential_ridge", params, await solved(data, statistics, { decays, params, context }));
+  },
+};
+
+/** Of a ridge that serves: denser data need less of it. Measured on four public sets from 12 to 290 entries per item. */
+const LAMBDA_TIMES_DENSITY = 50;
+
+/** Settings for this density of data: near the likely ridge, with and without the histories read backwards. */
+export function sequentialGrid({ items, itemCount }: TrainingData): SequentialRidgeParams[] {
+  const density = Math.max(1, items.length / Math.max(1, itemCount));
+  const lambda = Number(Math.min(30, Math.max(0.1, LAMBDA_TIMES_DENSITY / density)).toPrecision(2));
+  const far = { longScale: 20, longWindow: 60, shortScale: 2, shortWindow: 8 };
+  const near = { longScale: 10, longWindow: 40, shortScale: 1, shortWindow: 3 };
+  const one = { longScale: 5, longWindow: 15, shortScale: 0, shortWindow: 0 };
+  return [
+    { ...far, lambda, reversed: 0 },
+    { ...near, lambda, reversed: 0.3 },
+    { ...far, lambda: 3 * lambda, reversed: 0 },
+    { ...far, lambda, reversed: 0.3 },
+    { ...one, lambda, reversed: 0 },
+    { ...far, shortScale: 0, shortWindow: 0, lambda: 30, reversed: 0.5 },
+  ];
+}
+
+export function decaysOf({ longScale, longWindow, shortScale, shortWindow }: SequentialRidgeParams): Decay[] {
+  const long = { scale: longScale, window: longWindow };
+  return shortScale > 0 ? [long, { scale: shortScale, window: shortWindow }] : [long];
+}
+
+type Means = {
+  readonly decays: readonly Decay[];
+  readonly params: SequentialRidgeParams;
+  readonly context: FitContext;
+};
+
+async function solved(
+  { itemCount }: TrainingData,
+  statistics: SequentialStatistics,
+  { decays, params, context }: Means,
+): Promise<LinearModel> {
+  const { featureCount } = statistics;
+  const tiles = symmetricTiles(featureCount);
+  const targets = new Float32Array(featureCount * itemCount);
+  const diagonal = new Float64Array(featureCount);
+  const sources = rowSum(featureCount);
+  const following = rowSum(itemCount);
+  for (let feature = 0; feature < featureCount; feature++) {
+    statistics.addSources(feature, sources, "lower");
+    diagonal[feature] = sources.values[feature]!;
+    setLower(tiles, feature, sources.values);
+    clearRow(sources);
+    statistics.addTargets(feature, following);
+    targets.set(following.values, feature * itemCount);
+    clearRow(following);
+    if (feature % 256 === 0) await checkpoint(context, (0.4 * feature) / featureCount, "counting sequences");
+  }
+  const mean = meanOf(diagonal.subarray(0, -1));
+  const gemm = openGemm();
+  try {
+    addDiagonal(tiles, (feature) => (feature === featureCount - 1 ? 1 : params.lambda * mean));
+    await factor(tiles, gemm, (share) => checkpoint(context, 0.4 + 0.2 * share, "factoring"));
+    await solve(tiles, { rows: featureCount, columns: itemCount, values: targets }, gemm);
+  } finally {
+    await gemm.close();
+  }
+  const terms = decays.map(({ scale, window }, decay) => {
+    const values = targets.subarray(decay * itemCount ** 2, (decay + 1) * itemCount ** 2);
+    const weighting = { distinct: false, scale, halfLifeDays: Number.POSITIVE_INFINITY, window };
+    return { weighting, matrix: denseWeights(itemCount, itemCount, values) };
+  });
+  return { itemCount, terms, bias: targets.subarray((featureCount - 1) * itemCount) };
+}
