@@ -53,7 +53,7 @@ export const RankBody = z.strictObject({
     .array(z.strictObject({ item_id: Id }))
     .max(SESSION_MAX, `must be at most ${SESSION_MAX} entries long: send the latest`)
     .default([]),
-  retrieval: z.unknown(),
+  retrieval: z.unknown().optional(),
   exclude_seen: z.boolean().default(true),
 });
 
