@@ -24,7 +24,7 @@
  *       seen      shared/seen.ts, to the end of the record
  *
  * Example. A user with items 5, 300 at times 100, 160, who has seen items 5, 300 of 1,000: the record is
- * 02 | 05 | AC 02 | 64 | 3C | 00 08 02 0A 90 09 in hex.
+ * 02 | 05 | AC 02 | 64 | 3C | 00 06 02 D0 97 01 in hex.
  *
  * Limits: pages of at most 64 KiB, except that a single record may need more (a user who has seen hundreds of thousands
  * of items), up to 512 KiB; 2^32 users; 1,000 history entries. All numbers little-endian.
