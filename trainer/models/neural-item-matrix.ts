@@ -1,6 +1,6 @@
 import { integers } from "../autodiff/constants.ts";
 import type { GraphBuilder } from "../onnx/graph.ts";
-import type { ExportedModel, ServingBudget } from "./model.ts";
+import { type FileBox, fileBox, type PartBudget } from "./scoring-graph.ts";
 
 /** An item matrix inside a scoring graph: rows for a history, and scores for a vector. */
 export type ServedItems = {
@@ -8,30 +8,32 @@ export type ServedItems = {
   readonly rowsOf: (items: string) => string;
   /** [itemCount] products with every row, for a vector [1, width]. */
   readonly scoresOf: (vector: string) => string;
-  readonly weights: ExportedModel["weights"];
+  readonly files: FileBox["files"];
   readonly truncation: string;
 };
 
 export type ItemMatrix = { readonly itemCount: number; readonly width: number; readonly values: Float32Array };
 
-/** Float32 where the budget allows it, else a byte per number with one scale per item. `name` keeps files of several matrices apart. */
+/** Float32 where the budget allows it, else a byte per number with one scale per item. */
 export function serveItems(
   graph: GraphBuilder,
   matrix: ItemMatrix,
-  { weightBytesMax, name }: ServingBudget & { readonly name: string },
+  { weightBytesMax, prefix }: PartBudget,
 ): ServedItems {
-  return matrix.values.byteLength <= weightBytesMax
-    ? serveFloats(graph, matrix, name)
-    : serveBytes(graph, matrix, name);
+  const box = fileBox(graph, prefix);
+  return matrix.values.byteLength <= weightBytesMax ? serveFloats(graph, matrix, box) : serveBytes(graph, matrix, box);
 }
 
-function serveFloats(graph: GraphBuilder, { itemCount, width, values }: ItemMatrix, name: string): ServedItems {
-  const path = `${name}.bin`;
-  const table = graph.external(path, "float32", [itemCount, width]);
+/** The last `count` entries of a history [L]. */
+export const newestEntries = (graph: GraphBuilder, items: string, count: number) =>
+  graph.op("Slice", [items, ...[-count, Number.MAX_SAFE_INTEGER, 0].map((at) => integers(graph, at))]);
+
+function serveFloats(graph: GraphBuilder, { itemCount, width, values }: ItemMatrix, box: FileBox): ServedItems {
+  const table = box.external("items", "float32", [itemCount, width], values);
   return {
     rowsOf: (items) => graph.op("Gather", [table, items]),
     scoresOf: (vector) => flat(graph, graph.op("Gemm", [vector, table], { transB: { int: 1 } })),
-    weights: [{ path, bytes: new Uint8Array(values.buffer, values.byteOffset, values.byteLength) }],
+    files: box.files,
     truncation: "",
   };
 }
@@ -40,12 +42,11 @@ function serveFloats(graph: GraphBuilder, { itemCount, width, values }: ItemMatr
  * Columns are items, so that MatMulInteger reads the matrix as it lies. Codes are uint8 around ZERO: products of uint8
  * and int8 saturate on processors without VNNI and come out wrong.
  */
-function serveBytes(graph: GraphBuilder, matrix: ItemMatrix, name: string): ServedItems {
+function serveBytes(graph: GraphBuilder, matrix: ItemMatrix, box: FileBox): ServedItems {
   const { itemCount, width } = matrix;
   const { codes, scales } = quantised(matrix);
-  const [path, scalePath] = [`${name}.bin`, `${name}_scales.bin`];
-  const table = graph.external(path, "uint8", [width, itemCount]);
-  const scale = graph.external(scalePath, "float32", [itemCount]);
+  const table = box.external("items", "uint8", [width, itemCount], codes);
+  const scale = box.external("item_scales", "float32", [itemCount], scales);
   const tableZero = graph.constant({ type: "uint8", dims: [], data: Uint8Array.of(ZERO) });
   const floatZero = graph.constant({ type: "float32", dims: [], data: Float32Array.of(ZERO) });
   const float = (value: string) => graph.op("Cast", [value], { to: { int: 1 } });
@@ -60,10 +61,7 @@ function serveBytes(graph: GraphBuilder, matrix: ItemMatrix, name: string): Serv
       const products = float(graph.op("MatMulInteger", [code, table, zero, tableZero]));
       return flat(graph, graph.op("Mul", [graph.op("Mul", [products, unit]), scale]));
     },
-    weights: [
-      { path, bytes: new Uint8Array(codes.buffer) },
-      { path: scalePath, bytes: new Uint8Array(scales.buffer) },
-    ],
+    files: box.files,
     truncation: "item vectors as int8 with one scale per item",
   };
 }

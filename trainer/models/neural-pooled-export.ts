@@ -1,40 +1,42 @@
-import { integers } from "../autodiff/constants.ts";
-import { type GraphBuilder, graphBuilder } from "../onnx/graph.ts";
-import type { ExportedModel, ServingBudget } from "./model.ts";
+import { integers, scalar } from "../autodiff/constants.ts";
+import type { GraphBuilder } from "../onnx/graph.ts";
 import type { Averages } from "./neural-averages.ts";
-import { serveItems } from "./neural-item-matrix.ts";
+import { newestEntries, serveItems } from "./neural-item-matrix.ts";
 import type { PooledShape } from "./neural-pooled-graph.ts";
+import { fileBox, type GraphPart, type HistoryInputs, type PartBudget } from "./scoring-graph.ts";
 
 /**
- * The pooled model for one history. The matrix beside the model file holds unit vectors; their lengths, which weigh an
+ * Adds the pooled model for one history. The matrix beside the graph holds unit vectors; their lengths, which weigh an
  * item within a history, lie in a file of their own.
  */
-export function exportPooled(shape: PooledShape, parameters: Averages, budget: ServingBudget): ExportedModel {
-  const { itemCount, width, ordered } = shape;
-  const graph = graphBuilder("pooled-history");
-  const items = graph.input("items", "int32", ["L"]);
+export function appendPooled(
+  graph: GraphBuilder,
+  inputs: HistoryInputs,
+  { shape, parameters }: { readonly shape: PooledShape; readonly parameters: Averages },
+  budget: PartBudget,
+): GraphPart {
+  const { itemCount, width, length, ordered } = shape;
+  const items = newestEntries(graph, inputs.items, length);
   const { units, lengths } = unitsAndLengths(parameters, shape);
-  const matrixBudget = { weightBytesMax: budget.weightBytesMax - lengths.byteLength, name: "items" };
-  const served = serveItems(graph, { itemCount, width, values: units }, matrixBudget);
-  const lengthsPath = "lengths.bin";
-  const lengthTable = graph.external(lengthsPath, "float32", [itemCount]);
+  const weightBytesMax = budget.weightBytesMax - lengths.byteLength;
+  const served = serveItems(graph, { itemCount, width, values: units }, { ...budget, weightBytesMax });
+  const box = fileBox(graph, budget.prefix);
+  const lengthTable = box.external("lengths", "float32", [itemCount], lengths);
   const float = (name: string, dims: readonly number[]) =>
     graph.constant({ type: "float32", dims, data: parameters.get(name)!.value });
 
-  const weights = graph.op("Mul", [
-    graph.op("Gather", [lengthTable, items]),
-    ordered ? placeWeights(graph, items, float("place_weights", [shape.length])) : float1(graph),
-  ]);
-  const row = graph.op("Unsqueeze", [weights, integers(graph, 0)]);
-  const pooled = graph.op("MatMul", [row, served.rowsOf(items)]);
+  const byItem = graph.op("Gather", [lengthTable, items]);
+  const byPlace = ordered ? placeWeights(graph, items, float("place_weights", [length])) : undefined;
+  const weights = byPlace ? graph.op("Mul", [byItem, byPlace]) : byItem;
+  const pooled = graph.op("MatMul", [graph.op("Unsqueeze", [weights, integers(graph, 0)]), served.rowsOf(items)]);
   const user = graph.op("Gemm", [pooled, float("projection", [width, width]), float("everyone", [width])]);
-  const length = graph.op("Max", [
-    graph.op("ReduceL2", [user, integers(graph, -1)]),
-    graph.constant({ type: "float32", dims: [], data: Float32Array.of(1e-6) }),
-  ]);
-  graph.output("scores", served.scoresOf(graph.op("Div", [user, length])), "float32", [itemCount]);
-  const lengthsFile = { path: lengthsPath, bytes: new Uint8Array(lengths.buffer) };
-  return { graph: graph.build(), weights: [...served.weights, lengthsFile], truncation: served.truncation };
+  const size = graph.op("ReduceL2", [user, integers(graph, -1)]);
+  const unit = graph.op("Div", [user, graph.op("Max", [size, scalar(graph, 1e-6)])]);
+  return {
+    scores: served.scoresOf(unit),
+    weights: [...served.files, ...box.files],
+    truncation: served.truncation,
+  };
 }
 
 /** float32 [L]: exp of the learnt weight by distance from the newest entry, which stands last. */
@@ -46,7 +48,6 @@ function placeWeights(graph: GraphBuilder, items: string, table: string): string
   const places = graph.op("Sub", [graph.op("Sub", [count, number(1)]), ascending]);
   return graph.op("Exp", [graph.op("Gather", [table, places])]);
 }
-const float1 = (graph: GraphBuilder) => graph.constant({ type: "float32", dims: [1], data: Float32Array.of(1) });
 
 function unitsAndLengths(parameters: Averages, { itemCount, width }: PooledShape) {
   const units = parameters.get("item_table")!.value.slice();

@@ -1,13 +1,14 @@
 import { seededRandom } from "../evaluate/seeded-random.ts";
 import { type Histories, positiveHistories } from "./histories.ts";
-import type { FitContext, FittedModel, Method, TrainingData } from "./model.ts";
+import type { FitContext, Method, TrainingData } from "./model.ts";
 import { type Averages, averagesOf } from "./neural-averages.ts";
 import { candidateSource } from "./neural-candidates.ts";
 import { holdOut, judgeHeldOut } from "./neural-held-out.ts";
 import { type PooledBatch, pooledEpoch } from "./neural-pooled-batches.ts";
-import { exportPooled, pooledScores } from "./neural-pooled-export.ts";
+import { appendPooled, pooledScores } from "./neural-pooled-export.ts";
 import { compilePooledStep, freshPooledParameters, openPooledScorer, type PooledShape } from "./neural-pooled-graph.ts";
 import { type Trainee, type TrainingPlan, trainEpochs } from "./neural-training.ts";
+import { type AppendScores, type BlendableModel, exportScores } from "./scoring-graph.ts";
 
 export type PooledHistoryParams = {
   readonly width: number;
@@ -113,12 +114,14 @@ function nothingLearnt(averages: Averages): Averages {
   return averages;
 }
 
-function fittedPooled(shape: PooledShape, params: PooledHistoryParams, averages: Averages): FittedModel {
+function fittedPooled(shape: PooledShape, params: PooledHistoryParams, parameters: Averages): BlendableModel {
+  const append: AppendScores = (graph, inputs, budget) => appendPooled(graph, inputs, { shape, parameters }, budget);
   return {
     method: "pooled_history",
     params,
+    append,
     historyMax: shape.length,
-    export: (budget) => exportPooled(shape, averages, budget),
-    score: ({ items }) => pooledScores(shape, averages, items),
+    export: exportScores("pooled_history", shape.itemCount, append),
+    score: ({ items }) => pooledScores(shape, parameters, items),
   };
 }

@@ -1,16 +1,17 @@
 import { maskPool } from "../autodiff/mask-pool.ts";
 import { seededRandom } from "../evaluate/seeded-random.ts";
 import { type Histories, positiveHistories } from "./histories.ts";
-import type { FitContext, FittedModel, Method, TrainingData } from "./model.ts";
+import type { FitContext, Method, TrainingData } from "./model.ts";
 import { type Averages, averagesOf } from "./neural-averages.ts";
 import { epochBatches } from "./neural-batches.ts";
 import { sasrecScores } from "./neural-forward.ts";
 import { holdOut, judgeHeldOut } from "./neural-held-out.ts";
-import { exportSasrec } from "./neural-sasrec-export.ts";
+import { appendSasrec } from "./neural-sasrec-export.ts";
 import { compileSasrecStep, openSasrecScorer } from "./neural-sasrec-graph.ts";
 import { freshParameters } from "./neural-sasrec-parameters.ts";
 import { type Trainee, type TrainingPlan, trainEpochs } from "./neural-training.ts";
 import type { TransformerShape } from "./neural-transformer.ts";
+import { type AppendScores, type BlendableModel, exportScores } from "./scoring-graph.ts";
 
 export type SasrecParams = {
   /** History entries at most. */
@@ -120,12 +121,14 @@ function nothingLearnt(averages: Averages): Averages {
   return averages;
 }
 
-function fittedSasrec(shape: TransformerShape, params: SasrecParams, averages: Averages): FittedModel {
+function fittedSasrec(shape: TransformerShape, params: SasrecParams, parameters: Averages): BlendableModel {
+  const append: AppendScores = (graph, inputs, budget) => appendSasrec(graph, inputs, { shape, parameters }, budget);
   return {
     method: "sasrec",
     params,
+    append,
     historyMax: shape.length,
-    export: (budget) => exportSasrec(shape, averages, budget),
-    score: ({ items }) => sasrecScores(shape, averages, items),
+    export: exportScores("sasrec", shape.itemCount, append),
+    score: ({ items }) => sasrecScores(shape, parameters, items),
   };
 }

@@ -1,6 +1,6 @@
 import * as ort from "onnxruntime-node";
 import { expect, test } from "vitest";
-import { serveItems } from "../../../trainer/models/neural-item-matrix.ts";
+import { newestEntries, serveItems } from "../../../trainer/models/neural-item-matrix.ts";
 import { graphBuilder } from "../../../trainer/onnx/graph.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
 
@@ -12,18 +12,18 @@ const vector = Float32Array.from({ length: width }, () => random() - 0.5);
 /** Rows of two items, and the scores of all for a vector, out of the served graph. */
 async function serve(weightBytesMax: number) {
   const graph = graphBuilder("items");
-  const served = serveItems(graph, { itemCount, width, values }, { weightBytesMax, name: "items" });
+  const served = serveItems(graph, { itemCount, width, values }, { weightBytesMax, prefix: "" });
   graph.output("rows", served.rowsOf(graph.input("items", "int32", ["L"])), "float32", null);
   graph.output("scores", served.scoresOf(graph.input("vector", "float32", [1, width])), "float32", [itemCount]);
   const session = await ort.InferenceSession.create(graph.build(), {
-    externalData: served.weights.map(({ path, bytes }) => ({ path, data: bytes })),
+    externalData: served.files.map(({ path, bytes }) => ({ path, data: bytes })),
   });
   const { rows, scores } = await session.run({
     items: new ort.Tensor("int32", Int32Array.of(7, 3), [2]),
     vector: new ort.Tensor("float32", vector, [1, width]),
   });
   await session.release();
-  const size = served.weights.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  const size = served.files.reduce((sum, { bytes }) => sum + bytes.length, 0);
   return { rows: rows!.data as Float32Array, scores: scores!.data as Float32Array, size, ...served };
 }
 
@@ -46,4 +46,16 @@ test("over the budget: a quarter of the bytes and a scale per item, rows to 1/25
   for (const [i, score] of expectedScores.entries()) expect(Math.abs(scores[i]! - score) / largest).toBeLessThan(0.01);
   expect(truncation).toMatch(/int8/);
   expect(size).toBe(itemCount * width + 4 * itemCount);
+});
+
+test.each([
+  [2, [7, 8, 9], [8, 9]],
+  [5, [7, 8, 9], [7, 8, 9]],
+])("the newest %i of %j are %j", async (count, history, expected) => {
+  const graph = graphBuilder("newest");
+  graph.output("newest", newestEntries(graph, graph.input("items", "int32", ["L"]), count), "int32", ["N"]);
+  const session = await ort.InferenceSession.create(graph.build());
+  const { newest } = await session.run({ items: new ort.Tensor("int32", Int32Array.from(history), [history.length]) });
+  expect([...(newest!.data as Int32Array)]).toEqual(expected);
+  await session.release();
 });

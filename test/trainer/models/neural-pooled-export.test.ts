@@ -2,8 +2,9 @@ import { expect, test } from "vitest";
 import type { ItemIndex } from "../../../shared/ids.ts";
 import { openScorer } from "../../../trainer/evaluate/onnx-scorer.ts";
 import { averagesOf } from "../../../trainer/models/neural-averages.ts";
-import { exportPooled, pooledScores } from "../../../trainer/models/neural-pooled-export.ts";
+import { appendPooled, pooledScores } from "../../../trainer/models/neural-pooled-export.ts";
 import { freshPooledParameters } from "../../../trainer/models/neural-pooled-graph.ts";
+import { exportScores } from "../../../trainer/models/scoring-graph.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
 
 test("by hand: two unit items at right angles, a history of one of them", () => {
@@ -29,7 +30,9 @@ test.each([
     const fresh = freshPooledParameters(shape, random);
     for (const { value } of fresh.values()) for (let i = 0; i < value.length; i++) value[i] = value[i]! + random() / 4;
     const parameters = averagesOf(fresh);
-    const exported = exportPooled(shape, parameters, { weightBytesMax });
+    const exported = exportScores("pooled", shape.itemCount, (graph, inputs, budget) =>
+      appendPooled(graph, inputs, { shape, parameters }, budget),
+    )({ weightBytesMax });
     expect(exported.weights.reduce((sum, { bytes }) => sum + bytes.length, 0)).toBeLessThanOrEqual(weightBytesMax);
     const scorer = await openScorer(exported, shape.itemCount);
     for (const length of [1, 2, 9]) {

@@ -3,8 +3,9 @@ import type { ItemIndex } from "../../../shared/ids.ts";
 import { openScorer } from "../../../trainer/evaluate/onnx-scorer.ts";
 import { averagesOf } from "../../../trainer/models/neural-averages.ts";
 import { sasrecScores } from "../../../trainer/models/neural-forward.ts";
-import { exportSasrec } from "../../../trainer/models/neural-sasrec-export.ts";
+import { appendSasrec } from "../../../trainer/models/neural-sasrec-export.ts";
 import { freshParameters } from "../../../trainer/models/neural-sasrec-parameters.ts";
+import { exportScores } from "../../../trainer/models/scoring-graph.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
 
 const SHAPE = { itemCount: 40, length: 9, width: 16, blocks: 2, heads: 2 };
@@ -17,10 +18,13 @@ test.each([
   ["float32", 1e6, 1e-5],
   ["int8", 1000, 0.05],
 ])("exported as %s, one entry or as many as fit score as in plain loops", async (_, weightBytesMax, tolerance) => {
-  const scorer = await openScorer(exportSasrec(SHAPE, parameters, { weightBytesMax }), SHAPE.itemCount);
-  for (const length of [1, 2, 9]) {
+  const exported = exportScores("sasrec", SHAPE.itemCount, (graph, inputs, budget) =>
+    appendSasrec(graph, inputs, { shape: SHAPE, parameters }, budget),
+  )({ weightBytesMax });
+  const scorer = await openScorer(exported, SHAPE.itemCount);
+  for (const length of [1, 2, 9, 14]) {
     const items = Array.from({ length }, (_, i) => ((i * 7 + 3) % SHAPE.itemCount) as ItemIndex);
-    const expected = sasrecScores(SHAPE, parameters, items);
+    const expected = sasrecScores(SHAPE, parameters, items.slice(-SHAPE.length));
     const scores = await scorer.score({ items, agesDays: items.map(() => 0) });
     const largest = Math.max(...expected.map(Math.abs));
     for (const [item, score] of expected.entries()) {
