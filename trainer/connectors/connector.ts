@@ -3,6 +3,7 @@ import type { ConnectorConfig } from "../../shared/model-spec.ts";
 import { didYouMean } from "../../shared/nearest-name.ts";
 import { StageError } from "../stage-error.ts";
 import { connectFile } from "./file.ts";
+import { connectPostgres } from "./postgres.ts";
 
 /** One column of a query's result, in the order of the result. Types are DuckDB's: the interchange of the trainer. */
 export type SourceColumn = { readonly name: string; readonly type: DuckDBType };
@@ -74,6 +75,7 @@ export type ConnectorFactory = (config: ConnectorConfig, context: ConnectorConte
 /** Every kind of store, by the `type` of its configuration. */
 const FACTORIES: Readonly<Record<string, ConnectorFactory>> = {
   File: connectFile,
+  Postgres: connectPostgres,
 };
 
 /** The connector that a configuration describes. Throws StageError `unknown_connector_type`. */

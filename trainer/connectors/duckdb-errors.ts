@@ -35,8 +35,10 @@ function fileSentence(message: string, said: string, file: SourceFile | undefine
   const name = file === undefined ? "A file" : JSON.stringify(file.shownAs);
   const kind = file?.format.toUpperCase() ?? "a table";
   if (/not a GZIP stream/i.test(message)) return `${name} ends in .gz but is not gzip-compressed`;
-  if (/zstd|Zstd/.test(message)) return `${name} ends in .zst but is not a whole zstd file`;
-  if (/line size|Maximum line size/i.test(message)) return `${name} has a line longer than 2 MB; lines must be shorter`;
+  if (file?.compression === "zstd" && /zstd/i.test(message.split("\n")[0]!))
+    return `${name} ends in .zst but is not a whole zstd file`;
+  if (/Maximum line size of \d+ bytes exceeded/i.test(message))
+    return `${name} has a line longer than 2 MB; lines must be shorter`;
   if (/Invalid unicode|not utf-8/i.test(message))
     return `${name} is not in UTF-8; convert it first, such as with iconv -f ISO-8859-1 -t UTF-8`;
   if (/sniffing file/i.test(message))

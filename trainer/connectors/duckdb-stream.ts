@@ -1,5 +1,6 @@
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBResult } from "@duckdb/node-api";
 import { StageError } from "../stage-error.ts";
+import { streamWhole, type WholeStream } from "./duckdb-whole-stream.ts";
 
 export type StreamLimits = {
   readonly signal: AbortSignal;
@@ -30,19 +31,19 @@ export async function streamRows(
 ): Promise<QueryStream> {
   const watch = watchQuery(connection, limits);
   try {
-    const result = await watch.run(connection.stream(sql));
-    return { result, chunks: readChunks(result, watch, limits) };
+    const stream = await watch.run(() => streamWhole(connection, sql));
+    return { result: stream.result, chunks: readChunks(stream, watch, limits) };
   } catch (error) {
     watch.end();
     throw error;
   }
 }
 
-async function* readChunks(result: DuckDBResult, watch: QueryWatch, limits: StreamLimits) {
+async function* readChunks(stream: WholeStream, watch: QueryWatch, limits: StreamLimits) {
   try {
     for (let rows = 0; ; ) {
-      const chunk = await watch.run(result.fetchChunk());
-      if (chunk === null || chunk.rowCount === 0) return;
+      const chunk = await watch.run(() => stream.next());
+      if (chunk === undefined) return;
       rows += chunk.rowCount;
       if (rows > limits.rowsMax)
         throw new StageError(
@@ -54,12 +55,15 @@ async function* readChunks(result: DuckDBResult, watch: QueryWatch, limits: Stre
     }
   } finally {
     watch.end();
+    if (!watch.isAbandoned()) await stream.leave();
   }
 }
 
 type QueryWatch = {
   /** The value of a step, unless the query is stopped: then the reason is thrown. */
-  run<Value>(step: Promise<Value>): Promise<Value>;
+  run<Value>(step: () => Promise<Value>): Promise<Value>;
+  /** Whether a step did not stop in time, so that the connection is still at work. */
+  isAbandoned(): boolean;
   end(): void;
 };
 
@@ -68,6 +72,7 @@ function watchQuery(connection: DuckDBConnection, limits: StreamLimits): QueryWa
   const { signal, timeoutSeconds } = limits;
   let reason: unknown;
   let giveUp: (() => void) | undefined;
+  let abandoned = false;
   const stop = (why: unknown) => {
     reason ??= why;
     connection.interrupt();
@@ -80,25 +85,23 @@ function watchQuery(connection: DuckDBConnection, limits: StreamLimits): QueryWa
 
   return {
     async run(step) {
-      if (reason !== undefined) {
-        connection.interrupt();
-        await step.catch(() => undefined); // the interrupted step's own error says less than the reason
-        throw reason;
-      }
-      const abandoned = new Promise<never>((_, reject) => {
+      if (reason !== undefined) throw reason;
+      const gaveUp = new Promise<never>((_, reject) => {
         giveUp = () => {
+          abandoned = true;
           limits.onAbandoned();
           reject(reason);
         };
       });
       try {
-        return await Promise.race([step, abandoned]);
+        return await Promise.race([step(), gaveUp]);
       } catch (error) {
         throw reason ?? limits.explain(error);
       } finally {
         giveUp = undefined;
       }
     },
+    isAbandoned: () => abandoned,
     end() {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);

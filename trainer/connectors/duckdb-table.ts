@@ -35,13 +35,17 @@ export async function tableFunction(connection: DuckDBConnection, file: SourceFi
     case "parquet":
       return `read_parquet(${path})`;
     case "json":
-      return `read_json(${path}, maximum_object_size = ${JSON_OBJECT_BYTES_MAX}, compression = '${file.compression}')`;
+      return `read_json(${path}, ${jsonOptions(file)})`;
     case "jsonl":
-      return `read_json(${path}, format = 'newline_delimited', maximum_object_size = ${JSON_OBJECT_BYTES_MAX}, compression = '${file.compression}')`;
+      return `read_json(${path}, format = 'newline_delimited', ${jsonOptions(file)})`;
     default:
       return csvFunction(file, await sniffCsv(connection, file));
   }
 }
+
+/** `none` is not a word that read_json knows. */
+const jsonOptions = ({ compression }: SourceFile) =>
+  `maximum_object_size = ${JSON_OBJECT_BYTES_MAX}${compression === "none" ? "" : `, compression = '${compression}'`}`;
 
 async function sniffCsv(connection: DuckDBConnection, file: SourceFile): Promise<Sniffed> {
   const given = file.format === "tsv" ? "\t" : undefined;

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance, type DuckDBType } from "@duckdb/node-api";
 import type { SourceRows } from "../connectors/connector.ts";
 import { identifier } from "../connectors/duckdb-quote.ts";
+import { streamWhole } from "../connectors/duckdb-whole-stream.ts";
 import { StageError } from "../stage-error.ts";
 
 /** A database of one run, on disk, in which rows become a dataset. Runs our own SQL only, never a customer's. */
@@ -96,17 +97,21 @@ export async function readStaged(
   });
 }
 
-/** The chunks of a large result, as they are computed. */
+/** The chunks of a large result, as they are computed. Nothing else may be asked of the database until they end. */
 export async function* streamStaged(
   staging: Staging,
   sql: string,
   signal: AbortSignal,
 ): AsyncGenerator<DuckDBDataChunk> {
-  const result = await interruptible(staging, signal, () => staging.connection.stream(sql));
-  for (;;) {
-    const chunk = await interruptible(staging, signal, () => result.fetchChunk());
-    if (chunk === null || chunk.rowCount === 0) return;
-    yield chunk;
+  const stream = await interruptible(staging, signal, () => streamWhole(staging.connection, sql));
+  try {
+    for (;;) {
+      const chunk = await interruptible(staging, signal, () => stream.next());
+      if (chunk === undefined) return;
+      yield chunk;
+    }
+  } finally {
+    await stream.leave();
   }
 }
 
