@@ -1,0 +1,78 @@
+import type { ConnectionOptions } from "node:tls";
+import { checkServerIdentity } from "node:tls";
+import { z } from "zod";
+import type { ConnectorConfig } from "../../shared/model-spec.ts";
+import { StageError } from "../stage-error.ts";
+import type { ConnectorContext } from "./connector.ts";
+
+/** A secret by the name under which the operator has put it into the trainer's environment. */
+const Reference = z.strictObject({ env: z.string().min(1).max(200) }, 'must be a reference such as {"env": "NAME"}');
+
+const SSL_MODES = ["disable", "require", "verify-ca", "verify-full"] as const;
+
+const PostgresConfig = z.strictObject({
+  id: z.string().optional(),
+  type: z.literal("Postgres"),
+  /** `postgres://user@host:5432/database`, without a password. */
+  location: z.url({ protocol: /^postgres(ql)?$/, error: "must be like postgres://user@host:5432/database" }),
+  password: Reference.optional(),
+  /** As libpq names them (PostgreSQL manual, 34.19.1). Default: verify-full. */
+  sslmode: z.enum(SSL_MODES, `must be one of ${SSL_MODES.join(", ")}`).default("verify-full"),
+  /** The certificate authority that signed the server's certificate, PEM; else those that Node knows. */
+  sslrootcert: Reference.optional(),
+});
+
+export type PostgresTarget = {
+  readonly host: string;
+  readonly port: number;
+  readonly database: string;
+  readonly user: string;
+  readonly password: string | undefined;
+  readonly sslMode: (typeof SSL_MODES)[number];
+  readonly rootCertificate: string | undefined;
+};
+
+/** The checked configuration, its references resolved. Throws StageError `bad_connector_config`. */
+export function parsePostgresConfig(config: ConnectorConfig, { settings }: ConnectorContext): PostgresTarget {
+  const parsed = PostgresConfig.safeParse(config);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "it"}: ${message}`);
+    throw wrong(faults.join("; "));
+  }
+  const { location, password, sslmode, sslrootcert } = parsed.data;
+  const url = new URL(location);
+  if (url.password !== "") throw wrong('location: must not hold a password; give "password": {"env": "NAME"} instead');
+  if (url.search !== "" || url.hash !== "") throw wrong("location: must end with the database's name");
+  const database = decodeURIComponent(url.pathname.slice(1));
+  if (database === "" || url.username === "") throw wrong("location: must name the user and the database");
+  const resolve = (field: string, name: string | undefined) => {
+    if (name === undefined) return undefined;
+    const value = settings.secret(name);
+    if (value === undefined) throw wrong(`${field}: this customer has no secret ${JSON.stringify(name)}`);
+    return value;
+  };
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ""),
+    port: url.port === "" ? 5432 : Number(url.port),
+    database,
+    user: decodeURIComponent(url.username),
+    password: resolve("password", password?.env),
+    sslMode: sslmode,
+    rootCertificate: resolve("sslrootcert", sslrootcert?.env),
+  };
+}
+
+/** TLS as the mode asks for it. With `require` and a root certificate, libpq checks the chain; so does this. */
+export function tlsOptions({ host, sslMode, rootCertificate }: PostgresTarget): ConnectionOptions | false {
+  if (sslMode === "disable") return false;
+  const ca = rootCertificate === undefined ? {} : { ca: rootCertificate };
+  // The connection is made to an address; the certificate must still be for the name.
+  const anyName = () => undefined;
+  const itsName: typeof checkServerIdentity = (_, certificate) => checkServerIdentity(host, certificate);
+  if (sslMode === "verify-full") return { ...ca, servername: host, checkServerIdentity: itsName };
+  if (sslMode === "verify-ca") return { ...ca, servername: host, checkServerIdentity: anyName };
+  return { ...ca, servername: host, rejectUnauthorized: rootCertificate !== undefined, checkServerIdentity: anyName };
+}
+
+const wrong = (reason: string) =>
+  new StageError("fetching", "bad_connector_config", `The Postgres connector's configuration is wrong: ${reason}`);

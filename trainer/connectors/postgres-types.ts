@@ -1,0 +1,83 @@
+import {
+  BIGINT,
+  BOOLEAN,
+  DATE,
+  DOUBLE,
+  DuckDBDateValue,
+  DuckDBListValue,
+  DuckDBTimestampValue,
+  type DuckDBType,
+  type DuckDBValue,
+  INTEGER,
+  LIST,
+  TIMESTAMP,
+  VARCHAR,
+} from "@duckdb/node-api";
+import pg from "pg";
+import { parse as parseArray } from "postgres-array";
+
+/** How a column arrives: its type in the interchange, and a value of it from Postgres's text form. */
+export type ColumnReader = { readonly type: DuckDBType; readonly read: (text: string) => DuckDBValue };
+
+const OIDS = pg.types.builtins;
+const TEXT: ColumnReader = { type: VARCHAR, read: (text) => text };
+const REAL: ColumnReader = { type: DOUBLE, read: Number };
+const WHOLE: ColumnReader = { type: INTEGER, read: Number };
+const TEXTS: ColumnReader = { type: LIST(VARCHAR), read: readTextArray };
+
+const READERS: ReadonlyMap<number, ColumnReader> = new Map<number, ColumnReader>([
+  [OIDS.BOOL, { type: BOOLEAN, read: (text) => text === "t" }],
+  [OIDS.INT2, WHOLE],
+  [OIDS.INT4, WHOLE],
+  [OIDS.INT8, { type: BIGINT, read: BigInt }],
+  [OIDS.FLOAT4, REAL],
+  [OIDS.FLOAT8, REAL],
+  [OIDS.DATE, { type: DATE, read: readDate }],
+  [OIDS.TIMESTAMP, { type: TIMESTAMP, read: readTimestamp }],
+  [OIDS.TIMESTAMPTZ, { type: TIMESTAMP, read: readTimestamp }],
+  // Arrays of int2, int4, int8, text, bpchar, varchar, uuid.
+  ...[1005, 1007, 1016, 1009, 1014, 1015, 2951].map((oid) => [oid, TEXTS] as const),
+]);
+
+/**
+ * The reader of a column. Types without a form of their own here (numeric, uuid, enums, json, …) stay the text that
+ * Postgres gives: nothing is rounded, and numbers among them are recognised later.
+ */
+export const readerOf = (oid: number): ColumnReader => READERS.get(oid) ?? TEXT;
+
+const STAMP = /^(\d{4,6})-(\d\d)-(\d\d)(?: (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?([+-]\d\d(?::\d\d){0,2})?)?( BC)?$/;
+
+/** Microseconds since 1970 of ISO output in UTC; null for infinity and for years before 1. */
+function microsOf(text: string): bigint | null {
+  const parts = STAMP.exec(text);
+  if (!parts || parts[9]) return null;
+  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map((part) => Number(part ?? 0));
+  const micros = Number((parts[7] ?? "").padEnd(6, "0"));
+  const date = new Date(0);
+  date.setUTCFullYear(year!, month! - 1, day!);
+  const seconds = date.getTime() / 1000 + hour! * 3600 + minute! * 60 + second! - offsetSeconds(parts[8]);
+  return BigInt(seconds) * 1_000_000n + BigInt(micros);
+}
+
+/** Of `+02`, `-03:30` or `+00:53:28`. */
+function offsetSeconds(offset: string | undefined): number {
+  if (!offset) return 0;
+  const [hours, minutes = 0, seconds = 0] = offset.slice(1).split(":").map(Number);
+  return (offset.startsWith("-") ? -1 : 1) * (hours! * 3600 + minutes * 60 + seconds);
+}
+
+function readTimestamp(text: string): DuckDBValue {
+  const micros = microsOf(text);
+  return micros === null ? null : new DuckDBTimestampValue(micros);
+}
+
+function readDate(text: string): DuckDBValue {
+  const micros = microsOf(text);
+  return micros === null ? null : new DuckDBDateValue(Number(micros / 86_400_000_000n));
+}
+
+/** A one-dimensional array's literal: `{a,"b \"c\"",NULL}`. Elements of deeper ones are not texts, so they are null. */
+function readTextArray(text: string): DuckDBValue {
+  const parsed = parseArray<unknown>(text, (element) => element);
+  return new DuckDBListValue(parsed.map((element) => (typeof element === "string" ? element : null)));
+}
