@@ -16,7 +16,7 @@
  *
  * Example. Category ["red", missing, "blue", "red"] is dictionary ["blue", "red"], keys u8 [2, 0, 1, 2].
  *
- * Limits: 500 columns, 2^32 − 2 distinct values, 2 GiB. Numbers that are not finite count as missing.
+ * Limits: 500 columns with names of at most 1,000 characters, 2^32 − 2 distinct values, 2 GiB. Numbers that are not finite count as missing.
  */
 import { z } from "zod";
 import { assert, FormatError } from "./assert.ts";
@@ -69,7 +69,7 @@ export const ATTRIBUTES_MAX = 500;
 const CODED_MAX = 65_535; // distinct numbers in a dictionary; above, a key is no smaller than the number
 
 const ColumnHeader = z.strictObject({
-  name: z.string().max(128),
+  name: z.string().max(1000),
   type: z.enum(["Boolean", "Numerical", "Timestamp", "Category", "Text", "CategoryList"]),
   form: z.enum(["coded", "based", "plain"]).optional(),
   base: z.int().optional(),

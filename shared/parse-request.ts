@@ -47,8 +47,10 @@ export function parseJson(text: string): unknown {
     return JSON.parse(text) as unknown;
   } catch (cause) {
     if (!(cause instanceof SyntaxError)) throw cause;
-    const detail = text.trim() === "" ? "the body is empty; expected JSON" : `the body is not JSON: ${cause.message}`;
-    throw new Problem("invalid_json", detail, { cause });
+    // The engine quotes the text around the fault, and there may be a secret in it.
+    const reason = cause.message.replace(/, (\.\.\.)?".*$/s, "");
+    const detail = text.trim() === "" ? "the body is empty; expected JSON" : `the body is not JSON: ${reason}`;
+    throw new Problem("invalid_json", detail);
   }
 }
 

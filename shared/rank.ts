@@ -27,7 +27,7 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   const isMatch = request.retrieval ? snapshot.matcher(request.retrieval) : () => true; // throws before any I/O
   const session = request.session.flatMap((id) => snapshot.indexOf(id) ?? []);
   const record = request.userId === undefined ? undefined : await snapshot.userRecord(request.userId);
-  const history = historyOf(record, session, request.nowSeconds, snapshot.historyMax);
+  const history = historyOf(record, session, { nowSeconds: request.nowSeconds, historyMax: snapshot.historyMax });
 
   // An empty history scores every item alike, and equal scores keep catalog order, which is popularity with recency.
   const scores = history.items.length ? await snapshot.score(history) : new Float32Array(snapshot.itemCount);
@@ -42,8 +42,7 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
 export function historyOf(
   record: UserRecord | undefined,
   session: readonly ItemIndex[],
-  nowSeconds: number,
-  historyMax: number,
+  { nowSeconds, historyMax }: { readonly nowSeconds: number; readonly historyMax: number },
 ): History {
   const stored = record ? record.times.map((time) => Math.max(0, nowSeconds - time) / 86_400) : [];
   const items = [...(record?.items ?? []), ...session];

@@ -1,0 +1,212 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  LIST_LIMIT_DEFAULT,
+  LIST_LIMIT_MAX,
+  parseListQuery,
+  parseRankBody,
+  parseRankQuery,
+  RANK_LIMIT_DEFAULT,
+  RANK_LIMIT_MAX,
+  SESSION_MAX,
+} from "../../shared/api.ts";
+import { Problem } from "../../shared/problem.ts";
+
+function problemOf(parse: () => unknown): Problem {
+  try {
+    parse();
+  } catch (error) {
+    if (error instanceof Problem) return error;
+    throw error;
+  }
+  throw new Error("nothing was refused");
+}
+
+const query = (text: string) => parseRankQuery(new URLSearchParams(text));
+const list = (text: string) => parseListQuery(new URLSearchParams(text));
+
+test("without anything: popular items, fifteen of them", () => {
+  const nothing = {
+    userId: undefined,
+    limit: RANK_LIMIT_DEFAULT,
+    session: [],
+    retrieval: undefined,
+    excludeSeen: true,
+  };
+  expect(parseRankBody({})).toEqual(nothing);
+  expect(query("")).toEqual(nothing);
+});
+
+test("a whole body", () => {
+  const body = {
+    user_id: "u7",
+    limit: 3,
+    interactions: [{ item_id: 5 }, { item_id: "a b" }],
+    retrieval: { price: { $lt: 5 } },
+    exclude_seen: false,
+  };
+  expect(parseRankBody(body)).toMatchObject({ userId: "u7", limit: 3, session: ["5", "a b"], excludeSeen: false });
+  expect(parseRankBody(body).retrieval).toMatchObject({ kind: "compare", attribute: "price" });
+});
+
+test("a whole query", () => expect(query("user_id=u%207&limit=500")).toMatchObject({ userId: "u 7", limit: 500 }));
+
+test.each<[unknown, string]>([
+  [7, "7"],
+  ["7", "7"],
+  [-7, "-7"],
+  [-0, "0"],
+  [Number.MAX_SAFE_INTEGER, "9007199254740991"],
+  ["007", "007"],
+  ["é", "é"],
+])("id %j has the text %j, for users and for items", (id, text) => {
+  expect(parseRankBody({ user_id: id }).userId).toBe(text);
+  expect(parseRankBody({ interactions: [{ item_id: id }] }).session).toEqual([text]);
+});
+
+describe("ids that are refused", () => {
+  test.each<[unknown, string]>([
+    ["", "must not be empty"],
+    ["x".repeat(257), "at most 256 bytes"],
+    ["é".repeat(129), "at most 256 bytes"],
+    ["a\0b", "must not contain the character NUL"],
+    ["\ud800", "well-formed Unicode"],
+    [1.5, "must be a string or an integer, found 1.5"],
+    [9007199254740992, "beyond 2^53−1, where JSON numbers lose digits: send it as a string"],
+    [-1e300, "send it as a string"],
+    [true, "must be a string or a number, found true"],
+    [null, "must be a string or a number, found null"],
+    [["a"], "found a list of 1"],
+    [{}, "found an object"],
+  ])("%.20j", (id, sentence) => {
+    const user = problemOf(() => parseRankBody({ user_id: id }));
+    expect(user.errors).toHaveLength(1);
+    expect(user.errors[0]).toMatchObject({ pointer: "/user_id", code: "invalid_parameter" });
+    expect(user.message).toContain(sentence);
+    const item = problemOf(() => parseRankBody({ interactions: [{ item_id: "a" }, { item_id: id }] }));
+    expect(item.errors[0]).toMatchObject({ pointer: "/interactions/1/item_id", code: "invalid_parameter" });
+  });
+  test("in a query they are text", () => {
+    expect(problemOf(() => query("user_id=")).message).toContain("must not be empty");
+    expect(problemOf(() => query(`user_id=${"x".repeat(257)}`)).message).toContain("256 bytes");
+    expect(problemOf(() => query("user_id=%00")).message).toContain("NUL");
+    expect(query("user_id=9007199254740993").userId).toBe("9007199254740993");
+  });
+});
+
+describe("limit is an integer from 1 to 500, and nothing is coerced into one", () => {
+  test.each([1, 2, RANK_LIMIT_MAX])("%i is one", (limit) => {
+    expect(parseRankBody({ limit }).limit).toBe(limit);
+    expect(query(`limit=${limit}`).limit).toBe(limit);
+  });
+  test.each<unknown>([0, -1, 501, 1e9, 1.5, 1e300, "15", "abc", "", null, true, [15], {}])("%j in a body", (limit) => {
+    const problem = problemOf(() => parseRankBody({ limit }));
+    expect(problem.code).toBe("limit_out_of_range");
+    expect(problem.errors[0]).toMatchObject({ pointer: "/limit", code: "limit_out_of_range" });
+    expect(problem.message).toContain("must be an integer from 1 to 500");
+  });
+  test.each([
+    "0",
+    "-1",
+    "501",
+    "1e9",
+    "1000000000",
+    "15.0",
+    " 5",
+    "5 ",
+    "+5",
+    "05",
+    "0x5",
+    "5e1",
+    "abc",
+    "",
+    "1_0",
+    "٥",
+    "NaN",
+    "Infinity",
+  ])("%j in a query", (limit) =>
+    expect(problemOf(() => query(`limit=${encodeURIComponent(limit)}`)).code).toBe("limit_out_of_range"),
+  );
+});
+
+test.each<[string, unknown, string, string]>([
+  ["a body that is a list", [], "invalid_parameter", ""],
+  ["a body that is text", "x", "invalid_parameter", ""],
+  ["an unknown field", { limt: 5 }, "unknown_field", "/limt"],
+  [
+    "an unknown field of an interaction",
+    { interactions: [{ item_id: 1, rating: 5 }] },
+    "unknown_field",
+    "/interactions/0/rating",
+  ],
+  ["an interaction without an item", { interactions: [{}] }, "missing_field", "/interactions/0/item_id"],
+  ["an interaction that is an id", { interactions: ["a"] }, "invalid_parameter", "/interactions/0"],
+  ["interactions that are no list", { interactions: { item_id: 1 } }, "invalid_parameter", "/interactions"],
+  [
+    "too many interactions",
+    { interactions: Array(SESSION_MAX + 1).fill({ item_id: 1 }) },
+    "too_many_interactions",
+    "/interactions",
+  ],
+  ["exclude_seen that is no boolean", { exclude_seen: "false" }, "invalid_parameter", "/exclude_seen"],
+  ["a filter that is null", { retrieval: null }, "invalid_filter", "/retrieval"],
+  ["a filter with a bare list", { retrieval: { a: [1] } }, "invalid_filter", "/retrieval/a"],
+])("%s", (_, body, code, pointer) => {
+  const problem = problemOf(() => parseRankBody(body));
+  expect(problem.code).toBe(code);
+  expect(problem.errors[0]!.pointer).toBe(pointer);
+});
+
+test("as many interactions as allowed", () =>
+  expect(parseRankBody({ interactions: Array(SESSION_MAX).fill({ item_id: 1 }) }).session).toHaveLength(SESSION_MAX));
+
+test.each([
+  ["limit=5&limit=5", "invalid_parameter", "/limit", "was sent twice"],
+  ["user_id=a&user_id=b", "invalid_parameter", "/user_id", "was sent twice"],
+  ["limt=5", "unknown_field", "/limt", 'did you mean "limit"?'],
+  ["interactions=a", "unknown_field", "/interactions", "is not a field"],
+  ["__proto__=a", "unknown_field", "/__proto__", "is not a field"],
+])("the query %s is refused", (text, code, pointer, sentence) => {
+  const problem = problemOf(() => query(text));
+  expect(problem.code).toBe(code);
+  expect(problem.errors[0]!.pointer).toBe(pointer);
+  expect(problem.message).toContain(sentence);
+});
+
+test("any body at all is parsed or refused by a Problem", () =>
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.jsonValue(),
+        fc.dictionary(
+          fc.constantFrom("user_id", "limit", "interactions", "retrieval", "exclude_seen", "x"),
+          fc.jsonValue(),
+        ),
+      ),
+      (body) => {
+        try {
+          const parsed = parseRankBody(body);
+          expect(parsed.limit).toBeGreaterThanOrEqual(1);
+        } catch (error) {
+          expect(error).toBeInstanceOf(Problem);
+        }
+      },
+    ),
+    { numRuns: 500 },
+  ));
+
+test("listing: defaults, all parameters, and what is refused", () => {
+  expect(list("")).toEqual({ limit: LIST_LIMIT_DEFAULT, cursor: undefined, status: undefined });
+  expect(list(`limit=${LIST_LIMIT_MAX}&cursor=abc&status=ACTIVE`)).toEqual({
+    limit: 100,
+    cursor: "abc",
+    status: "ACTIVE",
+  });
+  for (const limit of ["0", "101", "x", "1.0", ""])
+    expect(problemOf(() => list(`limit=${limit}`))).toMatchObject({ code: "limit_out_of_range" });
+  expect(problemOf(() => list("status=active")).message).toContain('must be "SCHEDULING" or');
+  expect(problemOf(() => list("cursor="))).toMatchObject({ code: "invalid_parameter" });
+  expect(problemOf(() => list(`cursor=${"x".repeat(501)}`))).toMatchObject({ code: "invalid_parameter" });
+  expect(problemOf(() => list("page=2"))).toMatchObject({ code: "unknown_field" });
+  expect(problemOf(() => list("limit=1&limit=2")).message).toContain("sent twice");
+});

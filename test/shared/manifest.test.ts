@@ -1,0 +1,67 @@
+import { expect, test } from "vitest";
+import {
+  blobKey,
+  FORMAT,
+  FORMATS_READ,
+  livePointerKey,
+  Manifest,
+  MEDIA_TYPES,
+  manifestKey,
+  prefixOf,
+  reportKey,
+} from "../../shared/manifest.ts";
+
+const file = { media_type: MEDIA_TYPES.catalog, digest: `sha256:${"ab".repeat(32)}`, size: 10 };
+const manifest = {
+  format: FORMAT,
+  customer: "acme",
+  model_name: "shop",
+  created_at: "2026-01-01T00:00:00Z",
+  item_id_type: "integer",
+  item_id_column: "item_id",
+  item_count: 2,
+  user_count: 1,
+  model: {
+    method: "ease",
+    history_max: 100,
+    graph: file,
+    weights: [{ path: "weights.bin", file }],
+    golden: [{ items: [0], ages_days: [1.5], scores: [[1, 0.5]] }],
+    golden_tolerance: 1e-4,
+  },
+  catalog: file,
+  attributes: null,
+  users: { directory: file, pages: [file] },
+};
+
+test("a whole manifest is read as it was written", () => expect(Manifest.parse(manifest)).toEqual(manifest));
+
+test("the written format is among those read", () => expect(FORMATS_READ).toContain(FORMAT));
+
+test.each<[string, object]>([
+  ["an unknown field", { extra: 1 }],
+  ["no catalog", { catalog: undefined }],
+  ["half an item", { item_count: 1.5 }],
+  ["fewer than no users", { user_count: -1 }],
+  ["an id type that does not exist", { item_id_type: "uuid" }],
+  ["a digest of another kind", { catalog: { ...file, digest: "md5:00" } }],
+  ["a history of nothing", { model: { ...manifest.model, history_max: 0 } }],
+  ["no tolerance at all", { model: { ...manifest.model, golden_tolerance: 0 } }],
+])("%s is refused", (_, change) => expect(Manifest.safeParse({ ...manifest, ...change }).success).toBe(false));
+
+test("every object of a model lies under its prefix, which no other model's prefix begins with", () => {
+  const keys = [
+    manifestKey("acme", "shop", "v1"),
+    reportKey("acme", "shop", "v1"),
+    blobKey("acme", "shop", file.digest),
+    livePointerKey("acme", "shop"),
+  ];
+  expect(keys).toEqual([
+    "models/acme/shop/versions/v1.json",
+    "models/acme/shop/reports/v1.json",
+    `models/acme/shop/blobs/${"ab".repeat(32)}`,
+    "models/acme/shop/live.json",
+  ]);
+  for (const key of keys) expect(key.startsWith(prefixOf("acme", "shop"))).toBe(true);
+  expect(livePointerKey("acme", "shop2").startsWith(prefixOf("acme", "shop"))).toBe(false);
+});

@@ -1,0 +1,93 @@
+import { describe, expect, test } from "vitest";
+import { connectorOf, ModelName, ModelSpec } from "../../shared/model-spec.ts";
+
+const query = "SELECT * FROM interactions";
+const schema = {
+  user: { id: "user_id" },
+  item: { id: "item_id" },
+  interaction: { created_at: "at", label: { type: "Binary", name: "label" }, source: { query } },
+};
+const body = { model_name: "shop", connector_configs: [{ type: "File", location: "shop/*.csv" }], schema };
+const interaction = (change: object) => ({ schema: { ...schema, interaction: { ...schema.interaction, ...change } } });
+const faultsOf = (change: object) =>
+  (ModelSpec.safeParse({ ...body, ...change }).error?.issues ?? []).map(
+    (issue) => `${issue.path.join(".")}: ${issue.message}`,
+  );
+
+test("the smallest body, with what it leaves open", () => {
+  expect(ModelSpec.parse(body)).toEqual({ ...body, train_schedule: "@once" });
+});
+
+describe("connectors", () => {
+  const [a, b] = [
+    { id: "a", type: "File" },
+    { id: "b", type: "Postgres" },
+  ];
+  const from = (connector_id?: string) => interaction({ source: { query, connector_id } });
+
+  test("one connector is meant whatever the source calls it", () => {
+    const spec = ModelSpec.parse({ ...body, ...from("anything") });
+    expect(connectorOf(spec, spec.schema.interaction.source)).toMatchObject({ type: "File" });
+  });
+  test("of several, the one that is named", () => {
+    const spec = ModelSpec.parse({ ...body, connector_configs: [a, b], ...from("b") });
+    expect(connectorOf(spec, spec.schema.interaction.source)).toMatchObject({ id: "b" });
+  });
+  test.each<[string, object, string]>([
+    ["none", { connector_configs: [] }, "connector_configs: "],
+    [
+      "several without ids",
+      { connector_configs: [a, { type: "File" }], ...from("a") },
+      "connector_configs.1.id: is required",
+    ],
+    ["an id twice", { connector_configs: [a, { ...b, id: "a" }], ...from("a") }, 'connector_configs.1.id: repeats "a"'],
+    [
+      "a source that names none of several",
+      { connector_configs: [a, b] },
+      "schema.interaction.source.connector_id: is required",
+    ],
+    ["a source that names an unknown one", { connector_configs: [a, b], ...from("c") }, 'names no connector: "c"'],
+    [
+      "an item source that names an unknown one",
+      {
+        connector_configs: [a, b],
+        schema: { ...from("a").schema, item: { id: "i", source: { query, connector_id: "z" } } },
+      },
+      "schema.item.source.connector_id: names no connector",
+    ],
+  ])("%s: refused", (_, change, fault) => expect(faultsOf(change).join()).toContain(fault));
+});
+
+test.each<[string, object]>([
+  ["an unknown field", { modle_name: "x" }],
+  ["an unknown field inside", { schema: { ...schema, items: {} } }],
+  ["no label", interaction({ label: undefined })],
+  ["a label of an unknown type", interaction({ label: { type: "Stars", name: "s" } })],
+  ["a rating without its bound", interaction({ label: { type: "Rating", name: "s" } })],
+  ["an empty query", interaction({ source: { query: "" } })],
+  ["a query of more than 64 KiB", interaction({ source: { query: "é".repeat(32_769) } })],
+  [
+    "a feature of an unknown type",
+    { schema: { ...schema, item: { id: "i", features: [{ name: "x", type: "Color" }] } } },
+  ],
+  ["no model name", { model_name: undefined }],
+])("%s is refused", (_, change) => expect(faultsOf(change)).not.toEqual([]));
+
+test("a query of 64 KiB and a rating label are fine", () => {
+  expect(faultsOf(interaction({ source: { query: "é".repeat(32_768) } }))).toEqual([]);
+  expect(faultsOf(interaction({ label: { type: "Rating", name: "stars", positive_from: 4 } }))).toEqual([]);
+});
+
+test.each([
+  ["a", true],
+  ["Shop-2.b_c", true],
+  ["a".repeat(63), true],
+  ["a".repeat(64), false],
+  ["", false],
+  [".hidden", false],
+  ["-x", false],
+  ["a/b", false],
+  ["ä", false],
+  ["a b", false],
+  ["a\n", false],
+])("model name %j: %s", (name, isAllowed) => expect(ModelName.safeParse(name).success).toBe(isAllowed));

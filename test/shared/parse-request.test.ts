@@ -1,0 +1,173 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { parseJson, parseWith, pointerStep, problemOf, shown } from "../../shared/parse-request.ts";
+import { Problem } from "../../shared/problem.ts";
+
+const Schema = z.strictObject({
+  name: z.string().min(2).max(4).optional(),
+  count: z.int().optional(),
+  either: z.union([z.string(), z.int()]).optional(),
+  kind: z
+    .discriminatedUnion("type", [
+      z.strictObject({ type: z.literal("Binary"), column: z.string() }),
+      z.strictObject({ type: z.literal("Rating"), from: z.number() }),
+    ])
+    .optional(),
+  list: z
+    .array(z.strictObject({ item_id: z.string() }))
+    .max(2)
+    .optional(),
+  state: z.enum(["ON", "OFF"]).optional(),
+  custom: z.string().regex(/^a/, "must begin with a").optional(),
+});
+
+function problemFor(value: unknown, schema: z.ZodType = Schema, options = {}): Problem {
+  try {
+    parseWith(schema, value, options);
+  } catch (error) {
+    if (error instanceof Problem) return error;
+    throw error;
+  }
+  throw new Error("nothing was refused");
+}
+
+test("what fits is returned, parsed", () => {
+  expect(parseWith(Schema, { count: 3 })).toEqual({ count: 3 });
+  expect(parseWith(z.object({ n: z.int().default(5) }), {})).toEqual({ n: 5 });
+});
+
+describe("each fault has its place, its code and a sentence", () => {
+  test.each<[unknown, string, string, string]>([
+    [null, "", "invalid_parameter", "must be an object, found null"],
+    [[], "", "invalid_parameter", "must be an object, found a list of 0"],
+    [{ name: 5 }, "/name", "invalid_parameter", "must be a string, found 5"],
+    [{ name: null }, "/name", "invalid_parameter", "must be a string, found null"],
+    [{ name: "x" }, "/name", "invalid_parameter", "must be at least 2 characters long"],
+    [{ name: "xxxxx" }, "/name", "invalid_parameter", "must be at most 4 characters long"],
+    [{ count: 1.5 }, "/count", "invalid_parameter", "must be an integer, found 1.5"],
+    [{ count: "1" }, "/count", "invalid_parameter", 'found "1"'],
+    [{ either: true }, "/either", "invalid_parameter", "must be a string or a number, found true"],
+    [{ kind: { type: "Stars" } }, "/kind/type", "invalid_parameter", 'must be "Binary" or "Rating", found "Stars"'],
+    [{ kind: {} }, "/kind/type", "missing_field", "is required"],
+    [{ kind: { type: "Binary" } }, "/kind/column", "missing_field", "is required"],
+    [{ kind: { type: "Rating", from: 1, colum: 1 } }, "/kind/colum", "unknown_field", "known are type, from"],
+    [{ list: [{ item_id: "a" }, {}] }, "/list/1/item_id", "missing_field", "is required"],
+    [{ list: [{ item_id: "a", x: 1 }] }, "/list/0/x", "unknown_field", "known are item_id"],
+    [{ list: [3] }, "/list/0", "invalid_parameter", "must be an object, found 3"],
+    [{ list: [{}, {}, {}] }, "/list", "invalid_parameter", "must be at most 2 entries long"],
+    [{ state: "on" }, "/state", "invalid_parameter", 'must be "ON" or "OFF", found "on"'],
+    [{ custom: "b" }, "/custom", "invalid_parameter", "must begin with a"],
+    [{ nam: "xx" }, "/nam", "unknown_field", 'is not a field of this call; did you mean "name"?'],
+    [{ "a/b~": 1 }, "/a~1b~0", "unknown_field", "is not a field"],
+    [JSON.parse('{"__proto__": 1}'), "/__proto__", "unknown_field", "is not a field"],
+  ])("%j", (value, pointer, code, message) => {
+    const problem = problemFor(value);
+    expect(problem.code).toBe(code);
+    expect(problem.errors).toHaveLength(1);
+    expect(problem.errors[0]).toMatchObject({ pointer, code });
+    expect(problem.errors[0]!.message).toContain(message);
+    expect(problem.message).toContain(message);
+  });
+});
+
+test("several faults are all named; the first gives the code", () => {
+  const problem = problemFor({ a: 1, count: "x", nam: 2 });
+  expect(problem.errors.map((part) => [part.pointer, part.code])).toEqual([
+    ["/count", "invalid_parameter"],
+    ["/a", "unknown_field"],
+    ["/nam", "unknown_field"],
+  ]);
+  expect(problem.code).toBe("invalid_parameter");
+  expect(problem.message).toContain("(and 2 more: see errors)");
+});
+
+test("faults of unknown keys name the keys of their own object", () => {
+  const Nested = z.strictObject({ alpha: z.strictObject({ one: z.int() }), beta: z.strictObject({ two: z.int() }) });
+  const { errors } = problemFor({ alpha: { one: 1, x: 1 }, beta: { two: 2, x: 1 } }, Nested);
+  expect(errors.map((part) => part.message)).toEqual([
+    "is not a field of this call; known are one",
+    "is not a field of this call; known are two",
+  ]);
+});
+
+test("a union's faults are those of the branch that was meant", () => {
+  const Either = z.strictObject({ v: z.union([z.string(), z.strictObject({ deep: z.strictObject({ x: z.int() }) })]) });
+  expect(problemFor({ v: { deep: { x: "no" } } }, Either).errors).toEqual([
+    { pointer: "/v/deep/x", code: "invalid_parameter", message: 'must be a number, found "no"' },
+  ]);
+  expect(problemFor({}, Either).errors).toEqual([{ pointer: "/v", code: "missing_field", message: "is required" }]);
+});
+
+test("a fault can have a code of its own, and a place to stand", () => {
+  const options = {
+    at: "/rows/3",
+    codeOf: (pointer: string) => (pointer === "/rows/3/count" ? "limit_out_of_range" : undefined),
+  };
+  expect(problemFor({ count: "x" }, Schema, options)).toMatchObject({
+    code: "limit_out_of_range",
+    errors: [{ pointer: "/rows/3/count", code: "limit_out_of_range" }],
+  });
+});
+
+test("no more than fifty faults, however many there are", () =>
+  expect(
+    problemFor(
+      Array.from({ length: 1000 }, () => 1),
+      z.array(z.string()),
+    ).errors,
+  ).toHaveLength(50));
+
+test("any JSON is parsed or refused by a Problem of bounded size", () =>
+  fc.assert(
+    fc.property(
+      fc.jsonValue(),
+      fc.dictionary(fc.constantFrom("name", "kind", "list", "either", "nmae"), fc.jsonValue()),
+      (any, near) => {
+        for (const value of [any, near]) {
+          if (Schema.safeParse(value).success) continue;
+          const problem = problemFor(value);
+          expect(JSON.stringify(problem.errors).length).toBeLessThan(20_000);
+          for (const part of problem.errors) expect(part.pointer).toMatch(/^(\/([^~/]|~0|~1)*)*$/);
+        }
+      },
+    ),
+  ));
+
+test("text that is not JSON says where", () => {
+  expect(parseJson('{"a": [1, null]}')).toEqual({ a: [1, null] });
+  for (const text of ["", "  ", "{", "{'a': 1}", "nul", '{"a": 1,}', "\uFEFF{}"])
+    expect(() => parseJson(text)).toThrow(Problem);
+  expect(() => parseJson(" ")).toThrow("the body is empty; expected JSON");
+  expect(() => parseJson('{"a": x}')).toThrow("the body is not JSON: Unexpected token 'x'");
+  expect(() => parseJson('{"a": 1')).toThrow("position 7");
+});
+
+test("what is wrong with a text is said without quoting it: it may hold a secret", () => {
+  for (const text of ['{"password": hunter2, "more": "hunter2"}', `{"k": "hunter2${"x".repeat(99)}" oops hunter2}`])
+    try {
+      parseJson(text);
+    } catch (error) {
+      expect((error as Problem).code).toBe("invalid_json");
+      expect(`${(error as Problem).message} ${String((error as Problem).cause)}`).not.toContain("unter2");
+    }
+  expect.assertions(4);
+});
+
+test.each<[unknown, string]>([
+  ["x", '"x"'],
+  [1.5, "1.5"],
+  [undefined, "undefined"],
+  [[1, [2]], "a list of 2"],
+  [{ secret: "value" }, "an object"],
+  ["y".repeat(1000), `"${"y".repeat(79)}…`],
+])("%.30j is shown as %.30s", (value, text) => expect(shown(value)).toBe(text));
+
+test("a pointer's step is escaped as RFC 6901 says", () =>
+  expect(["a/b", "m~n", 0].map(pointerStep)).toEqual(["/a~1b", "/m~0n", "/0"]));
+
+test("problemOf keeps a code that is ours and replaces one that is not", () => {
+  const part = { pointer: "/x", message: "is wrong" };
+  expect(problemOf([{ ...part, code: "missing_field" }]).code).toBe("missing_field");
+  expect(problemOf([{ ...part, code: "column_missing" }]).code).toBe("invalid_parameter");
+});

@@ -1,0 +1,128 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { ItemId, ItemIndex, UserId } from "../../shared/ids.ts";
+import { historyOf, type RankRequest, rank } from "../../shared/rank.ts";
+import type { History, Snapshot, UserRecord } from "../../shared/snapshot.ts";
+
+const DAY = 86_400;
+const NOW = 1000 * DAY;
+const indices = (...items: number[]) => items as ItemIndex[];
+
+/**
+ * Four items a, b, c, d. Ann chose a, ten days ago, and has also seen b. Eve has seen d and chose nothing. Scores rise
+ * from a to d, so that the model's order is the reverse of popularity.
+ */
+function shop() {
+  const scored: History[] = [];
+  const records: Record<string, UserRecord> = {
+    ann: { items: indices(0), times: [NOW - 10 * DAY], hasSeen: (item) => item < 2 },
+    eve: { items: [], times: [], hasSeen: (item) => item === 3 },
+  };
+  const snapshot: Snapshot = {
+    version: "v1",
+    itemCount: 4,
+    itemIdType: "string",
+    historyMax: 3,
+    indexOf: (id) => ({ a: 0, b: 1, c: 2, d: 3 })[id as string] as ItemIndex | undefined,
+    idAt: (item) => "abcd"[item] as ItemId,
+    userRecord: async (user) => records[user],
+    score: async (history) => {
+      scored.push(history);
+      return Float32Array.of(1, 2, 3, 4);
+    },
+    matcher: () => (item) => item % 2 === 1,
+  };
+  return { snapshot, scored };
+}
+
+type Ask = { user?: string; session?: string; limit?: number; onlyOdd?: boolean; excludeSeen?: boolean };
+
+async function ask({ user, session = "", limit = 10, onlyOdd = false, excludeSeen = true }: Ask) {
+  const { snapshot, scored } = shop();
+  const request: RankRequest = {
+    userId: user as UserId | undefined,
+    limit,
+    session: [...session] as ItemId[],
+    retrieval: onlyOdd ? { kind: "and", of: [] } : undefined,
+    excludeSeen,
+    nowSeconds: NOW,
+  };
+  const answer = await rank(request, snapshot);
+  const list = answer.items.map((item) => snapshot.idAt(item)).join("");
+  return { list, strategy: answer.strategy, ignored: answer.ignoredInteractions, scored };
+}
+
+describe("who asks, and what comes back", () => {
+  test.each<[string, Ask, string, string, number]>([
+    ["nobody: popularity, which is catalog order", {}, "abcd", "popular", 0],
+    ["an unknown user: the same", { user: "bob" }, "abcd", "popular", 0],
+    ["ann: by score, without what she has seen", { user: "ann" }, "dc", "personalized", 0],
+    ["ann, seen items too", { user: "ann", excludeSeen: false }, "dcba", "personalized", 0],
+    ["eve, who chose nothing: popularity without what she has seen", { user: "eve" }, "abc", "popular", 0],
+    ["a session: by score, without its own items", { session: "b" }, "dca", "session", 0],
+    ["a session, even when seen items are wanted", { session: "b", excludeSeen: false }, "dca", "session", 0],
+    ["ann and a session", { user: "ann", session: "d" }, "c", "personalized", 0],
+    ["eve and a session", { user: "eve", session: "a" }, "cb", "session", 0],
+    ["ids unknown to the model are counted", { session: "bzz" }, "dca", "session", 2],
+    ["a session of unknown ids only is nobody", { session: "zz" }, "abcd", "popular", 2],
+    ["the limit cuts", { limit: 2 }, "ab", "popular", 0],
+    ["retrieval narrows before the limit cuts", { limit: 2, onlyOdd: true }, "bd", "popular", 0],
+    ["retrieval and seen together", { user: "ann", onlyOdd: true }, "d", "personalized", 0],
+    ["an empty list is a normal answer", { user: "ann", session: "cd" }, "", "personalized", 0],
+  ])("%s", async (_, asked, list, strategy, ignored) => {
+    const answer = await ask(asked);
+    expect(answer).toMatchObject({ list, strategy, ignored });
+  });
+});
+
+test("the model is given stored history, then the session, with ages in days", async () => {
+  const { scored } = await ask({ user: "ann", session: "cd" });
+  expect(scored).toEqual([{ items: [0, 2, 3], agesDays: [10, 0, 0] }]);
+});
+
+test("the model is not asked when there is no history", async () => {
+  expect((await ask({ user: "eve" })).scored).toEqual([]);
+});
+
+test("a query that does not fit is refused before any user record is read", async () => {
+  const { snapshot } = shop();
+  let read = 0;
+  const refusing: Snapshot = {
+    ...snapshot,
+    matcher: () => {
+      throw new Error("unknown attribute");
+    },
+    userRecord: async () => {
+      read++;
+      return undefined;
+    },
+  };
+  const request = { userId: "ann" as UserId, limit: 1, session: [], excludeSeen: true, nowSeconds: NOW };
+  await expect(rank({ ...request, retrieval: { kind: "and", of: [] } }, refusing)).rejects.toThrow("unknown attribute");
+  expect(read).toBe(0);
+});
+
+test("a failed user record fails the call, rather than return a seen item", async () => {
+  const { snapshot } = shop();
+  const broken = { ...snapshot, userRecord: () => Promise.reject(new Error("unreadable")) };
+  const request = { userId: "ann" as UserId, limit: 1, session: [], excludeSeen: true, nowSeconds: NOW };
+  await expect(rank({ ...request, retrieval: undefined }, broken)).rejects.toThrow("unreadable");
+});
+
+test("the history is the newest entries of stored history and session, oldest first", () =>
+  fc.assert(
+    fc.property(fc.array(fc.nat(99)), fc.array(fc.nat(99)), fc.integer({ min: 1, max: 8 }), (stored, session, max) => {
+      const times = stored.map((_, i) => NOW - (stored.length - i) * DAY);
+      const record = { items: indices(...stored), times, hasSeen: () => true };
+      const history = historyOf(record, indices(...session), { nowSeconds: NOW, historyMax: max });
+      const all = [...stored, ...session];
+      expect(history.items).toEqual(all.filter((_, i) => i >= all.length - max));
+      expect(history.agesDays).toHaveLength(history.items.length);
+      expect(history.agesDays.every((age, i) => age >= 0 && (i === 0 || age <= history.agesDays[i - 1]!))).toBe(true);
+    }),
+  ));
+
+test("an interaction from the future has age 0", () => {
+  const record = { items: indices(1), times: [NOW + 5], hasSeen: () => true };
+  expect(historyOf(record, [], { nowSeconds: NOW, historyMax: 3 }).agesDays).toEqual([0]);
+});
