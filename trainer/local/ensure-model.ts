@@ -28,7 +28,7 @@ export type EnsureOptions = {
   readonly onAsked: () => Promise<void>;
 };
 
-const POLL_MS = 300;
+const POLL_MS = 500;
 const DESTROY_WAIT_MS = 120_000;
 const RUNNING: readonly TrainingState[] = ["SCHEDULED", "FETCHING", "TRAINING", "EVALUATING", "DEPLOYING"];
 

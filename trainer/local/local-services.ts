@@ -27,8 +27,10 @@ export type LocalServices = {
 };
 
 const ROOT = join(import.meta.dirname, "../..");
-const READY_MS = 120_000;
+const READY_MS = 60_000;
 const POLL_MS = 50;
+/** For choosing and fitting a model: somebody is waiting. The environment may say otherwise. */
+const FIT_SECONDS = "75";
 
 /** Brings up both parts. When one fails, nothing is left running. */
 export async function startServices(options: ServicesOptions): Promise<LocalServices> {
@@ -37,6 +39,7 @@ export async function startServices(options: ServicesOptions): Promise<LocalServ
   await mkdir(join(options.state, "logs"), { recursive: true });
   const trainerUrl = `http://127.0.0.1:${trainerPort}`;
   const parts: ChildService[] = [];
+  const waiting = new AbortController();
   const stop = async (graceMs: number) => {
     for (const part of parts.toReversed()) await part.stop(graceMs);
   };
@@ -44,15 +47,18 @@ export async function startServices(options: ServicesOptions): Promise<LocalServ
     const edge = startEdge(options, { edgePort, trainerUrl });
     parts.push(edge);
     const { url: edgeUrl } = (await Promise.race([edge.message(), late("edge")])) as { url: string };
+    await Promise.race([edge.failed, answers(`${edgeUrl}/health/live`, waiting.signal), late("edge")]);
     const trainer = startTrainer(options, { edgeUrl, trainerPort });
     parts.push(trainer);
     const failed = Promise.race([edge.failed, trainer.failed]);
     failed.catch(() => undefined);
-    await Promise.race([failed, ready(`${trainerUrl}/health/ready`), late("trainer")]);
+    await Promise.race([failed, answers(`${trainerUrl}/health/ready`, waiting.signal), late("trainer")]);
     return { edgeUrl, trainerUrl, failed, stop };
   } catch (error) {
     await stop(0);
     throw error;
+  } finally {
+    waiting.abort();
   }
 }
 
@@ -99,6 +105,7 @@ function startTrainer(
     cwd: ROOT,
     logPath: join(state, "logs", "trainer.log"),
     env: {
+      SHORTLIST_FIT_SECONDS: FIT_SECONDS,
       ...environment,
       SHORTLIST_STATE_DIR: join(state, "trainer"),
       SHORTLIST_TRAINER_HOST: "127.0.0.1",
@@ -115,13 +122,14 @@ function startTrainer(
   });
 }
 
-async function ready(url: string): Promise<void> {
-  for (;;) {
-    const isReady = await fetch(url, { signal: AbortSignal.timeout(5000) }).then(
+/** Once the address answers with success. */
+async function answers(url: string, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const isUp = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(5000)]) }).then(
       (response) => response.ok,
       () => false,
     );
-    if (isReady) return;
+    if (isUp) return;
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }
@@ -129,7 +137,10 @@ async function ready(url: string): Promise<void> {
 const late = (name: string) =>
   new Promise<never>((_, reject) =>
     setTimeout(
-      () => reject(new LocalError(`The ${name} was not ready within ${READY_MS / 1000} s.`)),
+      () =>
+        reject(
+          new LocalError(`The ${name} was not ready within ${READY_MS / 1000} s; see its log in the folder logs.`),
+        ),
       READY_MS,
     ).unref(),
   );

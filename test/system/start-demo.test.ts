@@ -1,0 +1,117 @@
+import { execFileSync } from "node:child_process";
+import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { endService, isAlive, type StartedService, startService } from "../fixtures/started-service.ts";
+
+/** Fast rather than good: what is measured here is the way, not the model. */
+const QUICK = { SHORTLIST_FIT_SECONDS: "15" };
+const TIMEOUT = 240_000;
+
+let state: string;
+let service: StartedService;
+let local: { edge_url: string; trainer_url: string; api_key: string; model_name: string };
+
+beforeAll(async () => {
+  state = await mkdtemp(join(tmpdir(), "start-demo-"));
+  service = startService(["--state", state], QUICK);
+  await service.printed("Up until Ctrl-C");
+  local = JSON.parse(await readFile(join(state, "local.json"), "utf8"));
+}, TIMEOUT);
+afterAll(async () => {
+  await endService(service);
+  await rm(state, { recursive: true, force: true });
+});
+
+const call = (path: string, init: RequestInit = {}) =>
+  fetch(new URL(path, local.edge_url).href, {
+    ...init,
+    headers: { "x-api-key": local.api_key, "content-type": "application/json" },
+  });
+const recordOf = async () => (await call(`/v0/models/${local.model_name}`)).json() as Promise<Record<string, unknown>>;
+/** Each curl line that was printed, with the ids printed below it. */
+const printedLists = (output: string) =>
+  [...output.matchAll(/^(curl .*)\n\n((?: +\d+ {2}.*\n)+)/gm)].map(([, line, list]) => ({
+    line: line!,
+    ids: [...list!.matchAll(/^ +\d+ {2}(\S+)/gm)].map((match) => match[1]!),
+  }));
+
+test("progress was shown, and what was learnt", () => {
+  for (const stage of ["fetching", "training", "deploying"])
+    expect(service.output()).toMatch(new RegExp(`^${stage} +\\[`, "m"));
+  expect(service.output()).toMatch(/Learnt from \d+,\d+ interactions of 4,000 users/);
+  expect(service.errors()).toBe("");
+});
+
+test("local.json is the owner's alone, and names a service that answers", async () => {
+  expect((await stat(join(state, "local.json"))).mode & 0o777).toBe(0o600);
+  expect(Object.keys(local)).toEqual(["edge_url", "trainer_url", "api_key", "model_name"]);
+  expect(await recordOf()).toMatchObject({ status: "ACTIVE", model_name: "demo-shop", failure: null });
+  expect((await fetch(`${local.trainer_url}/health/ready`)).status).toBe(200);
+});
+
+test("the three curl lines give the lists that were printed when pasted", () => {
+  const lists = printedLists(service.output());
+  expect(lists).toHaveLength(3);
+  for (const { line, ids } of lists) {
+    expect(ids.length).toBeGreaterThan(3);
+    expect((JSON.parse(execFileSync("sh", ["-c", line], { encoding: "utf8" })) as unknown[]).map(String)).toEqual(ids);
+  }
+});
+
+test("rankings are personal, filtered, and free of what was seen", async () => {
+  const rank = async (body: object) =>
+    (await (
+      await call("/v0/models/demo-shop/rank", { method: "POST", body: JSON.stringify(body) })
+    ).json()) as number[];
+  const [one, other] = [await rank({ user_id: "user-0001" }), await rank({ user_id: "user-0002" })];
+  expect(one).not.toEqual(other);
+  const items = (await readFile(join(state, "data/demo-shop/items.csv"), "utf8"))
+    .split("\n")
+    .map((row) => row.split(","));
+  const categoryOf = new Map(items.map((row) => [Number(row[0]), row[2]]));
+  const category = categoryOf.get(one[0]!)!;
+  const filtered = await rank({ user_id: "user-0001", retrieval: { category }, limit: 50 });
+  expect(new Set(filtered.map((id) => categoryOf.get(id)))).toEqual(new Set([category]));
+  const events = (await readFile(join(state, "data/demo-shop/interactions.csv"), "utf8")).split("\n");
+  const seen = new Set(events.filter((row) => row.startsWith("user-0001,")).map((row) => Number(row.split(",")[1])));
+  expect(seen.size).toBeGreaterThan(0);
+  const all = await rank({ user_id: "user-0001", limit: 500 });
+  expect(all.filter((id) => seen.has(id))).toEqual([]);
+});
+
+test("Ctrl-C stops everything, and a second start keeps key, model and version", { timeout: TIMEOUT }, async () => {
+  const before = await recordOf();
+  const started = service.descendants();
+  expect(started.length).toBeGreaterThan(2); // the edge, its workerd, the trainer
+  service.process.kill("SIGINT");
+  expect(await service.exited).toBe(0);
+  expect(started.filter(isAlive)).toEqual([]);
+  await expect(fetch(local.edge_url)).rejects.toThrow();
+
+  service = startService(["--state", state], QUICK);
+  await service.printed("Up until Ctrl-C");
+  const again = JSON.parse(await readFile(join(state, "local.json"), "utf8"));
+  expect(again.api_key).toBe(local.api_key);
+  local = again;
+  expect(await recordOf()).toMatchObject({ version: before.version, trained_at: before.trained_at });
+  expect(service.output()).toContain('The model "demo-shop" is there already');
+  expect(service.output()).not.toMatch(/^training/m);
+});
+
+test("a second npm start on the same folder is refused in one sentence, and harms nothing", async () => {
+  const second = startService(["--state", state, "--exit"]);
+  expect(await second.exited).toBe(1);
+  expect(second.errors()).toMatch(/^Another npm start \(process \d+\) uses .*--state DIR\.\n$/);
+  expect((await call("/v0/models/demo-shop/rank")).status).toBe(200);
+});
+
+test("keys can be issued and revoked for the running service", () => {
+  const keys = (...args: string[]) =>
+    execFileSync(process.execPath, ["trainer/keys-cli.ts", ...args, "--state", state, "--json"], { encoding: "utf8" });
+  const issued = JSON.parse(keys("issue", "--customer", "local", "--scopes", "rank"));
+  const listed = JSON.parse(keys("list", "--customer", "local")) as { key_id: string }[];
+  expect(listed.map((record) => record.key_id)).toContain(issued.key_id);
+  expect(JSON.parse(keys("revoke", "--key-id", issued.key_id)).revoked_at).not.toBeNull();
+});

@@ -1,0 +1,89 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { commandOf, endService, isAlive, type StartedService, startService } from "../fixtures/started-service.ts";
+
+const TIMEOUT = 180_000;
+let directory: string;
+let service: StartedService | undefined;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "start-faults-"));
+});
+afterEach(async () => {
+  await endService(service);
+  await rm(directory, { recursive: true, force: true });
+});
+const start = (...args: string[]) => {
+  service = startService(["--state", join(directory, "state"), ...args], { SHORTLIST_FIT_SECONDS: "10" });
+  return service;
+};
+async function csv(name: string, rows: readonly string[]): Promise<string> {
+  const path = join(directory, name);
+  await writeFile(path, rows.join("\n"));
+  return path;
+}
+/** Everybody likes a third of 30 items. */
+const tastes = (label: string) =>
+  Array.from({ length: 200 }, (_, user) =>
+    Array.from(
+      { length: 6 },
+      (_, i) => `u${user},${((user % 3) + 3 * ((user * 7 + i * 5) % 10)) % 30},${1e9 + user * 100 + i},${label}`,
+    ),
+  ).flat();
+const HEADER = "user_id,item_id,created_at,label";
+
+/** It ends with exit code 1 and this one sentence, and leaves nothing running. */
+async function fails(started: StartedService, sentence: RegExp): Promise<void> {
+  expect(await started.exited).toBe(1);
+  const lines = started.errors().trimEnd().split("\n");
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toMatch(sentence);
+  expect(started.descendants()).toEqual([]);
+}
+
+test("a port in use is told with the flag that chooses another", async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const data = await csv("events.csv", [HEADER, ...tastes("1")]);
+  await fails(start("--data", data, "--edge-port", String(port)), /^Port \d+ is in use: .*--edge-port PORT/);
+  await new Promise((resolve) => server.close(resolve));
+});
+
+test("a file that is not there, a flag that is not there, a column that is not there", async () => {
+  await fails(start("--data", join(directory, "nothing.csv")), /nothing\.csv, is not there\.$/);
+  await fails(start("--colour"), /^Unknown option '--colour'/);
+  const data = await csv("events.csv", [HEADER, ...tastes("1")]);
+  await fails(
+    start("--data", data, "--user-column", "who"),
+    /^There is no column "who" for the user; The columns are "user_id"/,
+  );
+});
+
+test("a training that cannot succeed ends with its reason", { timeout: TIMEOUT }, async () => {
+  const data = await csv("events.csv", [HEADER, ...tastes("0")]);
+  await fails(start("--data", data), /^The training failed while \w+: /);
+});
+
+test("a trainer killed in mid-training: told, nothing left running, and the next start ends the run", {
+  timeout: TIMEOUT,
+}, async () => {
+  const data = await csv("events.csv", [HEADER, ...tastes("1")]);
+  const first = start("--data", data, "--model", "killed");
+  await first.printed("Creating the model");
+  await first.printed("fetching");
+  const started = first.descendants();
+  const trainer = started.find((pid) => commandOf(pid).includes("trainer/main.ts"))!;
+  process.kill(trainer, "SIGKILL");
+  await fails(first, /^The trainer ended by itself \(SIGKILL\)/);
+  while (started.some(isAlive)) await new Promise((resolve) => setTimeout(resolve, 50)); // the run's process sees to itself
+
+  const second = start("--data", data, "--model", "killed", "--exit");
+  expect(await second.exited).toBe(0);
+  expect(second.output()).toMatch(/^curl -s/m);
+  expect(JSON.parse(await readFile(join(directory, "state/local.json"), "utf8"))).toMatchObject({
+    model_name: "killed",
+  });
+});
