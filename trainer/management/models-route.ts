@@ -6,7 +6,7 @@ import { reportKey } from "../../shared/manifest.ts";
 import { ModelSpec } from "../../shared/model-spec.ts";
 import { parseWith, problemOf } from "../../shared/parse-request.ts";
 import { Problem } from "../../shared/problem.ts";
-import { versionNames } from "../publish/versions.ts";
+import { readManifest, versionNames } from "../publish/versions.ts";
 import type { DryRuns } from "./dry-runs.ts";
 import type { Caller } from "./forwarded.ts";
 import { once } from "./idempotency.ts";
@@ -155,18 +155,19 @@ function checkSchedule(spec: ModelSpec): void {
 
 async function versionsOf(model: Model, { registry, store }: RoutesContext) {
   const { customer, modelName } = model;
-  // A version is one that can be activated: the store knows which are left, the registry what they were.
-  const stored = new Set(await versionNames(store, { customer, modelName }));
+  // A version is one that can be activated: the store knows which are left, the registry what most of them were.
+  const stored = (await versionNames(store, { customer, modelName })).reverse().slice(0, VERSIONS_MAX);
   const known = await registry.versions(customer, modelName, 10 * VERSIONS_MAX);
-  return known
-    .filter(({ version }) => stored.has(version))
-    .slice(0, VERSIONS_MAX)
-    .map(({ version, createdAt, metrics }) => ({
-      version,
-      created_at: createdAt,
-      live: version === model.version,
-      metrics,
-    }));
+  const byName = new Map(known.map((version) => [version.version, version]));
+  const versions = [];
+  for (const version of stored) {
+    const createdAt =
+      byName.get(version)?.createdAt ?? (await readManifest(store, { customer, modelName }, version))?.created_at;
+    if (createdAt === undefined) continue; // swept in between
+    const metrics = byName.get(version)?.metrics ?? null;
+    versions.push({ version, created_at: createdAt, live: version === model.version, metrics });
+  }
+  return versions;
 }
 
 function notActive({ modelName, status }: Model): Problem {

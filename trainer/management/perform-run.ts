@@ -6,6 +6,7 @@ import { readLivePointer, setStatus } from "../publish/live-pointer-swap.ts";
 import { type ObjectStore, StoreError } from "../publish/object-store.ts";
 import type { RunSettings, Settings } from "../settings.ts";
 import type { RunMessage } from "../training-run.ts";
+import type { Database } from "./database.ts";
 import { errorForLog, type Log } from "./log.ts";
 import type { ModelFolders } from "./model-folders.ts";
 import type { ModelRegistry } from "./model-registry.ts";
@@ -18,6 +19,7 @@ import type { Claim, Run, RunLedger } from "./run-ledger.ts";
 import type { StatusWriter } from "./status-writer.ts";
 
 export type RunContext = {
+  readonly database: Database;
   readonly registry: ModelRegistry;
   readonly ledger: RunLedger;
   readonly store: ObjectStore;
@@ -119,7 +121,8 @@ const failed = (code: string, message: string, retryable: boolean): Outcome => (
 async function adoptLive(model: Model, { store, registry }: RunContext): Promise<void> {
   const live = (await readLivePointer(store, model))?.pointer.live;
   if (!live || live.version === model.version) return;
-  const event: ModelEvent = { kind: "activated", version: live.version, metrics: null };
+  const metrics = (await registry.findVersion(model.customer, model.modelName, live.version))?.metrics ?? null;
+  const event: ModelEvent = { kind: "activated", version: live.version, metrics };
   await registry.apply(model.customer, model.modelName, event);
 }
 
@@ -143,14 +146,19 @@ function keepHeld(attempt: Attempt, { ledger, settings, log }: RunContext, stop:
 
 type Conclusion = RunContext & { readonly reason: StopReason | undefined };
 
+/** The end of an attempt, in the record and in the ledger at once: nobody sees the one without the other. */
 async function conclude(run: Run, claim: Claim, outcome: Outcome, context: Conclusion): Promise<void> {
-  const { registry, ledger, statuses, settings, reason, nowMs } = context;
+  const { database, registry, ledger, statuses, settings, reason, nowMs } = context;
   if (reason === "lost") return;
   const end = endingOf(outcome, claim, { runs: settings.runs, reason, at: new Date(nowMs()).toISOString() });
   const { runId, attempt } = claim;
-  const model = await registry.apply(run.customer, run.modelName, { ...end.event, runId, attempt });
-  if (end.retry !== undefined && model !== undefined) await ledger.release(claim, end.retry);
-  else await ledger.finish(claim, end.event.kind);
+  const model = await database.transaction(async (queries) => {
+    const event = { ...end.event, runId, attempt };
+    const changed = await registry.apply(run.customer, run.modelName, event, queries);
+    if (end.retry !== undefined && changed !== undefined) await ledger.release(claim, end.retry, queries);
+    else await ledger.finish(claim, end.event.kind, queries);
+    return changed;
+  });
   if (model !== undefined) statuses.write(run, model.status);
 }
 

@@ -20,8 +20,12 @@ export type RunLedger = {
   /** Tells that this trainer is alive and whether it may go on. */
   renew(attempt: Attempt): Promise<"held" | "cancelled" | "lost">;
   /** Gives the run back for another attempt, at the earliest after so many seconds. */
-  release(attempt: Attempt, options: { readonly delaySeconds: number; readonly forgiven: boolean }): Promise<void>;
-  finish(attempt: Attempt, outcome: string): Promise<void>;
+  release(
+    attempt: Attempt,
+    options: { readonly delaySeconds: number; readonly forgiven: boolean },
+    queries?: Queries,
+  ): Promise<void>;
+  finish(attempt: Attempt, outcome: string, queries?: Queries): Promise<void>;
   /** Asks for the run's end. False: nobody works on it, and it is over now. */
   cancel(runId: string, queries?: Queries): Promise<boolean>;
   /** Whether a living trainer works on a run of the model. */
@@ -68,15 +72,15 @@ export function runLedger(database: Database, trainerId: string, heartbeatSecond
       if (row === undefined) return "lost";
       return row.cancelled === true ? "cancelled" : "held";
     },
-    async release({ runId, attempt }, { delaySeconds, forgiven }) {
-      await database.query(
+    async release({ runId, attempt }, { delaySeconds, forgiven }, queries = database) {
+      await queries.query(
         `update shortlist.runs set trainer_id = null, crashes = crashes - $4,
            not_before = now() + $5 * interval '1 second' where ${mine}`,
         [runId, attempt, trainerId, forgiven ? 1 : 0, delaySeconds],
       );
     },
-    async finish({ runId, attempt }, outcome) {
-      await database.query(
+    async finish({ runId, attempt }, outcome, queries = database) {
+      await queries.query(
         `update shortlist.runs set finished_at = now(), trainer_id = null, outcome = $4 where ${mine}`,
         [runId, attempt, trainerId, outcome],
       );
