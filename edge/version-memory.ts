@@ -47,7 +47,7 @@ const LOOK_AGAIN_MS = 10;
 export function versionMemory(budgetBytes: number, heapBytes: () => number): VersionMemory {
   const entries = new Map<string, Entry>();
   const reservations = new Set<Reservation>();
-  const usedBytes = usage(entries, reservations, heapBytes);
+  const { usedBytes, measure } = usage(entries, reservations, heapBytes);
 
   const letGo = (key: string, { loaded }: Entry, access: RequestAccess) => {
     entries.delete(key);
@@ -110,6 +110,7 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
         if (modelKey(entry.loaded.target) === modelKey(loaded.target)) entry.isRetired = true;
       const leases = createLeases(LEASE_MS);
       entries.set(versionKey(loaded.target), { loaded, cost, leases, lastUsedMs: access.nowMs(), isRetired: false });
+      measure();
       sweepRetired(access);
     },
     usedBytes,
@@ -117,16 +118,22 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
   };
 }
 
-/** Bytes of all entries and reservations, and the heap's growth beyond what they explain: it never shrinks. */
+/** Counts what entries and reservations take. */
 function usage(entries: ReadonlyMap<string, Entry>, reservations: Set<Reservation>, heapBytes: () => number) {
   let explainedBytes = RUNTIME_HEAP_BYTES; // the most that the versions together should ever have needed
-  return (nowMs: number): number => {
-    for (const reservation of reservations) if (reservation.untilMs < nowMs) reservations.delete(reservation);
-    const costs = [...entries.values(), ...reservations].map(({ cost }) => cost);
-    const heap = costs.reduce((sum, cost) => sum + cost.heapBytes, RUNTIME_HEAP_BYTES);
-    explainedBytes = Math.max(explainedBytes, heap);
-    const unexplained = Math.max(0, heapBytes() - explainedBytes);
-    return heap + unexplained + costs.reduce((sum, cost) => sum + cost.scriptBytes, 0);
+  let wasteBytes = 0; // what the heap has grown beyond that: it never shrinks
+  const sum = (name: keyof MemoryCost) =>
+    [...entries.values(), ...reservations].reduce((total, { cost }) => total + cost[name], 0);
+  return {
+    usedBytes(nowMs: number): number {
+      for (const reservation of reservations) if (reservation.untilMs < nowMs) reservations.delete(reservation);
+      return RUNTIME_HEAP_BYTES + sum("heapBytes") + wasteBytes + sum("scriptBytes");
+    },
+    /** To be called whenever a version was loaded. */
+    measure() {
+      explainedBytes = Math.max(explainedBytes, RUNTIME_HEAP_BYTES + sum("heapBytes"));
+      wasteBytes = Math.max(wasteBytes, heapBytes() - explainedBytes);
+    },
   };
 }
 

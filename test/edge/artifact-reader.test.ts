@@ -1,0 +1,78 @@
+import { createHash } from "node:crypto";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { parsed, ReadError } from "../../edge/artifact-reader.ts";
+import { FormatError } from "../../shared/assert.ts";
+import { memoryReader, type Stored } from "../fixtures/edge-bucket.ts";
+
+const BYTES = new TextEncoder().encode("the content of a file");
+const descriptorOf = (bytes: Uint8Array) => ({
+  media_type: "x",
+  size: bytes.length,
+  digest: `sha256:${createHash("sha256").update(bytes).digest("hex")}`,
+});
+const holding = (stored: Stored) => memoryReader(new Map([["k", stored]]));
+const Shape = z.strictObject({ a: z.int() });
+
+test("a file that is what its descriptor says", async () =>
+  expect(await holding(BYTES).reader.file("k", descriptorOf(BYTES))).toEqual(BYTES));
+test("a file of another size is refused before it is read", async () => {
+  const { reader } = holding(BYTES);
+  const longer = { ...descriptorOf(BYTES), size: BYTES.length + 1 };
+  await expect(reader.file("k", longer)).rejects.toThrow(new FormatError("k: expected 22 bytes, found 21"));
+});
+test("a file with one bit changed is refused by its digest, and not read twice", async () => {
+  const flipped = BYTES.slice();
+  flipped[3]! ^= 1;
+  const { reader, reads } = holding(flipped);
+  await expect(reader.file("k", descriptorOf(BYTES))).rejects.toThrow(
+    /k: expected digest sha256:\w+, found sha256:\w+/,
+  );
+  expect(reads.length).toBe(1);
+});
+test("an absent file is a format error, for the manifest named it", () =>
+  expect(memoryReader(new Map()).reader.file("k", descriptorOf(BYTES))).rejects.toThrow(FormatError));
+
+test("exactly the range", async () =>
+  expect(await holding(BYTES).reader.range("k", { offset: 4, length: 7 })).toEqual(BYTES.slice(4, 11)));
+test("a range beyond the end is refused", () =>
+  expect(holding(BYTES).reader.range("k", { offset: 20, length: 7 })).rejects.toThrow(
+    "expected 7 bytes at 20, found 1",
+  ));
+
+test("JSON by its schema; undefined when absent", async () => {
+  expect(await holding('{"a":1}').reader.json("k", Shape)).toEqual({ a: 1 });
+  expect(await memoryReader(new Map()).reader.json("k", Shape)).toBeUndefined();
+});
+test.each([
+  ["not JSON", "k: expected JSON"],
+  ['{"a":1.5}', "k: a:"],
+  [`"${"x".repeat(70_000)}"`, "k: expected at most 65536 bytes, found 70002"],
+])("JSON that is wrong is refused: %.10s", (text, message) =>
+  expect(holding(text).reader.json("k", Shape)).rejects.toThrow(message),
+);
+test("bytes that are not UTF-8 are not JSON", () =>
+  expect(() => parsed("k", Uint8Array.of(0x22, 0xff, 0x22), z.string())).toThrow("k: expected JSON"));
+
+test("a read that fails once is tried again", async () => {
+  let attempts = 0;
+  const flaky = async () => {
+    if (attempts++ === 0) throw new Error("internal error");
+    return BYTES;
+  };
+  expect(await holding(flaky).reader.file("k", descriptorOf(BYTES))).toEqual(BYTES);
+});
+test("a read that fails twice is a read error with its cause", async () => {
+  const { reader, reads } = holding(() => Promise.reject(new Error("internal error")));
+  await expect(reader.json("k", Shape)).rejects.toThrow(new ReadError("k cannot be read: internal error"));
+  expect(reads.length).toBe(2);
+});
+test("a read that never ends is a read error", async () => {
+  const { reader } = holding(() => new Promise(() => {}));
+  await expect(reader.file("k", descriptorOf(BYTES))).rejects.toThrow("took longer than 51 ms");
+});
+test("probing tells whether the bucket answers, whatever it holds", async () => {
+  await memoryReader(new Map()).reader.probe();
+  const down = new Map([["health", () => Promise.reject(new Error("down"))]]);
+  await expect(memoryReader(down).reader.probe()).rejects.toThrow(ReadError);
+});

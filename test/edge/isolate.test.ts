@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { settingsOf } from "../../edge/env.ts";
+import { createIsolate } from "../../edge/isolate.ts";
+import type { VersionLoader } from "../../edge/snapshot-cache.ts";
+import { memoryBucket } from "../fixtures/edge-bucket.ts";
+import { liveVersion, smallVersion } from "../fixtures/edge-version.ts";
+
+const loader: VersionLoader = {
+  readManifest: async (target) => smallVersion(target).manifest,
+  memoryCostOf: () => ({ heapBytes: 30_000_000, scriptBytes: 0 }),
+  loadVersion: async (target) => smallVersion(target),
+  heapBytes: () => 0,
+};
+
+test("the settings reach what they are about: a version beyond the memory is refused", async () => {
+  const { bucket } = memoryBucket(new Map());
+  const of = (CACHE_MEGABYTES: number) =>
+    createIsolate(bucket, settingsOf({ MODELS: bucket, CACHE_MEGABYTES }), loader);
+  const lease = (isolate: ReturnType<typeof of>) =>
+    isolate.versions.lease(liveVersion("shop", "v1"), {
+      nowMs: () => 0,
+      waitUntil: () => {},
+      reader: isolate.reader,
+      log: () => {},
+    });
+  expect((await lease(of(64))).loaded.target.live.version).toBe("v1");
+  await expect(lease(of(32))).rejects.toMatchObject({ code: "artifact_unavailable" });
+});

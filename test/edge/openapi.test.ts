@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { ROUTES } from "../../edge/app.ts";
+import { openApiDocument, problemsOf } from "../../edge/openapi.ts";
+import { CALLS } from "../../edge/openapi-calls.ts";
+import { PROBLEMS, type ProblemCode } from "../../shared/problem.ts";
+
+type Operation = { responses: Record<string, { description: string }>; operationId: string; security: unknown[] };
+const document = openApiDocument("https://edge.example") as {
+  paths: Record<string, Record<string, Operation>>;
+  servers: { url: string }[];
+};
+const published = (path: string) => path.replace(/:(\w+)/g, "{$1}");
+const UNPUBLISHED = ["/v0/openapi.json", "/v0/docs"];
+
+test("every route of the app is described, and nothing else", () => {
+  const routed = ROUTES.filter(({ path }) => !UNPUBLISHED.includes(path)).flatMap(({ path, methods }) =>
+    Object.keys(methods).map((method) => `${method} ${published(path)}`),
+  );
+  const described = Object.entries(document.paths).flatMap(([path, operations]) =>
+    Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  expect(described.sort()).toEqual(routed.sort());
+});
+test("every status that a call's problems have is documented with its codes", () => {
+  for (const call of CALLS) {
+    const { responses } = document.paths[call.path]![call.method]!;
+    for (const code of problemsOf(call)) expect(responses[PROBLEMS[code].status]?.description).toContain(code);
+    for (const { status } of call.answers) expect(responses[status]).toBeDefined();
+  }
+});
+test("every problem of the public table belongs to some call, but those of addresses that are none", () => {
+  const documented = new Set(CALLS.flatMap(problemsOf));
+  const missing = (Object.keys(PROBLEMS) as ProblemCode[]).filter((code) => !documented.has(code));
+  expect(missing).toEqual(["not_found"]);
+});
+test("bodies come from the schemas that check them", () => {
+  const rank = JSON.stringify(document.paths["/v0/models/{model_name}/rank"]!.post);
+  for (const field of ["user_id", "interactions", "item_id", "retrieval", "exclude_seen"])
+    expect(rank).toContain(`"${field}"`);
+  expect(rank).toContain('"maximum":500');
+  expect(JSON.stringify(document.paths["/v0/models"]!.post)).toContain("connector_configs");
+});
+test("calls on models need a key, the others none; ids are distinct; the origin is the server", () => {
+  const operations = Object.entries(document.paths).flatMap(([path, all]) =>
+    Object.values(all).map((one) => ({ path, one })),
+  );
+  for (const { path, one } of operations) expect(one.security.length).toBe(path.startsWith("/v0/models") ? 1 : 0);
+  expect(new Set(operations.map(({ one }) => one.operationId)).size).toBe(operations.length);
+  expect(document.servers).toEqual([{ url: "https://edge.example" }]);
+});
+test("it is JSON without holes", () => expect(JSON.parse(JSON.stringify(document))).toEqual(document));

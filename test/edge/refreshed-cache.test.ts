@@ -1,0 +1,107 @@
+import { beforeEach, expect, test } from "vitest";
+import { refreshedCache } from "../../edge/refreshed-cache.ts";
+
+const FRESHNESS = { freshMs: 10, servableMs: 20, keptMs: 2000, absentMs: 5 };
+let now: number;
+let reads: number;
+let background: Promise<unknown>[];
+const access = { nowMs: () => now, waitUntil: (work: Promise<unknown>) => void background.push(work) };
+const gives = (value: string | undefined) => async () => {
+  reads++;
+  return value;
+};
+const fails = async (): Promise<string> => {
+  reads++;
+  throw new Error("down");
+};
+
+beforeEach(() => {
+  now = 0;
+  reads = 0;
+  background = [];
+});
+
+test("a fresh value is not read again", async () => {
+  const cache = refreshedCache<string>(FRESHNESS, 10);
+  expect(await cache.get("k", gives("a"), access)).toBe("a");
+  now = 9;
+  expect(await cache.get("k", gives("b"), access)).toBe("a");
+  expect(reads).toBe(1);
+});
+test("a servable value is given at once and replaced behind the request's back, by one read only", async () => {
+  const cache = refreshedCache<string>(FRESHNESS, 10);
+  await cache.get("k", gives("a"), access);
+  now = 15;
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const slow = () => {
+    reads++;
+    return promise;
+  };
+  expect(await cache.get("k", slow, access)).toBe("a");
+  expect(await cache.get("k", gives("c"), access)).toBe("a");
+  resolve("b");
+  await Promise.all(background);
+  expect(await cache.get("k", gives("d"), access)).toBe("b");
+  expect(reads).toBe(2);
+});
+test("an old value is read again first", async () => {
+  const cache = refreshedCache<string>(FRESHNESS, 10);
+  await cache.get("k", gives("a"), access);
+  now = 20;
+  expect(await cache.get("k", gives("b"), access)).toBe("b");
+});
+test("while it cannot be read, an old value is kept, but not for ever", async () => {
+  const cache = refreshedCache<string>(FRESHNESS, 10);
+  await cache.get("k", gives("a"), access);
+  now = 1999;
+  expect(await cache.get("k", fails, access)).toBe("a");
+  now = 2000;
+  await expect(cache.get("k", fails, access)).rejects.toThrow("down");
+});
+test("after a failure the next second is not spent on more failures", async () => {
+  const cache = refreshedCache<string>(FRESHNESS, 10);
+  await cache.get("k", gives("a"), access);
+  now = 100;
+  await cache.get("k", fails, access);
+  now = 1099;
+  await cache.get("k", fails, access);
+  expect(reads).toBe(2);
+  now = 1100;
+  expect(await cache.get("k", gives("b"), access)).toBe("b");
+});
+test("the age that counts is the time when the read began", async () => {
+  const cache = refreshedCache<string>(FRESHNESS, 10);
+  const slow = async () => {
+    now = 15;
+    return "a";
+  };
+  await cache.get("k", slow, access);
+  now = 20;
+  expect(await cache.get("k", gives("b"), access)).toBe("b");
+});
+test("an absent value has its own, short age, and no refresh behind the back", async () => {
+  const cache = refreshedCache<string>(FRESHNESS, 10);
+  expect(await cache.get("k", gives(undefined), access)).toBeUndefined();
+  now = 4;
+  expect(await cache.get("k", gives("a"), access)).toBeUndefined();
+  now = 5;
+  expect(await cache.get("k", gives("a"), access)).toBe("a");
+});
+test("a slow read that began before does not replace what was read since", async () => {
+  const cache = refreshedCache<string>(FRESHNESS, 10);
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const slow = cache.get("k", () => promise, access);
+  now = 1;
+  await cache.get("k", gives("new"), access);
+  resolve("old");
+  await slow;
+  expect(await cache.get("k", gives("newest"), access)).toBe("new");
+});
+test("it never holds more entries than it may", async () => {
+  const cache = refreshedCache<string>(FRESHNESS, 2);
+  for (const key of ["a", "b", "c"]) await cache.get(key, gives(key), access);
+  await cache.get("c", gives("c"), access);
+  expect(reads).toBe(3);
+  await cache.get("a", gives("a"), access);
+  expect(reads).toBe(4);
+});

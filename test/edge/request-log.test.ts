@@ -1,0 +1,40 @@
+import { Hono } from "hono";
+import { afterEach, expect, test, vi } from "vitest";
+import type { EdgeEnv } from "../../edge/edge-env.ts";
+import { requestEntry, writeLog } from "../../edge/request-log.ts";
+
+afterEach(() => vi.restoreAllMocks());
+
+test("a line is one JSON object with its time", () => {
+  const lines: string[] = [];
+  vi.spyOn(console, "log").mockImplementation((line: string) => void lines.push(line));
+  writeLog({ event: "x", text: "two\nlines" });
+  expect(lines.length).toBe(1);
+  expect(JSON.parse(lines[0]!)).toEqual({ time: expect.any(String), event: "x", text: "two\nlines" });
+});
+test("a request's entry has its outcome and the key's id, not the key nor the query", async () => {
+  const app = new Hono<EdgeEnv>();
+  let entry: object = {};
+  app.get("*", async (c) => {
+    c.set("requestId", "r-1");
+    c.set("caller", { keyId: "k-1", customer: "acme", scopes: ["rank"] });
+    c.set("ranked", { strategy: "popular" });
+    c.res = new Response(null, { status: 503 });
+    entry = requestEntry(c, 12.6);
+    return c.res;
+  });
+  await app.request(`/v0/models/${"x".repeat(500)}/rank?user_id=secret-user`, {
+    headers: { "x-api-key": "rk_secret" },
+  });
+  expect(entry).toMatchObject({
+    request_id: "r-1",
+    status: 503,
+    level: "error",
+    milliseconds: 13,
+    customer: "acme",
+    key_id: "k-1",
+    strategy: "popular",
+  });
+  expect(JSON.stringify(entry)).not.toMatch(/secret/);
+  expect(JSON.stringify(entry).length).toBeLessThan(500);
+});

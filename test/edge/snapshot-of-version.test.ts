@@ -1,0 +1,81 @@
+import { expect, test } from "vitest";
+import type { LoadedVersion } from "../../edge/load-version.ts";
+import { snapshotOf } from "../../edge/snapshot-of-version.ts";
+import { userHash } from "../../shared/hash.ts";
+import type { ItemIndex, UserId } from "../../shared/ids.ts";
+import { blobKey } from "../../shared/manifest.ts";
+import { decodeUserDirectory } from "../../shared/user-records.ts";
+import { writeUserRecords } from "../../trainer/export/write-user-records.ts";
+import { memoryReader, type Stored } from "../fixtures/edge-bucket.ts";
+import { shopDataset } from "../fixtures/edge-shop.ts";
+import { liveVersion, smallVersion } from "../fixtures/edge-version.ts";
+
+const target = liveVersion("shop", "v1");
+const digest = `sha256:${"a".repeat(64)}`;
+const PAGES = blobKey("acme", "shop", digest);
+const dataset = shopDataset();
+const files = await Array.fromAsync(
+  writeUserRecords(dataset, dataset.userIds, { salt: new Uint8Array(16), historyMax: 10 }),
+);
+const pages = files.find(({ kind }) => kind === "pages")!.bytes;
+const directory = decodeUserDirectory(files.find(({ kind }) => kind === "directory")!.bytes);
+const small = smallVersion(target);
+const descriptor = { media_type: "x", digest, size: pages.length };
+const loaded: LoadedVersion = {
+  ...small,
+  directory,
+  manifest: { ...small.manifest, item_count: 8, users: { directory: descriptor, pages: [descriptor] } },
+};
+
+function recordOf(user: string, stored: Stored | undefined, { serveUnfiltered = false } = {}) {
+  const { reader, reads } = memoryReader(new Map(stored === undefined ? [] : [[PAGES, stored]]));
+  const failures: unknown[] = [];
+  const snapshot = snapshotOf(loaded, { reader, serveUnfiltered, onUnfiltered: (error) => failures.push(error) });
+  return { record: snapshot.userRecord(user as UserId), reads, failures };
+}
+
+test("a known user's record comes with one read", async () => {
+  const { record, reads } = recordOf("bob", pages);
+  const bob = (await record)!;
+  expect([...bob.items]).toEqual([5]);
+  expect([3, 4, 5].map((item) => bob.hasSeen(item as ItemIndex))).toEqual([false, true, true]);
+  expect(reads).toEqual([PAGES]);
+});
+test("a user that training never saw has none", async () =>
+  expect(await recordOf("carol", pages).record).toBeUndefined());
+test("a version without users reads nothing", async () => {
+  const { reader, reads } = memoryReader(new Map());
+  const snapshot = snapshotOf(small, { reader, serveUnfiltered: false, onUnfiltered: () => {} });
+  expect(await snapshot.userRecord("ann" as UserId)).toBeUndefined();
+  expect(reads).toEqual([]);
+});
+
+const flipped = pages.slice();
+const place = directory.find(await userHash(directory.salt, "bob"))!;
+flipped[place.offset + place.length - 9]! ^= 1;
+const failing: [string, Stored | undefined][] = [
+  ["cannot be read", () => Promise.reject(new Error("down"))],
+  ["is absent", undefined],
+  ["is cut short", pages.slice(0, place.offset + 8)],
+  ["has a bit flipped", flipped],
+];
+test.each(failing)("a page that %s is unavailable: never a record without its seen items", async (_, stored) => {
+  const { record, failures } = recordOf("bob", stored);
+  await expect(record).rejects.toMatchObject({ code: "user_record_unavailable", retryAfterSeconds: 1 });
+  expect(failures.length).toBe(1);
+});
+test.each(failing)("a page that %s is told and left out where the operator has chosen so", async (_, stored) => {
+  const { record, failures } = recordOf("bob", stored, { serveUnfiltered: true });
+  expect(await record).toBeUndefined();
+  expect(failures.length).toBe(1);
+});
+
+test("the rest is the version's", async () => {
+  const { reader } = memoryReader(new Map());
+  const snapshot = snapshotOf(small, { reader, serveUnfiltered: false, onUnfiltered: () => {} });
+  expect(snapshot).toMatchObject({ version: "v1", itemCount: 2, itemIdType: "string", historyMax: 10 });
+  expect(snapshot.idAt(1 as ItemIndex)).toBe("b");
+  expect([...(await snapshot.score({ items: [], agesDays: [] }))]).toEqual([1, 2]);
+  const isB = snapshot.matcher({ kind: "in", values: ["b"], attribute: "item_id", pointer: "", path: "" });
+  expect([0, 1].map((item) => isB(item as ItemIndex))).toEqual([false, true]);
+});

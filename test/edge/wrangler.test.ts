@@ -1,0 +1,37 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { unstable_readConfig as readConfig } from "wrangler";
+import { type Bindings, settingsOf } from "../../edge/env.ts";
+import { dryRunDeploy } from "../fixtures/edge-bundle.ts";
+
+const config = readConfig({ config: "wrangler.toml" }, { hideWarnings: true });
+
+test("wrangler accepts the deployment", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "edge-deploy-"));
+  try {
+    const said = await dryRunDeploy(directory);
+    expect(said).toContain("--dry-run: exiting now.");
+    expect(said).toContain("env.MODELS");
+    expect(said).toContain("env.RATE_LIMIT");
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+});
+test("its variables are settings that the Worker accepts, all of them but the secret", () => {
+  const settings = settingsOf({ MODELS: {} as R2Bucket, ...config.vars } as Bindings);
+  expect(Object.keys(config.vars).sort()).toEqual(
+    Object.keys(settings)
+      .filter((name) => name !== "FORWARD_SECRET")
+      .sort(),
+  );
+  expect(settings).toEqual(settingsOf({ MODELS: {} as R2Bucket }));
+});
+test("the rate limit's period is what Retry-After says", () => {
+  expect(config.ratelimits.map((limit: { simple: { period: number } }) => limit.simple.period)).toEqual([config.vars.RATE_LIMIT_SECONDS]);
+});
+test("no secret stands in it, and Node's API is off", () => {
+  expect(Object.keys(config.vars)).not.toContain("FORWARD_SECRET");
+  expect(config.compatibility_flags).toEqual([]);
+});
