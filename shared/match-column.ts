@@ -1,87 +1,64 @@
-/** How the matcher sees an attribute: values to sets of keys, and an item's keys against a set. */
-import { type AttributeTable, countBelow, type TableColumn } from "./attributes.ts";
-import type { Catalog } from "./catalog.ts";
-import type { ItemId, ItemIndex } from "./ids.ts";
+/** How the matcher sees an attribute: values to sets of keys, and an item's keys to the range they lie in. */
+import { countBelow, type TableColumn } from "./attributes.ts";
 import { epochSecondsIn, epochSecondsOf } from "./instant.ts";
-import { complement, hasKey, type KeySet, keysFrom, NO_KEYS, nextUp, rangesOf, union } from "./key-set.ts";
-import { didYouMean } from "./nearest-name.ts";
+import { type KeySet, keysFrom, NO_KEYS, nextUp, union } from "./key-set.ts";
 import { bytesAt, compareBytes, countOf, lowerBound, type PackedStrings, utf8Of } from "./packed-strings.ts";
 import { shown } from "./parse-request.ts";
 import type { Problem } from "./problem.ts";
 import { fault, type OrderOperator, type RetrievalTest, type Scalar } from "./retrieval.ts";
 
-export type ColumnSource = {
-  /** Null when the version has no item attributes. */
-  readonly table: AttributeTable | null;
-  readonly catalog: Catalog;
-  readonly itemIdColumn: string;
-};
-
 export type MatchColumn = {
   readonly name: string;
-  /** Whether an item may have several keys. */
-  readonly isList: boolean;
+  /** Item i's keys are at the positions start[i] … start[i + 1] − 1; undefined where every item has one, at its index. */
+  readonly start: Uint32Array | undefined;
   /** The keys of the values that pass a test. Throws Problem filter_type_mismatch. */
   keysOf(test: RetrievalTest): KeySet;
-  /** Whether some key of an item is in the set. */
-  tester(keys: KeySet): (item: ItemIndex) => boolean;
+  /** How many of the rising bounds are not above the key at a position: odd is inside a key set with these bounds. */
+  classifier(bounds: readonly number[]): (at: number) => number;
 };
 
-/** The column that a test names. Throws Problem unknown_attribute. */
-export function columnOf(test: RetrievalTest, source: ColumnSource): MatchColumn {
-  const { table, catalog, itemIdColumn } = source;
-  const name = test.attribute;
-  if (name === itemIdColumn) return idColumn(name, catalog);
-  const column = table?.columns.get(name);
-  if (column) return attributeColumn(name, column);
-  const known = [itemIdColumn, ...(table?.columns.keys() ?? [])];
-  const names = known.slice(0, 50).join(", ");
-  throw fault("unknown_attribute", test.pointer, `is not an attribute${didYouMean(name, known)}; known are ${names}`);
-}
+/** The key of a missing value, but for numbers stored as they are, where it is −∞. */
+export const MISSING_KEY = 0;
 
-/** Place of a value among the values of a column: the key it has, or would have if it stood in the column. */
-type Place = { readonly key: number; readonly isPresent: boolean };
-
-function attributeColumn(name: string, column: TableColumn): MatchColumn {
+/** An attribute of the table as a column. */
+export function attributeColumn(name: string, column: TableColumn): MatchColumn {
   const isPlain = "form" in column && column.form === "plain";
-  const missing = isPlain ? [-Infinity, -Number.MAX_VALUE] : [0, 1];
-  const first = isPlain ? -Number.MAX_VALUE : 1;
+  const missing: KeySet = isPlain ? [-Infinity, -Number.MAX_VALUE] : [MISSING_KEY, MISSING_KEY + 1];
+  const order = { first: isPlain ? -Number.MAX_VALUE : 1, after: isPlain ? nextUp : (key: number) => key + 1 };
   const place = placeIn(column);
+  const placeOf = (test: RetrievalTest, value: Scalar, i?: number) => {
+    const at = place(value);
+    if (at === undefined) throw mismatch(test, value, { expected: EXPECTED[column.type], i });
+    return at;
+  };
   return {
     name,
-    isList: column.type === "CategoryList",
-    tester: (keys) => testerOf(column, keys),
+    start: column.type === "CategoryList" ? column.start : undefined,
+    classifier: (bounds) => classifierOf(column.keys, bounds),
     keysOf(test) {
       if (test.kind === "compare") {
-        if (column.type === "Boolean") throw mismatch(test, test.value, "true or false, which have no order: use $eq");
-        const at = place(test.value);
-        if (at === undefined) throw mismatch(test, test.value, EXPECTED[column.type]);
-        return orderKeys(test.operator, at, { first, after: isPlain ? nextUp : (key) => key + 1 });
+        if (column.type === "Boolean")
+          throw mismatch(test, test.value, { expected: "true or false, which have no order: use $eq" });
+        return orderKeys(test.operator, placeOf(test, test.value), order);
       }
       const sets = test.values.map((value, i): KeySet => {
         if (value === null) return missing;
-        const at = place(value);
-        if (at === undefined) throw mismatch(test, value, EXPECTED[column.type], i);
-        return at.isPresent ? [at.key, isPlain ? nextUp(at.key) : at.key + 1] : NO_KEYS;
+        const { key, isPresent } = placeOf(test, value, i);
+        return isPresent ? [key, order.after(key)] : NO_KEYS;
       });
       return union(sets);
     },
   };
 }
 
-/** A Problem about a value of the wrong type; `i` is its place in a list of values. */
-function mismatch(test: RetrievalTest, value: Scalar, expected: string, i = 0): Problem {
-  const pointer = test.pointer + test.path + (/\$n?in$/.test(test.path) ? `/${i}` : "");
-  const hint = expected === "text" ? `; as text it is ${JSON.stringify(String(value))}` : "";
-  const message = `is not of the type of ${JSON.stringify(test.attribute)}: expected ${expected}, found ${shown(value)}`;
-  return fault("filter_type_mismatch", pointer, message + hint);
-}
+/** Place of a value among the values of a column: the key it has, or would have if it stood in the column. */
+export type Place = { readonly key: number; readonly isPresent: boolean };
 
-/** The keys in an order to a value. `after(key)` is the least key above. */
-function orderKeys(
+/** The keys in an order to a value. `first` is the least key of a value, `after(key)` the least key above. */
+export function orderKeys(
   operator: OrderOperator,
   at: Place,
-  { first, after }: { first: number; after: (key: number) => number },
+  { first, after }: { readonly first: number; readonly after: (key: number) => number },
 ): KeySet {
   const above = at.isPresent ? after(at.key) : at.key;
   switch (operator) {
@@ -94,6 +71,18 @@ function orderKeys(
     case "$lte":
       return keysFrom(first, above);
   }
+}
+
+/** A Problem about a value of the wrong type; `i` is its place in a list of values. */
+export function mismatch(
+  test: RetrievalTest,
+  value: Scalar,
+  { expected, i = 0 }: { readonly expected: string; readonly i?: number | undefined },
+): Problem {
+  const pointer = test.pointer + test.path + (/\$n?in$/.test(test.path) ? `/${i}` : "");
+  const hint = expected === "text" ? `; as text it is ${JSON.stringify(String(value))}` : "";
+  const message = `is not of the type of ${JSON.stringify(test.attribute)}: expected ${expected}, found ${shown(value)}`;
+  return fault("filter_type_mismatch", pointer, message + hint);
 }
 
 /** What a column's values look like in a query. */
@@ -112,10 +101,9 @@ function placeIn(column: TableColumn): (value: Scalar) => Place | undefined {
     return (value) => (typeof value === "boolean" ? { key: value ? 2 : 1, isPresent: true } : undefined);
   if ("dictionary" in column)
     return (value) => (typeof value === "string" ? textPlace(column.dictionary, value) : undefined);
-  const { type } = column;
   return (value) => {
-    const sent = type === "Timestamp" ? secondsOf(value) : value;
-    return typeof sent === "number" ? numberPlace(column, sent + 0) : undefined;
+    const sent = column.type === "Timestamp" ? secondsOf(value) : value;
+    return typeof sent === "number" ? numberPlace(column, sent + 0) : undefined; // + 0 turns −0 into 0
   };
 }
 
@@ -133,102 +121,41 @@ function textPlace(dictionary: PackedStrings, value: string): Place {
 
 function numberPlace(column: Extract<TableColumn, { form: string }>, value: number): Place {
   if (column.form === "plain") return { key: value, isPresent: true };
-  if (column.form === "based")
-    return {
-      key: Math.max(1, Math.ceil(value) - column.base + 1),
-      isPresent: Number.isInteger(value) && value >= column.base,
-    };
-  const at = countBelow(column.values, value);
-  return { key: at + 1, isPresent: column.values[at] === value };
-}
-
-/** The item ids as a column: an item's key is its place in the order of ids. */
-function idColumn(name: string, catalog: Catalog): MatchColumn {
-  return {
-    name,
-    isList: false,
-    keysOf(test) {
-      if (test.kind === "in")
-        return union(
-          test.values.map((value, i): KeySet => {
-            if (value === null) return NO_KEYS; // no item is without an id
-            if (!isIdLike(value)) throw mismatch(test, value, EXPECTED_ID, i);
-            const id = String(value) as ItemId;
-            if (catalog.indexOf(id) === undefined) return NO_KEYS;
-            const key = catalog.countBelow(id);
-            return [key, key + 1];
-          }),
-        );
-      return orderKeys(test.operator, idPlace(test, catalog), { first: 0, after: (key) => key + 1 });
-    },
-    tester: (keys) => idTester(catalog, keys),
-  };
-}
-
-const EXPECTED_ID = "an item id: text, or an integer within ±(2^53 − 1); send larger ones as text";
-
-const isIdLike = (value: Scalar): value is string | number =>
-  typeof value === "string" || (typeof value === "number" && Number.isSafeInteger(value));
-
-function idPlace(test: Extract<RetrievalTest, { kind: "compare" }>, catalog: Catalog): Place {
-  const { value } = test;
-  const isInteger = catalog.itemIdType === "integer";
-  if (isInteger && typeof value === "string" && !/^(0|-?[1-9]\d*)$/.test(value))
-    throw mismatch(test, value, "an integer");
-  if (typeof value === "number" && !Number.isSafeInteger(value)) throw mismatch(test, value, EXPECTED_ID);
-  const id = String(value) as ItemId;
-  return { key: catalog.countBelow(id), isPresent: catalog.indexOf(id) !== undefined };
-}
-
-const SMALL = 4096; // items that a Set holds; beyond, a bitmap of the catalog is smaller and faster
-
-/** Marks the items whose ids lie in the ranges, or those that lie outside, whichever are fewer. */
-function idTester({ order, itemCount }: Catalog, keys: KeySet): (item: ItemIndex) => boolean {
-  const within = (set: KeySet) =>
-    rangesOf(set).map(([from, to]) => order.subarray(Math.max(0, from), Math.min(itemCount, to)));
-  const sizeOf = (runs: readonly Uint32Array[]) => runs.reduce((size, run) => size + run.length, 0);
-  const inside = within(keys);
-  const outside = within(complement(keys));
-  const isInside = sizeOf(inside) <= sizeOf(outside);
-  const runs = isInside ? inside : outside;
-  if (sizeOf(runs) <= SMALL) {
-    const items = new Set(runs.flatMap((run) => [...run]));
-    return (item) => items.has(item) === isInside;
+  if (column.form === "coded") {
+    const at = countBelow(column.values, value);
+    return { key: at + 1, isPresent: column.values[at] === value };
   }
-  const bitmap = new Uint8Array(itemCount); // 1 for every item of the runs
-  for (const run of runs) for (const item of run) bitmap[item] = 1;
-  const wanted = isInside ? 1 : 0;
-  return (item) => bitmap[item] === wanted;
+  const isPresent = Number.isInteger(value) && value >= column.base;
+  return { key: Math.max(1, Math.ceil(value) - column.base + 1), isPresent };
 }
 
-const FLAGS_MAX = 65_536; // keys for which a table of flags is made
-
-function testerOf(column: TableColumn, keys: KeySet): (item: ItemIndex) => boolean {
-  const has = keyTester(keys, column.keys);
-  if (column.type !== "CategoryList") return (item) => has(item);
-  const { start } = column;
-  const hasMissing = hasKey(keys, 0);
-  return (item) => {
-    const end = start[item + 1]!;
-    if (start[item] === end) return hasMissing;
-    for (let at = start[item]!; at < end; at++) if (has(at)) return true;
-    return false;
-  };
-}
-
-/** Whether the key at a position is in the set. */
-function keyTester(keys: KeySet, column: TableColumn["keys"]): (at: number) => boolean {
+function classifierOf(column: TableColumn["keys"], bounds: readonly number[]): (at: number) => number {
   if (column instanceof Float32Array || column instanceof Float64Array) {
-    const bounds = Float64Array.from(keys);
-    return (at) => hasKey(bounds, Number.isNaN(column[at]!) ? -Infinity : column[at]!);
+    const rising = Float64Array.from(bounds);
+    return (at) => countNotAbove(rising, Number.isNaN(column[at]!) ? -Infinity : column[at]!);
   }
-  const [from, to] = [keys[0] ?? 0, keys[1] ?? 0];
-  if (keys.length <= 2) return (at) => column[at]! >= from && column[at]! < to;
+  if (bounds.length === 2) {
+    const [from, to] = bounds as [number, number];
+    return (at) => (column[at]! < from ? 0 : column[at]! < to ? 1 : 2);
+  }
   if (column instanceof Uint32Array) {
-    const bounds = Float64Array.from(keys);
-    return (at) => hasKey(bounds, column[at]!);
+    const rising = Float64Array.from(bounds);
+    return (at) => countNotAbove(rising, column[at]!);
   }
-  const flags = new Uint8Array(column instanceof Uint8Array ? 256 : FLAGS_MAX);
-  for (const [low, high] of rangesOf(keys)) flags.fill(1, Math.max(0, low), Math.min(flags.length, high));
-  return (at) => flags[column[at]!] === 1;
+  const classes = new Uint32Array(column instanceof Uint8Array ? 2 ** 8 : 2 ** 16); // of every key there can be
+  for (const [i, bound] of bounds.entries())
+    classes.fill(i + 1, Math.max(0, bound), Math.max(0, bounds[i + 1] ?? Infinity));
+  return (at) => classes[column[at]!]!;
+}
+
+/** How many rising bounds are not above a key. */
+function countNotAbove(rising: Float64Array, key: number): number {
+  let low = 0;
+  let high = rising.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (rising[middle]! <= key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

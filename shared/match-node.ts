@@ -1,0 +1,101 @@
+/** A retrieval query after its values are looked up: a small tree of tests on keys, simplified. */
+import { complement, intersection, type KeySet, union } from "./key-set.ts";
+import type { MatchColumn } from "./match-column.ts";
+import type { RetrievalQuery, RetrievalTest } from "./retrieval.ts";
+
+/** `some`: a key of the item is in the set (most attributes have exactly one key per item). `none`: no key is. */
+export type KeyTest = { readonly kind: "some" | "none"; readonly column: MatchColumn; readonly keys: KeySet };
+export type MatchNode = KeyTest | { readonly kind: "and" | "or"; readonly of: readonly MatchNode[] };
+
+export const ALWAYS: MatchNode = { kind: "and", of: [] };
+export const NEVER: MatchNode = { kind: "or", of: [] };
+
+export const isTest = (node: MatchNode): node is KeyTest => "column" in node;
+
+/** The tree of a query. `open` gives the column of a test; it and the column throw what does not fit. */
+export function matchNodeOf(query: RetrievalQuery, open: (test: RetrievalTest) => MatchColumn): MatchNode {
+  if (query.kind === "not") return negated(matchNodeOf(query.of, open));
+  if ("attribute" in query) {
+    const column = open(query);
+    return testOf({ kind: "some", column, keys: column.keysOf(query) });
+  }
+  const nodes = query.of.map((part) => matchNodeOf(part, open)); // every part, so that every mistake is found
+  return joined(query.kind, nodes);
+}
+
+/** The exact complement. */
+export function negated(node: MatchNode): MatchNode {
+  if (!isTest(node)) return joined(node.kind === "and" ? "or" : "and", node.of.map(negated));
+  if (node.column.start === undefined) return testOf({ ...node, keys: complement(node.keys) });
+  return testOf({ ...node, kind: node.kind === "some" ? "none" : "some" });
+}
+
+/** One node for several: flat, without constants, and with one test per attribute where tests can be merged. */
+export function joined(kind: "and" | "or", nodes: readonly MatchNode[]): MatchNode {
+  const flat = nodes.flatMap((node) => (node.kind === kind ? node.of : [node]));
+  const groups = new Map<unknown, KeyTest[]>();
+  const inner: MatchNode[] = [];
+  for (const node of flat) {
+    if (!isTest(node)) inner.push(node);
+    else
+      groups.set(`${node.kind} ${node.column.name}`, [...(groups.get(`${node.kind} ${node.column.name}`) ?? []), node]);
+  }
+  const merged = [...[...groups.values()].flatMap((group) => mergedTests(kind, group)), ...inner];
+  // An inner node of the other kind without parts is a constant that decides: false in an `and`, true in an `or`.
+  const decided = merged.find((node) => !isTest(node) && node.kind !== kind && node.of.length === 0);
+  if (decided) return decided;
+  const parts = merged.filter((node) => isTest(node) || node.kind !== kind);
+  return parts.length === 1 ? parts[0]! : { kind, of: parts };
+}
+
+/**
+ * The same as an `or` of `and`s of tests, or undefined when that takes more than `clausesMax` of them. Tests of a clause
+ * are on different columns, except for lists.
+ */
+export function clausesOf(node: MatchNode, clausesMax: number): (readonly KeyTest[])[] | undefined {
+  if (isTest(node)) return [[node]];
+  if (node.kind === "or") {
+    const all: (readonly KeyTest[])[] = [];
+    for (const part of node.of) {
+      const clauses = clausesOf(part, clausesMax);
+      if (clauses === undefined || all.length + clauses.length > clausesMax) return undefined;
+      all.push(...clauses);
+    }
+    return all;
+  }
+  let product: (readonly KeyTest[])[] = [[]];
+  for (const part of node.of) {
+    const clauses = clausesOf(part, clausesMax);
+    if (clauses === undefined || product.length * clauses.length > clausesMax) return undefined;
+    product = product.flatMap((left) => clauses.flatMap((right) => conjunction([...left, ...right])));
+  }
+  return product;
+}
+
+/** The clause of these tests, or nothing when no item can pass them all. */
+function conjunction(tests: readonly KeyTest[]): (readonly KeyTest[])[] {
+  const node = joined("and", tests);
+  if (isTest(node)) return [[node]];
+  return node.kind === "and" ? [node.of.filter(isTest)] : [];
+}
+
+/** How many tests the tree has. */
+export const testCount = (node: MatchNode): number =>
+  isTest(node) ? 1 : node.of.reduce((sum, part) => sum + testCount(part), 0);
+
+function testOf(test: KeyTest): MatchNode {
+  const { keys } = test;
+  if (keys.length === 0) return test.kind === "some" ? NEVER : ALWAYS;
+  if (keys[0] === -Infinity && keys[1] === Infinity) return test.kind === "some" ? ALWAYS : NEVER;
+  return test;
+}
+
+/** Tests of one attribute and kind, as one where that is exact: on a list, "some key in A and some in B" is not. */
+function mergedTests(kind: "and" | "or", group: readonly KeyTest[]): readonly MatchNode[] {
+  const first = group[0]!;
+  if (group.length === 1) return group;
+  const isList = first.column.start !== undefined;
+  if (isList && (kind === "and") === (first.kind === "some")) return group;
+  const sets = group.map((test) => test.keys);
+  return [testOf({ ...first, keys: isList || kind === "or" ? union(sets) : intersection(sets) })];
+}
