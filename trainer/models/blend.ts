@@ -53,9 +53,11 @@ function appendBlend(parts: readonly BlendPart[]): AppendScores {
     let left = budget.weightBytesMax;
     const files: { readonly path: string; readonly bytes: Uint8Array }[] = [];
     const truncations: string[] = [];
-    const terms = parts.map(({ model, share }, i) => {
-      // What a part leaves of its even share is the next one's.
-      const weightBytesMax = left / (parts.length - i);
+    // Smaller shares first: what a part leaves of its bytes is for those that count more.
+    const ascending = parts.toSorted((a, b) => a.share - b.share);
+    const terms = ascending.map(({ model, share }, i) => {
+      const shareLeft = ascending.slice(i).reduce((sum, part) => sum + part.share, 0);
+      const weightBytesMax = (left * share) / shareLeft;
       const part = model.append(graph, inputs, { weightBytesMax, prefix: `${budget.prefix}part${i}_` });
       for (const file of part.weights) left -= file.bytes.length;
       files.push(...part.weights);

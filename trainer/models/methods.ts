@@ -1,16 +1,32 @@
+import { attributeRidge } from "./attribute-ridge.ts";
+import { withColdItems } from "./cold-start.ts";
 import { ease } from "./ease.ts";
 import { graphFilter } from "./graph-filter.ts";
 import { itemKnn } from "./item-knn.ts";
 import { localSetRidge } from "./local-set-ridge.ts";
 import type { Method } from "./model.ts";
 import { popularity } from "./popularity.ts";
+import { sequentialBlend } from "./sequential-blend.ts";
 import { sequentialLocalRidge } from "./sequential-local-ridge.ts";
 import { sequentialRidge } from "./sequential-ridge.ts";
+import { setBlend } from "./set-blend.ts";
+
+const WITHOUT_COLD_ITEMS: readonly object[] = [popularity, attributeRidge];
+
+const PERSONAL: readonly object[] = [
+  itemKnn,
+  ease,
+  localSetRidge,
+  graphFilter,
+  sequentialRidge,
+  sequentialLocalRidge,
+  setBlend,
+  sequentialBlend,
+];
 
 /** Every method by its name, cheap ones first. */
 export const METHODS: Readonly<Record<string, Method>> = Object.fromEntries(
-  [popularity, itemKnn, ease, localSetRidge, graphFilter, sequentialRidge, sequentialLocalRidge].map((method) => [
-    method.name,
-    method as Method,
-  ]),
+  [...(WITHOUT_COLD_ITEMS as readonly Method[]), ...(PERSONAL as readonly Method[]).map(withColdItems)].map(
+    (method) => [method.name, method],
+  ),
 );

@@ -64,7 +64,7 @@ export function encodeWithin(matrices: readonly WeightMatrix[], bytesMax: number
   const cut = (share: number): Plan => ({
     bits: 8,
     keep: Math.floor((longest * share) / SHARES),
-    rank: Math.ceil((rank * share) / SHARES),
+    rank: Math.max(1, Math.floor((rank * share) / SHARES)),
   });
   return encodedUnder(cut(largest(SHARES, (share) => bytesOf(cut(share)) <= bytesMax)));
 }

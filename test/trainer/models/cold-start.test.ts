@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import type { ItemIndex } from "../../../shared/ids.ts";
+import { topK } from "../../../shared/top-k.ts";
+import { openScorer } from "../../../trainer/evaluate/onnx-scorer.ts";
+import { COLD_BEHIND, coldItems, withColdItems } from "../../../trainer/models/cold-start.ts";
+import { ease } from "../../../trainer/models/ease.ts";
+import type { Method } from "../../../trainer/models/model.ts";
+import { sequentialRidge } from "../../../trainer/models/sequential-ridge.ts";
+import { checkerboard } from "../../fixtures/checkerboard.ts";
+import { fitContext } from "../../fixtures/fit-context.ts";
+import { twoAisles } from "../../fixtures/two-aisles.ts";
+
+const data = twoAisles();
+const history = { items: [0, 4] as ItemIndex[], agesDays: [1, 0] };
+
+test("cold items: nobody chose them, and their attributes are shared", () => {
+  expect([...coldItems(data)]).toEqual([22, 23]);
+  expect([...coldItems(checkerboard(4))]).toEqual([]);
+  expect([...coldItems({ ...data, itemAttributes: [] })]).toEqual([]);
+});
+
+test.each([
+  ["ease", ease],
+  ["sequential_ridge", sequentialRidge],
+])(
+  "%s: the best cold item comes right behind the tenth of the others, and the export says so too",
+  async (_, method) => {
+    const cold = withColdItems(method as Method);
+    const params = cold.grid(data)[0]!;
+    const model = await cold.fit(data, params, fitContext());
+    const scorer = await openScorer(model.export({ weightBytesMax: 1e6 }), data.itemCount);
+    const scores = await scorer.score(history);
+    await scorer.close();
+    for (const [item, score] of model.score(history).entries()) expect(scores[item]).toBeCloseTo(score, 4);
+
+    const ranked = topK(scores, data.itemCount);
+    expect(ranked.indexOf(22 as ItemIndex)).toBe(COLD_BEHIND);
+    expect(scores[23]).toBeLessThan(scores[22]!);
+
+    const plain = (await (method as Method).fit(data, params, fitContext())).score(history);
+    for (let item = 0; item < 22; item++) expect(scores[item]).toBeCloseTo(plain[item]!, 4);
+  },
+);
+
+test("data without cold items get the method as it is", async () => {
+  const board = checkerboard(8);
+  const method = ease as Method;
+  const [params] = method.grid(board);
+  const [as, was] = [
+    await withColdItems(method).fit(board, params!, fitContext()),
+    await method.fit(board, params!, fitContext()),
+  ];
+  const bytes = (model: typeof as) => Buffer.from(model.export({ weightBytesMax: 1e6 }).graph).toString("base64");
+  expect(bytes(as)).toBe(bytes(was));
+});

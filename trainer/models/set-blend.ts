@@ -1,0 +1,45 @@
+import { blend, fitParts } from "./blend.ts";
+import { type GraphFilterParams, graphFilter } from "./graph-filter.ts";
+import { type LocalRidgeParams, localSetRidge } from "./local-set-ridge.ts";
+import type { Method } from "./model.ts";
+
+export type SetBlendParams = LocalRidgeParams & {
+  readonly filterUserExponent: number;
+  readonly filterItemExponent: number;
+  readonly smooth: number;
+  readonly rank: number;
+  /** How much the graph filter's opinion counts beside the local ridge's. */
+  readonly filterShare: number;
+};
+
+/** Local ridge and graph filter together: what is near in the data and what is smooth in them err differently. */
+export const setBlend: Method<SetBlendParams> = {
+  name: "set_blend",
+  grid: () => {
+    const ridge = { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, neighbours: 300 };
+    const filter = { filterUserExponent: 0.5, filterItemExponent: 0.5, smooth: 1, rank: 128, filterShare: 0.6 };
+    return [
+      { ...ridge, ...filter },
+      { ...ridge, ...filter, filterUserExponent: 0.4, filterItemExponent: 0.4, rank: 32 },
+      { ...ridge, lambda: 10, penaltyExponent: 0.25, ...filter, filterShare: 0.3 },
+    ];
+  },
+  cost(data, params) {
+    const [ridge, filter] = [localSetRidge.cost(data, params), graphFilter.cost(data, filterParams(params))];
+    return { seconds: ridge.seconds + filter.seconds, memoryMb: ridge.memoryMb + filter.memoryMb };
+  },
+  async fit(data, params, context) {
+    const recipes = [
+      { method: localSetRidge as Method, params, share: 1 },
+      { method: graphFilter as Method, params: filterParams(params), share: params.filterShare },
+    ];
+    return blend("set_blend", params, await fitParts(data, recipes, context));
+  },
+};
+
+const filterParams = (params: SetBlendParams): GraphFilterParams => ({
+  userExponent: params.filterUserExponent,
+  itemExponent: params.filterItemExponent,
+  smooth: params.smooth,
+  rank: params.rank,
+});
