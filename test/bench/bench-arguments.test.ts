@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { parseBenchArguments } from "./bench-arguments.ts";
+
+const KNOWN = ["edge", "training", "scale"];
+const parse = (line: string) => parseBenchArguments(line.split(" ").filter(Boolean), KNOWN);
+const run = (more: object) => ({ kind: "run", names: KNOWN, json: false, flags: new Map(), ...more });
+
+test.each([
+  ["", {}],
+  ["--json", { json: true }],
+  ["edge --json", { names: ["edge"], json: true }],
+  ["--json edge", { names: ["edge"], json: true }],
+  ["training edge training", { names: ["training", "edge"] }],
+  ["scale --rows 100e6", { names: ["scale"], flags: new Map([["rows", "100e6"]]) }],
+  ["--rows 1e6 scale --json", { names: ["scale"], json: true, flags: new Map([["rows", "1e6"]]) }],
+  ["--rows=5 scale", { names: ["scale"], flags: new Map([["rows", "5"]]) }],
+])("%j", (line, expected) => expect(parse(line)).toEqual(run(expected)));
+
+test("an unknown name is told with those that are there", () => {
+  const told = parse("egde");
+  expect(told).toEqual({ kind: "told", text: expect.stringContaining("edge, training, scale"), isFault: true });
+});
+
+test("help names the benches", () => {
+  expect(parse("--help")).toMatchObject({ kind: "told", isFault: false });
+});

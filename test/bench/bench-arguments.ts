@@ -1,0 +1,49 @@
+import { parseArgs } from "node:util";
+
+export type BenchArguments =
+  | {
+      readonly kind: "run";
+      readonly names: readonly string[];
+      readonly json: boolean;
+      /** Flags for the benches themselves: `--rows 1e6` is rows → 1e6. */
+      readonly flags: ReadonlyMap<string, string>;
+    }
+  | { readonly kind: "told"; readonly text: string; readonly isFault: boolean };
+
+/** What is to be measured: the named benches, all of them when none is named. */
+export function parseBenchArguments(args: readonly string[], known: readonly string[]): BenchArguments {
+  const { values, positionals, tokens } = parseArgs({
+    args: joinedFlags(args),
+    options: { json: { type: "boolean", default: false }, help: { type: "boolean", default: false } },
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const list = `The benches are ${known.join(", ")}.`;
+  if (values.help) return { kind: "told", text: `npm run bench [-- NAME… --json]\n${list}`, isFault: false };
+  const unknown = positionals.find((name) => !known.includes(name));
+  if (unknown !== undefined)
+    return { kind: "told", text: `There is no bench ${JSON.stringify(unknown)}. ${list}`, isFault: true };
+  const flags = new Map<string, string>();
+  for (const token of tokens)
+    if (token.kind === "option" && token.name !== "json" && token.name !== "help")
+      flags.set(token.name, token.value ?? "");
+  return {
+    kind: "run",
+    names: positionals.length ? [...new Set(positionals)] : known,
+    json: values.json === true,
+    flags,
+  };
+}
+
+/** `--rows 1e6` as `--rows=1e6`, since parseArgs cannot know that a flag of a bench takes a value. */
+function joinedFlags(args: readonly string[]): string[] {
+  const joined: string[] = [];
+  for (const arg of args) {
+    const before = joined.at(-1);
+    const takesValue = before !== undefined && /^--(?!json$|help$)[a-z-]+$/.test(before);
+    if (takesValue && /^[-+]?[0-9.]/.test(arg)) joined[joined.length - 1] = `${before}=${arg}`;
+    else joined.push(arg);
+  }
+  return joined;
+}

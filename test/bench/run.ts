@@ -1,0 +1,35 @@
+/** `npm run bench [-- NAME… --json]`: measures, and prints a table or one JSON array. Progress goes to standard error. */
+import { availableParallelism, cpus, loadavg } from "node:os";
+import type { Bench, BenchContext, Figure } from "./bench.ts";
+import { parseBenchArguments } from "./bench-arguments.ts";
+import { figuresTable } from "./figures-table.ts";
+
+/** Every bench, loaded only when it is asked for. */
+const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
+  edge: async () => (await import("./edge-rank.ts")).edgeRank,
+  training: async () => (await import("./training-stages.ts")).trainingStages,
+  "training-neural": async () => (await import("./training-neural.ts")).trainingNeural,
+};
+
+async function main(args: readonly string[]): Promise<number> {
+  const parsed = parseBenchArguments(args, Object.keys(BENCHES));
+  if (parsed.kind === "told") {
+    process[parsed.isFault ? "stderr" : "stdout"].write(`${parsed.text}\n`);
+    return parsed.isFault ? 1 : 0;
+  }
+  const say = (line: string) => process.stderr.write(`${line}\n`);
+  const context: BenchContext = { say, flags: parsed.flags };
+  const load = loadavg()[0]!;
+  say(`${cpus()[0]?.model ?? "unknown processor"}, ${availableParallelism()} threads, load ${load.toFixed(1)}`);
+  if (load > availableParallelism() / 2) say("The machine is busy with other work: times will be too long.");
+  const figures: Figure[] = [];
+  for (const name of parsed.names) {
+    say(`${name}:`);
+    const bench = await BENCHES[name]!();
+    figures.push(...(await bench(context)));
+  }
+  process.stdout.write(parsed.json ? `${JSON.stringify(figures)}\n` : `${figuresTable(figures)}\n`);
+  return 0;
+}
+
+process.exitCode = await main(process.argv.slice(2));

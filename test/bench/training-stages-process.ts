@@ -1,0 +1,89 @@
+/** The process that `training-stages.ts` measures. Arguments: the data's folder, a work folder, seconds for fitting. */
+import type { TrainingState } from "../../shared/model-record.ts";
+import { ModelSpec } from "../../shared/model-spec.ts";
+import { readDataset } from "../../trainer/dataset/read-dataset.ts";
+import { METHODS } from "../../trainer/models/methods.ts";
+import { setStatus } from "../../trainer/publish/live-pointer-swap.ts";
+import { memoryStore } from "../../trainer/publish/memory-store.ts";
+import { trainModel } from "../../trainer/train-model.ts";
+import { fitContext } from "../fixtures/fit-context.ts";
+import { fileSettings } from "../fixtures/real-data.ts";
+
+const [dataFolder, workDirectory, fitSeconds] = process.argv.slice(2) as [string, string, string];
+const say = (said: string) => process.send?.({ said });
+const clock = () => performance.now() / 1000;
+const signal = new AbortController().signal;
+const customer = "bench";
+const connect = { customer, settings: { ...fileSettings([dataFolder], workDirectory), memoryMb: 1024 } };
+const source = (table: string) => ({ source: { query: `SELECT * FROM ${table}` } });
+const spec = ModelSpec.parse({
+  model_name: "bench",
+  connector_configs: [{ type: "File", location: "*.csv*" }],
+  schema: {
+    user: { id: "user_id" },
+    item: { id: "item_id", ...source("items") },
+    interaction: { created_at: "created_at", label: { type: "Binary", name: "label" }, ...source("interactions") },
+  },
+});
+
+const stages: Record<string, number> = {};
+let [state, since]: [TrainingState, number] = ["SCHEDULED", clock()];
+const enter = (next: TrainingState) => {
+  const now = clock();
+  if (state !== "SCHEDULED") stages[state] = (stages[state] ?? 0) + now - since;
+  [state, since] = [next, now];
+};
+
+const store = memoryStore();
+await setStatus(store, { customer, modelName: "bench" }, { status: "SCHEDULING", nowMs: Date.now() });
+let interactions = 0;
+const outcome = await trainModel(
+  {
+    runId: "bench",
+    customer,
+    spec,
+    connectorSettings: connect.settings,
+    settings: {
+      workDirectory,
+      modelDirectory: workDirectory,
+      seed: 1,
+      fitSecondsMax: Number(fitSeconds),
+      memoryMbMax: 4096,
+      rejectedShareMax: 0,
+      weightBytesMax: 48 * 2 ** 20,
+      ignoreGate: true,
+    },
+  },
+  {
+    connect,
+    store,
+    signal,
+    nowMs: Date.now,
+    clock,
+    report: { enter, progress: () => {} },
+    onData: (data) => {
+      interactions = data.interactions;
+    },
+  },
+);
+enter("IDLE");
+const peakMb = process.resourceUsage().maxRSS / 1024;
+say(`chose ${outcome.metrics.method}; each method once more, alone`);
+
+const { dataset } = await readDataset(spec, {
+  context: connect,
+  workDirectory,
+  rejectedShareMax: 0,
+  signal,
+  nowMs: Date.now(),
+  progress: () => {},
+});
+const fits: Record<string, number> = {};
+for (const [name, method] of Object.entries(METHODS)) {
+  const begin = clock();
+  await method.fit(dataset, method.grid(dataset)[0]!, fitContext());
+  fits[name] = clock() - begin;
+}
+process.send?.({ measured: { stages, fits, peakMb, interactions, method: outcome.metrics.method } }, () =>
+  process.disconnect(),
+);

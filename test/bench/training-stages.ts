@@ -1,0 +1,86 @@
+import { fork } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DuckDBInstance } from "@duckdb/node-api";
+import { literal } from "../../trainer/connectors/duckdb-quote.ts";
+import { writeDemoShop } from "../../trainer/local/demo-shop.ts";
+import { missingRealData, realDataFolder } from "../fixtures/real-data.ts";
+import { type Bench, compared, type Figure } from "./bench.ts";
+
+/** What the measured process tells when it has ended. */
+export type StagesMeasured = {
+  /** Wall time by state, in seconds. */
+  readonly stages: Readonly<Record<string, number>>;
+  /** Seconds of one fit of each method with the first setting of its grid. */
+  readonly fits: Readonly<Record<string, number>>;
+  readonly peakMb: number;
+  readonly interactions: number;
+  readonly method: string;
+};
+
+const FIT_SECONDS = 60;
+
+/**
+ * A whole run in a process of its own, from the file to a version in a bucket in memory: MovieLens-100K where it is
+ * there, else the demo shop. The reference of fetching is DuckDB's own scan and aggregation of the same file.
+ */
+export const trainingStages: Bench = async ({ say, flags }) => {
+  const folder = await mkdtemp(join(tmpdir(), "bench-training-"));
+  try {
+    const isReal = missingRealData("ml-100k") === undefined;
+    const data = isReal ? realDataFolder("ml-100k") : folder;
+    if (!isReal) await writeDemoShop(folder);
+    const file = join(data, isReal ? "interactions.csv.gz" : "interactions.csv");
+    say(`  ${isReal ? "ml-100k" : "the demo shop"}`);
+    const scanSeconds = await scan(file);
+    const measured = await measure([data, folder, String(flags.get("seconds") ?? FIT_SECONDS)], say);
+    return figuresOf(measured, scanSeconds);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+};
+
+function figuresOf({ stages, fits, peakMb, interactions }: StagesMeasured, scanSeconds: number): Figure[] {
+  const total = Object.values(stages).reduce((sum, seconds) => sum + seconds, 0);
+  const { FETCHING = Number.NaN, ...others } = stages;
+  const rate = interactions / FETCHING;
+  return [
+    compared("training.fetching.seconds", "s", FETCHING, scanSeconds),
+    compared("training.fetching.rows_per_second", "rows/s", rate, interactions / scanSeconds),
+    ...Object.entries(others).map(([state, value]) => ({
+      name: `training.${state.toLowerCase()}.seconds`,
+      value,
+      unit: "s",
+    })),
+    { name: "training.total.seconds", value: total, unit: "s" },
+    { name: "training.peak_mb", value: peakMb, unit: "MB" },
+    ...Object.entries(fits).map(([method, value]) => ({ name: `training.${method}.seconds`, value, unit: "s" })),
+  ];
+}
+
+/** Seconds that DuckDB takes to read the file and count each user's rows; the better of two, as the first warms the disk. */
+async function scan(file: string): Promise<number> {
+  const connection = await (await DuckDBInstance.create(":memory:")).connect();
+  let best = Number.POSITIVE_INFINITY;
+  for (let i = 0; i < 2; i++) {
+    const begin = performance.now();
+    await connection.runAndReadAll(
+      `SELECT user_id, count(*), max(created_at) FROM read_csv(${literal(file)}) GROUP BY 1`,
+    );
+    best = Math.min(best, (performance.now() - begin) / 1000);
+  }
+  connection.closeSync();
+  return best;
+}
+
+function measure(args: readonly string[], say: (line: string) => void): Promise<StagesMeasured> {
+  return new Promise((resolve, reject) => {
+    const child = fork(join(import.meta.dirname, "training-stages-process.ts"), args, { execArgv: ["--no-warnings"] });
+    child.on("message", (message: { said?: string; measured?: StagesMeasured }) => {
+      if (message.said) say(`  ${message.said}`);
+      if (message.measured) resolve(message.measured);
+    });
+    child.once("close", (code) => reject(new Error(`The measured process ended with code ${code}.`)));
+  });
+}
