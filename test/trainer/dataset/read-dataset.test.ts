@@ -426,7 +426,11 @@ test("a connector is opened once for all queries, and closed also when they fail
   const counting: typeof connectMemory = async (config, context) => {
     opened++;
     const connector = await connectMemory(config, context);
-    return { ...connector, close: async () => void (closed++, await connector.close()) };
+    const close = async () => {
+      closed++;
+      await connector.close();
+    };
+    return { ...connector, close };
   };
   const spec = specOf({
     interactions: values(`(1, 7, ${T}, 1), (2, 8, ${T}, 1)`),
