@@ -3,6 +3,7 @@ import { reorderItems } from "../dataset/reorder-items.ts";
 import type { Targets } from "../dataset/split.ts";
 import { rowsWhere } from "../dataset/split.ts";
 import type { Method, ServingBudget } from "../models/model.ts";
+import { methodNamed } from "./blend-method.ts";
 import { mean } from "./bootstrap.ts";
 import type { Protocol } from "./choose-split.ts";
 import { type Evaluation, evaluate, type MetricAtK, timesShown } from "./evaluate.ts";
@@ -107,7 +108,7 @@ async function choose(train: Dataset, options: EvaluateFilesOptions): Promise<Se
 
 /** The chosen first, then the others, the best on the validation part first. */
 function toMeasure({ chosen, families }: Selection, { measureAll, methods }: EvaluateFilesOptions): Choice[] {
-  const others = families.filter((choice) => !isSameChoice(choice, chosen) && choice.method in methods);
+  const others = families.filter((choice) => !isSameChoice(choice, chosen) && methodNamed(choice.method, methods));
   return [chosen, ...others.filter(({ method }) => measureAll || method === "popularity")];
 }
 
@@ -123,7 +124,7 @@ async function measure(
   options: EvaluateFilesOptions,
 ): Promise<Omit<ModelFigures, "chosen">> {
   const { log, methods, cutOffs, secondsMax } = options;
-  const method = methods[choice.method];
+  const method = methodNamed(choice.method, methods);
   if (!method) throw new Error(`There is no method ${JSON.stringify(choice.method)}.`);
   const peakMb = watchPeakMemory();
   const means: TrialMeans = { ...options, progress: () => {} };

@@ -2,6 +2,7 @@ import type { EvaluationReport } from "../../shared/evaluation-report.ts";
 import type { Dataset } from "../dataset/dataset.ts";
 import { reorderItems } from "../dataset/reorder-items.ts";
 import type { ExportedModel, FittedModel, Method } from "../models/model.ts";
+import { methodNamed } from "./blend-method.ts";
 import type { Choice } from "./select.ts";
 import { bytesOf, fitCandidate, type TrialMeans } from "./trial.ts";
 import { popularityOrder } from "./validation.ts";
@@ -26,7 +27,7 @@ export type Refit = {
 
 /** The chosen method fitted on all data, and its served form. Throws what the fit throws. */
 export async function refit({ dataset, methods, choice, halfLifeDays, secondsMax, means }: RefitInput): Promise<Refit> {
-  const method = methods[choice.method];
+  const method = methodNamed(choice.method, methods);
   if (!method) throw new Error(`There is no method ${JSON.stringify(choice.method)}.`);
   const ordered = reorderItems(dataset, popularityOrder(dataset, halfLifeDays, means.seed));
   const task = { data: ordered, secondsMax, secondsHard: 3 * secondsMax };

@@ -12,7 +12,8 @@ export type Candidate = { readonly method: Method; readonly params: Params };
 export type Trial = Candidate & {
   /** Share of the training users that it learnt from. */
   readonly trainShare: number;
-  readonly fitted: FittedModel;
+  /** Undefined once it has been let go to save memory. */
+  readonly fitted: FittedModel | undefined;
   readonly served: Served;
   readonly evaluation: Evaluation;
   readonly fitSeconds: number;

@@ -87,13 +87,13 @@ async function runRound({ task, rung, left, keep, secondsLeft }: Round, means: T
     const trial = await tryOne(one, { ...means, progress }, discarded);
     if (!trial) continue;
     if (trial.evaluation.positions.length < task.positions.length) {
-      discarded.push(dropped(trial, trials[0]!, task.metric));
+      discarded.push(discardedTrial(trial, { best: trials[0]!, metric: task.metric }));
       continue;
     }
     trials.push(trial);
     // What is not kept anyway must not stay in memory until the end of the round.
     for (const worse of byMetric(trials, task.metric).splice(keep)) {
-      discarded.push(dropped(worse, trials[0]!, task.metric));
+      discarded.push(discardedTrial(worse, { best: trials[0]!, metric: task.metric }));
     }
   }
   return trials;
@@ -194,15 +194,20 @@ const untried = (method: Method, params: Params, reason: string): Discarded => (
   truncation: "",
 });
 
-function dropped(trial: Trial, best: Trial, metric: MetricAtK): Discarded {
+/** A trial that goes no further, with the figures that it lost by on the same cases. */
+export function discardedTrial(
+  trial: Trial,
+  { best, metric }: { readonly best: Trial; readonly metric: MetricAtK },
+): Discarded {
   const same = restrictedTo(best.evaluation, trial.evaluation.positions);
   const [own, theirs] = [meanOf(trial.evaluation, metric), meanOf(same, metric)];
   const where = trial.trainShare < 1 ? ` after fitting on ${Math.round(100 * trial.trainShare)} % of the users` : "";
+  const other = trial.method.name === best.method.name ? "other settings of the same method" : best.method.name;
   return {
     method: trial.method.name,
     params: trial.params,
     outcome: "dropped",
-    reason: `${metric} ${own.toFixed(4)}, and ${theirs.toFixed(4)} with other settings of the same method${where}`,
+    reason: `${metric} ${own.toFixed(4)} on ${trial.evaluation.positions.length} users, and ${theirs.toFixed(4)} with ${other}${where}`,
     trainShare: trial.trainShare,
     evaluation: trial.evaluation,
     fitSeconds: trial.fitSeconds,

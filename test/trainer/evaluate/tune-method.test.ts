@@ -55,8 +55,8 @@ test("the best setting is found, the others are told with the figures they lost 
   expect(finalists.map(({ params }) => params.place)).toEqual([1]);
   expect(meanOf(finalists[0]!.evaluation, "mrr@4")).toBe(1);
   expect(discarded.map(({ outcome, reason }) => [outcome, reason])).toEqual([
-    ["dropped", "mrr@4 0.3333, and 1.0000 with other settings of the same method"],
-    ["dropped", "mrr@4 0.5000, and 1.0000 with other settings of the same method"],
+    ["dropped", "mrr@4 0.3333 on 40 users, and 1.0000 with other settings of the same method"],
+    ["dropped", "mrr@4 0.5000 on 40 users, and 1.0000 with other settings of the same method"],
   ]);
 });
 test("the best two can be kept, the best first", async () => {

@@ -1,0 +1,57 @@
+import { describe, expect, test } from "vitest";
+import { BLEND, blendOfFitted, blendParams, methodNamed, partsOf } from "../../../trainer/evaluate/blend-method.ts";
+import { isBlendable } from "../../../trainer/models/blend.ts";
+import { ease } from "../../../trainer/models/ease.ts";
+import { itemKnn } from "../../../trainer/models/item-knn.ts";
+import type { Method } from "../../../trainer/models/model.ts";
+import { popularity } from "../../../trainer/models/popularity.ts";
+import { checkerboard } from "../../fixtures/checkerboard.ts";
+import { fitContext } from "../../fixtures/fit-context.ts";
+
+const methods = { popularity: popularity as Method, ease: ease as Method, item_knn: itemKnn as Method };
+const data = checkerboard(20);
+const easeParams = { lambda: 1, userExponent: 0, penaltyExponent: 0 };
+const parts = [
+  { method: "ease", params: easeParams, share: 1 },
+  { method: "ease", params: { ...easeParams, lambda: 9 }, share: 0.3 },
+];
+
+test("settings of the parts become one flat table, and come back, also through JSON", () => {
+  const params = blendParams(parts);
+  expect(params).toMatchObject({ "0.ease.share": 1, "0.ease.lambda": 1, "1.ease.share": 0.3, "1.ease.lambda": 9 });
+  expect(partsOf(JSON.parse(JSON.stringify(params)) as typeof params)).toEqual(parts);
+});
+test("settings of another form are refused", () =>
+  expect(() => partsOf({ lambda: 1 })).toThrow('A blend\'s settings are like "0.ease.lambda"; found "lambda".'));
+
+describe("a method by its name", () => {
+  test("one of the table", () => expect(methodNamed("ease", methods)).toBe(methods.ease));
+  test("the blend", () => expect(methodNamed(BLEND, methods)!.name).toBe("blend"));
+  test("not known", () => expect(methodNamed("oracle", methods)).toBeUndefined());
+});
+
+const blendMethod = methodNamed(BLEND, methods)!;
+test("a blend fitted from its settings is the blend of its parts fitted one by one", async () => {
+  const whole = await blendMethod.fit(data, blendParams(parts), fitContext());
+  const fitted = await Promise.all(parts.map(({ params }) => ease.fit(data, params as never, fitContext())));
+  const byHand = blendOfFitted(
+    {},
+    fitted.map((model, i) => {
+      if (!isBlendable(model)) throw new Error("EASE must be blendable");
+      return { model, share: parts[i]!.share };
+    }),
+  );
+  const history = { items: [2 as never, 4 as never], agesDays: [1, 0] };
+  expect([...whole.score(history)]).toEqual([...byHand.score(history)]);
+  expect(whole.method).toBe("blend");
+});
+test("it costs the sum of its parts", () => {
+  const { seconds, memoryMb } = blendMethod.cost(data, blendParams(parts));
+  const each = parts.map(({ params }) => ease.cost(data, params));
+  expect(seconds).toBeCloseTo(each[0]!.seconds + each[1]!.seconds, 9);
+  expect(memoryMb).toBeCloseTo(each[0]!.memoryMb + each[1]!.memoryMb, 9);
+});
+test("a part that is gone is named", () => {
+  const params = blendParams([{ method: "oracle", params: {}, share: 1 }]);
+  return expect(blendMethod.fit(data, params, fitContext())).rejects.toThrow('method "oracle", which is not known');
+});

@@ -1,0 +1,73 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { partsOf } from "../../../trainer/evaluate/blend-method.ts";
+import { planSplit } from "../../../trainer/evaluate/choose-split.ts";
+import { findBlend } from "../../../trainer/evaluate/find-blend.ts";
+import { seededRandom } from "../../../trainer/evaluate/seeded-random.ts";
+import { meanOf, runTrial, type Trial, type TrialMeans } from "../../../trainer/evaluate/trial.ts";
+import { validationOf } from "../../../trainer/evaluate/validation.ts";
+import { fittedLinear } from "../../../trainer/models/linear-model.ts";
+import type { Method } from "../../../trainer/models/model.ts";
+import { twoTastes } from "../../fixtures/two-tastes.ts";
+
+const shop = twoTastes({ users: 300, items: 40, perUser: 6 });
+const plan = planSplit(shop, { protocol: "next-item", seed: 1, includeSeen: false });
+const validation = validationOf(shop, plan, 0, 1);
+const means: TrialMeans = {
+  cutOffs: [10],
+  includeSeen: false,
+  budget: { weightBytesMax: 1e7 },
+  memoryMbMax: 1000,
+  seed: 1,
+  signal: new AbortController().signal,
+  clock: () => 0,
+  progress: () => {},
+};
+/** Scores items by how often they are validation targets, through noise of its own: two such know more than one. */
+const noisy: Method = {
+  name: "noisy",
+  grid: () => [],
+  cost: () => ({ seconds: 0, memoryMb: 1 }),
+  fit: async (data, params) => {
+    const random = seededRandom(params.seed!);
+    const wanted = new Float32Array(data.itemCount);
+    const { cases } = validation.split;
+    for (let at = 0; at < cases.count; at++) wanted[cases.caseAt(at).relevant[0]!]! += 1;
+    const bias = wanted.map((count) => count + params.noise! * (random() - 0.5));
+    return fittedLinear("noisy", params, { itemCount: data.itemCount, terms: [], bias });
+  },
+};
+const { cases } = validation.split;
+const positions = validation.earlyPositions;
+const trialOf = (seed: number, noise: number) =>
+  runTrial(
+    { method: noisy, params: { seed, noise } },
+    { data: validation.train, cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 9 },
+    means,
+  );
+const find = (trials: readonly Trial[], deadline = 1) =>
+  findBlend({ trials, methods: { noisy }, validation, metric: "ndcg@10", deadline }, means);
+
+describe("three models of independent noise", () => {
+  let trials: Trial[];
+  beforeAll(async () => {
+    trials = await Promise.all([1, 2, 3].map((seed) => trialOf(seed, 20)));
+    trials.sort((a, b) => meanOf(b.evaluation, "ndcg@10") - meanOf(a.evaluation, "ndcg@10"));
+  });
+  test("are better together, and the blend can be fitted again from its settings", async () => {
+    const blend = (await find(trials))!;
+    expect(meanOf(blend.evaluation, "ndcg@10")).toBeGreaterThan(1.005 * meanOf(trials[0]!.evaluation, "ndcg@10"));
+    expect(blend.method.name).toBe("blend");
+    expect(partsOf(blend.params)[0]).toMatchObject({ method: "noisy", params: trials[0]!.params, share: 1 });
+    const task = { data: validation.train, cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 9 };
+    const again = await runTrial({ method: blend.method, params: blend.params }, task, means);
+    expect(meanOf(again.evaluation, "ndcg@10")).toBeCloseTo(meanOf(blend.evaluation, "ndcg@10"), 9);
+  });
+  test("when time is up there is none", async () => expect(await find(trials, 0)).toBeUndefined());
+  test("those whose fitted model was let go cannot take part", async () =>
+    expect(await find(trials.map((trial) => ({ ...trial, fitted: undefined })))).toBeUndefined());
+});
+test("a copy of the best adds nothing: no blend", async () => {
+  const one = await trialOf(1, 0);
+  expect(await find([one, { ...one }])).toBeUndefined();
+});
+test("one model alone is no blend", async () => expect(await find([await trialOf(1, 0)])).toBeUndefined());

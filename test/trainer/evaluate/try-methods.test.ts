@@ -1,0 +1,88 @@
+import { beforeEach, expect, test } from "vitest";
+import { planSplit } from "../../../trainer/evaluate/choose-split.ts";
+import { runTrial, type TrialMeans } from "../../../trainer/evaluate/trial.ts";
+import { type SelectState, scaled, tryMethods } from "../../../trainer/evaluate/try-methods.ts";
+import { validationOf } from "../../../trainer/evaluate/validation.ts";
+import { fittedLinear } from "../../../trainer/models/linear-model.ts";
+import type { Method } from "../../../trainer/models/model.ts";
+import { popularity } from "../../../trainer/models/popularity.ts";
+import { twoTastes } from "../../fixtures/two-tastes.ts";
+
+const shop = twoTastes({ users: 60, items: 20, perUser: 4 });
+const validation = validationOf(shop, planSplit(shop, { protocol: "next-item", seed: 1, includeSeen: false }), 0, 1);
+const means: TrialMeans = {
+  cutOffs: [10],
+  includeSeen: false,
+  budget: { weightBytesMax: 1e7 },
+  memoryMbMax: 300,
+  seed: 1,
+  signal: new AbortController().signal,
+  clock: () => 0,
+  progress: () => {},
+};
+let order: string[];
+beforeEach(() => {
+  order = [];
+});
+/** Popularity under a name, at a price. */
+const named = (name: string, seconds: number, memoryMb = 1): Method => ({
+  name,
+  grid: () => [{ lambda: 1 }, { lambda: 2 }, { lambda: 3 }],
+  cost: () => ({ seconds, memoryMb }),
+  fit: async ({ itemCount }, params, { memoryMbMax }) => {
+    order.push(`${name} ${params.lambda} ${memoryMbMax}`);
+    const bias = Float32Array.from({ length: itemCount }, (_, item) => itemCount - item);
+    return fittedLinear(name, params, { itemCount, terms: [], bias });
+  },
+});
+const stateOf = async (methods: Method[], changes: Partial<SelectState> = {}): Promise<SelectState> => {
+  const { train: data, split, positions } = validation;
+  const task = { data, cases: split.cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 9 };
+  return {
+    methods: Object.fromEntries(methods.map((method) => [method.name, method])),
+    live: undefined,
+    means,
+    metric: "ndcg@10",
+    validation,
+    baseline: await runTrial({ method: popularity as Method, params: { halfLifeDays: 0 } }, task, means),
+    secondsLeft: () => 1000,
+    discarded: [],
+    ...changes,
+  };
+};
+
+test("cheap methods are tried first, two settings of each stay", async () => {
+  const state = await stateOf([named("dear", 5), named("cheap", 1)]);
+  const tried = await tryMethods(state);
+  expect(order.map((line) => line.split(" ")[0])).toEqual(["cheap", "cheap", "cheap", "dear", "dear", "dear"]);
+  expect(tried.map(({ method }) => method.name).sort()).toEqual(["cheap", "cheap", "dear", "dear"]);
+  expect(state.discarded.length).toBe(2);
+});
+test("popularity is not tried again", async () => {
+  expect(await tryMethods(await stateOf([popularity as Method]))).toEqual([]);
+});
+test("a method that could not be fitted once more is left out, with what it needs and what there is", async () => {
+  const state = await stateOf([named("dear", 60)], { secondsLeft: () => 100 });
+  expect(await tryMethods(state)).toEqual([]);
+  expect(state.discarded[0]!.reason).toBe("needs about 60 s to fit, and 50 s are left for it");
+});
+test("fitted models beyond a third of the memory are let go, their served form stays", async () => {
+  const tried = await tryMethods(await stateOf([named("large", 1, 150)])); // each held with 75 MB
+  expect(tried.map(({ fitted }) => fitted !== undefined)).toEqual([true, false]);
+  expect(tried[1]!.served.exported.graph.length).toBeGreaterThan(0);
+});
+test("what is held is not there for the next method", async () => {
+  await tryMethods(await stateOf([named("first", 1, 100), named("second", 2, 100)]));
+  expect(order.at(-1)).toBe("second 3 200");
+});
+test("the live version's settings are tried before all others, and not twice", async () => {
+  const state = await stateOf([named("cheap", 1)], { live: { method: "cheap", params: { lambda: 2 } } });
+  const tried = await tryMethods(state);
+  expect(order.map((line) => line.split(" ")[1])).toEqual(["2", "1", "3"]);
+  expect(tried.some(({ params }) => params.lambda === 2)).toBe(true);
+});
+test("progress of a part is progress of the whole", () => {
+  const heard: number[] = [];
+  scaled({ ...means, progress: (share) => heard.push(share) }, 0.5, 0.7).progress(0.5, "");
+  expect(heard[0]).toBeCloseTo(0.6, 12);
+});

@@ -1,0 +1,67 @@
+import { type BlendPart, type BlendRecipe, blend, fitParts } from "../models/blend.ts";
+import type { Method, Params } from "../models/model.ts";
+
+export const BLEND = "blend";
+
+/** A method with its settings, and how much its opinion counts in a blend. */
+export type PartChoice = { readonly method: string; readonly params: Params; readonly share: number };
+
+/**
+ * The settings of a blend as one flat table of numbers, so that it is recorded, compared and fitted again like any other method:
+ * `0.ease.share`, `0.ease.lambda`, `1.item_knn.share`, …
+ */
+export function blendParams(parts: readonly PartChoice[]): Params {
+  const entries = parts.flatMap(({ method, params, share }, i) =>
+    Object.entries({ share, ...params }).map(([name, value]) => [`${i}.${method}.${name}`, value] as const),
+  );
+  return Object.fromEntries(entries);
+}
+
+/** The parts that blendParams wrote. Throws when the settings are of another form. */
+export function partsOf(params: Params): PartChoice[] {
+  const parts: { method: string; share: number; params: Record<string, number> }[] = [];
+  for (const [key, value] of Object.entries(params)) {
+    const [, index, method, name] = /^(\d+)\.([^.]+)\.(.+)$/.exec(key) ?? [];
+    if (index === undefined || method === undefined || name === undefined) {
+      throw new Error(`A blend's settings are like "0.ease.lambda"; found ${JSON.stringify(key)}.`);
+    }
+    parts[Number(index)] ??= { method, share: 0, params: {} };
+    const part = parts[Number(index)]!;
+    if (name === "share") part.share = value;
+    else part.params[name] = value;
+  }
+  return parts;
+}
+
+/** The method of a name: one of the table, or the blend of some of them. Undefined for a name that is not known. */
+export function methodNamed(name: string, methods: Readonly<Record<string, Method>>): Method | undefined {
+  return methods[name] ?? (name === BLEND ? blendOf(methods) : undefined);
+}
+
+/** Fitted models as one. */
+export const blendOfFitted = (params: Params, parts: readonly BlendPart[]) => blend(BLEND, params, parts);
+
+function blendOf(methods: Readonly<Record<string, Method>>): Method {
+  const recipesOf = (params: Params): BlendRecipe[] =>
+    partsOf(params).map(({ method: name, params: own, share }) => {
+      const method = methods[name];
+      if (!method) throw new Error(`The blend has a part of the method ${JSON.stringify(name)}, which is not known.`);
+      return { method, params: own, share };
+    });
+  return {
+    name: BLEND,
+    grid: () => [],
+    cost(data, params) {
+      const costs = recipesOf(params).map(({ method, params: own }) => method.cost(data, own));
+      return {
+        seconds: costs.reduce((sum, { seconds }) => sum + seconds, 0),
+        memoryMb: costs.reduce((sum, { memoryMb }) => sum + memoryMb, 0),
+      };
+    },
+    async fit(data, params, context) {
+      const recipes = recipesOf(params);
+      const share = { ...context, secondsMax: context.secondsMax / recipes.length };
+      return blendOfFitted(params, await fitParts(data, recipes, share));
+    },
+  };
+}

@@ -1,0 +1,92 @@
+import { isBlendable } from "../models/blend.ts";
+import type { Method } from "../models/model.ts";
+import { BLEND, blendOfFitted, blendParams, methodNamed } from "./blend-method.ts";
+import type { MetricAtK } from "./evaluate.ts";
+import { restrictedTo } from "./judged.ts";
+import { samplePositions, seededRandom } from "./seeded-random.ts";
+import { judgeFitted, meanOf, type Trial, type TrialMeans } from "./trial.ts";
+import type { Validation } from "./validation.ts";
+
+export type BlendTask = {
+  /** Fitted on the same data and judged on the early cases, the best first. */
+  readonly trials: readonly Trial[];
+  readonly methods: Readonly<Record<string, Method>>;
+  readonly validation: Validation;
+  readonly metric: MetricAtK;
+  /** When the search ends with what it has, on the clock of the means. */
+  readonly deadline: number;
+};
+
+type Part = { readonly trial: Trial; readonly share: number };
+type Mix = { readonly parts: readonly Part[]; readonly value: number };
+
+/** Shares of a further part, those before it together counting 1 at first; the optimum is flat, so few are enough. */
+const SHARES = [0.3, 0.6, 0.15, 1] as const;
+const PARTS_MAX = 3;
+const PARTNERS_MAX = 5;
+const SEARCH_LISTS = 1000;
+/** A part must earn what it costs to serve. */
+const GAIN_MIN = 0.005;
+
+/**
+ * The best blend of models already fitted, judged on the early cases: parts are added one at a time to the best model (greedy forward
+ * selection, Caruana et al. 2004), searched on some of the cases. Undefined when no blend gains enough, or nothing can be blended.
+ */
+export async function findBlend(task: BlendTask, means: TrialMeans): Promise<Trial | undefined> {
+  const { validation, metric } = task;
+  const usable = task.trials.filter(({ fitted }) => fitted && isBlendable(fitted));
+  const best = usable[0];
+  if (!best || usable.length < 2) return undefined;
+  const early = validation.earlyPositions;
+  const some = samplePositions(early.length, SEARCH_LISTS, seededRandom(means.seed, 53)).map((i) => early[i]!);
+  const start = { parts: [{ trial: best, share: 1 }], value: meanOf(restrictedTo(best.evaluation, some), metric) };
+
+  let mix: Mix = start;
+  while (mix.parts.length < PARTS_MAX && means.clock() < task.deadline) {
+    const further = await addPart(mix, usable, { ...task, positions: some }, means);
+    if (further.value < mix.value * (1 + GAIN_MIN)) break;
+    mix = further;
+  }
+  if (mix.parts.length === 1) return undefined;
+  const trial = await judgeMix(mix.parts, { ...task, positions: early }, means);
+  return meanOf(trial.evaluation, metric) > meanOf(best.evaluation, metric) ? trial : undefined;
+}
+
+type Search = BlendTask & { readonly positions: Uint32Array };
+
+/** The mix with one part more: the best partner at one share, then the best share of that partner. */
+async function addPart(mix: Mix, usable: readonly Trial[], search: Search, means: TrialMeans): Promise<Mix> {
+  const partners = usable.filter((trial) => !mix.parts.some((part) => part.trial === trial)).slice(0, PARTNERS_MAX);
+  const total = partners.length + SHARES.length - 1;
+  let best: Mix = { parts: mix.parts, value: Number.NEGATIVE_INFINITY };
+  let tried = 0;
+  const tryWith = async (trial: Trial, share: number) => {
+    if (means.clock() >= search.deadline) return;
+    const progress = (done: number, detail: string) => means.progress((tried + done) / total, detail);
+    const parts = [...mix.parts, { trial, share }];
+    const value = meanOf((await judgeMix(parts, search, { ...means, progress })).evaluation, search.metric);
+    tried++;
+    if (value > best.value) best = { parts, value };
+  };
+  for (const partner of partners) await tryWith(partner, SHARES[0]);
+  const partner = best.parts.at(-1)?.trial;
+  if (partner && best.parts.length > mix.parts.length)
+    for (const share of SHARES.slice(1)) await tryWith(partner, share);
+  return best;
+}
+
+async function judgeMix(parts: readonly Part[], { methods, validation, positions }: Search, means: TrialMeans) {
+  const params = blendParams(
+    parts.map(({ trial, share }) => ({ method: trial.method.name, params: trial.params, share })),
+  );
+  const models = parts.map(({ trial, share }) => {
+    if (!trial.fitted || !isBlendable(trial.fitted))
+      throw new Error(`Models of ${trial.method.name} cannot be part of a blend.`);
+    return { model: trial.fitted, share };
+  });
+  const fitted = blendOfFitted(params, models);
+  const fitSeconds = parts.reduce((sum, { trial }) => sum + trial.fitSeconds, 0);
+  const candidate = { method: methodNamed(BLEND, methods)!, params };
+  const { cases } = validation.split;
+  return await judgeFitted({ candidate, fitted, fitSeconds }, { cases, positions, trainShare: 1 }, means);
+}

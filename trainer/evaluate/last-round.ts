@@ -1,0 +1,83 @@
+import { choiceOf, isSameChoice } from "./choice.ts";
+import { evaluate } from "./evaluate.ts";
+import { findBlend } from "./find-blend.ts";
+import { joined, restrictedTo } from "./judged.ts";
+import { samplePositions, seededRandom } from "./seeded-random.ts";
+import { meanOf, type Trial, type TrialMeans } from "./trial.ts";
+import { type SelectState, scaled } from "./try-methods.ts";
+import { discardedTrial } from "./tune-method.ts";
+
+/** The candidates and the best blend of some of them, the best first. */
+export async function withBlend(state: SelectState, tried: readonly Trial[]): Promise<Trial[]> {
+  const { methods, means, metric, validation, secondsLeft } = state;
+  const task = { trials: tried, methods, validation, metric, deadline: means.clock() + secondsLeft() / 3 };
+  const blend = await findBlend(task, scaled(means, 0.8, 0.88));
+  return blend ? [blend, ...tried] : [...tried];
+}
+
+export type LastRound = {
+  /** Judged on `positions`, all of them. */
+  readonly finalists: readonly Trial[];
+  readonly baseline: Trial;
+  readonly positions: Uint32Array;
+};
+
+/** Only what is this near to the best of the early cases is judged on all, and the live version's method. */
+const NEAR_THE_BEST = 0.9;
+/** Of the time that is left; the refit has the rest. */
+const TIME_SHARE = 0.3;
+const POSITIONS_STEP = 1000;
+
+/**
+ * The candidates near the best judged on further cases: all that there are, or as many as time allows. The early figures of the
+ * others stand, in `discarded`.
+ *
+ * @param tried Judged on the early cases, the best first.
+ */
+export async function lastRound(state: SelectState, tried: readonly Trial[]): Promise<LastRound> {
+  const { live, means, metric, validation, discarded } = state;
+  const best = tried[0];
+  const least = best ? NEAR_THE_BEST * meanOf(best.evaluation, metric) : 0;
+  const isEarlyAll = validation.earlyPositions.length === validation.positions.length;
+  const goesOn = (trial: Trial) =>
+    isEarlyAll || meanOf(trial.evaluation, metric) >= least || isSameChoice(choiceOf(trial), live);
+  const near = tried.filter(goesOn);
+  for (const trial of tried) {
+    if (!goesOn(trial) && best) discarded.push(discardedTrial(trial, { best, metric }));
+  }
+  const rest = furtherPositions(state, near);
+  const finalists: Trial[] = [];
+  for (const [i, trial] of near.entries()) {
+    const progress = scaled(means, 0.88 + (0.12 * i) / near.length, 0.88 + (0.12 * (i + 1)) / near.length);
+    finalists.push(rest.length === 0 ? trial : await judgedOn(rest, trial, { state, means: progress }));
+  }
+  const positions =
+    rest.length === 0 ? validation.earlyPositions : Uint32Array.from([...validation.earlyPositions, ...rest]).sort();
+  const baseline = { ...state.baseline, evaluation: restrictedTo(state.baseline.evaluation, positions) };
+  return { finalists, baseline, positions };
+}
+
+/** The cases that were not among the early ones: all, or a sample that can be judged in time. */
+function furtherPositions({ validation, secondsLeft, means }: SelectState, trials: readonly Trial[]): Uint32Array {
+  const isEarly = new Set(validation.earlyPositions);
+  const rest = validation.positions.filter((at) => !isEarly.has(at));
+  const secondsEach = trials.reduce((sum, trial) => sum + trial.secondsPerList, 0);
+  const affordable = (Math.max(0, secondsLeft()) * TIME_SHARE) / Math.max(secondsEach, 1e-9);
+  if (affordable >= rest.length) return rest;
+  // In steps, so that a machine a little slower chooses on the same users.
+  const count = Math.floor(affordable / POSITIONS_STEP) * POSITIONS_STEP;
+  return samplePositions(rest.length, count, seededRandom(means.seed, 59)).map((i) => rest[i]!);
+}
+
+async function judgedOn(
+  positions: Uint32Array,
+  trial: Trial,
+  { state, means }: { readonly state: SelectState; readonly means: TrialMeans },
+): Promise<Trial> {
+  const { cutOffs, includeSeen, signal } = means;
+  const detail = `${trial.method.name}: ranking for ${positions.length} further users`;
+  const progress = (share: number) => means.progress(share, detail);
+  const options = { cutOffs, includeSeen, signal, positions, progress };
+  const evaluation = await evaluate(state.validation.split.cases, trial.served, options);
+  return { ...trial, evaluation: joined(trial.evaluation, evaluation) };
+}

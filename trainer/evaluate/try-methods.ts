@@ -1,0 +1,87 @@
+import type { Method, TrainingData } from "../models/model.ts";
+import { methodNamed } from "./blend-method.ts";
+import { type Choice, isSameChoice, POPULARITY } from "./choice.ts";
+import type { MetricAtK } from "./evaluate.ts";
+import { meanOf, type Trial, type TrialMeans } from "./trial.ts";
+import { type Discarded, tuneMethod } from "./tune-method.ts";
+import type { Validation } from "./validation.ts";
+
+/** What the steps of one selection share. */
+export type SelectState = {
+  readonly methods: Readonly<Record<string, Method>>;
+  readonly live: Choice | undefined;
+  readonly means: TrialMeans;
+  readonly metric: MetricAtK;
+  readonly validation: Validation;
+  readonly baseline: Trial;
+  /** Seconds left for choosing and for the refit that follows. */
+  readonly secondsLeft: () => number;
+  /** What became of settings that do not go on: added to by every step. */
+  readonly discarded: Discarded[];
+};
+
+const FINALISTS_PER_METHOD = 2;
+
+/** The best settings of every method but popularity, judged on the early cases; the live version's too. */
+export async function tryMethods(state: SelectState): Promise<Trial[]> {
+  const { live, means, metric, validation, discarded, secondsLeft } = state;
+  const { train, split, earlyPositions: positions } = validation;
+  const secondsOf = (method: Method) => method.cost(train, method.grid(train)[0] ?? {}).seconds;
+  const methods = Object.values(state.methods)
+    .filter(({ name }) => name !== POPULARITY)
+    .sort((a, b) => secondsOf(a) - secondsOf(b));
+  let tried = await tryLive(state);
+  for (const [m, method] of methods.entries()) {
+    const left = secondsLeft();
+    // Half of what is left is kept for the refit: whatever is chosen is fitted once more.
+    const secondsMax = Math.max(0, Math.min(left / 2, left / (methods.length - m)));
+    const grid = method.grid(train).filter((params) => !isSameChoice({ method: method.name, params }, live));
+    const progress = scaled(means, 0.2 + (0.6 * m) / methods.length, 0.2 + (0.6 * (m + 1)) / methods.length);
+    const task = { method, grid, data: train, cases: split.cases, positions, metric, secondsMax };
+    const memoryMbMax = means.memoryMbMax - retainedMb(tried, train);
+    const tuned = await tuneMethod({ ...task, keepMax: FINALISTS_PER_METHOD }, { ...progress, memoryMbMax });
+    tried = released([...tried, ...tuned.finalists].sort(byMetric(metric)), train, means.memoryMbMax * RETAINED_SHARE);
+    discarded.push(...tuned.discarded);
+  }
+  return tried;
+}
+
+const byMetric = (metric: MetricAtK) => (a: Trial, b: Trial) =>
+  meanOf(b.evaluation, metric) - meanOf(a.evaluation, metric);
+
+/** Fitted models are kept for blends within this share of the memory; of the others only the served form. */
+const RETAINED_SHARE = 1 / 3;
+/** A fitted model is smaller than the peak of its fit. */
+const FITTED_SHARE = 1 / 2;
+
+const retainedMb = (trials: readonly Trial[], train: TrainingData): number =>
+  trials.reduce((sum, trial) => sum + (trial.fitted ? fittedMb(trial, train) : 0), 0);
+
+const fittedMb = ({ method, params }: Trial, train: TrainingData) => FITTED_SHARE * method.cost(train, params).memoryMb;
+
+/** The same trials, the fitted models of the worse ones let go. */
+function released(trials: readonly Trial[], train: TrainingData, memoryMb: number): Trial[] {
+  let left = memoryMb;
+  return trials.map((trial) => {
+    if (trial.fitted) left -= fittedMb(trial, train);
+    return left >= 0 ? trial : { ...trial, fitted: undefined };
+  });
+}
+
+/** The live version's method with its settings, which no other setting can push out. */
+async function tryLive(state: SelectState): Promise<Trial[]> {
+  const { live, methods, means, metric, validation, discarded } = state;
+  const method = live && methodNamed(live.method, methods);
+  if (!live || !method || method.name === POPULARITY) return [];
+  const { train, split, earlyPositions: positions } = validation;
+  const task = { method, grid: [live.params], data: train, cases: split.cases, positions, metric, keepMax: 1 };
+  const tuned = await tuneMethod({ ...task, secondsMax: state.secondsLeft() / 3 }, scaled(means, 0.15, 0.2));
+  discarded.push(...tuned.discarded);
+  return [...tuned.finalists];
+}
+
+/** Progress of a part, as progress of the whole. */
+export const scaled = (means: TrialMeans, from: number, to: number): TrialMeans => ({
+  ...means,
+  progress: (share, detail) => means.progress(from + (to - from) * share, detail),
+});
