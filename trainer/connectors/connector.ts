@@ -2,6 +2,7 @@ import type { DuckDBDataChunk, DuckDBType } from "@duckdb/node-api";
 import type { ConnectorConfig } from "../../shared/model-spec.ts";
 import { didYouMean } from "../../shared/nearest-name.ts";
 import { StageError } from "../stage-error.ts";
+import { connectBigQuery } from "./bigquery.ts";
 import { connectFile } from "./file.ts";
 import { connectPostgres } from "./postgres.ts";
 
@@ -26,6 +27,8 @@ export type SourceRows = {
   readonly expectedRows: number | null;
   /** Once `chunks` has ended: rows that the store held but could not give, by reason. None when absent. */
   readonly unreadable?: () => Readonly<Record<string, number>>;
+  /** What the store calls this reading, such as its job id: for the record of the run. */
+  readonly origin?: string;
 };
 
 /** A way to read rows from one kind of store. The only part of the trainer that knows the kind. */
@@ -63,6 +66,8 @@ export type ConnectorSettings = {
   readonly bigqueryBytesBilledMax: number;
   /** For tests: a loopback stand-in of BigQuery's API. */
   readonly bigqueryApiEndpoint: string | null;
+  /** For tests: `host:port` of a stand-in of its Storage Read API. */
+  readonly bigqueryStorageEndpoint?: string | null;
   /** Whether connectors may reach loopback, link-local and private addresses. */
   readonly allowPrivateAddresses: boolean;
   /** Resolves `{"env": "NAME"}`; undefined when this customer may not use that name. */
@@ -74,6 +79,7 @@ export type ConnectorFactory = (config: ConnectorConfig, context: ConnectorConte
 
 /** Every kind of store, by the `type` of its configuration. */
 const FACTORIES: Readonly<Record<string, ConnectorFactory>> = {
+  BigQuery: connectBigQuery,
   File: connectFile,
   Postgres: connectPostgres,
 };

@@ -1,0 +1,21 @@
+import { DuckDBDateValue, DuckDBListValue, DuckDBTimestampValue, type DuckDBValue } from "@duckdb/node-api";
+import { DataType, type Vector } from "apache-arrow";
+
+/** Reads a column's value by row from an Arrow vector. Times come from the raw integers: Arrow's own getters round them. */
+export function arrowReader(vector: Vector): (row: number) => DuckDBValue {
+  if (DataType.isTimestamp(vector.type)) return rawReader(vector, (micros) => new DuckDBTimestampValue(BigInt(micros)));
+  if (DataType.isDate(vector.type)) return rawReader(vector, (days) => new DuckDBDateValue(Number(days)));
+  if (DataType.isList(vector.type))
+    return (row) => {
+      const elements = vector.get(row) as Iterable<unknown> | null;
+      return elements === null
+        ? null
+        : new DuckDBListValue([...elements].filter((element) => element !== null).map(String));
+    };
+  return (row) => vector.get(row) as DuckDBValue;
+}
+
+function rawReader(vector: Vector, make: (value: bigint | number) => DuckDBValue): (row: number) => DuckDBValue {
+  const [data] = vector.data; // one record batch, one run of values
+  return (row) => (vector.isValid(row) ? make(data!.values[row] as bigint | number) : null);
+}
