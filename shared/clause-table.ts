@@ -13,33 +13,33 @@
  * several tests of one list and kind needs a layer of rows for each.
  */
 import type { ItemIndex } from "./ids.ts";
+import { rangesOf } from "./key-set.ts";
 import { type MatchColumn, MISSING_KEY } from "./match-column.ts";
 import type { KeyTest } from "./match-node.ts";
 
-/** One row of words per class of a column's keys: the clauses whose test on this column such a key passes. */
+/** Tests of different clauses on one column, of one kind. */
 type Layer = {
   readonly kind: KeyTest["kind"];
   readonly column: MatchColumn;
   readonly tests: Map<number, KeyTest>; // by clause
 };
 
-type Rows = {
-  /** Fills `into` with the clauses that have no objection to the item; ANDs with what is there. */
-  restrict(item: ItemIndex, into: Uint32Array): void;
-};
+/**
+ * Takes from `left` the clauses that the item fails in this layer.
+ * @returns 0 if no clause is left.
+ */
+type Restrict = (item: ItemIndex, left: Uint32Array) => number;
 
 /** Whether an item passes any clause. */
 export function clauseTable(clauses: readonly (readonly KeyTest[])[]): (item: ItemIndex) => boolean {
   const words = Math.ceil(clauses.length / 32);
-  const rows = layersOf(clauses).map((layer) => rowsOf(layer, clauses.length));
-  const all = new Uint32Array(words);
-  for (let clause = 0; clause < clauses.length; clause++) setBit(all, clause);
+  const restricts = layersOf(clauses).map((layer) => restrictOf(layer, clauses.length));
+  const all = bitsOf(clauses.keys(), words);
   const left = new Uint32Array(words); // clauses that the item still passes
   return (item) => {
-    left.set(all);
-    for (let i = 0; i < rows.length; i++) rows[i]!.restrict(item, left);
-    for (let word = 0; word < words; word++) if (left[word] !== 0) return true;
-    return false;
+    for (let word = 0; word < words; word++) left[word] = all[word]!;
+    for (let i = 0; i < restricts.length; i++) if (restricts[i]!(item, left) === 0) return false;
+    return words > 0;
   };
 }
 
@@ -61,41 +61,55 @@ function layersOf(clauses: readonly (readonly KeyTest[])[]): Layer[] {
   return [...layers.values()];
 }
 
-function rowsOf({ kind, column, tests }: Layer, clauseCount: number): Rows {
+function restrictOf(layer: Layer, clauseCount: number): Restrict {
+  const { column, tests, kind } = layer;
   const words = Math.ceil(clauseCount / 32);
   const bounds = [...new Set([...tests.values()].flatMap((test) => test.keys))].sort((a, b) => a - b);
-  const classOf = new Map(bounds.map((bound, i) => [bound, i + 1]));
-  // rows[class * words + word]; bit i of the row: the keys of the class are in the set of clause i's test
-  const rows = new Uint32Array((bounds.length + 1) * words);
-  for (const [clause, { keys }] of tests)
-    for (let i = 0; i < keys.length; i += 2)
-      for (let at = classOf.get(keys[i]!)!; at < classOf.get(keys[i + 1]!)!; at++)
-        setBit(rows, at * words * 32 + clause);
-  const untested = new Uint32Array(words); // clauses without a test here, which never object
-  for (let clause = 0; clause < clauseCount; clause++) if (!tests.has(clause)) setBit(untested, clause);
+  const rows = rowsOf(tests, bounds, words);
+  const others = Array.from({ length: clauseCount }, (_, clause) => clause).filter((clause) => !tests.has(clause));
+  const untested = bitsOf(others, words); // clauses without a test here, which never object
   const classAt = column.classifier(bounds);
-  if (column.start === undefined)
-    return {
-      restrict(item, into) {
-        const row = classAt(item) * words;
-        for (let word = 0; word < words; word++) into[word]! &= rows[row + word]! | untested[word]!;
-      },
+  if (column.start === undefined) {
+    for (let at = 0; at < rows.length; at++) rows[at]! |= untested[at % words]!;
+    return (item, left) => {
+      const row = classAt(item) * words;
+      let any = 0;
+      for (let word = 0; word < words; word++) any |= left[word]! &= rows[row + word]!;
+      return any;
     };
+  }
   const { start } = column;
-  const isSome = kind === "some";
   const missing = bounds.filter((bound) => bound <= MISSING_KEY).length * words;
-  return {
-    restrict(item, into) {
-      const end = start[item + 1]!;
-      for (let word = 0; word < words; word++) {
-        let found = start[item] === end ? rows[missing + word]! : 0;
-        for (let at = start[item]!; at < end; at++) found |= rows[classAt(at) * words + word]!;
-        into[word]! &= (isSome ? found : ~found) | untested[word]!;
-      }
-    },
+  const found = new Uint32Array(words); // clauses that some key of the item passes
+  return (item, left) => {
+    const end = start[item + 1]!;
+    for (let word = 0; word < words; word++) found[word] = start[item] === end ? rows[missing + word]! : 0;
+    for (let at = start[item]!; at < end; at++) {
+      const row = classAt(at) * words;
+      for (let word = 0; word < words; word++) found[word]! |= rows[row + word]!;
+    }
+    let any = 0;
+    for (let word = 0; word < words; word++) {
+      const passed = kind === "some" ? found[word]! : ~found[word]!;
+      any |= left[word]! &= passed | untested[word]!;
+    }
+    return any;
   };
 }
 
-function setBit(words: Uint32Array, bit: number): void {
-  words[bit >>> 5]! |= 1 << (bit & 31);
+/** [class * words + word]; bit i of a class: its keys are in the set of clause i's test. */
+function rowsOf(tests: ReadonlyMap<number, KeyTest>, bounds: readonly number[], words: number): Uint32Array {
+  const classFrom = new Map(bounds.map((bound, i) => [bound, i + 1]));
+  const rows = new Uint32Array((bounds.length + 1) * words);
+  for (const [clause, { keys }] of tests)
+    for (const [from, to] of rangesOf(keys))
+      for (let at = classFrom.get(from)!; at < classFrom.get(to)!; at++)
+        rows[at * words + (clause >>> 5)]! |= 1 << (clause & 31);
+  return rows;
+}
+
+function bitsOf(clauses: Iterable<number>, words: number): Uint32Array {
+  const bits = new Uint32Array(words);
+  for (const clause of clauses) bits[clause >>> 5]! |= 1 << (clause & 31);
+  return bits;
 }

@@ -32,6 +32,26 @@ test("the matcher and the slow reference agree on every item and query", () => {
   expect(matched / asked).toBeLessThan(0.8);
 });
 
+test("they agree on queries so large that clauses are asked all at once", () =>
+  fc.assert(
+    fc.property(
+      shops.chain((shop) =>
+        fc.tuple(
+          fc.constant(shop),
+          fc.array(queries[shop.itemIdType], { minLength: 6, maxLength: 12 }),
+          fc.constantFrom("$and", "$or", "$nor"),
+        ),
+      ),
+      ([{ items, itemIdType }, parts, connective]) => {
+        const query = { [connective]: parts };
+        const isMatch = matcherOf(parseRetrieval(query), openShop(items, itemIdType));
+        const expected = items.map((item) => passes(query, item, itemIdType));
+        expect(items.map((_, item) => isMatch(item as ItemIndex))).toEqual(expected);
+      },
+    ),
+    { numRuns: 500 },
+  ));
+
 const empty: ShopItem = {
   id: "none",
   color: null,
@@ -149,4 +169,42 @@ test("exclude lists longer than a small set, and their complement", () => {
   const listed = new Set($in);
   expect(passing(isOut)).toEqual(many.map(({ id }) => id).filter((id) => !listed.has(id)));
   expect(passing(isHalf)).toEqual(many.slice(10_000).map(({ id }) => id));
+});
+
+describe("a query of many alternatives within alternatives", () => {
+  const many = Array.from({ length: 20_000 }, (_, i) => ({ ...empty, id: String(i), price: i / 7, year: i % 50 }));
+  const names = ["price", "year", "weight", "at"] as const;
+  const nested = (width: number, depth: number): Record<string, unknown> => {
+    const parts = Array.from({ length: width }, (_, i) =>
+      depth === 0 ? { [names[i % 4]!]: { $gt: i } } : nested(width, depth - 1),
+    );
+    return { [depth % 2 === 0 ? "$or" : "$and"]: parts };
+  };
+  // On lists, "some element above x" and "some element above y" cannot be made one test.
+  const lists = (pairs: number) => ({
+    $or: Array.from({ length: 2 }, (_, j) => ({
+      $and: Array.from({ length: pairs }, (_, i) => ({
+        $or: [{ tags: { $gte: "ns"[i % 2]! } }, { [names[i % 4]!]: { $gt: i - 30 * j } }],
+      })),
+    })),
+  });
+
+  test("is asked test by test where the catalog is small", () => {
+    const isMatch = matcherOf(parseRetrieval(lists(20)), shop);
+    expect(items.map((_, item) => isMatch(item as ItemIndex))).toEqual(
+      items.map((item) => passes(lists(20), item, "string")),
+    );
+  });
+  test("is rewritten where that is possible", () => {
+    const source = openShop(many, "integer");
+    const query = nested(3, 3);
+    const isMatch = matcherOf(parseRetrieval(query), source);
+    for (let item = 0; item < 20_000; item += 37)
+      expect(isMatch(item as ItemIndex)).toBe(passes(query, many[item]!, "integer"));
+  });
+  test("is refused where it could take seconds", () => {
+    const source = { ...shop, catalog: { ...shop.catalog, itemCount: 1_000_000 } };
+    expect(problemOf(lists(60), source)).toMatchObject({ code: "filter_too_large" });
+    expect(problemOf(lists(60), source).message).toContain("too many for 1000000 items");
+  });
 });

@@ -1,0 +1,84 @@
+import { describe, expect, test } from "vitest";
+import { decodeAttributes, encodeAttributes } from "../../shared/attributes.ts";
+import { hasKey } from "../../shared/key-set.ts";
+import { attributeColumn, mismatch, orderKeys } from "../../shared/match-column.ts";
+import type { RetrievalTest } from "../../shared/retrieval.ts";
+
+/** Numbers in the form that the writer chooses for them. */
+function open(values: readonly number[]) {
+  const bytes = encodeAttributes([{ name: "n", type: "Numerical", values: Float64Array.from(values) }], values.length);
+  const stored = decodeAttributes(bytes).columns.get("n")!;
+  return { column: attributeColumn("n", stored), form: "form" in stored ? stored.form : undefined };
+}
+
+const based = [5, 6, 9, Number.NaN, 7];
+const coded = [0.5, 0.25, 0.5, Number.NaN, 1e300, ...Array.from({ length: 300 }, (_, i) => (i % 3) + 0.1)];
+const plain = [
+  ...Array.from({ length: 300 }, (_, i) => i + 0.7),
+  Number.MAX_VALUE,
+  -Number.MAX_VALUE,
+  0,
+  Number.NaN,
+  Number.MIN_VALUE,
+  0.1,
+];
+const BOUNDS = [-1e308, -Number.MIN_VALUE, 0, 0.1, 0.25, 0.3, 5, 5.5, 6, 9, 10, 1e300, Number.MAX_VALUE];
+
+describe.each([
+  ["based", based],
+  ["coded", coded],
+  ["plain", plain],
+])("%s numbers", (form, values) => {
+  const { column, form: found } = open(values);
+  const test1 = (change: object) => ({ attribute: "n", pointer: "/n", path: "", ...change }) as RetrievalTest;
+  const passing = (change: object) => {
+    const keys = column.keysOf(test1(change));
+    const classAt = column.classifier(keys);
+    return values.filter((_, at) => classAt(at) % 2 === 1);
+  };
+  const ORDERS = {
+    $gt: (x: number, y: number) => x > y,
+    $gte: (x: number, y: number) => x >= y,
+    $lt: (x: number, y: number) => x < y,
+    $lte: (x: number, y: number) => x <= y,
+  };
+  test("take this form", () => expect(found).toBe(form));
+  test.each(Object.entries(ORDERS))("%s, at every bound", (operator, isRight) => {
+    for (const value of [...BOUNDS, ...values.filter(Number.isFinite)])
+      expect(passing({ kind: "compare", operator, value })).toEqual(values.filter((x) => isRight(x, value)));
+  });
+  test("in, at every value, and missing", () => {
+    for (const value of [...BOUNDS, ...values.filter(Number.isFinite)])
+      expect(passing({ kind: "in", values: [value] })).toEqual(values.filter((x) => x === value));
+    expect(passing({ kind: "in", values: [null] })).toEqual([Number.NaN]);
+  });
+  test("classes count the bounds that are not above the key", () => {
+    const bounds = [-Infinity, 1, 2, 5, 8];
+    const classAt = column.classifier(bounds);
+    for (const at of values.keys())
+      for (const [i, from] of bounds.entries()) {
+        const isInside = column.classifier([from, bounds[i + 1] ?? Infinity])(at) === 1;
+        expect(classAt(at) === i + 1).toBe(isInside);
+      }
+  });
+});
+
+test("orderKeys keeps the value itself out of a strict order, where it is present", () => {
+  const order = { first: 1, after: (key: number) => key + 1 };
+  const keys = (operator: "$gt" | "$gte" | "$lt" | "$lte", isPresent: boolean) =>
+    [0, 1, 2, 3].filter((key) => hasKey(orderKeys(operator, { key: 2, isPresent }, order), key));
+  expect(keys("$gt", true)).toEqual([3]);
+  expect(keys("$gte", true)).toEqual([2, 3]);
+  expect(keys("$lt", true)).toEqual([1]);
+  expect(keys("$lte", true)).toEqual([1, 2]);
+  expect(keys("$gt", false)).toEqual([2, 3]);
+  expect(keys("$lte", false)).toEqual([1]);
+});
+
+test("a mismatch names the attribute, the place in a list, and what was expected", () => {
+  const sent = { kind: "in", attribute: "n", values: [1], pointer: "/r/n", path: "/$in" } as const;
+  const problem = mismatch(sent, "x", { expected: "a number", i: 3 });
+  expect(problem.code).toBe("filter_type_mismatch");
+  expect(problem.errors[0]!.pointer).toBe("/r/n/$in/3");
+  expect(problem.message).toContain('the type of "n": expected a number, found "x"');
+});

@@ -1,0 +1,116 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  ALWAYS,
+  clausesOf,
+  isTest,
+  joined,
+  type KeyTest,
+  type MatchNode,
+  matchNodeOf,
+  NEVER,
+  negated,
+  testCount,
+} from "../../shared/match-node.ts";
+import { parseRetrieval } from "../../shared/retrieval.ts";
+import { COLUMNS, ITEMS, passesNode, tests } from "../fixtures/key-columns.ts";
+
+const items = Array.from({ length: ITEMS }, (_, item) => item);
+const passing = (node: MatchNode) => items.filter((item) => passesNode(node, item));
+
+const { node: nodes } = fc.letrec<{ node: MatchNode }>((tie) => ({
+  node: fc.oneof(
+    { maxDepth: 3, depthSize: "small" },
+    tests as fc.Arbitrary<MatchNode>,
+    fc
+      .tuple(fc.constantFrom("and" as const, "or" as const), fc.array(tie("node"), { maxLength: 4 }))
+      .map(([kind, of]) => joined(kind, of)),
+  ),
+}));
+
+test("the complement lets through exactly the other items", () =>
+  fc.assert(
+    fc.property(nodes, (node) => {
+      const through = new Set(passing(node));
+      expect(passing(negated(node))).toEqual(items.filter((item) => !through.has(item)));
+    }),
+    { numRuns: 1000 },
+  ));
+
+test("joining changes the form and not the meaning", () =>
+  fc.assert(
+    fc.property(fc.constantFrom("and" as const, "or" as const), fc.array(nodes, { maxLength: 4 }), (kind, of) => {
+      expect(passing(joined(kind, of))).toEqual(passing({ kind, of }));
+    }),
+    { numRuns: 1000 },
+  ));
+
+test("a node has no parts of its own kind, and one test at most per attribute that is no list", () =>
+  fc.assert(
+    fc.property(nodes, (node) => {
+      const check = (each: MatchNode): void => {
+        if (isTest(each)) return;
+        const names = each.of
+          .filter(isTest)
+          .map((part) => part.column)
+          .filter((column) => column.start === undefined);
+        expect(new Set(names).size).toBe(names.length);
+        for (const part of each.of) {
+          expect(part.kind).not.toBe(each.kind);
+          check(part);
+        }
+      };
+      check(node);
+    }),
+  ));
+
+test("clauses mean what the tree means", () =>
+  fc.assert(
+    fc.property(nodes, (node) => {
+      const clauses = clausesOf(node, 1000)!;
+      const of = clauses.map((clause): MatchNode => ({ kind: "and", of: clause }));
+      expect(passing({ kind: "or", of })).toEqual(passing(node));
+    }),
+    { numRuns: 1000 },
+  ));
+
+const [a, b, c] = COLUMNS;
+const has = (column = a!, key = 1): KeyTest => ({ kind: "some", column, keys: [key, key + 1] });
+
+test("clauses beyond the bound are not made", () => {
+  const either = (...of: MatchNode[]): MatchNode => ({ kind: "or", of });
+  const product: MatchNode = { kind: "and", of: [either(has(a, 1), has(c, 1)), either(has(b, 2), has(c, 2))] };
+  expect(clausesOf(product, 4)).toHaveLength(4);
+  expect(clausesOf(product, 3)).toBeUndefined();
+  expect(clausesOf({ kind: "or", of: [has(a), has(b), has(c)] }, 2)).toBeUndefined();
+  expect(clausesOf(NEVER, 0)).toEqual([]);
+});
+
+describe("constants", () => {
+  test("nothing of nothing", () => {
+    expect(joined("and", [])).toEqual(ALWAYS);
+    expect(joined("or", [])).toEqual(NEVER);
+    expect(negated(ALWAYS)).toEqual(NEVER);
+  });
+  test("they vanish or decide", () => {
+    expect(joined("and", [ALWAYS, has()])).toEqual(has());
+    expect(joined("and", [NEVER, has()])).toEqual(NEVER);
+    expect(joined("or", [ALWAYS, has()])).toEqual(ALWAYS);
+    expect(joined("or", [NEVER, has()])).toEqual(has());
+  });
+  test("a value that cannot be two things at once", () => expect(joined("and", [has(a, 1), has(a, 2)])).toEqual(NEVER));
+  test("tests are counted", () =>
+    expect(testCount({ kind: "or", of: [has(a), { kind: "and", of: [has(b), has(c)] }] })).toBe(3));
+});
+
+test("every column of a query is opened, also where the answer would not depend on it", () => {
+  const opened: string[] = [];
+  matchNodeOf(
+    parseRetrieval({ $and: [{ x: { $in: [] } }, { $or: [{ y: 1 }, { z: { $not: { $gt: 5 } } }] }] }),
+    (one) => {
+      opened.push(one.attribute);
+      return { ...a!, name: one.attribute, keysOf: () => (one.attribute === "x" ? [] : [1, 2]) };
+    },
+  );
+  expect(opened).toEqual(["x", "y", "z"]);
+});
