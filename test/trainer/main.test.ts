@@ -1,0 +1,58 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { expect, test } from "vitest";
+import { caller, environmentOf, SECRET } from "../fixtures/trainer-harness.ts";
+import { specOf } from "../fixtures/trainer-spec.ts";
+import { freshState } from "../fixtures/trainer-state.ts";
+
+/** `npm run train` without npm. */
+function start(environment: Readonly<Record<string, string | undefined>>) {
+  const child = spawn(process.execPath, ["trainer/main.ts"], {
+    env: { PATH: process.env.PATH, ...environment } as NodeJS.ProcessEnv,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const output = { out: "", err: "" };
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (output.out += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (output.err += text));
+  const exited = once(child, "close") as Promise<[number | null]>;
+  const portIs = async () => {
+    for (;;) {
+      const started = output.out.split("\n").find((line) => line.includes('"event":"started"'));
+      if (started) return (JSON.parse(started) as { port: number }).port;
+      if (child.exitCode !== null) throw new Error(output.err);
+      await new Promise((done) => setTimeout(done, 30));
+    }
+  };
+  return { child, output, exited, portIs };
+}
+
+test("wrong settings are one sentence and exit code 1", async () => {
+  const { exited, output } = start({ SHORTLIST_TRAINER_PORT: "planted" });
+  expect((await exited)[0]).toBe(1);
+  expect(output.err).toMatch(/^The settings are not right: .*FORWARD_SECRET is not set.*\n$/);
+  expect(output.err).not.toContain("planted");
+});
+
+test("it starts, answers, refuses a second one on its folder, stops on SIGTERM, and starts again at once", async () => {
+  const state = await freshState();
+  const first = start(environmentOf(state));
+  const port = await first.portIs();
+  const spec = specOf("shop", "select 1", { connector_configs: [{ type: "File", location: "none/*.csv" }] });
+  expect((await caller(port)("POST", "/v0/models", { body: spec })).status).toBe(201);
+
+  const second = start(environmentOf(state));
+  expect((await second.exited)[0]).toBe(1);
+  expect(second.output.err).toMatch(/^Another trainer \(process \d+\) works in .*\n$/);
+
+  first.child.kill("SIGTERM");
+  expect((await first.exited)[0]).toBe(0);
+  const third = start(environmentOf(state));
+  const record = await caller(await third.portIs())("GET", "/v0/models/shop");
+  expect(record).toMatchObject({ status: 200, body: { model_name: "shop" } });
+  third.child.kill("SIGINT");
+  expect((await third.exited)[0]).toBe(0);
+  for (const { output } of [first, second, third]) {
+    expect(output.out + output.err).not.toContain(SECRET);
+    expect(output.out + output.err).not.toContain("planted-s3-secret");
+  }
+});
