@@ -13,9 +13,14 @@ export function docsPage(c: Context<EdgeEnv>): Response {
 /** The page as HTML. */
 export const pageOf = (origin: string): string => `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Shortlist API</title>
-<style>body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem}code,pre{background:#f3f3f3;
-padding:.1em .3em;border-radius:3px}pre{padding:1em;overflow:auto}table{border-collapse:collapse}td{border-top:1px solid #ddd;
-padding:.2em .8em .2em 0;vertical-align:top}@media(prefers-color-scheme:dark){body{background:#111;color:#ddd}code,pre{background:#222}}</style>
+<style>
+body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem}
+code,pre{background:#f3f3f3;padding:.1em .3em;border-radius:3px}
+pre{padding:1em;overflow:auto}
+table{border-collapse:collapse}
+td{border-top:1px solid #ddd;padding:.2em .8em .2em 0;vertical-align:top}
+@media(prefers-color-scheme:dark){body{background:#111;color:#ddd}code,pre{background:#222}a{color:#8cf}}
+</style>
 </head><body><h1>Shortlist API</h1>
 <p>Every call below <code>/v0/models</code> carries the header <code>x-api-key</code>. Errors are
 <code>application/problem+json</code> (RFC 9457). The machine-readable form is <a href="/v0/openapi.json">openapi.json</a>.</p>

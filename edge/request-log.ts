@@ -3,9 +3,12 @@ import type { EdgeEnv } from "./edge-env.ts";
 
 const PATH_CHARACTERS_MAX = 200;
 
-/** Writes one line of JSON. Keys appear by their id only; users, items and bodies never. */
+const API_KEY = /rk_[0-9A-Za-z]{20,}/g;
+
+/** Writes one line of JSON. Keys appear by their id only, wherever a caller has put one; users, items and bodies never. */
 export function writeLog(entry: object): void {
-  console.log(JSON.stringify({ time: new Date().toISOString(), ...entry }));
+  const line = JSON.stringify({ time: new Date().toISOString(), ...entry });
+  console.log(line.replace(API_KEY, "rk_…"));
 }
 
 /** What a request was and how it ended. */

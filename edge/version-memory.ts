@@ -66,16 +66,14 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
     };
     return { loaded: entry.loaded, release };
   };
-  const makeRoom = async (target: LiveVersion, access: RequestAccess) => {
-    const untilMs = access.nowMs() + WAIT_MS;
-    while (usedBytes(access.nowMs()) > budgetBytes) {
+  /** Lets go of idle versions while so many bytes more do not fit; says whether that was enough. */
+  const trim = (bytesMore: number, target: LiveVersion, access: RequestAccess): boolean => {
+    while (usedBytes(access.nowMs()) + bytesMore > budgetBytes) {
       const victim = leastRecent(idle(access.nowMs()), target);
-      if (victim) letGo(...victim, access);
-      else if (entries.size === 0 && reservations.size === 1)
-        return; // what is over is the heap's, never to be given back
-      else if (access.nowMs() > untilMs) throw noMemory();
-      else await sleep(LOOK_AGAIN_MS);
+      if (!victim || versionKey(victim[1].loaded.target) === versionKey(target)) return false;
+      letGo(...victim, access);
     }
+    return true;
   };
 
   return {
@@ -91,19 +89,17 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
       return entry && take(entry, access);
     },
     async reserve(target, cost, access) {
-      const alone = RUNTIME_HEAP_BYTES + cost.heapBytes + cost.scriptBytes;
-      if (alone > budgetBytes)
-        throw new FormatError(`the version needs ${alone} bytes of memory; an isolate's budget is ${budgetBytes}`);
+      const bytes = cost.heapBytes + cost.scriptBytes;
+      if (RUNTIME_HEAP_BYTES + bytes > budgetBytes) throw tooLarge(bytes, budgetBytes);
+      const untilMs = access.nowMs() + WAIT_MS;
+      while (!trim(bytes, target, access)) {
+        if (entries.size + reservations.size === 0) break; // what is over is the heap's, never to be given back
+        if (access.nowMs() > untilMs) throw noMemory();
+        await sleep(LOOK_AGAIN_MS);
+      }
       const reservation = { cost, untilMs: access.nowMs() + RESERVATION_MS };
       reservations.add(reservation);
-      const giveBack = () => reservations.delete(reservation);
-      try {
-        await makeRoom(target, access);
-      } catch (error) {
-        giveBack();
-        throw error;
-      }
-      return giveBack;
+      return () => reservations.delete(reservation);
     },
     add(loaded, cost, access) {
       for (const entry of entries.values())
@@ -112,6 +108,7 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
       entries.set(versionKey(loaded.target), { loaded, cost, leases, lastUsedMs: access.nowMs(), isRetired: false });
       measure();
       sweepRetired(access);
+      trim(0, loaded.target, access); // the heap may have grown more than was reserved
     },
     usedBytes,
     versions: () => [...entries.keys()],
@@ -146,6 +143,11 @@ function leastRecent(idle: readonly [string, Entry][], target: LiveVersion): [st
 const modelKey = ({ customer, modelName }: LiveVersion) => `${customer}/${modelName}`;
 /** The same for equal versions only. */
 export const versionKey = (target: LiveVersion) => `${modelKey(target)}/${target.live.version}`;
+
+const tooLarge = (bytes: number, budgetBytes: number) =>
+  new FormatError(
+    `the version needs ${bytes} bytes of memory besides the runtime's ${RUNTIME_HEAP_BYTES}; the budget is ${budgetBytes}`,
+  );
 
 const noMemory = () =>
   new Problem("overloaded", "Every loaded model is in use, so there is no memory for this one. Try again.", {

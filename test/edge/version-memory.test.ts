@@ -89,7 +89,7 @@ test("an older version of the same model goes last: it is what serves meanwhile"
 test("a version larger than the whole budget is refused, and nothing is let go for it", async () => {
   const memory = memoryOf(10);
   await put(memory, "shop", "v1", 4);
-  await expect(memory.reserve(liveVersion("big", "v1"), cost(11), access)).rejects.toThrow("needs 28311552 bytes");
+  await expect(memory.reserve(liveVersion("big", "v1"), cost(11), access)).rejects.toThrow("needs 11534336 bytes");
   expect(names(memory)).toEqual(["shop v1"]);
 });
 test("when everything is in use, a load waits, and gets its memory once it is free", async () => {
@@ -100,6 +100,22 @@ test("when everything is in use, a load waits, and gets its memory once it is fr
   lease.release();
   await reserved;
   expect(names(memory)).toEqual([]);
+});
+test("two versions that do not fit together load one after the other", async () => {
+  const memory = memoryOf(10);
+  const order: string[] = [];
+  const load = async (name: string) => {
+    const loaded = smallVersion(liveVersion(name, "v1"));
+    const giveBack = await memory.reserve(loaded.target, cost(8), access);
+    expect(memory.usedBytes(now)).toBe(RUNTIME + 8 * MB);
+    await Promise.resolve();
+    giveBack();
+    memory.add(loaded, cost(8), access);
+    order.push(name);
+  };
+  await Promise.all([load("a"), load("b")]);
+  expect(order).toEqual(["a", "b"]);
+  expect(names(memory)).toEqual(["b v1"]);
 });
 test("when it stays in use, the load is overloaded and reserves nothing", async () => {
   const memory = memoryOf(10);
@@ -123,6 +139,16 @@ test("growth of the heap that no version explains counts as used", async () => {
   expect(memory.usedBytes(now)).toBe(RUNTIME + 7 * MB);
   await put(memory, "b", "v1", 4);
   expect(names(memory)).toEqual(["b v1"]);
+});
+test("when a load has grown the heap more than was reserved, others are let go, never the new one", async () => {
+  const memory = memoryOf(10);
+  await put(memory, "a", "v1", 4);
+  heap = RUNTIME + 9 * MB;
+  await put(memory, "b", "v1", 4);
+  expect(names(memory)).toEqual(["b v1"]);
+  heap = RUNTIME + 90 * MB;
+  await put(memory, "c", "v1", 4);
+  expect(names(memory)).toEqual(["c v1"]);
 });
 test("growth of the heap that the versions explain is not counted twice", async () => {
   const memory = memoryOf(10);

@@ -29,7 +29,9 @@ test("its variables are settings that the Worker accepts, all of them but the se
   expect(settings).toEqual(settingsOf({ MODELS: {} as R2Bucket }));
 });
 test("the rate limit's period is what Retry-After says", () => {
-  expect(config.ratelimits.map((limit: { simple: { period: number } }) => limit.simple.period)).toEqual([config.vars.RATE_LIMIT_SECONDS]);
+  expect(config.ratelimits.map((limit: { simple: { period: number } }) => limit.simple.period)).toEqual([
+    config.vars.RATE_LIMIT_SECONDS,
+  ]);
 });
 test("no secret stands in it, and Node's API is off", () => {
   expect(Object.keys(config.vars)).not.toContain("FORWARD_SECRET");

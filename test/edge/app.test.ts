@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createApp, ROUTES } from "../../edge/app.ts";
+import { sendRaw } from "../fixtures/edge-trainer.ts";
+import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
+
+const ORIGIN = "https://shop.example";
+let edge: EdgeWorld;
+beforeAll(async () => {
+  edge = await startEdge({ vars: { CORS_ORIGINS: `${ORIGIN},https://other.example` } });
+  await edge.publish();
+});
+afterAll(() => edge.stop());
+
+const addressOf = (path: string) => path.replace(":model_name", "shop").replace(":version", "v1");
+const codeOf = async (answer: Response) => ((await answer.json()) as { code: string }).code;
+
+test.each(ROUTES.map(({ path, methods }) => [path, Object.keys(methods).join(", ")]))(
+  "%s answers %s only",
+  async (path, allow) => {
+    for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE"].filter(
+      (method) => !allow.split(", ").includes(method),
+    )) {
+      const answer = await edge.call(addressOf(path!), { method });
+      expect([answer.status, answer.headers.get("allow"), await codeOf(answer)]).toEqual([
+        405,
+        allow,
+        "method_not_allowed",
+      ]);
+    }
+  },
+);
+test.each([
+  "/",
+  "/v0",
+  "/v1/models",
+  "/v0/models/",
+  "/v0/models/shop/rank/",
+  "/v0/models/shop/unknown",
+  "/favicon.ico",
+  "/%ff",
+])("%s is nothing, said in JSON", async (path) => {
+  const answer = await edge.call(path);
+  expect([answer.status, await codeOf(answer)]).toEqual([404, "not_found"]);
+  expect(answer.headers.get("content-type")).toBe("application/problem+json");
+});
+
+test("a missing and an invalid key are refused alike, in answers of one length", async () => {
+  const answers = await Promise.all([
+    edge.call("/v0/models/shop/rank", { key: null }),
+    edge.call("/v0/models/shop/rank", { key: "junk" }),
+    edge.call("/v0/models/shop/rank", { key: `rk_${"A".repeat(36)}` }),
+  ]);
+  const bodies = await Promise.all(answers.map((answer) => answer.text()));
+  expect(answers.map(({ status }) => status)).toEqual([401, 401, 401]);
+  expect(bodies.map((body) => JSON.parse(body).code)).toEqual([
+    "missing_api_key",
+    "invalid_api_key",
+    "invalid_api_key",
+  ]);
+  expect(new Set(bodies.map((body) => body.length)).size).toBe(1);
+});
+test("a key without the scope rank may not rank, one without manage not manage, also for a model named rank", async () => {
+  const { key: manages } = await edge.issueKey({ scopes: ["manage"] });
+  const { key: ranks } = await edge.issueKey({ scopes: ["rank"] });
+  expect(await codeOf(await edge.call("/v0/models/shop/rank", { key: manages }))).toBe("insufficient_scope");
+  expect(await codeOf(await edge.call("/v0/models/rank", { key: ranks }))).toBe("insufficient_scope");
+  expect((await edge.call("/v0/models/shop/rank", { key: ranks })).status).toBe(200);
+});
+
+test("a request id of the caller is kept when it is harmless, else replaced", async () => {
+  const idOf = async (id: string) =>
+    (await edge.call("/health/live", { headers: { "x-request-id": id } })).headers.get("x-request-id");
+  expect(await idOf("trace-0001.a_b")).toBe("trace-0001.a_b");
+  for (const id of ["short", "x".repeat(129), 'with"quote', "sp ace sp ace"])
+    expect(await idOf(id)).toMatch(/^[0-9a-f-]{36}$/);
+});
+test("HEAD is GET without a body", async () => {
+  const answer = await edge.call("/v0/models/shop/rank", { method: "HEAD" });
+  expect([answer.status, await answer.text()]).toEqual([200, ""]);
+});
+
+test("pages of allowed origins may call and read the headers", async () => {
+  const preflight = await edge.call("/v0/models/shop/rank", {
+    method: "OPTIONS",
+    key: null,
+    headers: { origin: ORIGIN, "access-control-request-method": "POST", "access-control-request-headers": "x-api-key" },
+  });
+  expect(preflight.status).toBe(204);
+  expect(preflight.headers.get("access-control-allow-origin")).toBe(ORIGIN);
+  expect(preflight.headers.get("access-control-allow-headers")).toContain("x-api-key");
+  const answer = await edge.call("/v0/models/shop/rank", { headers: { origin: ORIGIN } });
+  expect(answer.headers.get("access-control-allow-origin")).toBe(ORIGIN);
+  expect(answer.headers.get("access-control-expose-headers")).toContain("x-rank-id");
+  const refused = await edge.call("/v0/models/shop/rank", { key: "junk", headers: { origin: ORIGIN } });
+  expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, ORIGIN]);
+});
+test("pages of other origins may not", async () => {
+  const answer = await edge.call("/v0/models/shop/rank", { headers: { origin: "https://evil.example" } });
+  expect(answer.headers.get("access-control-allow-origin")).toBeNull();
+});
+test("without origins there is no CORS at all", async () => {
+  const app = createApp({} as never);
+  const context = { waitUntil() {}, passThroughOnException() {}, props: {} } as unknown as ExecutionContext;
+  const answer = await app.request(
+    "/health/live",
+    { headers: { origin: ORIGIN } },
+    { MODELS: {} as R2Bucket },
+    context,
+  );
+  expect([...answer.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
+});
+
+test("a mistake in the variables is ours: 500, and the log names the variable", async () => {
+  const broken = await startEdge({ vars: { CACHE_MEGABYTES: "lots" } });
+  try {
+    const answer = await broken.call("/health/live");
+    expect([answer.status, await codeOf(answer)]).toEqual([500, "internal"]);
+    expect(broken.log.join()).toContain("CACHE_MEGABYTES");
+  } finally {
+    await broken.stop();
+  }
+});
+
+test("hostile requests end in a refusal, never in a 5xx", async () => {
+  const { key } = await edge.issueKey();
+  const host = new URL(edge.url).host;
+  const raw = (start: string, more = "") =>
+    sendRaw(edge.url, `${start} HTTP/1.1\r\nhost: ${host}\r\nx-api-key: ${key}\r\n${more}\r\n`);
+  const lines = await Promise.all([
+    raw("GET /v0/models/%E0%A4%A/rank"),
+    raw("GET /v0/models/shop/rank?user_id=%00"),
+    raw("GET /v0/models/shop/rank?%"),
+    raw("GET //v0/models/shop/rank"),
+    raw("GET /v0/models/../../keys/rank"),
+    raw("POST /v0/models/shop/rank", "content-type: application/json\r\ncontent-length: 0\r\n"),
+    raw(`GET /v0/models/${"a".repeat(5000)}/rank`),
+    raw("BREW /v0/models/shop/rank"),
+  ]);
+  for (const line of lines) expect(line).toMatch(/^HTTP\/1\.1 (200|4\d\d|501) /);
+});
+
+test("no API key ever stands in the log", async () => {
+  const { key } = await edge.issueKey();
+  await edge.call("/v0/models/shop/rank?user_id=ann", { key });
+  await edge.call(`/v0/models/shop/rank?user_id=${key}`, { key });
+  await edge.call("/v0/models", { key });
+  await edge.call(`/v0/models/${key}/rank`, { key });
+  await edge.call(`/${key}`, { key: `${key}x` });
+  await expect.poll(() => edge.log.length).toBeGreaterThan(3);
+  expect(edge.log.join("\n")).not.toContain(key);
+  for (const line of edge.log) expect(() => JSON.parse(line)).not.toThrow();
+});

@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { FORWARD_BODY_BYTES_MAX } from "../../edge/forward.ts";
+import { type ForwardTrainer, startForwardTrainer } from "../fixtures/edge-trainer.ts";
+import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
+
+let edge: EdgeWorld;
+let trainer: ForwardTrainer;
+beforeAll(async () => {
+  trainer = await startForwardTrainer();
+  edge = await startEdge({ vars: { TRAINER_URL: trainer.url, TRAINER_TIMEOUT_SECONDS: 1 } });
+});
+afterAll(async () => {
+  await edge?.stop();
+  await trainer?.stop();
+});
+beforeEach(() => trainer.answer({}));
+
+const CALLS = [
+  ["GET", "/v0/models?limit=2&status=ACTIVE"],
+  ["POST", "/v0/models?dry_run=true"],
+  ["GET", "/v0/models/shop"],
+  ["PATCH", "/v0/models/shop"],
+  ["DELETE", "/v0/models/shop"],
+  ["POST", "/v0/models/shop/train"],
+  ["GET", "/v0/models/shop/versions"],
+  ["POST", "/v0/models/shop/versions/v1/activate"],
+  ["GET", "/v0/models/shop/evaluation"],
+  ["POST", "/v0/models/shop/evaluation"],
+] as const;
+
+test.each(CALLS)("%s %s arrives as it was sent, signed, without the API key", async (method, path) => {
+  const { key, keyId } = await edge.issueKey({ customer: "globex" });
+  const body = method === "GET" ? undefined : '{"a":"ä"}';
+  const headers = { "x-request-id": "request-0001", "idempotency-key": "once" };
+  const answer = await edge.call(path, { method, key, headers, ...(body === undefined ? {} : { body }) });
+  expect(answer.status).toBe(200);
+  const got = trainer.received.at(-1)!;
+  expect(got).toMatchObject({
+    method,
+    url: path,
+    body: body ?? "",
+    caller: { customer: "globex", keyId, scopes: ["rank", "manage"] },
+  });
+  expect(got.headers.get("idempotency-key")).toBe("once");
+  expect(got.headers.get("x-request-id")).toBe("request-0001");
+  expect([...got.headers.values()].join()).not.toContain(key);
+});
+test("a name in other characters arrives as it was sent, so that its signature holds", async () => {
+  expect((await edge.call("/v0/models/caf%C3%A9%2F..%20x?status=%41")).status).toBe(200);
+  expect(trainer.received.at(-1)!.url).toBe("/v0/models/caf%C3%A9%2F..%20x?status=%41");
+});
+test("the answer comes back with what of its headers is the caller's", async () => {
+  trainer.answer({
+    status: 201,
+    headers: {
+      "content-type": "application/json",
+      location: "/v0/models/x",
+      "x-powered-by": "secret",
+      "set-cookie": "a=b",
+    },
+    body: '{"model_name":"x"}',
+  });
+  const answer = await edge.call("/v0/models", { body: {}, headers: { "x-request-id": "request-0002" } });
+  expect([answer.status, await answer.json()]).toEqual([201, { model_name: "x" }]);
+  expect(answer.headers.get("location")).toBe("/v0/models/x");
+  expect(answer.headers.get("x-request-id")).toBe("request-0002");
+  expect(answer.headers.get("cache-control")).toBe("no-store");
+  expect(answer.headers.get("x-powered-by") ?? answer.headers.get("set-cookie")).toBeNull();
+});
+test("the trainer's problems come back unchanged", async () => {
+  const body = '{"code":"model_exists"}';
+  trainer.answer({ status: 409, headers: { "content-type": "application/problem+json" }, body });
+  const answer = await edge.call("/v0/models", { body: {} });
+  expect([answer.status, await answer.text()]).toEqual([409, body]);
+});
+test("a body of 256 KiB passes, one byte more does not", async () => {
+  const body = "x".repeat(FORWARD_BODY_BYTES_MAX);
+  expect((await edge.call("/v0/models", { body })).status).toBe(200);
+  expect(trainer.received.at(-1)!.body).toBe(body);
+  const received = trainer.received.length;
+  const refused = await edge.call("/v0/models", { body: `${body}x` });
+  expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([413, "body_too_large"]);
+  expect(trainer.received.length).toBe(received);
+});
+test("an Idempotency-Key beyond 255 characters is refused", async () => {
+  const answer = await edge.call("/v0/models", { body: {}, headers: { "idempotency-key": "x".repeat(256) } });
+  expect(await answer.json()).toMatchObject({ code: "invalid_parameter" });
+});
+test("a key without the scope manage is refused before the trainer hears of it", async () => {
+  const { key } = await edge.issueKey({ scopes: ["rank"] });
+  const received = trainer.received.length;
+  const answer = await edge.call("/v0/models", { key });
+  expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([403, "insufficient_scope"]);
+  expect(trainer.received.length).toBe(received);
+});
+
+test.each([
+  [
+    "a gateway's page",
+    { status: 502, headers: { "content-type": "text/html" }, body: "<h1>Bad gateway at 10.0.0.7</h1>" },
+  ],
+  ["a redirect", { status: 302, headers: { "content-type": "application/json", location: "http://elsewhere" } }],
+  ["its own refusal of the edge", { status: 401, headers: { "content-type": "application/problem+json" } }],
+  ["nothing at all", null],
+])("when the trainer's address gives %s, management is unavailable", async (_, given) => {
+  trainer.answer(given);
+  const answer = await edge.call("/v0/models");
+  expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "10"]);
+  const text = await answer.text();
+  expect(JSON.parse(text)).toMatchObject({ code: "trainer_unavailable" });
+  expect(text).not.toMatch(/10\.0\.0\.7|elsewhere/);
+});
+
+test("with the trainer down, management is unavailable and ranking continues", async () => {
+  await edge.publish();
+  await trainer.stop();
+  expect(await (await edge.call("/v0/models")).json()).toMatchObject({ code: "trainer_unavailable" });
+  expect((await edge.call("/v0/models/shop/rank?user_id=ann")).status).toBe(200);
+});

@@ -1,0 +1,22 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
+
+let edge: EdgeWorld;
+beforeAll(async () => {
+  edge = await startEdge({ vars: { READ_TIMEOUT_MS: 100 } });
+});
+afterAll(() => edge.stop());
+
+const statusOf = async (path: string) => (await edge.call(path, { key: null })).status;
+
+test("live says that the Worker runs, ready that the bucket answers; neither needs a key", async () => {
+  expect(await statusOf("/health/live")).toBe(200);
+  expect(await statusOf("/health/ready")).toBe(200);
+});
+test("without the bucket it is live, not ready, and ready again afterwards", async () => {
+  await edge.inject({ keys: "health", kind: "error" });
+  await expect.poll(() => statusOf("/health/ready"), { timeout: 10_000 }).toBe(503);
+  expect(await statusOf("/health/live")).toBe(200);
+  await edge.inject(undefined);
+  await expect.poll(() => statusOf("/health/ready"), { timeout: 10_000 }).toBe(200);
+});

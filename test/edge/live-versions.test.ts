@@ -1,0 +1,118 @@
+/** What callers see while versions, keys and models change under them. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { buryModel } from "../../trainer/publish/delete-model.ts";
+import { activate } from "../../trainer/publish/versions.ts";
+import { shopModel } from "../fixtures/edge-shop.ts";
+import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
+
+let edge: EdgeWorld;
+beforeAll(async () => {
+  edge = await startEdge({ vars: { POINTER_CACHE_SECONDS: 2, KEY_CACHE_SECONDS: 2 } });
+});
+afterAll(() => edge.stop());
+
+const RANK = "/v0/models/shop/rank";
+const SESSION = { interactions: [{ item_id: "i0" }], limit: 2 };
+const NEAR = ["i1", "i2"];
+const FAR = ["i7", "i6"];
+const TEN_SECONDS = { timeout: 10_000, interval: 50 };
+
+/** Calls without pause until told to stop; gives every answer's status, version and list. */
+function keepCalling(callers: number) {
+  const answers: { status: number; version: string | null; list: unknown }[] = [];
+  let isOver = false;
+  const loop = async () => {
+    while (!isOver) {
+      const answer = await edge.call(RANK, { body: SESSION });
+      answers.push({
+        status: answer.status,
+        version: answer.headers.get("x-model-version"),
+        list: await answer.json(),
+      });
+    }
+  };
+  const loops = Array.from({ length: callers }, loop);
+  const stop = async () => {
+    isOver = true;
+    await Promise.all(loops);
+    return answers;
+  };
+  return { answers, stop };
+}
+
+test("a new version is picked up within ten seconds, and rolled back, without a failed or a mixed answer", async () => {
+  const first = await edge.publish();
+  const calls = keepCalling(6);
+  const isServed = (version: string) => () => calls.answers.at(-1)?.version === version;
+  await expect.poll(isServed(first.version), TEN_SECONDS).toBe(true);
+  const second = await edge.publish({ exported: shopModel({ isReversed: true }) });
+  await expect.poll(isServed(second.version), TEN_SECONDS).toBe(true);
+  await activate(edge.store, { customer: "acme", modelName: "shop" }, { version: first.version, nowMs: Date.now() });
+  await expect.poll(isServed(first.version), TEN_SECONDS).toBe(true);
+
+  const answers = await calls.stop();
+  expect(answers.length).toBeGreaterThan(50);
+  const expected = new Map([
+    [first.version, NEAR],
+    [second.version, FAR],
+  ]);
+  for (const { status, version, list } of answers) {
+    expect(status).toBe(200);
+    expect(list).toEqual(expected.get(version!));
+  }
+});
+
+test("a newer version whose files are damaged never serves; the one before does, until they are whole", async () => {
+  await edge.publish({ modelName: "damaged" });
+  const call = () => edge.call("/v0/models/damaged/rank", { body: SESSION });
+  expect(await (await call()).json()).toEqual(NEAR);
+  const kinds = ["flip", "truncate", "missing", "error"] as const;
+  for (const kind of kinds) {
+    await edge.inject({ keys: "/blobs/", kind });
+    const { version } = await edge.publish({ modelName: "damaged", exported: shopModel({ isReversed: true }) });
+    const refused = () => edge.log.some((line) => line.includes("version_refused") && line.includes(version));
+    const callUntilRefused = async () => {
+      const answer = await call();
+      expect([answer.status, await answer.json()]).toEqual([200, NEAR]);
+      return refused();
+    };
+    await expect.poll(callUntilRefused, TEN_SECONDS).toBe(true);
+    expect((await call()).status).toBe(200);
+    await edge.inject(undefined);
+  }
+  const list = async () => (await call()).json();
+  await expect.poll(list, TEN_SECONDS).toEqual(FAR);
+});
+
+test("a revoked key stops working within the cache's time", async () => {
+  const { key, keyId } = await edge.issueKey();
+  const status = async () => (await edge.call(RANK, { key })).status;
+  expect(await status()).toBe(200);
+  await edge.revokeKey(keyId);
+  await expect.poll(status, TEN_SECONDS).toBe(401);
+});
+
+test("a deleted model stops ranking within seconds, and says no more than an unknown one", async () => {
+  expect((await edge.call(RANK)).status).toBe(200);
+  await buryModel(edge.store, { customer: "acme", modelName: "shop" }, Date.now());
+  await expect.poll(async () => (await edge.call(RANK)).status, TEN_SECONDS).toBe(404);
+});
+
+test("more models than fit share the memory: each is ranked right, the least used go", async () => {
+  const small = await startEdge({ vars: { CACHE_MEGABYTES: 40, POINTER_CACHE_SECONDS: 5 } });
+  const names = ["m0", "m1", "m2", "m3", "m4"];
+  for (const [i, modelName] of names.entries())
+    await small.publish({ modelName, exported: shopModel({ isReversed: i % 2 === 1, padding: 100_000 + i }) }); // 3.2 MB
+  const ask = async (i: number) => {
+    const answer = await small.call(`/v0/models/${names[i]}/rank`, { body: SESSION });
+    expect([answer.status, await answer.json()]).toEqual([200, i % 2 === 1 ? FAR : NEAR]);
+  };
+  for (let round = 0; round < 3; round++) await Promise.all([0, 1, 2, 3, 4].map((i) => ask(i)));
+  for (let call = 0; call < 10; call++) await ask(0);
+  const loads = small.log.map((line) => JSON.parse(line)).filter(({ event }) => event === "version_loaded");
+  expect(loads.length).toBeGreaterThan(names.length); // some had to go and come back
+  for (const { used_bytes } of loads) expect(used_bytes).toBeLessThanOrEqual(40_000_000);
+  const heaps = loads.map(({ heap_bytes }) => heap_bytes);
+  await small.stop();
+  expect(heaps.at(-1)).toBeLessThan(64_000_000); // what is let go is used again
+});

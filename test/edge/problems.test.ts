@@ -1,0 +1,113 @@
+/** Every problem that an edge can answer with is provoked here, at a real edge; the rest are the trainer's. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { livePointerKey } from "../../shared/manifest.ts";
+import { PROBLEMS, type ProblemCode } from "../../shared/problem.ts";
+import { setStatus } from "../../trainer/publish/live-pointer-swap.ts";
+import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
+
+const OF_THE_TRAINER: readonly ProblemCode[] = [
+  "version_not_found",
+  "model_exists",
+  "model_busy",
+  "idempotency_conflict",
+];
+const RANK = "/v0/models/shop/rank";
+
+let edge: EdgeWorld;
+let single: EdgeWorld; // one rank call at a time
+beforeAll(async () => {
+  [edge, single] = await Promise.all([
+    startEdge({ vars: { READ_TIMEOUT_MS: 200 } }),
+    startEdge({ vars: { CONCURRENT_RANKS_MAX: 1, READ_TIMEOUT_MS: 5000 }, rateLimit: { limit: 20, period: 60 } }),
+  ]);
+  await Promise.all([edge.publish(), single.publish()]);
+});
+afterAll(() => Promise.all([edge?.stop(), single?.stop()]));
+
+const body = (value: unknown) => edge.call(RANK, { body: value });
+const PROVOKED: Partial<Record<ProblemCode, () => Promise<Response>>> = {
+  invalid_json: () => body("{"),
+  invalid_parameter: () => body({ user_id: true }),
+  missing_field: () => body({ interactions: [{}] }),
+  unknown_field: () => body({ limt: 1 }),
+  limit_out_of_range: () => body({ limit: 501 }),
+  too_many_interactions: () => body({ interactions: Array(501).fill({ item_id: "i1" }) }),
+  invalid_filter: () => body({ retrieval: [] }),
+  unknown_attribute: () => body({ retrieval: { colour: "red" } }),
+  filter_type_mismatch: () => body({ retrieval: { price: "cheap" } }),
+  filter_too_large: () => body({ retrieval: { price: { $in: Array(1001).fill(1) } } }),
+  missing_api_key: () => edge.call(RANK, { key: null }),
+  invalid_api_key: () => edge.call(RANK, { key: "junk" }),
+  insufficient_scope: async () => edge.call(RANK, { key: (await edge.issueKey({ scopes: ["manage"] })).key }),
+  model_not_found: () => edge.call("/v0/models/nothing/rank"),
+  not_found: () => edge.call("/nothing"),
+  method_not_allowed: () => edge.call(RANK, { method: "DELETE" }),
+  async model_not_active() {
+    const model = { customer: "acme", modelName: "young" };
+    await setStatus(edge.store, model, { status: "TRAINING", nowMs: Date.now() });
+    return edge.call("/v0/models/young/rank");
+  },
+  body_too_large: () => body(" ".repeat(70_000)),
+  uri_too_long: () => edge.call(`${RANK}?user_id=${"x".repeat(9000)}`),
+  unsupported_media_type: () => edge.call(RANK, { body: "{}", headers: { "content-type": "text/plain" } }),
+  async rate_limited() {
+    const { key } = await single.issueKey();
+    for (let call = 0; call < 20; call++) await (await single.call("/v0/models/nothing/rank", { key })).body?.cancel();
+    return single.call("/v0/models/nothing/rank", { key });
+  },
+  async internal() {
+    const broken = await startEdge({ vars: { TRAINER_URL: "nowhere" } });
+    const answer = await broken.call(RANK);
+    const copy = new Response(await answer.text(), answer);
+    await broken.stop();
+    return copy;
+  },
+  async artifact_unavailable() {
+    await edge.publish({ modelName: "torn" });
+    const key = livePointerKey("acme", "torn");
+    await edge.store.delete(key);
+    await edge.store.putIfAbsent(key, new TextEncoder().encode("{"), "application/json");
+    return edge.call("/v0/models/torn/rank");
+  },
+  async user_record_unavailable() {
+    await edge.call(RANK);
+    await edge.inject({ keys: "/blobs/", kind: "error" });
+    const answer = await edge.call(`${RANK}?user_id=ann`);
+    await edge.inject(undefined);
+    return answer;
+  },
+  trainer_unavailable: () => edge.call("/v0/models"),
+  async overloaded() {
+    const { key } = await single.issueKey();
+    await single.call(RANK, { key });
+    await single.inject({ keys: "/live.json", kind: "slow" });
+    const answers = await Promise.all([1, 2, 3].map(() => single.call(RANK, { key })));
+    await single.inject(undefined);
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 503, 503]);
+    return answers.find(({ status }) => status === 503)!;
+  },
+};
+
+test("every code is either provoked here or the trainer's", () => {
+  const codes = Object.keys(PROBLEMS) as ProblemCode[];
+  expect(codes.filter((code) => !(code in PROVOKED) && !OF_THE_TRAINER.includes(code))).toEqual([]);
+});
+test.each(Object.keys(PROVOKED) as ProblemCode[])("%s", async (code) => {
+  const answer = await PROVOKED[code]!();
+  const text = await answer.text();
+  const { status, title } = PROBLEMS[code];
+  expect(JSON.parse(text)).toMatchObject({
+    code,
+    status,
+    title,
+    request_id: expect.any(String),
+    errors: expect.any(Array),
+  });
+  expect(answer.status).toBe(status);
+  expect(answer.headers.get("content-type")).toBe("application/problem+json");
+  expect(answer.headers.get("cache-control")).toBe("no-store");
+  expect(answer.headers.get("x-request-id")).toBe(JSON.parse(text).request_id);
+  if (status === 503 || status === 429 || code === "model_not_active")
+    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+  expect(text).not.toMatch(/\bat \w+ \(|\.ts:|\.js:|node_modules|SELECT /); // no stack trace, no SQL
+});
