@@ -14,7 +14,6 @@ export type SourceFile = {
   readonly format: FileFormat;
   readonly compression: FileCompression;
   readonly sizeBytes: number;
-  readonly estimatedRows: number | null;
 };
 
 const FILES_MAX = 200;
@@ -112,7 +111,7 @@ async function openable(path: string, root: string, isGlob: boolean): Promise<So
       "unknown_file_format",
       `${shown(shownAs)} is a compressed Parquet file; Parquet is compressed inside, so give it as .parquet`,
     );
-  return { path: real, shownAs, table: match[1]!, format, compression, sizeBytes: found.size, estimatedRows: null };
+  return { path: real, shownAs, table: match[1]!, format, compression, sizeBytes: found.size };
 }
 
 async function statIfThere(path: string): Promise<Stats | undefined> {

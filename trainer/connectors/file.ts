@@ -6,6 +6,7 @@ import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceColumn
 import { verifyCompressed } from "./duckdb-compressed.ts";
 import { findFiles, type SourceFile } from "./duckdb-files.ts";
 import { identifier } from "./duckdb-quote.ts";
+import { estimateRows } from "./duckdb-row-estimate.ts";
 import { openSandbox, type Sandbox } from "./duckdb-sandbox.ts";
 import { checkSelect } from "./duckdb-select.ts";
 import { type StreamLimits, streamRows } from "./duckdb-stream.ts";
@@ -66,12 +67,14 @@ function fileConnector(files: readonly SourceFile[], sandbox: Sandbox, { setting
         for (const row of chunk.convertRows(JsonDuckDBValueConverter))
           sample.push(Object.fromEntries(columns.map(({ name }, i) => [name, row[i] ?? null])));
       const estimatedBytes = read.reduce((sum, file) => sum + file.sizeBytes, 0);
-      return { columns, sample, estimatedRows: estimateRows(read), estimatedBytes, estimatedCostUsd: 0 };
+      const estimatedRows = await rowsOf(read, sandbox);
+      return { columns, sample, estimatedRows, estimatedBytes, estimatedCostUsd: 0 };
     },
 
     async read(query, { signal, columns, limit }: ReadOptions): Promise<SourceRows> {
       const { inner, read } = await check(query);
       const before = await rejectCount(sandbox.connection);
+      const expectedRows = limit === undefined ? await rowsOf(read, sandbox) : null;
       const list = columns?.map(identifier).join(", ") ?? "*";
       const end = limit === undefined ? "" : ` LIMIT ${limit}`;
       const stream = await streamRows(sandbox.connection, `SELECT ${list} FROM (\n${inner}\n)${end}`, limits(signal));
@@ -88,7 +91,7 @@ function fileConnector(files: readonly SourceFile[], sandbox: Sandbox, { setting
       return {
         columns: columnsOf(stream.result),
         chunks: chunks(),
-        expectedRows: estimateRows(read),
+        expectedRows,
         unreadable: () => (malformed > 0 ? { malformed_line: malformed } : {}),
       };
     },
@@ -100,8 +103,9 @@ function fileConnector(files: readonly SourceFile[], sandbox: Sandbox, { setting
 const columnsOf = (result: DuckDBResult): SourceColumn[] =>
   result.deduplicatedColumnNames().map((name, i) => ({ name, type: result.columnType(i) }));
 
-/** Of a query over one file; what a join gives, nobody knows beforehand. */
-const estimateRows = (read: readonly SourceFile[]) => (read.length === 1 ? read[0]!.estimatedRows : null);
+/** Of a query over one file, as if it took every row; what a join gives, nobody knows beforehand. */
+const rowsOf = async (read: readonly SourceFile[], { parser }: Sandbox) =>
+  read.length === 1 ? await estimateRows(parser, read[0]!) : null;
 
 /** Lines left out so far because they do not fit their file's columns. */
 async function rejectCount(connection: DuckDBConnection): Promise<number> {
