@@ -136,3 +136,30 @@ export const EvaluationReport = z.strictObject({
   warnings: z.array(z.string().max(1000)).max(50),
 });
 export type EvaluationReport = z.infer<typeof EvaluationReport>;
+
+const GivenIds = z
+  .array(z.union([z.string().min(1).max(256), z.number()]))
+  .min(1)
+  .max(1000);
+
+/** The body of `POST …/evaluation`: how well are these users served, or how well are these items found? */
+export const EvaluationQuestion = z.union([
+  z.strictObject({ user_ids: GivenIds }),
+  z.strictObject({ item_ids: GivenIds }),
+]);
+export type EvaluationQuestion = z.infer<typeof EvaluationQuestion>;
+
+/** What `POST …/evaluation` answers, from the lists that the report stands on. */
+export const EvaluationAnswer = z.strictObject({
+  /** Users measured: the given ones, or those who chose one of the given items. */
+  users: z.number(),
+  /** Given ids that the evaluation knows nothing of: not in the data, or not in the part that was measured. */
+  not_measured: GivenIds.min(0),
+  /** For items the recall of those items alone. */
+  chosen: Metrics,
+  popularity: Metrics,
+  lift: Metrics,
+  /** Share of the places of all lists that the given items take, by cut-off; null for users. */
+  share_shown: z.strictObject({ chosen: ListShape, popularity: ListShape }).nullable(),
+});
+export type EvaluationAnswer = z.infer<typeof EvaluationAnswer>;

@@ -9,7 +9,7 @@ const items = Array.from({ length: ITEMS }, (_, item) => item as ItemIndex);
 
 /** At most one test per column and clause, except on the list, as the matcher's clauses are. */
 const clauses = fc
-  .array(fc.array(tests, { maxLength: 5 }), { maxLength: 70 })
+  .array(fc.array(tests, { maxLength: 5 }), { maxLength: 70, size: "max" })
   .map((all) =>
     all.map((clause) =>
       clause.filter((one, i) => one.column.start || clause.findIndex((other) => other.column === one.column) === i),

@@ -139,6 +139,14 @@ describe("every way to lie is refused by name", () => {
     expect(() => decodeContainer(sample(), "x", z.strictObject({ n: z.int() }))).toThrow("x: metadata:"));
 });
 
+test("a header of the most bytes is written and read, one more is neither", () => {
+  const bare = JSON.stringify({ kind: "k", metadata: "", arrays: [] }).length;
+  const write = (characters: number) => encodeContainer({ kind: "k", metadata: "x".repeat(characters), arrays: {} });
+  const most = HEADER_BYTES_MAX - bare;
+  expect(decodeContainer(write(most), "k", z.string()).metadata).toHaveLength(most);
+  expect(() => write(most + 1)).toThrow("the header of k has");
+});
+
 test("a file cut anywhere is refused", () => {
   const file = sample();
   for (let length = 0; length < file.length; length++)
