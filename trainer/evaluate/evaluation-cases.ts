@@ -21,6 +21,8 @@ export type EvaluationCases = {
   readonly itemCount: number;
   /** `at` is 0…count − 1. The same answer every time. */
   caseAt(at: number): EvaluationCase;
+  /** The index of the user; undefined when nobody of the training part is asked for. */
+  userAt(at: number): number | undefined;
 };
 
 export type CaseOptions = {
@@ -58,7 +60,7 @@ export function casesOfSplit(train: Interactions, targets: Targets, options: Cas
       nowSeconds: options.instantSeconds ?? targets.times[targets.userStart[user]!]!,
     };
   };
-  return { count: users.length, itemCount: train.itemCount, caseAt };
+  return { count: users.length, itemCount: train.itemCount, caseAt, userAt: (at) => users[at] };
 }
 
 /**
@@ -84,7 +86,7 @@ export function casesOfSessions(sessions: Interactions): EvaluationCases {
       nowSeconds: sessions.times[target]!,
     };
   };
-  return { count: lastOfUser.length, itemCount: sessions.itemCount, caseAt };
+  return { count: lastOfUser.length, itemCount: sessions.itemCount, caseAt, userAt: () => undefined };
 }
 
 function usersToJudge(train: Interactions, targets: Targets, options: CaseOptions): number[] {

@@ -6,6 +6,7 @@ import { type Choice, choiceOf, isSameChoice, POPULARITY } from "./choice.ts";
 import { type Protocol, planSplit } from "./choose-split.ts";
 import { decide, USERS_MIN } from "./decide.ts";
 import type { MetricAtK } from "./evaluate.ts";
+import { type EvaluationDetail, evaluationDetail } from "./evaluation-detail.ts";
 import { lastRound, withBlend } from "./last-round.ts";
 import { buildReport } from "./report.ts";
 import { meanOf, runTrial, type Trial, type TrialMeans } from "./trial.ts";
@@ -46,6 +47,8 @@ export type Selection = {
   /** Decides the order of the catalog, which is the answer for users without a history. */
   readonly halfLifeDays: number;
   readonly report: EvaluationReport;
+  /** The lists that the report stands on; they name users. */
+  readonly detail: EvaluationDetail;
 };
 
 export const CUT_OFFS = [5, 10, 20] as const;
@@ -80,12 +83,13 @@ export async function selectModel(input: SelectInput): Promise<Selection> {
     warnings: warningsOf(input),
   });
   input.progress(1, "chosen");
-  const chosen = verdict.chosen === undefined ? baseline : finalists[verdict.chosen]!;
+  const chosen = verdict.chosen === undefined ? judgedBaseline : finalists[verdict.chosen]!;
   return {
     chosen: choiceOf(chosen),
     families: familiesOf([...tried, baseline], metric),
     halfLifeDays: baseline.params.halfLifeDays ?? 0,
     report,
+    detail: evaluationDetail(validation, chosen.evaluation, judgedBaseline.evaluation),
   };
 }
 
