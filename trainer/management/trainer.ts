@@ -4,6 +4,7 @@ import { mkdir, rm } from "node:fs/promises";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { serve } from "@hono/node-server";
 import type { ModelRef } from "../publish/live-pointer-swap.ts";
 import type { ObjectStore } from "../publish/object-store.ts";
@@ -42,6 +43,7 @@ export type Trainer = {
 
 const UPKEEP_PAUSE_MS = 3000;
 const STOP_SECONDS_MAX = 15;
+const STATUS_SECONDS_MAX = 3;
 const DRY_RUN_LIMITS = { atOnce: 2, seconds: 60 };
 
 export async function startTrainer(parts: TrainerParts): Promise<Trainer> {
@@ -84,7 +86,8 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
   const training = await queues.open<Run>("training");
   const deletion = await queues.open<ModelRef>("deletion");
   const statuses = statusWriter(store, nowMs, log);
-  closing.push(() => statuses.idle());
+  // A status that cannot be written now is written when the model's next run begins.
+  closing.push(() => Promise.race([statuses.idle(), delay(STATUS_SECONDS_MAX * 1000, undefined, { ref: false })]));
 
   const running = new Map<string, AbortController>();
   const stopping = new AbortController();

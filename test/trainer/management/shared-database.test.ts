@@ -1,0 +1,92 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openDatabase } from "../../../trainer/management/database.ts";
+import { findPostgres, type PostgresServer, startPostgres } from "../../fixtures/postgres-server.ts";
+import { caller, environmentOf, startHarness } from "../../fixtures/trainer-harness.ts";
+import { specOf } from "../../fixtures/trainer-spec.ts";
+import { freshFolder } from "../../fixtures/trainer-state.ts";
+
+const bin = findPostgres();
+if (bin === undefined) console.warn("No Postgres server on this machine: trainers that share one are not tested.");
+
+describe.skipIf(bin === undefined)("several trainers on one Postgres server", () => {
+  let server: PostgresServer;
+  let url: string;
+  beforeAll(async () => {
+    server = await startPostgres(bin!);
+    url = `postgres://owner:${encodeURIComponent(server.password)}@127.0.0.1:${server.port}/postgres`;
+  });
+  afterAll(() => server.stop());
+  const shared = () => ({ DATABASE_URL: url, SHORTLIST_HEARTBEAT_SECONDS: "10" });
+
+  test("may all start at once on an empty one", async () => {
+    const databases = await Promise.all([1, 2, 3, 4].map(() => openDatabase(url, "")));
+    const steps = await Promise.all(
+      databases.map((database) => database.query("select step from shortlist.migrations")),
+    );
+    expect(new Set(steps.map((rows) => JSON.stringify(rows))).size).toBe(1);
+    const failing = databases[0]!.transaction(async (queries) => {
+      await queries.query("insert into shortlist.migrations (step, applied_at) values (99, now())");
+      throw new Error("no");
+    });
+    await expect(failing).rejects.toThrow("no");
+    expect(await databases[1]!.query("select step from shortlist.migrations where step = 99")).toEqual([]);
+    for (const database of databases) await database.close();
+  });
+
+  test("answer for each other, and each run is done once", async () => {
+    const [one, two] = await Promise.all([
+      startHarness({ environment: shared() }),
+      startHarness({ environment: shared() }),
+    ]);
+    try {
+      const names = Array.from({ length: 6 }, (_, i) => `model-${i}`);
+      await Promise.all(names.map((name, i) => [one, two][i % 2]!.create(name, "progress TRAINING\npublish v1")));
+      for (const [i, name] of names.entries())
+        await [two, one][i % 2]!.until(name, ({ status }) => status === "ACTIVE");
+      const started = [...one.logs, ...two.logs].filter(({ event }) => event === "run_started");
+      expect(started.map(({ model_name }) => model_name).sort()).toEqual(names);
+      expect((await two.call("DELETE", "/v0/models/model-0")).status).toBe(200);
+      expect((await one.call("GET", "/v0/models/model-0")).status).toBe(404);
+    } finally {
+      await Promise.all([one.stop(), two.stop()]);
+    }
+  });
+
+  test("take over from one that was killed", async () => {
+    const state = await freshFolder();
+    const program = new URL("../../fixtures/trainer-process.ts", import.meta.url).pathname;
+    const env = { ...environmentOf(state), ...shared() } as NodeJS.ProcessEnv;
+    const killed = spawn(process.execPath, [program, state], { stdio: ["ignore", "pipe", "inherit"], env });
+    const [line] = await once(killed.stdout, "data");
+    const marker = join(await freshFolder(), "first");
+    const script = `progress TRAINING\nfirst ${marker} wait\npublish v1`;
+    await caller(Number(String(line)))("POST", "/v0/models", { body: specOf("orphan", script) });
+    while (!existsSync(marker)) await new Promise((done) => setTimeout(done, 50));
+    killed.kill("SIGKILL");
+    await once(killed, "exit");
+    const heir = await startHarness({ environment: shared() });
+    try {
+      await heir.until("orphan", ({ status }) => status === "ACTIVE", {}, 50_000);
+    } finally {
+      await heir.stop();
+    }
+  }, 90_000);
+
+  test("ride out a restart of the server", async () => {
+    const harness = await startHarness({ environment: shared() });
+    try {
+      await server.restart();
+      const deadlineMs = performance.now() + 20_000;
+      while ((await harness.call("GET", "/v0/models")).status !== 200)
+        expect(performance.now()).toBeLessThan(deadlineMs);
+      await harness.create("after-restart", "publish v1");
+      await harness.until("after-restart", ({ status }) => status === "ACTIVE");
+    } finally {
+      await harness.stop();
+    }
+  });
+});
