@@ -27,7 +27,7 @@ export type LocalServices = {
 };
 
 const ROOT = join(import.meta.dirname, "../..");
-const READY_MS = 60_000;
+const READY_MS = 180_000; // a machine may be busy; a part that fails is noticed at once
 const POLL_MS = 50;
 /** For choosing and fitting a model: somebody is waiting. The environment may say otherwise. */
 const FIT_SECONDS = "75";
@@ -101,7 +101,7 @@ function startTrainer(
     name: "trainer",
     program: join(ROOT, "trainer/main.ts"),
     // A trainer whose parent is gone would keep the database from the next start.
-    preload: [join(ROOT, "trainer/management/parent-watch.ts")],
+    preload: [join(import.meta.dirname, "end-with-parent.ts")],
     cwd: ROOT,
     logPath: join(state, "logs", "trainer.log"),
     env: {

@@ -1,0 +1,54 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { ensureLocalKey } from "../../../trainer/local/local-key.ts";
+import { type LocalServices, startServices } from "../../../trainer/local/local-services.ts";
+import { ensureLocalSecrets, type LocalSecrets, localS3 } from "../../../trainer/local/local-state.ts";
+import { s3Store } from "../../../trainer/publish/s3-store.ts";
+
+const TIMEOUT = 240_000;
+let state: string;
+let secrets: LocalSecrets;
+let services: LocalServices | undefined;
+beforeEach(async () => {
+  state = await mkdtemp(join(tmpdir(), "services-"));
+  secrets = await ensureLocalSecrets(state);
+});
+afterEach(async () => {
+  await services?.stop(0);
+  await rm(state, { recursive: true, force: true });
+});
+const start = async (environment: Record<string, string> = {}) => {
+  const ports = { edgePort: 0, trainerPort: 0 };
+  services = await startServices({
+    state,
+    ...ports,
+    secrets,
+    folders: [],
+    environment: { ...process.env, ...environment },
+  });
+  return services;
+};
+
+test("both parts come up, trust each other, and share a bucket that outlives them", { timeout: TIMEOUT }, async () => {
+  const { edgeUrl, trainerUrl, stop } = await start();
+  const key = await ensureLocalKey(s3Store(localS3(edgeUrl, secrets)), { apiKey: null, nowMs: Date.now() });
+  const list = (headers: Record<string, string>) => fetch(`${edgeUrl}/v0/models`, { headers });
+  expect(await (await list({ "x-api-key": key })).json()).toEqual({ models: [] });
+  expect((await list({})).status).toBe(401);
+  expect((await fetch(`${trainerUrl}/v0/models`)).status).toBeGreaterThanOrEqual(400);
+  await stop(20_000);
+  for (const url of [edgeUrl, trainerUrl]) await expect(fetch(url)).rejects.toThrow();
+
+  const again = await start();
+  expect((await fetch(`${again.edgeUrl}/v0/models`, { headers: { "x-api-key": key } })).status).toBe(200);
+});
+
+test("when the trainer cannot start, its reason is told and the edge is not left running", {
+  timeout: TIMEOUT,
+}, async () => {
+  await expect(start({ SHORTLIST_RUN_MEMORY_MB: "lots" })).rejects.toThrow(
+    /^The trainer ended by itself \(code 1\): .*SHORTLIST_RUN_MEMORY_MB/,
+  );
+});

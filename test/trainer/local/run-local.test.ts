@@ -1,0 +1,51 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type LocalWorld, runLocal } from "../../../trainer/local/run-local.ts";
+import type { StartOptions } from "../../../trainer/local/start-flags.ts";
+
+let directory: string;
+let written: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "run-local-"));
+  written = "";
+});
+afterEach(() => rm(directory, { recursive: true, force: true }));
+
+const write = (text: string) => {
+  written += text;
+};
+const world = (signal = new AbortController().signal): LocalWorld => ({
+  environment: process.env,
+  output: { isTerminal: false, columns: 80, write },
+  nowMs: Date.now,
+  signal,
+});
+async function options(edgePort: number, header = "user_id,item_id,created_at"): Promise<StartOptions> {
+  const interactions = join(directory, "events.csv");
+  await writeFile(interactions, `${header}\nu1,i1,1700000000\n`);
+  const files = { interactions, items: null, users: null, columns: {} };
+  return { files, model: null, edgePort, trainerPort: 0, state: join(directory, "state"), exit: true };
+}
+async function usedPort(): Promise<{ port: number; close: () => void }> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { port: (server.address() as AddressInfo).port, close: () => server.close() };
+}
+
+test("a start that fails gives the folder back, so that the next one fails for its own reason", async () => {
+  const { port, close } = await usedPort();
+  for (let attempt = 0; attempt < 2; attempt++)
+    await expect(runLocal(await options(port), world())).rejects.toThrow(`Port ${port} is in use`);
+  close();
+  expect(written).toContain("item   item_id  (guessed)");
+  expect(existsSync(join(directory, "state/temp"))).toBe(false);
+});
+
+test("columns that cannot be told end it before anything is started", async () => {
+  await expect(runLocal(await options(0, "a,b,c"), world())).rejects.toThrow("--user-column");
+  expect(written).toBe("");
+});
