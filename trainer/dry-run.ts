@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { AttributeDescription } from "../shared/model-record.ts";
@@ -65,6 +65,7 @@ export async function dryRun(
   signal: AbortSignal,
   options: DryRunOptions = {},
 ): Promise<DryRunReport> {
+  await mkdir(context.settings.tempDirectory, { recursive: true });
   const folder = await mkdtemp(join(context.settings.tempDirectory, "dry-run-"));
   const staging = await openStaging({ workDirectory: folder, memoryMb: Math.min(256, context.settings.memoryMb) });
   const report: Mutable = {

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
@@ -33,6 +33,7 @@ const TEMP_BYTES_PER_MEMORY_BYTE = 16;
  * Throws StageError naming the file that cannot be read as what its name says.
  */
 export async function openSandbox(files: readonly SourceFile[], settings: SandboxSettings): Promise<Sandbox> {
+  await mkdir(settings.tempDirectory, { recursive: true });
   const folder = await mkdtemp(join(settings.tempDirectory, "file-connector-"));
   const hidden = [folder, ...files.map((file) => ({ path: file.path, shownAs: file.shownAs }))];
   const explain = (error: unknown) => explainDuckDBError(error, hidden);

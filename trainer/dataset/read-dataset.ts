@@ -36,8 +36,8 @@ export type ReadDatasetOptions = {
   readonly context: ConnectorContext;
   /** A folder for what does not fit memory. Everything in it that this call makes is gone when it returns. */
   readonly workDirectory: string;
-  /** Memory of the staging database; else that of a connector. The dataset itself comes on top. */
-  readonly memoryMb?: number;
+  /** Memory that the reading may take in all, the dataset included; else the staging database has a connector's. */
+  readonly memoryMbMax?: number;
   readonly rejectedShareMax: number;
   readonly signal: AbortSignal;
   /** The present: what lies a day after it is refused. */
@@ -59,12 +59,14 @@ export type ReadDataset = { readonly dataset: Dataset; readonly summary: DataSum
  * when it is aborted.
  */
 export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions): Promise<ReadDataset> {
-  const memoryMb = options.memoryMb ?? options.context.settings.memoryMb;
-  const staging = await openStaging({ workDirectory: options.workDirectory, memoryMb });
+  const { memoryMbMax = Number.POSITIVE_INFINITY, workDirectory } = options;
+  const memoryMb = Math.min(options.context.settings.memoryMb, memoryMbMax * STAGING_SHARE);
+  const staging = await openStaging({ workDirectory, memoryMb });
   try {
     const staged = await stageAll(staging, spec, options);
     const { signal, progress } = options;
     progress({ detail: "numbering users and items" });
+    checkFits(staged.interactions, memoryMbMax * DATASET_SHARE);
     await numberIds(staging, staged.interactions, { moreItems: staged.items ? idsOf(staged.items) : null, signal });
     const { interactions, duplicates } = await collect(staging, staged.interactions, options);
     checkInteractionsUsable(interactions, spec.schema.interaction.label);
@@ -102,6 +104,21 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
 }
 
 const WARNINGS_MAX = 50;
+/** Of the memory of a reading. The rest is Node's and what the chunks on their way hold. */
+const STAGING_SHARE = 0.3;
+const DATASET_SHARE = 0.5;
+
+/** Throws StageError `too_many_interactions` before the arrays are made. Items are there twice when they are reordered. */
+function checkFits({ accepted, hasRatings }: StagedInteractions, datasetMbMax: number): void {
+  const datasetMb = (accepted * (hasRatings ? 17 : 13)) / 1e6;
+  if (datasetMb <= datasetMbMax) return;
+  throw new StageError(
+    "checking",
+    "too_many_interactions",
+    `${accepted} interactions need ${Math.ceil(datasetMb)} MB, and ${Math.floor(datasetMbMax)} MB of this run's memory are for them; ` +
+      "narrow the query, such as to the newest interactions, or give the run more memory",
+  );
+}
 
 type StagedAll = {
   readonly interactions: StagedInteractions;

@@ -11,7 +11,8 @@ export function byFallingScore(scores: ArrayLike<number>): Int32Array {
 export function countPerItem(interactions: Interactions): Float64Array {
   const counts = new Float64Array(interactions.itemCount);
   const rowShare = 1 / (interactions.items.length + 1); // of any number of rows, less than one positive
-  for (const [row, item] of interactions.items.entries()) counts[item]! += interactions.positive[row]! + rowShare;
+  const { items, positive } = interactions;
+  for (let row = 0; row < items.length; row++) counts[items[row]!]! += positive[row]! + rowShare;
   return counts;
 }
 
@@ -25,10 +26,16 @@ export function reorderItems(dataset: Dataset, order: Int32Array): Dataset {
   for (const [to, from] of order.entries()) newIndex[from] = to;
   return {
     ...dataset,
-    items: dataset.items.map((item) => newIndex[item]!),
+    items: renumber(dataset.items, newIndex),
     itemIds: pick(dataset.itemIds, order),
     itemAttributes: dataset.itemAttributes.map((column) => reorderColumn(column, order)),
   };
+}
+
+function renumber(items: Int32Array, newIndex: Int32Array): Int32Array {
+  const renumbered = new Int32Array(items.length);
+  for (let row = 0; row < items.length; row++) renumbered[row] = newIndex[items[row]!]!;
+  return renumbered;
 }
 
 function pick(strings: PackedStrings, order: Int32Array): PackedStrings {

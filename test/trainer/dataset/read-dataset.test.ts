@@ -389,6 +389,15 @@ describe("from files", () => {
     }));
 });
 
+test("more interactions than the memory holds are refused before they are collected", async () => {
+  const interactions = `SELECT range % 1000 AS u, range % 77 AS i, ${T} + range AS t, 1 AS l FROM range(200_000)`;
+  await expect(readRows(specOf({ interactions }), { memoryMbMax: 5 })).rejects.toMatchObject({
+    code: "too_many_interactions",
+    message: expect.stringContaining("200000 interactions need 3 MB, and 2 MB"),
+  });
+  expect((await readRows(specOf({ interactions }), { memoryMbMax: 300 })).summary.interactions).toBe(200_000);
+});
+
 test("progress tells rows as they come, and what is being done", async () => {
   const told: StageProgress[] = [];
   const rows = `SELECT range % 1000 AS u, range % 77 AS i, ${T} + range AS t, 1 AS l FROM range(300_000)`;
