@@ -127,6 +127,31 @@ describe("numbers take the smallest form that loses nothing", () => {
   });
 });
 
+describe("keys are as wide as they must be, at every edge", () => {
+  test.each([254, 255, 256, 65_534, 65_535, 65_536])("%i distinct texts", (count) => {
+    const dictionary = Array.from({ length: count }, (_, i) => String(i));
+    const start = Uint32Array.from({ length: count + 1 }, (_, i) => i);
+    const column: AttributeColumn = { name: "c", type: "Category", dictionary, start, codes: start.slice(0, -1) };
+    const read = decodeAttributes(encodeAttributes([column], count)).columns.get("c")!;
+    expect(read.keys.BYTES_PER_ELEMENT).toBe(count < 256 ? 1 : count < 65_536 ? 2 : 4);
+    for (const row of [0, 1, count - 2, count - 1]) expect(readAt(read, row)).toEqual([String(row)]);
+  });
+  test.each([253, 254, 255, 256, 65_533, 65_534, 65_535, 2 ** 32 - 3, 2 ** 32 - 2, 2 ** 32 - 1, 2 ** 32])(
+    "integers %i apart",
+    (span) => {
+      const values = Array.from({ length: 1000 }, (_, i) => 7 + (i % 2 === 0 ? span : Math.floor((span * i) / 1000)));
+      const read = decodeAttributes(encodeAttributes([numerical(values)], 1000)).columns.get("c")!;
+      expect(values.map((_, row) => readAt(read, row))).toEqual(values);
+    },
+  );
+  test.each([65_535, 65_536])("%i distinct numbers that are no integers", (count) => {
+    const values = Array.from({ length: count * 2 }, (_, i) => (i % count) + 0.1);
+    const read = decodeAttributes(encodeAttributes([numerical(values)], values.length)).columns.get("c")!;
+    expect("form" in read && read.form).toBe(count === 65_535 ? "coded" : "plain");
+    for (const row of [0, 1, count - 1, 2 * count - 1]) expect(readAt(read, row)).toBe(values[row]);
+  });
+});
+
 test("unused and repeated texts of a dictionary are left out", () => {
   const column: AttributeColumn = {
     name: "c",
