@@ -65,6 +65,12 @@ test("the worked example: both exact forms are understood", () => {
   expect(Buffer.from(encodeSeen([1, 2, 6], 8)).toString("hex")).toBe("0146");
 });
 
+test("every item of a catalog, as gaps", () => {
+  const hasSeen = decodeSeen(Buffer.from("00000800", "hex"), 8);
+  expect(every(1, 8).every((item) => hasSeen(item as ItemIndex))).toBe(true);
+  expect(hasSeen(8 as ItemIndex)).toBe(false);
+});
+
 test("over many users, at most one unseen item in a thousand is hidden", () => {
   const itemCount = 2_000_000;
   let hidden = 0;

@@ -110,6 +110,8 @@ describe("a page with a right checksum can still lie", () => {
   });
   test("an item beyond the catalog, in the history or among the seen", () => {
     expect(() => decodeUserPage(pageOf([ann]), ann.hash, 300)).toThrow("item 300 of 300");
+    const notSeen = { ...ann, content: { items: [300], times: [100], seen: [5] } };
+    expect(() => decodeUserPage(pageOf([notSeen]), ann.hash, 300)).toThrow("user record: item 300 of 300");
     const onlySeen = { ...ann, content: { items: [], times: [], seen: [5, 300] } };
     expect(() => decodeUserPage(pageOf([onlySeen]), ann.hash, 300)).toThrow(FormatError);
   });
