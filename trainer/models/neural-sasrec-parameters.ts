@@ -7,14 +7,19 @@ import { NO_DROPOUT, type TransformerShape, transformer } from "./neural-transfo
 
 /**
  * Fresh parameters, those of the network in the order in which it declares them. Matrices have variance 1 / inputs, so
- * that layers keep the size of what they are given; item vectors are small, gains 1, biases 0.
+ * that layers keep the size of what they are given; item vectors are small, gains 1, biases 0. `lazy`: item vectors are
+ * updated only when touched.
  */
-export function freshParameters(shape: TransformerShape, random: () => number): Parameters {
+export function freshParameters(
+  shape: TransformerShape,
+  random: () => number,
+  options: { readonly lazy?: boolean } = {},
+): Parameters {
   const { itemCount, width } = shape;
   const parameters = new Map<string, Parameter>();
   parameters.set(
     ITEM_TABLE,
-    parameter([itemCount, width], () => ITEM_DEVIATION * normal(random)),
+    parameter([itemCount, width], () => ITEM_DEVIATION * normal(random), options),
   );
   const graph = graphBuilder("declarations");
   const tape = newTape(graph, (name, dims) => {

@@ -59,6 +59,7 @@ export async function trainEpochs<Batch>(
     epoch: 0,
     best: { averages: averagesOf(averages), judgement: undefined, epochs: 0 },
   };
+  const followEvery = followInterval(parameters);
   const clock = stopwatch(context.secondsMax);
   const stepsAtStart = optimizer.state.stepCount;
   const stepCount = Math.max(1, plan.epochs * trainee.stepsPerEpoch);
@@ -74,7 +75,7 @@ export async function trainEpochs<Batch>(
       );
       await trainee.step(batch);
       optimizer.step(learningRateAt(plan, step, share));
-      follow(averages, parameters, { steps: plan.averagedSteps, step });
+      if (step % followEvery === 0) follow(averages, parameters, { steps: plan.averagedSteps / followEvery, step });
       if (clock.isOver()) break;
     }
     epoch++;
@@ -87,6 +88,14 @@ export async function trainEpochs<Batch>(
   saved.clear();
   return best;
 }
+
+/** Averaging reads every parameter, so many of them are averaged only now and then. */
+function followInterval(parameters: Parameters): number {
+  let count = 0;
+  for (const { value } of parameters.values()) count += value.length;
+  return Math.min(20, Math.max(1, Math.round(count / FOLLOWED_AT_ONCE)));
+}
+const FOLLOWED_AT_ONCE = 1_000_000;
 
 /** Linear warm-up, then half a cosine down to LAST_RATE (Loshchilov and Hutter 2017). */
 export function learningRateAt({ learningRate, warmupSteps }: TrainingPlan, step: number, share: number): number {

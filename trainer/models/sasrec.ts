@@ -4,6 +4,7 @@ import { type Histories, positiveHistories } from "./histories.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
 import { type Averages, averagesOf } from "./neural-averages.ts";
 import { epochBatches } from "./neural-batches.ts";
+import { candidateSource } from "./neural-candidates.ts";
 import { sasrecScores } from "./neural-forward.ts";
 import { holdOut, judgeHeldOut } from "./neural-held-out.ts";
 import { appendSasrec } from "./neural-sasrec-export.ts";
@@ -21,48 +22,81 @@ export type SasrecParams = {
   readonly heads: number;
   readonly dropout: number;
   readonly learningRate: number;
+  /** With time to spare; with less, fewer. */
   readonly epochs: number;
+  /** Items drawn to compete besides a batch's own targets; 0: the whole catalog competes. */
+  readonly drawnCount: number;
 };
 
-/** Next-item transformer (Kang and McAuley 2018) with a full cross entropy (Klenitskiy and Vasilev 2023). */
+/**
+ * Next-item transformer (SASRec, Kang and McAuley 2018) with a cross entropy over the catalog (Klenitskiy and Vasilev 2023),
+ * or over candidates where the catalog is larger than what a batch names (sampled softmax, Jean et al. 2015).
+ */
 export const sasrec: Method<SasrecParams> = {
   name: "sasrec",
   grid: (data) => [settingsFor(data)],
-  cost(data, { length, width, blocks, epochs }) {
-    const cells = Math.min(data.items.length, data.userCount * length);
-    const perCell = 6 * width * data.itemCount + blocks * (36 * width ** 2 + 14 * length * width);
+  // Training adapts to the time it is given, so what is predicted is the least that is worth it.
+  cost(data, params) {
+    const { width, blocks } = params;
+    const epochs = Math.min(params.epochs, Math.max(EPOCHS_LEAST, Math.ceil(params.epochs / 3)));
     const parameterCount = width * (data.itemCount + blocks * 6 * width);
+    const rivals = rivalCount(data.itemCount, params);
     return {
-      seconds: 5 + (epochs * cells * perCell) / FLOPS,
-      memoryMb: 250 + (CELLS_MAX * (3 * data.itemCount + 60 * width) * 4 + parameterCount * 4 * 8) / 1e6,
+      seconds: 5 + epochs * secondsPerEpoch(data, params),
+      memoryMb: 250 + (4 * (CELLS_MAX * (3 * rivals + 100 * width) + 8 * parameterCount)) / 1e6,
     };
   },
   async fit(data, params, context) {
     const histories = positiveHistories(data);
-    const shape: TransformerShape = { itemCount: data.itemCount, ...params };
+    const { length, width, blocks, heads } = params;
+    const shape: TransformerShape = { itemCount: data.itemCount, length, width, blocks, heads };
     const averages = await learn(histories, shape, { params, context });
     return fittedSasrec(shape, params, averages);
   },
 };
 
-/** Multiply-adds and everything around them that one thread manages in a second, twice the former counted. */
-const FLOPS = 4.5e10;
-/** History entries of a batch: the activations of so many stay in the last-level cache. */
-const CELLS_MAX = 3200;
+/** Multiplications and additions of the products that one thread manages in a second, everything around them included. */
+const FLOPS = 4e10;
+const EPOCHS_LEAST = 8;
+/** History entries of a batch: the activations of so many stay in the last-level cache, and steps are many. */
+const CELLS_MAX = 1600;
 /** Fewer where data are few, so that an epoch has some forty steps. */
 const cellsOfBatch = (entryCount: number) => Math.max(256, Math.min(CELLS_MAX, Math.ceil(entryCount / 40)));
+/** What a network needs to learn anything at all, however few the data. */
+const STEPS_MIN = 300;
+const DRAWN_COUNT = 256;
+/** Items from which tables are updated row by row: a batch touches a small part. */
+const LAZY_ITEMS_MIN = 8000;
 
+/** Items that compete for a batch's targets, about: half of its targets differ. */
+const rivalCount = (itemCount: number, { drawnCount }: SasrecParams) =>
+  drawnCount === 0 ? itemCount : Math.min(itemCount, CELLS_MAX / 2 + drawnCount);
+
+function secondsPerEpoch(data: TrainingData, params: SasrecParams): number {
+  const { length, width, blocks } = params;
+  const cells = Math.min(data.items.length, data.userCount * length);
+  const perCell = 6 * width * rivalCount(data.itemCount, params) + blocks * (36 * width ** 2 + 12 * length * width);
+  return (cells * perCell) / FLOPS;
+}
+
+/** Wider networks for more data, and the more dropout the less is known of each item. */
 function settingsFor(data: TrainingData): SasrecParams {
   const histories = positiveHistories(data);
   const entryCount = histories.items.length;
-  const width = data.itemCount < 500 ? 32 : 64;
+  const entriesPerItem = entryCount / Math.max(1, data.itemCount);
+  const isSmall = entryCount < 10_000;
   const stepsPerEpoch = Math.max(1, entryCount / cellsOfBatch(entryCount));
-  const epochs = Math.max(30, Math.ceil(STEPS_MIN / stepsPerEpoch));
-  const length = lengthCovering(histories, 0.95);
-  return { length, width, blocks: 2, heads: 2, dropout: 0.2, learningRate: 1e-3, epochs };
+  return {
+    length: lengthCovering(histories, 0.95),
+    width: isSmall ? 32 : entryCount < 400_000 ? 64 : 128,
+    blocks: isSmall ? 1 : 2,
+    heads: 2,
+    dropout: entriesPerItem > 100 ? 0.25 : entriesPerItem > 30 ? 0.35 : 0.5,
+    learningRate: isSmall ? 3e-3 : 1e-3,
+    epochs: Math.max(25, Math.ceil(STEPS_MIN / stepsPerEpoch)),
+    drawnCount: data.itemCount > CELLS_MAX ? DRAWN_COUNT : 0,
+  };
 }
-/** What a network needs to learn anything at all, however few the data. */
-const STEPS_MIN = 600;
 
 /** A multiple of ten, 10 to 200, that holds the whole history of the given share of users. */
 function lengthCovering({ start, userCount }: Histories, share: number): number {
@@ -79,7 +113,8 @@ async function learn(
   const seed = Math.floor(context.random() * 2 ** 32);
   const chance = (stream: number) => seededRandom(seed, stream);
   const heldOut = holdOut(histories, chance(1));
-  const parameters = freshParameters(shape, chance(2));
+  const lazy = params.drawnCount > 0 && shape.itemCount >= LAZY_ITEMS_MIN;
+  const parameters = freshParameters(shape, chance(2), { lazy });
   context.signal.throwIfAborted();
   const { length } = shape;
   const cellsMax = Math.max(length, cellsOfBatch(histories.items.length));
@@ -89,7 +124,8 @@ async function learn(
   if (stepsPerEpoch === 0) return nothingLearnt(averagesOf(parameters));
 
   const mask = maskPool(params.dropout, { sizeMax: cellsMax * shape.width, random: chance(3) });
-  const step = await compileSasrecStep(shape, { parameters, dropout: { activation: mask } });
+  const candidates = params.drawnCount === 0 ? undefined : candidatesOf(histories, params.drawnCount, chance(4));
+  const step = await compileSasrecStep(shape, { parameters, dropout: { activation: mask }, candidates });
   const scorer = await openSasrecScorer(shape);
   const trainee: Trainee<Parameters<typeof step.run>[0]> = {
     parameters,
@@ -104,6 +140,12 @@ async function learn(
   } finally {
     await Promise.all([step.release(), scorer.release()]);
   }
+}
+
+function candidatesOf({ items, itemCount }: Histories, drawnCount: number, random: () => number) {
+  const targetCounts = new Float64Array(itemCount);
+  for (const item of items) targetCounts[item]!++;
+  return candidateSource({ targetCounts, drawnCount, random });
 }
 
 const planFor = ({ learningRate, epochs }: SasrecParams, stepsPerEpoch: number): TrainingPlan => ({
