@@ -2,14 +2,13 @@
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { Problem } from "../shared/problem.ts";
-import { requireScope } from "./auth.ts";
+import { type Caller, requireScope } from "./auth.ts";
 import { docsPage } from "./docs-page.ts";
 import type { EdgeEnv } from "./edge-env.ts";
 import { settingsOf } from "./env.ts";
 import { forward } from "./forward.ts";
 import { live, ready } from "./health.ts";
 import { createIsolate, type Isolate } from "./isolate.ts";
-import { openApiDocument } from "./openapi.ts";
 import { errorForLog, problemResponse } from "./problem-response.ts";
 import { rankByBody, rankByQuery } from "./rank-route.ts";
 import { requestEntry, writeLog } from "./request-log.ts";
@@ -22,7 +21,7 @@ type Route = { readonly path: string; readonly methods: Readonly<Record<string, 
 export const ROUTES: readonly Route[] = [
   { path: "/health/live", methods: { GET: live } },
   { path: "/health/ready", methods: { GET: ready } },
-  { path: "/v0/openapi.json", methods: { GET: (c) => c.json(openApiDocument(new URL(c.req.url).origin)) } },
+  { path: "/v0/openapi.json", methods: { GET: openApi } },
   { path: "/v0/docs", methods: { GET: docsPage } },
   { path: "/v0/models/:model_name/rank", methods: { GET: rankByQuery, POST: rankByBody } },
   { path: "/v0/models", methods: { GET: manage, POST: manage } },
@@ -108,13 +107,24 @@ const authenticate: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   const { keys, reader, settings } = c.get("isolate");
   const caller = await keys.callerOf(c.req.header("x-api-key"), { ...c.get("access"), reader });
   c.set("caller", caller);
-  const verdict = await c.env.RATE_LIMIT?.limit({ key: caller.keyId });
-  if (verdict && !verdict.success) {
+  if (await isBeyondRate(c, caller)) {
     const detail = `This API key has made too many requests within ${settings.RATE_LIMIT_SECONDS} seconds.`;
     throw new Problem("rate_limited", detail, { retryAfterSeconds: settings.RATE_LIMIT_SECONDS });
   }
   await next();
 };
+
+/** A limiter that fails limits nobody. */
+async function isBeyondRate(c: Context<EdgeEnv>, { keyId }: Caller): Promise<boolean> {
+  try {
+    return (await c.env.RATE_LIMIT?.limit({ key: keyId }))?.success === false;
+  } catch (error) {
+    writeLog({ event: "rate_limit_failed", level: "warning", request_id: c.get("requestId"), error: String(error) });
+    return false;
+  }
+}
+
+const openApi: Handler = (c) => c.body(c.get("isolate").openApi(), 200, { "content-type": "application/json" });
 
 async function manage(c: Context<EdgeEnv>): Promise<Response> {
   const { settings } = c.get("isolate");

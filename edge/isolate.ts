@@ -3,6 +3,7 @@ import { type Keyring, keyring } from "./auth.ts";
 import type { Settings } from "./env.ts";
 import { createLeases, type Leases } from "./leases.ts";
 import { type LivePointers, livePointers } from "./live-pointers.ts";
+import { openApiDocument } from "./openapi.ts";
 import { type RefreshedCache, refreshedCache } from "./refreshed-cache.ts";
 import { type SnapshotCache, snapshotCache, type VersionLoader } from "./snapshot-cache.ts";
 
@@ -16,6 +17,8 @@ export type Isolate = {
   /** The rank calls under way. */
   readonly ranks: Leases;
   readonly readiness: RefreshedCache<true>;
+  /** The API's description as JSON, made when it is first asked for. */
+  readonly openApi: () => string;
 };
 
 const RANK_MS_MAX = 30_000;
@@ -32,5 +35,14 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     versions: snapshotCache(settings.CACHE_MEGABYTES * MEGABYTE, loader),
     ranks: createLeases(RANK_MS_MAX),
     readiness: refreshedCache(readinessMs, 1),
+    openApi: once(() => JSON.stringify(openApiDocument())),
+  };
+}
+
+function once<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
   };
 }

@@ -13,7 +13,7 @@ const OF_SCOPE: Readonly<Record<Scope, readonly ProblemCode[]>> = {
 const OF_EVERY_CALL: readonly ProblemCode[] = ["uri_too_long", "internal"];
 
 /** The OpenAPI 3.1 description of the API, made from the schemas that check it. */
-export function openApiDocument(origin: string): Json {
+export function openApiDocument(): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const call of CALLS) {
     paths[call.path] ??= {};
@@ -26,7 +26,7 @@ export function openApiDocument(origin: string): Json {
       version: "0",
       description: "Personalised rankings. Within /v0 only additive changes are made.",
     },
-    servers: [{ url: origin }],
+    servers: [{ url: "/" }],
     paths,
     components: {
       securitySchemes: { apiKey: { type: "apiKey", in: "header", name: "x-api-key" } },

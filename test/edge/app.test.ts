@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createApp, ROUTES } from "../../edge/app.ts";
+import { formatApiKey, hashApiKey } from "../../shared/api-key.ts";
+import { keyRecordKey } from "../../shared/key-record.ts";
+import { memoryBucket } from "../fixtures/edge-bucket.ts";
 import { sendRaw } from "../fixtures/edge-trainer.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 
@@ -108,6 +111,28 @@ test("without origins there is no CORS at all", async () => {
     context,
   );
   expect([...answer.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
+});
+
+test("a rate limiter that fails limits nobody", async () => {
+  const app = createApp({} as never);
+  const context = { waitUntil() {}, passThroughOnException() {}, props: {} } as unknown as ExecutionContext;
+  const key = formatApiKey(new Uint8Array(64));
+  const record = JSON.stringify({
+    format: 1,
+    key_id: "abcdef012345",
+    customer: "acme",
+    scopes: ["rank"],
+    created_at: "2026-01-01T00:00:00Z",
+    expires_at: null,
+    revoked_at: null,
+  });
+  const { bucket } = memoryBucket(new Map([[keyRecordKey(await hashApiKey(key)), record]]));
+  const env = {
+    MODELS: bucket,
+    RATE_LIMIT: { limit: () => Promise.reject(new Error("down")) } as unknown as RateLimit,
+  };
+  const answer = await app.request("/v0/models/shop/rank", { headers: { "x-api-key": key } }, env, context);
+  expect(await codeOf(answer)).toBe("model_not_found");
 });
 
 test("a mistake in the variables is ours: 500, and the log names the variable", async () => {

@@ -26,3 +26,9 @@ test("the settings reach what they are about: a version beyond the memory is ref
   expect((await lease(of(64))).loaded.target.live.version).toBe("v1");
   await expect(lease(of(32))).rejects.toMatchObject({ code: "artifact_unavailable" });
 });
+test("the description is made once", () => {
+  const { bucket } = memoryBucket(new Map());
+  const isolate = createIsolate(bucket, settingsOf({ MODELS: bucket }), loader);
+  expect(JSON.parse(isolate.openApi()).openapi).toBe("3.1.0");
+  expect(isolate.openApi()).toBe(isolate.openApi());
+});
