@@ -67,16 +67,19 @@ test("a revoked key stays revoked from the time it was", async () => {
   expect(await revokeKey(store, { keyId: "0123456789ab", nowMs: NOW })).toBeUndefined();
 });
 
-test("an issuing that crashed half-way leaves nothing that could be used or that breaks the list", async () => {
-  const store = memoryStore();
-  const failing: ObjectStore = {
-    ...store,
-    swap: (key, ...rest) => (key.startsWith("keys/") ? Promise.reject(new Error("cut")) : store.swap(key, ...rest)),
-  };
-  await expect(issueKey(failing, request("acme"))).rejects.toThrow("cut");
-  expect(await listKeys(store, "acme")).toEqual([]);
-  expect(await everything(store)).not.toContain('"scopes"');
-});
+test.each(["keys/", "customers/"])(
+  "an issuing that crashed at %s leaves no key that could be used unseen",
+  async (prefix) => {
+    const store = memoryStore();
+    const failing: ObjectStore = {
+      ...store,
+      swap: (key, ...rest) => (key.startsWith(prefix) ? Promise.reject(new Error("cut")) : store.swap(key, ...rest)),
+    };
+    await expect(issueKey(failing, request("acme"))).rejects.toThrow("cut");
+    expect(await listKeys(store, "acme")).toEqual([]);
+    expect(await everything(store)).not.toContain('"scopes"');
+  },
+);
 
 test("a customer that is no name is refused before anything is stored", async () => {
   const store = memoryStore();

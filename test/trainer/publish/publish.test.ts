@@ -150,6 +150,14 @@ test.each(["before the run publishes", "between its upload and its swap"])(
   },
 );
 
+test("for a deleted model nothing is sent", async () => {
+  const store = await worldWith(first);
+  await setStatus(store, TINY_MODEL, { status: "DESTROYING", nowMs: NOW });
+  const counting = faultyStore(store, null);
+  await expect(put(counting.store, second)).rejects.toThrow("was deleted");
+  expect(counting.calls).not.toContain("putIfAbsent");
+});
+
 test("a model without a pointer is not made by publishing", async () => {
   const store = memoryStore();
   await expect(put(store, first)).rejects.toThrow('"movies" was deleted');

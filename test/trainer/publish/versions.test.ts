@@ -51,6 +51,14 @@ test("a version that has lost a file is not activated", async () => {
   expect(await servedVersion(store, TINY_MODEL)).toBe(c.version);
 });
 
+test("a version that has half a file is not activated", async () => {
+  const store = await world();
+  const key = blobKey("acme", "movies", a.files[0]!.descriptor.digest);
+  await store.delete(key);
+  await store.putIfAbsent(key, new Uint8Array(1), "x");
+  await expect(go(store, a.version)).rejects.toThrow("some of its files are not");
+});
+
 test("a manifest that is none is named", async () => {
   const store = await world();
   await store.delete(manifestKey("acme", "movies", a.version));
