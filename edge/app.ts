@@ -124,7 +124,9 @@ async function isBeyondRate(c: Context<EdgeEnv>, { keyId }: Caller): Promise<boo
   }
 }
 
-const openApi: Handler = (c) => c.body(c.get("isolate").openApi(), 200, { "content-type": "application/json" });
+function openApi(c: Context<EdgeEnv>): Response {
+  return c.body(c.get("isolate").openApi(), 200, { "content-type": "application/json" });
+}
 
 async function manage(c: Context<EdgeEnv>): Promise<Response> {
   const { settings } = c.get("isolate");
