@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ModelSpec } from "../../shared/model-spec.ts";
 import { type DryRunOptions, DryRunReport, dryRun } from "../../trainer/dry-run.ts";
+import { StageError } from "../../trainer/stage-error.ts";
 import { fileSettings } from "../fixtures/real-data.ts";
 import { connectMemory } from "../fixtures/rows-memory.ts";
 import { NOW_MS, specOf } from "../fixtures/rows-spec.ts";
@@ -141,4 +142,6 @@ test("what a connector refuses is a problem, not a failure", async () => {
 test("an aborted signal ends it with its reason", async () => {
   const reason = new Error("the caller has gone");
   await expect(run(specOf({ interactions: good }), {}, AbortSignal.abort(reason))).rejects.toBe(reason);
+  const connect = () => Promise.reject(new StageError("fetching", "source_timeout", "interrupted"));
+  await expect(run(specOf({ interactions: good }), { connect }, AbortSignal.abort(reason))).rejects.toBe(reason);
 });

@@ -72,7 +72,7 @@ export function idExpression(column: string, type: DuckDBType, which: "user" | "
       // Doubles beyond 2^53 stand for several integers, so they are not taken for ids of one.
       const exact = `(key = trunc(key) AND abs(key) <= 9007199254740992)`;
       return {
-        key: `(${column} + 0.0)`, // −0 becomes 0
+        key: column, // −0 and 0 are equal, and both are written 0
         text: `CASE WHEN ${exact} THEN CAST(CAST(key AS BIGINT) AS VARCHAR) ELSE CAST(key AS VARCHAR) END`,
         reason: `CASE ${missing} WHEN NOT isfinite(${column}) THEN 'id_not_finite' END`,
         isIntegral: exact.replaceAll("key", column),

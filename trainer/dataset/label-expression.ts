@@ -38,7 +38,9 @@ export function labelExpression(column: string, type: DuckDBType, label: Label):
   if (label.type === "Rating") {
     const number = `TRY_CAST(${column} AS DOUBLE)`;
     const finite = `CASE WHEN isfinite(${number}) THEN ${number} END`;
-    const positive = `CAST((${finite}) >= ${label.positive_from} AS UTINYINT)`; // before rounding to FLOAT
+    // In the column's own precision: a FLOAT of 4.1 reaches 4.1, although as a DOUBLE it is a little less.
+    const bar = type.typeId === DuckDBTypeId.FLOAT ? `CAST(${label.positive_from} AS FLOAT)` : `${label.positive_from}`;
+    const positive = `CAST((${finite}) >= ${bar} AS UTINYINT)`;
     return { positive, rating: `TRY_CAST(${finite} AS FLOAT)`, isMissing };
   }
   return { positive: isText ? positiveWord(column) : positiveNumber(column, type), rating: null, isMissing };

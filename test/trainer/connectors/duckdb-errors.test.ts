@@ -10,6 +10,7 @@ test.each([
   ['IO Error: Could not write file "/secret/temp/x.tmp": No space left on device', "source_out_of_disk"],
   ['Permission Error: Cannot access file "/etc/passwd"', "source_query_refused"],
   ["IO Error: Input is not a GZIP stream: /secret/shop/a.csv", "file_malformed"],
+  ['IO Error: Could not read "/secret/shop/a.csv" into "/secret/temp"', "file_malformed"],
   ['Binder Error: Referenced column "x" not found', "source_query_failed"],
   ["Conversion Error: Could not convert string 'a' to INT64", "source_query_failed"],
 ])("%s is %s", (message, code) => {

@@ -31,6 +31,7 @@ test.each<[string, unknown]>([
   ["170141183460469231731687303715884105727::HUGEINT", ["170141183460469231731687303715884105727", "integer"]],
   ["7.0::DOUBLE", ["7", "integer"]],
   ["-0.0::DOUBLE", ["0", "integer"]],
+  ["0.0::DOUBLE", ["0", "integer"]],
   ["1e15::DOUBLE", ["1000000000000000", "integer"]],
   ["1e300::DOUBLE", ["1e+300", "string"]],
   ["7.5::DOUBLE", ["7.5", "string"]],

@@ -55,6 +55,8 @@ test.each<[string, unknown]>([
   ["4::INTEGER", [0, 4]],
   ["4.1::DOUBLE", [1, Math.fround(4.1)]], // rounded to float it would be below 4.1
   ["4.1::DECIMAL(3,1)", [1, Math.fround(4.1)]],
+  ["4.1::FLOAT", [1, Math.fround(4.1)]],
+  ["4.09::FLOAT", [0, Math.fround(4.09)]],
   ["'4.5'", [1, 4.5]],
   ["-3", [0, -3]],
   ["'five'", "unparsable"],

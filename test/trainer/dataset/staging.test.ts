@@ -89,6 +89,18 @@ test("a statement at work is interrupted, with the signal's reason", async () =>
   ).rejects.toBe(reason);
 });
 
+test("a source that never ends is left when the signal is aborted", async () => {
+  const controller = new AbortController();
+  const reason = new Error("stop");
+  const connector = await connectMemory({ type: "Memory" }, { customer: "t", settings: fileSettings([], folder) });
+  const source = await connector.read("FROM range(1_000_000_000_000)", { signal: never });
+  const progress = () => controller.abort(reason);
+  await expect(stageRows(staging, { name: "rows", source }, { signal: controller.signal, progress })).rejects.toBe(
+    reason,
+  );
+  await connector.close();
+});
+
 test("too little memory is told as such", () =>
   expect(
     readStaged(staging, "SELECT len(list(repeat('x', 1000) || range)) FROM range(1_000_000)", never),
