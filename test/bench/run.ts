@@ -8,6 +8,7 @@ import { figuresTable } from "./figures-table.ts";
 const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   edge: async () => (await import("./edge-rank.ts")).edgeRank,
   training: async () => (await import("./training-stages.ts")).trainingStages,
+  quality: async () => (await import("./quality.ts")).quality,
   "training-neural": async () => (await import("./training-neural.ts")).trainingNeural,
 };
 

@@ -1,3 +1,4 @@
+import type { History } from "../../shared/snapshot.ts";
 import { topK } from "../../shared/top-k.ts";
 import type { GraphBuilder } from "../onnx/graph.ts";
 import { attributeWeights } from "./attribute-ridge.ts";
@@ -7,18 +8,18 @@ import { AS_SET, fittedLinear } from "./linear-model.ts";
 import type { FitContext, FittedModel, Method, TrainingData } from "./model.ts";
 import { type AppendScores, type BlendableModel, exportScores } from "./scoring-graph.ts";
 
-/** A cold item stands behind so many of the others at best: it is shown, and nothing that is known to be liked is lost. */
-export const COLD_BEHIND = 10;
+/** One place in so many may be a cold item's: it is shown, and little of what is known to be liked is lost. */
+export const COLD_EVERY = 10;
+/** Cold items that one answer may place. */
+const PLACES_MAX = 10;
 const SETTINGS = { lambda: 10, neighbours: 100 };
 /** Of the budget for weights, what the cold items may take. */
 const BUDGET_SHARE = 0.2;
-/** Below this a score says nothing. */
-const LEAST = 1e-20;
-
 /**
  * The same method for data with cold items: items that nobody has chosen yet but whose attributes are known. They are
- * scored by their attributes, and enter a list by a bounded rule: the best of them takes the score of the tenth of the
- * other items, the others their share of that. Without cold items, or without attributes, the method is as it was.
+ * scored by their attributes, and enter a list by a bounded rule: the best of them stands behind the tenth of the other
+ * items that are not in the history, the next behind the twentieth, and so on; what attributes say nothing of comes last.
+ * Without cold items, or without attributes, the method is as it was.
  */
 export function withColdItems(method: Method): Method {
   return {
@@ -56,8 +57,8 @@ async function joinCold(
   });
   const isCold = new Uint8Array(itemCount);
   for (const item of cold) isCold[item] = 1;
-  const place = Math.min(COLD_BEHIND, itemCount - cold.length);
-  if (place === 0) return model;
+  const places = Math.min(PLACES_MAX, cold.length, Math.floor((itemCount - cold.length) / COLD_EVERY));
+  if (places === 0) return model;
   const append: AppendScores = (graph, inputs, budget) => {
     const least = BUDGET_SHARE * budget.weightBytesMax;
     const cool = byAttributes.append(graph, inputs, { weightBytesMax: least, prefix: `${budget.prefix}cold_` });
@@ -66,7 +67,7 @@ async function joinCold(
     const maskPath = `${budget.prefix}is_cold.bin`;
     const mask = graph.op("Cast", [graph.external(maskPath, "uint8", [itemCount])], { to: { int: BOOL } });
     return {
-      scores: joinedScores(graph, { warm: warm.scores, cold: cool.scores, mask, place }),
+      scores: joinedScores(graph, { items: inputs.items, warm: warm.scores, cold: cool.scores, mask, places }),
       weights: [...warm.weights, ...cool.weights, { path: maskPath, bytes: isCold }],
       truncation: [warm.truncation, cool.truncation && `cold items: ${cool.truncation}`].filter(Boolean).join("; "),
     };
@@ -81,37 +82,59 @@ async function joinCold(
         items: history.items.slice(-model.historyMax),
         agesDays: history.agesDays.slice(-model.historyMax),
       };
-      return joinScores(model.score(newest), byAttributes.score(history), isCold, place);
+      return joinScores(history, { warm: model.score(newest), cold: byAttributes.score(history), isCold, places });
     },
   } as BlendableModel;
 }
 
-/** The rule: a cold item gets the score b of the place-th other item, less |b| times what it lacks to the best cold one. */
-function joinScores(warm: Float32Array, cold: Float32Array, isCold: Uint8Array, place: number): Float32Array {
-  const last = topK(warm, place, (item) => !isCold[item]).at(-1)!;
-  const bar = warm[last]!;
-  const best = cold.reduce((most, score, item) => (isCold[item] ? Math.max(most, score) : most), LEAST);
-  return warm.map((score, item) =>
-    isCold[item] ? bar - Math.abs(bar) * (1 - Math.max(-1, cold[item]! / best)) : score,
-  );
+type Scores = {
+  readonly warm: Float32Array;
+  readonly cold: Float32Array;
+  readonly isCold: Uint8Array;
+  readonly places: number;
+};
+
+/** The rule without ONNX. A cold item has the score of the item it stands behind: equal scores keep catalog order. */
+function joinScores({ items }: History, { warm, cold, isCold, places }: Scores): Float32Array {
+  const inHistory = new Set(items);
+  const others = topK(warm, places * COLD_EVERY, (item) => !isCold[item] && !inHistory.has(item));
+  const last = warm.reduce((least, score) => Math.min(least, score));
+  const joined = warm.map((score, item) => (isCold[item] ? last : score));
+  for (const [c, item] of topK(cold, places, (item) => isCold[item] === 1).entries()) {
+    const behind = others[(c + 1) * COLD_EVERY - 1];
+    if (cold[item]! > 0 && behind !== undefined) joined[item] = warm[behind]!;
+  }
+  return joined;
 }
 
 const BOOL = 9;
-const FLOAT = 1;
+const INT64 = 7;
+const LEAST = -3.4e38;
 
-type JoinInputs = { readonly warm: string; readonly cold: string; readonly mask: string; readonly place: number };
+type JoinInputs = {
+  readonly items: string;
+  readonly warm: string;
+  readonly cold: string;
+  readonly mask: string;
+  readonly places: number;
+};
 
-function joinedScores(graph: GraphBuilder, { warm, cold, mask, place }: JoinInputs): string {
+function joinedScores(graph: GraphBuilder, { items, warm, cold, mask, places }: JoinInputs): string {
   const scalar = (value: number) => graph.constant({ type: "float32", dims: [], data: Float32Array.of(value) });
-  const count = graph.constant({ type: "int64", dims: [1], data: BigInt64Array.of(BigInt(place)) });
-  const others = graph.op("Where", [mask, scalar(-FLOAT_MAX), warm]);
-  const [top] = graph.ops("TopK", [others, count], 2, { axis: { int: 0 } });
-  const bar = graph.op("ReduceMin", [top!], { keepdims: { int: 0 } });
-  const ofCold = graph.op("Mul", [cold, graph.op("Cast", [mask], { to: { int: FLOAT } })]);
-  const best = graph.op("Max", [graph.op("ReduceMax", [ofCold], { keepdims: { int: 0 } }), scalar(LEAST)]);
-  const ratio = graph.op("Max", [graph.op("Div", [cold, best]), scalar(-1)]);
-  const lack = graph.op("Mul", [graph.op("Abs", [bar]), graph.op("Sub", [scalar(1), ratio])]);
-  return graph.op("Where", [mask, graph.op("Sub", [bar, lack]), warm]);
+  const int64 = (...values: number[]) =>
+    graph.constant({ type: "int64", dims: [values.length], data: BigInt64Array.from(values, BigInt) });
+  const least = scalar(LEAST);
+  const last = graph.op("ReduceMin", [warm], { keepdims: { int: 0 } });
+  const inHistory = graph.op("Cast", [items], { to: { int: INT64 } });
+  const leasts = graph.op("Expand", [least, graph.op("Shape", [items])]);
+  const others = graph.op("ScatterElements", [graph.op("Where", [mask, least, warm]), inHistory, leasts]);
+  const [top] = graph.ops("TopK", [others, int64(places * COLD_EVERY)], 2, { axis: { int: 0 } });
+  const [coldTop, coldItems] = graph.ops("TopK", [graph.op("Where", [mask, cold, least]), int64(places)], 2, {
+    axis: { int: 0 },
+  });
+  const behind = Array.from({ length: places }, (_, c) => (c + 1) * COLD_EVERY - 1);
+  const bars = graph.op("Gather", [top!, int64(...behind)], { axis: { int: 0 } });
+  const isKnown = graph.op("And", [graph.op("Greater", [coldTop!, scalar(0)]), graph.op("Greater", [bars, least])]);
+  const placed = graph.op("Where", [isKnown, bars, last]);
+  return graph.op("ScatterElements", [graph.op("Where", [mask, last, warm]), coldItems!, placed], { axis: { int: 0 } });
 }
-
-const FLOAT_MAX = 3.4e38;

@@ -5,7 +5,13 @@ import { localRidge } from "./local-ridge.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
 import { meanOf } from "./ridge.ts";
 import { clearRow, rowSum } from "./row-sum.ts";
-import { decaysOf, SEQUENCE_MAX, type SequentialRidgeParams, sequentialGrid } from "./sequential-ridge.ts";
+import {
+  countingSeconds,
+  decaysOf,
+  SEQUENCE_MAX,
+  type SequentialRidgeParams,
+  sequentialGrid,
+} from "./sequential-ridge.ts";
 import { type SequentialStatistics, sequentialStatistics } from "./sequential-statistics.ts";
 import { largestColumns, rowRange, sparseBuilder } from "./sparse-builder.ts";
 
@@ -14,17 +20,24 @@ export type SequentialLocalRidgeParams = SequentialRidgeParams & {
   readonly neighbours: number;
 };
 
-/** Entries of A that one feature keeps: bounds the memory on dense data. */
-const ROW_MAX = 2000;
+/** Entries of A that one feature keeps, the largest: bounds the memory, some 1.3 GB at worst. */
+const rowMax = (itemCount: number) => Math.max(200, Math.min(2000, Math.floor(4e7 / itemCount)));
 
 /** The sequential ridge for catalogs whose full matrix is out of reach: each target is regressed on its neighbours. */
 export const sequentialLocalRidge: Method<SequentialLocalRidgeParams> = {
   name: "sequential_local_ridge",
   grid: (data) => sequentialGrid(data).map((params) => ({ ...params, neighbours: 300 })),
-  cost: ({ itemCount, items }) => ({
-    seconds: 1e-3 * itemCount + 4e-7 * items.length,
-    memoryMb: 100 + (24 * itemCount ** 2 + 24 * items.length) / 1e6,
-  }),
+  cost(data, params) {
+    const { itemCount, items, userCount } = data;
+    const looks = decaysOf(params).length;
+    const met = looks * Math.min(params.longWindow, items.length / Math.max(1, userCount));
+    const entries = Math.min(looks * itemCount * rowMax(itemCount), looks * met * items.length);
+    const solving = itemCount * (1e-5 + 4e-9 * params.neighbours * Math.min(rowMax(itemCount), entries / itemCount));
+    return {
+      seconds: 0.05 + solving + countingSeconds(data, params),
+      memoryMb: 100 + (16 * entries + 24 * itemCount * params.neighbours + 40 * items.length) / 1e6,
+    };
+  },
   fit: fitLocally,
 };
 
@@ -37,7 +50,7 @@ async function fitLocally(
   const decays = decaysOf(params);
   const statistics = sequentialStatistics(positiveHistories(data, SEQUENCE_MAX), decays, params.reversed);
   const { featureCount } = statistics;
-  const { lower, diagonal } = await prunedMoments(statistics, (share) =>
+  const { lower, diagonal } = await prunedMoments(statistics, rowMax(itemCount), (share) =>
     checkpoint(context, 0.4 * share, "counting sequences"),
   );
   const mean = meanOf(diagonal.subarray(0, -1));
@@ -67,7 +80,11 @@ async function fitLocally(
   return fittedLinear("sequential_local_ridge", params, { itemCount, terms, bias });
 }
 
-async function prunedMoments(statistics: SequentialStatistics, afterRows: (share: number) => Promise<void>) {
+async function prunedMoments(
+  statistics: SequentialStatistics,
+  keep: number,
+  afterRows: (share: number) => Promise<void>,
+) {
   const { featureCount } = statistics;
   const diagonal = new Float64Array(featureCount);
   const lower = sparseBuilder(featureCount, featureCount);
@@ -75,7 +92,7 @@ async function prunedMoments(statistics: SequentialStatistics, afterRows: (share
   for (let feature = 0; feature < featureCount; feature++) {
     statistics.addSources(feature, sums, "lower");
     diagonal[feature] = sums.values[feature]!;
-    const kept = largestColumns(sums, ROW_MAX, (column) => sums.values[column]!);
+    const kept = largestColumns(sums, keep, (column) => sums.values[column]!);
     for (const column of kept) if (column < feature) lower.add(column, sums.values[column]!);
     lower.endRow();
     clearRow(sums);

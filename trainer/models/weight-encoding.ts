@@ -99,8 +99,11 @@ function encodeUnder(matrix: WeightMatrix, plan: Plan): EncodedMatrix {
   };
 }
 
+/** A dense matrix stays dense as long as it fits: rows cut short would save bytes and lose weights. */
 const isDenseUnder = (matrix: DenseWeights | SparseWeights, plan: Plan) =>
-  plan.keep === Number.POSITIVE_INFINITY && denseBytes(matrix, plan.bits) <= sparseBytes(matrix, plan);
+  plan.keep === Number.POSITIVE_INFINITY &&
+  (denseBytes(matrix, plan.bits) <= sparseBytes(matrix, plan) ||
+    (matrix.kind === "dense" && matrix.columnCount > ROW_MAX));
 
 const scaleBytes = ({ rowCount }: WeightMatrix, bits: 8 | 32) => (bits === 8 ? 4 * rowCount : 0);
 const denseBytes = (matrix: WeightMatrix, bits: 8 | 32) =>

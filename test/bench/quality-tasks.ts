@@ -1,0 +1,158 @@
+import type { Dataset, Interactions } from "../../trainer/dataset/dataset.ts";
+import { byFallingScore, countPerItem, reorderItems } from "../../trainer/dataset/reorder-items.ts";
+import { leaveLastOut, rowsWhere, type Split, setSplit } from "../../trainer/dataset/split.ts";
+import { casesOfSplit, type EvaluationCases } from "../../trainer/evaluate/evaluation-cases.ts";
+import { seededRandom } from "../../trainer/evaluate/seeded-random.ts";
+import type { TrainingData } from "../../trainer/models/model.ts";
+import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";
+
+/** A public data set under one published protocol. */
+export type QualityTask = {
+  readonly set: RealDataSet;
+  readonly protocol: "next-item" | "set";
+  /** Cut-off of the published figures. */
+  readonly k: number;
+  /** Items with fewer interactions, then users, are left out, once each. */
+  readonly coreMin: number;
+  /** Methods measured, and what a study of the same data found for them: Recall@k and NDCG@k. */
+  readonly references: Readonly<Record<string, readonly [recall: number, ndcg: number] | undefined>>;
+  /** What the best closed form must reach. */
+  readonly target: readonly [recall: number, ndcg: number];
+};
+
+export const QUALITY_TASKS: readonly QualityTask[] = [
+  {
+    set: "ml-1m",
+    protocol: "next-item",
+    k: 10,
+    coreMin: 5,
+    references: {
+      popularity: [0.039, 0.019],
+      item_knn: [0.08, 0.04],
+      ease: [0.109, 0.054],
+      sequential_ridge: [0.2785, 0.1633],
+      sequential_blend: undefined,
+    },
+    target: [0.2785, 0.163],
+  },
+  {
+    set: "amazon-beauty",
+    protocol: "next-item",
+    k: 10,
+    coreMin: 0,
+    references: {
+      popularity: [0.013, 0.0059],
+      item_knn: [0.0714, 0.0404],
+      local_ridge: [0.078, 0.0432],
+      sequential_local_ridge: [0.1007, 0.064],
+      sequential_blend: undefined,
+    },
+    target: [0.099, 0.062],
+  },
+  {
+    set: "amazon-games",
+    protocol: "next-item",
+    k: 10,
+    coreMin: 0,
+    references: {
+      popularity: [0.0215, 0.0123],
+      item_knn: [0.0837, 0.0447],
+      local_ridge: [0.0894, 0.048],
+      sequential_local_ridge: [0.1239, 0.0722],
+      sequential_blend: undefined,
+    },
+    target: [0.122, 0.071],
+  },
+  {
+    set: "ml-100k",
+    protocol: "next-item",
+    k: 10,
+    coreMin: 0,
+    references: {
+      popularity: [0.086, 0.044],
+      item_knn: [0.122, 0.065],
+      ease: [0.144, 0.071],
+      sequential_ridge: [0.232, 0.124],
+      sequential_blend: undefined,
+    },
+    target: [0.208, 0.115],
+  },
+  ...(["ml-100k", "ml-1m"] as const).map(
+    (set): QualityTask => ({
+      set,
+      protocol: "set",
+      k: 20,
+      coreMin: 0,
+      references: {
+        popularity: set === "ml-1m" ? [0.113, 0.192] : [0.172, 0.217],
+        item_knn: set === "ml-1m" ? [0.189, 0.309] : [0.317, 0.381],
+        ease: set === "ml-1m" ? [0.279, 0.421] : [0.37, 0.439],
+        local_ridge: undefined,
+        graph_filter: set === "ml-1m" ? [0.269, 0.403] : [0.367, 0.437],
+        set_blend: set === "ml-1m" ? [0.28, 0.422] : [0.376, 0.45],
+      },
+      target: set === "ml-1m" ? [0.28, 0.422] : [0.376, 0.45],
+    }),
+  ),
+];
+
+export type PreparedTask = {
+  readonly data: TrainingData;
+  readonly cases: EvaluationCases;
+  /** The training part as a dataset, for the automatic choice. */
+  readonly dataset: Dataset;
+};
+
+const TEST_SHARE = 0.2;
+
+/** Reads the data and parts them; the catalog is in the order of popularity in the training part. */
+export async function prepare({ set, protocol, coreMin }: QualityTask, seed: number): Promise<PreparedTask> {
+  const { dataset } = await readRealData(set, { everyRowPositive: true, tieOrder: "row", withAttributes: true });
+  const all = { ...dataset, ...core(dataset, coreMin) };
+  const plan = (data: Interactions): Split => {
+    if (protocol === "set") return setSplit(data, TEST_SHARE, seededRandom(seed));
+    const { refit, test } = leaveLastOut(data);
+    return { train: refit, targets: test };
+  };
+  // Items that the core has left out come last, behind items that only the test part has, and are cut off.
+  const inTrain = countPerItem(plan(all).train);
+  const inAll = countPerItem(all);
+  const order = byFallingScore(inTrain.map((count, item) => count + (inAll[item]! > 0 ? 1e-6 : 0)));
+  const ordered = firstItems(reorderItems(all, order), inAll.filter((count) => count > 0).length);
+  const { train, targets } = plan(ordered);
+  const { itemAttributes, userAttributes } = ordered;
+  return {
+    data: { ...train, itemAttributes, userAttributes },
+    cases: casesOfSplit(train, targets, { withHistoryOnly: true }),
+    dataset: { ...ordered, ...train },
+  };
+}
+
+/** Without items of fewer than `least` interactions, then without users of fewer: once each, as published. */
+function core(data: Interactions, least: number): Interactions {
+  const counts = new Uint32Array(data.itemCount);
+  for (const item of data.items) counts[item]!++;
+  const often = rowsWhere(data, (row) => counts[data.items[row]!]! >= least);
+  const lengths = often.userStart.subarray(1).map((end, user) => end - often.userStart[user]!);
+  const keep = new Uint8Array(often.items.length);
+  for (const [user, length] of lengths.entries()) {
+    if (length >= least) keep.fill(1, often.userStart[user]!, often.userStart[user + 1]!);
+  }
+  return rowsWhere(often, (row) => keep[row] === 1);
+}
+
+/** Only the first items of the catalog; the others must be without interactions. */
+function firstItems(dataset: Dataset, itemCount: number): Dataset {
+  const itemAttributes = dataset.itemAttributes.map((column) =>
+    "start" in column
+      ? {
+          ...column,
+          start: column.start.slice(0, itemCount + 1),
+          codes: column.codes.slice(0, column.start[itemCount]),
+        }
+      : { ...column, values: column.values.slice(0, itemCount) as never },
+  );
+  const { start, bytes } = dataset.itemIds;
+  const itemIds = { start: start.slice(0, itemCount + 1), bytes: bytes.slice(0, start[itemCount]) };
+  return { ...dataset, itemCount, itemIds, itemAttributes };
+}

@@ -1,0 +1,146 @@
+/**
+ * Ranking quality on public data, all items ranked, next to what a study of the same data found and to the targets:
+ *
+ *     npm run bench -- quality [--tasks=ml-1m.next-item,amazon-beauty.cold] [--methods=ease,…] [--seconds=900] --json
+ *
+ * Each method is fitted with the first setting of its grid. `--seconds` adds the automatic choice within that time,
+ * which sees the training part only. Every list is scored by the exported ONNX and made by shared/rank.ts.
+ */
+import { methodNamed } from "../../trainer/evaluate/blend-method.ts";
+import { evaluate } from "../../trainer/evaluate/evaluate.ts";
+import { seededRandom } from "../../trainer/evaluate/seeded-random.ts";
+import { selectModel } from "../../trainer/evaluate/select.ts";
+import { METHODS } from "../../trainer/models/methods.ts";
+import type { FitContext, FittedModel } from "../../trainer/models/model.ts";
+import { missingRealData } from "../fixtures/real-data.ts";
+import { type Bench, compared, type Figure } from "./bench.ts";
+import { COLD_TASKS, coldFigures } from "./quality-cold.ts";
+import { type PreparedTask, prepare, QUALITY_TASKS, type QualityTask } from "./quality-tasks.ts";
+
+const SEED = 7;
+/** What an edge holds of one model. */
+const BUDGET = { weightBytesMax: 24e6 };
+
+export const quality: Bench = async ({ say, flags }) => {
+  const wanted = flags.get("tasks")?.split(",");
+  const methods = flags.get("methods")?.split(",");
+  const seconds = Number(flags.get("seconds") ?? 0);
+  const isWanted = (name: string) => !wanted || wanted.includes(name);
+  const figures: Figure[] = [];
+  for (const task of QUALITY_TASKS) {
+    const name = `${task.set}.${task.protocol}`;
+    if (!isWanted(name)) continue;
+    const missing = missingRealData(task.set);
+    if (missing) say(`  ${name} ${missing}`);
+    else figures.push(...(await taskFigures(task, { name: `quality.${name}`, methods, seconds, say })));
+  }
+  for (const set of COLD_TASKS) {
+    if (!isWanted(`${set}.cold`)) continue;
+    const missing = missingRealData(set);
+    if (missing) say(`  ${set}.cold ${missing}`);
+    else figures.push(...(await coldFigures(set, say)));
+  }
+  return figures;
+};
+
+type TaskOptions = {
+  readonly name: string;
+  readonly methods: readonly string[] | undefined;
+  readonly seconds: number;
+  readonly say: (line: string) => void;
+};
+
+async function taskFigures(task: QualityTask, { name, methods, seconds, say }: TaskOptions): Promise<Figure[]> {
+  const prepared = await prepare(task, SEED);
+  const { data, cases } = prepared;
+  say(
+    `  ${name}: ${data.userCount} users, ${data.itemCount} items, ${data.items.length} to learn from, ${cases.count} lists`,
+  );
+  const figures: Figure[] = [];
+  const best = { recall: 0, ndcg: 0 };
+  for (const own of methods ?? Object.keys(task.references)) {
+    const method = METHODS[own];
+    const params = method?.grid(data)[0];
+    if (!method || !params) throw new Error(`No method ${JSON.stringify(own)} that can learn from ${name}.`);
+    const begin = performance.now();
+    const fitted = await method.fit(data, params, fitContext());
+    const fitSeconds = (performance.now() - begin) / 1000;
+    const judged = await judge(fitted, prepared, task.k);
+    say(`    ${own}: recall ${judged.recall.toFixed(4)}, ndcg ${judged.ndcg.toFixed(4)}, ${fitSeconds.toFixed(1)} s`);
+    figures.push(
+      ...qualityFigures(`${name}.${own}`, task.k, judged, task.references[own]),
+      { name: `${name}.${own}.fit_seconds`, value: fitSeconds, unit: "s" },
+      { name: `${name}.${own}.artifact_mb`, value: judged.megabytes, unit: "MB" },
+    );
+    if (judged.ndcg > best.ndcg) Object.assign(best, judged);
+  }
+  figures.push(...qualityFigures(`${name}.best`, task.k, best, task.target));
+  if (seconds > 0) figures.push(...(await automatic(task, prepared, { name, seconds, say })));
+  return figures;
+}
+
+type Judged = { readonly recall: number; readonly ndcg: number };
+
+function qualityFigures(
+  name: string,
+  k: number,
+  { recall, ndcg }: Judged,
+  reference: readonly [number, number] | undefined,
+): Figure[] {
+  const figure = (metric: string, value: number, other: number | undefined) =>
+    other === undefined
+      ? { name: `${name}.${metric}@${k}`, value, unit: "share" }
+      : compared(`${name}.${metric}@${k}`, "share", value, other);
+  return [figure("recall", recall, reference?.[0]), figure("ndcg", ndcg, reference?.[1])];
+}
+
+async function judge(fitted: FittedModel, { cases }: PreparedTask, k: number) {
+  const exported = fitted.export(BUDGET);
+  const served = { exported, historyMax: fitted.historyMax };
+  const { values } = await evaluate(cases, served, { cutOffs: [k], signal: new AbortController().signal });
+  const mean = (metric: "recall" | "ndcg") => {
+    const all = values.get(`${metric}@${k}`)!;
+    return all.reduce((sum, value) => sum + value, 0) / all.length;
+  };
+  const megabytes = exported.weights.reduce((sum, { bytes }) => sum + bytes.length, exported.graph.length) / 1e6;
+  return { recall: mean("recall"), ndcg: mean("ndcg"), megabytes };
+}
+
+/** What the service would choose for itself from the training part, judged on the test part. */
+async function automatic(
+  task: QualityTask,
+  prepared: PreparedTask,
+  { name, seconds, say }: Omit<TaskOptions, "methods">,
+) {
+  const begin = performance.now();
+  const clock = () => (performance.now() - begin) / 1000;
+  const means = { signal: new AbortController().signal, clock, memoryMbMax: 8000, budget: BUDGET, seed: SEED };
+  const protocol = task.protocol;
+  const progress = () => undefined;
+  const { dataset } = prepared;
+  const selection = await selectModel({
+    ...means,
+    dataset,
+    methods: METHODS,
+    protocol,
+    metric: `ndcg@${task.k as 10 | 20}`,
+    secondsMax: seconds,
+    progress,
+  });
+  const { chosen } = selection;
+  const fitted = await methodNamed(chosen.method, METHODS)!.fit(prepared.data, chosen.params, fitContext());
+  const judged = await judge(fitted, prepared, task.k);
+  say(`    chosen: ${chosen.method}, recall ${judged.recall.toFixed(4)}, ndcg ${judged.ndcg.toFixed(4)}`);
+  return [
+    ...qualityFigures(`${name}.chosen`, task.k, judged, task.target),
+    { name: `${name}.chosen.seconds`, value: clock(), unit: "s" },
+  ];
+}
+
+const fitContext = (): FitContext => ({
+  random: seededRandom(SEED),
+  signal: new AbortController().signal,
+  secondsMax: 3600,
+  memoryMbMax: 8000,
+  progress: () => undefined,
+});
