@@ -1,7 +1,5 @@
 /** `npm run train`: the trainer, until SIGTERM or SIGINT. Wiring only. */
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { dryRun } from "./dry-run.ts";
 import { errorForLog, lineLog } from "./management/log.ts";
 import { StateLockedError } from "./management/state-lock.ts";
 import { startTrainer } from "./management/trainer.ts";
@@ -17,10 +15,7 @@ try {
     settings,
     store: s3Store(settings.store),
     program: fileURLToPath(import.meta.resolve("./training-child.ts")),
-    dryRun: (spec, customer, signal) => {
-      const temp = join(settings.stateDirectory, "temp");
-      return dryRun(spec, { customer, settings: settings.connectorsOf(customer, temp) }, signal);
-    },
+    dryRunProgram: fileURLToPath(import.meta.resolve("./dry-run-child.ts")),
     nowMs,
     log,
   });

@@ -54,8 +54,8 @@ export async function createModel(
   const { database, registry, training, statuses } = context;
   const nowMs = context.nowMs();
   const model = await database.transaction(async (queries) => {
-    const next = nextRunAt(spec.train_schedule, nowMs, nowMs);
-    const inserted = await registry.insert(queries, { customer, spec, nextRunAt: next });
+    const times = { createdAt: new Date(nowMs).toISOString(), nextRunAt: nextRunAt(spec.train_schedule, nowMs, nowMs) };
+    const inserted = await registry.insert(queries, { customer, spec, ...times });
     const name = JSON.stringify(spec.model_name);
     if (inserted === undefined)
       throw new Problem(

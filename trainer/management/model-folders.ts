@@ -9,34 +9,38 @@ export type ModelFolders = {
   /** The folder of what is kept of a model between runs. */
   makeModel(customer: string, modelName: string): Promise<string>;
   removeModel(customer: string, modelName: string): Promise<void>;
-  /** Removes what belongs to no run of this process and to no known model. */
-  sweep(known: {
-    /** The runs at this moment. */
-    readonly runs: { has(runId: string): boolean };
-    /** Asked after the folders have been listed, so that a model made meanwhile is known. */
-    models(): Promise<readonly { readonly customer: string; readonly modelName: string }[]>;
-  }): Promise<void>;
+  /**
+   * Removes the folders of runs that this process has not under way, and of unknown models.
+   *
+   * @param models Asked after the folders have been listed, so that a model made meanwhile is known.
+   */
+  sweep(models: () => Promise<readonly { readonly customer: string; readonly modelName: string }[]>): Promise<void>;
 };
 
 export function modelFolders(stateDirectory: string): ModelFolders {
   const runs = join(stateDirectory, "runs");
   const models = join(stateDirectory, "models");
+  const underWay = new Set<string>();
   const remove = (path: string) => rm(path, { recursive: true, force: true, maxRetries: 3 });
   const pathOf = (customer: string, modelName: string) => join(models, customer, folderName(modelName));
   return {
     async makeRun(runId) {
+      underWay.add(runId);
       await remove(join(runs, runId));
       return { temp: await make(join(runs, runId, "temp")), work: join(runs, runId) };
     },
-    removeRun: (runId) => remove(join(runs, runId)),
+    async removeRun(runId) {
+      await remove(join(runs, runId));
+      underWay.delete(runId);
+    },
     makeModel: (customer, modelName) => make(pathOf(customer, modelName)),
     removeModel: (customer, modelName) => remove(pathOf(customer, modelName)),
     async sweep(known) {
-      for (const runId of await entriesOf(runs)) if (!known.runs.has(runId)) await remove(join(runs, runId));
+      for (const runId of await entriesOf(runs)) if (!underWay.has(runId)) await remove(join(runs, runId));
       const found: string[] = [];
       for (const customer of await entriesOf(models))
         found.push(...(await entriesOf(join(models, customer))).map((name) => join(models, customer, name)));
-      const kept = new Set((await known.models()).map(({ customer, modelName }) => pathOf(customer, modelName)));
+      const kept = new Set((await known()).map(({ customer, modelName }) => pathOf(customer, modelName)));
       for (const path of found) if (!kept.has(path)) await remove(path);
     },
   };

@@ -49,6 +49,8 @@ export type ModelRegistry = {
 export type NewModel = {
   readonly customer: string;
   readonly spec: ModelSpec;
+  /** The present, unless given. */
+  readonly createdAt?: string;
   readonly nextRunAt: string | null;
 };
 
@@ -72,8 +74,8 @@ export function modelRegistry(database: Database, nowMs: () => number): ModelReg
 
   return {
     find,
-    async insert(queries, { customer, spec, nextRunAt }) {
-      const model = newModel(customer, spec, now(), nextRunAt);
+    async insert(queries, { customer, spec, createdAt = now(), nextRunAt }) {
+      const model = newModel(customer, spec, createdAt, nextRunAt);
       const taken = "on conflict (customer, model_name) do nothing returning revision";
       const rows = await queries.query(`${INSERT_MODEL} ${taken}`, valuesOfModel(model));
       return rows.length === 0 ? undefined : model;

@@ -9,8 +9,11 @@ const WATCH = `
   setInterval(() => process.ppid !== workerData && process.kill(process.pid, "SIGKILL"), 1000);
 `;
 
+const LAST_WORDS_MS = 500;
+
 if (isMainThread) {
-  process.once("disconnect", () => process.exit());
+  // What has nothing left to do ends by itself before, and has then written all its output.
+  process.once("disconnect", () => setTimeout(() => process.exit(), LAST_WORDS_MS).unref());
   if (!process.connected) process.exit(1);
   new Worker(WATCH, { eval: true, workerData: process.ppid, execArgv: [], stdout: true, stderr: true }).unref();
 }

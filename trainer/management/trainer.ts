@@ -1,9 +1,8 @@
 /** The trainer as one thing that is started and stopped: database, queues, upkeep and the management API. */
 import { randomUUID } from "node:crypto";
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { serve } from "@hono/node-server";
 import type { ModelRef } from "../publish/live-pointer-swap.ts";
@@ -11,7 +10,8 @@ import type { ObjectStore } from "../publish/object-store.ts";
 import { type Settings, SettingsError } from "../settings.ts";
 import { managementApp } from "./app.ts";
 import { openDatabase } from "./database.ts";
-import { type DryRun, dryRuns } from "./dry-runs.ts";
+import { dryRunInProcess } from "./dry-run-process.ts";
+import { dryRuns } from "./dry-runs.ts";
 import { forwardVerifier } from "./forwarded.ts";
 import { errorForLog, type Log } from "./log.ts";
 import { modelFolders } from "./model-folders.ts";
@@ -30,7 +30,8 @@ export type TrainerParts = {
   readonly store: ObjectStore;
   /** The program of a run's process. */
   readonly program: string;
-  readonly dryRun: DryRun;
+  /** The program of a dry run's process. */
+  readonly dryRunProgram: string;
   readonly nowMs: () => number;
   readonly log: Log;
 };
@@ -74,9 +75,6 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
   const { stateDirectory, runs } = settings;
   const lock = await lockState(stateDirectory);
   closing.push(() => lock.release());
-  const temp = join(stateDirectory, "temp");
-  await rm(temp, { recursive: true, force: true });
-  await mkdir(temp);
   const database = await openDatabase(settings.databaseUrl, stateDirectory);
   closing.push(() => database.close());
   const ledger = runLedger(database, randomUUID(), runs.heartbeatSeconds);
@@ -119,8 +117,9 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
     if (isGone) log({ event: "model_removed", level: "info", customer: ref.customer, model_name: ref.modelName });
   });
 
+  const dryRun = dryRunInProcess({ ...context, program: parts.dryRunProgram, secondsMax: DRY_RUN_LIMITS.seconds + 5 });
   const app = managementApp({
-    routes: modelRoutes({ ...context, edgeUrl: settings.edgeUrl, dryRuns: dryRuns(parts.dryRun, DRY_RUN_LIMITS) }),
+    routes: modelRoutes({ ...context, edgeUrl: settings.edgeUrl, dryRuns: dryRuns(dryRun, DRY_RUN_LIMITS) }),
     verify: forwardVerifier(settings.forwardSecret, nowMs),
     checkReady: async () => void (await database.query("select 1")),
     log,

@@ -21,7 +21,6 @@ export type UpkeepContext = {
   readonly training: WorkQueue<Run>;
   readonly deletion: WorkQueue<ModelRef>;
   readonly folders: ModelFolders;
-  readonly running: ReadonlyMap<string, AbortController>;
   readonly nowMs: () => number;
   readonly log: Log;
 };
@@ -104,7 +103,7 @@ async function tendModel(model: Model, context: UpkeepContext): Promise<void> {
   });
 }
 
-async function sweep({ database, registry, folders, running }: UpkeepContext): Promise<void> {
+async function sweep({ database, registry, folders }: UpkeepContext): Promise<void> {
   await purgeIdempotencyKeys(database);
-  await folders.sweep({ runs: running, models: () => registry.names() });
+  await folders.sweep(() => registry.names());
 }

@@ -99,7 +99,7 @@ test("the process sees the environment it is given and no more", async () => {
 
 test("of a flood of output only the end is kept", async () => {
   const script = `${"say ".padEnd(1000, "x")}\n`.repeat(60);
-  const { outputTail } = await run(`${script}say the end\nexit 1`);
+  const { outputTail } = await run(`${script}say the end`);
   expect(outputTail.length).toBeLessThanOrEqual(8192);
-  expect(outputTail.trimEnd().endsWith("the end")).toBe(true);
+  expect(outputTail.trimEnd().slice(-100)).toMatch(/the end$/);
 });

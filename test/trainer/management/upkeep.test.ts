@@ -36,7 +36,6 @@ beforeEach(async () => {
     training: noting("training"),
     deletion: noting("deletion"),
     folders: modelFolders(await freshFolder()),
-    running: new Map(),
     nowMs: () => nowMs,
     log: (entry) => void logs.push(entry),
   };

@@ -1,0 +1,22 @@
+/** The program of one dry run's process: takes a DryRunJob over IPC, answers with a DryRunAnswer, ends. */
+import { dryRun } from "./dry-run.ts";
+import type { DryRunAnswer, DryRunJob } from "./management/dry-run-process.ts";
+import { readChildSettings } from "./settings.ts";
+import { StageError } from "./stage-error.ts";
+
+process.once("message", async (job) => {
+  const answer = await perform(job as DryRunJob);
+  process.send!(answer, () => process.disconnect());
+});
+
+async function perform({ customer, spec, connectorSettings, rejectedShareMax }: DryRunJob): Promise<DryRunAnswer> {
+  const stop = new AbortController();
+  process.once("SIGTERM", () => stop.abort(new StageError("fetching", "stopped", "The dry run was stopped.")));
+  const settings = { ...connectorSettings, secret: readChildSettings().secret };
+  try {
+    return { kind: "report", report: await dryRun(spec, { customer, settings }, stop.signal, { rejectedShareMax }) };
+  } catch (error) {
+    if (error instanceof StageError) return { kind: "failed", code: error.code, message: error.message };
+    throw error;
+  }
+}
