@@ -33,7 +33,9 @@ class Stopped extends Error {
 
 const output = {
   isTerminal: process.stdout.isTTY === true,
-  columns: process.stdout.columns ?? 120,
+  get columns() {
+    return process.stdout.columns || 120; // some terminals say 0
+  },
   write: (text: string) => void process.stdout.write(text),
 };
 
