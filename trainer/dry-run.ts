@@ -5,9 +5,9 @@ import { AttributeDescription } from "../shared/model-record.ts";
 import { connectorOf, type ModelSpec, type Source } from "../shared/model-spec.ts";
 import { didYouMean } from "../shared/nearest-name.ts";
 import { type Connector, type ConnectorContext, type ConnectorFactory, connect } from "./connectors/connector.ts";
+import { checkInteractions, interactionColumns, type Rejected } from "./dataset/check-interactions.ts";
 import { describeRejected, REJECT_REASONS } from "./dataset/checks.ts";
 import { attributeColumns, checkAttributes } from "./dataset/read-attributes.ts";
-import { checkInteractions, interactionColumns, type Rejected } from "./dataset/read-interactions.ts";
 import { openStaging, readStaged, type StagedTable, type Staging, stageRows } from "./dataset/staging.ts";
 import { StageError } from "./stage-error.ts";
 
@@ -118,16 +118,16 @@ async function tryInteractions(means: Means): Promise<void> {
     const checked = await checkInteractions(staging, sample.table, spec.schema, { nowSeconds, signal });
     report.item_id_type = checked.itemIdType;
     report.problems.push(...rejectProblems(checked.rejected, sample.table.rows, means.rejectedShareMax));
-    report.problems.push(...(await contentProblems(means, checked.checkedSql, sample)));
+    report.problems.push(...(await contentProblems(means, checked.acceptedSql, sample)));
   });
 }
 
 /** What the accepted rows of the sample lack. Of a whole query, that would stop a training; of a part, it may. */
-async function contentProblems(means: Means, checkedSql: string, sample: Sample): Promise<DryRunProblem[]> {
+async function contentProblems(means: Means, acceptedSql: string, sample: Sample): Promise<DryRunProblem[]> {
   const [row] = await readStaged(
     means.staging,
     `SELECT count(*) AS accepted, count(DISTINCT user_key) AS users, count(DISTINCT item_key) AS items,
-     coalesce(sum(positive), 0) AS positives FROM ${checkedSql} WHERE reason IS NULL`,
+     coalesce(sum(positive), 0) AS positives FROM ${acceptedSql}`,
     means.signal,
   );
   const count = (name: string) => Number(row![name]);

@@ -1,6 +1,6 @@
 import { StageError } from "../stage-error.ts";
+import type { Rejected } from "./check-interactions.ts";
 import type { Interactions } from "./dataset.ts";
-import type { Rejected } from "./read-interactions.ts";
 
 /** What reading the rows gave, before there is a dataset. */
 export type RowReport = {

@@ -10,8 +10,10 @@ import { didYouMean } from "../../shared/nearest-name.ts";
 import { type Connector, type ConnectorContext, type ConnectorFactory, connect } from "../connectors/connector.ts";
 import { StageError } from "../stage-error.ts";
 import type { StageProgress } from "../stage-reporter.ts";
+import { checkInteractions, interactionColumns, type StagedInteractions } from "./check-interactions.ts";
 import { checkInteractionsUsable, checkRows, countRejected, type RowReport, warningsOf } from "./checks.ts";
 import type { Dataset, Interactions } from "./dataset.ts";
+import { numberIds, readIds } from "./number-ids.ts";
 import {
   attributeColumns,
   checkAttributes,
@@ -20,15 +22,7 @@ import {
   readAttributes,
   type StagedAttributes,
 } from "./read-attributes.ts";
-import {
-  checkInteractions,
-  interactionColumns,
-  numberIds,
-  readIds,
-  readInteractions,
-  type StagedInteractions,
-  type TieOrder,
-} from "./read-interactions.ts";
+import { readInteractions, type TieOrder } from "./read-interactions.ts";
 import { byFallingScore, countPerItem, reorderItems } from "./reorder-items.ts";
 import { openStaging, type StagedTable, type Staging, stageRows } from "./staging.ts";
 

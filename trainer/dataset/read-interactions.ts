@@ -1,160 +1,9 @@
 import type { DuckDBDataChunk } from "@duckdb/node-api";
-import type { ItemIdType } from "../../shared/ids.ts";
-import type { ModelSchema } from "../../shared/model-spec.ts";
-import type { PackedStrings } from "../../shared/packed-strings.ts";
-import { StageError } from "../stage-error.ts";
+import type { StagedInteractions } from "./check-interactions.ts";
 import type { Interactions } from "./dataset.ts";
-import { type IdExpression, idExpression } from "./id-expression.ts";
-import { labelExpression } from "./label-expression.ts";
-import { readStaged, runStaged, type StagedTable, type Staging, streamStaged } from "./staging.ts";
-import { SECONDS_MAX, type TimeUnit, timeExpression, unitCounts, unitOf } from "./time-expression.ts";
+import { readStaged, type Staging, streamStaged } from "./staging.ts";
 
-/** Why rows were refused: how many, and the positions (from 1) of the first few in the query's result. */
-export type Rejected = Readonly<Record<string, { readonly count: number; readonly firstRows: readonly number[] }>>;
-
-export type StagedInteractions = {
-  readonly table: StagedTable;
-  readonly itemIdType: ItemIdType;
-  readonly rejected: Rejected;
-  readonly accepted: number;
-  /** SQL of a row: its keys and values, and `reason`, NULL when it is accepted. */
-  readonly checkedSql: string;
-  readonly userKey: IdExpression;
-  readonly itemKey: IdExpression;
-  readonly hasRatings: boolean;
-};
-
-export type CheckOptions = { readonly nowSeconds: number; readonly signal: AbortSignal };
-
-const DAY_SECONDS = 86_400;
-const FIRST_ROWS = 5;
 const PROGRESS_EVERY_CHUNKS = 64;
-
-/** The columns that a schema reads of the interaction query, in the order in which they are staged. */
-export const interactionColumns = ({ user, item, interaction }: ModelSchema): string[] => [
-  user.id,
-  item.id,
-  interaction.created_at,
-  interaction.label.name,
-];
-
-/**
- * Staged rows, each judged: the first rule it breaks is its reason. Nothing is stored; later steps read through the
- * same expressions.
- *
- * Throws StageError `unsupported_column_type` when a column cannot hold what the schema says.
- */
-export async function checkInteractions(
-  staging: Staging,
-  table: StagedTable,
-  schema: ModelSchema,
-  options: CheckOptions,
-): Promise<StagedInteractions> {
-  const { userKey, itemKey, time, label } = expressionsOf(table, schema);
-  const unit = time.number === null ? 1 : await unitOfColumn(staging, table, time.number, options.signal);
-  const reason = `coalesce(${userKey.reason}, ${itemKey.reason}, CASE
-    WHEN time_missing THEN 'missing_time' WHEN seconds IS NULL THEN 'unparsable_time'
-    WHEN seconds < 0 OR seconds > ${SECONDS_MAX} THEN 'time_out_of_range'
-    WHEN seconds > ${options.nowSeconds + DAY_SECONDS} THEN 'future_time'
-    WHEN label_missing THEN 'missing_label' WHEN positive IS NULL THEN 'unparsable_label' END)`;
-  const checkedSql = `(SELECT row, ${userKey.key} AS user_key, ${itemKey.key} AS item_key, seconds, positive, rating,
-    ${reason} AS reason
-    FROM (SELECT rowid AS row, c0, c1, ${time.seconds(unit)} AS seconds, ${time.isMissing} AS time_missing,
-      ${label.positive} AS positive, ${label.rating ?? "NULL::FLOAT"} AS rating, ${label.isMissing} AS label_missing
-      FROM ${table.name}))`;
-
-  const rejected = await countRejected(staging, checkedSql, options.signal);
-  const refused = Object.values(rejected).reduce((sum, { count }) => sum + count, 0);
-  const itemIdType = await itemIdTypeOf(staging, { checkedSql, itemKey, signal: options.signal });
-  const hasRatings = label.rating !== null;
-  return { table, itemIdType, rejected, accepted: table.rows - refused, checkedSql, userKey, itemKey, hasRatings };
-}
-
-function expressionsOf({ columns }: StagedTable, schema: ModelSchema) {
-  const [userColumn, itemColumn, timeColumn, labelColumn] = columns;
-  const refuse = (index: number, meaning: string): never => {
-    const { name, type } = columns[index]!;
-    throw new StageError(
-      "checking",
-      "unsupported_column_type",
-      `The column ${JSON.stringify(name)} has the type ${type}, which cannot be ${meaning}; convert it in the query`,
-    );
-  };
-  return {
-    userKey: idExpression("c0", userColumn!.type, "user") ?? refuse(0, "a user id"),
-    itemKey: idExpression("c1", itemColumn!.type, "item") ?? refuse(1, "an item id"),
-    time: timeExpression("c2", timeColumn!.type) ?? refuse(2, "a time"),
-    label: labelExpression("c3", labelColumn!.type, schema.interaction.label) ?? refuse(3, "a label"),
-  };
-}
-
-async function unitOfColumn(
-  staging: Staging,
-  table: StagedTable,
-  number: string,
-  signal: AbortSignal,
-): Promise<TimeUnit> {
-  const [counts] = await readStaged(staging, `SELECT ${unitCounts(number)} FROM ${table.name}`, signal);
-  const count = (unit: TimeUnit) => Number(counts![`u${unit}`]);
-  return unitOf({
-    1: count(1),
-    1000: count(1_000),
-    1000000: count(1_000_000),
-    1000000000: count(1_000_000_000),
-  });
-}
-
-async function countRejected(staging: Staging, checkedSql: string, signal: AbortSignal): Promise<Rejected> {
-  const rows = await readStaged(
-    staging,
-    `SELECT reason, count(*) AS count, min(row, ${FIRST_ROWS}) AS first_rows
-     FROM ${checkedSql} WHERE reason IS NOT NULL GROUP BY reason ORDER BY count(*) DESC, reason`,
-    signal,
-  );
-  return Object.fromEntries(
-    rows.map(({ reason, count, first_rows }) => [
-      String(reason),
-      { count: Number(count), firstRows: (first_rows as bigint[]).map((row) => Number(row) + 1) },
-    ]),
-  );
-}
-
-/** How ids look in answers. A column of doubles holds integers if each of its values is one. */
-async function itemIdTypeOf(
-  staging: Staging,
-  { checkedSql, itemKey, signal }: { checkedSql: string; itemKey: IdExpression; signal: AbortSignal },
-): Promise<ItemIdType> {
-  if (itemKey.isIntegral === null) return itemKey.jsonType;
-  const isIntegral = itemKey.isIntegral.replaceAll("c1", "item_key");
-  const [row] = await readStaged(
-    staging,
-    `SELECT coalesce(bool_and(${isIntegral}), false) AS all_integral FROM ${checkedSql} WHERE reason IS NULL`,
-    signal,
-  );
-  return row!.all_integral === true ? "integer" : "string";
-}
-
-/**
- * Numbers the users and items: tables `users (key, text)` and `items (text)`, sorted by text, whose rowid is the index;
- * and `item_keys (key, item)`.
- *
- * @param moreItems SQL of a relation of further item ids, column `text`: those known by their attributes only.
- */
-export async function numberIds(
-  staging: Staging,
-  { checkedSql, userKey, itemKey }: StagedInteractions,
-  { moreItems, signal }: { readonly moreItems: string | null; readonly signal: AbortSignal },
-): Promise<void> {
-  const distinct = (column: string) => `(SELECT DISTINCT ${column} AS key FROM ${checkedSql} WHERE reason IS NULL)`;
-  const run = (sql: string) => runStaged(staging, sql, signal);
-  // Insertion order is kept, so rowid is the position in the order.
-  await run(`CREATE TABLE users AS SELECT key, ${userKey.text} AS text FROM ${distinct("user_key")} ORDER BY text`);
-  await run(`CREATE TABLE item_texts AS SELECT key, ${itemKey.text} AS text FROM ${distinct("item_key")}`);
-  const more = moreItems === null ? "" : `UNION SELECT text FROM ${moreItems}`;
-  await run(`CREATE TABLE items AS SELECT text FROM (SELECT text FROM item_texts ${more}) ORDER BY text`);
-  await run(`CREATE TABLE item_keys AS
-    SELECT item_texts.key AS key, CAST(items.rowid AS INTEGER) AS item FROM item_texts JOIN items USING (text)`);
-}
 
 /** Order of a user's interactions of the same second: by item id, or as the rows came. */
 export type TieOrder = "item_id" | "row";
@@ -175,10 +24,10 @@ export async function readInteractions(
     "SELECT (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM items) AS items",
     signal,
   );
-  const order = tieOrder === "row" ? "row" : "item, positive DESC, rating DESC";
+  const order = tieOrder === "row" ? "row" : "item";
   const sql = `SELECT CAST(users.rowid AS INTEGER) AS user, item, CAST(seconds AS UINTEGER) AS seconds, positive, rating
-    FROM ${staged.checkedSql} checked JOIN users ON users.key = user_key JOIN item_keys ON item_keys.key = item_key
-    WHERE reason IS NULL ORDER BY user, seconds, ${order}`;
+    FROM ${staged.acceptedSql} accepted JOIN users ON users.key = user_key JOIN item_keys ON item_keys.key = item_key
+    ORDER BY user, seconds, ${order}`;
   const collector = collectInteractions({
     rows: staged.accepted,
     userCount: Number(counts!.users),
@@ -264,26 +113,4 @@ function collectInteractions(size: CollectSize) {
       return { interactions: { userCount, itemCount, userStart, ...columns }, duplicates };
     },
   };
-}
-
-/** The texts of `users` or `items` by index. */
-export async function readIds(staging: Staging, table: "users" | "items", signal: AbortSignal): Promise<PackedStrings> {
-  const [size] = await readStaged(
-    staging,
-    `SELECT count(*) AS count, coalesce(sum(strlen(text)), 0) AS bytes FROM ${table}`,
-    signal,
-  );
-  const bytes = new Uint8Array(Number(size!.bytes));
-  const start = new Uint32Array(Number(size!.count) + 1);
-  const encoder = new TextEncoder();
-  let index = 0;
-  let end = 0;
-  for await (const chunk of streamStaged(staging, `SELECT text FROM ${table} ORDER BY rowid`, signal)) {
-    const texts = chunk.getColumnVector(0);
-    for (let i = 0; i < chunk.rowCount; i++) {
-      end += encoder.encodeInto(texts.getItem(i) as string, bytes.subarray(end)).written;
-      start[++index] = end;
-    }
-  }
-  return { bytes, start };
 }
