@@ -5,7 +5,10 @@ import { graphFilter } from "./graph-filter.ts";
 import { itemKnn } from "./item-knn.ts";
 import { localSetRidge } from "./local-set-ridge.ts";
 import type { Method } from "./model.ts";
+import { whereDataAllow } from "./neural-enough.ts";
+import { pooledHistory } from "./pooled-history.ts";
 import { popularity } from "./popularity.ts";
+import { sasrec } from "./sasrec.ts";
 import { sequentialBlend } from "./sequential-blend.ts";
 import { sequentialLocalRidge } from "./sequential-local-ridge.ts";
 import { sequentialRidge } from "./sequential-ridge.ts";
@@ -22,6 +25,8 @@ const PERSONAL: readonly object[] = [
   sequentialLocalRidge,
   setBlend,
   sequentialBlend,
+  whereDataAllow(pooledHistory as Method),
+  whereDataAllow(sasrec as Method),
 ];
 
 /** Every method by its name, cheap ones first. */

@@ -25,10 +25,14 @@ export const pooledHistory: Method<PooledHistoryParams> = {
   name: "pooled_history",
   grid: (data) => {
     const epochs = epochsFor(data);
-    const settings = { width: data.itemCount < 500 ? 32 : 64, learningRate: 5e-3, epochs };
-    return [0, 1].flatMap((ordered) => [0.1, 0.2].map((temperature) => ({ ...settings, temperature, ordered })));
+    const settings = { width: data.items.length < 10_000 ? 32 : 64, learningRate: 5e-3, epochs };
+    const set = { ...settings, temperature: 0.1, ordered: 0 };
+    return [set, { ...set, ordered: 1 }, { ...set, temperature: 0.2 }];
   },
-  cost(data, { width, epochs }) {
+  // Training adapts to the time it is given, so what is predicted is the least that is worth it.
+  cost(data, params) {
+    const { width } = params;
+    const epochs = Math.ceil(params.epochs / 3);
     const rowsPerEpoch = Math.min(data.userCount, data.items.length);
     const candidates = Math.min(data.itemCount, CANDIDATES_TYPICAL);
     const perRow = 6 * width * candidates;
