@@ -58,13 +58,15 @@ function checkNotAllFuture({ rows, rejected }: RowReport): void {
 function checkRejectedShare({ rows, rejected, rejectedShareMax, label }: RowReport): void {
   const count = countRejected(rejected);
   if (count < rows && count / rows <= rejectedShareMax) return;
-  const hint =
-    label.type === "Binary" && (rejected.unparsable_label?.count ?? 0) > 0
-      ? `. A Binary label is true or false, 1 or 0; for numbers such as stars use the label type Rating`
-      : "";
+  const isStars = label.type === "Binary" && rejected.unparsable_label !== undefined;
+  const hint = isStars
+    ? ". A Binary label is true or false, 1 or 0; for numbers such as stars use the label type Rating"
+    : "";
+  const reasons = describeRejected(rejected).join("; ");
+  const allowed = percent(rejectedShareMax);
   fail(
     "too_many_rejected_rows",
-    `${count} of ${rows} rows cannot be used, more than the ${percent(rejectedShareMax)} allowed: ${describeRejected(rejected).join("; ")}${hint}`,
+    `${count} of ${rows} rows cannot be used, more than the ${allowed} allowed: ${reasons}${hint}`,
   );
 }
 

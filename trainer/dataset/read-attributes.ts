@@ -4,9 +4,9 @@ import type { AttributeDescription } from "../../shared/model-record.ts";
 import type { ModelSchema } from "../../shared/model-spec.ts";
 import { identifier } from "../connectors/duckdb-quote.ts";
 import { StageError } from "../stage-error.ts";
-import { type TypedAttribute, typeAttribute } from "./attribute-types.ts";
 import type { AttributeColumn } from "./dataset.ts";
 import { idExpression } from "./id-expression.ts";
+import { type TypedAttribute, typeAttribute } from "./infer-attributes.ts";
 import { readStaged, runStaged, type StagedTable, type Staging, streamStaged } from "./staging.ts";
 
 type Entity = ModelSchema["item"];

@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { FeatureType } from "../../../shared/model-spec.ts";
-import { typeAttribute } from "../../../trainer/dataset/attribute-types.ts";
+import { typeAttribute } from "../../../trainer/dataset/infer-attributes.ts";
 import { openStaging, readStaged, runStaged, type Staging } from "../../../trainer/dataset/staging.ts";
 
 let folder: string;
 let staging: Staging;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "attribute-types-"));
+  folder = await mkdtemp(join(tmpdir(), "infer-attributes-"));
   staging = await openStaging({ workDirectory: folder, memoryMb: 128 });
 });
 afterAll(async () => {
