@@ -143,6 +143,10 @@ const INHERITED = [
   "HTTP_PROXY",
   "HTTPS_PROXY",
   "NO_PROXY",
+  "http_proxy",
+  "https_proxy",
+  "no_proxy",
+  "CLOUDSDK_CONFIG",
   "GOOGLE_APPLICATION_CREDENTIALS",
   "GOOGLE_CLOUD_PROJECT",
   "METADATA_SERVER_DETECTION",
@@ -213,6 +217,10 @@ const SettingsSchema = StoreSchema.extend({
     .default({}),
   SHORTLIST_BIGQUERY_BYTES: integer(1, 1e15, 1e12),
   SHORTLIST_BIGQUERY_ENDPOINT: httpUrl.optional(),
+  SHORTLIST_BIGQUERY_STORAGE_ENDPOINT: z
+    .string()
+    .regex(/^[^\s/]+:\d+$/, "must be like 127.0.0.1:9060")
+    .optional(),
   SHORTLIST_ALLOW_PRIVATE_ADDRESSES: flag,
 });
 type Values = z.infer<typeof SettingsSchema>;
@@ -231,7 +239,9 @@ function parse<Schema extends z.ZodType>(schema: Schema, environment: Environmen
     const name = String(issue.path[0]);
     return given[name] === undefined ? `${name} is not set` : `${name} ${issue.message}`;
   });
-  throw new SettingsError(`The settings are not right: ${[...new Set(faults)].join("; ")}. See trainer/README.md.`);
+  throw new SettingsError(
+    `The settings are not right: ${[...new Set(faults)].join("; ")}. See trainer/management/README.md.`,
+  );
 }
 
 const storeSettings = (values: z.infer<typeof StoreSchema>): StoreSettings => ({
@@ -270,6 +280,7 @@ function customerSettings(values: Values, environment: Environment) {
         bigqueryServiceAccount: own(values.SHORTLIST_SERVICE_ACCOUNTS, customer) ?? null,
         bigqueryBytesBilledMax: values.SHORTLIST_BIGQUERY_BYTES,
         bigqueryApiEndpoint: values.SHORTLIST_BIGQUERY_ENDPOINT ?? null,
+        bigqueryStorageEndpoint: values.SHORTLIST_BIGQUERY_STORAGE_ENDPOINT ?? null,
         allowPrivateAddresses: values.SHORTLIST_ALLOW_PRIVATE_ADDRESSES,
         secret: (name) => secrets.get(name),
       };

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { expect, test } from "vitest";
-import { caller, environmentOf, SECRET } from "../fixtures/trainer-harness.ts";
+import { caller, environmentOf, SECRET } from "../fixtures/trainer-client.ts";
 import { specOf } from "../fixtures/trainer-spec.ts";
 import { freshState } from "../fixtures/trainer-state.ts";
 

@@ -35,7 +35,7 @@ export type DryRunParts = {
   readonly secondsMax: number;
 };
 
-/** Dry runs in processes of their own: a file that crashes or fills a parser costs its caller a message, and no more. */
+/** Dry runs in processes of their own: a file that crashes or fills a parser costs its caller a message, no more. */
 export function dryRunInProcess({ program, settings, folders, secondsMax }: DryRunParts): DryRun {
   return async (spec, customer, signal) => {
     const id = `dry-${randomUUID()}`;

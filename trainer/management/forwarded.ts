@@ -61,7 +61,7 @@ function readForwarded(request: Request, body: Uint8Array): ForwardedRequest | u
   };
 }
 
-/** Nonces of two windows: a signature from the edge's future stays valid that long. Old ones are dropped, never new ones. */
+/** Nonces of two windows: a signature from the future stays valid that long. Old ones are dropped, never new ones. */
 function recentNonces(nowMs: () => number): { add(nonce: string): boolean } {
   const until = new Map<string, number>(); // in order of insertion, so the oldest are first
   return {

@@ -1,4 +1,4 @@
-/** Answers to requests that carried an Idempotency-Key, kept for a day: the same request again has the same effect as once. */
+/** Answers to requests with an Idempotency-Key, kept for a day: the same request again has the effect of one. */
 import { createHash } from "node:crypto";
 import { Problem } from "../../shared/problem.ts";
 import { type Database, isDuplicate, type Queries } from "./database.ts";

@@ -92,7 +92,8 @@ export async function trainModel(context: ActionContext, ref: ModelRef): Promise
     const model = await findModel(context, ref);
     if (model.status === "DESTROYING") throw modelNotFound(ref.modelName);
     const { runId, state } = model.training;
-    const detail = `The model ${JSON.stringify(ref.modelName)} has the run ${runId} in state ${state}: wait for its end.`;
+    const name = JSON.stringify(ref.modelName);
+    const detail = `The model ${name} has the run ${runId} in state ${state}: wait for its end.`;
     throw new Problem("model_busy", detail, { retryAfterSeconds: 30, extra: { training: { state, run_id: runId } } });
   }
   context.statuses.write(scheduled, scheduled.status);
@@ -186,7 +187,8 @@ export async function destroyModel(context: ActionContext, ref: ModelRef, waitMs
     await buryModel(store, ref, context.nowMs());
   } catch (error) {
     const about = { customer: ref.customer, model_name: ref.modelName };
-    log({ event: "tombstone_not_written", level: "warning", ...about, error: errorForLog(error) }); // the removal does it
+    // The removal writes it too.
+    log({ event: "tombstone_not_written", level: "warning", ...about, error: errorForLog(error) });
   }
   const isStopping = await ledger.isHeld(ref.customer, ref.modelName);
   await deletion.enqueue(keyOf(ref), { customer: ref.customer, modelName: ref.modelName });

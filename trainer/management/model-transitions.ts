@@ -82,8 +82,8 @@ export type SpecChange = {
 export const isBusy = (model: Model): boolean => model.training.runId !== null && model.training.finishedAt === null;
 
 /**
- * The model after an event, or undefined when the event has no place: nothing but further deletion happens to a model that
- * is being deleted, a second run waits for the first one's end, and an attempt that is not the newest has lost its say.
+ * The model after an event, or undefined when the event has no place: nothing but further deletion happens to a model
+ * that is being deleted, a second run waits for the first one's end, and an attempt that is not the newest has lost its say.
  */
 export function modelAfter(model: Model, event: ModelEvent, now: string): Model | undefined {
   if (model.status === "DESTROYING") return event.kind === "destroying" ? model : undefined;

@@ -138,7 +138,7 @@ function revised({ spec }: Model, patch: z.infer<typeof ModelPatch>): ModelSpec 
     const before = stored(config.id, i);
     const kept = before === undefined ? config : withStoredSecrets(config, before);
     if (!hasHidden(kept)) return kept;
-    const message = `has ${HIDDEN} in place of a secret, which is kept only while the connector leads to the same place: send it again`;
+    const message = `has ${HIDDEN} for a secret; it is kept only while the connector leads to the same place: send it again`;
     throw problemOf([{ pointer: `/connector_configs/${i}`, code: "invalid_parameter", message }]);
   });
   return { ...next, connector_configs };
@@ -172,7 +172,7 @@ async function versionsOf(model: Model, { registry, store }: RoutesContext) {
 
 function notActive({ modelName, status }: Model): Problem {
   const detail = `The model ${JSON.stringify(modelName)} has no version yet: its status is ${status}.`;
-  return new Problem("model_not_active", detail, { retryAfterSeconds: 30, extra: { status } });
+  return new Problem("model_not_active", detail, { retryAfterSeconds: 30, extra: { model_status: status } });
 }
 
 const refOf = (c: Context<AppEnv>) => ({

@@ -24,6 +24,7 @@ export type ChildResult = {
 };
 
 const GRACE_SECONDS = 5;
+const LESS_DATA = "Use less data, such as a shorter period in the query, or have the operator raise";
 const STAGES: Readonly<Partial<Record<TrainingState, Stage>>> = {
   TRAINING: "training",
   EVALUATING: "evaluating",
@@ -74,13 +75,13 @@ function outcomeOf(
   if (ended === "memory" || heapExhausted)
     return failed(
       "out_of_memory",
-      `The run needed more than the ${limits.memoryMbMax} MB of memory it may use. Use less data, such as a shorter period in the query, or have the operator raise SHORTLIST_RUN_MEMORY_MB.`,
+      `The run needed more than the ${limits.memoryMbMax} MB of memory that it may use. ${LESS_DATA} SHORTLIST_RUN_MEMORY_MB.`,
       false,
     );
   if (ended === "deadline")
     return failed(
       "deadline_exceeded",
-      `The run was stopped after ${limits.secondsMax} seconds, the longest it may take. Use less data, or have the operator raise SHORTLIST_RUN_SECONDS.`,
+      `The run was stopped after ${limits.secondsMax} seconds, the longest it may take. ${LESS_DATA} SHORTLIST_RUN_SECONDS.`,
       false,
     );
   if (exit.signal === "SIGTERM" || exit.signal === "SIGINT") return { kind: "stopped" } as const;

@@ -1,6 +1,6 @@
 /**
- * Who works on which run. A trainer holds a run by having been seen lately; when it falls silent, another may claim the
- * run, and the attempt's number then tells the two apart. Times are the database's, so that machines' clocks do not matter.
+ * Who works on which run. A trainer holds a run by having been seen lately; when it falls silent, another may claim it,
+ * and the attempt's number then tells the two apart. Times are the database's, so that machines' clocks do not matter.
  */
 import type { Database, Queries } from "./database.ts";
 import type { Attempt } from "./model-transitions.ts";

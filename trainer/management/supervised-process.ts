@@ -1,6 +1,6 @@
 /**
- * A program in a process of its own: whatever it does, it is bounded in memory and time, it can be stopped, it ends with
- * this process, and it always comes to an end.
+ * A program in a process of its own: whatever it does, it is bounded in memory and time, it can be stopped, it ends
+ * with this process, and it always comes to an end.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";

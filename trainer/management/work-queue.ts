@@ -1,7 +1,7 @@
 /**
- * Work on models, handed to whichever trainer is free: at most one job per model is queued or worked on at a time, over
- * all trainers of one database. A job only says "look at this model": what is to be done stands in the model's own rows,
- * so a lost job is simply queued again, and one that comes too often finds nothing to do.
+ * Work on models, handed to whichever trainer is free: at most one job per model is queued or worked on at a time,
+ * over all trainers of one database. A job only says "look at this model": what is to be done stands in the model's own
+ * rows, so a lost job is simply queued again, and one that comes too often finds nothing to do.
  */
 import { PgBoss } from "pg-boss";
 import { bossInside, type Database, type Queries } from "./database.ts";

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { dryRunInProcess } from "../../../trainer/management/dry-run-process.ts";
 import { modelFolders } from "../../../trainer/management/model-folders.ts";
 import { readSettings } from "../../../trainer/settings.ts";
-import { environmentOf } from "../../fixtures/trainer-harness.ts";
+import { environmentOf } from "../../fixtures/trainer-client.ts";
 import { specOf } from "../../fixtures/trainer-spec.ts";
 import { freshFolder } from "../../fixtures/trainer-state.ts";
 

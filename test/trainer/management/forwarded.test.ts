@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { FORWARD_HEADERS } from "../../../shared/forward-signature.ts";
 import { forwardVerifier } from "../../../trainer/management/forwarded.ts";
-import { SECRET, signedHeaders } from "../../fixtures/trainer-harness.ts";
+import { SECRET, signedHeaders } from "../../fixtures/trainer-client.ts";
 
 const PATH = "/v0/models?limit=5";
 const BODY = new TextEncoder().encode('{"a":1}');

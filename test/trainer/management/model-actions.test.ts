@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { prefixOf } from "../../../shared/manifest.ts";
+import { blobKey, prefixOf } from "../../../shared/manifest.ts";
 import type { ModelRecord } from "../../../shared/model-record.ts";
 import { readLivePointer, setStatus } from "../../../trainer/publish/live-pointer-swap.ts";
 import { publish } from "../../../trainer/publish/publish.ts";
@@ -214,8 +214,7 @@ describe("versions", () => {
   test("only where they are whole", async () => {
     for (const version of ["absent", "%2e%2e%2flive", "x".repeat(100)])
       expect(await activate(version)).toMatchObject({ status: 404, body: { code: "version_not_found" } });
-    const blob = `${prefixOf("acme", "movies")}blobs/${versions[0]!.files[0]!.descriptor.digest.slice("sha256:".length)}`;
-    await harness.store.delete(blob);
+    await harness.store.delete(blobKey("acme", "movies", versions[0]!.files[0]!.descriptor.digest));
     expect(await activate(versions[0]!.version)).toMatchObject({ status: 404, body: { code: "version_not_found" } });
     expect((await harness.call("GET", "/v0/models/movies")).body).toMatchObject({ version: versions[1]!.version });
   });

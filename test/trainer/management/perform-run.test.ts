@@ -11,7 +11,7 @@ import { changeLivePointer, readLivePointer } from "../../../trainer/publish/liv
 import { memoryStore } from "../../../trainer/publish/memory-store.ts";
 import { type ObjectStore, StoreError } from "../../../trainer/publish/object-store.ts";
 import { readSettings } from "../../../trainer/settings.ts";
-import { environmentOf } from "../../fixtures/trainer-harness.ts";
+import { environmentOf } from "../../fixtures/trainer-client.ts";
 import { specOf } from "../../fixtures/trainer-spec.ts";
 import { freshFolder, freshState } from "../../fixtures/trainer-state.ts";
 

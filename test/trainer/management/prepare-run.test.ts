@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { modelFolders } from "../../../trainer/management/model-folders.ts";
 import { prepareRun } from "../../../trainer/management/prepare-run.ts";
 import { readSettings } from "../../../trainer/settings.ts";
-import { environmentOf } from "../../fixtures/trainer-harness.ts";
+import { environmentOf } from "../../fixtures/trainer-client.ts";
 import { aModel } from "../../fixtures/trainer-model.ts";
 import { specOf } from "../../fixtures/trainer-spec.ts";
 import { freshFolder } from "../../fixtures/trainer-state.ts";

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openDatabase } from "../../../trainer/management/database.ts";
 import { findPostgres, type PostgresServer, startPostgres } from "../../fixtures/postgres-server.ts";
-import { caller, environmentOf, startHarness } from "../../fixtures/trainer-harness.ts";
+import { caller, environmentOf } from "../../fixtures/trainer-client.ts";
+import { startHarness } from "../../fixtures/trainer-harness.ts";
 import { specOf } from "../../fixtures/trainer-spec.ts";
 import { freshFolder } from "../../fixtures/trainer-state.ts";
 

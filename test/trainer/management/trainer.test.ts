@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { livePointerKey } from "../../../shared/manifest.ts";
 import { ModelRecord } from "../../../shared/model-record.ts";
-import { caller, environmentOf, startHarness } from "../../fixtures/trainer-harness.ts";
+import { caller, environmentOf } from "../../fixtures/trainer-client.ts";
+import { startHarness } from "../../fixtures/trainer-harness.ts";
 import { specOf } from "../../fixtures/trainer-spec.ts";
 import { freshState } from "../../fixtures/trainer-state.ts";
 
