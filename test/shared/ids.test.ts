@@ -26,6 +26,26 @@ test("bytes of UTF-8 are counted as TextEncoder writes them, for any text", () =
     ),
   ));
 
+test("bytes of UTF-8 at every edge of its lengths", () => {
+  const units = [
+    "\x7f",
+    "\x80",
+    "\u07ff",
+    "\u0800",
+    "\ud7ff",
+    "\ud800",
+    "\udbff",
+    "\udc00",
+    "\udfff",
+    "\ue000",
+    "\uffff",
+  ];
+  for (const a of units)
+    for (const b of units)
+      for (const text of [a, a + b, `${b}${a}${b}`])
+        expect(utf8BytesOf(text)).toBe(new TextEncoder().encode(text).length);
+});
+
 test.each([
   ["7", undefined],
   ["with space", undefined],
