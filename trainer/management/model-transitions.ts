@@ -83,7 +83,7 @@ export const isBusy = (model: Model): boolean => model.training.runId !== null &
 
 /**
  * The model after an event, or undefined when the event has no place: nothing but further deletion happens to a model
- * that is being deleted, a second run waits for the first one's end, and an attempt that is not the newest has lost its say.
+ * that is being deleted, a second run waits for the first one's end, and an attempt that is not the newest has no say.
  */
 export function modelAfter(model: Model, event: ModelEvent, now: string): Model | undefined {
   if (model.status === "DESTROYING") return event.kind === "destroying" ? model : undefined;

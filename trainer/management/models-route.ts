@@ -138,7 +138,7 @@ function revised({ spec }: Model, patch: z.infer<typeof ModelPatch>): ModelSpec 
     const before = stored(config.id, i);
     const kept = before === undefined ? config : withStoredSecrets(config, before);
     if (!hasHidden(kept)) return kept;
-    const message = `has ${HIDDEN} for a secret; it is kept only while the connector leads to the same place: send it again`;
+    const message = `has ${HIDDEN} for a secret, which is kept only for the same place: send it again`;
     throw problemOf([{ pointer: `/connector_configs/${i}`, code: "invalid_parameter", message }]);
   });
   return { ...next, connector_configs };

@@ -75,13 +75,13 @@ function outcomeOf(
   if (ended === "memory" || heapExhausted)
     return failed(
       "out_of_memory",
-      `The run needed more than the ${limits.memoryMbMax} MB of memory that it may use. ${LESS_DATA} SHORTLIST_RUN_MEMORY_MB.`,
+      `The run needed more than ${limits.memoryMbMax} MB of memory. ${LESS_DATA} SHORTLIST_RUN_MEMORY_MB.`,
       false,
     );
   if (ended === "deadline")
     return failed(
       "deadline_exceeded",
-      `The run was stopped after ${limits.secondsMax} seconds, the longest it may take. ${LESS_DATA} SHORTLIST_RUN_SECONDS.`,
+      `The run was stopped after ${limits.secondsMax} seconds. ${LESS_DATA} SHORTLIST_RUN_SECONDS.`,
       false,
     );
   if (exit.signal === "SIGTERM" || exit.signal === "SIGINT") return { kind: "stopped" } as const;
