@@ -2,75 +2,72 @@
  * What a neural epoch costs, next to a plain matrix product of the same runtime in the same run. Data have the sizes of
  * MovieLens-1M (6040 histories of up to 200 entries, 3416 items) and are drawn, so that the bench needs no files.
  *
- *     npm run bench -- training-neural --json
+ *     npm run bench -- training-neural
  */
-import { performance } from "node:perf_hooks";
 import * as ort from "onnxruntime-node";
 import { adam } from "../../trainer/autodiff/adam.ts";
 import { maskPool } from "../../trainer/autodiff/mask-pool.ts";
 import { openSession } from "../../trainer/autodiff/training-step.ts";
 import { seededRandom } from "../../trainer/evaluate/seeded-random.ts";
 import type { Histories } from "../../trainer/models/histories.ts";
-import { epochBatches } from "../../trainer/models/neural-batches.ts";
+import { epochBatches, type SequenceBatch } from "../../trainer/models/neural-batches.ts";
 import { candidateSource } from "../../trainer/models/neural-candidates.ts";
 import { compileSasrecStep } from "../../trainer/models/neural-sasrec-graph.ts";
 import { freshParameters } from "../../trainer/models/neural-sasrec-parameters.ts";
+import type { TransformerShape } from "../../trainer/models/neural-transformer.ts";
 import { graphBuilder } from "../../trainer/onnx/graph.ts";
+import { type Bench, compared, type Figure } from "./bench.ts";
 
-export type BenchResult = {
-  readonly name: string;
-  readonly value: number;
-  readonly unit: string;
-  readonly reference?: number;
-  readonly ratio?: number;
-};
+const HISTORIES = 6040;
+const SIZES = { itemCount: 3416, length: 200, blocks: 2, heads: 2 };
+const CELLS = 1600;
+const STEPS = 40;
 
-const SHAPE = { itemCount: 3416, length: 200, width: 64, blocks: 2, heads: 2 };
-const CELLS = 3200;
-const STEPS = 20;
-
-/** One thread; about twenty seconds. Ratios are value / reference. */
-export async function trainingNeural(): Promise<BenchResult[]> {
-  const plain = await gemmGflops();
+/** One thread, under a minute, in seconds of CPU time. GFLOPS count the matrix products of forward and backward only. */
+export const trainingNeural: Bench = async ({ say }) => {
   const histories = drawnHistories();
-  const whole = await measureEpoch(histories, { drawnCount: undefined });
-  const drawn = await measureEpoch(histories, { drawnCount: 256 });
-  const again = await gemmGflops();
-  const gemm = (plain + again) / 2;
-  const figures = (name: string, { tokensPerSecond, gflops, epochSeconds }: Measured): BenchResult[] => [
-    { name: `training.${name}.tokens_per_second`, value: tokensPerSecond, unit: "tokens/s" },
-    { name: `training.${name}.gflops`, value: gflops, unit: "GFLOPS", reference: gemm, ratio: gflops / gemm },
-    { name: `training.${name}.epoch`, value: epochSeconds, unit: "s" },
-  ];
-  return [
-    { name: "training.gemm.gflops", value: gemm, unit: "GFLOPS" },
-    ...figures("sasrec", whole),
-    ...figures("sasrec_candidates", drawn),
-  ];
-}
+  const figures: Figure[] = [];
+  for (const [name, width, drawnCount] of [
+    ["sasrec", 64, undefined],
+    ["sasrec_candidates", 64, 256],
+    ["sasrec_wide", 128, 256],
+  ] as const) {
+    say(`  ${name}: ${STEPS} steps`);
+    const before = await gemmGflops();
+    const { tokensPerSecond, gflops, epochSeconds } = await measureEpoch(histories, { ...SIZES, width }, drawnCount);
+    const gemm = (before + (await gemmGflops())) / 2;
+    figures.push(
+      { name: `training.${name}.tokens`, value: tokensPerSecond, unit: "tokens/s" },
+      compared(`training.${name}.gflops`, "GFLOPS", gflops, gemm),
+      { name: `training.${name}.epoch`, value: epochSeconds, unit: "s" },
+    );
+  }
+  return figures;
+};
 
 type Measured = { readonly tokensPerSecond: number; readonly gflops: number; readonly epochSeconds: number };
 
 /** Lengths and popularities of about MovieLens-1M's shape. */
 function drawnHistories(): Histories {
   const random = seededRandom(7);
-  const lengths = Array.from({ length: 6040 }, () =>
+  const lengths = Array.from({ length: HISTORIES }, () =>
     Math.min(800, Math.round(19 + 60 / (0.08 + random()) ** 1.1 / 1.5)),
   );
   const start = new Uint32Array(lengths.length + 1);
   for (const [user, length] of lengths.entries()) start[user + 1] = start[user]! + length;
-  const items = Int32Array.from({ length: start.at(-1)! }, () => Math.floor(SHAPE.itemCount * random() ** 2.5));
-  return { userCount: lengths.length, itemCount: SHAPE.itemCount, start, items };
+  const items = Int32Array.from({ length: start.at(-1)! }, () => Math.floor(SIZES.itemCount * random() ** 2.5));
+  return { userCount: lengths.length, itemCount: SIZES.itemCount, start, items };
 }
 
 async function measureEpoch(
   histories: Histories,
-  { drawnCount }: { readonly drawnCount: number | undefined },
+  shape: TransformerShape,
+  drawnCount: number | undefined,
 ): Promise<Measured> {
   const random = seededRandom(1);
-  const parameters = freshParameters(SHAPE, random);
-  const activation = maskPool(0.2, { sizeMax: CELLS * SHAPE.width, random });
-  const targetCounts = new Float64Array(SHAPE.itemCount);
+  const parameters = freshParameters(shape, random);
+  const activation = maskPool(0.2, { sizeMax: CELLS * shape.width, random });
+  const targetCounts = new Float64Array(shape.itemCount);
   for (const item of histories.items) targetCounts[item]!++;
   let candidateCount = 0;
   const source = candidateSource({ targetCounts, drawnCount: drawnCount ?? 0, random });
@@ -79,29 +76,29 @@ async function measureEpoch(
     candidateCount += drawn.indices.length;
     return drawn;
   };
-  const step = await compileSasrecStep(SHAPE, {
+  const step = await compileSasrecStep(shape, {
     parameters,
     dropout: { activation },
     candidates: drawnCount === undefined ? undefined : candidates,
   });
   const optimizer = adam(parameters);
   const batches = [
-    ...epochBatches(histories, histories.start.slice(1), { length: SHAPE.length, cellsMax: CELLS, random }),
+    ...epochBatches(histories, histories.start.slice(1), { length: shape.length, cellsMax: CELLS, random }),
   ];
   for (const batch of batches.slice(0, 3)) await step.run(batch);
 
   candidateCount = 0;
   let tokens = 0;
   let flops = 0;
-  const begin = performance.now();
+  const begin = cpuSeconds();
   for (const batch of batches.slice(3, 3 + STEPS)) {
     const before = candidateCount;
     await step.run(batch);
     optimizer.step(1e-3);
     tokens += batch.targets.length;
-    flops += flopsOf(batch, drawnCount === undefined ? SHAPE.itemCount : candidateCount - before);
+    flops += flopsOf(batch, shape, drawnCount === undefined ? shape.itemCount : candidateCount - before);
   }
-  const seconds = (performance.now() - begin) / 1000;
+  const seconds = cpuSeconds() - begin;
   await step.release();
   const tokensOfEpoch = batches.reduce((sum, { targets }) => sum + targets.length, 0);
   return {
@@ -111,17 +108,19 @@ async function measureEpoch(
   };
 }
 
-/** Of the matrix products alone, forward and both gradients: multiplications and additions. */
-function flopsOf(
-  batch: { readonly targets: Int32Array; readonly items: Int32Array; readonly length: number },
-  rivals: number,
-) {
-  const { width, blocks } = SHAPE;
-  const loss = 6 * batch.targets.length * width * rivals;
-  const layers = 6 * 6 * batch.items.length * width ** 2;
-  const attention = 2 * 6 * batch.items.length * batch.length * width;
+/** Multiplications and additions of the matrix products alone, forward and both gradients. */
+function flopsOf({ targets, items, length }: SequenceBatch, { width, blocks }: TransformerShape, rivals: number) {
+  const loss = 6 * targets.length * width * rivals;
+  const layers = 6 * 6 * items.length * width ** 2;
+  const attention = 2 * 6 * items.length * length * width;
   return loss + blocks * (layers + attention);
 }
+
+/** Of this process, all threads: what one thread would take on a machine without other work. */
+const cpuSeconds = () => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e6;
+};
 
 /** A product of two 1024 × 1024 matrices: the best of ten. */
 async function gemmGflops(): Promise<number> {
@@ -134,12 +133,10 @@ async function gemmGflops(): Promise<number> {
   const feeds = { a: tensor(), b: tensor() };
   let best = Number.POSITIVE_INFINITY;
   for (let i = 0; i < 10; i++) {
-    const begin = performance.now();
+    const begin = cpuSeconds();
     await session.run(feeds);
-    best = Math.min(best, performance.now() - begin);
+    best = Math.min(best, cpuSeconds() - begin);
   }
   await session.release();
-  return (2 * size ** 3) / best / 1e6;
+  return (2 * size ** 3) / best / 1e9;
 }
-
-if (import.meta.main) console.log(JSON.stringify(await trainingNeural()));
