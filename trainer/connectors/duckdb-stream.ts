@@ -79,7 +79,7 @@ function watchQuery(connection: DuckDBConnection, limits: StreamLimits): QueryWa
     setTimeout(() => giveUp?.(), GRACE_MS).unref();
   };
   const onAbort = () => stop(signal.reason);
-  const timer = setTimeout(() => stop(timeoutError(timeoutSeconds)), timeoutSeconds * 1000);
+  const timer = setTimeout(() => stop(timeoutError(timeoutSeconds)), timeoutSeconds * 1000).unref();
   signal.addEventListener("abort", onAbort, { once: true });
   if (signal.aborted) reason = signal.reason;
 

@@ -17,6 +17,8 @@ export type WholeStream = {
  * The connection must not be used for anything else before the end.
  */
 export async function streamWhole(connection: DuckDBConnection, sql: string): Promise<WholeStream> {
+  // A reader that never came for its chunks has left its transaction open.
+  await connection.run("ROLLBACK").catch(() => undefined);
   await connection.run("BEGIN TRANSACTION");
   let isOpen = true;
   const end = async (statement: "COMMIT" | "ROLLBACK") => {

@@ -36,4 +36,6 @@ test("after a failure, a refusal or an early leave the connection reads again", 
   await left.next();
   await left.leave();
   expect(await count("FROM range(3)")).toBe(3);
+  await streamWhole(connection, "FROM range(500_000)"); // and nobody comes for its chunks
+  expect(await count("FROM range(3)")).toBe(3);
 });
