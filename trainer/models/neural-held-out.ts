@@ -12,12 +12,16 @@ export type HeldOut = {
   readonly users: Uint32Array;
 };
 
-/** A tenth of the users with three entries or more, 1000 at most; none where they would be too few to tell anything. */
+/**
+ * A tenth of the users with three entries or more, 1000 at most; where that is below 300, up to a third of them. None
+ * where they would be too few to tell anything.
+ */
 export function holdOut({ start, userCount }: Histories, random: () => number): HeldOut {
   const eligible = Uint32Array.from({ length: userCount }, (_, user) => user).filter(
     (user) => start[user + 1]! - start[user]! >= 3,
   );
-  const count = Math.min(HELD_OUT_MAX, Math.floor(eligible.length / 10));
+  const share = Math.max(eligible.length / 10, Math.min(HELD_OUT_ENOUGH, eligible.length / 3));
+  const count = Math.min(HELD_OUT_MAX, Math.floor(share));
   const chosen = count < HELD_OUT_MIN ? new Uint32Array(0) : samplePositions(eligible.length, count, random);
   const users = chosen.map((at) => eligible[at]!);
   const ends = start.slice(1);
@@ -25,6 +29,7 @@ export function holdOut({ start, userCount }: Histories, random: () => number): 
   return { ends, users };
 }
 const HELD_OUT_MAX = 1000;
+const HELD_OUT_ENOUGH = 300;
 const HELD_OUT_MIN = 30;
 
 /** Mean NDCG@10 of the held-out entries among all items that their history lacks; undefined when none are held out. */

@@ -13,17 +13,24 @@ const histories = (userCount: number): Histories => ({
   items: Int32Array.from({ length: LENGTH * userCount }, (_, i) => i % LENGTH),
 });
 
-test("a tenth of the users lose their last entry to the judge, and no others", () => {
-  const { ends, users } = holdOut(histories(400), fitContext().random);
-  expect(users.length).toBe(40);
-  for (let user = 0; user < 400; user++) expect(ends[user]).toBe(LENGTH * (user + 1) - (users.includes(user) ? 1 : 0));
+test.each([
+  [90, 30],
+  [600, 200],
+  [2000, 300],
+  [5000, 500],
+  [20_000, 1000],
+])("of %i users %i lose their last entry to the judge, and no others", (userCount, count) => {
+  const { ends, users } = holdOut(histories(userCount), fitContext().random);
+  expect(users.length).toBe(count);
+  for (let user = 0; user < userCount; user++)
+    expect(ends[user]).toBe(LENGTH * (user + 1) - (users.includes(user) ? 1 : 0));
 });
 
 test("too few users: nothing is held out", async () => {
-  const heldOut = holdOut(histories(200), fitContext().random);
+  const heldOut = holdOut(histories(80), fitContext().random);
   expect(heldOut.users.length).toBe(0);
   const scorer = { score: async () => new Float32Array(0), release: async () => {} };
-  const setup = { histories: histories(200), heldOut, length: LENGTH };
+  const setup = { histories: histories(80), heldOut, length: LENGTH };
   expect(await judgeHeldOut(scorer, averagesOf(new Map()), setup)).toBeUndefined();
 });
 
