@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { commandOf, endService, isAlive, type StartedService, startService } from "../fixtures/started-service.ts";
 
-const TIMEOUT = 180_000;
+const TIMEOUT = 240_000;
 let directory: string;
 let service: StartedService | undefined;
 beforeEach(async () => {

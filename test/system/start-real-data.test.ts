@@ -8,7 +8,7 @@ import { missingRealData, realDataFolder } from "../fixtures/real-data.ts";
 import { endService, type StartedService, startService } from "../fixtures/started-service.ts";
 
 const missing = missingRealData("ml-100k");
-const TIMEOUT = 300_000;
+const TIMEOUT = 360_000;
 
 describe.skipIf(missing)(`ml-100k through the whole service${missing ? ` (${missing})` : ""}`, () => {
   let state: string;
