@@ -3,7 +3,7 @@ export function assert(condition: unknown, sentence: string): asserts condition 
   if (!condition) throw new Error(`Assertion failed: ${sentence}`);
 }
 
-/** A stored file says something that cannot be true. Names the file, the field, what was expected and what was found. */
+/** A stored file says something that cannot be true. Names the file, the field, what was expected and found. */
 export class FormatError extends Error {
   override readonly name = "FormatError";
 }

@@ -16,7 +16,8 @@
  *
  * Example. Category ["red", missing, "blue", "red"] is dictionary ["blue", "red"], keys u8 [2, 0, 1, 2].
  *
- * Limits: 500 columns with names of at most 1,000 characters, 2^32 − 2 distinct values, 2 GiB. Numbers that are not finite count as missing.
+ * Limits: 500 columns with names of at most 1,000 characters, 2^32 − 2 distinct values, 2 GiB. Numbers that are not
+ * finite count as missing.
  */
 import { z } from "zod";
 import { assert, FormatError } from "./assert.ts";
@@ -32,8 +33,16 @@ import { bytesAt, compareBytes, countOf, type PackedStrings, packStrings } from 
 
 /** Typed attribute columns of items or users, aligned with their indices. Missing values are explicit. */
 export type AttributeColumn =
-  | { readonly name: string; readonly type: "Numerical" | "Timestamp"; readonly values: Float64Array } // [count] NaN: missing; Timestamp in epoch seconds
-  | { readonly name: string; readonly type: "Boolean"; readonly values: Uint8Array } // [count] 0 false, 1 true, 255 missing
+  | {
+      readonly name: string;
+      readonly type: "Numerical" | "Timestamp";
+      readonly values: Float64Array; // [count] NaN: missing; Timestamp in epoch seconds
+    }
+  | {
+      readonly name: string;
+      readonly type: "Boolean";
+      readonly values: Uint8Array; // [count] 0 false, 1 true, 255 missing
+    }
   | {
       readonly name: string;
       readonly type: "Category" | "CategoryList" | "Text";

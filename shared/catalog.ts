@@ -9,8 +9,8 @@
  *     text      `bytes` u8, `length_less_1` u8 [itemCount], `order` u32 [itemCount]  bytes of the id + 5 and a quarter
  *
  * Numbers are used when the ids come from an integer column and all are within ±(2^53 − 1); else text. A text id has 1
- * to 256 bytes, so its length less one is a byte; where an id begins is the sum of the lengths before it, of which every
- * sixteenth is kept in memory. Ids of an integer column are ordered by value, others by code point.
+ * to 256 bytes, so its length less one is a byte; where an id begins is the sum of the lengths before it, of which
+ * every sixteenth is kept in memory. Ids of an integer column are ordered by value, others by code point.
  *
  * Example. Ids "b", "ab", "c" as text: bytes 62 61 62 63, length_less_1 00 01 00, order 1 0 2.
  *

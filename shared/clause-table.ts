@@ -1,8 +1,8 @@
 /**
  * Many clauses asked at once: whether an item passes any of them, where a clause is an `and` of tests.
  *
- * Idea. Clause i is bit i of a few 32-bit words. The bounds of all tests on a column cut its keys into classes; for each
- * class a row of words says which clauses have no objection to a key there. An item then costs one row per column,
+ * Idea. Clause i is bit i of a few 32-bit words. The bounds of all tests on a column cut its keys into classes; for
+ * each class a row of words says which clauses have no objection to a key there. An item then costs one row per column,
  * joined with AND; it passes when a bit is left. So 128 clauses on two columns are 8 loads, not 256 tests.
  *
  *     clauses  0: color = red and price < 5      1: color = blue      2: price ≥ 9

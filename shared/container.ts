@@ -18,8 +18,9 @@
  * buffer 01 00 02 00 03 00 00 00 | 09 00 00 00 00 00 00 00.
  *
  * Limits: header 1 MiB, 2,048 arrays, names of 1 to 200 characters, file below 2 GiB. Metadata are small facts (counts,
- * a salt); anything that grows with the data is an array. What arrays mean to each other (offsets that rise, codes below
- * a count) is checked by the file that defines the kind. Integrity of the bytes is the manifest's digest, not ours.
+ * a salt); anything that grows with the data is an array. What arrays mean to each other (offsets that rise, codes
+ * below a count) is checked by the file that defines the kind. Integrity of the bytes is the manifest's digest, not
+ * ours.
  */
 import { z } from "zod";
 import { assert, FormatError } from "./assert.ts";

@@ -4,7 +4,7 @@
  * Objects of one model in the bucket:
  *
  *     keys/{sha256 of the API key, hex}.json                 who may call (shared/key-record.ts)
- *     models/{customer}/{model}/live.json                    the live pointer (shared/live-pointer.ts): the only mutable object
+ *     models/{customer}/{model}/live.json                    the live pointer (shared/live-pointer.ts), alone mutable
  *     models/{customer}/{model}/versions/{version}.json      the manifest: this file
  *     models/{customer}/{model}/reports/{version}.json       the evaluation report
  *     models/{customer}/{model}/blobs/{sha256, hex}          every other file, named by its content

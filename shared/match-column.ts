@@ -9,7 +9,7 @@ import { fault, type OrderOperator, type RetrievalTest, type Scalar } from "./re
 
 export type MatchColumn = {
   readonly name: string;
-  /** Item i's keys are at the positions start[i] … start[i + 1] − 1; undefined where every item has one, at its index. */
+  /** Item i's keys are at positions start[i] … start[i + 1] − 1; undefined where every item has one, at its index. */
   readonly start: Uint32Array | undefined;
   /** The keys of the values that pass a test. Throws Problem filter_type_mismatch. */
   keysOf(test: RetrievalTest): KeySet;
@@ -81,7 +81,8 @@ export function mismatch(
 ): Problem {
   const pointer = test.pointer + test.path + (/\$n?in$/.test(test.path) ? `/${i}` : "");
   const hint = expected === "text" ? `; as text it is ${JSON.stringify(String(value))}` : "";
-  const message = `is not of the type of ${JSON.stringify(test.attribute)}: expected ${expected}, found ${shown(value)}`;
+  const type = `the type of ${JSON.stringify(test.attribute)}`;
+  const message = `is not of ${type}: expected ${expected}, found ${shown(value)}`;
   return fault("filter_type_mismatch", pointer, message + hint);
 }
 

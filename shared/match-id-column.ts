@@ -47,8 +47,8 @@ function orderPlace(test: Extract<RetrievalTest, { kind: "compare" }>, catalog: 
 const SMALL = 4096; // items that a Map holds; beyond, an array of the catalog's size is smaller and faster
 
 /**
- * Finds the class of an item by a table of the items outside the largest class: an exclude list of a thousand ids costs a
- * Map of a thousand, whatever the size of the catalog.
+ * Finds the class of an item by a table of the items outside the largest class: an exclude list of a thousand ids costs
+ * a Map of a thousand, whatever the size of the catalog.
  */
 function classifierOf({ order, itemCount }: Catalog, bounds: readonly number[]): (item: number) => number {
   const ends = [...bounds, Infinity].map((bound) => Math.min(itemCount, Math.max(0, bound)));

@@ -49,8 +49,8 @@ export function joined(kind: "and" | "or", nodes: readonly MatchNode[]): MatchNo
 }
 
 /**
- * The same as an `or` of `and`s of tests, or undefined when that takes more than `clausesMax` of them. Tests of a clause
- * are on different columns, except for lists.
+ * The same as an `or` of `and`s of tests, or undefined when that takes more than `clausesMax` of them. Tests of a
+ * clause are on different columns, except for lists.
  */
 export function clausesOf(node: MatchNode, clausesMax: number): (readonly KeyTest[])[] | undefined {
   if (isTest(node)) return [[node]];

@@ -1,9 +1,9 @@
 /**
  * A checked retrieval query and a version's attributes, made into one question per item.
  *
- * Every test on an attribute becomes a set of keys (shared/key-set.ts), found by a few binary searches. Tests on the same
- * attribute that stand in one `and` or one `or` become a single set, and `not` is pushed down into the sets. A small tree
- * is asked as it is, test by test; a large one is rewritten as alternatives that are asked all at once
+ * Every test on an attribute becomes a set of keys (shared/key-set.ts), found by a few binary searches. Tests on the
+ * same attribute that stand in one `and` or one `or` become a single set, and `not` is pushed down into the sets. A
+ * small tree is asked as it is, test by test; a large one is rewritten as alternatives that are asked all at once
  * (shared/clause-table.ts), so that the worst query costs some tens of nanoseconds per item.
  */
 import type { AttributeTable } from "./attributes.ts";

@@ -129,7 +129,7 @@ function sentenceOf(issue: Issue): string | undefined {
   if (issue.code === "invalid_value")
     return `must be ${issue.values.map((value) => shown(value)).join(" or ")}, found ${shown(issue.input)}`;
   if (issue.code === "invalid_union" && isUnknownKind(issue))
-    return `must be ${(issue.options ?? []).map((option) => shown(option)).join(" or ")}, found ${shown(kindOf(issue))}`;
+    return `must be ${(issue.options ?? []).map(shown).join(" or ")}, found ${shown(kindOf(issue))}`;
   if (issue.code === "too_big") return `must be at most ${issue.maximum}${unitOf(issue.origin)}`;
   if (issue.code === "too_small") return `must be at least ${issue.minimum}${unitOf(issue.origin)}`;
   return undefined;

@@ -2,12 +2,12 @@
  * The retrieval language: which items may be in an answer. A subset of MongoDB's query language.
  *
  *     Query     = { (attribute: Condition | "$and": [Query+] | "$or": [Query+] | "$nor": [Query+] | "$not": Query)* }
- *     Condition = scalar | { ("$eq" | "$ne" | "$gt" | "$gte" | "$lt" | "$lte": scalar | "$in" | "$nin" | "$all": [scalar*]
- *                          | "$exists": boolean | "$not": Condition)* }
+ *     Condition = scalar | { ("$eq" | "$ne" | "$gt" | "$gte" | "$lt" | "$lte": scalar
+ *                          | "$in" | "$nin" | "$all": [scalar*] | "$exists": boolean | "$not": Condition)* }
  *
- * All entries of an object must hold; `{}` restricts nothing. A missing value equals null and is in no order. On a list,
- * a test holds if any element passes it, and its negation if none does: `$ne`, `$nin` and `$not` are exact complements.
- * `$all` asks for every one of its values; `$all: []`, like `$in: []`, matches nothing (as in MongoDB).
+ * All entries of an object must hold; `{}` restricts nothing. A missing value equals null and is in no order. On a
+ * list, a test holds if any element passes it, and its negation if none does: `$ne`, `$nin` and `$not` are exact
+ * complements. `$all` asks for every one of its values; `$all: []`, like `$in: []`, matches nothing (as in MongoDB).
  *
  * Bounds: 16 KiB of JSON, 8 levels of queries and conditions within each other, 256 tests, 1,000 values in a list.
  */
@@ -21,10 +21,10 @@ export type Scalar = string | number | boolean | null;
 export type OrderOperator = "$gt" | "$gte" | "$lt" | "$lte";
 
 /**
- * A checked retrieval query. Every operator is reduced to two tests and and/or/not: `$eq` is `in` of one value, `$ne` and
- * `$nin` are `not in`, `$exists` is `not in [null]`, `$nor` is `not or`, `$all` is an `and` of `in`. An `and` of nothing
- * holds, an `or` of nothing does not. `pointer` says where in the request the attribute stands (RFC 6901), `path` where
- * its value stands from there, such as `/$in`.
+ * A checked retrieval query. Every operator is reduced to two tests and and/or/not: `$eq` is `in` of one value, `$ne`
+ * and `$nin` are `not in`, `$exists` is `not in [null]`, `$nor` is `not or`, `$all` is an `and` of `in`. An `and` of
+ * nothing holds, an `or` of nothing does not. `pointer` says where in the request the attribute stands (RFC 6901),
+ * `path` where its value stands from there, such as `/$in`.
  */
 export type RetrievalQuery =
   | { readonly kind: "and" | "or"; readonly of: readonly RetrievalQuery[] }

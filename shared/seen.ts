@@ -1,5 +1,6 @@
 /**
- * Which items one user has seen, in as few bytes as possible: the guarantee of the service that nothing seen comes back.
+ * Which items one user has seen, in as few bytes as possible: the guarantee of the service that nothing seen comes
+ * back.
  *
  * Idea. Three forms, told apart by the first byte; the writer takes the shortest.
  *

@@ -1,18 +1,19 @@
 /**
  * What is stored of every user, packed so that a rank call reads one user with one range read of one object.
  *
- * Idea. Users are named by a salted 64-bit hash (shared/hash.ts) and sorted by it. Their records are cut into *pages* of
- * about 16 KiB, at most 64 KiB, and pages are put one after another into *page files* of at most 64 MiB. Pages are cut
- * only where the high 32 bits of the hash differ, so those bits alone say which page to read. The *directory*, which an
- * edge keeps in memory, has 6 bytes per page: 10 million users of 200 bytes are 2 GB in 130,000 pages, and 0.8 MB of
- * directory. Between neighbours there is no gap: each page answers for all hashes from its own first to the next page's.
+ * Idea. Users are named by a salted 64-bit hash (shared/hash.ts) and sorted by it. Their records are cut into *pages*
+ * of about 16 KiB, at most 64 KiB, and pages are put one after another into *page files* of at most 64 MiB. Pages are
+ * cut only where the high 32 bits of the hash differ, so those bits alone say which page to read. The *directory*,
+ * which an edge keeps in memory, has 6 bytes per page: 10 million users of 200 bytes are 2 GB in 130,000 pages, and 0.8
+ * MB of directory. Between neighbours there is no gap: each page answers for all hashes from its own first to the next
+ * page's.
  *
  *     directory   a container (shared/container.ts) of kind "user-directory"; metadata: salt, user_count, item_count
  *       first_high        u32 [pageCount]  the least high word that page p answers for; rises; begins with 0
  *       eighths_less_1    u16 [pageCount]  bytes of page p ÷ 8, less one
  *       file_first_page   u32 [fileCount]  the first page of each file; pages lie in their files in order, without gaps
  *
- *     page        | crc u32 | count u32 | first high u32 | last high u32 | count × (high, low, end) u32 | records | pad |
+ *     page        | crc u32 | count u32 | first high u32 | last high u32 | count × (high, low, end) u32 | records | pad
  *       crc       CRC-32 of all bytes after it: a digest covers only whole files, and pages are read by range
  *       first, last high   the high words that the page answers for: a page read by mistake is noticed
  *       end       where the record ends, counted from the start of the page; it begins where the one before it ends

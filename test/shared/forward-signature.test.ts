@@ -17,7 +17,8 @@ const request: ForwardedRequest = {
 
 test("the signature is HMAC-SHA-256 over the fields as JSON and the body's digest", async () => {
   const digest = createHash("sha256").update(request.body).digest("hex");
-  const text = `["shortlist-forward-1","POST","/v0/models?dry_run=true","acme","key12345","rank,manage","1700000000","n1","","${digest}"]`;
+  const who = '"acme","key12345","rank,manage","1700000000","n1",""';
+  const text = `["shortlist-forward-1","POST","/v0/models?dry_run=true",${who},"${digest}"]`;
   expect(await signForward(request, "secret")).toBe(createHmac("sha256", "secret").update(text).digest("hex"));
 });
 

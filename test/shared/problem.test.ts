@@ -5,7 +5,9 @@ const codes = Object.entries(PROBLEMS) as [ProblemCode, { status: number; title:
 
 /** The public contract: a line may be added, none may change. */
 const CONTRACT: Readonly<Record<number, string>> = {
-  400: "invalid_json invalid_parameter missing_field unknown_field limit_out_of_range too_many_interactions invalid_filter unknown_attribute filter_type_mismatch filter_too_large",
+  400:
+    "invalid_json invalid_parameter missing_field unknown_field limit_out_of_range too_many_interactions " +
+    "invalid_filter unknown_attribute filter_type_mismatch filter_too_large",
   401: "missing_api_key invalid_api_key",
   403: "insufficient_scope",
   404: "model_not_found version_not_found not_found",
