@@ -108,6 +108,12 @@ describe("a page with a right checksum can still lie", () => {
     expect(() => decodeUserPage(forged(at, word), ann.hash, ITEMS)).toThrow(FormatError);
     expect(() => decodeUserPage(forged(at, word), ann.hash, ITEMS)).toThrow(sentence);
   });
+  test("a history longer than any writer's", () => {
+    const record = new Uint8Array(3000);
+    record.set([0xe9, 0x07]); // 1,001
+    const page = encodeUserPage({ firstHigh: 0, lastHigh: HIGH_MAX, users: [{ hash: ann.hash, record }] });
+    expect(() => decodeUserPage(page, ann.hash, ITEMS)).toThrow("user record: a history of 1001");
+  });
   test("an item beyond the catalog, in the history or among the seen", () => {
     expect(() => decodeUserPage(pageOf([ann]), ann.hash, 300)).toThrow("item 300 of 300");
     const notSeen = { ...ann, content: { items: [300], times: [100], seen: [5] } };
