@@ -1,4 +1,4 @@
-import { integers, MICROSOFT, rowSums, sumOver } from "./constants.ts";
+import { integers, MICROSOFT, rowSums, sumOver } from "./graph-shorthand.ts";
 import type { Tape, Tensor } from "./tape.ts";
 
 export type AttentionInputs = {

@@ -1,5 +1,5 @@
 import type { GraphBuilder } from "../onnx/graph.ts";
-import { scalar } from "./constants.ts";
+import { scalar } from "./graph-shorthand.ts";
 import type { Recorded, Tensor } from "./tape.ts";
 
 /** A piece of one parameter's gradient, by the names of graph values. The whole gradient is the sum of its pieces. */

@@ -1,4 +1,4 @@
-import { integers, scalar } from "./constants.ts";
+import { integers, scalar } from "./graph-shorthand.ts";
 import type { Tape, Tensor } from "./tape.ts";
 
 export type LinearCrossEntropy = {

@@ -1,4 +1,4 @@
-import { sumOver } from "./constants.ts";
+import { sumOver } from "./graph-shorthand.ts";
 import type { Tape, Tensor } from "./tape.ts";
 
 /** x w + b: [rows, in] · [in, out] → [rows, out]. */

@@ -1,4 +1,4 @@
-import { integers, rowSums } from "./constants.ts";
+import { integers, rowSums } from "./graph-shorthand.ts";
 import type { Tape, Tensor } from "./tape.ts";
 
 export type LogPartition = {

@@ -1,4 +1,4 @@
-import { integers, rowSums, scalar, sumOver } from "./constants.ts";
+import { integers, rowSums, scalar, sumOver } from "./graph-shorthand.ts";
 import type { Tape, Tensor } from "./tape.ts";
 
 const EPSILON = 1e-5;

@@ -1,4 +1,4 @@
-import { scalar } from "./constants.ts";
+import { scalar } from "./graph-shorthand.ts";
 import type { Tape, Tensor } from "./tape.ts";
 
 /** a + b, of one shape; a constant b may be broadcast to the shape of a. */

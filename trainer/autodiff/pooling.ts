@@ -1,4 +1,4 @@
-import { integers } from "./constants.ts";
+import { integers } from "./graph-shorthand.ts";
 import type { Tape, Tensor } from "./tape.ts";
 
 /** Weighted sums: rows (group, member, d) and weights (group, member) → (group, d). Padding has weight 0. */

@@ -1,4 +1,4 @@
-import { integers } from "./constants.ts";
+import { integers } from "./graph-shorthand.ts";
 import type { Tape, Tensor } from "./tape.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { integers } from "../autodiff/constants.ts";
+import { integers } from "../autodiff/graph-shorthand.ts";
 import type { GraphBuilder } from "../onnx/graph.ts";
 import { type FileBox, fileBox, type PartBudget } from "./scoring-graph.ts";
 

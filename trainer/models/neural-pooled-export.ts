@@ -1,4 +1,4 @@
-import { integers, scalar } from "../autodiff/constants.ts";
+import { integers, scalar } from "../autodiff/graph-shorthand.ts";
 import type { GraphBuilder } from "../onnx/graph.ts";
 import type { Averages } from "./neural-averages.ts";
 import { newestEntries, serveItems } from "./neural-item-matrix.ts";

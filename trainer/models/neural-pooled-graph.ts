@@ -1,5 +1,5 @@
 import * as ort from "onnxruntime-node";
-import { integers } from "../autodiff/constants.ts";
+import { integers } from "../autodiff/graph-shorthand.ts";
 import { linear } from "../autodiff/linear.ts";
 import { dotProducts, logPartition } from "../autodiff/log-partition.ts";
 import { unitRows } from "../autodiff/normalise.ts";

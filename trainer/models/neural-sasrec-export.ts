@@ -1,4 +1,4 @@
-import { integers } from "../autodiff/constants.ts";
+import { integers } from "../autodiff/graph-shorthand.ts";
 import { newTape } from "../autodiff/tape.ts";
 import type { GraphBuilder } from "../onnx/graph.ts";
 import type { Averages } from "./neural-averages.ts";

@@ -1,5 +1,5 @@
 import * as ort from "onnxruntime-node";
-import { integers } from "../autodiff/constants.ts";
+import { integers } from "../autodiff/graph-shorthand.ts";
 import { linearCrossEntropy } from "../autodiff/linear-cross-entropy.ts";
 import type { Parameters } from "../autodiff/parameters.ts";
 import { gatherRows, selectRows } from "../autodiff/rows.ts";

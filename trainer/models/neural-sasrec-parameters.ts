@@ -1,4 +1,4 @@
-import { integers } from "../autodiff/constants.ts";
+import { integers } from "../autodiff/graph-shorthand.ts";
 import { type Parameter, type Parameters, parameter } from "../autodiff/parameters.ts";
 import { newTape } from "../autodiff/tape.ts";
 import { graphBuilder } from "../onnx/graph.ts";

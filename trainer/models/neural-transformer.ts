@@ -1,5 +1,5 @@
 import { attention, joinHeads, splitHeads, transpose } from "../autodiff/attention.ts";
-import { integers } from "../autodiff/constants.ts";
+import { integers } from "../autodiff/graph-shorthand.ts";
 import { linear } from "../autodiff/linear.ts";
 import { layerNorm } from "../autodiff/normalise.ts";
 import { add, dropout, relu, scale } from "../autodiff/pointwise.ts";

@@ -1,5 +1,5 @@
 import { test } from "vitest";
-import { integers } from "../../../trainer/autodiff/constants.ts";
+import { integers } from "../../../trainer/autodiff/graph-shorthand.ts";
 import { NO_DROPOUT, transformer } from "../../../trainer/models/neural-transformer.ts";
 import { checkGradients } from "../autodiff/gradient-check.ts";
 
