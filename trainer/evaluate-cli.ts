@@ -1,8 +1,10 @@
 /** `npm run evaluate`: how well the models of this trainer rank two files that hold interactions. */
+import { writeFileSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import { evaluateFiles, type FileEvaluation } from "./evaluate/evaluate-files.ts";
 import { InteractionFileError, readInteractionFiles } from "./evaluate/interaction-files.ts";
+import { qualityPlot } from "./evaluate/quality-plot.ts";
 import { METHODS } from "./models/methods.ts";
 import type { Method } from "./models/model.ts";
 
@@ -23,6 +25,7 @@ the lists are. Files: CSV or TSV with a header line, Parquet, JSON or JSON Lines
   --memory-mb N         for a fit
   --weight-mb N         (48) weights that the served model may have
   --seed N              (1)
+  --plot FILE           an SVG picture of quality against fitting time
   --include-seen        do not leave out items of the user's train rows
   --json                one JSON object on standard output; everything else goes to standard error
 `;
@@ -42,7 +45,7 @@ try {
 async function main(args: readonly string[]): Promise<void> {
   const options = parse(args);
   if (options === "help") return void process.stdout.write(USAGE);
-  const { files, json, ...evaluation } = options;
+  const { files, json, plot, ...evaluation } = options;
   const begin = performance.now();
   const clock = () => (performance.now() - begin) / 1000;
   const log = (line: string) => process.stderr.write(`${clock().toFixed(0).padStart(5)} s  ${line}\n`);
@@ -54,7 +57,17 @@ async function main(args: readonly string[]): Promise<void> {
   log(`columns: user ${user}, item ${item}, time ${time ?? "none"}, label ${label ?? "none"}`);
   log(`train ${data.train.items.length} rows, test ${data.test.items.length}, rejected ${data.rejectedRows}`);
   const result = await evaluateFiles(data, { ...evaluation, signal: abort.signal, clock, log });
+  if (plot !== undefined) writePlot(plot, result, Math.max(...evaluation.cutOffs));
   process.stdout.write(json ? `${JSON.stringify(result)}\n` : tableOf(result, evaluation.cutOffs));
+}
+
+function writePlot(path: string, { protocol, users, items, models }: FileEvaluation, k: number): void {
+  const metric = `ndcg@${k}`;
+  const points = models.map(({ name, chosen, fit_seconds, metrics }) => {
+    return { name, isChosen: chosen, fitSeconds: fit_seconds, value: metrics[metric] ?? 0 };
+  });
+  const title = `${protocol}: ${metric} of ${users} lists over ${items} items`;
+  writeFileSync(path, qualityPlot(points, { title, metric }));
 }
 
 function parse(args: readonly string[]) {
@@ -76,6 +89,7 @@ function parse(args: readonly string[]) {
       "memory-mb": { type: "string", default: String(defaultMemoryMb()) },
       "weight-mb": { type: "string", default: "48" },
       seed: { type: "string", default: "1" },
+      plot: text,
       "include-seen": flag,
       json: flag,
       help: flag,
@@ -100,6 +114,7 @@ function parse(args: readonly string[]) {
     budget: { weightBytesMax: integer(values["weight-mb"], "--weight-mb", 1, 2000) * 2 ** 20 },
     seed: integer(values.seed, "--seed", 0, 2 ** 31 - 1),
     includeSeen: values["include-seen"],
+    plot: values.plot,
     json: values.json,
   };
 }

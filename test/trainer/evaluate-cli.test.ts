@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -60,9 +60,11 @@ test("--json prints one object of the promised shape on standard output, all els
   }
   expect(stderr).toContain("columns: user visitor, item sku, time when");
 });
-test("without --json there is a table for people", () => {
-  const { stdout, status } = run(...files, "--models", "popularity", "--at", "5");
+test("without --json there is a table for people, and a picture if it is wanted", () => {
+  const picture = join(folder, "plot.svg");
+  const { stdout, status } = run(...files, "--models", "popularity", "--at", "5", "--plot", picture);
   expect(status).toBe(0);
+  expect(readFileSync(picture, "utf8")).toContain("set: ndcg@5 of 150 lists over 30 items");
   expect(stdout).toMatch(/model +recall@5 +ndcg@5/);
   expect(stdout).toMatch(/popularity \(chosen\) +0\.\d{4}/);
 });

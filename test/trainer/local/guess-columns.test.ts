@@ -44,4 +44,9 @@ test("a given column that is not there is an answer, not a guess", () =>
     kind: "unclear",
     reasons: ['There is no column "when" for the time', 'The columns are "user_id", "item_id"'],
   }));
+test("one column is never two things", () => {
+  const { kind, ...rest } = guessColumns(["user_id_item_id"]);
+  expect(kind).toBe("unclear");
+  expect(JSON.stringify(rest)).toContain("the item's id");
+});
 test("a table without columns", () => expect(guessColumns([]).kind).toBe("unclear"));

@@ -1,0 +1,93 @@
+/** One model of a plot: how good its lists are, and what fitting it took. */
+export type PlotPoint = {
+  readonly name: string;
+  readonly fitSeconds: number;
+  /** Of the metric that the plot is about, not negative. */
+  readonly value: number;
+  readonly isChosen: boolean;
+};
+
+export type PlotText = { readonly title: string; readonly metric: string };
+
+const WIDTH = 720;
+const HEIGHT = 420;
+const LEFT = 64;
+const RIGHT = 150;
+const TOP = 48;
+const BOTTOM = 52;
+const SECONDS_LEAST = 0.01; // below it a fit takes no time worth telling
+const LABEL_HEIGHT = 14;
+
+/**
+ * Quality against fitting time as an SVG picture: seconds on a logarithmic axis, the metric from 0. Each model is a dot with its name;
+ * the chosen one is filled. Reads on light and dark pages.
+ */
+export function qualityPlot(points: readonly PlotPoint[], { title, metric }: PlotText): string {
+  const seconds = points.map(({ fitSeconds }) => Math.max(SECONDS_LEAST, fitSeconds));
+  const decades = {
+    first: Math.floor(Math.log10(Math.min(1, ...seconds))),
+    last: Math.ceil(Math.log10(Math.max(10, ...seconds))),
+  };
+  const step = niceStep(Math.max(1e-9, ...points.map(({ value }) => value)) / 5);
+  const top = step * Math.ceil(Math.max(step, ...points.map(({ value }) => value)) / step);
+  const x = (value: number) =>
+    LEFT + ((Math.log10(value) - decades.first) / (decades.last - decades.first)) * (WIDTH - LEFT - RIGHT);
+  const y = (value: number) => HEIGHT - BOTTOM - (value / top) * (HEIGHT - TOP - BOTTOM);
+  const ticks = [
+    ...range(decades.first, decades.last).map((power) => secondsTick(x(10 ** power), 10 ** power)),
+    ...range(0, Math.round(top / step)).map((i) => valueTick(y(i * step), i * step)),
+  ];
+  const places = apart(points.map(({ value }) => y(value)));
+  const dots = points.map((point, i) => dot(point, { x: x(seconds[i]!), y: y(point.value), label: places[i]! }));
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12" role="img">`,
+    `<title>${escaped(title)}</title>`,
+    `<rect width="${WIDTH}" height="${HEIGHT}" fill="#fff"/>`,
+    text(LEFT, 24, title, 'font-size="15" font-weight="bold"'),
+    ...ticks,
+    text(LEFT, HEIGHT - 12, "seconds of fitting"),
+    text(LEFT, TOP - 8, metric),
+    ...dots,
+    "</svg>",
+    "",
+  ].join("\n");
+}
+
+const GRID = 'stroke="#ddd"';
+
+const secondsTick = (x: number, seconds: number) =>
+  `<line x1="${round(x)}" x2="${round(x)}" y1="${TOP}" y2="${HEIGHT - BOTTOM}" ${GRID}/>` +
+  text(x, HEIGHT - BOTTOM + 18, `${Number(seconds.toPrecision(1))}`, 'text-anchor="middle"');
+
+const valueTick = (y: number, value: number) =>
+  `<line x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${round(y)}" y2="${round(y)}" ${GRID}/>` +
+  text(LEFT - 8, y + 4, `${Number(value.toPrecision(3))}`, 'text-anchor="end"');
+
+function dot({ name, isChosen }: PlotPoint, at: { x: number; y: number; label: number }): string {
+  const color = isChosen ? "#b3261e" : "#2a5db0";
+  const label = text(at.x + 10, at.label + 4, name, `fill="${color}"${isChosen ? ' font-weight="bold"' : ""}`);
+  return `<circle cx="${round(at.x)}" cy="${round(at.y)}" r="5" stroke="${color}" stroke-width="2" fill="${isChosen ? color : "#fff"}"/>${label}`;
+}
+
+/** The same heights, moved down where two would overlap: each keeps its order. */
+function apart(heights: readonly number[]): number[] {
+  const order = heights.map((_, i) => i).sort((a, b) => heights[a]! - heights[b]!);
+  const moved = [...heights];
+  for (const [rank, i] of order.entries()) {
+    const above = rank === 0 ? Number.NEGATIVE_INFINITY : moved[order[rank - 1]!]!;
+    moved[i] = Math.max(heights[i]!, above + LABEL_HEIGHT);
+  }
+  return moved;
+}
+
+/** 1, 2 or 5 times a power of ten, at least the given. */
+function niceStep(least: number): number {
+  const power = 10 ** Math.floor(Math.log10(least));
+  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= least - 1e-12)!;
+}
+
+const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => first + i);
+const round = (value: number) => Number(value.toFixed(1));
+const text = (x: number, y: number, content: string, attributes = "") =>
+  `<text x="${round(x)}" y="${round(y)}" ${attributes}>${escaped(content)}</text>`;
+const escaped = (content: string) => content.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
