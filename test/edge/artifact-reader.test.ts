@@ -16,10 +16,11 @@ const Shape = z.strictObject({ a: z.int() });
 
 test("a file that is what its descriptor says", async () =>
   expect(await holding(BYTES).reader.file("k", descriptorOf(BYTES))).toEqual(BYTES));
-test("a file of another size is refused before it is read", async () => {
-  const { reader } = holding(BYTES);
+test("a file of another size is refused before it is read, and not asked for twice", async () => {
+  const { reader, reads } = holding(BYTES);
   const longer = { ...descriptorOf(BYTES), size: BYTES.length + 1 };
   await expect(reader.file("k", longer)).rejects.toThrow(new FormatError("k: expected 22 bytes, found 21"));
+  expect(reads.length).toBe(1);
 });
 test("a file with one bit changed is refused by its digest, and not read twice", async () => {
   const flipped = BYTES.slice();
