@@ -25,6 +25,9 @@ const ListShape = z.record(z.string().max(60), z.number().nullable());
 /** Settings of a method, as it was fitted. */
 export const MethodParams = z.record(z.string().max(60), z.number());
 
+/** Users with an interaction, items with a positive one. */
+const Sizes = z.strictObject({ users: z.number(), items: z.number(), interactions: z.number(), positives: z.number() });
+
 export const SplitDescription = z.strictObject({
   /** `temporal`: one instant for all users. `leave-last-out`: each user's newest. `held-out`: random rows. `sessions`: whole ones. */
   kind: z.enum(["temporal", "leave-last-out", "held-out", "sessions", "none"]),
@@ -32,7 +35,7 @@ export const SplitDescription = z.strictObject({
   reason: z.string().max(1000),
   /** Everything before it was learnt from; RFC 3339 UTC, of a temporal split only. */
   instant: z.string().max(40).nullable(),
-  train: z.strictObject({ users: z.number(), items: z.number(), interactions: z.number(), positives: z.number() }),
+  train: Sizes,
   validation: z.strictObject({
     /** Users with something to find, those without history included. */
     users: z.number(),
@@ -108,6 +111,8 @@ export type GateVerdict = z.infer<typeof GateVerdict>;
 
 export const EvaluationReport = z.strictObject({
   format: z.literal(EVALUATION_FORMAT),
+  /** Everything that the version was made of. */
+  data: Sizes,
   split: SplitDescription,
   /** The metric that chose, such as `ndcg@10`. */
   chosen_by: z.string().max(40),

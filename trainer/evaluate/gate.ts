@@ -24,9 +24,9 @@ export function gate(challenger: EvaluationReport, live: EvaluationReport | unde
   return { pass: reasons.length === 0, reasons, notes };
 }
 
-function floorReasons({ split }: EvaluationReport): string[] {
+function floorReasons({ data }: EvaluationReport): string[] {
   const reasons: string[] = [];
-  const { items, positives } = split.train;
+  const { items, positives } = data;
   if (items < ITEMS_MIN)
     reasons.push(`There are ${items} items with a positive interaction; a ranking needs ${ITEMS_MIN}.`);
   if (positives < POSITIVES_MIN) reasons.push("There is no positive interaction to learn from.");
@@ -86,7 +86,7 @@ function liveNotes(challenger: EvaluationReport, live: EvaluationReport): string
     notes.push(`The live version's ${live.chosen.method} could not be tried on the new data, so it was not compared.`);
   }
   for (const what of ["users", "items", "interactions"] as const) {
-    const [now, before] = [challenger.split.train[what], live.split.train[what]];
+    const [now, before] = [challenger.data[what], live.data[what]];
     if (now < SHRUNK * before)
       notes.push(`The data have shrunk: ${now} ${what}, and ${before} when the live version was made.`);
   }

@@ -45,6 +45,7 @@ export function buildReport(input: ReportInput): EvaluationReport {
   const segments = { cases: validation.split.cases, chosen: chosen.evaluation, popularity: baseline.evaluation, seed };
   const report: EvaluationReport = {
     format: EVALUATION_FORMAT,
+    data: sizesOf(validation.dataset),
     split: describeSplit(validation),
     chosen_by: metric,
     chosen: { ...named(chosen), metrics: measured(chosen.evaluation, seed), lists: shapes.chosen },
@@ -90,21 +91,27 @@ function describeSplit({ dataset, split, positions }: Validation): SplitDescript
     targets += relevant.length;
     if (items.length > 0) withHistory++;
   }
-  let users = 0;
-  for (let user = 0; user < train.userCount; user++) if (train.userStart[user]! < train.userStart[user + 1]!) users++;
-  const counts = positivesOf(train);
   return {
     kind: split.kind,
     reason: split.reason,
     instant: split.instantSeconds === null ? null : new Date(split.instantSeconds * 1000).toISOString(),
-    train: {
-      users,
-      items: counts.reduce((sum, count) => sum + (count > 0 ? 1 : 0), 0),
-      interactions: train.items.length,
-      positives: counts.reduce((sum, count) => sum + count, 0),
-    },
+    train: sizesOf(train),
     validation: { users: cases.count, users_with_history: withHistory, targets, users_measured: positions.length },
     fingerprint: splitFingerprint(dataset, split),
+  };
+}
+
+function sizesOf(interactions: Interactions): EvaluationReport["data"] {
+  const counts = positivesOf(interactions);
+  let users = 0;
+  for (let user = 0; user < interactions.userCount; user++) {
+    if (interactions.userStart[user]! < interactions.userStart[user + 1]!) users++;
+  }
+  return {
+    users,
+    items: counts.reduce((sum, count) => sum + (count > 0 ? 1 : 0), 0),
+    interactions: interactions.items.length,
+    positives: counts.reduce((sum, count) => sum + count, 0),
   };
 }
 

@@ -24,9 +24,9 @@ beforeAll(async () => {
   good = report;
 });
 const interval = (value: number, spread = 0.01) => ({ value, low: value - spread, high: value + spread });
-const withTrain = (report: EvaluationReport, train: Partial<EvaluationReport["split"]["train"]>): EvaluationReport => ({
+const withData = (report: EvaluationReport, data: Partial<EvaluationReport["data"]>): EvaluationReport => ({
   ...report,
-  split: { ...report.split, train: { ...report.split.train, ...train } },
+  data: { ...report.data, ...data },
 });
 
 test("a first version that is better than popularity passes, with its lead in the notes", () => {
@@ -37,11 +37,18 @@ test("a first version that is better than popularity passes, with its lead in th
 
 describe("the data floor", () => {
   test("one item is nothing to rank", () =>
-    expect(gate(withTrain(good, { items: 1 }), undefined)).toMatchObject({
+    expect(gate(withData(good, { items: 1 }), undefined)).toMatchObject({
       pass: false,
       reasons: ["There are 1 items with a positive interaction; a ranking needs 2."],
     }));
-  test("no positive interaction", () => expect(gate(withTrain(good, { positives: 0 }), undefined).pass).toBe(false));
+  test("no positive interaction", () => expect(gate(withData(good, { positives: 0 }), undefined).pass).toBe(false));
+});
+
+test("two items and a single positive are enough, also when what is learnt from has fewer", () => {
+  const tiny = withData(good, { items: 2, positives: 1 });
+  expect(gate({ ...tiny, split: { ...tiny.split, train: { ...tiny.split.train, items: 0 } } }, undefined).pass).toBe(
+    true,
+  );
 });
 
 describe("against popularity", () => {
@@ -84,7 +91,7 @@ describe("against the live version", () => {
     expect(verdict.notes.join()).toContain("oracle could not be tried on the new data, so it was not compared");
   });
   test("data that have shrunk by more than half are noted", () => {
-    const before = withTrain(good, { items: good.split.train.items * 3 });
+    const before = withData(good, { items: good.data.items * 3 });
     expect(gate(good, before).notes.join()).toContain("The data have shrunk");
     expect(gate(good, good).notes.join()).not.toContain("shrunk");
   });

@@ -53,6 +53,7 @@ test("popularity alone: chosen, with nothing between it and itself", () => {
   expect(report.candidates).toMatchObject([
     { method: "popularity", outcome: "chosen", reason: "nothing tried is reliably better" },
   ]);
+  expect(report.data).toEqual({ users: 60, items: 20, interactions: 300, positives: 300 });
   expect(report.split).toMatchObject({
     kind: "leave-last-out",
     instant: null,
