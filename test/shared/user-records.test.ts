@@ -108,6 +108,12 @@ describe("a page with a right checksum can still lie", () => {
     expect(() => decodeUserPage(forged(at, word), ann.hash, ITEMS)).toThrow(FormatError);
     expect(() => decodeUserPage(forged(at, word), ann.hash, ITEMS)).toThrow(sentence);
   });
+  test("the largest page is read, even by a user who is not in it", () => {
+    const record = new Uint8Array(GIANT_PAGE_BYTES_MAX - pageBytesOf(1, 4) + 4);
+    const page = encodeUserPage({ firstHigh: 0, lastHigh: HIGH_MAX, users: [{ hash: ann.hash, record }] });
+    expect(page.length).toBe(GIANT_PAGE_BYTES_MAX);
+    expect(decodeUserPage(page, { high: 5, low: 8 }, ITEMS)).toBeUndefined();
+  });
   test("a history longer than any writer's", () => {
     const record = new Uint8Array(3000);
     record.set([0xe9, 0x07]); // 1,001
