@@ -14,6 +14,7 @@ import {
 } from "../../shared/user-records.ts";
 import type { Interactions } from "../dataset/dataset.ts";
 import { StageError } from "../stage-error.ts";
+import { hashOrder } from "./hash-order.ts";
 
 /** A finished file: page files in the order of the manifest's `users.pages`, then, last, the one directory. */
 export type UserRecordFile = { readonly kind: "pages" | "directory"; readonly bytes: Uint8Array };
@@ -162,39 +163,7 @@ function usersByHash(userIds: PackedStrings, salt: Uint8Array) {
     high[user] = digest.readUInt32BE(0);
     low[user] = digest.readUInt32BE(4);
   }
-  const order = orderBy(high);
-  sortTies(order, high, low);
+  const order = hashOrder(high, low);
   const hashOf = (user: number): Hash64 => ({ high: high[user]!, low: low[user]! });
   return { order, hashOf };
-}
-
-/** Positions in the order of their 32-bit keys: radix sort, two passes of 16 bits, stable. */
-function orderBy(keys: Uint32Array): Uint32Array {
-  let order = Uint32Array.from(keys.keys());
-  for (const shift of [0, 16]) {
-    const next = new Uint32Array(65_537);
-    for (const key of keys) next[((key >>> shift) & 0xffff) + 1]!++;
-    for (let digit = 1; digit < next.length; digit++) next[digit]! += next[digit - 1]!;
-    const sorted = new Uint32Array(keys.length);
-    for (const at of order) sorted[next[(keys[at]! >>> shift) & 0xffff]!++] = at;
-    order = sorted;
-  }
-  return order;
-}
-
-/** Among neighbours with the same high word, the one with the lower low word first. Two equal hashes are refused. */
-function sortTies(order: Uint32Array, high: Uint32Array, low: Uint32Array): void {
-  for (let i = 1; i < order.length; i++) {
-    for (let at = i; at > 0 && high[order[at - 1]!] === high[order[at]!]; at--) {
-      const [before, after] = [order[at - 1]!, order[at]!];
-      if (low[before]! < low[after]!) break;
-      // Once in a hundred thousand runs with ten million users; another salt has another outcome.
-      if (low[before] === low[after])
-        throw new StageError("deploying", "user_hash_collision", "Two users have the same 64-bit hash; train again.", {
-          retryable: true,
-        });
-      order[at - 1] = after;
-      order[at] = before;
-    }
-  }
 }
