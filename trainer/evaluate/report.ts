@@ -65,15 +65,6 @@ export function buildReport(input: ReportInput): EvaluationReport {
   return EvaluationReport.parse(report);
 }
 
-/** The figures that the model's record shows: means of the chosen, next to popularity's. */
-export function runMetrics(
-  report: EvaluationReport,
-): { method: string; baseline: Record<string, number> } & Record<string, unknown> {
-  const means = (metrics: EvaluationReport["chosen"]["metrics"]) =>
-    Object.fromEntries(Object.entries(metrics).flatMap(([name, { value }]) => (value === null ? [] : [[name, value]])));
-  return { ...means(report.chosen.metrics), method: report.chosen.method, baseline: means(report.popularity.metrics) };
-}
-
 const named = (trial: Trial) => ({ method: trial.method.name, params: trial.params });
 
 /** Positive interactions per item: [itemCount]. */

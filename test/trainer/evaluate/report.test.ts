@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from "vitest";
 import { CANDIDATES_MAX, EvaluationReport } from "../../../shared/evaluation-report.ts";
 import { planSplit } from "../../../trainer/evaluate/choose-split.ts";
 import { decide } from "../../../trainer/evaluate/decide.ts";
-import { buildReport, positivesOf, type ReportInput, runMetrics } from "../../../trainer/evaluate/report.ts";
+import { buildReport, positivesOf, type ReportInput } from "../../../trainer/evaluate/report.ts";
 import { runTrial, type Trial } from "../../../trainer/evaluate/trial.ts";
 import { validationOf } from "../../../trainer/evaluate/validation.ts";
 import type { Method } from "../../../trainer/models/model.ts";
@@ -77,18 +77,6 @@ test("however many were tried, the report is bounded", () => {
   const report = buildReport({ ...input, discarded: many });
   expect(report.candidates.length).toBe(CANDIDATES_MAX);
   expect(EvaluationReport.safeParse(report).success).toBe(true);
-});
-test("the record's figures are the means of the chosen, next to popularity's", () => {
-  const report = buildReport(input);
-  const figures = runMetrics(report);
-  expect(figures.method).toBe("popularity");
-  expect(figures["ndcg@10"]).toBe(report.chosen.metrics["ndcg@10"]!.value);
-  expect(figures.baseline["recall@5"]).toBe(report.popularity.metrics["recall@5"]!.value);
-});
-test("what was not measured is not in the record", () => {
-  const report = buildReport(input);
-  const unknown = { ...report.chosen, metrics: { "ndcg@10": { value: null, low: null, high: null } } };
-  expect(runMetrics({ ...report, chosen: unknown })).not.toHaveProperty("ndcg@10");
 });
 test("positives per item leave negatives out", () =>
   expect([...positivesOf({ ...trainingData(3, [[0, 2, 2]]), positive: Uint8Array.of(1, 0, 1) })]).toEqual([1, 0, 1]));
