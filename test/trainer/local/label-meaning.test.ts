@@ -34,6 +34,7 @@ test.each([
   ["1, 6, 7, 10", rating(7), 2],
   ["-1, 0, 1", rating(1), 1],
   ["5, 5", rating(5), 2],
+  ["0.2, 0.5, 0.7", rating(0.7), 1],
 ])("%s is a scale", async (values, label, positives) => {
   expect(await meaningOf(values)).toMatchObject({ label, positives });
 });
