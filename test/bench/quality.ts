@@ -51,34 +51,47 @@ type TaskOptions = {
 };
 
 async function taskFigures(task: QualityTask, { name, methods, seconds, say }: TaskOptions): Promise<Figure[]> {
-  const prepared = await prepare(task, SEED);
-  const { data, cases } = prepared;
-  say(
-    `  ${name}: ${data.userCount} users, ${data.itemCount} items, ${data.items.length} to learn from, ${cases.count} lists`,
-  );
+  const runs: ReadonlyMap<string, Run>[] = [];
   const figures: Figure[] = [];
-  const best = { recall: 0, ndcg: 0 };
-  for (const own of methods ?? Object.keys(task.references)) {
-    const method = METHODS[own];
-    const params = method?.grid(data)[0];
-    if (!method || !params) throw new Error(`No method ${JSON.stringify(own)} that can learn from ${name}.`);
-    const begin = performance.now();
-    const fitted = await method.fit(data, params, fitContext());
-    const fitSeconds = (performance.now() - begin) / 1000;
-    const judged = await judge(fitted, prepared, task.k);
-    say(`    ${own}: recall ${judged.recall.toFixed(4)}, ndcg ${judged.ndcg.toFixed(4)}, ${fitSeconds.toFixed(1)} s`);
+  for (const seed of task.seeds) {
+    const prepared = await prepare(task, seed);
+    const { data, cases } = prepared;
+    say(`  ${name}: ${data.itemCount} items, ${data.items.length} rows to learn from, ${cases.count} lists`);
+    const run = new Map<string, Run>();
+    for (const own of methods ?? Object.keys(task.references)) {
+      run.set(own, await fitAndJudge(own, prepared, task.k));
+      const { recall, ndcg, fitSeconds } = run.get(own)!;
+      say(`    ${own}: recall ${recall.toFixed(4)}, ndcg ${ndcg.toFixed(4)}, ${fitSeconds.toFixed(1)} s`);
+    }
+    runs.push(run);
+    if (seconds > 0 && seed === task.seeds[0])
+      figures.push(...(await automatic(task, prepared, { name, seconds, say })));
+  }
+  let best: Judged = { recall: 0, ndcg: 0 };
+  for (const own of runs[0]!.keys()) {
+    const mean = (read: (run: Run) => number) => runs.reduce((sum, run) => sum + read(run.get(own)!), 0) / runs.length;
+    const judged = { recall: mean((run) => run.recall), ndcg: mean((run) => run.ndcg) };
+    if (judged.ndcg > best.ndcg) best = judged;
     figures.push(
       ...qualityFigures(`${name}.${own}`, task.k, judged, task.references[own]),
-      { name: `${name}.${own}.fit_seconds`, value: fitSeconds, unit: "s" },
-      { name: `${name}.${own}.artifact_mb`, value: judged.megabytes, unit: "MB" },
+      { name: `${name}.${own}.fit_seconds`, value: mean((run) => run.fitSeconds), unit: "s" },
+      { name: `${name}.${own}.artifact_mb`, value: mean((run) => run.megabytes), unit: "MB" },
     );
-    if (judged.ndcg > best.ndcg) Object.assign(best, judged);
   }
-  figures.push(...qualityFigures(`${name}.best`, task.k, best, task.target));
-  if (seconds > 0) figures.push(...(await automatic(task, prepared, { name, seconds, say })));
-  return figures;
+  return [...figures, ...qualityFigures(`${name}.best`, task.k, best, task.target)];
 }
 
+async function fitAndJudge(name: string, prepared: PreparedTask, k: number): Promise<Run> {
+  const method = METHODS[name];
+  const params = method?.grid(prepared.data)[0];
+  if (!method || !params) throw new Error(`No method ${JSON.stringify(name)} can learn from these data.`);
+  const begin = performance.now();
+  const fitted = await method.fit(prepared.data, params, fitContext());
+  const fitSeconds = (performance.now() - begin) / 1000;
+  return { ...(await judge(fitted, prepared, k)), fitSeconds };
+}
+
+type Run = Judged & { readonly fitSeconds: number; readonly megabytes: number };
 type Judged = { readonly recall: number; readonly ndcg: number };
 
 function qualityFigures(

@@ -19,6 +19,8 @@ type Options = {
 
 const ITERATIONS = 5;
 const EXTRA = 32;
+/** Of the mean length of an image. */
+const SHIFT = 1e-2;
 
 /**
  * The leading eigenvectors of a symmetric positive semidefinite matrix that is known by what it does to a block of
@@ -31,7 +33,7 @@ export async function leadingEigen(
   const width = Math.min(size, count + EXTRA);
   const start = Float32Array.from({ length: size * width }, () => random() - 0.5);
   let basis = await orthonormal({ rows: size, columns: width, values: start }, gemm);
-  for (let i = 0; i < ITERATIONS; i++) basis = await orthonormal(await apply(basis), gemm);
+  for (let i = 0; i < ITERATIONS; i++) basis = await orthonormal(shifted(await apply(basis), basis), gemm);
   const image = await apply(basis);
   const small = await gemm.multiply({ a: basis, b: image, transposeA: true });
   const { values, vectors } = symmetricEigen(symmetrised(small), width);
@@ -40,7 +42,18 @@ export async function leadingEigen(
   return { values: values.slice(0, kept), vectors: await gemm.multiply({ a: basis, b: turn, transposeB: true }) };
 }
 
-/** Cholesky QR, twice: the first pass, with a little ridge, makes the second well conditioned (Fukaya et al. 2020). */
+/**
+ * What the matrix and a small multiple of the identity make of the basis: the same eigenvectors in the same order, and
+ * never fewer directions than there were, whatever the rank of the matrix.
+ */
+function shifted(image: Matrix, basis: Matrix): Matrix {
+  let squares = 0;
+  for (const value of image.values) squares += value ** 2;
+  const shift = SHIFT * Math.sqrt(squares / image.columns) || 1;
+  return { ...image, values: image.values.map((value, i) => value + shift * basis.values[i]!) };
+}
+
+/** Cholesky QR, thrice: with a little ridge at first, each pass makes the next well conditioned (Fukaya et al. 2020). */
 async function orthonormal(block: Matrix, gemm: Gemm): Promise<Matrix> {
   let basis = normalised(block);
   for (const ridge of [1e-5, 1e-6, 0]) {

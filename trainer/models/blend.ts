@@ -25,7 +25,7 @@ export function blend(method: string, params: Params, parts: readonly BlendPart[
       const sum = new Float32Array(itemCount);
       for (const { model, share } of parts) {
         const scores = model.score(newest(history, model.historyMax));
-        const factor = share / Math.max(deviation(scores), LEAST);
+        const factor = share / spreadOf(scores);
         for (let item = 0; item < itemCount; item++) sum[item]! += factor * scores[item]!;
       }
       return sum;
@@ -33,12 +33,15 @@ export function blend(method: string, params: Params, parts: readonly BlendPart[
   };
 }
 
-/** Below this all scores are alike and say nothing. */
+/** A deviation below this share of the largest score is rounding: all scores are alike and say nothing. */
+const LEAST_SHARE = 1e-5;
 const LEAST = 1e-20;
 
-function deviation(scores: Float32Array): number {
+function spreadOf(scores: Float32Array): number {
   const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length;
-  return Math.sqrt(scores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / scores.length);
+  const deviation = Math.sqrt(scores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / scores.length);
+  const largest = scores.reduce((most, score) => Math.max(most, Math.abs(score)), 0);
+  return Math.max(deviation, LEAST_SHARE * largest, LEAST);
 }
 
 const newest = ({ items, agesDays }: History, count: number): History => ({
@@ -65,7 +68,9 @@ function appendBlend(parts: readonly BlendPart[]): AppendScores {
       const mean = graph.op("ReduceMean", [part.scores], { keepdims: { int: 0 } });
       const centred = graph.op("Sub", [part.scores, mean]);
       const variance = graph.op("ReduceMean", [graph.op("Mul", [centred, centred])], { keepdims: { int: 0 } });
-      const spread = graph.op("Max", [graph.op("Sqrt", [variance]), scalar(LEAST)]);
+      const largest = graph.op("ReduceMax", [graph.op("Abs", [part.scores])], { keepdims: { int: 0 } });
+      const rounding = graph.op("Mul", [largest, scalar(LEAST_SHARE)]);
+      const spread = graph.op("Max", [graph.op("Sqrt", [variance]), rounding, scalar(LEAST)]);
       return graph.op("Mul", [part.scores, graph.op("Div", [scalar(share), spread])]);
     });
     const scores = terms.reduce((sum, term) => graph.op("Add", [sum, term]));

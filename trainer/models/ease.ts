@@ -3,7 +3,7 @@ import { invertInPlace } from "../linear-algebra/inverse.ts";
 import { checkpoint } from "./checkpoint.ts";
 import { addCoOccurrences, coOccurrence, itemWeights } from "./co-occurrence.ts";
 import { distinctItems, positiveHistories } from "./histories.ts";
-import { AS_SET, fittedLinear, SET_HISTORY_MAX } from "./linear-model.ts";
+import { fittedLinear, SET_HISTORY_MAX, setWeighting } from "./linear-model.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
 import { ridgeOf } from "./ridge.ts";
 import { clearRow, rowSum } from "./row-sum.ts";
@@ -16,6 +16,8 @@ export type EaseParams = {
   readonly userExponent: number;
   /** How the ridge grows with an item's popularity: as popularity^penaltyExponent. */
   readonly penaltyExponent: number;
+  /** An entry of the history weighs e^(−position / recentScale) when it is scored; 0: all alike. */
+  readonly recentScale: number;
 };
 
 /**
@@ -25,11 +27,12 @@ export type EaseParams = {
 export const ease: Method<EaseParams> = {
   name: "ease",
   grid: () => [
-    { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5 },
-    { lambda: 1, userExponent: 0.5, penaltyExponent: 0 },
-    { lambda: 4, userExponent: 0, penaltyExponent: 0 },
-    { lambda: 10, userExponent: 0.5, penaltyExponent: 0.5 },
-    { lambda: 30, userExponent: 0, penaltyExponent: 0 },
+    { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 0 },
+    { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 10 },
+    { lambda: 1, userExponent: 0.5, penaltyExponent: 0, recentScale: 0 },
+    { lambda: 4, userExponent: 0, penaltyExponent: 0, recentScale: 0 },
+    { lambda: 10, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 0 },
+    { lambda: 30, userExponent: 0, penaltyExponent: 0, recentScale: 10 },
   ],
   cost: ({ itemCount, items, userCount }) => ({
     seconds: 0.05 + 2.5e-11 * itemCount ** 3 + 1e-9 * ((items.length / Math.max(1, userCount)) * items.length),
@@ -38,7 +41,9 @@ export const ease: Method<EaseParams> = {
   fit: async (data, params, context) => {
     const { itemCount } = data;
     const { weights, bias } = await easeWeights(data, params, context);
-    const terms = [{ weighting: AS_SET, matrix: denseWeights(itemCount, itemCount, weights) }];
+    const terms = [
+      { weighting: setWeighting(params.recentScale), matrix: denseWeights(itemCount, itemCount, weights) },
+    ];
     return fittedLinear("ease", params, { itemCount, terms, bias });
   },
 };

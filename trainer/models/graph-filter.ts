@@ -1,3 +1,4 @@
+import type { Interactions } from "../dataset/dataset.ts";
 import type { Matrix } from "../linear-algebra/gemm.ts";
 import { openGemm } from "../linear-algebra/gemm.ts";
 import { type LeadingEigen, leadingEigen } from "../linear-algebra/leading-eigen.ts";
@@ -30,11 +31,14 @@ const ROW_MAX = 2000;
  */
 export const graphFilter: Method<GraphFilterParams> = {
   name: "graph_filter",
-  grid: () => [
-    { userExponent: 0.5, itemExponent: 0.5, smooth: 1, rank: 128 },
-    { userExponent: 0.4, itemExponent: 0.4, smooth: 1, rank: 64 },
-    { userExponent: 0.5, itemExponent: 0.4, smooth: 0.3, rank: 128 },
-  ],
+  grid: (data) => {
+    const rank = rankFor(data);
+    return [
+      { userExponent: 0.4, itemExponent: 0.4, smooth: 1, rank },
+      { userExponent: 0.5, itemExponent: 0.5, smooth: 1, rank },
+      { userExponent: 0.5, itemExponent: 0.4, smooth: 0.3, rank },
+    ];
+  },
   cost: ({ itemCount, items, userCount }, { rank }) => ({
     seconds: 0.1 + 4e-9 * ((items.length / Math.max(1, userCount)) * items.length) + 2e-8 * items.length * rank,
     memoryMb: 100 + (8 * itemCount * Math.min(itemCount, ROW_MAX) + 16 * itemCount * rank + 32 * items.length) / 1e6,
@@ -48,6 +52,10 @@ export const graphFilter: Method<GraphFilterParams> = {
     return fittedLinear("graph_filter", params, { itemCount: data.itemCount, terms, bias: undefined });
   },
 };
+
+/** Small data have little smooth structure that is not chance. */
+export const rankFor = ({ userCount, itemCount }: Interactions): number =>
+  Math.max(16, Math.min(128, Math.round(Math.min(userCount, itemCount) / 32)));
 
 async function graphFilterTerms(
   counts: CoOccurrence,
@@ -122,10 +130,14 @@ async function normalisedNeighbours(
   return builder.build();
 }
 
+/** Below this share of the largest an eigenvalue is rounding, and its vector chance. */
+const EIGENVALUE_LEAST = 1e-5;
+
 /** α · D^−b V Vᵀ D^b as its two factors. */
-function smoothPart({ vectors }: LeadingEigen, divisor: Float64Array, smooth: number) {
+function smoothPart({ values: eigenvalues, vectors }: LeadingEigen, divisor: Float64Array, smooth: number) {
   const { rows, columns: rank, values } = vectors;
-  const left = values.map((value, i) => (smooth * value) / divisor[Math.floor(i / rank)]!);
+  const isReal = eigenvalues.map((own) => (own > EIGENVALUE_LEAST * eigenvalues[0]! ? 1 : 0));
+  const left = values.map((value, i) => (isReal[i % rank]! * smooth * value) / divisor[Math.floor(i / rank)]!);
   const right = new Float32Array(rank * rows);
   for (let item = 0; item < rows; item++) {
     for (let k = 0; k < rank; k++) right[k * rows + item] = values[item * rank + k]! * divisor[item]!;

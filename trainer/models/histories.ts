@@ -28,6 +28,14 @@ export function positiveHistories(data: Interactions, newest = Number.POSITIVE_I
   return { userCount, itemCount, start, items: kept };
 }
 
+/** The same of all interactions, whatever their label: a film that was disliked was watched all the same. */
+export function wholeHistories(data: Interactions, newest = Number.POSITIVE_INFINITY): Histories {
+  return positiveHistories({ ...data, positive: new Uint8Array(data.items.length).fill(1) }, newest);
+}
+
+/** Whether any interaction is negative. */
+export const hasNegatives = ({ positive }: Interactions): boolean => positive.includes(0);
+
 /** The distinct items of each history, in ascending order of index. */
 export function distinctItems({ userCount, itemCount, start, items }: Histories): Histories {
   const distinctStart = new Uint32Array(userCount + 1);

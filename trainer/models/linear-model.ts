@@ -37,6 +37,12 @@ export const AS_SET: HistoryWeighting = {
   window: SET_HISTORY_MAX,
 };
 
+/** A history as a set, its newest entries counting more: e^(−position / recentScale); 0: all alike. */
+export const setWeighting = (recentScale: number): HistoryWeighting => ({
+  ...AS_SET,
+  scale: recentScale > 0 ? recentScale : Number.POSITIVE_INFINITY,
+});
+
 export function fittedLinear(method: string, params: Params, linear: LinearModel): FittedLinear {
   const append: AppendScores = (graph, inputs, budget) => appendLinear(graph, inputs, linear, budget);
   return {

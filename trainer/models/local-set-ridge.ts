@@ -2,7 +2,7 @@ import { checkpoint } from "./checkpoint.ts";
 import { addCoOccurrences, coOccurrence, itemWeights } from "./co-occurrence.ts";
 import type { EaseParams } from "./ease.ts";
 import { distinctItems, positiveHistories } from "./histories.ts";
-import { AS_SET, fittedLinear, SET_HISTORY_MAX } from "./linear-model.ts";
+import { fittedLinear, SET_HISTORY_MAX, setWeighting } from "./linear-model.ts";
 import { localRidge } from "./local-ridge.ts";
 import type { Method } from "./model.ts";
 import { ridgeOf } from "./ridge.ts";
@@ -21,10 +21,11 @@ const ROW_MAX = 2000;
 export const localSetRidge: Method<LocalRidgeParams> = {
   name: "local_ridge",
   grid: () => [
-    { lambda: 5, userExponent: 0.5, penaltyExponent: 0.5, neighbours: 300 },
-    { lambda: 3, userExponent: 1, penaltyExponent: 0.25, neighbours: 300 },
-    { lambda: 10, userExponent: 0.5, penaltyExponent: 0.25, neighbours: 300 },
-    { lambda: 30, userExponent: 0.5, penaltyExponent: 0, neighbours: 300 },
+    { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 0, neighbours: 300 },
+    { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 10, neighbours: 300 },
+    { lambda: 10, userExponent: 0.5, penaltyExponent: 0.25, recentScale: 0, neighbours: 300 },
+    { lambda: 10, userExponent: 0.5, penaltyExponent: 0.25, recentScale: 10, neighbours: 300 },
+    { lambda: 30, userExponent: 0.5, penaltyExponent: 0, recentScale: 0, neighbours: 300 },
   ],
   cost: ({ itemCount, items, userCount }, { neighbours }) => ({
     seconds: 0.01 + 4e-9 * ((items.length / Math.max(1, userCount)) * items.length) + 2e-6 * itemCount * neighbours,
@@ -57,6 +58,10 @@ export const localSetRidge: Method<LocalRidgeParams> = {
       },
       (share) => checkpoint(context, 0.3 + 0.7 * share, "solving for each item"),
     );
-    return fittedLinear("local_ridge", params, { itemCount, terms: [{ weighting: AS_SET, matrix }], bias: undefined });
+    return fittedLinear("local_ridge", params, {
+      itemCount,
+      terms: [{ weighting: setWeighting(params.recentScale), matrix }],
+      bias: undefined,
+    });
   },
 };

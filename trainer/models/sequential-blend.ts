@@ -1,6 +1,7 @@
 import { type BlendRecipe, blend, fitParts } from "./blend.ts";
 import { ease } from "./ease.ts";
-import { graphFilter } from "./graph-filter.ts";
+import { graphFilter, rankFor } from "./graph-filter.ts";
+import { hasNegatives } from "./histories.ts";
 import { localSetRidge } from "./local-set-ridge.ts";
 import type { Method, TrainingData } from "./model.ts";
 import { sequentialLocalRidge } from "./sequential-local-ridge.ts";
@@ -16,6 +17,8 @@ export type SequentialBlendParams = {
   /** Shares of what is blind to order, beside the sequential 1. */
   readonly setShare: number;
   readonly filterShare: number;
+  /** As in `sequential_ridge`. */
+  readonly negatives: number;
 };
 
 /** Items up to which the exact solutions are quick; beyond, each item is regressed on its neighbours. */
@@ -27,8 +30,10 @@ export const sequentialBlend: Method<SequentialBlendParams> = {
   name: "sequential_blend",
   grid(data) {
     const lambda = sequentialGrid(data)[0]!.lambda;
-    const even = { lambda, reversed: 0.3, nearShare: 0.5, setShare: 0.15, filterShare: 0.15 };
-    return [even, { ...even, setShare: 0, filterShare: 0 }, { ...even, lambda: 3 * lambda }];
+    const even = { lambda, reversed: 0.3, nearShare: 0.5, setShare: 0.15, filterShare: 0.15, negatives: 0 };
+    const settings = [even, { ...even, setShare: 0, filterShare: 0 }, { ...even, lambda: 3 * lambda }];
+    if (hasNegatives(data)) settings.splice(1, 0, { ...even, negatives: 1 });
+    return settings;
   },
   cost(data, params) {
     const costs = recipesFor(data, params).map(({ method, params: own }) => method.cost(data, own));
@@ -47,15 +52,15 @@ export const sequentialBlend: Method<SequentialBlendParams> = {
 function recipesFor(data: TrainingData, params: SequentialBlendParams): BlendRecipe[] {
   const isExact = data.itemCount <= EXACT_ITEMS_MAX;
   const sequential = (isExact ? sequentialRidge : sequentialLocalRidge) as Method;
-  const { lambda, reversed, nearShare, setShare, filterShare } = params;
-  const own = isExact ? { lambda } : { lambda, neighbours: NEIGHBOURS };
+  const { lambda, reversed, nearShare, setShare, filterShare, negatives } = params;
+  const own = isExact ? { lambda, negatives } : { lambda, negatives, neighbours: NEIGHBOURS };
   const far = { ...own, longScale: 20, longWindow: 60, shortScale: 2, shortWindow: 8, reversed: 0 };
   const near = { ...own, longScale: 10, longWindow: 40, shortScale: 1, shortWindow: 3, reversed };
   const set = (isExact ? ease : localSetRidge) as Method;
   const setParams = isExact
-    ? { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5 }
-    : { lambda: 10, userExponent: 0.5, penaltyExponent: 0.25, neighbours: NEIGHBOURS };
-  const filterParams = { userExponent: 0.5, itemExponent: 0.5, smooth: 1, rank: 128 };
+    ? { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 0 }
+    : { lambda: 10, userExponent: 0.5, penaltyExponent: 0.25, recentScale: 0, neighbours: NEIGHBOURS };
+  const filterParams = { userExponent: 0.5, itemExponent: 0.5, smooth: 1, rank: rankFor(data) };
   return [
     { method: sequential, params: far, share: 1 - nearShare },
     { method: sequential, params: near, share: nearShare },

@@ -1,5 +1,4 @@
 import { checkpoint } from "./checkpoint.ts";
-import { positiveHistories } from "./histories.ts";
 import { type FittedLinear, fittedLinear } from "./linear-model.ts";
 import { localRidge } from "./local-ridge.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
@@ -8,9 +7,9 @@ import { clearRow, rowSum } from "./row-sum.ts";
 import {
   countingSeconds,
   decaysOf,
-  SEQUENCE_MAX,
   type SequentialRidgeParams,
   sequentialGrid,
+  taughtHistories,
 } from "./sequential-ridge.ts";
 import { type SequentialStatistics, sequentialStatistics } from "./sequential-statistics.ts";
 import { largestColumns, rowRange, sparseBuilder } from "./sparse-builder.ts";
@@ -48,7 +47,7 @@ async function fitLocally(
 ): Promise<FittedLinear> {
   const { itemCount } = data;
   const decays = decaysOf(params);
-  const statistics = sequentialStatistics(positiveHistories(data, SEQUENCE_MAX), decays, params.reversed);
+  const statistics = sequentialStatistics(taughtHistories(data, params), decays, params.reversed);
   const { featureCount } = statistics;
   const { lower, diagonal } = await prunedMoments(statistics, rowMax(itemCount), (share) =>
     checkpoint(context, 0.4 * share, "counting sequences"),

@@ -1,7 +1,7 @@
 import { addDiagonal, factor, setLower, solve, symmetricTiles } from "../linear-algebra/cholesky.ts";
 import { openGemm } from "../linear-algebra/gemm.ts";
 import { checkpoint } from "./checkpoint.ts";
-import { positiveHistories } from "./histories.ts";
+import { type Histories, hasNegatives, positiveHistories, wholeHistories } from "./histories.ts";
 import { fittedLinear, type LinearModel } from "./linear-model.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
 import { meanOf } from "./ridge.ts";
@@ -20,6 +20,8 @@ export type SequentialRidgeParams = {
   readonly lambda: number;
   /** How much the histories read backwards count. */
   readonly reversed: number;
+  /** 1: interactions of negative label teach what follows what as positive ones do; 0: they are left out. */
+  readonly negatives: number;
 };
 
 /** Histories longer than this add their newest entries only. */
@@ -39,10 +41,14 @@ export const sequentialRidge: Method<SequentialRidgeParams> = {
   }),
   async fit(data, params, context) {
     const decays = decaysOf(params);
-    const statistics = sequentialStatistics(positiveHistories(data, SEQUENCE_MAX), decays, params.reversed);
+    const statistics = sequentialStatistics(taughtHistories(data, params), decays, params.reversed);
     return fittedLinear("sequential_ridge", params, await solved(data, statistics, { decays, params, context }));
   },
 };
+
+/** What the statistics are taken of. */
+export const taughtHistories = (data: TrainingData, { negatives }: SequentialRidgeParams): Histories =>
+  (negatives > 0 ? wholeHistories : positiveHistories)(data, SEQUENCE_MAX);
 
 const SECONDS_PER_PAIR = 3e-9;
 
@@ -58,20 +64,23 @@ export function countingSeconds({ items, userCount }: TrainingData, params: Sequ
 const LAMBDA_TIMES_DENSITY = 50;
 
 /** Settings for this density of data: near the likely ridge, with and without the histories read backwards. */
-export function sequentialGrid({ items, itemCount }: TrainingData): SequentialRidgeParams[] {
+export function sequentialGrid(data: TrainingData): SequentialRidgeParams[] {
+  const { items, itemCount } = data;
   const density = Math.max(1, items.length / Math.max(1, itemCount));
   const lambda = Number(Math.min(30, Math.max(0.1, LAMBDA_TIMES_DENSITY / density)).toPrecision(2));
   const far = { longScale: 20, longWindow: 60, shortScale: 2, shortWindow: 8 };
   const near = { longScale: 10, longWindow: 40, shortScale: 1, shortWindow: 3 };
   const one = { longScale: 5, longWindow: 15, shortScale: 0, shortWindow: 0 };
-  return [
-    { ...far, lambda, reversed: 0 },
-    { ...near, lambda, reversed: 0.3 },
-    { ...far, lambda: 3 * lambda, reversed: 0 },
-    { ...far, lambda, reversed: 0.3 },
-    { ...one, lambda, reversed: 0 },
-    { ...far, shortScale: 0, shortWindow: 0, lambda: 30, reversed: 0.5 },
+  const settings = [
+    { ...far, lambda, reversed: 0, negatives: 0 },
+    { ...near, lambda, reversed: 0.3, negatives: 0 },
+    { ...far, lambda: 3 * lambda, reversed: 0, negatives: 0 },
+    { ...far, lambda, reversed: 0.3, negatives: 0 },
+    { ...one, lambda, reversed: 0, negatives: 0 },
+    { ...far, shortScale: 0, shortWindow: 0, lambda: 30, reversed: 0.5, negatives: 0 },
   ];
+  if (hasNegatives(data)) settings.splice(1, 0, ...settings.slice(0, 2).map((own) => ({ ...own, negatives: 1 })));
+  return settings;
 }
 
 export function decaysOf({ longScale, longWindow, shortScale, shortWindow }: SequentialRidgeParams): Decay[] {

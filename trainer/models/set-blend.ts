@@ -1,5 +1,5 @@
 import { blend, fitParts } from "./blend.ts";
-import { type GraphFilterParams, graphFilter } from "./graph-filter.ts";
+import { type GraphFilterParams, graphFilter, rankFor } from "./graph-filter.ts";
 import { type LocalRidgeParams, localSetRidge } from "./local-set-ridge.ts";
 import type { Method } from "./model.ts";
 
@@ -15,12 +15,13 @@ export type SetBlendParams = LocalRidgeParams & {
 /** Local ridge and graph filter together: what is near in the data and what is smooth in them err differently. */
 export const setBlend: Method<SetBlendParams> = {
   name: "set_blend",
-  grid: () => {
-    const ridge = { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, neighbours: 300 };
-    const filter = { filterUserExponent: 0.5, filterItemExponent: 0.5, smooth: 1, rank: 128, filterShare: 0.6 };
+  grid: (data) => {
+    const ridge = { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 0, neighbours: 300 };
+    const rank = rankFor(data);
+    const filter = { filterUserExponent: 0.4, filterItemExponent: 0.4, smooth: 1, rank, filterShare: 0.6 };
     return [
       { ...ridge, ...filter },
-      { ...ridge, ...filter, filterUserExponent: 0.4, filterItemExponent: 0.4, rank: 32 },
+      { ...ridge, ...filter, filterUserExponent: 0.5, filterItemExponent: 0.5 },
       { ...ridge, lambda: 10, penaltyExponent: 0.25, ...filter, filterShare: 0.3 },
     ];
   },

@@ -25,3 +25,13 @@ test.each([
     expect(length).toBeCloseTo(1, 4);
   }
 });
+
+test("a matrix of rank 1 has one eigenvalue, and no direction is lost on the way", async () => {
+  const a = { rows: 6, columns: 6, values: new Float32Array(36).fill(2) };
+  const { random } = fitContext(5);
+  const apply = (vectors: Parameters<typeof gemm.multiply>[0]["b"]) => gemm.multiply({ a, b: vectors });
+  const { values, vectors } = await leadingEigen(apply, { size: 6, count: 3, random, gemm });
+  expect(values[0]).toBeCloseTo(12, 4);
+  expect(values[1]).toBeCloseTo(0, 4);
+  expect(vectors.values.every(Number.isFinite)).toBe(true);
+});

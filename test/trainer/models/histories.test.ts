@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { distinctItems, occurrencesOf, positiveHistories } from "../../../trainer/models/histories.ts";
+import {
+  distinctItems,
+  hasNegatives,
+  occurrencesOf,
+  positiveHistories,
+  wholeHistories,
+} from "../../../trainer/models/histories.ts";
 import { trainingData } from "../../fixtures/checkerboard.ts";
 
 const data = trainingData(4, [[3, 1, 3, 0], [], [2]]);
@@ -27,4 +33,10 @@ test("occurrences say for each item who has it and where", () => {
   expect([...start]).toEqual([0, 1, 2, 3, 5]);
   expect([...users]).toEqual([0, 0, 2, 0, 0]);
   expect([...positions]).toEqual([3, 1, 4, 0, 2]);
+});
+
+test("whole histories have the negatives too", () => {
+  const labelled = { ...data, positive: Uint8Array.of(1, 0, 0, 1, 1) };
+  expect([...wholeHistories(labelled, 3).items]).toEqual([1, 3, 0, 2]);
+  expect([hasNegatives(labelled), hasNegatives(data)]).toEqual([true, false]);
 });
