@@ -56,17 +56,15 @@ function liveReasons(challenger: EvaluationReport, live: EvaluationReport): stri
   const over = challenger.live?.lift;
   if (over) {
     if (over.high === null || over.high >= 0) return [];
-    const interval = `${signed(over.low)} to ${signed(over.high)}`;
-    return [
-      `The ${challenger.chosen.method} model is worse than the live version's ${live.chosen.method} on the same users: ${challenger.chosen_by} differs by ${signed(over.value)} (${interval}).`,
-    ];
+    const who = `The ${challenger.chosen.method} model is worse than the live version's ${live.chosen.method}`;
+    const difference = `${signed(over.value)} (${signed(over.low)} to ${signed(over.high)})`;
+    return [`${who} on the same users: ${challenger.chosen_by} differs by ${difference}.`];
   }
   if (challenger.split.fingerprint !== live.split.fingerprint) return [];
   const [own, theirs] = [challenger.chosen.metrics[challenger.chosen_by], live.chosen.metrics[challenger.chosen_by]];
   if (!own || !theirs || own.high === null || theirs.low === null || own.high >= theirs.low) return [];
-  return [
-    `${challenger.chosen_by} is ${four(own.value)} (at most ${four(own.high)}), and the live version has ${four(theirs.value)} (at least ${four(theirs.low)}) on the same split.`,
-  ];
+  const before = `the live version has ${four(theirs.value)} (at least ${four(theirs.low)}) on the same split`;
+  return [`${challenger.chosen_by} is ${four(own.value)} (at most ${four(own.high)}), and ${before}.`];
 }
 
 const SHRUNK = 0.5;

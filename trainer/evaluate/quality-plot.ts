@@ -66,7 +66,8 @@ const valueTick = (y: number, value: number) =>
 function dot({ name, isChosen }: PlotPoint, at: { x: number; y: number; label: number }): string {
   const color = isChosen ? "#b3261e" : "#2a5db0";
   const label = text(at.x + 10, at.label + 4, name, `fill="${color}"${isChosen ? ' font-weight="bold"' : ""}`);
-  return `<circle cx="${round(at.x)}" cy="${round(at.y)}" r="5" stroke="${color}" stroke-width="2" fill="${isChosen ? color : "#fff"}"/>${label}`;
+  const place = `cx="${round(at.x)}" cy="${round(at.y)}" r="5"`;
+  return `<circle ${place} stroke="${color}" stroke-width="2" fill="${isChosen ? color : "#fff"}"/>${label}`;
 }
 
 /** The same heights, moved down where two would overlap: each keeps its order. */

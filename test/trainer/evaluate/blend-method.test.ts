@@ -10,7 +10,7 @@ import { fitContext } from "../../fixtures/fit-context.ts";
 
 const methods = { popularity: popularity as Method, ease: ease as Method, item_knn: itemKnn as Method };
 const data = checkerboard(20);
-const easeParams = { lambda: 1, userExponent: 0, penaltyExponent: 0 };
+const easeParams = { ...ease.grid(data)[0]!, lambda: 1 };
 const parts = [
   { method: "ease", params: easeParams, share: 1 },
   { method: "ease", params: { ...easeParams, lambda: 9 }, share: 0.3 },
@@ -33,7 +33,7 @@ describe("a method by its name", () => {
 const blendMethod = methodNamed(BLEND, methods)!;
 test("a blend fitted from its settings is the blend of its parts fitted one by one", async () => {
   const whole = await blendMethod.fit(data, blendParams(parts), fitContext());
-  const fitted = await Promise.all(parts.map(({ params }) => ease.fit(data, params as never, fitContext())));
+  const fitted = await Promise.all(parts.map(({ params }) => ease.fit(data, params, fitContext())));
   const byHand = blendOfFitted(
     {},
     fitted.map((model, i) => {

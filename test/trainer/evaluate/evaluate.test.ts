@@ -82,7 +82,7 @@ test("an aborted evaluation ends with the reason", () =>
 describe("through a real model", () => {
   test("EASE finds the one right item of everybody on the checkerboard", async () => {
     const data = checkerboard(20);
-    const fitted = await ease.fit(data, { lambda: 1, userExponent: 0, penaltyExponent: 0 }, fitContext());
+    const fitted = await ease.fit(data, { ...ease.grid(data)[0]!, lambda: 1 }, fitContext());
     const all = casesOfSplit(
       data,
       trainingData(

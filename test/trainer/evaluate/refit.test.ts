@@ -11,7 +11,7 @@ const shop = twoTastes({ users: 100, items: 20, perUser: 5 });
 const input: RefitInput = {
   dataset: shop,
   methods: { ease: ease as Method },
-  choice: { method: "ease", params: { lambda: 2, userExponent: 0, penaltyExponent: 0 } },
+  choice: { method: "ease", params: { ...ease.grid(shop)[0]!, lambda: 2 } },
   halfLifeDays: 0,
   secondsMax: 10,
   means: {

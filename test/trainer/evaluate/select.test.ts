@@ -115,7 +115,7 @@ describe("small data", () => {
 });
 
 describe("the live version", () => {
-  const params = { lambda: 300, userExponent: 0, penaltyExponent: 0 };
+  const params = { ...ease.grid(shop)[0]!, lambda: 300 };
   test("its settings are tried too, and compared on the same users", async () => {
     const { report } = await select({ live: { method: "ease", params } });
     expect(report.live).toMatchObject({ method: "ease", params });

@@ -24,7 +24,7 @@ const means: TrialMeans = {
   clock: () => performance.now() / 1000,
   progress: (share, detail) => heard.push(`${Math.round(100 * share)} ${detail}`),
 };
-const candidate = { method: ease as Method, params: { lambda: 1, userExponent: 0, penaltyExponent: 0 } };
+const candidate = { method: ease as Method, params: { ...ease.grid(data)[0]!, lambda: 1 } };
 const task = { data, secondsMax: 10, secondsHard: 20 };
 
 test("a trial fits, exports and judges, and says how far it is", async () => {
