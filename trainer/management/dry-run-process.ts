@@ -23,8 +23,7 @@ const DryRunAnswer = z.discriminatedUnion("kind", [
 ]);
 export type DryRunAnswer = z.infer<typeof DryRunAnswer>;
 
-/** Enough for the samples; what the customer's files do to a parser stays in the process. */
-const MEMORY_MB_MAX = 1536;
+/** Enough for the samples. */
 const QUERY_MEMORY_MB_MAX = 512;
 const GRACE_SECONDS = 1;
 
@@ -33,10 +32,11 @@ export type DryRunParts = {
   readonly settings: Settings;
   readonly folders: ModelFolders;
   readonly secondsMax: number;
+  readonly memoryMbMax: number;
 };
 
 /** Dry runs in processes of their own: a file that crashes or fills a parser costs its caller a message, no more. */
-export function dryRunInProcess({ program, settings, folders, secondsMax }: DryRunParts): DryRun {
+export function dryRunInProcess({ program, settings, folders, secondsMax, memoryMbMax }: DryRunParts): DryRun {
   return async (spec, customer, signal) => {
     const id = `dry-${randomUUID()}`;
     const { temp } = await folders.makeRun(id);
@@ -55,7 +55,7 @@ export function dryRunInProcess({ program, settings, folders, secondsMax }: DryR
         program,
         input,
         environment: settings.childEnvironment(customer),
-        memoryMbMax: MEMORY_MB_MAX,
+        memoryMbMax,
         secondsMax,
         graceSeconds: GRACE_SECONDS,
         signal,
@@ -70,7 +70,7 @@ export function dryRunInProcess({ program, settings, folders, secondsMax }: DryR
       if (answer?.kind === "report") return answer.report;
       if (answer?.kind === "failed") throw failure(answer.code, answer.message);
       if (end.ended === "memory" || end.heapExhausted)
-        throw failure("out_of_memory", `Reading the sample needed more than ${MEMORY_MB_MAX} MB of memory.`);
+        throw failure("out_of_memory", `Reading the sample needed more than ${memoryMbMax} MB of memory.`);
       throw failure("dry_run_crashed", "The source could not be read: what it holds made the reader stop.");
     } finally {
       await folders.removeRun(id);

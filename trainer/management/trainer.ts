@@ -45,7 +45,7 @@ export type Trainer = {
 const UPKEEP_PAUSE_MS = 3000;
 const STOP_SECONDS_MAX = 15;
 const STATUS_SECONDS_MAX = 3;
-const DRY_RUN_LIMITS = { atOnce: 2, seconds: 60 };
+const DRY_RUN_LIMITS = { atOnce: 2, seconds: 60, memoryMbMax: 1536 };
 
 export async function startTrainer(parts: TrainerParts): Promise<Trainer> {
   const { settings } = parts;
@@ -117,7 +117,9 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
     if (isGone) log({ event: "model_removed", level: "info", customer: ref.customer, model_name: ref.modelName });
   });
 
-  const dryRun = dryRunInProcess({ ...context, program: parts.dryRunProgram, secondsMax: DRY_RUN_LIMITS.seconds + 5 });
+  const { seconds, memoryMbMax } = DRY_RUN_LIMITS;
+  const dryRunParts = { program: parts.dryRunProgram, secondsMax: seconds + 5, memoryMbMax };
+  const dryRun = dryRunInProcess({ settings, folders, ...dryRunParts });
   const app = managementApp({
     routes: modelRoutes({ ...context, edgeUrl: settings.edgeUrl, dryRuns: dryRuns(dryRun, DRY_RUN_LIMITS) }),
     verify: forwardVerifier(settings.forwardSecret, nowMs),

@@ -17,7 +17,7 @@ async function run(query: string, signal = new AbortController().signal) {
     SHORTLIST_SECRET_OTHER__PASSWORD: "of other",
   });
   const program = new URL("../../fixtures/trainer-scripted-dry-run.ts", import.meta.url).pathname;
-  const dryRun = dryRunInProcess({ program, settings, folders: modelFolders(state), secondsMax: 20 });
+  const dryRun = dryRunInProcess({ program, settings, folders: modelFolders(state), secondsMax: 30, memoryMbMax: 400 });
   try {
     return await dryRun(specOf("shop", query), "acme", signal);
   } finally {

@@ -57,6 +57,22 @@ describe.skipIf(bin === undefined)("several trainers on one Postgres server", ()
     }
   });
 
+  test("end each other's runs when a model is deleted", async () => {
+    const one = await startHarness({ environment: shared() });
+    await one.create("elsewhere", "progress TRAINING\nwait");
+    await one.until("elsewhere", ({ training }) => training.state === "TRAINING");
+    const two = await startHarness({ environment: shared(), store: one.store });
+    try {
+      expect((await two.call("DELETE", "/v0/models/elsewhere")).status).toBe(202);
+      const deadlineMs = performance.now() + 20_000;
+      while ((await two.call("GET", "/v0/models/elsewhere")).status !== 404)
+        expect(performance.now()).toBeLessThan(deadlineMs);
+      expect(one.logs).toContainEqual(expect.objectContaining({ event: "run_ended", outcome: "stopped" }));
+    } finally {
+      await Promise.all([one.stop(), two.stop()]);
+    }
+  });
+
   test("take over from one that was killed", async () => {
     const state = await freshFolder();
     const program = new URL("../../fixtures/trainer-process.ts", import.meta.url).pathname;
