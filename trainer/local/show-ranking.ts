@@ -66,7 +66,8 @@ export async function askRank(
 /** A line for a POSIX shell that makes the same call. */
 export function curlLine({ edgeUrl, apiKey }: ServiceClient, { method, path, body }: RankExample): string {
   const data = body === undefined ? "" : ` -H 'content-type: application/json' -d ${quoted(JSON.stringify(body))}`;
-  return `curl -s${method === "GET" || data !== "" ? "" : ` -X ${method}`} ${quoted(edgeUrl + path)} -H ${quoted(`x-api-key: ${apiKey}`)}${data}`;
+  const verb = method === "GET" || data !== "" ? "" : ` -X ${method}`;
+  return `curl -s${verb} ${quoted(edgeUrl + path)} -H ${quoted(`x-api-key: ${apiKey}`)}${data}`;
 }
 
 /** The list as text: rank, id, title. */
