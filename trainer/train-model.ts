@@ -44,6 +44,7 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
     context: deps.connect,
     workDirectory: settings.workDirectory,
     rejectedShareMax: settings.rejectedShareMax,
+    memoryMbMax: settings.memoryMbMax,
     signal,
     nowMs: nowMs(),
     progress: stage.progress,

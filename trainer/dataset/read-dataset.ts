@@ -83,6 +83,7 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
         Object.entries(staged.report.rejected).map(([reason, { count }]) => [reason, count]),
       ),
       duplicate_rows: duplicates,
+      ...(staged.origins.length > 0 && { sources: [...staged.origins] }),
       item_attributes: [...itemAttributes.descriptions],
       user_attributes: [...userAttributes.descriptions],
       warnings: [
@@ -119,6 +120,7 @@ type StagedAll = {
   readonly report: RowReport;
   readonly items: StagedAttributes | undefined;
   readonly users: StagedAttributes | undefined;
+  readonly origins: readonly string[];
 };
 
 /** The rows of every query in the staging database. Connectors are open only here, one for each configuration. */
@@ -136,19 +138,25 @@ async function stageAll(staging: Staging, spec: ModelSpec, options: ReadDatasetO
       item.source && (await stageAttributes(staging, { entity: item, what: "item", source: item.source }, means));
     const users =
       user.source && (await stageAttributes(staging, { entity: user, what: "user", source: user.source }, means));
-    return { interactions, report, items, users };
+    return { interactions, report, items, users, origins: connectors.origins };
   } finally {
     await connectors.close();
   }
 }
 
-type Connectors = { of(source: Source): Promise<Connector>; close(): Promise<void> };
+type Connectors = {
+  of(source: Source): Promise<Connector>;
+  /** What the stores called the readings, such as job ids. */
+  readonly origins: string[];
+  close(): Promise<void>;
+};
 
 /** The connectors that sources name, each opened when it is first asked for. */
 function connectorsOf(spec: ModelSpec, options: ReadDatasetOptions): Connectors {
   const open = options.connect ?? connect;
   const opened = new Map<ConnectorConfig, Connector>();
   return {
+    origins: [],
     async of(source) {
       const config = connectorOf(spec, source);
       const connector = opened.get(config) ?? (await open(config, options.context));
@@ -226,6 +234,7 @@ async function stageQuery(staging: Staging, query: QueryToStage, { signal, progr
   const { columns } = await connector.inspect(query.source.query, { sampleRows: 0, signal });
   const chosen = query.choose(columns.map(({ name }) => name));
   const source = await connector.read(query.source.query, { signal, columns: chosen });
+  if (source.origin !== undefined) connectors.origins.push(`${query.what}: ${source.origin}`);
   const { expectedRows } = source;
   const share = (rows: number) =>
     expectedRows === null ? {} : { share: Math.min(0.99, rows / Math.max(1, expectedRows)) };
