@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { ItemIndex } from "../../shared/ids.ts";
 import type { History } from "../../shared/snapshot.ts";
@@ -133,5 +134,8 @@ function historyOf(data: TrainingData, user: number): History {
   return { items, agesDays: items.map((_, i) => items.length - 1 - i) };
 }
 
+/** Digests of the graph and of each file: a difference says which, and does not fill the screen. */
 const bytesOf = ({ graph, weights }: ExportedModel) =>
-  [Buffer.from(graph), ...weights.map(({ bytes }) => Buffer.from(bytes))].map((bytes) => bytes.toString("base64"));
+  [{ path: "graph", bytes: graph }, ...weights].map(
+    ({ path, bytes }) => `${path} ${createHash("sha256").update(bytes).digest("hex")}`,
+  );
