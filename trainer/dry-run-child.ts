@@ -1,6 +1,8 @@
 /** The program of one dry run's process: takes a DryRunJob over IPC, answers with a DryRunAnswer, ends. */
+import { customerContext } from "./customer-context.ts";
 import { dryRun } from "./dry-run.ts";
 import type { DryRunAnswer, DryRunJob } from "./management/dry-run-process.ts";
+import { s3Store } from "./publish/s3-store.ts";
 import { readChildSettings } from "./settings.ts";
 import { StageError } from "./stage-error.ts";
 
@@ -12,9 +14,11 @@ process.once("message", async (job) => {
 async function perform({ customer, spec, connectorSettings, rejectedShareMax }: DryRunJob): Promise<DryRunAnswer> {
   const stop = new AbortController();
   process.once("SIGTERM", () => stop.abort(new StageError("fetching", "stopped", "The dry run was stopped.")));
-  const settings = { ...connectorSettings, secret: readChildSettings().secret };
   try {
-    return { kind: "report", report: await dryRun(spec, { customer, settings }, stop.signal, { rejectedShareMax }) };
+    const child = readChildSettings();
+    const settings = { ...connectorSettings, secret: child.secret };
+    const context = await customerContext({ customer, spec, settings, store: s3Store(child.store) });
+    return { kind: "report", report: await dryRun(spec, context, stop.signal, { rejectedShareMax }) };
   } catch (error) {
     if (error instanceof StageError) return { kind: "failed", code: error.code, message: error.message };
     throw error;

@@ -81,7 +81,8 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
   const bytes = new TextEncoder().encode(JSON.stringify(finalReport));
   const progress = (share: number, detail: string) => stage.progress({ share: 0.5 + share / 2, detail });
   const outcome = await publish(built, bytes, { store, nowMs, signal, progress });
-  await sweep(store, model, { nowMs: nowMs(), signal });
+  // The version is live: what could not be swept is swept after the next run.
+  await sweep(store, model, { nowMs: nowMs(), signal }).catch(() => undefined);
   // A newer version of another trainer is what is served then; this one can be activated.
   const version = outcome.kind === "live" ? outcome.version : outcome.liveVersion;
   return { kind: "published", version, metrics: runMetrics(finalReport) };

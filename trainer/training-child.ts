@@ -1,4 +1,5 @@
 /** The program of one run's process: takes a TrainingJob over IPC, tells RunMessages, ends. */
+import { customerContext } from "./customer-context.ts";
 import { s3Store } from "./publish/s3-store.ts";
 import { readChildSettings } from "./settings.ts";
 import { StageError } from "./stage-error.ts";
@@ -25,10 +26,12 @@ async function perform(job: TrainingJob): Promise<void> {
     },
   });
   try {
-    const { store, secret } = readChildSettings();
+    const child = readChildSettings();
+    const store = s3Store(child.store);
+    const settings = { ...job.connectorSettings, secret: child.secret };
     const deps: TrainDeps = {
-      connect: { customer: job.customer, settings: { ...job.connectorSettings, secret } },
-      store: s3Store(store),
+      connect: await customerContext({ ...job, settings, store }),
+      store,
       signal: stop.signal,
       nowMs: () => Date.now(),
       clock,

@@ -91,8 +91,11 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-const RETRYABLE =
-  /backendError|internalError|jobBackendError|ECONNRESET|EPIPE|ETIMEDOUT|EAI_AGAIN|socket hang up|UNAVAILABLE|ECONNREFUSED|Premature close/i;
+const RETRYABLE = new RegExp(
+  "backendError|internalError|jobBackendError|UNAVAILABLE|" +
+    "ECONNRESET|ECONNREFUSED|EPIPE|ETIMEDOUT|EAI_AGAIN|socket hang up|Premature close",
+  "i",
+);
 
 /** An error of the client or the API as the customer may see it: what happened, and what to do. */
 export function explainBigQueryError(error: unknown, party: BigQueryParty): StageError {

@@ -3,9 +3,9 @@ import type { ConnectorConfig } from "../../shared/model-spec.ts";
 import { StageError } from "../stage-error.ts";
 import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceColumn, SourceRows } from "./connector.ts";
 import { identifier } from "./duckdb-quote.ts";
+import { type ColumnReader, readerOf } from "./postgres-columns.ts";
 import { type PostgresTarget, parsePostgresConfig } from "./postgres-config.ts";
 import { openSession, type PostgresSession, type RawResult } from "./postgres-session.ts";
-import { type ColumnReader, readerOf } from "./postgres-types.ts";
 
 /**
  * Tables of a Postgres server, or of what speaks its protocol. Every read is a server-side cursor in a read-only

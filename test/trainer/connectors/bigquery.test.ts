@@ -55,7 +55,8 @@ test("types that an id, a time, a label or an attribute can have", async () => {
   const { rows } = await rowsOf(
     connector,
     `SELECT CAST(9007199254740993 AS BIGINT) AS big, CAST(1.10 AS DECIMAL(10,2)) AS price, ['a', 'b c'] AS words, [1, 2] AS numbers,
-       CAST('2024-02-29 12:00:00.5+02' AS TIMESTAMPTZ) AS at, CAST('1969-12-31' AS DATE) AS day, CAST('abc' AS BLOB) AS bytes, true AS good, NULL AS nothing`,
+       CAST('2024-02-29 12:00:00.5+02' AS TIMESTAMPTZ) AS at, CAST('1969-12-31' AS DATE) AS day,
+       CAST('abc' AS BLOB) AS bytes, true AS good, NULL AS nothing`,
   );
   expect(rows[0]!.map((value) => (value === null ? null : String(value)))).toEqual([
     "9007199254740993",
