@@ -13,6 +13,8 @@ export const COLD_EVERY = 10;
 /** Cold items that one answer may place. */
 const PLACES_MAX = 10;
 const SETTINGS = { lambda: 10, neighbours: 100 };
+/** Multiply-adds that scoring cold items may cost. */
+const WORK_MAX = 5e12;
 /** Of the budget for weights, what the cold items may take. */
 const BUDGET_SHARE = 0.2;
 /**
@@ -33,13 +35,17 @@ export function withColdItems(method: Method): Method {
   };
 }
 
-/** Items without a positive interaction that have an attribute which other items share. */
+/**
+ * Items without a positive interaction that have an attribute which other items share. Of very many, the first: as many
+ * as can be scored in some minutes.
+ */
 export function coldItems(data: TrainingData): Int32Array {
   const chosen = new Uint8Array(data.itemCount);
   for (let i = 0; i < data.items.length; i++) if (data.positive[i]) chosen[data.items[i]!] = 1;
   if (chosen.every((is) => is === 1) || data.itemAttributes.length === 0) return new Int32Array(0);
-  const { start } = itemFeatures(data.itemAttributes, data.itemCount);
-  return Int32Array.from(chosen.keys()).filter((item) => !chosen[item] && start[item + 1]! > start[item]!);
+  const { start, columnCount } = itemFeatures(data.itemAttributes, data.itemCount);
+  const cold = Int32Array.from(chosen.keys()).filter((item) => !chosen[item] && start[item + 1]! > start[item]!);
+  return cold.slice(0, Math.floor(WORK_MAX / (data.itemCount * Math.max(1, columnCount))));
 }
 
 async function joinCold(
