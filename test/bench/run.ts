@@ -7,8 +7,10 @@ import { figuresTable } from "./figures-table.ts";
 /** Every bench, loaded only when it is asked for. */
 const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   edge: async () => (await import("./edge-rank.ts")).edgeRank,
+  "edge-scale": async () => (await import("./edge-scale.ts")).edgeScale,
   training: async () => (await import("./training-stages.ts")).trainingStages,
   quality: async () => (await import("./quality.ts")).quality,
+  scale: async () => (await import("./scale.ts")).scale,
   "training-neural": async () => (await import("./training-neural.ts")).trainingNeural,
 };
 

@@ -1,0 +1,234 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { loadavg, tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ItemIndex } from "../../shared/ids.ts";
+import { openScorer } from "../../trainer/evaluate/onnx-scorer.ts";
+import { type EdgeOptions, type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
+import { type Bench, compared, type Figure, quantile, timesMs } from "./bench.ts";
+import { childProcesses, type ProcessUse, processUse } from "./edge-scale-process.ts";
+import { drawnWorld, HISTORY_MAX, PER_USER, RARITIES, type ScaleWorld } from "./edge-scale-world.ts";
+
+const MB = 1e6;
+const CATALOGS = [
+  { label: "10k", itemCount: 10_000, calls: 300, colds: 0 },
+  { label: "100k", itemCount: 100_000, calls: 300, colds: 3 },
+  { label: "1m", itemCount: 1_000_000, calls: 150, colds: 3 },
+] as const;
+type Catalog = (typeof CATALOGS)[number];
+
+const USERS = 20_000;
+const WEIGHT_BYTES_MAX = 48 * 2 ** 20;
+const MEMORY_MB_MAX = 110;
+const CONNECTIONS = 16;
+const CAPACITY_SECONDS = 4;
+const VARIANT_CALLS = 30;
+const AGREED_USERS = 20;
+const AGREED_LIMIT = 100;
+const PATH = "/v0/models/scale/rank";
+
+/**
+ * The edge on catalogs up to a million items, from outside: HTTP to a real workerd on files in a real local bucket.
+ * Calls alternate with onnxruntime-node scoring the same history with the same graph, so that both meet the same load.
+ * `--items 1e6` measures that size alone.
+ */
+export const edgeScale: Bench = async ({ say, flags }) => {
+  const only = flags.get("items");
+  const figures: Figure[] = [];
+  for (const catalog of CATALOGS) {
+    if (only !== undefined && Number(only) !== catalog.itemCount) continue;
+    say(`  a catalog of ${catalog.label} items, load ${loadavg()[0]!.toFixed(1)}`);
+    figures.push(...(await measureCatalog(catalog, say)));
+  }
+  return figures;
+};
+
+/** All figures of one size. */
+async function measureCatalog(catalog: Catalog, say: (line: string) => void): Promise<Figure[]> {
+  const { label, itemCount, colds } = catalog;
+  const r2Directory = await mkdtemp(join(tmpdir(), "bench-edge-"));
+  try {
+    const world = drawnWorld({ label, itemCount, userCount: USERS, weightBytesMax: WEIGHT_BYTES_MAX });
+    const { dataset, exported } = world;
+    const published = await withEdge({ r2Directory }, async (edge) => {
+      const built = await edge.publish({ modelName: "scale", dataset, exported, historyMax: HISTORY_MAX });
+      return { built, key: (await edge.issueKey()).key };
+    });
+    const { pages, directory } = published.built.manifest.users!;
+    const recordBytes = [...pages, directory].reduce((sum, { size }) => sum + size, 0) / USERS;
+    say("  published");
+    const call: RankCall = (edge, query, body) => rankCall(edge, { key: published.key, query, body });
+    const served = await withEdge({ r2Directory }, (edge, pid) => measureServing({ edge, pid, call, world, catalog }));
+    say("  served");
+    const cold: number[] = [];
+    for (let i = 0; i < colds; i++) {
+      cold.push(
+        await withEdge({ r2Directory }, async (edge) => (await timesMs(1, () => call(edge, userQuery(i))))[0]!),
+      );
+    }
+    for (const { name, value, unit } of served)
+      if (name === `edge.memory.${label}`)
+        say(
+          `  ${value.toFixed(0)} ${unit} of WASM and JavaScript: ${value < MEMORY_MB_MAX ? "under" : "OVER"} ${MEMORY_MB_MAX} MB`,
+        );
+    return [
+      ...served,
+      ...(colds ? [{ name: `edge.cold.${label}`, value: quantile(cold, 0.5), unit: "ms" }] : []),
+      ...(label === "1m" ? [{ name: "edge.records.bytes", value: recordBytes, unit: "B/user" }] : []),
+    ];
+  } finally {
+    await rm(r2Directory, { recursive: true, force: true });
+  }
+}
+
+type RankCall = (edge: EdgeWorld, query: string, body?: object) => Promise<string[]>;
+type Serving = {
+  readonly edge: EdgeWorld;
+  readonly pid: number | undefined;
+  readonly call: RankCall;
+  readonly world: ScaleWorld;
+  readonly catalog: Catalog;
+};
+
+async function measureServing(serving: Serving): Promise<Figure[]> {
+  const { edge, pid, call, world, catalog } = serving;
+  const { label } = catalog;
+  await edge.call("/health/live");
+  const before = processUse(pid);
+  await call(edge, userQuery(0));
+  const memory = memoryFigures(edge, before, processUse(pid), label);
+  const times = await measureTimes(serving);
+  const recall = label === "1m" ? [await measureAgreement(serving)] : [];
+  const table = await measureVariants(serving);
+  const capacity = await measureCapacity(serving);
+  return [...times, ...capacity, ...memory, ...recall, ...table, ...growthFigure(world, before, processUse(pid))];
+}
+
+/** One connection, one call at a time, in turn with the reference. */
+async function measureTimes({ edge, pid, call, world, catalog }: Serving): Promise<Figure[]> {
+  const { label, calls } = catalog;
+  const scorer = await openScorer(world.exported, world.itemCount);
+  const score = (user: number) =>
+    scorer.score({ items: world.historyOf(user, PER_USER), agesDays: new Array<number>(PER_USER).fill(1) });
+  try {
+    const [edgeMs, nativeMs]: [number[], number[]] = [[], []];
+    let [edgeCpuMs, nativeCpuMs] = [0, 0];
+    await timesMs(20, (i) => Promise.all([call(edge, userQuery(i)), score(i)]));
+    for (let i = 0; i < calls; i++) {
+      const cpu = processUse(pid).cpuMs;
+      edgeMs.push(...(await timesMs(1, () => call(edge, userQuery(i)))));
+      edgeCpuMs += processUse(pid).cpuMs - cpu;
+      const own = process.cpuUsage();
+      nativeMs.push(...(await timesMs(1, () => score(i))));
+      const { user, system } = process.cpuUsage(own);
+      nativeCpuMs += (user + system) / 1000;
+    }
+    return [
+      compared(`edge.rank.p50.${label}`, "ms", quantile(edgeMs, 0.5), quantile(nativeMs, 0.5)),
+      compared(`edge.rank.p99.${label}`, "ms", quantile(edgeMs, 0.99), quantile(nativeMs, 0.99)),
+      compared(`edge.cpu.${label}`, "ms", edgeCpuMs / calls, nativeCpuMs / calls),
+    ];
+  } finally {
+    await scorer.close();
+  }
+}
+
+/** Share of the exact best items that are served; each served answer after the same anonymous session. */
+async function measureAgreement({ edge, call, world }: Serving): Promise<Figure> {
+  let found = 0;
+  for (let user = 0; user < AGREED_USERS; user++) {
+    const history = world.historyOf(user, PER_USER);
+    const exact = new Set(world.exactBest(history, AGREED_LIMIT));
+    const served = await call(edge, "", { interactions: interactionsOf(history), limit: AGREED_LIMIT });
+    found += served.filter((id) => exact.has((Number(id) - 1) as ItemIndex)).length;
+  }
+  return { name: `edge.agreement.${world.label}`, value: found / (AGREED_USERS * AGREED_LIMIT), unit: "recall@100" };
+}
+
+/** How the time grows with the limit, the history and what a filter lets pass. */
+async function measureVariants({ edge, call, world: { label, historyOf } }: Serving): Promise<Figure[]> {
+  const session = (length: number) => (i: number) => ({ interactions: interactionsOf(historyOf(i, length)) });
+  const passing = (share: number) => (i: number) => ({
+    user_id: String(i),
+    retrieval: { rarity: { $lt: Math.round(share * RARITIES) } },
+  });
+  const variants: readonly (readonly [string, (i: number) => object])[] = [
+    ...[15, 100, 500].map((limit) => [`limit_${limit}`, (i: number) => ({ user_id: String(i), limit })] as const),
+    ...[1, 20, HISTORY_MAX].map((length) => [`history_${length}`, session(length)] as const),
+    ...[0.0001, 0.01, 0.5].map((share) => [`filter_${100 * share}%`, passing(share)] as const),
+  ];
+  const figures: Figure[] = [];
+  for (const [name, bodyOf] of variants) {
+    await call(edge, "", bodyOf(0));
+    const ms = await timesMs(VARIANT_CALLS, (i) => call(edge, "", bodyOf(i)));
+    figures.push({ name: `edge.rank.p50.${label}.${name}`, value: quantile(ms, 0.5), unit: "ms" });
+  }
+  return figures;
+}
+
+/** Sixteen connections, each with the next call as soon as the last was answered. */
+async function measureCapacity({ edge, pid, call, catalog: { label } }: Serving): Promise<Figure[]> {
+  const ms: number[] = [];
+  const begin = performance.now();
+  const { cpuMs } = processUse(pid);
+  const connection = async (first: number) => {
+    for (let i = first; performance.now() - begin < CAPACITY_SECONDS * 1000; i += CONNECTIONS)
+      ms.push(...(await timesMs(1, () => call(edge, userQuery(i)))));
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, (_, i) => connection(i)));
+  const seconds = (performance.now() - begin) / 1000;
+  return [
+    { name: `edge.capacity.${label}`, value: ms.length / seconds, unit: "ranks/s" },
+    {
+      name: `edge.capacity_per_cpu.${label}`,
+      value: (1000 * ms.length) / (processUse(pid).cpuMs - cpuMs),
+      unit: "ranks/s",
+    },
+    { name: `edge.rank16.p50.${label}`, value: quantile(ms, 0.5), unit: "ms" },
+    { name: `edge.rank16.p99.${label}`, value: quantile(ms, 0.99), unit: "ms" },
+  ];
+}
+
+type Loaded = { readonly event: string; readonly heap_bytes: number; readonly used_bytes: number };
+
+/** The Worker's own account of a version just loaded, and what workerd took more at most while it loaded. */
+function memoryFigures(edge: EdgeWorld, before: ProcessUse, after: ProcessUse, label: string): Figure[] {
+  const lines = edge.log.filter((line) => line.includes("version_loaded")).map((line) => JSON.parse(line) as Loaded);
+  const loaded = lines.at(-1);
+  if (!loaded) throw new Error(`The Worker did not say that it loaded a version: ${edge.log.join("\n")}`);
+  return [
+    { name: `edge.memory.${label}`, value: loaded.used_bytes / MB, unit: "MB" },
+    { name: `edge.memory.wasm.${label}`, value: loaded.heap_bytes / MB, unit: "MB" },
+    { name: `edge.memory.load_peak.${label}`, value: after.peakMb - before.residentMb, unit: "MB" },
+  ];
+}
+
+const growthFigure = ({ label }: ScaleWorld, before: ProcessUse, after: ProcessUse): Figure[] => [
+  { name: `edge.memory.process.${label}`, value: after.residentMb - before.residentMb, unit: "MB" },
+];
+
+/** A Worker on the bucket in that folder, for as long as the work takes. */
+async function withEdge<T>(options: EdgeOptions, work: (edge: EdgeWorld, pid: number | undefined) => Promise<T>) {
+  const others = new Set(childProcesses());
+  const edge = await startEdge({ ...options, vars: { POINTER_CACHE_SECONDS: 4, KEY_CACHE_SECONDS: 25 } });
+  try {
+    return await work(
+      edge,
+      childProcesses().find((pid) => !others.has(pid)),
+    );
+  } finally {
+    await edge.stop();
+  }
+}
+
+const userQuery = (i: number) => `?user_id=${(i * 7919) % USERS}&limit=15`;
+const interactionsOf = (history: readonly ItemIndex[]) => history.map((item) => ({ item_id: item + 1 }));
+
+async function rankCall(
+  edge: EdgeWorld,
+  { key, query, body }: { readonly key: string; readonly query: string; readonly body: object | undefined },
+): Promise<string[]> {
+  const response = await edge.call(`${PATH}${query}`, { key, ...(body && { body }) });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`The edge answered ${response.status}: ${text} ${edge.log.slice(-3).join(" ")}`);
+  return (JSON.parse(text) as (string | number)[]).map(String);
+}
