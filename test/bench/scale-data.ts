@@ -1,0 +1,76 @@
+import { existsSync } from "node:fs";
+import { mkdir, rename } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
+import { literal } from "../../trainer/connectors/duckdb-quote.ts";
+
+const USERS_PER_ROW = 1 / 100;
+const ITEMS_MAX = 100_000;
+const BEGIN_SECONDS = 1_700_000_000;
+const YEAR_SECONDS = 365 * 86_400;
+const TASTES = 20;
+/** Another recipe needs another version, since finished files are kept. */
+const RECIPE = 1;
+
+/** A folder that holds `interactions.parquet`, in the order of its times as a log is. */
+export type ScaleFile = { readonly folder: string; readonly path: string };
+
+/**
+ * Drawn interactions in one Parquet file: a user for every hundred rows, an item for every hundred up to 100,000, popular as
+ * Zipf's law has it (rank = items^u), over a year. Half of a user's rows are of the user's own taste, one in twenty of the items.
+ * Made once, and kept in the system's folder for temporary files.
+ */
+export async function scaleFile(rows: number): Promise<ScaleFile> {
+  const folder = join(tmpdir(), "shortlist-bench-scale", `${RECIPE}-${rows}`);
+  const path = join(folder, "interactions.parquet");
+  if (existsSync(path)) return { folder, path };
+  await mkdir(folder, { recursive: true });
+  const unfinished = `${path}.${process.pid}`;
+  await withDuckDb(async (connection) => {
+    await connection.run("SET preserve_insertion_order = true");
+    await connection.run(`COPY (${drawnSql(rows)}) TO ${literal(unfinished)} (FORMAT parquet, COMPRESSION zstd)`);
+  });
+  await rename(unfinished, path);
+  return { folder, path };
+}
+
+/** DuckDB's hash of a number is the same everywhere, so it is the source of chance here. */
+function drawnSql(rows: number): string {
+  const users = Math.max(1, Math.floor(rows * USERS_PER_ROW));
+  const items = Math.max(1, Math.min(ITEMS_MAX, users));
+  const chance = (stream: number) => `(hash(i + ${stream}000000000000) / 18446744073709551616::DOUBLE)`;
+  return `SELECT user_id, least(${items - 1}, CASE WHEN ${chance(3)} < 0.5 THEN rank - rank % ${TASTES} + user_id % ${TASTES} ELSE rank END)
+      AS item_id, created_at, label
+    FROM (SELECT i, CAST(floor(${users} * ${chance(1)}) AS BIGINT) AS user_id,
+      CAST(least(${items}, floor(${items + 1} ** ${chance(2)})) AS BIGINT) - 1 AS rank,
+      CAST(${BEGIN_SECONDS} + floor(i * (${YEAR_SECONDS} / ${rows})) AS BIGINT) AS created_at, 1::TINYINT AS label
+      FROM range(${rows}) drawn(i))`;
+}
+
+/** Seconds that DuckDB takes to read the file and to count each user's rows; the better of two, as the first warms the disk. */
+export async function scanSeconds({ path }: ScaleFile): Promise<number> {
+  let best = Number.POSITIVE_INFINITY;
+  await withDuckDb(async (connection) => {
+    for (let i = 0; i < 2; i++) {
+      const begin = performance.now();
+      await connection.runAndReadAll(
+        `SELECT count(*), max(rows), max(newest) FROM (SELECT user_id, count(*) AS rows, max(item_id) AS item,
+          max(created_at) AS newest FROM read_parquet(${literal(path)}) GROUP BY user_id)`,
+      );
+      best = Math.min(best, (performance.now() - begin) / 1000);
+    }
+  });
+  return best;
+}
+
+async function withDuckDb(work: (connection: DuckDBConnection) => Promise<void>): Promise<void> {
+  const instance = await DuckDBInstance.create(":memory:", { threads: "2", memory_limit: "2GB" });
+  const connection = await instance.connect();
+  try {
+    await work(connection);
+  } finally {
+    connection.closeSync();
+    instance.closeSync();
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * The process that `scale.ts` measures: one whole run, from a Parquet file to a published version. Arguments: the file's folder, a
+ * work folder, seconds for fitting, MB of memory.
+ */
+import { join } from "node:path";
+import { ModelSpec } from "../../shared/model-spec.ts";
+import { watchPeakMemory } from "../../trainer/evaluate/peak-memory.ts";
+import { setStatus } from "../../trainer/publish/live-pointer-swap.ts";
+import { trainModel } from "../../trainer/train-model.ts";
+import { directoryStore } from "../fixtures/directory-store.ts";
+import { fileSettings } from "../fixtures/real-data.ts";
+import type { ScaleMeasured, ScaleStage } from "./scale.ts";
+
+const [folder, workDirectory, fitSeconds, memoryMb] = process.argv.slice(2) as [string, string, string, string];
+const say = (said: string) => process.send?.({ said });
+const clock = () => performance.now() / 1000;
+const customer = "bench";
+const connect = {
+  customer,
+  settings: { ...fileSettings([folder], workDirectory), timeoutSeconds: 7200, memoryMb: 1024 },
+};
+const spec = ModelSpec.parse({
+  model_name: "bench",
+  connector_configs: [{ type: "File", location: "interactions.parquet" }],
+  schema: {
+    user: { id: "user_id" },
+    item: { id: "item_id" },
+    interaction: {
+      created_at: "created_at",
+      label: { type: "Binary", name: "label" },
+      source: { query: "SELECT * FROM interactions" },
+    },
+  },
+});
+
+/** In the order in which a run enters its states: it fits twice, to choose and then on all data. */
+const NAMES = ["fetching", "choosing", "gate", "fitting", "deploying"] as const;
+const stages: ScaleStage[] = [];
+let since = clock();
+let peak = watchPeakMemory();
+let entered = 0;
+const leave = () => {
+  if (entered > 0) stages.push({ name: NAMES[entered - 1]!, seconds: clock() - since, peakMb: peak() });
+  const last = stages.at(-1);
+  if (last) say(`${last.name}: ${last.seconds.toFixed(1)} s, ${Math.round(last.peakMb)} MB`);
+  since = clock();
+  peak = watchPeakMemory();
+};
+const enter = () => {
+  leave();
+  entered++;
+};
+
+let toldAt = 0;
+const tell = (progress: { readonly detail?: string; readonly rows?: number }) => {
+  if (clock() - toldAt < 10) return;
+  toldAt = clock();
+  say(`${progress.detail ?? ""} ${progress.rows ?? ""}, ${Math.round(process.memoryUsage.rss() / 2 ** 20)} MB`);
+};
+
+const store = directoryStore(join(workDirectory, "bucket"));
+await setStatus(store, { customer, modelName: "bench" }, { status: "SCHEDULING", nowMs: Date.now() });
+const begin = clock();
+const outcome = await trainModel(
+  {
+    runId: "bench",
+    customer,
+    spec,
+    connectorSettings: connect.settings,
+    settings: {
+      workDirectory,
+      modelDirectory: workDirectory,
+      seed: 1,
+      fitSecondsMax: Number(fitSeconds),
+      memoryMbMax: Number(memoryMb),
+      rejectedShareMax: 0,
+      weightBytesMax: 48 * 2 ** 20,
+      ignoreGate: true,
+    },
+  },
+  {
+    connect,
+    store,
+    signal: new AbortController().signal,
+    nowMs: Date.now,
+    clock,
+    report: { enter, progress: tell },
+    onData: () => {},
+  },
+);
+const seconds = clock() - begin;
+leave();
+if (outcome.kind !== "published") throw new Error(`Nothing was published: ${JSON.stringify(outcome)}`);
+const measured: ScaleMeasured = { seconds, stages, method: outcome.metrics.method };
+process.send?.({ measured }, () => process.disconnect());

@@ -1,0 +1,87 @@
+import { fork } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Bench, type BenchContext, compared, type Figure } from "./bench.ts";
+import { scaleFile, scanSeconds } from "./scale-data.ts";
+
+export type ScaleStage = { readonly name: string; readonly seconds: number; readonly peakMb: number };
+
+/** What the measured process tells when it has ended. */
+export type ScaleMeasured = {
+  readonly seconds: number;
+  /** In the order in which they ran. */
+  readonly stages: readonly ScaleStage[];
+  readonly method: string;
+};
+
+const ROWS = 1e6;
+const FIT_SECONDS = 120;
+const MEMORY_MB = 4096; // the default of SHORTLIST_RUN_MEMORY_MB
+
+/**
+ * A whole run of a tenth of the rows, then of all of them, each in a process of its own that reads a Parquet file and publishes into
+ * a folder. The exponent is the slope between both, 1 when cost grows as the rows do; the reference of the rows per second is
+ * DuckDB's own scan of the same file. `--rows`, `--seconds` for fitting, `--memory` in MB.
+ */
+export const scale: Bench = async ({ say, flags }) => {
+  const rows = Math.round(Number(flags.get("rows") ?? ROWS));
+  if (!(rows >= 1e4 && rows <= 1e9)) throw new Error(`--rows must be between 1e4 and 1e9, not ${flags.get("rows")}.`);
+  const small = await measure(rows / 10, { say, flags });
+  const whole = await measure(rows, { say, flags });
+  return [...figuresOf(rows, whole), ...exponents(small, whole)];
+};
+
+type Run = ScaleMeasured & { readonly scanSeconds: number };
+
+function figuresOf(rows: number, { seconds, scanSeconds: reference, stages }: Run): Figure[] {
+  return [
+    { name: "scale.rows", value: rows, unit: "rows" },
+    { name: "scale.seconds", value: seconds, unit: "s" },
+    { name: "scale.peak_mb", value: Math.max(...stages.map(({ peakMb }) => peakMb)), unit: "MB" },
+    compared("scale.rows_per_second", "rows/s", rows / seconds, rows / reference),
+    ...stages.flatMap(({ name, seconds: value, peakMb }) => [
+      { name: `scale.${name}.seconds`, value, unit: "s" },
+      { name: `scale.${name}.peak_mb`, value: peakMb, unit: "MB" },
+    ]),
+  ];
+}
+
+/** Slopes of the logarithm of the seconds over that of the rows, of the whole run and of each stage. */
+function exponents(small: Run, whole: Run): Figure[] {
+  const slope = (few: number, many: number) => Math.log10(many / few);
+  return [
+    { name: "scale.exponent", value: slope(small.seconds, whole.seconds), unit: "" },
+    ...whole.stages.map(({ name, seconds }, i) => ({
+      name: `scale.${name}.exponent`,
+      value: slope(small.stages[i]!.seconds, seconds),
+      unit: "",
+    })),
+  ];
+}
+
+async function measure(rows: number, { say, flags }: BenchContext): Promise<Run> {
+  say(`  ${rows.toExponential(0)} rows`);
+  const file = await scaleFile(rows);
+  const scan = await scanSeconds(file);
+  const workDirectory = await mkdtemp(join(tmpdir(), "bench-scale-"));
+  try {
+    const limits = [String(flags.get("seconds") ?? FIT_SECONDS), String(flags.get("memory") ?? MEMORY_MB)];
+    const measured = await runProcess([file.folder, workDirectory, ...limits], say);
+    say(`  ${measured.method} in ${measured.seconds.toFixed(1)} s; DuckDB's scan takes ${scan.toFixed(2)} s`);
+    return { ...measured, scanSeconds: scan };
+  } finally {
+    await rm(workDirectory, { recursive: true });
+  }
+}
+
+function runProcess(args: readonly string[], say: (line: string) => void): Promise<ScaleMeasured> {
+  return new Promise((resolve, reject) => {
+    const child = fork(join(import.meta.dirname, "scale-process.ts"), args, { execArgv: ["--no-warnings"] });
+    child.on("message", (message: { said?: string; measured?: ScaleMeasured }) => {
+      if (message.said) say(`    ${message.said}`);
+      if (message.measured) resolve(message.measured);
+    });
+    child.once("close", (code) => reject(new Error(`The measured process ended with code ${code}.`)));
+  });
+}
