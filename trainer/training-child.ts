@@ -8,10 +8,11 @@ import { type TrainDeps, trainModel } from "./train-model.ts";
 import type { RunMessage, TrainingJob } from "./training-run.ts";
 
 process.once("message", (job) => {
-  void perform(job as TrainingJob).then(() => process.disconnect());
+  void perform(job as TrainingJob).then((last) => process.send?.(last, () => process.disconnect()));
 });
 
-async function perform(job: TrainingJob): Promise<void> {
+/** The run's last message. */
+async function perform(job: TrainingJob): Promise<RunMessage> {
   const stop = new AbortController();
   process.once("SIGTERM", () =>
     stop.abort(new StageError("training", "stopped", "The run was stopped.", { retryable: true })),
@@ -38,10 +39,10 @@ async function perform(job: TrainingJob): Promise<void> {
       report,
       onData: (data, itemIdType) => send({ kind: "data", data, itemIdType }),
     };
-    send(await trainModel(job, deps));
+    return await trainModel(job, deps);
   } catch (error) {
-    send({ kind: "failed", failure: failureOf(error, stage) });
     if (!(error instanceof StageError)) console.error(error);
+    return { kind: "failed", failure: failureOf(error, stage) };
   }
 }
 
