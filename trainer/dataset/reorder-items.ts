@@ -27,8 +27,8 @@ export function reorderItems(dataset: Dataset, order: Int32Array): Dataset {
   return {
     ...dataset,
     items: renumber(dataset.items, newIndex),
-    itemIds: pick(dataset.itemIds, order),
-    itemAttributes: dataset.itemAttributes.map((column) => reorderColumn(column, order)),
+    itemIds: pickStrings(dataset.itemIds, order),
+    itemAttributes: dataset.itemAttributes.map((column) => pickColumn(column, order)),
   };
 }
 
@@ -38,42 +38,42 @@ function renumber(items: Int32Array, newIndex: Int32Array): Int32Array {
   return renumbered;
 }
 
-function pick(strings: PackedStrings, order: Int32Array): PackedStrings {
-  const bytes = new Uint8Array(strings.bytes.length);
-  const start = new Uint32Array(strings.start.length);
-  let end = 0;
-  for (const [to, from] of order.entries()) {
-    const one = strings.bytes.subarray(strings.start[from]!, strings.start[from + 1]!);
-    bytes.set(one, end);
-    end += one.length;
-    start[to + 1] = end;
+/** The strings of some positions, in their order. */
+export function pickStrings({ bytes, start }: PackedStrings, positions: Int32Array): PackedStrings {
+  const pickedStart = pickedStarts(start, positions);
+  const picked = new Uint8Array(pickedStart.at(-1)!);
+  for (const [to, from] of positions.entries()) {
+    picked.set(bytes.subarray(start[from]!, start[from + 1]!), pickedStart[to]!);
   }
-  return { bytes, start };
+  return { bytes: picked, start: pickedStart };
 }
 
-function reorderColumn(column: AttributeColumn, order: Int32Array): AttributeColumn {
+/** The values of some positions, in their order. */
+export function pickColumn(column: AttributeColumn, positions: Int32Array): AttributeColumn {
   switch (column.type) {
     case "Numerical":
     case "Timestamp":
-      return { ...column, values: Float64Array.from(order, (from) => column.values[from]!) };
+      return { ...column, values: Float64Array.from(positions, (from) => column.values[from]!) };
     case "Boolean":
-      return { ...column, values: Uint8Array.from(order, (from) => column.values[from]!) };
+      return { ...column, values: Uint8Array.from(positions, (from) => column.values[from]!) };
     default:
-      return { ...column, ...reorderCodes(column, order) };
+      return { ...column, ...pickCodes(column, positions) };
   }
 }
 
 type Codes = { readonly start: Uint32Array; readonly codes: Uint32Array };
 
-function reorderCodes(column: Codes, order: Int32Array): Codes {
-  const start = new Uint32Array(column.start.length);
-  const codes = new Uint32Array(column.codes.length);
-  let end = 0;
-  for (const [to, from] of order.entries()) {
-    const one = column.codes.subarray(column.start[from]!, column.start[from + 1]!);
-    codes.set(one, end);
-    end += one.length;
-    start[to + 1] = end;
+function pickCodes({ start, codes }: Codes, positions: Int32Array): Codes {
+  const pickedStart = pickedStarts(start, positions);
+  const picked = new Uint32Array(pickedStart.at(-1)!);
+  for (const [to, from] of positions.entries()) {
+    picked.set(codes.subarray(start[from]!, start[from + 1]!), pickedStart[to]!);
   }
-  return { start, codes };
+  return { start: pickedStart, codes: picked };
+}
+
+function pickedStarts(start: Uint32Array, positions: Int32Array): Uint32Array {
+  const picked = new Uint32Array(positions.length + 1);
+  for (const [to, from] of positions.entries()) picked[to + 1] = picked[to]! + start[from + 1]! - start[from]!;
+  return picked;
 }

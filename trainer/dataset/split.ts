@@ -26,17 +26,27 @@ export function temporalSplit(all: Interactions, instantSeconds: number): Split 
 }
 
 /**
- * The instant (epoch seconds) that leaves a share of the positive interactions at or after it: at most that share, or
+ * For each share, the instant (epoch seconds) that leaves that share of the positive interactions at or after it: at most so many, or
  * where equal times make that impossible, those of the newest time. 0 when nothing is positive.
  *
- * @param share Between 0 and 1.
+ * @param shares Between 0 and 1.
  */
-export function instantForShare(all: Interactions, share: number): number {
-  const times = all.times.filter((_, row) => all.positive[row] === 1).sort();
-  if (times.length === 0) return 0;
-  let first = Math.min(times.length - 1, Math.ceil(times.length * (1 - share)));
-  while (first > 0 && first < times.length && times[first - 1] === times[first]) first++;
-  return times[first] ?? times.at(-1)!;
+export function instantsForShares(all: Interactions, shares: readonly number[]): number[] {
+  const times = positiveTimes(all);
+  return shares.map((share) => {
+    if (times.length === 0) return 0;
+    let first = Math.min(times.length - 1, Math.ceil(times.length * (1 - share)));
+    while (first > 0 && first < times.length && times[first - 1] === times[first]) first++;
+    return times[first] ?? times.at(-1)!;
+  });
+}
+
+/** Ascending. */
+function positiveTimes({ times, positive }: Interactions): Uint32Array {
+  const kept = new Uint32Array(times.length);
+  let count = 0;
+  for (let row = 0; row < times.length; row++) if (positive[row]) kept[count++] = times[row]!;
+  return kept.subarray(0, count).sort();
 }
 
 export type LeaveLastOut = {
@@ -87,24 +97,20 @@ export function rowsWhere(all: Interactions, keep: (row: number) => boolean): In
     for (let row = all.userStart[user]!; row < all.userStart[user + 1]!; row++) if (keep(row)) count++;
     userStart[user + 1] = count;
   }
-  const kept = new Uint32Array(userStart[all.userCount]!);
-  for (let row = 0, to = 0; row < all.items.length; row++) if (keep(row)) kept[to++] = row;
-  return {
-    userCount: all.userCount,
-    itemCount: all.itemCount,
-    userStart,
-    items: gather(all.items, kept, new Int32Array(kept.length)),
-    times: gather(all.times, kept, new Uint32Array(kept.length)),
-    positive: gather(all.positive, kept, new Uint8Array(kept.length)),
-    ratings: all.ratings && gather(all.ratings, kept, new Float32Array(kept.length)),
-  };
-}
-
-type Numbers = Int32Array | Uint32Array | Uint8Array | Float32Array;
-
-function gather<Column extends Numbers>(from: Numbers, rows: Uint32Array, to: Column): Column {
-  for (let i = 0; i < rows.length; i++) to[i] = from[rows[i]!]!;
-  return to;
+  const count = userStart[all.userCount]!;
+  const items = new Int32Array(count);
+  const times = new Uint32Array(count);
+  const positive = new Uint8Array(count);
+  const ratings = all.ratings && new Float32Array(count);
+  for (let row = 0, to = 0; row < all.items.length; row++) {
+    if (!keep(row)) continue;
+    items[to] = all.items[row]!;
+    times[to] = all.times[row]!;
+    positive[to] = all.positive[row]!;
+    if (ratings) ratings[to] = all.ratings![row]!;
+    to++;
+  }
+  return { userCount: all.userCount, itemCount: all.itemCount, userStart, items, times, positive, ratings };
 }
 
 /** Each user's rows before its end train; its positive rows from there up to its limit are targets. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Dataset, Interactions } from "../dataset/dataset.ts";
-import { instantForShare, leaveLastOut, rowsWhere, type Split, setSplit, temporalSplit } from "../dataset/split.ts";
+import { instantsForShares, leaveLastOut, rowsWhere, type Split, setSplit, temporalSplit } from "../dataset/split.ts";
 import { casesOfSessions, casesOfSplit, type EvaluationCases } from "./evaluation-cases.ts";
 import { seededRandom } from "./seeded-random.ts";
 
@@ -59,10 +59,8 @@ export function splitFingerprint(dataset: Dataset, split: ValidationSplit): stri
 function planServiceSplit(data: Interactions, includeSeen: boolean): SplitPlan {
   const objection = objectionToTimes(data);
   if (objection) return newestHeldOut(objection, includeSeen);
-  const options = SHARES_AFTER.map((share) => {
-    const instant = instantForShare(data, share);
-    return { share, instant, warm: warmUsers(data, instant) };
-  });
+  const instants = instantsForShares(data, SHARES_AFTER);
+  const options = instants.map((instant) => ({ instant, warm: warmUsers(data, instant) }));
   const best =
     options.find(({ warm }) => warm >= WARM_USERS_PLENTY) ?? options.reduce((a, b) => (b.warm > a.warm ? b : a));
   if (best.warm < WARM_USERS_MIN) {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Interactions } from "../../../trainer/dataset/dataset.ts";
 import {
-  instantForShare,
+  instantsForShares,
   leaveLastOut,
   rowsWhere,
   type Split,
@@ -118,7 +118,7 @@ test("the instant leaves at most the share after it, unless equal times forbid, 
   fc.assert(
     fc.property(times, fc.double({ min: 0.01, max: 1, noNaN: true }), (given, share) => {
       const all = interactionsOf([given.map((time) => ({ item: 0, time, positive: true }))]);
-      const instant = instantForShare(all, share);
+      const [instant = Number.NaN] = instantsForShares(all, [share]);
       const after = given.filter((time) => time >= instant).length;
       const newest = given.filter((time) => time === Math.max(...given)).length;
       expect(after).toBeGreaterThan(0);
@@ -129,7 +129,7 @@ test("the instant leaves at most the share after it, unless equal times forbid, 
 
 test("the instant of ten rows a second apart at 0.2 leaves the last two", () => {
   const all = interactionsOf([Array.from({ length: 10 }, (_, time) => ({ item: 0, time, positive: true }))]);
-  expect(instantForShare(all, 0.2)).toBe(8);
+  expect(instantsForShares(all, [0.2, 0.5])).toEqual([8, 5]);
 });
 
 test("the instant looks at positives only; without any it is 0", () => {
@@ -137,9 +137,9 @@ test("the instant looks at positives only; without any it is 0", () => {
     { item: 0, time: 5, positive: true },
     { item: 0, time: 9, positive: false },
   ];
-  expect(instantForShare(interactionsOf([rows]), 0.5)).toBe(5);
-  expect(instantForShare(interactionsOf([[rows[1]!]]), 0.5)).toBe(0);
-  expect(instantForShare(interactionsOf([]), 0.5)).toBe(0);
+  expect(instantsForShares(interactionsOf([rows]), [0.5])).toEqual([5]);
+  expect(instantsForShares(interactionsOf([[rows[1]!]]), [0.5])).toEqual([0]);
+  expect(instantsForShares(interactionsOf([]), [0.5])).toEqual([0]);
 });
 
 test("rowsWhere keeps users without rows", () => {
