@@ -9,6 +9,9 @@ import { decodeUserPage } from "../shared/user-records.ts";
 import { type ArtifactReader, ReadError } from "./artifact-reader.ts";
 import type { LoadedVersion } from "./load-version.ts";
 
+/** The method whose lists are the same for everybody but for what was seen. */
+const POPULARITY = "popularity";
+
 export type RecordPolicy = {
   readonly reader: ArtifactReader;
   /** Rank without history and seen filter when a record cannot be read. */
@@ -25,6 +28,7 @@ export function snapshotOf(loaded: LoadedVersion, policy: RecordPolicy): Snapsho
     itemCount: manifest.item_count,
     itemIdType: manifest.item_id_type,
     historyMax: manifest.model.history_max,
+    personalizes: manifest.model.method !== POPULARITY,
     indexOf: catalog.indexOf,
     idAt: catalog.idAt,
     score: scorer.score,

@@ -35,7 +35,8 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   const inSession = new Set(session);
   const isSeen = (item: ItemIndex) => request.excludeSeen && (record?.hasSeen(item) ?? false);
   const items = topK(scores, request.limit, (item) => !inSession.has(item) && !isSeen(item) && isMatch(item));
-  return { items, strategy: strategyOf(record, session), ignoredInteractions: request.session.length - session.length };
+  const strategy = snapshot.personalizes === false ? "popular" : strategyOf(record, session);
+  return { items, strategy, ignoredInteractions: request.session.length - session.length };
 }
 
 /** The stored history, then the session; of it the newest `historyMax` entries. */

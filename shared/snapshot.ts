@@ -24,6 +24,8 @@ export type Snapshot = {
   readonly itemIdType: ItemIdType;
   /** How many history entries the model takes; older ones are cut off before `score`. */
   readonly historyMax: number;
+  /** False for a model that answers everybody alike, so that no answer is called personal; absent: true. */
+  readonly personalizes?: boolean;
   indexOf(id: ItemId): ItemIndex | undefined;
   idAt(item: ItemIndex): ItemId;
   /** Undefined for a user that training never saw. Throws Problem user_record_unavailable if it cannot be read. */

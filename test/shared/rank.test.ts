@@ -126,3 +126,17 @@ test("an interaction from the future has age 0", () => {
   const record = { items: indices(1), times: [NOW + 5], hasSeen: () => true };
   expect(historyOf(record, [], { nowSeconds: NOW, historyMax: 3 }).agesDays).toEqual([0]);
 });
+
+test("what a model answers that knows nobody is not called personal", async () => {
+  const { snapshot } = shop();
+  const request = {
+    userId: "ann" as UserId,
+    limit: 1,
+    session: [],
+    excludeSeen: true,
+    nowSeconds: NOW,
+    retrieval: undefined,
+  };
+  expect((await rank(request, snapshot)).strategy).toBe("personalized");
+  expect((await rank(request, { ...snapshot, personalizes: false })).strategy).toBe("popular");
+});
