@@ -181,7 +181,8 @@ describe.skipIf(!bin)("on a real server", () => {
     await expect
       .poll(() =>
         countOf(
-          "SELECT count(*)::int AS n FROM pg_stat_activity WHERE query LIKE '%RECURSIVE n(i)%' AND state = 'active'",
+          `SELECT count(*)::int AS n FROM pg_stat_activity
+           WHERE query LIKE '%RECURSIVE n(i)%' AND state = 'active' AND pid <> pg_backend_pid()`,
         ),
       )
       .toBe(0);
