@@ -16,7 +16,7 @@ test("the order counts: after 0 comes 1, after 1 comes 2, whoever had both", asy
     [3, 0, 1, 2],
     [2, 3, 0, 1],
   ]);
-  const model = await sequentialRidge.fit(data, { ...settings(data), lambda: 0.1 }, fitContext());
+  const model = await sequentialRidge.fit(data, { ...settings(data), reversed: 0, lambda: 0.1 }, fitContext());
   const best = (items: number[]) => {
     const scores = model.score({ items: items as ItemIndex[], agesDays: items.map(() => 0) });
     return scores.indexOf(Math.max(...scores));
@@ -30,7 +30,7 @@ test("more ridge leads to popularity: the scores of any history become the const
     [2, 1, 0, 1],
     [0, 2, 1, 1],
   ]);
-  const model = await sequentialRidge.fit(data, { ...settings(data), lambda: 1e7 }, fitContext());
+  const model = await sequentialRidge.fit(data, { ...settings(data), reversed: 0, lambda: 1e7 }, fitContext());
   const scores = model.score({ items: [0 as ItemIndex], agesDays: [0] });
   // Of nine targets six are item 1, one is 0 and two are 2; the constant's own penalty is 1 beside nine positions.
   for (const [item, share] of [1, 6, 2].entries()) expect(scores[item]).toBeCloseTo(share / 10, 3);
