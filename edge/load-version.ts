@@ -14,7 +14,8 @@ import {
 import { decodeUserDirectory, type UserDirectory } from "../shared/user-records.ts";
 import { type ArtifactReader, parsed } from "./artifact-reader.ts";
 import type { LiveVersion } from "./live-pointers.ts";
-import { openScorer, type Scorer, weightsHeapBytes } from "./scorer.ts";
+import { weightsHeapBytes } from "./prepacking.ts";
+import { openScorer, type Scorer } from "./scorer.ts";
 
 /** One version in memory, every byte checked. Immutable, and without I/O: any request may use it. */
 export type LoadedVersion = {
@@ -56,7 +57,7 @@ export async function readManifest(
 }
 
 export function memoryCostOf({ model, catalog, attributes, users, item_count }: Manifest): MemoryCost {
-  const weights = model.weights.reduce((sum, { file }) => sum + weightsHeapBytes(file.size), 0);
+  const weights = weightsHeapBytes(model.weights.map(({ file }) => file.size));
   const decoded = catalog.size + (attributes?.size ?? 0) + (users?.directory.size ?? 0);
   return {
     heapBytes: Math.ceil(weights + GRAPH_FACTOR * model.graph.size + RUN_BYTES_PER_ITEM * item_count),

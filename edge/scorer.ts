@@ -13,6 +13,7 @@ import wasmModule from "onnxruntime-web/ort-wasm-simd-threaded.wasm";
 import { env, InferenceSession, Tensor } from "onnxruntime-web/wasm";
 import { assert, FormatError } from "../shared/assert.ts";
 import type { History } from "../shared/snapshot.ts";
+import { isPrepacked } from "./prepacking.ts";
 import { warmUpGraph } from "./warm-up-graph.ts";
 
 /** A loaded scoring graph. */
@@ -26,8 +27,6 @@ export type Scorer = {
 /** ONNX external data: `path` is the location that the graph names. */
 export type Weights = { readonly path: string; readonly data: Uint8Array };
 
-/** Above this, the runtime's second, pre-packed copy of a matrix costs more memory than its speed is worth. */
-const PREPACK_BYTES_MAX = 32 * 1024 * 1024;
 const LOCK_WAITS_MAX = 2000;
 
 /** Opens a scoring graph. Throws FormatError when its inputs or outputs are not those of a scoring graph. */
@@ -50,9 +49,6 @@ export async function openScorer(graph: Uint8Array, weights: readonly Weights[],
 
 /** Bytes of the WASM heap. It grows as models are loaded and never shrinks. */
 export const heapBytes = (): number => heap?.buffer.byteLength ?? 0;
-
-/** Bytes of the WASM heap that the weights will take, the pre-packed copy included. */
-export const weightsHeapBytes = (sizeBytes: number): number => (sizeBytes > PREPACK_BYTES_MAX ? 1 : 2) * sizeBytes;
 
 /** Starts the runtime, so that the first session of a request costs 10 ms instead of 300. */
 export async function warmUp(): Promise<void> {
@@ -85,12 +81,12 @@ async function instantiateImported(_bytes: unknown, imports: WebAssembly.Imports
 const valuesOf = (value: unknown): unknown[] => (typeof value === "object" && value ? Object.values(value) : []);
 
 function createSession(graph: Uint8Array, weights: readonly Weights[]): Promise<InferenceSession> {
-  const isLarge = weights.some(({ data }) => data.byteLength > PREPACK_BYTES_MAX);
+  const sizes = weights.map(({ data }) => data.byteLength);
   return InferenceSession.create(graph, {
     executionProviders: ["wasm"],
     logSeverityLevel: 3,
     externalData: weights.map(({ path, data }) => ({ path, data })),
-    ...(isLarge ? { extra: { session: { disable_prepacking: "1" } } } : {}),
+    ...(isPrepacked(sizes) ? {} : { extra: { session: { disable_prepacking: "1" } } }),
   });
 }
 

@@ -9,8 +9,6 @@ export type ProcessUse = {
   readonly cpuMs: number;
 };
 
-const MS_PER_TICK = 10; // USER_HZ is 100 wherever Linux runs
-
 /** Ids of this process's own children; none where there is no /proc. */
 export function childProcesses(): number[] {
   try {
@@ -28,8 +26,23 @@ export function processUse(pid: number | undefined): ProcessUse {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   const megabytes = (name: string) =>
     (Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1]) * 1024) / 1e6;
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // the name before may hold spaces
-  const cpuMs = (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK;
-  return { residentMb: megabytes("VmRSS"), peakMb: megabytes("VmHWM"), cpuMs };
+  return { residentMb: megabytes("VmRSS"), peakMb: megabytes("VmHWM"), cpuMs: cpuMs(pid) };
+}
+
+/** What the scheduler counted, in nanoseconds: /proc/{pid}/stat knows only hundredths of a second. */
+function cpuMs(pid: number): number {
+  const threads = `/proc/${pid}/task`;
+  const nanoseconds = readdirSync(threads).map((thread) =>
+    Number(readIfThere(`${threads}/${thread}/schedstat`).split(" ")[0]),
+  );
+  return nanoseconds.reduce((sum, value) => sum + value, 0) / 1e6;
+}
+
+/** Threads end while they are listed. */
+function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "0";
+  }
 }

@@ -3,9 +3,10 @@ import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ItemIndex } from "../../shared/ids.ts";
 import { openScorer } from "../../trainer/evaluate/onnx-scorer.ts";
-import { type EdgeOptions, type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
+import type { EdgeWorld } from "../fixtures/edge-world.ts";
 import { type Bench, compared, type Figure, quantile, timesMs } from "./bench.ts";
-import { childProcesses, type ProcessUse, processUse } from "./edge-scale-process.ts";
+import { type ProcessUse, processUse } from "./edge-scale-process.ts";
+import { publishWorld, type RankCall, withEdge } from "./edge-scale-serving.ts";
 import { drawnWorld, HISTORY_MAX, PER_USER, RARITIES, type ScaleWorld } from "./edge-scale-world.ts";
 
 const MB = 1e6;
@@ -24,7 +25,6 @@ const CAPACITY_SECONDS = 4;
 const VARIANT_CALLS = 30;
 const AGREED_USERS = 20;
 const AGREED_LIMIT = 100;
-const PATH = "/v0/models/scale/rank";
 
 /**
  * The edge on catalogs up to a million items, from outside: HTTP to a real workerd on files in a real local bucket.
@@ -48,15 +48,10 @@ async function measureCatalog(catalog: Catalog, say: (line: string) => void): Pr
   const r2Directory = await mkdtemp(join(tmpdir(), "bench-edge-"));
   try {
     const world = drawnWorld({ label, itemCount, userCount: USERS, weightBytesMax: WEIGHT_BYTES_MAX });
-    const { dataset, exported } = world;
-    const published = await withEdge({ r2Directory }, async (edge) => {
-      const built = await edge.publish({ modelName: "scale", dataset, exported, historyMax: HISTORY_MAX });
-      return { built, key: (await edge.issueKey()).key };
-    });
-    const { pages, directory } = published.built.manifest.users!;
+    const { built, call } = await publishWorld(r2Directory, world);
+    const { pages, directory } = built.manifest.users!;
     const recordBytes = [...pages, directory].reduce((sum, { size }) => sum + size, 0) / USERS;
     say("  published");
-    const call: RankCall = (edge, query, body) => rankCall(edge, { key: published.key, query, body });
     const served = await withEdge({ r2Directory }, (edge, pid) => measureServing({ edge, pid, call, world, catalog }));
     say("  served");
     const cold: number[] = [];
@@ -80,7 +75,6 @@ async function measureCatalog(catalog: Catalog, say: (line: string) => void): Pr
   }
 }
 
-type RankCall = (edge: EdgeWorld, query: string, body?: object) => Promise<string[]>;
 type Serving = {
   readonly edge: EdgeWorld;
   readonly pid: number | undefined;
@@ -206,29 +200,5 @@ const growthFigure = ({ label }: ScaleWorld, before: ProcessUse, after: ProcessU
   { name: `edge.memory.process.${label}`, value: after.residentMb - before.residentMb, unit: "MB" },
 ];
 
-/** A Worker on the bucket in that folder, for as long as the work takes. */
-async function withEdge<T>(options: EdgeOptions, work: (edge: EdgeWorld, pid: number | undefined) => Promise<T>) {
-  const others = new Set(childProcesses());
-  const edge = await startEdge({ ...options, vars: { POINTER_CACHE_SECONDS: 4, KEY_CACHE_SECONDS: 25 } });
-  try {
-    return await work(
-      edge,
-      childProcesses().find((pid) => !others.has(pid)),
-    );
-  } finally {
-    await edge.stop();
-  }
-}
-
 const userQuery = (i: number) => `?user_id=${(i * 7919) % USERS}&limit=15`;
 const interactionsOf = (history: readonly ItemIndex[]) => history.map((item) => ({ item_id: item + 1 }));
-
-async function rankCall(
-  edge: EdgeWorld,
-  { key, query, body }: { readonly key: string; readonly query: string; readonly body: object | undefined },
-): Promise<string[]> {
-  const response = await edge.call(`${PATH}${query}`, { key, ...(body && { body }) });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`The edge answered ${response.status}: ${text} ${edge.log.slice(-3).join(" ")}`);
-  return (JSON.parse(text) as (string | number)[]).map(String);
-}

@@ -8,6 +8,7 @@ import { figuresTable } from "./figures-table.ts";
 const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   edge: async () => (await import("./edge-rank.ts")).edgeRank,
   "edge-scale": async () => (await import("./edge-scale.ts")).edgeScale,
+  cost: async () => (await import("./cost.ts")).cost,
   training: async () => (await import("./training-stages.ts")).trainingStages,
   quality: async () => (await import("./quality.ts")).quality,
   scale: async () => (await import("./scale.ts")).scale,

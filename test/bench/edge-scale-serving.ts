@@ -1,0 +1,53 @@
+import type { BuiltVersion } from "../../trainer/publish/version-files.ts";
+import { type EdgeOptions, type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
+import { childProcesses } from "./edge-scale-process.ts";
+import { HISTORY_MAX, type ScaleWorld } from "./edge-scale-world.ts";
+
+/** A rank call: a query of the address, or a body. Throws for any answer but 200. */
+export type RankCall = (edge: EdgeWorld, query: string, body?: object) => Promise<string[]>;
+
+const PATH = "/v0/models/scale/rank";
+/** Above the default, so that a version too large for it is measured all the same. */
+const CACHE_MEGABYTES = 120;
+
+/** Puts a world into the bucket in that folder; gives the version, and rank calls with a key of its customer. */
+export async function publishWorld(
+  r2Directory: string,
+  { dataset, exported }: ScaleWorld,
+): Promise<{ built: BuiltVersion; call: RankCall }> {
+  return withEdge({ r2Directory }, async (publisher) => {
+    const built = await publisher.publish({ modelName: "scale", dataset, exported, historyMax: HISTORY_MAX });
+    const { key } = await publisher.issueKey();
+    return { built, call: (edge, query, body) => rankCall(edge, { key, query, body }) };
+  });
+}
+
+/** A Worker on the bucket in that folder, and its process, for as long as the work takes. */
+export async function withEdge<T>(
+  options: EdgeOptions,
+  work: (edge: EdgeWorld, pid: number | undefined) => Promise<T>,
+): Promise<T> {
+  const others = new Set(childProcesses());
+  const edge = await startEdge({
+    ...options,
+    vars: { POINTER_CACHE_SECONDS: 4, KEY_CACHE_SECONDS: 25, CACHE_MEGABYTES },
+  });
+  try {
+    return await work(
+      edge,
+      childProcesses().find((pid) => !others.has(pid)),
+    );
+  } finally {
+    await edge.stop();
+  }
+}
+
+async function rankCall(
+  edge: EdgeWorld,
+  { key, query, body }: { readonly key: string; readonly query: string; readonly body: object | undefined },
+): Promise<string[]> {
+  const response = await edge.call(`${PATH}${query}`, { key, ...(body && { body }) });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`The edge answered ${response.status}: ${text} ${edge.log.slice(-3).join(" ")}`);
+  return (JSON.parse(text) as (string | number)[]).map(String);
+}

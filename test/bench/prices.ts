@@ -1,0 +1,17 @@
+/** List prices in US dollars, as they stood on the date; read by the cost bench alone. */
+export const PRICES = {
+  asOf: "2026-11-21",
+  /** Cloudflare's paid plan, beyond what it includes. */
+  platform: {
+    perMillionRequests: 0.3,
+    perMillionCpuMs: 0.02,
+    perMillionReads: 0.36,
+    perMillionWrites: 4.5,
+    perGigabyteMonth: 0.015,
+  },
+  /** Per million recommendations, without training and storage: the tier of large and of small volumes. */
+  hosted: [
+    { name: "amazon_personalize_and_its_like", from: 50, to: 140 },
+    { name: "google_recommendations_ai", from: 100, to: 270 },
+  ],
+} as const;
