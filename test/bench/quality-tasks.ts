@@ -119,11 +119,7 @@ const TEST_SHARE = 0.2;
 export async function prepare({ set, protocol, coreMin }: QualityTask, seed: number): Promise<PreparedTask> {
   const { dataset } = await readRealData(set, { everyRowPositive: true, tieOrder: "row", withAttributes: true });
   const all = { ...dataset, ...core(dataset, coreMin) };
-  const plan = (data: Interactions): Split => {
-    if (protocol === "set") return setSplit(data, TEST_SHARE, seededRandom(seed));
-    const { refit, test } = leaveLastOut(data);
-    return { train: refit, targets: test };
-  };
+  const plan = (data: Interactions) => partsFor(protocol, data, { share: TEST_SHARE, seed });
   // Items that the core has left out come last, behind items that only the test part has, and are cut off.
   const inTrain = countPerItem(plan(all).train);
   const inAll = countPerItem(all);
@@ -136,6 +132,17 @@ export async function prepare({ set, protocol, coreMin }: QualityTask, seed: num
     cases: casesOfSplit(train, targets, { withHistoryOnly: true }),
     dataset: { ...ordered, ...train },
   };
+}
+
+/** Each user's newest, or a share of all rows by lot. */
+export function partsFor(
+  protocol: QualityTask["protocol"],
+  data: Interactions,
+  { share, seed }: { readonly share: number; readonly seed: number },
+): Split {
+  if (protocol === "set") return setSplit(data, share, seededRandom(seed));
+  const { refit, test } = leaveLastOut(data);
+  return { train: refit, targets: test };
 }
 
 /** Without items of fewer than `least` interactions, then without users of fewer: once each, as published. */
