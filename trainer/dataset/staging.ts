@@ -1,7 +1,13 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance, type DuckDBType } from "@duckdb/node-api";
+import {
+  type DuckDBAppender,
+  type DuckDBConnection,
+  type DuckDBDataChunk,
+  DuckDBInstance,
+  type DuckDBType,
+} from "@duckdb/node-api";
 import type { SourceRows } from "../connectors/connector.ts";
 import { identifier } from "../connectors/duckdb-quote.ts";
 import { streamWhole } from "../connectors/duckdb-whole-stream.ts";
@@ -70,14 +76,22 @@ export async function stageRows(
       rows += chunk.rowCount;
       if (++chunks % PROGRESS_EVERY_CHUNKS === 0) progress(rows);
     }
-    appender.flushSync();
-  } catch (error) {
-    throw explainStaging(error);
-  } finally {
     appender.closeSync();
+  } catch (error) {
+    closeQuietly(appender);
+    throw explainStaging(error);
   }
   progress(rows);
   return { name: table.name, rows, columns };
+}
+
+/** Closing writes what is left, which on a full disk fails once more; the first failure is the one to tell. */
+function closeQuietly(appender: DuckDBAppender): void {
+  try {
+    appender.closeSync();
+  } catch {
+    // The staging folder is removed, whatever is in it.
+  }
 }
 
 /** Runs a statement of ours; a full disk or too little memory is told as such. */
