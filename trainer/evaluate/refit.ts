@@ -3,6 +3,7 @@ import type { Dataset } from "../dataset/dataset.ts";
 import { reorderItems } from "../dataset/reorder-items.ts";
 import type { ExportedModel, FittedModel, Method } from "../models/model.ts";
 import { methodNamed } from "./blend-method.ts";
+import { dataForFit } from "./data-within-means.ts";
 import type { Choice } from "./select.ts";
 import { bytesOf, fitCandidate, type TrialMeans } from "./trial.ts";
 import { popularityOrder } from "./validation.ts";
@@ -25,12 +26,17 @@ export type Refit = {
   readonly report: NonNullable<EvaluationReport["refit"]>;
 };
 
-/** The chosen method fitted on all data, and its served form. Throws what the fit throws. */
+/**
+ * The chosen method fitted on all data, and its served form; where all do not fit into memory or time, on as many of the users as do.
+ * Throws what the fit throws.
+ */
 export async function refit({ dataset, methods, choice, halfLifeDays, secondsMax, means }: RefitInput): Promise<Refit> {
   const method = methodNamed(choice.method, methods);
   if (!method) throw new Error(`There is no method ${JSON.stringify(choice.method)}.`);
   const ordered = reorderItems(dataset, popularityOrder(dataset, halfLifeDays, means.seed));
-  const task = { data: ordered, secondsMax, secondsHard: 3 * secondsMax };
+  const secondsHard = 3 * secondsMax;
+  const data = dataForFit({ method, params: choice.params }, ordered, { ...means, secondsHard });
+  const task = { data, secondsMax, secondsHard };
   const { fitted, seconds } = await fitCandidate({ method, params: choice.params }, task, {
     ...means,
     cutOffs: [],
@@ -38,6 +44,6 @@ export async function refit({ dataset, methods, choice, halfLifeDays, secondsMax
   });
   const exported = fitted.export(means.budget);
   const artifactBytes = bytesOf({ exported, historyMax: fitted.historyMax });
-  const report = { interactions: dataset.items.length, seconds, artifact_bytes: artifactBytes };
+  const report = { interactions: data.items.length, seconds, artifact_bytes: artifactBytes };
   return { dataset: ordered, fitted, exported, report };
 }

@@ -70,7 +70,8 @@ const named = (trial: Trial) => ({ method: trial.method.name, params: trial.para
 /** Positive interactions per item: [itemCount]. */
 export function positivesOf(interactions: Interactions): Uint32Array {
   const counts = new Uint32Array(interactions.itemCount);
-  for (const [row, item] of interactions.items.entries()) counts[item]! += interactions.positive[row]!;
+  const { items, positive } = interactions;
+  for (let row = 0; row < items.length; row++) counts[items[row]!]! += positive[row]!;
   return counts;
 }
 
@@ -92,7 +93,8 @@ function describeSplit({ dataset, split, positions }: Validation): SplitDescript
   };
 }
 
-function sizesOf(interactions: Interactions): EvaluationReport["data"] {
+/** How much there is, as the report tells it. */
+export function sizesOf(interactions: Interactions): EvaluationReport["data"] {
   const counts = positivesOf(interactions);
   let users = 0;
   for (let user = 0; user < interactions.userCount; user++) {

@@ -4,15 +4,16 @@ import type { Method, ServingBudget } from "../models/model.ts";
 import { methodNamed } from "./blend-method.ts";
 import { type Choice, choiceOf, isSameChoice, POPULARITY } from "./choice.ts";
 import { type Protocol, planSplit } from "./choose-split.ts";
+import { dataForChoosing } from "./data-within-means.ts";
 import { decide, USERS_MIN } from "./decide.ts";
 import type { MetricAtK } from "./evaluate.ts";
 import { type EvaluationDetail, evaluationDetail } from "./evaluation-detail.ts";
 import { lastRound, withBlend } from "./last-round.ts";
-import { buildReport } from "./report.ts";
+import { buildReport, sizesOf } from "./report.ts";
 import { meanOf, runTrial, type Trial, type TrialMeans } from "./trial.ts";
 import { scaled, tryMethods } from "./try-methods.ts";
 import { tuneMethod } from "./tune-method.ts";
-import { type Validation, validationOf } from "./validation.ts";
+import { judgedWithin, type Validation, validationOf } from "./validation.ts";
 
 export type { Choice };
 
@@ -28,6 +29,7 @@ export type SelectInput = {
   readonly metric?: MetricAtK;
   /** For choosing and for the refit that follows. */
   readonly secondsMax: number;
+  /** Of the whole run, the dataset included. */
   readonly memoryMbMax: number;
   readonly budget: ServingBudget;
   readonly seed: number;
@@ -55,10 +57,13 @@ export const CUT_OFFS = [5, 10, 20] as const;
 
 /**
  * The method and settings that rank this dataset best, by honest evaluation within a time budget: cheap methods first, settings by
- * successive halving, each judged as it would be served, popularity when nothing is reliably better.
+ * successive halving, each judged as it would be served, popularity when nothing is reliably better. Of very many interactions, those
+ * of a sample of the users are compared on.
  */
-export async function selectModel(input: SelectInput): Promise<Selection> {
-  const begin = input.clock();
+export async function selectModel(whole: SelectInput): Promise<Selection> {
+  const begin = whole.clock();
+  const { warning, ...bounded } = dataForChoosing(whole.dataset, whole);
+  const input = { ...whole, ...bounded };
   const metric = input.metric ?? "ndcg@10";
   const means = trialMeans(input);
   const { validation, baseline, discarded } = await judgePopularity(input, means, metric);
@@ -80,7 +85,7 @@ export async function selectModel(input: SelectInput): Promise<Selection> {
     live: live?.method === POPULARITY ? judgedBaseline : finalists.find((trial) => isSameChoice(choiceOf(trial), live)),
     seconds: { budget: input.secondsMax, used: input.clock() - begin },
     seed: input.seed,
-    warnings: warningsOf(input),
+    warnings: [...(warning ? [warning] : []), ...warningsOf(input)],
   });
   input.progress(1, "chosen");
   const chosen = verdict.chosen === undefined ? judgedBaseline : finalists[verdict.chosen]!;
@@ -88,10 +93,13 @@ export async function selectModel(input: SelectInput): Promise<Selection> {
     chosen: choiceOf(chosen),
     families: familiesOf([...tried, baseline], metric),
     halfLifeDays: baseline.params.halfLifeDays ?? 0,
-    report,
+    report: { ...report, data: sizesOf(whole.dataset) },
     detail: evaluationDetail(validation, chosen.evaluation, judgedBaseline.evaluation),
   };
 }
+
+/** Of the seconds, for judging one candidate: with a large catalog it could else take all of them. */
+const JUDGE_SHARE = 0.05;
 
 /** Popularity first: its half-life decides the catalog order that all others are judged under. */
 async function judgePopularity(input: SelectInput, means: TrialMeans, metric: MetricAtK) {
@@ -99,13 +107,15 @@ async function judgePopularity(input: SelectInput, means: TrialMeans, metric: Me
   const method = methods[POPULARITY];
   if (!method) throw new Error("The table of methods must have popularity: it is what others are compared with.");
   const plan = planSplit(dataset, { protocol, seed, includeSeen });
-  const plain = validationOf(dataset, plan, 0, seed);
+  const validationWith = (halfLifeDays: number) =>
+    judgedWithin(validationOf(dataset, plan, halfLifeDays, seed), JUDGE_SHARE * input.secondsMax, seed);
+  const plain = validationWith(0);
   const grid = method.grid(plain.train);
   const { split, train, earlyPositions: positions } = plain;
   const task = { method, grid, data: train, cases: split.cases, positions, metric, keepMax: 1 };
   const tuned = await tuneMethod({ ...task, secondsMax: input.secondsMax / 4 }, scaled(means, 0, 0.1));
   const params = tuned.finalists[0]?.params ?? grid[0]!;
-  const validation = validationOf(dataset, plan, params.halfLifeDays ?? 0, seed);
+  const validation = validationWith(params.halfLifeDays ?? 0);
   const baseline = await runTrial(
     { method, params },
     wholeTask(validation, input.secondsMax),

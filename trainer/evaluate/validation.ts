@@ -44,6 +44,16 @@ export function validationOf(dataset: Dataset, plan: SplitPlan, halfLifeDays: nu
   };
 }
 
+/** The same with only as many lists as one candidate can be judged on in these seconds, by prediction; at least 2,000. */
+export function judgedWithin(validation: Validation, secondsMax: number, seed: number): Validation {
+  const listsMax = Math.max(LISTS_MIN, Math.floor(secondsMax / secondsPerList(validation.dataset.itemCount)));
+  const all = validation.positions;
+  if (all.length <= listsMax) return validation;
+  const positions = samplePositions(all.length, listsMax, seededRandom(seed, 67)).map((i) => all[i]!);
+  const early = samplePositions(listsMax, EARLY_LISTS_MAX, seededRandom(seed, 29));
+  return { ...validation, positions, earlyPositions: early.map((i) => positions[i]!) };
+}
+
 /**
  * Item indices by falling popularity with recency: [itemCount]. Items that it holds equal come in an order drawn by lot: the order
  * that they had could tell what happened later.

@@ -41,3 +41,14 @@ test("the chosen settings are fitted on every interaction, under the catalog ord
 });
 test("a method that is not there is named", () =>
   expect(refit({ ...input, choice: { method: "oracle", params: {} } })).rejects.toThrow('no method "oracle"'));
+test("what does not fit into memory is fitted on some of the users, and everybody is published", async () => {
+  const many = twoTastes({ users: 4000, items: 20, perUser: 5 });
+  const costly = {
+    ...(ease as Method),
+    cost: ({ items }: { items: Int32Array }) => ({ seconds: 0, memoryMb: items.length / 10 }),
+  };
+  const { dataset, report } = await refit({ ...input, dataset: many, methods: { ease: costly } });
+  expect(report.interactions).toBeGreaterThan(4000); // of half of the users: a quarter of them would be 5,000
+  expect(report.interactions).toBeLessThan(11_000);
+  expect(dataset.items.length).toBe(20_000);
+});

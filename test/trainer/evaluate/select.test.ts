@@ -171,3 +171,18 @@ function sortedByTime(data: typeof shop): typeof shop {
   }
   return { ...data, items, times };
 }
+
+test("of more interactions than the memory is for, some users are compared on; the report tells both sizes", async () => {
+  const { chosen, report } = await select({
+    dataset: twoTastes({ users: 4000, items: 60, perUser: 10 }),
+    memoryMbMax: 4.5, // 22,500 interactions of 40,000
+    methods: {
+      popularity: popularity as Method,
+      ease: { ...(ease as Method), cost: () => ({ seconds: 1, memoryMb: 1 }) },
+    },
+  });
+  expect(chosen.method).toBe("ease");
+  expect(report.data.interactions).toBe(40_000);
+  expect(report.split.train.interactions).toBeLessThan(25_000);
+  expect(report.warnings.join()).toMatch(/compared on \d+ of 4000 users/);
+});

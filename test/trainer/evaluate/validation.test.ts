@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { stringAt } from "../../../shared/packed-strings.ts";
 import { planSplit } from "../../../trainer/evaluate/choose-split.ts";
 import { positivesOf } from "../../../trainer/evaluate/report.ts";
-import { popularityOrder, validationOf } from "../../../trainer/evaluate/validation.ts";
+import { judgedWithin, popularityOrder, validationOf } from "../../../trainer/evaluate/validation.ts";
 import { trainingData } from "../../fixtures/checkerboard.ts";
 import { twoTastes } from "../../fixtures/two-tastes.ts";
 
@@ -22,6 +22,15 @@ test("the early cases are some of all cases", () => {
   expect([...earlyPositions].every((at, i) => positions.includes(at) && (i === 0 || at > earlyPositions[i - 1]!))).toBe(
     true,
   );
+});
+test("judging within some seconds cuts the cases to what they allow, and the early ones to some of those", () => {
+  const whole = validationOf(shop, plan, 0, 1);
+  expect(judgedWithin(whole, 4000 * 3.01e-4, 1)).toBe(whole);
+  const fewer = judgedWithin(whole, 3500 * 3.01e-4, 1);
+  expect(fewer.positions.length).toBeGreaterThan(3400);
+  expect(fewer.positions.length).toBeLessThan(3600);
+  expect(fewer.earlyPositions.every((at) => fewer.positions.includes(at))).toBe(true);
+  expect(judgedWithin(whole, 0, 1).positions.length).toBe(2000);
 });
 test("by falling positives, then rows, then by lot", () => {
   const data = {
