@@ -75,12 +75,46 @@ export function rowRange(matrix: SparseWeights, from: number, to: number): Spars
 
 /** The `keep` columns of a sum that have the largest `size`, ascending by column; of equal ones the lower columns. */
 export function largestColumns(row: RowSum, keep: number, size: (column: number) => number): Int32Array {
-  const columns = row.touched.slice(0, row.count).sort();
-  if (columns.length <= keep) return columns;
-  const sizes = Float64Array.from(columns, size);
-  const sorted = sizes.slice().sort();
-  const bar = sorted[sorted.length - keep]!;
-  let equalLeft = 0;
-  for (let i = sorted.length - keep; i < sorted.length && sorted[i] === bar; i++) equalLeft++;
-  return columns.filter((_, i) => sizes[i]! > bar || (sizes[i] === bar && equalLeft-- > 0));
+  const columns = row.touched.subarray(0, row.count);
+  if (columns.length <= keep) return columns.slice().sort();
+  if (keep < 1) return new Int32Array(0);
+  const sizes = new Float64Array(columns.length);
+  for (let i = 0; i < columns.length; i++) sizes[i] = size(columns[i]!);
+  const bar = nthLargest(sizes.slice(), keep);
+  const kept = new Int32Array(keep);
+  const equal: number[] = [];
+  let count = 0;
+  for (let i = 0; i < columns.length; i++) {
+    if (sizes[i]! > bar) kept[count++] = columns[i]!;
+    else if (sizes[i] === bar) equal.push(columns[i]!);
+  }
+  kept.set(
+    Int32Array.from(equal)
+      .sort()
+      .subarray(0, keep - count),
+    count,
+  );
+  return kept.sort();
+}
+
+/** The n-th largest value, 1 the largest; reorders them. Quickselect (Hoare 1961): time grows as their count does, not as a sort's. */
+function nthLargest(values: Float64Array, n: number): number {
+  const target = n - 1;
+  let [from, to] = [0, values.length - 1];
+  while (from < to) {
+    const pivot = values[(from + to) >>> 1]!;
+    let [i, j] = [from, to];
+    while (i <= j) {
+      while (values[i]! > pivot) i++;
+      while (values[j]! < pivot) j--;
+      if (i > j) break;
+      const swapped = values[i]!;
+      values[i++] = values[j]!;
+      values[j--] = swapped;
+    }
+    if (target <= j) to = j;
+    else if (target >= i) from = i;
+    else break;
+  }
+  return values[target]!;
 }

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { addTo, rowSum } from "../../../trainer/models/row-sum.ts";
 import { largestColumns, rowRange, sparseBuilder, transposed } from "../../../trainer/models/sparse-builder.ts";
@@ -56,4 +57,19 @@ test("the largest columns, ascending; of equal ones the lower", () => {
   const value = (column: number) => row.values[column]!;
   expect([...largestColumns(row, 3, value)]).toEqual([0, 1, 3]);
   expect([...largestColumns(row, 9, value)]).toEqual([0, 1, 3, 5]);
+});
+
+test("the largest columns are those that sorting gives", () => {
+  const sizes = fc.uniqueArray(fc.tuple(fc.nat(60), fc.integer({ min: 1, max: 9 })), {
+    selector: ([column]) => column,
+  });
+  fc.assert(
+    fc.property(sizes, fc.nat(40), (entries, keep) => {
+      const row = rowSum(61);
+      for (const [column, amount] of entries) addTo(row, column, amount);
+      const bySorting = entries.toSorted(([a, x], [b, y]) => y - x || a - b).slice(0, keep);
+      const expected = bySorting.map(([column]) => column).sort((a, b) => a - b);
+      expect([...largestColumns(row, keep, (column) => row.values[column]!)]).toEqual(expected);
+    }),
+  );
 });
