@@ -22,8 +22,9 @@ const USERS = 20_000;
 const CALLS = 200;
 const WARM_UP = 20;
 const WEIGHT_BYTES_MAX = 48 * 2 ** 20;
-/** Larger ones are read from the bucket by range; each user record is one such read. */
+/** The user's record; keys, pointers and versions are remembered. */
 const READS_PER_RANK = 1;
+/** Assumed: trained daily, and loaded by a thousand isolates a day. */
 const PUBLISHED_PER_MONTH = 30;
 const LOADS_PER_MONTH = 30 * 1000;
 
