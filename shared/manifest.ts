@@ -55,7 +55,7 @@ export const ModelDescription = z.strictObject({
   history_max: z.int().min(1).max(1000),
   graph: Descriptor,
   /** ONNX external data: `path` is the location that the graph names. */
-  weights: z.array(z.strictObject({ path: z.string().max(100), file: Descriptor })).max(16),
+  weights: z.array(z.strictObject({ path: z.string().max(100), file: Descriptor })).max(64),
   golden: z.array(GoldenScores).max(8),
   /** Largest difference allowed, relative to the largest absolute golden score. */
   golden_tolerance: z.number().positive(),
