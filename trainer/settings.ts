@@ -200,7 +200,7 @@ const SettingsSchema = StoreSchema.extend({
     .transform(Number)
     .pipe(z.number("must be a number").min(0, "must be at least 0").max(1, "must be at most 1"))
     .default(0.5),
-  SHORTLIST_WEIGHT_MB: integer(1, 100, 48),
+  SHORTLIST_WEIGHT_MB: integer(1, 100, 24),
   SHORTLIST_IGNORE_GATE: flag,
   SHORTLIST_SEED: integer(0, 2 ** 31 - 1, 1),
   SHORTLIST_RUN_ATTEMPTS: integer(1, 20, 4),
