@@ -117,7 +117,7 @@ const TEST_SHARE = 0.2;
 
 /** Reads the data and parts them; the catalog is in the order of popularity in the training part. */
 export async function prepare({ set, protocol, coreMin }: QualityTask, seed: number): Promise<PreparedTask> {
-  const { dataset } = await readRealData(set, { everyRowPositive: true, tieOrder: "row", withAttributes: true });
+  const { dataset } = await readRealData(set, { everyRowPositive: true, tieOrder: "row" });
   const all = { ...dataset, ...core(dataset, coreMin) };
   const plan = (data: Interactions) => partsFor(protocol, data, { share: TEST_SHARE, seed });
   // Items that the core has left out come last, behind items that only the test part has, and are cut off.
