@@ -14,7 +14,6 @@ import {
 import { decodeUserDirectory, type UserDirectory } from "../shared/user-records.ts";
 import { type ArtifactReader, parsed } from "./artifact-reader.ts";
 import type { LiveVersion } from "./live-pointers.ts";
-import { weightsHeapBytes } from "./prepacking.ts";
 import { openScorer, type Scorer } from "./scorer.ts";
 
 /** One version in memory, every byte checked. Immutable, and without I/O: any request may use it. */
@@ -27,17 +26,8 @@ export type LoadedVersion = {
   readonly scorer: Scorer;
 };
 
-/** What a version takes of an isolate's memory, in bytes. */
-export type MemoryCost = { readonly heapBytes: number; readonly scriptBytes: number };
-
 /** A Worker may have six connections open; one is left for the requests that are served meanwhile. */
 const READS_AT_ONCE = 5;
-/** A graph without its weights takes about so many times its bytes, and a run so many bytes for each item. */
-const GRAPH_FACTOR = 3.5;
-const RUN_BYTES_PER_ITEM = 12;
-/** Decoded files are views of their bytes, and small indices beside them. */
-const DECODED_FACTOR = 1.25;
-
 /** The manifest of a version. Throws ReadError, FormatError. */
 export async function readManifest(
   { customer, modelName, live }: LiveVersion,
@@ -54,15 +44,6 @@ export async function readManifest(
   if (manifest.customer !== customer || manifest.model_name !== modelName)
     throw new FormatError(`${key}: expected the model ${customer}/${modelName}, found another one's manifest`);
   return manifest;
-}
-
-export function memoryCostOf({ model, catalog, attributes, users, item_count }: Manifest): MemoryCost {
-  const weights = weightsHeapBytes(model.weights.map(({ file }) => file.size));
-  const decoded = catalog.size + (attributes?.size ?? 0) + (users?.directory.size ?? 0);
-  return {
-    heapBytes: Math.ceil(weights + GRAPH_FACTOR * model.graph.size + RUN_BYTES_PER_ITEM * item_count),
-    scriptBytes: Math.ceil(DECODED_FACTOR * decoded),
-  };
 }
 
 /** Reads, checks and opens everything that ranking with a version needs. Throws ReadError, FormatError. */

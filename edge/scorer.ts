@@ -12,8 +12,8 @@
 import wasmModule from "onnxruntime-web/ort-wasm-simd-threaded.wasm";
 import { env, InferenceSession, Tensor } from "onnxruntime-web/wasm";
 import { assert, FormatError } from "../shared/assert.ts";
+import { isPrepacked } from "../shared/memory-cost.ts";
 import type { History } from "../shared/snapshot.ts";
-import { isPrepacked } from "./prepacking.ts";
 import { warmUpGraph } from "./warm-up-graph.ts";
 
 /** A loaded scoring graph. */

@@ -7,11 +7,12 @@
  */
 import { FormatError } from "../shared/assert.ts";
 import type { Manifest } from "../shared/manifest.ts";
+import type { MemoryCost } from "../shared/memory-cost.ts";
 import { Problem } from "../shared/problem.ts";
 import { type ArtifactReader, ReadError } from "./artifact-reader.ts";
 import { sleep } from "./deadline.ts";
 import type { LiveVersion } from "./live-pointers.ts";
-import type { LoadedVersion, MemoryCost } from "./load-version.ts";
+import type { LoadedVersion } from "./load-version.ts";
 import type { RequestAccess } from "./refreshed-cache.ts";
 import { RESERVATION_MS, type VersionLease, versionKey, versionMemory } from "./version-memory.ts";
 

@@ -1,10 +1,11 @@
 /** The versions in memory, and the memory that they and the loads under way may take. */
 import { FormatError } from "../shared/assert.ts";
+import { type MemoryCost, RUNTIME_HEAP_BYTES } from "../shared/memory-cost.ts";
 import { Problem } from "../shared/problem.ts";
 import { sleep } from "./deadline.ts";
 import { createLeases, type Leases } from "./leases.ts";
 import type { LiveVersion } from "./live-pointers.ts";
-import type { LoadedVersion, MemoryCost } from "./load-version.ts";
+import type { LoadedVersion } from "./load-version.ts";
 import type { RequestAccess } from "./refreshed-cache.ts";
 
 export type VersionLease = { readonly loaded: LoadedVersion; readonly release: () => void };
@@ -37,7 +38,6 @@ type Entry = {
 };
 type Reservation = { readonly cost: MemoryCost; readonly untilMs: number };
 
-const RUNTIME_HEAP_BYTES = 16 * 1024 * 1024;
 const LEASE_MS = 30_000;
 export const RESERVATION_MS = 30_000;
 const WAIT_MS = 5000;

@@ -1,5 +1,6 @@
+import { memoryCostOf } from "../shared/memory-cost.ts";
 import { createApp } from "./app.ts";
-import { loadVersion, memoryCostOf, readManifest } from "./load-version.ts";
+import { loadVersion, readManifest } from "./load-version.ts";
 import { heapBytes, warmUp } from "./scorer.ts";
 
 await warmUp();

@@ -26,6 +26,8 @@ export type RunSettings = {
   readonly fitSecondsMax: number;
   readonly rejectedShareMax: number;
   readonly weightBytesMax: number;
+  /** What an isolate of the edge has for versions; a version that needs more is not published. */
+  readonly edgeMemoryBytes: number;
   readonly ignoreGate: boolean;
   readonly seed: number;
   /** Failed attempts after which a run is given up. */
@@ -83,6 +85,7 @@ export function readSettings(environment: Environment = process.env): Settings {
       fitSecondsMax: values.SHORTLIST_FIT_SECONDS,
       rejectedShareMax: values.SHORTLIST_REJECTED_SHARE,
       weightBytesMax: values.SHORTLIST_WEIGHT_MB * 2 ** 20,
+      edgeMemoryBytes: values.SHORTLIST_EDGE_CACHE_MB * 2 ** 20,
       ignoreGate: values.SHORTLIST_IGNORE_GATE,
       seed: values.SHORTLIST_SEED,
       attemptsMax: values.SHORTLIST_RUN_ATTEMPTS,
@@ -201,6 +204,7 @@ const SettingsSchema = StoreSchema.extend({
     .pipe(z.number("must be a number").min(0, "must be at least 0").max(1, "must be at most 1"))
     .default(0.5),
   SHORTLIST_WEIGHT_MB: integer(1, 100, 24),
+  SHORTLIST_EDGE_CACHE_MB: integer(16, 120, 80),
   SHORTLIST_IGNORE_GATE: flag,
   SHORTLIST_SEED: integer(0, 2 ** 31 - 1, 1),
   SHORTLIST_RUN_ATTEMPTS: integer(1, 20, 4),

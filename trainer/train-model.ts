@@ -8,6 +8,7 @@ import { gate } from "./evaluate/gate.ts";
 import { refit } from "./evaluate/refit.ts";
 import { type Choice, type Selection, selectModel } from "./evaluate/select.ts";
 import { buildVersion } from "./export/build-version.ts";
+import { checkServable } from "./export/check-servable.ts";
 import { METHODS } from "./models/methods.ts";
 import { readLivePointer } from "./publish/live-pointer-swap.ts";
 import type { ObjectStore } from "./publish/object-store.ts";
@@ -78,6 +79,7 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
     signal,
     progress: (share) => stage.progress({ share: share / 2, detail: "writing user records" }),
   });
+  checkServable(built.manifest, settings.edgeMemoryBytes);
   const bytes = new TextEncoder().encode(JSON.stringify(finalReport));
   const progress = (share: number, detail: string) => stage.progress({ share: 0.5 + share / 2, detail });
   const outcome = await publish(built, bytes, { store, nowMs, signal, progress });

@@ -21,6 +21,8 @@ export type TrainingSettings = {
   readonly memoryMbMax: number;
   readonly rejectedShareMax: number;
   readonly weightBytesMax: number;
+  /** Memory that an isolate has for versions: more than that is not published. */
+  readonly edgeMemoryBytes: number;
   /** Publish even a version that the gate refuses: the operator's choice for experiments. */
   readonly ignoreGate: boolean;
 };

@@ -40,7 +40,7 @@ async function newStore(): Promise<ObjectStore> {
   return store;
 }
 
-async function run(store: ObjectStore, query = "SELECT * FROM interactions", nowMs = NOW) {
+async function run(store: ObjectStore, query = "SELECT * FROM interactions", nowMs = NOW, edgeMemoryBytes = 80e6) {
   const workDirectory = await mkdtemp(join(folder, "run-"));
   const spec = ModelSpec.parse({
     model_name: model.modelName,
@@ -66,6 +66,7 @@ async function run(store: ObjectStore, query = "SELECT * FROM interactions", now
         memoryMbMax: 2048,
         rejectedShareMax: 0.5,
         weightBytesMax: 1e6,
+        edgeMemoryBytes,
         ignoreGate: false,
       },
       connectorSettings: undefined as never,
@@ -125,6 +126,15 @@ test("a retrain compares itself with the live version and replaces it; a failed 
   expect(second.outcome.version > first.outcome.version).toBe(true);
   await expect(run(store, "SELECT * FROM nothing", NOW + 120_000)).rejects.toMatchObject({ name: "StageError" });
   expect((await readLivePointer(store, model))!.pointer.live!.version).toBe(second.outcome.version);
+});
+
+test("a version that no edge could open is not published, and the live one stays", async () => {
+  const store = await newStore();
+  const { outcome } = await run(store);
+  if (outcome.kind !== "published") throw new Error(outcome.kind);
+  const refused = run(store, undefined, NOW + 60_000, 16 * 2 ** 20);
+  await expect(refused).rejects.toMatchObject({ stage: "deploying", code: "version_too_large" });
+  expect((await readLivePointer(store, model))!.pointer.live!.version).toBe(outcome.version);
 });
 
 test("the same rows, seed and time give the same version, byte by byte", async () => {

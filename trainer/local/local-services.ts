@@ -30,7 +30,7 @@ const ROOT = join(import.meta.dirname, "../..");
 const READY_MS = 180_000; // a machine may be busy; a part that fails is noticed at once
 const POLL_MS = 50;
 /** For choosing and fitting a model: somebody is waiting. The environment may say otherwise. */
-const FIT_SECONDS = "75";
+const FIT_SECONDS = "60";
 
 /** Brings up both parts. When one fails, nothing is left running. */
 export async function startServices(options: ServicesOptions): Promise<LocalServices> {

@@ -35,6 +35,7 @@ export async function prepareRun(
         memoryMbMax: runs.memoryMbMax,
         rejectedShareMax: runs.rejectedShareMax,
         weightBytesMax: runs.weightBytesMax,
+        edgeMemoryBytes: runs.edgeMemoryBytes,
         ignoreGate: runs.ignoreGate,
       },
     },

@@ -1,0 +1,21 @@
+import type { Manifest } from "../../shared/manifest.ts";
+import { leastMemoryBytes } from "../../shared/memory-cost.ts";
+import { StageError } from "../stage-error.ts";
+
+/**
+ * What no isolate could open must not become live: every rank call would fail from then on.
+ *
+ * @param edgeMemoryBytes What an isolate has for versions.
+ * @throws StageError `version_too_large`
+ */
+export function checkServable(manifest: Manifest, edgeMemoryBytes: number): void {
+  const needed = leastMemoryBytes(manifest);
+  if (needed <= edgeMemoryBytes) return;
+  const [neededMb, mb] = [needed, edgeMemoryBytes].map((bytes) => (bytes / 2 ** 20).toFixed(1));
+  throw new StageError(
+    "deploying",
+    "version_too_large",
+    `The version needs ${neededMb} MB of an isolate and the edge has ${mb} MB for versions: lower SHORTLIST_WEIGHT_MB, ` +
+      "or raise the edge's CACHE_MEGABYTES and SHORTLIST_EDGE_CACHE_MB together",
+  );
+}
