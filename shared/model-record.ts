@@ -44,6 +44,8 @@ export const DataSummary = z.strictObject({
   positives: z.number(),
   rejected_rows: z.record(z.string(), z.number()),
   duplicate_rows: z.number(),
+  /** Rows of users who were erased; absent when nobody was. */
+  erased_rows: z.number().optional(),
   /** What the stores call these readings, such as a BigQuery job's id; absent when they have no name for them. */
   sources: z.array(z.string()).optional(),
   from: Time.nullable(),

@@ -1,3 +1,4 @@
+import type { ErasedUsers } from "../../shared/erased-users.ts";
 import type { DataSummary } from "../../shared/model-record.ts";
 import {
   type ConnectorConfig,
@@ -13,6 +14,7 @@ import type { StageProgress } from "../stage-reporter.ts";
 import { checkInteractions, interactionColumns, type StagedInteractions } from "./check-interactions.ts";
 import { checkInteractionsUsable, checkRows, countRejected, type RowReport, warningsOf } from "./checks.ts";
 import type { Dataset, Interactions } from "./dataset.ts";
+import { leaveOutErased } from "./leave-out-erased.ts";
 import { numberIds, readIds } from "./number-ids.ts";
 import {
   attributeColumns,
@@ -33,6 +35,8 @@ export type ReadDatasetOptions = {
   /** Memory that the reading may take in all, the dataset included; else the staging database has a connector's. */
   readonly memoryMbMax?: number;
   readonly rejectedShareMax: number;
+  /** Users whose rows are left out before anything else is done with them. */
+  readonly erased?: ErasedUsers | undefined;
   readonly signal: AbortSignal;
   /** The present: what lies a day after it is refused. */
   readonly nowMs: number;
@@ -83,6 +87,7 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
         Object.entries(staged.report.rejected).map(([reason, { count }]) => [reason, count]),
       ),
       duplicate_rows: duplicates,
+      ...(options.erased && { erased_rows: staged.erasedRows }),
       ...(staged.origins.length > 0 && { sources: [...staged.origins] }),
       item_attributes: [...itemAttributes.descriptions],
       user_attributes: [...userAttributes.descriptions],
@@ -118,6 +123,7 @@ function checkFits({ accepted, hasRatings }: StagedInteractions, datasetMbMax: n
 type StagedAll = {
   readonly interactions: StagedInteractions;
   readonly report: RowReport;
+  readonly erasedRows: number;
   readonly items: StagedAttributes | undefined;
   readonly users: StagedAttributes | undefined;
   readonly origins: readonly string[];
@@ -129,7 +135,7 @@ async function stageAll(staging: Staging, spec: ModelSpec, options: ReadDatasetO
   const connectors = connectorsOf(spec, options);
   const means = { ...options, connectors };
   try {
-    const { interactions, unreadable } = await stageInteractions(staging, spec.schema, means);
+    const { interactions, unreadable, erasedRows } = await stageInteractions(staging, spec.schema, means);
     const rejected = { ...interactions.rejected, ...unreadable };
     const rows = interactions.table.rows + countRejected(unreadable);
     const report = { rows, rejected, rejectedShareMax: options.rejectedShareMax, label: interaction.label };
@@ -138,7 +144,7 @@ async function stageAll(staging: Staging, spec: ModelSpec, options: ReadDatasetO
       item.source && (await stageAttributes(staging, { entity: item, what: "item", source: item.source }, means));
     const users =
       user.source && (await stageAttributes(staging, { entity: user, what: "user", source: user.source }, means));
-    return { interactions, report, items, users, origins: connectors.origins };
+    return { interactions, report, erasedRows, items, users, origins: connectors.origins };
   } finally {
     await connectors.close();
   }
@@ -178,10 +184,12 @@ async function stageInteractions(staging: Staging, schema: ModelSchema, means: M
     return columns;
   };
   const read = { name: "interaction_rows", what: "interactions", source: schema.interaction.source, choose };
-  const { table, unreadable } = await stageQuery(staging, read, means);
+  const { table: all, unreadable } = await stageQuery(staging, read, means);
+  const { table, rows: erasedRows } = await leaveOutErased(staging, all, { erased: means.erased, signal });
   means.progress({ detail: "checking rows", rows: table.rows });
   const nowSeconds = Math.floor(nowMs / 1000);
-  return { interactions: await checkInteractions(staging, table, schema, { nowSeconds, signal }), unreadable };
+  const interactions = await checkInteractions(staging, table, schema, { nowSeconds, signal });
+  return { interactions, unreadable, erasedRows };
 }
 
 /** Throws StageError `missing_column` naming every column that the query lacks. */
@@ -211,7 +219,9 @@ async function stageAttributes(
 ): Promise<StagedAttributes> {
   const choose = (available: readonly string[]) => attributeColumns(entity, available, what);
   const read = { name: `${what}_rows`, what: `${what} attributes`, source, choose };
-  const { table, unreadable } = await stageQuery(staging, read, means);
+  const { table: all, unreadable } = await stageQuery(staging, read, means);
+  const erased = what === "user" ? means.erased : undefined;
+  const { table } = await leaveOutErased(staging, all, { erased, signal: means.signal });
   const staged = await checkAttributes(staging, table, { entity, what, signal: means.signal });
   const unread = countRejected(unreadable);
   if (unread === 0) return staged;
