@@ -3,6 +3,7 @@ import type { ConnectorConfig } from "../../shared/model-spec.ts";
 import { didYouMean } from "../../shared/nearest-name.ts";
 import { StageError } from "../stage-error.ts";
 import { connectBigQuery } from "./bigquery.ts";
+import { CONNECTOR_TYPES, type ConnectorType } from "./connector-config.ts";
 import { connectFile } from "./file.ts";
 import { connectPostgres } from "./postgres.ts";
 
@@ -78,7 +79,7 @@ export type ConnectorSettings = {
 export type ConnectorFactory = (config: ConnectorConfig, context: ConnectorContext) => Promise<Connector>;
 
 /** Every kind of store, by the `type` of its configuration. */
-const FACTORIES: Readonly<Record<string, ConnectorFactory>> = {
+const FACTORIES: Readonly<Record<ConnectorType, ConnectorFactory>> = {
   BigQuery: connectBigQuery,
   File: connectFile,
   Postgres: connectPostgres,
@@ -86,12 +87,11 @@ const FACTORIES: Readonly<Record<string, ConnectorFactory>> = {
 
 /** The connector that a configuration describes. Throws StageError `unknown_connector_type`. */
 export async function connect(config: ConnectorConfig, context: ConnectorContext): Promise<Connector> {
-  const known = Object.keys(FACTORIES);
   if (!Object.hasOwn(FACTORIES, config.type))
     throw new StageError(
       "fetching",
       "unknown_connector_type",
-      `There is no connector of type ${JSON.stringify(config.type)}; the types are ${known.join(", ")}${didYouMean(config.type, known)}`,
+      `There is no connector of type ${JSON.stringify(config.type)}; the types are ${CONNECTOR_TYPES.join(", ")}${didYouMean(config.type, CONNECTOR_TYPES)}`,
     );
-  return await FACTORIES[config.type]!(config, context);
+  return await FACTORIES[config.type as ConnectorType](config, context);
 }

@@ -1,5 +1,5 @@
 import { type DuckDBConnection, type DuckDBResult, type Json, JsonDuckDBValueConverter } from "@duckdb/node-api";
-import { z } from "zod";
+import type { z } from "zod";
 import type { ConnectorConfig } from "../../shared/model-spec.ts";
 import { StageError } from "../stage-error.ts";
 import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceColumn, SourceRows } from "./connector.ts";
@@ -10,13 +10,7 @@ import { estimateRows } from "./duckdb-row-estimate.ts";
 import { openSandbox, type Sandbox } from "./duckdb-sandbox.ts";
 import { checkSelect } from "./duckdb-select.ts";
 import { type StreamLimits, streamRows } from "./duckdb-stream.ts";
-
-const FileConfig = z.strictObject({
-  id: z.string().optional(),
-  type: z.literal("File"),
-  /** A file or a glob, below the folders that the operator has allowed for this customer. */
-  location: z.string().min(1),
-});
+import { FileConfig } from "./file-config.ts";
 
 /**
  * Tables from files: `shop/*.csv` makes each file below the customer's folders a table named by its stem. CSV, TSV,

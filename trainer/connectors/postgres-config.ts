@@ -10,11 +10,15 @@ const Reference = z.strictObject({ env: z.string().min(1).max(200) }, 'must be a
 
 const SSL_MODES = ["disable", "require", "verify-ca", "verify-full"] as const;
 
-const PostgresConfig = z.strictObject({
+export const PostgresConfig = z.strictObject({
   id: z.string().optional(),
   type: z.literal("Postgres"),
   /** `postgres://user@host:5432/database`, without a password. */
-  location: z.url({ protocol: /^postgres(ql)?$/, error: "must be like postgres://user@host:5432/database" }),
+  location: z
+    .url({ protocol: /^postgres(ql)?$/, error: "must be like postgres://user@host:5432/database", abort: true })
+    .superRefine((location, context) => {
+      for (const message of faultsOfLocation(new URL(location))) context.addIssue({ code: "custom", message });
+    }),
   password: Reference.optional(),
   /** As libpq names them (PostgreSQL manual, 34.19.1). Default: verify-full. */
   sslmode: z.enum(SSL_MODES, `must be one of ${SSL_MODES.join(", ")}`).default("verify-full"),
@@ -41,10 +45,6 @@ export function parsePostgresConfig(config: ConnectorConfig, { settings }: Conne
   }
   const { location, password, sslmode, sslrootcert } = parsed.data;
   const url = new URL(location);
-  if (url.password !== "") throw wrong('location: must not hold a password; give "password": {"env": "NAME"} instead');
-  if (url.search !== "" || url.hash !== "") throw wrong("location: must end with the database's name");
-  const database = decodeURIComponent(url.pathname.slice(1));
-  if (database === "" || url.username === "") throw wrong("location: must name the user and the database");
   const resolve = (field: string, name: string | undefined) => {
     if (name === undefined) return undefined;
     const value = settings.secret(name);
@@ -54,7 +54,7 @@ export function parsePostgresConfig(config: ConnectorConfig, { settings }: Conne
   return {
     host: url.hostname.replace(/^\[|\]$/g, ""),
     port: url.port === "" ? 5432 : Number(url.port),
-    database,
+    database: decodeURIComponent(url.pathname.slice(1)),
     user: decodeURIComponent(url.username),
     password: resolve("password", password?.env),
     sslMode: sslmode,
@@ -72,6 +72,17 @@ export function tlsOptions({ host, sslMode, rootCertificate }: PostgresTarget): 
   if (sslMode === "verify-full") return { ...ca, servername: host, checkServerIdentity: itsName };
   if (sslMode === "verify-ca") return { ...ca, servername: host, checkServerIdentity: anyName };
   return { ...ca, servername: host, rejectUnauthorized: rootCertificate !== undefined, checkServerIdentity: anyName };
+}
+
+function faultsOfLocation({ password, search, hash, pathname, username, hostname }: URL): string[] {
+  const faults = [
+    [password !== "", 'must not hold a password; give "password": {"env": "NAME"} instead'],
+    [search !== "" || hash !== "", "must end with the database's name; sslmode is a field of its own"],
+    [pathname.length < 2 || username === "", "must name the user and the database"],
+    [hostname === "", "must name the host"],
+    [/%(?![0-9a-f]{2})/i.test(pathname + username), "has a % that is no escape: write it as %25"],
+  ] as const;
+  return faults.filter(([isFault]) => isFault).map(([, message]) => message);
 }
 
 const wrong = (reason: string) =>

@@ -6,7 +6,9 @@ import { reportKey } from "../../shared/manifest.ts";
 import { ModelSpec } from "../../shared/model-spec.ts";
 import { parseWith, problemOf } from "../../shared/parse-request.ts";
 import { Problem } from "../../shared/problem.ts";
+import { checkConnectorConfig } from "../connectors/connector-config.ts";
 import { readManifest, versionNames } from "../publish/versions.ts";
+import { secretPrefixOf } from "../settings.ts";
 import type { DryRuns } from "./dry-runs.ts";
 import type { Caller } from "./forwarded.ts";
 import { once } from "./idempotency.ts";
@@ -14,7 +16,6 @@ import { mergePatch } from "./merge-patch.ts";
 import * as actions from "./model-actions.ts";
 import type { Model } from "./model-transitions.ts";
 import { recordOfModel } from "./record-of-model.ts";
-import { HIDDEN, hasHidden, withStoredSecrets } from "./redaction.ts";
 import { jsonOf } from "./request-body.ts";
 import { nextRunAt, ScheduleError } from "./schedule.ts";
 
@@ -105,6 +106,7 @@ async function create(c: Context<AppEnv>, context: RoutesContext): Promise<Respo
   const body = c.get("body");
   const spec = parseWith(ModelSpec, jsonOf(body, c.req.header("content-type")));
   checkSchedule(spec);
+  checkConnectors(spec, customer);
   if (dry) return c.json(await context.dryRuns.run(spec, customer));
   const request = { customer, key: c.req.header("idempotency-key") ?? null, body };
   const { modelName, answer, isReplay } = await once(context.database, request, async (note) => {
@@ -128,20 +130,16 @@ const ModelPatch = z.strictObject({
   train_schedule: z.string().nullable().optional(),
 });
 
-function revised({ spec }: Model, patch: z.infer<typeof ModelPatch>): ModelSpec {
+function revised({ spec, customer }: Model, patch: z.infer<typeof ModelPatch>): ModelSpec {
   const next = parseWith(ModelSpec, mergePatch(spec, patch));
   checkSchedule(next);
-  // A connector is the same one as before by its id; where there is one without an id, by its place.
-  const stored = (id: string | undefined, index: number) =>
-    spec.connector_configs.find((config, i) => (id === undefined ? i === index : config.id === id));
-  const connector_configs = next.connector_configs.map((config, i) => {
-    const before = stored(config.id, i);
-    const kept = before === undefined ? config : withStoredSecrets(config, before);
-    if (!hasHidden(kept)) return kept;
-    const message = `has ${HIDDEN} for a secret, which is kept only for the same place: send it again`;
-    throw problemOf([{ pointer: `/connector_configs/${i}`, code: "invalid_parameter", message }]);
-  });
-  return { ...next, connector_configs };
+  if (patch.connector_configs !== undefined) checkConnectors(next, customer);
+  return next;
+}
+
+function checkConnectors({ connector_configs }: ModelSpec, customer: string): void {
+  for (const [i, config] of connector_configs.entries())
+    checkConnectorConfig(config, { at: `/connector_configs/${i}`, secretPrefix: secretPrefixOf(customer) });
 }
 
 function checkSchedule(spec: ModelSpec): void {

@@ -2,10 +2,9 @@
  * Secrets are write-only. Of a connector's configuration only fields known to be harmless are shown, so that a field
  * that nobody thought of is hidden; and what was hidden is cut out of every text that leaves a run.
  */
-import { isDeepStrictEqual } from "node:util";
 import type { ConnectorConfig } from "../../shared/model-spec.ts";
 
-export const HIDDEN = "***";
+const HIDDEN = "***";
 
 /** Fields whose text is shown. Numbers, booleans and `{"env": "NAME"}` references are shown anywhere. */
 const SHOWN_FIELDS = new Set([
@@ -55,24 +54,6 @@ export function redacted<Value>(value: Value, secrets: readonly string[]): Value
   );
   return needles.length === 0 ? value : (redactedValue(value, needles) as Value);
 }
-
-/**
- * The configuration that a change asks for: where it repeats what was shown, what is stored stays. Not when it leads
- * elsewhere than the stored one, since a stored secret must not be sent to a place of the caller's choosing.
- */
-export function withStoredSecrets(next: ConnectorConfig, stored: ConnectorConfig): ConnectorConfig {
-  const shown = withoutSecrets(stored);
-  if (!PLACE_FIELDS.every((field) => isDeepStrictEqual(next[field], shown[field]))) return next;
-  return Object.fromEntries(
-    Object.entries(next).map(([name, value]) => [name, isDeepStrictEqual(value, shown[name]) ? stored[name] : value]),
-  ) as ConnectorConfig;
-}
-
-/** Whether a text of the configuration is what is shown in place of a secret, or holds it as an address may. */
-export const hasHidden = (config: ConnectorConfig): boolean => JSON.stringify(config).includes(HIDDEN);
-
-/** What decides whom a secret is shown to. */
-const PLACE_FIELDS = ["type", "location", "host", "hostname", "port"] as const;
 
 const byLength = (texts: readonly string[]) => [...new Set(texts)].sort((a, b) => b.length - a.length);
 

@@ -99,8 +99,9 @@ describe("change", () => {
     });
   });
 
-  test("that repeats the shown connector keeps its secret", async () => {
-    const connector_configs = [{ id: "db", type: "Postgres", password: "hunter2" }];
+  test("that repeats the shown connector changes nothing", async () => {
+    const password = { env: "SHORTLIST_SECRET_ACME__DB" };
+    const connector_configs = [{ id: "db", type: "Postgres", location: "postgres://reader@db.example/shop", password }];
     const { specOf } = await import("../../fixtures/trainer-spec.ts");
     await harness.call("POST", "/v0/models", { body: { ...specOf("kept", "publish v1"), connector_configs } });
     const record = await harness.until("kept", isActive);

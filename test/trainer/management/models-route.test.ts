@@ -4,9 +4,10 @@ import { ModelRecord } from "../../../shared/model-record.ts";
 import { startHarness } from "../../fixtures/trainer-harness.ts";
 import { specOf } from "../../fixtures/trainer-spec.ts";
 
+const PLANTED = "planted-in-the-environment";
 let harness: Awaited<ReturnType<typeof startHarness>>;
 beforeAll(async () => {
-  harness = await startHarness();
+  harness = await startHarness({ environment: { SHORTLIST_SECRET_SECRETIVE__DB: PLANTED } });
 });
 afterAll(() => harness.stop());
 
@@ -41,6 +42,45 @@ describe("create", () => {
     const { body } = await post({ ...base(), train_shedule: "@daily" });
     expect(body.detail).toContain('did you mean "train_schedule"');
   });
+
+  test.each([
+    ["an unknown type", { type: "PostgreSQL", location: "postgres://reader@db/shop" }, "/type", 'mean "Postgres"?'],
+    [
+      "a password",
+      { type: "Postgres", location: "postgres://r@db/shop", password: "hunter2" },
+      "/password",
+      "_ACME__DB",
+    ],
+    ["a password in an address", { type: "Postgres", location: "postgres://r:hunter2@db/shop" }, "/location", "secret"],
+    [
+      "a key",
+      { type: "BigQuery", project_id: "acme-shop", location: "EU", private_key: "hunter2" },
+      "/private_key",
+      "grant",
+    ],
+    ["no project", { type: "BigQuery", location: "EU" }, "/project_id", "project"],
+    ["a field of another", { type: "File", location: "a.csv", projectid: "x" }, "/projectid", "location"],
+  ])(
+    "%s in a connector is refused when it is sent, dry or not, now or later, and stored nowhere",
+    async (_, config, field, words) => {
+      const connector_configs = [config];
+      const calls = [
+        post({ ...base(), connector_configs }),
+        harness.call("POST", "/v0/models?dry_run=true", { body: { ...base(), connector_configs } }),
+      ];
+      await harness.create("reconnected", "publish v1");
+      calls.push(harness.call("PATCH", "/v0/models/reconnected", { body: { connector_configs } }));
+      for (const { status, body } of await Promise.all(calls)) {
+        expect(status).toBe(400);
+        expect(body.errors).toMatchObject([{ pointer: `/connector_configs/0${field}` }]);
+        expect(body.detail).toContain(words);
+        expect(JSON.stringify(body)).not.toContain("hunter2");
+      }
+      expect((await harness.call("GET", "/v0/models/refused")).status).toBe(404);
+      expect((await harness.call("GET", "/v0/models/reconnected")).body.connectors).toEqual(base().connector_configs);
+      expect(JSON.stringify(harness.logs)).not.toContain("hunter2");
+    },
+  );
 
   test("a name is taken once per customer", async () => {
     expect((await harness.create("twice", "publish v1")).status).toBe(201);
@@ -140,7 +180,11 @@ describe("change", () => {
     [{ schema: { interaction: { soruce: {} } } }, "unknown_field", "/schema/interaction/soruce"],
     [{ train_schedule: "never" }, "invalid_parameter", "/train_schedule"],
     [{ connector_configs: [] }, "invalid_parameter", "/connector_configs"],
-    [{ connector_configs: [{ type: "File", location: "***" }] }, "invalid_parameter", "/connector_configs/0"],
+    [
+      { connector_configs: [{ type: "Postgres", location: "postgres://r:***@h/d" }] },
+      "invalid_parameter",
+      "/connector_configs/0/location",
+    ],
   ])("%j is refused", async (body, code, pointer) => {
     await harness.create("patched", "publish v1");
     const answer = await harness.call("PATCH", "/v0/models/patched", { body });
@@ -157,9 +201,9 @@ test("calls without a body take none", async () => {
 });
 
 test("a planted secret is in no answer, no record and no log line", async () => {
-  const planted = "planted-in-the-connector";
-  const script = `progress TRAINING\nsay uses ${planted} and planted-s3-secret\nfail ${planted}`;
-  const connector_configs = [{ type: "Postgres", location: `postgres://reader:${planted}@db/shop`, password: planted }];
+  const script = `progress TRAINING\nsay uses ${PLANTED} and planted-s3-secret\nfail ${PLANTED}`;
+  const password = { env: "SHORTLIST_SECRET_SECRETIVE__DB" };
+  const connector_configs = [{ type: "Postgres", location: "postgres://reader@db.example/shop", password }];
   const body = specOf("secretive", script, { connector_configs });
   const options = { body: { ...body, connector_configs }, customer: "secretive" };
   const answers = [await harness.call("POST", "/v0/models", options)];
@@ -167,7 +211,7 @@ test("a planted secret is in no answer, no record and no log line", async () => 
   answers.push(await harness.call("GET", "/v0/models", { customer: "secretive" }));
   answers.push(await harness.call("POST", "/v0/models", { ...options, body: { ...options.body, extra: 1 } }));
   const record = await harness.call("GET", "/v0/models/secretive", { customer: "secretive" });
-  const patch = { connector_configs: [{ ...connector_configs[0], host: "x" }], schema: { bad: 1 } };
+  const patch = { connector_configs: [{ ...connector_configs[0], password: PLANTED }] };
   answers.push(record, await harness.call("PATCH", "/v0/models/secretive", { body: patch, customer: "secretive" }));
   expect(until.failure).toMatchObject({ code: "***", message: "It failed with ***." });
   // The query is the customer's own text and is shown; the script of this test lies in it.
