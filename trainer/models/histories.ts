@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Interactions } from "../dataset/dataset.ts";
 
 /** Positive interactions by user, oldest first: user u's are positions start[u] … start[u + 1] − 1. Immutable. */
@@ -31,6 +32,14 @@ export function positiveHistories(data: Interactions, newest = Number.POSITIVE_I
 /** The same of all interactions, whatever their label: a film that was disliked was watched all the same. */
 export function wholeHistories(data: Interactions, newest = Number.POSITIVE_INFINITY): Histories {
   return positiveHistories({ ...data, positive: new Uint8Array(data.items.length).fill(1) }, newest);
+}
+
+/** Which histories these are: equal for equal ones, on machines of one byte order. */
+export function digestOf({ itemCount, start, items }: Histories): string {
+  const hash = createHash("sha256").update(String(itemCount));
+  for (const { buffer, byteOffset, byteLength } of [start, items])
+    hash.update(new Uint8Array(buffer, byteOffset, byteLength));
+  return hash.digest("hex");
 }
 
 /** Whether any interaction is negative. */

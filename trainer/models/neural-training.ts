@@ -20,7 +20,7 @@ export type TrainingPlan = {
 /** What is trained, as the loop sees it. */
 export type Trainee<Batch> = {
   readonly parameters: Parameters;
-  /** The batches of an epoch (from 0): the same ones each time it is asked. */
+  /** The batches of an epoch (from 0): the same ones, and the same chance in their steps, each time it is asked. */
   epoch(epoch: number): Iterable<Batch>;
   /** Steps of one epoch, about. */
   readonly stepsPerEpoch: number;
@@ -38,9 +38,9 @@ export type TrainingOutcome = {
 };
 
 /**
- * Trains until the plan's epochs are over, judgements stop rising or time is up. The learning rate falls with the share
- * of steps or of time that is used, whichever is larger, so that a short budget still ends on small steps; with time
- * to spare, the result depends on data and seed alone.
+ * Trains until the plan's epochs are over, judgements stop rising or time is up. The learning rate falls with the share of
+ * the steps made; where the pace tells that time will not do for all of them, they are fewer, so that a short budget still
+ * ends on small steps. With time to spare, the result depends on data and seed alone.
  *
  * Throws the signal's reason when aborted.
  *
@@ -55,37 +55,41 @@ export async function trainEpochs<Batch>(
   const optimizer = adam(parameters, { weightDecay: plan.weightDecay });
   const averages = averagesOf(parameters);
   const saved = resumable(context.checkpointFolder, identity, { parameters, averages, optimizer: optimizer.state });
-  let { epoch, best } = saved.load() ?? {
+  const found = saved.load();
+  if (found?.hasEnded) return found.best;
+  let { epoch, best } = found ?? {
     epoch: 0,
     best: { averages: averagesOf(averages), judgement: undefined, epochs: 0 },
   };
   const followEvery = followInterval(parameters);
-  const clock = stopwatch(context.secondsMax);
-  const stepsAtStart = optimizer.state.stepCount;
-  const stepCount = Math.max(1, plan.epochs * trainee.stepsPerEpoch);
+  const pace = paceWithin(context.secondsMax - (found?.seconds ?? 0), {
+    stepsBefore: optimizer.state.stepCount,
+    stepsWanted: Math.max(1, plan.epochs * trainee.stepsPerEpoch),
+  });
+  const position = (hasEnded: boolean) => {
+    return { epoch, best, hasEnded, seconds: (found?.seconds ?? 0) + pace.seconds() };
+  };
 
-  while (epoch < plan.epochs && epoch - best.epochs < plan.patience && !clock.isOver()) {
+  while (epoch < plan.epochs && epoch - best.epochs < plan.patience && !pace.isOver(optimizer.state.stepCount)) {
     for (const batch of trainee.epoch(epoch)) {
       const { stepCount: step } = optimizer.state;
-      const share = Math.min(1, Math.max(step / stepCount, clock.share()));
-      await checkpoint(
-        context,
-        share,
-        describe(plan, { epoch, best, secondsLeft: clock.left(step - stepsAtStart, stepCount - step) }),
-      );
+      const affordable = pace.stepsAffordable(step);
+      const share = Math.min(1, step / affordable);
+      const epochs = Math.ceil(affordable / trainee.stepsPerEpoch);
+      await checkpoint(context, share, describe({ epoch, epochs, best, secondsLeft: pace.secondsLeft(step) }));
       await trainee.step(batch);
       optimizer.step(learningRateAt(plan, step, share));
       if (step % followEvery === 0) follow(averages, parameters, { steps: plan.averagedSteps / followEvery, step });
-      if (clock.isOver()) break;
+      if (pace.isOver(step + 1)) break;
     }
     epoch++;
     const judgement = await trainee.judge(averages);
     if (judgement === undefined || best.judgement === undefined || judgement > best.judgement) {
       best = { averages: averagesOf(averages), judgement, epochs: epoch };
     }
-    saved.save({ epoch, best });
+    saved.save(position(false));
   }
-  saved.clear();
+  saved.save(position(true));
   return best;
 }
 
@@ -104,25 +108,53 @@ export function learningRateAt({ learningRate, warmupSteps }: TrainingPlan, step
 }
 const LAST_RATE = 0.02;
 
-function describe(
-  plan: TrainingPlan,
-  { epoch, best, secondsLeft }: { epoch: number; best: TrainingOutcome; secondsLeft: number | undefined },
-): string {
+type Standing = {
+  readonly epoch: number;
+  /** That there will be, as it looks now. */
+  readonly epochs: number;
+  readonly best: TrainingOutcome;
+  readonly secondsLeft: number | undefined;
+};
+
+function describe({ epoch, epochs, best, secondsLeft }: Standing): string {
   const quality = best.judgement === undefined ? "" : `, NDCG@10 ${best.judgement.toFixed(4)}`;
   const left = secondsLeft === undefined ? "" : `, at most ${Math.ceil(secondsLeft)} s left`;
-  return `epoch ${epoch + 1} of ${plan.epochs}${quality}${left}`;
+  return `epoch ${epoch + 1} of ${Math.max(epoch + 1, epochs)}${quality}${left}`;
 }
 
-/** Wall time within a budget of seconds. */
-function stopwatch(secondsMax: number) {
+/** Steps between two looks at the pace; the first ones are slow, and say something only where they are all that there will be. */
+const STEPS_BETWEEN_LOOKS = 50;
+const STEPS_LEAST = 5;
+const SHARE_EARLY = 0.1;
+
+/** Steps wanted, or as many as a budget of wall time allows at the pace that was found. */
+function paceWithin(
+  secondsMax: number,
+  { stepsBefore, stepsWanted }: { readonly stepsBefore: number; readonly stepsWanted: number },
+) {
   const startedAt = performance.now();
   const seconds = () => (performance.now() - startedAt) / 1000;
-  const share = () => seconds() / secondsMax;
+  let affordable = stepsWanted;
+  const isTimeToLook = (done: number) =>
+    done >= STEPS_LEAST &&
+    (done % STEPS_BETWEEN_LOOKS === 0 || (done < STEPS_BETWEEN_LOOKS && seconds() > SHARE_EARLY * secondsMax));
   return {
-    share,
-    isOver: () => share() >= 1,
+    seconds,
+    stepsAffordable(step: number) {
+      const done = step - stepsBefore;
+      if (isTimeToLook(done)) {
+        const stepsLeft = Math.floor(((secondsMax - seconds()) / seconds()) * done);
+        affordable = Math.min(stepsWanted, step + Math.max(0, stepsLeft));
+      }
+      return affordable;
+    },
+    /** Whether time is up; a plan that can be finished in time ends with its epochs. */
+    isOver: (step: number) => seconds() >= secondsMax || (affordable < stepsWanted && step >= affordable),
     /** Undefined until a few steps have shown their pace. */
-    left: (stepsDone: number, stepsLeft: number) =>
-      stepsDone < 5 ? undefined : Math.min((seconds() / stepsDone) * stepsLeft, secondsMax - seconds()),
+    secondsLeft(step: number) {
+      const done = step - stepsBefore;
+      const atThisPace = (seconds() / done) * (affordable - step);
+      return done < STEPS_LEAST ? undefined : Math.max(0, Math.min(atThisPace, secondsMax - seconds()));
+    },
   };
 }

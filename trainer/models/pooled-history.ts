@@ -1,8 +1,8 @@
-import { seededRandom } from "../evaluate/seeded-random.ts";
-import { type Histories, positiveHistories } from "./histories.ts";
+import { digestOf, type Histories, positiveHistories } from "./histories.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
 import { type Averages, averagesOf } from "./neural-averages.ts";
 import { candidateSource } from "./neural-candidates.ts";
+import { trainingChance } from "./neural-chance.ts";
 import { holdOut, judgeHeldOut } from "./neural-held-out.ts";
 import { type PooledBatch, pooledEpoch } from "./neural-pooled-batches.ts";
 import { appendPooled, pooledScores } from "./neural-pooled-export.ts";
@@ -71,21 +71,23 @@ async function learn(
   { params, context }: { readonly params: PooledHistoryParams; readonly context: FitContext },
 ): Promise<Averages> {
   const seed = Math.floor(context.random() * 2 ** 32);
-  const chance = (stream: number) => seededRandom(seed, stream);
+  const chance = trainingChance(seed);
   context.signal.throwIfAborted();
-  const heldOut = holdOut(histories, chance(1));
-  const parameters = freshPooledParameters(shape, chance(2));
+  const heldOut = holdOut(histories, chance.of("held_out"));
+  const parameters = freshPooledParameters(shape, chance.of("parameters"));
   const { length, ordered } = shape;
   const sizes = { cellsMax: CELLS_MAX, rowsMax: ROWS_MAX };
-  const epoch = (number: number) =>
-    pooledEpoch(histories, heldOut.ends, { length, ordered, ...sizes, random: chance(10 + number) });
+  const epoch = (number: number) => {
+    chance.beginEpoch(number);
+    return pooledEpoch(histories, heldOut.ends, { length, ordered, ...sizes, random: chance.ofBatches(number) });
+  };
   const stepsPerEpoch = [...epoch(0)].length;
   if (stepsPerEpoch === 0) return nothingLearnt(averagesOf(parameters));
 
   const targetCounts = new Float64Array(shape.itemCount);
   for (const item of histories.items) targetCounts[item]!++;
   const drawnCount = Math.min(DRAWN_COUNT, shape.itemCount);
-  const candidates = candidateSource({ targetCounts, drawnCount, random: chance(3) });
+  const candidates = candidateSource({ targetCounts, drawnCount, random: chance.ofSteps });
   const step = await compilePooledStep(shape, { parameters, temperature: params.temperature, candidates });
   const scorer = await openPooledScorer(shape);
   const trainee: Trainee<PooledBatch> = {
@@ -95,7 +97,7 @@ async function learn(
     step: (batch) => step.run(batch),
     judge: (averages) => judgeHeldOut(scorer, averages, { histories, heldOut, length }),
   };
-  const identity = JSON.stringify({ shape, params, seed, entries: histories.items.length });
+  const identity = JSON.stringify({ method: "pooled_history", params, seed, data: digestOf(histories) });
   try {
     return (await trainEpochs(trainee, planFor(params, stepsPerEpoch), { context, identity })).averages;
   } finally {

@@ -1,10 +1,10 @@
 import { maskPool } from "../autodiff/mask-pool.ts";
-import { seededRandom } from "../evaluate/seeded-random.ts";
-import { type Histories, positiveHistories } from "./histories.ts";
+import { digestOf, type Histories, positiveHistories } from "./histories.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
 import { type Averages, averagesOf } from "./neural-averages.ts";
 import { epochBatches } from "./neural-batches.ts";
 import { candidateSource } from "./neural-candidates.ts";
+import { trainingChance } from "./neural-chance.ts";
 import { sasrecScores } from "./neural-forward.ts";
 import { holdOut, judgeHeldOut } from "./neural-held-out.ts";
 import { appendSasrec } from "./neural-sasrec-export.ts";
@@ -115,20 +115,23 @@ async function learn(
   { params, context }: { readonly params: SasrecParams; readonly context: FitContext },
 ): Promise<Averages> {
   const seed = Math.floor(context.random() * 2 ** 32);
-  const chance = (stream: number) => seededRandom(seed, stream);
-  const heldOut = holdOut(histories, chance(1));
+  const chance = trainingChance(seed);
+  const heldOut = holdOut(histories, chance.of("held_out"));
   const lazy = params.drawnCount > 0 && shape.itemCount >= LAZY_ITEMS_MIN;
-  const parameters = freshParameters(shape, chance(2), { lazy });
+  const parameters = freshParameters(shape, chance.of("parameters"), { lazy });
   context.signal.throwIfAborted();
   const { length } = shape;
   const cellsMax = Math.max(length, cellsOfBatch(histories.items.length));
-  const epoch = (number: number) =>
-    epochBatches(histories, heldOut.ends, { length, cellsMax, random: chance(10 + number) });
+  const epoch = (number: number) => {
+    chance.beginEpoch(number);
+    return epochBatches(histories, heldOut.ends, { length, cellsMax, random: chance.ofBatches(number) });
+  };
   const stepsPerEpoch = [...epoch(0)].length;
   if (stepsPerEpoch === 0) return nothingLearnt(averagesOf(parameters));
 
-  const mask = maskPool(params.dropout, { sizeMax: cellsMax * shape.width, random: chance(3) });
-  const candidates = params.drawnCount === 0 ? undefined : candidatesOf(histories, params.drawnCount, chance(4));
+  const places = chance.ofSteps;
+  const mask = maskPool(params.dropout, { sizeMax: cellsMax * shape.width, random: chance.of("masks"), places });
+  const candidates = params.drawnCount === 0 ? undefined : candidatesOf(histories, params.drawnCount, chance.ofSteps);
   const step = await compileSasrecStep(shape, { parameters, dropout: { activation: mask }, candidates });
   const scorer = await openSasrecScorer(shape);
   const trainee: Trainee<Parameters<typeof step.run>[0]> = {
@@ -138,7 +141,7 @@ async function learn(
     step: (batch) => step.run(batch),
     judge: (averages) => judgeHeldOut(scorer, averages, { histories, heldOut, length }),
   };
-  const identity = JSON.stringify({ shape, params, seed, entries: histories.items.length });
+  const identity = JSON.stringify({ method: "sasrec", params, seed, data: digestOf(histories) });
   try {
     return (await trainEpochs(trainee, planFor(params, stepsPerEpoch), { context, identity })).averages;
   } finally {

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { parameter } from "../../../trainer/autodiff/parameters.ts";
 import type { FitContext } from "../../../trainer/models/model.ts";
 import {
@@ -14,6 +14,17 @@ import { fitContext } from "../../fixtures/fit-context.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "training-"));
 afterAll(() => rmSync(folder, { recursive: true }));
+
+/** A clock that only `passes` moves. */
+let nowMs = 0;
+const passes = (ms: number) => {
+  nowMs += ms;
+};
+beforeEach(() => {
+  nowMs = 0;
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
+  onTestFinished(() => clock.mockRestore());
+});
 
 const PLAN: TrainingPlan = {
   epochs: 20,
@@ -67,12 +78,11 @@ test("stops when judgements no longer rise, and gives back the best", async () =
 
 test("ends with the time budget, on what was learnt by then", async () => {
   const context = { ...fitContext(), secondsMax: 0.05 };
-  const busy = () => {
-    const until = performance.now() + 5;
-    while (performance.now() < until);
-  };
   const { averages, epochs } = await run(
-    trainee(() => undefined, busy),
+    trainee(
+      () => undefined,
+      () => passes(5),
+    ),
     context,
   );
   expect(epochs).toBeLessThan(20);
@@ -113,6 +123,69 @@ test("killed and started again, it ends where it would have ended", async () => 
   );
   expect(stepsAfter).toBe(130);
   expect(resumed.averages).toEqual(whole.averages);
+});
+
+test("asked for again, an ended fit is not trained twice", async () => {
+  const context = { ...fitContext(), checkpointFolder: join(folder, "ended") };
+  const once = await run(
+    trainee((epoch) => epoch),
+    context,
+  );
+  let steps = 0;
+  const again = await run(
+    trainee(
+      () => undefined,
+      () => steps++,
+    ),
+    context,
+  );
+  expect(steps).toBe(0);
+  expect(again).toEqual(once);
+});
+
+test("a machine that falters does not change what is learnt while time is ample", async () => {
+  const calm = await run(trainee(() => undefined));
+  let steps = 0;
+  const faltering = trainee(
+    () => undefined,
+    () => passes(steps++ < 3 ? 150 : steps % 7),
+  );
+  // Three of 200 steps take an eighth of the time, a second is enough for all.
+  const context = { ...fitContext(), secondsMax: 6 };
+  expect((await run(faltering, context)).averages).toEqual(calm.averages);
+});
+
+test("with half the time the learning rate still falls to its end", async () => {
+  const rates: number[] = [];
+  const learner = trainee(
+    () => undefined,
+    () => passes(4),
+  );
+  const progress = (share: number) => void rates.push(share);
+  const { epochs } = await run(learner, { ...fitContext(), secondsMax: 0.4, progress });
+  expect(epochs).toBeLessThan(15);
+  expect(rates.at(-1)).toBeGreaterThan(0.85);
+});
+
+test("time that a killed process has spent counts", async () => {
+  const context = { ...fitContext(), checkpointFolder: join(folder, "spent"), secondsMax: 0.3 };
+  let steps = 0;
+  const slow = () => {
+    passes(5);
+    if (++steps === 45) throw new Error("killed");
+  };
+  await expect(
+    run(
+      trainee(() => undefined, slow),
+      context,
+    ),
+  ).rejects.toThrow("killed");
+  await run(
+    trainee(() => undefined, slow),
+    context,
+  );
+  expect(steps).toBeGreaterThan(50);
+  expect(steps).toBeLessThanOrEqual(66);
 });
 
 test("progress rises to the end and tells the time that is left", async () => {

@@ -1,4 +1,7 @@
+import type { Method } from "../../../trainer/models/model.ts";
 import { sasrec } from "../../../trainer/models/sasrec.ts";
 import { modelSuite } from "../../suites/model-suite.ts";
+import { resumeSuite } from "../../suites/resume-suite.ts";
 
-modelSuite(sasrec);
+modelSuite(sasrec as Method);
+resumeSuite(sasrec as Method);
