@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type ItemId, idFaultOf, type UserId } from "./ids.ts";
 import { ModelStatus } from "./live-pointer.ts";
-import { type ParseOptions, parseWith, shown } from "./parse-request.ts";
+import { type ParseOptions, parseWith, problemOf, shown } from "./parse-request.ts";
 import { Problem, type ProblemPart } from "./problem.ts";
 import type { RankRequest } from "./rank.ts";
 import { parseRetrieval } from "./retrieval.ts";
@@ -85,6 +85,19 @@ export function parseRankQuery(query: URLSearchParams): RankParameters {
     retrieval: undefined,
     excludeSeen: true,
   };
+}
+
+/** The user id of a path, `/v0/users/{user_id}`, as it was sent: percent-encoded. Throws Problem invalid_parameter. */
+export function parseUserIdInPath(encoded: string): UserId {
+  let text: string | undefined;
+  try {
+    text = decodeURIComponent(encoded);
+  } catch {
+    text = undefined;
+  }
+  const message = text === undefined ? "must be percent-encoded UTF-8" : textFault(text);
+  if (message === undefined) return text as UserId;
+  throw problemOf([{ pointer: "/user_id", code: "invalid_parameter", message: `${message}, found ${shown(encoded)}` }]);
 }
 
 export type ListParameters = {

@@ -1,3 +1,4 @@
+import type { ErasedUsers } from "../shared/erased-users.ts";
 import { EvaluationReport } from "../shared/evaluation-report.ts";
 import { reportKey } from "../shared/manifest.ts";
 import type { DataSummary } from "../shared/model-record.ts";
@@ -10,11 +11,13 @@ import { type Choice, type Selection, selectModel } from "./evaluate/select.ts";
 import { buildVersion } from "./export/build-version.ts";
 import { checkServable } from "./export/check-servable.ts";
 import { METHODS } from "./models/methods.ts";
+import { readErasedUsers } from "./publish/erased-list.ts";
 import { readLivePointer } from "./publish/live-pointer-swap.ts";
-import type { ObjectStore } from "./publish/object-store.ts";
+import { type ObjectStore, StoreError } from "./publish/object-store.ts";
 import { publish } from "./publish/publish.ts";
 import { sweep } from "./publish/sweep.ts";
 import { runMetrics } from "./run-metrics.ts";
+import { StageError } from "./stage-error.ts";
 import type { StageReporter } from "./stage-reporter.ts";
 import type { RunMetrics, TrainingJob } from "./training-run.ts";
 
@@ -46,6 +49,7 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
     workDirectory: settings.workDirectory,
     rejectedShareMax: settings.rejectedShareMax,
     memoryMbMax: settings.memoryMbMax,
+    erased: await erasedUsers(store, customer),
     signal,
     nowMs: nowMs(),
     progress: stage.progress,
@@ -122,6 +126,16 @@ function refitChosen(
   const { seed, memoryMbMax, weightBytesMax } = settings;
   const means = { budget: { weightBytesMax }, memoryMbMax, seed, signal: deps.signal, clock: deps.clock, progress };
   return refit({ dataset, methods: METHODS, choice: chosen, halfLifeDays, secondsMax: settings.fitSecondsMax, means });
+}
+
+/** Throws StageError `store_unavailable`: without the list nothing may be learnt. */
+async function erasedUsers(store: ObjectStore, customer: string): Promise<ErasedUsers | undefined> {
+  try {
+    return await readErasedUsers(store, customer);
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    throw new StageError("fetching", "store_unavailable", error.message, { cause: error, retryable: error.retryable });
+  }
 }
 
 const choiceOf = ({ chosen }: EvaluationReport): Choice => ({ method: chosen.method, params: chosen.params });

@@ -2,14 +2,18 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { erasedUsersKey, erasureHash } from "../../shared/erased-users.ts";
 import { EvaluationReport } from "../../shared/evaluation-report.ts";
+import type { UserId } from "../../shared/ids.ts";
 import { reportKey } from "../../shared/manifest.ts";
 import type { DataSummary } from "../../shared/model-record.ts";
 import { ModelSpec } from "../../shared/model-spec.ts";
 import { stringAt } from "../../shared/packed-strings.ts";
+import { addErasedUsers } from "../../trainer/publish/erased-list.ts";
 import { readLivePointer, setStatus } from "../../trainer/publish/live-pointer-swap.ts";
 import { memoryStore } from "../../trainer/publish/memory-store.ts";
-import type { ObjectStore } from "../../trainer/publish/object-store.ts";
+import { type ObjectStore, StoreError } from "../../trainer/publish/object-store.ts";
+import { readManifest } from "../../trainer/publish/versions.ts";
 import { trainModel } from "../../trainer/train-model.ts";
 import { twoTastes } from "../fixtures/two-tastes.ts";
 
@@ -142,4 +146,19 @@ test("the same rows, seed and time give the same version, byte by byte", async (
   const [a, b] = [await run(stores[0]!), await run(stores[1]!)];
   if (a.outcome.kind !== "published" || b.outcome.kind !== "published") throw new Error("not published");
   expect(a.outcome.version).toBe(b.outcome.version);
+});
+
+test("an erased user is in no part of the next version, and without the list nothing is learnt", async () => {
+  const store = await newStore();
+  const salt = "00112233445566778899aabbccddeeff";
+  await addErasedUsers(store, model.customer, { salt, hashes: [await erasureHash(salt, "u7" as UserId)] });
+  const { outcome, data } = await run(store);
+  if (outcome.kind !== "published") throw new Error(outcome.kind);
+  expect(data).toMatchObject({ users: 299, erased_rows: 9, interactions: 2691 });
+  expect((await readManifest(store, model, outcome.version))!.user_count).toBe(299);
+
+  const get: ObjectStore["get"] = (key, range) =>
+    key === erasedUsersKey(model.customer) ? Promise.reject(new StoreError("down")) : store.get(key, range);
+  const failed = run({ ...store, get }, undefined, NOW + 60_000);
+  await expect(failed).rejects.toMatchObject({ stage: "fetching", code: "store_unavailable" });
 });

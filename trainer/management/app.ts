@@ -7,9 +7,10 @@ import type { ForwardVerifier } from "./forwarded.ts";
 import { errorForLog, type Log } from "./log.ts";
 import { type AppEnv, type ModelRoutes, ROUTES } from "./models-route.ts";
 import { readBody } from "./request-body.ts";
+import { pathForLog, USER_ROUTES, type UserRoutes } from "./users-route.ts";
 
 export type AppContext = {
-  readonly routes: ModelRoutes;
+  readonly routes: ModelRoutes & UserRoutes;
   readonly verify: ForwardVerifier;
   /** Throws while the trainer cannot do its work. */
   readonly checkReady: () => Promise<void>;
@@ -55,7 +56,7 @@ export function managementApp({ routes, verify, checkReady, log, newId }: AppCon
     c.set("body", body);
     await next();
   });
-  for (const { path, methods } of ROUTES) {
+  for (const { path, methods } of [...ROUTES, ...USER_ROUTES]) {
     for (const [method, name] of Object.entries(methods)) app.on(method, path, (c) => routes[name](c));
     const allow = Object.keys(methods).join(", ");
     app.all(path, (c) => {
@@ -103,7 +104,7 @@ const requestEntry = (c: Context<AppEnv>, milliseconds: number) => {
     level: "info" as const,
     request_id: c.get("requestId"),
     method: c.req.method,
-    path: c.req.path.slice(0, 200),
+    path: pathForLog(c.req.path),
     status: c.res.status,
     milliseconds: Math.round(milliseconds),
     customer: caller?.customer,

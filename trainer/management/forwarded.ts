@@ -13,14 +13,23 @@ export type Caller = { readonly customer: string; readonly keyId: string; readon
 
 export type ForwardVerifier = (request: Request, body: Uint8Array) => Promise<Caller>;
 
+/** Which requests have come before. */
+export type Nonces = {
+  /** Whether this one is new; once said, it never is again while its signature is valid. */
+  add(nonce: string): boolean | Promise<boolean>;
+};
+
 const NONCES_MAX = 100_000;
+/** A signature from the future stays valid for two windows. */
+export const NONCE_MS = 2 * FORWARD_WINDOW_SECONDS * 1000;
 
 /**
- * Lets through only what the edge has signed, a minute ago at most, and once.
+ * Lets through only what the edge has signed, a minute ago at most, and once: in this process, or wherever `everywhere`
+ * is asked as well.
  *
  * @throws Problem invalid_api_key for anything else, overloaded when too many requests came within the window.
  */
-export function forwardVerifier(secret: string, nowMs: () => number): ForwardVerifier {
+export function forwardVerifier(secret: string, nowMs: () => number, everywhere?: Nonces): ForwardVerifier {
   const seen = recentNonces(nowMs);
   return async (request, body) => {
     const forwarded = readForwarded(request, body);
@@ -31,7 +40,8 @@ export function forwardVerifier(secret: string, nowMs: () => number): ForwardVer
     const expected = await signForward(forwarded, secret);
     if (!isSameSignature(request.headers.get(FORWARD_HEADERS.signature) ?? "", expected))
       throw refusal("is not signed with the secret that the edge and the trainer share");
-    if (!seen.add(forwarded.nonce)) throw refusal("was received before");
+    const isNew = seen.add(forwarded.nonce) && ((await everywhere?.add(forwarded.nonce)) ?? true);
+    if (!isNew) throw refusal("was received before");
     const { customer, keyId, scopes } = forwarded;
     return { customer, keyId, scopes };
   };
@@ -61,7 +71,7 @@ function readForwarded(request: Request, body: Uint8Array): ForwardedRequest | u
   };
 }
 
-/** Nonces of two windows: a signature from the future stays valid that long. Old ones are dropped, never new ones. */
+/** The nonces of this process. Old ones are dropped, never new ones. */
 function recentNonces(nowMs: () => number): { add(nonce: string): boolean } {
   const until = new Map<string, number>(); // in order of insertion, so the oldest are first
   return {
@@ -74,7 +84,7 @@ function recentNonces(nowMs: () => number): { add(nonce: string): boolean } {
       if (until.has(nonce)) return false;
       if (until.size >= NONCES_MAX)
         throw new Problem("overloaded", "Too many requests came within a minute.", { retryAfterSeconds: 60 });
-      until.set(nonce, now + 2 * FORWARD_WINDOW_SECONDS * 1000);
+      until.set(nonce, now + NONCE_MS);
       return true;
     },
   };

@@ -67,4 +67,23 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     )`,
     `create index idempotency_keys_age on shortlist.idempotency_keys (created_at)`,
   ],
+  [
+    `create table shortlist.erasure_salts (
+      customer text primary key,
+      salt text not null
+    )`,
+    `create table shortlist.erased_users (
+      customer text not null,
+      hash text not null,
+      erased_at timestamptz not null,
+      listed boolean not null,
+      primary key (customer, hash)
+    )`,
+    `create index erased_users_listed on shortlist.erased_users (listed, customer)`,
+    `create table shortlist.forward_nonces (
+      nonce text primary key,
+      expires_at timestamptz not null
+    )`,
+    `create index forward_nonces_age on shortlist.forward_nonces (expires_at)`,
+  ],
 ];

@@ -1,5 +1,5 @@
 /** The trainer as one thing that is started and stopped: database, queues, upkeep and the management API. */
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -10,8 +10,10 @@ import type { ObjectStore } from "../publish/object-store.ts";
 import { type Settings, SettingsError } from "../settings.ts";
 import { managementApp } from "./app.ts";
 import { openDatabase } from "./database.ts";
+import { databaseNonces } from "./database-nonces.ts";
 import { dryRunInProcess } from "./dry-run-process.ts";
 import { dryRuns } from "./dry-runs.ts";
+import { erasures } from "./erasures.ts";
 import { forwardVerifier } from "./forwarded.ts";
 import { errorForLog, type Log } from "./log.ts";
 import { modelFolders } from "./model-folders.ts";
@@ -23,6 +25,7 @@ import { type Run, runLedger } from "./run-ledger.ts";
 import { lockState } from "./state-lock.ts";
 import { statusWriter } from "./status-writer.ts";
 import { startUpkeep } from "./upkeep.ts";
+import { userRoutes } from "./users-route.ts";
 import { startWorkQueues } from "./work-queue.ts";
 
 export type TrainerParts = {
@@ -91,8 +94,9 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
   const stopping = new AbortController();
   const registry = modelRegistry(database, nowMs);
   const folders = modelFolders(stateDirectory);
+  const erased = erasures({ database, store, nowMs, newSalt: () => randomBytes(16).toString("hex") });
   const context = { ...parts, database, registry, ledger, training, deletion, statuses, running, folders };
-  const upkeep = startUpkeep(context, UPKEEP_PAUSE_MS);
+  const upkeep = startUpkeep({ ...context, erasures: erased }, UPKEEP_PAUSE_MS);
   closing.push(() => upkeep.stop());
   closing.push(async () => {
     stopping.abort();
@@ -121,8 +125,11 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
   const dryRunParts = { program: parts.dryRunProgram, secondsMax: seconds + 5, memoryMbMax };
   const dryRun = dryRunInProcess({ settings, folders, ...dryRunParts });
   const app = managementApp({
-    routes: modelRoutes({ ...context, edgeUrl: settings.edgeUrl, dryRuns: dryRuns(dryRun, DRY_RUN_LIMITS) }),
-    verify: forwardVerifier(settings.forwardSecret, nowMs),
+    routes: {
+      ...modelRoutes({ ...context, edgeUrl: settings.edgeUrl, dryRuns: dryRuns(dryRun, DRY_RUN_LIMITS) }),
+      ...userRoutes(erased, nowMs),
+    },
+    verify: forwardVerifier(settings.forwardSecret, nowMs, databaseNonces(database, nowMs)),
     checkReady: async () => void (await database.query("select 1")),
     log,
     newId: randomUUID,

@@ -4,6 +4,7 @@
  */
 import type { ModelRef } from "../publish/live-pointer-swap.ts";
 import type { Database } from "./database.ts";
+import type { Erasures } from "./erasures.ts";
 import { purgeIdempotencyKeys } from "./idempotency.ts";
 import { errorForLog, type Log } from "./log.ts";
 import { keyOf, scheduleRun } from "./model-actions.ts";
@@ -21,6 +22,7 @@ export type UpkeepContext = {
   readonly training: WorkQueue<Run>;
   readonly deletion: WorkQueue<ModelRef>;
   readonly folders: ModelFolders;
+  readonly erasures: Erasures;
   readonly nowMs: () => number;
   readonly log: Log;
 };
@@ -86,6 +88,7 @@ export async function tend(context: UpkeepContext): Promise<void> {
   for (const run of await ledger.waiting(BATCH)) await training.enqueue(keyOf(run), run);
   training.wake();
   deletion.wake();
+  await context.erasures.settle();
 }
 
 async function tendModel(model: Model, context: UpkeepContext): Promise<void> {
@@ -103,7 +106,8 @@ async function tendModel(model: Model, context: UpkeepContext): Promise<void> {
   });
 }
 
-async function sweep({ database, registry, folders }: UpkeepContext): Promise<void> {
+async function sweep({ database, registry, folders, erasures }: UpkeepContext): Promise<void> {
   await purgeIdempotencyKeys(database);
+  await erasures.restore();
   await folders.sweep(() => registry.names());
 }

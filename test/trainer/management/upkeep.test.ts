@@ -13,6 +13,7 @@ const START = Date.parse("2026-01-01T00:00:00Z");
 let database: Database;
 let context: UpkeepContext;
 let nowMs = START;
+let upkept: string[];
 let queued: { training: string[]; deletion: string[] };
 const logs: LogEntry[] = [];
 
@@ -23,6 +24,7 @@ afterAll(() => database.close());
 beforeEach(async () => {
   for (const table of ["models", "runs"]) await database.query(`delete from shortlist.${table}`);
   nowMs = START;
+  upkept = [];
   queued = { training: [], deletion: [] };
   const noting = <Work extends object>(name: keyof typeof queued): WorkQueue<Work> => ({
     enqueue: async (key) => queued[name].push(key) > 0,
@@ -36,6 +38,11 @@ beforeEach(async () => {
     training: noting("training"),
     deletion: noting("deletion"),
     folders: modelFolders(await freshFolder()),
+    erasures: {
+      erase: async () => {},
+      settle: async () => void upkept.push("settle"),
+      restore: async () => void upkept.push("restore"),
+    },
     nowMs: () => nowMs,
     log: (entry) => void logs.push(entry),
   };
@@ -134,4 +141,12 @@ test("it looks at once, again when asked, and not after it was stopped", async (
   upkeep.soon();
   await upkeep.stop();
   expect(looks).toBe(after);
+});
+
+test("lists of erased users are settled at every turn, and looked for at the start", async () => {
+  const upkeep = startUpkeep(context, 3_600_000);
+  await expect.poll(() => upkept).toEqual(["settle", "restore"]);
+  upkeep.soon();
+  await expect.poll(() => upkept).toEqual(["settle", "restore", "settle"]);
+  await upkeep.stop();
 });

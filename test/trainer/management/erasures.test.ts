@@ -1,0 +1,123 @@
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { ERASED_USERS_MAX, erasedUsersKey, isErased } from "../../../shared/erased-users.ts";
+import type { UserId } from "../../../shared/ids.ts";
+import { type Database, openDatabase } from "../../../trainer/management/database.ts";
+import { type Erasures, erasures } from "../../../trainer/management/erasures.ts";
+import { readErasedUsers } from "../../../trainer/publish/erased-list.ts";
+import { memoryStore } from "../../../trainer/publish/memory-store.ts";
+import { type ObjectStore, StoreError } from "../../../trainer/publish/object-store.ts";
+import { freshState } from "../../fixtures/trainer-state.ts";
+
+let database: Database;
+let store: ObjectStore;
+let erased: Erasures;
+let fails: boolean;
+let writes: number;
+beforeAll(async () => {
+  database = await openDatabase(null, await freshState());
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  for (const table of ["erased_users", "erasure_salts"]) await database.query(`delete from shortlist.${table}`);
+  const memory = memoryStore();
+  fails = false;
+  writes = 0;
+  store = {
+    ...memory,
+    async swap(...write) {
+      if (fails) throw new StoreError("down", { retryable: true });
+      writes++;
+      return memory.swap(...write);
+    },
+  };
+  erased = open();
+});
+
+const open = (on: Database = database) =>
+  erasures({ database: on, store, nowMs: Date.now, newSalt: () => randomBytes(16).toString("hex") });
+const user = (id: string) => id as UserId;
+const isListed = async (id: string, customer = "acme") => {
+  const list = await readErasedUsers(store, customer);
+  return list !== undefined && (await isErased(list, user(id)));
+};
+const rows = async () => (await database.query("select * from shortlist.erased_users")) as Record<string, unknown>[];
+
+test("an erased user is on the list of that customer alone, and the id is nowhere", async () => {
+  await erased.erase("acme", user("ann-1234567"));
+  expect([await isListed("ann-1234567"), await isListed("bob"), await isListed("ann-1234567", "globex")]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  const kept = JSON.stringify([await rows(), await database.query("select * from shortlist.erasure_salts")]);
+  const bytes = (await store.get(erasedUsersKey("acme")))!.bytes;
+  expect(kept + Buffer.from(bytes).toString("latin1")).not.toContain("ann-1234567");
+});
+
+test("again, nothing changes", async () => {
+  await erased.erase("acme", user("ann"));
+  const before = (await store.get(erasedUsersKey("acme")))!.etag;
+  await erased.erase("acme", user("ann"));
+  expect((await store.get(erasedUsersKey("acme")))!.etag).toBe(before);
+  expect(await rows()).toMatchObject([{ customer: "acme", listed: true }]);
+});
+
+test("two customers' hashes of one user are two", async () => {
+  await erased.erase("acme", user("ann"));
+  await erased.erase("globex", user("ann"));
+  const [one, other] = await rows();
+  expect(one!.hash).not.toBe(other!.hash);
+});
+
+test("many at once share writes, and none is lost", async () => {
+  const ids = Array.from({ length: 30 }, (_, i) => `user-${i}`);
+  const { swap } = store;
+  store.swap = async (...write) => {
+    await expect.poll(rows).toHaveLength(ids.length); // until everybody's row is there, the first write takes
+    return swap(...write);
+  };
+  await Promise.all(ids.map((id) => erased.erase("acme", user(id))));
+  for (const id of ids) expect(await isListed(id)).toBe(true);
+  expect(writes).toBe(2);
+});
+
+test("a failing bucket fails the call, and what was accepted is written by the next turn of upkeep", async () => {
+  fails = true;
+  await expect(erased.erase("acme", user("ann"))).rejects.toThrow("down");
+  await erased.settle();
+  expect(await isListed("ann")).toBe(false);
+  fails = false;
+  await open().settle();
+  expect(await isListed("ann")).toBe(true);
+});
+
+test("a list that is gone from the bucket comes back, by the hour or with the next call", async () => {
+  await erased.erase("acme", user("ann"));
+  await erased.erase("globex", user("gus"));
+  await store.delete(erasedUsersKey("acme"));
+  await erased.restore();
+  expect([await isListed("ann"), await isListed("gus", "globex")]).toEqual([true, true]);
+  await store.delete(erasedUsersKey("acme"));
+  await erased.erase("acme", user("ann"));
+  expect(await isListed("ann")).toBe(true);
+});
+
+test("a new database takes up the salt of the list that is there", async () => {
+  await erased.erase("acme", user("ann"));
+  await database.query("delete from shortlist.erased_users");
+  await database.query("delete from shortlist.erasure_salts");
+  await open().erase("acme", user("bob"));
+  expect([await isListed("ann"), await isListed("bob")]).toEqual([true, true]);
+});
+
+test("a full list says so, and still knows who is on it", async () => {
+  const full: Database = {
+    ...database,
+    query: async (text, values) =>
+      text.startsWith("select count(*)") ? [{ count: String(ERASED_USERS_MAX) }] : database.query(text, values),
+  };
+  await erased.erase("acme", user("ann"));
+  await expect(open(full).erase("acme", user("bob"))).rejects.toMatchObject({ code: "overloaded" });
+  await open(full).erase("acme", user("ann"));
+});

@@ -1,0 +1,58 @@
+import { FormatError } from "../../shared/assert.ts";
+import {
+  decodeErasedUsers,
+  type ErasedUsers,
+  encodeErasedUsers,
+  erasedUsersKey,
+  erasedUsersOf,
+  hashesOf,
+} from "../../shared/erased-users.ts";
+import { type ObjectStore, StoreError } from "./object-store.ts";
+
+const LOST_RACES_MAX = 20;
+
+/** The users whom a customer has had erased; undefined when there never was one. Throws StoreError when unreadable. */
+export async function readErasedUsers(store: ObjectStore, customer: string): Promise<ErasedUsers | undefined> {
+  return (await readList(store, customer))?.list;
+}
+
+/**
+ * Puts users on the customer's list, over the very list that was read; those who are on it already stay. A list that is
+ * not there is made with the given salt.
+ *
+ * @param hashes By that salt (shared/erased-users.ts).
+ * @throws StoreError when the list has another salt, since nobody could then be found by these hashes.
+ */
+export async function addErasedUsers(
+  store: ObjectStore,
+  customer: string,
+  { salt, hashes }: { readonly salt: string; readonly hashes: readonly string[] },
+): Promise<void> {
+  const key = erasedUsersKey(customer);
+  for (let lost = 0; lost < LOST_RACES_MAX; lost++) {
+    const found = await readList(store, customer);
+    if (found !== undefined && found.list.salt !== salt)
+      throw new StoreError(
+        `${key} was made by a trainer with another database. Run one database for one bucket, or restore its backup.`,
+      );
+    const before = found === undefined ? [] : hashesOf(found.list);
+    const list = erasedUsersOf(salt, [...before, ...hashes]);
+    if (found !== undefined && list.high.length === before.length) return;
+    if ((await store.swap(key, encodeErasedUsers(list), found?.etag ?? null)) !== undefined) return;
+  }
+  throw new StoreError(`${key} was changed by others ${LOST_RACES_MAX} times in a row.`, { retryable: true });
+}
+
+async function readList(store: ObjectStore, customer: string) {
+  const key = erasedUsersKey(customer);
+  const found = await store.get(key);
+  if (found === undefined) return undefined;
+  try {
+    return { list: decodeErasedUsers(found.bytes), etag: found.etag };
+  } catch (cause) {
+    if (!(cause instanceof FormatError)) throw cause;
+    throw new StoreError(`${key} is damaged (${cause.message}); restore the object. Nobody is erased meanwhile.`, {
+      cause,
+    });
+  }
+}
