@@ -11,7 +11,8 @@ import type { ExportedModel } from "../models/model.ts";
 import { type BuiltVersion, describe, manifestBytes, type VersionFile, versionFile } from "../publish/version-files.ts";
 import { StageError } from "../stage-error.ts";
 import { GOLDEN_TOLERANCE, goldenHistories, goldenScores } from "./golden.ts";
-import { writeUserRecords } from "./write-user-records.ts";
+import { historiesOf, type UserHistories } from "./user-histories.ts";
+import { packUserRecords } from "./write-user-records.ts";
 
 export type VersionInput = {
   readonly customer: string;
@@ -25,6 +26,8 @@ export type VersionInput = {
   readonly method: string;
   /** History entries that the model takes. */
   readonly historyMax: number;
+  /** Every user of the source, with item indices of `dataset`, when it holds only some of them. */
+  readonly users?: UserHistories | undefined;
   /** A folder of this run alone: user records pass through it, so that they are never in memory together. */
   readonly workDirectory: string;
   readonly signal?: AbortSignal;
@@ -41,7 +44,8 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
   const attributes = dataset.itemAttributes.length
     ? await versionFile(encodeAttributes(dataset.itemAttributes, dataset.itemCount), MEDIA_TYPES.attributes)
     : null;
-  const users = await userFiles(input);
+  const histories = input.users ?? historiesOf(dataset, dataset.userIds, userSalt(input));
+  const users = await userFiles(histories, input);
 
   const manifest = checkManifest({
     format: FORMAT,
@@ -51,7 +55,7 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
     item_id_type: dataset.itemIdType,
     item_id_column: input.itemIdColumn,
     item_count: dataset.itemCount,
-    user_count: dataset.userCount,
+    user_count: histories.userCount,
     model: {
       method: input.method,
       history_max: input.historyMax,
@@ -86,23 +90,18 @@ async function goldenOf({ dataset, exported, historyMax }: VersionInput) {
 
 type UserFiles = { readonly pages: readonly VersionFile[]; readonly directory: VersionFile };
 
-async function userFiles(input: VersionInput): Promise<UserFiles | null> {
-  if (input.dataset.userCount === 0) return null;
+async function userFiles(histories: UserHistories, input: VersionInput): Promise<UserFiles | null> {
+  if (histories.userCount === 0) return null;
   await mkdir(input.workDirectory, { recursive: true });
-  const { signal, progress, dataset } = input;
-  const options = {
-    salt: saltOf(input),
-    historyMax: input.historyMax,
-    ...(signal && { signal }),
-    ...(progress && { progress }),
-  };
+  const { signal, progress, historyMax } = input;
+  const options = { historyMax, ...(signal && { signal }), ...(progress && { progress }) };
   const pages: VersionFile[] = [];
   let directory: VersionFile | undefined;
-  for await (const { kind, bytes } of writeUserRecords(dataset, dataset.userIds, options)) {
+  for await (const { kind, bytes } of packUserRecords(histories, options)) {
     if (kind === "directory") directory = await versionFile(bytes, MEDIA_TYPES.userDirectory);
     else pages.push(await fileOnDisk(bytes, join(input.workDirectory, `user-pages-${pages.length}.bin`)));
   }
-  if (directory === undefined) throw new Error("writeUserRecords gave no directory.");
+  if (directory === undefined) throw new Error("packUserRecords gave no directory.");
   return { pages, directory };
 }
 
@@ -113,7 +112,11 @@ async function fileOnDisk(bytes: Uint8Array, path: string): Promise<VersionFile>
 }
 
 /** Another one for every version, so that records of two versions cannot be told to be one user's. */
-function saltOf({ customer, modelName, createdAtMs }: VersionInput): Uint8Array {
+export function userSalt({
+  customer,
+  modelName,
+  createdAtMs,
+}: Pick<VersionInput, "customer" | "modelName" | "createdAtMs">): Uint8Array {
   return createHash("sha256")
     .update(JSON.stringify(["user-salt", customer, modelName, createdAtMs]))
     .digest()

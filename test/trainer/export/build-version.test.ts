@@ -7,10 +7,12 @@ import { decodeCatalog } from "../../../shared/catalog.ts";
 import { userHash } from "../../../shared/hash.ts";
 import type { ItemId, ItemIndex } from "../../../shared/ids.ts";
 import { Manifest } from "../../../shared/manifest.ts";
+import { packStrings } from "../../../shared/packed-strings.ts";
 import { decodeUserDirectory, decodeUserPage } from "../../../shared/user-records.ts";
 import type { Dataset } from "../../../trainer/dataset/dataset.ts";
 import { openScorer } from "../../../trainer/evaluate/onnx-scorer.ts";
-import { buildVersion, type VersionInput } from "../../../trainer/export/build-version.ts";
+import { buildVersion, userSalt, type VersionInput } from "../../../trainer/export/build-version.ts";
+import { historiesOf } from "../../../trainer/export/user-histories.ts";
 import { ease } from "../../../trainer/models/ease.ts";
 import type { ObjectBody } from "../../../trainer/publish/object-store.ts";
 import { type BuiltVersion, describe, descriptorsOf } from "../../../trainer/publish/version-files.ts";
@@ -118,4 +120,23 @@ test("without attributes there is no file of them", async () => {
 test("what the edge would refuse is refused here", async () => {
   const input = inputOf({ itemIdColumn: "x".repeat(200) });
   await expect(buildVersion(await input)).rejects.toMatchObject({ code: "manifest_invalid" });
+});
+
+test("users who are not in the dataset have their records all the same", async () => {
+  const salt = userSalt({ customer: "acme", modelName: "films", createdAtMs: 1 });
+  const everyone = packStrings(["user-0", "a stranger"]);
+  const users = historiesOf({ ...dataset, userCount: 2, userStart: Uint32Array.of(0, 3, 5) }, everyone, salt);
+  const built = await buildVersion(await inputOf({ users }));
+  expect(built.manifest.user_count).toBe(2);
+  const directory = decodeUserDirectory(await fileOf(built, built.manifest.users!.directory.digest));
+  const page = await fileOf(built, built.manifest.users!.pages[0]!.digest);
+  for (const [name, from, to] of [
+    ["user-0", 0, 3],
+    ["a stranger", 3, 5],
+  ] as const) {
+    const hash = await userHash(directory.salt, name);
+    const { offset, length } = directory.find(hash)!;
+    const record = decodeUserPage(page.subarray(offset, offset + length), hash, 30)!;
+    expect(record.items).toEqual([...dataset.items.subarray(from, to)]);
+  }
 });
