@@ -23,6 +23,9 @@ export type ArtifactReader = {
 const JSON_BYTES_MAX = 65_536;
 /** Bodies may take this long in addition, per byte: one second for each 4 MiB. */
 const MS_PER_BYTE = 1000 / (4 * 1024 * 1024);
+/** Larger files are read in pieces. */
+const PIECE_BYTES = 8 * 1024 * 1024;
+const PIECES_AT_ONCE = 2;
 const PROBE_KEY = "health";
 
 export function artifactReader(bucket: R2Bucket, timeoutMs: number): ArtifactReader {
@@ -39,11 +42,7 @@ export function artifactReader(bucket: R2Bucket, timeoutMs: number): ArtifactRea
       return bytes && parsed(key, bytes, schema);
     },
     async file(key, { size, digest }) {
-      const bytes = await get(key, size, async () => {
-        const object = await bucket.get(key);
-        if (object === null) throw new FormatError(`${key}: expected ${size} bytes, found no such object`);
-        return bodyOf(object, (found) => found === size || `${size} bytes`);
-      });
+      const bytes = await get(key, size, () => inPieces(bucket, key, size));
       const found = await digestOf(bytes!);
       if (found !== digest) throw new FormatError(`${key}: expected digest ${digest}, found ${found}`);
       return bytes!;
@@ -72,6 +71,36 @@ async function bodyOf(object: R2ObjectBody, isRight: (size: number) => true | st
     throw new FormatError(`${object.key}: expected ${verdict}, found ${object.size}`);
   }
   return new Uint8Array(await object.arrayBuffer());
+}
+
+/**
+ * A whole file, read as ranges, two at a time: faster than in one piece, and the only copy besides the file is a piece's.
+ */
+async function inPieces(bucket: R2Bucket, key: string, size: number): Promise<Uint8Array<ArrayBuffer>> {
+  const first = await bucket.get(key, size > PIECE_BYTES ? { range: { offset: 0, length: PIECE_BYTES } } : {});
+  if (first === null) throw new FormatError(`${key}: expected ${size} bytes, found no such object`);
+  const start = await bodyOf(first, (found) => found === size || `${size} bytes`);
+  if (size <= PIECE_BYTES) return start;
+
+  const whole = new Uint8Array(size);
+  const put = (offset: number, bytes: Uint8Array) => {
+    if (bytes.length !== Math.min(PIECE_BYTES, size - offset))
+      throw new FormatError(`${key}: found ${bytes.length} bytes at ${offset}`);
+    whole.set(bytes, offset);
+  };
+  put(0, start);
+  let next = PIECE_BYTES;
+  const work = async () => {
+    while (next < size) {
+      const offset = next;
+      next += PIECE_BYTES;
+      const object = await bucket.get(key, { range: { offset, length: Math.min(PIECE_BYTES, size - offset) } });
+      if (object === null) throw new FormatError(`${key}: expected ${size} bytes, found no such object`);
+      put(offset, new Uint8Array(await object.arrayBuffer()));
+    }
+  };
+  await Promise.all(Array.from({ length: PIECES_AT_ONCE }, work));
+  return whole;
 }
 
 /** Tries once more when the bucket failed; what a file says is the same the second time. */

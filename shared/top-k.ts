@@ -20,15 +20,24 @@ export function topK(
   // A binary heap with the worst kept item on top: heap[0] is the one that leaves next.
   const heap: ItemIndex[] = [];
   let bar = -Infinity; // score of heap[0] once the heap is full
-  for (let item = 0; item < scores.length; item++) {
-    const score = scores[item]!;
-    if (!(score > bar)) continue; // written so that NaN is dropped too; an equal later item loses to an earlier one
+  for (let item = firstAbove(scores, bar, 0); item < scores.length; item = firstAbove(scores, bar, item + 1)) {
     if (!isCandidate(item as ItemIndex)) continue;
     if (heap.length < limit) siftUp(heap, item as ItemIndex, scores);
     else siftDown(heap, item as ItemIndex, scores);
     if (heap.length === limit) bar = scores[heap[0]!]!;
   }
   return heap.sort((a, b) => scores[b]! - scores[a]! || a - b);
+}
+
+/**
+ * The first item from `from` on that scores above the bar; scores.length when there is none. A function of its own, so
+ * that engines compile the loop that goes over the whole catalog early and well.
+ */
+function firstAbove(scores: Float32Array, bar: number, from: number): number {
+  const { length } = scores;
+  let item = from;
+  while (item < length && !(scores[item]! > bar)) item++; // so that NaN is passed over; an equal later item loses
+  return item;
 }
 
 /** Whether item a leaves the heap before item b. */

@@ -6,6 +6,7 @@ import { HISTORY_MAX, type ScaleWorld } from "./edge-scale-world.ts";
 /** A rank call: a query of the address, or a body. Throws for any answer but 200. */
 export type RankCall = (edge: EdgeWorld, query: string, body?: object) => Promise<string[]>;
 
+const PART_BYTES = 100 * 2 ** 20;
 const PATH = "/v0/models/scale/rank";
 /** Above the default, so that a version too large for it is measured all the same. */
 const CACHE_MEGABYTES = 120;
@@ -15,7 +16,7 @@ export async function publishWorld(
   r2Directory: string,
   { dataset, exported }: ScaleWorld,
 ): Promise<{ built: BuiltVersion; call: RankCall }> {
-  return withEdge({ r2Directory }, async (publisher) => {
+  return withEdge({ r2Directory, partBytes: PART_BYTES }, async (publisher) => {
     const built = await publisher.publish({ modelName: "scale", dataset, exported, historyMax: HISTORY_MAX });
     const { key } = await publisher.issueKey();
     return { built, call: (edge, query, body) => rankCall(edge, { key, query, body }) };

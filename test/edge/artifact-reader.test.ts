@@ -22,6 +22,22 @@ test("a file of another size is refused before it is read, and not asked for twi
   await expect(reader.file("k", longer)).rejects.toThrow(new FormatError("k: expected 22 bytes, found 21"));
   expect(reads.length).toBe(1);
 });
+const MANY = Uint8Array.from({ length: 20 * 2 ** 20 + 5 }, (_, i) => (i * 2_654_435_761) >>> 24);
+test("a large file comes whole, in pieces that cover each byte once", async () => {
+  const { reader, reads } = holding(MANY);
+  expect(Buffer.compare(await reader.file("k", descriptorOf(MANY)), MANY)).toBe(0);
+  expect(reads.length).toBe(3);
+});
+test("one bit changed in the last piece of a large file is found", async () => {
+  const flipped = MANY.slice();
+  flipped[flipped.length - 1]! ^= 1;
+  await expect(holding(flipped).reader.file("k", descriptorOf(MANY))).rejects.toThrow(/expected digest/);
+});
+test("a large file of another size is refused after one read", async () => {
+  const { reader, reads } = holding(MANY.subarray(0, -1));
+  await expect(reader.file("k", descriptorOf(MANY))).rejects.toThrow("expected 20971525 bytes, found 20971524");
+  expect(reads.length).toBe(1);
+});
 test("a file with one bit changed is refused by its digest, and not read twice", async () => {
   const flipped = BYTES.slice();
   flipped[3]! ^= 1;

@@ -8,7 +8,8 @@ import type { Scorer } from "../evaluate/onnx-scorer.ts";
 /** Largest difference between the trainer's and an edge's score, relative to the largest golden score. */
 export const GOLDEN_TOLERANCE = 1e-3;
 
-const HISTORIES_MAX = 4;
+/** Each history costs a cold isolate one run: on catalogs beyond this, only the first and the last are kept. */
+const ITEMS_MANY = 200_000;
 const ENTRIES_MAX = 100;
 const BEST = 10;
 const OTHERS = 20;
@@ -29,7 +30,7 @@ export function goldenHistories(data: Interactions, historyMax: number): History
   const longest = Math.min(historyMax, ENTRIES_MAX);
   const whole = [...new Set(chosen)].map((user) => historyOf(data, positivesOf(data, user).slice(-longest), now));
   const single = { items: whole[0]!.items.slice(0, 1), agesDays: whole[0]!.agesDays.slice(0, 1) };
-  return [single, ...whole].slice(0, HISTORIES_MAX);
+  return data.itemCount > ITEMS_MANY ? [single, whole.at(-1)!] : [single, ...whole];
 }
 
 /** What the scorer answers for each history: the best ten items, and others from the whole catalog. */

@@ -35,6 +35,11 @@ test.each([0, 1, 2])("%i users are enough", (count) => {
   expect(histories.length).toBeLessThanOrEqual(4);
 });
 
+test("of a very large catalog, where each run is dear, only the first and the longest", () => {
+  const histories = goldenHistories(trainingData(200_001, [[0, 1, 2, 3, 4], [5], [6, 7, 8]]), 100);
+  expect(histories.map(({ items }) => items)).toEqual([[5], [0, 1, 2, 3, 4]]);
+});
+
 test("a catalog of nothing has nothing to check", () => {
   expect(goldenHistories(trainingData(0, []), 10)).toEqual([]);
 });
