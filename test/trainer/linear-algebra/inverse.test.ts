@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from "vitest";
+import { seededRandom } from "../../../trainer/evaluate/seeded-random.ts";
 import { openGemm } from "../../../trainer/linear-algebra/gemm.ts";
 import { invertInPlace } from "../../../trainer/linear-algebra/inverse.ts";
 import { positiveDefinite } from "../../fixtures/positive-definite.ts";
@@ -16,6 +17,27 @@ test.each([1, 2, 3, 96, 97, 300])("a matrix of %i times its inverse is the ident
       expect(Math.abs(sum - (i === j ? 1 : 0))).toBeLessThan(1e-4);
     }
   }
+});
+
+test("co-occurrences, whose popular items outweigh all else, are inverted to single precision", async () => {
+  const [size, users] = [400, 600];
+  const random = seededRandom(5);
+  const a = new Float32Array(size * size);
+  for (let user = 0; user < users; user++) {
+    const chosen = Array.from({ length: size }, (_, item) => item).filter((item) => random() < 20 / (20 + item));
+    for (const i of chosen) for (const j of chosen) a[i * size + j]! += 1;
+  }
+  for (let i = 0; i < size; i++) a[i * size + i]! += 5;
+  const { values } = await invertInPlace({ rows: size, columns: size, values: a.slice() }, gemm);
+  let worst = 0;
+  for (let i = 0; i < size; i += 7) {
+    for (let j = 0; j < size; j += 3) {
+      let sum = 0;
+      for (let k = 0; k < size; k++) sum += a[i * size + k]! * values[k * size + j]!;
+      worst = Math.max(worst, Math.abs(sum - (i === j ? 1 : 0)));
+    }
+  }
+  expect(worst).toBeLessThan(1e-4);
 });
 
 test("a matrix that is not positive definite is refused", async () => {
