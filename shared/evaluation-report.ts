@@ -73,8 +73,8 @@ export const CandidateReport = z.strictObject({
 export type CandidateReport = z.infer<typeof CandidateReport>;
 
 export const SegmentReport = z.strictObject({
-  /** `new`, `light`, `heavy` for users; `head`, `middle`, `tail` for items. */
-  name: z.string().max(60),
+  /** `new`, `light`, `heavy` for users; `head`, `middle`, `tail` for items; or the value of an attribute. */
+  name: z.string().max(200),
   meaning: z.string().max(300),
   users: z.number(),
   /** Items of an item segment; null for users. */
@@ -142,29 +142,45 @@ export const EvaluationReport = z.strictObject({
 });
 export type EvaluationReport = z.infer<typeof EvaluationReport>;
 
-const GivenIds = z
-  .array(z.union([z.string().min(1).max(256), z.number()]))
-  .min(1)
-  .max(1000);
+const Ids = z.array(z.union([z.string().min(1).max(256), z.number()])).max(1000);
+const GivenIds = Ids.min(1);
 
-/** The body of `POST …/evaluation`: how well are these users served, or how well are these items found? */
-export const EvaluationQuestion = z.union([
-  z.strictObject({ user_ids: GivenIds }),
-  z.strictObject({ item_ids: GivenIds }),
-]);
+const GivenAttribute = z.string().min(1).max(128);
+
+/**
+ * The body of `POST …/evaluation`, one of: how well are these users served; how well are these items found; and how does either
+ * differ between the values of an attribute?
+ */
+export const EvaluationQuestion = z
+  .strictObject({
+    user_ids: GivenIds.optional(),
+    item_ids: GivenIds.optional(),
+    user_attribute: GivenAttribute.optional(),
+    item_attribute: GivenAttribute.optional(),
+  })
+  .refine(
+    (question) => Object.values(question).filter((part) => part !== undefined).length === 1,
+    "must have one of user_ids, item_ids, user_attribute and item_attribute",
+  );
 export type EvaluationQuestion = z.infer<typeof EvaluationQuestion>;
+
+export const ATTRIBUTE_VALUES_MAX = 50;
 
 /** What `POST …/evaluation` answers, from the lists that the report stands on. */
 export const EvaluationAnswer = z.strictObject({
   /** Users measured: the given ones, or those who chose one of the given items. */
   users: z.number(),
   /** Given ids that the evaluation knows nothing of: not in the data, or not in the part that was measured. */
-  not_measured: GivenIds.min(0),
+  not_measured: Ids,
   /** For items the recall of those items alone. */
   chosen: Metrics,
   popularity: Metrics,
   lift: Metrics,
   /** Share of the places of all lists that the given items take, by cut-off; null for users. */
   share_shown: z.strictObject({ chosen: ListShape, popularity: ListShape }).nullable(),
+  /** One for each value of the given attribute, those with the most users first; else null. */
+  segments: z.array(SegmentReport).max(ATTRIBUTE_VALUES_MAX).nullable(),
+  /** Values of the attribute that are not among the segments. */
+  further_values: z.number(),
 });
 export type EvaluationAnswer = z.infer<typeof EvaluationAnswer>;

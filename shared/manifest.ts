@@ -7,6 +7,7 @@
  *     models/{customer}/{model}/live.json                    the live pointer (shared/live-pointer.ts), alone mutable
  *     models/{customer}/{model}/versions/{version}.json      the manifest: this file
  *     models/{customer}/{model}/reports/{version}.json       the evaluation report
+ *     models/{customer}/{model}/lists/{version}.bin          the lists that the report stands on, for the trainer
  *     models/{customer}/{model}/blobs/{sha256, hex}          every other file, named by its content
  *
  * Every reference is a descriptor (as in the OCI image specification): media type, digest, size. The size is checked
@@ -90,6 +91,8 @@ export const manifestKey = (customer: string, model: string, version: string) =>
   `${prefixOf(customer, model)}versions/${version}.json`;
 export const reportKey = (customer: string, model: string, version: string) =>
   `${prefixOf(customer, model)}reports/${version}.json`;
+export const listsKey = (customer: string, model: string, version: string) =>
+  `${prefixOf(customer, model)}lists/${version}.bin`;
 export const blobKey = (customer: string, model: string, digest: string) =>
   `${prefixOf(customer, model)}blobs/${digest.replace("sha256:", "")}`;
 export const livePointerKey = (customer: string, model: string) => `${prefixOf(customer, model)}live.json`;

@@ -7,7 +7,7 @@ export const PROBLEMS = {
   limit_out_of_range: { status: 400, title: "The limit is not an integer in the allowed range" },
   too_many_interactions: { status: 400, title: "The request has more than 500 interactions" },
   invalid_filter: { status: 400, title: "The retrieval query is not well formed" },
-  unknown_attribute: { status: 400, title: "The retrieval query names an attribute that the model does not have" },
+  unknown_attribute: { status: 400, title: "The request names an attribute that the model does not have" },
   filter_type_mismatch: {
     status: 400,
     title: "The retrieval query compares an attribute with a value of another type",

@@ -5,6 +5,7 @@ import type { DataSummary } from "../shared/model-record.ts";
 import type { ConnectorContext } from "./connectors/connector.ts";
 import type { Dataset } from "./dataset/dataset.ts";
 import { readDataset } from "./dataset/read-dataset.ts";
+import { encodeDetail } from "./evaluate/evaluation-detail.ts";
 import { gate } from "./evaluate/gate.ts";
 import { refit } from "./evaluate/refit.ts";
 import { type Choice, type Selection, selectModel } from "./evaluate/select.ts";
@@ -86,7 +87,13 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
   checkServable(built.manifest, settings.edgeMemoryBytes);
   const bytes = new TextEncoder().encode(JSON.stringify(finalReport));
   const progress = (share: number, detail: string) => stage.progress({ share: 0.5 + share / 2, detail });
-  const outcome = await publish(built, bytes, { store, nowMs, signal, progress });
+  const outcome = await publish(built, bytes, {
+    store,
+    nowMs,
+    signal,
+    progress,
+    lists: encodeDetail(selection.detail),
+  });
   // The version is live: what could not be swept is swept after the next run.
   await sweep(store, model, { nowMs: nowMs(), signal }).catch(() => undefined);
   // A newer version of another trainer is what is served then; this one can be activated.

@@ -7,6 +7,8 @@ export type BootstrapOptions = {
   readonly seed: number;
   /** Share of the resampled means inside the interval, such as 0.95. */
   readonly confidence?: number;
+  /** Values resampled for one series; 200 resamples are the least. */
+  readonly drawsMax?: number;
 };
 
 const DRAWS_MAX = 20_000_000; // about a second
@@ -21,12 +23,12 @@ const RESAMPLES_MIN = 200;
  */
 export function bootstrapMeans(
   series: readonly Float64Array[],
-  { seed, confidence = 0.95 }: BootstrapOptions,
+  { seed, confidence = 0.95, drawsMax = DRAWS_MAX }: BootstrapOptions,
 ): Interval[] {
   const users = series[0]?.length ?? 0;
   if (users === 0) return series.map(() => ({ value: Number.NaN, low: Number.NaN, high: Number.NaN }));
   const wanted = confidence > 0.99 ? 4 * RESAMPLES_MAX : RESAMPLES_MAX;
-  const resamples = Math.max(RESAMPLES_MIN, Math.min(wanted, Math.floor(DRAWS_MAX / users)));
+  const resamples = Math.max(RESAMPLES_MIN, Math.min(wanted, Math.floor(drawsMax / users)));
   const random = seededRandom(seed, users);
   const means = series.map(() => new Float64Array(resamples));
   const drawn = new Uint32Array(users);

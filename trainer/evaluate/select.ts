@@ -94,7 +94,11 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
     families: familiesOf([...tried, baseline], metric),
     halfLifeDays: baseline.params.halfLifeDays ?? 0,
     report: { ...report, data: sizesOf(whole.dataset) },
-    detail: evaluationDetail(validation, chosen.evaluation, judgedBaseline.evaluation),
+    detail: evaluationDetail(
+      validation,
+      { chosen: chosen.evaluation, popularity: judgedBaseline.evaluation },
+      report.split.fingerprint,
+    ),
   };
 }
 

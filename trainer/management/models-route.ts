@@ -10,6 +10,7 @@ import { checkConnectorConfig } from "../connectors/connector-config.ts";
 import { readManifest, versionNames } from "../publish/versions.ts";
 import { secretPrefixOf } from "../settings.ts";
 import type { DryRuns } from "./dry-runs.ts";
+import { evaluationAnswer } from "./evaluation-answer.ts";
 import type { Caller } from "./forwarded.ts";
 import { once } from "./idempotency.ts";
 import { mergePatch } from "./merge-patch.ts";
@@ -21,7 +22,17 @@ import { nextRunAt, ScheduleError } from "./schedule.ts";
 
 export type AppEnv = { Variables: { requestId: string; caller: Caller; body: Uint8Array } };
 
-type RouteName = "list" | "create" | "view" | "change" | "destroy" | "train" | "versions" | "activate" | "evaluation";
+type RouteName =
+  | "list"
+  | "create"
+  | "view"
+  | "change"
+  | "destroy"
+  | "train"
+  | "versions"
+  | "activate"
+  | "evaluation"
+  | "evaluate";
 
 export const ROUTES: readonly { readonly path: string; readonly methods: Readonly<Record<string, RouteName>> }[] = [
   { path: "/v0/models", methods: { GET: "list", POST: "create" } },
@@ -29,7 +40,7 @@ export const ROUTES: readonly { readonly path: string; readonly methods: Readonl
   { path: "/v0/models/:model_name/train", methods: { POST: "train" } },
   { path: "/v0/models/:model_name/versions", methods: { GET: "versions" } },
   { path: "/v0/models/:model_name/versions/:version/activate", methods: { POST: "activate" } },
-  { path: "/v0/models/:model_name/evaluation", methods: { GET: "evaluation" } },
+  { path: "/v0/models/:model_name/evaluation", methods: { GET: "evaluation", POST: "evaluate" } },
 ];
 
 export type ModelRoutes = Readonly<Record<RouteName, (c: Context<AppEnv>) => Promise<Response>>>;
@@ -96,6 +107,12 @@ export function modelRoutes(context: RoutesContext): ModelRoutes {
           retryAfterSeconds: 60,
         });
       return c.body(report.bytes as Uint8Array<ArrayBuffer>, 200, { "content-type": "application/json" });
+    },
+    async evaluate(c) {
+      const model = await find(c);
+      const body = jsonOf(c.get("body"), c.req.header("content-type"));
+      if (model.version === null) throw notActive(model);
+      return c.json(await evaluationAnswer({ ...model, version: model.version }, body, context.store));
     },
   };
 }

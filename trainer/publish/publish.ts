@@ -7,7 +7,7 @@
  * stays, a tombstone ends the run.
  */
 import type { LivePointer } from "../../shared/live-pointer.ts";
-import { blobKey, manifestKey, reportKey } from "../../shared/manifest.ts";
+import { blobKey, listsKey, manifestKey, reportKey } from "../../shared/manifest.ts";
 import { StageError } from "../stage-error.ts";
 import { forEachAtOnce } from "./for-each-at-once.ts";
 import { changeLivePointer, type ModelRef, readLivePointer } from "./live-pointer-swap.ts";
@@ -18,6 +18,8 @@ export type PublishContext = {
   readonly store: ObjectStore;
   readonly nowMs: () => number;
   readonly signal: AbortSignal;
+  /** The lists behind the report, stored beside it. */
+  readonly lists?: Uint8Array;
   /** `share` 0…1 of the bytes stored and read back. */
   readonly progress: (share: number, detail: string) => void;
 };
@@ -72,6 +74,8 @@ async function storeVersion(built: BuiltVersion, report: Uint8Array, context: Pu
   );
   signal.throwIfAborted();
   await store.putIfAbsent(reportKey(customer, modelName, built.version), report, "application/json");
+  if (context.lists)
+    await store.putIfAbsent(listsKey(customer, modelName, built.version), context.lists, "application/octet-stream");
   await storeManifest(built, store);
 }
 
@@ -120,6 +124,7 @@ async function removeOwn(
   const own = [
     manifestKey(customer, modelName, built.version),
     reportKey(customer, modelName, built.version),
+    listsKey(customer, modelName, built.version),
     ...blobs,
   ];
   for (const key of own) await store.delete(key).catch(() => undefined); // that the model is deleted is the thing to tell

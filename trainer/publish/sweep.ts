@@ -52,8 +52,10 @@ export async function sweep(store: ObjectStore, model: ModelRef, options: SweepO
   for (const { key } of manifests.filter((manifest) => !isKept(manifest))) await remove(key);
 
   const keptVersions = new Set(kept.map(({ key }) => versionOf(key)));
-  for await (const report of store.list(`${prefix}reports/`))
-    if (isOld(report) && !keptVersions.has(versionOf(report.key))) await remove(report.key);
+  for (const folder of ["reports", "lists"]) {
+    for await (const object of store.list(`${prefix}${folder}/`))
+      if (isOld(object) && !keptVersions.has(versionOf(object.key))) await remove(object.key);
+  }
 
   const unnamed = (await listAll(store, `${prefix}blobs/`)).filter((blob) => isOld(blob) && !named.has(blob.key));
   // Somebody may have activated a version that was about to go.
@@ -63,7 +65,7 @@ export async function sweep(store: ObjectStore, model: ModelRef, options: SweepO
   return deleted;
 }
 
-const versionOf = (key: string) => key.slice(key.lastIndexOf("/") + 1).replace(/\.json$/, "");
+const versionOf = (key: string) => key.slice(key.lastIndexOf("/") + 1).replace(/\.(json|bin)$/, "");
 
 async function listAll(store: ObjectStore, prefix: string): Promise<ListedObject[]> {
   const objects: ListedObject[] = [];

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { reportKey } from "../../../shared/manifest.ts";
+import { EvaluationAnswer } from "../../../shared/evaluation-report.ts";
+import { listsKey, reportKey } from "../../../shared/manifest.ts";
 import { ModelRecord } from "../../../shared/model-record.ts";
+import { encodeDetail } from "../../../trainer/evaluate/evaluation-detail.ts";
+import { SMALL_DETAIL } from "../../fixtures/small-detail.ts";
 import { startHarness } from "../../fixtures/trainer-harness.ts";
 import { specOf } from "../../fixtures/trainer-spec.ts";
 
@@ -159,6 +162,8 @@ describe("evaluation and versions", () => {
     const answer = await harness.call("GET", "/v0/models/early/evaluation");
     expect(answer).toMatchObject({ status: 409, body: { code: "model_not_active" } });
     expect(answer.headers.get("retry-after")).toBe("30");
+    const asked = await harness.call("POST", "/v0/models/early/evaluation", { body: { user_ids: ["ann"] } });
+    expect(asked).toMatchObject({ status: 409, body: { code: "model_not_active" } });
     expect((await harness.call("GET", "/v0/models/early/versions")).body).toEqual({ versions: [] });
   });
 
@@ -170,6 +175,19 @@ describe("evaluation and versions", () => {
     const report = new TextEncoder().encode('{"format":1}');
     await harness.store.putIfAbsent(reportKey("acme", "evaluated", "v1"), report, "application/json");
     expect(await harness.call("GET", path)).toMatchObject({ status: 200, body: { format: 1 } });
+  });
+
+  test("questions about users, items and attributes are answered from the lists behind it", async () => {
+    await harness.create("asked", "publish v1");
+    await harness.until("asked", ({ status }) => status === "ACTIVE");
+    const ask = (body: unknown) => harness.call("POST", "/v0/models/asked/evaluation", { body });
+    const known = { user_ids: ["ann", 7] };
+    expect(await ask(known)).toMatchObject({ status: 503, body: { code: "artifact_unavailable" } });
+    await harness.store.putIfAbsent(listsKey("acme", "asked", "v1"), encodeDetail(SMALL_DETAIL), "x");
+    const answer = await ask(known);
+    expect([answer.status, EvaluationAnswer.parse(answer.body).users]).toEqual([200, 2]);
+    expect(await ask({ user: "ann" })).toMatchObject({ status: 400, body: { code: "unknown_field" } });
+    expect(await ask({ item_attribute: "genre" })).toMatchObject({ status: 400, body: { code: "unknown_attribute" } });
   });
 });
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { blobKey, livePointerKey, manifestKey, reportKey } from "../../../shared/manifest.ts";
+import { blobKey, listsKey, livePointerKey, manifestKey, reportKey } from "../../../shared/manifest.ts";
 import { setStatus } from "../../../trainer/publish/live-pointer-swap.ts";
 import { memoryStore } from "../../../trainer/publish/memory-store.ts";
 import type { ObjectStore } from "../../../trainer/publish/object-store.ts";
@@ -34,13 +34,15 @@ async function worldWith(live?: BuiltVersion): Promise<ObjectStore> {
 const first = await tinyVersion("first", NOW);
 const second = await tinyVersion("second", NOW + 1000);
 
-test("a published version is served whole, with its manifest and its report", async () => {
+test("a published version is served whole, with its manifest, its report and the lists behind it", async () => {
   const store = await worldWith();
   const shares: number[] = [];
-  const outcome = await publish(first, report, contextOf(store, { progress: (share) => shares.push(share) }));
+  const lists = Uint8Array.of(1, 2);
+  const outcome = await publish(first, report, contextOf(store, { lists, progress: (share) => shares.push(share) }));
   expect(outcome).toEqual({ kind: "live", version: first.version });
   expect(await servedVersion(store, TINY_MODEL)).toBe(first.version);
   expect((await store.get(reportKey("acme", "movies", first.version)))!.bytes).toEqual(report);
+  expect((await store.get(listsKey("acme", "movies", first.version)))!.bytes).toEqual(lists);
   expect(shares.at(-1)).toBe(1);
   expect(shares).toEqual([...shares].sort((a, b) => a - b));
 });
