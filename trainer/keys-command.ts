@@ -1,11 +1,13 @@
 import { parseArgs } from "node:util";
+import { z } from "zod";
 import { CustomerId, type KeyRecord, Scope } from "../shared/key-record.ts";
+import { bigqueryGrants, type GrantPlace, postgresGrants } from "./keys-grants.ts";
 import { LocalError } from "./local/local-error.ts";
 import { localS3, readLocalSecrets, readLocalService } from "./local/local-state.ts";
 import { issueKey, listCustomers, listKeys, readCustomer, revokeKey, writeCustomer } from "./publish/key-store.ts";
 import type { ObjectStore } from "./publish/object-store.ts";
 import { s3Store } from "./publish/s3-store.ts";
-import { type Environment, readKeySettings } from "./settings.ts";
+import { type Environment, readKeySettings, secretPrefixOf } from "./settings.ts";
 
 export type KeysWorld = {
   readonly environment: Environment;
@@ -15,6 +17,7 @@ export type KeysWorld = {
 
 const USAGE = `Usage:
   npm run keys -- issue --customer NAME [--scopes rank,manage] [--expires 90d|2027-01-31] [--service-account EMAIL]
+                          [--project ID] [--dataset NAME]
   npm run keys -- list [--customer NAME]
   npm run keys -- revoke --key-id ID
 
@@ -22,6 +25,7 @@ const USAGE = `Usage:
   --scopes LIST            rank, manage or both (both when not given)
   --expires TIME           days (90d), hours (12h) or a date; never when not given
   --service-account EMAIL  the identity that reads this customer's warehouse; kept for later keys
+  --project, --dataset     the customer's in BigQuery, for the commands that grant access to it
   --state DIR              the service that npm start runs on this machine with that folder (usually .shortlist);
                            without it, the bucket that SHORTLIST_S3_ENDPOINT and its like name
   --json                   one JSON object or array, for scripts`;
@@ -31,6 +35,8 @@ const OPTIONS = {
   scopes: { type: "string", default: "rank,manage" },
   expires: { type: "string" },
   "service-account": { type: "string" },
+  project: { type: "string" },
+  dataset: { type: "string" },
   "key-id": { type: "string" },
   state: { type: "string" },
   json: { type: "boolean", default: false },
@@ -63,12 +69,14 @@ async function issue(flags: Flags, world: KeysWorld): Promise<string> {
   if (unknown !== undefined) throw new LocalError(`There is no scope ${JSON.stringify(unknown)}: rank and manage are.`);
   const expiresAtMs = flags.expires === undefined ? null : expiryOf(flags.expires, world.nowMs);
   const email = flags["service-account"];
-  if (email !== undefined && !/^[^@\s]+@[^@\s]+\.[^@\s]+$/.test(email))
+  if (email !== undefined && !z.email().safeParse(email).success)
     throw new LocalError(`--service-account must be an e-mail address; ${JSON.stringify(email)} is none.`);
+  const named = placeOf(flags);
 
   const { store, egressAddresses, serviceAccount } = await operatorOf(flags, world.environment);
-  if (email !== undefined) await writeCustomer(store, { format: 1, customer, service_account: email });
-  const account = (await readCustomer(store, customer))?.service_account ?? serviceAccount(customer);
+  if (email !== undefined) await giveAccount(store, { customer, email, fixed: serviceAccount(customer) });
+  // The order in which a run looks for it.
+  const account = serviceAccount(customer) ?? (await readCustomer(store, customer))?.service_account ?? null;
   const request = { customer, scopes: scopes as Scope[], expiresAtMs, nowMs: world.nowMs, random: world.random };
   const { key, record } = await issueKey(store, request);
   if (flags.json)
@@ -81,7 +89,40 @@ async function issue(flags: Flags, world: KeysWorld): Promise<string> {
   scopes            ${record.scopes.join(", ")}
   expires           ${record.expires_at ?? "never"}
   service account   ${account ?? "none: --service-account names the identity that reads this customer's warehouse"}
-  egress addresses  ${egressAddresses.join(", ") || "none are set: SHORTLIST_EGRESS_ADDRESSES names them"}`;
+  egress addresses  ${egressAddresses.join(", ") || "none are set: SHORTLIST_EGRESS_ADDRESSES names them"}
+
+${sourcesText(customer, account, { ...named, egressAddresses })}`;
+}
+
+/** What is to be done at the customer's sources before a model can read them. */
+function sourcesText(customer: string, account: string | null, place: GrantPlace): string {
+  const prefix = secretPrefixOf(customer);
+  const postgres = prefix === undefined ? "" : postgresGrants(`${prefix}DB`, place);
+  return [account === null ? "" : bigqueryGrants(account, place), postgres].filter(Boolean).join("\n\n");
+}
+
+function placeOf({ project, dataset }: Flags): Pick<GrantPlace, "project" | "dataset"> {
+  // They go into commands that somebody pastes.
+  if (project !== undefined && !/^[a-z][a-z0-9-]{4,28}[a-z0-9]$/.test(project))
+    throw new LocalError(`--project must be a project id such as my-shop-123; ${JSON.stringify(project)} is none.`);
+  if (dataset !== undefined && !/^\w{1,1024}$/.test(dataset))
+    throw new LocalError(`--dataset must be of letters, digits and _; ${JSON.stringify(dataset)} is not.`);
+  return { project, dataset };
+}
+
+type GivenAccount = { readonly customer: string; readonly email: string; readonly fixed: string | null };
+
+/** Keeps the account for the customer. One account is one customer's: else each could read what the other has granted. */
+async function giveAccount(store: ObjectStore, { customer, email, fixed }: GivenAccount): Promise<void> {
+  if (fixed !== null && fixed !== email)
+    throw new LocalError(`SHORTLIST_SERVICE_ACCOUNTS says that ${customer} has ${fixed}: change it there.`);
+  for (const other of await listCustomers(store)) {
+    if (other === customer || (await readCustomer(store, other))?.service_account !== email) continue;
+    throw new LocalError(
+      `${email} is ${other}'s: make another account for ${customer}, or each could read what the other grants.`,
+    );
+  }
+  await writeCustomer(store, { format: 1, customer, service_account: email });
 }
 
 async function list(flags: Flags, world: KeysWorld): Promise<string> {

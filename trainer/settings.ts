@@ -218,6 +218,10 @@ const SettingsSchema = StoreSchema.extend({
     .default({}),
   SHORTLIST_SERVICE_ACCOUNTS: json
     .pipe(z.record(CustomerId, z.email(), 'must be like {"acme": "reader@project.iam.gserviceaccount.com"}'))
+    .refine(
+      (accounts) => new Set(Object.values(accounts)).size === Object.keys(accounts).length,
+      "must name an account once: two customers with one account could each read what the other has granted",
+    )
     .default({}),
   SHORTLIST_BIGQUERY_BYTES: integer(1, 1e15, 1e12),
   SHORTLIST_BIGQUERY_ENDPOINT: httpUrl.optional(),

@@ -51,12 +51,40 @@ test("issue, list, revoke", async () => {
   expect(await keys("list")).toMatch(new RegExp(`^${keyId} +acme +rank +revoked 2026`, "m"));
 });
 
-test("the customer's service account is what was said last, else what the settings say, else its lack is told", async () => {
+test("the customer's service account is the settings', else what was said last, else its lack is told", async () => {
   const account = async (line: string) => JSON.parse(await keys(`${line} --json`)).service_account;
   expect(await account("issue --customer cold")).toBe("cold@p.iam.gserviceaccount.com");
-  expect(await account("issue --customer cold --service-account new@p.iam.gserviceaccount.com")).toMatch(/^new@/);
-  expect(await account("issue --customer cold")).toMatch(/^new@/);
+  await expect(keys("issue --customer cold --service-account new@p.iam.gserviceaccount.com")).rejects.toThrow(
+    "SHORTLIST_SERVICE_ACCOUNTS says that cold has cold@p.iam.gserviceaccount.com",
+  );
+  expect(await account("issue --customer warm --service-account new@p.iam.gserviceaccount.com")).toMatch(/^new@/);
+  expect(await account("issue --customer warm")).toMatch(/^new@/);
   expect(await keys("issue --customer bare")).toMatch(/service account +none: --service-account/);
+});
+
+test("one customer's account is not given to another", async () => {
+  await keys("issue --customer first --service-account own@p.iam.gserviceaccount.com");
+  const taken = keys("issue --customer second --service-account own@p.iam.gserviceaccount.com");
+  await expect(taken).rejects.toThrow("own@p.iam.gserviceaccount.com is first's");
+  expect(JSON.parse(await keys("list --customer second --json"))).toEqual([]);
+});
+
+test("what the customer and the operator have to grant is printed as commands, with the names that are known", async () => {
+  const account = "grants@p.iam.gserviceaccount.com";
+  const issued = await keys(
+    `issue --customer grants-eu --service-account ${account} --project acme-shop --dataset shop`,
+  );
+  expect(issued).toContain(
+    `gcloud projects add-iam-policy-binding acme-shop --member=serviceAccount:${account} --role=roles/bigquery.jobUser`,
+  );
+  expect(issued).toContain(
+    `bq query --project_id=acme-shop --use_legacy_sql=false 'GRANT \`roles/bigquery.dataViewer\` ON SCHEMA \`acme-shop.shop\` TO "serviceAccount:${account}"'`,
+  );
+  expect(issued).toContain(`add-iam-policy-binding ${account} --project=p`);
+  expect(issued).toContain("roles/iam.serviceAccountTokenCreator");
+  expect(issued).toContain("lets in 192.0.2.1, 192.0.2.2:");
+  expect(issued).toContain("SHORTLIST_SECRET_GRANTS_EU__DB");
+  expect(await keys("issue --customer bare")).not.toContain("bq query");
 });
 
 test("with --json a script gets everything", async () => {
@@ -85,6 +113,8 @@ test.each([
   ["issue --customer acme --expires 5", "--expires must be like"],
   ["issue --customer acme --expires 2020-01-01", "not in the future"],
   ["issue --customer acme --service-account nobody", "e-mail address"],
+  ["issue --customer acme --project $(rm)", "--project must be"],
+  ["issue --customer acme --dataset a'b", "--dataset must be"],
   ["issue --customer acme --colour red", "--colour"],
   ["issue now --customer acme", '"now"'],
   ["revoke", "--key-id"],

@@ -45,6 +45,7 @@ test.each([
   ["SHORTLIST_S3_ENDPOINT", "r2", "must be an http or https address"],
   ["SHORTLIST_S3_BUCKET", "A", "must be a bucket name"],
   ["SHORTLIST_SERVICE_ACCOUNTS", '{"acme": "nobody"}', "SHORTLIST_SERVICE_ACCOUNTS"],
+  ["SHORTLIST_SERVICE_ACCOUNTS", '{"acme": "a@p.iam.gserviceaccount.com", "b": "a@p.iam.gserviceaccount.com"}', "once"],
 ])("%s=%s is refused by name", (name, value, sentence) => {
   const read = () => readSettings({ ...NEEDED, [name]: value });
   expect(read).toThrow(SettingsError);

@@ -20,7 +20,7 @@ const RULES: readonly Rule[] = [
     when: /iam\.serviceAccounts\.getAccessToken|generateAccessToken/i,
     say: (_, { serviceAccount }) => ({
       code: "impersonation_denied",
-      message: `The trainer may not act as ${serviceAccount}; the operator must grant its identity roles/iam.serviceAccountTokenCreator on that account`,
+      message: `The trainer may not act as ${serviceAccount}; the operator must grant its identity roles/iam.serviceAccountTokenCreator on that account: gcloud iam service-accounts add-iam-policy-binding ${serviceAccount} --member=serviceAccount:TRAINER_IDENTITY --role=roles/iam.serviceAccountTokenCreator`,
     }),
   },
   {
