@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, RANK_LIMIT_DEFAULT, RANK_LIMIT_MAX, RankBody } from "../shared/api.ts";
-import { EvaluationReport } from "../shared/evaluation-report.ts";
+import { EvaluationAnswer, EvaluationQuestion, EvaluationReport } from "../shared/evaluation-report.ts";
 import type { Scope } from "../shared/key-record.ts";
 import { ModelStatus } from "../shared/live-pointer.ts";
 import { AttributeDescription, ModelRecord } from "../shared/model-record.ts";
@@ -40,6 +40,7 @@ const Deleted = z.object({ message: z.string(), model_name: z.string(), status: 
 const Versions = z.object({
   versions: z.array(z.looseObject({ version: z.string(), created_at: Time, live: z.boolean() })),
 });
+const Erased = z.object({ message: z.string(), user_id: z.string(), honoured_by: Time });
 const DryRun = z.looseObject({
   model_name: z.string(),
   ok: z.boolean(),
@@ -48,9 +49,14 @@ const DryRun = z.looseObject({
       pointer: z.string(),
       columns: z.array(z.object({ name: z.string(), type: z.string() })),
       sample_size: z.number(),
+      sample: z.array(z.looseObject({})),
+      estimated_rows: z.number().nullable(),
+      estimated_bytes: z.number().nullable(),
+      estimated_cost_usd: z.number().nullable(),
     }),
   ),
   item_attributes: z.array(AttributeDescription),
+  predicted_training: z.object({ rows: z.number(), seconds: z.number() }).nullable(),
   problems: z.array(z.object({ pointer: z.string(), severity: z.string(), code: z.string(), message: z.string() })),
 });
 const Patch = z.object({
@@ -245,11 +251,29 @@ export const CALLS: readonly Call[] = [
     method: "post",
     path: "/v0/models/{model_name}/evaluation",
     id: "evaluateGiven",
-    summary: "Evaluates the live version for given items or users",
+    summary: "Evaluates the live version for given users or items, or for each value of an attribute",
+    description:
+      "The body has one of `user_ids`, `item_ids`, `user_attribute` and `item_attribute`. The answer comes from the lists that the " +
+      "report stands on: of users how well they were served, of items how often they were found, of an attribute both for each of its values.",
     scope: "manage",
-    body: { schema: z.looseObject({}), bytesMax: 256 * KIB, isRequired: true },
-    answers: [{ status: 200, description: "The report.", schema: z.looseObject({}) }],
-    problems: [...BODY_FAULTS, "model_not_found", "model_not_active", "method_not_allowed"],
+    body: { schema: EvaluationQuestion, bytesMax: 256 * KIB, isRequired: true },
+    answers: [{ status: 200, description: "The figures.", schema: EvaluationAnswer }],
+    problems: [...BODY_FAULTS, "unknown_attribute", "model_not_found", "model_not_active", "artifact_unavailable"],
+  },
+  {
+    method: "delete",
+    path: "/v0/users/{user_id}",
+    id: "eraseUser",
+    summary: "Erases a user from all of the customer's models, for good",
+    description:
+      "The user is ranked for as an unknown one: at once where the call was made, everywhere within ten seconds. Every " +
+      "training that begins later leaves the user's rows out, also when the source still has them. Only a salted hash of " +
+      "the id is kept, to know whom to leave out. Repeating the call changes nothing. There is no way back.",
+    scope: "manage",
+    answers: [
+      { status: 202, description: "From honoured_by on no edge uses what is stored of the user.", schema: Erased },
+    ],
+    problems: ["invalid_parameter"],
   },
   {
     method: "get",

@@ -11,14 +11,20 @@ process.once("message", async (job) => {
   process.send!(answer, () => process.disconnect());
 });
 
-async function perform({ customer, spec, connectorSettings, rejectedShareMax }: DryRunJob): Promise<DryRunAnswer> {
+async function perform({
+  customer,
+  spec,
+  connectorSettings,
+  rejectedShareMax,
+  fitSecondsMax,
+}: DryRunJob): Promise<DryRunAnswer> {
   const stop = new AbortController();
   process.once("SIGTERM", () => stop.abort(new StageError("fetching", "stopped", "The dry run was stopped.")));
   try {
     const child = readChildSettings();
     const settings = { ...connectorSettings, secret: child.secret };
     const context = await customerContext({ customer, spec, settings, store: s3Store(child.store) });
-    return { kind: "report", report: await dryRun(spec, context, stop.signal, { rejectedShareMax }) };
+    return { kind: "report", report: await dryRun(spec, context, stop.signal, { rejectedShareMax, fitSecondsMax }) };
   } catch (error) {
     if (error instanceof StageError) return { kind: "failed", code: error.code, message: error.message };
     throw error;

@@ -9,6 +9,8 @@ import { checkInteractions, interactionColumns, type Rejected } from "./dataset/
 import { describeRejected, REJECT_REASONS } from "./dataset/checks.ts";
 import { attributeColumns, checkAttributes } from "./dataset/read-attributes.ts";
 import { openStaging, readStaged, type StagedTable, type Staging, stageRows } from "./dataset/staging.ts";
+import { meanRowBytes, sampleRows } from "./dry-run-sample.ts";
+import { predictedSeconds } from "./predict-training.ts";
 import { StageError } from "./stage-error.ts";
 
 /** One thing that is wrong, or may be: where in the body, and what to do. */
@@ -26,6 +28,8 @@ const QueryReport = z.strictObject({
   columns: z.array(z.strictObject({ name: z.string(), type: z.string() })),
   /** Rows that were read for this report. */
   sample_size: z.number(),
+  /** The first of them: at most five, of the columns that would be read. */
+  sample: z.array(z.record(z.string(), z.unknown())),
   estimated_rows: z.number().nullable(),
   estimated_bytes: z.number().nullable(),
   estimated_cost_usd: z.number().nullable(),
@@ -40,6 +44,8 @@ export const DryRunReport = z.strictObject({
   queries: z.array(QueryReport),
   item_attributes: z.array(AttributeDescription),
   user_attributes: z.array(AttributeDescription),
+  /** Null where nobody knows how many rows there are. */
+  predicted_training: z.strictObject({ rows: z.number(), seconds: z.number() }).nullable(),
   problems: z.array(DryRunProblem),
 });
 export type DryRunReport = z.infer<typeof DryRunReport>;
@@ -49,6 +55,8 @@ export type DryRunOptions = {
   readonly nowMs?: number;
   /** Share of refused rows above which a training would stop. */
   readonly rejectedShareMax?: number;
+  /** Time that a training has for choosing a model. */
+  readonly fitSecondsMax?: number;
   /** How connectors are opened, for tests. */
   readonly connect?: ConnectorFactory;
 };
@@ -75,10 +83,11 @@ export async function dryRun(
     queries: [],
     item_attributes: [],
     user_attributes: [],
+    predicted_training: null,
     problems: [],
   };
-  const { nowMs = Date.now(), rejectedShareMax = 0.5, connect: open = connect } = options;
-  const means: Means = { spec, context, signal, nowMs, rejectedShareMax, open, staging, report };
+  const { nowMs = Date.now(), rejectedShareMax = 0.5, fitSecondsMax = 900, connect: open = connect } = options;
+  const means: Means = { spec, context, signal, nowMs, rejectedShareMax, fitSecondsMax, open, staging, report };
   try {
     await tryInteractions(means);
     await tryAttributes(means, "item");
@@ -98,6 +107,7 @@ type Means = {
   readonly signal: AbortSignal;
   readonly nowMs: number;
   readonly rejectedShareMax: number;
+  readonly fitSecondsMax: number;
   readonly open: ConnectorFactory;
   readonly staging: Staging;
   readonly report: Mutable;
@@ -113,6 +123,7 @@ async function tryInteractions(means: Means): Promise<void> {
     return problems.length === 0 ? interactionColumns(spec.schema) : undefined;
   });
   if (sample === undefined) return;
+  report.predicted_training = await predicted(means, sample, report.queries.at(-1)!);
   await orProblem(means, "/schema/interaction", async () => {
     const nowSeconds = Math.floor(means.nowMs / 1000);
     const checked = await checkInteractions(staging, sample.table, spec.schema, { nowSeconds, signal });
@@ -120,6 +131,19 @@ async function tryInteractions(means: Means): Promise<void> {
     report.problems.push(...rejectProblems(checked.rejected, sample.table.rows, means.rejectedShareMax));
     report.problems.push(...(await contentProblems(means, checked.acceptedSql, sample)));
   });
+}
+
+/** A store that does not tell its rows may tell its bytes. */
+async function predicted(means: Means, { table, isWhole }: Sample, query: z.infer<typeof QueryReport>) {
+  const { spec, fitSecondsMax, staging } = means;
+  const { estimated_bytes: bytes, estimated_rows: told } = query;
+  const rowBytes = await meanRowBytes(staging, table);
+  const rows = isWhole
+    ? table.rows
+    : (told ?? (bytes === null || rowBytes === 0 ? null : Math.round(bytes / rowBytes)));
+  if (rows === null) return null;
+  const connectorType = connectorOf(spec, spec.schema.interaction.source).type;
+  return { rows, seconds: predictedSeconds({ rows, connectorType, fitSecondsMax }) };
 }
 
 /** What the accepted rows of the sample lack. Of a whole query, that would stop a training; of a part, it may. */
@@ -261,10 +285,11 @@ async function sampleQuery(
   try {
     return await orProblem(means, `${pointer}/query`, async () => {
       const found = await connector.inspect(source.query, { sampleRows: 0, signal });
-      const query = {
+      const query: z.infer<typeof QueryReport> = {
         pointer,
         columns: found.columns.map((column) => ({ name: column.name, type: String(column.type) })),
         sample_size: 0,
+        sample: [],
         estimated_rows: found.estimatedRows,
         estimated_bytes: found.estimatedBytes,
         estimated_cost_usd: found.estimatedCostUsd,
@@ -275,6 +300,7 @@ async function sampleQuery(
       const rows = await connector.read(source.query, { signal, columns, limit: SAMPLE_ROWS });
       const table = await stageRows(staging, { name, source: rows }, { signal, progress: () => undefined });
       query.sample_size = table.rows;
+      query.sample = await sampleRows(staging, table);
       for (const [code, count] of Object.entries(rows.unreadable?.() ?? {}))
         report.problems.push({
           pointer: `${pointer}/query`,

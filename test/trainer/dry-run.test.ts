@@ -50,6 +50,9 @@ test("good rows: columns, types, sizes, attributes and no problems", async () =>
       { name: "l", type: "BIGINT" },
     ],
   });
+  expect(report.queries[0]!.sample).toHaveLength(5);
+  expect(report.queries[0]!.sample[1]).toEqual({ u: "u1", i: 1, t: T + 1, l: 1 });
+  expect(report.predicted_training).toEqual({ rows: 2000, seconds: 7 });
   expect(report.queries.map(({ pointer }) => pointer).slice(1)).toEqual(["/schema/item/source", "/schema/user/source"]);
   expect(report.item_attributes).toEqual([{ name: "name", type: "Text", inferred: true, present: 30, distinct: 30 }]);
   expect(report.user_attributes).toEqual([

@@ -14,6 +14,7 @@ export type DryRunJob = {
   readonly spec: ModelSpec;
   readonly connectorSettings: Omit<ConnectorSettings, "secret">;
   readonly rejectedShareMax: number;
+  readonly fitSecondsMax: number;
 };
 
 /** What it answers. */
@@ -42,12 +43,13 @@ export function dryRunInProcess({ program, settings, folders, secondsMax, memory
     const { temp } = await folders.makeRun(id);
     const { secret: _, ...connectorSettings } = settings.connectorsOf(customer, temp);
     const memoryMb = Math.min(QUERY_MEMORY_MB_MAX, connectorSettings.memoryMb);
-    const rejectedShareMax = settings.runs.rejectedShareMax;
+    const { rejectedShareMax, fitSecondsMax } = settings.runs;
     const input: DryRunJob = {
       customer,
       spec,
       connectorSettings: { ...connectorSettings, memoryMb },
       rejectedShareMax,
+      fitSecondsMax,
     };
     let answer: DryRunAnswer | undefined;
     try {
