@@ -30,6 +30,7 @@ export const ROUTES: readonly Route[] = [
   { path: "/v0/models/:model_name/versions", methods: { GET: manage } },
   { path: "/v0/models/:model_name/versions/:version/activate", methods: { POST: manage } },
   { path: "/v0/models/:model_name/evaluation", methods: { GET: manage, POST: manage } },
+  { path: "/v0/users/:user_id", methods: { DELETE: eraseUser } },
 ];
 
 const URI_CHARACTERS_MAX = 8192;
@@ -42,6 +43,7 @@ export function createApp(loader: VersionLoader): Hono<EdgeEnv> {
   app.use(allowOrigins);
   app.use(refuseLongAddresses);
   app.use("/v0/models/*", authenticate);
+  app.use("/v0/users/*", authenticate);
   for (const { path, methods } of ROUTES) {
     for (const [method, handler] of Object.entries(methods)) app.on(method, path, handler);
     app.all(path, refuseMethod(path, Object.keys(methods).join(", ")));
@@ -141,6 +143,13 @@ async function manage(c: Context<EdgeEnv>): Promise<Response> {
     secret: settings.FORWARD_SECRET,
     timeoutMs: settings.TRAINER_TIMEOUT_SECONDS * 1000,
   });
+}
+
+/** The trainer keeps the list of erased users; this isolate looks at it anew for the very next rank call. */
+async function eraseUser(c: Context<EdgeEnv>): Promise<Response> {
+  const answer = await manage(c);
+  c.get("isolate").erased.forget(c.get("caller")!.customer, c.get("access").nowMs());
+  return answer;
 }
 
 const refuseMethod =

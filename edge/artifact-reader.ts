@@ -12,6 +12,11 @@ export class ReadError extends Error {
 export type ArtifactReader = {
   /** A small JSON object, or undefined when absent. Throws ReadError, FormatError. */
   json<Schema extends z.ZodType>(key: string, schema: Schema): Promise<z.infer<Schema> | undefined>;
+  /** A small object that changes: "same" when its etag is still the given one, undefined when absent. Throws as above. */
+  changed(
+    key: string,
+    known: { readonly etag: string | null; readonly bytesMax: number },
+  ): Promise<{ readonly etag: string; readonly bytes: Uint8Array<ArrayBuffer> } | "same" | undefined>;
   /** A whole file that is what its descriptor says. Throws ReadError, FormatError. */
   file(key: string, descriptor: Descriptor): Promise<Uint8Array<ArrayBuffer>>;
   /** Exactly these bytes of a file; nothing but their number is checked. Throws ReadError, FormatError. */
@@ -41,6 +46,10 @@ export function artifactReader(bucket: R2Bucket, timeoutMs: number): ArtifactRea
       });
       return bytes && parsed(key, bytes, schema);
     },
+    async changed(key, { etag, bytesMax }) {
+      const options = etag === null ? {} : { onlyIf: { etagDoesNotMatch: etag } };
+      return twice(key, () => within(timeoutMs, `reading ${key}`, changedBody(bucket, key, { options, bytesMax })));
+    },
     async file(key, { size, digest }) {
       const bytes = await get(key, size, () => inPieces(bucket, key, size));
       const found = await digestOf(bytes!);
@@ -61,6 +70,18 @@ export function artifactReader(bucket: R2Bucket, timeoutMs: number): ArtifactRea
       await twice(PROBE_KEY, () => within(timeoutMs, "reading the bucket", bucket.head(PROBE_KEY)));
     },
   };
+}
+
+async function changedBody(
+  bucket: R2Bucket,
+  key: string,
+  { options, bytesMax }: { readonly options: R2GetOptions; readonly bytesMax: number },
+) {
+  const object = await bucket.get(key, options);
+  if (object === null) return undefined;
+  if (!("body" in object)) return "same";
+  const bytes = await bodyOf(object as R2ObjectBody, (size) => size <= bytesMax || `at most ${bytesMax} bytes`);
+  return { etag: object.etag, bytes };
 }
 
 /** The size is checked before a byte is read. */

@@ -1,6 +1,7 @@
 import { type ArtifactReader, artifactReader } from "./artifact-reader.ts";
 import { type Keyring, keyring } from "./auth.ts";
 import type { Settings } from "./env.ts";
+import { type ErasedLists, erasedLists } from "./erased-lists.ts";
 import { createLeases, type Leases } from "./leases.ts";
 import { type LivePointers, livePointers } from "./live-pointers.ts";
 import { openApiDocument } from "./openapi.ts";
@@ -13,6 +14,7 @@ export type Isolate = {
   readonly reader: ArtifactReader;
   readonly keys: Keyring;
   readonly pointers: LivePointers;
+  readonly erased: ErasedLists;
   readonly versions: SnapshotCache;
   /** The rank calls under way. */
   readonly ranks: Leases;
@@ -32,6 +34,7 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     reader: artifactReader(bucket, settings.READ_TIMEOUT_MS),
     keys: keyring(settings.KEY_CACHE_SECONDS * 1000),
     pointers: livePointers(settings.POINTER_CACHE_SECONDS * 1000),
+    erased: erasedLists(settings.POINTER_CACHE_SECONDS * 1000),
     versions: snapshotCache(settings.CACHE_MEGABYTES * MEGABYTE, loader),
     ranks: createLeases(RANK_MS_MAX),
     readiness: refreshedCache(readinessMs, 1),

@@ -43,16 +43,22 @@ async function answerRank(c: Context<EdgeEnv>, parse: () => Promise<RankParamete
 }
 
 async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParameters): Promise<Response> {
-  const { pointers, versions, reader, settings } = c.get("isolate");
+  const { pointers, versions, erased, reader, settings } = c.get("isolate");
+  const { customer } = c.get("caller")!;
   const access = { ...c.get("access"), reader, log: writeLog };
   const startedMs = access.nowMs();
-  const target = await pointers.liveVersion(c.get("caller")!.customer, c.req.param("model_name")!, access);
+  // Read along with the pointer; that it failed is told where it is needed.
+  const { userId } = parameters;
+  const isUserErased = userId === undefined ? Promise.resolve(false) : erased.has(customer, userId, access);
+  isUserErased.catch(() => undefined);
+  const target = await pointers.liveVersion(customer, c.req.param("model_name")!, access);
   const { loaded, release } = await versions.lease(target, access);
   const loadedMs = access.nowMs();
   try {
     const failures: unknown[] = [];
     const onUnfiltered = (error: unknown) => failures.push(error);
-    const snapshot = snapshotOf(loaded, { reader, serveUnfiltered: settings.SERVE_UNFILTERED, onUnfiltered });
+    const policy = { reader, isErased: () => isUserErased, serveUnfiltered: settings.SERVE_UNFILTERED, onUnfiltered };
+    const snapshot = snapshotOf(loaded, policy);
     const answer = await rank({ ...parameters, nowSeconds: startedMs / 1000 }, snapshot);
     if (failures.length > 0) {
       c.header("x-seen-filter", "unavailable");

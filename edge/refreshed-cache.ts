@@ -14,10 +14,27 @@ export type Freshness = {
 };
 
 export type RefreshedCache<Value> = {
-  get(key: string, read: () => Promise<Value | undefined>, access: RequestAccess): Promise<Value | undefined>;
+  /** @param read Is told the value that is known, if there is one. */
+  get(
+    key: string,
+    read: (known: Value | undefined) => Promise<Value | undefined>,
+    access: RequestAccess,
+  ): Promise<Value | undefined>;
+  /** Whatever was read before this time is not used any more, nor what is being read now. */
+  forget(key: string, nowMs: number): void;
 };
 
-type Entry<Value> = { value: Value | undefined; readAtMs: number /** No other attempt before. */; retryAtMs: number };
+/** A limit on the values together. The value that was read last stays, however large. */
+export type ValueBytes<Value> = { readonly of: (value: Value) => number; readonly max: number };
+
+type Entry<Value> = {
+  value: Value | undefined;
+  readAtMs: number;
+  /** No other attempt before. */
+  retryAtMs: number;
+  /** There is nothing to use here: only what is read after `readAtMs` counts. */
+  isForgotten?: true;
+};
 
 const RETRY_MS = 1000;
 
@@ -25,20 +42,39 @@ const RETRY_MS = 1000;
  * Values that are read from elsewhere and may be a little old. Holds values, never promises: a request must not await
  * another request's promise, so requests that miss at the same time read at the same time.
  */
-export function refreshedCache<Value>(freshness: Freshness, entriesMax: number): RefreshedCache<Value> {
+export function refreshedCache<Value>(
+  freshness: Freshness,
+  entriesMax: number,
+  bytes?: ValueBytes<Value>,
+): RefreshedCache<Value> {
   const entries = new Map<string, Entry<Value>>(); // least recently read first
+
+  let bytesKept = 0;
+  const bytesOf = (value: Value | undefined) => (value === undefined ? 0 : (bytes?.of(value) ?? 0));
+
+  const drop = (key: string) => {
+    bytesKept -= bytesOf(entries.get(key)?.value);
+    entries.delete(key);
+  };
+  const put = (key: string, entry: Entry<Value>) => {
+    drop(key);
+    entries.set(key, entry);
+    bytesKept += bytesOf(entry.value);
+    while (entries.size > entriesMax || (bytesKept > (bytes?.max ?? Infinity) && entries.size > 1))
+      drop(entries.keys().next().value!);
+  };
 
   const store = (key: string, value: Value | undefined, readAtMs: number) => {
     const newer = entries.get(key);
     if (newer && newer.readAtMs > readAtMs) return; // a slower read that began before must not win
-    entries.delete(key);
-    entries.set(key, { value, readAtMs, retryAtMs: 0 });
-    if (entries.size > entriesMax) entries.delete(entries.keys().next().value!);
+    if (newer?.isForgotten && newer.readAtMs === readAtMs) return;
+    put(key, { value, readAtMs, retryAtMs: 0 });
   };
 
-  const refresh = async (key: string, read: () => Promise<Value | undefined>, { nowMs }: RequestAccess) => {
+  type Read = (known: Value | undefined) => Promise<Value | undefined>;
+  const refresh = async (key: string, read: Read, { nowMs }: RequestAccess) => {
     const startedMs = nowMs(); // what is read is at least as new as this
-    const value = await read();
+    const value = await read(entries.get(key)?.value);
     store(key, value, startedMs);
     return value;
   };
@@ -48,7 +84,8 @@ export function refreshedCache<Value>(freshness: Freshness, entriesMax: number):
       const entry = entries.get(key);
       const now = access.nowMs();
       const age = entry ? now - entry.readAtMs : Infinity;
-      if (!entry || (entry.value === undefined && age >= freshness.absentMs)) return refresh(key, read, access);
+      if (!entry || entry.isForgotten) return refresh(key, read, access);
+      if (entry.value === undefined && age >= freshness.absentMs) return refresh(key, read, access);
       if (age < (entry.value === undefined ? freshness.absentMs : freshness.freshMs)) return entry.value;
       if (now < entry.retryAtMs && age < freshness.keptMs) return entry.value;
       entry.retryAtMs = now + RETRY_MS;
@@ -63,5 +100,6 @@ export function refreshedCache<Value>(freshness: Freshness, entriesMax: number):
         throw error;
       }
     },
+    forget: (key, nowMs) => put(key, { value: undefined, readAtMs: nowMs, retryAtMs: 0, isForgotten: true }),
   };
 }

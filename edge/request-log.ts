@@ -2,6 +2,8 @@ import type { Context } from "hono";
 import type { EdgeEnv } from "./edge-env.ts";
 
 const PATH_CHARACTERS_MAX = 200;
+/** What follows is a user's id. */
+const USERS = "/v0/users/";
 
 const API_KEY = /rk_[0-9A-Za-z]{20,}/g;
 
@@ -20,7 +22,7 @@ export function requestEntry(c: Context<EdgeEnv>, milliseconds: number): object 
     level: status >= 500 ? "error" : "info",
     request_id: c.get("requestId"),
     method: c.req.method,
-    path: c.req.path.slice(0, PATH_CHARACTERS_MAX),
+    path: c.req.path.startsWith(USERS) ? `${USERS}…` : c.req.path.slice(0, PATH_CHARACTERS_MAX),
     status,
     milliseconds: Math.round(milliseconds),
     customer: caller?.customer,

@@ -14,6 +14,8 @@ const POPULARITY = "popularity";
 
 export type RecordPolicy = {
   readonly reader: ArtifactReader;
+  /** Whether the customer has had this user erased: then there is no record. Throws ReadError, FormatError. */
+  readonly isErased: (user: UserId) => Promise<boolean>;
   /** Rank without history and seen filter when a record cannot be read. */
   readonly serveUnfiltered: boolean;
   /** Told when that happened. */
@@ -35,6 +37,7 @@ export function snapshotOf(loaded: LoadedVersion, policy: RecordPolicy): Snapsho
     matcher: (query) => matcherOf(query, { table: attributes, catalog, itemIdColumn: manifest.item_id_column }),
     async userRecord(user) {
       try {
+        if (!loaded.directory || (await policy.isErased(user))) return undefined;
         return await readUserRecord(loaded, user, policy.reader);
       } catch (error) {
         if (!(error instanceof ReadError || error instanceof FormatError)) throw error;

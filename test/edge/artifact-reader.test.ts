@@ -93,3 +93,17 @@ test("probing tells whether the bucket answers, whatever it holds", async () => 
   const down = new Map([["health", () => Promise.reject(new Error("down"))]]);
   await expect(memoryReader(down).reader.probe()).rejects.toThrow(ReadError);
 });
+
+test("an object that changes is sent only when it has changed", async () => {
+  const objects = new Map<string, Stored>([["k", BYTES]]);
+  const { reader } = memoryReader(objects);
+  const found = await reader.changed("k", { etag: null, bytesMax: BYTES.length });
+  if (found === undefined || found === "same") throw new Error("it has never been read");
+  expect(found.bytes).toEqual(BYTES);
+  expect(await reader.changed("k", { etag: found.etag, bytesMax: 0 })).toBe("same");
+  objects.set("k", "other");
+  expect(await reader.changed("k", { etag: found.etag, bytesMax: 5 })).toMatchObject({ etag: expect.any(String) });
+  await expect(reader.changed("k", { etag: found.etag, bytesMax: 4 })).rejects.toThrow("at most 4 bytes, found 5");
+  objects.delete("k");
+  expect(await reader.changed("k", { etag: found.etag, bytesMax: 4 })).toBeUndefined();
+});

@@ -28,10 +28,10 @@ test("every status that a call's problems have is documented with its codes", ()
     for (const { status } of call.answers) expect(responses[status]).toBeDefined();
   }
 });
-test("every problem of the public table belongs to some call, but those of addresses that are none", () => {
+test("every problem of the public table belongs to some call, but those of addresses and methods that are none", () => {
   const documented = new Set(CALLS.flatMap(problemsOf));
   const missing = (Object.keys(PROBLEMS) as ProblemCode[]).filter((code) => !documented.has(code));
-  expect(missing).toEqual(["not_found"]);
+  expect(missing).toEqual(["not_found", "method_not_allowed"]);
 });
 test("bodies come from the schemas that check them", () => {
   const rank = JSON.stringify(document.paths["/v0/models/{model_name}/rank"]!.post);
@@ -40,11 +40,11 @@ test("bodies come from the schemas that check them", () => {
   expect(rank).toContain('"maximum":500');
   expect(JSON.stringify(document.paths["/v0/models"]!.post)).toContain("connector_configs");
 });
-test("calls on models need a key, the others none; ids are distinct; the server is where the document is", () => {
+test("calls on models and users need a key, the others none; ids are distinct; the server is where the document is", () => {
   const operations = Object.entries(document.paths).flatMap(([path, all]) =>
     Object.values(all).map((one) => ({ path, one })),
   );
-  for (const { path, one } of operations) expect(one.security.length).toBe(path.startsWith("/v0/models") ? 1 : 0);
+  for (const { path, one } of operations) expect(one.security.length).toBe(/^\/v0\/(models|users)/.test(path) ? 1 : 0);
   expect(new Set(operations.map(({ one }) => one.operationId)).size).toBe(operations.length);
   expect(document.servers).toEqual([{ url: "/" }]);
 });

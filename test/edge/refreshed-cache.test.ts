@@ -105,3 +105,42 @@ test("it never holds more entries than it may", async () => {
   await cache.get("a", gives("a"), access);
   expect(reads).toBe(4);
 });
+
+test("after forget only what is read later counts, also when it cannot be read", async () => {
+  const cache = refreshedCache<string>(FRESHNESS, 10);
+  now = 5;
+  await cache.get("k", gives("old"), access);
+  const { promise, resolve } = Promise.withResolvers<string>();
+  now = 16;
+  await cache.get("k", () => promise, access); // begins before forget, and ends after it
+  now = 17;
+  cache.forget("k", now);
+  resolve("between");
+  await Promise.all(background);
+  await expect(cache.get("k", fails, access)).rejects.toThrow("down");
+  now = 18;
+  expect(await cache.get("k", gives("new"), access)).toBe("new");
+  expect(await cache.get("k", gives("newer"), access)).toBe("new");
+});
+test("what began in the millisecond of forget is given to who asked, and not kept", async () => {
+  const cache = refreshedCache<string>(FRESHNESS, 10);
+  cache.forget("k", now);
+  expect(await cache.get("k", gives("a"), access)).toBe("a");
+  expect(await cache.get("k", gives("b"), access)).toBe("b");
+});
+test("the reader is told what is known", async () => {
+  const cache = refreshedCache<string>(FRESHNESS, 10);
+  const grown = async (known: string | undefined) => `${known ?? ""}x`;
+  expect(await cache.get("k", grown, access)).toBe("x");
+  now = 30;
+  expect(await cache.get("k", grown, access)).toBe("xx");
+});
+test("values together stay within their bytes; the newest stays, however large", async () => {
+  const cache = refreshedCache<string>(FRESHNESS, 10, { of: (value) => value.length, max: 5 });
+  for (const key of ["aa", "bb", "cc"]) await cache.get(key, gives(key), access);
+  reads = 0;
+  for (const key of ["bb", "cc", "aa"]) await cache.get(key, gives(key), access);
+  expect(reads).toBe(1);
+  await cache.get("large", gives("x".repeat(9)), access);
+  expect(await cache.get("large", fails, access)).toBe("x".repeat(9));
+});

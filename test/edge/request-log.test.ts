@@ -38,3 +38,14 @@ test("a request's entry has its outcome and the key's id, not the key nor the qu
   expect(JSON.stringify(entry)).not.toMatch(/secret/);
   expect(JSON.stringify(entry).length).toBeLessThan(500);
 });
+
+test("an erased user's id is not in the entry", async () => {
+  const app = new Hono<EdgeEnv>();
+  let entry: object = {};
+  app.all("*", (c) => {
+    entry = requestEntry(c, 1);
+    return c.body(null);
+  });
+  await app.request("/v0/users/planted-id", { method: "DELETE" });
+  expect(entry).toMatchObject({ path: "/v0/users/…", method: "DELETE" });
+});

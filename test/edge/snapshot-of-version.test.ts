@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { ReadError } from "../../edge/artifact-reader.ts";
 import type { LoadedVersion } from "../../edge/load-version.ts";
 import { snapshotOf } from "../../edge/snapshot-of-version.ts";
 import { userHash } from "../../shared/hash.ts";
@@ -27,10 +28,12 @@ const loaded: LoadedVersion = {
   manifest: { ...small.manifest, item_count: 8, users: { directory: descriptor, pages: [descriptor] } },
 };
 
-function recordOf(user: string, stored: Stored | undefined, { serveUnfiltered = false } = {}) {
+const nobody = async () => false;
+function recordOf(user: string, stored: Stored | undefined, { serveUnfiltered = false, isErased = nobody } = {}) {
   const { reader, reads } = memoryReader(new Map(stored === undefined ? [] : [[PAGES, stored]]));
   const failures: unknown[] = [];
-  const snapshot = snapshotOf(loaded, { reader, serveUnfiltered, onUnfiltered: (error) => failures.push(error) });
+  const onUnfiltered = (error: unknown) => failures.push(error);
+  const snapshot = snapshotOf(loaded, { reader, isErased, serveUnfiltered, onUnfiltered });
   return { record: snapshot.userRecord(user as UserId), reads, failures };
 }
 
@@ -43,9 +46,24 @@ test("a known user's record comes with one read", async () => {
 });
 test("a user that training never saw has none", async () =>
   expect(await recordOf("carol", pages).record).toBeUndefined());
+test("an erased user has none, and nothing is read", async () => {
+  const { record, reads } = recordOf("bob", pages, { isErased: async () => true });
+  expect([await record, reads]).toEqual([undefined, []]);
+});
+test("whether a user is erased must be known, else nothing is ranked", async () => {
+  const isErased = () => Promise.reject(new ReadError("down"));
+  await expect(recordOf("bob", pages, { isErased }).record).rejects.toMatchObject({ code: "user_record_unavailable" });
+  const { record, reads, failures } = recordOf("bob", pages, { isErased, serveUnfiltered: true });
+  expect([await record, reads, failures.length]).toEqual([undefined, [], 1]);
+});
 test("a version without users reads nothing", async () => {
   const { reader, reads } = memoryReader(new Map());
-  const snapshot = snapshotOf(small, { reader, serveUnfiltered: false, onUnfiltered: () => {} });
+  const snapshot = snapshotOf(small, {
+    reader,
+    isErased: async () => false,
+    serveUnfiltered: false,
+    onUnfiltered: () => {},
+  });
   expect(await snapshot.userRecord("ann" as UserId)).toBeUndefined();
   expect(reads).toEqual([]);
 });
@@ -72,7 +90,12 @@ test.each(failing)("a page that %s is told and left out where the operator has c
 
 test("the rest is the version's", async () => {
   const { reader } = memoryReader(new Map());
-  const snapshot = snapshotOf(small, { reader, serveUnfiltered: false, onUnfiltered: () => {} });
+  const snapshot = snapshotOf(small, {
+    reader,
+    isErased: async () => false,
+    serveUnfiltered: false,
+    onUnfiltered: () => {},
+  });
   expect(snapshot).toMatchObject({ version: "v1", itemCount: 2, itemIdType: "string", historyMax: 10 });
   expect(snapshot.idAt(1 as ItemIndex)).toBe("b");
   expect([...(await snapshot.score({ items: [], agesDays: [] }))]).toEqual([1, 2]);
