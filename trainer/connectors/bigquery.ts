@@ -3,10 +3,19 @@ import { StageError } from "../stage-error.ts";
 import { type BigQueryColumn, type BigQueryField, columnOf, quoted } from "./bigquery-columns.ts";
 import { parseBigQueryConfig } from "./bigquery-config.ts";
 import { customerIdentity } from "./bigquery-identity.ts";
-import { type BigQueryAccess, dryRunQuery, openAccess, runQuery } from "./bigquery-job.ts";
-import { restRows } from "./bigquery-rest-rows.ts";
+import { type BigQueryAccess, dryRunQuery, type FinishedJob, openAccess, runQuery } from "./bigquery-job.ts";
+import { firstRow, restRows } from "./bigquery-rest-rows.ts";
+import { bigquerySince, parseTally, selectingSince } from "./bigquery-since.ts";
 import { openStorage, type StorageOptions, storageRows } from "./bigquery-storage-rows.ts";
-import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceRows } from "./connector.ts";
+import type {
+  Connector,
+  ConnectorContext,
+  Inspection,
+  ReadOptions,
+  ReadSinceOptions,
+  SourceRows,
+} from "./connector.ts";
+import { type RowsSince, type Unsuitable, unsuitableType } from "./since.ts";
 
 /** On-demand analysis, $ per TiB read; list price of 2026-11, the first TiB of a month not counted. */
 const USD_PER_TIB = 6.25;
@@ -29,6 +38,22 @@ export async function connectBigQuery(config: ConnectorConfig, context: Connecto
 function bigqueryConnector(access: BigQueryAccess, storage: StorageOptions, { settings }: ConnectorContext): Connector {
   const closing = new AbortController();
   const stopping = (signal: AbortSignal) => AbortSignal.any([signal, closing.signal]);
+  /** The rows of a job that has ended. */
+  const rowsOf = async (
+    job: FinishedJob,
+    columns: readonly BigQueryColumn[],
+    signal: AbortSignal,
+  ): Promise<SourceRows> => {
+    const many = job.totalRows === null || job.totalRows >= STORAGE_ROWS_MIN;
+    const session = many ? await openStorage(job, storage, signal) : undefined;
+    const rows = session ? storageRows(session, columns, storage, signal) : restRows(access, job, columns, signal);
+    return {
+      columns: columns.map(({ name, type }) => ({ name, type })),
+      chunks: atMost(rows, settings.rowsMax),
+      expectedRows: job.totalRows,
+      origin: `BigQuery job ${job.id}`,
+    };
+  };
   return {
     async inspect(query, { sampleRows, signal: caller }): Promise<Inspection> {
       const signal = stopping(caller);
@@ -57,14 +82,30 @@ function bigqueryConnector(access: BigQueryAccess, storage: StorageOptions, { se
       const { fields } = await dryRunQuery(access, query, signal);
       const columns = chosen(fields, wanted).map(columnOf);
       const job = await runQuery(access, selecting(query, columns, limit), signal);
-      const many = job.totalRows === null || job.totalRows >= STORAGE_ROWS_MIN;
-      const session = many ? await openStorage(job, storage, signal) : undefined;
-      const rows = session ? storageRows(session, columns, storage, signal) : restRows(access, job, columns, signal);
+      return await rowsOf(job, columns, signal);
+    },
+
+    async readSince(
+      query,
+      { signal: caller, columns: wanted, since }: ReadSinceOptions,
+    ): Promise<RowsSince | Unsuitable> {
+      const signal = stopping(caller);
+      const { fields } = await dryRunQuery(access, query, signal);
+      const [field] = chosen(fields, [since.column]);
+      const sql = bigquerySince(field!, since);
+      if (sql === undefined) return unsuitableType(since.column, `${field!.type}`);
+      const columns = chosen(fields, wanted).map(columnOf);
+      let job: Promise<FinishedJob> | undefined;
+      const run = () => {
+        job ??= runQuery(access, selectingSince(query, columns, sql), signal);
+        return job;
+      };
       return {
-        columns: columns.map(({ name, type }) => ({ name, type })),
-        chunks: atMost(rows, settings.rowsMax),
-        expectedRows: job.totalRows,
-        origin: `BigQuery job ${job.id}`,
+        async before() {
+          const [first] = await firstRow(access, await run(), signal);
+          return first === undefined ? null : parseTally(first[columns.length]);
+        },
+        rows: async () => await rowsOf(await run(), columns, signal),
       };
     },
 

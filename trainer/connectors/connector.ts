@@ -6,6 +6,7 @@ import { connectBigQuery } from "./bigquery.ts";
 import { CONNECTOR_TYPES, type ConnectorType } from "./connector-config.ts";
 import { connectFile } from "./file.ts";
 import { connectPostgres } from "./postgres.ts";
+import type { RowsSince, Since, Unsuitable } from "./since.ts";
 
 /** One column of a query's result, in the order of the result. Types are DuckDB's: the interchange of the trainer. */
 export type SourceColumn = { readonly name: string; readonly type: DuckDBType };
@@ -37,6 +38,8 @@ export interface Connector {
   /** With `sampleRows` 0 nothing is read but what names and types the columns. Throws StageError. */
   inspect(query: string, options: { readonly sampleRows: number; readonly signal: AbortSignal }): Promise<Inspection>;
   read(query: string, options: ReadOptions): Promise<SourceRows>;
+  /** The query's rows from a moment on, next to what the others amount to. Absent: this kind of store cannot. */
+  readSince?(query: string, options: ReadSinceOptions): Promise<RowsSince | Unsuitable>;
   close(): Promise<void>;
 }
 
@@ -47,6 +50,8 @@ export type ReadOptions = {
   /** At most so many rows, whichever the store gives first; else all. */
   readonly limit?: number;
 };
+
+export type ReadSinceOptions = Pick<ReadOptions, "signal" | "columns"> & { readonly since: Since };
 
 /** What a connector may know besides its own configuration. Comes from the operator, never from the request. */
 export type ConnectorContext = {

@@ -1,8 +1,15 @@
-import { type DuckDBConnection, type DuckDBResult, type Json, JsonDuckDBValueConverter } from "@duckdb/node-api";
+import { type DuckDBConnection, type Json, JsonDuckDBValueConverter } from "@duckdb/node-api";
 import type { z } from "zod";
 import type { ConnectorConfig } from "../../shared/model-spec.ts";
 import { StageError } from "../stage-error.ts";
-import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceColumn, SourceRows } from "./connector.ts";
+import type {
+  Connector,
+  ConnectorContext,
+  Inspection,
+  ReadOptions,
+  ReadSinceOptions,
+  SourceRows,
+} from "./connector.ts";
 import { verifyCompressed } from "./duckdb-compressed.ts";
 import { findFiles, type SourceFile } from "./duckdb-files.ts";
 import { identifier } from "./duckdb-quote.ts";
@@ -11,6 +18,8 @@ import { openSandbox, type Sandbox } from "./duckdb-sandbox.ts";
 import { checkSelect } from "./duckdb-select.ts";
 import { type StreamLimits, streamRows } from "./duckdb-stream.ts";
 import { FileConfig } from "./file-config.ts";
+import { columnsOf, readFilesSince } from "./file-since.ts";
+import type { RowsSince, Unsuitable } from "./since.ts";
 
 /**
  * Tables from files: `shop/*.csv` makes each file below the customer's folders a table named by its stem. CSV, TSV,
@@ -90,12 +99,14 @@ function fileConnector(files: readonly SourceFile[], sandbox: Sandbox, { setting
       };
     },
 
+    async readSince(query, options: ReadSinceOptions): Promise<RowsSince | Unsuitable> {
+      const { inner, read } = await check(query);
+      return await readFilesSince(sandbox.connection, { inner, files: read, limits: limits(options.signal) }, options);
+    },
+
     close: () => sandbox.close(abandoned),
   };
 }
-
-const columnsOf = (result: DuckDBResult): SourceColumn[] =>
-  result.deduplicatedColumnNames().map((name, i) => ({ name, type: result.columnType(i) }));
 
 /** Of a query over one file, as if it took every row; what a join gives, nobody knows beforehand. */
 const rowsOf = async (read: readonly SourceFile[], { parser }: Sandbox) =>

@@ -1,15 +1,25 @@
 import { DuckDBDataChunk, type DuckDBValue } from "@duckdb/node-api";
 import type { ConnectorConfig } from "../../shared/model-spec.ts";
 import { StageError } from "../stage-error.ts";
-import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceColumn, SourceRows } from "./connector.ts";
+import type {
+  Connector,
+  ConnectorContext,
+  Inspection,
+  ReadOptions,
+  ReadSinceOptions,
+  SourceColumn,
+  SourceRows,
+} from "./connector.ts";
 import { identifier } from "./duckdb-quote.ts";
 import { type ColumnReader, readerOf } from "./postgres-columns.ts";
 import { type PostgresTarget, parsePostgresConfig } from "./postgres-config.ts";
 import { openSession, type PostgresSession, type RawResult } from "./postgres-session.ts";
+import { postgresSince, typeName } from "./postgres-since.ts";
+import { type RowsSince, type SinceSql, TALLY_MODULUS, type Tally, type Unsuitable, unsuitableType } from "./since.ts";
 
 /**
- * Tables of a Postgres server, or of what speaks its protocol. Every read is a server-side cursor in a read-only
- * transaction of its own: one state of the database, memory as large as a few thousand rows.
+ * Tables of a Postgres server, or of what speaks its protocol. Every read is a server-side cursor in the one read-only
+ * transaction of the connector: one state of the database, memory as large as a few thousand rows.
  */
 export async function connectPostgres(config: ConnectorConfig, context: ConnectorContext): Promise<Connector> {
   const target = parsePostgresConfig(config, context);
@@ -36,7 +46,21 @@ function postgresConnector(
       watch.end();
       if (!current.isBroken()) await current.run(`CLOSE ${CURSOR}`).catch(() => undefined); // broken then: not used again
     };
-    return { session: current, end };
+    return { session: current, watch, end };
+  };
+  /** A query's rows, or those of them that a condition holds for. */
+  const read = async (query: string, { signal, columns: wanted, limit }: ReadOptions, condition?: SinceRows) => {
+    const { session, end } = await begin(signal);
+    try {
+      if (condition !== undefined && condition.session !== session) throw otherState(target);
+      const estimate = condition === undefined ? await estimateOf(session, query) : { estimatedRows: null };
+      const { columns, readers } = await openCursor(session, query, { wanted, limit, where: condition?.sql.isSince });
+      const chunks = readChunks(session, readers, settings.rowsMax);
+      return { columns, chunks: endingWith(chunks, end), expectedRows: limit ?? estimate.estimatedRows };
+    } catch (error) {
+      await end();
+      throw error;
+    }
   };
 
   return {
@@ -53,16 +77,27 @@ function postgresConnector(
       }
     },
 
-    async read(query, { signal, columns: wanted, limit }: ReadOptions): Promise<SourceRows> {
-      const { session, end } = await begin(signal);
+    read: (query, options): Promise<SourceRows> => read(query, options),
+
+    async readSince(query, { since, ...options }: ReadSinceOptions): Promise<RowsSince | Unsuitable> {
+      const { session, watch } = await begin(options.signal);
       try {
-        const { estimatedRows } = await estimateOf(session, query);
-        const { columns, readers } = await openCursor(session, query, { wanted, limit });
-        const chunks = readChunks(session, readers, settings.rowsMax);
-        return { columns, chunks: endingWith(chunks, end), expectedRows: limit ?? estimatedRows };
-      } catch (error) {
-        await end();
-        throw error;
+        const column = identifier(since.column);
+        const { fields } = await runOver(session, query, (source) => `SELECT ${column} FROM ${source} LIMIT 0`);
+        const sql = postgresSince(column, fields[0]!.dataTypeID, since);
+        if (sql === undefined) return unsuitableType(since.column, typeName(fields[0]!.dataTypeID));
+        const before = async () => {
+          const counting = await begin(options.signal);
+          try {
+            if (counting.session !== session) throw otherState(target);
+            return await tallyBefore(session, query, sql);
+          } finally {
+            counting.watch.end();
+          }
+        };
+        return { before, rows: () => read(query, options, { session, sql }) };
+      } finally {
+        watch.end();
       }
     },
 
@@ -80,16 +115,23 @@ const FETCH_ROWS_MAX = 8192;
 /** What one fetch should bring: rows are fetched fewer at a time the wider they are. */
 const FETCH_BYTES = 4 * 2 ** 20;
 
-type CursorOptions = { readonly wanted?: readonly string[] | undefined; readonly limit?: number | undefined };
+/** Which rows, and the transaction in which the others were counted. */
+type SinceRows = { readonly session: PostgresSession; readonly sql: SinceSql };
+
+type CursorOptions = {
+  readonly wanted?: readonly string[] | undefined;
+  readonly limit?: number | undefined;
+  readonly where?: string | undefined;
+};
 type Cursor = { readonly columns: readonly SourceColumn[]; readonly readers: readonly ColumnReader[] };
 
 /** The query as a cursor. Postgres itself refuses as a cursor whatever is no SELECT. */
-async function openCursor(session: PostgresSession, query: string, { wanted, limit }: CursorOptions): Promise<Cursor> {
-  const inner = query.replace(/[;\s]+$/, "");
+async function openCursor(session: PostgresSession, query: string, options: CursorOptions): Promise<Cursor> {
+  const { wanted, limit, where } = options;
   const list = wanted?.map(identifier).join(", ") ?? "*";
-  const end = limit === undefined ? "" : ` LIMIT ${limit}`;
-  const head = `DECLARE ${CURSOR} NO SCROLL CURSOR FOR SELECT ${list} FROM (\n`;
-  await session.run(`${head}${inner}\n) AS source${end}`, { text: inner, offset: head.length });
+  const end = `${where === undefined ? "" : ` WHERE ${where}`}${limit === undefined ? "" : ` LIMIT ${limit}`}`;
+  const declare = `DECLARE ${CURSOR} NO SCROLL CURSOR FOR SELECT ${list} FROM`;
+  await runOver(session, query, (source) => `${declare} ${source}${end}`);
   const { fields } = await session.run(`FETCH FORWARD 0 FROM ${CURSOR}`);
   const readers = fields.map(({ dataTypeID }) => readerOf(dataTypeID));
   return { columns: fields.map(({ name }, i) => ({ name, type: readers[i]!.type })), readers };
@@ -149,12 +191,28 @@ function sampleRow(
   );
 }
 
+/** Runs a statement over the customer's query, which stands in it as a table. */
+function runOver(session: PostgresSession, query: string, statement: (source: string) => string): Promise<RawResult> {
+  const inner = query.replace(/[;\s]+$/, "");
+  const sql = statement(`(\n${inner}\n) AS source`);
+  return session.run(sql, { text: inner, offset: sql.indexOf(`(\n${inner}\n) AS source`) + 2 });
+}
+
+async function tallyBefore(session: PostgresSession, query: string, sql: SinceSql): Promise<Tally> {
+  const tally = `count(*), coalesce(sum(${sql.number} % ${TALLY_MODULUS}), 0)`;
+  const { rows } = await runOver(session, query, (source) => `SELECT ${tally} FROM ${source} WHERE ${sql.isBefore}`);
+  return { rows: Number(rows[0]![0]), times: BigInt(rows[0]![1]!) };
+}
+
+const otherState = ({ host }: PostgresTarget) =>
+  new StageError("fetching", "connection_lost", `The connection to ${host} broke off between two statements`, {
+    retryable: true,
+  });
+
 /** What the planner expects; null where the server does not tell it in this form. */
 async function estimateOf(session: PostgresSession, query: string) {
   const none = { estimatedRows: null, estimatedBytes: null };
-  const inner = query.replace(/[;\s]+$/, "");
-  const head = "EXPLAIN (FORMAT JSON) SELECT * FROM (\n";
-  const { rows } = await session.run(`${head}${inner}\n) AS source`, { text: inner, offset: head.length });
+  const { rows } = await runOver(session, query, (source) => `EXPLAIN (FORMAT JSON) SELECT * FROM ${source}`);
   try {
     const plan = (JSON.parse(rows.map(([line]) => line).join("\n")) as { Plan: Record<string, number> }[])[0]!.Plan;
     const [count, width] = [plan["Plan Rows"], plan["Plan Width"]];

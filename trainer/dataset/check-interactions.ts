@@ -4,7 +4,7 @@ import { StageError } from "../stage-error.ts";
 import { type IdExpression, idExpression } from "./id-expression.ts";
 import { labelExpression } from "./label-expression.ts";
 import { readStaged, type StagedTable, type Staging } from "./staging.ts";
-import { SECONDS_MAX, type TimeUnit, timeExpression, unitCounts, unitOf } from "./time-expression.ts";
+import { SECONDS_MAX, timeExpression, timeUnitOf } from "./time-expression.ts";
 
 /** Why rows were refused: how many, and the positions (from 1) of the first few in the query's result. */
 export type Rejected = Readonly<Record<string, { readonly count: number; readonly firstRows: readonly number[] }>>;
@@ -47,7 +47,11 @@ export async function checkInteractions(
   options: CheckOptions,
 ): Promise<StagedInteractions> {
   const { userKey, itemKey, time, label } = expressionsOf(table, schema);
-  const unit = time.number === null ? 1 : await unitOfColumn(staging, table, time.number, options.signal);
+  const { signal } = options;
+  const unit = await timeUnitOf(time, async (counts) => {
+    const [row] = await readStaged(staging, `SELECT ${counts} FROM ${table.name}`, signal);
+    return row!;
+  });
   const reason = `coalesce(${userKey.reason}, ${itemKey.reason}, CASE
     WHEN time_missing THEN 'missing_time' WHEN seconds IS NULL THEN 'unparsable_time'
     WHEN seconds < 0 OR seconds > ${SECONDS_MAX} THEN 'time_out_of_range'
@@ -58,11 +62,11 @@ export async function checkInteractions(
       ${label.positive} AS positive, ${label.rating ?? "NULL::FLOAT"} AS rating, ${label.isMissing} AS label_missing
       FROM ${table.name}))`;
 
-  const rejected = await countRejected(staging, checkedSql, options.signal);
+  const rejected = await countRejected(staging, checkedSql, signal);
   const refused = Object.values(rejected).reduce((sum, { count }) => sum + count, 0);
   // Without refused rows nothing is judged again, and each later step reads only the columns that it needs.
   const acceptedSql = `(SELECT * EXCLUDE (reason) FROM ${checkedSql}${refused === 0 ? "" : " WHERE reason IS NULL"})`;
-  const itemIdType = await itemIdTypeOf(staging, { acceptedSql, itemKey, signal: options.signal });
+  const itemIdType = await itemIdTypeOf(staging, { acceptedSql, itemKey, signal });
   const hasRatings = label.rating !== null;
   return { table, itemIdType, rejected, accepted: table.rows - refused, acceptedSql, userKey, itemKey, hasRatings };
 }
@@ -83,22 +87,6 @@ function expressionsOf({ columns }: StagedTable, schema: ModelSchema) {
     time: timeExpression("c2", timeColumn!.type) ?? refuse(2, "a time"),
     label: labelExpression("c3", labelColumn!.type, schema.interaction.label) ?? refuse(3, "a label"),
   };
-}
-
-async function unitOfColumn(
-  staging: Staging,
-  table: StagedTable,
-  number: string,
-  signal: AbortSignal,
-): Promise<TimeUnit> {
-  const [counts] = await readStaged(staging, `SELECT ${unitCounts(number)} FROM ${table.name}`, signal);
-  const count = (unit: TimeUnit) => Number(counts![`u${unit}`]);
-  return unitOf({
-    1: count(1),
-    1000: count(1_000),
-    1000000: count(1_000_000),
-    1000000000: count(1_000_000_000),
-  });
 }
 
 async function countRejected(staging: Staging, checkedSql: string, signal: AbortSignal): Promise<Rejected> {

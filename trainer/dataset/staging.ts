@@ -62,11 +62,18 @@ export async function stageRows(
   table: { readonly name: string; readonly source: SourceRows },
   { signal, progress }: StageOptions,
 ): Promise<StagedTable> {
-  const { connection } = staging;
-  const columns = table.source.columns.map(({ name, type }, i) => ({ sql: `c${i}`, name, type }));
-  const definition = columns.map(({ sql, type }) => `${sql} ${type}`).join(", ");
-  await connection.run(`CREATE TABLE ${identifier(table.name)} (${definition})`);
-  const appender = await connection.createAppender(table.name);
+  const definition = columnsOf(table.source).map(({ sql, type }) => `${sql} ${type}`);
+  await staging.connection.run(`CREATE TABLE ${identifier(table.name)} (${definition.join(", ")})`);
+  return await appendRows(staging, table, { signal, progress });
+}
+
+/** Copies a query's rows behind those of a table of the same columns. Tells of the table as if it had no others. */
+export async function appendRows(
+  staging: Staging,
+  table: { readonly name: string; readonly source: SourceRows },
+  { signal, progress }: StageOptions,
+): Promise<StagedTable> {
+  const appender = await staging.connection.createAppender(table.name);
   let rows = 0;
   try {
     let chunks = 0;
@@ -82,8 +89,10 @@ export async function stageRows(
     throw explainStaging(error);
   }
   progress(rows);
-  return { name: table.name, rows, columns };
+  return { name: table.name, rows, columns: columnsOf(table.source) };
 }
+
+const columnsOf = ({ columns }: SourceRows) => columns.map(({ name, type }, i) => ({ sql: `c${i}`, name, type }));
 
 /** Closing writes what is left, which on a full disk fails once more; the first failure is the one to tell. */
 function closeQuietly(appender: DuckDBAppender): void {

@@ -72,6 +72,21 @@ export function unitOf(counts: { readonly [Unit in TimeUnit]: number }): TimeUni
   return units.reduce((best, unit) => (counts[unit] > counts[best] ? unit : best));
 }
 
+/**
+ * The unit of a column of times.
+ *
+ * @param count Runs the aggregates over the column's table and gives the one row.
+ */
+export async function timeUnitOf(
+  { number }: TimeExpression,
+  count: (aggregates: string) => Promise<Readonly<Record<string, unknown>>>,
+): Promise<TimeUnit> {
+  if (number === null) return 1;
+  const counts = await count(unitCounts(number));
+  const of = (unit: TimeUnit) => Number(counts[`u${unit}`]);
+  return unitOf({ 1: of(1), 1000: of(1_000), 1000000: of(1_000_000), 1000000000: of(1_000_000_000) });
+}
+
 /** SQL that counts a column's numbers by the unit that their size speaks for: columns u1, u1000, … */
 export function unitCounts(number: string): string {
   const size = `abs(${number})`;

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
+  appendRows,
   openStaging,
   readStaged,
   runStaged,
@@ -55,6 +56,24 @@ test("values of every type that a store may give come through unchanged, and row
     [1, 2, true],
   ]);
   expect(table.columns.map(({ name }) => name).join("")).toBe("abcdefghijklmnopqrstuvwxy");
+});
+
+test("rows are appended behind those that are there, and only they are told of", async () => {
+  await stage("SELECT 1 AS n");
+  const connector = await connectMemory({ type: "Memory" }, { customer: "t", settings: fileSettings([], folder) });
+  const source = await connector.read("SELECT 2 AS n", { signal: never });
+  const told: number[] = [];
+  const appended = await appendRows(
+    staging,
+    { name: "rows", source },
+    { signal: never, progress: (n) => told.push(n) },
+  );
+  await connector.close();
+  expect([appended.rows, appended.columns.length, told]).toEqual([1, 1, [1]]);
+  expect(await readStaged(staging, "SELECT rowid::INTEGER AS r, c0 FROM rows", never)).toEqual([
+    { r: 0, c0: 1 },
+    { r: 1, c0: 2 },
+  ]);
 });
 
 test("50,000 rows with long texts, more than the memory, pass through", async () => {

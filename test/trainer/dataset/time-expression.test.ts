@@ -1,7 +1,13 @@
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type TimeUnit, timeExpression, unitCounts, unitOf } from "../../../trainer/dataset/time-expression.ts";
+import {
+  type TimeUnit,
+  timeExpression,
+  timeUnitOf,
+  unitCounts,
+  unitOf,
+} from "../../../trainer/dataset/time-expression.ts";
 
 let connection: DuckDBConnection;
 beforeAll(async () => {
@@ -74,6 +80,20 @@ test("the unit is what most numbers speak for, whatever the outliers", async () 
   expect(await count("(1704164645000000)")).toBe(1_000_000);
   expect(await count("(1704164645000000000)")).toBe(1_000_000_000);
   expect(await count("(NULL::BIGINT)")).toBe(1);
+});
+
+test("a column's unit is asked of its numbers, and of nothing when it has none", async () => {
+  const unit = async (sql: string) => {
+    const typed = await connection.runAndReadAll(`SELECT ${sql} AS v`);
+    const time = timeExpression("v", typed.columnType(0))!;
+    return await timeUnitOf(time, async (counts) => {
+      const reader = await connection.runAndReadAll(`SELECT ${counts} FROM (SELECT ${sql} AS v)`);
+      return reader.getRowObjectsJS()[0]!;
+    });
+  };
+  expect(await unit("1704164645000")).toBe(1_000);
+  expect(await unit("'1704164645000000'")).toBe(1_000_000);
+  expect(await unit("DATE '2024-01-02'")).toBe(1);
 });
 
 test("whole seconds from 2001 to 2106 come back from every unit", () =>
