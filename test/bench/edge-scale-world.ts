@@ -38,9 +38,11 @@ export function drawnWorld(options: {
   readonly itemCount: number;
   readonly userCount: number;
   readonly weightBytesMax: number;
+  /** Other vectors of the same users and items. */
+  readonly seed?: number;
 }): ScaleWorld {
-  const { label, itemCount, userCount, weightBytesMax } = options;
-  const values = drawnVectors(itemCount);
+  const { label, itemCount, userCount, weightBytesMax, seed = 7 } = options;
+  const values = drawnVectors(itemCount, seed);
   const shape = { itemCount, width: WIDTH, length: HISTORY_MAX, ordered: false };
   const parameters = new Map([
     ["item_table", { value: values, dims: [itemCount, WIDTH] }],
@@ -74,8 +76,8 @@ export function drawnWorld(options: {
 const tasteCount = (itemCount: number) => Math.ceil(itemCount / ITEMS_PER_TASTE);
 
 /** Float32Array(itemCount · WIDTH): centre + noise, the first directions stronger than the last. */
-function drawnVectors(itemCount: number): Float32Array<ArrayBuffer> {
-  const random = seededRandom(7);
+function drawnVectors(itemCount: number, seed: number): Float32Array<ArrayBuffer> {
+  const random = seededRandom(seed);
   const normals = Float32Array.from({ length: 2 ** 16 }, () => normal(random));
   const strength = Float32Array.from({ length: WIDTH }, (_, i) => 1 / Math.sqrt(1 + i / 8));
   const tastes = tasteCount(itemCount);

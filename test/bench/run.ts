@@ -8,9 +8,12 @@ import { figuresTable } from "./figures-table.ts";
 const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   edge: async () => (await import("./edge-rank.ts")).edgeRank,
   "edge-scale": async () => (await import("./edge-scale.ts")).edgeScale,
+  load: async () => (await import("./load.ts")).load,
   cost: async () => (await import("./cost.ts")).cost,
   training: async () => (await import("./training-stages.ts")).trainingStages,
   quality: async () => (await import("./quality.ts")).quality,
+  postgres: async () => (await import("./postgres.ts")).postgres,
+  bigquery: async () => (await import("./bigquery.ts")).bigquery,
   scale: async () => (await import("./scale.ts")).scale,
   "training-neural": async () => (await import("./training-neural.ts")).trainingNeural,
 };

@@ -1,0 +1,53 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { FORWARD_SECRET } from "../fixtures/edge-world.ts";
+import { environmentOf } from "../fixtures/trainer-client.ts";
+
+export type MortalTrainer = {
+  readonly url: string;
+  start(): Promise<void>;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+const PROGRAM = new URL("../fixtures/trainer-process.ts", import.meta.url).pathname;
+
+/** A real trainer's management in a process of its own, always at the same address, its database kept over kills. */
+export async function mortalTrainer(): Promise<MortalTrainer> {
+  const folder = await mkdtemp(join(tmpdir(), "load-trainer-"));
+  const port = await freePort();
+  const env = { ...environmentOf(folder), FORWARD_SECRET, SHORTLIST_TRAINER_PORT: String(port) } as NodeJS.ProcessEnv;
+  let trainer: ChildProcess | undefined;
+  const kill = async () => {
+    if (!trainer || trainer.exitCode !== null || trainer.signalCode !== null) return;
+    const ended = once(trainer, "exit");
+    trainer.kill("SIGKILL");
+    await ended;
+  };
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async start() {
+      trainer = spawn(process.execPath, [PROGRAM, folder], { stdio: ["ignore", "pipe", "inherit"], env });
+      await Promise.race([once(trainer.stdout!, "data"), once(trainer, "exit")]);
+    },
+    kill,
+    async stop() {
+      await kill();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  if (address === null || typeof address === "string") throw new Error("A TCP server has a port.");
+  return address.port;
+}
