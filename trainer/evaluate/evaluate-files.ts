@@ -5,6 +5,7 @@ import { rowsWhere } from "../dataset/split.ts";
 import type { Method, ServingBudget } from "../models/model.ts";
 import { methodNamed } from "./blend-method.ts";
 import { mean } from "./bootstrap.ts";
+import { isSameChoice, POPULARITY } from "./choice.ts";
 import type { Protocol } from "./choose-split.ts";
 import { type Evaluation, evaluate, type MetricAtK, timesShown } from "./evaluate.ts";
 import { casesOfSessions, casesOfSplit, type EvaluationCases } from "./evaluation-cases.ts";
@@ -63,6 +64,7 @@ const LISTS_MAX = 200_000;
  */
 export async function evaluateFiles(data: TrainAndTest, options: EvaluateFilesOptions): Promise<FileEvaluation> {
   const { protocol, seed, log } = options;
+  const begin = options.clock();
   const selection = await choose(data.train, options);
   const { method, params } = selection.chosen;
   log(`chosen on a held-out part of the train file: ${method} ${JSON.stringify(params)}`);
@@ -71,14 +73,20 @@ export async function evaluateFiles(data: TrainAndTest, options: EvaluateFilesOp
   const cases = casesOf(train, reorderedRows(data.test, order), options);
   const positions = samplePositions(cases.count, LISTS_MAX, seededRandom(seed, 43));
   const models: ModelFigures[] = [];
-  for (const choice of toMeasure(selection, options)) {
+  const secondsLeft = () => options.secondsMax - (options.clock() - begin);
+  for (const choice of byChance(selection)) {
+    const isChosen = !models.some(({ chosen }) => chosen);
+    if (!isChosen && !options.measureAll && choice.method !== POPULARITY) continue;
+    const secondsMax = isChosen ? Math.max(SECONDS_LEAST, secondsLeft()) : options.secondsMax / 2;
+    const secondsHard = isChosen ? secondsMax + LATE_SHARE * options.secondsMax : 2 * options.secondsMax;
     try {
-      const figures = await measure({ choice, train, cases, positions }, options);
-      models.push({ ...figures, chosen: isSameChoice(choice, selection.chosen) });
+      const figures = await measure({ choice, train, cases, positions, secondsMax, secondsHard }, options);
+      models.push({ ...figures, chosen: isChosen });
     } catch (error) {
       options.signal.throwIfAborted();
-      if (isSameChoice(choice, selection.chosen)) throw error;
-      log(`${choice.method} failed: ${error instanceof Error ? error.message : String(error)}`);
+      if (choice.method === POPULARITY) throw error;
+      const next = isChosen ? ": the next best is taken" : "";
+      log(`${choice.method} failed: ${error instanceof Error ? error.message : String(error)}${next}`);
     }
   }
   return { protocol, users: positions.length, items: train.itemCount, models };
@@ -106,29 +114,35 @@ async function choose(train: Dataset, options: EvaluateFilesOptions): Promise<Se
   return selection;
 }
 
-/** The chosen first, then the others, the best on the validation part first. */
-function toMeasure({ chosen, families }: Selection, { measureAll, methods }: EvaluateFilesOptions): Choice[] {
-  const others = families.filter((choice) => !isSameChoice(choice, chosen) && methodNamed(choice.method, methods));
-  return [chosen, ...others.filter(({ method }) => measureAll || method === "popularity")];
-}
+/** What the fit of the chosen may take at least, and of all seconds, how late it may be: then the next best is taken. */
+const SECONDS_LEAST = 5;
+const LATE_SHARE = 0.1;
+
+/** The chosen first, then the others, the best on the validation part first; popularity, which cannot fail, is among them. */
+const byChance = ({ chosen, families }: Selection): Choice[] => [
+  chosen,
+  ...families.filter((choice) => !isSameChoice(choice, chosen)),
+];
 
 type Measured = {
   readonly choice: Choice;
   readonly train: Dataset;
   readonly cases: EvaluationCases;
   readonly positions: Uint32Array;
+  readonly secondsMax: number;
+  readonly secondsHard: number;
 };
 
 async function measure(
-  { choice, train, cases, positions }: Measured,
+  { choice, train, cases, positions, secondsMax, secondsHard }: Measured,
   options: EvaluateFilesOptions,
 ): Promise<Omit<ModelFigures, "chosen">> {
-  const { log, methods, cutOffs, secondsMax } = options;
+  const { log, methods, cutOffs } = options;
   const method = methodNamed(choice.method, methods);
   if (!method) throw new Error(`There is no method ${JSON.stringify(choice.method)}.`);
   const peakMb = watchPeakMemory();
   const means: TrialMeans = { ...options, progress: () => {} };
-  const task = { data: train, secondsMax: secondsMax / 2, secondsHard: 2 * secondsMax };
+  const task = { data: train, secondsMax, secondsHard };
   const { fitted, seconds } = await fitCandidate({ method, params: choice.params }, task, means);
   const served = { exported: fitted.export(options.budget), historyMax: fitted.historyMax };
   log(`${choice.method}: fitted on the whole train file in ${seconds.toFixed(1)} s, ranking for ${positions.length}`);
@@ -161,6 +175,3 @@ function reorderedRows(interactions: Interactions, order: Int32Array): Interacti
   for (const [to, from] of order.entries()) newIndex[from] = to;
   return { ...interactions, items: interactions.items.map((item) => newIndex[item]!) };
 }
-
-const isSameChoice = (a: Choice, b: Choice) =>
-  a.method === b.method && JSON.stringify(a.params) === JSON.stringify(b.params);

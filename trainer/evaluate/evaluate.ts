@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import type { ItemIndex, UserId } from "../../shared/ids.ts";
 import { rank } from "../../shared/rank.ts";
 import type { Snapshot } from "../../shared/snapshot.ts";
@@ -55,11 +56,8 @@ async function judgeLists(cases: EvaluationCases, snapshot: Snapshot, options: E
   for (const k of options.cutOffs) {
     for (const name of METRIC_NAMES) values.set(`${name}@${k}`, new Float64Array(positions.length));
   }
-  for (const [i, at] of positions.entries()) {
-    if (i % PROGRESS_EVERY === 0) {
-      options.signal.throwIfAborted();
-      options.progress?.(i / positions.length);
-    }
+  const judgeOne = async (i: number) => {
+    const at = positions[i]!;
     const { relevant, nowSeconds } = cases.caseAt(at);
     const userId = String(at) as UserId;
     const request = { userId, limit: listLength, session: [], retrieval: undefined, nowSeconds };
@@ -69,7 +67,24 @@ async function judgeLists(cases: EvaluationCases, snapshot: Snapshot, options: E
     for (const k of options.cutOffs) {
       for (const name of METRIC_NAMES) values.get(`${name}@${k}`)![i] = METRICS[name](items, isRelevant, k);
     }
-  }
+  };
+  let next = 0;
+  const judgeNext = async () => {
+    while (next < positions.length) {
+      if (next % PROGRESS_EVERY === 0) {
+        options.signal.throwIfAborted();
+        options.progress?.(next / positions.length);
+      }
+      await judgeOne(next++);
+    }
+  };
+  // All have ended before the session is closed, also when one of them fails: `next` past the end stops the others.
+  const stopped = (error: unknown) => {
+    next = positions.length;
+    throw error;
+  };
+  const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, () => judgeNext().catch(stopped)));
+  for (const end of ends) if (end.status === "rejected") throw end.reason;
   options.progress?.(1);
   return { positions, cutOffs: options.cutOffs, listLength, lists, values };
 }
@@ -91,6 +106,8 @@ export function listOf({ lists, listLength }: Evaluation, i: number): ItemIndex[
 
 const METRIC_NAMES = Object.keys(METRICS) as MetricName[];
 const PROGRESS_EVERY = 50;
+/** Lists made at once: a session runs on one thread, and this one ranks meanwhile. */
+const AT_ONCE = Math.min(4, availableParallelism());
 const CHECKED_LISTS = 100;
 
 /** The scorer, its first answers looked through: a model that answers NaN would otherwise only have short lists. */

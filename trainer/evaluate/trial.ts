@@ -40,7 +40,7 @@ export type FitTask = {
   readonly data: TrainingData;
   /** What the fit is told; a method that can stop early keeps to it. */
   readonly secondsMax: number;
-  /** When the fit is stopped and counts as failed. */
+  /** When the fit, and of a trial the judging, is stopped and counts as failed. */
   readonly secondsHard: number;
 };
 
@@ -60,27 +60,40 @@ export async function fitCandidate(
   means: TrialMeans,
 ): Promise<{ readonly fitted: FittedModel; readonly seconds: number }> {
   const begin = means.clock();
-  const deadline = AbortSignal.timeout(Math.ceil(Math.min(secondsHard, TIMEOUT_SECONDS_MAX) * 1000));
-  try {
-    const fitted = await method.fit(data, params, {
+  const fitted = await stoppedAfter(secondsHard, means.signal, (signal) =>
+    method.fit(data, params, {
       random: seededRandom(means.seed, 17),
-      signal: AbortSignal.any([means.signal, deadline]),
+      signal,
       secondsMax,
       memoryMbMax: means.memoryMbMax,
       progress: (share, detail) => means.progress(FIT_SHARE * share, `${method.name}: ${detail}`),
-    });
-    return { fitted, seconds: means.clock() - begin };
-  } catch (error) {
-    means.signal.throwIfAborted();
-    if (!deadline.aborted) throw error;
-    throw new Error(`it was stopped after ${Math.round(secondsHard)} s`, { cause: error });
-  }
+    }),
+  );
+  return { fitted, seconds: means.clock() - begin };
 }
 
-/** A candidate fitted, exported and judged. Throws as `fitCandidate` and `evaluate` do. */
+/** A candidate fitted, exported and judged, all within `secondsHard`. Throws as `fitCandidate` and `evaluate` do. */
 export async function runTrial(candidate: Candidate, task: TrialTask, means: TrialMeans): Promise<Trial> {
-  const { fitted, seconds } = await fitCandidate(candidate, task, means);
-  return await judgeFitted({ candidate, fitted, fitSeconds: seconds }, task, means);
+  return await stoppedAfter(task.secondsHard, means.signal, async (signal) => {
+    const { fitted, seconds } = await fitCandidate(candidate, task, { ...means, signal });
+    return await judgeFitted({ candidate, fitted, fitSeconds: seconds }, task, { ...means, signal });
+  });
+}
+
+/** What the work gives; it is aborted when its time is up, and the error then says so. */
+async function stoppedAfter<Result>(
+  seconds: number,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const deadline = AbortSignal.timeout(Math.ceil(Math.min(seconds, TIMEOUT_SECONDS_MAX) * 1000));
+  try {
+    return await work(AbortSignal.any([signal, deadline]));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!deadline.aborted) throw error;
+    throw new Error(`it was stopped after ${Math.round(seconds)} s`, { cause: error });
+  }
 }
 
 export type FittedCandidate = {

@@ -3,7 +3,7 @@ import { methodNamed } from "./blend-method.ts";
 import { type Choice, isSameChoice, POPULARITY } from "./choice.ts";
 import type { MetricAtK } from "./evaluate.ts";
 import { meanOf, type Trial, type TrialMeans } from "./trial.ts";
-import { type Discarded, tuneMethod } from "./tune-method.ts";
+import { type Discarded, secondsPerList, tuneMethod } from "./tune-method.ts";
 import type { Validation } from "./validation.ts";
 
 /** What the steps of one selection share. */
@@ -37,7 +37,8 @@ export async function tryMethods(state: SelectState): Promise<Trial[]> {
     const secondsMax = Math.max(0, Math.min(left / 2, left / (methods.length - m)));
     const grid = method.grid(train).filter((params) => !isSameChoice({ method: method.name, params }, live));
     const progress = scaled(means, 0.2 + (0.6 * m) / methods.length, 0.2 + (0.6 * (m + 1)) / methods.length);
-    const task = { method, grid, data: train, cases: split.cases, positions, metric, secondsMax };
+    const time = { secondsMax, secondsHard: left - refitReserve(tried, left), pace: paceOf(tried, train) };
+    const task = { method, grid, data: train, cases: split.cases, positions, metric, ...time };
     const memoryMbMax = means.memoryMbMax - retainedMb(tried, train);
     const tuned = await tuneMethod({ ...task, keepMax: FINALISTS_PER_METHOD }, { ...progress, memoryMbMax });
     tried = released([...tried, ...tuned.finalists].sort(byMetric(metric)), train, means.memoryMbMax * RETAINED_SHARE);
@@ -48,6 +49,23 @@ export async function tryMethods(state: SelectState): Promise<Trial[]> {
 
 const byMetric = (metric: MetricAtK) => (a: Trial, b: Trial) =>
   meanOf(b.evaluation, metric) - meanOf(a.evaluation, metric);
+
+/** Whatever runs late is stopped while there is time for the best so far to be fitted on all data. */
+const refitReserve = (tried: readonly Trial[], left: number) =>
+  Math.min(left / 2, REFIT_MARGIN * (tried[0]?.fitSeconds ?? 0));
+const REFIT_MARGIN = 1.5;
+
+/** How many times longer than predicted the trials took: the machine may be busy with other work. */
+function paceOf(tried: readonly Trial[], train: TrainingData): number {
+  let [taken, predicted] = [0, 0];
+  for (const { method, params, fitSeconds, secondsPerList: own, evaluation } of tried) {
+    const lists = evaluation.positions.length;
+    taken += fitSeconds + own * lists;
+    predicted += method.cost(train, params).seconds + secondsPerList(train.itemCount) * lists;
+  }
+  return predicted === 0 ? 1 : Math.min(PACE_MAX, Math.max(1, taken / predicted));
+}
+const PACE_MAX = 20;
 
 /** Fitted models are kept for blends within this share of the memory; of the others only the served form. */
 const RETAINED_SHARE = 1 / 3;

@@ -20,6 +20,10 @@ export type TuneTask = {
   readonly metric: MetricAtK;
   /** For all trials of this method together. */
   readonly secondsMax: number;
+  /** When whatever still runs is stopped and counts as failed; else none. */
+  readonly secondsHard?: number;
+  /** How many times longer than predicted everything has taken so far; 1 unless given. */
+  readonly pace?: number;
   /** Trials on all training users that are kept for the last round. */
   readonly keepMax: number;
 };
@@ -49,7 +53,9 @@ export async function tuneMethod(task: TuneTask, means: TrialMeans): Promise<Tun
   const grid = affordable(task, means, discarded);
   const rungs = planRungs(task, grid);
   const begin = means.clock();
-  const secondsLeft = () => task.secondsMax - (means.clock() - begin);
+  const secondsUsed = () => means.clock() - begin;
+  const secondsLeft = () => task.secondsMax - secondsUsed();
+  const secondsHard = () => (task.secondsHard ?? Number.POSITIVE_INFINITY) - secondsUsed();
   if (grid.length > 0 && rungs.length === 0) discardUnaffordable(task, grid, discarded);
   let left = grid.slice(0, rungs[0]?.tried ?? 0);
   if (rungs.length > 0) {
@@ -59,7 +65,8 @@ export async function tuneMethod(task: TuneTask, means: TrialMeans): Promise<Tun
   for (const [r, rung] of rungs.entries()) {
     const isLast = r === rungs.length - 1;
     const data = isLast ? task.data : withSomeUsers(task.data, rung.trainShare, means.seed);
-    const round: Round = { task: { ...task, data }, rung, left, secondsLeft, keep: isLast ? task.keepMax : rung.keep };
+    const keep = isLast ? task.keepMax : rung.keep;
+    const round: Round = { task: { ...task, data }, rung, left, secondsLeft, secondsHard, keep };
     const progress = (share: number, detail: string) => means.progress((r + share) / rungs.length, detail);
     const kept = await runRound(round, { ...means, progress }, discarded);
     if (isLast) return { finalists: kept, discarded };
@@ -75,14 +82,17 @@ type Round = {
   readonly left: readonly Params[];
   readonly keep: number;
   readonly secondsLeft: () => number;
+  readonly secondsHard: () => number;
 };
 
 /** The best `keep` of a round, the best first; the others are in `discarded`. */
-async function runRound({ task, rung, left, keep, secondsLeft }: Round, means: TrialMeans, discarded: Discarded[]) {
+async function runRound(round: Round, means: TrialMeans, discarded: Discarded[]): Promise<Trial[]> {
+  const { task, rung, left, keep } = round;
   const trials: Trial[] = [];
   for (const [c, params] of left.entries()) {
     const probe = trials[0] && raceAgainst(trials[0], task, means.seed);
-    const one: One = { ...task, params, rung, secondsLeft: secondsLeft(), isFirst: c === 0, ...(probe && { probe }) };
+    const time = { secondsLeft: round.secondsLeft(), secondsHard: round.secondsHard(), isFirst: c === 0 };
+    const one: One = { ...task, ...time, params, rung, ...(probe && { probe }) };
     const progress = (share: number, detail: string) => means.progress((c + share) / left.length, detail);
     const trial = await tryOne(one, { ...means, progress }, discarded);
     if (!trial) continue;
@@ -110,14 +120,14 @@ function affordable({ method, grid, data }: TuneTask, { memoryMbMax }: TrialMean
   });
 }
 
-function planRungs({ method, data, positions, secondsMax }: TuneTask, grid: readonly Params[]): Rung[] {
+function planRungs({ method, data, positions, secondsMax, pace = 1 }: TuneTask, grid: readonly Params[]): Rung[] {
   const judge = positions.length * secondsPerList(data.itemCount);
   const onShare = new Map<number, TrainingData>([[1, data]]);
   const secondsOf = (count: number, trainShare: number) => {
     // A cost may depend on more than the sizes, so it is asked for data of the right size.
     if (!onShare.has(trainShare)) onShare.set(trainShare, withSomeUsers(data, trainShare, 0));
     const part = onShare.get(trainShare)!;
-    return grid.slice(0, count).reduce((sum, params) => sum + method.cost(part, params).seconds + judge, 0);
+    return pace * grid.slice(0, count).reduce((sum, params) => sum + method.cost(part, params).seconds + judge, 0);
   };
   return planHalving({ candidateCount: grid.length, trainUsers: data.userCount, secondsOf, secondsMax });
 }
@@ -147,6 +157,7 @@ type One = TuneTask & {
   readonly params: Params;
   readonly rung: Rung;
   readonly secondsLeft: number;
+  readonly secondsHard: number;
   readonly isFirst: boolean;
   readonly probe?: TrialTask["probe"] & object;
 };
@@ -154,14 +165,14 @@ type One = TuneTask & {
 /** A trial, or undefined when it failed or time is up: the reason is then in `discarded`. */
 async function tryOne(one: One, means: TrialMeans, discarded: Discarded[]): Promise<Trial | undefined> {
   const { method, params, rung, secondsLeft } = one;
-  if (secondsLeft <= 0 && !one.isFirst) {
+  if ((secondsLeft <= 0 && !one.isFirst) || one.secondsHard <= 0) {
     discarded.push(
       untried(method, params, `left out: the ${roundSeconds(one.secondsMax)} for this method were used up`),
     );
     return undefined;
   }
   const secondsMax = Math.max(1, secondsLeft);
-  const secondsHard = 20 + 2 * secondsMax;
+  const secondsHard = Math.min(20 + 2 * secondsMax, one.secondsHard);
   try {
     return await runTrial({ method, params }, { ...one, trainShare: rung.trainShare, secondsMax, secondsHard }, means);
   } catch (error) {
@@ -231,5 +242,5 @@ export function withSomeUsers<Data extends Interactions>(data: Data, share: numb
   return { ...data, ...rowsWhere(data, (row) => isIn[row] === 1) };
 }
 
-/** Scoring and ranking one list, on one thread: measured 0.3 ms and 15 ns per item. */
+/** Scoring and ranking one list: measured 0.3 ms and 15 ns per item. */
 export const secondsPerList = (itemCount: number): number => 3e-4 + 1.5e-8 * itemCount;

@@ -94,3 +94,21 @@ test("seen items may be shown when they are wanted", async () => {
   expect(hidden.users).toBe(0);
   expect(shown.users).toBe(300);
 });
+
+test("a chosen model that cannot be fitted again gives way to the next best", async () => {
+  let fits = 0;
+  const tried = ease.grid({} as never).length;
+  const once: Method = {
+    ...(ease as Method),
+    // As when the machine has become busy: what was in time before is not now.
+    fit: (data, params, context) =>
+      ++fits > tried ? Promise.reject(new Error("too late")) : (ease as Method).fit(data, params, context),
+  };
+  const methods = { popularity: popularity as Method, ease: once };
+  const { models } = await run(
+    parted((row) => isHeld[row] === 1),
+    { methods, measureAll: false },
+  );
+  expect(models.map(({ name, chosen }) => [name, chosen])).toEqual([["popularity", true]]);
+  expect(log.at(-2)).toBe("ease failed: too late: the next best is taken");
+});

@@ -55,6 +55,18 @@ describe("a fit that does not end", () => {
     await expect(fit).rejects.toThrow("deleted");
   });
 });
+test("judging that takes too long is stopped as well", async () => {
+  const slow = {
+    ...cases,
+    caseAt(at: number) {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 30); // ms
+      return cases.caseAt(at);
+    },
+  };
+  const many = { ...task, cases: slow, positions: new Uint32Array(200), trainShare: 1, secondsHard: 1 };
+  await expect(runTrial(candidate, many, means)).rejects.toThrow("it was stopped after 1 s");
+});
+
 test("a fit that fails tells its own reason", () => {
   const failing: Method = { ...candidate.method, fit: () => Promise.reject(new Error("singular")) };
   return expect(fitCandidate({ ...candidate, method: failing }, task, means)).rejects.toThrow("singular");

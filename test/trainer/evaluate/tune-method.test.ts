@@ -121,3 +121,13 @@ describe("some of the users", () => {
 });
 test("a list over a million items is predicted to take about 15 ms", () =>
   expect(secondsPerList(1e6)).toBeCloseTo(0.0153, 4));
+
+test("nothing is begun after the last moment, and a slow machine tries less", async () => {
+  const task = { method: placing, grid: places(3, 1), data, cases, positions, metric: "mrr@4" as const, keepMax: 1 };
+  const late = await tuneMethod({ ...task, secondsMax: 10, secondsHard: 0 }, means);
+  expect(late.finalists).toEqual([]);
+  expect(late.discarded.map(({ outcome }) => outcome)).toEqual(["left_out", "left_out"]);
+  fittedOn.length = 0;
+  const slow = await tuneMethod({ ...task, secondsMax: 10, pace: 8 }, means);
+  expect([slow.finalists.length, fittedOn.length]).toEqual([1, 1]);
+});
