@@ -4,12 +4,11 @@ import { reportKey } from "../shared/manifest.ts";
 import type { DataSummary } from "../shared/model-record.ts";
 import type { ConnectorContext } from "./connectors/connector.ts";
 import type { Dataset } from "./dataset/dataset.ts";
-import { readDataset } from "./dataset/read-dataset.ts";
 import { encodeDetail } from "./evaluate/evaluation-detail.ts";
 import { gate } from "./evaluate/gate.ts";
 import { refit } from "./evaluate/refit.ts";
 import { type Choice, type Selection, selectModel } from "./evaluate/select.ts";
-import { buildVersion } from "./export/build-version.ts";
+import { buildVersion, userSalt } from "./export/build-version.ts";
 import { checkServable } from "./export/check-servable.ts";
 import { METHODS } from "./models/methods.ts";
 import { readErasedUsers } from "./publish/erased-list.ts";
@@ -17,6 +16,8 @@ import { readLivePointer } from "./publish/live-pointer-swap.ts";
 import { type ObjectStore, StoreError } from "./publish/object-store.ts";
 import { publish } from "./publish/publish.ts";
 import { sweep } from "./publish/sweep.ts";
+import { readWithinBudget } from "./pushdown/read-within-budget.ts";
+import { spooledHistories } from "./pushdown/spool-users.ts";
 import { runMetrics } from "./run-metrics.ts";
 import { StageError } from "./stage-error.ts";
 import type { StageReporter } from "./stage-reporter.ts";
@@ -45,7 +46,7 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
   const model = { customer, modelName: spec.model_name };
 
   stage.enter("FETCHING");
-  const { dataset, summary } = await readDataset(spec, {
+  const { dataset, summary, spool } = await readWithinBudget(spec, {
     context: deps.connect,
     workDirectory: settings.workDirectory,
     rejectedShareMax: settings.rejectedShareMax,
@@ -54,6 +55,7 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
     signal,
     nowMs: nowMs(),
     progress: stage.progress,
+    salt: userSalt({ ...model, createdAtMs: nowMs() }),
   });
   deps.onData(summary, dataset.itemIdType);
 
@@ -80,6 +82,7 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
     exported: refitted.exported,
     method: refitted.fitted.method,
     historyMax: refitted.fitted.historyMax,
+    ...(spool && { users: spooledHistories(spool, refitted.dataset.itemIds) }),
     workDirectory: settings.workDirectory,
     signal,
     progress: (share) => stage.progress({ share: share / 2, detail: "writing user records" }),

@@ -69,7 +69,7 @@ function bigqueryConnector(access: BigQueryAccess, storage: StorageOptions, { se
         }
       }
       return {
-        columns: columns.map(({ name, type }) => ({ name, type })),
+        columns: columns.map(({ name, type }, i) => ({ name, type, native: fields[i]!.type ?? "" })),
         sample,
         estimatedRows: null,
         estimatedBytes: bytes,

@@ -9,7 +9,12 @@ import { connectPostgres } from "./postgres.ts";
 import type { RowsSince, Since, Unsuitable } from "./since.ts";
 
 /** One column of a query's result, in the order of the result. Types are DuckDB's: the interchange of the trainer. */
-export type SourceColumn = { readonly name: string; readonly type: DuckDBType };
+export type SourceColumn = {
+  readonly name: string;
+  readonly type: DuckDBType;
+  /** What the store calls the type, where it is told and several arrive as one. */
+  readonly native?: string;
+};
 
 /** What a dry run tells: nothing is kept. */
 export type Inspection = {

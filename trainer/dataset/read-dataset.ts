@@ -8,6 +8,7 @@ import type { StagedInteractions } from "./check-interactions.ts";
 import { checkInteractionsUsable, warningsOf } from "./checks.ts";
 import type { Dataset, Interactions } from "./dataset.ts";
 import type { KeptOptions } from "./incremental.ts";
+import { interactionMb, mbOfInteractions, stagingMb } from "./memory-shares.ts";
 import { numberIds, readIds } from "./number-ids.ts";
 import { idsOf, type ReadAttributes, readAttributes, type StagedAttributes } from "./read-attributes.ts";
 import { readInteractions, type TieOrder } from "./read-interactions.ts";
@@ -47,13 +48,13 @@ export type ReadDataset = { readonly dataset: Dataset; readonly summary: DataSum
  */
 export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions): Promise<ReadDataset> {
   const { memoryMbMax = Number.POSITIVE_INFINITY, workDirectory } = options;
-  const memoryMb = Math.min(options.context.settings.memoryMb, memoryMbMax * STAGING_SHARE);
+  const memoryMb = Math.min(options.context.settings.memoryMb, stagingMb(memoryMbMax));
   const staging = await openStaging({ workDirectory, memoryMb });
   try {
     const staged = await stageSources(staging, spec, options);
     const { signal, progress } = options;
     progress({ detail: "numbering users and items" });
-    checkFits(staged.interactions, memoryMbMax * DATASET_SHARE);
+    checkFits(staged.interactions, memoryMbMax);
     await numberIds(staging, staged.interactions, { moreItems: staged.items ? idsOf(staged.items) : null, signal });
     const { interactions, duplicates } = await collect(staging, staged.interactions, options);
     checkInteractionsUsable(interactions, spec.schema.interaction.label);
@@ -94,18 +95,15 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
 }
 
 const WARNINGS_MAX = 50;
-/** Of the memory of a reading. The rest is Node's and what the chunks on their way hold. */
-const STAGING_SHARE = 0.3;
-const DATASET_SHARE = 0.5;
 
-/** Throws StageError `too_many_interactions` before the arrays are made. Items are there twice when they are reordered. */
-function checkFits({ accepted, hasRatings }: StagedInteractions, datasetMbMax: number): void {
-  const datasetMb = (accepted * (hasRatings ? 17 : 13)) / 1e6;
-  if (datasetMb <= datasetMbMax) return;
+/** Throws StageError `too_many_interactions` before the arrays are made. */
+function checkFits({ accepted, hasRatings }: StagedInteractions, memoryMbMax: number): void {
+  const [neededMb, mb] = [mbOfInteractions(accepted, hasRatings ? "Rating" : "Binary"), interactionMb(memoryMbMax)];
+  if (neededMb <= mb) return;
   throw new StageError(
     "checking",
     "too_many_interactions",
-    `${accepted} interactions need ${Math.ceil(datasetMb)} MB, and ${Math.floor(datasetMbMax)} MB of this run's memory are for them; ` +
+    `${accepted} interactions need ${Math.ceil(neededMb)} MB, and ${Math.floor(mb)} MB of this run's memory are for them; ` +
       "narrow the query, such as to the newest interactions, or give the run more memory",
   );
 }

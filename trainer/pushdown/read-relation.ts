@@ -1,0 +1,36 @@
+import type { Connector, SourceRows } from "../connectors/connector.ts";
+import { StageError } from "../stage-error.ts";
+import { type Relation, relationSql, type SourceTable } from "./relation.ts";
+
+/** A store that is asked for relations. */
+export type PushedSource = {
+  readonly connector: Connector;
+  readonly table: SourceTable;
+  readonly signal: AbortSignal;
+  /** What the store called its answers, such as job ids; grows with each question. */
+  readonly told: string[];
+};
+
+/** The rows of a relation as its store computes them. Throws what the connector throws. */
+export async function openRelation(source: PushedSource, relation: Relation): Promise<SourceRows> {
+  const rows = await source.connector.read(relationSql(relation, source.table), { signal: source.signal });
+  if (rows.origin !== undefined) source.told.push(`${relation.kind.replaceAll("_", " ")}: ${rows.origin}`);
+  return rows;
+}
+
+export type SmallRow = Readonly<Record<string, string | null>>;
+
+const SMALL_ROWS_MAX = 1000;
+
+/** The rows of a relation that has few, as texts by column; NULL stays null. */
+export async function readSmallRelation(source: PushedSource, relation: Relation): Promise<SmallRow[]> {
+  const { columns, chunks } = await openRelation(source, relation);
+  const rows: SmallRow[] = [];
+  for await (const chunk of chunks)
+    for (const row of chunk.getRows()) {
+      if (rows.length >= SMALL_ROWS_MAX)
+        throw new StageError("fetching", "too_many_rows", `The store gave more than ${SMALL_ROWS_MAX} rows of totals`);
+      rows.push(Object.fromEntries(columns.map(({ name }, i) => [name, row[i] === null ? null : String(row[i])])));
+    }
+  return rows;
+}

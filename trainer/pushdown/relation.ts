@@ -1,0 +1,187 @@
+/**
+ * The heavy relational work of a training, as a small logical plan: what is wanted of a customer's query, said once, and written in the
+ * language of the store that holds the rows. Every order is total and every hash is of the id's text, so each store gives the same rows.
+ */
+import type { Dialect } from "./dialect.ts";
+
+/** Columns user_id, item_id, seconds, positive and, of a Rating, rating. */
+export type Facts =
+  /** The rows that pass the trainer's checks. */
+  | { readonly kind: "accepted" }
+  /** Rows of the same user, item and second as one, with the strongest label. */
+  | { readonly kind: "distinct"; readonly of: Facts }
+  /** Rows of the users whose hash lies below: eight hex digits, so 80000000 is half of them, and always the same half. */
+  | { readonly kind: "sampled"; readonly of: Facts; readonly below: string }
+  /** Each user's newest rows; of the same second those of the greatest item id. */
+  | { readonly kind: "newest"; readonly of: Facts; readonly perUser: number };
+
+/** What the trainer takes for facts: each once. */
+export const DISTINCT: Facts = { kind: "distinct", of: { kind: "accepted" } };
+
+export type Relation =
+  /** reason (NULL: accepted), row_count */
+  | { readonly kind: "reasons" }
+  /** u1, u1000, u1000000, u1000000000: numbers in the time column by the unit that their size speaks for */
+  | { readonly kind: "units" }
+  /** users, interactions, positives, first_second, last_second, and of each user at most so many: newest */
+  | { readonly kind: "totals"; readonly of: Facts; readonly perUser: number }
+  /** item_id, interactions, positives */
+  | { readonly kind: "item_counts"; readonly of: Facts }
+  /** The facts under the names of the specification's columns. */
+  | { readonly kind: "rows"; readonly of: Facts }
+  /**
+   * hash (24 hex digits of the salted id), item_id, seconds, positive: of each user one row an item, and the newest positive ones. In no
+   * order: stores that are many machines sort small results only.
+   */
+  | {
+      readonly kind: "records";
+      readonly of: Facts;
+      readonly saltHex: string;
+      readonly historyMax: number;
+      /** Also erased_hash, 16 hex digits: by which the trainer knows users who are to be forgotten. */
+      readonly erasedSalt: string | null;
+    }
+  /** item_id, neighbour_id, users: who has both, of each item the most frequent neighbours */
+  | { readonly kind: "neighbours"; readonly of: Facts; readonly perItem: number };
+
+/** A customer's query whose columns can be read in the language of its store. */
+export type SourceTable = {
+  readonly dialect: Dialect;
+  readonly query: string;
+  /** Names of the columns: user, item, time, label. */
+  readonly columns: readonly [string, string, string, string];
+  readonly facts: FactExpressions;
+};
+
+/** SQL of c0 … c3, the columns in their order. */
+export type FactExpressions = {
+  readonly user: string;
+  readonly item: string;
+  readonly userIsInteger: boolean;
+  readonly itemIsInteger: boolean;
+  readonly seconds: string;
+  /** The time column's numbers; null when it has none. */
+  readonly timeNumber: string | null;
+  readonly positive: string;
+  /** Null for a Binary label. */
+  readonly rating: string | null;
+  /** Why a row is refused, or NULL: of user_id, item_id, seconds and positive too. */
+  readonly reason: string;
+  readonly missing: readonly { readonly name: string; readonly sql: string }[];
+};
+
+/** One SELECT that gives the relation. */
+export function relationSql(relation: Relation, table: SourceTable): string {
+  switch (relation.kind) {
+    case "reasons":
+      return `SELECT reason, COUNT(*) AS row_count FROM (${judgedSql(table)}) AS judged GROUP BY reason`;
+    case "units":
+      return unitsSql(table);
+    case "totals":
+      return totalsSql(relation, table);
+    case "item_counts":
+      return `SELECT item_id, COUNT(*) AS interactions, SUM(positive) AS positives
+        FROM (${factsSql(relation.of, table)}) AS facts GROUP BY item_id`;
+    case "rows":
+      return rowsSql(relation.of, table);
+    case "records":
+      return recordsSql(relation, table);
+    case "neighbours":
+      return neighboursSql(relation, table);
+  }
+}
+
+const ratingOf = ({ facts }: SourceTable, sql: string) => (facts.rating === null ? "" : `, ${sql}`);
+
+function factsSql(facts: Facts, table: SourceTable): string {
+  const columns = `user_id, item_id, seconds, positive${ratingOf(table, "rating")}`;
+  switch (facts.kind) {
+    case "accepted":
+      return `SELECT ${columns} FROM (${judgedSql(table)}) AS judged WHERE reason IS NULL`;
+    case "distinct":
+      return `SELECT user_id, item_id, seconds, MAX(positive) AS positive${ratingOf(table, "MAX(rating) AS rating")}
+        FROM (${factsSql(facts.of, table)}) AS facts GROUP BY user_id, item_id, seconds`;
+    case "sampled": {
+      const { dialect } = table;
+      const hash = dialect.byCodePoint(dialect.md5(textOf("user", table)));
+      return `SELECT ${columns} FROM (${factsSql(facts.of, table)}) AS facts WHERE ${hash} < '${facts.below}'`;
+    }
+    case "newest":
+      return `SELECT ${columns} FROM (SELECT ${columns},
+        ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY seconds DESC, ${itemOrder(table)} DESC) AS place
+        FROM (${factsSql(facts.of, table)}) AS facts) AS placed WHERE place <= ${facts.perUser}`;
+  }
+}
+
+/** The id as the text by which the trainer knows it. */
+function textOf(which: "user" | "item", { dialect, facts }: SourceTable): string {
+  const [column, isInteger] = which === "user" ? ["user_id", facts.userIsInteger] : ["item_id", facts.itemIsInteger];
+  return isInteger ? dialect.digits(column) : column;
+}
+
+const itemOrder = (table: SourceTable) => table.dialect.byCodePoint(textOf("item", table));
+
+/** The customer's rows, their columns named by position. */
+function columnsSql({ dialect, query, columns }: SourceTable): string {
+  const list = columns.map((name, i) => `${dialect.identifier(name)} AS c${i}`).join(", ");
+  return `SELECT ${list} FROM (\n${query.replace(/[;\s]+$/, "")}\n) AS source`;
+}
+
+function judgedSql(table: SourceTable): string {
+  const { facts } = table;
+  const missing = facts.missing.map(({ name, sql }) => `, ${sql} AS ${name}`).join("");
+  return `SELECT user_id, item_id, seconds, positive${ratingOf(table, "rating")}, ${facts.reason} AS reason FROM (
+    SELECT c0, c1, ${facts.user} AS user_id, ${facts.item} AS item_id, ${facts.seconds} AS seconds, ${facts.positive} AS positive
+      ${ratingOf(table, `${facts.rating} AS rating`)}${missing} FROM (${columnsSql(table)}) AS named) AS read_rows`;
+}
+
+function unitsSql(table: SourceTable): string {
+  const size = table.dialect.magnitude(table.facts.timeNumber ?? "NULL");
+  const count = (condition: string) => `SUM(CASE WHEN ${condition} THEN 1 ELSE 0 END)`;
+  return `SELECT ${count(`${size} < 1e11`)} AS u1, ${count(`${size} >= 1e11 AND ${size} < 1e14`)} AS u1000,
+    ${count(`${size} >= 1e14 AND ${size} < 1e17`)} AS u1000000, ${count(`${size} >= 1e17`)} AS u1000000000
+    FROM (${columnsSql(table)}) AS named`;
+}
+
+function totalsSql({ of, perUser }: Extract<Relation, { kind: "totals" }>, table: SourceTable): string {
+  return `SELECT COUNT(*) AS users, SUM(own) AS interactions, SUM(own_positives) AS positives,
+      MIN(first_own) AS first_second, MAX(last_own) AS last_second,
+      SUM(CASE WHEN own < ${perUser} THEN own ELSE ${perUser} END) AS newest
+    FROM (SELECT user_id, COUNT(*) AS own, SUM(positive) AS own_positives, MIN(seconds) AS first_own, MAX(seconds) AS last_own
+      FROM (${factsSql(of, table)}) AS facts GROUP BY user_id) AS by_user`;
+}
+
+function rowsSql(of: Facts, table: SourceTable): string {
+  const [user, item, time, label] = table.columns.map(table.dialect.identifier);
+  const value = table.facts.rating === null ? "positive" : "rating";
+  return `SELECT user_id AS ${user}, item_id AS ${item}, seconds AS ${time}, ${value} AS ${label}
+    FROM (${factsSql(of, table)}) AS facts`;
+}
+
+function recordsSql(records: Extract<Relation, { kind: "records" }>, table: SourceTable): string {
+  const { of, saltHex, historyMax, erasedSalt } = records;
+  const { dialect } = table;
+  const user = textOf("user", table);
+  const erased =
+    erasedSalt === null
+      ? ""
+      : `, SUBSTR(${dialect.sha256(Buffer.from(erasedSalt, "utf8").toString("hex"), user)}, 1, 16) AS erased_hash`;
+  return `SELECT SUBSTR(${dialect.sha256(saltHex, user)}, 1, 24) AS hash, item_id, seconds, positive${erased} FROM (
+    SELECT user_id, item_id, seconds, positive,
+      ROW_NUMBER() OVER (PARTITION BY user_id, item_id ORDER BY seconds DESC) AS item_place,
+      ROW_NUMBER() OVER (PARTITION BY user_id, positive ORDER BY seconds DESC, ${itemOrder(table)} DESC) AS label_place
+    FROM (${factsSql(of, table)}) AS facts) AS placed
+    WHERE item_place = 1 OR (positive = 1 AND label_place <= ${historyMax})`;
+}
+
+function neighboursSql({ of, perItem }: Extract<Relation, { kind: "neighbours" }>, table: SourceTable): string {
+  const neighbour = table.dialect.byCodePoint(
+    table.facts.itemIsInteger ? table.dialect.digits("neighbour_id") : "neighbour_id",
+  );
+  return `WITH shortlist_pairs AS (SELECT DISTINCT user_id, item_id FROM (${factsSql(of, table)}) AS facts WHERE positive = 1)
+    SELECT item_id, neighbour_id, users FROM (SELECT item_id, neighbour_id, users,
+      ROW_NUMBER() OVER (PARTITION BY item_id ORDER BY users DESC, ${neighbour}) AS place
+      FROM (SELECT a.item_id AS item_id, b.item_id AS neighbour_id, COUNT(*) AS users
+        FROM shortlist_pairs AS a JOIN shortlist_pairs AS b ON a.user_id = b.user_id
+        WHERE a.item_id <> b.item_id GROUP BY a.item_id, b.item_id) AS counted) AS placed WHERE place <= ${perItem}`;
+}

@@ -1,0 +1,52 @@
+import type { Rejected } from "../dataset/check-interactions.ts";
+import { type TimeUnit, unitOf } from "../dataset/time-expression.ts";
+import { type PushedSource, readSmallRelation, type SmallRow } from "./read-relation.ts";
+import { DISTINCT } from "./relation.ts";
+
+/** What a store counts of its accepted rows. */
+export type Totals = {
+  readonly users: number;
+  readonly interactions: number;
+  readonly positives: number;
+  /** Epoch seconds. */
+  readonly firstSecond: number;
+  readonly lastSecond: number;
+  /** Interactions that are left when of each user only the newest are kept. */
+  readonly newest: number;
+};
+
+/** The unit of a time column's numbers. */
+export async function readUnit(source: PushedSource): Promise<TimeUnit> {
+  if (source.table.facts.timeNumber === null) return 1;
+  const [row] = await readSmallRelation(source, { kind: "units" });
+  const count = (unit: TimeUnit) => numberOf(row!, `u${unit}`);
+  return unitOf({ 1: count(1), 1000: count(1_000), 1000000: count(1_000_000), 1000000000: count(1_000_000_000) });
+}
+
+/** Rows by whether, and why not, they can be used. A store has no order of rows, so none is named. */
+export async function readRejected(
+  source: PushedSource,
+): Promise<{ readonly rows: number; readonly rejected: Rejected }> {
+  const reasons = await readSmallRelation(source, { kind: "reasons" });
+  const rows = reasons.reduce((sum, row) => sum + numberOf(row, "row_count"), 0);
+  const refused = reasons.flatMap((row) =>
+    row.reason === null ? [] : [[row.reason!, { count: numberOf(row, "row_count"), firstRows: [] }] as const],
+  );
+  return { rows, rejected: Object.fromEntries(refused) };
+}
+
+/** @param perUser Of each user's interactions, how many are the newest. */
+export async function readTotals(source: PushedSource, perUser: number): Promise<Totals> {
+  const [row] = await readSmallRelation(source, { kind: "totals", of: DISTINCT, perUser });
+  return {
+    users: numberOf(row!, "users"),
+    interactions: numberOf(row!, "interactions"),
+    positives: numberOf(row!, "positives"),
+    firstSecond: numberOf(row!, "first_second"),
+    lastSecond: numberOf(row!, "last_second"),
+    newest: numberOf(row!, "newest"),
+  };
+}
+
+/** A sum of nothing is NULL. */
+const numberOf = (row: SmallRow, name: string) => Number(row[name] ?? 0);
