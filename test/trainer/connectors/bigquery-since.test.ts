@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bigquerySince, parseTally } from "../../../trainer/connectors/bigquery-since.ts";
 import type { Connector } from "../../../trainer/connectors/connector.ts";
 import { type BigQueryWorld, bigqueryWorld } from "../../fixtures/bigquery-world.ts";
+import { startFakeStorage } from "../../fixtures/fake-bigquery-storage.ts";
 import { sinceSuite } from "../../suites/since-suite.ts";
 
 let world: BigQueryWorld;
@@ -60,6 +61,26 @@ test("the tally and the rows come from one job", async () => {
   expect(source.origin).toMatch(/^BigQuery job acme-data:EU\.shortlist-/);
   expect(jobs() - before).toBe(1);
   await connector.close();
+});
+
+test("many rows come through the Storage Read API, without the column of the tally", async () => {
+  const storage = await startFakeStorage(world.fake);
+  await world.fake.engine.execute(
+    "CREATE OR REPLACE TABLE shop.things AS SELECT range AS n, range AS t FROM range(25_000)",
+  );
+  const connector = await world.open({ bigqueryStorageEndpoint: storage.endpoint });
+  const parted = await connector.readSince!("SELECT * FROM `acme-data.shop.things`", { since, columns: ["n"], signal });
+  if ("unsuitable" in parted) throw new Error(parted.unsuitable);
+  expect(await parted.before()).toEqual({ rows: 5, times: 10n });
+  const seen = new Set<unknown>();
+  for await (const chunk of (await parted.rows()).chunks) {
+    expect(chunk.columnCount).toBe(1);
+    for (const value of chunk.getColumnValues(0)) seen.add(value);
+  }
+  expect(storage.offsets.length).toBeGreaterThan(0);
+  expect([seen.size, seen.has(4n), seen.has(5n)]).toEqual([24_995, false, true]);
+  await connector.close();
+  await storage.stop();
 });
 
 test("without a row from the bound on, the tally is not known", async () => {
