@@ -25,6 +25,10 @@ export type RunSettings = {
   readonly secondsMax: number;
   readonly fitSecondsMax: number;
   readonly rejectedShareMax: number;
+  /** Rows of an incremental source may come in so much later than their time says. */
+  readonly overlapSeconds: number;
+  /** So often an incremental source is read in full all the same. */
+  readonly fullReadSeconds: number;
   readonly weightBytesMax: number;
   /** What an isolate of the edge has for versions; a version that needs more is not published. */
   readonly edgeMemoryBytes: number;
@@ -84,6 +88,8 @@ export function readSettings(environment: Environment = process.env): Settings {
       secondsMax: values.SHORTLIST_RUN_SECONDS,
       fitSecondsMax: values.SHORTLIST_FIT_SECONDS,
       rejectedShareMax: values.SHORTLIST_REJECTED_SHARE,
+      overlapSeconds: values.SHORTLIST_OVERLAP_HOURS * 3600,
+      fullReadSeconds: values.SHORTLIST_FULL_READ_HOURS * 3600,
       weightBytesMax: values.SHORTLIST_WEIGHT_MB * 2 ** 20,
       edgeMemoryBytes: values.SHORTLIST_EDGE_CACHE_MB * 2 ** 20,
       ignoreGate: values.SHORTLIST_IGNORE_GATE,
@@ -203,6 +209,8 @@ const SettingsSchema = StoreSchema.extend({
     .transform(Number)
     .pipe(z.number("must be a number").min(0, "must be at least 0").max(1, "must be at most 1"))
     .default(0.5),
+  SHORTLIST_OVERLAP_HOURS: integer(0, 8760, 24),
+  SHORTLIST_FULL_READ_HOURS: integer(0, 8760, 168),
   SHORTLIST_WEIGHT_MB: integer(1, 100, 24),
   SHORTLIST_EDGE_CACHE_MB: integer(16, 120, 80),
   SHORTLIST_IGNORE_GATE: flag,

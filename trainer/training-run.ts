@@ -16,6 +16,8 @@ export type TrainingSettings = {
   readonly workDirectory: string;
   /** A folder of this model alone, kept between runs; removed with the model. */
   readonly modelDirectory: string;
+  /** Of sources that are declared incremental; else a day, and a week. */
+  readonly incremental?: { readonly overlapSeconds: number; readonly fullReadSeconds: number };
   readonly seed: number;
   readonly fitSecondsMax: number;
   readonly memoryMbMax: number;

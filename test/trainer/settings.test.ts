@@ -19,7 +19,7 @@ test("with what is needed alone, the rest has sensible values", () => {
     edgeUrl: "https://rank.example",
     egressAddresses: [],
     store: { bucket: "models", region: "auto" },
-    runs: { concurrency: 1, ignoreGate: false },
+    runs: { concurrency: 1, ignoreGate: false, overlapSeconds: 86_400, fullReadSeconds: 7 * 86_400 },
   });
   expect(isAbsolute(settings.stateDirectory)).toBe(true);
 });
@@ -39,6 +39,8 @@ test.each([
   ["SHORTLIST_FILE_ROOTS", '{"Acme": ["/data"]}', "SHORTLIST_FILE_ROOTS"],
   ["SHORTLIST_REJECTED_SHARE", "2", "must be at most 1"],
   ["SHORTLIST_REJECTED_SHARE", "half", "must be a number"],
+  ["SHORTLIST_OVERLAP_HOURS", "-1", "must be at least 0"],
+  ["SHORTLIST_FULL_READ_HOURS", "week", "must be a whole number"],
   ["SHORTLIST_IGNORE_GATE", "yes", "must be 1, true, 0 or false"],
   ["DATABASE_URL", "mysql://db/x", "must be a postgres:// address"],
   ["FORWARD_SECRET", "short", "at least 32 characters"],

@@ -30,6 +30,7 @@ export async function prepareRun(
       settings: {
         workDirectory: work,
         modelDirectory: await folders.makeModel(customer, modelName),
+        incremental: { overlapSeconds: runs.overlapSeconds, fullReadSeconds: runs.fullReadSeconds },
         seed: runs.seed,
         fitSecondsMax: runs.fitSecondsMax,
         memoryMbMax: runs.memoryMbMax,

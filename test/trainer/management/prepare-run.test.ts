@@ -14,6 +14,7 @@ test("a run gets its folders, its customer's settings, and survives the way to i
   const settings = readSettings({
     ...environmentOf(state),
     SHORTLIST_FILE_ROOTS: '{"acme": ["/data/acme"]}',
+    SHORTLIST_OVERLAP_HOURS: "1",
     SHORTLIST_SECRET_ACME__PASSWORD: "planted-in-environment",
   });
   const spec = specOf("shop", "wait", { connector_configs: [{ type: "Postgres", password: "planted-in-spec" }] });
@@ -24,7 +25,11 @@ test("a run gets its folders, its customer's settings, and survives the way to i
     runId: "run-1",
     customer: "acme",
     spec,
-    settings: { workDirectory: join(state, "runs", "run-1"), modelDirectory: join(state, "models", "acme", "shop") },
+    settings: {
+      workDirectory: join(state, "runs", "run-1"),
+      modelDirectory: join(state, "models", "acme", "shop"),
+      incremental: { overlapSeconds: 3600, fullReadSeconds: 7 * 86_400 },
+    },
     connectorSettings: { fileRoots: ["/data/acme"], tempDirectory: join(state, "runs", "run-1", "temp") },
   });
   expect([job.settings.modelDirectory, job.connectorSettings.tempDirectory].map(existsSync)).toEqual([true, true]);
