@@ -4,6 +4,7 @@ import type { Method, ServingBudget } from "../models/model.ts";
 import { methodNamed } from "./blend-method.ts";
 import { type Choice, choiceOf, isSameChoice, POPULARITY } from "./choice.ts";
 import { type Protocol, planSplit } from "./choose-split.ts";
+import { withColdPlaces } from "./cold-places.ts";
 import { dataForChoosing } from "./data-within-means.ts";
 import { decide, USERS_MIN } from "./decide.ts";
 import type { MetricAtK } from "./evaluate.ts";
@@ -11,7 +12,7 @@ import { type EvaluationDetail, evaluationDetail } from "./evaluation-detail.ts"
 import { lastRound, withBlend } from "./last-round.ts";
 import { buildReport, sizesOf } from "./report.ts";
 import { meanOf, runTrial, type Trial, type TrialMeans } from "./trial.ts";
-import { scaled, tryMethods } from "./try-methods.ts";
+import { type SelectState, scaled, tryMethods } from "./try-methods.ts";
 import { tuneMethod } from "./tune-method.ts";
 import { judgedWithin, type Validation, validationOf } from "./validation.ts";
 
@@ -71,7 +72,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const { methods, live } = input;
   const state = { methods, live, means, metric, validation, baseline, secondsLeft, discarded: [...discarded] };
 
-  const tried = validation.positions.length < USERS_MIN ? [] : await withBlend(state, await tryMethods(state));
+  const tried = validation.positions.length < USERS_MIN ? [] : await tryAll(state);
   const { finalists, baseline: judgedBaseline, positions } = await lastRound(state, tried);
   const interactions = validation.train.items.length;
   const verdict = decide(finalists, judgedBaseline, { metric, interactions, seed: input.seed });
@@ -100,6 +101,11 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
       report.split.fingerprint,
     ),
   };
+}
+
+async function tryAll(state: SelectState): Promise<Trial[]> {
+  const placed = { ...state, methods: await withColdPlaces(state) };
+  return await withBlend(placed, await tryMethods(placed));
 }
 
 /** Of the seconds, for judging one candidate: with a large catalog it could else take all of them. */

@@ -10,6 +10,8 @@ import { type AppendScores, type BlendableModel, exportScores } from "./scoring-
 
 /** One place in so many may be a cold item's: it is shown, and little of what is known to be liked is lost. */
 export const COLD_EVERY = 10;
+/** The same where cold items have proved to be ones that nobody wants: new ones among them still have their chance. */
+export const COLD_EVERY_RARE = 50;
 /** Cold items that one answer may place. */
 const PLACES_MAX = 10;
 const SETTINGS = { lambda: 10, neighbours: 100 };
@@ -20,17 +22,21 @@ const BUDGET_SHARE = 0.2;
 /**
  * The same method for data with cold items: items that nobody has chosen yet but whose attributes are known. They are
  * scored by their attributes, and enter a list by a bounded rule: the best of them stands behind the tenth of the other
- * items that are not in the history, the next behind the twentieth, and so on; what attributes say nothing of comes last.
+ * items that are not in the history, the next behind the twentieth, and so on; what attributes say nothing of comes last. The setting
+ * `coldEvery` takes the place of ten.
  * Without cold items, or without attributes, the method is as it was.
  */
 export function withColdItems(method: Method): Method {
   return {
     ...method,
+    placesColdItems: true,
     async fit(data, params, context) {
       const model = await method.fit(data, params, context);
       if (!isBlendable(model)) return model;
       const cold = coldItems(data);
-      return cold.length === 0 ? model : await joinCold(model, data, cold, context);
+      return cold.length === 0
+        ? model
+        : await joinCold(model, data, { cold, every: params.coldEvery ?? COLD_EVERY }, context);
     },
   };
 }
@@ -51,7 +57,7 @@ export function coldItems(data: TrainingData): Int32Array {
 async function joinCold(
   model: BlendableModel,
   data: TrainingData,
-  cold: Int32Array,
+  { cold, every }: { readonly cold: Int32Array; readonly every: number },
   context: FitContext,
 ): Promise<FittedModel> {
   const { itemCount } = data;
@@ -63,7 +69,7 @@ async function joinCold(
   });
   const isCold = new Uint8Array(itemCount);
   for (const item of cold) isCold[item] = 1;
-  const places = Math.min(PLACES_MAX, cold.length, Math.floor((itemCount - cold.length) / COLD_EVERY));
+  const places = Math.min(PLACES_MAX, cold.length, Math.floor((itemCount - cold.length) / every));
   if (places === 0) return model;
   const append: AppendScores = (graph, inputs, budget) => {
     const least = BUDGET_SHARE * budget.weightBytesMax;
@@ -73,7 +79,7 @@ async function joinCold(
     const maskPath = `${budget.prefix}is_cold.bin`;
     const mask = graph.op("Cast", [graph.external(maskPath, "uint8", [itemCount])], { to: { int: BOOL } });
     return {
-      scores: joinedScores(graph, { items: inputs.items, warm: warm.scores, cold: cool.scores, mask, places }),
+      scores: joinedScores(graph, { items: inputs.items, warm: warm.scores, cold: cool.scores, mask, places, every }),
       weights: [...warm.weights, ...cool.weights, { path: maskPath, bytes: isCold }],
       truncation: [warm.truncation, cool.truncation && `cold items: ${cool.truncation}`].filter(Boolean).join("; "),
     };
@@ -88,7 +94,13 @@ async function joinCold(
         items: history.items.slice(-model.historyMax),
         agesDays: history.agesDays.slice(-model.historyMax),
       };
-      return joinScores(history, { warm: model.score(newest), cold: byAttributes.score(history), isCold, places });
+      return joinScores(history, {
+        warm: model.score(newest),
+        cold: byAttributes.score(history),
+        isCold,
+        places,
+        every,
+      });
     },
   } as BlendableModel;
 }
@@ -98,16 +110,17 @@ type Scores = {
   readonly cold: Float32Array;
   readonly isCold: Uint8Array;
   readonly places: number;
+  readonly every: number;
 };
 
 /** The rule without ONNX. A cold item has the score of the item it stands behind: equal scores keep catalog order. */
-function joinScores({ items }: History, { warm, cold, isCold, places }: Scores): Float32Array {
+function joinScores({ items }: History, { warm, cold, isCold, places, every }: Scores): Float32Array {
   const inHistory = new Set(items);
-  const others = topK(warm, places * COLD_EVERY, (item) => !isCold[item] && !inHistory.has(item));
+  const others = topK(warm, places * every, (item) => !isCold[item] && !inHistory.has(item));
   const last = warm.reduce((least, score) => Math.min(least, score));
   const joined = warm.map((score, item) => (isCold[item] ? last : score));
   for (const [c, item] of topK(cold, places, (item) => isCold[item] === 1).entries()) {
-    const behind = others[(c + 1) * COLD_EVERY - 1];
+    const behind = others[(c + 1) * every - 1];
     if (cold[item]! > 0 && behind !== undefined) joined[item] = warm[behind]!;
   }
   return joined;
@@ -123,9 +136,10 @@ type JoinInputs = {
   readonly cold: string;
   readonly mask: string;
   readonly places: number;
+  readonly every: number;
 };
 
-function joinedScores(graph: GraphBuilder, { items, warm, cold, mask, places }: JoinInputs): string {
+function joinedScores(graph: GraphBuilder, { items, warm, cold, mask, places, every }: JoinInputs): string {
   const scalar = (value: number) => graph.constant({ type: "float32", dims: [], data: Float32Array.of(value) });
   const int64 = (...values: number[]) =>
     graph.constant({ type: "int64", dims: [values.length], data: BigInt64Array.from(values, BigInt) });
@@ -134,11 +148,11 @@ function joinedScores(graph: GraphBuilder, { items, warm, cold, mask, places }: 
   const inHistory = graph.op("Cast", [items], { to: { int: INT64 } });
   const leasts = graph.op("Expand", [least, graph.op("Shape", [items])]);
   const others = graph.op("ScatterElements", [graph.op("Where", [mask, least, warm]), inHistory, leasts]);
-  const [top] = graph.ops("TopK", [others, int64(places * COLD_EVERY)], 2, { axis: { int: 0 } });
+  const [top] = graph.ops("TopK", [others, int64(places * every)], 2, { axis: { int: 0 } });
   const [coldTop, coldItems] = graph.ops("TopK", [graph.op("Where", [mask, cold, least]), int64(places)], 2, {
     axis: { int: 0 },
   });
-  const behind = Array.from({ length: places }, (_, c) => (c + 1) * COLD_EVERY - 1);
+  const behind = Array.from({ length: places }, (_, c) => (c + 1) * every - 1);
   const bars = graph.op("Gather", [top!, int64(...behind)], { axis: { int: 0 } });
   const isKnown = graph.op("And", [graph.op("Greater", [coldTop!, scalar(0)]), graph.op("Greater", [bars, least])]);
   const placed = graph.op("Where", [isKnown, bars, last]);

@@ -42,6 +42,20 @@ test.each([
   },
 );
 
+test("with the setting coldEvery it comes behind as many, and the export says so too", async () => {
+  const cold = withColdItems(ease as Method);
+  const params = { ...cold.grid(data)[0]!, coldEvery: 4 };
+  const model = await cold.fit(data, params, fitContext());
+  expect(model.params).toEqual(params);
+  const scorer = await openScorer(model.export({ weightBytesMax: 1e6 }), data.itemCount);
+  const exported = await scorer.score(history);
+  await scorer.close();
+  for (const scores of [exported, model.score(history)]) {
+    const ranked = topK(scores, data.itemCount, (item) => !history.items.includes(item));
+    expect(ranked.indexOf(22 as ItemIndex)).toBe(4);
+  }
+});
+
 test("data without cold items get the method as it is", async () => {
   const board = checkerboard(8);
   const method = ease as Method;
