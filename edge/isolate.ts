@@ -18,6 +18,8 @@ export type Isolate = {
   readonly versions: SnapshotCache;
   /** The rank calls under way. */
   readonly ranks: Leases;
+  /** Those of them that have a version, weighed by the milliseconds that they will take. */
+  readonly work: Leases;
   readonly readiness: RefreshedCache<true>;
   /** The API's description as JSON, made when it is first asked for. */
   readonly openApi: () => string;
@@ -37,6 +39,7 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     erased: erasedLists(settings.POINTER_CACHE_SECONDS * 1000),
     versions: snapshotCache(settings.CACHE_MEGABYTES * MEGABYTE, loader),
     ranks: createLeases(RANK_MS_MAX),
+    work: createLeases(RANK_MS_MAX),
     readiness: refreshedCache(readinessMs, 1),
     openApi: once(() => JSON.stringify(openApiDocument())),
   };

@@ -4,25 +4,41 @@
  */
 export type Leases = {
   /** Gives the function that ends the lease; ending it twice is no error. */
-  take(nowMs: number): () => void;
+  take(nowMs: number, weight?: number): () => void;
   count(nowMs: number): number;
+  /** Sum of the weights, 1 for each lease that was taken without. */
+  weight(nowMs: number): number;
 };
 
 export function createLeases(ttlMs: number): Leases {
-  const expiries = new Map<number, number>(); // by number of the lease; in order of expiry
+  const leases = new Map<number, { readonly expiryMs: number; readonly weight: number }>(); // in order of expiry
   let next = 0;
+  let weight = 0;
+  const end = (lease: number) => {
+    weight -= leases.get(lease)?.weight ?? 0;
+    leases.delete(lease);
+    if (leases.size === 0) weight = 0; // sums of fractions drift
+  };
+  const endExpired = (nowMs: number) => {
+    for (const [lease, { expiryMs }] of leases) {
+      if (expiryMs > nowMs) break;
+      end(lease);
+    }
+  };
   return {
-    take(nowMs) {
+    take(nowMs, taken = 1) {
       const lease = next++;
-      expiries.set(lease, nowMs + ttlMs);
-      return () => expiries.delete(lease);
+      leases.set(lease, { expiryMs: nowMs + ttlMs, weight: taken });
+      weight += taken;
+      return () => end(lease);
     },
     count(nowMs) {
-      for (const [lease, expiryMs] of expiries) {
-        if (expiryMs > nowMs) break;
-        expiries.delete(lease);
-      }
-      return expiries.size;
+      endExpired(nowMs);
+      return leases.size;
+    },
+    weight(nowMs) {
+      endExpired(nowMs);
+      return weight;
     },
   };
 }

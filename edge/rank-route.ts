@@ -6,6 +6,7 @@ import { parseJson } from "../shared/parse-request.ts";
 import { Problem } from "../shared/problem.ts";
 import { type RankAnswer, rank } from "../shared/rank.ts";
 import type { Snapshot } from "../shared/snapshot.ts";
+import { admit } from "./admission.ts";
 import { requireScope } from "./auth.ts";
 import type { EdgeEnv } from "./edge-env.ts";
 import { jsonTextOf, readBody } from "./request-body.ts";
@@ -32,8 +33,7 @@ async function answerRank(c: Context<EdgeEnv>, parse: () => Promise<RankParamete
   requireScope(c.get("caller")!, "rank");
   const { ranks, settings } = c.get("isolate");
   const { nowMs } = c.get("access");
-  if (ranks.count(nowMs()) >= settings.CONCURRENT_RANKS_MAX)
-    throw new Problem("overloaded", "Too many rank calls at once. Try again.", { retryAfterSeconds: 1 });
+  if (ranks.count(nowMs()) >= settings.CONCURRENT_RANKS_MAX) throw overloaded();
   const end = ranks.take(nowMs());
   try {
     return await rankWithLiveVersion(c, await parse());
@@ -43,7 +43,7 @@ async function answerRank(c: Context<EdgeEnv>, parse: () => Promise<RankParamete
 }
 
 async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParameters): Promise<Response> {
-  const { pointers, versions, erased, reader, settings } = c.get("isolate");
+  const { pointers, versions, erased, work, reader, settings } = c.get("isolate");
   const { customer } = c.get("caller")!;
   const access = { ...c.get("access"), reader, log: writeLog };
   const startedMs = access.nowMs();
@@ -54,6 +54,15 @@ async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParamete
   const target = await pointers.liveVersion(customer, c.req.param("model_name")!, access);
   const { loaded, release } = await versions.lease(target, access);
   const loadedMs = access.nowMs();
+  const end = admit(work, {
+    itemCount: loaded.manifest.item_count,
+    nowMs: loadedMs,
+    queueMsMax: settings.QUEUE_MS_MAX,
+  });
+  if (end === undefined) {
+    release();
+    throw overloaded();
+  }
   try {
     const failures: unknown[] = [];
     const onUnfiltered = (error: unknown) => failures.push(error);
@@ -77,6 +86,7 @@ async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParamete
     const detail = `The version ${snapshotName(loaded.target.live.version)} cannot rank. Try again.`;
     throw new Problem("artifact_unavailable", detail, { cause: error, retryAfterSeconds: 2 });
   } finally {
+    end();
     release();
   }
 }
@@ -91,6 +101,8 @@ function rankAnswer(c: Context<EdgeEnv>, snapshot: Snapshot, answer: RankAnswer)
   c.set("ranked", { version: snapshot.version, rank_id: rankId, strategy, item_count: items.length });
   return c.json(items.map((item) => itemIdToJson(snapshot.idAt(item), snapshot.itemIdType)));
 }
+
+const overloaded = () => new Problem("overloaded", "Too many rank calls at once. Try again.", { retryAfterSeconds: 1 });
 
 const snapshotName = (version: string) => JSON.stringify(version);
 

@@ -21,3 +21,15 @@ test("a lease that is never given back ends by itself, and no sooner", () => {
   expect(leases.count(100)).toBe(1);
   expect(leases.count(150)).toBe(0);
 });
+test("weights add up, and go with their leases, whichever way these end", () => {
+  const leases = createLeases(100);
+  const end = leases.take(0, 2.5);
+  leases.take(50, 4);
+  leases.take(60);
+  expect(leases.weight(99)).toBe(7.5);
+  end();
+  end();
+  expect(leases.weight(99)).toBe(5);
+  expect(leases.weight(150)).toBe(1);
+  expect(leases.weight(160)).toBe(0);
+});
