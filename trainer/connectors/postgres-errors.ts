@@ -29,7 +29,7 @@ const EXPLANATIONS: Readonly<Record<string, (fault: Fault, target: PostgresTarge
   }),
   "42501": ({ message }, { user }) => ({
     code: "permission_denied",
-    message: `${message}; grant it: GRANT SELECT ON … TO ${JSON.stringify(user)}`,
+    message: `${message}; grant it: ${missingGrant(message ?? "", user)}`,
   }),
   "42P01": ({ message }) => ({
     code: "table_not_found",
@@ -106,6 +106,18 @@ function explanationOf(fault: Fault, target: PostgresTarget, inner: InnerQuery |
     retryable: fault.code?.startsWith("53") ?? false,
   };
 }
+
+/** The statement that gives what the server says is missing. It tells a table without its schema. */
+function missingGrant(message: string, user: string): string {
+  const [, kind, name] = /^permission denied for ([a-z ]+?) (\S+)$/.exec(message) ?? [];
+  if (kind === "schema") return `GRANT USAGE ON SCHEMA ${identifier(name!)} TO ${identifier(user)}`;
+  if (kind === "function") return `GRANT EXECUTE ON FUNCTION ${name} TO ${identifier(user)}`;
+  const what = kind !== undefined && /table|view/.test(kind) ? identifier(name!) : "…";
+  return `GRANT SELECT ON ${what} TO ${identifier(user)}`;
+}
+
+/** Quoted only where it must be, as somebody would type it. */
+const identifier = (name: string) => (/^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`);
 
 /** Line and column in the customer's query; empty when the server named none in it. */
 function placeOf({ position }: Fault, inner: InnerQuery | undefined): string {

@@ -7,7 +7,20 @@ const target = { host: "db.example", port: 5432, database: "shop", user: "reader
 test.each([
   [{ code: "28P01" }, "authentication_failed", false, "refused the password"],
   [{ code: "28000", message: "no pg_hba.conf entry" }, "authentication_failed", false, "pg_hba.conf"],
-  [{ code: "42501", message: "permission denied for table t" }, "permission_denied", false, "GRANT SELECT"],
+  [
+    { code: "42501", message: "permission denied for table t" },
+    "permission_denied",
+    false,
+    "GRANT SELECT ON t TO reader",
+  ],
+  [{ code: "42501", message: "permission denied for view Big" }, "permission_denied", false, 'SELECT ON "Big" TO'],
+  [
+    { code: "42501", message: "permission denied for schema s" },
+    "permission_denied",
+    false,
+    "GRANT USAGE ON SCHEMA s TO",
+  ],
+  [{ code: "42501", message: "must be owner" }, "permission_denied", false, "GRANT SELECT ON … TO reader"],
   [{ code: "40001", message: "conflict with recovery" }, "query_cancelled_by_replica", true, "hot_standby_feedback"],
   [{ code: "57P01" }, "source_restarted", true, "shut the connection down"],
   [{ code: "57P03" }, "source_restarted", true, "starting up"],

@@ -1,0 +1,38 @@
+import { afterAll, beforeAll } from "vitest";
+import { type BigQueryWorld, bigqueryWorld, READER } from "../fixtures/bigquery-world.ts";
+import { type CustomerService, startCustomerService } from "../fixtures/customer-service.ts";
+import { customerJourney } from "../suites/customer-journey.ts";
+
+let world: BigQueryWorld;
+let service: CustomerService;
+beforeAll(async () => {
+  world = await bigqueryWorld();
+  world.fake.grants.set(READER, new Set());
+  service = await startCustomerService({ SHORTLIST_BIGQUERY_ENDPOINT: world.fake.url }, ["--service-account", READER]);
+}, 240_000);
+afterAll(async () => {
+  await service?.stop();
+  await world?.stop();
+});
+
+const granted = () => world.fake.grants.get(READER)!;
+
+customerJourney({
+  service: () => service,
+  store: () => ({
+    connector: { type: "BigQuery", project_id: "acme-data", location: "EU" },
+    table: (name) => `\`acme-data.shop.${name}\``,
+    execute: (sql) => world.fake.engine.execute(sql),
+    grants: [
+      {
+        refusal: /add-iam-policy-binding acme-data .*roles\/bigquery\.jobUser/,
+        grant: async () => void granted().add("acme-data"),
+      },
+      {
+        refusal: /GRANT `roles\/bigquery\.dataViewer` ON SCHEMA `acme-data\.shop` TO "serviceAccount:reader-acme/,
+        grant: async () => void granted().add("acme-data.shop"),
+      },
+    ],
+    revoke: async () => void granted().delete("acme-data.shop"),
+  }),
+});
