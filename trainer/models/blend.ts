@@ -1,6 +1,6 @@
 import type { ItemIndex } from "../../shared/ids.ts";
 import type { History } from "../../shared/snapshot.ts";
-import type { TensorValue } from "../onnx/graph.ts";
+import { graphBuilder, type TensorValue } from "../onnx/graph.ts";
 import type { FitContext, Method, Params, TrainingData } from "./model.ts";
 import { type AppendScores, type BlendableModel, exportScores } from "./scoring-graph.ts";
 
@@ -56,11 +56,10 @@ function appendBlend(parts: readonly BlendPart[]): AppendScores {
     let left = budget.weightBytesMax;
     const files: { readonly path: string; readonly bytes: Uint8Array }[] = [];
     const truncations: string[] = [];
-    // Smaller shares first: what a part leaves of its bytes is for those that count more.
-    const ascending = parts.toSorted((a, b) => a.share - b.share);
-    const terms = ascending.map(({ model, share }, i) => {
-      const shareLeft = ascending.slice(i).reduce((sum, part) => sum + part.share, 0);
-      const weightBytesMax = (left * share) / shareLeft;
+    // The weightiest first: what it leaves of its bytes is for the others.
+    const falling = parts.toSorted((a, b) => b.share - a.share);
+    const terms = falling.map(({ model, share }, i) => {
+      const weightBytesMax = bytesOfFirst(falling.slice(i), left);
       const part = model.append(graph, inputs, { weightBytesMax, prefix: `${budget.prefix}part${i}_` });
       for (const file of part.weights) left -= file.bytes.length;
       files.push(...part.weights);
@@ -76,6 +75,40 @@ function appendBlend(parts: readonly BlendPart[]): AppendScores {
     const scores = terms.reduce((sum, term) => graph.op("Add", [sum, term]));
     return { scores, weights: files, truncation: truncations.join("; ") };
   };
+}
+
+/** Bytes for the first part: what it needs at most, and where that is too much beside the others, by its share. */
+function bytesOfFirst(parts: readonly BlendPart[], weightBytesMax: number): number {
+  const first = bytesNeeded(parts[0]!.model);
+  let left = weightBytesMax;
+  let open = parts.map(({ model, share }) => ({ model, share, needed: bytesNeeded(model) }));
+  // Parts that need less than is their due get that; the others share what is left.
+  for (;;) {
+    const total = open.reduce((sum, { share }) => sum + share, 0);
+    const due = (share: number) => Math.floor((left * share) / total);
+    const modest = open.filter(({ share, needed }) => needed <= due(share));
+    if (modest.some(({ model }) => model === parts[0]!.model)) return first;
+    if (modest.length === 0) return due(parts[0]!.share);
+    left -= modest.reduce((sum, { needed }) => sum + needed, 0);
+    open = open.filter((part) => !modest.includes(part));
+  }
+}
+
+const NEEDED = new WeakMap<BlendableModel, number>();
+
+/** Of the weights when nothing is left out. */
+function bytesNeeded(model: BlendableModel): number {
+  const known = NEEDED.get(model);
+  if (known !== undefined) return known;
+  const graph = graphBuilder("scratch");
+  const inputs = {
+    items: graph.input("items", "int32", ["L"]),
+    ages: () => graph.input("ages_days", "float32", ["L"]),
+  };
+  const { weights } = model.append(graph, inputs, { weightBytesMax: Number.MAX_SAFE_INTEGER, prefix: "" });
+  const needed = weights.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  NEEDED.set(model, needed);
+  return needed;
 }
 
 /** A method with its settings as part of a blend. */

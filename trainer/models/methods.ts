@@ -5,6 +5,7 @@ import { graphFilter } from "./graph-filter.ts";
 import { itemKnn } from "./item-knn.ts";
 import { localSetRidge } from "./local-set-ridge.ts";
 import type { Method } from "./model.ts";
+import { neuralBlend } from "./neural-blend.ts";
 import { whereDataAllow } from "./neural-enough.ts";
 import { pooledHistory } from "./pooled-history.ts";
 import { popularity } from "./popularity.ts";
@@ -27,6 +28,7 @@ const PERSONAL: readonly object[] = [
   sequentialBlend,
   whereDataAllow(pooledHistory as Method),
   whereDataAllow(sasrec as Method),
+  whereDataAllow(neuralBlend as Method),
 ];
 
 /** Every method by its name, cheap ones first. */

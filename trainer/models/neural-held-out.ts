@@ -13,14 +13,14 @@ export type HeldOut = {
 };
 
 /**
- * A tenth of the users with three entries or more, 1000 at most; where that is below 300, up to a third of them. None
+ * A sixth of the users with three entries or more, 1000 at most; where that is below 300, up to a third of them. None
  * where they would be too few to tell anything.
  */
 export function holdOut({ start, userCount }: Histories, random: () => number): HeldOut {
   const eligible = Uint32Array.from({ length: userCount }, (_, user) => user).filter(
     (user) => start[user + 1]! - start[user]! >= 3,
   );
-  const share = Math.max(eligible.length / 10, Math.min(HELD_OUT_ENOUGH, eligible.length / 3));
+  const share = Math.max(eligible.length / 6, Math.min(HELD_OUT_ENOUGH, eligible.length / 3));
   const count = Math.min(HELD_OUT_MAX, Math.floor(share));
   const chosen = count < HELD_OUT_MIN ? new Uint32Array(0) : samplePositions(eligible.length, count, random);
   const users = chosen.map((at) => eligible[at]!);

@@ -6,7 +6,7 @@ import { epochBatches } from "./neural-batches.ts";
 import { candidateSource } from "./neural-candidates.ts";
 import { trainingChance } from "./neural-chance.ts";
 import { sasrecScores } from "./neural-forward.ts";
-import { holdOut, judgeHeldOut } from "./neural-held-out.ts";
+import { type HeldOut, holdOut, judgeHeldOut } from "./neural-held-out.ts";
 import { appendSasrec } from "./neural-sasrec-export.ts";
 import { compileSasrecStep, openSasrecScorer } from "./neural-sasrec-graph.ts";
 import { freshParameters } from "./neural-sasrec-parameters.ts";
@@ -46,14 +46,21 @@ export const sasrec: Method<SasrecParams> = {
       memoryMb: 250 + (4 * (CELLS_MAX * (3 * rivals + 100 * width) + 8 * parameterCount)) / 1e6,
     };
   },
-  async fit(data, params, context) {
-    const histories = positiveHistories(data);
-    const { length, width, blocks, heads } = params;
-    const shape: TransformerShape = { itemCount: data.itemCount, length, width, blocks, heads };
-    const averages = await learn(histories, shape, { params, context });
-    return fittedSasrec(shape, params, averages);
-  },
+  fit: async (data, params, context) => (await fitSasrec(data, params, context)).model,
 };
+
+/** The fitted network, and the entries that it has not learnt from. */
+export async function fitSasrec(
+  data: TrainingData,
+  params: SasrecParams,
+  context: FitContext,
+): Promise<{ readonly model: BlendableModel; readonly heldOut: HeldOut }> {
+  const histories = positiveHistories(data);
+  const { length, width, blocks, heads } = params;
+  const shape: TransformerShape = { itemCount: data.itemCount, length, width, blocks, heads };
+  const { averages, heldOut } = await learn(histories, shape, { params, context });
+  return { model: fittedSasrec(shape, params, averages), heldOut };
+}
 
 /** Multiplications and additions of the products that one thread manages in a second, everything around them included. */
 const FLOPS = 5.5e10;
@@ -95,9 +102,9 @@ function settingsFor(data: TrainingData): SasrecParams {
     width: isSmall ? 32 : entryCount < 400_000 ? 64 : 128,
     blocks: isSmall ? 1 : 2,
     heads: 2,
-    dropout: entriesPerItem > 100 ? 0.25 : entriesPerItem > 30 ? 0.35 : 0.5,
+    dropout: entriesPerItem > 100 ? 0.35 : 0.5,
     learningRate: isSmall ? 3e-3 : 1e-3,
-    epochs: Math.max(25, Math.ceil(STEPS_MIN / stepsPerEpoch)),
+    epochs: Math.max(24, Math.ceil(STEPS_MIN / stepsPerEpoch)),
     drawnCount: data.itemCount > CELLS_MAX ? DRAWN_COUNT : 0,
   };
 }
@@ -113,7 +120,7 @@ async function learn(
   histories: Histories,
   shape: TransformerShape,
   { params, context }: { readonly params: SasrecParams; readonly context: FitContext },
-): Promise<Averages> {
+): Promise<{ readonly averages: Averages; readonly heldOut: HeldOut }> {
   const seed = Math.floor(context.random() * 2 ** 32);
   const chance = trainingChance(seed);
   const heldOut = holdOut(histories, chance.of("held_out"));
@@ -127,7 +134,7 @@ async function learn(
     return epochBatches(histories, heldOut.ends, { length, cellsMax, random: chance.ofBatches(number) });
   };
   const stepsPerEpoch = [...epoch(0)].length;
-  if (stepsPerEpoch === 0) return nothingLearnt(averagesOf(parameters));
+  if (stepsPerEpoch === 0) return { averages: nothingLearnt(averagesOf(parameters)), heldOut };
 
   const places = chance.ofSteps;
   const mask = maskPool(params.dropout, { sizeMax: cellsMax * shape.width, random: chance.of("masks"), places });
@@ -143,7 +150,8 @@ async function learn(
   };
   const identity = JSON.stringify({ method: "sasrec", params, seed, data: digestOf(histories) });
   try {
-    return (await trainEpochs(trainee, planFor(params, stepsPerEpoch), { context, identity })).averages;
+    const { averages } = await trainEpochs(trainee, planFor(params, stepsPerEpoch), { context, identity });
+    return { averages, heldOut };
   } finally {
     await Promise.all([step.release(), scorer.release()]);
   }
@@ -161,7 +169,7 @@ const planFor = ({ learningRate, epochs }: SasrecParams, stepsPerEpoch: number):
   warmupSteps: Math.min(200, Math.ceil((epochs * stepsPerEpoch) / 10)),
   weightDecay: 0,
   averagedSteps: Math.max(20, 2 * stepsPerEpoch),
-  patience: Math.max(5, Math.ceil(epochs / 4)),
+  patience: Math.max(6, Math.ceil(epochs / 3)),
 });
 
 /** Without a single pair of entries to learn from, every score is 0: catalog order, which is popularity. */

@@ -52,6 +52,32 @@ test("the parts share the budget, and what was left out says of which part", () 
   expect(new Set(weights.map(({ path }) => path)).size).toBe(weights.length);
 });
 
+test("a part that needs less than its share leaves the rest to the others, whatever their shares", () => {
+  const matrix = (size: number) =>
+    denseWeights(
+      size,
+      size,
+      Float32Array.from({ length: size * size }, (_, i) => i + 1),
+    );
+  const square = (size: number) =>
+    fittedLinear("m", {}, { itemCount: size, terms: [{ weighting: AS_SET, matrix: matrix(size) }], bias: undefined });
+  // Alike but for what they weigh: the first has a bias of a few bytes and no matrix.
+  const small = fittedLinear("s", {}, { itemCount: 8, terms: [], bias: new Float32Array(8) });
+  const parts = [
+    { model: square(8), share: 0.05 },
+    { model: small, share: 1 },
+  ];
+  const whole = 4 * 8 * 8 + 4 * 8;
+  const sizeOf = (weightBytesMax: number) => {
+    const { weights, truncation } = blend("b", {}, parts).export({ weightBytesMax });
+    return { bytes: weights.reduce((sum, { bytes }) => sum + bytes.length, 0), truncation };
+  };
+  expect(sizeOf(whole)).toEqual({ bytes: whole, truncation: "" });
+  const tight = sizeOf(whole - 1);
+  expect(tight.bytes).toBeLessThan(whole);
+  expect(tight.truncation).toBe("m: 8-bit weights");
+});
+
 test("fitting parts shares out the progress; a model that cannot be part of a graph is refused", async () => {
   const shares: number[] = [];
   const method = (fits: object): Method => ({

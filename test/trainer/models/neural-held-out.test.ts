@@ -16,8 +16,8 @@ const histories = (userCount: number): Histories => ({
 test.each([
   [90, 30],
   [600, 200],
-  [2000, 300],
-  [5000, 500],
+  [2000, 333],
+  [5000, 833],
   [20_000, 1000],
 ])("of %i users %i lose their last entry to the judge, and no others", (userCount, count) => {
   const { ends, users } = holdOut(histories(userCount), fitContext().random);
