@@ -10,6 +10,8 @@ export type Figure = {
 export type BenchContext = {
   /** For progress; never to standard output, which belongs to the figures. */
   readonly say: (line: string) => void;
+  /** A bound that is not kept: told, and the command ends with 1 once every figure is printed. */
+  readonly fail: (reason: string) => void;
   /** Flags of the command line that are not the runner's own, such as `--rows 1e6`. */
   readonly flags: ReadonlyMap<string, string>;
 };

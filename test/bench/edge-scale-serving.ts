@@ -31,7 +31,7 @@ export async function withEdge<T>(
   const others = new Set(childProcesses());
   const edge = await startEdge({
     ...options,
-    vars: { POINTER_CACHE_SECONDS: 4, KEY_CACHE_SECONDS: 25, CACHE_MEGABYTES, ...options.vars },
+    vars: { POINTER_CACHE_SECONDS: 4, KEY_CACHE_SECONDS: 25, CACHE_MEGABYTES, QUEUE_MS_MAX: 10_000, ...options.vars },
   });
   try {
     return await work(

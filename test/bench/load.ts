@@ -35,7 +35,7 @@ export const load: Bench = async (context) => {
   const trainer = await mortalTrainer();
   try {
     await trainer.start();
-    return await withEdge({ r2Directory: folder, vars: { TRAINER_URL: trainer.url } }, (edge, pid) =>
+    return await withEdge({ r2Directory: folder, vars: { TRAINER_URL: trainer.url, QUEUE_MS_MAX: 150 } }, (edge, pid) =>
       underLoad({ edge, pid, worlds, trainer, context }),
     );
   } finally {
@@ -89,6 +89,8 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
   clearInterval(watch);
   const disturbances = await trouble.end();
   for (const fault of [...tally.faults, ...disturbances.faults].slice(0, 10)) context.say(`  WRONG: ${fault}`);
+  const wrong = tally.faults.length + disturbances.faults.length;
+  if (wrong > 0) context.fail(`${wrong} wrong answers`);
   for (const refusal of [...tally.refusals].slice(0, 10)) context.say(`  refused: ${refusal}`);
 
   context.say(`  statuses ${JSON.stringify([...tally.statuses])}`);

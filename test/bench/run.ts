@@ -25,7 +25,12 @@ async function main(args: readonly string[]): Promise<number> {
     return parsed.isFault ? 1 : 0;
   }
   const say = (line: string) => process.stderr.write(`${line}\n`);
-  const context: BenchContext = { say, flags: parsed.flags };
+  let failures = 0;
+  const fail = (reason: string) => {
+    failures++;
+    say(`  FAILED: ${reason}`);
+  };
+  const context: BenchContext = { say, fail, flags: parsed.flags };
   const load = loadavg()[0]!;
   say(`${cpus()[0]?.model ?? "unknown processor"}, ${availableParallelism()} threads, load ${load.toFixed(1)}`);
   if (load > availableParallelism() / 2) say("The machine is busy with other work: times will be too long.");
@@ -36,7 +41,7 @@ async function main(args: readonly string[]): Promise<number> {
     figures.push(...(await bench(context)));
   }
   process.stdout.write(parsed.json ? `${JSON.stringify(figures)}\n` : `${figuresTable(figures)}\n`);
-  return 0;
+  return failures === 0 ? 0 : 1;
 }
 
 process.exitCode = await main(process.argv.slice(2));

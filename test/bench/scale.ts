@@ -17,6 +17,7 @@ export type ScaleMeasured = {
 
 const ROWS = 1e6;
 const FIT_SECONDS = 120;
+const PEAK_MB_MAX = 6000;
 const MEMORY_MB = 4096; // the default of SHORTLIST_RUN_MEMORY_MB
 
 /**
@@ -24,11 +25,13 @@ const MEMORY_MB = 4096; // the default of SHORTLIST_RUN_MEMORY_MB
  * a folder. The exponent is the slope between both, 1 when cost grows as the rows do; the reference of the rows per second is
  * DuckDB's own scan of the same file. `--rows`, `--seconds` for fitting, `--memory` in MB.
  */
-export const scale: Bench = async ({ say, flags }) => {
+export const scale: Bench = async ({ say, fail, flags }) => {
   const rows = Math.round(Number(flags.get("rows") ?? ROWS));
   if (!(rows >= 1e4 && rows <= 1e9)) throw new Error(`--rows must be between 1e4 and 1e9, not ${flags.get("rows")}.`);
   const small = await measure(rows / 10, { say, flags });
   const whole = await measure(rows, { say, flags });
+  const peakMb = Math.max(...whole.stages.map((stage) => stage.peakMb));
+  if (peakMb > PEAK_MB_MAX) fail(`${Math.round(peakMb)} MB of resident memory, at most ${PEAK_MB_MAX}`);
   return [...figuresOf(rows, whole), ...exponents(small, whole)];
 };
 
@@ -60,7 +63,7 @@ function exponents(small: Run, whole: Run): Figure[] {
   ];
 }
 
-async function measure(rows: number, { say, flags }: BenchContext): Promise<Run> {
+async function measure(rows: number, { say, flags }: Pick<BenchContext, "say" | "flags">): Promise<Run> {
   say(`  ${rows.toExponential(0)} rows`);
   const file = await scaleFile(rows);
   const scan = await scanSeconds(file);
