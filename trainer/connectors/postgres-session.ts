@@ -36,6 +36,11 @@ export async function openSession(target: PostgresTarget, options: SessionOption
   const client = await connectWithPatience(target, address, options);
   const state: { stopped?: { readonly reason: unknown }; failed: boolean } = { failed: false };
   const stopped = () => state.stopped;
+  // What the server says between two statements, such as why it ends the connection: the next one only finds it cut.
+  let lastWords: unknown;
+  client.on("error", (error: Error & { readonly code?: string }) => {
+    if (/^[0-9A-Z]{5}$/.test(error.code ?? "")) lastWords ??= error;
+  });
 
   const run = async (sql: string, inner?: InnerQuery): Promise<RawResult> => {
     const before = stopped();
@@ -51,7 +56,7 @@ export async function openSession(target: PostgresTarget, options: SessionOption
     } catch (error) {
       state.failed = true;
       const during = stopped();
-      throw during ? during.reason : explainPostgresError(error, target, inner);
+      throw during ? during.reason : explainPostgresError(lastWords ?? error, target, inner);
     }
   };
   const session: PostgresSession = {

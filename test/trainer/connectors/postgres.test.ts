@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ConnectorContext, connect } from "../../../trainer/connectors/connector.ts";
-import { findPostgres, type PostgresServer, startPostgres } from "../../fixtures/postgres-server.ts";
+import { findPostgres, type PostgresServer, startPostgres, startReplica } from "../../fixtures/postgres-server.ts";
 import { connectorSuite, type StoredTable } from "../../suites/connector-suite.ts";
 
 const bin = findPostgres();
@@ -221,6 +221,49 @@ describe.skipIf(!bin)("on a real server", () => {
     expect(await failureOf(reading)).toMatchObject({ retryable: true });
     expect(await rowsOf(connector, "SELECT 7")).toEqual([[7]]);
     await connector.close();
+  });
+
+  test("a password that is changed between two runs is told as such, and the new one is taken", async () => {
+    await server.execute("CREATE ROLE changed LOGIN PASSWORD 'before'");
+    let password = "before";
+    const location = `postgres://changed@127.0.0.1:${server.port}/postgres`;
+    const attempt = () => open({ location }, { secret: () => password });
+    await (await attempt()).close();
+    await server.execute("ALTER ROLE changed PASSWORD 'after'");
+    const { code, message, retryable } = await failureOf(attempt());
+    expect([code, retryable]).toEqual(["authentication_failed", false]);
+    expect(message).toContain("it may have been changed");
+    password = "after";
+    const connector = await attempt();
+    expect(await rowsOf(connector, "SELECT 7")).toEqual([[7]]);
+    await connector.close();
+  });
+
+  test("a replica that cancels the reading is told with its remedy, and the next attempt works", async () => {
+    await server.execute(
+      "CREATE TABLE replayed AS SELECT i, repeat('x', 500) AS text FROM generate_series(1, 100000) AS i",
+    );
+    const replica = await startReplica(bin!, server);
+    try {
+      const connector = await open({ location: `postgres://owner@127.0.0.1:${replica.port}/postgres` });
+      const source = await connector.read("SELECT * FROM replayed", { signal: never });
+      const reading = (async () => {
+        let rows = 0;
+        for await (const chunk of source.chunks) {
+          if (rows === 0) await server.execute("DELETE FROM replayed");
+          if (rows === 0) await server.execute("VACUUM replayed");
+          rows += chunk.rowCount;
+        }
+        return rows;
+      })();
+      const { code, message, retryable } = await failureOf(reading);
+      expect([code, retryable]).toEqual(["query_cancelled_by_replica", true]);
+      expect(message).toContain("hot_standby_feedback");
+      expect(await rowsOf(connector, "SELECT 7")).toEqual([[7]]);
+      await connector.close();
+    } finally {
+      await replica.stop();
+    }
   });
 
   test("memory does not grow with the rows: neither with half a million, nor with a gigabyte in a thousand", async () => {
