@@ -138,7 +138,26 @@ export function decodeUserPage(page: Uint8Array, hash: Hash64, itemCount: number
   const view = new DataView(page.buffer, page.byteOffset, page.byteLength);
   const count = checkPage(page, view, hash);
   const at = entryOf(view, count, hash);
-  if (at === undefined) return undefined;
+  return at === undefined ? undefined : recordAt(page, { view, count, at }, itemCount);
+}
+
+/** Every user of a page, for who checks a version as a whole. Throws FormatError for a page that lies. */
+export function* decodeUserRecords(
+  page: Uint8Array,
+  itemCount: number,
+): Generator<{ readonly hash: Hash64; readonly record: UserRecord }> {
+  const view = new DataView(page.buffer, page.byteOffset, page.byteLength);
+  const count = checkPage(page, view, { high: page.length < PAGE_HEAD_BYTES ? 0 : view.getUint32(8, true) });
+  for (let at = 0; at < count; at++) {
+    const entry = PAGE_HEAD_BYTES + at * ENTRY_BYTES;
+    const hash = { high: view.getUint32(entry, true), low: view.getUint32(entry + 4, true) };
+    yield { hash, record: recordAt(page, { view, count, at }, itemCount) };
+  }
+}
+
+type Entry = { readonly view: DataView; readonly count: number; readonly at: number };
+
+function recordAt(page: Uint8Array, { view, count, at }: Entry, itemCount: number): UserRecord {
   const entriesEnd = PAGE_HEAD_BYTES + count * ENTRY_BYTES;
   const start = at === 0 ? entriesEnd : view.getUint32(PAGE_HEAD_BYTES + (at - 1) * ENTRY_BYTES + 8, true);
   const end = view.getUint32(PAGE_HEAD_BYTES + at * ENTRY_BYTES + 8, true);
@@ -215,7 +234,7 @@ function takeRecord(source: ByteSource, itemCount: number): UserRecord {
 }
 
 /** The number of records of a page that is whole and answers for this hash. */
-function checkPage(page: Uint8Array, view: DataView, { high }: Hash64): number {
+function checkPage(page: Uint8Array, view: DataView, { high }: Pick<Hash64, "high">): number {
   if (page.length < PAGE_HEAD_BYTES || page.length > GIANT_PAGE_BYTES_MAX || page.length % 8 !== 0)
     throw new FormatError(`user page: ${page.length} bytes; expected 16 to ${GIANT_PAGE_BYTES_MAX}, a multiple of 8`);
   const expected = view.getUint32(0, true);

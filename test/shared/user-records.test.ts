@@ -9,6 +9,7 @@ import {
   compareHashes,
   decodeUserDirectory,
   decodeUserPage,
+  decodeUserRecords,
   encodeUserDirectory,
   encodeUserPage,
   encodeUserRecord,
@@ -54,6 +55,22 @@ test("every user's record comes back from its page, and nobody else's", () =>
       }
       const isKnown = all.some((user) => compareHashes(user.hash, stranger) === 0);
       expect(decodeUserPage(page, stranger, ITEMS) !== undefined).toBe(isKnown);
+    }),
+  ));
+
+test("all users of a page come in order, each as when asked for alone; a page that lies is refused", () =>
+  fc.assert(
+    fc.property(users, (all) => {
+      const page = pageOf(all);
+      const read = [...decodeUserRecords(page, ITEMS)];
+      expect(read.map(({ hash: name }) => name)).toEqual(all.map(({ hash: name }) => name));
+      for (const { hash: name, record: one } of read) {
+        const alone = decodeUserPage(page, name, ITEMS)!;
+        expect([one.items, one.times]).toEqual([alone.items, alone.times]);
+      }
+      page[page.length - 1]! ^= 1;
+      expect(() => [...decodeUserRecords(page, ITEMS)]).toThrow(FormatError);
+      expect(() => [...decodeUserRecords(page.subarray(0, 8), ITEMS)]).toThrow(FormatError);
     }),
   ));
 
