@@ -16,7 +16,7 @@ export type KeptOptions = {
   readonly directory: string;
   /** Rows may come in so much later than their time says; they are read again. Default: a day. */
   readonly overlapSeconds?: number;
-  /** So often everything is read, which alone finds what was changed in old rows. Default: a week. */
+  /** So often everything is read, which alone finds what was changed in old rows. Default: a week; 0: always. */
   readonly fullReadSeconds?: number;
 };
 
@@ -55,7 +55,8 @@ export async function stageGrowing(
 ): Promise<StagedGrowing> {
   const { kept, signal } = means;
   const directory = kept && join(kept.directory, "interactions");
-  if (directory === undefined || spec.schema.interaction.incremental !== true) {
+  const isGrowing = spec.schema.interaction.incremental === true && kept?.fullReadSeconds !== 0;
+  if (directory === undefined || !isGrowing) {
     if (directory !== undefined) await dropKept(directory);
     const staged = await stageOpened(staging, opened, means);
     return { ...staged, told: [], warnings: [], erasedBefore: 0, toKeep: undefined };

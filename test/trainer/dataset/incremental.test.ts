@@ -120,6 +120,8 @@ test("the overlap and the time between full reads can be set", async () => {
   const later = await world.run({ kept, nowMs: (NOW_SECONDS + DAY) * 1000 });
   expect(later.summary.sources?.join()).toContain("once in 1 days");
   expect(later.fetched).toBe(100);
+  const always = await world.run({ kept: { ...kept, fullReadSeconds: 0 } });
+  expect([always.fetched, always.summary.sources, await readdir(world.kept)]).toEqual([100, undefined, []]);
 });
 
 describe("all is read, and the reason is told, when", () => {
