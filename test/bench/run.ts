@@ -15,6 +15,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   postgres: async () => (await import("./postgres.ts")).postgres,
   bigquery: async () => (await import("./bigquery.ts")).bigquery,
   scale: async () => (await import("./scale.ts")).scale,
+  records: async () => (await import("./records.ts")).records,
   "training-neural": async () => (await import("./training-neural.ts")).trainingNeural,
 };
 
