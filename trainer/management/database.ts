@@ -50,6 +50,9 @@ export const bossInside = (queries: Queries): Db => ({
 /** Two wrote the same key: the second one's statement changed nothing. */
 export const isDuplicate = (error: unknown) => sqlStateOf(error) === "23505";
 
+/** Somebody else made the same table, type or index at the same time, so that looking again finds it. */
+export const wasMadeMeanwhile = (error: unknown) => /^(23505|42P0[67]|42710|XX000|40)/.test(sqlStateOf(error));
+
 const ATTEMPTS_MAX = 8;
 
 async function openEmbedded(stateDirectory: string): Promise<Database> {
@@ -155,7 +158,7 @@ async function migrate(database: Database): Promise<void> {
       for (const [index, statements] of MIGRATIONS.entries()) await applyStep(database, index + 1, statements);
       break;
     } catch (error) {
-      if (attempt === ATTEMPTS_MAX || !/^(23505|42P0[67]|XX000|40)/.test(sqlStateOf(error))) throw error;
+      if (attempt === ATTEMPTS_MAX || !wasMadeMeanwhile(error)) throw error;
     }
   }
   const rows = await database.query("select max(step) as step from shortlist.migrations");

@@ -74,8 +74,8 @@ export function runLedger(database: Database, trainerId: string, heartbeatSecond
     },
     async release({ runId, attempt }, { delaySeconds, forgiven }, queries = database) {
       await queries.query(
-        `update shortlist.runs set trainer_id = null, crashes = crashes - $4,
-           not_before = now() + $5 * interval '1 second' where ${mine}`,
+        `update shortlist.runs set trainer_id = null, crashes = crashes - $4::int4,
+           not_before = now() + $5::float8 * interval '1 second' where ${mine}`,
         [runId, attempt, trainerId, forgiven ? 1 : 0, delaySeconds],
       );
     },

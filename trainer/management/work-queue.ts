@@ -3,8 +3,9 @@
  * over all trainers of one database. A job only says "look at this model": what is to be done stands in the model's own
  * rows, so a lost job is simply queued again, and one that comes too often finds nothing to do.
  */
+import { setTimeout as delay } from "node:timers/promises";
 import { PgBoss } from "pg-boss";
-import { bossInside, type Database, type Queries } from "./database.ts";
+import { bossInside, type Database, type Queries, wasMadeMeanwhile } from "./database.ts";
 import { errorForLog, type Log } from "./log.ts";
 
 export type WorkQueue<Work extends object> = {
@@ -36,17 +37,7 @@ const POLL_SECONDS = 2;
 const EXPIRE_SECONDS = 23 * 3600;
 
 export async function startWorkQueues({ database, log, heartbeatSeconds }: QueueSettings): Promise<WorkQueues> {
-  const monitorSeconds = Math.ceil(heartbeatSeconds / 3);
-  const boss = new PgBoss({
-    ...database.bossOptions,
-    schema: "shortlist_jobs",
-    schedule: false,
-    superviseIntervalSeconds: monitorSeconds,
-    monitorIntervalSeconds: monitorSeconds,
-  });
-  boss.on("error", (error) => log({ event: "queue", level: "error", error: errorForLog(error) }));
-  boss.on("warning", (warning) => log({ event: "queue", level: "warning", message: warning.message }));
-  await boss.start();
+  const boss = await startBoss({ database, log, heartbeatSeconds });
   const names: string[] = [];
   return {
     async open(name) {
@@ -59,6 +50,36 @@ export async function startWorkQueues({ database, log, heartbeatSeconds }: Queue
     },
     stop: (secondsMax) => boss.stop({ graceful: true, timeout: secondsMax * 1000 }),
   };
+}
+
+const STARTS_MAX = 6;
+const START_PAUSE_MS = 300;
+
+/**
+ * pg-boss with its tables. On databases without advisory locks nothing keeps two trainers from making them at the same
+ * time: the loser begins again and finds them made.
+ */
+async function startBoss({ database, log, heartbeatSeconds }: QueueSettings): Promise<PgBoss> {
+  const monitorSeconds = Math.ceil(heartbeatSeconds / 3);
+  for (let attempt = 1; ; attempt++) {
+    const boss = new PgBoss({
+      ...database.bossOptions,
+      schema: "shortlist_jobs",
+      schedule: false,
+      superviseIntervalSeconds: monitorSeconds,
+      monitorIntervalSeconds: monitorSeconds,
+    });
+    boss.on("error", (error) => log({ event: "queue", level: "error", error: errorForLog(error) }));
+    boss.on("warning", (warning) => log({ event: "queue", level: "warning", message: warning.message }));
+    try {
+      await boss.start();
+      return boss;
+    } catch (error) {
+      await boss.stop({ graceful: false }).catch(() => undefined);
+      if (attempt === STARTS_MAX || !wasMadeMeanwhile(error)) throw error;
+      await delay(attempt * START_PAUSE_MS);
+    }
+  }
 }
 
 type OpenOptions = { readonly heartbeatSeconds: number; readonly isEmbedded: boolean };

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openDatabase } from "../../../trainer/management/database.ts";
+import { startWorkQueues } from "../../../trainer/management/work-queue.ts";
 import { findPostgres, type PostgresServer, startPostgres } from "../../fixtures/postgres-server.ts";
 import { caller, environmentOf } from "../../fixtures/trainer-client.ts";
 import { startHarness } from "../../fixtures/trainer-harness.ts";
@@ -37,6 +38,38 @@ describe.skipIf(bin === undefined)("several trainers on one Postgres server", ()
     expect(await databases[1]!.query("select step from shortlist.migrations where step = 99")).toEqual([]);
     for (const database of databases) await database.close();
   });
+
+  test.each(["cockroachdb", "yugabytedb"] as const)(
+    "queue work by the statements that are meant for %s",
+    async (backend) => {
+      await server.execute(`CREATE DATABASE ${backend}`);
+      const database = await openDatabase(url.replace(/postgres$/, backend), "");
+      const bossOptions = { ...database.bossOptions, backend };
+      const parts = { database: { ...database, bossOptions }, log: (entry: object) => void logs.push(entry) };
+      const logs: object[] = [];
+      const [one, two] = [1, 2].map(() => startWorkQueues({ ...parts, heartbeatSeconds: 10 }));
+      const queues = await Promise.all([one!, two!]);
+      try {
+        const [first, second] = await Promise.all(queues.map((queue) => queue.open<{ n: number }>("training")));
+        const enqueued = await database.transaction((queries) => first!.enqueue("acme/shop", { n: 1 }, queries));
+        expect([enqueued, await second!.enqueue("acme/shop", { n: 2 })]).toEqual([true, false]);
+        const taken: number[] = [];
+        const done = Promise.withResolvers<void>();
+        for (const queue of [first!, second!])
+          await queue.take(1, async ({ n }) => {
+            taken.push(n);
+            if (n === 3) done.resolve();
+          });
+        await expect.poll(() => second!.enqueue("acme/shop", { n: 3 }), { timeout: 20_000 }).toBe(true);
+        await done.promise;
+        expect(taken).toEqual([1, 3]);
+        expect(logs).toEqual([]);
+      } finally {
+        for (const queue of queues) await queue.stop(5);
+        await database.close();
+      }
+    },
+  );
 
   test("answer for each other, and each run is done once", async () => {
     const [one, two] = await Promise.all([
