@@ -41,6 +41,19 @@ export function keyring(cacheMs: number): Keyring {
   };
 }
 
+/** How long after a request its refusal leaves: longer than nearly every read of a record takes. */
+export const REFUSAL_MS = 250;
+
+/**
+ * Throws the error. A refusal for its key leaves when every such refusal does, whether its record was read, was absent or
+ * was not looked for: reading one takes longer than finding none, and would tell that there was one.
+ */
+export async function refuseInTime(error: unknown, startedMs: number, nowMs: () => number): Promise<never> {
+  const isRefusal = error instanceof Problem && (error.code === "missing_api_key" || error.code === "invalid_api_key");
+  if (isRefusal) await new Promise((resolve) => setTimeout(resolve, Math.max(0, startedMs + REFUSAL_MS - nowMs())));
+  throw error;
+}
+
 /** Throws Problem insufficient_scope. */
 export function requireScope(caller: Caller, scope: Scope): void {
   if (caller.scopes.includes(scope)) return;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createApp, ROUTES } from "../../edge/app.ts";
+import { REFUSAL_MS } from "../../edge/auth.ts";
 import { formatApiKey, hashApiKey } from "../../shared/api-key.ts";
 import { keyRecordKey } from "../../shared/key-record.ts";
 import { memoryBucket } from "../fixtures/edge-bucket.ts";
@@ -61,6 +62,15 @@ test("a missing and an invalid key are refused alike, in answers of one length",
     "invalid_api_key",
   ]);
   expect(new Set(bodies.map((body) => body.length)).size).toBe(1);
+});
+test("missing, junk, unknown and revoked keys are refused after the same time", async () => {
+  const { key: revoked, keyId } = await edge.issueKey();
+  await edge.revokeKey(keyId);
+  for (const key of [null, "junk", formatApiKey(new Uint8Array(64)), revoked]) {
+    const begin = performance.now();
+    expect((await edge.call("/v0/models/shop/rank", { key })).status).toBe(401);
+    expect(performance.now() - begin).toBeGreaterThanOrEqual(REFUSAL_MS - 2);
+  }
 });
 test("a key without the scope rank may not rank, one without manage not manage, also for a model named rank", async () => {
   const { key: manages } = await edge.issueKey({ scopes: ["manage"] });

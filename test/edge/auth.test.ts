@@ -1,7 +1,8 @@
-import { beforeEach, expect, test } from "vitest";
-import { keyring, requireScope } from "../../edge/auth.ts";
+import { beforeEach, expect, test, vi } from "vitest";
+import { keyring, REFUSAL_MS, refuseInTime, requireScope } from "../../edge/auth.ts";
 import { formatApiKey, hashApiKey } from "../../shared/api-key.ts";
 import { type KeyRecord, keyRecordKey } from "../../shared/key-record.ts";
+import { Problem } from "../../shared/problem.ts";
 import { memoryReader, type Stored } from "../fixtures/edge-bucket.ts";
 
 const API_KEY = formatApiKey(Uint8Array.from({ length: 64 }, (_, i) => i));
@@ -95,4 +96,27 @@ test("a scope that the key lacks is named, with those that it has", () => {
   const caller = { keyId: "k", customer: "acme", scopes: ["rank"] as const };
   requireScope(caller, "rank");
   expect(() => requireScope(caller, "manage")).toThrow("scope manage; this one has rank");
+});
+
+test("every refusal of a key leaves at the same time, however long its record took", async () => {
+  vi.useFakeTimers();
+  try {
+    const startedMs = Date.now();
+    const leftAt = async (code: "missing_api_key" | "invalid_api_key" | "artifact_unavailable", afterMs: number) => {
+      vi.setSystemTime(startedMs + afterMs);
+      const left = refuseInTime(new Problem(code, "x"), startedMs, Date.now).catch(() => Date.now() - startedMs);
+      await vi.runAllTimersAsync();
+      return left;
+    };
+    for (const [code, afterMs] of [
+      ["missing_api_key", 0],
+      ["invalid_api_key", 1],
+      ["invalid_api_key", 40],
+    ] as const)
+      expect(await leftAt(code, afterMs)).toBe(REFUSAL_MS);
+    expect(await leftAt("invalid_api_key", REFUSAL_MS + 5)).toBe(REFUSAL_MS + 5);
+    expect(await leftAt("artifact_unavailable", 1)).toBe(1);
+  } finally {
+    vi.useRealTimers();
+  }
 });
