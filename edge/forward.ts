@@ -14,7 +14,8 @@ export type ForwardOptions = {
 };
 
 export const FORWARD_BODY_BYTES_MAX = 262_144;
-const IDEMPOTENCY_KEY_CHARACTERS_MAX = 255;
+/** Anything else would arrive in another encoding than it was signed in. */
+const IDEMPOTENCY_KEY = /^[\x21-\x7e]{0,255}$/;
 const RETRY_AFTER_SECONDS = 10;
 /** What of the trainer's answer reaches the caller, besides status and body. */
 const ANSWER_HEADERS = ["content-type", "location", "retry-after", "allow", "idempotent-replayed", "etag"];
@@ -28,10 +29,10 @@ export async function forward(request: Request, options: ForwardOptions): Promis
   if (trainerUrl === "" || secret === "") throw unavailable(new Error("TRAINER_URL or FORWARD_SECRET is not set"));
   const { pathname, search } = new URL(request.url);
   const idempotencyKey = request.headers.get("idempotency-key") ?? "";
-  if (idempotencyKey.length > IDEMPOTENCY_KEY_CHARACTERS_MAX)
+  if (!IDEMPOTENCY_KEY.test(idempotencyKey))
     throw new Problem(
       "invalid_parameter",
-      `Idempotency-Key has more than ${IDEMPOTENCY_KEY_CHARACTERS_MAX} characters.`,
+      "The Idempotency-Key must be at most 255 printable ASCII characters without spaces.",
     );
   const signed: ForwardedRequest = {
     method: request.method,

@@ -9,6 +9,8 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   edge: async () => (await import("./edge-rank.ts")).edgeRank,
   "edge-scale": async () => (await import("./edge-scale.ts")).edgeScale,
   load: async () => (await import("./load.ts")).load,
+  fuzz: async () => (await import("./fuzz.ts")).fuzz,
+  "key-timing": async () => (await import("./key-timing.ts")).keyTiming,
   models: async () => (await import("./many-models.ts")).manyModels,
   cost: async () => (await import("./cost.ts")).cost,
   training: async () => (await import("./training-stages.ts")).trainingStages,
