@@ -10,6 +10,7 @@ import { refit } from "./evaluate/refit.ts";
 import { type Choice, type Selection, selectModel } from "./evaluate/select.ts";
 import { buildVersion, userSalt } from "./export/build-version.ts";
 import { checkServable } from "./export/check-servable.ts";
+import { type KeptFits, openKeptFits } from "./kept-fits.ts";
 import { METHODS } from "./models/methods.ts";
 import { readErasedUsers } from "./publish/erased-list.ts";
 import { readLivePointer } from "./publish/live-pointer-swap.ts";
@@ -60,17 +61,19 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
   deps.onData(summary, dataset.itemIdType);
 
   stage.enter("TRAINING");
+  const fits = await openKeptFits(settings.modelDirectory, nowMs());
   const live = await liveReport(store, model);
-  const selection = await select(dataset, job, { ...deps, live: live && choiceOf(live) });
+  const selection = await select(dataset, job, { ...deps, fits, live: live && choiceOf(live) });
 
   stage.enter("EVALUATING");
   const verdict = gate(selection.report, live);
   if (!verdict.pass && !settings.ignoreGate) {
+    await fits.remove();
     return { kind: "refused", reasons: verdict.reasons, metrics: runMetrics(selection.report) };
   }
 
   stage.enter("TRAINING");
-  const refitted = await refitChosen(dataset, selection, job, deps);
+  const refitted = await refitChosen(dataset, selection, job, { ...deps, fits });
   const finalReport = EvaluationReport.parse({ ...selection.report, gate: verdict, refit: refitted.report });
 
   stage.enter("DEPLOYING");
@@ -97,6 +100,7 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
     progress,
     lists: encodeDetail(selection.detail),
   });
+  await fits.remove();
   // The version is live: what could not be swept is swept after the next run.
   await sweep(store, model, { nowMs: nowMs(), signal }).catch(() => undefined);
   // A newer version of another trainer is what is served then; this one can be activated.
@@ -107,7 +111,8 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
 /** Of the seconds for fitting, what the choice may take; the refit has the rest. */
 const CHOICE_SHARE = 0.7;
 
-type SelectDeps = TrainDeps & { readonly live: Choice | undefined };
+type FitDeps = TrainDeps & { readonly fits: KeptFits };
+type SelectDeps = FitDeps & { readonly live: Choice | undefined };
 
 function select(dataset: Dataset, { settings }: TrainingJob, deps: SelectDeps): Promise<Selection> {
   return selectModel({
@@ -120,21 +125,19 @@ function select(dataset: Dataset, { settings }: TrainingJob, deps: SelectDeps): 
     seed: settings.seed,
     signal: deps.signal,
     clock: deps.clock,
+    checkpointFolder: deps.fits.folder,
     live: deps.live,
     progress: (share, detail) => deps.report.progress({ share: CHOICE_SHARE * share, detail }),
   });
 }
 
-function refitChosen(
-  dataset: Dataset,
-  { chosen, halfLifeDays }: Selection,
-  { settings }: TrainingJob,
-  deps: TrainDeps,
-) {
+function refitChosen(dataset: Dataset, { chosen, halfLifeDays }: Selection, { settings }: TrainingJob, deps: FitDeps) {
   const progress = (share: number, detail: string) =>
     deps.report.progress({ share: CHOICE_SHARE + (1 - CHOICE_SHARE) * share, detail: `on all data, ${detail}` });
   const { seed, memoryMbMax, weightBytesMax } = settings;
-  const means = { budget: { weightBytesMax }, memoryMbMax, seed, signal: deps.signal, clock: deps.clock, progress };
+  const { signal, clock } = deps;
+  const checkpointFolder = deps.fits.folder;
+  const means = { budget: { weightBytesMax }, memoryMbMax, seed, signal, clock, progress, checkpointFolder };
   return refit({ dataset, methods: METHODS, choice: chosen, halfLifeDays, secondsMax: settings.fitSecondsMax, means });
 }
 

@@ -34,7 +34,8 @@ const GAIN_MIN = 0.005;
  */
 export async function findBlend(task: BlendTask, means: TrialMeans): Promise<Trial | undefined> {
   const { validation, metric } = task;
-  const usable = task.trials.filter(({ fitted }) => fitted && isBlendable(fitted));
+  // The live version may be a blend: its parts were tried by themselves.
+  const usable = task.trials.filter(({ method, fitted }) => method.name !== BLEND && fitted && isBlendable(fitted));
   const best = usable[0];
   if (!best || usable.length < 2) return undefined;
   const early = validation.earlyPositions;

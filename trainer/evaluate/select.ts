@@ -39,6 +39,8 @@ export type SelectInput = {
   readonly clock: () => number;
   /** `share` 0…1 of the selection. */
   readonly progress: (share: number, detail: string) => void;
+  /** Where long fits keep their state: a choice that was interrupted goes on there. */
+  readonly checkpointFolder?: string | undefined;
   /** What the live version is: tried as well, on the same footing. */
   readonly live?: Choice | undefined;
 };
@@ -152,7 +154,8 @@ function familiesOf(trials: readonly Trial[], metric: MetricAtK): Choice[] {
 
 function trialMeans(input: SelectInput): TrialMeans {
   const { budget, memoryMbMax, seed, signal, clock, progress, includeSeen = false, cutOffs = CUT_OFFS } = input;
-  return { budget, memoryMbMax, seed, signal, clock, progress, includeSeen, cutOffs };
+  const { checkpointFolder } = input;
+  return { budget, memoryMbMax, seed, signal, clock, progress, includeSeen, cutOffs, checkpointFolder };
 }
 
 function warningsOf({ live, methods }: SelectInput): string[] {

@@ -34,6 +34,8 @@ export type TrialMeans = {
   readonly clock: () => number;
   /** `share` 0…1 of this trial. */
   readonly progress: (share: number, detail: string) => void;
+  /** Where long fits keep their state, so that the same ones asked for again go on, or are there at once. */
+  readonly checkpointFolder?: string | undefined;
 };
 
 export type FitTask = {
@@ -67,6 +69,7 @@ export async function fitCandidate(
       secondsMax,
       memoryMbMax: means.memoryMbMax,
       progress: (share, detail) => means.progress(FIT_SHARE * share, `${method.name}: ${detail}`),
+      ...(means.checkpointFolder === undefined ? {} : { checkpointFolder: means.checkpointFolder }),
     }),
   );
   return { fitted, seconds: means.clock() - begin };

@@ -1,7 +1,8 @@
 import type { Method } from "../../../trainer/models/model.ts";
 import { pooledHistory } from "../../../trainer/models/pooled-history.ts";
 import { modelSuite } from "../../suites/model-suite.ts";
-import { resumeSuite } from "../../suites/resume-suite.ts";
+import { killSuite, resumeSuite } from "../../suites/resume-suite.ts";
 
 modelSuite(pooledHistory as Method);
 resumeSuite(pooledHistory as Method);
+killSuite(pooledHistory as Method);
