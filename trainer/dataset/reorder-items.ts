@@ -9,11 +9,15 @@ export function byFallingScore(scores: ArrayLike<number>): Int32Array {
 
 /** Positive interactions per item, and a little less than one more for any other interaction. Float64Array(itemCount). */
 export function countPerItem(interactions: Interactions): Float64Array {
-  const counts = new Float64Array(interactions.itemCount);
-  const rowShare = 1 / (interactions.items.length + 1); // of any number of rows, less than one positive
-  const { items, positive } = interactions;
-  for (let row = 0; row < items.length; row++) counts[items[row]!]! += positive[row]! + rowShare;
-  return counts;
+  const { itemCount, items, positive } = interactions;
+  const positives = new Float64Array(itemCount);
+  const rows = new Float64Array(itemCount);
+  for (let row = 0; row < items.length; row++) {
+    positives[items[row]!]! += positive[row]!;
+    rows[items[row]!]!++;
+  }
+  const rowShare = 1 / (items.length + 1); // of any number of rows, less than one positive
+  return positives.map((count, item) => count + rowShare * rows[item]!); // not summed row by row: equal counts stay equal
 }
 
 /**

@@ -68,9 +68,10 @@ export async function readPushedDown(spec: ModelSpec, asked: Asked, options: Pus
 
 /** The source with the unit of its times known. */
 async function openSource({ query, connector }: Asked, { signal }: PushDownOptions): Promise<PushedSource> {
+  const told: string[] = [];
   const ask = (unit: TimeUnit): PushedSource => {
     const table = sourceTable(query, unit);
-    if (!("column" in table)) return { connector, table, signal, told: [] };
+    if (!("column" in table)) return { connector, table, signal, told };
     const { column, meaning } = table;
     throw new StageError(
       "checking",

@@ -37,6 +37,17 @@ test("positives count, any other interaction counts less than one positive, noth
   expect(counts[3]).toBeLessThan(1);
 });
 
+test("items with as many positives and negatives have the same count, in whatever order their rows stand", () => {
+  const items = Int32Array.from({ length: 999 }, (_, row) => ((row * row) % 3 === 0 ? 0 : row % 2 === 0 ? 1 : 2));
+  const positive = Uint8Array.from(items, (_, row) => (row % 3 === 0 ? 1 : 0));
+  const mirrored = {
+    ...dataset,
+    items: items.map((_, row) => items[998 - row]!),
+    positive: positive.map((_, row) => positive[998 - row]!),
+  };
+  expect(countPerItem(mirrored)).toEqual(countPerItem({ ...dataset, items, positive }));
+});
+
 test("equal scores keep their order", () => {
   expect([...byFallingScore([1, 3, 1, 3, 1])]).toEqual([1, 3, 0, 2, 4]);
   expect([...byFallingScore([])]).toEqual([]);
