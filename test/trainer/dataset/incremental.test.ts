@@ -155,6 +155,17 @@ describe("all is read, and the reason is told, when", () => {
     expect(await readdir(world.kept).catch(() => [])).toEqual([]);
   });
 
+  test("times have become text: what was kept goes", async () => {
+    const world = await opened(hourly(100));
+    await world.run();
+    const other = await growingShop("VARCHAR");
+    await other.hold(hourly(100));
+    await copyFile(join(other.folder, "events.parquet"), join(world.folder, "events.parquet"));
+    await other.close();
+    expect((await world.run()).summary.warnings[0]).toContain("whose order is not that of time");
+    expect(await readdir(world.kept)).toEqual([]);
+  });
+
   test("the files change between counting and reading", async () => {
     const world = await opened(hourly(100));
     await world.run();
