@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Dataset, Interactions } from "../dataset/dataset.ts";
 import { instantsForShares, leaveLastOut, rowsWhere, type Split, setSplit, temporalSplit } from "../dataset/split.ts";
 import { casesOfSessions, casesOfSplit, type EvaluationCases } from "./evaluation-cases.ts";
+import { depthFor, newestChoices } from "./newest-choices.ts";
 import { seededRandom } from "./seeded-random.ts";
 
 /**
@@ -106,6 +107,12 @@ function warmUsers(data: Interactions, instant: number): number {
 
 function newestHeldOut(reason: string, includeSeen: boolean): SplitPlan {
   return (all) => {
+    const depth = depthFor(all);
+    if (depth > 1) {
+      const more = `${reason} Users are few, so up to ${depth} choices of each are asked for, one after the other.`;
+      const kind = { kind: "leave-last-out" as const, reason: more, instantSeconds: null };
+      return { ...kind, ...newestChoices(all, { depth, includeSeen }) };
+    }
     const { refit, test } = leaveLastOut(all);
     return fromSplit(
       { train: refit, targets: test },

@@ -13,6 +13,7 @@ import type { Interactions } from "../dataset/dataset.ts";
 import { splitFingerprint } from "./choose-split.ts";
 import { choiceOptimism, type Verdict } from "./decide.ts";
 import { type Evaluation, listOf, type MetricAtK } from "./evaluate.ts";
+import type { EvaluationCases } from "./evaluation-cases.ts";
 import { lift, listShape, measured, measuredLift, restrictedTo, toMeasured } from "./judged.ts";
 import { popularityPercentiles } from "./metrics.ts";
 import { samplePositions, seededRandom } from "./seeded-random.ts";
@@ -77,21 +78,34 @@ export function positivesOf(interactions: Interactions): Uint32Array {
 
 function describeSplit({ dataset, split, positions }: Validation): SplitDescription {
   const { train, cases } = split;
-  let [targets, withHistory] = [0, 0];
+  let targets = 0;
+  const withHistory = new Set<number>();
   for (let at = 0; at < cases.count; at++) {
     const { items, relevant } = cases.caseAt(at);
     targets += relevant.length;
-    if (items.length > 0) withHistory++;
+    if (items.length > 0) withHistory.add(cases.userAt(at) ?? -1 - at);
   }
   return {
     kind: split.kind,
     reason: split.reason,
     instant: split.instantSeconds === null ? null : new Date(split.instantSeconds * 1000).toISOString(),
     train: sizesOf(train),
-    validation: { users: cases.count, users_with_history: withHistory, targets, users_measured: positions.length },
+    validation: {
+      users: usersOf(
+        cases,
+        Uint32Array.from({ length: cases.count }, (_, at) => at),
+      ),
+      users_with_history: withHistory.size,
+      targets,
+      users_measured: usersOf(cases, positions),
+    },
     fingerprint: splitFingerprint(dataset, split),
   };
 }
+
+/** Distinct users of some cases; of sessions every one counts. */
+const usersOf = (cases: EvaluationCases, positions: Uint32Array): number =>
+  new Set(Array.from(positions, (at) => cases.userAt(at) ?? -1 - at)).size;
 
 /** How much there is, as the report tells it. */
 export function sizesOf(interactions: Interactions): EvaluationReport["data"] {

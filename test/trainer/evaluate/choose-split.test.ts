@@ -21,7 +21,8 @@ describe("service", () => {
     const split = planned(numbered)(numbered);
     expect(split.kind).toBe("leave-last-out");
     expect(split.reason).toContain("600 of 600 users begin at the same moment");
-    expect(split.cases.count).toBe(600);
+    expect(split.reason).toContain("up to 5 choices of each are asked for");
+    expect(split.cases.count).toBe(600 * 2); // a quarter of eight
   });
   test("each user comes once and is gone: too few with a before and an after", () => {
     const visits = twoTastes({
@@ -40,10 +41,12 @@ describe("service", () => {
   });
 });
 
-test("next-item: the newest of each user", () => {
+test("next-item: the newest of each user, and of few users more than one", () => {
   const split = planned(shop, "next-item")(shop);
   expect(split.kind).toBe("leave-last-out");
-  expect(split.train.items.length).toBe(600 * 7);
+  expect(split.train.items.length).toBe(600 * 6);
+  const many = twoTastes({ users: 3000, items: 40, perUser: 8 });
+  expect(planned(many, "next-item")(many).train.items.length).toBe(3000 * 7);
 });
 test("set: a tenth of the interactions, by chance", () => {
   const split = planned(shop, "set")(shop);

@@ -72,7 +72,7 @@ describe("three models of independent noise", () => {
     expect(await find(trials.map((trial) => ({ ...trial, fitted: undefined })))).toBeUndefined());
 });
 test("a gain of less than half a percent does not earn what a second model costs", async () => {
-  const pair = await Promise.all([trialOf(1, 2), trialOf(3, 2)]);
+  const pair = await Promise.all([trialOf(1, 4), trialOf(1, 4.2)]);
   expect(await find(pair)).toBeUndefined();
 });
 test("a copy of the best adds nothing: no blend", async () => {

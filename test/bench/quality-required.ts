@@ -1,0 +1,78 @@
+import type { Figure } from "./bench.ts";
+
+/** One line of the table of what ranking quality must reach. */
+type Required = {
+  readonly what: string;
+  /** Figures by name, or a part of one figure that another is; and the least that they must be. */
+  readonly least: readonly { readonly figure: string; readonly value: number | { readonly shareOf: string } }[];
+};
+
+const pair = (name: string, k: number, [recall, ndcg]: readonly [number, number]) => [
+  { figure: `${name}.recall@${k}`, value: recall },
+  { figure: `${name}.ndcg@${k}`, value: ndcg },
+];
+/** The automatic choice may be so much worse than the best in hindsight. */
+const CHOICE_SHARE = 0.99;
+const choice = (task: string, k: number): Required => ({
+  what: `${task}, automatic choice, of the best`,
+  least: [{ figure: `quality.${task}.chosen.ndcg@${k}`, value: { shareOf: `quality.${task}.best.ndcg@${k}` } }],
+});
+
+const REQUIRED: readonly Required[] = [
+  { what: "ml-1m, next item, any method", least: pair("quality.ml-1m.next-item.best", 10, [0.31, 0.185]) },
+  {
+    what: "ml-1m, next item, closed form within 30 s",
+    least: pair("quality.ml-1m.next-item.sequential_ridge", 10, [0.2785, 0.163]),
+  },
+  { what: "amazon-beauty, next item", least: pair("quality.amazon-beauty.next-item.best", 10, [0.099, 0.062]) },
+  { what: "amazon-games, next item", least: pair("quality.amazon-games.next-item.best", 10, [0.122, 0.071]) },
+  { what: "ml-100k, sets", least: pair("quality.ml-100k.set.best", 20, [0.376, 0.45]) },
+  { what: "ml-1m, sets", least: pair("quality.ml-1m.set.best", 20, [0.28, 0.422]) },
+  { what: "amazon-beauty, cold items", least: pair("quality.amazon-beauty.cold.attribute_ridge", 10, [0.16, 0.105]) },
+  ...[1000, 5000].map(
+    (rows): Required => ({
+      what: `ml-100k, ${rows} rows, at least popularity`,
+      least: [{ figure: `quality.ml-100k.${rows}-rows.chosen.ndcg@10`, value: { shareOf: "reference" } }],
+    }),
+  ),
+  choice("ml-1m.next-item", 10),
+  choice("amazon-beauty.next-item", 10),
+  choice("amazon-games.next-item", 10),
+  choice("ml-100k.next-item", 10),
+  choice("ml-100k.set", 20),
+  choice("ml-1m.set", 20),
+];
+
+/** What is required and what was measured, line by line; of figures that were not measured in this run, a dash. */
+export function requiredTable(figures: readonly Figure[]): string {
+  const byName = new Map(figures.map((figure) => [figure.name, figure]));
+  const rows = REQUIRED.map(({ what, least }) => {
+    const measured = least.map(({ figure }) => byName.get(figure));
+    const needed = least.map(({ value }, i) => {
+      if (typeof value === "number") return value;
+      if (value.shareOf === "reference") return measured[i]?.reference;
+      const best = byName.get(value.shareOf)?.value;
+      return best === undefined ? undefined : CHOICE_SHARE * best;
+    });
+    const isMeasured = measured.every((figure) => figure !== undefined) && !needed.includes(undefined);
+    const isMet = isMeasured && measured.every((figure, i) => figure!.value >= needed[i]! - 1e-12);
+    const shown = (values: readonly (number | undefined)[]) =>
+      values.map((value) => (value === undefined ? "–" : value.toFixed(4))).join(" / ");
+    return [
+      what,
+      shown(needed),
+      shown(measured.map((figure) => figure?.value)),
+      isMeasured ? (isMet ? "yes" : "NO") : "–",
+    ];
+  });
+  const table = [["what", "required", "measured", "met"], ...rows];
+  const widths = [0, 1, 2].map((column) => Math.max(...table.map((row) => row[column]!.length)));
+  return table
+    .map((row) =>
+      row
+        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}

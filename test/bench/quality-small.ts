@@ -1,0 +1,93 @@
+import type { Dataset } from "../../trainer/dataset/dataset.ts";
+import { byFallingScore, countPerItem, reorderItems } from "../../trainer/dataset/reorder-items.ts";
+import { leaveLastOut, rowsWhere } from "../../trainer/dataset/split.ts";
+import { methodNamed } from "../../trainer/evaluate/blend-method.ts";
+import { mean } from "../../trainer/evaluate/bootstrap.ts";
+import type { Choice } from "../../trainer/evaluate/choice.ts";
+import { evaluate } from "../../trainer/evaluate/evaluate.ts";
+import { casesOfSplit, type EvaluationCases } from "../../trainer/evaluate/evaluation-cases.ts";
+import { seededRandom } from "../../trainer/evaluate/seeded-random.ts";
+import { selectModel } from "../../trainer/evaluate/select.ts";
+import { METHODS } from "../../trainer/models/methods.ts";
+import type { TrainingData } from "../../trainer/models/model.ts";
+import { readRealData } from "../fixtures/real-data.ts";
+import { compared, type Figure } from "./bench.ts";
+import { firstItems } from "./quality-tasks.ts";
+
+/** Sizes of the samples, in rows. */
+export const SMALL_TASKS = [1000, 5000] as const;
+
+const SET = "ml-100k";
+const K = 10;
+const BUDGET = { weightBytesMax: 24e6 };
+
+export type SmallOptions = {
+  readonly seeds: number;
+  /** For choosing, of one sample. */
+  readonly seconds: number;
+  readonly say: (line: string) => void;
+};
+
+/**
+ * What the service would choose from so many random rows, next to popularity on the same: each user's newest row is held out, and
+ * neither has seen it. Means over seeds, each with another sample.
+ */
+export async function smallFigures(rows: number, { seeds, seconds, say }: SmallOptions): Promise<Figure[]> {
+  const { dataset } = await readRealData(SET, { everyRowPositive: true, tieOrder: "row" });
+  const chosen: number[] = [];
+  const popular: number[] = [];
+  for (let seed = 1; seed <= seeds; seed++) {
+    const sample = sampleOf(dataset, rows, seed);
+    const { refit, test } = leaveLastOut(sample);
+    const train = { ...sample, ...refit };
+    const cases = casesOfSplit(refit, test);
+    const choice = await choiceOn(train, seed, seconds);
+    chosen.push(await ndcgOf(choice, train, cases));
+    popular.push(await ndcgOf({ method: "popularity", params: { halfLifeDays: 0 } }, train, cases));
+    const figures = `${chosen.at(-1)!.toFixed(4)} against ${popular.at(-1)!.toFixed(4)} of popularity`;
+    say(`  ${rows} rows, seed ${seed}: ${choice.method}, ndcg ${figures}, ${cases.count} lists`);
+  }
+  const name = `quality.${SET}.${rows}-rows`;
+  const worse = chosen.filter((value, i) => value < popular[i]!).length;
+  return [
+    compared(`${name}.chosen.ndcg@${K}`, "share", mean(chosen), mean(popular)),
+    { name: `${name}.chosen.below_popularity`, value: worse / seeds, unit: "share of seeds" },
+  ];
+}
+
+/** So many rows by lot, with the items that they have, these by falling count. */
+function sampleOf(dataset: Dataset, rows: number, seed: number): Dataset {
+  const random = seededRandom(seed, 5);
+  const lot = Float64Array.from(dataset.items, random);
+  const least = lot.slice().sort()[rows] ?? 1;
+  const sample = { ...dataset, ...rowsWhere(dataset, (row) => lot[row]! < least) };
+  const counts = countPerItem(sample);
+  const ordered = reorderItems(sample, byFallingScore(counts));
+  return firstItems(ordered, counts.filter((count) => count > 0).length);
+}
+
+async function choiceOn(dataset: Dataset, seed: number, secondsMax: number): Promise<Choice> {
+  const { chosen } = await selectModel({
+    dataset,
+    methods: METHODS,
+    protocol: "next-item",
+    metric: `ndcg@${K}`,
+    secondsMax,
+    memoryMbMax: 4000,
+    budget: BUDGET,
+    seed,
+    signal: new AbortController().signal,
+    clock: () => performance.now() / 1000,
+    progress: () => undefined,
+  });
+  return chosen;
+}
+
+async function ndcgOf({ method, params }: Choice, data: TrainingData, cases: EvaluationCases): Promise<number> {
+  const signal = new AbortController().signal;
+  const context = { random: seededRandom(1), signal, secondsMax: 600, memoryMbMax: 4000, progress: () => undefined };
+  const fitted = await methodNamed(method, METHODS)!.fit(data, params, context);
+  const served = { exported: fitted.export(BUDGET), historyMax: fitted.historyMax };
+  const { values } = await evaluate(cases, served, { cutOffs: [K], signal });
+  return mean(values.get(`ndcg@${K}`)!);
+}
