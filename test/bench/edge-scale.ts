@@ -92,6 +92,7 @@ async function measureServing(serving: Serving): Promise<Figure[]> {
   await call(edge, userQuery(0));
   const memory = memoryFigures(serving, processUse(pid).peakMb - before.residentMb);
   const times = await measureTimes(serving);
+  await checkOneOfTwenty(serving);
   const recall = label === "1m" ? [await measureAgreement(serving)] : [];
   const table = await measureVariants(serving);
   const capacity = await measureCapacity(serving);
@@ -139,6 +140,28 @@ async function measureAgreement({ edge, call, world }: Serving): Promise<Figure>
   return { name: `edge.agreement.${world.label}`, value: found / (AGREED_USERS * AGREED_LIMIT), unit: "recall@100" };
 }
 
+/** A filter lets twenty items pass and the user has seen nineteen of them: the one is the answer. */
+async function checkOneOfTwenty({ edge, call, world: { historyOf, itemCount } }: Serving): Promise<void> {
+  for (let user = 0; user < 20; user++) {
+    const history = historyOf(user, PER_USER);
+    const seen = history.slice(0, 19);
+    const unseen = [1, 2, 3]
+      .map((step) => (history[19]! + step) % itemCount)
+      .find((item) => !history.includes(item as ItemIndex))!;
+    const $in = [...seen, unseen].map((item) => item + 1);
+    const found = await call(edge, "", { user_id: String(user), retrieval: { item_id: { $in } } });
+    if (found.join() !== String(unseen + 1))
+      throw new Error(`User ${user} is to get ${unseen + 1} alone, not [${found}].`);
+  }
+}
+
+/** Nothing passes, so every item is judged, by as many clauses as a query may have. */
+const WORST_FILTER = {
+  $and: Array.from({ length: 10 }, (_, i) => ({
+    $or: [{ rarity: { $gt: RARITIES + i } }, { $and: [{ rarity: { $gte: i } }, { item_id: { $in: [-1 - i] } }] }],
+  })),
+};
+
 /** How the time grows with the limit, the history and what a filter lets pass. */
 async function measureVariants({ edge, call, world: { label, historyOf } }: Serving): Promise<Figure[]> {
   const session = (length: number) => (i: number) => ({ interactions: interactionsOf(historyOf(i, length)) });
@@ -150,6 +173,7 @@ async function measureVariants({ edge, call, world: { label, historyOf } }: Serv
     ...[15, 100, 500].map((limit) => [`limit_${limit}`, (i: number) => ({ user_id: String(i), limit })] as const),
     ...[1, 20, HISTORY_MAX].map((length) => [`history_${length}`, session(length)] as const),
     ...[0.0001, 0.01, 0.5].map((share) => [`filter_${100 * share}%`, passing(share)] as const),
+    ["filter_worst", (i: number) => ({ user_id: String(i), retrieval: WORST_FILTER })],
   ];
   const figures: Figure[] = [];
   for (const [name, bodyOf] of variants) {
