@@ -7,7 +7,7 @@ const share = (name: string, value: number, reference?: number) => ({
   unit: "share",
   ...(reference === undefined ? {} : { reference }),
 });
-const lineOf = (table: string, what: string) => table.split("\n").find((line) => line.startsWith(what))!;
+const lineOf = ({ text }: { text: string }, what: string) => text.split("\n").find((line) => line.startsWith(what))!;
 
 test("both figures must be reached, and what was not measured is said", () => {
   const name = "quality.amazon-beauty.next-item.best";
@@ -15,6 +15,7 @@ test("both figures must be reached, and what was not measured is said", () => {
   expect(lineOf(met, "amazon-beauty, next item ")).toMatch(/0\.0990 \/ 0\.0620 +0\.1000 \/ 0\.0620 +yes$/);
   const missed = requiredTable([share(`${name}.recall@10`, 0.1), share(`${name}.ndcg@10`, 0.0619)]);
   expect(lineOf(missed, "amazon-beauty, next item ")).toMatch(/NO$/);
+  expect([met.unmet, missed.unmet]).toEqual([[], ["amazon-beauty, next item"]]);
   expect(lineOf(missed, "ml-1m, sets")).toMatch(/– \/ – +–$/);
 });
 test("the automatic choice must be within one percent of the best", () => {

@@ -43,8 +43,14 @@ const REQUIRED: readonly Required[] = [
   choice("ml-1m.set", 20),
 ];
 
+export type RequiredTable = {
+  readonly text: string;
+  /** What was measured and is not reached. */
+  readonly unmet: readonly string[];
+};
+
 /** What is required and what was measured, line by line; of figures that were not measured in this run, a dash. */
-export function requiredTable(figures: readonly Figure[]): string {
+export function requiredTable(figures: readonly Figure[]): RequiredTable {
   const byName = new Map(figures.map((figure) => [figure.name, figure]));
   const rows = REQUIRED.map(({ what, least }) => {
     const measured = least.map(({ figure }) => byName.get(figure));
@@ -67,12 +73,11 @@ export function requiredTable(figures: readonly Figure[]): string {
   });
   const table = [["what", "required", "measured", "met"], ...rows];
   const widths = [0, 1, 2].map((column) => Math.max(...table.map((row) => row[column]!.length)));
-  return table
-    .map((row) =>
-      row
-        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n");
+  const lines = table.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+  return { text: lines.join("\n"), unmet: rows.filter((row) => row[3] === "NO").map((row) => row[0]!) };
 }

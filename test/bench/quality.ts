@@ -33,7 +33,7 @@ const VALIDATION_LISTS_MAX = 3000;
 const CHOICE_SECONDS = 600;
 const SMALL = { seeds: 20, seconds: 20 };
 
-export const quality: Bench = async ({ say, flags }) => {
+export const quality: Bench = async ({ say, fail, flags }) => {
   const wanted = flags.get("tasks")?.split(",");
   const methods = flags.get("methods")?.split(",");
   const seconds = Number(flags.get("seconds") ?? CHOICE_SECONDS);
@@ -58,7 +58,9 @@ export const quality: Bench = async ({ say, flags }) => {
     if (missing) say(`  ml-100k.${rows}-rows ${missing}`);
     else figures.push(...(await smallFigures(rows, { ...SMALL, say })));
   }
-  say(`\n${requiredTable(figures)}\n`);
+  const { text, unmet } = requiredTable(figures);
+  say(`\n${text}\n`);
+  for (const what of unmet) fail(`${what}: less than is required`);
   return figures;
 };
 
