@@ -1,8 +1,8 @@
 /** The first rows of a staged query as a report can show them. */
-import { DuckDBListValue, type DuckDBValue } from "@duckdb/node-api";
+import { DuckDBListValue, DuckDBTimestampTZValue, DuckDBTimestampValue, type DuckDBValue } from "@duckdb/node-api";
 import type { StagedTable, Staging } from "./dataset/staging.ts";
 
-/** A value of a sample: what JSON has, and times and large integers as text. */
+/** A value of a sample: what JSON has, times as RFC 3339, and large integers as text. */
 export type SampleValue = string | number | boolean | null | readonly SampleValue[];
 export type SampleRow = Readonly<Record<string, SampleValue>>;
 
@@ -37,6 +37,13 @@ function shown(value: DuckDBValue): SampleValue {
   if (typeof value === "number") return Number.isFinite(value) ? value : String(value);
   if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
   if (value instanceof DuckDBListValue) return value.items.slice(0, LIST_MAX).map(shown);
+  if (value instanceof DuckDBTimestampTZValue || value instanceof DuckDBTimestampValue) return rfc3339(value);
   const text = String(value);
   return text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text;
 }
+
+/** The zone of a time without one is not known, and not shown. */
+const rfc3339 = (value: DuckDBTimestampTZValue | DuckDBTimestampValue): string =>
+  String(value)
+    .replace(/^(\d+-\d\d-\d\d) /, "$1T")
+    .replace(/\+00$/, "Z");

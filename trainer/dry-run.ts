@@ -292,7 +292,7 @@ async function sampleQuery(
         sample: [],
         estimated_rows: found.estimatedRows,
         estimated_bytes: found.estimatedBytes,
-        estimated_cost_usd: found.estimatedCostUsd,
+        estimated_cost_usd: found.estimatedCostUsd === null ? null : Number(found.estimatedCostUsd.toFixed(6)),
       };
       report.queries.push(query);
       const columns = choose(found.columns.map((column) => column.name));

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { type BigQueryWorld, bigqueryWorld, READER } from "../fixtures/bigquery-world.ts";
 import { type CustomerService, startCustomerService } from "../fixtures/customer-service.ts";
 import { customerJourney } from "../suites/customer-journey.ts";
@@ -35,4 +35,17 @@ customerJourney({
     ],
     revoke: async () => void granted().delete("acme-data.shop"),
   }),
+});
+
+test("the record names the jobs, and deleting the model cancels the one that runs", { timeout: 120_000 }, async () => {
+  granted().add("acme-data.shop");
+  const { data } = await service.until("shop", () => true);
+  expect(data!.sources).toContainEqual(expect.stringMatching(/BigQuery job acme-data:EU\.shortlist-/));
+  world.fake.faults.push({ on: /job runs on/ });
+  expect((await service.call("POST", "/v0/models/shop/train")).status).toBe(202);
+  const newest = () => [...world.fake.jobs.values()].at(-1)!;
+  await expect.poll(() => newest().state, { timeout: 30_000 }).toBe("RUNNING");
+  expect([200, 202]).toContain((await service.call("DELETE", "/v0/models/shop")).status);
+  await expect.poll(() => newest().cancelled, { timeout: 30_000 }).toBe(true);
+  await expect.poll(async () => (await service.call("GET", "/v0/models/shop")).status, { timeout: 30_000 }).toBe(404);
 });

@@ -46,12 +46,17 @@ const SECRET_NAME =
 /** `scheme://user:password@…` and `?password=…`, also as libpq's keywords. */
 const SECRET_IN_TEXT = /^[a-z][a-z0-9+.-]*:\/\/[^/?#@]*:[^/?#]*@|[?&;\s](password|pwd|token|secret|sig)=[^&;\s]/i;
 
+/** Addresses are shorter, and the pattern takes the square of the length. */
+const LOOKED_AT_MAX = 2000;
+
 /** Fields that hold a secret itself rather than a reference to one. */
 function secretFields(config: ConnectorConfig): string[] {
   return Object.entries(config)
     .filter(([name, value]) => {
       if (value === null || value === undefined || isReference(value)) return false;
-      return SECRET_NAME.test(name) || (typeof value === "string" && SECRET_IN_TEXT.test(value));
+      return (
+        SECRET_NAME.test(name) || (typeof value === "string" && SECRET_IN_TEXT.test(value.slice(0, LOOKED_AT_MAX)))
+      );
     })
     .map(([name]) => name);
 }

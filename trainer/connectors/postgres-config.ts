@@ -16,6 +16,7 @@ export const PostgresConfig = z.strictObject({
   /** `postgres://user@host:5432/database`, without a password. */
   location: z
     .url({ protocol: /^postgres(ql)?$/, error: "must be like postgres://user@host:5432/database", abort: true })
+    .max(1000)
     .superRefine((location, context) => {
       for (const message of faultsOfLocation(new URL(location))) context.addIssue({ code: "custom", message });
     }),

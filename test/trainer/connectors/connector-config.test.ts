@@ -82,3 +82,10 @@ test.each([
 ] as const)("%s with %j is refused at %s", (type, change, pointer) =>
   expect(faultOf({ ...GOOD[type], ...change })!.errors).toMatchObject([{ pointer: `/connector_configs/1${pointer}` }]),
 );
+
+test("a quarter of a megabyte of whatever is looked at in no time", () => {
+  const begin = performance.now();
+  for (const location of [`postgres://${":".repeat(250_000)}`, `postgres://u${"@".repeat(250_000)}`])
+    expect(faultOf({ ...GOOD.Postgres, location })!.code).toBe("invalid_parameter");
+  expect(performance.now() - begin).toBeLessThan(1000);
+});
