@@ -89,7 +89,8 @@ export async function trainEpochs<Batch>(
     }
     saved.save(position(false));
   }
-  saved.save(position(true));
+  // What time has cut short goes on where it stands when there is more.
+  saved.save(position(!pace.isOver(optimizer.state.stepCount)));
   return best;
 }
 
@@ -117,7 +118,7 @@ type Standing = {
 };
 
 function describe({ epoch, epochs, best, secondsLeft }: Standing): string {
-  const quality = best.judgement === undefined ? "" : `, NDCG@10 ${best.judgement.toFixed(4)}`;
+  const quality = best.judgement === undefined ? "" : `, NDCG ${best.judgement.toFixed(4)}`;
   const left = secondsLeft === undefined ? "" : `, at most ${Math.ceil(secondsLeft)} s left`;
   return `epoch ${epoch + 1} of ${Math.max(epoch + 1, epochs)}${quality}${left}`;
 }

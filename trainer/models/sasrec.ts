@@ -63,7 +63,7 @@ export async function fitSasrec(
 }
 
 /** Multiplications and additions of the products that one thread manages in a second, everything around them included. */
-const FLOPS = 5.5e10;
+const FLOPS = 4.5e10;
 const EPOCHS_LEAST = 8;
 /** History entries of a batch: the activations of so many stay in the last-level cache, and steps are many. */
 const CELLS_MAX = 1600;
@@ -102,7 +102,7 @@ function settingsFor(data: TrainingData): SasrecParams {
     width: isSmall ? 32 : entryCount < 400_000 ? 64 : 128,
     blocks: isSmall ? 1 : 2,
     heads: 2,
-    dropout: entriesPerItem > 100 ? 0.35 : 0.5,
+    dropout: entriesPerItem > 100 ? 0.25 : entriesPerItem > 30 ? 0.35 : 0.5,
     learningRate: isSmall ? 3e-3 : 1e-3,
     epochs: Math.max(24, Math.ceil(STEPS_MIN / stepsPerEpoch)),
     drawnCount: data.itemCount > CELLS_MAX ? DRAWN_COUNT : 0,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Histories } from "../../../trainer/models/histories.ts";
 import { averagesOf } from "../../../trainer/models/neural-averages.ts";
-import { gainAt10, holdOut, judgeHeldOut } from "../../../trainer/models/neural-held-out.ts";
+import { gainOf, holdOut, judgeHeldOut } from "../../../trainer/models/neural-held-out.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
 
 const LENGTH = 4;
@@ -40,9 +40,9 @@ test.each([
   ["an equal score of a smaller index stands above", [0, 5, 0, 5, 0], [0], 3, 1 / Math.log2(3)],
   ["an equal score of a larger index stands below", [0, 0, 0, 5, 5], [0], 3, 1],
   ["a target that was seen cannot be found", [1, 2, 3, 4, 5], [3], 3, 0],
-  ["rank 11 counts nothing", [1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2], [], 0, 0],
+  ["rank 11, far down, still counts", [1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2], [], 0, 1 / Math.log2(12)],
 ])("%s", (_, scores, history, target, gain) => {
-  expect(gainAt10(Float32Array.from(scores), Int32Array.from(history), target)).toBeCloseTo(gain, 9);
+  expect(gainOf(Float32Array.from(scores), Int32Array.from(history), target)).toBeCloseTo(gain, 9);
 });
 
 test("judged on the window before the held out entry", async () => {

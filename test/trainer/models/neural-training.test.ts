@@ -143,6 +143,33 @@ test("asked for again, an ended fit is not trained twice", async () => {
   expect(again).toEqual(once);
 });
 
+test("a fit that time has cut short goes on when it is asked for with more", async () => {
+  const context = { ...fitContext(), checkpointFolder: join(folder, "cut"), secondsMax: 0.5 };
+  let steps = 0;
+  const step = () => {
+    steps++;
+    passes(5);
+  };
+  const short = await run(
+    trainee(() => undefined, step),
+    context,
+  );
+  const before = steps;
+  expect(
+    await run(
+      trainee(() => undefined, step),
+      context,
+    ),
+  ).toEqual(short);
+  expect(steps).toBe(before);
+  const { epochs } = await run(
+    trainee(() => undefined, step),
+    { ...context, secondsMax: 60 },
+  );
+  expect(epochs).toBe(20);
+  expect(steps).toBeLessThan(220);
+});
+
 test("a machine that falters does not change what is learnt while time is ample", async () => {
   const calm = await run(trainee(() => undefined));
   let steps = 0;
@@ -201,7 +228,7 @@ test("progress rises to the end and tells the time that is left", async () => {
   );
   expect(shares).toEqual(shares.toSorted((a, b) => a - b));
   expect(shares.at(-1)).toBeGreaterThan(0.9);
-  expect([...details].some((detail) => /epoch 3 of 20, NDCG@10 2\.0000, at most \d+ s left/.test(detail))).toBe(true);
+  expect([...details].some((detail) => /epoch 3 of 20, NDCG 2\.0000, at most \d+ s left/.test(detail))).toBe(true);
 });
 
 test("the learning rate rises in the warm-up and falls to a fiftieth", () => {
