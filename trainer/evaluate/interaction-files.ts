@@ -31,6 +31,7 @@ export async function readInteractionFiles({ train, test, columns }: Interaction
   const instance = await DuckDBInstance.create(":memory:");
   const connection = await instance.connect();
   try {
+    for (const path of [train, test]) checkHeader(path, await columnNames(connection, path));
     const names = await columnNames(connection, train);
     const guess = guessColumns(names, columns);
     if (guess.kind === "unclear") throw new InteractionFileError(`${train}: ${guess.reasons.join(". ")}.`);
@@ -67,6 +68,16 @@ function scanOf(path: string): string {
   if (plain.endsWith(".parquet")) return `read_parquet(${text(path)})`;
   if (/\.(json|jsonl|ndjson)$/.test(plain)) return `read_json(${text(path)})`;
   return `read_csv(${text(path)}, header = true, sample_size = 100000)`;
+}
+
+/** A file without a header line has its first row for column names, and an empty one a column that DuckDB makes up. */
+function checkHeader(path: string, names: readonly string[]): void {
+  if (names.length === 1 && names[0] === "column0") throw new InteractionFileError(`${path} is empty.`);
+  if (!names.every((name) => name.trim() !== "" && Number.isFinite(Number(name)))) return;
+  const found = names.slice(0, 10).join(", ");
+  throw new InteractionFileError(
+    `${path} begins with data (${found}): its first line must be a header that names the columns.`,
+  );
 }
 
 async function columnNames(connection: DuckDBConnection, path: string): Promise<string[]> {

@@ -103,4 +103,7 @@ describe("files that cannot be used", () => {
     ));
   test("no rows", () => check(good, file("csv", "user_id,item_id,ts\n"), {}, /has no row with a user/));
   test("not a table", () => check(file("parquet", "nonsense"), good, {}, /cannot be read/));
+  test("nothing at all", () => check(good, file("csv", ""), {}, /\.csv is empty/));
+  test("no header line", () =>
+    check(file("csv", "7,8\n9,10\n"), good, {}, /begins with data \(7, 8\): its first line must be a header/));
 });
