@@ -57,7 +57,7 @@ function time(column: string, { typeId }: DuckDBType): TimeExpression | undefine
       return { seconds: (unit) => (unit === 1 ? column : `DIV(${column}, ${unit})`), number: column, isMissing };
     case DuckDBTypeId.DOUBLE: {
       const seconds = (unit: number) =>
-        `CASE WHEN ABS(${column}) < 9e18 THEN CAST(FLOOR(${column} / ${unit}) AS INT64) END`; // of NaN too, no comparison holds
+        `CASE WHEN ABS(${column} / ${unit}) < 9.2e18 THEN CAST(FLOOR(${column} / ${unit}) AS INT64) END`; // of NaN too, no comparison holds
       return { seconds, number: column, isMissing };
     }
     case DuckDBTypeId.DATE:

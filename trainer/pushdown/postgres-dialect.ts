@@ -72,7 +72,7 @@ function time(column: string, { typeId }: DuckDBType): TimeExpression | undefine
 }
 
 const floored = (number: string, unit: TimeUnit) =>
-  `CASE WHEN abs(${number}) < 9e18 THEN CAST(floor(${number} / ${unit}) AS bigint) END`;
+  `CASE WHEN abs(${number} / ${unit}) < 9.2e18 THEN CAST(floor(${number} / ${unit}) AS bigint) END`;
 
 function label(column: string, { typeId }: DuckDBType, meant: Label): PushedLabel | undefined {
   const isNumber = [DuckDBTypeId.INTEGER, DuckDBTypeId.BIGINT, DuckDBTypeId.DOUBLE].includes(typeId);

@@ -25,10 +25,10 @@ const salt = new Uint8Array(16).fill(5);
 const T = 1_700_000_000;
 const TYPES: Readonly<Record<string, string>> = { DuckDB: "File", Postgres: "Postgres", BigQuery: "BigQuery" };
 
-/** 3,000 rows of 200 users and 50 items; a few cannot be used, and every tenth stands there twice. */
+/** 1,500 rows of 100 users and 50 items; a few cannot be used, and every tenth stands there twice. */
 const rows: Rows = (() => {
-  const facts = Array.from({ length: 3000 }, (_, i) => [
-    `u${(i * 7) % 200}`,
+  const facts = Array.from({ length: 1500 }, (_, i) => [
+    `u${(i * 7) % 100}`,
     (i * 31 + (i >> 4)) % 50,
     (T + i) * 1000,
     i % 4 > 0 ? 1 : 0,
@@ -49,7 +49,7 @@ type Options = Partial<Parameters<typeof readWithinBudget>[1]> & {
   readonly change?: (connector: Connector) => Partial<Connector>;
 };
 
-/** The rows of a store, read with the memory for about 1,900 interactions. */
+/** The rows of a store, read with the memory for about 960 interactions. */
 async function read(store: Store, { change, ...options }: Options = {}) {
   const query = await store.hold(rows);
   const workDirectory = await mkdtemp(join(tmpdir(), "within-budget-"));
@@ -66,7 +66,7 @@ async function read(store: Store, { change, ...options }: Options = {}) {
     const found = await readWithinBudget(spec, {
       context: { customer: "test", settings: fileSettings([], workDirectory) },
       workDirectory,
-      memoryMbMax: 0.05,
+      memoryMbMax: 0.025,
       rejectedShareMax: 0.5,
       signal: new AbortController().signal,
       nowMs: NOW_MS,
@@ -110,8 +110,8 @@ describe("beyond the budget", () => {
       const all = new Set(rowsOf(whole.dataset));
       const sample = rowsOf(dataset);
       expect(sample.every((row) => all.has(row))).toBe(true);
-      expect(sample.length).toBeGreaterThan(1200);
-      expect(sample.length).toBeLessThanOrEqual(1923);
+      expect(sample.length).toBeGreaterThan(600);
+      expect(sample.length).toBeLessThanOrEqual(961);
       samples.push(sample);
       const { warnings, sources: _, ...counts } = summary;
       const { warnings: __, ...expected } = whole.summary;
@@ -133,7 +133,7 @@ describe("beyond the budget", () => {
     const erasedSalt = "00112233445566778899aabbccddeeff";
     const erased = erasedUsersOf(erasedSalt, [await erasureHash(erasedSalt, "u7" as UserId)]);
     const { users, summary, dataset } = await read(stores[0]!, { erased });
-    expect([users!.length, summary.users]).toEqual([199, 199]);
+    expect([users!.length, summary.users]).toEqual([99, 99]);
     expect(rowsOf(dataset).some((row) => row.startsWith("u7 "))).toBe(false);
   });
 
@@ -161,7 +161,7 @@ describe("beyond the budget", () => {
       inspect: async (query, options) => ({ ...(await connector.inspect(query, options)), estimatedRows: 10 }),
     });
     const { users, details } = await read(stores[0]!, { change });
-    expect(users).toHaveLength(200);
+    expect(users).toHaveLength(100);
     expect(details.indexOf("reading interactions")).toBeLessThan(details.indexOf("counting interactions in the store"));
   });
 });
@@ -170,7 +170,7 @@ describe("within the budget", () => {
   test("everything is read, and the store is asked for nothing but its rows", async () => {
     const queries: string[] = [];
     const change = (connector: Connector): Partial<Connector> => ({
-      inspect: async (query, options) => ({ ...(await connector.inspect(query, options)), estimatedRows: 3000 }),
+      inspect: async (query, options) => ({ ...(await connector.inspect(query, options)), estimatedRows: 1500 }),
       read: (query, options) => {
         queries.push(query);
         return connector.read(query, options);
