@@ -1,6 +1,7 @@
 /** `npm run evaluate`: how well the models of this trainer rank two files that hold interactions. */
-import { writeFileSync } from "node:fs";
-import { availableParallelism, totalmem } from "node:os";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism, tmpdir, totalmem } from "node:os";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { evaluateFiles, type FileEvaluation } from "./evaluate/evaluate-files.ts";
 import { InteractionFileError, readInteractionFiles } from "./evaluate/interaction-files.ts";
@@ -25,6 +26,7 @@ the lists are. Files: CSV or TSV with a header line, Parquet, JSON or JSON Lines
   --memory-mb N         for a fit
   --weight-mb N         (48) weights that the served model may have
   --seed N              (1)
+  --resume FOLDER       where long fits keep their state: the same command goes on there after an interruption
   --plot FILE           an SVG picture of quality against fitting time
   --include-seen        do not leave out items of the user's train rows
   --json                one JSON object on standard output; everything else goes to standard error
@@ -45,7 +47,7 @@ try {
 async function main(args: readonly string[]): Promise<void> {
   const options = parse(args);
   if (options === "help") return void process.stdout.write(USAGE);
-  const { files, json, plot, ...evaluation } = options;
+  const { files, json, plot, resume, ...evaluation } = options;
   const begin = performance.now();
   const clock = () => (performance.now() - begin) / 1000;
   const log = (line: string) => process.stderr.write(`${clock().toFixed(0).padStart(5)} s  ${line}\n`);
@@ -56,7 +58,11 @@ async function main(args: readonly string[]): Promise<void> {
   const { user, item, time, label } = data.columns;
   log(`columns: user ${user}, item ${item}, time ${time ?? "none"}, label ${label ?? "none"}`);
   log(`train ${data.train.items.length} rows, test ${data.test.items.length}, rejected ${data.rejectedRows}`);
-  const result = await evaluateFiles(data, { ...evaluation, signal: abort.signal, clock, log });
+  const checkpointFolder = resume ?? mkdtempSync(join(tmpdir(), "shortlist-fits-"));
+  const means = { ...evaluation, signal: abort.signal, clock, log, checkpointFolder };
+  const result = await evaluateFiles(data, means).finally(() => {
+    if (resume === undefined) rmSync(checkpointFolder, { recursive: true, force: true });
+  });
   if (plot !== undefined) writePlot(plot, result, Math.max(...evaluation.cutOffs));
   process.stdout.write(json ? `${JSON.stringify(result)}\n` : tableOf(result, evaluation.cutOffs));
 }
@@ -90,6 +96,7 @@ function parse(args: readonly string[]) {
       "weight-mb": { type: "string", default: "48" },
       seed: { type: "string", default: "1" },
       plot: text,
+      resume: text,
       "include-seen": flag,
       json: flag,
       help: flag,
@@ -115,6 +122,7 @@ function parse(args: readonly string[]) {
     seed: integer(values.seed, "--seed", 0, 2 ** 31 - 1),
     includeSeen: values["include-seen"],
     plot: values.plot,
+    resume: values.resume,
     json: values.json,
   };
 }

@@ -30,6 +30,8 @@ export type EvaluateFilesOptions = {
   readonly memoryMbMax: number;
   readonly budget: ServingBudget;
   readonly seed: number;
+  /** Where long fits of the choice keep their state; those measured are always made anew, so that their seconds are true. */
+  readonly checkpointFolder?: string;
   readonly signal: AbortSignal;
   readonly clock: () => number;
   readonly log: (line: string) => void;
@@ -141,7 +143,7 @@ async function measure(
   const method = methodNamed(choice.method, methods);
   if (!method) throw new Error(`There is no method ${JSON.stringify(choice.method)}.`);
   const peakMb = watchPeakMemory();
-  const means: TrialMeans = { ...options, progress: () => {} };
+  const means: TrialMeans = { ...options, checkpointFolder: undefined, progress: () => {} };
   const task = { data: train, secondsMax, secondsHard };
   const { fitted, seconds } = await fitCandidate({ method, params: choice.params }, task, means);
   const served = { exported: fitted.export(options.budget), historyMax: fitted.historyMax };
