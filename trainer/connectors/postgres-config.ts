@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import type { ConnectionOptions } from "node:tls";
 import { checkServerIdentity } from "node:tls";
 import { z } from "zod";
@@ -67,12 +68,13 @@ export function parsePostgresConfig(config: ConnectorConfig, { settings }: Conne
 export function tlsOptions({ host, sslMode, rootCertificate }: PostgresTarget): ConnectionOptions | false {
   if (sslMode === "disable") return false;
   const ca = rootCertificate === undefined ? {} : { ca: rootCertificate };
+  const name = isIP(host) ? {} : { servername: host }; // an address is no name for SNI (RFC 6066, 3)
   // The connection is made to an address; the certificate must still be for the name.
   const anyName = () => undefined;
   const itsName: typeof checkServerIdentity = (_, certificate) => checkServerIdentity(host, certificate);
-  if (sslMode === "verify-full") return { ...ca, servername: host, checkServerIdentity: itsName };
-  if (sslMode === "verify-ca") return { ...ca, servername: host, checkServerIdentity: anyName };
-  return { ...ca, servername: host, rejectUnauthorized: rootCertificate !== undefined, checkServerIdentity: anyName };
+  if (sslMode === "verify-full") return { ...ca, ...name, checkServerIdentity: itsName };
+  if (sslMode === "verify-ca") return { ...ca, ...name, checkServerIdentity: anyName };
+  return { ...ca, ...name, rejectUnauthorized: rootCertificate !== undefined, checkServerIdentity: anyName };
 }
 
 function faultsOfLocation({ password, search, hash, pathname, username, hostname }: URL): string[] {

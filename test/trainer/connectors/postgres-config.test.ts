@@ -45,6 +45,8 @@ test.each([
 test("each mode checks what libpq's manual says that it checks", () => {
   const modeOf = (more: Record<string, unknown>) => tlsOptions(parsePostgresConfig({ ...good, ...more }, context));
   expect(modeOf({ sslmode: "disable" })).toBe(false);
+  expect(modeOf({})).toHaveProperty("servername", "db.example");
+  expect(modeOf({ location: "postgres://u@192.0.2.1/d" })).not.toHaveProperty("servername");
   expect(modeOf({ sslmode: "require" })).toMatchObject({ rejectUnauthorized: false });
   expect(modeOf({ sslmode: "require", sslrootcert: { env: "CA" } })).toMatchObject({ rejectUnauthorized: true });
 
