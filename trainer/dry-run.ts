@@ -86,7 +86,7 @@ export async function dryRun(
     predicted_training: null,
     problems: [],
   };
-  const { nowMs = Date.now(), rejectedShareMax = 0.5, fitSecondsMax = 900, connect: open = connect } = options;
+  const { nowMs = Date.now(), rejectedShareMax = 0.5, fitSecondsMax = 7200, connect: open = connect } = options;
   const means: Means = { spec, context, signal, nowMs, rejectedShareMax, fitSecondsMax, open, staging, report };
   try {
     await tryInteractions(means);

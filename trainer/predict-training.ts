@@ -1,10 +1,12 @@
+import { fitSeconds } from "./fit-seconds.ts";
+
 /** What a training would take, said before anything is trained. */
 export type TrainingSize = {
   /** Rows of the interaction query. */
   readonly rows: number;
   /** The `type` of the connector that gives them. */
   readonly connectorType: string;
-  /** Of the operator's settings: time for choosing a model; the refit may take as long again. */
+  /** Of the operator's settings: time for choosing a model; the refit may take part of it again. */
   readonly fitSecondsMax: number;
 };
 
@@ -22,6 +24,6 @@ const BUDGETS = 1.4;
 /** Seconds of a whole run, to within a factor of two or three: the machine and the data's shape decide the rest. */
 export function predictedSeconds({ rows, connectorType, fitSecondsMax }: TrainingSize): number {
   const read = rows / (ROWS_PER_SECOND[connectorType] ?? 100_000);
-  const fit = Math.min(BUDGETS * fitSecondsMax, FIT_SECONDS_PER_ROW * rows);
+  const fit = Math.min(BUDGETS * fitSeconds(rows, fitSecondsMax), FIT_SECONDS_PER_ROW * rows);
   return Math.ceil(BASE_SECONDS + read + rows / DATASET_ROWS_PER_SECOND + fit);
 }

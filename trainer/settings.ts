@@ -203,7 +203,7 @@ const SettingsSchema = StoreSchema.extend({
   SHORTLIST_CONCURRENCY: integer(1, 64, 1),
   SHORTLIST_RUN_MEMORY_MB: integer(64, 1_000_000, 4096),
   SHORTLIST_RUN_SECONDS: integer(1, 22 * 3600, 4 * 3600),
-  SHORTLIST_FIT_SECONDS: integer(1, 22 * 3600, 900),
+  SHORTLIST_FIT_SECONDS: integer(1, 22 * 3600, 7200),
   SHORTLIST_REJECTED_SHARE: z
     .string()
     .transform(Number)

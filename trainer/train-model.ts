@@ -10,6 +10,7 @@ import { refit } from "./evaluate/refit.ts";
 import { type Choice, type Selection, selectModel } from "./evaluate/select.ts";
 import { buildVersion, userSalt } from "./export/build-version.ts";
 import { checkServable } from "./export/check-servable.ts";
+import { fitSeconds } from "./fit-seconds.ts";
 import { type KeptFits, openKeptFits } from "./kept-fits.ts";
 import { METHODS } from "./models/methods.ts";
 import { readErasedUsers } from "./publish/erased-list.ts";
@@ -111,6 +112,9 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
 /** Of the seconds for fitting, what the choice may take; the refit has the rest. */
 const CHOICE_SHARE = 0.7;
 
+/** What the refit may take beside the choice: more than any candidate had, so that it can learn as long from more data. */
+const REFIT_SHARE = 2 / 3;
+
 type FitDeps = TrainDeps & { readonly fits: KeptFits };
 type SelectDeps = FitDeps & { readonly live: Choice | undefined };
 
@@ -119,7 +123,7 @@ function select(dataset: Dataset, { settings }: TrainingJob, deps: SelectDeps): 
     dataset,
     methods: METHODS,
     protocol: "service",
-    secondsMax: settings.fitSecondsMax,
+    secondsMax: fitSeconds(dataset.items.length, settings.fitSecondsMax),
     memoryMbMax: settings.memoryMbMax,
     budget: { weightBytesMax: settings.weightBytesMax },
     seed: settings.seed,
@@ -138,7 +142,8 @@ function refitChosen(dataset: Dataset, { chosen, halfLifeDays }: Selection, { se
   const { signal, clock } = deps;
   const checkpointFolder = deps.fits.folder;
   const means = { budget: { weightBytesMax }, memoryMbMax, seed, signal, clock, progress, checkpointFolder };
-  return refit({ dataset, methods: METHODS, choice: chosen, halfLifeDays, secondsMax: settings.fitSecondsMax, means });
+  const secondsMax = REFIT_SHARE * fitSeconds(dataset.items.length, settings.fitSecondsMax);
+  return refit({ dataset, methods: METHODS, choice: chosen, halfLifeDays, secondsMax, means });
 }
 
 /** Throws StageError `store_unavailable`: without the list nothing may be learnt. */
