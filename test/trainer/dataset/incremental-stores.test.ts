@@ -206,9 +206,12 @@ test.skipIf(small === undefined)("on a full disk the run goes on without a copy,
     }
   } finally {
     await shop.close();
-    execFileSync("umount", [small!]);
-    rmdirSync(small!);
   }
+});
+afterAll(() => {
+  if (small === undefined) return;
+  execFileSync("umount", [small]);
+  rmdirSync(small);
 });
 
 /** A disk of 64 kB; undefined where this process may not mount one. */

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { dropKept, type KeepOptions, keepRows, loadKept, openKept } from "../../../trainer/dataset/kept-copy.ts";
 import { openStaging, type StagedTable, type Staging } from "../../../trainer/dataset/staging.ts";
 import { KEPT_BINDING, KEPT_PART, keptRowsSql } from "../../fixtures/kept-rows.ts";
@@ -164,8 +164,7 @@ const full = mounted();
 test.skipIf(full === undefined)(
   "on a full disk the copy before stays, and the staged rows are as they were",
   async () => {
-    try {
-      const small = join(full!, "kept");
+        const small = join(full!, "kept");
       const few = await tableOf(keptRowsSql("few", 10), "few");
       await keep(few, { directory: small });
       const many = await tableOf(
