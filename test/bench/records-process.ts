@@ -1,6 +1,6 @@
 /**
- * The process that `records.ts` measures: rows as a store gives them become page files. Arguments: a work folder, the number of users, MB of
- * memory of the staging database.
+ * The process that `records.ts` measures: rows as a store gives them become page files. Arguments: a work folder, the
+ * number of users, MB of memory of the staging database.
  */
 import { hash as digestOf } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
@@ -39,11 +39,13 @@ async function stage(staging: Staging): Promise<StagedTable> {
     signal,
   );
   const hash = `substr(sha256(from_hex('${Buffer.from(salt).toString("hex")}') || encode('user-' || u)), 1, 24)`;
-  const rows = `SELECT u, unnest(range(CASE WHEN u < ${HEAVY_USERS} THEN ${HEAVY_ROWS} ELSE ${ROWS} END)) AS r FROM range(${users}) t(u)`;
+  const count = `CASE WHEN u < ${HEAVY_USERS} THEN ${HEAVY_ROWS} ELSE ${ROWS} END`;
+  const rows = `SELECT u, unnest(range(${count})) AS r FROM range(${users}) t(u)`;
   await runStaged(
     staging,
     `CREATE TABLE record_rows AS SELECT ${hash} AS c0, CAST((u * 7919 + r * 15485863) % ${ITEMS} AS VARCHAR) AS c1,
-      CAST(1700000000 + u % 86400 + r AS BIGINT) AS c2, CASE WHEN (u + r) % 5 = 0 THEN 0 ELSE 1 END AS c3 FROM (${rows})`,
+      CAST(1700000000 + u % 86400 + r AS BIGINT) AS c2, CASE WHEN (u + r) % 5 = 0 THEN 0 ELSE 1 END AS c3
+     FROM (${rows})`,
     signal,
   );
   const columns = ["c0", "c1", "c2", "c3"].map((sql) => ({ sql, name: sql, type: undefined as never }));

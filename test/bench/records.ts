@@ -24,9 +24,9 @@ const USERS = 1e7;
 const MEMORY_MB = 1024; // the default of SHORTLIST_QUERY_MEMORY_MB
 
 /**
- * Records of `--users` users with two interactions each, and of twenty with 50,000, built out of core: staged rows are sorted by hash on
- * the disk, spooled, and packed into page files. Then every record is read, and asked for everything that its user has seen, and for an
- * item that its user has not. `--memory` in MB is the staging database's.
+ * Records of `--users` users with two interactions each, and of twenty with 50,000, built out of core: staged rows are
+ * sorted by hash on the disk, spooled, and packed into page files. Then every record is read, and asked for everything
+ * that its user has seen, and for an item that its user has not. `--memory` in MB is the staging database's.
  */
 export const records: Bench = async ({ say, flags }) => {
   const users = Math.round(Number(flags.get("users") ?? USERS));

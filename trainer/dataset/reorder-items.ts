@@ -17,7 +17,8 @@ export function countPerItem(interactions: Interactions): Float64Array {
     rows[items[row]!]!++;
   }
   const rowShare = 1 / (items.length + 1); // of any number of rows, less than one positive
-  return positives.map((count, item) => count + rowShare * rows[item]!); // not summed row by row: equal counts stay equal
+  // Not summed row by row, where rounding would tell equal counts apart.
+  return positives.map((count, item) => count + rowShare * rows[item]!);
 }
 
 /**

@@ -15,7 +15,9 @@ export type UserHistories = {
   readonly itemCount: number;
   /** The salt of the hashes. */
   readonly salt: Uint8Array;
-  /** All users, rising by hash, a few at a time; each time from the beginning. Of a history the newest 1,000 at most. */
+  /**
+   * All users, rising by hash, a few at a time; each time from the beginning. Of a history the newest 1,000 at most.
+   */
   batches(): AsyncIterable<readonly HashedUser[]>;
 };
 

@@ -1,9 +1,9 @@
 /**
- * Histories of more users than memory holds, on the trainer's disk until they are packed into records: one file, users rising by hash,
- * read from beginning to end as often as wanted. It lives for one run and is never published.
+ * Histories of more users than memory holds, on the trainer's disk until they are packed into records: one file, users
+ * rising by hash, read from beginning to end as often as wanted. It lives for one run and is never published.
  *
- *     user   | high u32 | low u32 | bytes u32 | n varint | n × item varint | n × time varint (delta) | m varint | m × gap varint |
- *       items, times   the newest positive interactions, oldest first; the first delta counts from 0
+ *     user   | high u32 | low u32 | bytes u32 | n varint | n × item varint | n × delta varint | m varint | m × gap varint |
+ *       items, deltas  the newest positive interactions, oldest first, and their times; the first counts from 0
  *       gaps           between rising seen items, the first counted from −1, less one
  */
 import { type FileHandle, open } from "node:fs/promises";

@@ -46,8 +46,8 @@ export const writeUserRecords = (
 ): AsyncGenerator<UserRecordFile> => packUserRecords(historiesOf(interactions, userIds, salt), options);
 
 /**
- * Every user's record, file by file: each at most 64 MiB, one in memory at a time. Throws StageError when a record cannot be stored, or
- * the signal's reason.
+ * Every user's record, file by file: each at most 64 MiB, one in memory at a time. Throws StageError when a record
+ * cannot be stored, or the signal's reason.
  */
 export async function* packUserRecords(histories: UserHistories, options: PackOptions): AsyncGenerator<UserRecordFile> {
   const fileBytesMax = options.fileBytesMax ?? PAGE_FILE_BYTES_MAX;

@@ -56,8 +56,9 @@ function time(column: string, { typeId }: DuckDBType): TimeExpression | undefine
     case DuckDBTypeId.BIGINT:
       return { seconds: (unit) => (unit === 1 ? column : `DIV(${column}, ${unit})`), number: column, isMissing };
     case DuckDBTypeId.DOUBLE: {
+      // Of NaN no comparison holds.
       const seconds = (unit: number) =>
-        `CASE WHEN ABS(${column} / ${unit}) < 9.2e18 THEN CAST(FLOOR(${column} / ${unit}) AS INT64) END`; // of NaN too, no comparison holds
+        `CASE WHEN ABS(${column} / ${unit}) < 9.2e18 THEN CAST(FLOOR(${column} / ${unit}) AS INT64) END`;
       return { seconds, number: column, isMissing };
     }
     case DuckDBTypeId.DATE:

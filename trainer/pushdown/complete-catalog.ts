@@ -10,8 +10,8 @@ export type ItemCounts = {
 };
 
 /**
- * The dataset with the whole catalog, of which a sample of users shows only a part: items by falling count of positive interactions of all
- * users, equal counts by id; what nobody touched, and is known by its attributes only, stands last.
+ * The dataset with the whole catalog, of which a sample of users shows only a part: items by falling count of positive
+ * interactions of all users, equal counts by id; what nobody touched, and is known by its attributes only, stands last.
  */
 export function completeCatalog(dataset: Dataset, counts: ItemCounts): Dataset {
   const { all, whereOld } = allIds(dataset.itemIds, counts.itemIds);

@@ -4,7 +4,9 @@ import type { SourceColumn } from "../connectors/connector.ts";
 import type { LabelExpression } from "../dataset/label-expression.ts";
 import type { TimeExpression } from "../dataset/time-expression.ts";
 
-/** How a column of ids is read: an integer as it is, anything else as the text that the trainer would take for the id. */
+/**
+ * How a column of ids is read: an integer as it is, anything else as the text that the trainer would take for the id.
+ */
 export type PushedId = {
   readonly key: string;
   readonly isInteger: boolean;
@@ -18,8 +20,8 @@ export type PushedLabel = LabelExpression & {
 };
 
 /**
- * What differs between the languages of stores. Each expression means, value by value, what the checks of `dataset/` mean for the type
- * that the connector gives; undefined where a store cannot say the same.
+ * What differs between the languages of stores. Each expression means, value by value, what the checks of `dataset/`
+ * mean for the type that the connector gives; undefined where a store cannot say the same.
  */
 export type Dialect = {
   readonly name: string;
@@ -48,7 +50,10 @@ export const SPACES =
 /** POSIX and RE2: a decimal number whose value no store finds too large or too small. */
 export const NUMBER_PATTERN = "^[ ]*[+-]?([0-9]{1,200}([.][0-9]{0,80})?|[.][0-9]{1,80})([eE][+-]?[0-9]{1,2})?[ ]*$";
 
-/** What people write for yes and no, as positiveWord (dataset/label-expression.ts) reads it. `word` is trimmed and in lower case. */
+/**
+ * What people write for yes and no, as positiveWord (dataset/label-expression.ts) reads it. `word` is trimmed and in
+ * lower case.
+ */
 export const wordCase = (word: string): string =>
   `CASE WHEN ${word} IN ('true', 't', 'yes', 'y', '1', '1.0') THEN 1
     WHEN ${word} IN ('false', 'f', 'no', 'n', '0', '0.0') THEN 0 END`;

@@ -29,7 +29,10 @@ export const POSTGRES: Dialect = {
   sha256: (saltHex, text) => `encode(sha256(decode('${saltHex}', 'hex') || convert_to(${text}, 'UTF8')), 'hex')`,
 };
 
-/** What the server sends for a value: `concat` writes as it does, where a cast would change char(n). Bytes decide what is equal. */
+/**
+ * What the server sends for a value: `concat` writes as it does, where a cast would change char(n). Bytes decide what
+ * is equal.
+ */
 const sent = (column: string) => `CAST(CASE WHEN ${column} IS NOT NULL THEN concat(${column}) END AS text) COLLATE "C"`;
 
 /** A real is sent by its shortest digits, and those are what the trainer reads. */

@@ -30,8 +30,9 @@ export type PushedDown = ReadDataset & {
 export type Asked = { readonly query: SourceQuery; readonly connector: PushedSource["connector"] };
 
 /**
- * A source whose interactions do not fit memory: its store checks them, removes duplicates and counts items; the trainer takes the whole
- * catalog, the newest interactions of as many users as fit, and, through its disk, what every user has seen.
+ * A source whose interactions do not fit memory: its store checks them, removes duplicates and counts items; the
+ * trainer takes the whole catalog, the newest interactions of as many users as fit, and, through its disk, what every
+ * user has seen.
  *
  * Throws StageError `too_many_interactions` when a column has a type that the store cannot judge as the trainer does.
  */
@@ -76,8 +77,9 @@ async function openSource({ query, connector }: Asked, { signal }: PushDownOptio
     throw new StageError(
       "checking",
       "too_many_interactions",
-      `There are more interactions than this run's memory holds, and ${query.dialect.name} cannot prepare them because the column ` +
-        `${JSON.stringify(column.name)} is ${column.native ?? column.type}: expected ${meaning}. Convert it in the query, narrow the query, or give the run more memory`,
+      `There are more interactions than this run's memory holds, and ${query.dialect.name} cannot prepare them ` +
+        `because the column ${JSON.stringify(column.name)} is ${column.native ?? column.type}: expected ${meaning}. ` +
+        "Convert it in the query, narrow the query, or give the run more memory",
     );
   };
   const source = ask(1);
@@ -126,8 +128,9 @@ function pushedWarning(
 ): string {
   const fit = interactionsThatFit(memoryMbMax, spec.schema.interaction.label.type);
   return (
-    `${totals.interactions} interactions are more than the ${fit} that this run's memory holds: ${query.dialect.name} prepared them. ` +
-    `Models are chosen and fitted on the newest ${dataset.items.length} interactions of ${dataset.userCount} of ${spool.userCount} users, ` +
-    `drawn by lot (at most ${NEWEST_PER_USER} a user); the catalog has every item, and what all ${spool.userCount} users have seen is kept from them`
+    `${totals.interactions} interactions are more than the ${fit} that this run's memory holds: ` +
+    `${query.dialect.name} prepared them. Models are chosen and fitted on ` +
+    `the newest ${dataset.items.length} interactions of ${dataset.userCount} of ${spool.userCount} users, drawn by lot (at most ${NEWEST_PER_USER} a user); ` +
+    `the catalog has every item, and what all ${spool.userCount} users have seen is kept from them`
   );
 }

@@ -13,7 +13,10 @@ export const NEWEST_PER_USER = 500;
 const FILL = 0.9;
 const ATTEMPTS = 5;
 
-/** Users by lot, each with the newest interactions, as many as a run's memory holds: the dataset that models are chosen and fitted on. */
+/**
+ * Users by lot, each with the newest interactions, as many as a run's memory holds: the dataset that models are chosen
+ * and fitted on.
+ */
 export async function readSample(
   spec: ModelSpec,
   { source, totals }: { readonly source: PushedSource; readonly totals: Totals },

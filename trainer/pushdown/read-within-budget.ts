@@ -19,8 +19,8 @@ const SURE_SHARE = 0.5;
 const ROW_BYTES_LEAST = 4;
 
 /**
- * A specification's data: all of them where they fit the run's memory, else what the source's store makes of them. The users of a dataset
- * that was cut down stand in the spool, every one.
+ * A specification's data: all of them where they fit the run's memory, else what the source's store makes of them. The
+ * users of a dataset that was cut down stand in the spool, every one.
  *
  * Throws what readDataset and readPushedDown throw.
  */
@@ -45,7 +45,10 @@ export async function readWithinBudget(spec: ModelSpec, options: PushDownOptions
 type Means = PushDownOptions & { readonly connect: ReturnType<typeof openOnce>["open"] };
 type Opened = Asked & { readonly inspection: Inspection };
 
-/** The interaction query as its store describes it; undefined when there is no limit, a column is missing or no language is known. */
+/**
+ * The interaction query as its store describes it; undefined when there is no limit, a column is missing or no language
+ * is known.
+ */
 async function openInteractions(spec: ModelSpec, means: Means): Promise<Opened | undefined> {
   if (means.memoryMbMax === undefined) return undefined;
   const { schema } = spec;
@@ -58,7 +61,8 @@ async function openInteractions(spec: ModelSpec, means: Means): Promise<Opened |
   const connector = await means.connect(config, means.context);
   const inspection = await connector.inspect(source.query, { sampleRows: 0, signal: means.signal });
   const available = inspection.columns;
-  if (!columns.every((name) => available.some((column) => column.name === name))) return undefined; // told by the reading
+  // The reading tells which column is missing.
+  if (!columns.every((name) => available.some((column) => column.name === name))) return undefined;
   const nowSeconds = Math.floor(means.nowMs / 1000);
   const query = { dialect: DIALECTS[config.type as ConnectorType], query: source.query, available, schema, nowSeconds };
   return { query, connector, inspection };

@@ -1,6 +1,7 @@
 /**
- * The heavy relational work of a training, as a small logical plan: what is wanted of a customer's query, said once, and written in the
- * language of the store that holds the rows. Every order is total and every hash is of the id's text, so each store gives the same rows.
+ * The heavy relational work of a training, as a small logical plan: what is wanted of a customer's query, said once,
+ * and written in the language of the store that holds the rows. Every order is total and every hash is of the id's
+ * text, so each store gives the same rows.
  */
 import type { Dialect } from "./dialect.ts";
 
@@ -10,7 +11,9 @@ export type Facts =
   | { readonly kind: "accepted" }
   /** Rows of the same user, item and second as one, with the strongest label. */
   | { readonly kind: "distinct"; readonly of: Facts }
-  /** Rows of the users whose hash lies below: eight hex digits, so 80000000 is half of them, and always the same half. */
+  /**
+   * Rows of the users whose hash lies below: eight hex digits, so 80000000 is half of them, and always the same half.
+   */
   | { readonly kind: "sampled"; readonly of: Facts; readonly below: string }
   /** Each user's newest rows; of the same second those of the greatest item id. */
   | { readonly kind: "newest"; readonly of: Facts; readonly perUser: number };
@@ -30,8 +33,8 @@ export type Relation =
   /** The facts under the names of the specification's columns. */
   | { readonly kind: "rows"; readonly of: Facts }
   /**
-   * hash (24 hex digits of the salted id), item_id, seconds, positive: of each user one row an item, and the newest positive ones. In no
-   * order: stores that are many machines sort small results only.
+   * hash (24 hex digits of the salted id), item_id, seconds, positive: of each user one row an item, and the newest
+   * positive ones. In no order: stores that are many machines sort small results only.
    */
   | {
       readonly kind: "records";
@@ -131,8 +134,9 @@ function judgedSql(table: SourceTable): string {
   const { facts } = table;
   const missing = facts.missing.map(({ name, sql }) => `, ${sql} AS ${name}`).join("");
   return `SELECT user_id, item_id, seconds, positive${ratingOf(table, "rating")}, ${facts.reason} AS reason FROM (
-    SELECT c0, c1, ${facts.user} AS user_id, ${facts.item} AS item_id, ${facts.seconds} AS seconds, ${facts.positive} AS positive
-      ${ratingOf(table, `${facts.rating} AS rating`)}${missing} FROM (${columnsSql(table)}) AS named) AS read_rows`;
+    SELECT c0, c1, ${facts.user} AS user_id, ${facts.item} AS item_id, ${facts.seconds} AS seconds,
+      ${facts.positive} AS positive${ratingOf(table, `${facts.rating} AS rating`)}${missing}
+    FROM (${columnsSql(table)}) AS named) AS read_rows`;
 }
 
 function unitsSql(table: SourceTable): string {
@@ -147,7 +151,8 @@ function totalsSql({ of, perUser }: Extract<Relation, { kind: "totals" }>, table
   return `SELECT COUNT(*) AS users, SUM(own) AS interactions, SUM(own_positives) AS positives,
       MIN(first_own) AS first_second, MAX(last_own) AS last_second,
       SUM(CASE WHEN own < ${perUser} THEN own ELSE ${perUser} END) AS newest
-    FROM (SELECT user_id, COUNT(*) AS own, SUM(positive) AS own_positives, MIN(seconds) AS first_own, MAX(seconds) AS last_own
+    FROM (SELECT user_id, COUNT(*) AS own, SUM(positive) AS own_positives,
+      MIN(seconds) AS first_own, MAX(seconds) AS last_own
       FROM (${factsSql(of, table)}) AS facts GROUP BY user_id) AS by_user`;
 }
 
@@ -178,7 +183,8 @@ function neighboursSql({ of, perItem }: Extract<Relation, { kind: "neighbours" }
   const neighbour = table.dialect.byCodePoint(
     table.facts.itemIsInteger ? table.dialect.digits("neighbour_id") : "neighbour_id",
   );
-  return `WITH shortlist_pairs AS (SELECT DISTINCT user_id, item_id FROM (${factsSql(of, table)}) AS facts WHERE positive = 1)
+  return `WITH shortlist_pairs AS (
+      SELECT DISTINCT user_id, item_id FROM (${factsSql(of, table)}) AS facts WHERE positive = 1)
     SELECT item_id, neighbour_id, users FROM (SELECT item_id, neighbour_id, users,
       ROW_NUMBER() OVER (PARTITION BY item_id ORDER BY users DESC, ${neighbour}) AS place
       FROM (SELECT a.item_id AS item_id, b.item_id AS neighbour_id, COUNT(*) AS users

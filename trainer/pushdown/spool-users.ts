@@ -27,15 +27,17 @@ export type SpoolOptions = {
 const PROGRESS_EVERY_CHUNKS = 64;
 
 /**
- * Staged rows of the relation `records`, sorted out of core, as a spool; users who were erased are left out. Items are numbered by the rowid
- * of the staged table `items (text)`; a row of an item that is not in it came after the items were counted, and is left out.
+ * Staged rows of the relation `records`, sorted out of core, as a spool; users who were erased are left out. Items are
+ * numbered by the rowid of the staged table `items (text)`; a row of an item that is not in it came after the items
+ * were counted, and is left out.
  *
  * @returns Users written. Throws StageError `user_hash_collision`.
  */
 export async function spoolUsers(staging: Staging, rows: StagedTable, options: SpoolOptions): Promise<number> {
   const { erased, signal, progress } = options;
   const erasedHash = rows.columns.length > 4 ? "c4" : "NULL::VARCHAR";
-  const sql = `SELECT c0, CAST(items.rowid AS INTEGER) AS item, CAST(c2 AS UINTEGER) AS seconds, CAST(c3 AS UTINYINT) AS positive, ${erasedHash}
+  const sql = `SELECT c0, CAST(items.rowid AS INTEGER) AS item, CAST(c2 AS UINTEGER) AS seconds,
+      CAST(c3 AS UTINYINT) AS positive, ${erasedHash}
     FROM ${rows.name} JOIN items ON items.text = CAST(c1 AS VARCHAR) ORDER BY c0, seconds, item`;
   const spool = await createSpool(options.path);
   try {

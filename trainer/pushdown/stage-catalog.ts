@@ -16,7 +16,8 @@ export async function stageCatalog(
   // Insertion order is kept, so rowid is the position in the order.
   await runStaged(
     staging,
-    `CREATE TABLE items AS SELECT CAST(c0 AS VARCHAR) AS text, CAST(c1 AS DOUBLE) AS interactions, CAST(c2 AS DOUBLE) AS positives
+    `CREATE TABLE items AS
+     SELECT CAST(c0 AS VARCHAR) AS text, CAST(c1 AS DOUBLE) AS interactions, CAST(c2 AS DOUBLE) AS positives
      FROM ${table.name} ORDER BY text`,
     signal,
   );
