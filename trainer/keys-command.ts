@@ -74,7 +74,7 @@ async function issue(flags: Flags, world: KeysWorld): Promise<string> {
   const named = placeOf(flags);
 
   const { store, egressAddresses, serviceAccount } = await operatorOf(flags, world.environment);
-  if (email !== undefined) await giveAccount(store, { customer, email, fixed: serviceAccount(customer) });
+  if (email !== undefined) await giveAccount(store, { customer, email, fixedOf: serviceAccount });
   // The order in which a run looks for it.
   const account = serviceAccount(customer) ?? (await readCustomer(store, customer))?.service_account ?? null;
   const request = { customer, scopes: scopes as Scope[], expiresAtMs, nowMs: world.nowMs, random: world.random };
@@ -110,14 +110,22 @@ function placeOf({ project, dataset }: Flags): Pick<GrantPlace, "project" | "dat
   return { project, dataset };
 }
 
-type GivenAccount = { readonly customer: string; readonly email: string; readonly fixed: string | null };
+type GivenAccount = {
+  readonly customer: string;
+  readonly email: string;
+  /** What the settings say, which comes before what is kept here. */
+  readonly fixedOf: (customer: string) => string | null;
+};
 
 /** Keeps the account for the customer. One account is one customer's: else each could read what the other has granted. */
-async function giveAccount(store: ObjectStore, { customer, email, fixed }: GivenAccount): Promise<void> {
+async function giveAccount(store: ObjectStore, { customer, email, fixedOf }: GivenAccount): Promise<void> {
+  const fixed = fixedOf(customer);
   if (fixed !== null && fixed !== email)
     throw new LocalError(`SHORTLIST_SERVICE_ACCOUNTS says that ${customer} has ${fixed}: change it there.`);
   for (const other of await listCustomers(store)) {
-    if (other === customer || (await readCustomer(store, other))?.service_account !== email) continue;
+    if (other === customer) continue;
+    const theirs = fixedOf(other) ?? (await readCustomer(store, other))?.service_account;
+    if (theirs !== email) continue;
     throw new LocalError(
       `${email} is ${other}'s: make another account for ${customer}, or each could read what the other grants.`,
     );

@@ -66,6 +66,9 @@ test("one customer's account is not given to another", async () => {
   await keys("issue --customer first --service-account own@p.iam.gserviceaccount.com");
   const taken = keys("issue --customer second --service-account own@p.iam.gserviceaccount.com");
   await expect(taken).rejects.toThrow("own@p.iam.gserviceaccount.com is first's");
+  await keys("issue --customer cold");
+  const fixed = keys("issue --customer second --service-account cold@p.iam.gserviceaccount.com");
+  await expect(fixed).rejects.toThrow("is cold's");
   expect(JSON.parse(await keys("list --customer second --json"))).toEqual([]);
 });
 
