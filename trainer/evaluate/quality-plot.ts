@@ -17,6 +17,11 @@ const TOP = 48;
 const BOTTOM = 52;
 const SECONDS_LEAST = 0.01; // below it a fit takes no time worth telling
 const LABEL_HEIGHT = 14;
+const LABEL_GAP = 10; // between a dot and its label
+const CHARACTER_WIDTH = 7;
+const DOT_ROOM = 6;
+/** Where a label may stand, the nearest to its dot first. */
+const OFFSETS = Array.from({ length: 41 }, (_, i) => (i % 2 === 0 ? -1 : 1) * Math.ceil(i / 2) * (LABEL_HEIGHT / 2));
 
 /**
  * Quality against fitting time as an SVG picture: seconds on a logarithmic axis, the metric from 0. Each model is a dot with its name;
@@ -37,8 +42,9 @@ export function qualityPlot(points: readonly PlotPoint[], { title, metric }: Plo
     ...range(decades.first, decades.last).map((power) => secondsTick(x(10 ** power), 10 ** power)),
     ...range(0, Math.round(top / step)).map((i) => valueTick(y(i * step), i * step)),
   ];
-  const places = apart(points.map(({ value }) => y(value)));
-  const dots = points.map((point, i) => dot(point, { x: x(seconds[i]!), y: y(point.value), label: places[i]! }));
+  const places = points.map(({ name, value }, i) => ({ name, x: x(seconds[i]!), y: y(value) }));
+  const labels = labelHeights(places);
+  const dots = points.map((point, i) => dot(point, { ...places[i]!, label: labels[i]! }));
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12" role="img">`,
     `<title>${escaped(title)}</title>`,
@@ -65,21 +71,35 @@ const valueTick = (y: number, value: number) =>
 
 function dot({ name, isChosen }: PlotPoint, at: { x: number; y: number; label: number }): string {
   const color = isChosen ? "#b3261e" : "#2a5db0";
-  const label = text(at.x + 10, at.label + 4, name, `fill="${color}"${isChosen ? ' font-weight="bold"' : ""}`);
+  const label = text(at.x + LABEL_GAP, at.label + 4, name, `fill="${color}"${isChosen ? ' font-weight="bold"' : ""}`);
+  const isAside = Math.abs(at.label - at.y) > LABEL_HEIGHT / 2 + 1;
+  const ends = `x1="${round(at.x)}" y1="${round(at.y)}" x2="${round(at.x + LABEL_GAP - 2)}" y2="${round(at.label)}"`;
+  const leader = isAside ? `<line ${ends} stroke="${color}" stroke-width="0.7"/>` : "";
   const place = `cx="${round(at.x)}" cy="${round(at.y)}" r="5"`;
-  return `<circle ${place} stroke="${color}" stroke-width="2" fill="${isChosen ? color : "#fff"}"/>${label}`;
+  return `${leader}<circle ${place} stroke="${color}" stroke-width="2" fill="${isChosen ? color : "#fff"}"/>${label}`;
 }
 
-/** The same heights, moved down where two would overlap: each keeps its order. */
-function apart(heights: readonly number[]): number[] {
-  const order = heights.map((_, i) => i).sort((a, b) => heights[a]! - heights[b]!);
-  const moved = [...heights];
-  for (const [rank, i] of order.entries()) {
-    const above = rank === 0 ? Number.NEGATIVE_INFINITY : moved[order[rank - 1]!]!;
-    moved[i] = Math.max(heights[i]!, above + LABEL_HEIGHT);
-  }
-  return moved;
+type Dot = { readonly x: number; readonly y: number; readonly name: string };
+type Box = { readonly left: number; readonly right: number; readonly top: number; readonly bottom: number };
+
+/** Heights of the labels, each beside its dot, or as near above or below as leaves all dots and other labels free. */
+function labelHeights(dots: readonly Dot[]): number[] {
+  const taken: Box[] = dots.map(({ x, y }) => box(x - DOT_ROOM, x + DOT_ROOM, y, 2 * DOT_ROOM));
+  return dots.map(({ x, y, name }) => {
+    const at = (height: number) =>
+      box(x + LABEL_GAP, x + LABEL_GAP + CHARACTER_WIDTH * name.length, height, LABEL_HEIGHT);
+    const free = OFFSETS.map((offset) => y + offset).find(
+      (height) => height >= TOP && height <= HEIGHT - BOTTOM && !taken.some((other) => overlap(at(height), other)),
+    );
+    taken.push(at(free ?? y));
+    return free ?? y;
+  });
 }
+
+const box = (left: number, right: number, middle: number, height: number): Box => {
+  return { left, right, top: middle - height / 2, bottom: middle + height / 2 };
+};
+const overlap = (a: Box, b: Box) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
 /** 1, 2 or 5 times a power of ten, at least the given. */
 function niceStep(least: number): number {

@@ -33,3 +33,10 @@ test("names of equal models do not lie on each other", () => {
 });
 test("no model is an empty picture, not a fault", () =>
   expect(qualityPlot([], { title: "nothing", metric: "ndcg@10" })).toContain("</svg>"));
+test("a name stands beside its dot when nothing else is near, whatever is at the same height far away", () => {
+  const far = [0.02, 1, 50].map((fitSeconds, i): PlotPoint => ({ ...points[1]!, name: `far${i}`, fitSeconds }));
+  const drawn = qualityPlot(far, { title: "", metric: "" });
+  const labels = [...drawn.matchAll(/y="([\d.]+)" fill="#2a5db0">/g)].map((found) => Number(found[1]));
+  const dots = [...drawn.matchAll(/<circle cx="[\d.]+" cy="([\d.]+)"/g)].map((found) => Number(found[1]));
+  for (const [i, height] of labels.entries()) expect(height).toBeCloseTo(dots[i]! + 4, 1);
+});
