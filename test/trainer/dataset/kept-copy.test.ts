@@ -164,24 +164,25 @@ const full = mounted();
 test.skipIf(full === undefined)(
   "on a full disk the copy before stays, and the staged rows are as they were",
   async () => {
-        const small = join(full!, "kept");
-      const few = await tableOf(keptRowsSql("few", 10), "few");
-      await keep(few, { directory: small });
-      const many = await tableOf(
-        "CREATE TABLE many AS SELECT hash(range) AS c0, range AS c1 FROM range(500_000)",
-        "many",
-      );
-      await expect(keep(many, { directory: small })).rejects.toMatchObject({ code: "work_disk_full" });
-      expect((await readdir(small)).length).toBe(2);
-      expect(await openKept(small, { binding: KEPT_BINDING, signal })).toMatchObject({ kind: "kept", rows: 10 });
-      expect((await rowsIn("many")).length).toBe(500_000);
-      await keep(many);
-    } finally {
-      execFileSync("umount", [full!]);
-      rmdirSync(full!);
-    }
+    const small = join(full!, "kept");
+    const few = await tableOf(keptRowsSql("few", 10), "few");
+    await keep(few, { directory: small });
+    const many = await tableOf(
+      "CREATE TABLE many AS SELECT hash(range) AS c0, range AS c1 FROM range(500_000)",
+      "many",
+    );
+    await expect(keep(many, { directory: small })).rejects.toMatchObject({ code: "work_disk_full" });
+    expect((await readdir(small)).length).toBe(2);
+    expect(await openKept(small, { binding: KEPT_BINDING, signal })).toMatchObject({ kind: "kept", rows: 10 });
+    expect((await rowsIn("many")).length).toBe(500_000);
+    await keep(many);
   },
 );
+afterAll(() => {
+  if (full === undefined) return;
+  execFileSync("umount", [full]);
+  rmdirSync(full);
+});
 
 /** A disk of 1 MB; undefined where this process may not mount one. */
 function mounted(): string | undefined {
