@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ItemIndex } from "../../shared/ids.ts";
@@ -9,6 +9,7 @@ import { type Bench, compared, type Figure, quantile, timesMs } from "./bench.ts
 import { type ProcessUse, processUse } from "./edge-scale-process.ts";
 import { publishWorld, type RankCall, withEdge } from "./edge-scale-serving.ts";
 import { drawnWorld, HISTORY_MAX, PER_USER, RARITIES, type ScaleWorld } from "./edge-scale-world.ts";
+import { growthPlot } from "./growth-plot.ts";
 
 const MB = 1e6;
 const CATALOGS = [
@@ -30,7 +31,7 @@ const AGREED_LIMIT = 100;
 /**
  * The edge on catalogs up to a million items, from outside: HTTP to a real workerd on files in a real local bucket.
  * Calls alternate with onnxruntime-node scoring the same history with the same graph, so that both meet the same load.
- * `--items 1e6` measures that size alone.
+ * `--items 1e6` measures that size alone; `--plot=edge.svg` draws how times grow.
  */
 export const edgeScale: Bench = async ({ say, fail, flags }) => {
   const only = flags.get("items");
@@ -40,10 +41,39 @@ export const edgeScale: Bench = async ({ say, fail, flags }) => {
     say(`  a catalog of ${catalog.label} items, load ${loadavg()[0]!.toFixed(1)}`);
     figures.push(...(await measureCatalog(catalog, say)));
   }
+  const plot = flags.get("plot");
+  if (plot) await writeFile(plot, plotOf(figures));
   const megabytes = figures.find(({ name }) => name === "edge.memory.1m")?.value ?? 0;
   if (megabytes > MEMORY_MB_MAX) fail(`${megabytes.toFixed(1)} MB of WASM and JavaScript, at most ${MEMORY_MB_MAX}`);
   return figures;
 };
+
+/** Median times over the catalog's size: of calls by one connection, of the native reference, and of the variants. */
+function plotOf(figures: readonly Figure[]): string {
+  const shown: Readonly<Record<string, string>> = {
+    "": "a user, 15 items",
+    ".limit_500": "500 items",
+    ".history_100": "a session of 100",
+    ".filter_0.01%": "a filter, 0.01 % pass",
+    ".filter_50%": "a filter, 50 % pass",
+    ".filter_worst": "the worst filter",
+  };
+  const points = (nameAt: (size: string) => string, valueOf = (figure: Figure) => figure.value) =>
+    CATALOGS.flatMap(({ label: size, itemCount }) => {
+      const figure = figures.find((candidate) => candidate.name === nameAt(size));
+      return figure ? [{ size: itemCount, value: valueOf(figure) }] : [];
+    });
+  const native = points(
+    (label) => `edge.rank.p50.${label}`,
+    ({ value, reference }) => reference ?? value,
+  );
+  const series = Object.entries(shown).map(([suffix, name]) => ({
+    name,
+    points: points((label) => `edge.rank.p50.${label}${suffix}`),
+  }));
+  const text = { title: "Median time of a rank call, from outside", sizes: "items in the catalog", unit: "ms" };
+  return growthPlot([...series, { name: "onnxruntime-node, scores only", points: native }], text);
+}
 
 /** All figures of one size. */
 async function measureCatalog(catalog: Catalog, say: (line: string) => void): Promise<Figure[]> {

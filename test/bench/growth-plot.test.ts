@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { growthPlot } from "./growth-plot.ts";
+
+const text = { title: "a < b", sizes: "items", unit: "ms" };
+const series = [
+  { name: "one", points: [10, 100, 1000].map((size) => ({ size, value: size / 10 })) },
+  {
+    name: "two",
+    points: [
+      { size: 100, value: 50 },
+      { size: 1000, value: 99 },
+    ],
+  },
+  { name: "none", points: [] },
+];
+const numbers = (pattern: RegExp) => [...growthPlot(series, text).matchAll(pattern)].map(([, value]) => value!);
+
+test("what grows as the sizes do is a straight line from corner to corner", () => {
+  const [line] = numbers(/points="([^"]+)"/g);
+  expect(line).toBe("64,368 265,208 466,48");
+});
+test("lines that end at the same place have labels below each other; a line without points has none", () => {
+  expect(growthPlot(series, text)).not.toContain(">none<");
+  const heights = ["one", "two"].map((name) => Number(numbers(new RegExp(`y="([0-9.]+)"[^>]*>${name}<`, "g"))[0]));
+  expect(Math.abs(heights[0]! - heights[1]!)).toBeGreaterThanOrEqual(15);
+});
+test("words are escaped", () => expect(growthPlot(series, text)).toContain("a &lt; b"));
