@@ -129,8 +129,8 @@ function pushedWarning(
   const fit = interactionsThatFit(memoryMbMax, spec.schema.interaction.label.type);
   return (
     `${totals.interactions} interactions are more than the ${fit} that this run's memory holds: ` +
-    `${query.dialect.name} prepared them. Models are chosen and fitted on ` +
-    `the newest ${dataset.items.length} interactions of ${dataset.userCount} of ${spool.userCount} users, drawn by lot (at most ${NEWEST_PER_USER} a user); ` +
+    `${query.dialect.name} prepared them. Models are chosen and fitted on the newest ${dataset.items.length} ` +
+    `interactions of ${dataset.userCount} of ${spool.userCount} users, drawn by lot (at most ${NEWEST_PER_USER} a user); ` +
     `the catalog has every item, and what all ${spool.userCount} users have seen is kept from them`
   );
 }

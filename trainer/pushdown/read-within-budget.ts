@@ -31,11 +31,12 @@ export async function readWithinBudget(spec: ModelSpec, options: PushDownOptions
     const asked = await openInteractions(spec, means);
     if (asked !== undefined && !(await mayFit(asked, spec, means))) return await readPushedDown(spec, asked, means);
     try {
-      return { ...(await readDataset(spec, means)), spool: null };
+      // A connector that is closed once its rows are read gives back its memory before they are sorted.
+      return { ...(await readDataset(spec, { ...options, connect: connectors.handOver })), spool: null };
     } catch (error) {
       const isTooLarge = error instanceof StageError && error.code === "too_many_interactions";
       if (!isTooLarge || asked === undefined) throw error;
-      return await readPushedDown(spec, asked, means);
+      return await readPushedDown(spec, { ...asked, connector: await openSource(spec, means) }, means);
     }
   } finally {
     await connectors.close();
@@ -58,7 +59,7 @@ async function openInteractions(spec: ModelSpec, means: Means): Promise<Opened |
   const columns = interactionColumns(schema);
   if (new Set(columns).size < columns.length) return undefined; // two columns of one name cannot be told apart
   means.progress({ detail: "connecting for interactions" });
-  const connector = await means.connect(config, means.context);
+  const connector = await openSource(spec, means);
   const inspection = await connector.inspect(source.query, { sampleRows: 0, signal: means.signal });
   const available = inspection.columns;
   // The reading tells which column is missing.
@@ -67,6 +68,9 @@ async function openInteractions(spec: ModelSpec, means: Means): Promise<Opened |
   const query = { dialect: DIALECTS[config.type as ConnectorType], query: source.query, available, schema, nowSeconds };
   return { query, connector, inspection };
 }
+
+const openSource = (spec: ModelSpec, { connect, context }: Means): Promise<Connector> =>
+  connect(connectorOf(spec, spec.schema.interaction.source), context);
 
 /** Whether the interactions are so few, as far as the store tells, that they can be read. */
 async function mayFit({ connector, query, inspection }: Opened, spec: ModelSpec, means: Means): Promise<boolean> {

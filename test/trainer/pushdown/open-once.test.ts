@@ -22,3 +22,17 @@ test("each configuration is opened once, and closed when all are done", async ()
   await close();
   expect(log).toEqual(["open A", "open B", "close A", "close B"]);
 });
+
+test("what is handed over is closed by its new owner, and opened again for the next", async () => {
+  const log: string[] = [];
+  const { open, handOver, close } = openOnce(async () => {
+    const name = log.push("open");
+    return { close: async () => void log.push(`close ${name}`) } as unknown as Connector;
+  });
+  const config = { type: "A" };
+  await open(config, undefined as never);
+  await (await handOver(config, undefined as never)).close();
+  await open(config, undefined as never);
+  await close();
+  expect(log).toEqual(["open", "close 1", "open", "close 3"]);
+});
