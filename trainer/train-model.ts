@@ -54,6 +54,7 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
     rejectedShareMax: settings.rejectedShareMax,
     memoryMbMax: settings.memoryMbMax,
     erased: await erasedUsers(store, customer),
+    kept: { directory: settings.modelDirectory, ...settings.incremental },
     signal,
     nowMs: nowMs(),
     progress: stage.progress,

@@ -58,10 +58,10 @@ function plotOf(figures: readonly Figure[]): string {
     ".filter_50%": "a filter, 50 % pass",
     ".filter_worst": "the worst filter",
   };
-  const points = (nameAt: (size: string) => string, valueOf = (figure: Figure) => figure.value) =>
+  const points = (nameAt: (size: string) => string, measureOf = (figure: Figure) => figure.value) =>
     CATALOGS.flatMap(({ label: size, itemCount }) => {
       const figure = figures.find((candidate) => candidate.name === nameAt(size));
-      return figure ? [{ size: itemCount, value: valueOf(figure) }] : [];
+      return figure ? [{ size: itemCount, value: measureOf(figure) }] : [];
     });
   const native = points(
     (label) => `edge.rank.p50.${label}`,

@@ -1,0 +1,84 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DuckDBInstance } from "@duckdb/node-api";
+import { expect, test } from "vitest";
+import type { DataSummary } from "../../shared/model-record.ts";
+import { ModelSpec } from "../../shared/model-spec.ts";
+import { setStatus } from "../../trainer/publish/live-pointer-swap.ts";
+import { memoryStore } from "../../trainer/publish/memory-store.ts";
+import { trainModel } from "../../trainer/train-model.ts";
+import { fileSettings } from "../fixtures/real-data.ts";
+
+const model = { customer: "acme", modelName: "shop" };
+const NOW = Date.parse("2024-03-01T00:00:00Z");
+
+test("a second run reads what came since, from the copy in the model's folder", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "train-incremental-"));
+  const instance = await DuckDBInstance.create(":memory:");
+  const connection = await instance.connect();
+  const hold = (rows: number) =>
+    connection.run(
+      `COPY (SELECT range % 60 AS u, (range * 7) % 23 AS i, make_timestamp(${NOW - 9 * 86_400_000}000 + range * 120000000) AS t, 1 AS l
+       FROM range(${rows})) TO '${join(folder, "events.parquet")}' (FORMAT parquet)`,
+    );
+  const store = memoryStore();
+  await setStatus(store, model, { status: "SCHEDULING", nowMs: NOW });
+  const run = async () => {
+    const workDirectory = await mkdtemp(join(folder, "run-"));
+    let data: DataSummary | undefined;
+    const spec = ModelSpec.parse({
+      model_name: model.modelName,
+      connector_configs: [{ type: "File", location: "*.parquet" }],
+      schema: {
+        user: { id: "u" },
+        item: { id: "i" },
+        interaction: {
+          created_at: "t",
+          label: { type: "Binary", name: "l" },
+          source: { query: "FROM events" },
+          incremental: true,
+        },
+      },
+    });
+    const settings = {
+      workDirectory,
+      modelDirectory: join(folder, "model"),
+      incremental: { overlapSeconds: 3600, fullReadSeconds: 86_400 },
+      seed: 1,
+      fitSecondsMax: 5,
+      memoryMbMax: 1024,
+      rejectedShareMax: 0.5,
+      weightBytesMax: 1e6,
+      edgeMemoryBytes: 80e6,
+      ignoreGate: true,
+    };
+    await trainModel(
+      { runId: "run", customer: model.customer, spec, settings, connectorSettings: undefined as never },
+      {
+        connect: { customer: model.customer, settings: { ...fileSettings([folder], workDirectory), memoryMb: 128 } },
+        store,
+        signal: new AbortController().signal,
+        nowMs: () => NOW,
+        clock: () => performance.now() / 1000,
+        report: { enter: () => undefined, progress: () => undefined },
+        onData: (summary) => {
+          data = summary;
+        },
+      },
+    );
+    return data!;
+  };
+  try {
+    await hold(3000);
+    expect((await run()).sources?.join()).toContain("3000 rows read in full");
+    await hold(3100);
+    const { interactions, sources } = await run();
+    expect(interactions).toBe(3100);
+    expect(sources?.join()).toMatch(/131 rows read since .*, 2969 kept from before/);
+  } finally {
+    connection.closeSync();
+    instance.closeSync();
+    await rm(folder, { recursive: true });
+  }
+});
