@@ -36,6 +36,7 @@ export const QUALITY_TASKS: readonly QualityTask[] = [
       sequential_ridge: [0.2785, 0.1633],
       sequential_blend: undefined,
       sasrec: [0.2924, 0.1685],
+      neural_blend: undefined,
     },
     target: [0.31, 0.185],
   },

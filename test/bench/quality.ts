@@ -1,11 +1,12 @@
 /**
  * Ranking quality on public data, all items ranked, next to what a study of the same data found and to the targets:
  *
- *     npm run bench -- quality [--tasks=ml-1m.next-item,amazon-beauty.cold,ml-100k.1000-rows] [--methods=ease,…] [--seconds=600] --json
+ *     npm run bench -- quality [--tasks=ml-1m.next-item,amazon-beauty.cold,ml-100k.1000-rows] [--methods=ease,…] [--seconds=600] [--resume=FOLDER] --json
  *
  * Each method takes the best of the first settings of its grid on a validation part of the training part, and is fitted again
  * on all of it; `fit_seconds` is that last fit. Trained networks take their first setting. The automatic choice has `--seconds`
- * for each set (0: none) and sees the training part only. Every list is scored by the exported ONNX and made by shared/rank.ts.
+ * for each set (0: none; what the service would allow unless given) and sees the training part only. What is trained keeps its state in
+ * `--resume`, where the same command goes on after an interruption: fit_seconds is then what was left. Every list is scored by the exported ONNX and made by shared/rank.ts.
  * What is required stands next to what was measured at the end, on standard error. All of it takes some hours on two cores.
  */
 import { methodNamed } from "../../trainer/evaluate/blend-method.ts";
@@ -13,6 +14,7 @@ import { evaluate } from "../../trainer/evaluate/evaluate.ts";
 import { casesOfSplit, type EvaluationCases } from "../../trainer/evaluate/evaluation-cases.ts";
 import { samplePositions, seededRandom } from "../../trainer/evaluate/seeded-random.ts";
 import { selectModel } from "../../trainer/evaluate/select.ts";
+import { fitSeconds as secondsForChoice } from "../../trainer/fit-seconds.ts";
 import { METHODS } from "../../trainer/models/methods.ts";
 import type { FitContext, FittedModel, Method, TrainingData } from "../../trainer/models/model.ts";
 import { missingRealData } from "../fixtures/real-data.ts";
@@ -29,14 +31,15 @@ const SETTINGS_MAX = 3;
 const VALIDATION_SHARE = 0.1;
 const VALIDATION_LISTS_MAX = 3000;
 
-/** What the automatic choice may take on each set. */
-const CHOICE_SECONDS = 600;
+const CHOICE_SECONDS_MAX = 7200;
 const SMALL = { seeds: 20, seconds: 20 };
 
 export const quality: Bench = async ({ say, fail, flags }) => {
   const wanted = flags.get("tasks")?.split(",");
   const methods = flags.get("methods")?.split(",");
-  const seconds = Number(flags.get("seconds") ?? CHOICE_SECONDS);
+  const given = flags.get("seconds");
+  const seconds = given === undefined ? undefined : Number(given);
+  const resume = flags.get("resume");
   const isWanted = (name: string) => !wanted || wanted.includes(name);
   const figures: Figure[] = [];
   for (const task of QUALITY_TASKS) {
@@ -44,7 +47,7 @@ export const quality: Bench = async ({ say, fail, flags }) => {
     if (!isWanted(name)) continue;
     const missing = missingRealData(task.set);
     if (missing) say(`  ${name} ${missing}`);
-    else figures.push(...(await taskFigures(task, { name: `quality.${name}`, methods, seconds, say })));
+    else figures.push(...(await taskFigures(task, { name: `quality.${name}`, methods, seconds, resume, say })));
   }
   for (const set of COLD_TASKS) {
     if (!isWanted(`${set}.cold`)) continue;
@@ -67,27 +70,34 @@ export const quality: Bench = async ({ say, fail, flags }) => {
 type TaskOptions = {
   readonly name: string;
   readonly methods: readonly string[] | undefined;
-  readonly seconds: number;
+  /** For the automatic choice; undefined: what the service would allow. */
+  readonly seconds: number | undefined;
+  /** Where trained networks keep their state. */
+  readonly resume: string | undefined;
   readonly say: (line: string) => void;
 };
 
-async function taskFigures(task: QualityTask, { name, methods, seconds, say }: TaskOptions): Promise<Figure[]> {
+async function taskFigures(
+  task: QualityTask,
+  { name, methods, resume, say, ...given }: TaskOptions,
+): Promise<Figure[]> {
   const runs: ReadonlyMap<string, Run>[] = [];
   let automaticJudged: Judged | undefined; // one more candidate for the best, where it was judged on the same splits
   const figures: Figure[] = [];
   for (const seed of task.seeds) {
     const prepared = await prepare(task, seed);
     const { data, cases } = prepared;
+    const seconds = given.seconds ?? secondsForChoice(data.items.length, CHOICE_SECONDS_MAX);
     say(`  ${name}: ${data.itemCount} items, ${data.items.length} rows to learn from, ${cases.count} lists`);
     const run = new Map<string, Run>();
     for (const own of methods ?? Object.keys(task.references)) {
-      run.set(own, await fitAndJudge(own, prepared, task));
+      run.set(own, await fitAndJudge(own, prepared, { ...task, resume }));
       const { recall, ndcg, fitSeconds } = run.get(own)!;
       say(`    ${own}: recall ${recall.toFixed(4)}, ndcg ${ndcg.toFixed(4)}, ${fitSeconds.toFixed(1)} s`);
     }
     runs.push(run);
     if (seconds > 0 && seed === task.seeds[0]) {
-      const { judged, figures: own } = await automatic(task, prepared, { name, seconds, say });
+      const { judged, figures: own } = await automatic(task, prepared, { name, seconds, resume, say });
       if (task.seeds.length === 1) automaticJudged = judged;
       figures.push(...own);
     }
@@ -106,18 +116,22 @@ async function taskFigures(task: QualityTask, { name, methods, seconds, say }: T
   return [...figures, ...qualityFigures(`${name}.best`, task.k, best, task.target)];
 }
 
-async function fitAndJudge(name: string, prepared: PreparedTask, { k, protocol }: QualityTask): Promise<Run> {
+async function fitAndJudge(
+  name: string,
+  prepared: PreparedTask,
+  { k, protocol, resume }: QualityTask & Pick<TaskOptions, "resume">,
+): Promise<Run> {
   const method = METHODS[name];
   const params = method && (await bestParams(method, prepared.data, { k, protocol }));
   if (!method || !params) throw new Error(`No method ${JSON.stringify(name)} can learn from these data.`);
   const begin = performance.now();
-  const fitted = await method.fit(prepared.data, params, fitContext());
+  const fitted = await method.fit(prepared.data, params, fitContext(resume));
   const fitSeconds = (performance.now() - begin) / 1000;
   return { ...(await judge(fitted, prepared.cases, k)), fitSeconds };
 }
 
 /** Methods whose fits take minutes. */
-const TRAINED: ReadonlySet<string> = new Set(["sasrec", "pooled_history"]);
+const TRAINED: ReadonlySet<string> = new Set(["sasrec", "pooled_history", "neural_blend"]);
 
 /** Of the first settings of the grid the one with the best NDCG on a validation part of the training part. */
 async function bestParams(method: Method, data: TrainingData, { k, protocol }: Pick<QualityTask, "k" | "protocol">) {
@@ -168,7 +182,7 @@ async function judge(fitted: FittedModel, cases: EvaluationCases, k: number, pos
 async function automatic(
   task: QualityTask,
   prepared: PreparedTask,
-  { name, seconds, say }: Omit<TaskOptions, "methods">,
+  { name, seconds, resume, say }: Omit<TaskOptions, "methods" | "seconds"> & { readonly seconds: number },
 ) {
   const begin = performance.now();
   const clock = () => (performance.now() - begin) / 1000;
@@ -184,9 +198,10 @@ async function automatic(
     metric: `ndcg@${task.k as 10 | 20}`,
     secondsMax: seconds,
     progress,
+    checkpointFolder: resume,
   });
   const { chosen } = selection;
-  const fitted = await methodNamed(chosen.method, METHODS)!.fit(prepared.data, chosen.params, fitContext());
+  const fitted = await methodNamed(chosen.method, METHODS)!.fit(prepared.data, chosen.params, fitContext(resume));
   const judged = await judge(fitted, prepared.cases, task.k);
   say(`    chosen: ${chosen.method}, recall ${judged.recall.toFixed(4)}, ndcg ${judged.ndcg.toFixed(4)}`);
   const figures = [
@@ -196,10 +211,11 @@ async function automatic(
   return { judged, figures };
 }
 
-const fitContext = (): FitContext => ({
+const fitContext = (checkpointFolder?: string): FitContext => ({
   random: seededRandom(SEED),
   signal: new AbortController().signal,
   secondsMax: 3600,
   memoryMbMax: 8000,
   progress: () => undefined,
+  ...(checkpointFolder === undefined ? {} : { checkpointFolder }),
 });
