@@ -9,11 +9,12 @@ import { dataForChoosing } from "./data-within-means.ts";
 import { decide, USERS_MIN } from "./decide.ts";
 import type { MetricAtK } from "./evaluate.ts";
 import { type EvaluationDetail, evaluationDetail } from "./evaluation-detail.ts";
+import { lift } from "./judged.ts";
 import { lastRound, withBlend } from "./last-round.ts";
 import { buildReport, sizesOf } from "./report.ts";
 import { meanOf, runTrial, type Trial, type TrialMeans } from "./trial.ts";
 import { type SelectState, scaled, tryMethods } from "./try-methods.ts";
-import { tuneMethod } from "./tune-method.ts";
+import { discardedTrial, tuneMethod } from "./tune-method.ts";
 import { judgedWithin, type Validation, validationOf } from "./validation.ts";
 
 export type { Choice };
@@ -124,16 +125,35 @@ async function judgePopularity(input: SelectInput, means: TrialMeans, metric: Me
   const plain = validationWith(0);
   const grid = method.grid(plain.train);
   const { split, train, earlyPositions: positions } = plain;
-  const task = { method, grid, data: train, cases: split.cases, positions, metric, keepMax: 1 };
+  const task = { method, grid, data: train, cases: split.cases, positions, metric, keepMax: grid.length };
   const tuned = await tuneMethod({ ...task, secondsMax: input.secondsMax / 4 }, scaled(means, 0, 0.1));
-  const params = tuned.finalists[0]?.params ?? grid[0]!;
+  const best = reliablyBest(tuned.finalists, grid[0]!, { metric, seed });
+  const params = best?.params ?? grid[0]!;
+  const others = tuned.finalists
+    .filter((trial) => trial !== best)
+    .map((trial) => discardedTrial(trial, { best: best!, metric }));
   const validation = validationWith(params.halfLifeDays ?? 0);
   const baseline = await runTrial(
     { method, params },
     wholeTask(validation, input.secondsMax),
     scaled(means, 0.1, 0.15),
   );
-  return { validation, baseline, discarded: tuned.discarded };
+  return { validation, baseline, discarded: [...tuned.discarded, ...others] };
+}
+
+/**
+ * The best trial where it is better than the plain setting beyond the doubt of a paired interval, else the plain one: on few choices the
+ * best of some half-lives is the luckiest, and users without a history would be ranked for by luck.
+ */
+function reliablyBest(
+  trials: readonly Trial[],
+  plain: Trial["params"],
+  { metric, seed }: { readonly metric: MetricAtK; readonly seed: number },
+): Trial | undefined {
+  const [best] = trials;
+  const usual = trials.find(({ params }) => params === plain);
+  if (!best || !usual || best === usual) return best;
+  return lift(best.evaluation, usual.evaluation, { metric, seed, confidence: 0.99 }).low > 0 ? best : usual;
 }
 
 const wholeTask = ({ train, split, positions }: Validation, secondsMax: number) => ({

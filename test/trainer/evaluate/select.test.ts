@@ -186,3 +186,13 @@ test("of more interactions than the memory is for, some users are compared on; t
   expect(report.split.train.interactions).toBeLessThan(25_000);
   expect(report.warnings.join()).toMatch(/compared on \d+ of 4000 users/);
 });
+
+test("a half-life that is only luckier than none is not taken", async () => {
+  const halfLives: number[] = [];
+  for (const seed of [1, 2, 3, 4, 5, 6]) {
+    // Times say nothing here: whatever half-life fits best does so by chance.
+    const dataset = twoTastes({ users: 120, items: 60, perUser: 4, seed });
+    halfLives.push((await select({ dataset, methods: { popularity: popularity as Method } })).halfLifeDays);
+  }
+  expect(halfLives).toEqual([0, 0, 0, 0, 0, 0]);
+});
