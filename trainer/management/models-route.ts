@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import { z } from "zod";
 import { parseListQuery } from "../../shared/api.ts";
 import { reportKey } from "../../shared/manifest.ts";
-import { ModelSpec } from "../../shared/model-spec.ts";
+import { ModelName, ModelSpec } from "../../shared/model-spec.ts";
 import { parseWith, problemOf } from "../../shared/parse-request.ts";
 import { Problem } from "../../shared/problem.ts";
 import { checkConnectorConfig } from "../connectors/connector-config.ts";
@@ -190,10 +190,13 @@ function notActive({ modelName, status }: Model): Problem {
   return new Problem("model_not_active", detail, { retryAfterSeconds: 30, extra: { model_status: status } });
 }
 
-const refOf = (c: Context<AppEnv>) => ({
-  customer: c.get("caller").customer,
-  modelName: c.req.param("model_name")!,
-});
+/** Throws Problem model_not_found for what cannot be a model's name: the database could not even be asked for some of it. */
+function refOf(c: Context<AppEnv>): { readonly customer: string; readonly modelName: string } {
+  const modelName = c.req.param("model_name")!;
+  if (ModelName.safeParse(modelName).success) return { customer: c.get("caller").customer, modelName };
+  const shownName = JSON.stringify(modelName.slice(0, 64));
+  throw new Problem("model_not_found", `There is no model with the name ${shownName}.`);
+}
 
 /** A call whose effect is settled by its address takes nothing, or `{}`. */
 function requireEmpty(c: Context<AppEnv>): void {
@@ -206,7 +209,7 @@ const cursorOfName = (name: string) => Buffer.from(JSON.stringify([1, name])).to
 function nameOfCursor(cursor: string): string {
   try {
     const [format, name] = JSON.parse(Buffer.from(cursor, "base64url").toString()) as unknown[];
-    if (format === 1 && typeof name === "string" && name.length <= 63) return name;
+    if (format === 1 && ModelName.safeParse(name).success) return name as string;
   } catch {
     // told below
   }

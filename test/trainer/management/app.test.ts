@@ -58,6 +58,10 @@ describe("signed", () => {
     ["POST", "/v0/models/absent/versions/v1/activate", 404, "model_not_found"],
     ["DELETE", "/v0/models/absent", 404, "model_not_found"],
     ["GET", "/v0/models/%2e%2e%2fother", 404, "model_not_found"],
+    ["GET", "/v0/models/a%00b", 404, "model_not_found"],
+    ["DELETE", "/v0/models/%ED%A0%80", 404, "model_not_found"],
+    ["POST", "/v0/models/a%00b/train", 404, "model_not_found"],
+    ["GET", `/v0/models?cursor=${Buffer.from('[1,"a\\u0000"]').toString("base64url")}`, 400, "invalid_parameter"],
     ["PUT", "/v0/models", 405, "method_not_allowed"],
     ["POST", "/v0/models/absent", 405, "method_not_allowed"],
   ])("%s %s is %i %s", async (method, path, status, code) => {
