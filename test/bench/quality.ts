@@ -1,13 +1,15 @@
 /**
  * Ranking quality on public data, all items ranked, next to what a study of the same data found and to the targets:
  *
- *     npm run bench -- quality [--tasks=ml-1m.next-item,amazon-beauty.cold,ml-100k.1000-rows] [--methods=ease,…] [--seconds=600] [--resume=FOLDER] --json
+ *     npm run bench -- quality [--tasks=ml-1m.next-item,amazon-beauty.cold,ml-100k.1000-rows] [--methods=ease,…] [--seconds=600]
+ *                              [--resume=FOLDER] --json
  *
  * Each method takes the best of the first settings of its grid on a validation part of the training part, and is fitted again
  * on all of it; `fit_seconds` is that last fit. Trained networks take their first setting. The automatic choice has `--seconds`
- * for each set (0: none; what the service would allow unless given) and sees the training part only. What is trained keeps its state in
- * `--resume`, where the same command goes on after an interruption: fit_seconds is then what was left. Every list is scored by the exported ONNX and made by shared/rank.ts.
- * What is required stands next to what was measured at the end, on standard error. All of it takes some hours on two cores.
+ * for each set (0: none; without: what the service would allow) and sees the training part only. Every list is scored by the
+ * exported ONNX and made by shared/rank.ts. What is trained keeps its state in the folder `--resume`, where the same command goes
+ * on after an interruption; `fit_seconds` is then what was left. What is required stands next to what was measured at the end, on
+ * standard error. All of it takes some hours on two cores.
  */
 import { methodNamed } from "../../trainer/evaluate/blend-method.ts";
 import { evaluate } from "../../trainer/evaluate/evaluate.ts";
