@@ -90,15 +90,15 @@ describe.skipIf(!bin)("on a real server, the trainer reads of the same rows the 
     ],
   ])("%s", async (_, label, casts, values, good) => {
     const texts = values.map((value) => value.replace(/(?<=, |^)(-?\d+)(?=,|$)/g, "'$1'"));
-    const { store: pushed, trainer } = await bothReadings(store, rows(casts, texts, good), label);
-    expect(pushed).toEqual(trainer);
-    expect(pushed.facts.length).toBeGreaterThanOrEqual(2);
+    const { prepared, own } = await bothReadings(store, rows(casts, texts, good), label);
+    expect(prepared).toEqual(own);
+    expect(prepared.facts.length).toBeGreaterThanOrEqual(2);
   });
 
   test("a collation for which capitals are equal does not make users of one id", async () => {
     const query = `SELECT u COLLATE any_case AS u, i COLLATE any_case AS i, t, l FROM (VALUES ('A', 'i', 5::bigint, 1), ('a', 'i', 5, 1), ('ä', 'Z', 5, 1), ('b', 'z', 5, 1)) AS v(u, i, t, l)`;
-    const { store: pushed, trainer } = await bothReadings(store, query, BINARY);
-    expect(pushed).toEqual(trainer);
-    expect(pushed.facts).toHaveLength(4);
+    const { prepared, own } = await bothReadings(store, query, BINARY);
+    expect(prepared).toEqual(own);
+    expect(prepared.facts).toHaveLength(4);
   });
 });
