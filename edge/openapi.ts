@@ -134,13 +134,16 @@ const PROBLEM_SCHEMA = {
     },
   },
 };
-const textHeader = (description: string) => ({ description, schema: { type: "string" } });
+const textHeader = (description: string, required = true) => ({ description, required, schema: { type: "string" } });
 const RANK_HEADERS = {
   "x-request-id": textHeader("Names this call in logs; the caller's own if it sent one."),
   "x-rank-id": textHeader("Names this list."),
   "x-model-version": textHeader("The version that ranked."),
   "x-rank-strategy": textHeader("personalized, session or popular."),
   "x-ignored-interactions": textHeader("How many interactions had ids unknown to the model."),
-  "x-seen-filter": textHeader("Only `unavailable`: the operator has chosen to rank without it rather than not at all."),
+  "x-seen-filter": textHeader(
+    "Only `unavailable`: the operator has chosen to rank without it rather than not at all.",
+    false,
+  ),
   "server-timing": textHeader("Milliseconds per part."),
 };

@@ -9,15 +9,17 @@ const SEED = 1;
  * Drawn requests, right and spoilt, at a real edge with a real trainer, each answer judged and each list compared with a
  * slow reference (test/fixtures/fuzz-judge.ts). `--cases 1e5` and `--seed 7` change how many and which.
  */
-export const fuzz: Bench = async ({ say, flags }) => {
+export const fuzz: Bench = async ({ say, flags, fail }) => {
   const cases = Number(flags.get("cases") ?? CASES);
   const seed = Number(flags.get("seed") ?? SEED);
   const world = await startFuzzWorld(seed);
   try {
     const begin = performance.now();
-    const progress = (done: number) => {
+    const progress = (done: number, failures: number) => {
       if (done % 10_000 === 0)
-        say(`  ${done} of ${cases}, ${Math.round((done / (performance.now() - begin)) * 1000)} a second`);
+        say(
+          `  ${done} of ${cases}, ${Math.round((done / (performance.now() - begin)) * 1000)} a second, ${failures} failures`,
+        );
     };
     const report = await runFuzz(world, { cases, seed, atOnce: 32, progress });
     const seconds = (performance.now() - begin) / 1000;
@@ -26,6 +28,8 @@ export const fuzz: Bench = async ({ say, flags }) => {
     say(`  kinds: ${counts(report.kinds)}`);
     say(`  statuses: ${counts(report.statuses)}`);
     for (const failure of report.failures) say(`  FAILED ${failure}`);
+    if (report.failureCount > 0)
+      fail(`${report.failureCount} of ${cases} requests were not answered as they should be`);
     return [
       { name: "fuzz.cases", value: report.cases, unit: "requests" },
       { name: "fuzz.failures", value: report.failureCount, unit: "requests" },

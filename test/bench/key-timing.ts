@@ -8,6 +8,7 @@ import { separability, separabilityBy } from "./separability.ts";
 const SAMPLES = 800;
 const WARM_UP = 100;
 const LANES = 4;
+const SEPARABILITY_MAX = 0.05;
 const RANK = "/v0/models/shop/rank";
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -20,7 +21,7 @@ type Contest = { readonly name: string; readonly a: readonly Contestant[]; reado
  * which the first was quicker. 0.5 is no difference. A few calls at a time, in drawn order, each with a key
  * or a name that the Worker has not met, since what it has met is remembered alike.
  */
-export const keyTiming: Bench = async ({ say, flags }) => {
+export const keyTiming: Bench = async ({ say, flags, fail }) => {
   const count = Number(flags.get("samples") ?? SAMPLES);
   const edge = await startEdge({ vars: { KEY_CACHE_SECONDS: 25, POINTER_CACHE_SECONDS: 4 } });
   try {
@@ -29,6 +30,9 @@ export const keyTiming: Bench = async ({ say, flags }) => {
     const contests = await contestsOf(edge, count);
     const figures: Figure[] = [];
     for (const contest of contests) figures.push(...(await measured(edge, contest, say)));
+    for (const { name, value } of figures.filter((figure) => figure.unit === "share"))
+      if (Math.abs(value - 0.5) > SEPARABILITY_MAX)
+        fail(`${name} is ${value.toFixed(3)}: the causes can be told apart`);
     return figures;
   } finally {
     await edge.stop();

@@ -1,7 +1,10 @@
 /** The promise while the bucket fails: the right answer or a clean 503, never a seen item, never a hung request. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { erasureHash } from "../../shared/erased-users.ts";
+import type { UserId } from "../../shared/ids.ts";
 import { blobKey } from "../../shared/manifest.ts";
-import { shopItemId } from "../fixtures/edge-shop.ts";
+import { addErasedUsers } from "../../trainer/publish/erased-list.ts";
+import { shopItemId, shopModel } from "../fixtures/edge-shop.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 
 let edge: EdgeWorld;
@@ -89,3 +92,48 @@ test("files that were damaged in the bucket itself are refused by digest, and se
     await expect.poll(status, TEN_SECONDS).toBe(200);
   }
 });
+
+test("with live pointers that come back at a chance of a half, each answer is right for the version that it names", async () => {
+  const modelName = "back-and-forth";
+  const session = { interactions: [{ item_id: "i0" }], limit: 2 };
+  const rank = () => edge.call(`/v0/models/${modelName}/rank`, { body: session });
+  const lists = new Map([[(await edge.publish({ modelName })).version, ["i1", "i2"]]]);
+  expect((await rank()).status).toBe(200);
+  const newer = await edge.publish({ modelName, exported: shopModel({ isReversed: true }) });
+  lists.set(newer.version, ["i7", "i6"]);
+  await edge.inject({ keys: "live.json", kind: "stale", chance: 0.5 });
+  for (let call = 0; call < 40; call++) {
+    const answer = await rank();
+    expect([answer.status, await answer.json()]).toEqual([200, lists.get(answer.headers.get("x-model-version")!)]);
+  }
+  await edge.inject(undefined);
+  const versionOf = async () => (await rank()).headers.get("x-model-version");
+  await expect.poll(versionOf, TEN_SECONDS).toBe(newer.version);
+});
+
+test.each(["error", "hang", "flip", "truncate"] as const)(
+  "an erased user gets the list of an unknown one, or 503, while reads of the list %s",
+  async (kind) => {
+    const customer = `erases-${kind}`;
+    await edge.publish({ customer });
+    const { key } = await edge.issueKey({ customer });
+    const salt = "00112233445566778899aabbccddeeff";
+    await addErasedUsers(edge.store, customer, { salt, hashes: [await erasureHash(salt, "ann" as UserId)] });
+    const ann = async () => {
+      const answer = await edge.call(ANN, { key });
+      return [
+        answer.status,
+        answer.status === 200 ? await answer.json() : ((await answer.json()) as { code: string }).code,
+      ];
+    };
+    await edge.inject({ keys: "erased-users", kind }); // before this isolate has ever read it
+    expect(await ann()).toEqual([503, "user_record_unavailable"]);
+    await edge.inject(undefined);
+    const unknown = [200, await (await edge.call(`${RANK}?user_id=nobody`, { key })).json()];
+    await edge.inject({ keys: "erased-users", kind });
+    // The list was read for the unknown user: it serves a while.
+    expect(await ann()).toEqual(unknown);
+    await edge.inject(undefined);
+    expect(await ann()).toEqual(unknown);
+  },
+);

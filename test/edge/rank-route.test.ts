@@ -162,11 +162,12 @@ test.each(["text/plain", "application/x-www-form-urlencoded", ""])("a body of ty
 test("a name that is no model's, another customer's, or unspeakable is not found, in the same words", async () => {
   const { key } = await edge.issueKey({ customer: "globex" });
   const words = async (name: string, call: Call = {}) => {
-    const { request_id: _, ...problem } = (await (await edge.call(`/v0/models/${name}/rank`, call)).json()) as Record<
-      string,
-      unknown
-    >;
-    return JSON.stringify(problem).replaceAll(name, "NAME");
+    const answer = await edge.call(`/v0/models/${name}/rank`, call);
+    const { request_id: _, ...problem } = (await answer.json()) as Record<string, unknown>;
+    const headers = [...answer.headers].filter(
+      ([header]) => !["x-request-id", "content-length", "date"].includes(header),
+    );
+    return JSON.stringify([answer.status, headers, problem]).replaceAll(name, "NAME");
   };
   const unknown = await words("nothing");
   expect(unknown).toContain("model_not_found");

@@ -1,0 +1,104 @@
+/** Requests drawn from /v0/openapi.json alone, at a real edge with a real trainer: every answer is one that it describes. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type FuzzWorld, startFuzzWorld } from "../fixtures/fuzz-world.ts";
+import { answerChecker, describedRequests, type OpenApi } from "../fixtures/openapi-calls.ts";
+import { specOf } from "../fixtures/trainer-spec.ts";
+
+const SEED = 7;
+const REQUESTS = 1500;
+const AT_ONCE = 12;
+const DRAWN = ["drawn-1", "drawn-2", "drawn-3"];
+
+let world: FuzzWorld;
+let api: OpenApi;
+beforeAll(async () => {
+  world = await startFuzzWorld(SEED);
+  const { edge } = world.service;
+  api = (await (await edge.call("/v0/openapi.json", { key: null })).json()) as OpenApi;
+  // A model that management knows and that has a version.
+  expect((await edge.call("/v0/models", { key: world.key, body: specOf("managed", "publish v1") })).status).toBe(201);
+}, 60_000);
+afterAll(() => world?.stop());
+
+test(`${REQUESTS} drawn requests: no undescribed status, type, body or header`, { timeout: 180_000 }, async () => {
+  const { edge, trainer } = world.service;
+  const requests = describedRequests(api, {
+    seed: SEED,
+    known: {
+      model_name: ["texts", "numbers", "managed", ...DRAWN, world.othersModel],
+      version: ["v1", "20260101T000000000Z-00000000"],
+      user_id: ["ann", "7", "Zoë 😀"],
+    },
+    keys: [world.key, world.rankOnlyKey, undefined, "junk"],
+    bodies: {
+      createModel: DRAWN.map((name) => specOf(name, "refuse")),
+      trainModel: [{}],
+      changeModel: [{ train_schedule: "@hourly" }, { schema: { item: { id: "sku" } } }],
+      rankByBody: [
+        { user_id: "ann", limit: 3 },
+        { interactions: [{ item_id: "it1" }], retrieval: { price: { $gte: 0 } } },
+      ],
+    },
+  });
+  const faultOf = answerChecker(api);
+  const faults: string[] = [];
+  const seen = new Map<string, Set<number>>();
+  let begun = 0;
+  const lane = async () => {
+    while (begun++ < REQUESTS) {
+      const { value: one } = requests.next();
+      if (one === undefined) return;
+      const { operationId, method, path, headers, body } = one;
+      const answer = await fetch(`${edge.url}${path}`, { method, headers, ...(body === undefined ? {} : { body }) });
+      const fault = faultOf(one, { status: answer.status, headers: answer.headers, text: await answer.text() });
+      if (fault !== undefined) faults.push(`${method} ${path} ${(body ?? "").slice(0, 300)}: ${fault}`);
+      seen.set(operationId, (seen.get(operationId) ?? new Set()).add(answer.status));
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, lane));
+  expect(faults.slice(0, 10)).toEqual([]);
+  expect([...seen.keys()].sort()).toEqual(
+    Object.values(api.paths)
+      .flatMap((all) => Object.values(all).map(({ operationId }) => operationId))
+      .sort(),
+  );
+  // Drawn well: each call also succeeded, but what there is no data for.
+  const never = [...seen].filter(([, statuses]) => ![...statuses].some((status) => status < 300)).map(([id]) => id);
+  expect(never.filter((id) => !["activateVersion", "viewEvaluation", "evaluateGiven"].includes(id))).toEqual([]);
+  const failed = trainer.logs.filter(({ event }) => event === "request_failed").map(({ error }) => String(error));
+  expect(failed.filter((error) => !error.includes("version v1 is not there"))).toEqual([]); // of a run that only said so
+});
+
+test("the checker sees what is not described", () => {
+  const faultOf = answerChecker(api);
+  const view = { template: "/v0/models/{model_name}/rank", method: "GET" };
+  const names = [
+    "x-request-id",
+    "x-rank-id",
+    "x-model-version",
+    "x-rank-strategy",
+    "x-ignored-interactions",
+    "server-timing",
+  ];
+  const right = { "content-type": "application/json", ...Object.fromEntries(names.map((name) => [name, "x"])) };
+  const judge = (status: number, text: string, headers: Record<string, string> = right) =>
+    faultOf(view, { status, text, headers: new Headers(headers) });
+  expect(judge(200, '["a",1]')).toBeUndefined();
+  expect(judge(418, "{}")).toMatch("418 is not described");
+  expect(judge(200, "[]", { ...right, "content-type": "text/html" })).toMatch("text/html");
+  expect(judge(200, "[1.5]")).toMatch("not as described");
+  expect(judge(200, "[]", { "content-type": "application/json" })).toMatch("is missing");
+  expect(judge(404, '{"code":"made_up"}', { "content-type": "application/problem+json" })).toMatch("not as described");
+  const busy = { "content-type": "application/problem+json", "retry-after": "soon" };
+  const body = {
+    type: "x",
+    title: "x",
+    status: 503,
+    detail: "x",
+    code: "overloaded",
+    request_id: "r",
+    errors: [],
+    error: "x",
+  };
+  expect(judge(503, JSON.stringify(body), busy)).toMatch("retry-after is soon");
+});
