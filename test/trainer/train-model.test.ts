@@ -9,6 +9,7 @@ import { reportKey } from "../../shared/manifest.ts";
 import type { DataSummary } from "../../shared/model-record.ts";
 import { ModelSpec } from "../../shared/model-spec.ts";
 import { stringAt } from "../../shared/packed-strings.ts";
+import { evaluationAnswer } from "../../trainer/management/evaluation-answer.ts";
 import { addErasedUsers } from "../../trainer/publish/erased-list.ts";
 import { readLivePointer, setStatus } from "../../trainer/publish/live-pointer-swap.ts";
 import { memoryStore } from "../../trainer/publish/memory-store.ts";
@@ -120,6 +121,14 @@ test("rows become a live version with its report, stage by stage", async () => {
   const report = EvaluationReport.parse(JSON.parse(new TextDecoder().decode(stored!.bytes)));
   expect(report.gate?.pass).toBe(true);
   expect(report.refit).not.toBeNull();
+
+  // The lists behind the report are stored with it: all of them together have its figures.
+  const ref = { ...model, version: outcome.version };
+  const question = { user_ids: Array.from({ length: 300 }, (_, user) => `u${user}`) };
+  const answer = await evaluationAnswer(ref, question, store);
+  expect(answer.users).toBe(report.split.validation.users_measured);
+  expect(answer.chosen["ndcg@10"]!.value).toBeCloseTo(report.chosen.metrics["ndcg@10"]!.value!, 9);
+  expect(answer.popularity["recall@20"]!.value).toBeCloseTo(report.popularity.metrics["recall@20"]!.value!, 9);
 });
 
 test("a retrain compares itself with the live version and replaces it; a failed one leaves it", async () => {
