@@ -1,3 +1,4 @@
+import { BLEND, methodNamed } from "./blend-method.ts";
 import { choiceOf, isSameChoice } from "./choice.ts";
 import { evaluate } from "./evaluate.ts";
 import { findBlend } from "./find-blend.ts";
@@ -5,14 +6,20 @@ import { joined, restrictedTo } from "./judged.ts";
 import { samplePositions, seededRandom } from "./seeded-random.ts";
 import { meanOf, type Trial, type TrialMeans } from "./trial.ts";
 import { type SelectState, scaled } from "./try-methods.ts";
-import { discardedTrial } from "./tune-method.ts";
+import { discardedTrial, failureReason, untried } from "./tune-method.ts";
 
 /** The candidates and the best blend of some of them, the best first. */
 export async function withBlend(state: SelectState, tried: readonly Trial[]): Promise<Trial[]> {
-  const { methods, means, metric, validation, secondsLeft } = state;
+  const { methods, means, metric, validation, secondsLeft, discarded } = state;
   const task = { trials: tried, methods, validation, metric, deadline: means.clock() + secondsLeft() / 3 };
-  const blend = await findBlend(task, scaled(means, 0.8, 0.88));
-  return blend ? [blend, ...tried] : [...tried];
+  try {
+    const blend = await findBlend(task, scaled(means, 0.8, 0.88));
+    return blend ? [blend, ...tried] : [...tried];
+  } catch (error) {
+    means.signal.throwIfAborted();
+    discarded.push({ ...untried(methodNamed(BLEND, methods)!, {}, failureReason(error)), outcome: "failed" });
+    return [...tried];
+  }
 }
 
 export type LastRound = {
@@ -49,7 +56,15 @@ export async function lastRound(state: SelectState, tried: readonly Trial[]): Pr
   const finalists: Trial[] = [];
   for (const [i, trial] of near.entries()) {
     const progress = scaled(means, 0.88 + (0.12 * i) / near.length, 0.88 + (0.12 * (i + 1)) / near.length);
-    finalists.push(rest.length === 0 ? trial : await judgedOn(rest, trial, { state, means: progress }));
+    if (rest.length === 0) finalists.push(trial);
+    else {
+      try {
+        finalists.push(await judgedOn(rest, trial, { state, means: progress }));
+      } catch (error) {
+        means.signal.throwIfAborted();
+        discarded.push({ ...untried(trial.method, trial.params, failureReason(error)), outcome: "failed" });
+      }
+    }
   }
   const positions =
     rest.length === 0 ? validation.earlyPositions : Uint32Array.from([...validation.earlyPositions, ...rest]).sort();

@@ -177,8 +177,11 @@ async function tryOne(one: One, means: TrialMeans, discarded: Discarded[]): Prom
     return await runTrial({ method, params }, { ...one, trainShare: rung.trainShare, secondsMax, secondsHard }, means);
   } catch (error) {
     means.signal.throwIfAborted();
-    const reason = `failed: ${error instanceof Error ? error.message : String(error)}`.slice(0, 900);
-    discarded.push({ ...untried(method, params, reason), outcome: "failed", trainShare: rung.trainShare });
+    discarded.push({
+      ...untried(method, params, failureReason(error)),
+      outcome: "failed",
+      trainShare: rung.trainShare,
+    });
     return undefined;
   }
 }
@@ -193,7 +196,11 @@ function discardUnaffordable({ method, data, secondsMax }: TuneTask, grid: reado
 
 const roundSeconds = (seconds: number) => `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
 
-const untried = (method: Method, params: Params, reason: string): Discarded => ({
+export const failureReason = (error: unknown): string =>
+  `failed: ${error instanceof Error ? error.message : String(error)}`.slice(0, 900);
+
+/** Settings without figures, and why. */
+export const untried = (method: Method, params: Params, reason: string): Discarded => ({
   method: method.name,
   params,
   outcome: "left_out",

@@ -87,3 +87,23 @@ describe("the last round", () => {
 
 test("without a blend that gains, the candidates are as they were", async () =>
   expect(await withBlend(stateOf(), tried)).toEqual(tried));
+
+describe("a candidate that cannot be judged", () => {
+  test("on further users loses with its reason, and the others go on", async () => {
+    const broken = { ...tried[0]!.served, exported: { ...tried[0]!.served.exported, graph: Uint8Array.of(1) } };
+    const state = stateOf();
+    const { finalists } = await lastRound(state, [{ ...tried[0]!, served: broken }, { ...tried[0]! }]);
+    expect(finalists.length).toBe(1);
+    expect(state.discarded).toMatchObject([{ method: "shifted", outcome: "failed" }]);
+    expect(state.discarded[0]!.reason).toMatch(/^failed: /);
+  });
+  test("in a blend is in none", async () => {
+    const throwing = () => {
+      throw new Error("singular");
+    };
+    const failing = tried.map((trial) => ({ ...trial, fitted: { ...trial.fitted!, append: throwing } }));
+    const state = stateOf();
+    expect(await withBlend(state, failing)).toEqual(failing);
+    expect(state.discarded).toMatchObject([{ method: "blend", outcome: "failed", reason: "failed: singular" }]);
+  });
+});
