@@ -1,0 +1,161 @@
+/** Trainers that are killed while they publish, and two that publish at once, as a real edge on the same bucket sees it. */
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { blobKey, livePointerKey, manifestKey, prefixOf, reportKey } from "../../shared/manifest.ts";
+import { buildVersion } from "../../trainer/export/build-version.ts";
+import type { PublishOutcome } from "../../trainer/publish/publish.ts";
+import { sweep } from "../../trainer/publish/sweep.ts";
+import { type BuiltVersion, descriptorsOf } from "../../trainer/publish/version-files.ts";
+import { readManifest, versionNames } from "../../trainer/publish/versions.ts";
+import { SHOP_ITEM_ID_COLUMN, shopDataset, shopModel } from "../fixtures/edge-shop.ts";
+import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
+import type { PublishOrder } from "../fixtures/publish-process.ts";
+import { servedVersion } from "../fixtures/tiny-version.ts";
+
+const MODEL = { customer: "acme", modelName: "shop" };
+const SESSION = { interactions: [{ item_id: "i0" }], limit: 2 };
+const PROGRAM = new URL("../fixtures/publish-process.ts", import.meta.url).pathname;
+const DAY_MS = 86_400_000;
+
+let edge: EdgeWorld;
+let folder: string;
+let nowMs: number;
+/** The list that each version gives. */
+const lists = new Map<string, readonly string[]>();
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "killed-publish-"));
+  edge = await startEdge();
+  const { version } = await edge.publish();
+  lists.set(version, ["i1", "i2"]);
+  nowMs = Date.now();
+});
+afterAll(async () => {
+  await edge?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+let built = 0;
+/** A version with files that no other has, and a list that its neighbours do not give. */
+async function nextVersion(): Promise<BuiltVersion> {
+  nowMs += 1000;
+  const isReversed = ++built % 2 === 1;
+  const version = await buildVersion({
+    ...MODEL,
+    itemIdColumn: SHOP_ITEM_ID_COLUMN,
+    createdAtMs: nowMs,
+    dataset: shopDataset(),
+    exported: shopModel({ isReversed, padding: built }),
+    method: "similarity",
+    historyMax: 50,
+    workDirectory: await mkdtemp(join(folder, "built-")),
+  });
+  lists.set(version.version, isReversed ? ["i7", "i6"] : ["i1", "i2"]);
+  return version;
+}
+
+type Ended =
+  | { readonly killed: true }
+  | { readonly killed: false; readonly outcome: PublishOutcome; readonly writes: number };
+
+/** Publishes in a process of its own. */
+async function publishElsewhere(
+  { version, manifest, files }: BuiltVersion,
+  dieBeforeWrite: number | null,
+): Promise<Ended> {
+  const bodies = await Promise.all(
+    files.map(async ({ descriptor, body }) => {
+      const bytes = body instanceof Blob ? await body.arrayBuffer() : body;
+      return { descriptor, base64: Buffer.from(bytes as Uint8Array).toString("base64") };
+    }),
+  );
+  const order: PublishOrder = { s3: edge.s3, version, manifest, files: bodies, dieBeforeWrite, nowMs };
+  const path = join(folder, `${version}.json`);
+  await writeFile(path, JSON.stringify(order));
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, [PROGRAM, path], (error, stdout) => {
+      if (error === null)
+        resolve({ killed: false, ...(JSON.parse(stdout) as { outcome: PublishOutcome; writes: number }) });
+      else if (error.signal === "SIGKILL") resolve({ killed: true });
+      else reject(error);
+    });
+  });
+}
+
+/** The live version: every byte of it is checked, and soon the edge serves it; each of its answers until then is right. */
+async function served(): Promise<string> {
+  const live = (await servedVersion(edge.store, MODEL))!;
+  const rank = async () => {
+    const answer = await edge.call("/v0/models/shop/rank", { body: SESSION });
+    const version = answer.headers.get("x-model-version")!;
+    expect([answer.status, await answer.json()]).toEqual([200, lists.get(version)]);
+    return version;
+  };
+  await expect.poll(rank, { timeout: 10_000, interval: 20 }).toBe(live);
+  return live;
+}
+
+test("killed before each of its writes, a trainer leaves a whole version live, and another finishes or outruns it", {
+  timeout: 180_000,
+}, async () => {
+  let before = await served();
+  let swaps = 0;
+  for (let write = 1; ; write++) {
+    const version = await nextVersion();
+    const ended = await publishElsewhere(version, write);
+    const now = (await servedVersion(edge.store, MODEL))!;
+    if (!ended.killed) {
+      expect(ended.outcome).toEqual({ kind: "live", version: version.version });
+      expect(ended.writes).toBe(write - 1);
+      expect(now).toBe(version.version);
+      break;
+    }
+    expect([before, version.version]).toContain(now);
+    if (now === version.version) swaps++;
+    if (now !== before || write % 8 === 0) expect(await served()).toBe(now);
+    // Most are left as they are; the others are published again by a trainer that was restarted.
+    if (write % 4 === 0) {
+      expect(await publishElsewhere(version, null)).toMatchObject({
+        outcome: { kind: "live", version: version.version },
+      });
+      expect(await servedVersion(edge.store, MODEL)).toBe(version.version);
+    }
+    before = (await servedVersion(edge.store, MODEL))!;
+    expect(write).toBeLessThan(100);
+  }
+  expect(swaps).toBeGreaterThan(0); // some were killed after their pointer was swapped
+});
+
+test("what killed trainers have left is swept, and the live version stays", { timeout: 60_000 }, async () => {
+  const live = await served();
+  expect((await versionNames(edge.store, MODEL)).length).toBeGreaterThan(2);
+  const { signal } = new AbortController();
+  await sweep(edge.store, MODEL, { keepVersions: 1, nowMs: nowMs + 2 * DAY_MS, signal });
+  expect(await served()).toBe(live);
+  const manifest = (await readManifest(edge.store, MODEL, live))!;
+  const own = [
+    livePointerKey(MODEL.customer, MODEL.modelName),
+    manifestKey(MODEL.customer, MODEL.modelName, live),
+    reportKey(MODEL.customer, MODEL.modelName, live),
+    ...descriptorsOf(manifest).map(({ digest }) => blobKey(MODEL.customer, MODEL.modelName, digest)),
+  ];
+  const left: string[] = [];
+  for await (const { key } of edge.store.list(prefixOf(MODEL.customer, MODEL.modelName))) left.push(key);
+  expect(left.sort()).toEqual(own.sort());
+});
+
+test("of two trainers that publish at once the newer version is live, whole, and the other can be activated", {
+  timeout: 120_000,
+}, async () => {
+  for (let round = 0; round < 3; round++) {
+    const [older, newer] = [await nextVersion(), await nextVersion()];
+    const ended = await Promise.all([publishElsewhere(newer, null), publishElsewhere(older, null)]);
+    expect(ended[0]).toMatchObject({ outcome: { kind: "live", version: newer.version } });
+    expect(ended[1]).toMatchObject({ outcome: { version: older.version } });
+    expect(await served()).toBe(newer.version);
+    const names = await versionNames(edge.store, MODEL);
+    expect(names).toEqual(expect.arrayContaining([older.version, newer.version]));
+  }
+});
