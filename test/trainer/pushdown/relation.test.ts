@@ -157,6 +157,8 @@ const CASES: readonly {
     label: BINARY,
     row: fc.tuple(texts, texts, times, binary),
     good: [
+      // Three of one second, of which two are the newest.
+      ...["B", "ä", "b"].map((item) => ["tied", item, T, 1]),
       ["a", "b", T, 1],
       ["ä", "B", T, 1],
     ],
@@ -167,6 +169,7 @@ const CASES: readonly {
     label: BINARY,
     row: fc.tuple(integers, integers, stamps, words),
     good: [
+      ...[9, 10, 2].map((item) => [7, item, "2024-01-01 00:00:00+00", "y"]),
       [1, 10, "2024-01-01 00:00:00+00", "y"],
       [2, 9, "2024-01-01 00:00:00+00", "t"],
     ],
