@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
+import { erasureHash } from "../../../shared/erased-users.ts";
+import type { UserId } from "../../../shared/ids.ts";
 import { listsKey } from "../../../shared/manifest.ts";
 import { encodeDetail } from "../../../trainer/evaluate/evaluation-detail.ts";
 import { evaluationAnswer } from "../../../trainer/management/evaluation-answer.ts";
+import { addErasedUsers } from "../../../trainer/publish/erased-list.ts";
 import { memoryStore } from "../../../trainer/publish/memory-store.ts";
 import { SMALL_DETAIL } from "../../fixtures/small-detail.ts";
 
@@ -16,6 +19,18 @@ async function storeWith(bytes?: Uint8Array) {
 test("is made of the lists stored with the version", async () => {
   const answer = await evaluationAnswer(model, { user_ids: ["ann", "x"] }, await storeWith(encodeDetail(SMALL_DETAIL)));
   expect(answer).toMatchObject({ users: 1, not_measured: ["x"] });
+});
+
+test("an erased user is not measured", async () => {
+  const store = await storeWith(encodeDetail(SMALL_DETAIL));
+  const ask = async (...user_ids: string[]) => {
+    const { users, not_measured } = await evaluationAnswer(model, { user_ids }, store);
+    return { users, not_measured };
+  };
+  expect(await ask("ann")).toEqual({ users: 1, not_measured: [] });
+  const salt = "00112233445566778899aabbccddeeff";
+  await addErasedUsers(store, "acme", { salt, hashes: [await erasureHash(salt, "ann" as UserId)] });
+  expect(await ask("ann", "x")).toEqual({ users: 0, not_measured: ["x", "ann"] });
 });
 
 test.each([
