@@ -5,7 +5,7 @@ import type { ConnectorContext } from "../connectors/connector.ts";
 import type { RowsSince, Tally, Unsuitable } from "../connectors/since.ts";
 import { StageError } from "../stage-error.ts";
 import { interactionColumns, type Rejected } from "./check-interactions.ts";
-import { dropKept, type KeptCopy, keepRows, loadKept, type NoCopy, openKept } from "./kept-copy.ts";
+import { dropKept, KEPT_ROWS_FOLDER, type KeptCopy, keepRows, loadKept, type NoCopy, openKept } from "./kept-copy.ts";
 import { type NextPart, nextPart } from "./kept-part.ts";
 import { type OpenedQuery, type QueryMeans, stageOpened, stageOptions, unreadableOf } from "./stage-query.ts";
 import { appendRows, runStaged, type StagedTable, type Staging } from "./staging.ts";
@@ -54,7 +54,7 @@ export async function stageGrowing(
   means: IncrementalMeans,
 ): Promise<StagedGrowing> {
   const { kept, signal } = means;
-  const directory = kept && join(kept.directory, "interactions");
+  const directory = kept && join(kept.directory, KEPT_ROWS_FOLDER);
   const isGrowing = spec.schema.interaction.incremental === true && kept?.fullReadSeconds !== 0;
   if (directory === undefined || !isGrowing) {
     if (directory !== undefined) await dropKept(directory);

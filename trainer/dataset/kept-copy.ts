@@ -21,6 +21,8 @@ import { literal } from "../connectors/duckdb-quote.ts";
 import type { Tally } from "../connectors/since.ts";
 import { runStaged, type StagedTable, type Staging } from "./staging.ts";
 
+/** Where in a model's folder. */
+export const KEPT_ROWS_FOLDER = "interactions";
 const FORMAT = 1;
 const LIST = "kept.json";
 const LIST_BYTES_MAX = 1_000_000;

@@ -17,6 +17,8 @@ export type Erasures = {
   settle(): Promise<void>;
   /** Makes good for lists that are gone from the bucket. */
   restore(): Promise<void>;
+  /** For each customer, when the last user was erased of those erased before a moment. */
+  lastBefore(ms: number): Promise<readonly { readonly customer: string; readonly erasedMs: number }[]>;
 };
 
 export type ErasureParts = {
@@ -49,6 +51,16 @@ export function erasures({ database, store, nowMs, newSalt }: ErasureParts): Era
         ]);
         await write(customer as string);
       }
+    },
+    async lastBefore(ms) {
+      const rows = await database.query(
+        "select customer, max(erased_at) as erased_at from shortlist.erased_users where erased_at < $1 group by customer",
+        [new Date(ms).toISOString()],
+      );
+      return rows.map(({ customer, erased_at }) => ({
+        customer: customer as string,
+        erasedMs: new Date(erased_at as string | Date).getTime(),
+      }));
     },
   };
 }

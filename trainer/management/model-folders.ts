@@ -1,6 +1,7 @@
 /** The folders of the state folder: one for each running run, and one for each model's kept data. */
-import { mkdir, readdir, rm } from "node:fs/promises";
+import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { KEPT_ROWS_FOLDER } from "../dataset/kept-copy.ts";
 
 export type ModelFolders = {
   /** A fresh folder of this run alone, and one in it for what spills over. */
@@ -9,6 +10,8 @@ export type ModelFolders = {
   /** The folder of what is kept of a model between runs. */
   makeModel(customer: string, modelName: string): Promise<string>;
   removeModel(customer: string, modelName: string): Promise<void>;
+  /** Removes what is kept of a customer's rows and was written before a moment: the next run reads them in full. */
+  removeRows(customer: string, beforeMs: number): Promise<void>;
   /**
    * Removes the folders of runs that this process has not under way, and of unknown models.
    *
@@ -35,6 +38,13 @@ export function modelFolders(stateDirectory: string): ModelFolders {
     },
     makeModel: (customer, modelName) => make(pathOf(customer, modelName)),
     removeModel: (customer, modelName) => remove(pathOf(customer, modelName)),
+    async removeRows(customer, beforeMs) {
+      for (const name of await entriesOf(join(models, customer))) {
+        const rows = join(models, customer, name, KEPT_ROWS_FOLDER);
+        const written = await stat(rows).catch(() => undefined); // changes whenever a copy is put in place
+        if (written !== undefined && written.mtimeMs < beforeMs) await remove(rows);
+      }
+    },
     async sweep(known) {
       for (const runId of await entriesOf(runs)) if (!underWay.has(runId)) await remove(join(runs, runId));
       const found: string[] = [];

@@ -35,6 +35,11 @@ export type Upkeep = {
 
 const BATCH = 100;
 const SWEEP_EVERY_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+/** A run leaves erased users out of the rows that it keeps; where none comes for so long, the rows go altogether. */
+const ROWS_OF_ERASED_MS = 7 * DAY_MS;
+/** What was kept so soon after an erasure may be of a run that began before it. */
+const RUN_MS_MAX = DAY_MS;
 
 /** Looks at once, and then again after every pause. */
 export function startUpkeep(context: UpkeepContext, pauseMs: number): Upkeep {
@@ -106,8 +111,10 @@ async function tendModel(model: Model, context: UpkeepContext): Promise<void> {
   });
 }
 
-async function sweep({ database, registry, folders, erasures }: UpkeepContext): Promise<void> {
+async function sweep({ database, registry, folders, erasures, nowMs }: UpkeepContext): Promise<void> {
   await purgeIdempotencyKeys(database);
   await erasures.restore();
+  for (const { customer, erasedMs } of await erasures.lastBefore(nowMs() - ROWS_OF_ERASED_MS))
+    await folders.removeRows(customer, erasedMs + RUN_MS_MAX);
   await folders.sweep(() => registry.names());
 }

@@ -92,6 +92,14 @@ test("a failing bucket fails the call, and what was accepted is written by the n
   expect(await isListed("ann")).toBe(true);
 });
 
+test("for each customer the last erasure before a moment", async () => {
+  await erased.erase("acme", user("ann"));
+  await erased.erase("globex", user("gus"));
+  const last = await erased.lastBefore(Date.now() + 1000);
+  expect(last.map(({ customer }) => customer).sort()).toEqual(["acme", "globex"]);
+  expect(await erased.lastBefore(Math.min(...last.map(({ erasedMs }) => erasedMs)))).toEqual([]);
+});
+
 test("a list that is gone from the bucket comes back, by the hour or with the next call", async () => {
   await erased.erase("acme", user("ann"));
   await erased.erase("globex", user("gus"));

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { readdir, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { modelFolders } from "../../../trainer/management/model-folders.ts";
@@ -46,4 +46,21 @@ test("sweeping leaves what is known, and the models are asked for after the fold
 
 test("sweeping where nothing has ever been is nothing", async () => {
   await modelFolders(join(await freshFolder(), "none")).sweep(async () => []);
+});
+
+test("a customer's kept rows from before a moment go; later ones, other customers' and other things stay", async () => {
+  const folders = modelFolders(await freshFolder());
+  const kept = async (customer: string, name: string, seconds: number) => {
+    const rows = join(await folders.makeModel(customer, name), "interactions");
+    await mkdir(rows);
+    await writeFile(join(rows, "kept.json"), "{}");
+    await utimes(rows, seconds, seconds);
+    return rows;
+  };
+  const [old, late, foreign] = [await kept("acme", "a", 100), await kept("acme", "b", 300), await kept("z", "a", 100)];
+  await writeFile(join(old, "../checkpoint"), "x");
+  await folders.removeRows("acme", 200_000);
+  await folders.removeRows("nobody", 200_000);
+  const isThere = [old, late, foreign, join(old, "../checkpoint")].map((path) => existsSync(path));
+  expect(isThere).toEqual([false, true, true, true]);
 });

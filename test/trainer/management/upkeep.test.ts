@@ -1,3 +1,6 @@
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type Database, openDatabase } from "../../../trainer/management/database.ts";
 import type { LogEntry } from "../../../trainer/management/log.ts";
@@ -9,6 +12,8 @@ import type { WorkQueue } from "../../../trainer/management/work-queue.ts";
 import { specOf } from "../../fixtures/trainer-spec.ts";
 import { freshFolder, freshState } from "../../fixtures/trainer-state.ts";
 
+const DAY_MS = 86_400_000;
+const NAME = { customer: "acme", modelName: "shop" };
 const START = Date.parse("2026-01-01T00:00:00Z");
 let database: Database;
 let context: UpkeepContext;
@@ -42,6 +47,7 @@ beforeEach(async () => {
       erase: async () => {},
       settle: async () => void upkept.push("settle"),
       restore: async () => void upkept.push("restore"),
+      lastBefore: async (ms) => [{ customer: "acme", erasedMs: ms }],
     },
     nowMs: () => nowMs,
     log: (entry) => void logs.push(entry),
@@ -141,6 +147,20 @@ test("it looks at once, again when asked, and not after it was stopped", async (
   upkeep.soon();
   await upkeep.stop();
   expect(looks).toBe(after);
+});
+
+test("rows kept from before an erasure that is a week old go, whether or not a run comes", async () => {
+  const folder = await freshFolder();
+  const folders = modelFolders(folder);
+  const rows = join(await folders.makeModel("acme", "shop"), "interactions");
+  await mkdir(rows);
+  nowMs = Date.now() + 7 * DAY_MS - 1000; // erased a second before the rows were kept, by a run that had begun earlier
+  const upkeep = startUpkeep(
+    { ...context, folders, registry: { ...context.registry, names: async () => [NAME] } },
+    3_600_000,
+  );
+  await expect.poll(() => existsSync(rows)).toBe(false);
+  await upkeep.stop();
 });
 
 test("lists of erased users are settled at every turn, and looked for at the start", async () => {
