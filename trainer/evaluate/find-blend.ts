@@ -43,8 +43,11 @@ export async function findBlend(task: BlendTask, means: TrialMeans): Promise<Tri
   const start = { parts: [{ trial: best, share: 1 }], value: meanOf(restrictedTo(best.evaluation, some), metric) };
 
   let mix: Mix = start;
-  while (mix.parts.length < PARTS_MAX && means.clock() < task.deadline) {
-    const further = await addPart(mix, usable, { ...task, positions: some }, means);
+  // The search leaves the time that the last judging of what it finds will take.
+  const last = judgeSeconds([best, ...usable.slice(1, PARTS_MAX)], early.length);
+  const search = { ...task, positions: some, deadline: task.deadline - last };
+  while (mix.parts.length < PARTS_MAX && means.clock() < search.deadline) {
+    const further = await addPart(mix, usable, search, means);
     if (further.value < mix.value * (1 + GAIN_MIN)) break;
     mix = further;
   }
@@ -52,6 +55,10 @@ export async function findBlend(task: BlendTask, means: TrialMeans): Promise<Tri
   const trial = await judgeMix(mix.parts, { ...task, positions: early }, means);
   return meanOf(trial.evaluation, metric) > meanOf(best.evaluation, metric) ? trial : undefined;
 }
+
+/** Of one blend of these: its parts are all scored for every list. */
+const judgeSeconds = (trials: readonly Trial[], lists: number): number =>
+  lists * trials.reduce((sum, { secondsPerList }) => sum + secondsPerList, 0);
 
 type Search = BlendTask & { readonly positions: Uint32Array };
 
@@ -62,7 +69,8 @@ async function addPart(mix: Mix, usable: readonly Trial[], search: Search, means
   let best: Mix = { parts: mix.parts, value: Number.NEGATIVE_INFINITY };
   let tried = 0;
   const tryWith = async (trial: Trial, share: number) => {
-    if (means.clock() >= search.deadline) return;
+    const own = judgeSeconds([...mix.parts.map((part) => part.trial), trial], search.positions.length);
+    if (means.clock() + own >= search.deadline) return;
     const progress = (done: number, detail: string) => means.progress((tried + done) / total, detail);
     const parts = [...mix.parts, { trial, share }];
     const value = meanOf((await judgeMix(parts, search, { ...means, progress })).evaluation, search.metric);

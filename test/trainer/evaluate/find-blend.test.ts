@@ -68,6 +68,12 @@ describe("three models of independent noise", () => {
     expect(meanOf(again.evaluation, "ndcg@10")).toBeCloseTo(meanOf(blend.evaluation, "ndcg@10"), 9);
   });
   test("when time is up there is none", async () => expect(await find(trials, 0)).toBeUndefined());
+  test("nor where judging one would take longer than there is time", async () => {
+    const slow = trials.map((trial) => ({ ...trial, secondsPerList: 0.5 }));
+    const lists = Math.min(1000, positions.length);
+    expect(await find(slow, 0.5 * 3 * positions.length + 0.5 * 2 * lists - 1)).toBeUndefined();
+    expect(await find(slow, 0.5 * 3 * positions.length + 0.5 * 3 * lists + 1)).toBeDefined();
+  });
   test("those whose fitted model was let go cannot take part", async () =>
     expect(await find(trials.map((trial) => ({ ...trial, fitted: undefined })))).toBeUndefined());
 });
