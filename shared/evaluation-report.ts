@@ -35,6 +35,11 @@ export const SplitDescription = z.strictObject({
   reason: z.string().max(1000),
   /** Everything before it was learnt from; RFC 3339 UTC, of a temporal split only. */
   instant: z.string().max(40).nullable(),
+  /** RFC 3339 UTC: the first and the last interaction learnt from, and the last of all. Null where the data have no times. */
+  dates: z
+    .strictObject({ train_from: z.string().max(40), train_to: z.string().max(40), to: z.string().max(40) })
+    .nullable()
+    .optional(),
   train: Sizes,
   validation: z.strictObject({
     /** Users with something to find, those without history included. */

@@ -88,7 +88,8 @@ function describeSplit({ dataset, split, positions }: Validation): SplitDescript
   return {
     kind: split.kind,
     reason: split.reason,
-    instant: split.instantSeconds === null ? null : new Date(split.instantSeconds * 1000).toISOString(),
+    instant: split.instantSeconds === null ? null : dateOf(split.instantSeconds),
+    dates: datesOf(train, dataset),
     train: sizesOf(train),
     validation: {
       users: usersOf(
@@ -102,6 +103,17 @@ function describeSplit({ dataset, split, positions }: Validation): SplitDescript
     fingerprint: splitFingerprint(dataset, split),
   };
 }
+
+/** Null where nothing is learnt from, or no interaction has a time. */
+function datesOf(train: Interactions, all: Interactions): SplitDescription["dates"] {
+  const [from, to] = [earliest(train.times), latest(train.times)];
+  if (train.times.length === 0 || latest(all.times) === 0) return null;
+  return { train_from: dateOf(from), train_to: dateOf(to), to: dateOf(latest(all.times)) };
+}
+
+const latest = (times: Uint32Array) => times.reduce((most, time) => Math.max(most, time), 0);
+const earliest = (times: Uint32Array) => times.reduce((least, time) => Math.min(least, time), 2 ** 32 - 1);
+const dateOf = (seconds: number) => new Date(seconds * 1000).toISOString();
 
 /** Distinct users of some cases; of sessions every one counts. */
 const usersOf = (cases: EvaluationCases, positions: Uint32Array): number =>

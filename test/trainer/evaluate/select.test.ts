@@ -56,6 +56,8 @@ describe("a shop of two tastes", () => {
     const { split } = selection.report;
     expect(split.kind).toBe("temporal");
     expect(split.instant).toMatch(/^2024-/);
+    const { train_from, train_to, to } = split.dates!;
+    expect([train_from < train_to, train_to < split.instant!, split.instant! <= to]).toEqual([true, true, true]);
     expect(split.validation.users_measured).toBe(split.validation.users);
     expect(selection.report.segments.users.reduce((sum, { users }) => sum + users, 0)).toBe(split.validation.users);
   });
@@ -108,10 +110,10 @@ describe("small data", () => {
     expect(chosen.method).toBe("popularity");
     expect(report.chosen.metrics["ndcg@10"]).toEqual({ value: null, low: null, high: null });
   });
-  test("no interaction at all", async () =>
-    expect((await select({ dataset: { ...few(2, 1), ...rowsWhere(few(2, 1), () => false) } })).chosen.method).toBe(
-      "popularity",
-    ));
+  test("no interaction at all: popularity, and no dates", async () => {
+    const { chosen, report } = await select({ dataset: { ...few(2, 1), ...rowsWhere(few(2, 1), () => false) } });
+    expect([chosen.method, report.split.dates]).toEqual(["popularity", null]);
+  });
 });
 
 describe("the live version", () => {
