@@ -3,7 +3,7 @@ import { methodNamed } from "./blend-method.ts";
 import { type Choice, isSameChoice, POPULARITY } from "./choice.ts";
 import type { MetricAtK } from "./evaluate.ts";
 import { meanOf, type Trial, type TrialMeans } from "./trial.ts";
-import { type Discarded, secondsPerList, tuneMethod } from "./tune-method.ts";
+import { type Discarded, secondsPerList, type TuneTask, tuneMethod } from "./tune-method.ts";
 import type { Validation } from "./validation.ts";
 
 /** What the steps of one selection share. */
@@ -56,16 +56,27 @@ const refitReserve = (tried: readonly Trial[], left: number) =>
 const REFIT_MARGIN = 1.5;
 
 /** How many times longer than predicted the trials took: the machine may be busy with other work. */
-function paceOf(tried: readonly Trial[], train: TrainingData): number {
-  let [taken, predicted] = [0, 0];
-  for (const { method, params, fitSeconds, secondsPerList: own, evaluation } of tried) {
-    const lists = evaluation.positions.length;
-    taken += fitSeconds + own * lists;
-    predicted += method.cost(train, params).seconds + secondsPerList(train.itemCount) * lists;
-  }
-  return predicted === 0 ? 1 : Math.min(PACE_MAX, Math.max(1, taken / predicted));
+function paceOf(tried: readonly Trial[], train: TrainingData): NonNullable<TuneTask["pace"]> {
+  const sum = (of: (trial: Trial) => number) => tried.reduce((total, trial) => total + of(trial), 0);
+  const lists = ({ evaluation }: Trial) => evaluation.positions.length;
+  const fits = {
+    taken: sum(({ fitSeconds }) => fitSeconds),
+    predicted: sum(({ method, params }) => method.cost(train, params).seconds),
+  };
+  const judged = {
+    taken: sum((trial) => lists(trial) * trial.secondsPerList),
+    predicted: sum(lists) * secondsPerList(train.itemCount),
+  };
+  // Short fits say little, and no prediction is better than by half.
+  const fit = fits.taken < SECONDS_TELLING ? 1 : fits.taken / fits.predicted / PREDICTION_ERROR;
+  const judge = judged.predicted === 0 ? 1 : judged.taken / judged.predicted;
+  return { fit: within(fit), judge: within(judge) };
 }
+
+const within = (pace: number) => Math.min(PACE_MAX, Math.max(1, pace));
 const PACE_MAX = 20;
+const PREDICTION_ERROR = 1.5;
+const SECONDS_TELLING = 5;
 
 /** Fitted models are kept for blends within this share of the memory; of the others only the served form. */
 const RETAINED_SHARE = 1 / 3;

@@ -22,8 +22,8 @@ export type TuneTask = {
   readonly secondsMax: number;
   /** When whatever still runs is stopped and counts as failed; else none. */
   readonly secondsHard?: number;
-  /** How many times longer than predicted everything has taken so far; 1 unless given. */
-  readonly pace?: number;
+  /** How many times longer than predicted fitting and judging have taken so far; 1 unless given. */
+  readonly pace?: { readonly fit: number; readonly judge: number };
   /** Trials on all training users that are kept for the last round. */
   readonly keepMax: number;
 };
@@ -120,14 +120,19 @@ function affordable({ method, grid, data }: TuneTask, { memoryMbMax }: TrialMean
   });
 }
 
-function planRungs({ method, data, positions, secondsMax, pace = 1 }: TuneTask, grid: readonly Params[]): Rung[] {
-  const judge = positions.length * secondsPerList(data.itemCount);
+const AS_PREDICTED = { fit: 1, judge: 1 };
+
+function planRungs(
+  { method, data, positions, secondsMax, pace = AS_PREDICTED }: TuneTask,
+  grid: readonly Params[],
+): Rung[] {
+  const judge = pace.judge * positions.length * secondsPerList(data.itemCount);
   const onShare = new Map<number, TrainingData>([[1, data]]);
   const secondsOf = (count: number, trainShare: number) => {
     // A cost may depend on more than the sizes, so it is asked for data of the right size.
     if (!onShare.has(trainShare)) onShare.set(trainShare, withSomeUsers(data, trainShare, 0));
     const part = onShare.get(trainShare)!;
-    return pace * grid.slice(0, count).reduce((sum, params) => sum + method.cost(part, params).seconds + judge, 0);
+    return grid.slice(0, count).reduce((sum, params) => sum + pace.fit * method.cost(part, params).seconds + judge, 0);
   };
   return planHalving({ candidateCount: grid.length, trainUsers: data.userCount, secondsOf, secondsMax });
 }

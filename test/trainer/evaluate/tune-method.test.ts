@@ -128,6 +128,6 @@ test("nothing is begun after the last moment, and a slow machine tries less", as
   expect(late.finalists).toEqual([]);
   expect(late.discarded.map(({ outcome }) => outcome)).toEqual(["left_out", "left_out"]);
   fittedOn.length = 0;
-  const slow = await tuneMethod({ ...task, secondsMax: 10, pace: 8 }, means);
+  const slow = await tuneMethod({ ...task, secondsMax: 10, pace: { fit: 8, judge: 1 } }, means);
   expect([slow.finalists.length, fittedOn.length]).toEqual([1, 1]);
 });
