@@ -60,8 +60,16 @@ function blendOf(methods: Readonly<Record<string, Method>>): Method {
     },
     async fit(data, params, context) {
       const recipes = recipesOf(params);
-      const share = { ...context, secondsMax: context.secondsMax / recipes.length };
-      return blendOfFitted(params, await fitParts(data, recipes, share));
+      const parts: BlendPart[] = [];
+      for (const [i, recipe] of recipes.entries()) {
+        // By what each is predicted to take: a network beside closed forms has nearly all of the time.
+        const secondsOf = ({ method, params: own }: BlendRecipe) => Math.max(1e-3, method.cost(data, own).seconds);
+        const share = secondsOf(recipe) / recipes.reduce((sum, other) => sum + secondsOf(other), 0);
+        const progress = (done: number, detail: string) => context.progress((i + done) / recipes.length, detail);
+        const means = { ...context, progress, secondsMax: context.secondsMax * share };
+        parts.push(...(await fitParts(data, [recipe], means)));
+      }
+      return blendOfFitted(params, parts);
     },
   };
 }

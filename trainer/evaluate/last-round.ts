@@ -5,13 +5,17 @@ import { findBlend } from "./find-blend.ts";
 import { joined, restrictedTo } from "./judged.ts";
 import { samplePositions, seededRandom } from "./seeded-random.ts";
 import { meanOf, type Trial, type TrialMeans } from "./trial.ts";
-import { type SelectState, scaled } from "./try-methods.ts";
+import { REFIT_MARGIN, type SelectState, scaled } from "./try-methods.ts";
 import { discardedTrial, failureReason, untried } from "./tune-method.ts";
 
 /** The candidates and the best blend of some of them, the best first. */
 export async function withBlend(state: SelectState, tried: readonly Trial[]): Promise<Trial[]> {
   const { methods, means, metric, validation, secondsLeft, discarded } = state;
-  const task = { trials: tried, methods, validation, metric, deadline: means.clock() + secondsLeft() / 3 };
+  // What could not be fitted again in time can be no part: trained for less, it would not be what was judged.
+  const seconds = secondsLeft();
+  const trials = tried.filter(({ fitSeconds }) => REFIT_MARGIN * fitSeconds <= seconds);
+  const searchSeconds = Math.min(seconds / 3, seconds - REFIT_MARGIN * longestFit(trials));
+  const task = { trials, methods, validation, metric, deadline: means.clock() + searchSeconds };
   try {
     const blend = await findBlend(task, scaled(means, 0.8, 0.88));
     return blend ? [blend, ...tried] : [...tried];
@@ -21,6 +25,8 @@ export async function withBlend(state: SelectState, tried: readonly Trial[]): Pr
     return [...tried];
   }
 }
+
+const longestFit = (trials: readonly Trial[]) => Math.max(0, ...trials.map(({ fitSeconds }) => fitSeconds));
 
 export type LastRound = {
   /** Judged on `positions`, all of them. */
@@ -77,7 +83,8 @@ function furtherPositions({ validation, secondsLeft, means }: SelectState, trial
   const isEarly = new Set(validation.earlyPositions);
   const rest = validation.positions.filter((at) => !isEarly.has(at));
   const secondsEach = trials.reduce((sum, trial) => sum + trial.secondsPerList, 0);
-  const affordable = (Math.max(0, secondsLeft()) * TIME_SHARE) / Math.max(secondsEach, 1e-9);
+  const seconds = Math.min(TIME_SHARE * secondsLeft(), secondsLeft() - longestFit(trials));
+  const affordable = Math.max(0, seconds) / Math.max(secondsEach, 1e-9);
   if (affordable >= rest.length) return rest;
   // In steps, so that a machine a little slower chooses on the same users.
   const count = Math.floor(affordable / POSITIONS_STEP) * POSITIONS_STEP;

@@ -33,8 +33,8 @@ export async function tryMethods(state: SelectState): Promise<Trial[]> {
   let tried = await tryLive(state);
   for (const [m, method] of methods.entries()) {
     const left = secondsLeft();
-    // Half of what is left is kept for the refit: whatever is chosen is fitted once more.
-    const secondsMax = Math.max(0, Math.min(left / 2, left / (methods.length - m)));
+    // Of what is left, a third is kept for the refit, since what is chosen is fitted once more, and one for blends and judging.
+    const secondsMax = Math.max(0, Math.min(left / 3, left / (methods.length - m)));
     const grid = method.grid(train).filter((params) => !isSameChoice({ method: method.name, params }, live));
     const progress = scaled(means, 0.2 + (0.6 * m) / methods.length, 0.2 + (0.6 * (m + 1)) / methods.length);
     const time = { secondsMax, secondsHard: left - refitReserve(tried, left), pace: paceOf(tried, train) };
@@ -53,7 +53,7 @@ const byMetric = (metric: MetricAtK) => (a: Trial, b: Trial) =>
 /** Whatever runs late is stopped while there is time for the best so far to be fitted on all data. */
 const refitReserve = (tried: readonly Trial[], left: number) =>
   Math.min(left / 2, REFIT_MARGIN * (tried[0]?.fitSeconds ?? 0));
-const REFIT_MARGIN = 1.5;
+export const REFIT_MARGIN = 1.5;
 
 /** How many times longer than predicted the trials took: the machine may be busy with other work. */
 function paceOf(tried: readonly Trial[], train: TrainingData): NonNullable<TuneTask["pace"]> {

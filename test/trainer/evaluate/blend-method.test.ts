@@ -51,6 +51,22 @@ test("it costs the sum of its parts", () => {
   expect(seconds).toBeCloseTo(each[0]!.seconds + each[1]!.seconds, 9);
   expect(memoryMb).toBeCloseTo(each[0]!.memoryMb + each[1]!.memoryMb, 9);
 });
+test("each part has the time that it is predicted to take a share of", async () => {
+  const given: number[] = [];
+  const taking = (name: string, seconds: number): Method => ({
+    ...(ease as Method),
+    name,
+    cost: () => ({ seconds, memoryMb: 1 }),
+    fit: (own, _params, context) => {
+      given.push(context.secondsMax);
+      return ease.fit(own, easeParams, context);
+    },
+  });
+  const table = { quick: taking("quick", 2), long: taking("long", 98) };
+  const params = blendParams(["quick", "long"].map((method) => ({ method, params: {}, share: 1 })));
+  await methodNamed(BLEND, table)!.fit(data, params, { ...fitContext(), secondsMax: 50 });
+  expect(given.map((seconds) => Math.round(10 * seconds) / 10)).toEqual([1, 49]);
+});
 test("a part that is gone is named", () => {
   const params = blendParams([{ method: "oracle", params: {}, share: 1 }]);
   return expect(blendMethod.fit(data, params, fitContext())).rejects.toThrow('method "oracle", which is not known');

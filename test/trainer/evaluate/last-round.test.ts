@@ -77,6 +77,13 @@ describe("the last round", () => {
     expect(positions.length).toBe(4000);
     expect(part.evaluation).toEqual(finalists[0]!.evaluation);
   });
+  test("what the refit of the longest fit needs is left alone", async () => {
+    const long = tried.map((trial) => ({ ...trial, fitSeconds: 9, secondsPerList: 1e-4 }));
+    const { positions } = await lastRound(stateOf({ secondsLeft: () => 9 }), long);
+    expect(positions).toEqual(validation.earlyPositions);
+    const some = await lastRound(stateOf({ secondsLeft: () => 10 }), long);
+    expect(some.positions.length).toBeGreaterThan(positions.length);
+  });
   test("with no time the early figures decide", async () => {
     const { positions, finalists } = await lastRound(stateOf({ secondsLeft: () => 0 }), tried);
     expect(positions).toEqual(validation.earlyPositions);
@@ -87,6 +94,20 @@ describe("the last round", () => {
 
 test("without a blend that gains, the candidates are as they were", async () =>
   expect(await withBlend(stateOf(), tried)).toEqual(tried));
+
+test("what could not be fitted again in time is no part of a blend", async () => {
+  const throwing = () => {
+    throw new Error("asked to be part of a blend");
+  };
+  const long = tried.map((trial) => ({
+    ...trial,
+    fitSeconds: 70,
+    fitted: { ...trial.fitted!, append: throwing },
+  }));
+  const state = stateOf({ secondsLeft: () => 100 });
+  expect(await withBlend(state, long)).toEqual(long);
+  expect(state.discarded).toEqual([]);
+});
 
 describe("a candidate that cannot be judged", () => {
   test("on further users loses with its reason, and the others go on", async () => {

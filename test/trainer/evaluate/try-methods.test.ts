@@ -64,7 +64,7 @@ test("popularity is not tried again", async () => {
 test("a method that could not be fitted once more is left out, with what it needs and what there is", async () => {
   const state = await stateOf([named("dear", 60)], { secondsLeft: () => 100 });
   expect(await tryMethods(state)).toEqual([]);
-  expect(state.discarded[0]!.reason).toBe("needs about 60 s to fit, and 50 s are left for it");
+  expect(state.discarded[0]!.reason).toBe("needs about 60 s to fit, and 33 s are left for it");
 });
 test("fitted models beyond a third of the memory are let go, their served form stays", async () => {
   const tried = await tryMethods(await stateOf([named("large", 1, 150)])); // each held with 75 MB
