@@ -79,13 +79,15 @@ function planServiceSplit(data: Interactions, includeSeen: boolean): SplitPlan {
 function objectionToTimes(data: Interactions): string | undefined {
   const usersByFirstTime = new Map<number, number>();
   let users = 0;
+  let together = 0; // at the moment at which most begin
   for (let user = 0; user < data.userCount; user++) {
     if (data.userStart[user] === data.userStart[user + 1]) continue;
     users++;
     const first = data.times[data.userStart[user]!]!;
-    usersByFirstTime.set(first, (usersByFirstTime.get(first) ?? 0) + 1);
+    const begun = (usersByFirstTime.get(first) ?? 0) + 1;
+    usersByFirstTime.set(first, begun);
+    together = Math.max(together, begun);
   }
-  const together = Math.max(0, ...usersByFirstTime.values());
   if (together * 2 <= users || users < 2) return undefined;
   const found = `${together} of ${users} users begin at the same moment, so times are comparable within a user only`;
   return `Each user's newest choice is asked for, since ${found}.`;

@@ -85,7 +85,7 @@ export function evaluationDetail(
   for (const [i, at] of chosen.positions.entries()) {
     const user = userIndices[i]!;
     if (user >= 0) users[i] = hashOfUser(salt, stringAt(dataset.userIds, user));
-    relevant.push(...split.cases.caseAt(at).relevant);
+    for (const item of split.cases.caseAt(at).relevant) relevant.push(item);
     relevantStart[i + 1] = relevant.length;
   }
   const isNamed = !userIndices.includes(-1);

@@ -35,6 +35,15 @@ describe("service", () => {
     expect(split.kind).toBe("leave-last-out");
     expect(split.reason).toMatch(/only \d users have choices both before and after/);
   });
+  test("very many users who begin at moments of their own", () => {
+    const many = twoTastes({
+      users: 200_000,
+      items: 4,
+      perUser: 2,
+      timeOf: (user, r) => 1_000_000_000 + user + 9e8 * r,
+    });
+    expect(planned(many)(many).reason).not.toContain("begin at the same moment");
+  });
   test("no data: nothing to judge, and no fault", () => {
     const nobody = twoTastes({ users: 0, items: 2, perUser: 0 });
     expect(planned(nobody)(nobody).cases.count).toBe(0);
