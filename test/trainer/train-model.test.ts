@@ -67,7 +67,8 @@ async function run(store: ObjectStore, query = "SELECT * FROM interactions", now
         workDirectory,
         modelDirectory: workDirectory,
         seed: 1,
-        fitSecondsMax: 20,
+        // Ample, so that a busy machine chooses alike.
+        fitSecondsMax: 120,
         memoryMbMax: 2048,
         rejectedShareMax: 0.5,
         weightBytesMax: 1e6,
