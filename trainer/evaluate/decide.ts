@@ -34,7 +34,9 @@ const CONFIDENCE_FEW = 0.999;
 export function decide(candidates: readonly Judged[], popularity: Judged, options: DecideOptions): Verdict {
   const { metric, interactions, seed } = options;
   const users = popularity.evaluation.positions.length;
-  const confidence = interactions < INTERACTIONS_FEW ? CONFIDENCE_FEW : CONFIDENCE;
+  // Of many candidates the luckiest looks reliable sooner than one alone (Bonferroni).
+  const shared = 1 - (1 - CONFIDENCE) / Math.max(1, candidates.length);
+  const confidence = interactions < INTERACTIONS_FEW ? Math.max(CONFIDENCE_FEW, shared) : shared;
   const lifts = candidates.map(({ evaluation }) =>
     lift(evaluation, popularity.evaluation, { metric, seed, confidence }),
   );

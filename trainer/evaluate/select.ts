@@ -153,7 +153,7 @@ function reliablyBest(
   const [best] = trials;
   const usual = trials.find(({ params }) => params === plain);
   if (!best || !usual || best === usual) return best;
-  return lift(best.evaluation, usual.evaluation, { metric, seed, confidence: 0.99 }).low > 0 ? best : usual;
+  return lift(best.evaluation, usual.evaluation, { metric, seed, confidence: 0.999 }).low > 0 ? best : usual;
 }
 
 const wholeTask = ({ train, split, positions }: Validation, secondsMax: number) => ({

@@ -66,3 +66,10 @@ describe("the luck of choosing", () => {
     expect(choiceOptimism([noisy(100, 0.9, 1), noisy(100, 0.1, 2)], METRIC, 1)).toBeCloseTo(0, 9));
   test("without a choice there is none", () => expect(choiceOptimism([noisy(100, 0.9, 1)], METRIC, 1)).toBeNull());
 });
+test("what would do for one candidate does not for the luckiest of twenty", () => {
+  const popularity = judged(new Float64Array(400));
+  const lucky = judged(Float64Array.from({ length: 400 }, (_, user) => 0.0575 + (user % 2 === 0 ? 0.5 : -0.5))); // 2.3 errors
+  const others = Array.from({ length: 19 }, () => judged(new Float64Array(400)));
+  expect(decide([lucky], popularity, options).chosen).toBe(0);
+  expect(decide([lucky, ...others], popularity, options).chosen).toBeUndefined();
+});
