@@ -34,10 +34,13 @@ export async function tryMethods(state: SelectState): Promise<Trial[]> {
   for (const [m, method] of methods.entries()) {
     const left = secondsLeft();
     // Of what is left, a third is kept for the refit, since what is chosen is fitted once more, and one for blends and judging.
-    const secondsMax = Math.max(0, Math.min(left / 3, left / (methods.length - m)));
+    // Where an even share is too little for anything, the cheaper methods are tried rather than none.
+    const pace = paceOf(tried, train);
+    const least = LEAST_MARGIN * (pace.fit * secondsOf(method) + judgingSeconds(pace, state));
+    const secondsMax = Math.max(0, Math.min(left / 3, Math.max(least, left / (methods.length - m))));
     const grid = method.grid(train).filter((params) => !isSameChoice({ method: method.name, params }, live));
     const progress = scaled(means, 0.2 + (0.6 * m) / methods.length, 0.2 + (0.6 * (m + 1)) / methods.length);
-    const time = { secondsMax, secondsHard: left - refitReserve(tried, left), pace: paceOf(tried, train) };
+    const time = { secondsMax, secondsHard: left - refitReserve(tried, left), pace };
     const task = { method, grid, data: train, cases: split.cases, positions, metric, ...time };
     const memoryMbMax = means.memoryMbMax - retainedMb(tried, train);
     const tuned = await tuneMethod({ ...task, keepMax: FINALISTS_PER_METHOD }, { ...progress, memoryMbMax });
@@ -47,6 +50,12 @@ export async function tryMethods(state: SelectState): Promise<Trial[]> {
   return tried;
 }
 
+const judgingSeconds = (pace: Pace, { validation: { train, earlyPositions } }: SelectState) =>
+  pace.judge * earlyPositions.length * secondsPerList(train.itemCount);
+
+/** For the first of a method's settings, above what is predicted. */
+const LEAST_MARGIN = 1.1;
+
 const byMetric = (metric: MetricAtK) => (a: Trial, b: Trial) =>
   meanOf(b.evaluation, metric) - meanOf(a.evaluation, metric);
 
@@ -55,8 +64,10 @@ const refitReserve = (tried: readonly Trial[], left: number) =>
   Math.min(left / 2, REFIT_MARGIN * (tried[0]?.fitSeconds ?? 0));
 export const REFIT_MARGIN = 1.5;
 
+type Pace = NonNullable<TuneTask["pace"]>;
+
 /** How many times longer than predicted the trials took: the machine may be busy with other work. */
-function paceOf(tried: readonly Trial[], train: TrainingData): NonNullable<TuneTask["pace"]> {
+function paceOf(tried: readonly Trial[], train: TrainingData): Pace {
   const sum = (of: (trial: Trial) => number) => tried.reduce((total, trial) => total + of(trial), 0);
   const lists = ({ evaluation }: Trial) => evaluation.positions.length;
   const fits = {

@@ -66,6 +66,11 @@ test("a method that could not be fitted once more is left out, with what it need
   expect(await tryMethods(state)).toEqual([]);
   expect(state.discarded[0]!.reason).toBe("needs about 60 s to fit, and 33 s are left for it");
 });
+test("where an even share is too little for any method, the cheaper ones are tried rather than none", async () => {
+  const methods = [named("a", 20), named("b", 21), named("c", 34), named("d", 34)];
+  await tryMethods(await stateOf(methods, { secondsLeft: () => 75 })); // a quarter would be 19
+  expect([...new Set(order.map((line) => line.split(" ")[0]))]).toEqual(["a", "b"]);
+});
 test("fitted models beyond a third of the memory are let go, their served form stays", async () => {
   const tried = await tryMethods(await stateOf([named("large", 1, 150)])); // each held with 75 MB
   expect(tried.map(({ fitted }) => fitted !== undefined)).toEqual([true, false]);
