@@ -66,7 +66,9 @@ test(`${REQUESTS} drawn requests: no undescribed status, type, body or header`, 
   const never = [...seen].filter(([, statuses]) => ![...statuses].some((status) => status < 300)).map(([id]) => id);
   expect(never.filter((id) => !["activateVersion", "viewEvaluation", "evaluateGiven"].includes(id))).toEqual([]);
   const failed = trainer.logs.filter(({ event }) => event === "request_failed").map(({ error }) => String(error));
-  expect(failed.filter((error) => !error.includes("version v1 is not there"))).toEqual([]); // of a run that only said so
+  // Of a run that only said so, and of more dry runs at once than there may be, which is answered with 503.
+  const isMeant = (error: string) => /version v1 is not there|dry runs are under way/.test(error);
+  expect(failed.filter((error) => !isMeant(error))).toEqual([]);
 });
 
 test("the checker sees what is not described", () => {

@@ -19,7 +19,7 @@ describe.skipIf(missing)(`ml-100k through the whole service${missing ? ` (${miss
   beforeAll(async () => {
     state = await mkdtemp(join(tmpdir(), "start-real-"));
     const files = ["--data", join(folder, "interactions.csv.gz"), "--items", join(folder, "items.csv")];
-    service = startService(["--state", state, ...files]);
+    service = startService(["--state", state, ...files], { SHORTLIST_FIT_SECONDS: "30" });
     await service.printed("Up until Ctrl-C");
     local = JSON.parse(await readFile(join(state, "local.json"), "utf8"));
   }, TIMEOUT);

@@ -17,7 +17,7 @@ if (bin === undefined) console.warn("Skipped: no Postgres server is installed he
 
 /** The seed of the moments and the victims; KILL_ROUNDS=100 for a longer siege. */
 const SEED = Number(process.env.KILL_SEED ?? 4);
-const ROUNDS = Number(process.env.KILL_ROUNDS ?? 2);
+const ROUNDS = Number(process.env.KILL_ROUNDS ?? 1);
 const NAMES = [..."abcdef"];
 const WAIT_MS_MAX = 100_000;
 const TIMEOUT = 240_000 + ROUNDS * 30_000;
