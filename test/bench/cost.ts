@@ -21,7 +21,7 @@ const USERS_SERVED = [
 const USERS = 20_000;
 const CALLS = 200;
 const WARM_UP = 20;
-const WEIGHT_BYTES_MAX = 48 * 2 ** 20;
+const WEIGHT_BYTES_MAX = 80 * 2 ** 20;
 /** The user's record; keys, pointers and versions are remembered. */
 const READS_PER_RANK = 1;
 /** Assumed: trained daily, and loaded by a thousand isolates a day. */
