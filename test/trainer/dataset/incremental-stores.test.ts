@@ -1,5 +1,3 @@
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmdirSync } from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,6 +20,7 @@ import {
 import { findPostgres, type PostgresServer, startPostgres } from "../../fixtures/postgres-server.ts";
 import { fileSettings } from "../../fixtures/real-data.ts";
 import { connectMemory } from "../../fixtures/rows-memory.ts";
+import { smallDisk } from "../../fixtures/small-disk.ts";
 
 let folder: string;
 beforeAll(async () => {
@@ -184,7 +183,7 @@ test("erased users' rows are not kept, and the source that still has them agrees
   }
 });
 
-const small = mounted();
+const small = smallDisk("64k");
 test.skipIf(small === undefined)("on a full disk the run goes on without a copy, and the record says so", async () => {
   const shop = await growingShop();
   try {
@@ -208,20 +207,3 @@ test.skipIf(small === undefined)("on a full disk the run goes on without a copy,
     await shop.close();
   }
 });
-afterAll(() => {
-  if (small === undefined) return;
-  execFileSync("umount", [small]);
-  rmdirSync(small);
-});
-
-/** A disk of 64 kB; undefined where this process may not mount one. */
-function mounted(): string | undefined {
-  const at = mkdtempSync(join(tmpdir(), "small-disk-"));
-  try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", at], { stdio: "ignore" });
-    return at;
-  } catch {
-    rmdirSync(at);
-    return undefined;
-  }
-}

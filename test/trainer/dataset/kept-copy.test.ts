@@ -1,13 +1,13 @@
-import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, rmdirSync } from "node:fs";
+import { spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { dropKept, type KeepOptions, keepRows, loadKept, openKept } from "../../../trainer/dataset/kept-copy.ts";
 import { openStaging, type StagedTable, type Staging } from "../../../trainer/dataset/staging.ts";
 import { KEPT_BINDING, KEPT_PART, keptRowsSql } from "../../fixtures/kept-rows.ts";
+import { smallDisk } from "../../fixtures/small-disk.ts";
 
 const { signal } = new AbortController();
 let folder: string;
@@ -160,7 +160,7 @@ test("a copy that cannot be written leaves the one before, and nothing else", as
   expect(await open()).toMatchObject({ kind: "kept", rows: 10 });
 });
 
-const full = mounted();
+const full = smallDisk("1m");
 test.skipIf(full === undefined)(
   "on a full disk the copy before stays, and the staged rows are as they were",
   async () => {
@@ -178,20 +178,3 @@ test.skipIf(full === undefined)(
     await keep(many);
   },
 );
-afterAll(() => {
-  if (full === undefined) return;
-  execFileSync("umount", [full]);
-  rmdirSync(full);
-});
-
-/** A disk of 1 MB; undefined where this process may not mount one. */
-function mounted(): string | undefined {
-  const at = mkdtempSync(join(tmpdir(), "small-disk-"));
-  try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", at], { stdio: "ignore" });
-    return at;
-  } catch {
-    rmdirSync(at);
-    return undefined;
-  }
-}

@@ -1,5 +1,3 @@
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmdirSync } from "node:fs";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +7,7 @@ import type { ConnectorSettings } from "../../../trainer/connectors/connector.ts
 import { readDataset } from "../../../trainer/dataset/read-dataset.ts";
 import { StageError } from "../../../trainer/stage-error.ts";
 import { fileSettings } from "../../fixtures/real-data.ts";
+import { smallDisk } from "../../fixtures/small-disk.ts";
 
 let folder: string;
 beforeAll(async () => {
@@ -73,26 +72,9 @@ describe("what would do harm ends with its reason, and gives the disk back", () 
     expect([code, message]).toEqual(["source_out_of_memory", expect.stringContaining("more memory")]);
   });
 
-  const full = mounted();
+  const full = smallDisk("24m");
   test.skipIf(full === undefined)("no disk left", async () => {
     const query = rows(5_000_000, { user: "hash(range)", item: "hash(range + 1)" });
     expect(await endOf({ query, work: full! })).toMatchObject({ code: "work_disk_full", retryable: true });
   });
-  afterAll(() => {
-    if (full === undefined) return;
-    execFileSync("umount", [full]);
-    rmdirSync(full);
-  });
 });
-
-/** A disk of 24 MB; undefined where this process may not mount one. */
-function mounted(): string | undefined {
-  const at = mkdtempSync(join(tmpdir(), "small-disk-"));
-  try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=24m", "tmpfs", at], { stdio: "ignore" });
-    return at;
-  } catch {
-    rmdirSync(at);
-    return undefined;
-  }
-}
