@@ -1,18 +1,8 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import { ID_BYTES_MAX } from "../../shared/ids.ts";
-import type { Label } from "../../shared/model-spec.ts";
 import { quoted } from "../connectors/bigquery-columns.ts";
 import type { TimeExpression } from "../dataset/time-expression.ts";
-import {
-  type Dialect,
-  NUMBER_PATTERN,
-  type PushedId,
-  type PushedLabel,
-  ratingOf,
-  SPACES,
-  wordCase,
-  zeroOrOne,
-} from "./dialect.ts";
+import { type Dialect, labelBy, NUMBER_PATTERN, type PushedId, SPACES } from "./dialect.ts";
 
 /** What is no text by nature, such as BYTES and JSON, is fetched in a form of its own. */
 const CAST_ALIKE = new Set(
@@ -26,7 +16,13 @@ export const BIGQUERY: Dialect = {
   arrivesAsCast: ({ native }) => native === undefined || CAST_ALIKE.has(native),
   id,
   time,
-  label,
+  label: labelBy({
+    numbers: [DuckDBTypeId.BIGINT, DuckDBTypeId.DOUBLE],
+    trimmed: (column) => `TRIM(${textOf(column)}, '${SPACES}')`,
+    lower: (text) => `LOWER(${text})`,
+    asInteger: (column) => `CAST(${column} AS INT64)`,
+    ratingNumber,
+  }),
   magnitude: (number) => `ABS(CAST(${number} AS FLOAT64))`,
   digits: (integer) => `CAST(${integer} AS STRING)`,
   byCodePoint: (text) => text,
@@ -67,17 +63,6 @@ function time(column: string, { typeId }: DuckDBType): TimeExpression | undefine
     default:
       return undefined;
   }
-}
-
-function label(column: string, { typeId }: DuckDBType, meant: Label): PushedLabel | undefined {
-  const isNumber = typeId === DuckDBTypeId.BIGINT || typeId === DuckDBTypeId.DOUBLE;
-  const isText = typeId === DuckDBTypeId.VARCHAR;
-  if (!isNumber && !isText && typeId !== DuckDBTypeId.BOOLEAN) return undefined;
-  const trimmed = `TRIM(${textOf(column)}, '${SPACES}')`;
-  const isMissing = isText ? `(${column} IS NULL OR ${trimmed} = '')` : `${column} IS NULL`;
-  if (meant.type === "Rating") return ratingOf(ratingNumber(column, typeId), isMissing, meant);
-  const whole = typeId === DuckDBTypeId.BOOLEAN ? `CAST(${column} AS INT64)` : zeroOrOne(column);
-  return { positive: isText ? wordCase(`LOWER(${trimmed})`) : whole, rating: null, number: null, isMissing };
 }
 
 function ratingNumber(column: string, typeId: DuckDBTypeId): string {

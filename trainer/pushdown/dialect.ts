@@ -1,4 +1,4 @@
-import type { DuckDBType } from "@duckdb/node-api";
+import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import type { Label } from "../../shared/model-spec.ts";
 import type { SourceColumn } from "../connectors/connector.ts";
 import type { LabelExpression } from "../dataset/label-expression.ts";
@@ -54,20 +54,42 @@ export const NUMBER_PATTERN = "^[ ]*[+-]?([0-9]{1,200}([.][0-9]{0,80})?|[.][0-9]
  * What people write for yes and no, as positiveWord (dataset/label-expression.ts) reads it. `word` is trimmed and in
  * lower case.
  */
-export const wordCase = (word: string): string =>
+const wordCase = (word: string): string =>
   `CASE WHEN ${word} IN ('true', 't', 'yes', 'y', '1', '1.0') THEN 1
     WHEN ${word} IN ('false', 'f', 'no', 'n', '0', '0.0') THEN 0 END`;
 
-export const zeroOrOne = (number: string): string => `CASE WHEN ${number} = 1 THEN 1 WHEN ${number} = 0 THEN 0 END`;
+const zeroOrOne = (number: string): string => `CASE WHEN ${number} = 1 THEN 1 WHEN ${number} = 0 THEN 0 END`;
 
 /** A Rating by its number, which is NULL where the value is none. */
-export const ratingOf = (
-  number: string,
-  isMissing: string,
-  { positive_from }: { positive_from: number },
-): PushedLabel => ({
+const ratingOf = (number: string, isMissing: string, { positive_from }: { positive_from: number }): PushedLabel => ({
   positive: `CASE WHEN ${number} >= ${positive_from} THEN 1 WHEN ${number} < ${positive_from} THEN 0 END`,
   rating: number,
   number,
   isMissing,
 });
+
+/** What stores that are not DuckDB say differently of labels. Columns and texts are SQL. */
+export type LabelParts = {
+  /** Types of numbers by which the store's connector gives columns. */
+  readonly numbers: readonly DuckDBTypeId[];
+  /** The column's text without SPACES at its ends. */
+  trimmed(column: string): string;
+  lower(text: string): string;
+  /** Of a truth value 1 or 0. */
+  asInteger(column: string): string;
+  /** A Rating's number, NULL where the value is none. */
+  ratingNumber(column: string, typeId: DuckDBTypeId): string;
+};
+
+/** Reads labels as `dataset/label-expression.ts` does. */
+export const labelBy =
+  ({ numbers, trimmed, lower, asInteger, ratingNumber }: LabelParts): Dialect["label"] =>
+  (column, { typeId }, meant) => {
+    const isText = typeId === DuckDBTypeId.VARCHAR;
+    const isTruth = typeId === DuckDBTypeId.BOOLEAN;
+    if (!numbers.includes(typeId) && !isText && !isTruth) return undefined;
+    const isMissing = isText ? `(${column} IS NULL OR ${trimmed(column)} = '')` : `${column} IS NULL`;
+    if (meant.type === "Rating") return ratingOf(ratingNumber(column, typeId), isMissing, meant);
+    const whole = isTruth ? asInteger(column) : zeroOrOne(column);
+    return { positive: isText ? wordCase(lower(trimmed(column))) : whole, rating: null, number: null, isMissing };
+  };

@@ -1,18 +1,8 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import { ID_BYTES_MAX } from "../../shared/ids.ts";
-import type { Label } from "../../shared/model-spec.ts";
 import { identifier } from "../connectors/duckdb-quote.ts";
 import type { TimeExpression, TimeUnit } from "../dataset/time-expression.ts";
-import {
-  type Dialect,
-  NUMBER_PATTERN,
-  type PushedId,
-  type PushedLabel,
-  ratingOf,
-  SPACES,
-  wordCase,
-  zeroOrOne,
-} from "./dialect.ts";
+import { type Dialect, labelBy, NUMBER_PATTERN, type PushedId, SPACES } from "./dialect.ts";
 
 /** Postgres 11 and later. Types are those by which the connector (connectors/postgres-columns.ts) gives a column. */
 export const POSTGRES: Dialect = {
@@ -21,7 +11,13 @@ export const POSTGRES: Dialect = {
   arrivesAsCast: () => true,
   id,
   time,
-  label,
+  label: labelBy({
+    numbers: [DuckDBTypeId.INTEGER, DuckDBTypeId.BIGINT, DuckDBTypeId.DOUBLE],
+    trimmed: (column) => `btrim(${sent(column)}, '${SPACES}')`,
+    lower: (text) => `lower(${text})`,
+    asInteger: (column) => `CAST(${column} AS integer)`,
+    ratingNumber,
+  }),
   magnitude: (number) => `abs(CAST(${number} AS float8))`,
   digits: (integer) => `CAST(${integer} AS text)`,
   byCodePoint: (text) => `(${text}) COLLATE "C"`,
@@ -76,17 +72,6 @@ function time(column: string, { typeId }: DuckDBType): TimeExpression | undefine
 
 const floored = (number: string, unit: TimeUnit) =>
   `CASE WHEN abs(${number} / ${unit}) < 9.2e18 THEN CAST(floor(${number} / ${unit}) AS bigint) END`;
-
-function label(column: string, { typeId }: DuckDBType, meant: Label): PushedLabel | undefined {
-  const isNumber = [DuckDBTypeId.INTEGER, DuckDBTypeId.BIGINT, DuckDBTypeId.DOUBLE].includes(typeId);
-  const isText = typeId === DuckDBTypeId.VARCHAR;
-  if (!isNumber && !isText && typeId !== DuckDBTypeId.BOOLEAN) return undefined;
-  const trimmed = `btrim(${sent(column)}, '${SPACES}')`;
-  const isMissing = isText ? `(${column} IS NULL OR ${trimmed} = '')` : `${column} IS NULL`;
-  if (meant.type === "Rating") return ratingOf(ratingNumber(column, typeId), isMissing, meant);
-  const whole = typeId === DuckDBTypeId.BOOLEAN ? `CAST(${column} AS integer)` : zeroOrOne(column);
-  return { positive: isText ? wordCase(`lower(${trimmed})`) : whole, rating: null, number: null, isMissing };
-}
 
 function ratingNumber(column: string, typeId: DuckDBTypeId): string {
   if (typeId === DuckDBTypeId.BOOLEAN) return `CAST(CAST(${column} AS integer) AS float8)`;
