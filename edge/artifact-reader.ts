@@ -98,9 +98,13 @@ async function bodyOf(object: R2ObjectBody, isRight: (size: number) => true | st
  * A whole file, read as ranges, two at a time: faster than in one piece, and the only copy besides the file is a piece's.
  */
 async function inPieces(bucket: R2Bucket, key: string, size: number): Promise<Uint8Array<ArrayBuffer>> {
-  const first = await bucket.get(key, size > PIECE_BYTES ? { range: { offset: 0, length: PIECE_BYTES } } : {});
-  if (first === null) throw new FormatError(`${key}: expected ${size} bytes, found no such object`);
-  const start = await bodyOf(first, (found) => found === size || `${size} bytes`);
+  const pieceAt = async (offset: number) => {
+    const range = { offset, length: Math.min(PIECE_BYTES, size - offset) };
+    const object = await bucket.get(key, size > PIECE_BYTES ? { range } : {});
+    if (object === null) throw new FormatError(`${key}: expected ${size} bytes, found no such object`);
+    return bodyOf(object, (found) => found === size || `${size} bytes`);
+  };
+  const start = await pieceAt(0);
   if (size <= PIECE_BYTES) return start;
 
   const whole = new Uint8Array(size);
@@ -115,9 +119,7 @@ async function inPieces(bucket: R2Bucket, key: string, size: number): Promise<Ui
     while (next < size) {
       const offset = next;
       next += PIECE_BYTES;
-      const object = await bucket.get(key, { range: { offset, length: Math.min(PIECE_BYTES, size - offset) } });
-      if (object === null) throw new FormatError(`${key}: expected ${size} bytes, found no such object`);
-      put(offset, new Uint8Array(await object.arrayBuffer()));
+      put(offset, await pieceAt(offset));
     }
   };
   await Promise.all(Array.from({ length: PIECES_AT_ONCE }, work));
