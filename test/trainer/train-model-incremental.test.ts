@@ -3,12 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { expect, test } from "vitest";
-import type { DataSummary } from "../../shared/model-record.ts";
-import { ModelSpec } from "../../shared/model-spec.ts";
 import { setStatus } from "../../trainer/publish/live-pointer-swap.ts";
 import { memoryStore } from "../../trainer/publish/memory-store.ts";
-import { trainModel } from "../../trainer/train-model.ts";
-import { fileSettings } from "../fixtures/real-data.ts";
+import { trainOnFiles } from "../fixtures/train-on-files.ts";
 
 const model = { customer: "acme", modelName: "shop" };
 const NOW = Date.parse("2024-03-01T00:00:00Z");
@@ -25,11 +22,10 @@ test("a second run reads what came since, from the copy in the model's folder", 
   const store = memoryStore();
   await setStatus(store, model, { status: "SCHEDULING", nowMs: NOW });
   const run = async () => {
-    const workDirectory = await mkdtemp(join(folder, "run-"));
-    let data: DataSummary | undefined;
-    const spec = ModelSpec.parse({
-      model_name: model.modelName,
-      connector_configs: [{ type: "File", location: "*.parquet" }],
+    const { data } = await trainOnFiles({
+      model,
+      folder,
+      location: "*.parquet",
       schema: {
         user: { id: "u" },
         item: { id: "i" },
@@ -40,33 +36,14 @@ test("a second run reads what came since, from the copy in the model's folder", 
           incremental: true,
         },
       },
-    });
-    const settings = {
-      workDirectory,
-      modelDirectory: join(folder, "model"),
-      incremental: { overlapSeconds: 3600, fullReadSeconds: 86_400 },
-      seed: 1,
-      fitSecondsMax: 5,
-      memoryMbMax: 1024,
-      rejectedShareMax: 0.5,
-      weightBytesMax: 1e6,
-      edgeMemoryBytes: 80e6,
-      ignoreGate: true,
-    };
-    await trainModel(
-      { runId: "run", customer: model.customer, spec, settings, connectorSettings: undefined as never },
-      {
-        connect: { customer: model.customer, settings: { ...fileSettings([folder], workDirectory), memoryMb: 128 } },
-        store,
-        signal: new AbortController().signal,
-        nowMs: () => NOW,
-        clock: () => performance.now() / 1000,
-        report: { enter: () => undefined, progress: () => undefined },
-        onData: (summary) => {
-          data = summary;
-        },
+      store,
+      nowMs: NOW,
+      settings: {
+        modelDirectory: join(folder, "model"),
+        incremental: { overlapSeconds: 3600, fullReadSeconds: 86_400 },
       },
-    );
+      connector: { memoryMb: 128 },
+    });
     return data!;
   };
   try {

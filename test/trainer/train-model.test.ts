@@ -6,8 +6,6 @@ import { erasedUsersKey, erasureHash } from "../../shared/erased-users.ts";
 import { EvaluationReport } from "../../shared/evaluation-report.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { reportKey } from "../../shared/manifest.ts";
-import type { DataSummary } from "../../shared/model-record.ts";
-import { ModelSpec } from "../../shared/model-spec.ts";
 import { stringAt } from "../../shared/packed-strings.ts";
 import { evaluationAnswer } from "../../trainer/management/evaluation-answer.ts";
 import { addErasedUsers } from "../../trainer/publish/erased-list.ts";
@@ -15,7 +13,7 @@ import { readLivePointer, setStatus } from "../../trainer/publish/live-pointer-s
 import { memoryStore } from "../../trainer/publish/memory-store.ts";
 import { type ObjectStore, StoreError } from "../../trainer/publish/object-store.ts";
 import { readManifest } from "../../trainer/publish/versions.ts";
-import { trainModel } from "../../trainer/train-model.ts";
+import { trainOnFiles } from "../fixtures/train-on-files.ts";
 import { twoTastes } from "../fixtures/two-tastes.ts";
 
 const model = { customer: "acme", modelName: "shop" };
@@ -46,64 +44,24 @@ async function newStore(): Promise<ObjectStore> {
 }
 
 async function run(store: ObjectStore, query = "SELECT * FROM interactions", nowMs = NOW, edgeMemoryBytes = 80e6) {
-  const workDirectory = await mkdtemp(join(folder, "run-"));
-  const spec = ModelSpec.parse({
-    model_name: model.modelName,
-    connector_configs: [{ type: "File", location: "*.csv" }],
+  const stages: string[] = [];
+  const trained = await trainOnFiles({
+    model,
+    folder,
+    location: "*.csv",
     schema: {
       user: { id: "user_id" },
       item: { id: "item_id" },
       interaction: { created_at: "at", label: { type: "Binary", name: "label" }, source: { query } },
     },
+    store,
+    nowMs,
+    // Ample time, so that a busy machine chooses alike.
+    settings: { fitSecondsMax: 120, memoryMbMax: 2048, edgeMemoryBytes, ignoreGate: false },
+    connector: { memoryMb: 256 },
+    report: { enter: (state) => stages.push(state), progress: () => undefined },
   });
-  const stages: string[] = [];
-  let data: DataSummary | undefined;
-  const outcome = await trainModel(
-    {
-      runId: "run",
-      customer: model.customer,
-      spec,
-      settings: {
-        workDirectory,
-        modelDirectory: workDirectory,
-        seed: 1,
-        // Ample, so that a busy machine chooses alike.
-        fitSecondsMax: 120,
-        memoryMbMax: 2048,
-        rejectedShareMax: 0.5,
-        weightBytesMax: 1e6,
-        edgeMemoryBytes,
-        ignoreGate: false,
-      },
-      connectorSettings: undefined as never,
-    },
-    {
-      connect: {
-        customer: model.customer,
-        settings: {
-          fileRoots: [folder],
-          memoryMb: 256,
-          timeoutSeconds: 30,
-          rowsMax: 1e6,
-          tempDirectory: workDirectory,
-          bigqueryServiceAccount: null,
-          bigqueryBytesBilledMax: 1,
-          bigqueryApiEndpoint: null,
-          allowPrivateAddresses: false,
-          secret: () => undefined,
-        },
-      },
-      store,
-      signal: new AbortController().signal,
-      nowMs: () => nowMs,
-      clock: () => performance.now() / 1000,
-      report: { enter: (state) => stages.push(state), progress: () => undefined },
-      onData: (summary) => {
-        data = summary;
-      },
-    },
-  );
-  return { outcome, stages, data };
+  return { ...trained, stages };
 }
 
 test("rows become a live version with its report, stage by stage", async () => {

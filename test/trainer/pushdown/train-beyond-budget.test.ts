@@ -7,16 +7,13 @@ import { decodeCatalog } from "../../../shared/catalog.ts";
 import { userHash } from "../../../shared/hash.ts";
 import type { ItemId, ItemIndex, UserId } from "../../../shared/ids.ts";
 import { blobKey, Manifest, manifestKey } from "../../../shared/manifest.ts";
-import type { DataSummary } from "../../../shared/model-record.ts";
-import { ModelSpec } from "../../../shared/model-spec.ts";
 import { rank } from "../../../shared/rank.ts";
 import type { Snapshot } from "../../../shared/snapshot.ts";
 import { decodeUserDirectory, decodeUserPage } from "../../../shared/user-records.ts";
 import { setStatus } from "../../../trainer/publish/live-pointer-swap.ts";
 import { memoryStore } from "../../../trainer/publish/memory-store.ts";
 import type { ObjectStore } from "../../../trainer/publish/object-store.ts";
-import { trainModel } from "../../../trainer/train-model.ts";
-import { fileSettings } from "../../fixtures/real-data.ts";
+import { trainOnFiles } from "../../fixtures/train-on-files.ts";
 
 const model = { customer: "acme", modelName: "shop" };
 const NOW = Date.parse("2024-03-01T00:00:00Z");
@@ -46,42 +43,19 @@ afterAll(() => rm(folder, { recursive: true }));
 async function train(memoryMbMax: number) {
   const store = memoryStore();
   await setStatus(store, model, { status: "SCHEDULING", nowMs: NOW });
-  const workDirectory = await mkdtemp(join(folder, "run-"));
-  const spec = ModelSpec.parse({
-    model_name: model.modelName,
-    connector_configs: [{ type: "File", location: "*.parquet" }],
+  const { outcome, data } = await trainOnFiles({
+    model,
+    folder,
+    location: "*.parquet",
     schema: {
       user: { id: "user_id" },
       item: { id: "item_id" },
       interaction: { created_at: "at", label: { type: "Binary", name: "label" }, source: { query: "FROM events;" } },
     },
+    store,
+    nowMs: NOW,
+    settings: { memoryMbMax },
   });
-  let data: DataSummary | undefined;
-  const settings = {
-    workDirectory,
-    modelDirectory: workDirectory,
-    seed: 1,
-    fitSecondsMax: 5,
-    memoryMbMax,
-    rejectedShareMax: 0.5,
-    weightBytesMax: 1e6,
-    edgeMemoryBytes: 80e6,
-    ignoreGate: true,
-  };
-  const outcome = await trainModel(
-    { runId: "run", customer: model.customer, spec, settings, connectorSettings: undefined as never },
-    {
-      connect: { customer: model.customer, settings: fileSettings([folder], workDirectory) },
-      store,
-      signal: new AbortController().signal,
-      nowMs: () => NOW,
-      clock: () => performance.now() / 1000,
-      report: { enter: () => undefined, progress: () => undefined },
-      onData: (summary) => {
-        data = summary;
-      },
-    },
-  );
   if (outcome.kind !== "published") throw new Error(outcome.kind);
   return { snapshot: await snapshotOf(store, outcome.version), data: data! };
 }
