@@ -1,3 +1,5 @@
+import { escaped, rounded, svgText } from "../../trainer/evaluate/svg-text.ts";
+
 /** One line of a plot: how something grows. Values and sizes above 0. */
 export type GrowthSeries = {
   readonly name: string;
@@ -38,10 +40,10 @@ export function growthPlot(
     words(LEFT, TOP - 8, text.unit),
     ...drawn.map(({ name, points }, i) => {
       const color = COLORS[i % COLORS.length]!;
-      const path = points.map(({ size, value }) => `${round(x(size))},${round(y(value))}`).join(" ");
+      const path = points.map(({ size, value }) => `${rounded(x(size))},${rounded(y(value))}`).join(" ");
       const end = { x: x(points.at(-1)!.size), y: y(points.at(-1)!.value) };
       const label = words(WIDTH - RIGHT + 18, labels[i]! + 4, name, `fill="${color}"`);
-      const leader = `<line x1="${round(end.x)}" y1="${round(end.y)}" x2="${WIDTH - RIGHT + 14}" y2="${round(labels[i]!)}" stroke="${color}" stroke-width="0.6"/>`;
+      const leader = `<line x1="${rounded(end.x)}" y1="${rounded(end.y)}" x2="${WIDTH - RIGHT + 14}" y2="${rounded(labels[i]!)}" stroke="${color}" stroke-width="0.6"/>`;
       return `<polyline points="${path}" fill="none" stroke="${color}" stroke-width="2"/>${leader}${label}`;
     }),
     "</svg>",
@@ -75,12 +77,9 @@ function spread(wanted: readonly number[]): number[] {
 }
 
 const vertical = (x: number, size: number) =>
-  `<line x1="${round(x)}" x2="${round(x)}" y1="${TOP}" y2="${HEIGHT - BOTTOM}" stroke="#ddd"/>` +
+  `<line x1="${rounded(x)}" x2="${rounded(x)}" y1="${TOP}" y2="${HEIGHT - BOTTOM}" stroke="#ddd"/>` +
   words(x, HEIGHT - BOTTOM + 18, size.toLocaleString("en"), 'text-anchor="middle"');
 const horizontal = (y: number, value: number) =>
-  `<line x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${round(y)}" y2="${round(y)}" stroke="#ddd"/>` +
+  `<line x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${rounded(y)}" y2="${rounded(y)}" stroke="#ddd"/>` +
   words(LEFT - 8, y + 4, value.toLocaleString("en"), 'text-anchor="end"');
-const words = (x: number, y: number, content: string, more = 'fill="#333"') =>
-  `<text x="${round(x)}" y="${round(y)}" ${more}>${escaped(content)}</text>`;
-const round = (value: number) => Math.round(10 * value) / 10;
-const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+const words = (x: number, y: number, content: string, more = 'fill="#333"') => svgText(x, y, content, more);

@@ -1,3 +1,5 @@
+import { escaped, rounded, svgText } from "./svg-text.ts";
+
 /** One model of a plot: how good its lists are, and what fitting it took. */
 export type PlotPoint = {
   readonly name: string;
@@ -49,10 +51,10 @@ export function qualityPlot(points: readonly PlotPoint[], { title, metric }: Plo
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12" role="img">`,
     `<title>${escaped(title)}</title>`,
     `<rect width="${WIDTH}" height="${HEIGHT}" fill="#fff"/>`,
-    text(LEFT, 24, title, 'font-size="15" font-weight="bold"'),
+    svgText(LEFT, 24, title, 'font-size="15" font-weight="bold"'),
     ...ticks,
-    text(LEFT, HEIGHT - 12, "seconds of fitting"),
-    text(LEFT, TOP - 8, metric),
+    svgText(LEFT, HEIGHT - 12, "seconds of fitting"),
+    svgText(LEFT, TOP - 8, metric),
     ...dots,
     "</svg>",
     "",
@@ -62,20 +64,25 @@ export function qualityPlot(points: readonly PlotPoint[], { title, metric }: Plo
 const GRID = 'stroke="#ddd"';
 
 const secondsTick = (x: number, seconds: number) =>
-  `<line x1="${round(x)}" x2="${round(x)}" y1="${TOP}" y2="${HEIGHT - BOTTOM}" ${GRID}/>` +
-  text(x, HEIGHT - BOTTOM + 18, `${Number(seconds.toPrecision(1))}`, 'text-anchor="middle"');
+  `<line x1="${rounded(x)}" x2="${rounded(x)}" y1="${TOP}" y2="${HEIGHT - BOTTOM}" ${GRID}/>` +
+  svgText(x, HEIGHT - BOTTOM + 18, `${Number(seconds.toPrecision(1))}`, 'text-anchor="middle"');
 
 const valueTick = (y: number, value: number) =>
-  `<line x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${round(y)}" y2="${round(y)}" ${GRID}/>` +
-  text(LEFT - 8, y + 4, `${Number(value.toPrecision(3))}`, 'text-anchor="end"');
+  `<line x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${rounded(y)}" y2="${rounded(y)}" ${GRID}/>` +
+  svgText(LEFT - 8, y + 4, `${Number(value.toPrecision(3))}`, 'text-anchor="end"');
 
 function dot({ name, isChosen }: PlotPoint, at: { x: number; y: number; label: number }): string {
   const color = isChosen ? "#b3261e" : "#2a5db0";
-  const label = text(at.x + LABEL_GAP, at.label + 4, name, `fill="${color}"${isChosen ? ' font-weight="bold"' : ""}`);
+  const label = svgText(
+    at.x + LABEL_GAP,
+    at.label + 4,
+    name,
+    `fill="${color}"${isChosen ? ' font-weight="bold"' : ""}`,
+  );
   const isAside = Math.abs(at.label - at.y) > LABEL_HEIGHT / 2 + 1;
-  const ends = `x1="${round(at.x)}" y1="${round(at.y)}" x2="${round(at.x + LABEL_GAP - 2)}" y2="${round(at.label)}"`;
+  const ends = `x1="${rounded(at.x)}" y1="${rounded(at.y)}" x2="${rounded(at.x + LABEL_GAP - 2)}" y2="${rounded(at.label)}"`;
   const leader = isAside ? `<line ${ends} stroke="${color}" stroke-width="0.7"/>` : "";
-  const place = `cx="${round(at.x)}" cy="${round(at.y)}" r="5"`;
+  const place = `cx="${rounded(at.x)}" cy="${rounded(at.y)}" r="5"`;
   return `${leader}<circle ${place} stroke="${color}" stroke-width="2" fill="${isChosen ? color : "#fff"}"/>${label}`;
 }
 
@@ -108,7 +115,3 @@ function niceStep(least: number): number {
 }
 
 const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => first + i);
-const round = (value: number) => Number(value.toFixed(1));
-const text = (x: number, y: number, content: string, attributes = "") =>
-  `<text x="${round(x)}" y="${round(y)}" ${attributes}>${escaped(content)}</text>`;
-const escaped = (content: string) => content.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
