@@ -102,3 +102,7 @@ function unsupported(name: string, { type, mode }: BigQueryField): StageError {
     `The column ${JSON.stringify(name)} is ${what}, which cannot be an id, a time, a label or an attribute; select the fields of it that are needed`,
   );
 }
+
+/** What a SELECT of these columns lists, each under its field's name. */
+export const selectList = (columns: readonly BigQueryColumn[]): string =>
+  columns.map(({ name, sql }) => (sql === quoted(name) ? sql : `${sql} AS ${quoted(name)}`)).join(", ");

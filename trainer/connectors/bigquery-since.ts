@@ -1,4 +1,4 @@
-import { type BigQueryColumn, type BigQueryField, quoted } from "./bigquery-columns.ts";
+import { type BigQueryColumn, type BigQueryField, quoted, selectList } from "./bigquery-columns.ts";
 import { dateText, partedBy, type Since, type SinceSql, TALLY_MODULUS, type Tally, timeText } from "./since.ts";
 
 const TALLY_COLUMN = "shortlist_before";
@@ -30,11 +30,10 @@ export function bigquerySince({ name = "", type, mode }: BigQueryField, since: S
  * of a job are all of one moment, those of two jobs are not.
  */
 export function selectingSince(query: string, columns: readonly BigQueryColumn[], sql: SinceSql): string {
-  const list = columns.map(({ name, sql }) => (sql === quoted(name) ? sql : `${sql} AS ${quoted(name)}`));
   const times = `SUM(MOD(${sql.number}, ${TALLY_MODULUS}))`;
   const tally = `CONCAT(CAST(COUNT(*) AS STRING), ':', CAST(COALESCE(${times}, 0) AS STRING))`;
   return `WITH shortlist_source AS (\n${query.replace(/[;\s]+$/, "")}\n)
-SELECT ${list.join(", ")}, (SELECT ${tally} FROM shortlist_source WHERE ${sql.isBefore}) AS ${TALLY_COLUMN}
+SELECT ${selectList(columns)}, (SELECT ${tally} FROM shortlist_source WHERE ${sql.isBefore}) AS ${TALLY_COLUMN}
 FROM shortlist_source WHERE ${sql.isSince}`;
 }
 

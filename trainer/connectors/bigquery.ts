@@ -1,6 +1,6 @@
 import type { ConnectorConfig } from "../../shared/model-spec.ts";
 import { StageError } from "../stage-error.ts";
-import { type BigQueryColumn, type BigQueryField, columnOf, quoted } from "./bigquery-columns.ts";
+import { type BigQueryColumn, type BigQueryField, columnOf, selectList } from "./bigquery-columns.ts";
 import { parseBigQueryConfig } from "./bigquery-config.ts";
 import { customerIdentity } from "./bigquery-identity.ts";
 import { type BigQueryAccess, dryRunQuery, type FinishedJob, openAccess, runQuery } from "./bigquery-job.ts";
@@ -117,9 +117,8 @@ function bigqueryConnector(access: BigQueryAccess, storage: StorageOptions, { se
 
 /** The query, its columns cast to what is read here. Field names of the inner query are its own. */
 function selecting(query: string, columns: readonly BigQueryColumn[], limit: number | undefined): string {
-  const list = columns.map(({ name, sql }) => (sql === quoted(name) ? sql : `${sql} AS ${quoted(name)}`));
   const end = limit === undefined ? "" : ` LIMIT ${limit}`;
-  return `SELECT ${list.join(", ")} FROM (\n${query.replace(/[;\s]+$/, "")}\n)${end}`;
+  return `SELECT ${selectList(columns)} FROM (\n${query.replace(/[;\s]+$/, "")}\n)${end}`;
 }
 
 function chosen(fields: readonly BigQueryField[], wanted: readonly string[] | undefined): readonly BigQueryField[] {
