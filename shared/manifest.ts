@@ -16,7 +16,9 @@
 import { z } from "zod";
 
 export const FORMAT = 1;
-export const FORMATS_READ: readonly number[] = [1];
+/** Format 1 and, for users without a history, `user_values` and their codes in user records. */
+export const FORMAT_WITH_USER_VALUES = 2;
+export const FORMATS_READ: readonly number[] = [FORMAT, FORMAT_WITH_USER_VALUES];
 
 export const Descriptor = z.strictObject({
   media_type: z.string().max(100),
@@ -34,6 +36,7 @@ export const MEDIA_TYPES = {
   attributes: "application/vnd.shortlist.attributes",
   userDirectory: "application/vnd.shortlist.user-directory",
   userPages: "application/vnd.shortlist.user-pages",
+  userValues: "application/vnd.shortlist.user-values",
 } as const;
 
 /** What the exported ONNX must answer for a history: checked once when an edge loads the version. */
@@ -68,7 +71,7 @@ export const UserRecordsDescription = z.strictObject({
   pages: z.array(Descriptor).max(1000),
 });
 
-export const Manifest = z.strictObject({
+const ManifestObject = z.strictObject({
   format: z.int(),
   customer: z.string().max(63),
   model_name: z.string().max(63),
@@ -83,7 +86,14 @@ export const Manifest = z.strictObject({
   catalog: Descriptor,
   attributes: Descriptor.nullable(),
   users: UserRecordsDescription.nullable(),
+  /** What users' attributes say of items (shared/user-values.ts). */
+  user_values: Descriptor.optional(),
 });
+
+export const Manifest = ManifestObject.refine(
+  ({ format, user_values }) => (user_values !== undefined) === (format === FORMAT_WITH_USER_VALUES),
+  { path: ["user_values"], message: `belongs to format ${FORMAT_WITH_USER_VALUES}, and to it alone` },
+);
 export type Manifest = z.infer<typeof Manifest>;
 
 export const prefixOf = (customer: string, model: string) => `models/${customer}/${model}/`;

@@ -28,9 +28,10 @@ export function weightsHeapBytes(sizesBytes: readonly number[]): number {
   return isPrepacked(sizesBytes) ? 2 * sum : sum;
 }
 
-export function memoryCostOf({ model, catalog, attributes, users, item_count }: Manifest): MemoryCost {
+export function memoryCostOf({ model, catalog, attributes, users, user_values, item_count }: Manifest): MemoryCost {
   const weights = weightsHeapBytes(model.weights.map(({ file }) => file.size));
-  const decoded = catalog.size + (attributes?.size ?? 0) + (users?.directory.size ?? 0);
+  const optional = [attributes, users?.directory, user_values].map((file) => file?.size ?? 0);
+  const decoded = optional.reduce((total, size) => total + size, catalog.size);
   return {
     heapBytes: Math.ceil(weights + GRAPH_FACTOR * model.graph.size + RUN_BYTES_PER_ITEM * item_count),
     scriptBytes: Math.ceil(DECODED_FACTOR * decoded),

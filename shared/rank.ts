@@ -14,6 +14,7 @@ export type RankRequest = {
   readonly nowSeconds: number;
 };
 
+/** `personalized`: by the stored history or, without any, by the values of the user's attributes. */
 export type RankStrategy = "personalized" | "session" | "popular";
 
 export type RankAnswer = {
@@ -29,15 +30,19 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   const record = request.userId === undefined ? undefined : await snapshot.userRecord(request.userId);
   const history = historyOf(record, session, { nowSeconds: request.nowSeconds, historyMax: snapshot.historyMax });
 
-  // An empty history scores every item alike, and equal scores keep catalog order, which is popularity with recency.
-  const scores = history.items.length ? await snapshot.score(history) : new Float32Array(snapshot.itemCount);
+  const byValues = history.items.length === 0 && record?.values?.length ? snapshot.scoreByValues : undefined;
+  const scores = byValues ? byValues(record!.values!) : await scoresOf(history, snapshot);
 
   const inSession = new Set(session);
   const isSeen = (item: ItemIndex) => request.excludeSeen && (record?.hasSeen(item) ?? false);
   const items = topK(scores, request.limit, (item) => !inSession.has(item) && !isSeen(item) && isMatch(item));
-  const strategy = snapshot.personalizes === false ? "popular" : strategyOf(record, session);
+  const strategy = byValues ? "personalized" : strategyOf(record, session, snapshot);
   return { items, strategy, ignoredInteractions: request.session.length - session.length };
 }
+
+/** An empty history scores every item alike, and equal scores keep catalog order, which is popularity with recency. */
+const scoresOf = async (history: History, snapshot: Snapshot): Promise<Float32Array> =>
+  history.items.length > 0 ? await snapshot.score(history) : new Float32Array(snapshot.itemCount);
 
 /** The stored history, then the session; of it the newest `historyMax` entries. */
 export function historyOf(
@@ -52,7 +57,12 @@ export function historyOf(
   return { items: items.slice(first), agesDays: agesDays.slice(first) };
 }
 
-function strategyOf(record: UserRecord | undefined, session: readonly ItemIndex[]): RankStrategy {
+function strategyOf(
+  record: UserRecord | undefined,
+  session: readonly ItemIndex[],
+  { personalizes }: Snapshot,
+): RankStrategy {
+  if (personalizes === false) return "popular";
   if (record && record.items.length > 0) return "personalized";
   return session.length > 0 ? "session" : "popular";
 }

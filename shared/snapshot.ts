@@ -13,6 +13,8 @@ export type UserRecord = {
   /** The newest positive interactions, at most the manifest's `history_max`; `times` in epoch seconds. */
   readonly items: readonly ItemIndex[];
   readonly times: readonly number[];
+  /** Codes of the user's values (shared/user-values.ts), rising; absent: none. */
+  readonly values?: readonly number[];
   /** Any interaction whatever its label. May say yes wrongly (bloom), never no wrongly. */
   hasSeen(item: ItemIndex): boolean;
 };
@@ -32,6 +34,8 @@ export type Snapshot = {
   userRecord(user: UserId): Promise<UserRecord | undefined>;
   /** Float32Array(itemCount), higher is better. Never called with an empty history. */
   score(history: History): Promise<Float32Array>;
+  /** The same of a user's values, for who has no history; absent where the version has no user values. Never of none. */
+  readonly scoreByValues?: ((values: readonly number[]) => Float32Array) | undefined;
   /** Throws Problem (unknown_attribute, filter_type_mismatch) when the query does not fit the attributes. */
   matcher(query: RetrievalQuery): (item: ItemIndex) => boolean;
 };

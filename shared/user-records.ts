@@ -24,15 +24,29 @@
  *       times     epoch seconds; each delta is the difference to the one before. None when n is 0
  *       seen      shared/seen.ts, to the end of the record
  *
+ *     record of a user with values, in versions of format 2 (shared/user-values.ts): n is 1,024 more, and behind it stand
+ *               | m varint | m × code u8 |, rising
+ *
  * Example. A user with items 5, 300 at times 100, 160, who has seen items 5, 300 of 1,000: the record is
- * 02 | 05 | AC 02 | 64 | 3C | 00 06 02 D0 97 01 in hex.
+ * 02 | 05 | AC 02 | 64 | 3C | 00 06 02 D0 97 01 in hex. With the values 3 and 7 it begins with 82 08 | 02 03 07 instead of 02. A
+ * new user of one value takes 7 bytes, and 12 of the page's entry.
  *
  * Limits: pages of at most 64 KiB, except that a single record may need more (a user who has seen hundreds of thousands
- * of items), up to 512 KiB; 2^32 users; 1,000 history entries. All numbers little-endian.
+ * of items), up to 512 KiB; 2^32 users; 1,000 history entries, 32 values. All numbers little-endian.
  */
 import { z } from "zod";
 import { assert, FormatError } from "./assert.ts";
-import { type ByteSource, bytesOf, createSink, putBytes, putVarint, takeVarint } from "./byte-sink.ts";
+import {
+  type ByteSink,
+  type ByteSource,
+  bytesOf,
+  createSink,
+  putByte,
+  putBytes,
+  putVarint,
+  takeByte,
+  takeVarint,
+} from "./byte-sink.ts";
 import { arrayOf, decodeContainer, encodeContainer } from "./container.ts";
 import { crc32 } from "./crc32.ts";
 import type { Hash64 } from "./hash.ts";
@@ -46,6 +60,10 @@ export const PAGE_BYTES_MAX = 65_536;
 export const GIANT_PAGE_BYTES_MAX = 8 * 65_536;
 export const PAGE_FILE_BYTES_MAX = 64 * 1024 * 1024;
 export const RECORD_HISTORY_MAX = 1000;
+/** Values of a user that a record has: the first ones by code. */
+export const RECORD_VALUES_MAX = 32;
+/** Added to the length of the history where the user has values; more than any length. */
+const WITH_VALUES = 1024;
 const PAGE_HEAD_BYTES = 16;
 const ENTRY_BYTES = 12;
 const PAGES_PER_GROUP = 64;
@@ -206,21 +224,35 @@ export type RecordContent = {
   readonly items: ArrayLike<number>;
   readonly times: ArrayLike<number>;
   readonly seen: ArrayLike<number>; // rising item indices
+  readonly values?: ArrayLike<number>; // rising codes of shared/user-values.ts; absent or empty: none
 };
 
-export function encodeUserRecord({ items, times, seen }: RecordContent, itemCount: number): Uint8Array {
+export function encodeUserRecord(content: RecordContent, itemCount: number): Uint8Array {
+  const { items, times, seen, values = [] } = content;
   assert(items.length === times.length, "every item of a history has its time");
   assert(items.length <= RECORD_HISTORY_MAX, `a history of at most ${RECORD_HISTORY_MAX}, found ${items.length}`);
   const sink = createSink();
-  putVarint(sink, items.length);
+  putVarint(sink, values.length > 0 ? WITH_VALUES + items.length : items.length);
+  if (values.length > 0) putValues(sink, values);
   for (let i = 0; i < items.length; i++) putVarint(sink, items[i]!);
   for (let i = 0; i < times.length; i++) putVarint(sink, times[i]! - (i === 0 ? 0 : times[i - 1]!));
   putBytes(sink, encodeSeen(seen, itemCount));
   return bytesOf(sink);
 }
 
+function putValues(sink: ByteSink, values: ArrayLike<number>): void {
+  assert(values.length <= RECORD_VALUES_MAX, `at most ${RECORD_VALUES_MAX} values of a user, found ${values.length}`);
+  putVarint(sink, values.length);
+  for (let i = 0; i < values.length; i++) {
+    assert(values[i]! < 256 && values[i]! > (values[i - 1] ?? -1), `codes of values rise below 256 at ${i}`);
+    putByte(sink, values[i]!);
+  }
+}
+
 function takeRecord(source: ByteSource, itemCount: number): UserRecord {
-  const count = takeVarint(source);
+  const marked = takeVarint(source);
+  const values = marked < WITH_VALUES ? [] : takeValues(source);
+  const count = marked < WITH_VALUES ? marked : marked - WITH_VALUES;
   if (count > RECORD_HISTORY_MAX) throw new FormatError(`user record: a history of ${count}`);
   const items = Array.from({ length: count }, () => takeVarint(source) as ItemIndex);
   const foreign = items.find((item) => item >= itemCount);
@@ -230,7 +262,16 @@ function takeRecord(source: ByteSource, itemCount: number): UserRecord {
     time += takeVarint(source);
     return time;
   });
-  return { items, times, hasSeen: decodeSeen(source.bytes.subarray(source.at), itemCount) };
+  return { items, times, values, hasSeen: decodeSeen(source.bytes.subarray(source.at), itemCount) };
+}
+
+function takeValues(source: ByteSource): number[] {
+  const count = takeVarint(source);
+  if (count === 0 || count > RECORD_VALUES_MAX) throw new FormatError(`user record: ${count} values`);
+  const values = Array.from({ length: count }, () => takeByte(source));
+  if (!values.every((code, i) => i === 0 || code > values[i - 1]!))
+    throw new FormatError("user record: values do not rise");
+  return values;
 }
 
 /** The number of records of a page that is whole and answers for this hash. */

@@ -56,7 +56,7 @@ test("the same manifest under another name ranks", async () => {
 
 const otherCatalog = encodeCatalog({ itemIds: packStrings(["a", "b"]), itemIdType: "string" });
 const faults: [string, (manifest: Manifest) => unknown, string][] = [
-  ["a format of the future", (m) => ({ ...m, format: 99 }), "this Worker reads 1, found 99"],
+  ["a format of the future", (m) => ({ ...m, format: 99 }), "this Worker reads 1, 2, found 99"],
   ["a field that is not in the schema", (m) => ({ ...m, surprise: 1 }), 'Unrecognized key: "surprise"'],
   ["another customer's name", (m) => ({ ...m, customer: "globex" }), "found another one's manifest"],
   [

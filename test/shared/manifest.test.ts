@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import {
   blobKey,
   FORMAT,
+  FORMAT_WITH_USER_VALUES,
   FORMATS_READ,
   livePointerKey,
   Manifest,
@@ -36,7 +37,17 @@ const manifest = {
 
 test("a whole manifest is read as it was written", () => expect(Manifest.parse(manifest)).toEqual(manifest));
 
-test("the written format is among those read", () => expect(FORMATS_READ).toContain(FORMAT));
+test("the written formats are among those read", () => {
+  expect(FORMATS_READ).toContain(FORMAT);
+  expect(FORMATS_READ).toContain(FORMAT_WITH_USER_VALUES);
+});
+
+test("user values belong to format 2, so that a Worker that cannot read them says so", () => {
+  const withValues = { ...manifest, format: FORMAT_WITH_USER_VALUES, user_values: file };
+  expect(Manifest.parse(withValues)).toEqual(withValues);
+  expect(Manifest.safeParse({ ...withValues, format: FORMAT }).success).toBe(false);
+  expect(Manifest.safeParse({ ...manifest, format: FORMAT_WITH_USER_VALUES }).success).toBe(false);
+});
 
 test.each<[string, object]>([
   ["an unknown field", { extra: 1 }],

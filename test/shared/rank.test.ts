@@ -140,3 +140,62 @@ test("what a model answers that knows nobody is not called personal", async () =
   expect((await rank(request, snapshot)).strategy).toBe("personalized");
   expect((await rank(request, { ...snapshot, personalizes: false })).strategy).toBe("popular");
 });
+
+describe("users without a history whose values are known", () => {
+  const zoe: UserRecord = { items: [], times: [], values: [2, 5], hasSeen: (item) => item === 0 };
+  const asked: (readonly number[])[] = [];
+  const scoreByValues = (values: readonly number[]) => {
+    asked.push(values);
+    return Float32Array.of(3, 1, 4, 1);
+  };
+  const answerTo = async (session: string, more: Partial<Snapshot>, record: UserRecord = zoe) => {
+    const { snapshot } = shop();
+    const request: RankRequest = {
+      userId: "zoe" as UserId,
+      limit: 10,
+      session: [...session] as ItemId[],
+      retrieval: undefined,
+      excludeSeen: true,
+      nowSeconds: NOW,
+    };
+    const { items, strategy } = await rank(request, { ...snapshot, userRecord: async () => record, ...more });
+    return [items.map((item) => snapshot.idAt(item)).join(""), strategy];
+  };
+  const { values: _, ...nameless } = zoe;
+
+  test.each<[string, string, Partial<Snapshot>, UserRecord, [string, string]]>([
+    [
+      "are ranked for by them, equal scores in catalog order, nothing seen",
+      "",
+      { scoreByValues },
+      zoe,
+      ["cbd", "personalized"],
+    ],
+    [
+      "so too where the model answers everybody alike",
+      "",
+      { scoreByValues, personalizes: false },
+      zoe,
+      ["cbd", "personalized"],
+    ],
+    ["by popularity where the version knows no values", "", {}, zoe, ["bcd", "popular"]],
+    ["by popularity without values", "", { scoreByValues }, { ...zoe, values: [] }, ["bcd", "popular"]],
+    ["by popularity from a record of before values", "", { scoreByValues }, nameless, ["bcd", "popular"]],
+    ["by the session as soon as there is one", "b", { scoreByValues }, zoe, ["dc", "session"]],
+    [
+      "by the history as soon as there is one",
+      "",
+      { scoreByValues },
+      { ...zoe, items: indices(0), times: [NOW] },
+      ["dcb", "personalized"],
+    ],
+  ])("%s", async (_, session, more, record, expected) => {
+    expect(await answerTo(session, more, record)).toEqual(expected);
+  });
+
+  test("the scores are asked for with the user's values", async () => {
+    asked.length = 0;
+    await answerTo("", { scoreByValues });
+    expect(asked).toEqual([[2, 5]]);
+  });
+});

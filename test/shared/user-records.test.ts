@@ -17,6 +17,7 @@ import {
   type PageContent,
   pageBytesOf,
   RECORD_HISTORY_MAX,
+  RECORD_VALUES_MAX,
 } from "../../shared/user-records.ts";
 
 const ITEMS = 1000;
@@ -24,8 +25,13 @@ const HIGH_MAX = 2 ** 32 - 1;
 const rising = (numbers: readonly number[]) => [...new Set(numbers)].sort((a, b) => a - b);
 
 const record = fc
-  .tuple(fc.array(fc.tuple(fc.nat(ITEMS - 1), fc.nat(HIGH_MAX)), { maxLength: 20 }), fc.array(fc.nat(ITEMS - 1)))
-  .map(([history, others]) => ({
+  .tuple(
+    fc.array(fc.tuple(fc.nat(ITEMS - 1), fc.nat(HIGH_MAX)), { maxLength: 20 }),
+    fc.array(fc.nat(ITEMS - 1)),
+    fc.array(fc.nat(255), { maxLength: RECORD_VALUES_MAX }),
+  )
+  .map(([history, others, values]) => ({
+    values: rising(values),
     items: history.map(([item]) => item),
     times: history.map(([, time]) => time).sort((a, b) => a - b),
     seen: rising([...history.map(([item]) => item), ...others]),
@@ -51,6 +57,7 @@ test("every user's record comes back from its page, and nobody else's", () =>
         const read = decodeUserPage(page, name, ITEMS)!;
         expect(read.items).toEqual(content.items);
         expect(read.times).toEqual(content.times);
+        expect(read.values).toEqual(content.values);
         expect(content.seen.every((item) => read.hasSeen(item as ItemIndex))).toBe(true);
       }
       const isKnown = all.some((user) => compareHashes(user.hash, stranger) === 0);
@@ -75,6 +82,31 @@ test("all users of a page come in order, each as when asked for alone; a page th
   ));
 
 const ann = { hash: { high: 5, low: 7 }, content: { items: [5, 300], times: [100, 160], seen: [5, 300] } };
+
+const withValues = (values: readonly number[]) => encodeUserRecord({ ...ann.content, values }, ITEMS);
+const newcomer = { items: [], times: [], seen: [], values: [3] };
+
+test("a record without values has the bytes of format 1, and the first number tells that there are some", () => {
+  expect(withValues([])).toEqual(encodeUserRecord(ann.content, ITEMS));
+  expect([...withValues([3, 7])]).toEqual([0x82, 0x08, 2, 3, 7, ...encodeUserRecord(ann.content, ITEMS).slice(1)]);
+  expect(encodeUserRecord(newcomer, ITEMS)).toHaveLength(7);
+});
+
+test("values that do not rise, are too many or too large are a mistake of the writer", () => {
+  const many = Array.from({ length: RECORD_VALUES_MAX + 1 }, (_, i) => i);
+  for (const values of [[7, 3], [3, 3], [256], many]) expect(() => withValues(values)).toThrow();
+});
+
+test.each([
+  ["no values where some are told", [0x80, 0x08, 0, 0, 0, 0], "0 values"],
+  ["too many values", [0x80, 0x08, 33, ...Array.from({ length: 33 }, (_, i) => i), 0, 0, 0], "33 values"],
+  ["values that do not rise", [0x80, 0x08, 2, 7, 7, 0, 0, 0], "values do not rise"],
+  ["a history beyond the limit behind values", [0xe9, 0x0f, 1, 7, 0, 0, 0], "a history of 1001"],
+  ["a number between a history and values", [0xff, 0x07, 0, 0, 0], "a history of 1023"],
+])("a record with %s is refused", (_, bytes, message) => {
+  const page = { firstHigh: 0, lastHigh: HIGH_MAX, users: [{ hash: ann.hash, record: Uint8Array.from(bytes) }] };
+  expect(() => decodeUserPage(encodeUserPage(page), ann.hash, ITEMS)).toThrow(message);
+});
 
 test("the worked example", () => {
   const bytes = encodeUserRecord(ann.content, ITEMS);

@@ -34,13 +34,14 @@ export async function versionFile(body: ObjectBody, mediaType: string): Promise<
 }
 
 /** Every descriptor that a manifest names, each digest once. */
-export function descriptorsOf({ model, catalog, attributes, users }: Manifest): Descriptor[] {
+export function descriptorsOf({ model, catalog, attributes, users, user_values: userValues }: Manifest): Descriptor[] {
   const all = [
     model.graph,
     ...model.weights.map((weight) => weight.file),
     catalog,
     ...(attributes ? [attributes] : []),
     ...(users ? [users.directory, ...users.pages] : []),
+    ...(userValues ? [userValues] : []),
   ];
   return [...new Map(all.map((descriptor) => [descriptor.digest, descriptor])).values()];
 }

@@ -1,0 +1,107 @@
+/**
+ * What the attributes of a user without a history say of items: popularity, corrected for each value that users share.
+ *
+ * Idea. Users named by `"occupation" is "student"` choose some items more often than everybody does. The score of an item
+ * for a user with the values v is log popularity(i) + Σ over v of ratio(v, i): naive Bayes, shrunk and damped by whoever
+ * fitted the ratios. Values are known here by their *code* alone, a position 0 … valueCount − 1; a user's record holds the
+ * codes (shared/user-records.ts), and what they mean stays with the trainer.
+ *
+ * The catalog is in the order of popularity, so only its head can reach a list without a filter: ratios are kept of the
+ * first `headCount` items, as many as fit the budget of bytes. Items beyond score as the last of the head, and equal scores
+ * keep the order of the catalog.
+ *
+ *     file     a container (shared/container.ts) of kind "user-values"; metadata: item_count, value_count
+ *       base     f32 [headCount]               log popularity; never rises
+ *       scales   f32 [valueCount]              of a value's row: ratio = scale · step
+ *       steps    i8 [valueCount · headCount]   row-major: what value v says of item i
+ *
+ * Example. Two items, one value: base [0, −1], scales [0.0079], steps [−127, 127]: a user with the value scores −1 and 0, so
+ * the second item comes first; a user without it keeps the order of the catalog.
+ *
+ * Limits: 256 values, 4 MiB of arrays, one step is at most a 127th of a row's largest ratio.
+ */
+import { z } from "zod";
+import { assert, FormatError } from "./assert.ts";
+import { arrayOf, decodeContainer, encodeContainer } from "./container.ts";
+
+/** Codes are one byte. */
+export const USER_VALUES_MAX = 256;
+export const USER_VALUE_BYTES_MAX = 4 * 1024 * 1024;
+const STEPS_MAX = 127;
+
+export type UserValueRatios = {
+  readonly itemCount: number;
+  readonly base: Float32Array; // [headCount] log popularity, never rising
+  readonly ratios: readonly Float32Array[]; // [valueCount] of [headCount]
+};
+
+export type UserValues = {
+  readonly itemCount: number;
+  readonly valueCount: number;
+  readonly headCount: number;
+  /**
+   * Float32Array(itemCount), higher is better.
+   *
+   * @param codes The user's values, each once. Throws FormatError for one that the file does not have.
+   */
+  score(codes: readonly number[]): Float32Array;
+};
+
+const KIND = "user-values";
+const Metadata = z.strictObject({
+  item_count: z.int().nonnegative(),
+  value_count: z.int().min(1).max(USER_VALUES_MAX),
+});
+
+/** How many items of the catalog's head may have ratios to so many values. */
+export const headCountFor = (itemCount: number, valueCount: number): number =>
+  Math.min(itemCount, Math.floor((USER_VALUE_BYTES_MAX - 4 * valueCount) / (valueCount + 4)));
+
+export function encodeUserValues({ itemCount, base, ratios }: UserValueRatios): Uint8Array {
+  const headCount = base.length;
+  assert(headCount <= headCountFor(itemCount, ratios.length), `ratios of ${headCount} items are too many`);
+  const scales = new Float32Array(ratios.length);
+  const steps = new Int8Array(ratios.length * headCount);
+  for (const [value, row] of ratios.entries()) {
+    assert(row.length === headCount, `value ${value} has ratios of ${row.length} items, the base of ${headCount}`);
+    const largest = row.reduce((most, ratio) => Math.max(most, Math.abs(ratio)), 0);
+    scales[value] = largest / STEPS_MAX;
+    if (largest === 0) continue;
+    for (let item = 0; item < headCount; item++)
+      steps[value * headCount + item] = Math.round((row[item]! / largest) * STEPS_MAX);
+  }
+  const metadata = Metadata.parse({ item_count: itemCount, value_count: ratios.length });
+  return encodeContainer({ kind: KIND, metadata, arrays: { base, scales, steps } });
+}
+
+/** Throws FormatError. */
+export function decodeUserValues(bytes: Uint8Array): UserValues {
+  const container = decodeContainer(bytes, KIND, Metadata);
+  const { item_count: itemCount, value_count: valueCount } = container.metadata;
+  const base = arrayOf(container, "base", { dtypes: ["f32"] });
+  const scales = arrayOf(container, "scales", { dtypes: ["f32"], length: valueCount });
+  const headCount = base.length;
+  const steps = arrayOf(container, "steps", { dtypes: ["i8"], length: valueCount * headCount });
+  if (headCount > headCountFor(itemCount, valueCount))
+    throw new FormatError(`${KIND}: ratios of ${headCount} items, of ${itemCount} in the catalog`);
+  if (!base.every((score, item) => Number.isFinite(score) && (item === 0 || score <= base[item - 1]!)))
+    throw new FormatError(`${KIND}: popularity rises or is not finite`);
+  if (!scales.every((scale) => Number.isFinite(scale) && scale >= 0))
+    throw new FormatError(`${KIND}: a scale is negative or not finite`);
+  return {
+    itemCount,
+    valueCount,
+    headCount,
+    score(codes) {
+      const scores = new Float32Array(itemCount).fill(base[headCount - 1] ?? 0);
+      scores.set(base);
+      for (const code of codes) {
+        if (code >= valueCount) throw new FormatError(`${KIND}: a user has value ${code} of ${valueCount}`);
+        const scale = scales[code]!;
+        const row = steps.subarray(code * headCount, (code + 1) * headCount);
+        for (let item = 0; item < headCount; item++) scores[item]! += scale * row[item]!;
+      }
+      return scores;
+    },
+  };
+}

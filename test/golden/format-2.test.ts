@@ -1,0 +1,42 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import type { ItemIndex } from "../../shared/ids.ts";
+import { FORMATS_READ, Manifest } from "../../shared/manifest.ts";
+import { decodeUserRecords } from "../../shared/user-records.ts";
+import { decodeUserValues } from "../../shared/user-values.ts";
+import { format2Files, ITEM_COUNT, USERS } from "./format-2.ts";
+
+const folder = new URL("format-2/", import.meta.url).pathname;
+const frozen = (name: string) => new Uint8Array(readFileSync(folder + name));
+
+test("today's writers give the frozen bytes, file for file: another byte is another format", async () => {
+  const files = await format2Files();
+  expect(readdirSync(folder).sort()).toEqual([...files.keys()].sort());
+  for (const [name, bytes] of files)
+    expect([name, Buffer.from(bytes).toString("base64")]).toEqual([name, Buffer.from(frozen(name)).toString("base64")]);
+});
+
+test("user-page.bin", () => {
+  const read = [...decodeUserRecords(frozen("user-page.bin"), ITEM_COUNT)];
+  expect(read.map(({ hash }) => hash)).toEqual(USERS.map(({ hash }) => hash));
+  for (const [u, { record }] of read.entries()) {
+    const { items, times, seen, values = [] } = USERS[u]!.content;
+    expect([record.items, record.times, record.values]).toEqual([items, times, values]);
+    for (let item = 0; item < ITEM_COUNT; item++)
+      expect(record.hasSeen(item as ItemIndex)).toBe(Array.from(seen).includes(item));
+  }
+});
+
+test("user-values.bin", () => {
+  const { score } = decodeUserValues(frozen("user-values.bin"));
+  const rounded = (codes: number[]) => [...score(codes)].map((value) => Math.round(value * 100) / 100);
+  expect(rounded([])).toEqual([-1, -1.5, -2, -4, -4]);
+  expect(rounded([0])).toEqual([-1.5, -1.5, -0.73, -3.75, -4]);
+  expect(rounded([0, 1])).toEqual([-1.5, -0.7, -1.53, -3.65, -4]);
+});
+
+test("the manifest is read as it was written", () => {
+  const manifest = JSON.parse(Buffer.from(frozen("manifest.json")).toString()) as unknown;
+  expect(Manifest.parse(manifest)).toEqual(manifest);
+  expect(FORMATS_READ).toContain(Manifest.parse(manifest).format);
+});

@@ -1,0 +1,44 @@
+/** What format 2 adds to format 1: user values and their codes in records. Their frozen bytes lie in format-2/. */
+import { type Descriptor, Manifest, MEDIA_TYPES } from "../../shared/manifest.ts";
+import { encodeUserPage, encodeUserRecord, type RecordContent } from "../../shared/user-records.ts";
+import { encodeUserValues } from "../../shared/user-values.ts";
+
+export const ITEM_COUNT = 5;
+/** Rising by hash: a newcomer of two values, a user of one and a history, and one who has none. */
+export const USERS: readonly { readonly hash: { high: number; low: number }; readonly content: RecordContent }[] = [
+  { hash: { high: 1, low: 9 }, content: { items: [], times: [], seen: [], values: [0, 1] } },
+  { hash: { high: 7, low: 2 }, content: { items: [3, 0], times: [1000, 1060], seen: [0, 3, 4], values: [1] } },
+  { hash: { high: 7, low: 3 }, content: { items: [1], times: [5], seen: [1] } },
+];
+export const RATIOS = {
+  itemCount: ITEM_COUNT,
+  base: Float32Array.of(-1, -1.5, -2, -4),
+  ratios: [Float32Array.of(-0.5, 0, 1.27, 0.25), Float32Array.of(0, 0.8, -0.8, 0.1)],
+};
+
+const file: Descriptor = { media_type: MEDIA_TYPES.catalog, digest: `sha256:${"ab".repeat(32)}`, size: 10 };
+const manifest: Manifest = {
+  format: 2,
+  customer: "acme",
+  model_name: "shop",
+  created_at: "2026-01-01T00:00:00Z",
+  item_id_type: "integer",
+  item_id_column: "item_id",
+  item_count: ITEM_COUNT,
+  user_count: USERS.length,
+  model: { method: "ease", history_max: 100, graph: file, weights: [], golden: [], golden_tolerance: 1e-4 },
+  catalog: file,
+  attributes: null,
+  users: { directory: file, pages: [file] },
+  user_values: { ...file, media_type: MEDIA_TYPES.userValues },
+};
+
+/** File name to bytes. */
+export async function format2Files(): Promise<ReadonlyMap<string, Uint8Array>> {
+  const users = USERS.map(({ hash, content }) => ({ hash, record: encodeUserRecord(content, ITEM_COUNT) }));
+  return new Map<string, Uint8Array>([
+    ["manifest.json", new TextEncoder().encode(JSON.stringify(Manifest.parse(manifest)))],
+    ["user-page.bin", encodeUserPage({ firstHigh: 0, lastHigh: 2 ** 32 - 1, users })],
+    ["user-values.bin", encodeUserValues(RATIOS)],
+  ]);
+}
