@@ -12,6 +12,7 @@ import {
   manifestKey,
 } from "../shared/manifest.ts";
 import { decodeUserDirectory, type UserDirectory } from "../shared/user-records.ts";
+import { decodeUserValues, type UserValues } from "../shared/user-values.ts";
 import { type ArtifactReader, parsed } from "./artifact-reader.ts";
 import type { LiveVersion } from "./live-pointers.ts";
 import { openScorer, type Scorer } from "./scorer.ts";
@@ -23,6 +24,7 @@ export type LoadedVersion = {
   readonly catalog: Catalog;
   readonly attributes: AttributeTable | null;
   readonly directory: UserDirectory | null;
+  readonly userValues: UserValues | null;
   readonly scorer: Scorer;
 };
 
@@ -57,18 +59,20 @@ export async function loadVersion(
     manifest.catalog,
     manifest.attributes,
     users?.directory ?? null,
+    manifest.user_values ?? null,
     model.graph,
     ...model.weights.map(({ file }) => file),
   ];
   const files = await readAll(wanted, (file) =>
     reader.file(blobKey(target.customer, target.modelName, file.digest), file),
   );
-  const [catalogBytes, attributeBytes, directoryBytes, graph, ...weights] = files;
+  const [catalogBytes, attributeBytes, directoryBytes, valueBytes, graph, ...weights] = files;
 
   const catalog = decodeCatalog(catalogBytes!);
   const attributes = attributeBytes ? decodeAttributes(attributeBytes) : null;
   const directory = directoryBytes ? decodeUserDirectory(directoryBytes) : null;
-  checkCounts(manifest, { catalog, attributes, directory });
+  const userValues = valueBytes ? decodeUserValues(valueBytes) : null;
+  checkCounts(manifest, { catalog, attributes, directory, userValues });
 
   const external = model.weights.map(({ path }, i) => ({ path, data: weights[i]! }));
   const scorer = await opened(openScorer(graph!, external, manifest.item_count));
@@ -78,7 +82,7 @@ export async function loadVersion(
     await scorer.release();
     throw error;
   }
-  return { target, manifest, catalog, attributes, directory, scorer };
+  return { target, manifest, catalog, attributes, directory, userValues, scorer };
 }
 
 /** All of them, a few at a time; null for null. */
@@ -92,15 +96,16 @@ async function readAll<From, To>(wanted: readonly (From | null)[], read: (from: 
   return results;
 }
 
-type Decoded = Pick<LoadedVersion, "catalog" | "attributes" | "directory">;
+type Decoded = Pick<LoadedVersion, "catalog" | "attributes" | "directory" | "userValues">;
 
-function checkCounts(manifest: Manifest, { catalog, attributes, directory }: Decoded): void {
+function checkCounts(manifest: Manifest, { catalog, attributes, directory, userValues }: Decoded): void {
   const check = (what: string, expected: unknown, found: unknown) => {
     if (expected !== found) throw new FormatError(`${what}: the manifest says ${expected}, the file ${found}`);
   };
   check("catalog: items", manifest.item_count, catalog.itemCount);
   check("catalog: item id type", manifest.item_id_type, catalog.itemIdType);
   if (attributes) check("attributes: items", manifest.item_count, attributes.itemCount);
+  if (userValues) check("user values: items", manifest.item_count, userValues.itemCount);
   if (directory) check("user directory: items", manifest.item_count, directory.itemCount);
   if (directory) check("user directory: users", manifest.user_count, directory.userCount);
   if (directory) check("user directory: page files", manifest.users?.pages.length, directory.fileCount);

@@ -24,7 +24,7 @@ export type RecordPolicy = {
 
 /** A loaded version as one request ranks with it: the only I/O is one range read for the user's record. */
 export function snapshotOf(loaded: LoadedVersion, policy: RecordPolicy): Snapshot {
-  const { manifest, catalog, attributes, scorer, target } = loaded;
+  const { manifest, catalog, attributes, userValues, scorer, target } = loaded;
   return {
     version: target.live.version,
     itemCount: manifest.item_count,
@@ -34,6 +34,7 @@ export function snapshotOf(loaded: LoadedVersion, policy: RecordPolicy): Snapsho
     indexOf: catalog.indexOf,
     idAt: catalog.idAt,
     score: scorer.score,
+    scoreByValues: userValues?.score,
     matcher: (query) => matcherOf(query, { table: attributes, catalog, itemIdColumn: manifest.item_id_column }),
     async userRecord(user) {
       try {
