@@ -17,7 +17,8 @@ export function coOccurrence(histories: Histories, exponent: number): CoOccurren
 }
 
 /**
- * Adds row `item` of the Gram matrix: the weights of the users who have both items, the item itself among them.
+ * Adds row `item` of the Gram matrix: the weights of the users who have both items, the item itself among them, times what both
+ * entries count.
  * `lower`: only columns up to the item. A row is summed at once, so that its sums stay in the cache.
  */
 export function addCoOccurrences(
@@ -26,26 +27,26 @@ export function addCoOccurrences(
   into: RowSum,
   part: "lower" | "whole",
 ): void {
-  const { start, items } = histories;
+  const { start, items, values: counts } = histories;
   const { values, touched } = into;
   for (let o = occurrences.start[item]!; o < occurrences.start[item + 1]!; o++) {
     const user = occurrences.users[o]!;
-    const weight = weights[user]!;
+    const weight = weights[user]! * (counts?.[occurrences.positions[o]!] ?? 1);
     const end = part === "lower" ? occurrences.positions[o]! + 1 : start[user + 1]!; // histories ascend
     for (let at = start[user]!; at < end; at++) {
       const column = items[at]!;
       if (values[column] === 0) touched[into.count++] = column;
-      values[column]! += weight;
+      values[column]! += counts ? weight * counts[at]! : weight;
     }
   }
 }
 
-/** Users of each item, weighed: the diagonal of the Gram matrix. Float64Array(itemCount) */
-export function itemWeights({ histories, weights }: CoOccurrence): Float64Array {
+/** Users of each item, weighed: the diagonal of the Gram matrix, or with power 1 its column of a constant. Float64Array(itemCount) */
+export function itemWeights({ histories, weights }: CoOccurrence, power: 1 | 2 = 2): Float64Array {
   const sums = new Float64Array(histories.itemCount);
   for (let user = 0; user < histories.userCount; user++) {
     for (let at = histories.start[user]!; at < histories.start[user + 1]!; at++) {
-      sums[histories.items[at]!]! += weights[user]!;
+      sums[histories.items[at]!]! += weights[user]! * (histories.values?.[at] ?? 1) ** power;
     }
   }
   return sums;

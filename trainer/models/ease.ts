@@ -2,14 +2,14 @@ import { openGemm } from "../linear-algebra/gemm.ts";
 import { invertInPlace } from "../linear-algebra/inverse.ts";
 import { checkpoint } from "./checkpoint.ts";
 import { addCoOccurrences, coOccurrence, itemWeights } from "./co-occurrence.ts";
-import { distinctItems, positiveHistories } from "./histories.ts";
 import { fittedLinear, SET_HISTORY_MAX, setWeighting } from "./linear-model.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
+import { type RatedParams, taughtSets, withRatings } from "./rated-histories.ts";
 import { ridgeOf } from "./ridge.ts";
 import { clearRow, rowSum } from "./row-sum.ts";
 import { denseWeights } from "./weight-matrix.ts";
 
-export type EaseParams = {
+export type EaseParams = RatedParams & {
   /** Ridge, relative to the mean of the Gram matrix's diagonal. */
   readonly lambda: number;
   /** How much a long history counts less: its weight is length^−userExponent. */
@@ -26,14 +26,15 @@ export type EaseParams = {
  */
 export const ease: Method<EaseParams> = {
   name: "ease",
-  grid: () => [
-    { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 0 },
-    { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 10 },
-    { lambda: 1, userExponent: 0.5, penaltyExponent: 0, recentScale: 0 },
-    { lambda: 4, userExponent: 0, penaltyExponent: 0, recentScale: 0 },
-    { lambda: 10, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 0 },
-    { lambda: 30, userExponent: 0, penaltyExponent: 0, recentScale: 10 },
-  ],
+  grid: (data) =>
+    withRatings<EaseParams>(data, [
+      { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 0 },
+      { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 10 },
+      { lambda: 1, userExponent: 0.5, penaltyExponent: 0, recentScale: 0 },
+      { lambda: 4, userExponent: 0, penaltyExponent: 0, recentScale: 0 },
+      { lambda: 10, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 0 },
+      { lambda: 30, userExponent: 0, penaltyExponent: 0, recentScale: 10 },
+    ]),
   cost: ({ itemCount, items, userCount }) => ({
     seconds: 0.05 + 2.5e-11 * itemCount ** 3 + 1e-9 * ((items.length / Math.max(1, userCount)) * items.length),
     memoryMb: 50 + (14 * itemCount ** 2 + 24 * items.length) / 1e6,
@@ -77,10 +78,11 @@ const CONSTANT_RIDGE = 1;
 
 /** The ridged Gram matrix of all items and the constant. */
 async function gramWithConstant(data: TrainingData, params: EaseParams, context: FitContext): Promise<Float32Array> {
-  const counts = coOccurrence(distinctItems(positiveHistories(data, SET_HISTORY_MAX)), params.userExponent);
+  const counts = coOccurrence(taughtSets(data, params, SET_HISTORY_MAX), params.userExponent);
   const size = data.itemCount + 1;
   const gram = new Float32Array(size * size);
   const popularity = itemWeights(counts);
+  const columnOfConstant = itemWeights(counts, 1);
   const ridge = ridgeOf(popularity, params.lambda, params.penaltyExponent);
   const row = rowSum(data.itemCount);
   for (let item = 0; item < data.itemCount; item++) {
@@ -89,7 +91,7 @@ async function gramWithConstant(data: TrainingData, params: EaseParams, context:
       gram[item * size + other] = gram[other * size + item] = row.values[other]!;
     }
     gram[item * size + item] = popularity[item]! + ridge[item]!;
-    gram[item * size + size - 1] = gram[(size - 1) * size + item] = popularity[item]!;
+    gram[item * size + size - 1] = gram[(size - 1) * size + item] = columnOfConstant[item]!;
     clearRow(row);
     if (item % ROWS_BETWEEN_CHECKS === 0) {
       await checkpoint(context, (0.4 * item) / data.itemCount, "counting co-occurrences");

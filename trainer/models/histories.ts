@@ -7,6 +7,8 @@ export type Histories = {
   readonly itemCount: number;
   readonly start: Uint32Array; // [userCount + 1]
   readonly items: Int32Array; // [entryCount]
+  /** How much each entry counts, above 0; absent: 1. */
+  readonly values?: Float32Array; // [entryCount]
 };
 
 /**

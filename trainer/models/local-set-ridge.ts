@@ -1,10 +1,10 @@
 import { checkpoint } from "./checkpoint.ts";
 import { addCoOccurrences, coOccurrence, itemWeights } from "./co-occurrence.ts";
 import type { EaseParams } from "./ease.ts";
-import { distinctItems, positiveHistories } from "./histories.ts";
 import { fittedLinear, SET_HISTORY_MAX, setWeighting } from "./linear-model.ts";
 import { localRidge } from "./local-ridge.ts";
 import type { Method } from "./model.ts";
+import { taughtSets, withRatings } from "./rated-histories.ts";
 import { ridgeOf } from "./ridge.ts";
 import { clearRow, rowSum } from "./row-sum.ts";
 import { largestColumns, sparseBuilder } from "./sparse-builder.ts";
@@ -20,20 +20,21 @@ const ROW_MAX = 2000;
 /** EASE for any catalog: each item is regressed on the items that it occurs with (as fsSLIM, Ning & Karypis 2011). */
 export const localSetRidge: Method<LocalRidgeParams> = {
   name: "local_ridge",
-  grid: () => [
-    { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 0, neighbours: 300 },
-    { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 10, neighbours: 300 },
-    { lambda: 10, userExponent: 0.5, penaltyExponent: 0.25, recentScale: 0, neighbours: 300 },
-    { lambda: 10, userExponent: 0.5, penaltyExponent: 0.25, recentScale: 10, neighbours: 300 },
-    { lambda: 30, userExponent: 0.5, penaltyExponent: 0, recentScale: 0, neighbours: 300 },
-  ],
+  grid: (data) =>
+    withRatings<LocalRidgeParams>(data, [
+      { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 0, neighbours: 300 },
+      { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 10, neighbours: 300 },
+      { lambda: 10, userExponent: 0.5, penaltyExponent: 0.25, recentScale: 0, neighbours: 300 },
+      { lambda: 10, userExponent: 0.5, penaltyExponent: 0.25, recentScale: 10, neighbours: 300 },
+      { lambda: 30, userExponent: 0.5, penaltyExponent: 0, recentScale: 0, neighbours: 300 },
+    ]),
   cost: ({ itemCount, items, userCount }, { neighbours }) => ({
     seconds: 0.01 + 4e-9 * ((items.length / Math.max(1, userCount)) * items.length) + 2e-6 * itemCount * neighbours,
     memoryMb: 50 + (itemCount * (8 * ROW_MAX + 16 * neighbours) + 24 * items.length) / 1e6,
   }),
   async fit(data, params, context) {
     const { itemCount } = data;
-    const counts = coOccurrence(distinctItems(positiveHistories(data, SET_HISTORY_MAX)), params.userExponent);
+    const counts = coOccurrence(taughtSets(data, params, SET_HISTORY_MAX), params.userExponent);
     const diagonal = itemWeights(counts);
     const lower = sparseBuilder(itemCount, itemCount);
     const row = rowSum(itemCount);

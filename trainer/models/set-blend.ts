@@ -2,6 +2,7 @@ import { blend, fitParts } from "./blend.ts";
 import { type GraphFilterParams, graphFilter, rankFor } from "./graph-filter.ts";
 import { type LocalRidgeParams, localSetRidge } from "./local-set-ridge.ts";
 import type { Method } from "./model.ts";
+import { withRatings } from "./rated-histories.ts";
 
 export type SetBlendParams = LocalRidgeParams & {
   readonly filterUserExponent: number;
@@ -19,11 +20,11 @@ export const setBlend: Method<SetBlendParams> = {
     const ridge = { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 0, neighbours: 300 };
     const rank = rankFor(data);
     const filter = { filterUserExponent: 0.4, filterItemExponent: 0.4, smooth: 1, rank, filterShare: 0.6 };
-    return [
+    return withRatings<SetBlendParams>(data, [
       { ...ridge, ...filter },
       { ...ridge, ...filter, filterUserExponent: 0.5, filterItemExponent: 0.5 },
       { ...ridge, lambda: 10, penaltyExponent: 0.25, ...filter, filterShare: 0.3 },
-    ];
+    ]);
   },
   cost(data, params) {
     const [ridge, filter] = [localSetRidge.cost(data, params), graphFilter.cost(data, filterParams(params))];
