@@ -1,8 +1,8 @@
 /**
  * Ranking quality on public data, all items ranked, next to what a study of the same data found and to the targets:
  *
- *     npm run bench -- quality [--tasks=ml-1m.next-item,amazon-beauty.cold,ml-1m.rated,ml-100k.1000-rows] [--methods=ease,…] [--seconds=600]
- *                              [--resume=FOLDER] --json
+ *     npm run bench -- quality [--tasks=ml-1m.next-item,amazon-beauty.cold,ml-1m.rated,ml-100k.1000-rows] [--methods=ease,…]
+ *                              [--seconds=600] [--resume=FOLDER] --json
  *
  * Each method takes the best of the first settings of its grid on a validation part of the training part, and is fitted again
  * on all of it; `fit_seconds` is that last fit. Trained networks take their first setting. The automatic choice has `--seconds`
