@@ -9,6 +9,9 @@ export class ReadError extends Error {
   override readonly name = "ReadError";
 }
 
+/** Bytes of a file, from its byte `offset` on. */
+export type Piece = { readonly offset: number; readonly bytes: Uint8Array };
+
 export type ArtifactReader = {
   /** A small JSON object, or undefined when absent. Throws ReadError, FormatError. */
   json<Schema extends z.ZodType>(key: string, schema: Schema): Promise<z.infer<Schema> | undefined>;
@@ -19,6 +22,12 @@ export type ArtifactReader = {
   ): Promise<{ readonly etag: string; readonly bytes: Uint8Array<ArrayBuffer> } | "same" | undefined>;
   /** A whole file that is what its descriptor says. Throws ReadError, FormatError. */
   file(key: string, descriptor: Descriptor): Promise<Uint8Array<ArrayBuffer>>;
+  /**
+   * The same, a piece at a time from the first byte to the last: nothing of it is to be believed before the end, which
+   * throws when the file was another one. A piece is emptied when the next is asked for, so that no two are in memory
+   * but those being read. Throws ReadError, FormatError.
+   */
+  pieces(key: string, descriptor: Descriptor): AsyncIterable<Piece>;
   /** Exactly these bytes of a file; nothing but their number is checked. Throws ReadError, FormatError. */
   range(key: string, range: { readonly offset: number; readonly length: number }): Promise<Uint8Array<ArrayBuffer>>;
   /** Throws ReadError when the bucket does not answer. */
@@ -28,14 +37,46 @@ export type ArtifactReader = {
 const JSON_BYTES_MAX = 65_536;
 /** Bodies may take this long in addition, per byte: one second for each 4 MiB. */
 const MS_PER_BYTE = 1000 / (4 * 1024 * 1024);
-/** Larger files are read in pieces. */
-const PIECE_BYTES = 8 * 1024 * 1024;
-const PIECES_AT_ONCE = 2;
+/** Larger files are read in pieces, so many ahead of the one in use. */
+const PIECE_BYTES = 2 * 1024 * 1024;
+const PIECES_AHEAD = 2;
 const PROBE_KEY = "health";
 
 export function artifactReader(bucket: R2Bucket, timeoutMs: number): ArtifactReader {
   const get = (key: string, sizeBytes: number, read: () => Promise<Uint8Array<ArrayBuffer> | undefined>) =>
     twice(key, () => within(timeoutMs + Math.ceil(sizeBytes * MS_PER_BYTE), `reading ${key}`, read()));
+
+  const pieceAt = async (key: string, size: number, offset: number) => {
+    const range = { offset, length: Math.min(PIECE_BYTES, size - offset) };
+    const bytes = await get(key, range.length, async () => {
+      const object = await bucket.get(key, size > PIECE_BYTES ? { range } : {});
+      if (object === null) throw new FormatError(`${key}: expected ${size} bytes, found no such object`);
+      return bodyOf(object, (found) => found === size || `${size} bytes`);
+    });
+    if (bytes!.length !== range.length)
+      throw new FormatError(`${key}: expected ${range.length} bytes at ${offset}, found ${bytes!.length}`);
+    return bytes!;
+  };
+  async function* pieces(key: string, descriptor: Descriptor) {
+    const hash = new crypto.DigestStream("SHA-256");
+    hash.digest.catch(() => undefined); // when the file is given up
+    const writer = hash.getWriter();
+    let offset = 0;
+    try {
+      for await (const bytes of inOrder(descriptor.size, (at) => pieceAt(key, descriptor.size, at))) {
+        await writer.write(bytes);
+        const { length } = bytes;
+        yield { offset, bytes };
+        offset += length;
+        bytes.buffer.transfer(0);
+      }
+    } catch (error) {
+      await writer.abort(error).catch(() => undefined);
+      throw error;
+    }
+    await writer.close();
+    checkDigest(key, descriptor, await hash.digest);
+  }
 
   return {
     async json(key, schema) {
@@ -50,12 +91,17 @@ export function artifactReader(bucket: R2Bucket, timeoutMs: number): ArtifactRea
       const options = etag === null ? {} : { onlyIf: { etagDoesNotMatch: etag } };
       return twice(key, () => within(timeoutMs, `reading ${key}`, changedBody(bucket, key, { options, bytesMax })));
     },
-    async file(key, { size, digest }) {
-      const bytes = await get(key, size, () => inPieces(bucket, key, size));
-      const found = await digestOf(bytes!);
-      if (found !== digest) throw new FormatError(`${key}: expected digest ${digest}, found ${found}`);
-      return bytes!;
+    async file(key, descriptor) {
+      if (descriptor.size <= PIECE_BYTES) {
+        const bytes = await pieceAt(key, descriptor.size, 0);
+        checkDigest(key, descriptor, await crypto.subtle.digest("SHA-256", bytes));
+        return bytes;
+      }
+      const whole = new Uint8Array(descriptor.size);
+      for await (const { offset, bytes } of pieces(key, descriptor)) whole.set(bytes, offset);
+      return whole;
     },
+    pieces,
     async range(key, range) {
       const bytes = await get(key, range.length, async () => {
         const object = await bucket.get(key, { range });
@@ -94,36 +140,22 @@ async function bodyOf(object: R2ObjectBody, isRight: (size: number) => true | st
   return new Uint8Array(await object.arrayBuffer());
 }
 
-/**
- * A whole file, read as ranges, two at a time: faster than in one piece, and the only copy besides the file is a piece's.
- */
-async function inPieces(bucket: R2Bucket, key: string, size: number): Promise<Uint8Array<ArrayBuffer>> {
-  const pieceAt = async (offset: number) => {
-    const range = { offset, length: Math.min(PIECE_BYTES, size - offset) };
-    const object = await bucket.get(key, size > PIECE_BYTES ? { range } : {});
-    if (object === null) throw new FormatError(`${key}: expected ${size} bytes, found no such object`);
-    return bodyOf(object, (found) => found === size || `${size} bytes`);
+/** The file's pieces in their order; the next ones are read while one is used. */
+async function* inOrder(size: number, pieceAt: (offset: number) => Promise<Uint8Array<ArrayBuffer>>) {
+  const ahead: Promise<Uint8Array<ArrayBuffer>>[] = [];
+  let next = 0;
+  const readAhead = () => {
+    const piece = pieceAt(next);
+    piece.catch(() => undefined); // told when its turn comes
+    ahead.push(piece);
+    next += PIECE_BYTES;
   };
-  const start = await pieceAt(0);
-  if (size <= PIECE_BYTES) return start;
-
-  const whole = new Uint8Array(size);
-  const put = (offset: number, bytes: Uint8Array) => {
-    if (bytes.length !== Math.min(PIECE_BYTES, size - offset))
-      throw new FormatError(`${key}: found ${bytes.length} bytes at ${offset}`);
-    whole.set(bytes, offset);
-  };
-  put(0, start);
-  let next = PIECE_BYTES;
-  const work = async () => {
-    while (next < size) {
-      const offset = next;
-      next += PIECE_BYTES;
-      put(offset, await pieceAt(offset));
-    }
-  };
-  await Promise.all(Array.from({ length: PIECES_AT_ONCE }, work));
-  return whole;
+  readAhead();
+  for (let piece = ahead.shift(); piece; piece = ahead.shift()) {
+    const bytes = await piece; // so that a file that is absent or of another size is asked for once
+    while (next < size && ahead.length < PIECES_AHEAD) readAhead();
+    yield bytes;
+  }
 }
 
 /** Tries once more when the bucket failed; what a file says is the same the second time. */
@@ -141,10 +173,14 @@ async function twice<T>(key: string, read: () => Promise<T>): Promise<T> {
   }
 }
 
-async function digestOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", bytes);
-  return `sha256:${Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+function checkDigest(key: string, descriptor: Descriptor, digest: ArrayBuffer): void {
+  const found = digestName(digest);
+  if (found !== descriptor.digest)
+    throw new FormatError(`${key}: expected digest ${descriptor.digest}, found ${found}`);
 }
+
+const digestName = (digest: ArrayBuffer) =>
+  `sha256:${Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 
 /** The value of JSON bytes by its schema. Throws FormatError. */
 export function parsed<Schema extends z.ZodType>(key: string, bytes: Uint8Array, schema: Schema): z.infer<Schema> {

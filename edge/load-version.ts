@@ -11,9 +11,10 @@ import {
   Manifest,
   manifestKey,
 } from "../shared/manifest.ts";
+import { isPrepacked } from "../shared/memory-cost.ts";
 import { decodeUserDirectory, type UserDirectory } from "../shared/user-records.ts";
 import { decodeUserValues, type UserValues } from "../shared/user-values.ts";
-import { type ArtifactReader, parsed } from "./artifact-reader.ts";
+import { type ArtifactReader, parsed, ReadError } from "./artifact-reader.ts";
 import type { LiveVersion } from "./live-pointers.ts";
 import { openScorer, type Scorer } from "./scorer.ts";
 
@@ -55,17 +56,16 @@ export async function loadVersion(
   reader: ArtifactReader,
 ): Promise<LoadedVersion> {
   const { model, users } = manifest;
+  const keyOf = (file: Descriptor) => blobKey(target.customer, target.modelName, file.digest);
   const wanted: (Descriptor | null)[] = [
     manifest.catalog,
     manifest.attributes,
     users?.directory ?? null,
     manifest.user_values ?? null,
     model.graph,
-    ...model.weights.map(({ file }) => file),
+    ...(isPrepacked(model.weights.map(({ file }) => file.size)) ? model.weights.map(({ file }) => file) : []),
   ];
-  const files = await readAll(wanted, (file) =>
-    reader.file(blobKey(target.customer, target.modelName, file.digest), file),
-  );
+  const files = await readAll(wanted, (file) => reader.file(keyOf(file), file));
   const [catalogBytes, attributeBytes, directoryBytes, valueBytes, graph, ...weights] = files;
 
   const catalog = decodeCatalog(catalogBytes!);
@@ -74,7 +74,12 @@ export async function loadVersion(
   const userValues = valueBytes ? decodeUserValues(valueBytes) : null;
   checkCounts(manifest, { catalog, attributes, directory, userValues });
 
-  const external = model.weights.map(({ path }, i) => ({ path, data: weights[i]! }));
+  const external = model.weights.map(({ path, file }, i) => ({
+    path,
+    size: file.size,
+    whole: async () => weights[i] ?? reader.file(keyOf(file), file),
+    pieces: () => reader.pieces(keyOf(file), file),
+  }));
   const scorer = await opened(openScorer(graph!, external, manifest.item_count));
   try {
     for (const golden of model.golden) await checkGolden(scorer, golden, model.golden_tolerance);
@@ -116,7 +121,7 @@ async function opened(scorer: Promise<Scorer>): Promise<Scorer> {
   try {
     return await scorer;
   } catch (cause) {
-    if (cause instanceof FormatError) throw cause;
+    if (cause instanceof FormatError || cause instanceof ReadError) throw cause;
     throw new FormatError(`scoring graph: ${cause instanceof Error ? cause.message.slice(0, 500) : cause}`, { cause });
   }
 }

@@ -1,5 +1,5 @@
 /**
- * onnxruntime-web inside workerd: the only file that knows how.
+ * onnxruntime-web inside workerd: with weights-in-place.ts the only file that knows how.
  *
  * workerd refuses to compile WebAssembly from bytes at run time, so the runtime's .wasm file is imported as a module and
  * handed over while the first session is created. One thread, no proxy worker.
@@ -14,7 +14,9 @@ import { env, InferenceSession, Tensor } from "onnxruntime-web/wasm";
 import { assert, FormatError } from "../shared/assert.ts";
 import { isPrepacked } from "../shared/memory-cost.ts";
 import type { History } from "../shared/snapshot.ts";
+import type { Piece } from "./artifact-reader.ts";
 import { warmUpGraph } from "./warm-up-graph.ts";
+import { places } from "./weights-in-place.ts";
 
 /** A loaded scoring graph. */
 export type Scorer = {
@@ -25,13 +27,24 @@ export type Scorer = {
 };
 
 /** ONNX external data: `path` is the location that the graph names. */
-export type Weights = { readonly path: string; readonly data: Uint8Array };
+export type Weights = {
+  readonly path: string;
+  readonly size: number;
+  /** The bytes, to be had once: they are emptied as soon as the runtime has them. */
+  readonly whole: () => Promise<Uint8Array<ArrayBuffer>>;
+  /** The bytes from the first to the last. Throws at the end when they are not the file's. */
+  readonly pieces: () => AsyncIterable<Piece>;
+};
 
 const LOCK_WAITS_MAX = 2000;
 
-/** Opens a scoring graph. Throws FormatError when its inputs or outputs are not those of a scoring graph. */
+/**
+ * Opens a scoring graph. Weights that the runtime holds once are written to where it keeps them as they come. Throws
+ * FormatError when its inputs or outputs are not those of a scoring graph, and what reading the weights throws.
+ */
 export async function openScorer(graph: Uint8Array, weights: readonly Weights[], itemCount: number): Promise<Scorer> {
-  const session = await exclusively(() => createSession(graph, weights));
+  const isHeldOnce = !isPrepacked(weights.map(({ size }) => size));
+  const session = (isHeldOnce && (await openInPlace(graph, weights))) || (await openWhole(graph, weights));
   const { inputNames, outputNames } = session;
   const strange = inputNames.find((name) => name !== "items" && name !== "ages_days");
   if (strange !== undefined || !outputNames.includes("scores")) {
@@ -80,14 +93,42 @@ async function instantiateImported(_bytes: unknown, imports: WebAssembly.Imports
 
 const valuesOf = (value: unknown): unknown[] => (typeof value === "object" && value ? Object.values(value) : []);
 
-function createSession(graph: Uint8Array, weights: readonly Weights[]): Promise<InferenceSession> {
-  const sizes = weights.map(({ data }) => data.byteLength);
+type ExternalData = { readonly path: string; readonly data: Uint8Array };
+
+function createSession(graph: Uint8Array, externalData: readonly ExternalData[], isPrepacked: boolean) {
   return InferenceSession.create(graph, {
     executionProviders: ["wasm"],
     logSeverityLevel: 3,
-    externalData: weights.map(({ path, data }) => ({ path, data })),
-    ...(isPrepacked(sizes) ? {} : { extra: { session: { disable_prepacking: "1" } } }),
+    externalData,
+    ...(isPrepacked ? {} : { extra: { session: { disable_prepacking: "1" } } }),
   });
+}
+
+/** A session whose weights are in JavaScript until it exists. */
+async function openWhole(graph: Uint8Array, weights: readonly Weights[]): Promise<InferenceSession> {
+  const files = await Promise.all(weights.map(async ({ path, whole }) => ({ path, data: await whole() })));
+  const session = await exclusively(() => createSession(graph, files, isPrepacked(weights.map(({ size }) => size))));
+  for (const { data } of files) data.buffer.transfer(0);
+  return session;
+}
+
+/** A session whose weights never are; undefined when the graph does not allow for it. */
+async function openInPlace(graph: Uint8Array, weights: readonly Weights[]): Promise<InferenceSession | undefined> {
+  const { fileOf, during, areKept, fill } = places();
+  const empty = weights.map(({ path, size }) => ({ path, data: fileOf(path, size) }));
+  const session = await exclusively(() => during(() => createSession(graph, empty, false)));
+  try {
+    if (areKept(heap!)) {
+      for (const { path, pieces } of weights)
+        for await (const { offset, bytes } of pieces()) fill(heap!, path, offset, bytes);
+      return session;
+    }
+  } catch (error) {
+    await exclusively(() => session.release());
+    throw error;
+  }
+  await exclusively(() => session.release());
+  return undefined;
 }
 
 async function run(session: InferenceSession, history: History, itemCount: number): Promise<Float32Array> {

@@ -26,7 +26,39 @@ const MANY = Uint8Array.from({ length: 20 * 2 ** 20 + 5 }, (_, i) => (i * 2_654_
 test("a large file comes whole, in pieces that cover each byte once", async () => {
   const { reader, reads } = holding(MANY);
   expect(Buffer.compare(await reader.file("k", descriptorOf(MANY)), MANY)).toBe(0);
-  expect(reads.length).toBe(3);
+  expect(reads.length).toBe(11);
+});
+test("pieces come in their order, each emptied before the next is given, and a few are read ahead", async () => {
+  const { reader, reads } = holding(MANY);
+  let [next, before] = [0, new Uint8Array(0)];
+  for await (const { offset, bytes } of reader.pieces("k", descriptorOf(MANY))) {
+    expect([offset, before.length]).toEqual([next, 0]);
+    expect(Buffer.compare(bytes, MANY.subarray(next, next + bytes.length))).toBe(0);
+    [next, before] = [next + bytes.length, bytes as Uint8Array<ArrayBuffer>];
+    expect(reads.length * 2 * 2 ** 20).toBeLessThanOrEqual(next + 2 * 2 * 2 ** 20);
+  }
+  expect(next).toBe(MANY.length);
+});
+test("pieces of a file that is another one throw at the end; no file, at once; a small one comes whole", async () => {
+  const flipped = MANY.slice();
+  flipped[1]! ^= 1;
+  const read = async (stored: Stored, descriptor = descriptorOf(MANY)) => {
+    let bytes = 0;
+    for await (const piece of holding(stored).reader.pieces("k", descriptor)) bytes += piece.bytes.length;
+    return bytes;
+  };
+  await expect(read(flipped)).rejects.toThrow(/expected digest/);
+  await expect(read(async () => null)).rejects.toThrow("found no such object");
+  expect(await read(BYTES, descriptorOf(BYTES))).toBe(BYTES.length);
+});
+test("a piece that fails once is read again, and no other", async () => {
+  let attempts = 0;
+  const { reader, reads } = holding(async () => {
+    if (attempts++ === 4) throw new Error("internal error");
+    return MANY;
+  });
+  expect(Buffer.compare(await reader.file("k", descriptorOf(MANY)), MANY)).toBe(0);
+  expect(reads.length).toBe(12);
 });
 test("one bit changed in the last piece of a large file is found", async () => {
   const flipped = MANY.slice();

@@ -1,0 +1,67 @@
+import { once } from "node:events";
+import { z } from "zod";
+import type { EdgeWorld } from "../fixtures/edge-world.ts";
+
+/** What the Worker's isolate takes by itself, as its debugger tells; the simulated bucket has isolates of its own. */
+export type IsolateWatch = {
+  /**
+   * The least and the most of JavaScript's heap and its buffers since the last call, the WASM heap not counted: the
+   * least is what remains after a collection of garbage.
+   */
+  scriptMb(): { readonly least: number; readonly most: number };
+  stop(): void;
+};
+
+const Target = z.looseObject({ id: z.string(), webSocketDebuggerUrl: z.string() });
+const Usage = z.looseObject({ usedSize: z.number(), embedderHeapUsedSize: z.number(), backingStorageSize: z.number() });
+const Answer = z.looseObject({ id: z.int().optional(), result: z.unknown() });
+const USER_TARGET = "core:user:edge";
+const EVERY_MS = 5;
+
+/** Asks all the time, as often as the isolate lets it in. The edge is to be started with `isInspected`. */
+export async function watchIsolate(edge: EdgeWorld): Promise<IsolateWatch> {
+  const url = await edge.inspectorUrl();
+  const listed = await fetch(new URL("/json/list", url.href.replace(/^ws/, "http")));
+  const target = z
+    .array(Target)
+    .parse(await listed.json())
+    .find(({ id }) => id === USER_TARGET);
+  if (!target) throw new Error(`The debugger knows no target ${USER_TARGET}.`);
+  const socket = new WebSocket(target.webSocketDebuggerUrl);
+  await once(socket, "open");
+  let asked = 0;
+  const usage = async () => {
+    const id = ++asked;
+    socket.send(JSON.stringify({ id, method: "Runtime.getHeapUsage" }));
+    for (;;) {
+      const [{ data }] = (await once(socket, "message")) as [{ readonly data: unknown }];
+      const answer = Answer.parse(JSON.parse(String(data)));
+      if (answer.id === id) return Usage.parse(answer.result);
+    }
+  };
+  let samples: number[] = [];
+  const sample = async () => {
+    const { usedSize, embedderHeapUsedSize, backingStorageSize } = await usage();
+    samples.push((usedSize + embedderHeapUsedSize + backingStorageSize) / 1e6);
+  };
+  await sample();
+  let isOver = false;
+  const watching = (async () => {
+    while (!isOver) {
+      await sample();
+      await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
+    }
+  })();
+  watching.catch(() => undefined); // the socket was closed
+  return {
+    scriptMb() {
+      const taken = samples;
+      samples = taken.slice(-1);
+      return { least: Math.min(...taken), most: Math.max(...taken) };
+    },
+    stop() {
+      isOver = true;
+      socket.close();
+    },
+  };
+}
