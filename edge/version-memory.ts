@@ -1,6 +1,6 @@
 /** The versions in memory, and the memory that they and the loads under way may take. */
 import { FormatError } from "../shared/assert.ts";
-import { type MemoryCost, RUNTIME_HEAP_BYTES } from "../shared/memory-cost.ts";
+import { ISOLATE_BYTES_MAX, type MemoryCost, RUNTIME_HEAP_BYTES } from "../shared/memory-cost.ts";
 import { Problem } from "../shared/problem.ts";
 import { sleep } from "./deadline.ts";
 import { createLeases, type Leases } from "./leases.ts";
@@ -16,7 +16,8 @@ export type VersionMemory = {
   /** A lease of another version of the same model. */
   leaseOther(target: LiveVersion, access: RequestAccess): VersionLease | undefined;
   /**
-   * Lets go of what was used least recently until `cost` fits, an older version of the same model last.
+   * Lets go of what was used least recently until `cost` fits, in the budget and, with what the load takes besides, in
+   * an isolate; an older version of the same model last.
    *
    * @returns the function that gives the reservation back.
    * @throws FormatError for a version that fits in no case; Problem overloaded when all is in use for too long.
@@ -66,9 +67,13 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
     };
     return { loaded: entry.loaded, release };
   };
-  /** Lets go of idle versions while so many bytes more do not fit; says whether that was enough. */
-  const trim = (bytesMore: number, target: LiveVersion, access: RequestAccess): boolean => {
-    while (usedBytes(access.nowMs()) + bytesMore > budgetBytes) {
+  const fits = (bytesMore: number, loadingBytes: number, nowMs: number) => {
+    const bytes = usedBytes(nowMs) + bytesMore;
+    return bytes <= budgetBytes && bytes + loadingBytes <= ISOLATE_BYTES_MAX;
+  };
+  /** Lets go of idle versions while a version more does not fit; says whether that was enough. */
+  const trim = (more: MemoryCost, target: LiveVersion, access: RequestAccess): boolean => {
+    while (!fits(more.heapBytes + more.scriptBytes, more.loadingBytes, access.nowMs())) {
       const victim = leastRecent(idle(access.nowMs()), target);
       if (!victim || versionKey(victim[1].loaded.target) === versionKey(target)) return false;
       letGo(...victim, access);
@@ -92,8 +97,9 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
       const bytes = cost.heapBytes + cost.scriptBytes;
       if (RUNTIME_HEAP_BYTES + bytes > budgetBytes) throw tooLarge(bytes, budgetBytes);
       const untilMs = access.nowMs() + WAIT_MS;
-      while (!trim(bytes, target, access)) {
-        if (entries.size + reservations.size === 0) break; // what is over is the heap's, never to be given back
+      while (!trim(cost, target, access)) {
+        // What is over is the heap's, never to be given back, or what the load itself takes.
+        if (entries.size + reservations.size === 0) break;
         if (access.nowMs() > untilMs) throw noMemory();
         await sleep(LOOK_AGAIN_MS);
       }
@@ -108,7 +114,7 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
       entries.set(versionKey(loaded.target), { loaded, cost, leases, lastUsedMs: access.nowMs(), isRetired: false });
       measure();
       sweepRetired(access);
-      trim(0, loaded.target, access); // the heap may have grown more than was reserved
+      trim(NOTHING, loaded.target, access); // the heap may have grown more than was reserved
     },
     usedBytes,
     versions: () => [...entries.keys()],
@@ -140,6 +146,7 @@ function leastRecent(idle: readonly [string, Entry][], target: LiveVersion): [st
   return idle.toSorted((a, b) => (age(a) < age(b) ? -1 : 1))[0];
 }
 
+const NOTHING: MemoryCost = { heapBytes: 0, scriptBytes: 0, loadingBytes: 0 };
 const modelKey = ({ customer, modelName }: LiveVersion) => `${customer}/${modelName}`;
 /** The same for equal versions only. */
 export const versionKey = (target: LiveVersion) => `${modelKey(target)}/${target.live.version}`;

@@ -1,8 +1,18 @@
 /** What a version takes of an isolate: the edge keeps to it, and the trainer publishes nothing that no edge could open. */
 import type { Manifest } from "./manifest.ts";
 
-/** Bytes: of the WASM heap, and of JavaScript's own. */
-export type MemoryCost = { readonly heapBytes: number; readonly scriptBytes: number };
+/** Bytes. */
+export type MemoryCost = {
+  /** Of the WASM heap. */
+  readonly heapBytes: number;
+  /** Of JavaScript's own. */
+  readonly scriptBytes: number;
+  /** Of JavaScript's own besides, while the version loads. */
+  readonly loadingBytes: number;
+};
+
+/** What versions, the runtime and loads may take together: an isolate's 128 MB without the Worker's own code and data. */
+export const ISOLATE_BYTES_MAX = 121e6;
 
 /** What the scoring runtime's heap takes before any version is in it. */
 export const RUNTIME_HEAP_BYTES = 16 * 1024 * 1024;
@@ -13,28 +23,30 @@ const RUN_BYTES_PER_ITEM = 12;
 const DECODED_FACTOR = 1.25;
 
 /**
- * The runtime keeps a second, pre-packed copy of each matrix, for speed. Above this size the copy costs more memory than
- * its speed is worth; one such matrix is enough to do without the copies of all.
+ * The runtime keeps a second, pre-packed copy of each matrix, for speed. Above this size, all together, the copies cost
+ * more memory than their speed is worth.
  */
 const PREPACK_BYTES_MAX = 32 * 1024 * 1024;
+/** Weights that are held once pass through JavaScript in pieces: as many bytes as are there at once. */
+const PIECES_BYTES = 6 * 1024 * 1024;
 
 /** Whether the runtime is to keep pre-packed copies of weights of these sizes. */
-export const isPrepacked = (sizesBytes: readonly number[]): boolean =>
-  sizesBytes.every((size) => size <= PREPACK_BYTES_MAX);
+export const isPrepacked = (sizesBytes: readonly number[]): boolean => sum(sizesBytes) <= PREPACK_BYTES_MAX;
 
 /** Bytes of the WASM heap that a graph's weights will take, the pre-packed copies included. */
-export function weightsHeapBytes(sizesBytes: readonly number[]): number {
-  const sum = sizesBytes.reduce((total, size) => total + size, 0);
-  return isPrepacked(sizesBytes) ? 2 * sum : sum;
-}
+export const weightsHeapBytes = (sizesBytes: readonly number[]): number =>
+  isPrepacked(sizesBytes) ? 2 * sum(sizesBytes) : sum(sizesBytes);
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
 export function memoryCostOf({ model, catalog, attributes, users, user_values, item_count }: Manifest): MemoryCost {
-  const weights = weightsHeapBytes(model.weights.map(({ file }) => file.size));
+  const sizes = model.weights.map(({ file }) => file.size);
   const optional = [attributes, users?.directory, user_values].map((file) => file?.size ?? 0);
   const decoded = optional.reduce((total, size) => total + size, catalog.size);
   return {
-    heapBytes: Math.ceil(weights + GRAPH_FACTOR * model.graph.size + RUN_BYTES_PER_ITEM * item_count),
+    heapBytes: Math.ceil(weightsHeapBytes(sizes) + GRAPH_FACTOR * model.graph.size + RUN_BYTES_PER_ITEM * item_count),
     scriptBytes: Math.ceil(DECODED_FACTOR * decoded),
+    loadingBytes: isPrepacked(sizes) ? sum(sizes) : PIECES_BYTES,
   };
 }
 

@@ -7,7 +7,7 @@ import { liveVersion, smallVersion } from "../fixtures/edge-version.ts";
 
 const loader: VersionLoader = {
   readManifest: async (target) => smallVersion(target).manifest,
-  memoryCostOf: () => ({ heapBytes: 30_000_000, scriptBytes: 0 }),
+  memoryCostOf: () => ({ heapBytes: 30_000_000, scriptBytes: 0, loadingBytes: 0 }),
   loadVersion: async (target) => smallVersion(target),
   heapBytes: () => 0,
 };

@@ -23,7 +23,7 @@ const access: CacheAccess = {
 };
 const loader: VersionLoader = {
   readManifest: async (target) => smallVersion(target).manifest,
-  memoryCostOf: () => ({ heapBytes: 1000, scriptBytes: 1000 }),
+  memoryCostOf: () => ({ heapBytes: 1000, scriptBytes: 1000, loadingBytes: 0 }),
   async loadVersion(target) {
     loads.push(target.live.version);
     await gate;

@@ -4,7 +4,11 @@ import { liveVersion, smallVersion } from "../fixtures/edge-version.ts";
 
 const MB = 1024 * 1024;
 const RUNTIME = 16 * MB;
-const cost = (megabytes: number) => ({ heapBytes: (megabytes * MB) / 2, scriptBytes: (megabytes * MB) / 2 });
+const cost = (megabytes: number, loadingMegabytes = 0) => ({
+  heapBytes: (megabytes * MB) / 2,
+  scriptBytes: (megabytes * MB) / 2,
+  loadingBytes: loadingMegabytes * MB,
+});
 
 let now: number;
 let heap: number;
@@ -85,6 +89,19 @@ test("an older version of the same model goes last: it is what serves meanwhile"
   await put(memory, "other", "v1", 4);
   await memory.reserve(liveVersion("shop", "v2"), cost(4), access);
   expect(names(memory)).toEqual(["shop v1"]);
+});
+test("what fits a large budget lets others go where the load itself would not fit an isolate", async () => {
+  const memory = memoryOf(90);
+  await put(memory, "a", "v1", 50);
+  await memory.reserve(liveVersion("b", "v1"), cost(30, 15), access);
+  expect(names(memory)).toEqual(["a v1"]);
+  await memory.reserve(liveVersion("c", "v1"), cost(5, 30), access);
+  expect(names(memory)).toEqual([]);
+});
+test("a version that fits the budget is loaded even where its load alone is beyond an isolate, by what was counted", async () => {
+  const memory = memoryOf(100);
+  await memory.reserve(liveVersion("a", "v1"), cost(90, 50), access);
+  expect(memory.usedBytes(now)).toBe(RUNTIME + 90 * MB);
 });
 test("a version larger than the whole budget is refused, and nothing is let go for it", async () => {
   const memory = memoryOf(10);
