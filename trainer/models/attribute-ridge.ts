@@ -2,7 +2,7 @@ import { addDiagonal, factor, setLower, solve, symmetricTiles } from "../linear-
 import { type Gemm, openGemm } from "../linear-algebra/gemm.ts";
 import { checkpoint } from "./checkpoint.ts";
 import { addCoOccurrences, coOccurrence, itemWeights } from "./co-occurrence.ts";
-import { distinctItems, positiveHistories } from "./histories.ts";
+import { distinctItems, positiveHistories, timesChosen } from "./histories.ts";
 import { itemFeatures } from "./item-features.ts";
 import { AS_SET, fittedLinear, SET_HISTORY_MAX } from "./linear-model.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
@@ -38,7 +38,12 @@ export const attributeRidge: Method<AttributeRidgeParams> = {
     const every = Int32Array.from({ length: data.itemCount }, (_, item) => item);
     const matrix = await attributeWeights(data, every, params, context);
     const terms = [{ weighting: AS_SET, matrix }];
-    return fittedLinear("attribute_ridge", params, { itemCount: data.itemCount, terms, bias: undefined });
+    return fittedLinear("attribute_ridge", params, {
+      itemCount: data.itemCount,
+      terms,
+      bias: undefined,
+      uses: timesChosen(data),
+    });
   },
 };
 

@@ -3,6 +3,7 @@ import { topK } from "../../shared/top-k.ts";
 import type { GraphBuilder } from "../onnx/graph.ts";
 import { attributeWeights } from "./attribute-ridge.ts";
 import { isBlendable } from "./blend.ts";
+import { timesChosen } from "./histories.ts";
 import { itemFeatures } from "./item-features.ts";
 import { AS_SET, fittedLinear } from "./linear-model.ts";
 import type { FitContext, FittedModel, Method, TrainingData } from "./model.ts";
@@ -66,6 +67,7 @@ async function joinCold(
     itemCount,
     terms: [{ weighting: AS_SET, matrix }],
     bias: undefined,
+    uses: timesChosen(data),
   });
   const isCold = new Uint8Array(itemCount);
   for (const item of cold) isCold[item] = 1;

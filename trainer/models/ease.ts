@@ -2,6 +2,7 @@ import { openGemm } from "../linear-algebra/gemm.ts";
 import { invertInPlace } from "../linear-algebra/inverse.ts";
 import { checkpoint } from "./checkpoint.ts";
 import { addCoOccurrences, coOccurrence, itemWeights } from "./co-occurrence.ts";
+import { timesChosen } from "./histories.ts";
 import { fittedLinear, SET_HISTORY_MAX, setWeighting } from "./linear-model.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
 import { type RatedParams, taughtSets, withRatings } from "./rated-histories.ts";
@@ -45,7 +46,7 @@ export const ease: Method<EaseParams> = {
     const terms = [
       { weighting: setWeighting(params.recentScale), matrix: denseWeights(itemCount, itemCount, weights) },
     ];
-    return fittedLinear("ease", params, { itemCount, terms, bias });
+    return fittedLinear("ease", params, { itemCount, terms, bias, uses: timesChosen(data) });
   },
 };
 

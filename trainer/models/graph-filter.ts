@@ -4,7 +4,7 @@ import { openGemm } from "../linear-algebra/gemm.ts";
 import { type LeadingEigen, leadingEigen } from "../linear-algebra/leading-eigen.ts";
 import { checkpoint } from "./checkpoint.ts";
 import { addCoOccurrences, type CoOccurrence, coOccurrence, itemWeights } from "./co-occurrence.ts";
-import { distinctItems, positiveHistories } from "./histories.ts";
+import { distinctItems, positiveHistories, timesChosen } from "./histories.ts";
 import { AS_SET, fittedLinear, type LinearTerm, SET_HISTORY_MAX } from "./linear-model.ts";
 import type { FitContext, Method } from "./model.ts";
 import { clearRow, rowSum } from "./row-sum.ts";
@@ -49,7 +49,12 @@ export const graphFilter: Method<GraphFilterParams> = {
       params,
       context,
     );
-    return fittedLinear("graph_filter", params, { itemCount: data.itemCount, terms, bias: undefined });
+    return fittedLinear("graph_filter", params, {
+      itemCount: data.itemCount,
+      terms,
+      bias: undefined,
+      uses: timesChosen(data),
+    });
   },
 };
 

@@ -36,6 +36,13 @@ export function wholeHistories(data: Interactions, newest = Number.POSITIVE_INFI
   return positiveHistories({ ...data, positive: new Uint8Array(data.items.length).fill(1) }, newest);
 }
 
+/** How often each item was chosen. Float32Array(itemCount) */
+export function timesChosen({ itemCount, items, positive }: Interactions): Float32Array {
+  const counts = new Float32Array(itemCount);
+  for (let i = 0; i < items.length; i++) counts[items[i]!]! += positive[i]!;
+  return counts;
+}
+
 /** Which histories these are: equal for equal ones, on machines of one byte order. */
 export function digestOf({ itemCount, start, items }: Histories): string {
   const hash = createHash("sha256").update(String(itemCount));

@@ -1,6 +1,6 @@
 import { checkpoint } from "./checkpoint.ts";
 import { addCoOccurrences, coOccurrence, itemWeights } from "./co-occurrence.ts";
-import { distinctItems, positiveHistories } from "./histories.ts";
+import { distinctItems, positiveHistories, timesChosen } from "./histories.ts";
 import { AS_SET, fittedLinear, SET_HISTORY_MAX } from "./linear-model.ts";
 import type { Method } from "./model.ts";
 import { clearRow, rowSum } from "./row-sum.ts";
@@ -52,6 +52,6 @@ export const itemKnn: Method<ItemKnnParams> = {
       if (target % 256 === 0) await checkpoint(context, target / itemCount, "counting co-occurrences");
     }
     const terms = [{ weighting: AS_SET, matrix: transposed(byTarget.build()) }];
-    return fittedLinear("item_knn", params, { itemCount, terms, bias: undefined });
+    return fittedLinear("item_knn", params, { itemCount, terms, bias: undefined, uses: timesChosen(data) });
   },
 };

@@ -24,6 +24,8 @@ export type LinearModel = {
   readonly itemCount: number;
   readonly terms: readonly LinearTerm[];
   readonly bias: Float32Array | undefined; // [itemCount]
+  /** How often each item stands in a history: which weights may go when not all fit. Absent: all alike. */
+  readonly uses?: Float32Array; // [itemCount]
 };
 
 export type FittedLinear = BlendableModel & { readonly linear: LinearModel };

@@ -1,6 +1,7 @@
 import { checkpoint } from "./checkpoint.ts";
 import { addCoOccurrences, coOccurrence, itemWeights } from "./co-occurrence.ts";
 import type { EaseParams } from "./ease.ts";
+import { timesChosen } from "./histories.ts";
 import { fittedLinear, SET_HISTORY_MAX, setWeighting } from "./linear-model.ts";
 import { localRidge } from "./local-ridge.ts";
 import type { Method } from "./model.ts";
@@ -63,6 +64,7 @@ export const localSetRidge: Method<LocalRidgeParams> = {
       itemCount,
       terms: [{ weighting: setWeighting(params.recentScale), matrix }],
       bias: undefined,
+      uses: timesChosen(data),
     });
   },
 };

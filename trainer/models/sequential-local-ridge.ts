@@ -1,4 +1,5 @@
 import { checkpoint } from "./checkpoint.ts";
+import { timesChosen } from "./histories.ts";
 import { type FittedLinear, fittedLinear } from "./linear-model.ts";
 import { localRidge } from "./local-ridge.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
@@ -76,7 +77,7 @@ async function fitLocally(
   for (let at = weights.start[featureCount - 1]!; at < weights.start[featureCount]!; at++) {
     bias[weights.columns[at]!] = weights.values[at]!;
   }
-  return fittedLinear("sequential_local_ridge", params, { itemCount, terms, bias });
+  return fittedLinear("sequential_local_ridge", params, { itemCount, terms, bias, uses: timesChosen(data) });
 }
 
 async function prunedMoments(

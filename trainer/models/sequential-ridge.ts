@@ -1,7 +1,7 @@
 import { addDiagonal, factor, setLower, solve, symmetricTiles } from "../linear-algebra/cholesky.ts";
 import { openGemm } from "../linear-algebra/gemm.ts";
 import { checkpoint } from "./checkpoint.ts";
-import { type Histories, hasNegatives, positiveHistories, wholeHistories } from "./histories.ts";
+import { type Histories, hasNegatives, positiveHistories, timesChosen, wholeHistories } from "./histories.ts";
 import { fittedLinear, type LinearModel } from "./linear-model.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
 import { meanOf } from "./ridge.ts";
@@ -42,7 +42,8 @@ export const sequentialRidge: Method<SequentialRidgeParams> = {
   async fit(data, params, context) {
     const decays = decaysOf(params);
     const statistics = sequentialStatistics(taughtHistories(data, params), decays, params.reversed);
-    return fittedLinear("sequential_ridge", params, await solved(data, statistics, { decays, params, context }));
+    const linear = await solved(data, statistics, { decays, params, context });
+    return fittedLinear("sequential_ridge", params, { ...linear, uses: timesChosen(data) });
   },
 };
 

@@ -1,4 +1,12 @@
 import {
+  type EncodedSparse,
+  type EntryForm,
+  encodeSparse,
+  levelCount,
+  ROW_MAX,
+  sparseBytes,
+} from "./sparse-encoding.ts";
+import {
   type DenseWeights,
   denseWeights,
   longestRow,
@@ -6,67 +14,52 @@ import {
   strongestWeights,
   type WeightMatrix,
 } from "./weight-matrix.ts";
+import { mostMattering, type RatedMatrix } from "./weight-pruning.ts";
 
-/** A weight matrix as its file holds it. With `rowScales`, values are int8 codes: code c of row r is c·|c|·rowScales[r]. */
-export type EncodedMatrix = EncodedDense | EncodedSparse | EncodedFactors;
+/** A matrix to be written, and how much the weights of each of its rows count beside those of others, where some must go. */
+export type WeightPart = { readonly matrix: WeightMatrix; readonly rowFactors: Float32Array | undefined };
 
-type EncodedValues = {
+/** A weight matrix as its files hold it. The sparse ones of a model stand one below the other in one matrix. */
+export type EncodedMatrix = EncodedDense | EncodedFactors | { readonly kind: "stacked"; readonly firstRow: number };
+
+/** With `rowScales`, values are int8 codes: code c of row r is c·|c|·rowScales[r]. */
+export type EncodedDense = {
+  readonly kind: "dense";
   readonly rowCount: number;
   readonly columnCount: number;
   readonly rowScales: Float32Array | undefined; // [rowCount]
   readonly valueType: "float32" | "int8";
   readonly values: Float32Array | Int8Array;
 };
-export type EncodedDense = EncodedValues & { readonly kind: "dense" };
-export type EncodedSparse = EncodedValues & {
-  readonly kind: "sparse";
-  /** The last entry, outside every row, is column 0 with weight 0. */
-  readonly start: Int32Array; // [rowCount + 1]
-  readonly columnType: "uint16" | "int32";
-  readonly columns: Uint16Array | Int32Array;
-};
 export type EncodedFactors = { readonly kind: "factors"; readonly left: EncodedDense; readonly right: EncodedDense };
+/** With a scale, values are int8 codes: code c is c·scale. */
+export type EncodedBias = { readonly values: Float32Array | Int8Array; readonly scale: number | undefined };
 
-export type Encoding = { readonly matrices: readonly EncodedMatrix[]; readonly truncation: string };
+export type Encoding = {
+  readonly matrices: readonly EncodedMatrix[];
+  readonly stacked: EncodedSparse | undefined;
+  readonly bias: EncodedBias | undefined;
+  readonly truncation: string;
+};
 
-/** How much is kept: bits of a value, weights of a row, vectors of a factorisation. */
-type Plan = { readonly bits: 8 | 32; readonly keep: number; readonly rank: number };
+/** How much is kept: how exactly, and which share of the sparse weights and of the vectors of a factorisation. */
+type Plan = { readonly form: EntryForm; readonly share: number };
 
-/** A row longer than this costs time at every request that meets it, for weights that change nothing. */
-const ROW_MAX = 1000;
 const CODE_MAX = 127;
-const SHARES = 1000;
+const SHARES = 1e6;
 
 /**
- * The matrices within `bytesMax`, losing as little as may be: exact, else int8 codes, else int8 codes of the strongest
- * weights of each row. Codes are spaced by their square, since most weights are far smaller than their row's largest.
+ * The weights within `bytesMax`, losing as little as may be: exact, else int8 codes, else codes that hold a part of the
+ * column too, else the weights that matter most, as such codes, and an int8 bias. Codes are spaced by their square, since
+ * most weights are far smaller than the largest.
  */
-export function encodeWithin(matrices: readonly WeightMatrix[], bytesMax: number): Encoding {
-  const longest = Math.max(0, ...matrices.map((matrix) => (matrix.kind === "factors" ? 0 : longestRow(matrix))));
-  const rank = Math.max(0, ...matrices.map((matrix) => (matrix.kind === "factors" ? matrix.right.rowCount : 0)));
-  const bytesOf = (plan: Plan) => matrices.reduce((sum, matrix) => sum + bytesUnder(matrix, plan), 0);
-  const whole: Plan = { bits: 32, keep: Number.POSITIVE_INFINITY, rank };
-  const encodedUnder = (plan: Plan) => {
-    const cut =
-      plan.keep < longest || matrices.some((matrix) => matrix.kind === "sparse" && longestRow(matrix) > ROW_MAX);
-    return {
-      matrices: matrices.map((matrix) => encodeUnder(matrix, plan)),
-      truncation: [
-        cut ? `top ${Math.min(plan.keep, ROW_MAX)} weights of each row` : "",
-        plan.rank < rank ? `rank ${plan.rank} of ${rank}` : "",
-        plan.bits === 8 ? "8-bit weights" : "",
-      ]
-        .filter(Boolean)
-        .join("; "),
-    };
-  };
-  for (const plan of [whole, { ...whole, bits: 8 } as const]) if (bytesOf(plan) <= bytesMax) return encodedUnder(plan);
-  const cut = (share: number): Plan => ({
-    bits: 8,
-    keep: Math.floor((longest * share) / SHARES),
-    rank: Math.max(1, Math.floor((rank * share) / SHARES)),
-  });
-  return encodedUnder(cut(largest(SHARES, (share) => bytesOf(cut(share)) <= bytesMax)));
+export function encodeWithin(parts: readonly WeightPart[], bias: Float32Array | undefined, bytesMax: number): Encoding {
+  const whole = (["exact", "coded", "packed"] as const).map((form): Plan => ({ form, share: 1 }));
+  const fits = (plan: Plan) => bytesUnder(parts, bias, plan) <= bytesMax;
+  const fitting = parts.length === 0 ? whole[0] : whole.find(fits);
+  if (fitting) return encodeUnder(parts, bias, fitting);
+  const cut = (count: number): Plan => ({ form: "packed", share: count / SHARES });
+  return encodeUnder(parts, bias, cut(largest(SHARES - 1, (count) => fits(cut(count)))));
 }
 
 /** The largest integer up to `max` for which the condition, true for small ones, holds; 0 if for none. */
@@ -80,50 +73,115 @@ function largest(max: number, holds: (count: number) => boolean): number {
   return low;
 }
 
-function bytesUnder(matrix: WeightMatrix, plan: Plan): number {
-  if (matrix.kind === "factors") {
-    const scales = plan.bits === 8 ? 4 * (matrix.rowCount + plan.rank) : 0;
-    return (plan.rank * (matrix.rowCount + matrix.columnCount) * plan.bits) / 8 + scales;
+const bitsOf = ({ form }: Plan) => (form === "exact" ? 32 : 8);
+const rankUnder = (rank: number, { share }: Plan) => Math.max(Math.min(1, rank), Math.floor(rank * share));
+const isBiasCoded = ({ share }: Plan) => share < 1;
+
+function bytesUnder(parts: readonly WeightPart[], bias: Float32Array | undefined, plan: Plan): number {
+  let bytes = (bias?.length ?? 0) * (isBiasCoded(plan) ? 1 : 4);
+  for (const { matrix } of parts) {
+    if (matrix.kind === "factors") {
+      const rank = rankUnder(matrix.right.rowCount, plan);
+      const scales = bitsOf(plan) === 8 ? 4 * (matrix.rowCount + rank) : 0;
+      bytes += (rank * (matrix.rowCount + matrix.columnCount) * bitsOf(plan)) / 8 + scales;
+    } else if (isDenseUnder(matrix, plan)) bytes += denseBytes(matrix, plan);
   }
-  return isDenseUnder(matrix, plan) ? denseBytes(matrix, plan.bits) : sparseBytes(matrix, plan);
+  const sparse = sparseUnder(parts, plan);
+  const [first] = sparse;
+  if (!first) return bytes;
+  const rowCount = sparse.reduce((sum, { matrix }) => sum + matrix.rowCount, 0);
+  const { columnCount } = first.matrix;
+  return bytes + sparseBytes({ rowCount, columnCount }, keptCount(sparse, plan), plan.form);
 }
 
-function encodeUnder(matrix: WeightMatrix, plan: Plan): EncodedMatrix {
-  if (matrix.kind !== "factors") {
-    return isDenseUnder(matrix, plan) ? encodeDense(matrix, plan.bits) : encodeSparse(matrix, plan);
+type SparsePart = WeightPart & { readonly matrix: DenseWeights | SparseWeights };
+
+const sparseUnder = (parts: readonly WeightPart[], plan: Plan): SparsePart[] =>
+  parts.filter((part): part is SparsePart => part.matrix.kind !== "factors" && !isDenseUnder(part.matrix, plan));
+
+/** A dense matrix stays dense as long as it fits: leaving out weights would save bytes and lose them. */
+function isDenseUnder(matrix: DenseWeights | SparseWeights, plan: Plan): boolean {
+  if (plan.share < 1) return false;
+  const asSparse = sparseBytes(matrix, boundedCount(matrix), plan.form);
+  return denseBytes(matrix, plan) <= asSparse || (matrix.kind === "dense" && matrix.columnCount > ROW_MAX);
+}
+
+const denseBytes = (matrix: WeightMatrix, plan: Plan) =>
+  (matrix.rowCount * matrix.columnCount * bitsOf(plan)) / 8 + (bitsOf(plan) === 8 ? 4 * matrix.rowCount : 0);
+
+const keptCount = (sparse: readonly SparsePart[], { share }: Plan) =>
+  Math.floor(share * sparse.reduce((sum, { matrix }) => sum + boundedCount(matrix), 0));
+
+/** Weights of rows that are no longer than allowed. At most so many; exactly so many when no weight of a dense matrix is 0. */
+function boundedCount(matrix: DenseWeights | SparseWeights): number {
+  if (matrix.kind === "dense") return matrix.rowCount * Math.min(ROW_MAX, matrix.columnCount);
+  let count = 0;
+  for (let row = 0; row < matrix.rowCount; row++) {
+    count += Math.min(ROW_MAX, matrix.start[row + 1]! - matrix.start[row]!);
   }
+  return count;
+}
+
+function encodeUnder(parts: readonly WeightPart[], bias: Float32Array | undefined, plan: Plan): Encoding {
+  const sparse = sparseUnder(parts, plan);
+  let firstRow = 0;
+  const matrices = parts.map((part): EncodedMatrix => {
+    const { matrix } = part;
+    if (matrix.kind === "factors") {
+      const rank = rankUnder(matrix.right.rowCount, plan);
+      return {
+        kind: "factors",
+        left: encodeDense(firstColumns(matrix.left, rank), plan),
+        right: encodeDense(firstRows(matrix.right, rank), plan),
+      };
+    }
+    if (!sparse.includes(part as SparsePart)) return encodeDense(matrix, plan);
+    firstRow += matrix.rowCount;
+    return { kind: "stacked", firstRow: firstRow - matrix.rowCount };
+  });
+  const rated = sparse.map(({ matrix, rowFactors }): RatedMatrix => ({ matrix: bounded(matrix), rowFactors }));
+  const kept = rated.length > 0 ? mostMattering(rated, keptCount(sparse, plan)) : undefined;
   return {
-    kind: "factors",
-    left: encodeDense(firstColumns(matrix.left, plan.rank), plan.bits),
-    right: encodeDense(firstRows(matrix.right, plan.rank), plan.bits),
+    matrices,
+    stacked: kept && encodeSparse(kept, plan.form),
+    bias: bias && encodeBias(bias, isBiasCoded(plan)),
+    truncation: truncationOf(parts, plan, {
+      total: rated.reduce((sum, { matrix }) => sum + matrix.values.length, 0),
+      kept,
+    }),
   };
 }
 
-/** A dense matrix stays dense as long as it fits: rows cut short would save bytes and lose weights. */
-const isDenseUnder = (matrix: DenseWeights | SparseWeights, plan: Plan) =>
-  plan.keep === Number.POSITIVE_INFINITY &&
-  (denseBytes(matrix, plan.bits) <= sparseBytes(matrix, plan) ||
-    (matrix.kind === "dense" && matrix.columnCount > ROW_MAX));
+const bounded = (matrix: DenseWeights | SparseWeights): SparseWeights =>
+  matrix.kind === "sparse" && longestRow(matrix) <= ROW_MAX ? matrix : strongestWeights(matrix, ROW_MAX);
 
-const scaleBytes = ({ rowCount }: WeightMatrix, bits: 8 | 32) => (bits === 8 ? 4 * rowCount : 0);
-const denseBytes = (matrix: WeightMatrix, bits: 8 | 32) =>
-  (matrix.rowCount * matrix.columnCount * bits) / 8 + scaleBytes(matrix, bits);
-const columnTypeOf = (matrix: WeightMatrix) => (matrix.columnCount <= 65_536 ? "uint16" : "int32");
-
-function sparseBytes(matrix: DenseWeights | SparseWeights, { bits, keep }: Plan): number {
-  const entryBytes = (columnTypeOf(matrix) === "uint16" ? 2 : 4) + bits / 8;
-  const fixed = 4 * (matrix.rowCount + 1) + scaleBytes(matrix, bits);
-  return (keptCount(matrix, Math.min(keep, ROW_MAX)) + 1) * entryBytes + fixed;
+function truncationOf(
+  parts: readonly WeightPart[],
+  plan: Plan,
+  { kept, total }: { readonly kept: SparseWeights | undefined; readonly total: number },
+): string {
+  const ranks = parts.flatMap(({ matrix }) => (matrix.kind === "factors" ? [matrix.right.rowCount] : []));
+  const rank = Math.max(0, ...ranks);
+  const levels = kept ? levelCount(kept.columnCount, plan.form) : Number.POSITIVE_INFINITY;
+  const isRowFull = kept !== undefined && longestRow(kept) === ROW_MAX;
+  const isRowCut = isRowFull && sparseUnder(parts, plan).some(({ matrix }) => longestRow(matrix) > ROW_MAX);
+  const count = (of: number) => of.toLocaleString("en-US");
+  return [
+    isRowCut ? `top ${ROW_MAX} weights of each row` : "",
+    kept && kept.values.length < total
+      ? `${count(kept.values.length)} of ${count(total)} weights, which matter most`
+      : "",
+    rankUnder(rank, plan) < rank ? `rank ${rankUnder(rank, plan)} of ${rank}` : "",
+    plan.form === "exact" ? "" : levels < 256 ? `weights of ${levels} sizes` : "8-bit weights",
+  ]
+    .filter(Boolean)
+    .join("; ");
 }
 
-/** At most so many weights; exactly so many when no weight of a dense matrix is 0. */
-function keptCount(matrix: DenseWeights | SparseWeights, keep: number): number {
-  if (matrix.kind === "dense") return matrix.rowCount * Math.min(keep, matrix.columnCount);
-  let count = 0;
-  for (let row = 0; row < matrix.rowCount; row++) {
-    count += Math.min(keep, matrix.start[row + 1]! - matrix.start[row]!);
-  }
-  return count;
+function encodeBias(values: Float32Array, isCoded: boolean): EncodedBias {
+  if (!isCoded) return { values, scale: undefined };
+  const scale = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0) / CODE_MAX;
+  return { values: Int8Array.from(values, (value) => (scale > 0 ? Math.round(value / scale) : 0)), scale };
 }
 
 function firstRows(matrix: DenseWeights, count: number): DenseWeights {
@@ -139,11 +197,11 @@ function firstColumns({ rowCount, columnCount, values }: DenseWeights, count: nu
   return denseWeights(rowCount, count, kept);
 }
 
-function encodeDense(matrix: DenseWeights | SparseWeights, bits: 8 | 32): EncodedDense {
+function encodeDense(matrix: DenseWeights | SparseWeights, plan: Plan): EncodedDense {
   const { rowCount, columnCount } = matrix;
   const values = matrix.kind === "dense" ? matrix.values : scattered(matrix);
   const start = Uint32Array.from({ length: rowCount + 1 }, (_, row) => row * columnCount);
-  return { kind: "dense", rowCount, columnCount, ...encodeValues(values, start, bits) };
+  return { kind: "dense", rowCount, columnCount, ...encodeValues(values, start, bitsOf(plan)) };
 }
 
 function scattered(matrix: SparseWeights): Float32Array {
@@ -154,19 +212,6 @@ function scattered(matrix: SparseWeights): Float32Array {
     }
   }
   return values;
-}
-
-function encodeSparse(matrix: DenseWeights | SparseWeights, { bits, keep }: Plan): EncodedSparse {
-  const kept = strongestWeights(matrix, Math.min(keep, ROW_MAX));
-  const columnType = columnTypeOf(matrix);
-  const size = kept.columns.length + 1;
-  const columns = columnType === "uint16" ? new Uint16Array(size) : new Int32Array(size);
-  columns.set(kept.columns);
-  const values = new Float32Array(size);
-  values.set(kept.values);
-  const { rowCount, columnCount, start } = kept;
-  const encoded = encodeValues(values, start, bits);
-  return { kind: "sparse", rowCount, columnCount, start: Int32Array.from(start), columnType, columns, ...encoded };
 }
 
 function encodeValues(values: Float32Array, start: Uint32Array, bits: 8 | 32) {

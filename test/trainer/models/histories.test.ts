@@ -5,6 +5,7 @@ import {
   hasNegatives,
   occurrencesOf,
   positiveHistories,
+  timesChosen,
   wholeHistories,
 } from "../../../trainer/models/histories.ts";
 import { trainingData } from "../../fixtures/checkerboard.ts";
@@ -19,6 +20,11 @@ test("only positives, and of them the newest, oldest first", () => {
     [0, 2, 2, 3],
     [1, 0, 2],
   ]);
+});
+
+test("how often each item was chosen: each time counts, negatives do not", () => {
+  expect([...timesChosen(data)]).toEqual([1, 1, 1, 2]);
+  expect([...timesChosen({ ...data, positive: Uint8Array.of(1, 1, 0, 1, 1) })]).toEqual([1, 1, 1, 1]);
 });
 
 test("distinct items ascend", () => {

@@ -20,6 +20,7 @@ test.each([
   ["dense in 8 bits", dense, 2000],
   ["sparse", strongestWeights(dense, 8), 1e6],
   ["sparse in 8 bits", strongestWeights(dense, 8), 1800],
+  ["some weights and an 8-bit bias", dense, 700],
 ])("%s: onnxruntime-web in wasm and onnxruntime-node give the same scores", async (_, matrix, weightBytesMax) => {
   const terms = [
     { weighting: AS_SET, matrix },
@@ -49,4 +50,21 @@ test("only what is used is declared: no ages without a half-life", async () => {
   });
   expect(session.inputNames).toEqual(["items"]);
   await session.release();
+});
+
+test("what is used most is pruned least, over all terms", async () => {
+  const uses = Float32Array.from({ length: SIZE }, (_, item) => (item === 3 ? 1e9 : 1));
+  const terms = [
+    { weighting: AS_SET, matrix: dense },
+    { weighting: decay, matrix: dense },
+  ];
+  const model = fittedLinear("m", {}, { itemCount: SIZE, terms, bias: undefined, uses });
+  const exported = model.export({ weightBytesMax: 1000 });
+  expect(exported.truncation).toMatch(/^2\d\d of 3,\d\d\d weights, which matter most; 8-bit weights$/);
+  const scorer = await openScorer(exported, SIZE);
+  const scoresOf = (item: number) => scorer.score({ items: [item as ItemIndex], agesDays: [0] });
+  const heard = async (item: number) => (await scoresOf(item)).filter((score) => score !== 0).length;
+  expect(await heard(3)).toBeGreaterThan(38);
+  expect(await heard(4)).toBeLessThan(15);
+  await scorer.close();
 });

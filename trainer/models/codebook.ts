@@ -1,0 +1,67 @@
+/** Few numbers that stand for many: `levels` ascend, and `codeOf` gives the one nearest to a value, by their roots. */
+export type Codebook = { readonly levels: Float32Array; readonly codeOf: (value: number) => number };
+
+const BINS = 2 ** 14;
+const ROUNDS = 40;
+
+/**
+ * At most `count` levels for these values (Lloyd 1982, "Least squares quantization in PCM"), on signed square roots: small
+ * weights are many and large ones decide, and roots lie between. The same values give the same levels.
+ */
+export function codebook(values: Float32Array, count: number): Codebook {
+  let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const value of values) {
+    const root = signedRoot(value);
+    if (root < least) least = root;
+    if (root > most) most = root;
+  }
+  if (!(most > least)) return { levels: Float32Array.of(values[0] ?? 0), codeOf: () => 0 };
+  const perRoot = (BINS - 1) / (most - least);
+  const binOf = (value: number) => Math.max(0, Math.min(BINS - 1, Math.round((signedRoot(value) - least) * perRoot)));
+  const weights = new Float64Array(BINS);
+  for (const value of values) weights[binOf(value)]!++;
+  let centres = firstCentres(weights, count);
+  for (let round = 0; round < ROUNDS; round++) centres = means(weights, centres);
+  const codes = nearest(centres);
+  const levels = Float32Array.from(centres, (bin) => signedSquare(least + bin / perRoot));
+  return { levels, codeOf: (value) => codes[binOf(value)]! };
+}
+
+const signedRoot = (value: number) => Math.sign(value) * Math.sqrt(Math.abs(value));
+const signedSquare = (root: number) => root * Math.abs(root);
+
+/** Where to begin: half of the centres part the weight into equal shares, half of them the bins. Ascending, each once. */
+function firstCentres(weights: Float64Array, count: number): number[] {
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  const half = Math.ceil(count / 2);
+  const centres = Array.from({ length: count - half }, (_, i) => Math.floor(((i + 0.5) * BINS) / (count - half)));
+  let passed = 0;
+  for (let bin = 0, next = 0; next < half; bin++) {
+    passed += weights[bin]!;
+    for (; next < half && passed > ((next + 0.5) * total) / half; next++) centres.push(bin);
+  }
+  return [...new Set(centres)].sort((a, b) => a - b);
+}
+
+/** Each centre moves to the mean of what is nearest to it; one with nothing stays. */
+function means(weights: Float64Array, centres: readonly number[]): number[] {
+  const codes = nearest(centres);
+  const sums = new Float64Array(centres.length);
+  const masses = new Float64Array(centres.length);
+  for (let bin = 0; bin < BINS; bin++) {
+    sums[codes[bin]!]! += bin * weights[bin]!;
+    masses[codes[bin]!]! += weights[bin]!;
+  }
+  return centres.map((centre, i) => (masses[i]! > 0 ? sums[i]! / masses[i]! : centre));
+}
+
+/** Of every bin the nearest of the ascending centres. Uint16Array(BINS) */
+function nearest(centres: readonly number[]): Uint16Array {
+  const codes = new Uint16Array(BINS);
+  let code = 0;
+  for (let bin = 0; bin < BINS; bin++) {
+    while (code < centres.length - 1 && bin > (centres[code]! + centres[code + 1]!) / 2) code++;
+    codes[bin] = code;
+  }
+  return codes;
+}
