@@ -91,6 +91,23 @@ export const SegmentReport = z.strictObject({
 });
 export type SegmentReport = z.infer<typeof SegmentReport>;
 
+/** Whether users without a history are ranked for by their attributes, as measured on users whose history was hidden. */
+export const UserAttributesReport = z.strictObject({
+  served: z.boolean(),
+  /** Why, in a sentence. */
+  reason: z.string().max(1000),
+  /** Each was hidden once while the others taught. */
+  users_hidden: z.number(),
+  /** How many values of each were looked at, and whether they make hidden users' choices more likely. */
+  attributes: z.array(z.strictObject({ name: z.string().max(200), values: z.number(), kept: z.boolean() })).max(500),
+  /** Empty when not served. */
+  params: MethodParams,
+  metrics: Metrics,
+  popularity: Metrics,
+  /** Paired differences to popularity. */
+  lift: Metrics,
+});
+
 const ItemIdJson = z.union([z.string().max(256), z.number()]);
 
 /** One user of the validation part: what was known, what was answered, what came. */
@@ -139,6 +156,8 @@ export const EvaluationReport = z.strictObject({
   live: z
     .strictObject({ method: z.string().max(60), params: MethodParams, metrics: Metrics, lift: MeasuredMean })
     .nullable(),
+  /** Null or absent where no attributes of users are known. */
+  user_attributes: UserAttributesReport.nullable().optional(),
   gate: GateVerdict.nullable(),
   /** The chosen method was fitted again on all data before it was published. */
   refit: z.strictObject({ interactions: z.number(), seconds: z.number(), artifact_bytes: z.number() }).nullable(),

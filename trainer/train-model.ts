@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { ErasedUsers } from "../shared/erased-users.ts";
 import { EvaluationReport } from "../shared/evaluation-report.ts";
 import { reportKey } from "../shared/manifest.ts";
@@ -6,10 +7,13 @@ import type { ConnectorContext } from "./connectors/connector.ts";
 import type { Dataset } from "./dataset/dataset.ts";
 import { encodeDetail } from "./evaluate/evaluation-detail.ts";
 import { gate } from "./evaluate/gate.ts";
-import { refit } from "./evaluate/refit.ts";
+import { type Refit, refit } from "./evaluate/refit.ts";
+import { refitUserValues } from "./evaluate/refit-user-values.ts";
 import { type Choice, type Selection, selectModel } from "./evaluate/select.ts";
 import { buildVersion, userSalt } from "./export/build-version.ts";
 import { checkServable } from "./export/check-servable.ts";
+import { historiesOf } from "./export/user-histories.ts";
+import { withUserValues } from "./export/with-user-values.ts";
 import { fitSeconds } from "./fit-seconds.ts";
 import { type KeptFits, openKeptFits } from "./kept-fits.ts";
 import { METHODS } from "./models/methods.ts";
@@ -18,7 +22,7 @@ import { readLivePointer } from "./publish/live-pointer-swap.ts";
 import { type ObjectStore, StoreError } from "./publish/object-store.ts";
 import { publish } from "./publish/publish.ts";
 import { sweep } from "./publish/sweep.ts";
-import { readWithinBudget } from "./pushdown/read-within-budget.ts";
+import { type ReadWithinBudget, readWithinBudget } from "./pushdown/read-within-budget.ts";
 import { spooledHistories } from "./pushdown/spool-users.ts";
 import { runMetrics } from "./run-metrics.ts";
 import { StageError } from "./stage-error.ts";
@@ -48,7 +52,8 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
   const model = { customer, modelName: spec.model_name };
 
   stage.enter("FETCHING");
-  const { dataset, summary, spool } = await readWithinBudget(spec, {
+  const salt = userSalt({ ...model, createdAtMs: nowMs() });
+  const read = await readWithinBudget(spec, {
     context: deps.connect,
     workDirectory: settings.workDirectory,
     rejectedShareMax: settings.rejectedShareMax,
@@ -58,14 +63,16 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
     signal,
     nowMs: nowMs(),
     progress: stage.progress,
-    salt: userSalt({ ...model, createdAtMs: nowMs() }),
+    salt,
+    userValues: { path: join(settings.workDirectory, "user-values.spool"), salt },
   });
+  const { dataset, summary } = read;
   deps.onData(summary, dataset.itemIdType);
 
   stage.enter("TRAINING");
   const fits = await openKeptFits(settings.modelDirectory, nowMs());
   const live = await liveReport(store, model);
-  const selection = await select(dataset, job, { ...deps, fits, live: live && choiceOf(live) });
+  const selection = await select(read, job, { ...deps, fits, live: live && choiceOf(live) });
 
   stage.enter("EVALUATING");
   const verdict = gate(selection.report, live);
@@ -87,7 +94,7 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
     exported: refitted.exported,
     method: refitted.fitted.method,
     historyMax: refitted.fitted.historyMax,
-    ...(spool && { users: spooledHistories(spool, refitted.dataset.itemIds) }),
+    ...usersOf(read, refitted, selection, salt),
     workDirectory: settings.workDirectory,
     signal,
     progress: (share) => stage.progress({ share: share / 2, detail: "writing user records" }),
@@ -119,9 +126,14 @@ const REFIT_SHARE = 2 / 3;
 type FitDeps = TrainDeps & { readonly fits: KeptFits };
 type SelectDeps = FitDeps & { readonly live: Choice | undefined };
 
-function select(dataset: Dataset, { settings }: TrainingJob, deps: SelectDeps): Promise<Selection> {
+function select(
+  { dataset, userValues }: ReadWithinBudget,
+  { settings }: TrainingJob,
+  deps: SelectDeps,
+): Promise<Selection> {
   return selectModel({
     dataset,
+    userValues: userValues?.table,
     methods: METHODS,
     protocol: "service",
     secondsMax: fitSeconds(dataset.items.length, settings.fitSecondsMax),
@@ -145,6 +157,21 @@ function refitChosen(dataset: Dataset, { chosen, halfLifeDays }: Selection, { se
   const means = { budget: { weightBytesMax }, memoryMbMax, seed, signal, clock, progress, checkpointFolder };
   const secondsMax = REFIT_SHARE * fitSeconds(dataset.items.length, settings.fitSecondsMax);
   return refit({ dataset, methods: METHODS, choice: chosen, halfLifeDays, secondsMax, means });
+}
+
+/** What is stored of users: of a dataset that has all of them that is seen at once, else spooled; and their values, where they help. */
+function usersOf(
+  { spool, userValues }: ReadWithinBudget,
+  { dataset }: Refit,
+  { userValues: choice, halfLifeDays }: Selection,
+  salt: Uint8Array,
+) {
+  const histories = spool ? spooledHistories(spool, dataset.itemIds) : historiesOf(dataset, dataset.userIds, salt);
+  if (userValues === null || choice === undefined) return { users: histories };
+  return {
+    users: withUserValues(histories, userValues, choice.values),
+    userValues: refitUserValues(dataset, { table: userValues.table, choice, halfLifeDays }),
+  };
 }
 
 /** Throws StageError `store_unavailable`: without the list nothing may be learnt. */

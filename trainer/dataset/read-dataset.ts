@@ -2,6 +2,7 @@ import type { ErasedUsers } from "../../shared/erased-users.ts";
 import type { DataSummary } from "../../shared/model-record.ts";
 import type { ModelSpec } from "../../shared/model-spec.ts";
 import type { ConnectorContext, ConnectorFactory } from "../connectors/connector.ts";
+import { spoolUserValues, type UserValueSpool, type ValueSpoolPlace } from "../export/spool-user-values.ts";
 import { StageError } from "../stage-error.ts";
 import type { StageProgress } from "../stage-reporter.ts";
 import type { StagedInteractions } from "./check-interactions.ts";
@@ -15,10 +16,11 @@ import { readInteractions, type TieOrder } from "./read-interactions.ts";
 import { byFallingScore, countPerItem, reorderItems } from "./reorder-items.ts";
 import { stageSources } from "./stage-sources.ts";
 import { openStaging, type Staging } from "./staging.ts";
+import { userValueTable } from "./user-value-table.ts";
 
 export type ReadDatasetOptions = {
   readonly context: ConnectorContext;
-  /** A folder for what does not fit memory. Everything in it that this call makes is gone when it returns. */
+  /** A folder for what does not fit memory. All in it that this call makes is gone when it returns, but the spool of values. */
   readonly workDirectory: string;
   /** Memory that the reading may take in all, the dataset included; else the staging database has a connector's. */
   readonly memoryMbMax?: number;
@@ -33,11 +35,18 @@ export type ReadDatasetOptions = {
   readonly tieOrder?: TieOrder;
   /** Where interactions of a source that is declared incremental are kept between runs; else every run reads all. */
   readonly kept?: KeptOptions;
+  /** Where the values of everybody in the user query are kept for their records; absent: nowhere. */
+  readonly userValues?: ValueSpoolPlace;
   /** How connectors are opened, for tests. */
   readonly connect?: ConnectorFactory;
 };
 
-export type ReadDataset = { readonly dataset: Dataset; readonly summary: DataSummary };
+export type ReadDataset = {
+  readonly dataset: Dataset;
+  readonly summary: DataSummary;
+  /** Null where nobody has a value that many users share. */
+  readonly userValues: UserValueSpool | null;
+};
 
 /**
  * Rows → dataset: everything that a specification's queries give, checked, in typed arrays. The items are in order of
@@ -63,6 +72,7 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
     const { itemCount, userCount } = interactions;
     const itemAttributes = await attributesOf(staging, staged.items, { index: "items", count: itemCount, signal });
     const userAttributes = await attributesOf(staging, staged.users, { index: "users", count: userCount, signal });
+    const userValues = await valuesOf(staging, staged.users, userAttributes, options);
     const dataset: Dataset = {
       ...interactions,
       itemIds: await readIds(staging, "items", signal),
@@ -88,7 +98,7 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
         ...userAttributes.warnings,
       ].slice(0, WARNINGS_MAX),
     };
-    return { dataset: reorderItems(dataset, byFallingScore(countPerItem(interactions))), summary };
+    return { dataset: reorderItems(dataset, byFallingScore(countPerItem(interactions))), summary, userValues };
   } finally {
     await staging.close();
   }
@@ -126,6 +136,19 @@ async function attributesOf(
   if (staged === undefined) return { columns: [], descriptions: [], warnings: [] };
   const read = await readAttributes(staging, staged, place);
   return { ...read, warnings: [...staged.warnings, ...read.warnings] };
+}
+
+/** Which values there are is told by users with interactions; kept are those of all users. */
+async function valuesOf(
+  staging: Staging,
+  staged: StagedAttributes | undefined,
+  { columns }: ReadAttributes,
+  { userValues: place, signal, progress }: ReadDatasetOptions,
+): Promise<UserValueSpool | null> {
+  const table = userValueTable(columns);
+  if (staged === undefined || place === undefined || table.valueCount === 0) return null;
+  progress({ detail: "keeping what users have in common" });
+  return await spoolUserValues(staging, staged, { ...place, table, signal });
 }
 
 function countsOf({ userCount, itemCount, items, positive, times }: Interactions) {

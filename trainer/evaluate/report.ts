@@ -29,6 +29,7 @@ export type ReportInput = {
   /** Candidates of the last round, aligned with the verdict. */
   readonly finalists: readonly Trial[];
   readonly verdict: Verdict;
+  readonly userAttributes: EvaluationReport["user_attributes"];
   readonly discarded: readonly Discarded[];
   /** Which finalist the live version's method is; undefined when there is none, or it could not be tried. */
   readonly live: Trial | undefined;
@@ -58,6 +59,7 @@ export function buildReport(input: ReportInput): EvaluationReport {
     segments: { users: userSegments(segments), items: itemSegments(segments, counts) },
     examples: examplesOf(validation, chosen.evaluation, seed),
     live: input.live ? liveOf(input.live, chosen, input) : null,
+    user_attributes: input.userAttributes,
     gate: null,
     refit: null,
     seconds: { budget: input.seconds.budget, used: input.seconds.used },

@@ -1,9 +1,11 @@
 import type { EvaluationReport } from "../../shared/evaluation-report.ts";
 import type { Dataset } from "../dataset/dataset.ts";
+import { codesOfUsers, type UserValueTable } from "../dataset/user-value-table.ts";
 import type { Method, ServingBudget } from "../models/model.ts";
 import { methodNamed } from "./blend-method.ts";
 import { type Choice, choiceOf, isSameChoice, POPULARITY } from "./choice.ts";
 import { type Protocol, planSplit } from "./choose-split.ts";
+import { type ChosenUserValues, chooseUserValues, type UserValueChoice } from "./choose-user-values.ts";
 import { withColdPlaces } from "./cold-places.ts";
 import { dataForChoosing } from "./data-within-means.ts";
 import { decide, USERS_MIN } from "./decide.ts";
@@ -44,6 +46,8 @@ export type SelectInput = {
   readonly checkpointFolder?: string | undefined;
   /** What the live version is: tried as well, on the same footing. */
   readonly live?: Choice | undefined;
+  /** What users have in common, for those without a history; absent: they are given what is popular. */
+  readonly userValues?: UserValueTable | undefined;
 };
 
 export type Selection = {
@@ -52,6 +56,8 @@ export type Selection = {
   readonly families: readonly Choice[];
   /** Decides the order of the catalog, which is the answer for users without a history. */
   readonly halfLifeDays: number;
+  /** By which values users without a history are ranked for; undefined: by none. */
+  readonly userValues: UserValueChoice | undefined;
   readonly report: EvaluationReport;
   /** The lists that the report stands on; they name users. */
   readonly detail: EvaluationDetail;
@@ -79,12 +85,15 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const { finalists, baseline: judgedBaseline, positions } = await lastRound(state, tried);
   const interactions = validation.train.items.length;
   const verdict = decide(finalists, judgedBaseline, { metric, interactions, seed: input.seed });
+  const halfLifeDays = baseline.params.halfLifeDays ?? 0;
+  const byValues = await valuesFor(input, validation, halfLifeDays);
   const report = buildReport({
     validation: { ...validation, positions },
     metric,
     baseline: judgedBaseline,
     finalists,
     verdict,
+    userAttributes: byValues?.report ?? null,
     discarded: state.discarded,
     live: live?.method === POPULARITY ? judgedBaseline : finalists.find((trial) => isSameChoice(choiceOf(trial), live)),
     seconds: { budget: input.secondsMax, used: input.clock() - begin },
@@ -96,7 +105,8 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   return {
     chosen: choiceOf(chosen),
     families: familiesOf([...tried, baseline], metric),
-    halfLifeDays: baseline.params.halfLifeDays ?? 0,
+    halfLifeDays,
+    userValues: byValues?.choice,
     report: { ...report, data: sizesOf(whole.dataset) },
     detail: evaluationDetail(
       validation,
@@ -109,6 +119,18 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
 async function tryAll(state: SelectState): Promise<Trial[]> {
   const placed = { ...state, methods: await withColdPlaces(state) };
   return await withBlend(placed, await tryMethods(placed));
+}
+
+/** Learnt and judged within the training part: what comes after it is nobody's yet. */
+async function valuesFor(
+  { userValues: table, seed, signal, progress }: SelectInput,
+  { train }: Validation,
+  halfLifeDays: number,
+): Promise<ChosenUserValues | undefined> {
+  if (table === undefined) return undefined;
+  const codes = codesOfUsers(table, train.userAttributes, train.userCount);
+  const tell = (share: number) => progress(0.98 + 0.02 * share, "attributes of users without a history");
+  return await chooseUserValues({ train, codes, table, halfLifeDays, seed, signal, progress: tell });
 }
 
 /** Of the seconds, for judging one candidate: with a large catalog it could else take all of them. */

@@ -4,7 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { encodeAttributes } from "../../shared/attributes.ts";
 import { encodeCatalog } from "../../shared/catalog.ts";
-import { FORMAT, Manifest, MEDIA_TYPES } from "../../shared/manifest.ts";
+import { FORMAT, FORMAT_WITH_USER_VALUES, Manifest, MEDIA_TYPES } from "../../shared/manifest.ts";
 import type { Dataset } from "../dataset/dataset.ts";
 import { openScorer } from "../evaluate/onnx-scorer.ts";
 import type { ExportedModel } from "../models/model.ts";
@@ -28,6 +28,8 @@ export type VersionInput = {
   readonly historyMax: number;
   /** Every user of the source, with item indices of `dataset`, when it holds only some of them. */
   readonly users?: UserHistories | undefined;
+  /** The file of shared/user-values.ts, whose codes `users` has; absent: nobody is ranked for by values. */
+  readonly userValues?: Uint8Array | undefined;
   /** A folder of this run alone: user records pass through it, so that they are never in memory together. */
   readonly workDirectory: string;
   readonly signal?: AbortSignal;
@@ -46,16 +48,17 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
     : null;
   const histories = input.users ?? historiesOf(dataset, dataset.userIds, userSalt(input));
   const users = await userFiles(histories, input);
+  const userValues = input.userValues && (await versionFile(input.userValues, MEDIA_TYPES.userValues));
 
   const manifest = checkManifest({
-    format: FORMAT,
+    format: userValues ? FORMAT_WITH_USER_VALUES : FORMAT,
     customer: input.customer,
     model_name: input.modelName,
     created_at: new Date(input.createdAtMs).toISOString(),
     item_id_type: dataset.itemIdType,
     item_id_column: input.itemIdColumn,
     item_count: dataset.itemCount,
-    user_count: histories.userCount,
+    user_count: users?.userCount ?? 0,
     model: {
       method: input.method,
       history_max: input.historyMax,
@@ -67,9 +70,11 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
     catalog: catalog.descriptor,
     attributes: attributes?.descriptor ?? null,
     users: users && { directory: users.directory.descriptor, pages: users.pages.map((page) => page.descriptor) },
+    ...(userValues && { user_values: userValues.descriptor }),
   });
   const all = [graph, ...weights, catalog, ...(attributes ? [attributes] : [])];
-  const files = unique([...all, ...(users ? [...users.pages, users.directory] : [])]);
+  const ofUsers = [...(users ? [...users.pages, users.directory] : []), ...(userValues ? [userValues] : [])];
+  const files = unique([...all, ...ofUsers]);
   return { version: await versionName(manifest), manifest, files };
 }
 
@@ -88,7 +93,11 @@ async function goldenOf({ dataset, exported, historyMax }: VersionInput) {
   }
 }
 
-type UserFiles = { readonly pages: readonly VersionFile[]; readonly directory: VersionFile };
+type UserFiles = {
+  readonly pages: readonly VersionFile[];
+  readonly directory: VersionFile;
+  readonly userCount: number;
+};
 
 async function userFiles(histories: UserHistories, input: VersionInput): Promise<UserFiles | null> {
   if (histories.userCount === 0) return null;
@@ -96,13 +105,13 @@ async function userFiles(histories: UserHistories, input: VersionInput): Promise
   const { signal, progress, historyMax } = input;
   const options = { historyMax, ...(signal && { signal }), ...(progress && { progress }) };
   const pages: VersionFile[] = [];
-  let directory: VersionFile | undefined;
-  for await (const { kind, bytes } of packUserRecords(histories, options)) {
-    if (kind === "directory") directory = await versionFile(bytes, MEDIA_TYPES.userDirectory);
-    else pages.push(await fileOnDisk(bytes, join(input.workDirectory, `user-pages-${pages.length}.bin`)));
+  for await (const file of packUserRecords(histories, options)) {
+    const { kind, bytes } = file;
+    if (kind === "directory")
+      return { pages, directory: await versionFile(bytes, MEDIA_TYPES.userDirectory), userCount: file.userCount };
+    pages.push(await fileOnDisk(bytes, join(input.workDirectory, `user-pages-${pages.length}.bin`)));
   }
-  if (directory === undefined) throw new Error("packUserRecords gave no directory.");
-  return { pages, directory };
+  throw new Error("packUserRecords gave no directory.");
 }
 
 async function fileOnDisk(bytes: Uint8Array, path: string): Promise<VersionFile> {

@@ -11,6 +11,7 @@ export type HashedUser = { readonly hash: Hash64; readonly content: RecordConten
 
 /** What is known of every user, wherever it lies: in memory, or in a file that was larger than memory. */
 export type UserHistories = {
+  /** At most; how many there are is known when all were written. */
   readonly userCount: number;
   readonly itemCount: number;
   /** The salt of the hashes. */

@@ -3,8 +3,10 @@
  * rising by hash, read from beginning to end as often as wanted. It lives for one run and is never published.
  *
  *     user   | high u32 | low u32 | bytes u32 | n varint | n × item varint | n × delta varint | m varint | m × gap varint |
+ *            | v varint | v × code varint |
  *       items, deltas  the newest positive interactions, oldest first, and their times; the first counts from 0
  *       gaps           between rising seen items, the first counted from −1, less one
+ *       codes          of the user's values
  */
 import { type FileHandle, open } from "node:fs/promises";
 import { assert } from "../../shared/assert.ts";
@@ -102,13 +104,15 @@ function takeUsers(bytes: Buffer): { readonly batch: HashedUser[]; readonly end:
   return { batch, end: at };
 }
 
-function encode({ items, times, seen }: RecordContent): Uint8Array {
+function encode({ items, times, seen, values = [] }: RecordContent): Uint8Array {
   const sink = createSink();
   putVarint(sink, items.length);
   for (let i = 0; i < items.length; i++) putVarint(sink, items[i]!);
   for (let i = 0; i < items.length; i++) putVarint(sink, times[i]! - (i === 0 ? 0 : times[i - 1]!));
   putVarint(sink, seen.length);
   for (let i = 0; i < seen.length; i++) putVarint(sink, seen[i]! - (i === 0 ? -1 : seen[i - 1]!) - 1);
+  putVarint(sink, values.length);
+  for (let i = 0; i < values.length; i++) putVarint(sink, values[i]!);
   return bytesOf(sink);
 }
 
@@ -116,7 +120,8 @@ function decode(source: ByteSource): RecordContent {
   const items = Array.from({ length: takeVarint(source) }, () => takeVarint(source));
   const times = summed(items.length, 0, () => takeVarint(source));
   const seen = summed(takeVarint(source), -1, () => takeVarint(source) + 1);
-  return { items, times, seen };
+  const values = Array.from({ length: takeVarint(source) }, () => takeVarint(source));
+  return { items, times, seen, ...(values.length > 0 && { values }) };
 }
 
 function summed(count: number, start: number, next: () => number): number[] {

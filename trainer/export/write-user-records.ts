@@ -15,7 +15,9 @@ import { StageError } from "../stage-error.ts";
 import { historiesOf, type UserHistories } from "./user-histories.ts";
 
 /** A finished file: page files in the order of the manifest's `users.pages`, then, last, the one directory. */
-export type UserRecordFile = { readonly kind: "pages" | "directory"; readonly bytes: Uint8Array };
+export type UserRecordFile =
+  | { readonly kind: "pages"; readonly bytes: Uint8Array }
+  | { readonly kind: "directory"; readonly bytes: Uint8Array; readonly userCount: number };
 
 export type UserRecordOptions = PackOptions & {
   /** 16 to 64 bytes; the same salt gives the same bytes. */
@@ -55,6 +57,7 @@ export async function* packUserRecords(histories: UserHistories, options: PackOp
   let file = new Uint8Array(fileBytesMax);
   let filled = 0;
   let pages = 0;
+  let userCount = 0;
   for await (const page of pagesOf(histories, options)) {
     if (filled + page.bytes.length > file.length) {
       yield { kind: "pages", bytes: file.subarray(0, filled) };
@@ -66,6 +69,7 @@ export async function* packUserRecords(histories: UserHistories, options: PackOp
     file.set(page.bytes, filled);
     filled += page.bytes.length;
     pages++;
+    userCount += page.userCount;
     firstHigh.push(page.firstHigh);
     pageBytes.push(page.bytes.length);
   }
@@ -73,12 +77,12 @@ export async function* packUserRecords(histories: UserHistories, options: PackOp
     yield { kind: "pages", bytes: file.slice(0, filled) };
     pagesOfFile.push(pages);
   }
-  const { salt, userCount, itemCount } = histories;
+  const { salt, itemCount } = histories;
   const bytes = encodeUserDirectory({ salt, userCount, itemCount, firstHigh, pageBytes, pagesOfFile });
-  yield { kind: "directory", bytes };
+  yield { kind: "directory", bytes, userCount };
 }
 
-type Page = { readonly firstHigh: number; readonly bytes: Uint8Array };
+type Page = { readonly firstHigh: number; readonly bytes: Uint8Array; readonly userCount: number };
 
 type EncodedUser = PageContent["users"][number];
 
@@ -98,7 +102,8 @@ async function* pagesOf(histories: UserHistories, options: PackOptions): AsyncGe
       const { hash, record } = user;
       const isFull = pageBytesOf(pending.length + 1, recordBytes + record.length) > target;
       if (isFull && pending.length > 0 && pending.at(-1)!.hash.high !== hash.high) {
-        yield { firstHigh, bytes: closePage({ firstHigh, lastHigh: hash.high - 1, users: pending }) };
+        const bytes = closePage({ firstHigh, lastHigh: hash.high - 1, users: pending });
+        yield { firstHigh, bytes, userCount: pending.length };
         pending = [];
         recordBytes = 0;
         firstHigh = hash.high;
@@ -108,7 +113,10 @@ async function* pagesOf(histories: UserHistories, options: PackOptions): AsyncGe
     }
     done += batch.length;
   }
-  if (pending.length > 0) yield { firstHigh, bytes: closePage({ firstHigh, lastHigh: HIGH_MAX, users: pending }) };
+  if (pending.length > 0) {
+    const bytes = closePage({ firstHigh, lastHigh: HIGH_MAX, users: pending });
+    yield { firstHigh, bytes, userCount: pending.length };
+  }
   progress?.(1);
 }
 
@@ -147,10 +155,10 @@ function closePage(content: PageContent): Uint8Array {
   );
 }
 
-function encodeRecord({ items, times, seen }: RecordContent, historyMax: number, itemCount: number): Uint8Array {
+function encodeRecord({ items, times, ...others }: RecordContent, historyMax: number, itemCount: number): Uint8Array {
   const from = Math.max(0, items.length - historyMax);
   const newest = <Values extends ArrayLike<number>>(values: Values) => Array.prototype.slice.call(values, from);
-  return encodeUserRecord({ items: newest(items), times: newest(times), seen }, itemCount);
+  return encodeUserRecord({ ...others, items: newest(items), times: newest(times) }, itemCount);
 }
 
 /** Bytes at which a page is cut: more than usual when there would be too many pages for a small directory. */

@@ -64,7 +64,7 @@ export async function readPushedDown(spec: ModelSpec, asked: Asked, options: Pus
     to: new Date(totals.lastSecond * 1000).toISOString(),
     warnings: [...warnings, ...sample.summary.warnings],
   };
-  return { dataset, summary, spool };
+  return { ...sample, dataset, summary, spool };
 }
 
 /** The source with the unit of its times known. */

@@ -39,6 +39,7 @@ beforeAll(async () => {
     finalists: [],
     verdict,
     discarded: [],
+    userAttributes: null,
     live: undefined,
     seconds,
     seed: 1,

@@ -24,8 +24,13 @@ async function through(users: readonly HashedUser[]) {
 const rising = (numbers: readonly number[]) => [...new Set(numbers)].sort((a, b) => a - b);
 const u32 = fc.integer({ min: 0, max: 2 ** 32 - 1 });
 const content = fc
-  .record({ facts: fc.array(fc.tuple(fc.nat(1e6), u32), { maxLength: 20 }), seen: fc.array(fc.nat(1e6)) })
-  .map(({ facts, seen }) => ({
+  .record({
+    facts: fc.array(fc.tuple(fc.nat(1e6), u32), { maxLength: 20 }),
+    seen: fc.array(fc.nat(1e6)),
+    values: fc.array(fc.nat(255), { maxLength: 5 }),
+  })
+  .map(({ facts, seen, values }) => ({
+    ...(values.length > 0 && { values }),
     items: facts.map(([item]) => item),
     times: facts.map(([, time]) => time).sort((a, b) => a - b),
     seen: rising(seen),
