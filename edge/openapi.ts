@@ -139,7 +139,9 @@ const RANK_HEADERS = {
   "x-request-id": textHeader("Names this call in logs; the caller's own if it sent one."),
   "x-rank-id": textHeader("Names this list."),
   "x-model-version": textHeader("The version that ranked."),
-  "x-rank-strategy": textHeader("personalized, session or popular."),
+  "x-rank-strategy": textHeader(
+    "personalized (by the stored history or, without any, by the user's attributes), session or popular.",
+  ),
   "x-ignored-interactions": textHeader("How many interactions had ids unknown to the model."),
   "x-seen-filter": textHeader(
     "Only `unavailable`: the operator has chosen to rank without it rather than not at all.",

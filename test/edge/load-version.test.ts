@@ -4,6 +4,7 @@ import { encodeCatalog } from "../../shared/catalog.ts";
 import type { LivePointer } from "../../shared/live-pointer.ts";
 import { blobKey, type Descriptor, livePointerKey, type Manifest, manifestKey } from "../../shared/manifest.ts";
 import { packStrings } from "../../shared/packed-strings.ts";
+import { encodeUserValues } from "../../shared/user-values.ts";
 import type { BuiltVersion } from "../../trainer/publish/version-files.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 
@@ -55,6 +56,7 @@ test("the same manifest under another name ranks", async () => {
 });
 
 const otherCatalog = encodeCatalog({ itemIds: packStrings(["a", "b"]), itemIdType: "string" });
+const otherValues = encodeUserValues({ itemCount: 2, base: new Float32Array(2), ratios: [new Float32Array(2)] });
 const faults: [string, (manifest: Manifest) => unknown, string][] = [
   ["a format of the future", (m) => ({ ...m, format: 99 }), "this Worker reads 1, 2, found 99"],
   ["a field that is not in the schema", (m) => ({ ...m, surprise: 1 }), 'Unrecognized key: "surprise"'],
@@ -74,6 +76,16 @@ const faults: [string, (manifest: Manifest) => unknown, string][] = [
     "too many page files",
     (m) => ({ ...m, users: { ...m.users, pages: [m.users!.pages[0], m.users!.pages[0]] } }),
     "page files",
+  ],
+  [
+    "user values of two items for eight",
+    (m) => ({ ...m, format: 2, user_values: describe(otherValues) }),
+    "user values: items: the manifest says 8, the file 2",
+  ],
+  [
+    "user values in a version of format 1",
+    (m) => ({ ...m, user_values: describe(otherValues) }),
+    "belongs to format 2",
   ],
   ["attributes in the catalog's place", (m) => ({ ...m, catalog: m.attributes }), 'found "attributes"'],
   [
@@ -99,7 +111,7 @@ const faults: [string, (manifest: Manifest) => unknown, string][] = [
   ],
 ];
 test.each(faults)("%s is refused", async (_, change, reason) => {
-  const modelName = await publishManifest(change, [otherCatalog, new Uint8Array(16)]);
+  const modelName = await publishManifest(change, [otherCatalog, otherValues, new Uint8Array(16)]);
   const answer = await edge.call(`/v0/models/${modelName}/rank`);
   expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "2"]);
   expect(await answer.json()).toMatchObject({ code: "artifact_unavailable" });
