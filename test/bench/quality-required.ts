@@ -35,6 +35,14 @@ const REQUIRED: readonly Required[] = [
       least: [{ figure: `quality.ml-100k.${rows}-rows.chosen.ndcg@10`, value: { shareOf: "reference" } }],
     }),
   ),
+  ...["ml-100k", "ml-1m"].map(
+    (set): Required => ({
+      what: `${set}, users without a history, at least popularity`,
+      least: ["ndcg@10", "recall@20"].map((metric) => {
+        return { figure: `quality.${set}.hidden-users.attributes.${metric}`, value: { shareOf: "reference" } };
+      }),
+    }),
+  ),
   choice("ml-1m.next-item", 10),
   choice("amazon-beauty.next-item", 10),
   choice("amazon-games.next-item", 10),

@@ -1,8 +1,8 @@
 /**
  * Ranking quality on public data, all items ranked, next to what a study of the same data found and to the targets:
  *
- *     npm run bench -- quality [--tasks=ml-1m.next-item,amazon-beauty.cold,ml-1m.rated,ml-100k.1000-rows] [--methods=ease,…]
- *                              [--seconds=600] [--resume=FOLDER] --json
+ *     npm run bench -- quality [--tasks=ml-1m.next-item,amazon-beauty.cold,ml-1m.hidden-users,ml-1m.rated,ml-100k.1000-rows]
+ *                              [--methods=ease,…] [--seconds=600] [--resume=FOLDER] --json
  *
  * Each method takes the best of the first settings of its grid on a validation part of the training part, and is fitted again
  * on all of it; `fit_seconds` is that last fit. Trained networks take their first setting. The automatic choice has `--seconds`
@@ -22,6 +22,7 @@ import type { FitContext, FittedModel, Method, TrainingData } from "../../traine
 import { missingRealData } from "../fixtures/real-data.ts";
 import { type Bench, compared, type Figure } from "./bench.ts";
 import { COLD_TASKS, coldFigures } from "./quality-cold.ts";
+import { HIDDEN_USER_TASKS, hiddenUserFigures } from "./quality-hidden-users.ts";
 import { RATED_TASKS, ratedFigures } from "./quality-rated.ts";
 import { requiredTable } from "./quality-required.ts";
 import { SMALL_TASKS, smallFigures } from "./quality-small.ts";
@@ -57,6 +58,12 @@ export const quality: Bench = async ({ say, fail, flags }) => {
     const missing = missingRealData(set);
     if (missing) say(`  ${set}.cold ${missing}`);
     else figures.push(...(await coldFigures(set, say)));
+  }
+  for (const set of HIDDEN_USER_TASKS) {
+    if (!isWanted(`${set}.hidden-users`)) continue;
+    const missing = missingRealData(set);
+    if (missing) say(`  ${set}.hidden-users ${missing}`);
+    else figures.push(...(await hiddenUserFigures(set, say)));
   }
   for (const set of RATED_TASKS) {
     if (!isWanted(`${set}.rated`)) continue;
