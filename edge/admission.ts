@@ -1,23 +1,94 @@
-import type { Leases } from "./leases.ts";
+import { createLeases } from "./leases.ts";
 
 /** CPU time of a rank call, in milliseconds: measured in workerd by `npm run bench -- edge-scale` at 10k, 100k and 1M items. */
 const BASE_MS = 2.5;
 const MS_PER_ITEM = 25e-6;
+/** However long they take, so many calls may wait. */
+const CALLS_LEAST = 4;
+/** Calls begin this share of their time apart, so that between two of them the isolate learns of what has arrived since. */
+const PACE = 0.5;
 
-export type Arrival = {
-  readonly itemCount: number;
-  readonly nowMs: number;
-  /** Work that may be under way at once, in milliseconds; a single call is always let in. */
-  readonly queueMsMax: number;
+/** Waits are at most so many times what was estimated, as far as is believed. */
+const SLOWNESS_MAX = 4;
+/** Shorter waits say nothing: clocks count milliseconds. */
+const WAIT_MS_LEAST = 10;
+/** In so long half of what waits have been is replaced by what they are: a single stall is no overload. */
+const LEARNT_MS = 300;
+const GAP_MS_MAX = 50;
+/** In so long, without waits, half is forgotten. */
+const FORGOTTEN_MS = 1000;
+const TOLD_EVERY_MS = 1000;
+
+/** A call that was let in. */
+export type Place = {
+  /** When to begin, at the earliest. */
+  readonly beginMs: number;
+  /** To be called then, or as much later as the isolate came to it. */
+  begin(nowMs: number): void;
+  /** Leaves the place. */
+  end(): void;
 };
 
 /**
- * A place among the rank calls of an isolate, which has one thread for all: so what is under way is how long a new call
- * would wait. Gives the function that leaves the place; undefined when the wait would be too long.
+ * Who may rank in an isolate, which has one thread for all. What is under way, by its estimated time and by how much
+ * longer than estimated others have waited of late, is how long a new call would wait. Beyond `queueMsMax` it is refused.
+ *
+ * Requests are given to an isolate only when its thread is free, so it does not see how many wait outside. Hence calls
+ * begin at a pace that lets it see them, and a refusal comes first and costs little.
  */
-export function admit(work: Leases, { itemCount, nowMs, queueMsMax }: Arrival): (() => void) | undefined {
-  const callMs = BASE_MS + MS_PER_ITEM * itemCount;
-  const waitingMs = work.weight(nowMs);
-  if (waitingMs > 0 && waitingMs + callMs > queueMsMax) return undefined;
-  return work.take(nowMs, callMs);
+export type Admission = {
+  /** Whether even the quickest call would be refused. */
+  isFull(nowMs: number): boolean;
+  /** Undefined when the wait would be too long; a single call is always let in. */
+  admit(arrival: { readonly itemCount: number; readonly nowMs: number }): Place | undefined;
+  /** Counts a refusal; about once a second gives how many there were since it last did. */
+  refuse(nowMs: number): number | undefined;
+};
+
+/** @param ttlMs How long a call can take at most: one whose caller hung up never ends. */
+export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
+  const work = createLeases(ttlMs);
+  const slowness = forgetfulMean();
+  let nextBeginMs = 0;
+  let [refused, toldMs] = [0, Number.NEGATIVE_INFINITY];
+  const isTooLong = (callMs: number, nowMs: number) => {
+    const aheadMs = work.weight(nowMs);
+    return aheadMs > 0 && slowness.at(nowMs) * (aheadMs + callMs) > Math.max(queueMsMax, CALLS_LEAST * callMs);
+  };
+  return {
+    isFull: (nowMs) => isTooLong(BASE_MS, nowMs),
+    admit({ itemCount, nowMs }) {
+      const callMs = BASE_MS + MS_PER_ITEM * itemCount;
+      if (isTooLong(callMs, nowMs)) return undefined;
+      const aheadMs = work.weight(nowMs);
+      const end = work.take(nowMs, callMs);
+      const beginMs = Math.max(nowMs, nextBeginMs);
+      nextBeginMs = beginMs + PACE * callMs;
+      const begin = (begunMs: number) => {
+        if (aheadMs >= WAIT_MS_LEAST) slowness.add((begunMs - nowMs) / aheadMs, begunMs);
+      };
+      return { beginMs, begin, end };
+    },
+    refuse(nowMs) {
+      refused++;
+      if (nowMs < toldMs + TOLD_EVERY_MS) return undefined;
+      const count = refused;
+      [refused, toldMs] = [0, nowMs];
+      return count;
+    },
+  };
+}
+
+/** A mean, over time, of how many times longer than estimated waits were: at least 1, to which it goes back by itself. */
+function forgetfulMean() {
+  let [beyond, seenMs] = [0, 0];
+  const at = (nowMs: number) => 1 + beyond * 2 ** (-Math.max(0, nowMs - seenMs) / FORGOTTEN_MS);
+  return {
+    at,
+    add(times: number, nowMs: number) {
+      const share = 1 - 2 ** (-Math.min(GAP_MS_MAX, Math.max(0, nowMs - seenMs)) / LEARNT_MS);
+      const mean = at(nowMs) * (1 - share) + Math.min(SLOWNESS_MAX, times) * share;
+      [beyond, seenMs] = [Math.max(0, mean - 1), nowMs];
+    },
+  };
 }

@@ -10,7 +10,7 @@ import { forward } from "./forward.ts";
 import { live, ready } from "./health.ts";
 import { createIsolate, type Isolate } from "./isolate.ts";
 import { errorForLog, problemResponse } from "./problem-response.ts";
-import { rankByBody, rankByQuery } from "./rank-route.ts";
+import { rankByBody, rankByQuery, refuseOverload } from "./rank-route.ts";
 import { requestEntry, writeLog } from "./request-log.ts";
 import type { VersionLoader } from "./snapshot-cache.ts";
 
@@ -41,6 +41,7 @@ export function createApp(loader: VersionLoader): Hono<EdgeEnv> {
 
   app.use(identify(loader));
   app.use(allowOrigins);
+  app.use("/v0/models/:model_name/rank", refuseOverload);
   app.use(refuseLongAddresses);
   app.use("/v0/models/*", authenticate);
   app.use("/v0/users/*", authenticate);
@@ -76,7 +77,7 @@ function identify(loader: VersionLoader): MiddlewareHandler<EdgeEnv> {
     c.header("x-request-id", c.get("requestId"));
     c.header("cache-control", "no-store");
     c.header("x-content-type-options", "nosniff");
-    writeLog(requestEntry(c, Date.now() - startedMs));
+    if (!c.get("isRefusedUnread")) writeLog(requestEntry(c, Date.now() - startedMs));
   };
 }
 

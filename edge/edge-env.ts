@@ -12,6 +12,8 @@ export type EdgeEnv = {
     access: RequestAccess;
     /** Absent before the key is checked. */
     caller?: Caller;
+    /** Refused for want of capacity before anything was looked at; logged together with its like. */
+    isRefusedUnread?: true;
     /** For the log: how a rank call was answered. */
     ranked?: Readonly<Record<string, string | number>>;
   };

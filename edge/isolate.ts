@@ -1,3 +1,4 @@
+import { type Admission, createAdmission } from "./admission.ts";
 import { type ArtifactReader, artifactReader } from "./artifact-reader.ts";
 import { type Keyring, keyring } from "./auth.ts";
 import type { Settings } from "./env.ts";
@@ -18,8 +19,8 @@ export type Isolate = {
   readonly versions: SnapshotCache;
   /** The rank calls under way. */
   readonly ranks: Leases;
-  /** Those of them that have a version, weighed by the milliseconds that they will take. */
-  readonly work: Leases;
+  /** Which of them, once they have a version, may go on. */
+  readonly admission: Admission;
   readonly readiness: RefreshedCache<true>;
   /** The API's description as JSON, made when it is first asked for. */
   readonly openApi: () => string;
@@ -39,7 +40,7 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     erased: erasedLists(settings.POINTER_CACHE_SECONDS * 1000),
     versions: snapshotCache(settings.CACHE_MEGABYTES * MEGABYTE, loader),
     ranks: createLeases(RANK_MS_MAX),
-    work: createLeases(RANK_MS_MAX),
+    admission: createAdmission(settings.QUEUE_MS_MAX, RANK_MS_MAX),
     readiness: refreshedCache(readinessMs, 1),
     openApi: once(() => JSON.stringify(openApiDocument())),
   };

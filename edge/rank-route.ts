@@ -1,4 +1,4 @@
-import type { Context } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 import { parseRankBody, parseRankQuery, type RankParameters } from "../shared/api.ts";
 import { FormatError } from "../shared/assert.ts";
 import { itemIdToJson } from "../shared/ids.ts";
@@ -6,9 +6,10 @@ import { parseJson } from "../shared/parse-request.ts";
 import { Problem } from "../shared/problem.ts";
 import { type RankAnswer, rank } from "../shared/rank.ts";
 import type { Snapshot } from "../shared/snapshot.ts";
-import { admit } from "./admission.ts";
 import { requireScope } from "./auth.ts";
+import { sleep } from "./deadline.ts";
 import type { EdgeEnv } from "./edge-env.ts";
+import { problemResponse } from "./problem-response.ts";
 import { jsonTextOf, readBody } from "./request-body.ts";
 import { writeLog } from "./request-log.ts";
 import { snapshotOf } from "./snapshot-of-version.ts";
@@ -28,7 +29,20 @@ export const rankByBody = (c: Context<EdgeEnv>): Promise<Response> =>
     return parseRankBody(body.length === 0 ? {} : parseJson(jsonTextOf(body, c.req.header("content-type") ?? null)));
   });
 
-/** Sheds what is beyond the isolate's capacity before anything is read. */
+/**
+ * Refuses what is beyond the isolate's capacity before anything else is done for it, not even a line in the log: the less
+ * a refusal costs, the less those wait who were let in.
+ */
+export const refuseOverload: MiddlewareHandler<EdgeEnv> = async (c, next) => {
+  const { admission } = c.get("isolate");
+  const nowMs = c.get("access").nowMs();
+  if (!admission.isFull(nowMs)) return next();
+  c.set("isRefusedUnread", true);
+  const count = admission.refuse(nowMs);
+  if (count !== undefined) writeLog({ event: "ranks_refused", level: "error", count });
+  return problemResponse(overloaded(), c.get("requestId"));
+};
+
 async function answerRank(c: Context<EdgeEnv>, parse: () => Promise<RankParameters>): Promise<Response> {
   requireScope(c.get("caller")!, "rank");
   const { ranks, settings } = c.get("isolate");
@@ -43,7 +57,7 @@ async function answerRank(c: Context<EdgeEnv>, parse: () => Promise<RankParamete
 }
 
 async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParameters): Promise<Response> {
-  const { pointers, versions, erased, work, reader, settings } = c.get("isolate");
+  const { pointers, versions, erased, admission, reader, settings } = c.get("isolate");
   const { customer } = c.get("caller")!;
   const access = { ...c.get("access"), reader, log: writeLog };
   const startedMs = access.nowMs();
@@ -54,16 +68,14 @@ async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParamete
   const target = await pointers.liveVersion(customer, c.req.param("model_name")!, access);
   const { loaded, release } = await versions.lease(target, access);
   const loadedMs = access.nowMs();
-  const end = admit(work, {
-    itemCount: loaded.manifest.item_count,
-    nowMs: loadedMs,
-    queueMsMax: settings.QUEUE_MS_MAX,
-  });
-  if (end === undefined) {
+  const place = admission.admit({ itemCount: loaded.manifest.item_count, nowMs: loadedMs });
+  if (place === undefined) {
     release();
     throw overloaded();
   }
   try {
+    if (place.beginMs > loadedMs) await sleep(place.beginMs - loadedMs);
+    place.begin(access.nowMs());
     const failures: unknown[] = [];
     const onUnfiltered = (error: unknown) => failures.push(error);
     const policy = { reader, isErased: () => isUserErased, serveUnfiltered: settings.SERVE_UNFILTERED, onUnfiltered };
@@ -86,7 +98,7 @@ async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParamete
     const detail = `The version ${snapshotName(loaded.target.live.version)} cannot rank. Try again.`;
     throw new Problem("artifact_unavailable", detail, { cause: error, retryAfterSeconds: 2 });
   } finally {
-    end();
+    place.end();
     release();
   }
 }

@@ -1,32 +1,93 @@
 import { expect, test } from "vitest";
-import { admit } from "../../edge/admission.ts";
-import { createLeases } from "../../edge/leases.ts";
+import { type Admission, createAdmission, type Place } from "../../edge/admission.ts";
 
-/** How many calls are let in, all at the same time. */
-function admitted(itemCount: number, queueMsMax: number): number {
-  const work = createLeases(1000);
-  let count = 0;
-  while (admit(work, { itemCount, nowMs: 0, queueMsMax })) count++;
-  return count;
+const TTL_MS = 10_000;
+
+/** Lets in as many calls as it can, all at the same time. */
+function fill(admission: Admission, itemCount: number, nowMs: number): Place[] {
+  const places: Place[] = [];
+  for (let place = admission.admit({ itemCount, nowMs }); place; place = admission.admit({ itemCount, nowMs }))
+    places.push(place);
+  return places;
 }
 
 test.each([
-  ["small catalogs", 1000, 150, 59],
-  ["100,000 items", 100_000, 150, 30],
-  ["a million", 1_000_000, 150, 5],
-  ["one call that is longer than what may wait", 10_000_000, 150, 1],
+  ["small catalogs", 1000, 100, 39],
+  ["100,000 items", 100_000, 100, 20],
+  ["a million: four, though they are longer than what may wait", 1_000_000, 100, 4],
+  ["calls that are each longer than what may wait", 10_000_000, 100, 4],
 ])("the larger the catalog, the fewer at once: %s", (_, itemCount, queueMsMax, count) => {
-  expect(admitted(itemCount, queueMsMax)).toBe(count);
+  expect(fill(createAdmission(queueMsMax, TTL_MS), itemCount, 0).length).toBe(count);
 });
 
-test("who leaves makes room; who never leaves does so when the lease ends", () => {
-  const work = createLeases(1000);
-  const arrival = { itemCount: 1_000_000, nowMs: 0, queueMsMax: 60 };
-  const [first, second] = [admit(work, arrival), admit(work, arrival)];
-  expect(first && second).toBeDefined();
-  expect(admit(work, arrival)).toBeUndefined();
-  first!();
-  expect(admit(work, arrival)).toBeDefined();
-  expect(admit(work, { ...arrival, nowMs: 999 })).toBeUndefined();
-  expect(admit(work, { ...arrival, nowMs: 1000 })).toBeDefined();
+test("it is full when not even the quickest call is let in", () => {
+  const admission = createAdmission(100, TTL_MS);
+  expect(admission.isFull(0)).toBe(false);
+  expect(admission.admit({ itemCount: 3_000_000, nowMs: 0 })).toBeDefined();
+  expect(admission.isFull(0)).toBe(false);
+  fill(admission, 0, 0);
+  expect(admission.isFull(0)).toBe(true);
+});
+
+test("who leaves makes room; who never leaves does so when its time is over", () => {
+  const admission = createAdmission(100, TTL_MS);
+  const [first] = fill(admission, 1_000_000, 0);
+  const arrival = { itemCount: 1_000_000, nowMs: 0 };
+  first!.end();
+  expect(admission.admit(arrival)).toBeDefined();
+  expect(admission.admit({ ...arrival, nowMs: TTL_MS - 1 })).toBeUndefined();
+  expect(admission.admit({ ...arrival, nowMs: TTL_MS })).toBeDefined();
+});
+
+test("calls that come together begin one after another, half their time apart; later ones at once", () => {
+  const admission = createAdmission(100, TTL_MS);
+  const beginsOf = (nowMs: number) => admission.admit({ itemCount: 100_000, nowMs })?.beginMs;
+  expect([beginsOf(1000), beginsOf(1000), beginsOf(1000)]).toEqual([1000, 1002.5, 1005]);
+  expect([beginsOf(1006), beginsOf(1008)]).toEqual([1007.5, 1010]);
+  expect(beginsOf(1100)).toBe(1100);
+});
+
+/** Calls come all the time and one after another takes so many times its estimate; gives how many are let in together. */
+function lettingIn(admission: Admission, times: number, fromMs: number, untilMs: number): number {
+  const itemCount = 100_000; // 5 ms
+  const waiting: Place[] = [];
+  let most = 0;
+  for (let nowMs = fromMs; nowMs < untilMs; nowMs += 5 * times) {
+    waiting.push(...fill(admission, itemCount, nowMs));
+    most = nowMs > untilMs - 500 ? Math.max(most, waiting.length) : 0;
+    const place = waiting.shift()!;
+    place.begin(nowMs);
+    place.end();
+  }
+  for (const place of waiting) place.end();
+  return most;
+}
+
+test("where waits are longer than estimated, fewer are let in, until they are not", () => {
+  const admission = createAdmission(100, TTL_MS);
+  expect(lettingIn(admission, 1, 10_000, 15_000)).toBeGreaterThanOrEqual(19);
+  const slow = lettingIn(admission, 3, 15_000, 20_000);
+  expect(slow).toBeGreaterThanOrEqual(5);
+  expect(slow).toBeLessThanOrEqual(9);
+  expect(fill(admission, 100_000, 30_000).length).toBeGreaterThanOrEqual(19);
+});
+test("one stall, however long, is no overload", () => {
+  const admission = createAdmission(100, TTL_MS);
+  lettingIn(admission, 1, 0, 2000);
+  const stalled = fill(admission, 100_000, 2000);
+  for (const place of stalled) {
+    place.begin(2200);
+    place.end();
+  }
+  expect(fill(admission, 100_000, 2200).length).toBeGreaterThanOrEqual(15);
+});
+test("refusals are told about once a second, together", () => {
+  const admission = createAdmission(100, TTL_MS);
+  expect([0, 1, 999, 1000, 1001].map((nowMs) => admission.refuse(nowMs))).toEqual([
+    1,
+    undefined,
+    undefined,
+    3,
+    undefined,
+  ]);
 });

@@ -175,3 +175,23 @@ test("a name that is no model's, another customer's, or unspeakable is not found
   for (const name of ["..%2Fglobex%2Fshop", "%00", "shop%0A", "a%2Fb"])
     await refused("model_not_found", `/v0/models/${name}/rank`);
 });
+
+test("far beyond capacity calls are refused before their key is looked at, and their log is one line a second", async () => {
+  const busy = await startEdge({ vars: { QUEUE_MS_MAX: 1, KEY_CACHE_SECONDS: 25, POINTER_CACHE_SECONDS: 4 } });
+  try {
+    await busy.publish();
+    await busy.call(RANK);
+    await busy.inject({ keys: "/blobs/", kind: "slow" }); // a user's record takes 300 ms
+    const calls = [1, 2, 3].map(() => busy.call(`${RANK}?user_id=ann`));
+    await expect.poll(async () => (await busy.call(RANK, { key: null })).status).toBe(503);
+    const refused = await busy.call(RANK, { key: null, headers: { "x-request-id": "refused-unread" } });
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(await refused.json()).toMatchObject({ code: "overloaded", request_id: "refused-unread" });
+    for (const answer of await Promise.all(calls)) expect(answer.status).toBe(200);
+    await expect.poll(() => busy.log.filter((line) => line.includes("ranks_refused")).length).toBe(1);
+    expect(busy.log.filter((line) => line.includes("refused-unread"))).toEqual([]);
+    expect((await busy.call(RANK, { key: null })).status).toBe(401);
+  } finally {
+    await busy.stop();
+  }
+});
