@@ -4,8 +4,9 @@ import { availableParallelism, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { evaluateFiles, type FileEvaluation } from "./evaluate/evaluate-files.ts";
-import { InteractionFileError, readInteractionFiles } from "./evaluate/interaction-files.ts";
+import { InteractionFileError, readInteractionFiles, type TrainAndTest } from "./evaluate/interaction-files.ts";
 import { qualityPlot } from "./evaluate/quality-plot.ts";
+import { readUserFile } from "./evaluate/user-file.ts";
 import { METHODS } from "./models/methods.ts";
 import type { Method } from "./models/model.ts";
 
@@ -15,6 +16,8 @@ Fits models on the train file only, ranks all items of both files for every user
 the lists are. Files: CSV or TSV with a header line, Parquet, JSON or JSON Lines, optionally gzipped.
 
   --user-column NAME  --item-column NAME  --time-column NAME   guessed from common names when not given
+  --users FILE          users' attributes, one row a user under the same column name: users of the test file without train rows are
+                        then ranked for by them, where the train file shows that it helps, and figures tell by how much
   --label-column NAME   rows count as positive where it is true or above 0; without it every row does
   --protocol set|next-item|sessions   (set)
         set        the test rows of a user are a set to be found
@@ -47,14 +50,15 @@ try {
 async function main(args: readonly string[]): Promise<void> {
   const options = parse(args);
   if (options === "help") return void process.stdout.write(USAGE);
-  const { files, json, plot, resume, ...evaluation } = options;
+  const { files, users, json, plot, resume, ...evaluation } = options;
   const begin = performance.now();
   const clock = () => (performance.now() - begin) / 1000;
   const log = (line: string) => process.stderr.write(`${clock().toFixed(0).padStart(5)} s  ${line}\n`);
   const abort = new AbortController();
   process.once("SIGINT", () => abort.abort(new UsageError("Stopped.")));
 
-  const data = await readInteractionFiles(files);
+  const found = await readInteractionFiles(files);
+  const data = users === undefined ? found : await withUsers(found, users);
   const { user, item, time, label } = data.columns;
   log(`columns: user ${user}, item ${item}, time ${time ?? "none"}, label ${label ?? "none"}`);
   log(`train ${data.train.items.length} rows, test ${data.test.items.length}, rejected ${data.rejectedRows}`);
@@ -65,6 +69,12 @@ async function main(args: readonly string[]): Promise<void> {
   });
   if (plot !== undefined) writePlot(plot, result, Math.max(...evaluation.cutOffs));
   process.stdout.write(json ? `${JSON.stringify(result)}\n` : tableOf(result, evaluation.cutOffs));
+}
+
+async function withUsers(data: TrainAndTest, path: string): Promise<TrainAndTest> {
+  const { columns, train } = data;
+  const userAttributes = await readUserFile(path, { userColumn: columns.user, userIds: train.userIds });
+  return { ...data, train: { ...train, userAttributes } };
 }
 
 function writePlot(path: string, { protocol, users, items, models }: FileEvaluation, k: number): void {
@@ -97,6 +107,7 @@ function parse(args: readonly string[]) {
       seed: { type: "string", default: "1" },
       plot: text,
       resume: text,
+      users: text,
       "include-seen": flag,
       json: flag,
       help: flag,
@@ -123,6 +134,7 @@ function parse(args: readonly string[]) {
     includeSeen: values["include-seen"],
     plot: values.plot,
     resume: values.resume,
+    users: values.users,
     json: values.json,
   };
 }
@@ -162,7 +174,8 @@ function isArgumentError(error: unknown): boolean {
   return error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
 }
 
-function tableOf({ protocol, users, items, models }: FileEvaluation, cutOffs: readonly number[]): string {
+function tableOf(result: FileEvaluation, cutOffs: readonly number[]): string {
+  const { protocol, users, items, models, users_without_history: newcomers } = result;
   const lines = [`${protocol}: ${users} lists over ${items} items, on ${availableParallelism()} processors`, ""];
   const names = ["recall", "ndcg", "mrr", "hr", "coverage"];
   for (const k of cutOffs) {
@@ -175,6 +188,13 @@ function tableOf({ protocol, users, items, models }: FileEvaluation, cutOffs: re
       lines.push([`${model.name}${model.chosen ? " (chosen)" : ""}`.padEnd(24), ...figures, ...costs].join(" "));
     }
     lines.push("");
+  }
+  if (newcomers) {
+    const k = Math.max(...cutOffs);
+    const of = (figures: Readonly<Record<string, number>>) =>
+      `recall@${k} ${figures[`recall@${k}`]!.toFixed(4)}, ndcg@${k} ${figures[`ndcg@${k}`]!.toFixed(4)}`;
+    lines.push(`${newcomers.users} lists of users without a history. ${newcomers.reason}`);
+    lines.push(`  by popularity: ${of(newcomers.popularity)}`, `  as served:     ${of(newcomers.attributes)}`, "");
   }
   return `${lines.join("\n")}\n`;
 }

@@ -68,6 +68,28 @@ test("without --json there is a table for people, and a picture if it is wanted"
   expect(stdout).toMatch(/model +recall@5 +ndcg@5/);
   expect(stdout).toMatch(/popularity \(chosen\) +0\.\d{4}/);
 });
+test("--users tells what attributes are worth to users without train rows", () => {
+  const users = join(folder, "people.csv");
+  writeFileSync(
+    users,
+    ["visitor,city", ...Array.from({ length: 160 }, (_, u) => `u${u},${u % 2 ? "Ulm" : "Bonn"}`)].join("\n"),
+  );
+  const test = join(folder, "newcomers.csv");
+  const rows = [11, 13, 15, 17].map((item) => `u151,${item},1700000000`);
+  writeFileSync(test, ["visitor,sku,when", ...rows, ""].join("\n"));
+  const args = [...files.slice(0, 2), "--test", test, "--models", "popularity", "--at", "10"];
+  const { stdout, stderr, status } = run(...args, "--users", users);
+  expect([status, stderr]).toEqual([
+    0,
+    expect.stringContaining("Users without a history are ranked for by attributes"),
+  ]);
+  expect(stdout).toMatch(/1 lists of users without a history\. Users without[^\n]*\n {2}by popularity: recall@10 /);
+  const json = JSON.parse(run(...args, "--users", users, "--json").stdout) as Record<string, unknown>;
+  expect(json.users_without_history).toMatchObject({ users: 1, served: true });
+  const missing = run(...args, "--users", join(folder, "nobody.csv"));
+  expect([missing.status, missing.stdout]).toEqual([1, ""]);
+  expect(missing.stderr).toMatch(/nobody\.csv cannot be read/);
+});
 test("--help explains, with status 0", () => {
   const { stdout, status } = run("--help");
   expect([status, stdout.includes("--protocol set|next-item|sessions")]).toEqual([0, true]);

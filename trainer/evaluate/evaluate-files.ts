@@ -2,12 +2,14 @@ import type { Dataset, Interactions } from "../dataset/dataset.ts";
 import { reorderItems } from "../dataset/reorder-items.ts";
 import type { Targets } from "../dataset/split.ts";
 import { rowsWhere } from "../dataset/split.ts";
+import type { UserValueTable } from "../dataset/user-value-table.ts";
 import type { Method, ServingBudget } from "../models/model.ts";
 import { methodNamed } from "./blend-method.ts";
 import { mean } from "./bootstrap.ts";
 import { isSameChoice, POPULARITY } from "./choice.ts";
 import type { Protocol } from "./choose-split.ts";
-import { type Evaluation, evaluate, type MetricAtK, timesShown } from "./evaluate.ts";
+import { type Evaluation, evaluate, type MetricAtK, type Served, type ServedValues, timesShown } from "./evaluate.ts";
+import { evaluateNewcomers, type NewcomerFigures, tableOfTrain, valuesOfTrain } from "./evaluate-newcomers.ts";
 import { casesOfSessions, casesOfSplit, type EvaluationCases } from "./evaluation-cases.ts";
 import type { TrainAndTest } from "./interaction-files.ts";
 import { coverage } from "./metrics.ts";
@@ -44,6 +46,8 @@ export type FileEvaluation = {
   readonly users: number;
   readonly items: number;
   readonly models: readonly ModelFigures[];
+  /** Users of the test file without train rows, where a file of users' attributes was given. */
+  readonly users_without_history?: NewcomerFigures;
 };
 
 export type ModelFigures = {
@@ -67,14 +71,17 @@ const LISTS_MAX = 200_000;
 export async function evaluateFiles(data: TrainAndTest, options: EvaluateFilesOptions): Promise<FileEvaluation> {
   const { protocol, seed, log } = options;
   const begin = options.clock();
-  const selection = await choose(data.train, options);
+  const table = tableOfTrain(data.train);
+  const selection = await choose(data.train, table, options);
   const { method, params } = selection.chosen;
   log(`chosen on a held-out part of the train file: ${method} ${JSON.stringify(params)}`);
   const order = popularityOrder(data.train, selection.halfLifeDays, seed);
   const train = reorderItems(data.train, order);
   const cases = casesOf(train, reorderedRows(data.test, order), options);
   const positions = samplePositions(cases.count, LISTS_MAX, seededRandom(seed, 43));
+  const values = valuesOfTrain(train, table, selection);
   const models: ModelFigures[] = [];
+  let newcomers: NewcomerFigures | undefined;
   const secondsLeft = () => options.secondsMax - (options.clock() - begin);
   for (const choice of byChance(selection)) {
     const isChosen = !models.some(({ chosen }) => chosen);
@@ -82,8 +89,11 @@ export async function evaluateFiles(data: TrainAndTest, options: EvaluateFilesOp
     const secondsMax = isChosen ? Math.max(SECONDS_LEAST, secondsLeft()) : options.secondsMax / 2;
     const secondsHard = isChosen ? secondsMax + LATE_SHARE * options.secondsMax : 2 * options.secondsMax;
     try {
-      const figures = await measure({ choice, train, cases, positions, secondsMax, secondsHard }, options);
+      const task = { choice, train, values, cases, positions, secondsMax, secondsHard };
+      const { served, figures } = await measure(task, options);
       models.push({ ...figures, chosen: isChosen });
+      const report = selection.report.user_attributes;
+      newcomers ??= await evaluateNewcomers(cases, { ...options, positions }, { served, report });
     } catch (error) {
       options.signal.throwIfAborted();
       if (choice.method === POPULARITY) throw error;
@@ -91,16 +101,22 @@ export async function evaluateFiles(data: TrainAndTest, options: EvaluateFilesOp
       log(`${choice.method} failed: ${error instanceof Error ? error.message : String(error)}${next}`);
     }
   }
-  return { protocol, users: positions.length, items: train.itemCount, models };
+  const whole = { protocol, users: positions.length, items: train.itemCount, models };
+  return newcomers ? { ...whole, users_without_history: newcomers } : whole;
 }
 
-async function choose(train: Dataset, options: EvaluateFilesOptions): Promise<Selection> {
+async function choose(
+  train: Dataset,
+  userValues: UserValueTable | undefined,
+  options: EvaluateFilesOptions,
+): Promise<Selection> {
   const { cutOffs, log } = options;
   const k = Math.max(...cutOffs);
   let lastDetail = "";
   const selection = await selectModel({
     ...options,
     dataset: train,
+    userValues,
     metric: `ndcg@${k}` as MetricAtK,
     progress: (share, detail) => {
       const [name] = detail.split(":");
@@ -112,6 +128,8 @@ async function choose(train: Dataset, options: EvaluateFilesOptions): Promise<Se
     const seconds = fit_seconds === null ? "" : ` (fitted in ${fit_seconds.toFixed(1)} s)`;
     log(`${outcome}: ${method} ${JSON.stringify(params)}${seconds}: ${reason}`);
   }
+  const ofUsers = selection.report.user_attributes;
+  if (ofUsers) log(ofUsers.reason);
   for (const warning of selection.report.warnings) log(`warning: ${warning}`);
   return selection;
 }
@@ -129,6 +147,7 @@ const byChance = ({ chosen, families }: Selection): Choice[] => [
 type Measured = {
   readonly choice: Choice;
   readonly train: Dataset;
+  readonly values: ServedValues | undefined;
   readonly cases: EvaluationCases;
   readonly positions: Uint32Array;
   readonly secondsMax: number;
@@ -136,9 +155,9 @@ type Measured = {
 };
 
 async function measure(
-  { choice, train, cases, positions, secondsMax, secondsHard }: Measured,
+  { choice, train, values, cases, positions, secondsMax, secondsHard }: Measured,
   options: EvaluateFilesOptions,
-): Promise<Omit<ModelFigures, "chosen">> {
+): Promise<{ readonly served: Served; readonly figures: Omit<ModelFigures, "chosen"> }> {
   const { log, methods, cutOffs } = options;
   const method = methodNamed(choice.method, methods);
   if (!method) throw new Error(`There is no method ${JSON.stringify(choice.method)}.`);
@@ -146,10 +165,10 @@ async function measure(
   const means: TrialMeans = { ...options, checkpointFolder: undefined, progress: () => {} };
   const task = { data: train, secondsMax, secondsHard };
   const { fitted, seconds } = await fitCandidate({ method, params: choice.params }, task, means);
-  const served = { exported: fitted.export(options.budget), historyMax: fitted.historyMax };
+  const served = { exported: fitted.export(options.budget), historyMax: fitted.historyMax, values };
   log(`${choice.method}: fitted on the whole train file in ${seconds.toFixed(1)} s, ranking for ${positions.length}`);
   const evaluation = await evaluate(cases, served, { ...options, positions });
-  return {
+  const figures = {
     name: choice.method,
     params: choice.params,
     fit_seconds: seconds,
@@ -158,6 +177,7 @@ async function measure(
     truncation: served.exported.truncation,
     metrics: figuresOf(evaluation, cases.itemCount, cutOffs),
   };
+  return { served, figures };
 }
 
 function figuresOf(evaluation: Evaluation, itemCount: number, cutOffs: readonly number[]): Record<string, number> {

@@ -30,7 +30,18 @@ export type Evaluation = {
 };
 export type MetricAtK = `${MetricName}@${number}`;
 
-export type Served = { readonly exported: ExportedModel; readonly historyMax: number };
+export type Served = {
+  readonly exported: ExportedModel;
+  readonly historyMax: number;
+  /** How users without a history are ranked for; absent: by popularity. */
+  readonly values?: ServedValues | undefined;
+};
+
+/** What users' attributes say of items (shared/user-values.ts), and which values each user of the training part has. */
+export type ServedValues = {
+  score(codes: readonly number[]): Float32Array;
+  codesOf(user: number): readonly number[];
+};
 
 /**
  * The lists that the served form of a model would answer, and their metrics: scored by the exported ONNX, ranked by the same
@@ -41,7 +52,7 @@ export type Served = { readonly exported: ExportedModel; readonly historyMax: nu
 export async function evaluate(cases: EvaluationCases, served: Served, options: EvaluateOptions): Promise<Evaluation> {
   const scorer = await openScorer(served.exported, cases.itemCount);
   try {
-    const snapshot = offlineSnapshot(cases, checked(scorer), served.historyMax);
+    const snapshot = offlineSnapshot(cases, checked(scorer), served);
     return await judgeLists(cases, snapshot, options);
   } finally {
     await scorer.close();

@@ -63,7 +63,8 @@ type Used = { user: string; item: string; time: string | null; label: string | n
 const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
 const text = (value: string) => `'${value.replaceAll("'", "''")}'`;
 
-function scanOf(path: string): string {
+/** SQL of a file's rows. */
+export function scanOf(path: string): string {
   const plain = path.toLowerCase().replace(/\.(gz|zst)$/, "");
   if (plain.endsWith(".parquet")) return `read_parquet(${text(path)})`;
   if (/\.(json|jsonl|ndjson)$/.test(plain)) return `read_json(${text(path)})`;

@@ -20,7 +20,7 @@ const scorer = {
 };
 const listFor = async (user: number, historyMax = 10, excludeSeen = true) => {
   const request = { userId: String(user) as UserId, limit: 9, session: [], retrieval: undefined, excludeSeen };
-  return (await rank({ ...request, nowSeconds: 1_700_172_800 }, offlineSnapshot(cases, scorer, historyMax))).items;
+  return (await rank({ ...request, nowSeconds: 1_700_172_800 }, offlineSnapshot(cases, scorer, { historyMax }))).items;
 };
 
 test("what the user has seen is left out", async () => expect(await listFor(0)).toEqual([4, 3, 2]));
@@ -35,5 +35,22 @@ test("the model is given its newest items with their ages in days", async () => 
   await listFor(0, 1);
   expect(asked).toEqual([{ items: [1], agesDays: [1] }]);
 });
+test("a new user whose values are known is ranked for by them, any other as before", async () => {
+  const values = {
+    score: (codes: readonly number[]) => Float32Array.of(0, 0, codes[0]!, 0, 1),
+    codesOf: (user: number) => (user === 1 ? [7] : [9]),
+  };
+  const snapshot = offlineSnapshot(cases, scorer, { historyMax: 10, values });
+  const listOf = async (user: number) => {
+    const request = { userId: String(user) as UserId, limit: 9, session: [], retrieval: undefined, excludeSeen: true };
+    return (await rank({ ...request, nowSeconds: 1_700_172_800 }, snapshot)).items;
+  };
+  expect([await listOf(1), await listOf(0)]).toEqual([
+    [2, 4, 0, 1, 3],
+    [4, 3, 2],
+  ]);
+});
 test("filters have no meaning here", () =>
-  expect(() => offlineSnapshot(cases, scorer, 1).matcher({ kind: "and", of: [] })).toThrow("does not filter"));
+  expect(() => offlineSnapshot(cases, scorer, { historyMax: 1 }).matcher({ kind: "and", of: [] })).toThrow(
+    "does not filter",
+  ));
