@@ -5,6 +5,7 @@ import { AS_SET, fittedLinear, SET_HISTORY_MAX } from "./linear-model.ts";
 import type { Method } from "./model.ts";
 import { clearRow, rowSum } from "./row-sum.ts";
 import { largestColumns, sparseBuilder, transposed } from "./sparse-builder.ts";
+import { between, sparsity } from "./sparsity.ts";
 
 export type ItemKnnParams = {
   /** A user of n items weighs n^−userExponent. */
@@ -20,9 +21,9 @@ export type ItemKnnParams = {
 /** Item-kNN (Deshpande & Karypis 2004): W_ij = G_ij · d_i^−a · d_j^−b, the strongest sources of each target kept. */
 export const itemKnn: Method<ItemKnnParams> = {
   name: "item_knn",
-  grid: () => [
-    { userExponent: 0.5, sourceExponent: 0.5, targetExponent: 0.2, neighbours: 200 },
-    { userExponent: 0.5, sourceExponent: 0.5, targetExponent: 0.5, neighbours: 200 },
+  grid: (data) => [
+    { userExponent: 0.5, sourceExponent: 0.5, targetExponent: between(0.5, 0.1, sparsity(data)), neighbours: 200 },
+    { userExponent: 0.5, sourceExponent: 0.4, targetExponent: 0.2, neighbours: 200 },
     { userExponent: 0, sourceExponent: 0.8, targetExponent: 0.2, neighbours: 200 },
   ],
   cost({ itemCount, items, userCount }, { neighbours }) {

@@ -4,16 +4,24 @@ import type { EaseParams } from "./ease.ts";
 import { timesChosen } from "./histories.ts";
 import { fittedLinear, SET_HISTORY_MAX, setWeighting } from "./linear-model.ts";
 import { localRidge } from "./local-ridge.ts";
-import type { Method } from "./model.ts";
+import type { Method, TrainingData } from "./model.ts";
 import { taughtSets, withRatings } from "./rated-histories.ts";
 import { ridgeOf } from "./ridge.ts";
 import { clearRow, rowSum } from "./row-sum.ts";
 import { largestColumns, sparseBuilder } from "./sparse-builder.ts";
+import { between, sparsity } from "./sparsity.ts";
 
 export type LocalRidgeParams = EaseParams & {
   /** Items that one target's regression takes at most. */
   readonly neighbours: number;
 };
+
+/** The ridge that suits data of this density: where items are few times chosen, more of it, and for all items alike. */
+export function firstGuess(data: TrainingData): LocalRidgeParams {
+  const share = sparsity(data);
+  const [lambda, penaltyExponent] = [between(3, 10, share), between(0.5, 0.25, share)];
+  return { lambda, userExponent: 0.5, penaltyExponent, recentScale: 0, neighbours: 300 };
+}
 
 /** Co-occurrences that one item keeps, in the order of the cosine: bounds the memory on dense data. */
 const ROW_MAX = 2000;
@@ -21,14 +29,18 @@ const ROW_MAX = 2000;
 /** EASE for any catalog: each item is regressed on the items that it occurs with (as fsSLIM, Ning & Karypis 2011). */
 export const localSetRidge: Method<LocalRidgeParams> = {
   name: "local_ridge",
-  grid: (data) =>
-    withRatings<LocalRidgeParams>(data, [
-      { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 0, neighbours: 300 },
-      { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 10, neighbours: 300 },
-      { lambda: 10, userExponent: 0.5, penaltyExponent: 0.25, recentScale: 0, neighbours: 300 },
-      { lambda: 10, userExponent: 0.5, penaltyExponent: 0.25, recentScale: 10, neighbours: 300 },
-      { lambda: 30, userExponent: 0.5, penaltyExponent: 0, recentScale: 0, neighbours: 300 },
-    ]),
+  grid: (data) => {
+    const first = firstGuess(data);
+    const dense = { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 0, neighbours: 300 };
+    const sparse = { ...dense, lambda: 10, userExponent: 0.25, penaltyExponent: 0.25 };
+    return withRatings<LocalRidgeParams>(data, [
+      first,
+      { ...first, recentScale: 10 },
+      ...(first.lambda === dense.lambda ? [sparse] : [sparse, dense]),
+      { ...sparse, recentScale: 10 },
+      { ...dense, lambda: 30, penaltyExponent: 0 },
+    ]);
+  },
   cost: ({ itemCount, items, userCount }, { neighbours }) => ({
     seconds: 0.01 + 4e-9 * ((items.length / Math.max(1, userCount)) * items.length) + 2e-6 * itemCount * neighbours,
     memoryMb: 50 + (itemCount * (8 * ROW_MAX + 16 * neighbours) + 24 * items.length) / 1e6,

@@ -1,6 +1,6 @@
 import { blend, fitParts } from "./blend.ts";
 import { type GraphFilterParams, graphFilter, rankFor } from "./graph-filter.ts";
-import { type LocalRidgeParams, localSetRidge } from "./local-set-ridge.ts";
+import { firstGuess, type LocalRidgeParams, localSetRidge } from "./local-set-ridge.ts";
 import type { Method } from "./model.ts";
 import { withRatings } from "./rated-histories.ts";
 
@@ -17,13 +17,14 @@ export type SetBlendParams = LocalRidgeParams & {
 export const setBlend: Method<SetBlendParams> = {
   name: "set_blend",
   grid: (data) => {
-    const ridge = { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 0, neighbours: 300 };
+    const ridge = firstGuess(data);
     const rank = rankFor(data);
     const filter = { filterUserExponent: 0.4, filterItemExponent: 0.4, smooth: 1, rank, filterShare: 0.6 };
     return withRatings<SetBlendParams>(data, [
       { ...ridge, ...filter },
+      { ...ridge, ...filter, filterShare: 1 },
       { ...ridge, ...filter, filterUserExponent: 0.5, filterItemExponent: 0.5 },
-      { ...ridge, lambda: 10, penaltyExponent: 0.25, ...filter, filterShare: 0.3 },
+      { ...ridge, lambda: 10, userExponent: 0.25, penaltyExponent: 0.25, ...filter, filterShare: 0.3 },
     ]);
   },
   cost(data, params) {
