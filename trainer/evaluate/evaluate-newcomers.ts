@@ -1,11 +1,10 @@
-import { decodeUserValues } from "../../shared/user-values.ts";
 import type { Dataset } from "../dataset/dataset.ts";
 import { pickColumn } from "../dataset/reorder-items.ts";
-import { codesOfUsers, type UserValueTable, userValueTable } from "../dataset/user-value-table.ts";
+import { type UserValueTable, userValueTable } from "../dataset/user-value-table.ts";
 import { mean } from "./bootstrap.ts";
 import { type EvaluateOptions, evaluate, type Served, type ServedValues } from "./evaluate.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
-import { refitUserValues } from "./refit-user-values.ts";
+import { servedValues } from "./refit-user-values.ts";
 import type { Selection } from "./select.ts";
 
 /** How users without a history are served: what is popular, and by attributes; names as in the command's contract. */
@@ -34,12 +33,7 @@ export function valuesOfTrain(
   { userValues: choice, halfLifeDays }: Pick<Selection, "userValues" | "halfLifeDays">,
 ): ServedValues | undefined {
   if (table === undefined || choice === undefined) return undefined;
-  const { score } = decodeUserValues(refitUserValues(train, { table, choice, halfLifeDays }));
-  const { start, codes } = codesOfUsers(table, train.userAttributes, train.userCount);
-  const newCode = new Map(choice.values.map((code, position) => [code, position]));
-  const codesOf = (user: number) =>
-    Array.from(codes.subarray(start[user], start[user + 1])).flatMap((code) => newCode.get(code) ?? []);
-  return { score, codesOf };
+  return servedValues(train, { table, choice, halfLifeDays });
 }
 
 /**

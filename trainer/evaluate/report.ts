@@ -29,6 +29,8 @@ export type ReportInput = {
   /** Candidates of the last round, aligned with the verdict. */
   readonly finalists: readonly Trial[];
   readonly verdict: Verdict;
+  /** What the verdict has chosen, as it is served: users' attributes included. */
+  readonly chosen: Trial;
   readonly userAttributes: EvaluationReport["user_attributes"];
   readonly discarded: readonly Discarded[];
   /** Which finalist the live version's method is; undefined when there is none, or it could not be tried. */
@@ -40,9 +42,8 @@ export type ReportInput = {
 
 /** What was tried, measured and chosen, in the form that is stored and served. The gate and the refit add theirs. */
 export function buildReport(input: ReportInput): EvaluationReport {
-  const { validation, metric, baseline, finalists, verdict, seed } = input;
+  const { validation, metric, baseline, finalists, verdict, chosen, seed } = input;
   const counts = positivesOf(validation.split.train);
-  const chosen = verdict.chosen === undefined ? baseline : finalists[verdict.chosen]!;
   const shapes = { chosen: listShape(chosen.evaluation, counts), baseline: listShape(baseline.evaluation, counts) };
   const segments = { cases: validation.split.cases, chosen: chosen.evaluation, popularity: baseline.evaluation, seed };
   const report: EvaluationReport = {
@@ -58,7 +59,7 @@ export function buildReport(input: ReportInput): EvaluationReport {
     candidates: candidatesOf(input, counts),
     segments: { users: userSegments(segments), items: itemSegments(segments, counts) },
     examples: examplesOf(validation, chosen.evaluation, seed),
-    live: input.live ? liveOf(input.live, chosen, input) : null,
+    live: input.live ? liveOf(input.live, input) : null,
     user_attributes: input.userAttributes,
     gate: null,
     refit: null,
@@ -204,7 +205,9 @@ function judgedFields(
   };
 }
 
-function liveOf(live: Trial, chosen: Trial, { metric, seed }: ReportInput): EvaluationReport["live"] {
+/** Both without users' attributes, which would help either. */
+function liveOf(live: Trial, { verdict, finalists, baseline, metric, seed }: ReportInput): EvaluationReport["live"] {
+  const chosen = verdict.chosen === undefined ? baseline : finalists[verdict.chosen]!;
   const over = toMeasured(lift(chosen.evaluation, live.evaluation, { metric, seed }));
   return { ...named(live), metrics: measured(live.evaluation, seed), lift: over };
 }

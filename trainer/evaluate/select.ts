@@ -9,11 +9,13 @@ import { type ChosenUserValues, chooseUserValues, type UserValueChoice } from ".
 import { withColdPlaces } from "./cold-places.ts";
 import { dataForChoosing } from "./data-within-means.ts";
 import { decide, USERS_MIN } from "./decide.ts";
-import type { MetricAtK } from "./evaluate.ts";
+import type { MetricAtK, ServedValues } from "./evaluate.ts";
 import { type EvaluationDetail, evaluationDetail } from "./evaluation-detail.ts";
 import { lift } from "./judged.ts";
 import { lastRound, withBlend } from "./last-round.ts";
+import { servedValues } from "./refit-user-values.ts";
 import { buildReport, sizesOf } from "./report.ts";
+import { serveNewcomers } from "./serve-newcomers.ts";
 import { meanOf, runTrial, type Trial, type TrialMeans } from "./trial.ts";
 import { type SelectState, scaled, tryMethods } from "./try-methods.ts";
 import { discardedTrial, tuneMethod } from "./tune-method.ts";
@@ -87,12 +89,17 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const verdict = decide(finalists, judgedBaseline, { metric, interactions, seed: input.seed });
   const halfLifeDays = baseline.params.halfLifeDays ?? 0;
   const byValues = await valuesFor(input, validation, halfLifeDays);
+  const trial = verdict.chosen === undefined ? judgedBaseline : finalists[verdict.chosen]!;
+  const { cutOffs, includeSeen, signal } = means;
+  const serving = { cutOffs, includeSeen, signal, values: byValues?.served };
+  const chosen = await serveNewcomers(trial, validation, serving);
   const report = buildReport({
     validation: { ...validation, positions },
     metric,
     baseline: judgedBaseline,
     finalists,
     verdict,
+    chosen,
     userAttributes: byValues?.report ?? null,
     discarded: state.discarded,
     live: live?.method === POPULARITY ? judgedBaseline : finalists.find((trial) => isSameChoice(choiceOf(trial), live)),
@@ -101,7 +108,6 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
     warnings: [...(warning ? [warning] : []), ...warningsOf(input)],
   });
   input.progress(1, "chosen");
-  const chosen = verdict.chosen === undefined ? judgedBaseline : finalists[verdict.chosen]!;
   return {
     chosen: choiceOf(chosen),
     families: familiesOf([...tried, baseline], metric),
@@ -126,11 +132,13 @@ async function valuesFor(
   { userValues: table, seed, signal, progress }: SelectInput,
   { train }: Validation,
   halfLifeDays: number,
-): Promise<ChosenUserValues | undefined> {
+): Promise<(ChosenUserValues & { readonly served: ServedValues | undefined }) | undefined> {
   if (table === undefined) return undefined;
   const codes = codesOfUsers(table, train.userAttributes, train.userCount);
   const tell = (share: number) => progress(0.98 + 0.02 * share, "attributes of users without a history");
-  return await chooseUserValues({ train, codes, table, halfLifeDays, seed, signal, progress: tell });
+  const chosen = await chooseUserValues({ train, codes, table, halfLifeDays, seed, signal, progress: tell });
+  const { choice } = chosen;
+  return { ...chosen, served: choice && servedValues(train, { table, choice, halfLifeDays }) };
 }
 
 /** Of the seconds, for judging one candidate: with a large catalog it could else take all of them. */

@@ -3,7 +3,7 @@ import { topK } from "../../../shared/top-k.ts";
 import { decodeUserValues } from "../../../shared/user-values.ts";
 import { byFallingScore, countPerItem, reorderItems } from "../../../trainer/dataset/reorder-items.ts";
 import { userValueTable } from "../../../trainer/dataset/user-value-table.ts";
-import { refitUserValues } from "../../../trainer/evaluate/refit-user-values.ts";
+import { refitUserValues, servedValues } from "../../../trainer/evaluate/refit-user-values.ts";
 import { tastesByCity } from "../../fixtures/tastes-by-city.ts";
 
 const data = tastesByCity({ users: 200, items: 30, perUser: 8 });
@@ -23,4 +23,12 @@ test("the file has the chosen values in their order, learnt from all users", () 
   // No value: the order of the catalog.
   const { score } = decodeUserValues(refitUserValues(dataset, { table, choice, halfLifeDays: 0 }));
   expect(topK(score([]), 30)).toEqual(Array.from({ length: 30 }, (_, item) => item));
+});
+
+test("as served, users have the codes of the chosen values, and the scores are those of the file", () => {
+  const ulm = table.columns[0]!.codes.get("Ulm")!;
+  const refit = { table, choice: { values: [ulm], shrink: 10, weight: 1 }, halfLifeDays: 0 };
+  const { score, codesOf } = servedValues(dataset, refit);
+  expect([codesOf(0), codesOf(1), codesOf(3)]).toEqual([[], [0], [0]]);
+  expect(score([0])).toEqual(decodeUserValues(refitUserValues(dataset, refit)).score([0]));
 });

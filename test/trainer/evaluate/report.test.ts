@@ -39,6 +39,7 @@ beforeAll(async () => {
     finalists: [],
     verdict,
     discarded: [],
+    chosen: baseline,
     userAttributes: null,
     live: undefined,
     seconds,
