@@ -40,7 +40,11 @@ export const graphFilter: Method<GraphFilterParams> = {
     ];
   },
   cost: ({ itemCount, items, userCount }, { rank }) => ({
-    seconds: 0.1 + 4e-9 * ((items.length / Math.max(1, userCount)) * items.length) + 2e-8 * items.length * rank,
+    seconds:
+      0.1 +
+      4e-9 * ((items.length / Math.max(1, userCount)) * items.length) +
+      6e-8 * items.length * rank +
+      3e-5 * itemCount,
     memoryMb: 100 + (8 * itemCount * Math.min(itemCount, ROW_MAX) + 16 * itemCount * rank + 32 * items.length) / 1e6,
   }),
   fit: async (data, params, context) => {
