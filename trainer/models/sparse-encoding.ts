@@ -11,7 +11,7 @@ export type EncodedSparse = {
   readonly entries: ExactEntries | CodedEntries;
 };
 
-/** The last entry belongs to no row: no file is empty. */
+/** The last CHUNK entries belong to no row: chunks of the last rows end within the file. */
 export type ExactEntries = {
   readonly kind: "exact";
   readonly columnType: "uint16" | "int32";
@@ -36,6 +36,8 @@ export type CodedEntries = {
 export type EntryForm = "exact" | "coded" | "packed";
 
 export const ROWS_PER_BLOCK = 64;
+/** Entries that are read at once. */
+export const CHUNK = 32;
 /** A row longer than this costs time at every request that meets it, for weights that change nothing. */
 export const ROW_MAX = 1000;
 const CODES = 256;
@@ -49,7 +51,7 @@ export function sparseBytes(
   entryCount: number,
   form: EntryForm,
 ): number {
-  return (entryCount + 1) * entryBytes(columnCount, form) + 2 * (rowCount + 1) + 4 * blockCount(rowCount);
+  return (entryCount + CHUNK) * entryBytes(columnCount, form) + 2 * (rowCount + 1) + 4 * blockCount(rowCount);
 }
 
 /** Different weights that a form can tell apart. */
@@ -79,7 +81,7 @@ export function encodeSparse(matrix: SparseWeights, form: EntryForm): EncodedSpa
 }
 
 function exactEntries({ columnCount, ...matrix }: SparseWeights): ExactEntries {
-  const size = matrix.columns.length + 1;
+  const size = matrix.columns.length + CHUNK;
   const columnType = columnCount <= LOW_COLUMNS ? "uint16" : "int32";
   const columns = columnType === "uint16" ? new Uint16Array(size) : new Int32Array(size);
   columns.set(matrix.columns);
@@ -89,7 +91,7 @@ function exactEntries({ columnCount, ...matrix }: SparseWeights): ExactEntries {
 }
 
 function codedEntries({ columnCount, columns, values }: SparseWeights, form: EntryForm): CodedEntries {
-  const size = columns.length + 1;
+  const size = columns.length + CHUNK;
   const perHigh = levelCount(columnCount, form);
   const { levels, codeOf } = codebook(values, perHigh);
   const high = hasHighFile(columnCount, form) ? new Uint8Array(size) : undefined;

@@ -1,6 +1,6 @@
 import type { GraphBuilder } from "../onnx/graph.ts";
 import type { DataType } from "../onnx/proto.ts";
-import { type EncodedSparse, ROWS_PER_BLOCK } from "./sparse-encoding.ts";
+import { CHUNK, type EncodedSparse, ROWS_PER_BLOCK } from "./sparse-encoding.ts";
 import { float32, gather, INT32, INT64, int32, int64 } from "./tensor-values.ts";
 
 /** The part of a history that a term looks at, newest last: rows of its matrix and how much each counts. */
@@ -10,42 +10,68 @@ export type WeighedHistory = { readonly items: string; readonly weights: string 
 export type ExternalFile = (name: string, type: DataType, dims: readonly number[], data: ArrayBufferView) => string;
 
 /**
- * float32 [columnCount]: `base` plus the weighted sum of the history's rows. What it costs follows the entries of these
- * rows, not the longest of them: they are laid end to end, and a running sum says of each entry whose it is.
+ * float32 [columnCount]: `base` plus the weighted sum of the history's rows. Rows are read in chunks, so that what it costs
+ * follows their own lengths and not the longest of them.
  */
-export function addSparseScores(
-  graph: GraphBuilder,
-  base: string,
-  history: WeighedHistory,
-  sources: { readonly matrix: EncodedSparse; readonly file: ExternalFile },
-): string {
-  const { at, factors } = entriesOf(graph, history, sources);
+export function addSparseScores(graph: GraphBuilder, base: string, history: WeighedHistory, sources: Sources): string {
+  const { at, inRow, factors } = chunksOf(graph, history, sources);
   const { columns, values } = decoded(graph, at, sources);
-  const weighted = graph.op("Mul", [values, factors]);
+  const weighted = graph.op("Mul", [graph.op("Where", [inRow, values, graph.constant(float32([], 0))]), factors]);
+  const [flatColumns, flatWeights] = [columns, weighted].map((grid) =>
+    graph.op("Reshape", [grid, graph.constant(int64([1], -1))]),
+  );
   // ScatterElements, not ScatterND: the latter loses sums on several threads when indices repeat.
-  return graph.op("ScatterElements", [base, columns, weighted], { axis: { int: 0 }, reduction: { text: "add" } });
+  return graph.op("ScatterElements", [base, flatColumns!, flatWeights!], {
+    axis: { int: 0 },
+    reduction: { text: "add" },
+  });
 }
 
 type Sources = { readonly matrix: EncodedSparse; readonly file: ExternalFile };
 
-/** Of every entry of the history's rows, in turn: int32 [E] where it stands, and float32 [E] what it is multiplied by. */
-function entriesOf(graph: GraphBuilder, history: WeighedHistory, { matrix, file }: Sources) {
-  const { rowCount, blockStart, offset } = matrix;
+/**
+ * All chunks of the history's rows, C in turn: int32 [C, CHUNK] where their entries stand, bool [C, CHUNK] which of them
+ * belong to the row, and float32 [C, 1] what they are multiplied by.
+ */
+function chunksOf(graph: GraphBuilder, history: WeighedHistory, sources: Sources) {
+  const one = graph.constant(int32([], 1));
+  const size = graph.constant(int32([], CHUNK));
+  const startOf = rowStarts(graph, sources);
+  const from = startOf(history.items);
+  const end = startOf(graph.op("Add", [history.items, one]));
+  const length = graph.op("Sub", [end, from]);
+  const counts = graph.op("Div", [graph.op("Add", [length, graph.constant(int32([], CHUNK - 1))]), size]);
+  const { row, begin, total } = ownersOf(graph, counts);
+
+  const ofRow = (values: string) => gather(graph, values, row);
+  const chunk = graph.op("Range", [graph.constant(int32([], 0)), graph.op("Squeeze", [total]), one]);
+  const inRowBefore = graph.op("Mul", [graph.op("Sub", [chunk, ofRow(begin)]), size]);
+  const asColumn = graph.constant(int64([1], 1));
+  const column = (values: string) => graph.op("Unsqueeze", [values, asColumn]);
+  const places = graph.constant(int32([CHUNK], ...Array.from({ length: CHUNK }, (_, i) => i)));
+  const at = graph.op("Add", [column(graph.op("Add", [ofRow(from), inRowBefore])), places]);
+  const inRow = graph.op("Less", [at, column(ofRow(end))]);
+  return { at, inRow, factors: column(ofRow(history.weights)) };
+}
+
+/** Gives int32 [L] where rows begin. */
+function rowStarts(graph: GraphBuilder, { matrix: { rowCount, blockStart, offset }, file }: Sources) {
   const blocks = file("blocks", "int32", [blockStart.length], blockStart);
   const offsets = file("offsets", "uint16", [rowCount + 1], offset);
-  const one = graph.constant(int32([], 1));
-  const startOf = (row: string) => {
-    const block = graph.op("Div", [row, graph.constant(int32([], ROWS_PER_BLOCK))]);
-    const own = graph.op("Cast", [gather(graph, offsets, row)], { to: { int: INT32 } });
+  return (rows: string): string => {
+    const block = graph.op("Div", [rows, graph.constant(int32([], ROWS_PER_BLOCK))]);
+    const own = graph.op("Cast", [gather(graph, offsets, rows)], { to: { int: INT32 } });
     return graph.op("Add", [gather(graph, blocks, block), own]);
   };
-  const from = startOf(history.items);
-  const length = graph.op("Sub", [startOf(graph.op("Add", [history.items, one])), from]);
+}
 
+/** For so many things of each owner, laid end to end: int32 [total] whose each is, and int32 [L] where an owner's begin. */
+function ownersOf(graph: GraphBuilder, counts: string) {
+  const one = graph.constant(int32([], 1));
   const axis = graph.constant(int32([], 0));
-  const begin = graph.op("CumSum", [length, axis], { exclusive: { int: 1 } });
-  const total = graph.op("ReduceSum", [length], { keepdims: { int: 1 } });
-  // A mark where each row begins, several for the empty ones before it; their running sum counts rows from one.
+  const begin = graph.op("CumSum", [counts, axis], { exclusive: { int: 1 } });
+  const total = graph.op("ReduceSum", [counts], { keepdims: { int: 1 } });
+  // A mark where each owner's begin, several where others have none; their running sum counts owners from one.
   const size = graph.op("Cast", [graph.op("Add", [total, one])], { to: { int: INT64 } });
   const none = graph.op("Expand", [graph.constant(int32([1], 0)), size]);
   const marks = graph.op("ScatterElements", [none, begin, graph.op("Expand", [one, graph.op("Shape", [begin])])], {
@@ -54,13 +80,10 @@ function entriesOf(graph: GraphBuilder, history: WeighedHistory, { matrix, file 
   });
   const [first, last] = [0, -1].map((value) => graph.constant(int64([1], value)));
   const counted = graph.op("Slice", [graph.op("CumSum", [marks, axis]), first!, last!, first!]);
-  const row = graph.op("Sub", [counted, one]);
-  const position = graph.op("Range", [axis, graph.op("Squeeze", [total]), one]);
-  const at = graph.op("Add", [position, gather(graph, graph.op("Sub", [from, begin]), row)]);
-  return { at, factors: gather(graph, history.weights, row) };
+  return { row: graph.op("Sub", [counted, one]), begin, total };
 }
 
-/** int32 [E] columns and float32 [E] values of the entries that stand there. */
+/** int32 and float32 of the shape of `at`: columns and values of the entries that stand there. */
 function decoded(graph: GraphBuilder, at: string, { matrix: { entries }, file }: Sources) {
   const taken = (name: string, type: DataType, data: Uint8Array | Uint16Array | Int32Array | Float32Array) =>
     gather(graph, file(name, type, [data.length], data), at);
