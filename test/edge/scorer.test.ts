@@ -8,7 +8,8 @@ import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 let edge: EdgeWorld;
 beforeAll(async () => {
   // However slow the machine, none of the many runs below is shed: what they compute is looked at here.
-  edge = await startEdge({ vars: { QUEUE_MS_MAX: 10_000, CACHE_MEGABYTES: 120 }, partBytes: 100 * 2 ** 20 });
+  const vars = { CONCURRENT_RANKS_MAX: 1000, QUEUE_MS_MAX: 10_000, CACHE_MEGABYTES: 120 };
+  edge = await startEdge({ vars, partBytes: 100 * 2 ** 20 });
 });
 afterAll(() => edge.stop());
 
