@@ -6,8 +6,8 @@ import { readSpool } from "./user-spool.ts";
 const BATCH_USERS = 1024;
 
 /**
- * The same users with their values, and those who have values but no interactions: both come by rising hash, so they are
- * merged as they are read. Hashes must be of one salt.
+ * The same users, with their values where there is no history to rank by, and those who have values but no interactions: both come
+ * by rising hash, so they are merged as they are read. Hashes must be of one salt.
  *
  * @param values Which codes of the spool are served; the position of a code among them is the code that users get.
  */
@@ -34,7 +34,8 @@ export function withUserValues(
             if (merged.length >= BATCH_USERS) yield merged.splice(0);
           }
           const own = (await newcomers.isAt(user)) ? newcomers.take() : undefined;
-          merged.push(own ? { ...user, content: { ...user.content, values: own.content.values! } } : user);
+          const isNeeded = own !== undefined && user.content.items.length === 0;
+          merged.push(isNeeded ? { ...user, content: { ...user.content, values: own.content.values! } } : user);
         }
         yield merged;
       }
