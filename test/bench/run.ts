@@ -8,6 +8,7 @@ import { figuresTable } from "./figures-table.ts";
 const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   edge: async () => (await import("./edge-rank.ts")).edgeRank,
   "edge-scale": async () => (await import("./edge-scale.ts")).edgeScale,
+  "edge-sparse": async () => (await import("./edge-sparse.ts")).edgeSparse,
   load: async () => (await import("./load.ts")).load,
   fuzz: async () => (await import("./fuzz.ts")).fuzz,
   "key-timing": async () => (await import("./key-timing.ts")).keyTiming,

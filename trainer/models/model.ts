@@ -60,6 +60,6 @@ export type ServingBudget = {
 export type ExportedModel = {
   readonly graph: Uint8Array;
   readonly weights: readonly { readonly path: string; readonly bytes: Uint8Array }[];
-  /** What was left out to meet the budget, such as "top 200 weights of each row"; empty when nothing. */
+  /** What was left out to meet the budget, such as "12,000 of 90,000 weights, which matter most"; empty when nothing. */
   readonly truncation: string;
 };
