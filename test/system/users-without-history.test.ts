@@ -87,6 +87,6 @@ test.skipIf(missing)(
       byPopularity += METRICS.ndcg(popular.ids as never, items as never, 10) / liked.size;
     }
     expect(byPopularity).toBeGreaterThan(0.3);
-  expect(own).toBeGreaterThan(byPopularity + 0.005);
+    expect(own).toBeGreaterThan(byPopularity + 0.005);
   },
 );
