@@ -11,7 +11,6 @@ import {
   Manifest,
   manifestKey,
 } from "../shared/manifest.ts";
-import { isPrepacked } from "../shared/memory-cost.ts";
 import { decodeUserDirectory, type UserDirectory } from "../shared/user-records.ts";
 import { decodeUserValues, type UserValues } from "../shared/user-values.ts";
 import { type ArtifactReader, parsed, ReadError } from "./artifact-reader.ts";
@@ -29,8 +28,6 @@ export type LoadedVersion = {
   readonly scorer: Scorer;
 };
 
-/** A Worker may have six connections open; one is left for the requests that are served meanwhile. */
-const READS_AT_ONCE = 5;
 /** The manifest of a version. Throws ReadError, FormatError. */
 export async function readManifest(
   { customer, modelName, live }: LiveVersion,
@@ -55,50 +52,44 @@ export async function loadVersion(
   manifest: Manifest,
   reader: ArtifactReader,
 ): Promise<LoadedVersion> {
-  const { model, users } = manifest;
+  const { model, item_count } = manifest;
   const keyOf = (file: Descriptor) => blobKey(target.customer, target.modelName, file.digest);
-  const wanted: (Descriptor | null)[] = [
-    manifest.catalog,
-    manifest.attributes,
-    users?.directory ?? null,
-    manifest.user_values ?? null,
-    model.graph,
-    ...(isPrepacked(model.weights.map(({ file }) => file.size)) ? model.weights.map(({ file }) => file) : []),
-  ];
-  const files = await readAll(wanted, (file) => reader.file(keyOf(file), file));
-  const [catalogBytes, attributeBytes, directoryBytes, valueBytes, graph, ...weights] = files;
-
-  const catalog = decodeCatalog(catalogBytes!);
-  const attributes = attributeBytes ? decodeAttributes(attributeBytes) : null;
-  const directory = directoryBytes ? decodeUserDirectory(directoryBytes) : null;
-  const userValues = valueBytes ? decodeUserValues(valueBytes) : null;
-  checkCounts(manifest, { catalog, attributes, directory, userValues });
-
-  const external = model.weights.map(({ path, file }, i) => ({
-    path,
-    size: file.size,
-    whole: async () => weights[i] ?? reader.file(keyOf(file), file),
-    pieces: () => reader.pieces(keyOf(file), file),
-  }));
-  const scorer = await opened(openScorer(graph!, external, manifest.item_count));
+  const read = (file: Descriptor) => reader.file(keyOf(file), file);
+  const weights = model.weights.map(({ path, file }) => {
+    return { path, size: file.size, pieces: () => reader.pieces(keyOf(file), file) };
+  });
+  const [opening, decoding] = await Promise.allSettled([
+    read(model.graph).then((graph) => opened(openScorer(graph, weights, item_count))),
+    readDecoded(manifest, read),
+  ]);
+  if (opening.status === "rejected") throw opening.reason;
+  const scorer = opening.value;
   try {
+    if (decoding.status === "rejected") throw decoding.reason;
     for (const golden of model.golden) await checkGolden(scorer, golden, model.golden_tolerance);
+    return { target, manifest, ...decoding.value, scorer };
   } catch (error) {
     await scorer.release();
     throw error;
   }
-  return { target, manifest, catalog, attributes, directory, userValues, scorer };
 }
 
-/** All of them, a few at a time; null for null. */
-async function readAll<From, To>(wanted: readonly (From | null)[], read: (from: From) => Promise<To>) {
-  const results: (To | null)[] = wanted.map(() => null);
-  const queue = wanted.entries();
-  const worker = async () => {
-    for (const [i, from] of queue) if (from !== null) results[i] = await read(from);
+/** Everything but the scoring graph and its weights. */
+async function readDecoded(
+  manifest: Manifest,
+  read: (file: Descriptor) => Promise<Uint8Array<ArrayBuffer>>,
+): Promise<Decoded> {
+  const { catalog, attributes, users, user_values } = manifest;
+  const decoded = async <Value>(file: Descriptor | null | undefined, decode: (bytes: Uint8Array) => Value) =>
+    file ? decode(await read(file)) : null;
+  const found = {
+    catalog: decodeCatalog(await read(catalog)),
+    attributes: await decoded(attributes, decodeAttributes),
+    directory: await decoded(users?.directory, decodeUserDirectory),
+    userValues: await decoded(user_values, decodeUserValues),
   };
-  await Promise.all(Array.from({ length: READS_AT_ONCE }, worker));
-  return results;
+  checkCounts(manifest, found);
+  return found;
 }
 
 type Decoded = Pick<LoadedVersion, "catalog" | "attributes" | "directory" | "userValues">;

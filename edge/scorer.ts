@@ -12,9 +12,9 @@
 import wasmModule from "onnxruntime-web/ort-wasm-simd-threaded.wasm";
 import { env, InferenceSession, Tensor } from "onnxruntime-web/wasm";
 import { assert, FormatError } from "../shared/assert.ts";
-import { isPrepacked } from "../shared/memory-cost.ts";
 import type { History } from "../shared/snapshot.ts";
 import type { Piece } from "./artifact-reader.ts";
+import { eachOf } from "./each-of.ts";
 import { warmUpGraph } from "./warm-up-graph.ts";
 import { places } from "./weights-in-place.ts";
 
@@ -30,21 +30,22 @@ export type Scorer = {
 export type Weights = {
   readonly path: string;
   readonly size: number;
-  /** The bytes, to be had once: they are emptied as soon as the runtime has them. */
-  readonly whole: () => Promise<Uint8Array<ArrayBuffer>>;
   /** The bytes from the first to the last. Throws at the end when they are not the file's. */
   readonly pieces: () => AsyncIterable<Piece>;
 };
 
 const LOCK_WAITS_MAX = 2000;
+/** Files up to this size are read at the same time, larger ones one after another: each is read ahead by itself. */
+const SMALL_BYTES = 2 * 1024 * 1024;
+const FILES_AT_ONCE = 3;
+const isSmall = ({ size }: Weights) => size <= SMALL_BYTES;
 
 /**
- * Opens a scoring graph. Weights that the runtime holds once are written to where it keeps them as they come. Throws
- * FormatError when its inputs or outputs are not those of a scoring graph, and what reading the weights throws.
+ * Opens a scoring graph. Weights are written to where the runtime keeps them as they come. Throws FormatError when its
+ * inputs or outputs are not those of a scoring graph, and what reading the weights throws.
  */
 export async function openScorer(graph: Uint8Array, weights: readonly Weights[], itemCount: number): Promise<Scorer> {
-  const isHeldOnce = !isPrepacked(weights.map(({ size }) => size));
-  const session = (isHeldOnce && (await openInPlace(graph, weights))) || (await openWhole(graph, weights));
+  const session = (await openInPlace(graph, weights)) ?? (await openWhole(graph, weights));
   const { inputNames, outputNames } = session;
   const strange = inputNames.find((name) => name !== "items" && name !== "ages_days");
   if (strange !== undefined || !outputNames.includes("scores")) {
@@ -95,32 +96,46 @@ const valuesOf = (value: unknown): unknown[] => (typeof value === "object" && va
 
 type ExternalData = { readonly path: string; readonly data: Uint8Array };
 
-function createSession(graph: Uint8Array, externalData: readonly ExternalData[], isPrepacked: boolean) {
+/** Without the runtime's second, pre-packed copies of matrices: those that are exported are read as they lie. */
+function createSession(graph: Uint8Array, externalData: readonly ExternalData[]) {
   return InferenceSession.create(graph, {
     executionProviders: ["wasm"],
     logSeverityLevel: 3,
     externalData,
-    ...(isPrepacked ? {} : { extra: { session: { disable_prepacking: "1" } } }),
+    extra: { session: { disable_prepacking: "1" } },
   });
 }
 
 /** A session whose weights are in JavaScript until it exists. */
 async function openWhole(graph: Uint8Array, weights: readonly Weights[]): Promise<InferenceSession> {
-  const files = await Promise.all(weights.map(async ({ path, whole }) => ({ path, data: await whole() })));
-  const session = await exclusively(() => createSession(graph, files, isPrepacked(weights.map(({ size }) => size))));
+  const files = await Promise.all(weights.map(async (file) => ({ path: file.path, data: await wholeOf(file) })));
+  const session = await exclusively(() => createSession(graph, files));
   for (const { data } of files) data.buffer.transfer(0);
   return session;
+}
+
+async function wholeOf({ size, pieces }: Weights): Promise<Uint8Array<ArrayBuffer>> {
+  const whole = new Uint8Array(size);
+  for await (const { offset, bytes } of pieces()) whole.set(bytes, offset);
+  return whole;
 }
 
 /** A session whose weights never are; undefined when the graph does not allow for it. */
 async function openInPlace(graph: Uint8Array, weights: readonly Weights[]): Promise<InferenceSession | undefined> {
   const { fileOf, during, areKept, fill } = places();
   const empty = weights.map(({ path, size }) => ({ path, data: fileOf(path, size) }));
-  const session = await exclusively(() => during(() => createSession(graph, empty, false)));
+  const session = await exclusively(() => during(() => createSession(graph, empty)));
   try {
     if (areKept(heap!)) {
-      for (const { path, pieces } of weights)
+      const read = async ({ path, pieces }: Weights) => {
         for await (const { offset, bytes } of pieces()) fill(heap!, path, offset, bytes);
+      };
+      await eachOf(weights.filter(isSmall), FILES_AT_ONCE, read);
+      await eachOf(
+        weights.filter((file) => !isSmall(file)),
+        1,
+        read,
+      );
       return session;
     }
   } catch (error) {

@@ -27,10 +27,11 @@ const MARK_BYTES = 16;
 
 export function places(): Places {
   const found: Place[] = [];
-  const mark = crypto.getRandomValues(new Uint8Array(MARK_BYTES));
+  const mark = new Uint8Array(MARK_BYTES);
   const markOf = ({ begin, end }: Place) => mark.subarray(0, Math.min(MARK_BYTES, end - begin));
   return {
     fileOf(path, size) {
+      crypto.getRandomValues(mark); // here, because a Worker may not while it starts
       const subarray = (begin: number, end: number) => {
         onNextSet((target, address) => {
           const place = { path, begin, end, address };

@@ -22,31 +22,19 @@ const RUN_BYTES_PER_ITEM = 12;
 /** Decoded files are views of their bytes, and small indices beside them. */
 const DECODED_FACTOR = 1.25;
 
-/**
- * The runtime keeps a second, pre-packed copy of each matrix, for speed. Above this size, all together, the copies cost
- * more memory than their speed is worth.
- */
-const PREPACK_BYTES_MAX = 32 * 1024 * 1024;
-/** Weights that are held once pass through JavaScript in pieces: as many bytes as are there at once. */
+/** Weights pass through JavaScript in pieces: as many bytes as are there at once. */
 const PIECES_BYTES = 6 * 1024 * 1024;
-
-/** Whether the runtime is to keep pre-packed copies of weights of these sizes. */
-export const isPrepacked = (sizesBytes: readonly number[]): boolean => sum(sizesBytes) <= PREPACK_BYTES_MAX;
-
-/** Bytes of the WASM heap that a graph's weights will take, the pre-packed copies included. */
-export const weightsHeapBytes = (sizesBytes: readonly number[]): number =>
-  isPrepacked(sizesBytes) ? 2 * sum(sizesBytes) : sum(sizesBytes);
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
 export function memoryCostOf({ model, catalog, attributes, users, user_values, item_count }: Manifest): MemoryCost {
-  const sizes = model.weights.map(({ file }) => file.size);
+  const weights = sum(model.weights.map(({ file }) => file.size));
   const optional = [attributes, users?.directory, user_values].map((file) => file?.size ?? 0);
   const decoded = optional.reduce((total, size) => total + size, catalog.size);
   return {
-    heapBytes: Math.ceil(weightsHeapBytes(sizes) + GRAPH_FACTOR * model.graph.size + RUN_BYTES_PER_ITEM * item_count),
+    heapBytes: Math.ceil(weights + GRAPH_FACTOR * model.graph.size + RUN_BYTES_PER_ITEM * item_count),
     scriptBytes: Math.ceil(DECODED_FACTOR * decoded),
-    loadingBytes: isPrepacked(sizes) ? sum(sizes) : PIECES_BYTES,
+    loadingBytes: Math.min(weights, PIECES_BYTES),
   };
 }
 

@@ -9,8 +9,8 @@ import { type Bench, quantile, timesMs } from "./bench.ts";
 const MODELS = 50;
 const CALLS = 3000;
 const CONNECTIONS = 8;
-/** Rows of 32 bytes: models of 1 to 4 MB, which the runtime holds twice. */
-const paddingOf = (model: number) => Math.round(31_250 + (93_750 * ((model * 17) % MODELS)) / MODELS);
+/** Rows of 32 bytes: models of 2 to 8 MB. */
+const paddingOf = (model: number) => Math.round(62_500 + (187_500 * ((model * 17) % MODELS)) / MODELS);
 
 const SESSION = { interactions: [{ item_id: "i0" }], limit: 2 };
 

@@ -102,7 +102,7 @@ test("more models than fit share the memory: each is ranked right, the least use
   const small = await startEdge({ vars: { CACHE_MEGABYTES: 40, POINTER_CACHE_SECONDS: 5 } });
   const names = ["m0", "m1", "m2", "m3", "m4"];
   for (const [i, modelName] of names.entries())
-    await small.publish({ modelName, exported: shopModel({ isReversed: i % 2 === 1, padding: 100_000 + i }) }); // 3.2 MB
+    await small.publish({ modelName, exported: shopModel({ isReversed: i % 2 === 1, padding: 200_000 + i }) }); // 6.4 MB
   const ask = async (i: number) => {
     const answer = await small.call(`/v0/models/${names[i]}/rank`, { body: SESSION });
     expect([answer.status, await answer.json()]).toEqual([200, i % 2 === 1 ? FAR : NEAR]);

