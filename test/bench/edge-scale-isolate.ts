@@ -16,10 +16,9 @@ const Target = z.looseObject({ id: z.string(), webSocketDebuggerUrl: z.string() 
 const Usage = z.looseObject({ usedSize: z.number(), embedderHeapUsedSize: z.number(), backingStorageSize: z.number() });
 const Answer = z.looseObject({ id: z.int().optional(), result: z.unknown() });
 const USER_TARGET = "core:user:edge";
-const EVERY_MS = 5;
 
-/** Asks all the time, as often as the isolate lets it in. The edge is to be started with `isInspected`. */
-export async function watchIsolate(edge: EdgeWorld): Promise<IsolateWatch> {
+/** Asks again and again, `everyMs` after the last answer. The edge is to be started with `isInspected`. */
+export async function watchIsolate(edge: EdgeWorld, everyMs: number): Promise<IsolateWatch> {
   const url = await edge.inspectorUrl();
   const listed = await fetch(new URL("/json/list", url.href.replace(/^ws/, "http")));
   const target = z
@@ -49,7 +48,7 @@ export async function watchIsolate(edge: EdgeWorld): Promise<IsolateWatch> {
   const watching = (async () => {
     while (!isOver) {
       await sample();
-      await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
+      await new Promise((resolve) => setTimeout(resolve, everyMs));
     }
   })();
   watching.catch(() => undefined); // the socket was closed

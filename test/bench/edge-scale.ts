@@ -26,6 +26,7 @@ const WEIGHT_BYTES_MAX = 80 * 2 ** 20;
 const AGREEMENT_LEAST = 0.99;
 const MEMORY_MB_MAX = 110;
 const ISOLATE_MB_MAX = 128;
+const LOOK_EVERY_MS = 5;
 const CONNECTIONS = 16;
 const CAPACITY_SECONDS = 4;
 const VARIANT_CALLS = 30;
@@ -124,7 +125,7 @@ type Loading = { readonly r2Directory: string; readonly call: RankCall; readonly
  */
 function measureLoading({ r2Directory, call, label }: Loading): Promise<Figure> {
   return withEdge({ r2Directory, isInspected: true, vars: { READ_TIMEOUT_MS: 20_000 } }, async (edge) => {
-    const watch = await watchIsolate(edge);
+    const watch = await watchIsolate(edge, LOOK_EVERY_MS);
     await edge.inject({ keys: "blobs", kind: "slow" });
     await call(edge, userQuery(0));
     const { most } = watch.scriptMb();

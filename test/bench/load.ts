@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { seededRandom } from "../../trainer/evaluate/seeded-random.ts";
 import type { EdgeWorld } from "../fixtures/edge-world.ts";
 import { type Bench, type BenchContext, type Figure, quantile } from "./bench.ts";
-import { processUse } from "./edge-scale-process.ts";
+import { type IsolateWatch, watchIsolate } from "./edge-scale-isolate.ts";
 import { withEdge } from "./edge-scale-serving.ts";
-import { drawnWorld, HISTORY_MAX, PER_USER, RARITIES, type ScaleWorld } from "./edge-scale-world.ts";
-import { type Checker, type LoadCall, openChecker } from "./load-check.ts";
+import { drawnWorld, PER_USER, RARITIES, type ScaleWorld } from "./edge-scale-world.ts";
+import type { LoadCall } from "./load-check.ts";
+import { type Judge, startJudge, WORLD } from "./load-judge.ts";
 import { type MortalTrainer, mortalTrainer } from "./load-trainer.ts";
 
-const ITEMS = 20_000;
-const USERS = 5000;
+const USERS = WORLD.userCount;
 const SECONDS = 600;
 const CONNECTIONS = 16;
 const CAPACITY_SECONDS = 5;
@@ -23,21 +23,26 @@ const PUBLISH_EVERY_SECONDS = 20;
 const KILL_EVERY_SECONDS = 15;
 const KEY_EVERY_SECONDS = 5;
 const REVOKED_SECONDS = 60;
+const TRIES = 25;
+const MEMORY_EVERY_MS = 500;
+const MEMORY_WINDOW_MS = 10_000;
 
 /**
  * Mixed rank calls at 80 % of the measured capacity while versions are published, the trainer is killed and restarted,
- * and keys come and go; every answer is checked against a native reference. Then overload. `--seconds 60` for less.
+ * and keys come and go; every answer is checked against a native reference. Then overload: twice the capacity, and as much
+ * as 150 connections can ask. `--seconds 60` for less.
  */
 export const load: Bench = async (context) => {
   const folder = await mkdtemp(join(tmpdir(), "bench-load-"));
-  const options = { label: "load", itemCount: ITEMS, userCount: USERS, weightBytesMax: 24 * 2 ** 20 };
-  const worlds = [7, 8].map((seed) => drawnWorld({ ...options, seed }));
+  const world = drawnWorld(WORLD);
   const trainer = await mortalTrainer();
+  const vars = { TRAINER_URL: trainer.url, QUEUE_MS_MAX: 100 };
   try {
     await trainer.start();
-    return await withEdge({ r2Directory: folder, vars: { TRAINER_URL: trainer.url, QUEUE_MS_MAX: 150 } }, (edge, pid) =>
-      underLoad({ edge, pid, worlds, trainer, context }),
-    );
+    return await withEdge({ r2Directory: join(folder, "r2"), vars, isInspected: true }, async (edge) => {
+      const judge = await startJudge(edge.s3, join(folder, "work"));
+      return underLoad({ edge, world, judge, trainer, context });
+    });
   } finally {
     await trainer.stop();
     await rm(folder, { recursive: true, force: true });
@@ -46,8 +51,8 @@ export const load: Bench = async (context) => {
 
 type Setting = {
   readonly edge: EdgeWorld;
-  readonly pid: number | undefined;
-  readonly worlds: readonly ScaleWorld[];
+  readonly world: ScaleWorld;
+  readonly judge: Judge;
   readonly trainer: MortalTrainer;
   readonly context: BenchContext;
 };
@@ -57,24 +62,16 @@ type Tally = {
   readonly ms: number[];
   readonly statuses: Map<number, number>;
   readonly refusals: Set<string>;
-  readonly faults: string[];
 };
-const emptyTally = (): Tally => ({ ms: [], statuses: new Map(), refusals: new Set(), faults: [] });
+const emptyTally = (): Tally => ({ ms: [], statuses: new Map(), refusals: new Set() });
 
 async function underLoad(setting: Setting): Promise<Figure[]> {
-  const { edge, pid, worlds, context } = setting;
+  const { edge, world, judge, context } = setting;
   const seconds = Number(context.flags.get("seconds") ?? SECONDS);
-  const versions = new Map<string, Checker>();
-  const checkers = await Promise.all(worlds.map(openChecker));
-  const publish = async (which: number) => {
-    const { dataset, exported } = worlds[which]!;
-    const built = await edge.publish({ modelName: "scale", dataset, exported, historyMax: HISTORY_MAX });
-    versions.set(built.version, checkers[which]!);
-  };
-  await publish(0);
+  await judge.publish(0);
   const { key } = await edge.issueKey();
   const random = seededRandom(1);
-  const ask = (tally: Tally) => askAndCheck(edge, { key, call: drawnCall(worlds[0]!, random), versions, tally });
+  const ask = (tally: Tally) => askAndCheck(edge, { key, call: drawnCall(world, random), judge, tally });
 
   const warm = emptyTally();
   await closedLoop(() => ask(warm), { connections: CONNECTIONS, seconds: CAPACITY_SECONDS });
@@ -82,22 +79,67 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
   context.say(`  ${capacity.toFixed(0)} ranks/s; ${seconds} s at ${LOAD_SHARE} of it`);
 
   const tally = emptyTally();
-  const trouble = disturb(setting, publish);
-  const memory: number[] = [];
-  const watch = setInterval(() => memory.push(processUse(pid).residentMb), 2000);
+  const trouble = disturb(setting);
+  const memory = await watchMemory(edge);
   await openLoop(() => ask(tally), { perSecond: LOAD_SHARE * capacity, seconds, say: context.say });
-  clearInterval(watch);
+  const memoryFigures = memory.end();
   const disturbances = await trouble.end();
-  for (const fault of [...tally.faults, ...disturbances.faults].slice(0, 10)) context.say(`  WRONG: ${fault}`);
-  const wrong = tally.faults.length + disturbances.faults.length;
-  if (wrong > 0) context.fail(`${wrong} wrong answers`);
   for (const refusal of [...tally.refusals].slice(0, 10)) context.say(`  refused: ${refusal}`);
-
   context.say(`  statuses ${JSON.stringify([...tally.statuses])}`);
+
+  const double = emptyTally();
+  await openLoop(() => ask(double), { perSecond: 2 * capacity, seconds: OVERLOAD_SECONDS, say: context.say });
   const over = emptyTally();
   await closedLoop(() => ask(over), { connections: OVERLOAD_CONNECTIONS, seconds: OVERLOAD_SECONDS });
-  await Promise.all(checkers.map((checker) => checker.close()));
-  return [...loadFigures(tally, { capacity, memory, disturbances }), ...overloadFigures(over)];
+  await judge.end();
+  const faults = [...judge.faults, ...disturbances.faults];
+  for (const fault of faults.slice(0, 10)) context.say(`  WRONG: ${fault}`);
+  if (faults.length > 0) context.fail(`${faults.length} wrong answers`);
+  return [
+    ...loadFigures(tally, { capacity, wrong: faults.length, disturbances }),
+    ...memoryFigures,
+    ...overloadFigures("load.double", double),
+    ...overloadFigures("load.overload", over),
+  ];
+}
+
+/**
+ * The isolate's own memory while the load lasts: of JavaScript the least within ten seconds, which is what remains when
+ * garbage was collected, and with it the WASM heap as it was when a version was loaded last.
+ */
+async function watchMemory(edge: EdgeWorld): Promise<{ end(): Figure[] }> {
+  const watch: IsolateWatch = await watchIsolate(edge, MEMORY_EVERY_MS);
+  const begin = performance.now();
+  const points: { readonly minute: number; readonly mb: number }[] = [];
+  const note = () => {
+    const line = edge.log.findLast((text) => text.includes("version_loaded"));
+    const heapMb = line ? (JSON.parse(line) as { heap_bytes: number }).heap_bytes / 1e6 : 0;
+    points.push({ minute: (performance.now() - begin) / 60_000, mb: watch.scriptMb().least + heapMb });
+  };
+  const timer = setInterval(note, MEMORY_WINDOW_MS);
+  return {
+    end() {
+      clearInterval(timer);
+      note();
+      watch.stop();
+      // The first minute fills caches.
+      const settled = points.length > 12 ? points.slice(6) : points;
+      return [
+        { name: "load.memory.start", value: settled[0]!.mb, unit: "MB" },
+        { name: "load.memory.end", value: settled.at(-1)!.mb, unit: "MB" },
+        { name: "load.memory.slope", value: slopeOf(settled), unit: "MB/min" },
+      ];
+    },
+  };
+}
+
+/** Of the straight line nearest to the points. */
+function slopeOf(points: readonly { readonly minute: number; readonly mb: number }[]): number {
+  const mean = (of: (point: { minute: number; mb: number }) => number) =>
+    points.reduce((sum, point) => sum + of(point), 0) / points.length;
+  const [minute, mb] = [mean((point) => point.minute), mean((point) => point.mb)];
+  const spread = mean((point) => (point.minute - minute) ** 2);
+  return spread === 0 ? 0 : mean((point) => (point.minute - minute) * (point.mb - mb)) / spread;
 }
 
 function drawnCall(world: ScaleWorld, random: () => number): LoadCall {
@@ -112,11 +154,11 @@ function drawnCall(world: ScaleWorld, random: () => number): LoadCall {
 type Question = {
   readonly key: string;
   readonly call: LoadCall;
-  readonly versions: ReadonlyMap<string, Checker>;
+  readonly judge: Judge;
   readonly tally: Tally;
 };
 
-async function askAndCheck(edge: EdgeWorld, { key, call, versions, tally }: Question): Promise<void> {
+async function askAndCheck(edge: EdgeWorld, { key, call, judge, tally }: Question): Promise<void> {
   const { user, session, rarityBelow, limit } = call;
   const user_id = user === null ? "nobody" : String(user);
   const begin = performance.now();
@@ -137,10 +179,8 @@ async function askAndCheck(edge: EdgeWorld, { key, call, versions, tally }: Ques
   tally.statuses.set(response.status, (tally.statuses.get(response.status) ?? 0) + 1);
   if (response.status !== 200) return void tally.refusals.add(text.slice(0, 300));
   tally.ms.push(tookMs);
-  const checker = versions.get(response.headers.get("x-model-version") ?? "");
   const ids = (JSON.parse(text) as (string | number)[]).map(String);
-  const fault = checker ? await checker.faultOf(call, ids) : "a version that was never published";
-  if (fault !== undefined) tally.faults.push(`${JSON.stringify(call)}: ${fault}`);
+  judge.judge({ version: response.headers.get("x-model-version") ?? "none", call, ids });
 }
 
 async function closedLoop(
@@ -180,7 +220,7 @@ async function openLoop(ask: () => Promise<void>, { perSecond, seconds, say }: O
 type Disturbances = { versions: number; kills: number; keys: number; faults: string[] };
 
 /** What goes on besides, until told to end. */
-function disturb({ edge, trainer }: Setting, publish: (which: number) => Promise<void>) {
+function disturb({ edge, trainer, judge }: Setting) {
   const done: Disturbances = { versions: 0, kills: 0, keys: 0, faults: [] };
   const revoked: { key: string; atMs: number }[] = [];
   let isOver = false;
@@ -192,12 +232,17 @@ function disturb({ edge, trainer }: Setting, publish: (which: number) => Promise
   };
   const statusOf = async (path: string, key?: string) =>
     (await edge.call(path, key === undefined ? {} : { key })).status;
+  /** A call that is refused for want of capacity has said nothing yet. */
   const expectStatus = async (expected: readonly number[], path: string, key?: string) => {
-    const status = await statusOf(path, key);
+    let status = await statusOf(path, key);
+    for (let tries = 1; status === 503 && !expected.includes(503) && tries < TRIES; tries++) {
+      await pause(200);
+      status = await statusOf(path, key);
+    }
     if (!expected.includes(status)) done.faults.push(`${path}: ${status}, not ${expected.join(" or ")}`);
   };
   const works = [
-    every(PUBLISH_EVERY_SECONDS, () => publish(++done.versions % 2)),
+    every(PUBLISH_EVERY_SECONDS, () => judge.publish(++done.versions % 2)),
     every(KILL_EVERY_SECONDS, async () => {
       await trainer.kill();
       done.kills++;
@@ -223,39 +268,35 @@ function disturb({ edge, trainer }: Setting, publish: (which: number) => Promise
   return { end };
 }
 
-type Course = { readonly capacity: number; readonly memory: readonly number[]; readonly disturbances: Disturbances };
+type Course = { readonly capacity: number; readonly wrong: number; readonly disturbances: Disturbances };
 
-function loadFigures({ ms, statuses, faults }: Tally, { capacity, memory, disturbances }: Course): Figure[] {
-  const tenth = Math.max(1, Math.floor(memory.length / 10));
-  const mean = (values: readonly number[]) =>
-    values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
-  const early = mean(memory.slice(tenth, 3 * tenth));
-  const late = mean(memory.slice(-2 * tenth));
+function loadFigures({ ms, statuses }: Tally, { capacity, wrong, disturbances }: Course): Figure[] {
   const failed = [...statuses].reduce((sum, [status, count]) => sum + (status === 200 ? 0 : count), 0);
   const count = (name: string, value: number): Figure => ({ name, value, unit: "" });
   return [
     { name: "load.capacity", value: capacity, unit: "ranks/s" },
     count("load.answers", ms.length),
-    count("load.wrong", faults.length + disturbances.faults.length),
+    count("load.wrong", wrong),
     count("load.failed", failed),
     count("load.versions", disturbances.versions),
     count("load.trainer_kills", disturbances.kills),
     count("load.keys", disturbances.keys),
     { name: "load.p50", value: quantile(ms, 0.5), unit: "ms" },
     { name: "load.p99", value: quantile(ms, 0.99), unit: "ms" },
-    { name: "load.memory_growth", value: late - early, unit: "MB" },
   ];
 }
 
-function overloadFigures({ ms, statuses, faults }: Tally): Figure[] {
+/** What became of calls beyond capacity: `other` is any answer but a ranked list and a refusal. */
+function overloadFigures(name: string, { ms, statuses }: Tally): Figure[] {
   const shed = (statuses.get(429) ?? 0) + (statuses.get(503) ?? 0);
   const all = [...statuses.values()].reduce((sum, value) => sum + value, 0);
-  const count = (name: string, value: number): Figure => ({ name, value, unit: "" });
+  const count = (what: string, value: number): Figure => ({ name: `${name}.${what}`, value, unit: "" });
   return [
-    count("load.overload.accepted", ms.length),
-    count("load.overload.shed", shed),
-    count("load.overload.wrong", faults.length + all - ms.length - shed),
-    { name: "load.overload.p99", value: quantile(ms, 0.99), unit: "ms" },
+    count("accepted", ms.length),
+    count("shed", shed),
+    count("other", all - ms.length - shed),
+    { name: `${name}.p50`, value: quantile(ms, 0.5), unit: "ms" },
+    { name: `${name}.p99`, value: quantile(ms, 0.99), unit: "ms" },
   ];
 }
 

@@ -1,0 +1,60 @@
+/**
+ * The process beside `load.ts`: publishes versions and judges answers, so that neither holds up the calls. Arguments: the
+ * bucket as JSON, a work folder.
+ */
+import { setPriority } from "node:os";
+import { buildVersion } from "../../trainer/export/build-version.ts";
+import { setStatus } from "../../trainer/publish/live-pointer-swap.ts";
+import { publish } from "../../trainer/publish/publish.ts";
+import type { S3Options } from "../../trainer/publish/s3-request.ts";
+import { s3Store } from "../../trainer/publish/s3-store.ts";
+import { drawnWorld, HISTORY_MAX } from "./edge-scale-world.ts";
+import { type Checker, openChecker } from "./load-check.ts";
+import { type FromJudge, type ToJudge, WORLD } from "./load-judge.ts";
+
+const [bucket, workDirectory] = process.argv.slice(2) as [string, string];
+setPriority(10);
+const store = s3Store(JSON.parse(bucket) as S3Options);
+const tell = (message: FromJudge) => process.send?.(message);
+const place = { customer: "acme", modelName: "scale" };
+const worlds = [7, 8].map((seed) => drawnWorld({ ...WORLD, seed }));
+const checkers = await Promise.all(worlds.map(openChecker));
+const versions = new Map<string, Checker>();
+let lastMs = Date.now();
+
+async function publishWorld(which: number): Promise<void> {
+  const { dataset, exported } = worlds[which]!;
+  lastMs = Math.max(lastMs + 1, Date.now()); // versions sort by their time
+  const createdAtMs = lastMs;
+  if (versions.size === 0) await setStatus(store, place, { status: "SCHEDULING", nowMs: createdAtMs });
+  const described = { itemIdColumn: "item_id", method: "similarity", historyMax: HISTORY_MAX };
+  const built = await buildVersion({ ...place, ...described, createdAtMs, dataset, exported, workDirectory });
+  versions.set(built.version, checkers[which]!);
+  const { signal } = new AbortController();
+  const nowMs = () => createdAtMs;
+  await publish(built, new TextEncoder().encode("{}"), { store, nowMs, signal, progress: () => {} });
+}
+
+/** One after another; publishing goes on meanwhile. */
+let judged = Promise.resolve();
+process.on("message", (message: ToJudge) => {
+  if (message.kind === "publish")
+    publishWorld(message.which).then(
+      () => tell({ kind: "published", fault: null }),
+      (error: unknown) => tell({ kind: "published", fault: String(error) }),
+    );
+  if (message.kind === "judge")
+    judged = judged.then(async () => {
+      const { version, call, ids } = message;
+      const checker = versions.get(version);
+      const fault = checker ? await checker.faultOf(call, ids) : `version ${version} was never published`;
+      if (fault !== undefined) tell({ kind: "fault", fault: `${JSON.stringify(call)}: ${fault}` });
+    });
+  if (message.kind === "end")
+    void judged.then(async () => {
+      await Promise.all(checkers.map((checker) => checker.close()));
+      tell({ kind: "ended" });
+      process.disconnect();
+    });
+});
+tell({ kind: "ready" });

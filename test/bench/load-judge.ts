@@ -1,0 +1,64 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import type { S3Options } from "../../trainer/publish/s3-request.ts";
+import type { LoadCall } from "./load-check.ts";
+
+/** The world that is served, all but for its seed. */
+export const WORLD = { label: "load", itemCount: 20_000, userCount: 5000, weightBytesMax: 24 * 2 ** 20 };
+
+export type ToJudge =
+  | { readonly kind: "publish"; readonly which: number }
+  | { readonly kind: "judge"; readonly version: string; readonly call: LoadCall; readonly ids: readonly string[] }
+  | { readonly kind: "end" };
+export type FromJudge =
+  | { readonly kind: "ready" | "ended" }
+  | { readonly kind: "published"; readonly fault: string | null }
+  | { readonly kind: "fault"; readonly fault: string };
+
+export type Judge = {
+  /** Makes a version of one of two worlds live; one at a time. Throws Error. */
+  publish(which: number): Promise<void>;
+  judge(answer: Omit<ToJudge & { kind: "judge" }, "kind">): void;
+  /** What was wrong so far. */
+  readonly faults: readonly string[];
+  /** Once every answer is judged. */
+  end(): Promise<void>;
+};
+
+const PROGRAM = new URL("load-judge-process.ts", import.meta.url).pathname;
+
+/** Publishing and judging in a process of their own, of low priority. */
+export async function startJudge(s3: S3Options, workDirectory: string): Promise<Judge> {
+  const child = fork(PROGRAM, [JSON.stringify(s3), workDirectory]);
+  const faults: string[] = [];
+  child.on("message", (message: FromJudge) => void (message.kind === "fault" && faults.push(message.fault)));
+  const send = (message: ToJudge) => void child.send(message);
+  const ended = once(child, "exit").then(() => {
+    throw new Error("The judging process ended before its time.");
+  });
+  ended.catch(() => undefined);
+  const heard = async (kind: FromJudge["kind"]): Promise<FromJudge> => {
+    const { promise, resolve } = Promise.withResolvers<FromJudge>();
+    const listen = (message: FromJudge) => void (message.kind === kind && resolve(message));
+    child.on("message", listen);
+    try {
+      return await Promise.race([promise, ended]);
+    } finally {
+      child.off("message", listen);
+    }
+  };
+  await heard("ready");
+  return {
+    async publish(which) {
+      send({ kind: "publish", which });
+      const answer = await heard("published");
+      if (answer.kind === "published" && answer.fault !== null) throw new Error(answer.fault);
+    },
+    judge: (answer) => send({ kind: "judge", ...answer }),
+    faults,
+    async end() {
+      send({ kind: "end" });
+      await heard("ended");
+    },
+  };
+}
