@@ -9,6 +9,7 @@ import type { ItemId, ItemIndex } from "../../../shared/ids.ts";
 import { Manifest } from "../../../shared/manifest.ts";
 import { packStrings } from "../../../shared/packed-strings.ts";
 import { decodeUserDirectory, decodeUserPage } from "../../../shared/user-records.ts";
+import { encodeUserValues } from "../../../shared/user-values.ts";
 import type { Dataset } from "../../../trainer/dataset/dataset.ts";
 import { openScorer } from "../../../trainer/evaluate/onnx-scorer.ts";
 import { buildVersion, userSalt, type VersionInput } from "../../../trainer/export/build-version.ts";
@@ -48,6 +49,23 @@ async function inputOf(more: Partial<VersionInput> = {}): Promise<VersionInput> 
 const bytesOf = async (body: ObjectBody) => (body instanceof Blob ? new Uint8Array(await body.arrayBuffer()) : body);
 const fileOf = async (built: BuiltVersion, digest: string) =>
   bytesOf(built.files.find((file) => file.descriptor.digest === digest)!.body);
+
+test("what values say is a file of a version of format 2, and users are those that were written", async () => {
+  const input = await inputOf();
+  const userValues = encodeUserValues({ itemCount: 30, base: new Float32Array(30), ratios: [new Float32Array(30)] });
+  const histories = historiesOf(dataset, dataset.userIds, userSalt(input));
+  const built = await buildVersion({ ...input, userValues, users: { ...histories, userCount: 99 } });
+  expect([built.manifest.format, built.manifest.user_count]).toEqual([2, 40]);
+  expect(built.manifest.user_values!.media_type).toBe("application/vnd.shortlist.user-values");
+  expect(await fileOf(built, built.manifest.user_values!.digest)).toEqual(userValues);
+  expect(decodeUserDirectory((await fileOf(built, built.manifest.users!.directory.digest))!).userCount).toBe(40);
+  expect(built.files.map((file) => file.descriptor.digest).sort()).toEqual(
+    descriptorsOf(built.manifest)
+      .map((file) => file.digest)
+      .sort(),
+  );
+  expect((await buildVersion(input)).manifest).not.toHaveProperty("user_values");
+});
 
 test("every file that the manifest names is there, as it is named, and none besides", async () => {
   const built = await buildVersion(await inputOf());
