@@ -4,20 +4,22 @@ import type { Dataset, Interactions } from "../../trainer/dataset/dataset.ts";
 import { byFallingScore, countPerItem } from "../../trainer/dataset/reorder-items.ts";
 import { seededRandom } from "../../trainer/evaluate/seeded-random.ts";
 
-/** What many people chose in a large catalog, and the item that each of them chose next. */
+/** What many people chose in a large catalog, and what each of them chose next. */
 export type SparseWorld = {
-  /** Users without their last choice; the items in order of popularity. */
+  /** Users without their last choices; the items in order of popularity. */
   readonly train: Interactions;
-  /** The last choice of each user. Int32Array(userCount) */
+  /** The last choices of each user. Int32Array(userCount · HELD_OUT) */
   readonly targets: Int32Array;
 };
+
+export const HELD_OUT = 4;
 
 const ITEMS_PER_TASTE = 200;
 /** Popularity: an item at rank r of n is chosen about (r / n)^(1 / FALL − 1) as often as the last. */
 const FALL = 4;
-const LENGTH = { least: 6, most: 201, median: 12, spread: 0.8 };
+const LENGTH = { least: HELD_OUT + 5, most: HELD_OUT + 200, median: 14, spread: 0.8 };
 /** Places of a taste's items around which a person chooses. */
-const REACH = 12;
+const REACH = 6;
 const ANYTHING_SHARE = 0.1;
 const DRIFT_SHARE = 0.3;
 const BEGIN = 1_700_000_000;
@@ -31,12 +33,12 @@ export function drawnSparseWorld(itemCount: number, userCount: number): SparseWo
   const lines = tasteLines(itemCount, random);
   const popular = () => Math.floor(itemCount * random() ** FALL);
   const userStart = new Uint32Array(userCount + 1);
-  const targets = new Int32Array(userCount);
+  const targets = new Int32Array(userCount * HELD_OUT);
   const items = new Int32Array(userCount * LENGTH.most);
   let count = 0;
   for (let user = 0; user < userCount; user++) {
     const chosen = choicesOf(random, lines, popular);
-    targets[user] = chosen.pop()!;
+    targets.set(chosen.splice(-HELD_OUT), user * HELD_OUT);
     items.set(chosen, count);
     count += chosen.length;
     userStart[user + 1] = count;
