@@ -125,4 +125,5 @@ async function checkGolden(scorer: Scorer, golden: GoldenScores, tolerance: numb
     if (!(Math.abs(found - expected) <= tolerance * largest))
       throw new FormatError(`scoring graph: golden score of item ${item}: expected ${expected}, found ${found}`);
   }
+  if (scores.buffer instanceof ArrayBuffer) scores.buffer.transfer(0); // megabytes, of which there are several
 }

@@ -9,6 +9,7 @@ import type { Snapshot } from "../shared/snapshot.ts";
 import { requireScope } from "./auth.ts";
 import { sleep } from "./deadline.ts";
 import type { EdgeEnv } from "./edge-env.ts";
+import { lentScores } from "./lent-scores.ts";
 import { problemResponse } from "./problem-response.ts";
 import { jsonTextOf, readBody } from "./request-body.ts";
 import { writeLog } from "./request-log.ts";
@@ -79,8 +80,8 @@ async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParamete
     const failures: unknown[] = [];
     const onUnfiltered = (error: unknown) => failures.push(error);
     const policy = { reader, isErased: () => isUserErased, serveUnfiltered: settings.SERVE_UNFILTERED, onUnfiltered };
-    const snapshot = snapshotOf(loaded, policy);
-    const answer = await rank({ ...parameters, nowSeconds: startedMs / 1000 }, snapshot);
+    const { snapshot, giveBack } = lentScores(snapshotOf(loaded, policy));
+    const answer = await rank({ ...parameters, nowSeconds: startedMs / 1000 }, snapshot).finally(giveBack);
     if (failures.length > 0) {
       c.header("x-seen-filter", "unavailable");
       writeLog({
