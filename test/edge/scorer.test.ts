@@ -42,7 +42,7 @@ test("many runs at once do not disturb each other", async () => {
   for (const [i, list] of together.entries()) expect(list).toEqual(alone[i % 4]);
 });
 
-const LARGE_ROWS = 1_100_000; // of 32 bytes: more than the runtime is to hold twice
+const LARGE_ROWS = 1_100_000; // of 32 bytes
 const heapOf = (modelName: string) =>
   edge.log.map((line) => JSON.parse(line)).find(({ event, model }) => event === "version_loaded" && model === modelName)
     ?.heap_bytes;
