@@ -75,11 +75,11 @@ export const edgeSparse: Bench = async ({ say, fail, flags }) => {
     ...served,
   );
 
-  const valueOf = (name: string) => figures.find((figure) => figure.name === `edge.sparse.${name}.${label}`)!.value;
+  const figureOf = (name: string) => figures.find((figure) => figure.name === `edge.sparse.${name}.${label}`)!.value;
   if (loss > LOSS_MAX) fail(`${percent(loss)} of NDCG are lost, at most ${percent(LOSS_MAX)}`);
-  if (valueOf("memory") > MEMORY_MB_MAX)
-    fail(`${valueOf("memory")} MB of WASM and JavaScript, at most ${MEMORY_MB_MAX}`);
-  if (valueOf("agreement") < AGREEMENT_LEAST) fail(`${valueOf("agreement")} of the lists' items are served`);
+  if (figureOf("memory") > MEMORY_MB_MAX)
+    fail(`${figureOf("memory")} MB of WASM and JavaScript, at most ${MEMORY_MB_MAX}`);
+  if (figureOf("agreement") < AGREEMENT_LEAST) fail(`${figureOf("agreement")} of the lists' items are served`);
   return figures;
 };
 
