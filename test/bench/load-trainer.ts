@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
+import { constants, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { FORWARD_SECRET } from "../fixtures/edge-world.ts";
 import { environmentOf } from "../fixtures/trainer-client.ts";
@@ -33,6 +33,8 @@ export async function mortalTrainer(): Promise<MortalTrainer> {
     url: `http://127.0.0.1:${port}`,
     async start() {
       trainer = spawn(process.execPath, [PROGRAM, folder], { stdio: ["ignore", "pipe", "inherit"], env });
+      // It would be on a machine of its own: here its start must not take the isolate's core.
+      setPriority(trainer.pid!, constants.priority.PRIORITY_LOW);
       await Promise.race([once(trainer.stdout!, "data"), once(trainer, "exit")]);
     },
     kill,

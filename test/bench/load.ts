@@ -1,5 +1,5 @@
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { constants, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { seededRandom } from "../../trainer/evaluate/seeded-random.ts";
 import type { EdgeWorld } from "../fixtures/edge-world.ts";
@@ -39,14 +39,15 @@ export const load: Bench = async (context) => {
   const vars = { TRAINER_URL: trainer.url, QUEUE_MS_MAX: 100 };
   try {
     await trainer.start();
-    // Versions go into the bucket through another workerd, as they do through R2: no upload takes the isolate's thread.
+    // Versions go into the bucket through another workerd, as they do through R2: no upload takes the isolate's thread or core.
     const r2Directory = join(folder, "r2");
-    return await withEdge({ r2Directory }, (publisher) =>
-      withEdge({ r2Directory, vars, isInspected: true }, async (edge) => {
+    return await withEdge({ r2Directory }, (publisher, pid) => {
+      setPriority(pid!, constants.priority.PRIORITY_LOW);
+      return withEdge({ r2Directory, vars, isInspected: true }, async (edge) => {
         const judge = await startJudge(publisher.s3, join(folder, "work"));
         return underLoad({ edge, world, judge, trainer, context });
-      }),
-    );
+      });
+    });
   } finally {
     await trainer.stop();
     await rm(folder, { recursive: true, force: true });
