@@ -67,6 +67,7 @@ describe("when the trainer stops", () => {
     const { stateDirectory } = first;
     await first.create("shop", `progress TRAINING\nfirst ${marker} wait\npublish v1`);
     await first.until("shop", ({ training }) => training.state === "TRAINING");
+    await eventually(() => existsSync(marker)); // else the next run would be the first to wait
     const startedMs = performance.now();
     await first.stop();
     await first.stop();
