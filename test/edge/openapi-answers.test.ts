@@ -56,6 +56,17 @@ test(`${REQUESTS} drawn requests: no undescribed status, type, body or header`, 
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, lane));
+  // Who is being trained refuses to be trained: where all were at it whenever they were asked, one more is asked until it is not.
+  expect((await edge.call("/v0/models", { key: world.key, body: specOf("late", "publish v1") })).status).toBe(201);
+  for (const deadlineMs = performance.now() + 60_000; !seen.get("trainModel")?.has(202); ) {
+    expect(performance.now()).toBeLessThan(deadlineMs);
+    const answer = await edge.call("/v0/models/late/train", { method: "POST", key: world.key });
+    const view = { template: "/v0/models/{model_name}/train", method: "POST" };
+    const fault = faultOf(view, { status: answer.status, headers: answer.headers, text: await answer.text() });
+    if (fault !== undefined) faults.push(`POST /v0/models/late/train: ${fault}`);
+    seen.get("trainModel")!.add(answer.status);
+    await new Promise((done) => setTimeout(done, 100));
+  }
   expect(faults.slice(0, 10)).toEqual([]);
   expect([...seen.keys()].sort()).toEqual(
     Object.values(api.paths)
