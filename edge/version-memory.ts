@@ -64,6 +64,7 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
     const release = () => {
       end();
       if (entry.isRetired) sweepRetired(access);
+      trim(NOTHING, entry.loaded.target, access); // what was in use when the heap outgrew its budget
     };
     return { loaded: entry.loaded, release };
   };

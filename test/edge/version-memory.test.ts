@@ -167,6 +167,20 @@ test("when a load has grown the heap more than was reserved, others are let go, 
   await put(memory, "c", "v1", 4);
   expect(names(memory)).toEqual(["c v1"]);
 });
+test("what is in use when the heap has grown too far is let go once it is not", async () => {
+  const memory = memoryOf(10);
+  const used = await put(memory, "a", "v1", 4);
+  const lease = memory.lease(used.target, access)!;
+  heap = RUNTIME + 9 * MB;
+  const added = await put(memory, "b", "v1", 4);
+  expect(memory.usedBytes(now)).toBeGreaterThan(RUNTIME + 10 * MB);
+  const other = memory.lease(added.target, access)!;
+  lease.release();
+  expect(names(memory)).toEqual(["a v1", "b v1"]); // the other is in use now
+  other.release();
+  expect(names(memory)).toEqual(["b v1"]);
+  expect(memory.usedBytes(now)).toBeLessThanOrEqual(RUNTIME + 10 * MB);
+});
 test("growth of the heap that the versions explain is not counted twice", async () => {
   const memory = memoryOf(10);
   heap = RUNTIME + 2 * MB;
