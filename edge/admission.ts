@@ -1,10 +1,13 @@
 import { createLeases } from "./leases.ts";
+import { createOfferedLoad } from "./offered-load.ts";
 
 /** CPU time of a rank call, in milliseconds: measured in workerd by `npm run bench -- edge-scale` at 10k, 100k and 1M items. */
 const BASE_MS = 2.5;
 const MS_PER_ITEM = 25e-6;
 /** However long they take, so many calls may wait. */
 const CALLS_LEAST = 4;
+/** Of what calls may wait when more arrive than can be answered: a queue that does not pass by itself only makes all wait. */
+const OVERLOAD_SHARE = 0.25;
 /** Calls begin this share of their time apart, so that between two of them the isolate learns of what has arrived since. */
 const PACE = 0.5;
 
@@ -26,12 +29,13 @@ export type Place = {
   /** To be called then, or as much later as the isolate came to it. */
   begin(nowMs: number): void;
   /** Leaves the place. */
-  end(): void;
+  end(nowMs: number): void;
 };
 
 /**
  * Who may rank in an isolate, which has one thread for all. What is under way, by its estimated time and by how much
- * longer than estimated others have waited of late, is how long a new call would wait. Beyond `queueMsMax` it is refused.
+ * longer than estimated others have waited of late, is how long a new call would wait. Beyond `queueMsMax` it is refused, and
+ * beyond a quarter of that while more calls arrive than can be answered.
  *
  * Requests are given to an isolate only when its thread is free, so it does not see how many wait outside. Hence calls
  * begin at a pace that lets it see them, and a refusal comes first and costs little.
@@ -41,7 +45,7 @@ export type Admission = {
   isFull(nowMs: number): boolean;
   /** Undefined when the wait would be too long; a single call is always let in. */
   admit(arrival: { readonly itemCount: number; readonly nowMs: number }): Place | undefined;
-  /** Counts a refusal; about once a second gives how many there were since it last did. */
+  /** To be called for every call that is refused; about once a second gives how many there were since it last did. */
   refuse(nowMs: number): number | undefined;
 };
 
@@ -49,19 +53,26 @@ export type Admission = {
 export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
   const work = createLeases(ttlMs);
   const slowness = forgetfulMean();
+  const offered = createOfferedLoad(BASE_MS);
   let nextBeginMs = 0;
   let [refused, toldMs] = [0, Number.NEGATIVE_INFINITY];
   const isTooLong = (callMs: number, nowMs: number) => {
     const aheadMs = work.weight(nowMs);
-    return aheadMs > 0 && slowness.at(nowMs) * (aheadMs + callMs) > Math.max(queueMsMax, CALLS_LEAST * callMs);
+    const share = offered.isBeyondCapacity(nowMs) ? OVERLOAD_SHARE : 1;
+    return aheadMs > 0 && slowness.at(nowMs) * (aheadMs + callMs) > Math.max(share * queueMsMax, CALLS_LEAST * callMs);
   };
   return {
     isFull: (nowMs) => isTooLong(BASE_MS, nowMs),
     admit({ itemCount, nowMs }) {
       const callMs = BASE_MS + MS_PER_ITEM * itemCount;
       if (isTooLong(callMs, nowMs)) return undefined;
+      offered.arrived(nowMs);
       const aheadMs = work.weight(nowMs);
-      const end = work.take(nowMs, callMs);
+      const leave = work.take(nowMs, callMs);
+      const end = (endMs: number) => {
+        leave();
+        offered.answered(endMs, work.count(endMs));
+      };
       const beginMs = Math.max(nowMs, nextBeginMs);
       nextBeginMs = beginMs + PACE * callMs;
       const begin = (begunMs: number) => {
@@ -70,6 +81,7 @@ export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
       return { beginMs, begin, end };
     },
     refuse(nowMs) {
+      offered.arrived(nowMs);
       refused++;
       if (nowMs < toldMs + TOLD_EVERY_MS) return undefined;
       const count = refused;

@@ -6,6 +6,7 @@ import { parseJson } from "../shared/parse-request.ts";
 import { Problem } from "../shared/problem.ts";
 import { type RankAnswer, rank } from "../shared/rank.ts";
 import type { Snapshot } from "../shared/snapshot.ts";
+import type { Admission } from "./admission.ts";
 import { requireScope } from "./auth.ts";
 import { sleep } from "./deadline.ts";
 import type { EdgeEnv } from "./edge-env.ts";
@@ -39,16 +40,14 @@ export const refuseOverload: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   const nowMs = c.get("access").nowMs();
   if (!admission.isFull(nowMs)) return next();
   c.set("isRefusedUnread", true);
-  const count = admission.refuse(nowMs);
-  if (count !== undefined) writeLog({ event: "ranks_refused", level: "error", count });
-  return problemResponse(overloaded(), c.get("requestId"));
+  return problemResponse(refused(admission, nowMs), c.get("requestId"));
 };
 
 async function answerRank(c: Context<EdgeEnv>, parse: () => Promise<RankParameters>): Promise<Response> {
   requireScope(c.get("caller")!, "rank");
-  const { ranks, settings } = c.get("isolate");
+  const { admission, ranks, settings } = c.get("isolate");
   const { nowMs } = c.get("access");
-  if (ranks.count(nowMs()) >= settings.CONCURRENT_RANKS_MAX) throw overloaded();
+  if (ranks.count(nowMs()) >= settings.CONCURRENT_RANKS_MAX) throw refused(admission, nowMs());
   const end = ranks.take(nowMs());
   try {
     return await rankWithLiveVersion(c, await parse());
@@ -72,7 +71,7 @@ async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParamete
   const place = admission.admit({ itemCount: loaded.manifest.item_count, nowMs: loadedMs });
   if (place === undefined) {
     release();
-    throw overloaded();
+    throw refused(admission, loadedMs);
   }
   try {
     if (place.beginMs > loadedMs) await sleep(place.beginMs - loadedMs);
@@ -99,7 +98,7 @@ async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParamete
     const detail = `The version ${snapshotName(loaded.target.live.version)} cannot rank. Try again.`;
     throw new Problem("artifact_unavailable", detail, { cause: error, retryAfterSeconds: 2 });
   } finally {
-    place.end();
+    place.end(access.nowMs());
     release();
   }
 }
@@ -115,7 +114,11 @@ function rankAnswer(c: Context<EdgeEnv>, snapshot: Snapshot, answer: RankAnswer)
   return c.json(items.map((item) => itemIdToJson(snapshot.idAt(item), snapshot.itemIdType)));
 }
 
-const overloaded = () => new Problem("overloaded", "Too many rank calls at once. Try again.", { retryAfterSeconds: 1 });
+function refused(admission: Admission, nowMs: number): Problem {
+  const count = admission.refuse(nowMs);
+  if (count !== undefined) writeLog({ event: "ranks_refused", level: "error", count });
+  return new Problem("overloaded", "Too many rank calls at once. Try again.", { retryAfterSeconds: 1 });
+}
 
 const snapshotName = (version: string) => JSON.stringify(version);
 

@@ -35,24 +35,27 @@ async function publishWorld(which: number): Promise<void> {
   await publish(built, new TextEncoder().encode("{}"), { store, nowMs, signal, progress: () => {} });
 }
 
-/** One after another; publishing goes on meanwhile. */
-let judged = Promise.resolve();
+/** Judged when all have come: that takes as much of the machine as answering them, which would be measured along with it. */
+const answers: (ToJudge & { readonly kind: "judge" })[] = [];
+
+async function judgeAll(): Promise<void> {
+  for (const { version, call, ids } of answers) {
+    const checker = versions.get(version);
+    const fault = checker ? await checker.faultOf(call, ids) : `version ${version} was never published`;
+    if (fault !== undefined) tell({ kind: "fault", fault: `${JSON.stringify(call)}: ${fault}` });
+  }
+  await Promise.all(checkers.map((checker) => checker.close()));
+}
+
 process.on("message", (message: ToJudge) => {
   if (message.kind === "publish")
     publishWorld(message.which).then(
       () => tell({ kind: "published", fault: null }),
       (error: unknown) => tell({ kind: "published", fault: String(error) }),
     );
-  if (message.kind === "judge")
-    judged = judged.then(async () => {
-      const { version, call, ids } = message;
-      const checker = versions.get(version);
-      const fault = checker ? await checker.faultOf(call, ids) : `version ${version} was never published`;
-      if (fault !== undefined) tell({ kind: "fault", fault: `${JSON.stringify(call)}: ${fault}` });
-    });
+  if (message.kind === "judge") answers.push(message);
   if (message.kind === "end")
-    void judged.then(async () => {
-      await Promise.all(checkers.map((checker) => checker.close()));
+    void judgeAll().then(() => {
       tell({ kind: "ended" });
       process.disconnect();
     });

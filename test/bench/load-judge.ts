@@ -18,10 +18,11 @@ export type FromJudge =
 export type Judge = {
   /** Makes a version of one of two worlds live; one at a time. Throws Error. */
   publish(which: number): Promise<void>;
+  /** Takes an answer, to be judged at the end. */
   judge(answer: Omit<ToJudge & { kind: "judge" }, "kind">): void;
-  /** What was wrong so far. */
+  /** What was wrong. */
   readonly faults: readonly string[];
-  /** Once every answer is judged. */
+  /** Judges every answer. */
   end(): Promise<void>;
 };
 

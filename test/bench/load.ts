@@ -36,7 +36,7 @@ export const load: Bench = async (context) => {
   const folder = await mkdtemp(join(tmpdir(), "bench-load-"));
   const world = drawnWorld(WORLD);
   const trainer = await mortalTrainer();
-  const vars = { TRAINER_URL: trainer.url, QUEUE_MS_MAX: 100 };
+  const vars = { TRAINER_URL: trainer.url, QUEUE_MS_MAX: 160 };
   try {
     await trainer.start();
     // Versions go into the bucket through another workerd, as they do through R2: no upload takes the isolate's thread or core.
@@ -70,20 +70,16 @@ type Tally = {
 };
 const emptyTally = (): Tally => ({ ms: [], statuses: new Map(), refusals: new Set() });
 
-/** While capacity is measured, judging would take of it. */
-const unjudged = () => {};
-
 async function underLoad(setting: Setting): Promise<Figure[]> {
   const { edge, world, judge, context } = setting;
   const seconds = Number(context.flags.get("seconds") ?? SECONDS);
   await judge.publish(0);
   const { key } = await edge.issueKey();
   const random = seededRandom(1);
-  const ask = (tally: Tally, by = judge.judge) =>
-    askAndCheck(edge, { key, call: drawnCall(world, random), judge: by, tally });
+  const ask = (tally: Tally) => askAndCheck(edge, { key, call: drawnCall(world, random), judge: judge.judge, tally });
 
   const warm = emptyTally();
-  await closedLoop(() => ask(warm, unjudged), { connections: CONNECTIONS, seconds: CAPACITY_SECONDS });
+  await closedLoop(() => ask(warm), { connections: CONNECTIONS, seconds: CAPACITY_SECONDS });
   const capacity = warm.ms.length / CAPACITY_SECONDS;
   context.say(`  ${capacity.toFixed(0)} ranks/s; ${seconds} s at ${LOAD_SHARE} of it`);
 
@@ -100,6 +96,7 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
   await openLoop(() => ask(double), { perSecond: 2 * capacity, seconds: OVERLOAD_SECONDS, say: context.say });
   const over = emptyTally();
   await closedLoop(() => ask(over), { connections: OVERLOAD_CONNECTIONS, seconds: OVERLOAD_SECONDS });
+  context.say("  judging the answers");
   await judge.end();
   const faults = [...judge.faults, ...disturbances.faults];
   for (const fault of faults.slice(0, 10)) context.say(`  WRONG: ${fault}`);

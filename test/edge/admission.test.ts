@@ -33,7 +33,7 @@ test("who leaves makes room; who never leaves does so when its time is over", ()
   const admission = createAdmission(100, TTL_MS);
   const [first] = fill(admission, 1_000_000, 0);
   const arrival = { itemCount: 1_000_000, nowMs: 0 };
-  first!.end();
+  first!.end(0);
   expect(admission.admit(arrival)).toBeDefined();
   expect(admission.admit({ ...arrival, nowMs: TTL_MS - 1 })).toBeUndefined();
   expect(admission.admit({ ...arrival, nowMs: TTL_MS })).toBeDefined();
@@ -47,39 +47,60 @@ test("calls that come together begin one after another, half their time apart; l
   expect(beginsOf(1100)).toBe(1100);
 });
 
-/** Calls come all the time and one after another takes so many times its estimate; gives how many are let in together. */
-function lettingIn(admission: Admission, times: number, fromMs: number, untilMs: number): number {
+/** There is always one more to let in, and one after another takes so many times its estimate; gives how many are let in together. */
+function lettingIn(
+  admission: Admission,
+  {
+    times,
+    fromMs,
+    untilMs,
+    isOverloaded = false,
+  }: { times: number; fromMs: number; untilMs: number; isOverloaded?: boolean },
+): number {
   const itemCount = 100_000; // 5 ms
   const waiting: Place[] = [];
   let most = 0;
   for (let nowMs = fromMs; nowMs < untilMs; nowMs += 5 * times) {
     waiting.push(...fill(admission, itemCount, nowMs));
+    if (isOverloaded) admission.refuse(nowMs);
     most = nowMs > untilMs - 500 ? Math.max(most, waiting.length) : 0;
     const place = waiting.shift()!;
     place.begin(nowMs);
-    place.end();
+    place.end(nowMs);
   }
-  for (const place of waiting) place.end();
+  for (const place of waiting) place.end(untilMs);
   return most;
 }
 
 test("where waits are longer than estimated, fewer are let in, until they are not", () => {
   const admission = createAdmission(100, TTL_MS);
-  expect(lettingIn(admission, 1, 10_000, 15_000)).toBeGreaterThanOrEqual(19);
-  const slow = lettingIn(admission, 3, 15_000, 20_000);
+  expect(lettingIn(admission, { times: 1, fromMs: 10_000, untilMs: 15_000 })).toBeGreaterThanOrEqual(19);
+  const slow = lettingIn(admission, { times: 3, fromMs: 15_000, untilMs: 20_000 });
   expect(slow).toBeGreaterThanOrEqual(5);
   expect(slow).toBeLessThanOrEqual(9);
   expect(fill(admission, 100_000, 30_000).length).toBeGreaterThanOrEqual(19);
 });
-test("one stall, however long, is no overload", () => {
-  const admission = createAdmission(100, TTL_MS);
-  lettingIn(admission, 1, 0, 2000);
-  const stalled = fill(admission, 100_000, 2000);
+test("in an overload a quarter as many wait, once it is seen to be one; after it as many as before", () => {
+  const admission = createAdmission(200, TTL_MS);
+  expect(lettingIn(admission, { times: 1, fromMs: 0, untilMs: 5000, isOverloaded: true })).toBeLessThanOrEqual(11);
+  expect(fill(admission, 100_000, 7000).length).toBe(40);
+});
+test("one stall is no overload", () => {
+  const admission = createAdmission(200, TTL_MS);
+  const callEvery = (milliseconds: number, untilMs: number) => {
+    for (let nowMs = 0; nowMs < untilMs; nowMs += milliseconds) {
+      const place = admission.admit({ itemCount: 100_000, nowMs })!;
+      place.begin(nowMs);
+      place.end(nowMs + 5);
+    }
+  };
+  callEvery(7, 2000);
+  const stalled = Array.from({ length: 20 }, () => admission.admit({ itemCount: 100_000, nowMs: 2000 })!);
   for (const place of stalled) {
-    place.begin(2200);
-    place.end();
+    place.begin(2140);
+    place.end(2140);
   }
-  expect(fill(admission, 100_000, 2200).length).toBeGreaterThanOrEqual(15);
+  expect(fill(admission, 100_000, 2140).length).toBeGreaterThanOrEqual(30);
 });
 test("refusals are told about once a second, together", () => {
   const admission = createAdmission(100, TTL_MS);

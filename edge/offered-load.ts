@@ -1,0 +1,56 @@
+/**
+ * Whether more calls arrive than an isolate can answer, by both rates as they have been of late.
+ *
+ * Long waits alone do not tell: after a stall of a few tenths of a second a queue is as long as in an overload, but it passes
+ * by itself, and refusing calls would help nobody.
+ */
+export type OfferedLoad = {
+  /** A call has come, whatever becomes of it. */
+  arrived(nowMs: number): void;
+  /** A call was answered while `others` waited. */
+  answered(nowMs: number, others: number): void;
+  isBeyondCapacity(nowMs: number): boolean;
+};
+
+/** Arrivals and answers count for so long: a stall of a quarter of a second at four fifths of the capacity does not look like overload. */
+const RATE_MS = 400;
+/** In so long, half of what answers have taken is forgotten: a stall is no lack of capacity. */
+const CAPACITY_MS = 10_000;
+/** Answers tell the capacity only when so many others wait, since the thread may have idled otherwise. */
+const OTHERS_LEAST = 4;
+/** What is estimated counts as much as so many answers. */
+const ESTIMATE_CALLS = 50;
+/** Arrivals within a tenth of the capacity may be chance. */
+const MARGIN = 1.1;
+
+/** @param callMs What a call takes, until answers tell. */
+export function createOfferedLoad(callMs: number): OfferedLoad {
+  const arrivals = recentRate();
+  const answered = recentRate();
+  let [answers, answersMs] = [ESTIMATE_CALLS, ESTIMATE_CALLS * callMs];
+  let saturatedSinceMs: number | undefined;
+  return {
+    arrived: (nowMs) => arrivals.add(nowMs),
+    answered(nowMs, others) {
+      answered.add(nowMs);
+      if (saturatedSinceMs !== undefined) {
+        const tookMs = Math.max(0, nowMs - saturatedSinceMs);
+        const kept = 2 ** (-tookMs / CAPACITY_MS);
+        [answers, answersMs] = [answers * kept + 1, answersMs * kept + tookMs];
+      }
+      saturatedSinceMs = others >= OTHERS_LEAST ? nowMs : undefined;
+    },
+    // What is answered can be answered, even where nobody has ever had to wait.
+    isBeyondCapacity: (nowMs) => arrivals.at(nowMs) > MARGIN * Math.max(answers / answersMs, answered.at(nowMs)),
+  };
+}
+
+/** Events per millisecond, the newest counting most. */
+function recentRate() {
+  let [perMs, lastMs] = [0, 0];
+  const at = (nowMs: number) => perMs * Math.exp(-Math.max(0, nowMs - lastMs) / RATE_MS);
+  const add = (nowMs: number) => {
+    [perMs, lastMs] = [at(nowMs) + 1 / RATE_MS, nowMs];
+  };
+  return { at, add };
+}

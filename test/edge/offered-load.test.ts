@@ -1,0 +1,63 @@
+import { expect, test } from "vitest";
+import { createOfferedLoad, type OfferedLoad } from "../../edge/offered-load.ts";
+
+const CALL_MS = 2.5;
+
+/** One server on a queue; gives the share of the last second in which more seemed to arrive than it can answer. */
+function shareBeyond(
+  load: OfferedLoad,
+  { perMs, callMs, seconds, stall }: { perMs: number; callMs: number; seconds: number; stall?: [number, number] },
+): number {
+  let [queue, owed, arrivals, beyond] = [0, 0, 0, 0];
+  for (let ms = 0; ms < 1000 * seconds; ms++) {
+    arrivals += perMs;
+    const isStalled = stall !== undefined && ms >= stall[0] && ms < stall[1];
+    if (!isStalled) {
+      for (; arrivals >= 1; arrivals--, queue = Math.min(100, queue + 1)) load.arrived(ms);
+      for (owed += 1; queue > 0 && owed >= callMs; owed -= callMs) load.answered(ms, --queue);
+      if (queue === 0) owed = 0;
+    }
+    if (ms >= 1000 * (seconds - 1) && load.isBeyondCapacity(ms)) beyond++;
+  }
+  return beyond / 1000;
+}
+
+test.each([
+  ["at four fifths of the capacity not", 0.8, 0],
+  ["at the capacity not", 1, 0],
+  ["at one and a half times it is", 1.5, 1],
+  ["at twice it is", 2, 1],
+])("%s", (_, times, share) => {
+  for (const callMs of [CALL_MS, 1, 10])
+    expect(shareBeyond(createOfferedLoad(CALL_MS), { perMs: times / callMs, callMs, seconds: 20 })).toBe(share);
+});
+test("a stall of a quarter of a second is no overload, one of a second is, for a while", () => {
+  const stalled = (ms: number) =>
+    shareBeyond(createOfferedLoad(CALL_MS), {
+      perMs: 0.8 / CALL_MS,
+      callMs: CALL_MS,
+      seconds: 20,
+      stall: [19_000 - ms, 19_000],
+    });
+  expect(stalled(250)).toBe(0);
+  expect(stalled(1000)).toBeGreaterThan(0.1);
+  expect(stalled(1000)).toBeLessThan(0.9);
+});
+test("an overload is seen within a quarter of a second, and over within half of one", () => {
+  const load = createOfferedLoad(CALL_MS);
+  shareBeyond(load, { perMs: 0.8 / CALL_MS, callMs: CALL_MS, seconds: 5 });
+  let seenMs: number | undefined;
+  for (let ms = 5000; ms < 6000; ms++) {
+    for (let call = 0; call < 2; call++) if ((ms * 0.8) % 2 < 1.6) load.arrived(ms); // 1.6 a ms
+    if (load.isBeyondCapacity(ms)) seenMs ??= ms - 5000;
+  }
+  expect(seenMs).toBeLessThan(250);
+  expect(load.isBeyondCapacity(6000)).toBe(true);
+  expect(load.isBeyondCapacity(7000)).toBe(false);
+});
+test("answers with few others waiting do not tell the capacity", () => {
+  const load = createOfferedLoad(CALL_MS);
+  for (let ms = 0; ms < 60_000; ms += 20) load.answered(ms, 3); // 50 a second, idle between
+  for (let ms = 60_000; ms < 62_000; ms += 4) load.arrived(ms);
+  expect(load.isBeyondCapacity(62_000)).toBe(false);
+});
