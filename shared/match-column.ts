@@ -13,9 +13,23 @@ export type MatchColumn = {
   readonly start: Uint32Array | undefined;
   /** The keys of the values that pass a test. Throws Problem filter_type_mismatch. */
   keysOf(test: RetrievalTest): KeySet;
-  /** How many of the rising bounds are not above the key at a position: odd is inside a key set with these bounds. */
-  classifier(bounds: readonly number[]): (at: number) => number;
+  classifier(bounds: readonly number[]): Classifier;
 };
+
+/** Tells how many of the rising bounds are not above a key, its class: odd is inside a key set with these bounds. */
+export type Classifier = {
+  /** Of the key at a position. */
+  classAt(at: number): number;
+  /** The same for the keys at positions from … to − 1, into the first places of `classes`. */
+  classify(from: number, to: number, classes: Uint32Array): void;
+};
+
+export const classifierBy = (classAt: Classifier["classAt"]): Classifier => ({
+  classAt,
+  classify(from, to, classes) {
+    for (let at = from; at < to; at++) classes[at - from] = classAt(at);
+  },
+});
 
 /** The key of a missing value, but for numbers stored as they are, where it is −∞. */
 export const MISSING_KEY = 0;
@@ -130,23 +144,28 @@ function numberPlace(column: Extract<TableColumn, { form: string }>, value: numb
   return { key: Math.max(1, Math.ceil(value) - column.base + 1), isPresent };
 }
 
-function classifierOf(column: TableColumn["keys"], bounds: readonly number[]): (at: number) => number {
+function classifierOf(column: TableColumn["keys"], bounds: readonly number[]): Classifier {
   if (column instanceof Float32Array || column instanceof Float64Array) {
     const rising = Float64Array.from(bounds);
-    return (at) => countNotAbove(rising, Number.isNaN(column[at]!) ? -Infinity : column[at]!);
+    return classifierBy((at) => countNotAbove(rising, Number.isNaN(column[at]!) ? -Infinity : column[at]!));
   }
   if (bounds.length === 2) {
     const [from, to] = bounds as [number, number];
-    return (at) => (column[at]! < from ? 0 : column[at]! < to ? 1 : 2);
+    return classifierBy((at) => (column[at]! < from ? 0 : column[at]! < to ? 1 : 2));
   }
   if (column instanceof Uint32Array) {
     const rising = Float64Array.from(bounds);
-    return (at) => countNotAbove(rising, column[at]!);
+    return classifierBy((at) => countNotAbove(rising, column[at]!));
   }
-  const classes = new Uint32Array(column instanceof Uint8Array ? 2 ** 8 : 2 ** 16); // of every key there can be
+  const classOf = new Uint32Array(column instanceof Uint8Array ? 2 ** 8 : 2 ** 16); // of every key there can be
   for (const [i, bound] of bounds.entries())
-    classes.fill(i + 1, Math.max(0, bound), Math.max(0, bounds[i + 1] ?? Infinity));
-  return (at) => classes[column[at]!]!;
+    classOf.fill(i + 1, Math.max(0, bound), Math.max(0, bounds[i + 1] ?? Infinity));
+  return {
+    classAt: (at) => classOf[column[at]!]!,
+    classify(from, to, classes) {
+      for (let at = from; at < to; at++) classes[at - from] = classOf[column[at]!]!;
+    },
+  };
 }
 
 /** How many rising bounds are not above a key. */

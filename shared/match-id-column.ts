@@ -2,7 +2,7 @@
 import type { Catalog } from "./catalog.ts";
 import type { ItemId } from "./ids.ts";
 import { type KeySet, NO_KEYS, union } from "./key-set.ts";
-import { type MatchColumn, mismatch, orderKeys, type Place } from "./match-column.ts";
+import { type Classifier, classifierBy, type MatchColumn, mismatch, orderKeys, type Place } from "./match-column.ts";
 import type { RetrievalTest, Scalar } from "./retrieval.ts";
 
 const EXPECTED = "an item id: text, or an integer within ±(2^53 − 1); send larger ones as text";
@@ -50,16 +50,16 @@ const SMALL = 4096; // items that a Map holds; beyond, an array of the catalog's
  * Finds the class of an item by a table of the items outside the largest class: an exclude list of a thousand ids costs
  * a Map of a thousand, whatever the size of the catalog.
  */
-function classifierOf({ order, itemCount }: Catalog, bounds: readonly number[]): (item: number) => number {
+function classifierOf({ order, itemCount }: Catalog, bounds: readonly number[]): Classifier {
   const ends = [...bounds, Infinity].map((bound) => Math.min(itemCount, Math.max(0, bound)));
   const runs = ends.map((end, i) => order.subarray(ends[i - 1] ?? 0, end)); // runs[c]: the items of class c
   const largest = runs.reduce((best, run, i) => (run.length > runs[best]!.length ? i : best), 0);
   if (itemCount - runs[largest]!.length <= SMALL) {
     const classOf = new Map<number, number>();
     for (const [i, run] of runs.entries()) if (i !== largest) for (const item of run) classOf.set(item, i);
-    return (item) => classOf.get(item) ?? largest;
+    return classifierBy((item) => classOf.get(item) ?? largest);
   }
   const classOf = runs.length <= 2 ** 8 ? new Uint8Array(itemCount) : new Uint16Array(itemCount);
   for (const [i, run] of runs.entries()) for (const item of run) classOf[item] = i;
-  return (item) => classOf[item]!;
+  return classifierBy((item) => classOf[item]!);
 }

@@ -4,7 +4,7 @@
  * Every test on an attribute becomes a set of keys (shared/key-set.ts), found by a few binary searches. Tests on the
  * same attribute that stand in one `and` or one `or` become a single set, and `not` is pushed down into the sets. A
  * small tree is asked as it is, test by test; a large one is rewritten as alternatives that are asked all at once
- * (shared/clause-table.ts), so that the worst query costs some tens of nanoseconds per item.
+ * (shared/clause-table.ts), at some tens of nanoseconds an item; one that would take too long on all is refused.
  */
 import type { AttributeTable } from "./attributes.ts";
 import type { Catalog } from "./catalog.ts";
@@ -30,6 +30,8 @@ type IsMatch = (item: ItemIndex) => boolean;
 
 const FEW_TESTS = 6; // asked one by one, which stops at the first that decides
 const CLAUSES_MAX = 1024;
+/** Nanoseconds for asking the whole catalog by clauses. */
+const NS_MAX = 50e6;
 /** Tests of one by one asking over the whole catalog; about 50 ms. */
 const TESTS_MAX = 2_000_000;
 const NAMES_SHOWN = 50;
@@ -46,15 +48,16 @@ export function matcherOf(query: RetrievalQuery, source: MatcherSource): IsMatch
   if (tests <= FEW_TESTS) return isMatchOf(node);
   const clauses = clausesOf(node, CLAUSES_MAX);
   const opposite = clausesOf(negated(node), Math.min(CLAUSES_MAX, (clauses?.length ?? CLAUSES_MAX + 1) - 1));
-  if (opposite) {
-    const isOpposite = clauseTable(opposite);
-    return (item) => !isOpposite(item);
+  const { itemCount } = source.catalog;
+  const table = opposite ? clauseTable(opposite, itemCount) : clauses && clauseTable(clauses, itemCount);
+  if (table && table.totalNs() <= NS_MAX) {
+    const { isMatch } = table;
+    return opposite ? (item) => !isMatch(item) : isMatch;
   }
-  if (clauses) return clauseTable(clauses);
-  if (tests * source.catalog.itemCount <= TESTS_MAX) return isMatchOf(node);
+  if (tests * itemCount <= TESTS_MAX) return isMatchOf(node);
   const detail =
-    `the retrieval query has more than ${CLAUSES_MAX} combinations of alternatives, ` +
-    `too many for ${source.catalog.itemCount} items: use $in for several values of one attribute, or nest less`;
+    `the retrieval query has too many combinations of alternatives for ${itemCount} items: ` +
+    `use $in for several values of one attribute, or nest less`;
   throw new Problem("filter_too_large", detail);
 }
 
@@ -85,7 +88,7 @@ function isMatchOf(node: MatchNode): IsMatch {
 
 /** The class of a key among the bounds of a set is odd inside the set. */
 function testerOf({ kind, column, keys }: KeyTest): IsMatch {
-  const classAt = column.classifier(keys);
+  const { classAt } = column.classifier(keys);
   const isSome = kind === "some";
   const { start } = column;
   if (start === undefined) return (item) => (classAt(item) & 1) === 1;

@@ -35,7 +35,8 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
 
   const inSession = new Set(session);
   const isSeen = (item: ItemIndex) => request.excludeSeen && (record?.hasSeen(item) ?? false);
-  const items = topK(scores, request.limit, (item) => !inSession.has(item) && !isSeen(item) && isMatch(item));
+  // A filter that lets little through is asked for every item, the rest then for few.
+  const items = topK(scores, request.limit, (item) => isMatch(item) && !inSession.has(item) && !isSeen(item));
   const strategy = byValues ? "personalized" : strategyOf(record, session, snapshot);
   return { items, strategy, ignoredInteractions: request.session.length - session.length };
 }

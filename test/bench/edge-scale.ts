@@ -214,15 +214,36 @@ async function checkOneOfTwenty({ edge, call, world: { historyOf, itemCount } }:
   }
 }
 
-/** Nothing passes, so every item is judged, by as many clauses as a query may have. */
-const WORST_FILTER = {
-  $and: Array.from({ length: 10 }, (_, i) => ({
-    $or: [{ rarity: { $gt: RARITIES + i } }, { $and: [{ rarity: { $gte: i } }, { item_id: { $in: [-1 - i] } }] }],
-  })),
-};
+/** One item passes, so all are judged, by 2^n + 2n clauses either way round; more than nine are refused everywhere. */
+const heavyFilter = (n: number) => ({
+  $and: [
+    ...Array.from({ length: n }, (_, i) => ({
+      $or: [{ rarity: { $gt: RARITIES + i } }, { rarity: { $gte: i }, item_id: { $lt: i + 2 } }],
+    })),
+    { $or: Array.from({ length: n }, (_, i) => ({ rarity: { $gte: i }, item_id: { $gte: i } })) },
+  ],
+});
+const HEAVY_MOST = 9;
+
+/** The heaviest that is not refused for a catalog of this size. */
+async function worstFilter({ edge, call }: Serving): Promise<object> {
+  for (let n = HEAVY_MOST; n > 0; n--) {
+    const retrieval = heavyFilter(n);
+    const refusal = await call(edge, "", { user_id: "0", retrieval }).then(() => undefined, String);
+    if (refusal === undefined) return retrieval;
+    if (!refusal.includes("filter_too_large")) throw new Error(refusal);
+  }
+  throw new Error("Every filter was refused.");
+}
 
 /** How the time grows with the limit, the history and what a filter lets pass. */
-async function measureVariants({ edge, call, world: { label, historyOf } }: Serving): Promise<Figure[]> {
+async function measureVariants(serving: Serving): Promise<Figure[]> {
+  const {
+    edge,
+    call,
+    world: { label, historyOf },
+  } = serving;
+  const worst = await worstFilter(serving);
   const session = (length: number) => (i: number) => ({ interactions: interactionsOf(historyOf(i, length)) });
   const passing = (share: number) => (i: number) => ({
     user_id: String(i),
@@ -232,7 +253,7 @@ async function measureVariants({ edge, call, world: { label, historyOf } }: Serv
     ...[15, 100, 500].map((limit) => [`limit_${limit}`, (i: number) => ({ user_id: String(i), limit })] as const),
     ...[1, 20, HISTORY_MAX].map((length) => [`history_${length}`, session(length)] as const),
     ...[0.0001, 0.01, 0.5].map((share) => [`filter_${100 * share}%`, passing(share)] as const),
-    ["filter_worst", (i: number) => ({ user_id: String(i), retrieval: WORST_FILTER })],
+    ["filter_worst", (i: number) => ({ user_id: String(i), retrieval: worst })],
   ];
   const figures: Figure[] = [];
   for (const [name, bodyOf] of variants) {

@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import { clauseTable } from "../../shared/clause-table.ts";
 import type { ItemIndex } from "../../shared/ids.ts";
 import type { KeyTest } from "../../shared/match-node.ts";
-import { COLUMNS, ITEMS, passesTest, tests } from "../fixtures/key-columns.ts";
+import { seededRandom } from "../../trainer/evaluate/seeded-random.ts";
+import { COLUMNS, ITEMS, KEYS_OF, listColumn, passesTest, plainColumn, tests } from "../fixtures/key-columns.ts";
 
 const items = Array.from({ length: ITEMS }, (_, item) => item as ItemIndex);
 
@@ -19,16 +20,40 @@ const clauses = fc
 test("an item passes when it passes all tests of any clause", () =>
   fc.assert(
     fc.property(clauses, (all) => {
-      const isMatch = clauseTable(all);
+      const { isMatch } = clauseTable(all, ITEMS);
       const expected = items.filter((item) => all.some((clause) => clause.every((one) => passesTest(one, item))));
       expect(items.filter((item) => isMatch(item))).toEqual(expected);
     }),
     { numRuns: 500 },
   ));
 
+test("items asked one after another, which are asked in blocks, get the answers that they get alone", () => {
+  const count = 1300; // two blocks and a part
+  const random = seededRandom(3);
+  const own = Array.from({ length: count }, () => Math.floor(random() * ITEMS));
+  const MANY = COLUMNS.map((column) => {
+    const keys = own.map((item) => KEYS_OF[column.name as keyof typeof KEYS_OF][item]!);
+    return column.start ? listColumn(column.name, keys) : plainColumn(column.name, keys.flat());
+  });
+  const widened = (all: KeyTest[][]) =>
+    all.map((clause) => clause.map((one) => ({ ...one, column: MANY[COLUMNS.indexOf(one.column)]! })));
+  fc.assert(
+    fc.property(clauses, fc.array(fc.nat(count - 1), { maxLength: 4 }), (all, starts) => {
+      const few = clauseTable(all, ITEMS);
+      const passes = items.map((item) => few.isMatch(item));
+      const many = clauseTable(widened(all), count);
+      for (const start of [0, ...starts]) // going back and forth as well
+        for (let item = start; item < Math.min(count, start + 700); item++)
+          expect(many.isMatch(item as ItemIndex)).toBe(passes[own[item]!]);
+      for (let item = 0; item < count; item++) expect(many.isMatch(item as ItemIndex)).toBe(passes[own[item]!]);
+    }),
+    { numRuns: 100 },
+  );
+});
+
 const [a, , c] = COLUMNS;
 const keyTest = (kind: KeyTest["kind"], key: number, column = a!): KeyTest => ({ kind, column, keys: [key, key + 1] });
-const passing = (all: KeyTest[][]) => items.filter(clauseTable(all));
+const passing = (all: KeyTest[][]) => items.filter(clauseTable(all, ITEMS).isMatch);
 
 test("no clauses let nothing through, a clause without tests everything", () => {
   expect(passing([])).toEqual([]);
@@ -49,4 +74,19 @@ test("several tests of one list in one clause are asked apart", () => {
 test("a missing list has the key 0", () => {
   expect(passing([[keyTest("some", 0, c)]])).toEqual([0]);
   expect(passing([[keyTest("none", 0, c)]])).toEqual([1, 2, 3, 4, 5]);
+});
+
+test("the time for all items grows with items, clauses, keys of a list and what is let through to it", () => {
+  const nsOf = (all: KeyTest[][], itemCount = ITEMS) => clauseTable(all, itemCount).totalNs();
+  const never = keyTest("some", 99);
+  const passed = { ...never, keys: [-1, 6] };
+  const many = (count: number) => Array.from({ length: count }, () => [passed]);
+  expect(nsOf([[passed]])).toBeGreaterThan(ITEMS);
+  expect(nsOf([[passed]], 3)).toBeCloseTo(nsOf([[passed]]) / 2, 9);
+  expect(nsOf(many(320))).toBeGreaterThan(1.2 * nsOf(many(1)));
+  const list = keyTest("none", 99, c);
+  expect(nsOf([[list]])).toBeGreaterThan(nsOf([[passed]]));
+  expect(nsOf([[list, never]])).toBeCloseTo(nsOf([[never]]), 9);
+  expect(nsOf([[list, passed]])).toBeGreaterThan(nsOf([[list]]));
+  expect(nsOf([], 0)).toBe(0);
 });

@@ -33,7 +33,7 @@ describe.each([
   const test1 = (change: object) => ({ attribute: "n", pointer: "/n", path: "", ...change }) as RetrievalTest;
   const passing = (change: object) => {
     const keys = column.keysOf(test1(change));
-    const classAt = column.classifier(keys);
+    const { classAt } = column.classifier(keys);
     return values.filter((_, at) => classAt(at) % 2 === 1);
   };
   const ORDERS = {
@@ -54,10 +54,10 @@ describe.each([
   });
   test("classes count the bounds that are not above the key", () => {
     const bounds = [-Infinity, 1, 2, 5, 8];
-    const classAt = column.classifier(bounds);
+    const { classAt } = column.classifier(bounds);
     for (const at of values.keys())
       for (const [i, from] of bounds.entries()) {
-        const isInside = column.classifier([from, bounds[i + 1] ?? Infinity])(at) === 1;
+        const isInside = column.classifier([from, bounds[i + 1] ?? Infinity]).classAt(at) === 1;
         expect(classAt(at) === i + 1).toBe(isInside);
       }
   });

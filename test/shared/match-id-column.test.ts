@@ -12,7 +12,7 @@ const asked = (change: object) => ({ attribute: "id", pointer: "/id", path: "", 
 describe("ids as a column", () => {
   const passing = (ids: string[], type: ItemIdType, change: object) => {
     const column = open(ids, type);
-    const classAt = column.classifier(column.keysOf(asked(change)));
+    const { classAt } = column.classifier(column.keysOf(asked(change)));
     return ids.filter((_, item) => classAt(item) % 2 === 1);
   };
   const texts = ["b", "a", "10", "9"];
@@ -41,7 +41,7 @@ test.each([10, 5000, 10_000])("classes of %i items, by a small table or by one o
   const ids = Array.from({ length: count }, (_, i) => String((i * 7 + 3) % count)); // 7 and count have no common factor
   const column = open(ids, "integer");
   for (const bounds of [[3, 5], [0, count - 2], [2, 3, count / 2, count / 2 + 1, Infinity], [-Infinity, 1], []]) {
-    const classAt = column.classifier(bounds);
+    const { classAt } = column.classifier(bounds);
     const expected = ids.map((id) => bounds.filter((bound) => bound <= Number(id)).length);
     expect(ids.map((_, item) => classAt(item))).toEqual(expected);
   }

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { decodeAttributes, encodeAttributes } from "../../shared/attributes.ts";
 import type { ItemIndex } from "../../shared/ids.ts";
 import { type MatcherSource, matcherOf } from "../../shared/matcher.ts";
 import type { Problem } from "../../shared/problem.ts";
@@ -202,9 +203,35 @@ describe("a query of many alternatives within alternatives", () => {
     for (let item = 0; item < 20_000; item += 37)
       expect(isMatch(item as ItemIndex)).toBe(passes(query, many[item]!, "integer"));
   });
+  test("is refused where so many clauses would take too long on so many items", () => {
+    const sourceOf = (itemCount: number) => {
+      const column = (name: string, factor: number) => ({
+        name,
+        type: "Numerical" as const,
+        values: Float64Array.from({ length: itemCount }, (_, item) => (item * factor) % 100),
+      });
+      const table = decodeAttributes(encodeAttributes([column("price", 7), column("year", 3)], itemCount));
+      return { table, catalog: { ...shop.catalog, itemCount }, itemIdColumn: "id" };
+    };
+    // As many clauses either way round: 2^n + 2n.
+    const pairs = (n: number) => ({
+      $and: [
+        ...Array.from({ length: n }, (_, i) => ({ $or: [{ price: { $gt: i } }, { year: { $gt: i } }] })),
+        { $or: Array.from({ length: n }, (_, i) => ({ price: { $lt: 99 - i }, year: { $lt: 99 - i } })) },
+      ],
+    });
+    const [some, many] = [sourceOf(100_000), sourceOf(1_000_000)];
+    const isMatch = matcherOf(parseRetrieval(pairs(9)), some);
+    for (let item = 0; item < 100_000; item += 997) {
+      const [price, year] = [(item * 7) % 100, (item * 3) % 100];
+      expect(isMatch(item as ItemIndex)).toBe((price > 8 || year > 8) && price < 99 && year < 99);
+    }
+    expect(matcherOf(parseRetrieval(pairs(3)), many)(0 as ItemIndex)).toBe(false);
+    expect(problemOf(pairs(9), many).code).toBe("filter_too_large");
+  });
   test("is refused where it could take seconds", () => {
     const source = { ...shop, catalog: { ...shop.catalog, itemCount: 1_000_000 } };
     expect(problemOf(lists(60), source)).toMatchObject({ code: "filter_too_large" });
-    expect(problemOf(lists(60), source).message).toContain("too many for 1000000 items");
+    expect(problemOf(lists(60), source).message).toContain("too many combinations of alternatives for 1000000 items");
   });
 });
