@@ -177,7 +177,9 @@ async function measureTimes({ edge, pid, call, world, catalog }: Serving): Promi
       const { user, system } = process.cpuUsage(own);
       nativeCpuMs += (user + system) / 1000;
     }
+    const floorMs = await timesMs(calls, () => edge.call("/v0", { key: null }).then((answer) => answer.text()));
     return [
+      { name: `edge.floor.p50.${label}`, value: quantile(floorMs, 0.5), unit: "ms" }, // of an answer without any work
       compared(`edge.rank.p50.${label}`, "ms", quantile(edgeMs, 0.5), quantile(nativeMs, 0.5)),
       compared(`edge.rank.p99.${label}`, "ms", quantile(edgeMs, 0.99), quantile(nativeMs, 0.99)),
       compared(`edge.cpu.${label}`, "ms", edgeCpuMs / calls, nativeCpuMs / calls),

@@ -8,6 +8,7 @@ import { samplePositions, seededRandom } from "../../trainer/evaluate/seeded-ran
 import { METHODS } from "../../trainer/models/methods.ts";
 import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";
 import { compared, type Figure } from "./bench.ts";
+import { benchContext } from "./quality-judge.ts";
 
 /** Sets with attributes of items. */
 export const COLD_TASKS = ["amazon-beauty", "ml-100k"] as const satisfies readonly RealDataSet[];
@@ -52,9 +53,8 @@ async function coldRun(set: RealDataSet, seed: number) {
   const data = { ...train, itemAttributes, userAttributes };
 
   const method = METHODS.attribute_ridge!;
-  const signal = new AbortController().signal;
-  const context = { random: lot, signal, secondsMax: 3600, memoryMbMax: 8000, progress: () => undefined };
-  const fitted = await method.fit(data, { ...method.grid(data)[0]!, neighbours: all.itemCount }, context);
+  const params = { ...method.grid(data)[0]!, neighbours: all.itemCount };
+  const fitted = await method.fit(data, params, benchContext(lot));
   const scorer = await openScorer(fitted.export({ weightBytesMax: 1e10 }), all.itemCount);
 
   const users = Array.from({ length: all.userCount }, (_, user) => {

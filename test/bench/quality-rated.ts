@@ -1,11 +1,11 @@
 import { rowsWhere } from "../../trainer/dataset/split.ts";
-import { evaluate } from "../../trainer/evaluate/evaluate.ts";
 import { casesOfSplit } from "../../trainer/evaluate/evaluation-cases.ts";
 import { seededRandom } from "../../trainer/evaluate/seeded-random.ts";
 import { METHODS } from "../../trainer/models/methods.ts";
 import type { Params } from "../../trainer/models/model.ts";
 import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";
 import { compared, type Figure } from "./bench.ts";
+import { benchContext, judge } from "./quality-judge.ts";
 
 /** Sets with ratings. */
 export const RATED_TASKS = ["ml-100k", "ml-1m"] as const satisfies readonly RealDataSet[];
@@ -14,7 +14,6 @@ const METHOD = "local_ridge";
 const SEEDS = [1, 2] as const;
 const TEST_SHARE = 0.2;
 const K = 20;
-const BUDGET = { weightBytesMax: 24e6 };
 
 /**
  * What ratings are worth: a fifth of all rows is hidden by lot, and films of four stars and more among them are to be found from
@@ -36,19 +35,10 @@ export async function ratedFigures(set: (typeof RATED_TASKS)[number], say: (line
       ["with", rated],
       ["without", plain],
     ] as const) {
-      const signal = new AbortController().signal;
-      const context = { random: lot, signal, secondsMax: 3600, memoryMbMax: 8000, progress: () => undefined };
-      const fitted = await method.fit({ ...train, itemAttributes, userAttributes }, params, context);
-      const served = { exported: fitted.export(BUDGET), historyMax: fitted.historyMax };
-      const { values } = await evaluate(cases, served, { cutOffs: [K], signal });
-      const judged = (["recall", "ndcg"] as const).map((metric) => {
-        const all = values.get(`${metric}@${K}`)!;
-        return all.reduce((sum, value) => sum + value, 0) / all.length;
-      });
-      say(
-        `  ${set}.rated, seed ${seed}, ${name} ratings: recall ${judged[0]!.toFixed(4)}, ndcg ${judged[1]!.toFixed(4)}`,
-      );
-      for (const [i, value] of judged.entries()) sums[name][i]! += value / SEEDS.length;
+      const fitted = await method.fit({ ...train, itemAttributes, userAttributes }, params, benchContext(lot));
+      const { recall, ndcg } = await judge(fitted, cases, { k: K });
+      say(`  ${set}.rated, seed ${seed}, ${name} ratings: recall ${recall.toFixed(4)}, ndcg ${ndcg.toFixed(4)}`);
+      for (const [i, value] of [recall, ndcg].entries()) sums[name][i]! += value / SEEDS.length;
     }
   }
   return (["recall", "ndcg"] as const).map((metric, i) =>

@@ -4,22 +4,21 @@ import { leaveLastOut, rowsWhere } from "../../trainer/dataset/split.ts";
 import { methodNamed } from "../../trainer/evaluate/blend-method.ts";
 import { mean } from "../../trainer/evaluate/bootstrap.ts";
 import type { Choice } from "../../trainer/evaluate/choice.ts";
-import { evaluate } from "../../trainer/evaluate/evaluate.ts";
 import { casesOfSplit, type EvaluationCases } from "../../trainer/evaluate/evaluation-cases.ts";
 import { seededRandom } from "../../trainer/evaluate/seeded-random.ts";
 import { selectModel } from "../../trainer/evaluate/select.ts";
 import { METHODS } from "../../trainer/models/methods.ts";
 import type { TrainingData } from "../../trainer/models/model.ts";
-import { readRealData } from "../fixtures/real-data.ts";
+import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";
 import { compared, type Figure } from "./bench.ts";
+import { BUDGET, benchContext, judge } from "./quality-judge.ts";
 import { firstItems } from "./quality-tasks.ts";
 
 /** Sizes of the samples, in rows. */
 export const SMALL_TASKS = [1000, 5000] as const;
 
-const SET = "ml-100k";
+export const SMALL_SET = "ml-100k" satisfies RealDataSet;
 const K = 10;
-const BUDGET = { weightBytesMax: 24e6 };
 
 export type SmallOptions = {
   readonly seeds: number;
@@ -33,7 +32,7 @@ export type SmallOptions = {
  * neither has seen it. Means over seeds, each with another sample.
  */
 export async function smallFigures(rows: number, { seeds, seconds, say }: SmallOptions): Promise<Figure[]> {
-  const { dataset } = await readRealData(SET, { everyRowPositive: true, tieOrder: "row" });
+  const { dataset } = await readRealData(SMALL_SET, { everyRowPositive: true, tieOrder: "row" });
   const chosen: number[] = [];
   const popular: number[] = [];
   for (let seed = 1; seed <= seeds; seed++) {
@@ -47,7 +46,7 @@ export async function smallFigures(rows: number, { seeds, seconds, say }: SmallO
     const figures = `${chosen.at(-1)!.toFixed(4)} against ${popular.at(-1)!.toFixed(4)} of popularity`;
     say(`  ${rows} rows, seed ${seed}: ${choice.method}, ndcg ${figures}, ${cases.count} lists`);
   }
-  const name = `quality.${SET}.${rows}-rows`;
+  const name = `quality.${SMALL_SET}.${rows}-rows`;
   const worse = chosen.filter((value, i) => value < popular[i]!).length;
   return [
     compared(`${name}.chosen.ndcg@${K}`, "share", mean(chosen), mean(popular)),
@@ -84,10 +83,6 @@ async function choiceOn(dataset: Dataset, seed: number, secondsMax: number): Pro
 }
 
 async function ndcgOf({ method, params }: Choice, data: TrainingData, cases: EvaluationCases): Promise<number> {
-  const signal = new AbortController().signal;
-  const context = { random: seededRandom(1), signal, secondsMax: 600, memoryMbMax: 4000, progress: () => undefined };
-  const fitted = await methodNamed(method, METHODS)!.fit(data, params, context);
-  const served = { exported: fitted.export(BUDGET), historyMax: fitted.historyMax };
-  const { values } = await evaluate(cases, served, { cutOffs: [K], signal });
-  return mean(values.get(`ndcg@${K}`)!);
+  const fitted = await methodNamed(method, METHODS)!.fit(data, params, benchContext(seededRandom(1)));
+  return (await judge(fitted, cases, { k: K })).ndcg;
 }

@@ -12,30 +12,29 @@
  * standard error. All of it takes some hours on two cores.
  */
 import { methodNamed } from "../../trainer/evaluate/blend-method.ts";
-import { evaluate } from "../../trainer/evaluate/evaluate.ts";
-import { casesOfSplit, type EvaluationCases } from "../../trainer/evaluate/evaluation-cases.ts";
+import { casesOfSplit } from "../../trainer/evaluate/evaluation-cases.ts";
 import { samplePositions, seededRandom } from "../../trainer/evaluate/seeded-random.ts";
 import { selectModel } from "../../trainer/evaluate/select.ts";
 import { fitSeconds as secondsForChoice } from "../../trainer/fit-seconds.ts";
 import { METHODS } from "../../trainer/models/methods.ts";
-import type { FitContext, FittedModel, Method, TrainingData } from "../../trainer/models/model.ts";
-import { missingRealData } from "../fixtures/real-data.ts";
+import type { Method, TrainingData } from "../../trainer/models/model.ts";
+import { missingRealData, type RealDataSet } from "../fixtures/real-data.ts";
 import { type Bench, compared, type Figure } from "./bench.ts";
 import { COLD_TASKS, coldFigures } from "./quality-cold.ts";
 import { HIDDEN_USER_TASKS, hiddenUserFigures } from "./quality-hidden-users.ts";
+import { BUDGET, benchContext, type Judged, judge } from "./quality-judge.ts";
 import { RATED_TASKS, ratedFigures } from "./quality-rated.ts";
 import { requiredTable } from "./quality-required.ts";
-import { SMALL_TASKS, smallFigures } from "./quality-small.ts";
+import { SMALL_SET, SMALL_TASKS, smallFigures } from "./quality-small.ts";
 import { type PreparedTask, partsFor, prepare, QUALITY_TASKS, type QualityTask } from "./quality-tasks.ts";
 
 const SEED = 7;
-/** What an edge holds of one model. */
-const BUDGET = { weightBytesMax: 24e6 };
 const SETTINGS_MAX = 3;
 const VALIDATION_SHARE = 0.1;
 const VALIDATION_LISTS_MAX = 3000;
 
 const CHOICE_SECONDS_MAX = 7200;
+const TELL_EVERY_SECONDS = 120;
 const SMALL = { seeds: 20, seconds: 20 };
 
 export const quality: Bench = async ({ say, fail, flags }) => {
@@ -44,38 +43,12 @@ export const quality: Bench = async ({ say, fail, flags }) => {
   const given = flags.get("seconds");
   const seconds = given === undefined ? undefined : Number(given);
   const resume = flags.get("resume");
-  const isWanted = (name: string) => !wanted || wanted.includes(name);
   const figures: Figure[] = [];
-  for (const task of QUALITY_TASKS) {
-    const name = `${task.set}.${task.protocol}`;
-    if (!isWanted(name)) continue;
-    const missing = missingRealData(task.set);
+  for (const { name, set, measure } of tasksOf({ methods, seconds, resume, say })) {
+    if (wanted && !wanted.includes(name)) continue;
+    const missing = missingRealData(set);
     if (missing) say(`  ${name} ${missing}`);
-    else figures.push(...(await taskFigures(task, { name: `quality.${name}`, methods, seconds, resume, say })));
-  }
-  for (const set of COLD_TASKS) {
-    if (!isWanted(`${set}.cold`)) continue;
-    const missing = missingRealData(set);
-    if (missing) say(`  ${set}.cold ${missing}`);
-    else figures.push(...(await coldFigures(set, say)));
-  }
-  for (const set of HIDDEN_USER_TASKS) {
-    if (!isWanted(`${set}.hidden-users`)) continue;
-    const missing = missingRealData(set);
-    if (missing) say(`  ${set}.hidden-users ${missing}`);
-    else figures.push(...(await hiddenUserFigures(set, say)));
-  }
-  for (const set of RATED_TASKS) {
-    if (!isWanted(`${set}.rated`)) continue;
-    const missing = missingRealData(set);
-    if (missing) say(`  ${set}.rated ${missing}`);
-    else figures.push(...(await ratedFigures(set, say)));
-  }
-  for (const rows of SMALL_TASKS) {
-    if (!isWanted(`ml-100k.${rows}-rows`)) continue;
-    const missing = missingRealData("ml-100k");
-    if (missing) say(`  ml-100k.${rows}-rows ${missing}`);
-    else figures.push(...(await smallFigures(rows, { ...SMALL, say })));
+    else figures.push(...(await measure()));
   }
   const { text, unmet } = requiredTable(figures);
   say(`\n${text}\n`);
@@ -83,8 +56,7 @@ export const quality: Bench = async ({ say, fail, flags }) => {
   return figures;
 };
 
-type TaskOptions = {
-  readonly name: string;
+type Options = {
   readonly methods: readonly string[] | undefined;
   /** For the automatic choice; undefined: what the service would allow. */
   readonly seconds: number | undefined;
@@ -93,12 +65,35 @@ type TaskOptions = {
   readonly say: (line: string) => void;
 };
 
+type Measured = { readonly name: string; readonly set: RealDataSet; readonly measure: () => Promise<Figure[]> };
+
+function tasksOf(options: Options): Measured[] {
+  const { say } = options;
+  return [
+    ...QUALITY_TASKS.map((task) => {
+      const name = `${task.set}.${task.protocol}`;
+      return { name, set: task.set, measure: () => taskFigures(task, { ...options, name: `quality.${name}` }) };
+    }),
+    ...COLD_TASKS.map((set) => ({ name: `${set}.cold`, set, measure: () => coldFigures(set, say) })),
+    ...HIDDEN_USER_TASKS.map((set) => {
+      return { name: `${set}.hidden-users`, set, measure: () => hiddenUserFigures(set, say) };
+    }),
+    ...RATED_TASKS.map((set) => ({ name: `${set}.rated`, set, measure: () => ratedFigures(set, say) })),
+    ...SMALL_TASKS.map((rows): Measured => {
+      const name = `${SMALL_SET}.${rows}-rows`;
+      return { name, set: SMALL_SET, measure: () => smallFigures(rows, { ...SMALL, say }) };
+    }),
+  ];
+}
+
+type TaskOptions = Options & { readonly name: string };
+
 async function taskFigures(
   task: QualityTask,
   { name, methods, resume, say, ...given }: TaskOptions,
 ): Promise<Figure[]> {
   const runs: ReadonlyMap<string, Run>[] = [];
-  let automaticJudged: Judged | undefined; // one more candidate for the best, where it was judged on the same splits
+  let automaticJudged: Quality | undefined; // one more candidate for the best, where it was judged on the same splits
   const figures: Figure[] = [];
   for (const seed of task.seeds) {
     const prepared = await prepare(task, seed);
@@ -118,7 +113,7 @@ async function taskFigures(
       figures.push(...own);
     }
   }
-  let best: Judged = automaticJudged ?? { recall: 0, ndcg: 0 };
+  let best: Quality = automaticJudged ?? { recall: 0, ndcg: 0 };
   for (const own of runs[0]!.keys()) {
     const mean = (read: (run: Run) => number) => runs.reduce((sum, run) => sum + read(run.get(own)!), 0) / runs.length;
     const judged = { recall: mean((run) => run.recall), ndcg: mean((run) => run.ndcg) };
@@ -141,9 +136,9 @@ async function fitAndJudge(
   const params = method && (await bestParams(method, prepared.data, { k, protocol }));
   if (!method || !params) throw new Error(`No method ${JSON.stringify(name)} can learn from these data.`);
   const begin = performance.now();
-  const fitted = await method.fit(prepared.data, params, fitContext(resume));
+  const fitted = await method.fit(prepared.data, params, benchContext(seededRandom(SEED), resume));
   const fitSeconds = (performance.now() - begin) / 1000;
-  return { ...(await judge(fitted, prepared.cases, k)), fitSeconds };
+  return { ...(await judge(fitted, prepared.cases, { k })), fitSeconds };
 }
 
 /** Methods whose fits take minutes. */
@@ -158,20 +153,20 @@ async function bestParams(method: Method, data: TrainingData, { k, protocol }: P
   const positions = samplePositions(cases.count, VALIDATION_LISTS_MAX, seededRandom(SEED));
   let best = { params: grid[0]!, ndcg: -1 };
   for (const params of grid) {
-    const fitted = await method.fit({ ...data, ...train }, params, fitContext());
-    const { ndcg } = await judge(fitted, cases, k, positions);
+    const fitted = await method.fit({ ...data, ...train }, params, benchContext(seededRandom(SEED)));
+    const { ndcg } = await judge(fitted, cases, { k, positions });
     if (ndcg > best.ndcg) best = { params, ndcg };
   }
   return best.params;
 }
 
-type Run = Judged & { readonly fitSeconds: number; readonly megabytes: number };
-type Judged = { readonly recall: number; readonly ndcg: number };
+type Quality = Pick<Judged, "recall" | "ndcg">;
+type Run = Judged & { readonly fitSeconds: number };
 
 function qualityFigures(
   name: string,
   k: number,
-  { recall, ndcg }: Judged,
+  { recall, ndcg }: Quality,
   reference: readonly [number, number] | undefined,
 ): Figure[] {
   const figure = (metric: string, value: number, other: number | undefined) =>
@@ -179,19 +174,6 @@ function qualityFigures(
       ? { name: `${name}.${metric}@${k}`, value, unit: "share" }
       : compared(`${name}.${metric}@${k}`, "share", value, other);
   return [figure("recall", recall, reference?.[0]), figure("ndcg", ndcg, reference?.[1])];
-}
-
-async function judge(fitted: FittedModel, cases: EvaluationCases, k: number, positions?: Uint32Array) {
-  const exported = fitted.export(BUDGET);
-  const served = { exported, historyMax: fitted.historyMax };
-  const signal = new AbortController().signal;
-  const { values } = await evaluate(cases, served, { cutOffs: [k], signal, ...(positions ? { positions } : {}) });
-  const mean = (metric: "recall" | "ndcg") => {
-    const all = values.get(`${metric}@${k}`)!;
-    return all.reduce((sum, value) => sum + value, 0) / all.length;
-  };
-  const megabytes = exported.weights.reduce((sum, { bytes }) => sum + bytes.length, exported.graph.length) / 1e6;
-  return { recall: mean("recall"), ndcg: mean("ndcg"), megabytes };
 }
 
 /** What the service would choose for itself from the training part, judged on the test part. */
@@ -204,7 +186,12 @@ async function automatic(
   const clock = () => (performance.now() - begin) / 1000;
   const means = { signal: new AbortController().signal, clock, memoryMbMax: 8000, budget: BUDGET, seed: SEED };
   const protocol = task.protocol;
-  const progress = () => undefined;
+  let told = 0;
+  const progress = (share: number, detail: string) => {
+    if (clock() < told + TELL_EVERY_SECONDS) return;
+    told = clock();
+    say(`    ${told.toFixed(0)} s, ${(100 * share).toFixed(0)} %: ${detail}`);
+  };
   const { dataset } = prepared;
   const selection = await selectModel({
     ...means,
@@ -217,8 +204,12 @@ async function automatic(
     checkpointFolder: resume,
   });
   const { chosen } = selection;
-  const fitted = await methodNamed(chosen.method, METHODS)!.fit(prepared.data, chosen.params, fitContext(resume));
-  const judged = await judge(fitted, prepared.cases, task.k);
+  const fitted = await methodNamed(chosen.method, METHODS)!.fit(
+    prepared.data,
+    chosen.params,
+    benchContext(seededRandom(SEED), resume),
+  );
+  const judged = await judge(fitted, prepared.cases, task);
   say(`    chosen: ${chosen.method}, recall ${judged.recall.toFixed(4)}, ndcg ${judged.ndcg.toFixed(4)}`);
   const figures = [
     ...qualityFigures(`${name}.chosen`, task.k, judged, task.target),
@@ -226,12 +217,3 @@ async function automatic(
   ];
   return { judged, figures };
 }
-
-const fitContext = (checkpointFolder?: string): FitContext => ({
-  random: seededRandom(SEED),
-  signal: new AbortController().signal,
-  secondsMax: 3600,
-  memoryMbMax: 8000,
-  progress: () => undefined,
-  ...(checkpointFolder === undefined ? {} : { checkpointFolder }),
-});

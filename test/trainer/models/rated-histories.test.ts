@@ -4,6 +4,7 @@ import { localSetRidge } from "../../../trainer/models/local-set-ridge.ts";
 import { taughtSets, withRatings } from "../../../trainer/models/rated-histories.ts";
 import { rowSum } from "../../../trainer/models/row-sum.ts";
 import { trainingData } from "../../fixtures/checkerboard.ts";
+import { fitContext } from "../../fixtures/fit-context.ts";
 
 const data = {
   ...trainingData(4, [
@@ -53,15 +54,8 @@ test("what was rated low beside an item recommends it less than what was rated h
   const likes = Array.from({ length: 20 }, () => [0, 1]);
   const both = trainingData(3, [...likes, ...likes.map(() => [2, 1])]);
   const ratings = Float32Array.from({ length: both.items.length }, (_, i) => (i >= 40 && i % 2 === 0 ? 1 : 5));
-  const context = {
-    random: () => 0.5,
-    signal: new AbortController().signal,
-    secondsMax: 10,
-    memoryMbMax: 100,
-    progress: () => undefined,
-  };
   const params = { lambda: 3, userExponent: 0, penaltyExponent: 0, recentScale: 0, neighbours: 10, ratings: 1 };
-  const model = await localSetRidge.fit({ ...both, ratings }, params, context);
+  const model = await localSetRidge.fit({ ...both, ratings }, params, fitContext());
   const scoreOf1 = (item: number) => model.score({ items: [item as never], agesDays: [0] })[1]!;
   expect(scoreOf1(2)).toBeLessThan(0.5 * scoreOf1(0));
 });

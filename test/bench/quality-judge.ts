@@ -1,0 +1,38 @@
+import { mean } from "../../trainer/evaluate/bootstrap.ts";
+import { evaluate } from "../../trainer/evaluate/evaluate.ts";
+import type { EvaluationCases } from "../../trainer/evaluate/evaluation-cases.ts";
+import type { FitContext, FittedModel } from "../../trainer/models/model.ts";
+
+/** What an edge holds of one model. */
+export const BUDGET = { weightBytesMax: 24e6 };
+
+export type Judged = {
+  readonly recall: number;
+  readonly ndcg: number;
+  /** Of the exported model. */
+  readonly megabytes: number;
+};
+
+/** Means over the lists at positions (all, without) of what is served: the exported model, and the list as the edge makes it. */
+export async function judge(
+  fitted: FittedModel,
+  cases: EvaluationCases,
+  { k, positions }: { readonly k: number; readonly positions?: Uint32Array },
+): Promise<Judged> {
+  const exported = fitted.export(BUDGET);
+  const served = { exported, historyMax: fitted.historyMax };
+  const signal = new AbortController().signal;
+  const { values } = await evaluate(cases, served, { cutOffs: [k], signal, ...(positions ? { positions } : {}) });
+  const megabytes = exported.weights.reduce((sum, { bytes }) => sum + bytes.length, exported.graph.length) / 1e6;
+  return { recall: mean(values.get(`recall@${k}`)!), ndcg: mean(values.get(`ndcg@${k}`)!), megabytes };
+}
+
+/** The means of a fit: time and memory for all that is measured here. */
+export const benchContext = (random: () => number, checkpointFolder?: string): FitContext => ({
+  random,
+  signal: new AbortController().signal,
+  secondsMax: 3600,
+  memoryMbMax: 8000,
+  progress: () => undefined,
+  ...(checkpointFolder === undefined ? {} : { checkpointFolder }),
+});
