@@ -16,6 +16,9 @@ export type SequentialRidgeParams = {
   /** The near look back; scale 0: only one look. */
   readonly shortScale: number;
   readonly shortWindow: number;
+  /** A look between the two; absent or 0: none. */
+  readonly middleScale?: number;
+  readonly middleWindow?: number;
   /** Ridge, relative to the mean of the sources' second moments. Grows with sparsity. */
   readonly lambda: number;
   /** How much the histories read backwards count. */
@@ -34,11 +37,16 @@ export const SEQUENCE_MAX = 1000;
 export const sequentialRidge: Method<SequentialRidgeParams> = {
   name: "sequential_ridge",
   grid: sequentialGrid,
-  cost: (data, params) => ({
-    // Factoring is 8/3·n³ multiply-adds and solving 8·n³ for two looks; at 100 G multiply-adds a second.
-    seconds: 0.05 + (params.shortScale > 0 ? 1.1e-10 : 2e-11) * data.itemCount ** 3 + countingSeconds(data, params),
-    memoryMb: 100 + ((params.shortScale > 0 ? 18 : 7) * data.itemCount ** 2 + 40 * data.items.length) / 1e6,
-  }),
+  cost(data, params) {
+    const looks = decaysOf(params).length;
+    // Factoring is looks³/3·n³ multiply-adds and solving looks²·2·n³, 100 G of them a second. Matrices are float32.
+    const solving = ((looks ** 3 / 3 + 2 * looks ** 2) / 1e11) * data.itemCount ** 3;
+    const matrices = (2 * looks ** 2 + 5 * looks) * data.itemCount ** 2;
+    return {
+      seconds: 0.05 + solving + countingSeconds(data, params),
+      memoryMb: 100 + (matrices + 40 * data.items.length) / 1e6,
+    };
+  },
   async fit(data, params, context) {
     const decays = decaysOf(params);
     const statistics = sequentialStatistics(taughtHistories(data, params), decays, params.reversed);
@@ -73,12 +81,13 @@ export function sequentialGrid(data: TrainingData): SequentialRidgeParams[] {
   const density = Math.max(1, items.length / Math.max(1, itemCount));
   const lambda = Number(Math.min(30, Math.max(0.1, LAMBDA_TIMES_DENSITY / density)).toPrecision(2));
   const far = { longScale: 20, longWindow: 60, shortScale: 2, shortWindow: 8 };
+  const three = { longScale: 30, longWindow: 100, middleScale: 4, middleWindow: 12, shortScale: 0.7, shortWindow: 2 };
   const near = { longScale: 10, longWindow: 40, shortScale: 1, shortWindow: 3 };
   const one = { longScale: 5, longWindow: 15, shortScale: 0, shortWindow: 0 };
   const forward = { ...far, lambda, reversed: 0, negatives: 0 };
   const both = { ...near, lambda, reversed: 0.3, negatives: 0 };
   const settings = [
-    ...(density < SPARSE_BELOW ? [both, forward] : [forward, both]),
+    ...(density < SPARSE_BELOW ? [both, forward] : [forward, { ...forward, ...three }, both]),
     { ...far, lambda: 3 * lambda, reversed: 0, negatives: 0 },
     { ...far, lambda, reversed: 0.3, negatives: 0 },
     { ...one, lambda, reversed: 0, negatives: 0 },
@@ -88,9 +97,14 @@ export function sequentialGrid(data: TrainingData): SequentialRidgeParams[] {
   return settings;
 }
 
-export function decaysOf({ longScale, longWindow, shortScale, shortWindow }: SequentialRidgeParams): Decay[] {
-  const long = { scale: longScale, window: longWindow };
-  return shortScale > 0 ? [long, { scale: shortScale, window: shortWindow }] : [long];
+export function decaysOf(params: SequentialRidgeParams): Decay[] {
+  const { longScale, longWindow, middleScale = 0, middleWindow = 0, shortScale, shortWindow } = params;
+  const looks = [
+    { scale: longScale, window: longWindow },
+    { scale: middleScale, window: middleWindow },
+    { scale: shortScale, window: shortWindow },
+  ];
+  return looks.filter(({ scale }, look) => look === 0 || scale > 0);
 }
 
 type Means = {

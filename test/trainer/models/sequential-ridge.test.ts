@@ -51,3 +51,29 @@ test("negatives are a setting only where there are any, and teach what follows",
   expect((await sequentialRidge.fit(labelled, without!, fitContext())).score(history)[1]).toBeCloseTo(0, 6);
   expect((await sequentialRidge.fit(labelled, using!, fitContext())).score(history)[1]).toBeGreaterThan(0.1);
 });
+
+test("dense data may look back three times, and what is far, near and between is told apart", async () => {
+  const dense = trainingData(
+    3,
+    Array.from({ length: 110 }, () => [0, 1, 2]),
+  );
+  const three = sequentialRidge.grid(dense).find(({ middleScale }) => middleScale)!;
+  expect(three.longScale).toBeGreaterThan(three.middleScale!);
+  expect(three.middleScale).toBeGreaterThan(three.shortScale);
+  expect(sequentialRidge.grid(trainingData(3, [[0, 1, 2]])).some(({ middleScale }) => middleScale)).toBe(false);
+  const two = { ...three, middleScale: 0 };
+  for (const of of ["seconds", "memoryMb"] as const)
+    expect(sequentialRidge.cost(dense, three)[of]).toBeGreaterThan(sequentialRidge.cost(dense, two)[of]);
+
+  // What comes next is the item of three steps ago, which only the middle look tells from the last four.
+  const data = trainingData(
+    4,
+    Array.from({ length: 40 }, (_, user) => Array.from({ length: 12 }, (_, at) => (at % 3) + (user % 2))),
+  );
+  const looks = { longScale: 1e6, longWindow: 9, middleScale: 1e6, middleWindow: 3, shortScale: 1e6, shortWindow: 2 };
+  const params = { ...three, ...looks, lambda: 1e-3, reversed: 0 };
+  const model = await sequentialRidge.fit(data, params, fitContext());
+  const items = [2, 3, 1, 2, 3] as ItemIndex[];
+  const scores = model.score({ items, agesDays: items.map(() => 0) });
+  expect(scores.indexOf(Math.max(...scores))).toBe(1);
+});
