@@ -16,6 +16,7 @@ export type FromJudge =
   | { readonly kind: "fault"; readonly fault: string };
 
 export type Judge = {
+  readonly pid: number;
   /** Makes a version of one of two worlds live; one at a time. Throws Error. */
   publish(which: number): Promise<void>;
   /** Takes an answer, to be judged at the end. */
@@ -50,6 +51,7 @@ export async function startJudge(s3: S3Options, workDirectory: string): Promise<
   };
   await heard("ready");
   return {
+    pid: child.pid!,
     async publish(which) {
       send({ kind: "publish", which });
       const answer = await heard("published");

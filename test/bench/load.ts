@@ -7,6 +7,7 @@ import { type Bench, type BenchContext, type Figure, quantile } from "./bench.ts
 import { type IsolateWatch, watchIsolate } from "./edge-scale-isolate.ts";
 import { withEdge } from "./edge-scale-serving.ts";
 import { drawnWorld, PER_USER, RARITIES, type ScaleWorld } from "./edge-scale-world.ts";
+import { EVERY_CORE, keepToCores, OTHER_CORES, OWN_CORE } from "./keep-to-cores.ts";
 import type { LoadCall } from "./load-check.ts";
 import { type Judge, startJudge, WORLD } from "./load-judge.ts";
 import { type MortalTrainer, mortalTrainer } from "./load-trainer.ts";
@@ -43,9 +44,9 @@ export const load: Bench = async (context) => {
     const r2Directory = join(folder, "r2");
     return await withEdge({ r2Directory }, (publisher, pid) => {
       setPriority(pid!, constants.priority.PRIORITY_LOW);
-      return withEdge({ r2Directory, vars, isInspected: true }, async (edge) => {
+      return withEdge({ r2Directory, vars, isInspected: true }, async (edge, edgePid) => {
         const judge = await startJudge(publisher.s3, join(folder, "work"));
-        return underLoad({ edge, world, judge, trainer, context });
+        return underLoad({ edge, edgePid: edgePid!, others: [pid!, judge.pid], world, judge, trainer, context });
       });
     });
   } finally {
@@ -56,6 +57,9 @@ export const load: Bench = async (context) => {
 
 type Setting = {
   readonly edge: EdgeWorld;
+  readonly edgePid: number;
+  /** Of what publishes and judges. */
+  readonly others: readonly number[];
   readonly world: ScaleWorld;
   readonly judge: Judge;
   readonly trainer: MortalTrainer;
@@ -84,11 +88,13 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
   context.say(`  ${capacity.toFixed(0)} ranks/s; ${seconds} s at ${LOAD_SHARE} of it`);
 
   const tally = emptyTally();
+  const together = apart(setting);
   const trouble = disturb(setting);
   const memory = await watchMemory(edge);
   await openLoop(() => ask(tally), { perSecond: LOAD_SHARE * capacity, seconds, say: context.say });
   const memoryFigures = memory.end();
   const disturbances = await trouble.end();
+  together();
   for (const refusal of [...tally.refusals].slice(0, 10)) context.say(`  refused: ${refusal}`);
   context.say(`  statuses ${JSON.stringify([...tally.statuses])}`);
 
@@ -107,6 +113,18 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
     ...overloadFigures("load.double", double),
     ...overloadFigures("load.overload", over),
   ];
+}
+
+/**
+ * Gives the isolate a core for itself: in production the trainer that is killed and started is on another machine, and two that
+ * share the isolate's core are a lack of capacity, not a fault. Gives the function that lets all have all cores again.
+ */
+function apart({ edgePid, others, context }: Setting): () => void {
+  const all = [process.pid, ...others]; // with what they start, the trainer above all
+  const keep = (edgeCores: string, otherCores: string) =>
+    [keepToCores(edgePid, edgeCores), ...all.map((pid) => keepToCores(pid, otherCores))].every(Boolean);
+  if (!keep(OWN_CORE, OTHER_CORES)) context.say("  the isolate shares its core: no taskset, or one core only");
+  return () => void keep(EVERY_CORE, EVERY_CORE);
 }
 
 /**
