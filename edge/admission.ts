@@ -7,7 +7,7 @@ const MS_PER_ITEM = 25e-6;
 /** However long they take, so many calls may wait. */
 const CALLS_LEAST = 4;
 /** Of what calls may wait when more arrive than can be answered: a queue that does not pass by itself only makes all wait. */
-const OVERLOAD_SHARE = 0.25;
+const OVERLOAD_SHARE = 0.2;
 /** Calls begin this share of their time apart, so that between two of them the isolate learns of what has arrived since. */
 const PACE = 0.5;
 
@@ -35,7 +35,7 @@ export type Place = {
 /**
  * Who may rank in an isolate, which has one thread for all. What is under way, by its estimated time and by how much
  * longer than estimated others have waited of late, is how long a new call would wait. Beyond `queueMsMax` it is refused, and
- * beyond a quarter of that while more calls arrive than can be answered.
+ * beyond a fifth of that while more calls arrive than can be answered.
  *
  * Requests are given to an isolate only when its thread is free, so it does not see how many wait outside. Hence calls
  * begin at a pace that lets it see them, and a refusal comes first and costs little.

@@ -18,6 +18,7 @@ const CONNECTIONS = 16;
 const CAPACITY_SECONDS = 5;
 const LOAD_SHARE = 0.8;
 const OUTSTANDING_MAX = 400;
+const LATE_SECONDS_MAX = 0.03;
 const OVERLOAD_SECONDS = 10;
 const OVERLOAD_CONNECTIONS = 150;
 const PUBLISH_EVERY_SECONDS = 20;
@@ -91,7 +92,7 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
   const together = apart(setting);
   const trouble = disturb(setting);
   const memory = await watchMemory(edge);
-  await openLoop(() => ask(tally), { perSecond: LOAD_SHARE * capacity, seconds, say: context.say });
+  const leftOut = await openLoop(() => ask(tally), { perSecond: LOAD_SHARE * capacity, seconds, say: context.say });
   const memoryFigures = memory.end();
   const disturbances = await trouble.end();
   together();
@@ -109,6 +110,7 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
   if (faults.length > 0) context.fail(`${faults.length} wrong answers`);
   return [
     ...loadFigures(tally, { capacity, wrong: faults.length, disturbances }),
+    { name: "load.left_out", value: leftOut, unit: "share" },
     ...memoryFigures,
     ...overloadFigures("load.double", double),
     ...overloadFigures("load.overload", over),
@@ -220,11 +222,14 @@ async function closedLoop(
 
 type OpenLoop = { readonly perSecond: number; readonly seconds: number; readonly say: (line: string) => void };
 
-/** Calls at their times, whether or not earlier ones are answered. */
-async function openLoop(ask: () => Promise<void>, { perSecond, seconds, say }: OpenLoop): Promise<void> {
+/**
+ * Calls at their times, whether or not earlier ones are answered. Where this process was held up itself, what it did not send is
+ * left out: all of it at once is not what callers would have sent. Gives the share of calls that were.
+ */
+async function openLoop(ask: () => Promise<void>, { perSecond, seconds, say }: OpenLoop): Promise<number> {
   const begin = performance.now();
   const outstanding = new Set<Promise<void>>();
-  let sent = 0;
+  let [sent, leftOut] = [0, 0];
   for (let told = 60; ; ) {
     const elapsed = (performance.now() - begin) / 1000;
     if (elapsed >= seconds) break;
@@ -232,6 +237,8 @@ async function openLoop(ask: () => Promise<void>, { perSecond, seconds, say }: O
       say(`  ${told} s`);
       told += 60;
     }
+    const late = Math.floor((elapsed - LATE_SECONDS_MAX) * perSecond) - sent;
+    if (late > 0) [sent, leftOut] = [sent + late, leftOut + late];
     for (; sent < elapsed * perSecond && outstanding.size < OUTSTANDING_MAX; sent++) {
       const call: Promise<void> = ask().finally(() => outstanding.delete(call));
       outstanding.add(call);
@@ -239,6 +246,7 @@ async function openLoop(ask: () => Promise<void>, { perSecond, seconds, say }: O
     await pause(2);
   }
   await Promise.all(outstanding);
+  return leftOut / Math.max(1, sent);
 }
 
 type Disturbances = { versions: number; kills: number; keys: number; faults: string[] };

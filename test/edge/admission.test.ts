@@ -80,7 +80,7 @@ test("where waits are longer than estimated, fewer are let in, until they are no
   expect(slow).toBeLessThanOrEqual(9);
   expect(fill(admission, 100_000, 30_000).length).toBeGreaterThanOrEqual(19);
 });
-test("in an overload a quarter as many wait, once it is seen to be one; after it as many as before", () => {
+test("in an overload a fifth as many wait, once it is seen to be one; after it as many as before", () => {
   const admission = createAdmission(200, TTL_MS);
   expect(lettingIn(admission, { times: 1, fromMs: 0, untilMs: 5000, isOverloaded: true })).toBeLessThanOrEqual(11);
   expect(fill(admission, 100_000, 7000).length).toBe(40);
