@@ -1,6 +1,7 @@
 /** Reads from the models' bucket; the only file that knows it. */
 import type { z } from "zod";
 import { FormatError } from "../shared/assert.ts";
+import { hexOf } from "../shared/hex.ts";
 import type { Descriptor } from "../shared/manifest.ts";
 import { within } from "./deadline.ts";
 
@@ -179,8 +180,7 @@ function checkDigest(key: string, descriptor: Descriptor, digest: ArrayBuffer): 
     throw new FormatError(`${key}: expected digest ${descriptor.digest}, found ${found}`);
 }
 
-const digestName = (digest: ArrayBuffer) =>
-  `sha256:${Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+const digestName = (digest: ArrayBuffer) => `sha256:${hexOf(new Uint8Array(digest))}`;
 
 /** The value of JSON bytes by its schema. Throws FormatError. */
 export function parsed<Schema extends z.ZodType>(key: string, bytes: Uint8Array, schema: Schema): z.infer<Schema> {

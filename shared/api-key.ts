@@ -3,12 +3,12 @@
  * The checksum lets junk be refused before any I/O; it protects nothing.
  */
 import { crc32 } from "./crc32.ts";
+import { hexOf } from "./hex.ts";
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const BODY_LENGTH = 30;
 const CHECK_LENGTH = 6; // 62^6 > 2^32
 const PATTERN = /^rk_[0-9A-Za-z]{36}$/;
-const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
 /** A key from random bytes; at least 64 of them, since bytes ≥ 248 are skipped to keep the characters uniform. */
 export function formatApiKey(random: Uint8Array): string {
@@ -29,9 +29,7 @@ export function isWellFormedApiKey(text: string): boolean {
 /** SHA-256 of the key, hex: the name under which it is stored. */
 export async function hashApiKey(key: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
-  let text = "";
-  for (const byte of new Uint8Array(digest)) text += HEX[byte]!;
-  return text;
+  return hexOf(new Uint8Array(digest));
 }
 
 function checkOf(body: string): string {

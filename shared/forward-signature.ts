@@ -3,6 +3,7 @@
  * hold, over everything that decides what the request does. The trainer refuses what is unsigned, older than the
  * window, or seen before.
  */
+import { hexOf } from "./hex.ts";
 export const FORWARD_HEADERS = {
   customer: "x-shortlist-customer",
   keyId: "x-shortlist-key-id",
@@ -57,5 +58,4 @@ export function isSameSignature(a: string, b: string): boolean {
   return difference === 0;
 }
 
-const toHex = (buffer: ArrayBuffer) =>
-  Array.from(new Uint8Array(buffer), (byte) => byte.toString(16).padStart(2, "0")).join("");
+const toHex = (buffer: ArrayBuffer) => hexOf(new Uint8Array(buffer));

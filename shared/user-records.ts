@@ -50,6 +50,7 @@ import {
 import { arrayOf, decodeContainer, encodeContainer } from "./container.ts";
 import { crc32 } from "./crc32.ts";
 import type { Hash64 } from "./hash.ts";
+import { hexOf } from "./hex.ts";
 import type { ItemIndex } from "./ids.ts";
 import { decodeSeen, encodeSeen } from "./seen.ts";
 import type { UserRecord } from "./snapshot.ts";
@@ -139,7 +140,7 @@ export function encodeUserDirectory(content: DirectoryContent): Uint8Array {
     return page - pages;
   });
   assert(page === content.firstHigh.length && page === content.pageBytes.length, "every page lies in one file");
-  const salt = Array.from(content.salt, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const salt = hexOf(content.salt);
   return encodeContainer({
     kind: "user-directory",
     metadata: Metadata.parse({ salt, user_count: content.userCount, item_count: content.itemCount }),
