@@ -229,7 +229,7 @@ type OpenLoop = { readonly perSecond: number; readonly seconds: number; readonly
 async function openLoop(ask: () => Promise<void>, { perSecond, seconds, say }: OpenLoop): Promise<number> {
   const begin = performance.now();
   const outstanding = new Set<Promise<void>>();
-  let [sent, leftOut] = [0, 0];
+  let [sent, leftOut, lookedAt] = [0, 0, 0];
   for (let told = 60; ; ) {
     const elapsed = (performance.now() - begin) / 1000;
     if (elapsed >= seconds) break;
@@ -237,8 +237,8 @@ async function openLoop(ask: () => Promise<void>, { perSecond, seconds, say }: O
       say(`  ${told} s`);
       told += 60;
     }
-    const late = Math.floor((elapsed - LATE_SECONDS_MAX) * perSecond) - sent;
-    if (late > 0) [sent, leftOut] = [sent + late, leftOut + late];
+    const late = Math.floor(Math.max(0, elapsed - lookedAt - LATE_SECONDS_MAX) * perSecond);
+    [sent, leftOut, lookedAt] = [sent + late, leftOut + late, elapsed];
     for (; sent < elapsed * perSecond && outstanding.size < OUTSTANDING_MAX; sent++) {
       const call: Promise<void> = ask().finally(() => outstanding.delete(call));
       outstanding.add(call);
