@@ -23,6 +23,8 @@ const Settings = z.object({
   TRAINER_TIMEOUT_SECONDS: whole(1, 120).default(30),
   /** Memory for loaded versions, JavaScript and WASM together; an isolate has 128. */
   CACHE_MEGABYTES: whole(16, 120).default(80),
+  /** Of it, what versions leave and at most so much, for users' records that were read of late; 0: none are kept. */
+  RECORD_MEGABYTES: whole(0, 64).default(8),
   /** A read of R2 that takes longer has failed. */
   READ_TIMEOUT_MS: whole(50, 20_000).default(5000),
   POINTER_CACHE_SECONDS: whole(0, 5).default(4),

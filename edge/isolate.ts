@@ -38,7 +38,10 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     keys: keyring(settings.KEY_CACHE_SECONDS * 1000),
     pointers: livePointers(settings.POINTER_CACHE_SECONDS * 1000),
     erased: erasedLists(settings.POINTER_CACHE_SECONDS * 1000),
-    versions: snapshotCache(settings.CACHE_MEGABYTES * MEGABYTE, loader),
+    versions: snapshotCache(
+      { bytes: settings.CACHE_MEGABYTES * MEGABYTE, pageBytesMax: settings.RECORD_MEGABYTES * MEGABYTE },
+      loader,
+    ),
     ranks: createLeases(RANK_MS_MAX),
     admission: createAdmission(settings.QUEUE_MS_MAX, RANK_MS_MAX),
     readiness: refreshedCache(readinessMs, 1),

@@ -14,7 +14,7 @@ import { lentScores } from "./lent-scores.ts";
 import { problemResponse } from "./problem-response.ts";
 import { jsonTextOf, readBody } from "./request-body.ts";
 import { writeLog } from "./request-log.ts";
-import { snapshotOf } from "./snapshot-of-version.ts";
+import { type RecordPolicy, snapshotOf } from "./snapshot-of-version.ts";
 
 export const RANK_BODY_BYTES_MAX = 65_536;
 
@@ -78,7 +78,14 @@ async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParamete
     place.begin(access.nowMs());
     const failures: unknown[] = [];
     const onUnfiltered = (error: unknown) => failures.push(error);
-    const policy = { reader, isErased: () => isUserErased, serveUnfiltered: settings.SERVE_UNFILTERED, onUnfiltered };
+    const policy: RecordPolicy = {
+      reader,
+      pages: versions.pages,
+      nowMs: access.nowMs,
+      isErased: () => isUserErased,
+      serveUnfiltered: settings.SERVE_UNFILTERED,
+      onUnfiltered,
+    };
     const { snapshot, giveBack } = lentScores(snapshotOf(loaded, policy));
     const answer = await rank({ ...parameters, nowSeconds: startedMs / 1000 }, snapshot).finally(giveBack);
     if (failures.length > 0) {

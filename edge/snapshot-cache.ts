@@ -13,6 +13,7 @@ import { type ArtifactReader, ReadError } from "./artifact-reader.ts";
 import { sleep } from "./deadline.ts";
 import type { LiveVersion } from "./live-pointers.ts";
 import type { LoadedVersion } from "./load-version.ts";
+import { type PageMemory, pageMemory } from "./page-memory.ts";
 import type { RequestAccess } from "./refreshed-cache.ts";
 import { RESERVATION_MS, type VersionLease, versionKey, versionMemory } from "./version-memory.ts";
 
@@ -21,6 +22,15 @@ export type CacheAccess = RequestAccess & { readonly reader: ArtifactReader; rea
 export type SnapshotCache = {
   /** The live version, or the one before it while the live one cannot serve. Throws Problem. */
   lease(target: LiveVersion, access: CacheAccess): Promise<VersionLease>;
+  /** Of users' records, in what memory versions leave. */
+  readonly pages: PageMemory;
+};
+
+export type MemoryBudget = {
+  /** For versions and pages. */
+  readonly bytes: number;
+  /** For pages of users' records. */
+  readonly pageBytesMax: number;
 };
 
 /** How a version comes into memory: edge/load-version.ts and edge/scorer.ts. */
@@ -40,8 +50,9 @@ const FAILURES_MAX = 1000;
 const BACKOFF_MS_MIN = 1000;
 const BACKOFF_MS_MAX = 8000;
 
-export function snapshotCache(budgetBytes: number, loader: VersionLoader): SnapshotCache {
-  const memory = versionMemory(budgetBytes, loader.heapBytes);
+export function snapshotCache({ bytes, pageBytesMax }: MemoryBudget, loader: VersionLoader): SnapshotCache {
+  const memory = versionMemory(bytes, loader.heapBytes);
+  const pages = pageMemory(pageBytesMax, memory.spareBytes);
   const loadingUntilMs = new Map<string, number>();
   const failures = new Map<string, Failure>();
 
@@ -63,9 +74,11 @@ export function snapshotCache(budgetBytes: number, loader: VersionLoader): Snaps
       const manifest = await loader.readManifest(target, access.reader);
       const cost = loader.memoryCostOf(manifest);
       giveBack = await memory.reserve(target, cost, access);
+      pages.trim(access.nowMs());
       const loaded = await loader.loadVersion(target, manifest, access.reader);
       giveBack();
       memory.add(loaded, cost, access);
+      pages.trim(access.nowMs());
       failures.delete(versionKey(target));
       const milliseconds = access.nowMs() - startedMs;
       const used = { heap_bytes: loader.heapBytes(), used_bytes: memory.usedBytes(access.nowMs()) };
@@ -79,6 +92,7 @@ export function snapshotCache(budgetBytes: number, loader: VersionLoader): Snaps
   };
 
   return {
+    pages,
     async lease(target, access) {
       const key = versionKey(target);
       const untilMs = access.nowMs() + WAIT_MS_MAX;

@@ -5,15 +5,18 @@ import { blobKey } from "../shared/manifest.ts";
 import { matcherOf } from "../shared/matcher.ts";
 import { Problem } from "../shared/problem.ts";
 import type { Snapshot, UserRecord } from "../shared/snapshot.ts";
-import { decodeUserPage } from "../shared/user-records.ts";
+import { openUserPage, recordInPage } from "../shared/user-records.ts";
 import { type ArtifactReader, ReadError } from "./artifact-reader.ts";
 import type { LoadedVersion } from "./load-version.ts";
+import type { PageMemory } from "./page-memory.ts";
 
 /** The method whose lists are the same for everybody but for what was seen. */
 const POPULARITY = "popularity";
 
 export type RecordPolicy = {
   readonly reader: ArtifactReader;
+  readonly pages: PageMemory;
+  readonly nowMs: () => number;
   /** Whether the customer has had this user erased: then there is no record. Throws ReadError, FormatError. */
   readonly isErased: (user: UserId) => Promise<boolean>;
   /** Rank without history and seen filter when a record cannot be read. */
@@ -22,7 +25,7 @@ export type RecordPolicy = {
   readonly onUnfiltered: (error: unknown) => void;
 };
 
-/** A loaded version as one request ranks with it: the only I/O is one range read for the user's record. */
+/** A loaded version as one request ranks with it: the only I/O is one range read for the user's record, where its page is not in memory. */
 export function snapshotOf(loaded: LoadedVersion, policy: RecordPolicy): Snapshot {
   const { manifest, catalog, attributes, userValues, scorer, target } = loaded;
   return {
@@ -39,7 +42,7 @@ export function snapshotOf(loaded: LoadedVersion, policy: RecordPolicy): Snapsho
     async userRecord(user) {
       try {
         if (!loaded.directory || (await policy.isErased(user))) return undefined;
-        return await readUserRecord(loaded, user, policy.reader);
+        return await readUserRecord(loaded, user, policy);
       } catch (error) {
         if (!(error instanceof ReadError || error instanceof FormatError)) throw error;
         policy.onUnfiltered(error);
@@ -54,13 +57,18 @@ export function snapshotOf(loaded: LoadedVersion, policy: RecordPolicy): Snapsho
 async function readUserRecord(
   { manifest, directory, target }: LoadedVersion,
   user: UserId,
-  reader: ArtifactReader,
+  { reader, pages, nowMs }: RecordPolicy,
 ): Promise<UserRecord | undefined> {
   if (!directory || !manifest.users) return undefined;
   const hash = await userHash(directory.salt, user);
   const place = directory.find(hash);
   if (place === undefined) return undefined;
   const file = manifest.users.pages[place.file]!;
-  const page = await reader.range(blobKey(target.customer, target.modelName, file.digest), place);
-  return decodeUserPage(page, hash, manifest.item_count);
+  const key = blobKey(target.customer, target.modelName, file.digest);
+  const pageKey = `${key}@${place.offset}`;
+  const known = pages.get(pageKey);
+  const page = known ?? openUserPage(await reader.range(key, place));
+  const record = recordInPage(page, hash, manifest.item_count);
+  if (known === undefined) pages.keep(pageKey, page, nowMs());
+  return record;
 }

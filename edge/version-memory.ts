@@ -27,6 +27,8 @@ export type VersionMemory = {
   add(loaded: LoadedVersion, cost: MemoryCost, access: RequestAccess): void;
   /** Bytes that are taken or reserved, the runtime's own included. */
   usedBytes(nowMs: number): number;
+  /** What of the budget nobody has taken. */
+  spareBytes(nowMs: number): number;
   versions(): string[];
 };
 
@@ -49,6 +51,7 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
   const entries = new Map<string, Entry>();
   const reservations = new Set<Reservation>();
   const { usedBytes, measure } = usage(entries, reservations, heapBytes);
+  const loadingBytes = () => [...reservations].reduce((total, { cost }) => total + cost.loadingBytes, 0);
 
   const letGo = (key: string, { loaded }: Entry, access: RequestAccess) => {
     entries.delete(key);
@@ -118,6 +121,7 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
       trim(NOTHING, loaded.target, access); // the heap may have grown more than was reserved
     },
     usedBytes,
+    spareBytes: (nowMs) => Math.max(0, Math.min(budgetBytes, ISOLATE_BYTES_MAX - loadingBytes()) - usedBytes(nowMs)),
     versions: () => [...entries.keys()],
   };
 }

@@ -152,37 +152,46 @@ export function encodeUserDirectory(content: DirectoryContent): Uint8Array {
   });
 }
 
-/** The user's record, or undefined when the user is not in the page. Throws FormatError for a page that lies. */
-export function decodeUserPage(page: Uint8Array, hash: Hash64, itemCount: number): UserRecord | undefined {
-  const view = new DataView(page.buffer, page.byteOffset, page.byteLength);
-  const count = checkPage(page, view, hash);
-  const at = entryOf(view, count, hash);
-  return at === undefined ? undefined : recordAt(page, { view, count, at }, itemCount);
+/** A page whose checksum was right. */
+export type UserPage = { readonly bytes: Uint8Array; readonly view: DataView; readonly count: number };
+
+/** Throws FormatError for a page that lies. */
+export function openUserPage(bytes: Uint8Array): UserPage {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return { bytes, view, count: checkPage(bytes, view) };
+}
+
+/** The user's record, or undefined when the user is not in the page. Throws FormatError for the wrong page. */
+export function recordInPage(page: UserPage, hash: Hash64, itemCount: number): UserRecord | undefined {
+  const [firstHigh, lastHigh] = [page.view.getUint32(8, true), page.view.getUint32(12, true)];
+  if (hash.high < firstHigh || hash.high > lastHigh)
+    throw new FormatError(
+      `user page: answers for ${firstHigh} to ${lastHigh}, not for ${hash.high}: the wrong page was read`,
+    );
+  const at = entryOf(page, hash);
+  return at === undefined ? undefined : recordAt(page, at, itemCount);
 }
 
 /** Every user of a page, for who checks a version as a whole. Throws FormatError for a page that lies. */
 export function* decodeUserRecords(
-  page: Uint8Array,
+  bytes: Uint8Array,
   itemCount: number,
 ): Generator<{ readonly hash: Hash64; readonly record: UserRecord }> {
-  const view = new DataView(page.buffer, page.byteOffset, page.byteLength);
-  const count = checkPage(page, view, { high: page.length < PAGE_HEAD_BYTES ? 0 : view.getUint32(8, true) });
-  for (let at = 0; at < count; at++) {
+  const page = openUserPage(bytes);
+  for (let at = 0; at < page.count; at++) {
     const entry = PAGE_HEAD_BYTES + at * ENTRY_BYTES;
-    const hash = { high: view.getUint32(entry, true), low: view.getUint32(entry + 4, true) };
-    yield { hash, record: recordAt(page, { view, count, at }, itemCount) };
+    const hash = { high: page.view.getUint32(entry, true), low: page.view.getUint32(entry + 4, true) };
+    yield { hash, record: recordAt(page, at, itemCount) };
   }
 }
 
-type Entry = { readonly view: DataView; readonly count: number; readonly at: number };
-
-function recordAt(page: Uint8Array, { view, count, at }: Entry, itemCount: number): UserRecord {
+function recordAt({ bytes, view, count }: UserPage, at: number, itemCount: number): UserRecord {
   const entriesEnd = PAGE_HEAD_BYTES + count * ENTRY_BYTES;
   const start = at === 0 ? entriesEnd : view.getUint32(PAGE_HEAD_BYTES + (at - 1) * ENTRY_BYTES + 8, true);
   const end = view.getUint32(PAGE_HEAD_BYTES + at * ENTRY_BYTES + 8, true);
-  if (start < entriesEnd || end <= start || end > page.length)
-    throw new FormatError(`user page: record ${at} lies at ${start} to ${end} of ${page.length} bytes`);
-  return takeRecord({ bytes: page.subarray(start, end), at: 0 }, itemCount);
+  if (start < entriesEnd || end <= start || end > bytes.length)
+    throw new FormatError(`user page: record ${at} lies at ${start} to ${end} of ${bytes.length} bytes`);
+  return takeRecord({ bytes: bytes.subarray(start, end), at: 0 }, itemCount);
 }
 
 export type PageContent = {
@@ -275,25 +284,21 @@ function takeValues(source: ByteSource): number[] {
   return values;
 }
 
-/** The number of records of a page that is whole and answers for this hash. */
-function checkPage(page: Uint8Array, view: DataView, { high }: Pick<Hash64, "high">): number {
+/** The number of records of a page that is whole. */
+function checkPage(page: Uint8Array, view: DataView): number {
   if (page.length < PAGE_HEAD_BYTES || page.length > GIANT_PAGE_BYTES_MAX || page.length % 8 !== 0)
     throw new FormatError(`user page: ${page.length} bytes; expected 16 to ${GIANT_PAGE_BYTES_MAX}, a multiple of 8`);
   const expected = view.getUint32(0, true);
   const found = crc32(page.subarray(4));
   if (found !== expected) throw new FormatError(`user page: expected checksum ${expected}, found ${found}`);
-  const [count, firstHigh, lastHigh] = [4, 8, 12].map((at) => view.getUint32(at, true)) as [number, number, number];
-  if (high < firstHigh || high > lastHigh)
-    throw new FormatError(
-      `user page: answers for ${firstHigh} to ${lastHigh}, not for ${high}: the wrong page was read`,
-    );
+  const count = view.getUint32(4, true);
   if (PAGE_HEAD_BYTES + count * ENTRY_BYTES > page.length)
     throw new FormatError(`user page: ${count} records do not fit ${page.length} bytes`);
   return count;
 }
 
 /** Position of the user's entry, by binary search. */
-function entryOf(view: DataView, count: number, hash: Hash64): number | undefined {
+function entryOf({ view, count }: UserPage, hash: Hash64): number | undefined {
   let low = 0;
   let high = count;
   while (low < high) {

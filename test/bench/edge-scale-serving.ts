@@ -8,8 +8,9 @@ export type RankCall = (edge: EdgeWorld, query: string, body?: object) => Promis
 
 const PART_BYTES = 100 * 2 ** 20;
 const PATH = "/v0/models/scale/rank";
-/** Above the default, so that a version too large for it is measured all the same. */
-const CACHE_MEGABYTES = 120;
+/** What a million items need. */
+export const CACHE_MEGABYTES = 114;
+export const RECORD_MEGABYTES = 8;
 
 /** Puts a world into the bucket in that folder; gives the version, and rank calls with a key of its customer. */
 export async function publishWorld(
@@ -31,7 +32,14 @@ export async function withEdge<T>(
   const others = new Set(childProcesses());
   const edge = await startEdge({
     ...options,
-    vars: { POINTER_CACHE_SECONDS: 4, KEY_CACHE_SECONDS: 25, CACHE_MEGABYTES, QUEUE_MS_MAX: 10_000, ...options.vars },
+    vars: {
+      POINTER_CACHE_SECONDS: 4,
+      KEY_CACHE_SECONDS: 25,
+      CACHE_MEGABYTES,
+      RECORD_MEGABYTES,
+      QUEUE_MS_MAX: 10_000,
+      ...options.vars,
+    },
   });
   try {
     return await work(

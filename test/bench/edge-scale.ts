@@ -8,7 +8,7 @@ import type { EdgeWorld } from "../fixtures/edge-world.ts";
 import { type Bench, compared, type Figure, quantile, timesMs } from "./bench.ts";
 import { watchIsolate } from "./edge-scale-isolate.ts";
 import { type ProcessUse, processUse } from "./edge-scale-process.ts";
-import { publishWorld, type RankCall, withEdge } from "./edge-scale-serving.ts";
+import { CACHE_MEGABYTES, publishWorld, type RankCall, RECORD_MEGABYTES, withEdge } from "./edge-scale-serving.ts";
 import { drawnWorld, HISTORY_MAX, PER_USER, RARITIES, type ScaleWorld } from "./edge-scale-world.ts";
 import { growthPlot } from "./growth-plot.ts";
 
@@ -62,6 +62,7 @@ export const edgeScale: Bench = async ({ say, fail, flags }) => {
 function plotOf(figures: readonly Figure[]): string {
   const shown: Readonly<Record<string, string>> = {
     "": "a user, 15 items",
+    ".record_read": "the same, its record read from the bucket",
     ".limit_500": "500 items",
     ".history_100": "a session of 100",
     ".filter_0.01%": "a filter, 0.01 % pass",
@@ -99,6 +100,9 @@ async function measureCatalog(catalog: Catalog, say: (line: string) => void): Pr
       measureServing({ edge, pid, call, world, catalog, manifest: built.manifest }),
     );
     say("  served");
+    const read = await withEdge({ r2Directory, vars: { RECORD_MEGABYTES: 0 } }, (edge) =>
+      measureRecordReads(edge, call, label),
+    );
     const cold: number[] = [];
     for (let i = 0; i < colds; i++) {
       cold.push(
@@ -108,6 +112,7 @@ async function measureCatalog(catalog: Catalog, say: (line: string) => void): Pr
     const loading = colds ? [await measureLoading({ r2Directory, call, label })] : [];
     return [
       ...served,
+      read,
       ...loading,
       ...(colds ? [{ name: `edge.cold.${label}`, value: quantile(cold, 0.5), unit: "ms" }] : []),
       ...(label === "1m" ? [{ name: "edge.records.bytes", value: recordBytes, unit: "B/user" }] : []),
@@ -238,6 +243,13 @@ async function worstFilter({ edge, call }: Serving): Promise<object> {
   throw new Error("Every filter was refused.");
 }
 
+/** The same as a call of a user whose page is not in memory: with a read of the simulated bucket. */
+async function measureRecordReads(edge: EdgeWorld, call: RankCall, label: string): Promise<Figure> {
+  await timesMs(20, (i) => call(edge, userQuery(i)));
+  const ms = await timesMs(VARIANT_CALLS, (i) => call(edge, userQuery(i)));
+  return { name: `edge.rank.p50.${label}.record_read`, value: quantile(ms, 0.5), unit: "ms" };
+}
+
 /** How the time grows with the limit, the history and what a filter lets pass. */
 async function measureVariants(serving: Serving): Promise<Figure[]> {
   const {
@@ -299,15 +311,17 @@ function lastLoad({ log }: EdgeWorld): Loaded {
 
 /**
  * After a load: the WASM heap as it is, and with it what JavaScript holds, which are the decoded files (views of their
- * bytes) and one answer's scores; what the Worker counts for its budget; and what workerd took more at most while it
+ * bytes), one answer's scores, and in time as many pages of records as there is room for; what the Worker counts for its budget; and what workerd took more at most while it
  * loaded, the simulated bucket's buffers included.
  */
 function memoryFigures({ edge, manifest, catalog: { label, itemCount } }: Serving, growthMb: number): Figure[] {
   const loaded = lastLoad(edge);
   const files = [manifest.catalog, manifest.attributes, manifest.users?.directory];
   const scriptBytes = files.reduce((sum, file) => sum + (file?.size ?? 0), Float32Array.BYTES_PER_ELEMENT * itemCount);
+  const pagesMb = Math.max(0, Math.min(RECORD_MEGABYTES, CACHE_MEGABYTES - loaded.used_bytes / MB));
   return [
-    { name: `edge.memory.${label}`, value: (loaded.heap_bytes + scriptBytes) / MB, unit: "MB" },
+    { name: `edge.memory.${label}`, value: (loaded.heap_bytes + scriptBytes) / MB + pagesMb, unit: "MB" },
+    { name: `edge.memory.records.${label}`, value: pagesMb, unit: "MB" },
     { name: `edge.memory.counted.${label}`, value: loaded.used_bytes / MB, unit: "MB" },
     { name: `edge.memory.wasm.${label}`, value: loaded.heap_bytes / MB, unit: "MB" },
     { name: `edge.memory.load_peak.${label}`, value: growthMb, unit: "MB" },

@@ -9,7 +9,7 @@ import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 
 let edge: EdgeWorld;
 beforeAll(async () => {
-  edge = await startEdge({ vars: { READ_TIMEOUT_MS: 100 } });
+  edge = await startEdge({ vars: { READ_TIMEOUT_MS: 100, RECORD_MEGABYTES: 0 } }); // so that every call reads
 });
 beforeEach(() => edge.inject(undefined));
 afterAll(() => edge.stop());
@@ -62,8 +62,27 @@ test("a user record that cannot be read is 503, never a list with seen items", a
     expect((await edge.call(RANK)).status).toBe(200); // needs no record
   }
 });
+test.each(["error", "missing", "flip", "truncate"] as const)(
+  "who was read before is ranked from memory while reads %s; a damaged page is not kept",
+  async (kind) => {
+    const keeping = await startEdge({ vars: { READ_TIMEOUT_MS: 100 } });
+    try {
+      const { manifest } = await keeping.publish();
+      expect((await keeping.call(RANK)).status).toBe(200);
+      const pages = blobKey("acme", "shop", manifest.users!.pages[0]!.digest);
+      await keeping.inject({ keys: pages, kind });
+      expect((await keeping.call(ANN)).status).toBe(503);
+      await keeping.inject(undefined);
+      expect(await (await keeping.call(ANN)).json()).toEqual(RIGHT);
+      await keeping.inject({ keys: pages, kind });
+      expect(await (await keeping.call(ANN)).json()).toEqual(RIGHT);
+    } finally {
+      await keeping.stop();
+    }
+  },
+);
 test("where the operator has chosen so, it ranks without the record and says it", async () => {
-  const bold = await startEdge({ vars: { SERVE_UNFILTERED: true } });
+  const bold = await startEdge({ vars: { SERVE_UNFILTERED: true, RECORD_MEGABYTES: 0 } });
   const { manifest } = await bold.publish();
   expect((await bold.call(ANN)).headers.get("x-seen-filter")).toBeNull();
   await bold.inject({ keys: blobKey("acme", "shop", manifest.users!.pages[0]!.digest), kind: "error" });

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { settingsOf } from "../../edge/env.ts";
 import { createIsolate } from "../../edge/isolate.ts";
 import type { VersionLoader } from "../../edge/snapshot-cache.ts";
+import { encodeUserPage, openUserPage } from "../../shared/user-records.ts";
 import { memoryBucket } from "../fixtures/edge-bucket.ts";
 import { liveVersion, smallVersion } from "../fixtures/edge-version.ts";
 
@@ -25,6 +26,20 @@ test("the settings reach what they are about: a version beyond the memory is ref
     });
   expect((await lease(of(64))).loaded.target.live.version).toBe("v1");
   await expect(lease(of(32))).rejects.toMatchObject({ code: "artifact_unavailable" });
+});
+test("the settings reach what they are about: records have their own share of it", () => {
+  const { bucket } = memoryBucket(new Map());
+  const bytesOf = (megabytes: object) => {
+    const { versions } = createIsolate(bucket, settingsOf({ MODELS: bucket, ...megabytes }), loader);
+    for (const key of "abcdefghijklmnop") versions.pages.keep(key, page, 0);
+    return versions.pages.bytes();
+  };
+  const users = [{ hash: { high: 0, low: 1 }, record: new Uint8Array(500_000) }];
+  const page = openUserPage(encodeUserPage({ firstHigh: 0, lastHigh: 9, users }));
+  expect(bytesOf({})).toBeGreaterThan(7_400_000);
+  expect(bytesOf({})).toBeLessThanOrEqual(8_000_000);
+  expect(bytesOf({ RECORD_MEGABYTES: 0 })).toBe(0);
+  expect(bytesOf({ CACHE_MEGABYTES: 18, RECORD_MEGABYTES: 64 })).toBeLessThan(18e6 - 16 * 2 ** 20);
 });
 test("the description is made once", () => {
   const { bucket } = memoryBucket(new Map());

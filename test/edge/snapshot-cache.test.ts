@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from "vitest";
 import { ReadError } from "../../edge/artifact-reader.ts";
 import { type CacheAccess, snapshotCache, type VersionLoader } from "../../edge/snapshot-cache.ts";
 import { FormatError } from "../../shared/assert.ts";
+import { encodeUserPage, openUserPage } from "../../shared/user-records.ts";
 import { memoryReader } from "../fixtures/edge-bucket.ts";
 import { liveVersion, smallVersion } from "../fixtures/edge-version.ts";
 
@@ -32,7 +33,7 @@ const loader: VersionLoader = {
   },
   heapBytes: () => 0,
 };
-const cacheOf = () => snapshotCache(100_000_000, loader);
+const cacheOf = () => snapshotCache({ bytes: 100_000_000, pageBytesMax: 1_000_000 }, loader);
 const versionOf = async (cache: ReturnType<typeof cacheOf>, target = V1) =>
   (await cache.lease(target, access)).loaded.target.live.version;
 
@@ -119,4 +120,26 @@ test("rolling back to the version before works like any other version", async ()
   await versionOf(cache, V1);
   await Promise.all(background);
   expect(await versionOf(cache, V1)).toBe("v1");
+});
+
+test("pages of records give way to a version before it is read", async () => {
+  const loadedBytes: number[] = [];
+  const large = { ...loader, memoryCostOf: () => ({ heapBytes: 20_000_000, scriptBytes: 0, loadingBytes: 0 }) };
+  const cache = snapshotCache(
+    { bytes: 40_000_000, pageBytesMax: 10_000_000 },
+    {
+      ...large,
+      async loadVersion(target) {
+        loadedBytes.push(cache.pages.bytes());
+        return smallVersion(target);
+      },
+    },
+  );
+  const users = [{ hash: { high: 0, low: 1 }, record: new Uint8Array(500_000) }];
+  const page = openUserPage(encodeUserPage({ firstHigh: 0, lastHigh: 9, users }));
+  for (const key of "abcdefghijklmnopqrst") cache.pages.keep(key, page, 0);
+  expect(cache.pages.bytes()).toBeGreaterThan(9_000_000);
+  await cache.lease(V1, access);
+  expect(loadedBytes).toEqual([cache.pages.bytes()]);
+  expect(loadedBytes[0]).toBeLessThanOrEqual(40_000_000 - 16 * 2 ** 20 - 20_000_000);
 });

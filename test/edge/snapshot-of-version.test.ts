@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { ReadError } from "../../edge/artifact-reader.ts";
 import type { LoadedVersion } from "../../edge/load-version.ts";
+import { type PageMemory, pageMemory } from "../../edge/page-memory.ts";
 import { snapshotOf } from "../../edge/snapshot-of-version.ts";
 import { userHash } from "../../shared/hash.ts";
 import type { ItemIndex, UserId } from "../../shared/ids.ts";
@@ -29,11 +30,15 @@ const loaded: LoadedVersion = {
 };
 
 const nobody = async () => false;
-function recordOf(user: string, stored: Stored | undefined, { serveUnfiltered = false, isErased = nobody } = {}) {
+const emptyMemory = () => pageMemory(1_000_000, () => 1_000_000);
+const nowMs = () => 0;
+type Circumstances = { serveUnfiltered?: boolean; isErased?: () => Promise<boolean>; pages?: PageMemory };
+function recordOf(user: string, stored: Stored | undefined, circumstances: Circumstances = {}) {
+  const { serveUnfiltered = false, isErased = nobody, pages = emptyMemory() } = circumstances;
   const { reader, reads } = memoryReader(new Map(stored === undefined ? [] : [[PAGES, stored]]));
   const failures: unknown[] = [];
   const onUnfiltered = (error: unknown) => failures.push(error);
-  const snapshot = snapshotOf(loaded, { reader, isErased, serveUnfiltered, onUnfiltered });
+  const snapshot = snapshotOf(loaded, { reader, pages, nowMs, isErased, serveUnfiltered, onUnfiltered });
   return { record: snapshot.userRecord(user as UserId), reads, failures };
 }
 
@@ -50,6 +55,23 @@ test("an erased user has none, and nothing is read", async () => {
   const { record, reads } = recordOf("bob", pages, { isErased: async () => true });
   expect([await record, reads]).toEqual([undefined, []]);
 });
+test("who asks again, and whose record lies in the same page, needs no read", async () => {
+  const memory = emptyMemory();
+  const first = (await recordOf("bob", pages, { pages: memory }).record)!;
+  for (const user of ["bob", "ann", "carol"]) {
+    const again = recordOf(user, undefined, { pages: memory });
+    const [kept, read] = [await again.record, await recordOf(user, pages).record];
+    expect(again.reads).toEqual([]);
+    expect(kept && [...kept.items]).toEqual(read && [...read.items]);
+  }
+  expect([...first.items]).toEqual([5]);
+});
+test("an erased user has none, though the page is in memory", async () => {
+  const memory = emptyMemory();
+  await recordOf("bob", pages, { pages: memory }).record;
+  const { record } = recordOf("bob", undefined, { pages: memory, isErased: async () => true });
+  expect(await record).toBeUndefined();
+});
 test("whether a user is erased must be known, else nothing is ranked", async () => {
   const isErased = () => Promise.reject(new ReadError("down"));
   await expect(recordOf("bob", pages, { isErased }).record).rejects.toMatchObject({ code: "user_record_unavailable" });
@@ -60,6 +82,8 @@ test("a version without users reads nothing", async () => {
   const { reader, reads } = memoryReader(new Map());
   const snapshot = snapshotOf(small, {
     reader,
+    pages: emptyMemory(),
+    nowMs,
     isErased: async () => false,
     serveUnfiltered: false,
     onUnfiltered: () => {},
@@ -82,6 +106,14 @@ test.each(failing)("a page that %s is unavailable: never a record without its se
   await expect(record).rejects.toMatchObject({ code: "user_record_unavailable", retryAfterSeconds: 1 });
   expect(failures.length).toBe(1);
 });
+test.each(failing)("a page that %s is not kept: the next call reads it again", async (_, stored) => {
+  const memory = emptyMemory();
+  await expect(recordOf("bob", stored, { pages: memory }).record).rejects.toMatchObject({
+    code: "user_record_unavailable",
+  });
+  expect(memory.bytes()).toBe(0);
+  expect([...(await recordOf("bob", pages, { pages: memory }).record)!.items]).toEqual([5]);
+});
 test.each(failing)("a page that %s is told and left out where the operator has chosen so", async (_, stored) => {
   const { record, failures } = recordOf("bob", stored, { serveUnfiltered: true });
   expect(await record).toBeUndefined();
@@ -92,6 +124,8 @@ test("the rest is the version's", async () => {
   const { reader } = memoryReader(new Map());
   const snapshot = snapshotOf(small, {
     reader,
+    pages: emptyMemory(),
+    nowMs,
     isErased: async () => false,
     serveUnfiltered: false,
     onUnfiltered: () => {},

@@ -37,6 +37,19 @@ test("what is added can be leased; what is not, not", async () => {
   expect(memory.leaseOther(liveVersion("shop", "v2"), access)?.loaded.target.live.version).toBe("v1");
   expect(memory.leaseOther(liveVersion("other", "v2"), access)).toBeUndefined();
 });
+test("what is spare is what versions, reservations and loads leave", async () => {
+  const memory = memoryOf(95);
+  expect(memory.spareBytes(now)).toBe(95 * MB);
+  await put(memory, "a", "v1", 10);
+  expect(memory.spareBytes(now)).toBe(85 * MB);
+  const giveBack = await memory.reserve(liveVersion("b", "v1"), cost(80, 5), access);
+  expect(memory.spareBytes(now)).toBe(121e6 - RUNTIME - 95 * MB); // what an isolate has, without what the load takes
+  giveBack();
+  expect(memory.spareBytes(now)).toBe(85 * MB);
+  heap = RUNTIME + 200 * MB; // grown beyond what was reserved
+  await put(memory, "c", "v1", 1);
+  expect(memory.spareBytes(now)).toBe(0);
+});
 test("the one used least recently goes first, and its session is released", async () => {
   const memory = memoryOf(10);
   const first = await put(memory, "a", "v1", 4);

@@ -10,7 +10,8 @@ import { FORMATS_READ, Manifest } from "../../shared/manifest.ts";
 import { matcherOf } from "../../shared/matcher.ts";
 import { parseRetrieval } from "../../shared/retrieval.ts";
 import { decodeSeen } from "../../shared/seen.ts";
-import { decodeUserDirectory, decodeUserPage } from "../../shared/user-records.ts";
+import { decodeUserDirectory } from "../../shared/user-records.ts";
+import { decodeUserPage } from "../fixtures/user-page.ts";
 import {
   factsOf,
   format1Files,

@@ -8,7 +8,6 @@ import type { ItemIndex } from "../../shared/ids.ts";
 import {
   compareHashes,
   decodeUserDirectory,
-  decodeUserPage,
   decodeUserRecords,
   encodeUserDirectory,
   encodeUserPage,
@@ -19,6 +18,7 @@ import {
   RECORD_HISTORY_MAX,
   RECORD_VALUES_MAX,
 } from "../../shared/user-records.ts";
+import { decodeUserPage } from "../fixtures/user-page.ts";
 
 const ITEMS = 1000;
 const HIGH_MAX = 2 ** 32 - 1;

@@ -8,10 +8,11 @@ import { userHash } from "../../shared/hash.ts";
 import { blobKey, type Manifest } from "../../shared/manifest.ts";
 import type { ModelRecord } from "../../shared/model-record.ts";
 import { stringAt } from "../../shared/packed-strings.ts";
-import { decodeUserDirectory, decodeUserPage } from "../../shared/user-records.ts";
+import { decodeUserDirectory } from "../../shared/user-records.ts";
 import { readManifest } from "../../trainer/publish/versions.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 import { twoTastes } from "../fixtures/two-tastes.ts";
+import { decodeUserPage } from "../fixtures/user-page.ts";
 import { startWholeService, type WholeService } from "../fixtures/whole-service.ts";
 
 const ERASED = "user-7";

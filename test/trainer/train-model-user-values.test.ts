@@ -9,7 +9,7 @@ import type { UserId } from "../../shared/ids.ts";
 import { blobKey, type Manifest, reportKey } from "../../shared/manifest.ts";
 import { stringAt } from "../../shared/packed-strings.ts";
 import type { UserRecord } from "../../shared/snapshot.ts";
-import { decodeUserDirectory, decodeUserPage } from "../../shared/user-records.ts";
+import { decodeUserDirectory } from "../../shared/user-records.ts";
 import { decodeUserValues } from "../../shared/user-values.ts";
 import { addErasedUsers } from "../../trainer/publish/erased-list.ts";
 import { setStatus } from "../../trainer/publish/live-pointer-swap.ts";
@@ -18,6 +18,7 @@ import type { ObjectStore } from "../../trainer/publish/object-store.ts";
 import { readManifest } from "../../trainer/publish/versions.ts";
 import { tastesByCity } from "../fixtures/tastes-by-city.ts";
 import { trainOnFiles } from "../fixtures/train-on-files.ts";
+import { decodeUserPage } from "../fixtures/user-page.ts";
 
 const model = { customer: "acme", modelName: "shop" };
 const NOW = Date.parse("2024-03-01T00:00:00Z");

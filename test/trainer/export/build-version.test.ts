@@ -8,7 +8,7 @@ import { userHash } from "../../../shared/hash.ts";
 import type { ItemId, ItemIndex } from "../../../shared/ids.ts";
 import { Manifest } from "../../../shared/manifest.ts";
 import { packStrings } from "../../../shared/packed-strings.ts";
-import { decodeUserDirectory, decodeUserPage } from "../../../shared/user-records.ts";
+import { decodeUserDirectory } from "../../../shared/user-records.ts";
 import { encodeUserValues } from "../../../shared/user-values.ts";
 import type { Dataset } from "../../../trainer/dataset/dataset.ts";
 import { openScorer } from "../../../trainer/evaluate/onnx-scorer.ts";
@@ -19,6 +19,7 @@ import type { ObjectBody } from "../../../trainer/publish/object-store.ts";
 import { type BuiltVersion, describe, descriptorsOf } from "../../../trainer/publish/version-files.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
 import { twoTastes } from "../../fixtures/two-tastes.ts";
+import { decodeUserPage } from "../../fixtures/user-page.ts";
 
 let directory: string;
 beforeEach(async () => {

@@ -4,13 +4,14 @@ import { type Hash64, userHash } from "../../../shared/hash.ts";
 import type { ItemIndex } from "../../../shared/ids.ts";
 import { packStrings } from "../../../shared/packed-strings.ts";
 import type { UserRecord } from "../../../shared/snapshot.ts";
-import { decodeUserDirectory, decodeUserPage } from "../../../shared/user-records.ts";
+import { decodeUserDirectory } from "../../../shared/user-records.ts";
 import type { Interactions } from "../../../trainer/dataset/dataset.ts";
 import {
   type UserRecordFile,
   type UserRecordOptions,
   writeUserRecords,
 } from "../../../trainer/export/write-user-records.ts";
+import { decodeUserPage } from "../../fixtures/user-page.ts";
 
 type Fact = { readonly item: number; readonly time: number; readonly isPositive: boolean };
 const ITEMS = 50;

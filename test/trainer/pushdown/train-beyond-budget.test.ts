@@ -9,11 +9,12 @@ import type { ItemId, ItemIndex, UserId } from "../../../shared/ids.ts";
 import { blobKey, Manifest, manifestKey } from "../../../shared/manifest.ts";
 import { rank } from "../../../shared/rank.ts";
 import type { Snapshot } from "../../../shared/snapshot.ts";
-import { decodeUserDirectory, decodeUserPage } from "../../../shared/user-records.ts";
+import { decodeUserDirectory } from "../../../shared/user-records.ts";
 import { setStatus } from "../../../trainer/publish/live-pointer-swap.ts";
 import { memoryStore } from "../../../trainer/publish/memory-store.ts";
 import type { ObjectStore } from "../../../trainer/publish/object-store.ts";
 import { trainOnFiles } from "../../fixtures/train-on-files.ts";
+import { decodeUserPage } from "../../fixtures/user-page.ts";
 
 const model = { customer: "acme", modelName: "shop" };
 const NOW = Date.parse("2024-03-01T00:00:00Z");

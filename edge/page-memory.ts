@@ -1,0 +1,56 @@
+/**
+ * Pages of users' records that were read of late. A user asks again within minutes, and a small shop's users all lie in a
+ * few pages: their calls need no read of R2, which answers from one region only. A page is a part of an immutable file
+ * under a name made of its digest, so what was whole once stays true.
+ */
+import type { UserPage } from "../shared/user-records.ts";
+
+export type PageMemory = {
+  get(key: string): UserPage | undefined;
+  /** The most recent one from now on. */
+  keep(key: string, page: UserPage, nowMs: number): void;
+  /** Lets go of what was used least recently, as far as there is no room for it any more. */
+  trim(nowMs: number): void;
+  /** Bytes of what is kept. */
+  bytes(): number;
+};
+
+/** Of the objects around a page's bytes. */
+const ENTRY_BYTES = 512;
+
+/** @param roomBytes How much may be kept now: it shrinks when a version comes into memory. */
+export function pageMemory(bytesMax: number, roomBytes: (nowMs: number) => number): PageMemory {
+  const pages = new Map<string, UserPage>(); // the least recent first
+  let used = 0;
+  const sizeOf = (page: UserPage) => page.bytes.byteLength + ENTRY_BYTES;
+  const drop = (key: string, page: UserPage) => {
+    if (pages.delete(key)) used -= sizeOf(page);
+  };
+  const mostAt = (nowMs: number) => Math.min(bytesMax, roomBytes(nowMs));
+  const trim = (nowMs: number) => {
+    const most = mostAt(nowMs);
+    for (const [key, page] of pages) {
+      if (used <= most) return;
+      drop(key, page);
+    }
+  };
+  return {
+    get(key) {
+      const page = pages.get(key);
+      if (page === undefined) return undefined;
+      pages.delete(key);
+      pages.set(key, page);
+      return page;
+    },
+    keep(key, page, nowMs) {
+      const known = pages.get(key);
+      if (known) drop(key, known);
+      if (sizeOf(page) > mostAt(nowMs)) return; // the others are worth more
+      pages.set(key, page);
+      used += sizeOf(page);
+      trim(nowMs);
+    },
+    trim,
+    bytes: () => used,
+  };
+}
