@@ -8,6 +8,7 @@ import { hexOf } from "./hex.ts";
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const BODY_LENGTH = 30;
 const CHECK_LENGTH = 6; // 62^6 > 2^32
+const encoder = new TextEncoder();
 const PATTERN = /^rk_[0-9A-Za-z]{36}$/;
 
 /** A key from random bytes; at least 64 of them, since bytes ≥ 248 are skipped to keep the characters uniform. */
@@ -28,12 +29,12 @@ export function isWellFormedApiKey(text: string): boolean {
 
 /** SHA-256 of the key, hex: the name under which it is stored. */
 export async function hashApiKey(key: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
+  const digest = await crypto.subtle.digest("SHA-256", encoder.encode(key));
   return hexOf(new Uint8Array(digest));
 }
 
 function checkOf(body: string): string {
-  let rest = crc32(new TextEncoder().encode(body));
+  let rest = crc32(encoder.encode(body));
   let text = "";
   for (let i = 0; i < CHECK_LENGTH; i++) {
     text = ALPHABET[rest % 62]! + text;

@@ -57,6 +57,8 @@ export const RankBody = z.strictObject({
   exclude_seen: z.boolean().default(true),
 });
 
+const RankQuery = RankBody.pick({ user_id: true, limit: true });
+
 /** A rank request as sent: everything but the time. */
 export type RankParameters = Omit<RankRequest, "nowSeconds">;
 
@@ -76,8 +78,7 @@ export function parseRankBody(body: unknown): RankParameters {
 export function parseRankQuery(query: URLSearchParams): RankParameters {
   const sent = singles(query);
   const limit = sent.limit === undefined ? undefined : (integerIn(sent.limit) ?? sent.limit);
-  const Query = RankBody.pick({ user_id: true, limit: true });
-  const parsed = parseWith(Query, { ...sent, ...(limit === undefined ? {} : { limit }) }, { codeOf: rankCodeOf });
+  const parsed = parseWith(RankQuery, { ...sent, ...(limit === undefined ? {} : { limit }) }, { codeOf: rankCodeOf });
   return {
     userId: parsed.user_id as UserId | undefined,
     limit: parsed.limit,

@@ -1,12 +1,14 @@
 /** A 64-bit hash as two unsigned 32-bit halves. */
 export type Hash64 = { readonly high: number; readonly low: number };
 
+const encoder = new TextEncoder();
+
 /**
  * The name under which a user is stored: the first 64 bits of SHA-256(salt ‖ UTF-8 of the id), big-endian. User ids are
  * stored in no other form.
  */
 export async function userHash(salt: Uint8Array, userId: string): Promise<Hash64> {
-  const id = new TextEncoder().encode(userId);
+  const id = encoder.encode(userId);
   const text = new Uint8Array(salt.length + id.length);
   text.set(salt);
   text.set(id, salt.length);
