@@ -62,7 +62,7 @@ export const edgeScale: Bench = async ({ say, fail, flags }) => {
 function plotOf(figures: readonly Figure[]): string {
   const shown: Readonly<Record<string, string>> = {
     "": "a user, 15 items",
-    ".record_read": "the same, its record read from the bucket",
+    ".record_read": "the same, its record read from R2",
     ".limit_500": "500 items",
     ".history_100": "a session of 100",
     ".filter_0.01%": "a filter, 0.01 % pass",
@@ -311,8 +311,8 @@ function lastLoad({ log }: EdgeWorld): Loaded {
 
 /**
  * After a load: the WASM heap as it is, and with it what JavaScript holds, which are the decoded files (views of their
- * bytes), one answer's scores, and in time as many pages of records as there is room for; what the Worker counts for its budget; and what workerd took more at most while it
- * loaded, the simulated bucket's buffers included.
+ * bytes), one answer's scores, and in time as many pages of records as there is room for; what the Worker counts for
+ * its budget; and what workerd took more at most while it loaded, the simulated bucket's buffers included.
  */
 function memoryFigures({ edge, manifest, catalog: { label, itemCount } }: Serving, growthMb: number): Figure[] {
   const loaded = lastLoad(edge);
