@@ -6,8 +6,9 @@
 import type { UserPage } from "../shared/user-records.ts";
 
 export type PageMemory = {
+  /** To be read at once: it is emptied when it is let go. */
   get(key: string): UserPage | undefined;
-  /** The most recent one from now on. */
+  /** The most recent one from now on, and nobody else's. */
   keep(key: string, page: UserPage, nowMs: number): void;
   /** Lets go of what was used least recently, as far as there is no room for it any more. */
   trim(nowMs: number): void;
@@ -24,7 +25,10 @@ export function pageMemory(bytesMax: number, roomBytes: (nowMs: number) => numbe
   let used = 0;
   const sizeOf = (page: UserPage) => page.bytes.byteLength + ENTRY_BYTES;
   const drop = (key: string, page: UserPage) => {
-    if (pages.delete(key)) used -= sizeOf(page);
+    pages.delete(key);
+    used -= sizeOf(page);
+    // As garbage that has grown old, pages would be there until the isolate is nearly full.
+    if (page.bytes.buffer instanceof ArrayBuffer) page.bytes.buffer.transfer(0);
   };
   const mostAt = (nowMs: number) => Math.min(bytesMax, roomBytes(nowMs));
   const trim = (nowMs: number) => {

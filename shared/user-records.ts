@@ -191,7 +191,7 @@ function recordAt({ bytes, view, count }: UserPage, at: number, itemCount: numbe
   const end = view.getUint32(PAGE_HEAD_BYTES + at * ENTRY_BYTES + 8, true);
   if (start < entriesEnd || end <= start || end > bytes.length)
     throw new FormatError(`user page: record ${at} lies at ${start} to ${end} of ${bytes.length} bytes`);
-  return takeRecord({ bytes: bytes.subarray(start, end), at: 0 }, itemCount);
+  return takeRecord({ bytes: bytes.slice(start, end), at: 0 }, itemCount); // needs nothing of the page any more
 }
 
 export type PageContent = {

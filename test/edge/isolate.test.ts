@@ -31,11 +31,11 @@ test("the settings reach what they are about: records have their own share of it
   const { bucket } = memoryBucket(new Map());
   const bytesOf = (megabytes: object) => {
     const { versions } = createIsolate(bucket, settingsOf({ MODELS: bucket, ...megabytes }), loader);
-    for (const key of "abcdefghijklmnop") versions.pages.keep(key, page, 0);
+    for (const key of "abcdefghijklmnop") versions.pages.keep(key, openUserPage(bytes.slice()), 0);
     return versions.pages.bytes();
   };
   const users = [{ hash: { high: 0, low: 1 }, record: new Uint8Array(500_000) }];
-  const page = openUserPage(encodeUserPage({ firstHigh: 0, lastHigh: 9, users }));
+  const bytes = encodeUserPage({ firstHigh: 0, lastHigh: 9, users });
   expect(bytesOf({})).toBeGreaterThan(7_400_000);
   expect(bytesOf({})).toBeLessThanOrEqual(8_000_000);
   expect(bytesOf({ RECORD_MEGABYTES: 0 })).toBe(0);

@@ -136,8 +136,8 @@ test("pages of records give way to a version before it is read", async () => {
     },
   );
   const users = [{ hash: { high: 0, low: 1 }, record: new Uint8Array(500_000) }];
-  const page = openUserPage(encodeUserPage({ firstHigh: 0, lastHigh: 9, users }));
-  for (const key of "abcdefghijklmnopqrst") cache.pages.keep(key, page, 0);
+  const bytes = encodeUserPage({ firstHigh: 0, lastHigh: 9, users });
+  for (const key of "abcdefghijklmnopqrst") cache.pages.keep(key, openUserPage(bytes.slice()), 0);
   expect(cache.pages.bytes()).toBeGreaterThan(9_000_000);
   await cache.lease(V1, access);
   expect(loadedBytes).toEqual([cache.pages.bytes()]);
