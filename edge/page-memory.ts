@@ -10,6 +10,12 @@ export type PageMemory = {
   get(key: string): UserPage | undefined;
   /** The most recent one from now on, and nobody else's. */
   keep(key: string, page: UserPage, nowMs: number): void;
+  /**
+   * Whether the caller is to read the page: false while another does, for as long as a read takes. It is to be released when
+   * the read has ended, kept or not.
+   */
+  claim(key: string, range: { readonly length: number }, nowMs: number): boolean;
+  release(key: string): void;
   /** Lets go of what was used least recently, as far as there is no room for it any more. */
   trim(nowMs: number): void;
   /** Bytes of what is kept. */
@@ -18,10 +24,13 @@ export type PageMemory = {
 
 /** Of the objects around a page's bytes. */
 const ENTRY_BYTES = 512;
+/** A read that takes longer, or whose caller has hung up, is not waited for. */
+export const CLAIM_MS = 250;
 
 /** @param roomBytes How much may be kept now: it shrinks when a version comes into memory. */
 export function pageMemory(bytesMax: number, roomBytes: (nowMs: number) => number): PageMemory {
   const pages = new Map<string, UserPage>(); // the least recent first
+  const claimedUntilMs = new Map<string, number>();
   let used = 0;
   const sizeOf = (page: UserPage) => page.bytes.byteLength + ENTRY_BYTES;
   const drop = (key: string, page: UserPage) => {
@@ -54,6 +63,14 @@ export function pageMemory(bytesMax: number, roomBytes: (nowMs: number) => numbe
       used += sizeOf(page);
       trim(nowMs);
     },
+    claim(key, { length }, nowMs) {
+      if (length + ENTRY_BYTES > mostAt(nowMs)) return true; // it will not be kept, so each reads its own
+      if ((claimedUntilMs.get(key) ?? 0) > nowMs) return false;
+      for (const [other, untilMs] of claimedUntilMs) if (untilMs <= nowMs) claimedUntilMs.delete(other);
+      claimedUntilMs.set(key, nowMs + CLAIM_MS);
+      return true;
+    },
+    release: (key) => void claimedUntilMs.delete(key),
     trim,
     bytes: () => used,
   };

@@ -7,11 +7,13 @@ import { Problem } from "../shared/problem.ts";
 import type { Snapshot, UserRecord } from "../shared/snapshot.ts";
 import { openUserPage, recordInPage } from "../shared/user-records.ts";
 import { type ArtifactReader, ReadError } from "./artifact-reader.ts";
+import { sleep } from "./deadline.ts";
 import type { LoadedVersion } from "./load-version.ts";
-import type { PageMemory } from "./page-memory.ts";
+import { CLAIM_MS, type PageMemory } from "./page-memory.ts";
 
 /** The method whose lists are the same for everybody but for what was seen. */
 const POPULARITY = "popularity";
+const LOOK_AGAIN_MS = 3;
 
 export type RecordPolicy = {
   readonly reader: ArtifactReader;
@@ -54,6 +56,7 @@ export function snapshotOf(loaded: LoadedVersion, policy: RecordPolicy): Snapsho
   };
 }
 
+/** Callers who miss the same page at once look again until the first of them has read it: never awaiting its promise. */
 async function readUserRecord(
   { manifest, directory, target }: LoadedVersion,
   user: UserId,
@@ -66,9 +69,17 @@ async function readUserRecord(
   const file = manifest.users.pages[place.file]!;
   const key = blobKey(target.customer, target.modelName, file.digest);
   const pageKey = `${key}@${place.offset}`;
-  const known = pages.get(pageKey);
-  const page = known ?? openUserPage(await reader.range(key, place));
-  const record = recordInPage(page, hash, manifest.item_count);
-  if (known === undefined) pages.keep(pageKey, page, nowMs());
-  return record;
+  for (const untilMs = nowMs() + CLAIM_MS; ; await sleep(LOOK_AGAIN_MS)) {
+    const known = pages.get(pageKey);
+    if (known) return recordInPage(known, hash, manifest.item_count);
+    if (pages.claim(pageKey, place, nowMs()) || nowMs() >= untilMs) break;
+  }
+  try {
+    const page = openUserPage(await reader.range(key, place));
+    const record = recordInPage(page, hash, manifest.item_count);
+    pages.keep(pageKey, page, nowMs());
+    return record;
+  } finally {
+    pages.release(pageKey);
+  }
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { pageMemory } from "../../edge/page-memory.ts";
+import { CLAIM_MS, pageMemory } from "../../edge/page-memory.ts";
 import type { ItemIndex } from "../../shared/ids.ts";
 import { encodeUserPage, encodeUserRecord, openUserPage, recordInPage } from "../../shared/user-records.ts";
 
@@ -57,6 +57,18 @@ test("a page larger than all the room pushes nothing out", () => {
   memory.keep("a", pageOf(1000), NOW);
   memory.keep("giant", pageOf(100_000), NOW);
   expect([memory.get("a") !== undefined, memory.get("giant")]).toEqual([true, undefined]);
+});
+test("a page is claimed by one at a time, until it is released or the claim is old", () => {
+  const memory = pageMemory(1e6, () => 1e6);
+  const claim = (nowMs: number, key = "a") => memory.claim(key, { length: 1000 }, nowMs);
+  expect([claim(0), claim(0), claim(CLAIM_MS - 1), claim(0, "b")]).toEqual([true, false, false, true]);
+  memory.release("a");
+  expect([claim(1), claim(1)]).toEqual([true, false]);
+  expect([claim(1 + CLAIM_MS), claim(1 + CLAIM_MS)]).toEqual([true, false]);
+});
+test("a page that would not be kept is everybody's to read", () => {
+  const memory = pageMemory(1000, () => 1e6);
+  expect([1, 2].map(() => memory.claim("a", { length: 1001 }, NOW))).toEqual([true, true]);
 });
 test("0 bytes keep nothing", () => {
   const memory = pageMemory(0, () => 1e9);

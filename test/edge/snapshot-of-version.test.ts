@@ -31,7 +31,7 @@ const loaded: LoadedVersion = {
 
 const nobody = async () => false;
 const emptyMemory = () => pageMemory(1_000_000, () => 1_000_000);
-const nowMs = () => 0;
+const nowMs = Date.now;
 type Circumstances = { serveUnfiltered?: boolean; isErased?: () => Promise<boolean>; pages?: PageMemory };
 function recordOf(user: string, stored: Stored | undefined, circumstances: Circumstances = {}) {
   const { serveUnfiltered = false, isErased = nobody, pages = emptyMemory() } = circumstances;
@@ -65,6 +65,41 @@ test("who asks again, and whose record lies in the same page, needs no read", as
     expect(kept && [...kept.items]).toEqual(read && [...read.items]);
   }
   expect([...first.items]).toEqual([5]);
+});
+test("of those who ask at once for one page, one reads it", async () => {
+  const memory = emptyMemory();
+  const { promise, resolve } = Promise.withResolvers<Uint8Array>();
+  const slow = () => promise;
+  const asked = Array.from({ length: 20 }, (_, i) => recordOf(i % 2 ? "bob" : "ann", slow, { pages: memory }));
+  setTimeout(() => resolve(pages), 30);
+  const records = await Promise.all(asked.map(({ record }) => record));
+  expect(asked.flatMap(({ reads }) => reads)).toEqual([PAGES]);
+  expect(records.map((record) => record!.items.length)).toEqual(
+    asked.map((_, i) => (i % 2 ? 1 : records[0]!.items.length)),
+  );
+});
+test("when that read fails, the others read for themselves", async () => {
+  const memory = emptyMemory();
+  let reads = 0;
+  const failsFirst = async () => {
+    await new Promise((done) => setTimeout(done, 5));
+    return ++reads <= 2 ? Promise.reject(new Error("down")) : pages; // a read is tried twice
+  };
+  const answers = await Promise.allSettled(
+    Array.from({ length: 5 }, () => recordOf("bob", failsFirst, { pages: memory }).record),
+  );
+  expect(answers.map(({ status }) => status).sort()).toEqual([...Array(4).fill("fulfilled"), "rejected"]);
+  expect(reads).toBe(3);
+});
+test("nobody waits long for a read that hangs, nor for one whose page is not kept", async () => {
+  const hanging = () => new Promise<Uint8Array>(() => {});
+  const clock = performance.now();
+  for (const memory of [emptyMemory(), pageMemory(0, () => 0)]) {
+    const asked = Array.from({ length: 30 }, () => recordOf("bob", hanging, { pages: memory }));
+    const answers = await Promise.allSettled(asked.map(({ record }) => record));
+    expect(answers.map(({ status }) => status)).toEqual(Array(30).fill("rejected"));
+  }
+  expect(performance.now() - clock).toBeLessThan(3000); // twice the reader's 50 ms, and a wait
 });
 test("an erased user has none, though the page is in memory", async () => {
   const memory = emptyMemory();
