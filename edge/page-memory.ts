@@ -24,8 +24,8 @@ export type PageMemory = {
 
 /** Of the objects around a page's bytes. */
 const ENTRY_BYTES = 512;
-/** A read that takes longer, or whose caller has hung up, is not waited for. */
-export const CLAIM_MS = 250;
+/** A read that takes longer is not waited for. */
+export const CLAIM_MS = 1000;
 
 /** @param roomBytes How much may be kept now: it shrinks when a version comes into memory. */
 export function pageMemory(bytesMax: number, roomBytes: (nowMs: number) => number): PageMemory {

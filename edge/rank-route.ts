@@ -81,7 +81,7 @@ async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParamete
     const policy: RecordPolicy = {
       reader,
       pages: versions.pages,
-      nowMs: access.nowMs,
+      access,
       isErased: () => isUserErased,
       serveUnfiltered: settings.SERVE_UNFILTERED,
       onUnfiltered,

@@ -10,6 +10,7 @@ import { type ArtifactReader, ReadError } from "./artifact-reader.ts";
 import { sleep } from "./deadline.ts";
 import type { LoadedVersion } from "./load-version.ts";
 import { CLAIM_MS, type PageMemory } from "./page-memory.ts";
+import type { RequestAccess } from "./refreshed-cache.ts";
 
 /** The method whose lists are the same for everybody but for what was seen. */
 const POPULARITY = "popularity";
@@ -18,7 +19,7 @@ const LOOK_AGAIN_MS = 3;
 export type RecordPolicy = {
   readonly reader: ArtifactReader;
   readonly pages: PageMemory;
-  readonly nowMs: () => number;
+  readonly access: RequestAccess;
   /** Whether the customer has had this user erased: then there is no record. Throws ReadError, FormatError. */
   readonly isErased: (user: UserId) => Promise<boolean>;
   /** Rank without history and seen filter when a record cannot be read. */
@@ -60,7 +61,7 @@ export function snapshotOf(loaded: LoadedVersion, policy: RecordPolicy): Snapsho
 async function readUserRecord(
   { manifest, directory, target }: LoadedVersion,
   user: UserId,
-  { reader, pages, nowMs }: RecordPolicy,
+  { reader, pages, access: { nowMs, waitUntil } }: RecordPolicy,
 ): Promise<UserRecord | undefined> {
   if (!directory || !manifest.users) return undefined;
   const hash = await userHash(directory.salt, user);
@@ -74,12 +75,17 @@ async function readUserRecord(
     if (known) return recordInPage(known, hash, manifest.item_count);
     if (pages.claim(pageKey, place, nowMs()) || nowMs() >= untilMs) break;
   }
-  try {
-    const page = openUserPage(await reader.range(key, place));
-    const record = recordInPage(page, hash, manifest.item_count);
-    pages.keep(pageKey, page, nowMs());
-    return record;
-  } finally {
-    pages.release(pageKey);
-  }
+  const read = async () => {
+    try {
+      const page = openUserPage(await reader.range(key, place));
+      const record = recordInPage(page, hash, manifest.item_count);
+      pages.keep(pageKey, page, nowMs());
+      return record;
+    } finally {
+      pages.release(pageKey);
+    }
+  };
+  const reading = read();
+  waitUntil(reading.catch(() => undefined)); // others wait for it, though this caller may hang up
+  return reading;
 }
