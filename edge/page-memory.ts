@@ -20,10 +20,12 @@ export type PageMemory = {
   trim(nowMs: number): void;
   /** Bytes of what is kept. */
   bytes(): number;
+  /** Bytes of what may be kept now. */
+  bytesMost(nowMs: number): number;
 };
 
 /** Of the objects around a page's bytes. */
-const ENTRY_BYTES = 512;
+export const ENTRY_BYTES = 512;
 /** A read that takes longer is not waited for. */
 export const CLAIM_MS = 1000;
 
@@ -73,5 +75,6 @@ export function pageMemory(bytesMax: number, roomBytes: (nowMs: number) => numbe
     release: (key) => void claimedUntilMs.delete(key),
     trim,
     bytes: () => used,
+    bytesMost: mostAt,
   };
 }

@@ -15,6 +15,7 @@ import { problemResponse } from "./problem-response.ts";
 import { jsonTextOf, readBody } from "./request-body.ts";
 import { writeLog } from "./request-log.ts";
 import { type RecordPolicy, snapshotOf } from "./snapshot-of-version.ts";
+import { modelKey } from "./version-memory.ts";
 
 export const RANK_BODY_BYTES_MAX = 65_536;
 
@@ -66,6 +67,7 @@ async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParamete
   const isUserErased = userId === undefined ? Promise.resolve(false) : erased.has(customer, userId, access);
   isUserErased.catch(() => undefined);
   const target = await pointers.liveVersion(customer, c.req.param("model_name")!, access);
+  if (userId !== undefined) versions.recentUsers.note(modelKey(target), userId);
   const { loaded, release } = await versions.lease(target, access);
   const loadedMs = access.nowMs();
   const place = admission.admit({ itemCount: loaded.manifest.item_count, nowMs: loadedMs });

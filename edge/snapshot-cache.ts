@@ -14,8 +14,10 @@ import { sleep } from "./deadline.ts";
 import type { LiveVersion } from "./live-pointers.ts";
 import type { LoadedVersion } from "./load-version.ts";
 import { type PageMemory, pageMemory } from "./page-memory.ts";
+import { type RecentUsers, recentUsers } from "./recent-users.ts";
 import type { RequestAccess } from "./refreshed-cache.ts";
-import { RESERVATION_MS, type VersionLease, versionKey, versionMemory } from "./version-memory.ts";
+import { readAhead } from "./user-pages.ts";
+import { modelKey, RESERVATION_MS, type VersionLease, versionKey, versionMemory } from "./version-memory.ts";
 
 export type CacheAccess = RequestAccess & { readonly reader: ArtifactReader; readonly log: (entry: object) => void };
 
@@ -24,6 +26,7 @@ export type SnapshotCache = {
   lease(target: LiveVersion, access: CacheAccess): Promise<VersionLease>;
   /** Of users' records, in what memory versions leave. */
   readonly pages: PageMemory;
+  readonly recentUsers: RecentUsers;
 };
 
 export type MemoryBudget = {
@@ -44,6 +47,7 @@ export type VersionLoader = {
 
 type Failure = { readonly problem: Problem; readonly count: number; readonly retryAtMs: number };
 
+const RECENT_USERS_MAX = 2000;
 const WAIT_MS_MAX = 25_000;
 const LOOK_AGAIN_MS = 10;
 const FAILURES_MAX = 1000;
@@ -53,6 +57,7 @@ const BACKOFF_MS_MAX = 8000;
 export function snapshotCache({ bytes, pageBytesMax }: MemoryBudget, loader: VersionLoader): SnapshotCache {
   const memory = versionMemory(bytes, loader.heapBytes);
   const pages = pageMemory(pageBytesMax, memory.spareBytes);
+  const recent = recentUsers(RECENT_USERS_MAX);
   const loadingUntilMs = new Map<string, number>();
   const failures = new Map<string, Failure>();
 
@@ -76,6 +81,8 @@ export function snapshotCache({ bytes, pageBytesMax }: MemoryBudget, loader: Ver
       giveBack = await memory.reserve(target, cost, access);
       pages.trim(access.nowMs());
       const loaded = await loader.loadVersion(target, manifest, access.reader);
+      const users = memory.isServingOther(target) ? recent.of(modelKey(target)) : []; // else calls are waiting
+      await readAhead(loaded, users, { reader: access.reader, pages, access });
       giveBack();
       memory.add(loaded, cost, access);
       pages.trim(access.nowMs());
@@ -93,6 +100,7 @@ export function snapshotCache({ bytes, pageBytesMax }: MemoryBudget, loader: Ver
 
   return {
     pages,
+    recentUsers: recent,
     async lease(target, access) {
       const key = versionKey(target);
       const untilMs = access.nowMs() + WAIT_MS_MAX;

@@ -15,6 +15,8 @@ export type VersionMemory = {
   lease(target: LiveVersion, access: RequestAccess): VersionLease | undefined;
   /** A lease of another version of the same model. */
   leaseOther(target: LiveVersion, access: RequestAccess): VersionLease | undefined;
+  /** Whether another version of the same model is here. */
+  isServingOther(target: LiveVersion): boolean;
   /**
    * Lets go of what was used least recently until `cost` fits, in the budget and, with what the load takes besides, in
    * an isolate; an older version of the same model last.
@@ -85,6 +87,9 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
     return true;
   };
 
+  const othersOf = (target: LiveVersion) =>
+    [...entries.values()].filter(({ loaded }) => modelKey(loaded.target) === modelKey(target));
+
   return {
     lease(target, access) {
       const entry = entries.get(versionKey(target));
@@ -92,8 +97,9 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
       entry.isRetired = false; // live again, after a roll-back
       return take(entry, access);
     },
+    isServingOther: (target) => othersOf(target).length > 0,
     leaseOther(target, access) {
-      const others = [...entries.values()].filter(({ loaded }) => modelKey(loaded.target) === modelKey(target));
+      const others = othersOf(target);
       const entry = others.sort((a, b) => b.lastUsedMs - a.lastUsedMs)[0];
       return entry && take(entry, access);
     },
@@ -152,7 +158,7 @@ function leastRecent(idle: readonly [string, Entry][], target: LiveVersion): [st
 }
 
 const NOTHING: MemoryCost = { heapBytes: 0, scriptBytes: 0, loadingBytes: 0 };
-const modelKey = ({ customer, modelName }: LiveVersion) => `${customer}/${modelName}`;
+export const modelKey = ({ customer, modelName }: LiveVersion) => `${customer}/${modelName}`;
 /** The same for equal versions only. */
 export const versionKey = (target: LiveVersion) => `${modelKey(target)}/${target.live.version}`;
 

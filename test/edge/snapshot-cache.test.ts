@@ -143,3 +143,21 @@ test("pages of records give way to a version before it is read", async () => {
   expect(loadedBytes).toEqual([cache.pages.bytes()]);
   expect(loadedBytes[0]).toBeLessThanOrEqual(40_000_000 - 16 * 2 ** 20 - 20_000_000);
 });
+
+test("a newer version serves when the records of recent users have been read, a first one at once", async () => {
+  const cache = cacheOf();
+  const asked: string[] = [];
+  const { of } = cache.recentUsers;
+  Object.assign(cache.recentUsers, {
+    of(model: string) {
+      asked.push(model);
+      return of(model);
+    },
+  });
+  await versionOf(cache);
+  expect(asked).toEqual([]);
+  await versionOf(cache, V2);
+  await Promise.all(background);
+  expect(asked).toEqual(["acme/shop"]);
+  expect(await versionOf(cache, V2)).toBe("v2");
+});

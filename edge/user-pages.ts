@@ -1,0 +1,103 @@
+/** Users' records: in memory, or by one range read of R2. */
+import { type Hash64, userHash } from "../shared/hash.ts";
+import type { UserId } from "../shared/ids.ts";
+import { blobKey } from "../shared/manifest.ts";
+import type { UserRecord } from "../shared/snapshot.ts";
+import { openUserPage, type PagePlace, recordInPage } from "../shared/user-records.ts";
+import type { ArtifactReader } from "./artifact-reader.ts";
+import { sleep } from "./deadline.ts";
+import type { LoadedVersion } from "./load-version.ts";
+import { CLAIM_MS, ENTRY_BYTES, type PageMemory } from "./page-memory.ts";
+import type { RequestAccess } from "./refreshed-cache.ts";
+
+export type PageMeans = {
+  readonly reader: ArtifactReader;
+  readonly pages: PageMemory;
+  readonly access: RequestAccess;
+};
+
+const LOOK_AGAIN_MS = 3;
+
+type PageOfUser = {
+  readonly hash: Hash64;
+  readonly place: PagePlace;
+  readonly objectKey: string;
+  /** Of the page in memory. */
+  readonly key: string;
+};
+
+/** Undefined when no page can hold the user. */
+async function pageOf({ manifest, directory, target }: LoadedVersion, user: UserId): Promise<PageOfUser | undefined> {
+  if (!directory || !manifest.users) return undefined;
+  const hash = await userHash(directory.salt, user);
+  const place = directory.find(hash);
+  if (place === undefined) return undefined;
+  const objectKey = blobKey(target.customer, target.modelName, manifest.users.pages[place.file]!.digest);
+  return { hash, place, objectKey, key: `${objectKey}@${place.offset}` };
+}
+
+/**
+ * Undefined for a user whom training has not seen. Callers who miss the same page at once look again until the first of
+ * them has read it: never awaiting its promise. Throws ReadError, FormatError.
+ */
+export async function readUserRecord(
+  loaded: LoadedVersion,
+  user: UserId,
+  means: PageMeans,
+): Promise<UserRecord | undefined> {
+  const page = await pageOf(loaded, user);
+  if (!page) return undefined;
+  const { pages, access } = means;
+  const itemCount = loaded.manifest.item_count;
+  for (const untilMs = access.nowMs() + CLAIM_MS; ; await sleep(LOOK_AGAIN_MS)) {
+    const known = pages.get(page.key);
+    if (known) return recordInPage(known, page.hash, itemCount);
+    if (pages.claim(page.key, page.place, access.nowMs()) || access.nowMs() >= untilMs) break;
+  }
+  const reading = readPage(page, itemCount, means);
+  access.waitUntil(reading.catch(() => undefined)); // others wait for it, though this caller may hang up
+  return reading;
+}
+
+/** Gives the user's record at once, since the page may be let go as soon as it is kept. */
+async function readPage({ hash, place, objectKey, key }: PageOfUser, itemCount: number, means: PageMeans) {
+  const { reader, pages, access } = means;
+  try {
+    const page = openUserPage(await reader.range(objectKey, place));
+    const record = recordInPage(page, hash, itemCount);
+    pages.keep(key, page, access.nowMs());
+    return record;
+  } finally {
+    pages.release(key);
+  }
+}
+
+const AHEAD_MS_MAX = 1000;
+const AHEAD_USERS_MAX = 300;
+/** Between two users, so that the calls of the older version hardly notice. */
+const AHEAD_PAUSE_MS = 2;
+/** Of what pages may take: the rest is the older version's, which serves meanwhile. */
+const AHEAD_SHARE = 0.5;
+
+/**
+ * Reads the pages of these users, one after another, before the version serves: else all calls of its first moments would
+ * wait for R2. As many as there is room and time for; a failure ends it, and is of no consequence.
+ */
+export async function readAhead(loaded: LoadedVersion, users: readonly UserId[], means: PageMeans): Promise<void> {
+  const { pages, access } = means;
+  const untilMs = access.nowMs() + AHEAD_MS_MAX;
+  let bytesLeft = AHEAD_SHARE * pages.bytesMost(access.nowMs());
+  for (const user of users.slice(0, AHEAD_USERS_MAX)) {
+    await sleep(AHEAD_PAUSE_MS);
+    if (access.nowMs() >= untilMs) return;
+    const page = await pageOf(loaded, user);
+    if (!page || pages.get(page.key)) continue;
+    bytesLeft -= page.place.length + ENTRY_BYTES;
+    if (bytesLeft < 0) return;
+    try {
+      await readPage(page, loaded.manifest.item_count, means);
+    } catch {
+      return;
+    }
+  }
+}
