@@ -101,6 +101,7 @@ export const QUALITY_TASKS: readonly QualityTask[] = [
         ease: set === "ml-1m" ? [0.279, 0.421] : [0.37, 0.439],
         local_ridge: undefined,
         graph_filter: set === "ml-1m" ? [0.269, 0.403] : [0.367, 0.437],
+        implicit_als: undefined,
         set_blend: set === "ml-1m" ? [0.28, 0.422] : [0.376, 0.45],
       },
       target: set === "ml-1m" ? [0.28, 0.422] : [0.376, 0.45],

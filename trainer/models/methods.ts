@@ -2,6 +2,7 @@ import { attributeRidge } from "./attribute-ridge.ts";
 import { withColdItems } from "./cold-start.ts";
 import { ease } from "./ease.ts";
 import { graphFilter } from "./graph-filter.ts";
+import { implicitAls } from "./implicit-als.ts";
 import { itemKnn } from "./item-knn.ts";
 import { localSetRidge } from "./local-set-ridge.ts";
 import type { Method } from "./model.ts";
@@ -22,6 +23,7 @@ const PERSONAL: readonly object[] = [
   ease,
   localSetRidge,
   graphFilter,
+  implicitAls,
   sequentialRidge,
   sequentialLocalRidge,
   setBlend,

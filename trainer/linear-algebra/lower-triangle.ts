@@ -1,0 +1,101 @@
+/**
+ * A small symmetric matrix as its lower triangle, row-major in double precision: entry (i, j ≤ i) stands at i · stride + j. What is above the
+ * diagonal is never read; below and beside the matrix are zeros, so that loops may take several rows at once. For thousands of systems of
+ * some tens of unknowns, where a call of onnxruntime costs more than the arithmetic.
+ */
+export type LowerTriangle = { readonly size: number; readonly stride: number; readonly values: Float64Array };
+
+/** All zeros. */
+export function lowerTriangle(size: number): LowerTriangle {
+  const stride = size + (size % 2);
+  return { size, stride, values: new Float64Array(stride * (size + ROWS_AT_ONCE)) };
+}
+
+/** Of a factorisation. */
+const ROWS_AT_ONCE = 4;
+/** Vectors that stay in the cache while the matrix is summed. */
+const VECTORS_AT_ONCE = 64;
+
+/** Gives a function that adds Σ v vᵀ over the listed rows v of `from` [rows, size] to `into`, and Σ v to `sum` [size]. */
+export function outerProducts(size: number) {
+  const { stride } = lowerTriangle(size);
+  const vectors = new Float64Array(VECTORS_AT_ONCE * stride);
+  return (from: Float32Array, rows: Int32Array | Uint32Array, into: LowerTriangle, sum: Float64Array): void => {
+    for (let at = 0; at < rows.length; at += VECTORS_AT_ONCE) {
+      const count = Math.min(VECTORS_AT_ONCE, rows.length - at);
+      for (let v = 0; v < count; v++) {
+        const offset = rows[at + v]! * size;
+        for (let i = 0; i < size; i++) sum[i]! += vectors[v * stride + i] = from[offset + i]!;
+      }
+      addProducts(vectors, count * stride, into);
+    }
+  };
+}
+
+/** Two rows and two columns at once: each number that is read is used twice. */
+function addProducts(vectors: Float64Array, end: number, { size, stride, values }: LowerTriangle): void {
+  for (let i = 0; i < size; i += 2) {
+    for (let j = 0; j <= i; j += 2) {
+      let [a, b, c, d] = [0, 0, 0, 0];
+      for (let offset = 0; offset < end; offset += stride) {
+        const p = vectors[offset + i]!;
+        const q = vectors[offset + i + 1]!;
+        const r = vectors[offset + j]!;
+        const s = vectors[offset + j + 1]!;
+        a += p * r;
+        b += p * s;
+        c += q * r;
+        d += q * s;
+      }
+      const to = i * stride + j;
+      values[to]! += a;
+      values[to + 1]! += b;
+      values[to + stride]! += c;
+      values[to + stride + 1]! += d;
+    }
+  }
+}
+
+/** A = L Lᵀ in place, column by column (Golub & Van Loan 4.2.5). Throws when the matrix is not positive definite. */
+export function factorLower({ size, stride, values }: LowerTriangle): void {
+  for (let column = 0; column < size; column++) {
+    const own = column * stride;
+    let pivot = values[own + column]!;
+    for (let k = 0; k < column; k++) pivot -= values[own + k]! ** 2;
+    if (!(pivot > 0)) throw new Error(`The matrix is not positive definite: pivot ${column} is ${pivot}.`);
+    const root = Math.sqrt(pivot);
+    values[own + column] = root;
+    for (let row = column + 1; row < size; row += ROWS_AT_ONCE) {
+      const [p, q, r, s] = [row * stride, (row + 1) * stride, (row + 2) * stride, (row + 3) * stride] as const;
+      let a = values[p + column]!;
+      let b = values[q + column]!;
+      let c = values[r + column]!;
+      let d = values[s + column]!;
+      for (let k = 0; k < column; k++) {
+        const factor = values[own + k]!;
+        a -= factor * values[p + k]!;
+        b -= factor * values[q + k]!;
+        c -= factor * values[r + k]!;
+        d -= factor * values[s + k]!;
+      }
+      values[p + column] = a / root;
+      values[q + column] = b / root;
+      values[r + column] = c / root;
+      values[s + column] = d / root;
+    }
+  }
+}
+
+/** x of L Lᵀ x = b, in place of b [size], from what `factorLower` has left. */
+export function solveLower({ size, stride, values }: LowerTriangle, b: Float64Array): void {
+  for (let i = 0; i < size; i++) {
+    let rest = b[i]!;
+    for (let j = 0; j < i; j++) rest -= values[i * stride + j]! * b[j]!;
+    b[i] = rest / values[i * stride + i]!;
+  }
+  for (let i = size - 1; i >= 0; i--) {
+    const own = b[i]! / values[i * stride + i]!;
+    b[i] = own;
+    for (let j = 0; j < i; j++) b[j]! -= values[i * stride + j]! * own;
+  }
+}
