@@ -142,7 +142,9 @@ async function folded(vectors: Matrix, params: Weighing, { counts, gemm }: Means
   if (counts.rows === 0) return left;
   const everyPair = everyPairOf(counts, params);
   // α VᵀV + n̄ · Vᵀ diag(c/z) V, as n̄/z = 1/M.
-  const weighed = vectors.values.map((own, i) => (everyPair + counts.chosen[Math.floor(i / rank)]! / counts.users) * own);
+  const weighed = vectors.values.map(
+    (own, i) => (everyPair + counts.chosen[Math.floor(i / rank)]! / counts.users) * own,
+  );
   const gram = await gemm.multiply({ a: { ...vectors, values: weighed }, b: vectors, transposeA: true });
   const expected = lowerTriangle(rank);
   const ridge = ridgeOf(counts.rows / counts.users, counts.items, { counts, params });

@@ -52,8 +52,7 @@ export const setBlend: Method<SetBlendParams> = {
     const sum = (of: (cost: (typeof costs)[number]) => number) => costs.reduce((total, own) => total + of(own), 0);
     return { seconds: sum(({ seconds }) => seconds), memoryMb: sum(({ memoryMb }) => memoryMb) };
   },
-  fit: async (data, params, context) =>
-    blend("set_blend", params, await fitParts(data, recipesOf(params), context)),
+  fit: async (data, params, context) => blend("set_blend", params, await fitParts(data, recipesOf(params), context)),
 };
 
 /** The parts that have a share. */
