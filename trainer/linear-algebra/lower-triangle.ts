@@ -1,7 +1,7 @@
 /**
- * A small symmetric matrix as its lower triangle, row-major in double precision: entry (i, j ≤ i) stands at i · stride + j. What is above the
- * diagonal is never read; below and beside the matrix are zeros, so that loops may take several rows at once. For thousands of systems of
- * some tens of unknowns, where a call of onnxruntime costs more than the arithmetic.
+ * A small symmetric matrix as its lower triangle, row-major in double precision: entry (i, j ≤ i) stands at i · stride + j. What is
+ * above the diagonal is never read; below and beside the matrix are zeros, so that loops may take several rows at once.
+ * For thousands of systems of some tens of unknowns, where a call of onnxruntime costs more than the arithmetic.
  */
 export type LowerTriangle = { readonly size: number; readonly stride: number; readonly values: Float64Array };
 

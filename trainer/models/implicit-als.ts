@@ -39,9 +39,9 @@ export const implicitAls: Method<ImplicitAlsParams> = {
   name: "implicit_als",
   grid: () => [
     FIRST_FACTORS,
-    { ...FIRST_FACTORS, rank: 64 },
-    { ...FIRST_FACTORS, density: 1.5 },
     { ...FIRST_FACTORS, density: 6 },
+    { ...FIRST_FACTORS, density: 1.5 },
+    { ...FIRST_FACTORS, rank: 64 },
   ],
   cost: ({ itemCount, userCount, items }, { rank, iterations }) => ({
     seconds: 0.05 + 1e-9 * iterations * rank ** 2 * (items.length + 0.3 * rank * (itemCount + userCount)),

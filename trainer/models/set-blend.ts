@@ -41,6 +41,7 @@ export const setBlend: Method<SetBlendParams> = {
     };
     return withRatings<SetBlendParams>(data, [
       first,
+      { ...first, alsShare: 0.3 },
       { ...first, filterShare: 1 },
       { ...first, filterUserExponent: 0.5, filterItemExponent: 0.5 },
       { ...first, lambda: 10, userExponent: 0.25, penaltyExponent: 0.25, filterShare: 0.3 },
