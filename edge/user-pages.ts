@@ -5,7 +5,7 @@ import { blobKey } from "../shared/manifest.ts";
 import type { UserRecord } from "../shared/snapshot.ts";
 import { openUserPage, type PagePlace, recordInPage } from "../shared/user-records.ts";
 import type { ArtifactReader } from "./artifact-reader.ts";
-import { sleep } from "./deadline.ts";
+import { sleep, within } from "./deadline.ts";
 import type { LoadedVersion } from "./load-version.ts";
 import { CLAIM_MS, ENTRY_BYTES, type PageMemory } from "./page-memory.ts";
 import type { RequestAccess } from "./refreshed-cache.ts";
@@ -95,7 +95,8 @@ export async function readAhead(loaded: LoadedVersion, users: readonly UserId[],
     bytesLeft -= page.place.length + ENTRY_BYTES;
     if (bytesLeft < 0) return;
     try {
-      await readPage(page, loaded.manifest.item_count, means);
+      const reading = readPage(page, loaded.manifest.item_count, means);
+      await within(untilMs - access.nowMs(), `reading ${page.key} ahead`, reading);
     } catch {
       return;
     }

@@ -84,6 +84,14 @@ test("reading ahead ends after a second, however slow R2 is", async () => {
   await readAhead(loaded, names, slow.means);
   expect(slow.reads.length).toBe(4);
 });
+test("nor does it wait longer for a read that hangs", async () => {
+  const { reader, reads } = memoryReader(new Map([[FILE, () => new Promise<Uint8Array>(() => {})]]), 60_000);
+  const { pages } = meansOf();
+  const begin = performance.now();
+  await readAhead(loaded, names, { reader, pages, access: { nowMs: Date.now, waitUntil: () => {} } });
+  expect(performance.now() - begin).toBeLessThan(5000);
+  expect(reads.length).toBe(1);
+});
 test("reading ahead ends at a failure, of which nobody hears", async () => {
   const { reads, means, pages } = meansOf(() => Promise.reject(new Error("down")));
   await readAhead(loaded, names, means);
