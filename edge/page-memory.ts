@@ -16,6 +16,8 @@ export type PageMemory = {
    */
   claim(key: string, range: { readonly length: number }, nowMs: number): boolean;
   release(key: string): void;
+  /** Lets go of the pages of these objects. */
+  forget(objectKeys: ReadonlySet<string>): void;
   /** Lets go of what was used least recently, as far as there is no room for it any more. */
   trim(nowMs: number): void;
   /** Bytes of what is kept. */
@@ -28,6 +30,10 @@ export type PageMemory = {
 export const ENTRY_BYTES = 512;
 /** A read that takes longer is not waited for. */
 export const CLAIM_MS = 1000;
+
+/** Under what a page of an object is kept. */
+export const pageKey = (objectKey: string, offset: number) => `${objectKey}@${offset}`;
+const objectOf = (key: string) => key.slice(0, key.lastIndexOf("@"));
 
 /** @param roomBytes How much may be kept now: it shrinks when a version comes into memory. */
 export function pageMemory(bytesMax: number, roomBytes: (nowMs: number) => number): PageMemory {
@@ -73,6 +79,9 @@ export function pageMemory(bytesMax: number, roomBytes: (nowMs: number) => numbe
       return true;
     },
     release: (key) => void claimedUntilMs.delete(key),
+    forget(objectKeys) {
+      for (const [key, page] of pages) if (objectKeys.has(objectOf(key))) drop(key, page);
+    },
     trim,
     bytes: () => used,
     bytesMost: mostAt,

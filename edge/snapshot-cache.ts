@@ -16,7 +16,7 @@ import type { LoadedVersion } from "./load-version.ts";
 import { type PageMemory, pageMemory } from "./page-memory.ts";
 import { type RecentUsers, recentUsers } from "./recent-users.ts";
 import type { RequestAccess } from "./refreshed-cache.ts";
-import { readAhead } from "./user-pages.ts";
+import { forgetPages, readAhead } from "./user-pages.ts";
 import { modelKey, RESERVATION_MS, type VersionLease, versionKey, versionMemory } from "./version-memory.ts";
 
 export type CacheAccess = RequestAccess & { readonly reader: ArtifactReader; readonly log: (entry: object) => void };
@@ -55,7 +55,7 @@ const BACKOFF_MS_MIN = 1000;
 const BACKOFF_MS_MAX = 8000;
 
 export function snapshotCache({ bytes, pageBytesMax }: MemoryBudget, loader: VersionLoader): SnapshotCache {
-  const memory = versionMemory(bytes, loader.heapBytes);
+  const memory = versionMemory(bytes, loader.heapBytes, (loaded) => forgetPages(loaded, pages));
   const pages = pageMemory(pageBytesMax, memory.spareBytes);
   const recent = recentUsers(RECENT_USERS_MAX);
   const loadingUntilMs = new Map<string, number>();

@@ -7,7 +7,7 @@ import { openUserPage, type PagePlace, recordInPage } from "../shared/user-recor
 import type { ArtifactReader } from "./artifact-reader.ts";
 import { sleep, within } from "./deadline.ts";
 import type { LoadedVersion } from "./load-version.ts";
-import { CLAIM_MS, ENTRY_BYTES, type PageMemory } from "./page-memory.ts";
+import { CLAIM_MS, ENTRY_BYTES, type PageMemory, pageKey } from "./page-memory.ts";
 import type { RequestAccess } from "./refreshed-cache.ts";
 
 export type PageMeans = {
@@ -33,7 +33,7 @@ async function pageOf({ manifest, directory, target }: LoadedVersion, user: User
   const place = directory.find(hash);
   if (place === undefined) return undefined;
   const objectKey = blobKey(target.customer, target.modelName, manifest.users.pages[place.file]!.digest);
-  return { hash, place, objectKey, key: `${objectKey}@${place.offset}` };
+  return { hash, place, objectKey, key: pageKey(objectKey, place.offset) };
 }
 
 /**
@@ -70,6 +70,12 @@ async function readPage({ hash, place, objectKey, key }: PageOfUser, itemCount: 
   } finally {
     pages.release(key);
   }
+}
+
+/** When a version is let go. */
+export function forgetPages({ manifest, target }: LoadedVersion, pages: PageMemory): void {
+  const files = manifest.users?.pages ?? [];
+  pages.forget(new Set(files.map(({ digest }) => blobKey(target.customer, target.modelName, digest))));
 }
 
 const AHEAD_MS_MAX = 1000;

@@ -48,8 +48,15 @@ export const RESERVATION_MS = 30_000;
 const WAIT_MS = 5000;
 const LOOK_AGAIN_MS = 10;
 
-/** @param heapBytes The WASM heap's size now. */
-export function versionMemory(budgetBytes: number, heapBytes: () => number): VersionMemory {
+/**
+ * @param heapBytes The WASM heap's size now.
+ * @param onLetGo Told of each version that is let go.
+ */
+export function versionMemory(
+  budgetBytes: number,
+  heapBytes: () => number,
+  onLetGo: (loaded: LoadedVersion) => void = () => {},
+): VersionMemory {
   const entries = new Map<string, Entry>();
   const reservations = new Set<Reservation>();
   const { usedBytes, measure } = usage(entries, reservations, heapBytes);
@@ -57,6 +64,7 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
 
   const letGo = (key: string, { loaded }: Entry, access: RequestAccess) => {
     entries.delete(key);
+    onLetGo(loaded);
     access.waitUntil(loaded.scorer.release());
   };
   const idle = (nowMs: number) => [...entries].filter(([, entry]) => entry.leases.count(nowMs) === 0);

@@ -83,13 +83,13 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
   const random = seededRandom(1);
   const ask = (tally: Tally) => askAndCheck(edge, { key, call: drawnCall(world, random), judge: judge.judge, tally });
 
+  const together = apart(setting); // the capacity is that of the core which it has under load
   const warm = emptyTally();
   await closedLoop(() => ask(warm), { connections: CONNECTIONS, seconds: CAPACITY_SECONDS });
   const capacity = warm.ms.length / CAPACITY_SECONDS;
   context.say(`  ${capacity.toFixed(0)} ranks/s; ${seconds} s at ${LOAD_SHARE} of it`);
 
   const tally = emptyTally();
-  const together = apart(setting);
   const trouble = disturb(setting);
   const memory = await watchMemory(edge);
   const leftOut = await openLoop(() => ask(tally), { perSecond: LOAD_SHARE * capacity, seconds, say: context.say });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { LoadedVersion } from "../../edge/load-version.ts";
 import { pageMemory } from "../../edge/page-memory.ts";
-import { readAhead, readUserRecord } from "../../edge/user-pages.ts";
+import { forgetPages, readAhead, readUserRecord } from "../../edge/user-pages.ts";
 import { userHash } from "../../shared/hash.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { blobKey } from "../../shared/manifest.ts";
@@ -115,6 +115,18 @@ test("where there is room for some pages, what was used least recently is read a
   expect([reads.length, pages.bytes()]).toEqual([names.length, 10 * size]);
   expect([...(await readUserRecord(loaded, names[0]!, means))!.items]).toEqual([3]);
   expect(reads.length).toBe(names.length + 1);
+});
+test("when a version is let go its pages are, and no others", async () => {
+  const { reads, means, pages } = meansOf();
+  for (const name of names.slice(0, 10)) await readUserRecord(loaded, name, means);
+  const other = `sha256:${"b".repeat(64)}`;
+  const users = { ...loaded.manifest.users!, pages: [{ media_type: "x", digest: other, size: 1 }] };
+  forgetPages({ ...loaded, manifest: { ...loaded.manifest, users } }, pages);
+  for (const name of names.slice(0, 10)) await readUserRecord(loaded, name, means);
+  expect(reads.length).toBe(10);
+  forgetPages(loaded, pages);
+  expect(pages.bytes()).toBe(0);
+  forgetPages(smallVersion(liveVersion("shop", "v2")), pages);
 });
 test("a version without users costs nothing", async () => {
   const { reads, means } = meansOf();

@@ -37,6 +37,17 @@ test("what is added can be leased; what is not, not", async () => {
   expect(memory.leaseOther(liveVersion("shop", "v2"), access)?.loaded.target.live.version).toBe("v1");
   expect(memory.leaseOther(liveVersion("other", "v2"), access)).toBeUndefined();
 });
+test("it tells which versions it lets go", async () => {
+  const gone: string[] = [];
+  const memory = versionMemory(
+    RUNTIME + 10 * MB,
+    () => heap,
+    ({ target }) => void gone.push(versionKey(target)),
+  );
+  await put(memory, "a", "v1", 4);
+  await put(memory, "a", "v2", 4);
+  expect(gone).toEqual(["acme/a/v1"]);
+});
 test("what is spare is what versions, reservations and loads leave", async () => {
   const memory = memoryOf(95);
   expect(memory.spareBytes(now)).toBe(95 * MB);
