@@ -8,6 +8,9 @@ const MS_PER_ITEM = 21.5e-6;
 const CALLS_LEAST = 4;
 /** Of what calls may wait when more arrive than can be answered: a queue that does not pass by itself only makes all wait. */
 const OVERLOAD_SHARE = 0.2;
+/** Of what calls may wait while a version is loaded, and so long after that has begun: the queue that it leaves passes by itself. */
+const LOADING_SHARE = 2;
+const LOADING_MS = 2000;
 /** Calls begin this share of their time apart, so that between two of them the isolate learns of what has arrived since. */
 const PACE = 0.5;
 
@@ -34,8 +37,8 @@ export type Place = {
 
 /**
  * Who may rank in an isolate, which has one thread for all. What is under way, by its estimated time and by how much
- * longer than estimated others have waited of late, is how long a new call would wait. Beyond `queueMsMax` it is refused, and
- * beyond a fifth of that while more calls arrive than can be answered.
+ * longer than estimated others have waited of late, is how long a new call would wait. Beyond `queueMsMax` it is refused, beyond
+ * a fifth of that while more calls arrive than can be answered, and beyond twice as much while a version is loaded.
  *
  * Requests are given to an isolate only when its thread is free, so it does not see how many wait outside. Hence calls
  * begin at a pace that lets it see them, and a refusal comes first and costs little.
@@ -45,6 +48,8 @@ export type Admission = {
   isFull(nowMs: number): boolean;
   /** Undefined when the wait would be too long; a single call is always let in. */
   admit(arrival: { readonly itemCount: number; readonly nowMs: number }): Place | undefined;
+  /** To be called when a version begins to be loaded, which takes the thread for tenths of a second. */
+  loading(nowMs: number): void;
   /** To be called for every call that is refused; about once a second gives how many there were since it last did. */
   refuse(nowMs: number): number | undefined;
 };
@@ -55,10 +60,12 @@ export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
   const slowness = forgetfulMean();
   const offered = createOfferedLoad(BASE_MS);
   let nextBeginMs = 0;
+  let loadingUntilMs = 0;
   let [refused, toldMs] = [0, Number.NEGATIVE_INFINITY];
   const isTooLong = (callMs: number, nowMs: number) => {
     const aheadMs = work.weight(nowMs);
-    const share = offered.isBeyondCapacity(nowMs) ? OVERLOAD_SHARE : 1;
+    const calm = nowMs < loadingUntilMs ? LOADING_SHARE : 1;
+    const share = offered.isBeyondCapacity(nowMs) ? OVERLOAD_SHARE : calm;
     return aheadMs > 0 && slowness.at(nowMs) * (aheadMs + callMs) > Math.max(share * queueMsMax, CALLS_LEAST * callMs);
   };
   return {
@@ -79,6 +86,9 @@ export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
         if (aheadMs >= WAIT_MS_LEAST) slowness.add((begunMs - nowMs) / aheadMs, begunMs);
       };
       return { beginMs, begin, end };
+    },
+    loading(nowMs) {
+      loadingUntilMs = nowMs + LOADING_MS;
     },
     refuse(nowMs) {
       offered.arrived(nowMs);

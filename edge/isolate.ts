@@ -32,6 +32,7 @@ const MEGABYTE = 1_000_000;
 
 export function createIsolate(bucket: R2Bucket, settings: Settings, loader: VersionLoader): Isolate {
   const readinessMs = { freshMs: READINESS_MS, servableMs: READINESS_MS, keptMs: READINESS_MS, absentMs: 0 };
+  const admission = createAdmission(settings.QUEUE_MS_MAX, RANK_MS_MAX);
   return {
     settings,
     reader: artifactReader(bucket, settings.READ_TIMEOUT_MS),
@@ -41,9 +42,10 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     versions: snapshotCache(
       { bytes: settings.CACHE_MEGABYTES * MEGABYTE, pageBytesMax: settings.RECORD_MEGABYTES * MEGABYTE },
       loader,
+      admission.loading,
     ),
     ranks: createLeases(RANK_MS_MAX),
-    admission: createAdmission(settings.QUEUE_MS_MAX, RANK_MS_MAX),
+    admission,
     readiness: refreshedCache(readinessMs, 1),
     openApi: once(() => JSON.stringify(openApiDocument())),
   };

@@ -36,6 +36,9 @@ export type MemoryBudget = {
   readonly pageBytesMax: number;
 };
 
+/** Told when a version begins to be loaded. */
+type OnLoading = (nowMs: number) => void;
+
 /** How a version comes into memory: edge/load-version.ts and edge/scorer.ts. */
 export type VersionLoader = {
   readManifest(target: LiveVersion, reader: ArtifactReader): Promise<Manifest>;
@@ -54,7 +57,11 @@ const FAILURES_MAX = 1000;
 const BACKOFF_MS_MIN = 1000;
 const BACKOFF_MS_MAX = 8000;
 
-export function snapshotCache({ bytes, pageBytesMax }: MemoryBudget, loader: VersionLoader): SnapshotCache {
+export function snapshotCache(
+  { bytes, pageBytesMax }: MemoryBudget,
+  loader: VersionLoader,
+  onLoading: OnLoading,
+): SnapshotCache {
   const memory = versionMemory(bytes, loader.heapBytes, (loaded) => forgetPages(loaded, pages));
   const pages = pageMemory(pageBytesMax, memory.spareBytes);
   const recent = recentUsers(RECENT_USERS_MAX);
@@ -73,6 +80,7 @@ export function snapshotCache({ bytes, pageBytesMax }: MemoryBudget, loader: Ver
 
   const load = async (target: LiveVersion, access: CacheAccess): Promise<void> => {
     const startedMs = access.nowMs();
+    onLoading(startedMs);
     loadingUntilMs.set(versionKey(target), startedMs + RESERVATION_MS);
     let giveBack = () => {};
     try {

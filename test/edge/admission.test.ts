@@ -87,6 +87,18 @@ test("in an overload a fifth as many wait, once it is seen to be one; after it a
   expect(lettingIn(admission, { times: 1, fromMs: 0, untilMs: 5000, isOverloaded: true })).toBeLessThanOrEqual(11);
   expect(fill(admission, FIVE_MS, 7000).length).toBe(40);
 });
+test("while a version is loaded twice as many wait, but in an overload a fifth all the same", () => {
+  const admission = createAdmission(100, TTL_MS);
+  admission.loading(1000);
+  const places = fill(admission, FIVE_MS, 1000);
+  expect(places.length).toBe(40);
+  for (const place of places) place.end(1000);
+  expect(fill(admission, FIVE_MS, 3001).length).toBe(20);
+  const overloaded = createAdmission(200, TTL_MS);
+  lettingIn(overloaded, { times: 1, fromMs: 0, untilMs: 5000, isOverloaded: true });
+  overloaded.loading(5000);
+  expect(fill(overloaded, FIVE_MS, 5000).length).toBeLessThanOrEqual(11);
+});
 test("one stall is no overload", () => {
   const admission = createAdmission(200, TTL_MS);
   const callEvery = (milliseconds: number, untilMs: number) => {

@@ -33,7 +33,7 @@ const loader: VersionLoader = {
   },
   heapBytes: () => 0,
 };
-const cacheOf = () => snapshotCache({ bytes: 100_000_000, pageBytesMax: 1_000_000 }, loader);
+const cacheOf = () => snapshotCache({ bytes: 100_000_000, pageBytesMax: 1_000_000 }, loader, () => {});
 const versionOf = async (cache: ReturnType<typeof cacheOf>, target = V1) =>
   (await cache.lease(target, access)).loaded.target.live.version;
 
@@ -134,6 +134,7 @@ test("pages of records give way to a version before it is read", async () => {
         return smallVersion(target);
       },
     },
+    () => {},
   );
   const users = [{ hash: { high: 0, low: 1 }, record: new Uint8Array(500_000) }];
   const bytes = encodeUserPage({ firstHigh: 0, lastHigh: 9, users });
@@ -160,4 +161,21 @@ test("a newer version serves when the records of recent users have been read, a 
   await Promise.all(background);
   expect(asked).toEqual(["acme/shop"]);
   expect(await versionOf(cache, V2)).toBe("v2");
+});
+
+test("who admits calls hears of every load when it begins", async () => {
+  const begun: number[] = [];
+  const cache = snapshotCache({ bytes: 100_000_000, pageBytesMax: 0 }, loader, (nowMs) => {
+    expect(loads.length).toBe(begun.length);
+    begun.push(nowMs);
+  });
+  now = 7;
+  await versionOf(cache);
+  now = 9;
+  await versionOf(cache, V2);
+  await Promise.all(background);
+  expect([begun, loads]).toEqual([
+    [7, 9],
+    ["v1", "v2"],
+  ]);
 });
