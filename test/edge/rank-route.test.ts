@@ -145,7 +145,15 @@ test("a body of 64 KiB is read, one byte more is too large, with and without a c
   await checkBody(padded(RANK_BODY_BYTES_MAX), ["i0"]);
   await refused("body_too_large", RANK, { body: padded(RANK_BODY_BYTES_MAX + 1) });
   const { key } = await edge.issueKey();
-  const stream = new Blob([padded(10 * RANK_BODY_BYTES_MAX)]).stream();
+  // It ends after the answer: what is written to a connection that has been closed meanwhile fails.
+  const { promise: answered, resolve: end } = Promise.withResolvers<void>();
+  const stream = new ReadableStream({
+    async start(controller) {
+      controller.enqueue(new TextEncoder().encode(padded(2 * RANK_BODY_BYTES_MAX)));
+      await answered;
+      controller.close();
+    },
+  });
   const headers = { "x-api-key": key, "content-type": "application/json" };
   const answer = await fetch(`${edge.url}${RANK}`, {
     method: "POST",
@@ -154,6 +162,7 @@ test("a body of 64 KiB is read, one byte more is too large, with and without a c
     duplex: "half",
   } as RequestInit);
   expect(answer.status).toBe(413);
+  end();
 });
 test.each(["text/plain", "application/x-www-form-urlencoded", ""])("a body of type %j is refused", (type) =>
   refused("unsupported_media_type", RANK, { body: "{}", headers: { "content-type": type } }),
