@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { settingsOf } from "../../edge/env.ts";
 import { createIsolate } from "../../edge/isolate.ts";
 import type { VersionLoader } from "../../edge/snapshot-cache.ts";
-import { encodeUserPage, openUserPage } from "../../shared/user-records.ts";
 import { memoryBucket } from "../fixtures/edge-bucket.ts";
 import { liveVersion, smallVersion } from "../fixtures/edge-version.ts";
+import { emptyUserPage } from "../fixtures/user-page.ts";
 
 const loader: VersionLoader = {
   readManifest: async (target) => smallVersion(target).manifest,
@@ -31,11 +31,9 @@ test("the settings reach what they are about: records have their own share of it
   const { bucket } = memoryBucket(new Map());
   const bytesOf = (megabytes: object) => {
     const { versions } = createIsolate(bucket, settingsOf({ MODELS: bucket, ...megabytes }), loader);
-    for (const key of "abcdefghijklmnop") versions.pages.keep(key, openUserPage(bytes.slice()), 0);
+    for (const key of "abcdefghijklmnop") versions.pages.keep(key, emptyUserPage(500_000), 0);
     return versions.pages.bytes();
   };
-  const users = [{ hash: { high: 0, low: 1 }, record: new Uint8Array(500_000) }];
-  const bytes = encodeUserPage({ firstHigh: 0, lastHigh: 9, users });
   expect(bytesOf({})).toBeGreaterThan(7_400_000);
   expect(bytesOf({})).toBeLessThanOrEqual(8_000_000);
   expect(bytesOf({ RECORD_MEGABYTES: 0 })).toBe(0);

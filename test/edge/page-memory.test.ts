@@ -3,23 +3,20 @@ import { expect, test } from "vitest";
 import { CLAIM_MS, pageMemory } from "../../edge/page-memory.ts";
 import type { ItemIndex } from "../../shared/ids.ts";
 import { encodeUserPage, encodeUserRecord, openUserPage, recordInPage } from "../../shared/user-records.ts";
+import { emptyUserPage } from "../fixtures/user-page.ts";
 
 const NOW = 0;
-const pageOf = (recordBytes: number) => {
-  const users = [{ hash: { high: 1, low: 1 }, record: new Uint8Array(recordBytes) }];
-  return openUserPage(encodeUserPage({ firstHigh: 0, lastHigh: 9, users }));
-};
 /** Bytes that it counts for a page. */
-const sizeOf = (page: ReturnType<typeof pageOf>) => {
+const sizeOf = (page: ReturnType<typeof emptyUserPage>) => {
   const alone = pageMemory(1e9, () => 1e9);
   alone.keep("a", page, NOW);
   return alone.bytes();
 };
-const SIZE = sizeOf(pageOf(1000));
+const SIZE = sizeOf(emptyUserPage(1000));
 
 test("what was used least recently goes first, and its memory with it", () => {
   const memory = pageMemory(2 * SIZE, () => 1e9);
-  const [a, b, c] = [pageOf(1000), pageOf(1000), pageOf(1000)];
+  const [a, b, c] = [emptyUserPage(1000), emptyUserPage(1000), emptyUserPage(1000)];
   memory.keep("a", a, NOW);
   memory.keep("b", b, NOW);
   expect(memory.get("a")).toBe(a);
@@ -39,11 +36,11 @@ test("a record outlives its page", () => {
   expect(page.bytes.length).toBe(0);
   expect([1, 2, 3].map((item) => record.hasSeen(item as ItemIndex))).toEqual([true, false, true]);
 });
-test("a page counts with all its bytes", () => expect(SIZE).toBeGreaterThanOrEqual(pageOf(1000).bytes.length));
+test("a page counts with all its bytes", () => expect(SIZE).toBeGreaterThanOrEqual(emptyUserPage(1000).bytes.length));
 test("when a version takes the room, pages go", () => {
   let room = 10 * SIZE;
   const memory = pageMemory(1e9, () => room);
-  for (const key of "abcdefgh") memory.keep(key, pageOf(1000), NOW);
+  for (const key of "abcdefgh") memory.keep(key, emptyUserPage(1000), NOW);
   expect(memory.bytes()).toBe(8 * SIZE);
   room = 3 * SIZE;
   memory.trim(NOW);
@@ -54,8 +51,8 @@ test("when a version takes the room, pages go", () => {
 });
 test("a page larger than all the room pushes nothing out", () => {
   const memory = pageMemory(3 * SIZE, () => 1e9);
-  memory.keep("a", pageOf(1000), NOW);
-  memory.keep("giant", pageOf(100_000), NOW);
+  memory.keep("a", emptyUserPage(1000), NOW);
+  memory.keep("giant", emptyUserPage(100_000), NOW);
   expect([memory.get("a") !== undefined, memory.get("giant")]).toEqual([true, undefined]);
 });
 test("a page is claimed by one at a time, until it is released or the claim is old", () => {
@@ -72,7 +69,7 @@ test("a page that would not be kept is everybody's to read", () => {
 });
 test("0 bytes keep nothing", () => {
   const memory = pageMemory(0, () => 1e9);
-  memory.keep("a", pageOf(1000), NOW);
+  memory.keep("a", emptyUserPage(1000), NOW);
   expect([memory.get("a"), memory.bytes()]).toEqual([undefined, 0]);
 });
 
@@ -87,10 +84,10 @@ test("never more than its bytes and the room; what it gives is what was last kep
     fc.property(fc.array(step, { maxLength: 60 }), fc.nat(20_000), (steps, bytesMax) => {
       let room = 20_000;
       const memory = pageMemory(bytesMax, () => room);
-      const last = new Map<number, ReturnType<typeof pageOf>>();
+      const last = new Map<number, ReturnType<typeof emptyUserPage>>();
       for (const own of steps) {
         if (own.kind === "keep") {
-          last.set(own.key, pageOf(own.bytes));
+          last.set(own.key, emptyUserPage(own.bytes));
           memory.keep(String(own.key), last.get(own.key)!, NOW);
         } else if (own.kind === "room") {
           room = own.bytes;

@@ -2,9 +2,9 @@ import { beforeEach, expect, test } from "vitest";
 import { ReadError } from "../../edge/artifact-reader.ts";
 import { type CacheAccess, snapshotCache, type VersionLoader } from "../../edge/snapshot-cache.ts";
 import { FormatError } from "../../shared/assert.ts";
-import { encodeUserPage, openUserPage } from "../../shared/user-records.ts";
 import { memoryReader } from "../fixtures/edge-bucket.ts";
 import { liveVersion, smallVersion } from "../fixtures/edge-version.ts";
+import { emptyUserPage } from "../fixtures/user-page.ts";
 
 const V1 = liveVersion("shop", "v1");
 const V2 = liveVersion("shop", "v2");
@@ -136,9 +136,7 @@ test("pages of records give way to a version before it is read", async () => {
     },
     () => {},
   );
-  const users = [{ hash: { high: 0, low: 1 }, record: new Uint8Array(500_000) }];
-  const bytes = encodeUserPage({ firstHigh: 0, lastHigh: 9, users });
-  for (const key of "abcdefghijklmnopqrst") cache.pages.keep(key, openUserPage(bytes.slice()), 0);
+  for (const key of "abcdefghijklmnopqrst") cache.pages.keep(key, emptyUserPage(500_000), 0);
   expect(cache.pages.bytes()).toBeGreaterThan(9_000_000);
   await cache.lease(V1, access);
   expect(loadedBytes).toEqual([cache.pages.bytes()]);

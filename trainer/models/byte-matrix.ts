@@ -19,6 +19,8 @@ const BLOCK_ITEMS = 512;
 const KERNEL_ITEMS = 64;
 export const SCALE_BYTES = 4;
 const ZERO = 128;
+/** ONNX element types. */
+const FLOAT = 1;
 const INT64 = 7;
 
 /** Blocks of equally many items, as many as the runtime's kernels take at once; what is left of the last one is zeros. */
@@ -32,7 +34,7 @@ export function blocksOf(itemCount: number) {
 
 /**
  * An item matrix with a byte for each number and one scale for each item. Within a block of items columns are items, as
- * MatMulInteger reads them; in blocks, because columns of all items at once lie too far apart: a million of 64 numbers take
+ * MatMulIntegerToFloat reads them; in blocks, because columns of all items at once lie too far apart: a million of 64 numbers take
  * onnxruntime-web 14 ms, and 18 as one block. Codes are uint8 around ZERO: products of uint8 and int8 saturate on processors
  * without VNNI and come out wrong.
  */
@@ -45,16 +47,18 @@ export function serveBytes(graph: GraphBuilder, matrix: ItemMatrix, box: FileBox
   const tableZero = graph.constant({ type: "uint8", dims: [], data: Uint8Array.of(ZERO) });
   const floatZero = graph.constant({ type: "float32", dims: [], data: Float32Array.of(ZERO) });
   const numbers = graph.constant({ type: "int64", dims: [width, 3], data: placesOfNumbers(width) });
-  const float = (value: string) => graph.op("Cast", [value], { to: { int: 1 } });
   return {
     rowsOf(items) {
+      // Before the table: tensors lie in the order of their first use, and the heap, which grows by fifths, ends smaller
+      // with the large one last.
       const unit = graph.op("Gather", [scale, graph.op("Unsqueeze", [items, integers(graph, 1)])]);
       const item = graph.op("Cast", [graph.op("Unsqueeze", [items, integers(graph, 1, 2)])], { to: { int: INT64 } });
       const block = graph.op("Mul", [graph.op("Div", [item, integers(graph, blockItems)]), integers(graph, 1, 0, 0)]);
       const inBlock = graph.op("Mul", [graph.op("Mod", [item, integers(graph, blockItems)]), integers(graph, 0, 0, 1)]);
       const places = graph.op("Add", [graph.op("Add", [block, inBlock]), numbers]); // [L, width, 3]
       const found = graph.op("GatherND", [table, places]);
-      return graph.op("Mul", [graph.op("Sub", [float(found), floatZero]), unit]);
+      const numbersFound = graph.op("Cast", [found], { to: { int: FLOAT } });
+      return graph.op("Mul", [graph.op("Sub", [numbersFound, floatZero]), unit]);
     },
     scoresOf(vector) {
       const [code, unit, zero] = graph.ops("DynamicQuantizeLinear", [vector], 3) as [string, string, string];

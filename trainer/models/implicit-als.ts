@@ -1,5 +1,6 @@
 import { type Gemm, type Matrix, openGemm } from "../linear-algebra/gemm.ts";
 import { factorLower, lowerTriangle, solveLower } from "../linear-algebra/lower-triangle.ts";
+import { transposed } from "../linear-algebra/transposed.ts";
 import { type LeastSquares, solvedRows } from "./alternating-least-squares.ts";
 import { checkpoint } from "./checkpoint.ts";
 import { distinctItems, type Histories, occurrencesOf, positiveHistories, timesChosen } from "./histories.ts";
@@ -79,11 +80,8 @@ async function itemFactors(
   const gemm = openGemm();
   try {
     const vectors = await alternated(histories, { ...params, rank }, { counts, gemm, context });
-    const right = new Float32Array(rank * itemCount);
-    for (let item = 0; item < itemCount; item++) {
-      for (let k = 0; k < rank; k++) right[k * itemCount + item] = vectors.values[item * rank + k]!;
-    }
-    return factorWeights(itemCount, rank, { left: await folded(vectors, params, { counts, gemm }), right });
+    const left = await folded(vectors, params, { counts, gemm });
+    return factorWeights(itemCount, rank, { left, right: transposed(vectors.values, rank) });
   } finally {
     await gemm.close();
   }

@@ -1,5 +1,6 @@
 import { integers } from "../autodiff/graph-shorthand.ts";
 import { symmetricEigen } from "../linear-algebra/symmetric-eigen.ts";
+import { transposed } from "../linear-algebra/transposed.ts";
 import type { GraphBuilder } from "../onnx/graph.ts";
 import { blocksOf, type ItemMatrix, SCALE_BYTES, type ServedItems, serveBytes } from "./byte-matrix.ts";
 import { type FileBox, fileBox, type PartBudget } from "./scoring-graph.ts";
@@ -48,15 +49,6 @@ function serveFloats(graph: GraphBuilder, { itemCount, width, values }: ItemMatr
     files: box.files,
     truncation: "",
   };
-}
-
-/** [itemCount * width] → [width * itemCount] */
-function transposed(values: Float32Array, width: number): Float32Array {
-  const itemCount = values.length / width;
-  const columns = new Float32Array(values.length);
-  for (let item = 0; item < itemCount; item++)
-    for (let i = 0; i < width; i++) columns[i * itemCount + item] = values[item * width + i]!;
-  return columns;
 }
 
 /** The vectors in the plane that holds most of them, and back: E ≈ (E Bᵀ) B with the rows of B orthonormal. */
