@@ -4,10 +4,8 @@
  *
  *     npm run bench -- training-neural
  */
-import * as ort from "onnxruntime-node";
 import { adam } from "../../trainer/autodiff/adam.ts";
 import { maskPool } from "../../trainer/autodiff/mask-pool.ts";
-import { openSession } from "../../trainer/autodiff/training-step.ts";
 import { seededRandom } from "../../trainer/evaluate/seeded-random.ts";
 import type { Histories } from "../../trainer/models/histories.ts";
 import { epochBatches, type SequenceBatch } from "../../trainer/models/neural-batches.ts";
@@ -15,8 +13,8 @@ import { candidateSource } from "../../trainer/models/neural-candidates.ts";
 import { compileSasrecStep } from "../../trainer/models/neural-sasrec-graph.ts";
 import { freshParameters } from "../../trainer/models/neural-sasrec-parameters.ts";
 import type { TransformerShape } from "../../trainer/models/neural-transformer.ts";
-import { graphBuilder } from "../../trainer/onnx/graph.ts";
 import { type Bench, compared, type Figure } from "./bench.ts";
+import { cpuSeconds, gemmGflops } from "./gemm-speed.ts";
 
 const HISTORIES = 6040;
 const SIZES = { itemCount: 3416, length: 200, blocks: 2, heads: 2 };
@@ -33,9 +31,9 @@ export const trainingNeural: Bench = async ({ say }) => {
     ["sasrec_wide", 128, 256],
   ] as const) {
     say(`  ${name}: ${STEPS} steps`);
-    const before = await gemmGflops();
+    const before = await gemmGflops("cpu");
     const { tokensPerSecond, gflops, epochSeconds } = await measureEpoch(histories, { ...SIZES, width }, drawnCount);
-    const gemm = (before + (await gemmGflops())) / 2;
+    const gemm = (before + (await gemmGflops("cpu"))) / 2;
     figures.push(
       { name: `training.${name}.tokens`, value: tokensPerSecond, unit: "tokens/s" },
       compared(`training.${name}.gflops`, "GFLOPS", gflops, gemm),
@@ -114,29 +112,4 @@ function flopsOf({ targets, items, length }: SequenceBatch, { width, blocks }: T
   const layers = 6 * 6 * items.length * width ** 2;
   const attention = 2 * 6 * items.length * length * width;
   return loss + blocks * (layers + attention);
-}
-
-/** Of this process, all threads: what one thread would take on a machine without other work. */
-const cpuSeconds = () => {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1e6;
-};
-
-/** A product of two 1024 × 1024 matrices: the best of ten. */
-async function gemmGflops(): Promise<number> {
-  const size = 1024;
-  const graph = graphBuilder("gemm");
-  const [a, b] = ["a", "b"].map((name) => graph.input(name, "float32", [size, size]));
-  graph.output("c", graph.op("MatMul", [a!, b!]), "float32", [size, size]);
-  const session = await openSession(graph.build());
-  const tensor = () => new ort.Tensor("float32", new Float32Array(size * size).fill(0.5), [size, size]);
-  const feeds = { a: tensor(), b: tensor() };
-  let best = Number.POSITIVE_INFINITY;
-  for (let i = 0; i < 10; i++) {
-    const begin = cpuSeconds();
-    await session.run(feeds);
-    best = Math.min(best, cpuSeconds() - begin);
-  }
-  await session.release();
-  return (2 * size ** 3) / best / 1e9;
 }

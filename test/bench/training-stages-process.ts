@@ -1,12 +1,9 @@
 /** The process that `training-stages.ts` measures. Arguments: the data's folder, a work folder, seconds for fitting. */
 import type { TrainingState } from "../../shared/model-record.ts";
 import { ModelSpec } from "../../shared/model-spec.ts";
-import { readDataset } from "../../trainer/dataset/read-dataset.ts";
-import { METHODS } from "../../trainer/models/methods.ts";
 import { setStatus } from "../../trainer/publish/live-pointer-swap.ts";
 import { memoryStore } from "../../trainer/publish/memory-store.ts";
 import { trainModel } from "../../trainer/train-model.ts";
-import { fitContext } from "../fixtures/fit-context.ts";
 import { fileSettings } from "../fixtures/real-data.ts";
 
 const [dataFolder, workDirectory, fitSeconds] = process.argv.slice(2) as [string, string, string];
@@ -69,22 +66,7 @@ const outcome = await trainModel(
 );
 enter("IDLE");
 const peakMb = process.resourceUsage().maxRSS / 1024;
-say(`chose ${outcome.metrics.method}; each method once more, alone`);
-
-const { dataset } = await readDataset(spec, {
-  context: connect,
-  workDirectory,
-  rejectedShareMax: 0,
-  signal,
-  nowMs: Date.now(),
-  progress: () => {},
-});
-const fits: Record<string, number> = {};
-for (const [name, method] of Object.entries(METHODS)) {
-  const begin = clock();
-  await method.fit(dataset, method.grid(dataset)[0]!, fitContext());
-  fits[name] = clock() - begin;
-}
-process.send?.({ measured: { stages, fits, peakMb, interactions, method: outcome.metrics.method } }, () =>
+say(`chose ${outcome.metrics.method}`);
+process.send?.({ measured: { stages, peakMb, interactions, method: outcome.metrics.method } }, () =>
   process.disconnect(),
 );

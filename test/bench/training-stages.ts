@@ -7,13 +7,12 @@ import { literal } from "../../trainer/connectors/duckdb-quote.ts";
 import { writeDemoShop } from "../../trainer/local/demo-shop.ts";
 import { missingRealData, realDataFolder } from "../fixtures/real-data.ts";
 import { type Bench, compared, type Figure } from "./bench.ts";
+import { trainingFamilies } from "./training-families.ts";
 
 /** What the measured process tells when it has ended. */
 export type StagesMeasured = {
   /** Wall time by state, in seconds. */
   readonly stages: Readonly<Record<string, number>>;
-  /** Seconds of one fit of each method with the first setting of its grid. */
-  readonly fits: Readonly<Record<string, number>>;
   readonly peakMb: number;
   readonly interactions: number;
   readonly method: string;
@@ -23,9 +22,15 @@ const FIT_SECONDS = 60;
 
 /**
  * A whole run in a process of its own, from the file to a version in a bucket in memory: MovieLens-100K where it is
- * there, else the demo shop. The reference of fetching is DuckDB's own scan and aggregation of the same file.
+ * there, else the demo shop. The reference of fetching is DuckDB's own scan and aggregation of the same file. Then each family
+ * alone (training-families.ts); with `--families=NAME,…` only those.
  */
-export const trainingStages: Bench = async ({ say, flags }) => {
+export const trainingStages: Bench = async (context) => [
+  ...(context.flags.has("families") ? [] : await wholeRun(context)),
+  ...(await trainingFamilies(context)),
+];
+
+const wholeRun: Bench = async ({ say, flags }) => {
   const folder = await mkdtemp(join(tmpdir(), "bench-training-"));
   try {
     const isReal = missingRealData("ml-100k") === undefined;
@@ -41,7 +46,7 @@ export const trainingStages: Bench = async ({ say, flags }) => {
   }
 };
 
-function figuresOf({ stages, fits, peakMb, interactions }: StagesMeasured, scanSeconds: number): Figure[] {
+function figuresOf({ stages, peakMb, interactions }: StagesMeasured, scanSeconds: number): Figure[] {
   const total = Object.values(stages).reduce((sum, seconds) => sum + seconds, 0);
   const { FETCHING = Number.NaN, ...others } = stages;
   const rate = interactions / FETCHING;
@@ -55,7 +60,6 @@ function figuresOf({ stages, fits, peakMb, interactions }: StagesMeasured, scanS
     })),
     { name: "training.total.seconds", value: total, unit: "s" },
     { name: "training.peak_mb", value: peakMb, unit: "MB" },
-    ...Object.entries(fits).map(([method, value]) => ({ name: `training.${method}.seconds`, value, unit: "s" })),
   ];
 }
 

@@ -13,48 +13,6 @@ export function lowerTriangle(size: number): LowerTriangle {
 
 /** Of a factorisation. */
 const ROWS_AT_ONCE = 4;
-/** Vectors that stay in the cache while the matrix is summed. */
-const VECTORS_AT_ONCE = 64;
-
-/** Gives a function that adds Σ v vᵀ over the listed rows v of `from` [rows, size] to `into`, and Σ v to `sum` [size]. */
-export function outerProducts(size: number) {
-  const { stride } = lowerTriangle(size);
-  const vectors = new Float64Array(VECTORS_AT_ONCE * stride);
-  return (from: Float32Array, rows: Int32Array | Uint32Array, into: LowerTriangle, sum: Float64Array): void => {
-    for (let at = 0; at < rows.length; at += VECTORS_AT_ONCE) {
-      const count = Math.min(VECTORS_AT_ONCE, rows.length - at);
-      for (let v = 0; v < count; v++) {
-        const offset = rows[at + v]! * size;
-        for (let i = 0; i < size; i++) sum[i]! += vectors[v * stride + i] = from[offset + i]!;
-      }
-      addProducts(vectors, count * stride, into);
-    }
-  };
-}
-
-/** Two rows and two columns at once: each number that is read is used twice. */
-function addProducts(vectors: Float64Array, end: number, { size, stride, values }: LowerTriangle): void {
-  for (let i = 0; i < size; i += 2) {
-    for (let j = 0; j <= i; j += 2) {
-      let [a, b, c, d] = [0, 0, 0, 0];
-      for (let offset = 0; offset < end; offset += stride) {
-        const p = vectors[offset + i]!;
-        const q = vectors[offset + i + 1]!;
-        const r = vectors[offset + j]!;
-        const s = vectors[offset + j + 1]!;
-        a += p * r;
-        b += p * s;
-        c += q * r;
-        d += q * s;
-      }
-      const to = i * stride + j;
-      values[to]! += a;
-      values[to + 1]! += b;
-      values[to + stride]! += c;
-      values[to + stride + 1]! += d;
-    }
-  }
-}
 
 /** A = L Lᵀ in place, column by column (Golub & Van Loan 4.2.5). Throws when the matrix is not positive definite. */
 export function factorLower({ size, stride, values }: LowerTriangle): void {

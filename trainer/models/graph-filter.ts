@@ -4,12 +4,12 @@ import { openGemm } from "../linear-algebra/gemm.ts";
 import { type LeadingEigen, leadingEigen } from "../linear-algebra/leading-eigen.ts";
 import { checkpoint } from "./checkpoint.ts";
 import { addCoOccurrences, type CoOccurrence, coOccurrence, itemWeights } from "./co-occurrence.ts";
-import { distinctItems, positiveHistories, timesChosen } from "./histories.ts";
+import { distinctItems, type Histories, positiveHistories, timesChosen } from "./histories.ts";
 import { AS_SET, fittedLinear, type LinearTerm, SET_HISTORY_MAX } from "./linear-model.ts";
 import type { FitContext, Method } from "./model.ts";
 import { clearRow, rowSum } from "./row-sum.ts";
 import { largestColumns, sparseBuilder } from "./sparse-builder.ts";
-import { factorWeights, type SparseWeights } from "./weight-matrix.ts";
+import { denseWeights, factorWeights, type SparseWeights, strongestWeights } from "./weight-matrix.ts";
 
 export type GraphFilterParams = {
   /** A user of n items weighs n^−2·userExponent. */
@@ -71,27 +71,65 @@ async function graphFilterTerms(
   { itemExponent, smooth, rank }: GraphFilterParams,
   context: FitContext,
 ): Promise<LinearTerm[]> {
-  const { itemCount } = counts.histories;
+  const { histories } = counts;
   const popularity = itemWeights({ ...counts, weights: new Float64Array(counts.weights.length).fill(1) });
   const divisor = popularity.map((own) => own ** itemExponent || 1);
+  const normalised = isQuickerDense(histories) ? await denseNormalised(counts, divisor, context) : undefined;
   const gemm = openGemm();
   let eigen: LeadingEigen;
   try {
-    const count = Math.min(rank, itemCount);
     eigen = await leadingEigen(
       async (vectors) => {
-        await checkpoint(context, 0.1, "finding the smooth part");
-        return applyNormalised(counts, divisor, vectors);
+        await checkpoint(context, 0.4, "finding the smooth part");
+        return normalised ? gemm.multiply({ a: normalised, b: vectors }) : applyNormalised(counts, divisor, vectors);
       },
-      { size: itemCount, count, random: context.random, gemm },
+      { size: histories.itemCount, count: Math.min(rank, histories.itemCount), random: context.random, gemm },
     );
   } finally {
     await gemm.close();
   }
-  const neighbours = await normalisedNeighbours(counts, divisor, { largest: eigen.values[0] || 1, context });
+  const largest = eigen.values[0] || 1;
+  const neighbours = normalised
+    ? strongestWeights(scaledWeights(normalised, 1 / largest), ROW_MAX)
+    : await normalisedNeighbours(counts, divisor, { largest, context });
   const terms: LinearTerm[] = [{ weighting: AS_SET, matrix: neighbours }];
   if (smooth > 0) terms.push({ weighting: AS_SET, matrix: smoothPart(eigen, divisor, smooth) });
   return terms;
+}
+
+/** 144 MB as a whole matrix. */
+const DENSE_ITEMS_MAX = 6000;
+/** Multiplications of a dense product that take the time of one that is scattered. */
+const DENSE_SPEED = 50;
+
+const isQuickerDense = ({ itemCount, items }: Histories) =>
+  itemCount <= DENSE_ITEMS_MAX && itemCount ** 2 < 2 * DENSE_SPEED * items.length;
+
+const ROWS_BETWEEN_CHECKS = 256;
+
+/** RᵀR as a whole. [itemCount, itemCount] */
+async function denseNormalised(counts: CoOccurrence, divisor: Float64Array, context: FitContext): Promise<Matrix> {
+  const { itemCount } = counts.histories;
+  const values = new Float32Array(itemCount * itemCount);
+  const row = rowSum(itemCount);
+  for (let item = 0; item < itemCount; item++) {
+    addCoOccurrences(counts, item, row, "lower");
+    for (let i = 0; i < row.count; i++) {
+      const other = row.touched[i]!;
+      const value = row.values[other]! / (divisor[item]! * divisor[other]!);
+      values[item * itemCount + other] = values[other * itemCount + item] = value;
+    }
+    clearRow(row);
+    if (item % ROWS_BETWEEN_CHECKS === 0)
+      await checkpoint(context, (0.4 * item) / itemCount, "counting co-occurrences");
+  }
+  return { rows: itemCount, columns: itemCount, values };
+}
+
+/** In place. */
+function scaledWeights({ rows, columns, values }: Matrix, factor: number) {
+  for (let i = 0; i < values.length; i++) values[i]! *= factor;
+  return denseWeights(rows, columns, values);
 }
 
 /** RᵀR · vectors, user by user, without RᵀR. */
@@ -119,7 +157,7 @@ function applyNormalised({ histories, weights }: CoOccurrence, divisor: Float64A
 
 type NeighbourMeans = { readonly largest: number; readonly context: FitContext };
 
-/** RᵀR / σ₁² without its diagonal, the strongest entries of each row. */
+/** RᵀR / σ₁², the strongest entries of each row. */
 async function normalisedNeighbours(
   counts: CoOccurrence,
   divisor: Float64Array,
@@ -134,7 +172,8 @@ async function normalisedNeighbours(
     for (const other of largestColumns(row, ROW_MAX, weightOf)) builder.add(other, weightOf(other));
     builder.endRow();
     clearRow(row);
-    if (item % 256 === 0) await checkpoint(context, 0.5 + (0.5 * item) / itemCount, "counting co-occurrences");
+    if (item % ROWS_BETWEEN_CHECKS === 0)
+      await checkpoint(context, 0.5 + (0.5 * item) / itemCount, "counting co-occurrences");
   }
   return builder.build();
 }

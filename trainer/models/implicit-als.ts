@@ -1,7 +1,8 @@
 import { type Gemm, type Matrix, openGemm } from "../linear-algebra/gemm.ts";
 import { factorLower, lowerTriangle, solveLower } from "../linear-algebra/lower-triangle.ts";
+import { type OuterProducts, openOuterProducts } from "../linear-algebra/outer-products.ts";
 import { transposed } from "../linear-algebra/transposed.ts";
-import { type LeastSquares, solvedRows } from "./alternating-least-squares.ts";
+import { type LeastSquares, partnersOf, solvedRows } from "./alternating-least-squares.ts";
 import { checkpoint } from "./checkpoint.ts";
 import { distinctItems, type Histories, occurrencesOf, positiveHistories, timesChosen } from "./histories.ts";
 import { AS_SET, fittedLinear } from "./linear-model.ts";
@@ -78,16 +79,19 @@ async function itemFactors(
   const rank = Math.min(params.rank, itemCount);
   const counts = countsOf(histories);
   const gemm = openGemm();
+  const outerProducts = await openOuterProducts();
   try {
-    const vectors = await alternated(histories, { ...params, rank }, { counts, gemm, context });
+    const vectors = await alternated(histories, { ...params, rank }, { counts, gemm, outerProducts, context });
     const left = await folded(vectors, params, { counts, gemm });
     return factorWeights(itemCount, rank, { left, right: transposed(vectors.values, rank) });
   } finally {
     await gemm.close();
+    await outerProducts.close();
   }
 }
 
 type Means = { readonly counts: Counts; readonly gemm: Gemm };
+type FitMeans = Means & { readonly outerProducts: OuterProducts; readonly context: FitContext };
 
 const FIRST_LENGTH = 0.1;
 
@@ -95,11 +99,11 @@ const FIRST_LENGTH = 0.1;
 async function alternated(
   histories: Histories,
   { rank, iterations, ...params }: ImplicitAlsParams,
-  { counts, gemm, context }: Means & { readonly context: FitContext },
+  { counts, gemm, outerProducts, context }: FitMeans,
 ): Promise<Matrix> {
-  const byUser = { start: histories.start, partners: histories.items };
+  const byUser = partnersOf(histories.start, histories.items);
   const { start, users } = occurrencesOf(histories);
-  const byItem = { start, partners: users };
+  const byItem = partnersOf(start, users);
   const { random } = context;
   const deviation = FIRST_LENGTH / Math.sqrt(rank);
   const first = (_: unknown, i: number) => (counts.chosen[Math.floor(i / rank)] ? deviation * normal(random) : 0);
@@ -110,9 +114,10 @@ async function alternated(
   };
   const means = (step: number, detail: string, othersCount: number): LeastSquares => ({
     gemm,
+    outerProducts,
     everyPair: everyPairOf(counts, params),
     ridgeOf: (count) => ridgeOf(count, othersCount, { counts, params }),
-    afterPiece: (share) => checkpoint(context, (step + share) / (2 * iterations), detail),
+    beforePiece: (share) => checkpoint(context, (step + share) / (2 * iterations), detail),
   });
   for (let i = 0; i < iterations; i++) {
     const users = await solvedRows(byUser, items, means(2 * i, "fitting users to items", counts.items));

@@ -1,3 +1,4 @@
+import { nthLargest } from "./nth-largest.ts";
 import type { RowSum } from "./row-sum.ts";
 import type { SparseWeights } from "./weight-matrix.ts";
 
@@ -95,26 +96,4 @@ export function largestColumns(row: RowSum, keep: number, size: (column: number)
     count,
   );
   return kept.sort();
-}
-
-/** The n-th largest value, 1 the largest; reorders them. Quickselect (Hoare 1961): time grows as their count does, not as a sort's. */
-function nthLargest(values: Float64Array, n: number): number {
-  const target = n - 1;
-  let [from, to] = [0, values.length - 1];
-  while (from < to) {
-    const pivot = values[(from + to) >>> 1]!;
-    let [i, j] = [from, to];
-    while (i <= j) {
-      while (values[i]! > pivot) i++;
-      while (values[j]! < pivot) j--;
-      if (i > j) break;
-      const swapped = values[i]!;
-      values[i++] = values[j]!;
-      values[j--] = swapped;
-    }
-    if (target <= j) to = j;
-    else if (target >= i) from = i;
-    else break;
-  }
-  return values[target]!;
 }

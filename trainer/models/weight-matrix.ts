@@ -1,3 +1,5 @@
+import { nthLargest } from "./nth-largest.ts";
+
 /** Weights from source items (rows) to scored items (columns). */
 export type WeightMatrix = DenseWeights | SparseWeights | FactorWeights;
 
@@ -87,15 +89,18 @@ export function strongestWeights(matrix: DenseWeights | SparseWeights, keep: num
   }
   const columns = new Int32Array(start[matrix.rowCount]!);
   const values = new Float32Array(columns.length);
-  const strongest = selector();
+  const barOf = barFinder();
   for (let row = 0; row < matrix.rowCount; row++) {
     const entries = rowOf(matrix, row);
-    let to = start[row]!;
-    const isStrong = strongest(entries.values, start[row + 1]! - to);
-    for (let i = 0; i < entries.values.length; i++) {
-      if (!isStrong(entries.values[i]!)) continue;
+    const end = start[row + 1]!;
+    const { bar, atBar } = barOf(entries.values, end - start[row]!);
+    let [to, atBarLeft] = [start[row]!, atBar];
+    for (let i = 0; to < end; i++) {
+      const value = entries.values[i]!;
+      const size = Math.abs(value);
+      if (size < bar || (size === bar && atBarLeft-- <= 0)) continue;
       columns[to] = entries.columns ? entries.columns[i]! : i;
-      values[to++] = entries.values[i]!;
+      values[to++] = value;
     }
   }
   return { kind: "sparse", rowCount: matrix.rowCount, columnCount: matrix.columnCount, start, columns, values };
@@ -112,17 +117,17 @@ function rowOf(matrix: DenseWeights | SparseWeights, row: number): Row {
   return { columns: matrix.columns.subarray(from, to), values: matrix.values.subarray(from, to) };
 }
 
-/** Gives, for values and a count, a test that holds for exactly that many of them, asked in order. */
-function selector() {
+/** Gives the size of the least value that is among the `keep` largest, and how many of exactly that size are. */
+function barFinder() {
   let sizes = new Float32Array(0);
-  return (values: Float32Array, keep: number): ((value: number) => boolean) => {
+  return (values: Float32Array, keep: number): { readonly bar: number; readonly atBar: number } => {
+    if (keep === 0) return { bar: Number.POSITIVE_INFINITY, atBar: 0 };
     if (sizes.length < values.length) sizes = new Float32Array(values.length);
     const part = sizes.subarray(0, values.length);
     for (let i = 0; i < values.length; i++) part[i] = Math.abs(values[i]!);
-    part.sort();
-    const bar = part[values.length - keep] ?? Number.POSITIVE_INFINITY;
-    let equalLeft = 0; // how many that are exactly at the bar may pass
-    for (let i = values.length - keep; i < values.length && part[i] === bar; i++) equalLeft++;
-    return (value) => Math.abs(value) > bar || (Math.abs(value) === bar && equalLeft-- > 0);
+    const bar = nthLargest(part, keep);
+    let above = 0;
+    for (let i = 0; i < part.length; i++) if (part[i]! > bar) above++;
+    return { bar, atBar: keep - above };
   };
 }

@@ -1,18 +1,23 @@
 import { afterAll, expect, test } from "vitest";
 import { openGemm } from "../../../trainer/linear-algebra/gemm.ts";
-import { solvedRows } from "../../../trainer/models/alternating-least-squares.ts";
+import { openOuterProducts } from "../../../trainer/linear-algebra/outer-products.ts";
+import { partnersOf, solvedRows } from "../../../trainer/models/alternating-least-squares.ts";
 import { distinctItems, occurrencesOf, positiveHistories } from "../../../trainer/models/histories.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
 import { solvedLonghand } from "../../fixtures/solved-longhand.ts";
 import { twoAisles } from "../../fixtures/two-aisles.ts";
 
 const gemm = openGemm(1);
-afterAll(() => gemm.close());
+const outerProducts = await openOuterProducts();
+afterAll(async () => {
+  await gemm.close();
+  await outerProducts.close();
+});
 
 const RANK = 5;
 const EVERY_PAIR = 0.3;
 const ridgeOf = (count: number) => 0.2 * (count + 1) ** 0.5;
-const settings = { gemm, everyPair: EVERY_PAIR, ridgeOf, afterPiece: async () => {} };
+const settings = { gemm, outerProducts, everyPair: EVERY_PAIR, ridgeOf, beforePiece: async () => {} };
 
 const histories = distinctItems(positiveHistories(twoAisles()));
 const { random } = fitContext(3);
@@ -21,9 +26,9 @@ const first = {
   columns: RANK,
   values: Float32Array.from({ length: histories.itemCount * RANK }, () => random() - 0.5),
 };
-const byUser = { start: histories.start, partners: histories.items };
+const byUser = partnersOf(histories.start, histories.items);
 const occurrences = occurrencesOf(histories);
-const byItem = { start: occurrences.start, partners: occurrences.users };
+const byItem = partnersOf(occurrences.start, occurrences.users);
 const rowsOf = (values: Float32Array) =>
   Array.from({ length: values.length / RANK }, (_, row) => [...values.subarray(row * RANK, (row + 1) * RANK)]);
 const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, own, i) => sum + own * b[i]!, 0);
@@ -80,25 +85,51 @@ function lossOf(userValues: Float32Array, itemValues: Float32Array): number {
 }
 
 test("a row without partners is zero", async () => {
-  const { values } = await solvedRows(
-    { start: Uint32Array.of(0, 0, 2), partners: Int32Array.of(1, 2) },
-    first,
-    settings,
-  );
+  const { values } = await solvedRows(partnersOf(Uint32Array.of(0, 0, 2), Int32Array.of(1, 2)), first, settings);
   expect([...values.subarray(0, RANK)]).toEqual(new Array(RANK).fill(0));
   expect(values.subarray(RANK).every((value) => value !== 0)).toBe(true);
 });
 
-test("the work is interrupted at its beginning and after bounded pieces", async () => {
-  const rowCount = 40_000;
+test("a row of very many partners is solved in parts, as short ones beside it are whole", async () => {
+  const many = 5000;
+  const vectors = { rows: many, columns: 2, values: Float32Array.from({ length: 2 * many }, () => random() - 0.5) };
+  const partners = Int32Array.from({ length: many + 3 }, (_, i) => i % many);
+  const { values } = await solvedRows(
+    partnersOf(Uint32Array.of(0, 2, many + 2, many + 3), partners),
+    vectors,
+    settings,
+  );
+  for (const [row, [from, to]] of [
+    [0, 2],
+    [2, many + 2],
+    [many + 2, many + 3],
+  ].entries() as Iterable<[number, [number, number]]>) {
+    const own = [...partners.subarray(from, to)].map((partner) => [
+      ...vectors.values.subarray(2 * partner, 2 * partner + 2),
+    ]);
+    const all = Array.from({ length: many }, (_, i) => [...vectors.values.subarray(2 * i, 2 * i + 2)]);
+    const system = [0, 1].map((i) =>
+      [0, 1].map((j) => {
+        const sum = (of: readonly (readonly number[])[]) => of.reduce((total, v) => total + v[i]! * v[j]!, 0);
+        return EVERY_PAIR * sum(all) + sum(own) + (i === j ? ridgeOf(to - from) : 0);
+      }),
+    );
+    const right = [0, 1].map((i) => own.reduce((total, v) => total + v[i]!, 0));
+    for (const [i, expected] of solvedLonghand(system, right).entries())
+      expect(values[2 * row + i]!).toBeCloseTo(expected, 4);
+  }
+});
+
+test("the work is interrupted before bounded pieces", async () => {
+  const rowCount = 2000;
   const shares: number[] = [];
-  const afterPiece = async (share: number) => {
+  const beforePiece = async (share: number) => {
     shares.push(share);
     if (shares.length === 3) throw new Error("enough");
   };
   const start = Uint32Array.from({ length: rowCount + 1 }, (_, row) => row);
   const wide = { rows: 1, columns: 100, values: new Float32Array(100).fill(0.1) };
-  const work = solvedRows({ start, partners: new Uint32Array(rowCount) }, wide, { ...settings, afterPiece });
+  const work = solvedRows(partnersOf(start, new Uint32Array(rowCount)), wide, { ...settings, beforePiece });
   await expect(work).rejects.toThrow("enough");
   expect(shares[0]).toBe(0);
   expect(shares[1]! * rowCount * 100 ** 3).toBeLessThan(1e9);

@@ -1,0 +1,94 @@
+/**
+ * The process that `training-families.ts` measures: one fit with the first setting of a family's grid. Arguments: the family, a
+ * public data set or "drawn", a folder for what the reference needs, the seconds that a network may take.
+ */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { ItemIndex } from "../../shared/ids.ts";
+import { watchPeakMemory } from "../../trainer/evaluate/peak-memory.ts";
+import { samplePositions, seededRandom } from "../../trainer/evaluate/seeded-random.ts";
+import { itemFeatures } from "../../trainer/models/item-features.ts";
+import { SET_HISTORY_MAX } from "../../trainer/models/linear-model.ts";
+import { METHODS } from "../../trainer/models/methods.ts";
+import type { FittedModel, TrainingData } from "../../trainer/models/model.ts";
+import { SEQUENCE_MAX } from "../../trainer/models/sequential-ridge.ts";
+import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";
+import { drawnDataset } from "./bench-data.ts";
+import { benchContext } from "./quality-judge.ts";
+
+/** What the process tells. */
+export type FamilyMeasured = {
+  /** The best of `runs` fits; the first one also compiles the code. */
+  readonly seconds: number;
+  readonly runs: number;
+  /** Of the process, its data and the program included. */
+  readonly peakMb: number;
+  /** What the plan of a choice counts with. */
+  readonly predictedSeconds: number;
+  readonly itemCount: number;
+};
+
+/** A fit shorter than this is repeated. */
+const SHORT_SECONDS = 5;
+const RUNS = 3;
+/** Whose scores are compared with the reference's. */
+const SCORED_USERS = 50;
+
+const [name, set, folder, seconds] = process.argv.slice(2) as [string, RealDataSet | "drawn", string, string];
+const data = await dataOf(set);
+const method = METHODS[name]!;
+const params = method.grid(data)[0]!;
+const peak = watchPeakMemory();
+let fitted: FittedModel | undefined;
+let [best, runs] = [Number.POSITIVE_INFINITY, 0];
+do {
+  const context = { ...benchContext(seededRandom(7)), secondsMax: Number(seconds) };
+  const begin = performance.now();
+  fitted = await method.fit(data, params, context);
+  best = Math.min(best, (performance.now() - begin) / 1000);
+} while (++runs < RUNS && best < SHORT_SECONDS);
+const peakMb = peak();
+await writeForReference(fitted, runs);
+const { seconds: predictedSeconds } = method.cost(data, params);
+const measured: FamilyMeasured = { seconds: best, runs, peakMb, predictedSeconds, itemCount: data.itemCount };
+process.send?.(measured, () => process.disconnect());
+
+async function dataOf(from: RealDataSet | "drawn"): Promise<TrainingData> {
+  if (from === "drawn") return drawnDataset({ users: 6000, items: 3400, perUser: 100 });
+  const withAttributes = name === "attribute_ridge";
+  const { dataset } = await readRealData(from, { everyRowPositive: true, withAttributes });
+  return withAttributes ? dataset : { ...dataset, itemAttributes: [], userAttributes: [] };
+}
+
+/** The data, what is wanted, and our scores of some users: see reference/closed_forms.py. */
+async function writeForReference(model: FittedModel, fits: number): Promise<void> {
+  const users = [...samplePositions(data.userCount, SCORED_USERS, seededRandom(1))];
+  const features = itemFeatures(data.itemAttributes, data.itemCount);
+  const wanted = {
+    method: name,
+    params,
+    item_count: data.itemCount,
+    feature_count: features.columnCount,
+    set_history_max: SET_HISTORY_MAX,
+    sequence_max: SEQUENCE_MAX,
+    users,
+    runs: fits,
+  };
+  const scores = new Float32Array(users.length * data.itemCount);
+  for (const [i, user] of users.entries()) {
+    const items = [...data.items.subarray(data.userStart[user]!, data.userStart[user + 1]!)].slice(-model.historyMax);
+    const history = { items: items as ItemIndex[], agesDays: items.map(() => 0) };
+    scores.set(model.score(history), i * data.itemCount);
+  }
+  const files: Readonly<Record<string, Uint8Array | Uint32Array | Int32Array | Float32Array | string>> = {
+    "wanted.json": JSON.stringify(wanted),
+    "start.u32": data.userStart,
+    "items.i32": data.items,
+    "times.u32": data.times,
+    "features.start.u32": features.start,
+    "features.columns.i32": features.columns,
+    "features.values.f32": features.values,
+    "ours.f32": scores,
+  };
+  for (const [file, content] of Object.entries(files)) await writeFile(join(folder, file), content);
+}
