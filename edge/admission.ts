@@ -1,5 +1,6 @@
 import { createLeases } from "./leases.ts";
 import { createOfferedLoad } from "./offered-load.ts";
+import { createStalls } from "./stalls.ts";
 
 /** CPU time of a rank call, in milliseconds: measured in workerd by `npm run bench -- edge-scale` at 10k, 100k and 1M items. */
 const BASE_MS = 1.7;
@@ -8,9 +9,10 @@ const MS_PER_ITEM = 21.5e-6;
 const CALLS_LEAST = 4;
 /** Of what calls may wait when more arrive than can be answered: a queue that does not pass by itself only makes all wait. */
 const OVERLOAD_SHARE = 0.2;
-/** Of what calls may wait while a version is loaded, and so long after that has begun: the queue that it leaves passes by itself. */
-const LOADING_SHARE = 2;
-const LOADING_MS = 2000;
+/** Of what calls may wait, how much longer they may after stalls. */
+const STALLED_SHARE = 2;
+/** What loading a version takes of the thread, together with the records that are then read anew. */
+const LOADING_MS = 200;
 /** Calls begin this share of their time apart, so that between two of them the isolate learns of what has arrived since. */
 const PACE = 0.5;
 
@@ -38,7 +40,7 @@ export type Place = {
 /**
  * Who may rank in an isolate, which has one thread for all. What is under way, by its estimated time and by how much
  * longer than estimated others have waited of late, is how long a new call would wait. Beyond `queueMsMax` it is refused, beyond
- * a fifth of that while more calls arrive than can be answered, and beyond twice as much while a version is loaded.
+ * a fifth of that while more calls arrive than can be answered; after a stall of the thread that bound is longer by as much.
  *
  * Requests are given to an isolate only when its thread is free, so it does not see how many wait outside. Hence calls
  * begin at a pace that lets it see them, and a refusal comes first and costs little.
@@ -59,37 +61,46 @@ export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
   const work = createLeases(ttlMs);
   const slowness = forgetfulMean();
   const offered = createOfferedLoad(BASE_MS);
+  const stalls = createStalls(STALLED_SHARE * queueMsMax);
   let nextBeginMs = 0;
-  let loadingUntilMs = 0;
+  let lastCallMs = BASE_MS;
   let [refused, toldMs] = [0, Number.NEGATIVE_INFINITY];
+  const pass = (nowMs: number) => stalls.pass(nowMs, work.count(nowMs) > 0, lastCallMs);
+  const boundMs = (nowMs: number) =>
+    offered.isBeyondCapacity(nowMs) ? OVERLOAD_SHARE * queueMsMax : queueMsMax + stalls.patienceMs(nowMs);
   const isTooLong = (callMs: number, nowMs: number) => {
     const aheadMs = work.weight(nowMs);
-    const calm = nowMs < loadingUntilMs ? LOADING_SHARE : 1;
-    const share = offered.isBeyondCapacity(nowMs) ? OVERLOAD_SHARE : calm;
-    return aheadMs > 0 && slowness.at(nowMs) * (aheadMs + callMs) > Math.max(share * queueMsMax, CALLS_LEAST * callMs);
+    return aheadMs > 0 && slowness.at(nowMs) * (aheadMs + callMs) > Math.max(boundMs(nowMs), CALLS_LEAST * callMs);
   };
   return {
-    isFull: (nowMs) => isTooLong(BASE_MS, nowMs),
+    isFull(nowMs) {
+      pass(nowMs);
+      return isTooLong(BASE_MS, nowMs);
+    },
     admit({ itemCount, nowMs }) {
+      pass(nowMs);
       const callMs = BASE_MS + MS_PER_ITEM * itemCount;
       if (isTooLong(callMs, nowMs)) return undefined;
+      lastCallMs = callMs;
       offered.arrived(nowMs);
       const aheadMs = work.weight(nowMs);
       const leave = work.take(nowMs, callMs);
       const end = (endMs: number) => {
+        pass(endMs);
         leave();
         offered.answered(endMs, work.count(endMs));
       };
       const beginMs = Math.max(nowMs, nextBeginMs);
       nextBeginMs = beginMs + PACE * callMs;
+      const stalledMs = stalls.total();
       const begin = (begunMs: number) => {
-        if (aheadMs >= WAIT_MS_LEAST) slowness.add((begunMs - nowMs) / aheadMs, begunMs);
+        pass(begunMs);
+        const waitedMs = begunMs - nowMs - (stalls.total() - stalledMs);
+        if (aheadMs >= WAIT_MS_LEAST) slowness.add(waitedMs / aheadMs, begunMs);
       };
       return { beginMs, begin, end };
     },
-    loading(nowMs) {
-      loadingUntilMs = nowMs + LOADING_MS;
-    },
+    loading: (nowMs) => stalls.announce(nowMs, LOADING_MS),
     refuse(nowMs) {
       offered.arrived(nowMs);
       refused++;

@@ -87,18 +87,6 @@ test("in an overload a fifth as many wait, once it is seen to be one; after it a
   expect(lettingIn(admission, { times: 1, fromMs: 0, untilMs: 5000, isOverloaded: true })).toBeLessThanOrEqual(11);
   expect(fill(admission, FIVE_MS, 7000).length).toBe(40);
 });
-test("while a version is loaded twice as many wait, but in an overload a fifth all the same", () => {
-  const admission = createAdmission(100, TTL_MS);
-  admission.loading(1000);
-  const places = fill(admission, FIVE_MS, 1000);
-  expect(places.length).toBe(40);
-  for (const place of places) place.end(1000);
-  expect(fill(admission, FIVE_MS, 3001).length).toBe(20);
-  const overloaded = createAdmission(200, TTL_MS);
-  lettingIn(overloaded, { times: 1, fromMs: 0, untilMs: 5000, isOverloaded: true });
-  overloaded.loading(5000);
-  expect(fill(overloaded, FIVE_MS, 5000).length).toBeLessThanOrEqual(11);
-});
 test("one stall is no overload", () => {
   const admission = createAdmission(200, TTL_MS);
   const callEvery = (milliseconds: number, untilMs: number) => {
@@ -116,6 +104,59 @@ test("one stall is no overload", () => {
   }
   expect(fill(admission, FIVE_MS, 2140).length).toBeGreaterThanOrEqual(30);
 });
+/** Lets in a call, then nothing happens for so long; gives how many are let in after it. */
+function afterStall(admission: Admission, { atMs, stallMs }: { atMs: number; stallMs: number }): number {
+  const first = admission.admit({ itemCount: FIVE_MS, nowMs: atMs })!;
+  const places = [first, ...fill(admission, FIVE_MS, atMs + stallMs)];
+  for (const place of places) place.end(atMs + stallMs);
+  return places.length;
+}
+
+test("after a stall as much more may wait as the thread was held up, twice the bound at most, and less as time goes by", () => {
+  expect(afterStall(createAdmission(100, TTL_MS), { atMs: 1000, stallMs: 60 })).toBe(32);
+  expect(afterStall(createAdmission(100, TTL_MS), { atMs: 1000, stallMs: 900 })).toBe(60);
+  const admission = createAdmission(100, TTL_MS);
+  afterStall(admission, { atMs: 1000, stallMs: 100 });
+  expect(fill(admission, FIVE_MS, 2600).length).toBe(30);
+});
+
+test("time in which no call waits is no stall, nor is the time of a call itself", () => {
+  const idle = createAdmission(100, TTL_MS);
+  idle.admit({ itemCount: FIVE_MS, nowMs: 0 })!.end(0);
+  expect(fill(idle, FIVE_MS, 500).length).toBe(20);
+  const slow = createAdmission(100, TTL_MS);
+  const itemCount = (30 - 1.7) / 21.5e-6;
+  slow.admit({ itemCount, nowMs: 0 });
+  expect(fill(slow, itemCount, 119).length + 1).toBe(4);
+});
+
+test("while a version is loaded more may wait, since that will hold the thread up", () => {
+  const admission = createAdmission(100, TTL_MS);
+  admission.loading(1000);
+  const places = fill(admission, FIVE_MS, 1000);
+  expect(places.length).toBe(60);
+  for (const place of places) place.end(1000);
+  expect(fill(admission, FIVE_MS, 9000).length).toBe(20);
+});
+
+test("in an overload a stall gives nobody more time", () => {
+  const admission = createAdmission(200, TTL_MS);
+  lettingIn(admission, { times: 1, fromMs: 0, untilMs: 5000, isOverloaded: true });
+  admission.loading(5000);
+  expect(afterStall(admission, { atMs: 5000, stallMs: 30 })).toBeLessThanOrEqual(11);
+});
+
+test("what calls waited because of a stall does not make them seem slow", () => {
+  const admission = createAdmission(200, TTL_MS);
+  const waiting = Array.from({ length: 20 }, () => admission.admit({ itemCount: FIVE_MS, nowMs: 0 })!);
+  admission.isFull(300);
+  for (const [i, place] of waiting.entries()) {
+    place.begin(300 + 5 * i);
+    place.end(305 + 5 * i);
+  }
+  expect(fill(admission, FIVE_MS, 400).length).toBeGreaterThan(90);
+});
+
 test("refusals are told about once a second, together", () => {
   const admission = createAdmission(100, TTL_MS);
   expect([0, 1, 999, 1000, 1001].map((nowMs) => admission.refuse(nowMs))).toEqual([
