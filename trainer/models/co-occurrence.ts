@@ -1,3 +1,4 @@
+import type { Interactions } from "../dataset/dataset.ts";
 import { type Histories, type Occurrences, occurrencesOf } from "./histories.ts";
 import type { RowSum } from "./row-sum.ts";
 
@@ -50,4 +51,13 @@ export function itemWeights({ histories, weights }: CoOccurrence, power: 1 | 2 =
     }
   }
   return sums;
+}
+
+/** How many pairs of entries the counting goes through, of histories of at most `newest` entries each: for predictions. */
+export function pairsOf({ userStart }: Interactions, newest: number): number {
+  let pairs = 0;
+  for (let user = 1; user < userStart.length; user++) {
+    pairs += Math.min(newest, userStart[user]! - userStart[user - 1]!) ** 2;
+  }
+  return pairs;
 }

@@ -3,7 +3,7 @@ import type { Matrix } from "../linear-algebra/gemm.ts";
 import { openGemm } from "../linear-algebra/gemm.ts";
 import { type LeadingEigen, leadingEigen } from "../linear-algebra/leading-eigen.ts";
 import { checkpoint } from "./checkpoint.ts";
-import { addCoOccurrences, type CoOccurrence, coOccurrence, itemWeights } from "./co-occurrence.ts";
+import { addCoOccurrences, type CoOccurrence, coOccurrence, itemWeights, pairsOf } from "./co-occurrence.ts";
 import { distinctItems, type Histories, positiveHistories, timesChosen } from "./histories.ts";
 import { AS_SET, fittedLinear, type LinearTerm, SET_HISTORY_MAX } from "./linear-model.ts";
 import type { FitContext, Method } from "./model.ts";
@@ -39,14 +39,17 @@ export const graphFilter: Method<GraphFilterParams> = {
       { userExponent: 0.5, itemExponent: 0.4, smooth: 0.3, rank },
     ];
   },
-  cost: ({ itemCount, items, userCount }, { rank }) => ({
-    seconds:
-      0.1 +
-      4e-9 * ((items.length / Math.max(1, userCount)) * items.length) +
-      6e-8 * items.length * rank +
-      3e-5 * itemCount,
-    memoryMb: 100 + (8 * itemCount * Math.min(itemCount, ROW_MAX) + 16 * itemCount * rank + 32 * items.length) / 1e6,
-  }),
+  cost(data, { rank }) {
+    const { itemCount, items } = data;
+    const finding = isQuickerDense(data) ? 1e-10 * itemCount ** 2 * rank : 8e-8 * items.length * rank;
+    return {
+      seconds: 0.1 + 4e-9 * pairsOf(data, SET_HISTORY_MAX) + finding + 3e-5 * itemCount,
+      memoryMb:
+        100 +
+        (8 * itemCount * Math.min(itemCount, ROW_MAX) + 16 * itemCount * rank + 32 * items.length) / 1e6 +
+        (isQuickerDense(data) ? (4 * itemCount ** 2) / 1e6 : 0),
+    };
+  },
   fit: async (data, params, context) => {
     const terms = await graphFilterTerms(
       coOccurrence(distinctItems(positiveHistories(data, SET_HISTORY_MAX)), 2 * params.userExponent),
@@ -102,7 +105,7 @@ const DENSE_ITEMS_MAX = 6000;
 /** Multiplications of a dense product that take the time of one that is scattered. */
 const DENSE_SPEED = 50;
 
-const isQuickerDense = ({ itemCount, items }: Histories) =>
+const isQuickerDense = ({ itemCount, items }: Pick<Histories, "itemCount" | "items">) =>
   itemCount <= DENSE_ITEMS_MAX && itemCount ** 2 < 2 * DENSE_SPEED * items.length;
 
 const ROWS_BETWEEN_CHECKS = 256;

@@ -46,7 +46,7 @@ export const implicitAls: Method<ImplicitAlsParams> = {
     { ...FIRST_FACTORS, rank: 64 },
   ],
   cost: ({ itemCount, userCount, items }, { rank, iterations }) => ({
-    seconds: 0.05 + 1e-9 * iterations * rank ** 2 * (items.length + 0.3 * rank * (itemCount + userCount)),
+    seconds: 0.05 + 1e-10 * iterations * rank ** 2 * (1.1 * items.length + 3.9 * rank * (itemCount + userCount)),
     memoryMb: 100 + (8 * rank * (3 * itemCount + userCount) + 32 * items.length) / 1e6,
   }),
   async fit(data, params, context) {

@@ -1,5 +1,5 @@
 import { checkpoint } from "./checkpoint.ts";
-import { addCoOccurrences, coOccurrence, itemWeights } from "./co-occurrence.ts";
+import { addCoOccurrences, coOccurrence, itemWeights, pairsOf } from "./co-occurrence.ts";
 import type { EaseParams } from "./ease.ts";
 import { timesChosen } from "./histories.ts";
 import { fittedLinear, SET_HISTORY_MAX, setWeighting } from "./linear-model.ts";
@@ -41,10 +41,18 @@ export const localSetRidge: Method<LocalRidgeParams> = {
       { ...dense, lambda: 30, penaltyExponent: 0 },
     ]);
   },
-  cost: ({ itemCount, items, userCount }, { neighbours }) => ({
-    seconds: 0.01 + 4e-9 * ((items.length / Math.max(1, userCount)) * items.length) + 2e-6 * itemCount * neighbours,
-    memoryMb: 50 + (itemCount * (8 * ROW_MAX + 16 * neighbours) + 24 * items.length) / 1e6,
-  }),
+  cost(data, params) {
+    const { itemCount, items } = data;
+    const pairs = pairsOf(data, SET_HISTORY_MAX);
+    const met = Math.min(itemCount, pairs / Math.max(1, itemCount)); // items that an item occurs with
+    const neighbours = Math.min(params.neighbours, met);
+    const gathering = 4e-9 * neighbours * (Math.min(ROW_MAX, met) / 2);
+    const solving = 1.6e-8 * neighbours ** 2 * Math.sqrt(met / Math.max(1, itemCount)); // neighbours occur together more often than others
+    return {
+      seconds: 0.01 + 8e-9 * pairs + itemCount * (gathering + solving),
+      memoryMb: 50 + (itemCount * (8 * ROW_MAX + 16 * params.neighbours) + 24 * items.length) / 1e6,
+    };
+  },
   async fit(data, params, context) {
     const { itemCount } = data;
     const counts = coOccurrence(taughtSets(data, params, SET_HISTORY_MAX), params.userExponent);

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { partsOf } from "../../../trainer/evaluate/blend-method.ts";
 import { planSplit } from "../../../trainer/evaluate/choose-split.ts";
-import { findBlend } from "../../../trainer/evaluate/find-blend.ts";
+import { findBlend, unsearched } from "../../../trainer/evaluate/find-blend.ts";
 import { seededRandom } from "../../../trainer/evaluate/seeded-random.ts";
 import { meanOf, runTrial, type Trial, type TrialMeans } from "../../../trainer/evaluate/trial.ts";
 import { validationOf } from "../../../trainer/evaluate/validation.ts";
@@ -86,3 +86,10 @@ test("a copy of the best adds nothing: no blend", async () => {
   expect(await find([one, { ...one }])).toBeUndefined();
 });
 test("one model alone is no blend", async () => expect(await find([await trialOf(1, 0)])).toBeUndefined());
+
+test("a blend is compared on cases that did not pick it, where there are as many of them", () => {
+  const early = Uint32Array.of(2, 3, 5, 8, 9);
+  expect(unsearched(early, Uint32Array.of(3, 8))).toEqual(Uint32Array.of(2, 5, 9));
+  expect(unsearched(early, Uint32Array.of(3, 5, 8))).toEqual(early);
+  expect(unsearched(early, early)).toEqual(early);
+});

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addCoOccurrences, coOccurrence, itemWeights } from "../../../trainer/models/co-occurrence.ts";
+import { addCoOccurrences, coOccurrence, itemWeights, pairsOf } from "../../../trainer/models/co-occurrence.ts";
 import { distinctItems, positiveHistories } from "../../../trainer/models/histories.ts";
 import { rowSum } from "../../../trainer/models/row-sum.ts";
 import { trainingData } from "../../fixtures/checkerboard.ts";
@@ -28,4 +28,8 @@ test("who has both: items 0 and 1 share two users, 0 and 2 one; a repeat counts 
 test("a user of length n counts n^−1: 1/2, 1/3 and 1", () => {
   expect(rowOf(0, 1, "whole")[1]).toBeCloseTo(5 / 6, 12);
   expect(itemWeights(coOccurrence(histories, 1))[2]).toBeCloseTo(4 / 3, 12);
+});
+
+test("pairs are the squares of what histories may have of entries", () => {
+  expect(pairsOf(trainingData(9, [[0, 1, 2], [], [3], [4, 5, 6, 7, 8]]), 4)).toBe(9 + 0 + 1 + 16);
 });
