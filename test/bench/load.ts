@@ -4,12 +4,15 @@ import { join } from "node:path";
 import { seededRandom } from "../../trainer/evaluate/seeded-random.ts";
 import type { EdgeWorld } from "../fixtures/edge-world.ts";
 import { type Bench, type BenchContext, type Figure, quantile } from "./bench.ts";
+import { burstsOf } from "./bursts.ts";
 import { type IsolateWatch, watchIsolate } from "./edge-scale-isolate.ts";
 import { withEdge } from "./edge-scale-serving.ts";
 import { drawnWorld, PER_USER, RARITIES, type ScaleWorld } from "./edge-scale-world.ts";
 import { EVERY_CORE, keepToCores, OTHER_CORES, OWN_CORE } from "./keep-to-cores.ts";
 import type { LoadCall } from "./load-check.ts";
+import { type Disturbances, disturb } from "./load-disturbances.ts";
 import { type Judge, startJudge, WORLD } from "./load-judge.ts";
+import { closedLoop, openLoop } from "./load-loops.ts";
 import { type MortalTrainer, mortalTrainer } from "./load-trainer.ts";
 
 const USERS = WORLD.userCount;
@@ -17,17 +20,12 @@ const SECONDS = 600;
 const CONNECTIONS = 16;
 const CAPACITY_SECONDS = 5;
 const LOAD_SHARE = 0.8;
-const OUTSTANDING_MAX = 400;
-const LATE_SECONDS_MAX = 0.03;
 const OVERLOAD_SECONDS = 10;
 const OVERLOAD_CONNECTIONS = 150;
-const PUBLISH_EVERY_SECONDS = 20;
-const KILL_EVERY_SECONDS = 15;
-const KEY_EVERY_SECONDS = 5;
-const REVOKED_SECONDS = 60;
-const TRIES = 25;
 const MEMORY_EVERY_MS = 500;
 const MEMORY_WINDOW_MS = 10_000;
+const REFUSALS_TOLD = 3;
+const BURST_GAP_MS = 500;
 
 /**
  * Mixed rank calls at 80 % of the measured capacity while versions are published, the trainer is killed and restarted,
@@ -71,9 +69,12 @@ type Tally = {
   /** Of the calls that were ranked. */
   readonly ms: number[];
   readonly statuses: Map<number, number>;
+  /** When calls were not ranked, on the clock of performance.now(). */
+  readonly failedAtMs: number[];
+  /** What some of them were told. */
   readonly refusals: Set<string>;
 };
-const emptyTally = (): Tally => ({ ms: [], statuses: new Map(), refusals: new Set() });
+const emptyTally = (): Tally => ({ ms: [], statuses: new Map(), failedAtMs: [], refusals: new Set() });
 
 async function underLoad(setting: Setting): Promise<Figure[]> {
   const { edge, world, judge, context } = setting;
@@ -90,13 +91,15 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
   context.say(`  ${capacity.toFixed(0)} ranks/s; ${seconds} s at ${LOAD_SHARE} of it`);
 
   const tally = emptyTally();
+  const beginMs = performance.now();
   const trouble = disturb(setting);
   const memory = await watchMemory(edge);
   const leftOut = await openLoop(() => ask(tally), { perSecond: LOAD_SHARE * capacity, seconds, say: context.say });
   const memoryFigures = memory.end();
   const disturbances = await trouble.end();
   together();
-  for (const refusal of [...tally.refusals].slice(0, 10)) context.say(`  refused: ${refusal}`);
+  for (const refusal of tally.refusals) context.say(`  refused: ${refusal}`);
+  for (const line of refusalsInTime(tally, beginMs, disturbances)) context.say(line);
   context.say(`  statuses ${JSON.stringify([...tally.statuses])}`);
 
   const double = emptyTally();
@@ -203,102 +206,26 @@ async function askAndCheck(edge: EdgeWorld, { key, call, judge, tally }: Questio
   const text = await response.text();
   const tookMs = performance.now() - begin;
   tally.statuses.set(response.status, (tally.statuses.get(response.status) ?? 0) + 1);
-  if (response.status !== 200) return void tally.refusals.add(text.slice(0, 300));
+  if (response.status !== 200) {
+    tally.failedAtMs.push(performance.now());
+    if (tally.refusals.size < REFUSALS_TOLD) tally.refusals.add(text.slice(0, 300));
+    return;
+  }
   tally.ms.push(tookMs);
   const ids = (JSON.parse(text) as (string | number)[]).map(String);
   judge({ version: response.headers.get("x-model-version") ?? "none", call, ids });
 }
 
-async function closedLoop(
-  ask: () => Promise<void>,
-  { connections, seconds }: { connections: number; seconds: number },
-) {
-  const end = performance.now() + 1000 * seconds;
-  const connection = async () => {
-    while (performance.now() < end) await ask();
-  };
-  await Promise.all(Array.from({ length: connections }, connection));
+/** When calls were refused, and how long after the last version was there to be opened: most stalls have that cause. */
+function refusalsInTime({ failedAtMs }: Tally, beginMs: number, { publishedAtMs }: Disturbances): string[] {
+  return burstsOf(failedAtMs, BURST_GAP_MS).map(({ fromMs, toMs, count }) => {
+    const published = publishedAtMs.findLast((at) => at < fromMs);
+    const after = published === undefined ? "" : `, ${inSeconds(fromMs - published)} after a version was published`;
+    return `  at ${inSeconds(fromMs - beginMs)}, for ${inSeconds(toMs - fromMs)}: ${count} refused${after}`;
+  });
 }
 
-type OpenLoop = { readonly perSecond: number; readonly seconds: number; readonly say: (line: string) => void };
-
-/**
- * Calls at their times, whether or not earlier ones are answered. Where this process was held up itself, what it did not send is
- * left out: all of it at once is not what callers would have sent. Gives the share of calls that were.
- */
-async function openLoop(ask: () => Promise<void>, { perSecond, seconds, say }: OpenLoop): Promise<number> {
-  const begin = performance.now();
-  const outstanding = new Set<Promise<void>>();
-  let [sent, leftOut, lookedAt] = [0, 0, 0];
-  for (let told = 60; ; ) {
-    const elapsed = (performance.now() - begin) / 1000;
-    if (elapsed >= seconds) break;
-    if (elapsed >= told) {
-      say(`  ${told} s`);
-      told += 60;
-    }
-    const late = Math.floor(Math.max(0, elapsed - lookedAt - LATE_SECONDS_MAX) * perSecond);
-    [sent, leftOut, lookedAt] = [sent + late, leftOut + late, elapsed];
-    for (; sent < elapsed * perSecond && outstanding.size < OUTSTANDING_MAX; sent++) {
-      const call: Promise<void> = ask().finally(() => outstanding.delete(call));
-      outstanding.add(call);
-    }
-    await pause(2);
-  }
-  await Promise.all(outstanding);
-  return leftOut / Math.max(1, sent);
-}
-
-type Disturbances = { versions: number; kills: number; keys: number; faults: string[] };
-
-/** What goes on besides, until told to end. */
-function disturb({ edge, trainer, judge }: Setting) {
-  const done: Disturbances = { versions: 0, kills: 0, keys: 0, faults: [] };
-  const revoked: { key: string; atMs: number }[] = [];
-  let isOver = false;
-  const every = async (seconds: number, work: () => Promise<void>) => {
-    for (let next = performance.now() + 1000 * seconds; !isOver; next += 1000 * seconds) {
-      while (!isOver && performance.now() < next) await pause(100);
-      if (!isOver) await work().catch((error: unknown) => void done.faults.push(String(error)));
-    }
-  };
-  const statusOf = async (path: string, key?: string) =>
-    (await edge.call(path, key === undefined ? {} : { key })).status;
-  /** A call that is refused for want of capacity has said nothing yet. */
-  const expectStatus = async (expected: readonly number[], path: string, key?: string) => {
-    let status = await statusOf(path, key);
-    for (let tries = 1; status === 503 && !expected.includes(503) && tries < TRIES; tries++) {
-      await pause(200);
-      status = await statusOf(path, key);
-    }
-    if (!expected.includes(status)) done.faults.push(`${path}: ${status}, not ${expected.join(" or ")}`);
-  };
-  const works = [
-    every(PUBLISH_EVERY_SECONDS, () => judge.publish(++done.versions % 2)),
-    every(KILL_EVERY_SECONDS, async () => {
-      await trainer.kill();
-      done.kills++;
-      await expectStatus([502, 503], "/v0/models");
-      await trainer.start();
-      await expectStatus([200], "/v0/models");
-    }),
-    every(KEY_EVERY_SECONDS, async () => {
-      const { key, keyId } = await edge.issueKey();
-      await expectStatus([200], "/v0/models/scale/rank", key);
-      await edge.revokeKey(keyId);
-      revoked.push({ key, atMs: performance.now() });
-      done.keys++;
-      for (const { key: old, atMs } of revoked)
-        if (performance.now() - atMs > 1000 * REVOKED_SECONDS) await expectStatus([401], "/v0/models/scale/rank", old);
-    }),
-  ];
-  const end = async () => {
-    isOver = true;
-    await Promise.all(works);
-    return done;
-  };
-  return { end };
-}
+const inSeconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(2)} s`;
 
 type Course = { readonly capacity: number; readonly wrong: number; readonly disturbances: Disturbances };
 
@@ -331,5 +258,3 @@ function overloadFigures(name: string, { ms, statuses }: Tally): Figure[] {
     { name: `${name}.p99`, value: quantile(ms, 0.99), unit: "ms" },
   ];
 }
-
-const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
