@@ -65,7 +65,10 @@ export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
   let nextBeginMs = 0;
   let lastCallMs = BASE_MS;
   let [refused, toldMs] = [0, Number.NEGATIVE_INFINITY];
-  const pass = (nowMs: number) => stalls.pass(nowMs, work.count(nowMs) > 0, lastCallMs);
+  const pass = (nowMs: number) => {
+    const stalledMs = stalls.pass(nowMs, work.count(nowMs) > 0, lastCallMs);
+    if (stalledMs > 0) offered.stalled(nowMs, stalledMs);
+  };
   const boundMs = (nowMs: number) =>
     offered.isBeyondCapacity(nowMs) ? OVERLOAD_SHARE * queueMsMax : queueMsMax + stalls.patienceMs(nowMs);
   const isTooLong = (callMs: number, nowMs: number) => {

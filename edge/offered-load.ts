@@ -9,11 +9,13 @@ export type OfferedLoad = {
   arrived(nowMs: number): void;
   /** A call was answered while `others` waited. */
   answered(nowMs: number, others: number): void;
+  /** The thread was held up until now: as many calls as in so long before come at once, and nothing could be answered. */
+  stalled(nowMs: number, gapMs: number): void;
   isBeyondCapacity(nowMs: number): boolean;
 };
 
-/** Arrivals and answers count for so long: a stall of a quarter of a second at four fifths of the capacity does not look like overload. */
-const RATE_MS = 400;
+/** Arrivals and answers count for so long: twice the capacity is seen within a sixth of a second, and chance at four fifths of it is not. */
+const RATE_MS = 200;
 /** In so long, half of what answers have taken is forgotten: a stall is no lack of capacity. */
 const CAPACITY_MS = 10_000;
 /** Answers tell the capacity only when so many others wait, since the thread may have idled otherwise. */
@@ -29,8 +31,17 @@ export function createOfferedLoad(callMs: number): OfferedLoad {
   const answered = recentRate();
   let [answers, answersMs] = [ESTIMATE_CALLS, ESTIMATE_CALLS * callMs];
   let saturatedSinceMs: number | undefined;
+  let [owed, owedUntilMs] = [0, 0];
   return {
-    arrived: (nowMs) => arrivals.add(nowMs),
+    arrived(nowMs) {
+      if (owed >= 1 && nowMs <= owedUntilMs) owed--;
+      else arrivals.add(nowMs);
+    },
+    stalled(nowMs, gapMs) {
+      [owed, owedUntilMs] = [arrivals.skip(gapMs), nowMs + gapMs];
+      answered.skip(gapMs);
+      if (saturatedSinceMs !== undefined) saturatedSinceMs += gapMs;
+    },
     answered(nowMs, others) {
       answered.add(nowMs);
       if (saturatedSinceMs !== undefined) {
@@ -52,5 +63,10 @@ function recentRate() {
   const add = (nowMs: number) => {
     [perMs, lastMs] = [at(nowMs) + 1 / RATE_MS, nowMs];
   };
-  return { at, add };
+  /** So long counts as no time; gives how many events there would have been. */
+  const skip = (gapMs: number) => {
+    lastMs += gapMs;
+    return perMs * gapMs;
+  };
+  return { at, add, skip };
 }

@@ -6,10 +6,10 @@ import { parseJson } from "../shared/parse-request.ts";
 import { Problem } from "../shared/problem.ts";
 import { type RankAnswer, rank } from "../shared/rank.ts";
 import type { Snapshot } from "../shared/snapshot.ts";
-import type { Admission } from "./admission.ts";
 import { requireScope } from "./auth.ts";
 import { sleep } from "./deadline.ts";
 import type { EdgeEnv } from "./edge-env.ts";
+import type { Isolate } from "./isolate.ts";
 import { lentScores } from "./lent-scores.ts";
 import { problemResponse } from "./problem-response.ts";
 import { jsonTextOf, readBody } from "./request-body.ts";
@@ -37,18 +37,18 @@ export const rankByBody = (c: Context<EdgeEnv>): Promise<Response> =>
  * a refusal costs, the less those wait who were let in.
  */
 export const refuseOverload: MiddlewareHandler<EdgeEnv> = async (c, next) => {
-  const { admission } = c.get("isolate");
+  const isolate = c.get("isolate");
   const nowMs = c.get("access").nowMs();
-  if (!admission.isFull(nowMs)) return next();
+  if (!isolate.admission.isFull(nowMs)) return next();
   c.set("isRefusedUnread", true);
-  return problemResponse(refused(admission, nowMs), c.get("requestId"));
+  return problemResponse(refused(isolate, nowMs), c.get("requestId"));
 };
 
 async function answerRank(c: Context<EdgeEnv>, parse: () => Promise<RankParameters>): Promise<Response> {
   requireScope(c.get("caller")!, "rank");
-  const { admission, ranks, settings } = c.get("isolate");
+  const { ranks, settings } = c.get("isolate");
   const { nowMs } = c.get("access");
-  if (ranks.count(nowMs()) >= settings.CONCURRENT_RANKS_MAX) throw refused(admission, nowMs());
+  if (ranks.count(nowMs()) >= settings.CONCURRENT_RANKS_MAX) throw refused(c.get("isolate"), nowMs());
   const end = ranks.take(nowMs());
   try {
     return await rankWithLiveVersion(c, await parse());
@@ -73,7 +73,7 @@ async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParamete
   const place = admission.admit({ itemCount: loaded.manifest.item_count, nowMs: loadedMs });
   if (place === undefined) {
     release();
-    throw refused(admission, loadedMs);
+    throw refused(c.get("isolate"), loadedMs);
   }
   try {
     if (place.beginMs > loadedMs) await sleep(place.beginMs - loadedMs);
@@ -123,9 +123,10 @@ function rankAnswer(c: Context<EdgeEnv>, snapshot: Snapshot, answer: RankAnswer)
   return c.json(items.map((item) => itemIdToJson(snapshot.idAt(item), snapshot.itemIdType)));
 }
 
-function refused(admission: Admission, nowMs: number): Problem {
+function refused({ admission, ranks }: Isolate, nowMs: number): Problem {
   const count = admission.refuse(nowMs);
-  if (count !== undefined) writeLog({ event: "ranks_refused", level: "error", count });
+  const waiting = ranks.count(nowMs);
+  if (count !== undefined) writeLog({ event: "ranks_refused", level: "error", count, waiting });
   return new Problem("overloaded", "Too many rank calls at once. Try again.", { retryAfterSeconds: 1 });
 }
 

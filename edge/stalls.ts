@@ -5,8 +5,13 @@
  * Seen from inside by the time between two moments at which the isolate did something, while calls waited.
  */
 export type Stalls = {
-  /** The isolate does something. @param isAwaited Whether calls wait. @param callMs What the call that may be under way takes. */
-  pass(nowMs: number, isAwaited: boolean, callMs: number): void;
+  /**
+   * The isolate does something.
+   * @param isAwaited Whether calls wait.
+   * @param callMs What the call that may be under way takes.
+   * @returns Milliseconds of the stall that has just ended; 0: there was none.
+   */
+  pass(nowMs: number, isAwaited: boolean, callMs: number): number;
   /** The thread will be held up in the next second, by so much. */
   announce(nowMs: number, takesMs: number): void;
   /** Milliseconds of all stalls so far, to tell how much of a wait they were. */
@@ -37,9 +42,10 @@ export function createStalls(patienceMsMax: number): Stalls {
     pass(nowMs, isAwaited, callMs) {
       const gapMs = nowMs - lastMs;
       lastMs = nowMs;
-      if (!isAwaited || gapMs < Math.max(STALL_MS_LEAST, CALLS_MAX * callMs) || gapMs > STALL_MS_MAX) return;
+      if (!isAwaited || gapMs < Math.max(STALL_MS_LEAST, CALLS_MAX * callMs) || gapMs > STALL_MS_MAX) return 0;
       total += gapMs;
       add(nowMs, gapMs);
+      return gapMs;
     },
     total: () => total,
     patienceMs,

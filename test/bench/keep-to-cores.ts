@@ -13,11 +13,12 @@ export const OTHER_CORES = CORES === 2 ? "1" : `1-${CORES - 1}`;
 const TRIES = 5;
 
 /**
- * Keeps a process, its threads and what it starts from now on to some cores.
+ * Keeps a process and what it starts from now on to some cores, with all its threads or its main one alone.
  * @returns whether that could be done: where there is `taskset`, and more than one core.
  */
-export function keepToCores(pid: number, cores: string): boolean {
+export function keepToCores(pid: number, cores: string, threads: "all" | "main" = "all"): boolean {
   if (CORES === 1) return false;
-  const set = () => spawnSync("taskset", ["-a", "-p", "-c", cores, String(pid)], { stdio: "ignore" }).status === 0;
+  const args = [...(threads === "all" ? ["-a"] : []), "-p", "-c", cores, String(pid)];
+  const set = () => spawnSync("taskset", args, { stdio: "ignore" }).status === 0;
   return Array.from({ length: TRIES }).some(set);
 }

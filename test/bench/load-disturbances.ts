@@ -11,10 +11,18 @@ const TRIES = 25;
 
 export type Disturbances = { versions: number; publishedAtMs: number[]; kills: number; keys: number; faults: string[] };
 
-type Disturbed = { readonly edge: EdgeWorld; readonly trainer: MortalTrainer; readonly judge: Judge };
+type Disturbed = {
+  readonly edge: EdgeWorld;
+  /** The edge's, for keys. */
+  readonly bucket: EdgeWorld;
+  /** That stays valid. */
+  readonly key: string;
+  readonly trainer: MortalTrainer;
+  readonly judge: Judge;
+};
 
 /** What goes on besides, until told to end. */
-export function disturb({ edge, trainer, judge }: Disturbed): { end(): Promise<Disturbances> } {
+export function disturb({ edge, bucket, key: own, trainer, judge }: Disturbed): { end(): Promise<Disturbances> } {
   const done: Disturbances = { versions: 0, publishedAtMs: [], kills: 0, keys: 0, faults: [] };
   const revoked: { key: string; atMs: number }[] = [];
   let isOver = false;
@@ -24,10 +32,9 @@ export function disturb({ edge, trainer, judge }: Disturbed): { end(): Promise<D
       if (!isOver) await work().catch((error: unknown) => void done.faults.push(String(error)));
     }
   };
-  const statusOf = async (path: string, key?: string) =>
-    (await edge.call(path, key === undefined ? {} : { key })).status;
+  const statusOf = async (path: string, key: string) => (await edge.call(path, { key })).status;
   /** A call that is refused for want of capacity has said nothing yet. */
-  const expectStatus = async (expected: readonly number[], path: string, key?: string) => {
+  const expectStatus = async (expected: readonly number[], path: string, key: string) => {
     let status = await statusOf(path, key);
     for (let tries = 1; status === 503 && !expected.includes(503) && tries < TRIES; tries++) {
       await pause(200);
@@ -43,14 +50,14 @@ export function disturb({ edge, trainer, judge }: Disturbed): { end(): Promise<D
     every(KILL_EVERY_SECONDS, async () => {
       await trainer.kill();
       done.kills++;
-      await expectStatus([502, 503], "/v0/models");
+      await expectStatus([502, 503], "/v0/models", own);
       await trainer.start();
-      await expectStatus([200], "/v0/models");
+      await expectStatus([200], "/v0/models", own);
     }),
     every(KEY_EVERY_SECONDS, async () => {
-      const { key, keyId } = await edge.issueKey();
+      const { key, keyId } = await bucket.issueKey();
       await expectStatus([200], "/v0/models/scale/rank", key);
-      await edge.revokeKey(keyId);
+      await bucket.revokeKey(keyId);
       revoked.push({ key, atMs: performance.now() });
       done.keys++;
       for (const { key: old, atMs } of revoked)

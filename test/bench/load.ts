@@ -36,16 +36,17 @@ export const load: Bench = async (context) => {
   const folder = await mkdtemp(join(tmpdir(), "bench-load-"));
   const world = drawnWorld(WORLD);
   const trainer = await mortalTrainer();
-  const vars = { TRAINER_URL: trainer.url, QUEUE_MS_MAX: 160 };
+  const vars = { TRAINER_URL: trainer.url, QUEUE_MS_MAX: 130 };
   try {
     await trainer.start();
-    // Versions go into the bucket through another workerd, as they do through R2: no upload takes the isolate's thread or core.
-    const r2Directory = join(folder, "r2");
-    return await withEdge({ r2Directory }, (publisher, pid) => {
-      setPriority(pid!, constants.priority.PRIORITY_LOW);
-      return withEdge({ r2Directory, vars, isInspected: true }, async (edge, edgePid) => {
-        const judge = await startJudge(publisher.s3, join(folder, "work"));
-        return underLoad({ edge, edgePid: edgePid!, others: [pid!, judge.pid], world, judge, trainer, context });
+    // The bucket is another workerd's, as R2 is on other machines: neither upload nor read takes the isolate's thread or core.
+    return await withEdge({ r2Directory: join(folder, "r2") }, (bucket, bucketPid) => {
+      const farBucketUrl = bucket.bucketUrl;
+      return withEdge({ farBucketUrl, vars, isInspected: true }, async (edge, edgePid) => {
+        const judge = await startJudge(bucket.s3, join(folder, "work"));
+        setPriority(judge.pid, constants.priority.PRIORITY_LOW); // it may judge later
+        const others = [bucketPid!, judge.pid];
+        return underLoad({ edge, edgePid: edgePid!, others, bucket, world, judge, trainer, context });
       });
     });
   } finally {
@@ -57,8 +58,10 @@ export const load: Bench = async (context) => {
 type Setting = {
   readonly edge: EdgeWorld;
   readonly edgePid: number;
-  /** Of what publishes and judges. */
+  /** Of what has the bucket and what judges. */
   readonly others: readonly number[];
+  /** The edge's, for keys. */
+  readonly bucket: EdgeWorld;
   readonly world: ScaleWorld;
   readonly judge: Judge;
   readonly trainer: MortalTrainer;
@@ -77,10 +80,10 @@ type Tally = {
 const emptyTally = (): Tally => ({ ms: [], statuses: new Map(), failedAtMs: [], refusals: new Set() });
 
 async function underLoad(setting: Setting): Promise<Figure[]> {
-  const { edge, world, judge, context } = setting;
+  const { edge, bucket, world, judge, context } = setting;
   const seconds = Number(context.flags.get("seconds") ?? SECONDS);
   await judge.publish(0);
-  const { key } = await edge.issueKey();
+  const { key } = await bucket.issueKey();
   const random = seededRandom(1);
   const ask = (tally: Tally) => askAndCheck(edge, { key, call: drawnCall(world, random), judge: judge.judge, tally });
 
@@ -92,13 +95,14 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
 
   const tally = emptyTally();
   const beginMs = performance.now();
-  const trouble = disturb(setting);
+  const trouble = disturb({ ...setting, key });
   const memory = await watchMemory(edge);
   const leftOut = await openLoop(() => ask(tally), { perSecond: LOAD_SHARE * capacity, seconds, say: context.say });
   const memoryFigures = memory.end();
   const disturbances = await trouble.end();
-  together();
   for (const refusal of tally.refusals) context.say(`  refused: ${refusal}`);
+  for (const line of edge.log.filter((text) => text.includes("ranks_refused")).slice(0, REFUSALS_TOLD))
+    context.say(`  ${line}`);
   for (const line of refusalsInTime(tally, beginMs, disturbances)) context.say(line);
   context.say(`  statuses ${JSON.stringify([...tally.statuses])}`);
 
@@ -106,6 +110,7 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
   await openLoop(() => ask(double), { perSecond: 2 * capacity, seconds: OVERLOAD_SECONDS, say: context.say });
   const over = emptyTally();
   await closedLoop(() => ask(over), { connections: OVERLOAD_CONNECTIONS, seconds: OVERLOAD_SECONDS });
+  together();
   context.say("  judging the answers");
   await judge.end();
   const faults = [...judge.faults, ...disturbances.faults];
@@ -121,13 +126,14 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
 }
 
 /**
- * Gives the isolate a core for itself: in production the trainer that is killed and started is on another machine, and two that
- * share the isolate's core are a lack of capacity, not a fault. Gives the function that lets all have all cores again.
+ * Gives the isolate's thread a core for itself: in production the trainer that is killed and started is on another machine, and two that
+ * share the isolate's core are a lack of capacity, not a fault. V8's helpers, which collect garbage beside it, are let run anywhere, as there.
+ * Gives the function that lets all have all cores again.
  */
 function apart({ edgePid, others, context }: Setting): () => void {
   const all = [process.pid, ...others]; // with what they start, the trainer above all
   const keep = (edgeCores: string, otherCores: string) =>
-    [keepToCores(edgePid, edgeCores), ...all.map((pid) => keepToCores(pid, otherCores))].every(Boolean);
+    [keepToCores(edgePid, edgeCores, "main"), ...all.map((pid) => keepToCores(pid, otherCores))].every(Boolean);
   if (!keep(OWN_CORE, OTHER_CORES)) context.say("  the isolate shares its core: no taskset, or one core only");
   return () => void keep(EVERY_CORE, EVERY_CORE);
 }

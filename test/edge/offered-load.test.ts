@@ -6,12 +6,19 @@ const CALL_MS = 2.5;
 /** One server on a queue; gives the share of the last second in which more seemed to arrive than it can answer. */
 function shareBeyond(
   load: OfferedLoad,
-  { perMs, callMs, seconds, stall }: { perMs: number; callMs: number; seconds: number; stall?: [number, number] },
+  {
+    perMs,
+    callMs,
+    seconds,
+    stall,
+    isTold = true,
+  }: { perMs: number; callMs: number; seconds: number; stall?: [number, number]; isTold?: boolean },
 ): number {
   let [queue, owed, arrivals, beyond] = [0, 0, 0, 0];
   for (let ms = 0; ms < 1000 * seconds; ms++) {
     arrivals += perMs;
     const isStalled = stall !== undefined && ms >= stall[0] && ms < stall[1];
+    if (ms === stall?.[1] && isTold) load.stalled(ms, ms - stall[0]);
     if (!isStalled) {
       for (; arrivals >= 1; arrivals--, queue = Math.min(100, queue + 1)) load.arrived(ms);
       for (owed += 1; queue > 0 && owed >= callMs; owed -= callMs) load.answered(ms, --queue);
@@ -31,19 +38,27 @@ test.each([
   for (const callMs of [CALL_MS, 1, 10])
     expect(shareBeyond(createOfferedLoad(CALL_MS), { perMs: times / callMs, callMs, seconds: 20 })).toBe(share);
 });
-test("a stall of a quarter of a second is no overload, one of a second is, for a while", () => {
-  const stalled = (ms: number) =>
+test.each([
+  [0.8, 250],
+  [0.8, 1000],
+  [0.6, 100],
+])("at %d of the capacity a stall of %i ms is no overload, if the isolate notices it", (times, stallMs) => {
+  const share = (isTold: boolean) =>
     shareBeyond(createOfferedLoad(CALL_MS), {
-      perMs: 0.8 / CALL_MS,
+      perMs: times / CALL_MS,
       callMs: CALL_MS,
       seconds: 20,
-      stall: [19_000 - ms, 19_000],
+      stall: [19_000 - stallMs, 19_000],
+      isTold,
     });
-  expect(stalled(250)).toBe(0);
-  expect(stalled(1000)).toBeGreaterThan(0.1);
-  expect(stalled(1000)).toBeLessThan(0.9);
+  expect(share(true)).toBe(0);
+  if (stallMs > 100) expect(share(false)).toBeGreaterThan(0.05);
 });
-test("an overload is seen within a quarter of a second, and over within half of one", () => {
+test("an overload that goes on is seen through a stall", () => {
+  const settings = { perMs: 2 / CALL_MS, callMs: CALL_MS, seconds: 20, stall: [18_900, 19_000] as [number, number] };
+  expect(shareBeyond(createOfferedLoad(CALL_MS), settings)).toBe(1);
+});
+test("an overload is seen within a sixth of a second, and over within a second", () => {
   const load = createOfferedLoad(CALL_MS);
   shareBeyond(load, { perMs: 0.8 / CALL_MS, callMs: CALL_MS, seconds: 5 });
   let seenMs: number | undefined;
@@ -51,7 +66,7 @@ test("an overload is seen within a quarter of a second, and over within half of 
     for (let call = 0; call < 2; call++) if ((ms * 0.8) % 2 < 1.6) load.arrived(ms); // 1.6 a ms
     if (load.isBeyondCapacity(ms)) seenMs ??= ms - 5000;
   }
-  expect(seenMs).toBeLessThan(250);
+  expect(seenMs).toBeLessThan(160);
   expect(load.isBeyondCapacity(6000)).toBe(true);
   expect(load.isBeyondCapacity(7000)).toBe(false);
 });
