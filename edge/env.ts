@@ -31,7 +31,7 @@ const Settings = z.object({
   KEY_CACHE_SECONDS: whole(0, 30).default(25),
   CONCURRENT_RANKS_MAX: whole(1, 1000).default(192),
   /** Work that may wait in one isolate, in estimated milliseconds: what comes on top is refused at once. */
-  QUEUE_MS_MAX: whole(1, 10_000).default(130),
+  QUEUE_MS_MAX: whole(1, 10_000).default(140),
   /** Rank without the seen filter when the user record cannot be read, instead of answering 503. */
   SERVE_UNFILTERED: Flag.default(false),
   /** Origins whose pages may call, separated by commas; empty: none. */

@@ -13,7 +13,7 @@ export const OTHER_CORES = CORES === 2 ? "1" : `1-${CORES - 1}`;
 const TRIES = 5;
 
 /**
- * Keeps a process and what it starts from now on to some cores, with all its threads or its main one alone.
+ * Keeps a process, its threads and what it starts from now on to some cores; with "main", its main thread alone.
  * @returns whether that could be done: where there is `taskset`, and more than one core.
  */
 export function keepToCores(pid: number, cores: string, threads: "all" | "main" = "all"): boolean {

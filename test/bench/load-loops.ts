@@ -1,4 +1,5 @@
-const OUTSTANDING_MAX = 400;
+/** Calls that wait at once, at most. */
+export const OUTSTANDING_MAX = 400;
 const LATE_SECONDS_MAX = 0.03;
 
 /** So many callers that ask again as soon as they are answered. */

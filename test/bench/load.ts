@@ -12,7 +12,7 @@ import { EVERY_CORE, keepToCores, OTHER_CORES, OWN_CORE } from "./keep-to-cores.
 import type { LoadCall } from "./load-check.ts";
 import { type Disturbances, disturb } from "./load-disturbances.ts";
 import { type Judge, startJudge, WORLD } from "./load-judge.ts";
-import { closedLoop, openLoop } from "./load-loops.ts";
+import { closedLoop, OUTSTANDING_MAX, openLoop } from "./load-loops.ts";
 import { type MortalTrainer, mortalTrainer } from "./load-trainer.ts";
 
 const USERS = WORLD.userCount;
@@ -36,7 +36,7 @@ export const load: Bench = async (context) => {
   const folder = await mkdtemp(join(tmpdir(), "bench-load-"));
   const world = drawnWorld(WORLD);
   const trainer = await mortalTrainer();
-  const vars = { TRAINER_URL: trainer.url, QUEUE_MS_MAX: 130 };
+  const vars = { TRAINER_URL: trainer.url, QUEUE_MS_MAX: 140 };
   try {
     await trainer.start();
     // The bucket is another workerd's, as R2 is on other machines: neither upload nor read takes the isolate's thread or core.
@@ -106,6 +106,7 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
   for (const line of refusalsInTime(tally, beginMs, disturbances)) context.say(line);
   context.say(`  statuses ${JSON.stringify([...tally.statuses])}`);
 
+  await openConnections(edge);
   const double = emptyTally();
   await openLoop(() => ask(double), { perSecond: 2 * capacity, seconds: OVERLOAD_SECONDS, say: context.say });
   const over = emptyTally();
@@ -127,13 +128,13 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
 
 /**
  * Gives the isolate's thread a core for itself: in production the trainer that is killed and started is on another machine, and two that
- * share the isolate's core are a lack of capacity, not a fault. V8's helpers, which collect garbage beside it, are let run anywhere, as there.
+ * share the isolate's core are a lack of capacity, not a fault. V8's helpers, which collect garbage beside it, are kept off it, as there.
  * Gives the function that lets all have all cores again.
  */
 function apart({ edgePid, others, context }: Setting): () => void {
-  const all = [process.pid, ...others]; // with what they start, the trainer above all
+  const all = [edgePid, process.pid, ...others]; // with what they start, the trainer above all
   const keep = (edgeCores: string, otherCores: string) =>
-    [keepToCores(edgePid, edgeCores, "main"), ...all.map((pid) => keepToCores(pid, otherCores))].every(Boolean);
+    [...all.map((pid) => keepToCores(pid, otherCores)), keepToCores(edgePid, edgeCores, "main")].every(Boolean);
   if (!keep(OWN_CORE, OTHER_CORES)) context.say("  the isolate shares its core: no taskset, or one core only");
   return () => void keep(EVERY_CORE, EVERY_CORE);
 }
@@ -220,6 +221,12 @@ async function askAndCheck(edge: EdgeWorld, { key, call, judge, tally }: Questio
   tally.ms.push(tookMs);
   const ids = (JSON.parse(text) as (string | number)[]).map(String);
   judge({ version: response.headers.get("x-model-version") ?? "none", call, ids });
+}
+
+/** As many connections as calls may wait: in production they end at what stands before the isolate, here each new one takes its thread. */
+async function openConnections(edge: EdgeWorld): Promise<void> {
+  const answers = Array.from({ length: OUTSTANDING_MAX }, () => edge.call("/health/live", { key: null }));
+  for (const response of await Promise.all(answers)) await response.arrayBuffer();
 }
 
 /** When calls were refused, and how long after the last version was there to be opened: most stalls have that cause. */
