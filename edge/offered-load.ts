@@ -14,7 +14,7 @@ export type OfferedLoad = {
   isBeyondCapacity(nowMs: number): boolean;
 };
 
-/** Arrivals and answers count for so long: twice the capacity is seen within a sixth of a second, and chance at four fifths of it is not. */
+/** Arrivals and answers count for so long: twice the capacity is seen within a sixth of a second, chance at four fifths of it is not. */
 const RATE_MS = 200;
 /** In so long, half of what answers have taken is forgotten: a stall is no lack of capacity. */
 const CAPACITY_MS = 10_000;
