@@ -46,9 +46,10 @@ export const refuseOverload: MiddlewareHandler<EdgeEnv> = async (c, next) => {
 
 async function answerRank(c: Context<EdgeEnv>, parse: () => Promise<RankParameters>): Promise<Response> {
   requireScope(c.get("caller")!, "rank");
-  const { ranks, settings } = c.get("isolate");
+  const isolate = c.get("isolate");
+  const { ranks, settings } = isolate;
   const { nowMs } = c.get("access");
-  if (ranks.count(nowMs()) >= settings.CONCURRENT_RANKS_MAX) throw refused(c.get("isolate"), nowMs());
+  if (ranks.count(nowMs()) >= settings.CONCURRENT_RANKS_MAX) throw refused(isolate, nowMs());
   const end = ranks.take(nowMs());
   try {
     return await rankWithLiveVersion(c, await parse());
@@ -58,7 +59,8 @@ async function answerRank(c: Context<EdgeEnv>, parse: () => Promise<RankParamete
 }
 
 async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParameters): Promise<Response> {
-  const { pointers, versions, erased, admission, reader, settings } = c.get("isolate");
+  const isolate = c.get("isolate");
+  const { pointers, versions, erased, admission, reader, settings } = isolate;
   const { customer } = c.get("caller")!;
   const access = { ...c.get("access"), reader, log: writeLog };
   const startedMs = access.nowMs();
@@ -73,7 +75,7 @@ async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParamete
   const place = admission.admit({ itemCount: loaded.manifest.item_count, nowMs: loadedMs });
   if (place === undefined) {
     release();
-    throw refused(c.get("isolate"), loadedMs);
+    throw refused(isolate, loadedMs);
   }
   try {
     if (place.beginMs > loadedMs) await sleep(place.beginMs - loadedMs);
@@ -125,8 +127,7 @@ function rankAnswer(c: Context<EdgeEnv>, snapshot: Snapshot, answer: RankAnswer)
 
 function refused({ admission, ranks }: Isolate, nowMs: number): Problem {
   const count = admission.refuse(nowMs);
-  const waiting = ranks.count(nowMs);
-  if (count !== undefined) writeLog({ event: "ranks_refused", level: "error", count, waiting });
+  if (count !== undefined) writeLog({ event: "ranks_refused", level: "error", count, waiting: ranks.count(nowMs) });
   return new Problem("overloaded", "Too many rank calls at once. Try again.", { retryAfterSeconds: 1 });
 }
 

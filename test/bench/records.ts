@@ -1,8 +1,8 @@
-import { fork } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Bench, Figure } from "./bench.ts";
+import { measuredInProcess } from "./measured-process.ts";
 
 /** What the measured process tells when it has ended. */
 export type RecordsMeasured = {
@@ -34,7 +34,8 @@ export const records: Bench = async ({ say, flags }) => {
     throw new Error(`--users must be between 1e3 and 1e8, not ${flags.get("users")}.`);
   const folder = await mkdtemp(join(tmpdir(), "bench-records-"));
   try {
-    return figuresOf(await runProcess([folder, String(users), String(flags.get("memory") ?? MEMORY_MB)], say));
+    const args = [folder, String(users), String(flags.get("memory") ?? MEMORY_MB)];
+    return figuresOf(await measuredInProcess<RecordsMeasured>("records-process.ts", args, (line) => say(`  ${line}`)));
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -52,14 +53,3 @@ const figuresOf = (measured: RecordsMeasured): Figure[] => [
   { name: "records.missed_pairs", value: measured.missed, unit: "pairs" },
   { name: "records.hidden_per_1000", value: (1000 * measured.hidden) / measured.asked, unit: "items" },
 ];
-
-function runProcess(args: readonly string[], say: (line: string) => void): Promise<RecordsMeasured> {
-  return new Promise((resolve, reject) => {
-    const child = fork(join(import.meta.dirname, "records-process.ts"), args, { execArgv: ["--no-warnings"] });
-    child.on("message", (message: { said?: string; measured?: RecordsMeasured }) => {
-      if (message.said) say(`  ${message.said}`);
-      if (message.measured) resolve(message.measured);
-    });
-    child.once("close", (code) => reject(new Error(`The measured process ended with code ${code}.`)));
-  });
-}

@@ -1,8 +1,8 @@
-import { fork } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Bench, type BenchContext, compared, type Figure } from "./bench.ts";
+import { measuredInProcess } from "./measured-process.ts";
 import { scaleFile, scanSeconds } from "./scale-data.ts";
 
 export type ScaleStage = { readonly name: string; readonly seconds: number; readonly peakMb: number };
@@ -70,21 +70,11 @@ async function measure(rows: number, { say, flags }: Pick<BenchContext, "say" | 
   const workDirectory = await mkdtemp(join(tmpdir(), "bench-scale-"));
   try {
     const limits = [String(flags.get("seconds") ?? FIT_SECONDS), String(flags.get("memory") ?? MEMORY_MB)];
-    const measured = await runProcess([file.folder, workDirectory, ...limits], say);
+    const args = [file.folder, workDirectory, ...limits];
+    const measured = await measuredInProcess<ScaleMeasured>("scale-process.ts", args, (line) => say(`    ${line}`));
     say(`  ${measured.method} in ${measured.seconds.toFixed(1)} s; DuckDB's scan takes ${scan.toFixed(2)} s`);
     return { ...measured, scanSeconds: scan };
   } finally {
     await rm(workDirectory, { recursive: true });
   }
-}
-
-function runProcess(args: readonly string[], say: (line: string) => void): Promise<ScaleMeasured> {
-  return new Promise((resolve, reject) => {
-    const child = fork(join(import.meta.dirname, "scale-process.ts"), args, { execArgv: ["--no-warnings"] });
-    child.on("message", (message: { said?: string; measured?: ScaleMeasured }) => {
-      if (message.said) say(`    ${message.said}`);
-      if (message.measured) resolve(message.measured);
-    });
-    child.once("close", (code) => reject(new Error(`The measured process ended with code ${code}.`)));
-  });
 }

@@ -1,4 +1,4 @@
-import { execFile, fork } from "node:child_process";
+import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,6 +8,7 @@ import { METHODS } from "../../trainer/models/methods.ts";
 import { missingRealData, type RealDataSet } from "../fixtures/real-data.ts";
 import { type BenchContext, compared, type Figure } from "./bench.ts";
 import { gemmGflops } from "./gemm-speed.ts";
+import { measuredInProcess } from "./measured-process.ts";
 import type { FamilyMeasured } from "./training-family-process.ts";
 
 /** Fits may take so many times as long as the reference's. */
@@ -68,17 +69,17 @@ export async function trainingFamilies({ say, fail, flags }: BenchContext): Prom
     const folder = await mkdtemp(join(tmpdir(), "bench-family-"));
     try {
       say(`  ${name} on ${set}`);
-      const own = await measured([name, set, folder, flags.get("seconds") ?? "60"]);
+      const args = [name, set, folder, flags.get("seconds") ?? "60"];
+      const own = await measuredInProcess<FamilyMeasured>("training-family-process.ts", args, say);
       const floor = family.flops && family.flops(own.itemCount) / (await gemmGflops("wall")) / 1e9;
       const reference = family.isClosed && python ? await referenceOf(python, folder, own.itemCount) : undefined;
       figures.push(...figuresOf(name, own, { floor, reference }));
       if (reference && reference.agreement < (family.agreementMin ?? AGREEMENT_MIN))
         fail(`${name}: the reference shares only ${reference.agreement.toFixed(3)} of the best ${BEST} items`);
-      const least = reference?.seconds;
-      if (least !== undefined && own.seconds > Math.max(JUDGED_SECONDS_MIN, RATIO_MAX * least))
-        fail(
-          `${name}: ${own.seconds.toFixed(2)} s, more than ${RATIO_MAX} times the ${least.toFixed(2)} s of its reference`,
-        );
+      if (reference && own.seconds > Math.max(JUDGED_SECONDS_MIN, RATIO_MAX * reference.seconds)) {
+        const [taken, least] = [own.seconds, reference.seconds].map((seconds) => seconds.toFixed(2));
+        fail(`${name}: ${taken} s, more than ${RATIO_MAX} times the ${least} s of its reference`);
+      }
     } finally {
       await rm(folder, { recursive: true });
     }
@@ -104,14 +105,6 @@ function figuresOf(
     figure("peak_mb", "MB", peakMb, reference?.peakMb),
     ...(reference ? [figure("agreement", "share", reference.agreement, undefined)] : []),
   ];
-}
-
-function measured(args: readonly string[]): Promise<FamilyMeasured> {
-  return new Promise((resolve, reject) => {
-    const child = fork(join(import.meta.dirname, "training-family-process.ts"), args, { execArgv: ["--no-warnings"] });
-    child.once("message", (message: FamilyMeasured) => resolve(message));
-    child.once("close", (code) => reject(new Error(`The measured process ended with code ${code}.`)));
-  });
 }
 
 const run = promisify(execFile);

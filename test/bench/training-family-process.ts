@@ -51,7 +51,7 @@ const peakMb = peak();
 await writeForReference(fitted, runs);
 const { seconds: predictedSeconds } = method.cost(data, params);
 const measured: FamilyMeasured = { seconds: best, runs, peakMb, predictedSeconds, itemCount: data.itemCount };
-process.send?.(measured, () => process.disconnect());
+process.send?.({ measured }, () => process.disconnect());
 
 async function dataOf(from: RealDataSet | "drawn"): Promise<TrainingData> {
   if (from === "drawn") return drawnDataset({ users: 6000, items: 3400, perUser: 100 });

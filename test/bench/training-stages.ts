@@ -1,4 +1,3 @@
-import { fork } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +6,7 @@ import { literal } from "../../trainer/connectors/duckdb-quote.ts";
 import { writeDemoShop } from "../../trainer/local/demo-shop.ts";
 import { missingRealData, realDataFolder } from "../fixtures/real-data.ts";
 import { type Bench, compared, type Figure } from "./bench.ts";
+import { measuredInProcess } from "./measured-process.ts";
 import { trainingFamilies } from "./training-families.ts";
 
 /** What the measured process tells when it has ended. */
@@ -39,7 +39,10 @@ const wholeRun: Bench = async ({ say, flags }) => {
     const file = join(data, isReal ? "interactions.csv.gz" : "interactions.csv");
     say(`  ${isReal ? "ml-100k" : "the demo shop"}`);
     const scanSeconds = await scan(file);
-    const measured = await measure([data, folder, String(flags.get("seconds") ?? FIT_SECONDS)], say);
+    const args = [data, folder, String(flags.get("seconds") ?? FIT_SECONDS)];
+    const measured = await measuredInProcess<StagesMeasured>("training-stages-process.ts", args, (line) =>
+      say(`  ${line}`),
+    );
     return figuresOf(measured, scanSeconds);
   } finally {
     await rm(folder, { recursive: true });
@@ -76,15 +79,4 @@ async function scan(file: string): Promise<number> {
   }
   connection.closeSync();
   return best;
-}
-
-function measure(args: readonly string[], say: (line: string) => void): Promise<StagesMeasured> {
-  return new Promise((resolve, reject) => {
-    const child = fork(join(import.meta.dirname, "training-stages-process.ts"), args, { execArgv: ["--no-warnings"] });
-    child.on("message", (message: { said?: string; measured?: StagesMeasured }) => {
-      if (message.said) say(`  ${message.said}`);
-      if (message.measured) resolve(message.measured);
-    });
-    child.once("close", (code) => reject(new Error(`The measured process ended with code ${code}.`)));
-  });
 }

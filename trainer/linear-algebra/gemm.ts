@@ -1,6 +1,6 @@
-import { availableParallelism } from "node:os";
 import ort from "onnxruntime-node";
 import { graphBuilder } from "../onnx/graph.ts";
+import { openProductSession } from "./product-session.ts";
 
 /** Row-major. */
 export type Matrix = { readonly rows: number; readonly columns: number; readonly values: Float32Array };
@@ -25,9 +25,8 @@ export type Gemm = {
   close(): Promise<void>;
 };
 
-const THREADS_MAX = 8;
-
-export function openGemm(threads = Math.min(THREADS_MAX, availableParallelism())): Gemm {
+/** @param threads All cores, up to eight, unless given. */
+export function openGemm(threads?: number): Gemm {
   const sessions = new Map<string, Promise<ort.InferenceSession>>();
   return {
     async multiply({ a, b, transposeA = false, transposeB = false, alpha = 1, plus, into }) {
@@ -52,7 +51,7 @@ export function openGemm(threads = Math.min(THREADS_MAX, availableParallelism())
 
 type Form = { readonly transposeA: boolean; readonly transposeB: boolean; readonly alpha: number; hasPlus: boolean };
 
-function openSession(form: Form, threads: number): Promise<ort.InferenceSession> {
+function openSession(form: Form, threads: number | undefined): Promise<ort.InferenceSession> {
   const graph = graphBuilder("gemm");
   const inputs = [graph.input("a", "float32", ["p", "q"]), graph.input("b", "float32", ["r", "s"])];
   if (form.hasPlus) inputs.push(graph.input("plus", "float32", ["m", "n"]));
@@ -62,13 +61,7 @@ function openSession(form: Form, threads: number): Promise<ort.InferenceSession>
     alpha: { float: form.alpha },
   });
   graph.output("product", product, "float32", ["m", "n"]);
-  return ort.InferenceSession.create(graph.build(), {
-    executionProviders: ["cpu"],
-    intraOpNumThreads: threads,
-    interOpNumThreads: 1,
-    // Threads that spin while they wait take the core from whoever shares the machine.
-    extra: { session: { intra_op: { allow_spinning: "0" } } },
-  });
+  return openProductSession(graph.build(), threads);
 }
 
 const tensorOf = ({ rows, columns, values }: Matrix) => new ort.Tensor("float32", values, [rows, columns]);

@@ -14,6 +14,23 @@ export function lowerTriangle(size: number): LowerTriangle {
 /** Of a factorisation. */
 const ROWS_AT_ONCE = 4;
 
+/** factor · A + ridge · I of a whole symmetric matrix A [size * size], in place of what was there. */
+export function setRidged(
+  { size, stride, values }: LowerTriangle,
+  whole: Float32Array,
+  { factor, ridge }: { readonly factor: number; readonly ridge: number },
+): void {
+  for (let i = 0; i < size; i++) {
+    for (let j = 0; j <= i; j++) values[i * stride + j] = factor * whole[i * size + j]!;
+    values[i * stride + i]! += ridge;
+  }
+}
+
+/** Adds a whole symmetric matrix [size * size]. */
+export function addLower({ size, stride, values }: LowerTriangle, whole: Float32Array): void {
+  for (let i = 0; i < size; i++) for (let j = 0; j <= i; j++) values[i * stride + j]! += whole[i * size + j]!;
+}
+
 /** A = L Lᵀ in place, column by column (Golub & Van Loan 4.2.5). Throws when the matrix is not positive definite. */
 export function factorLower({ size, stride, values }: LowerTriangle): void {
   for (let column = 0; column < size; column++) {

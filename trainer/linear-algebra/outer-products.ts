@@ -1,7 +1,7 @@
-import { availableParallelism } from "node:os";
 import ort from "onnxruntime-node";
 import { graphBuilder } from "../onnx/graph.ts";
 import type { Matrix } from "./gemm.ts";
+import { openProductSession } from "./product-session.ts";
 
 /** Lists of rows of a matrix, all of one length: [count * length], list by list. */
 export type RowLists = { readonly count: number; readonly length: number; readonly rows: Int32Array };
@@ -13,8 +13,6 @@ export type OuterProducts = {
   close(): Promise<void>;
 };
 
-const THREADS_MAX = 8;
-
 export async function openOuterProducts(): Promise<OuterProducts> {
   const graph = graphBuilder("outer_products");
   const from = graph.input("from", "float32", ["rows", "columns"]);
@@ -25,12 +23,7 @@ export async function openOuterProducts(): Promise<OuterProducts> {
   const second = graph.constant({ type: "int64", dims: [1], data: BigInt64Array.of(1n) });
   const vectors = graph.op("ReduceSum", [gathered, second], { keepdims: { int: 0 } });
   graph.output("vectors", vectors, "float32", ["count", "columns"]);
-  const session = await ort.InferenceSession.create(graph.build(), {
-    executionProviders: ["cpu"],
-    intraOpNumThreads: Math.min(THREADS_MAX, availableParallelism()),
-    interOpNumThreads: 1,
-    extra: { session: { intra_op: { allow_spinning: "0" } } },
-  });
+  const session = await openProductSession(graph.build());
   return {
     async sums({ rows, columns, values }, { count, length, rows: listed }) {
       const results = await session.run({

@@ -1,5 +1,5 @@
 import type { Gemm, Matrix } from "../linear-algebra/gemm.ts";
-import { factorLower, type LowerTriangle, lowerTriangle, solveLower } from "../linear-algebra/lower-triangle.ts";
+import { addLower, factorLower, lowerTriangle, setRidged, solveLower } from "../linear-algebra/lower-triangle.ts";
 import type { OuterProducts, RowLists } from "../linear-algebra/outer-products.ts";
 
 /** Who chose what, seen from the users or from the items: row r's partners are positions start[r] … start[r + 1] − 1. */
@@ -52,7 +52,7 @@ export async function solvedRows(
     const { products, vectors } = await outerProducts.sums(padded, lists);
     for (const [i, { row, from, to }] of batch.entries()) {
       if (from === start[row]!) {
-        setRidged(system, ofAll, everyPair, ridgeOf(start[row + 1]! - from));
+        setRidged(system, ofAll.values, { factor: everyPair, ridge: ridgeOf(start[row + 1]! - from) });
         sum.fill(0);
       }
       addLower(system, products.subarray(i * rank * rank, (i + 1) * rank * rank));
@@ -107,17 +107,4 @@ function withZeroRow({ rows, columns, values }: Matrix): Matrix {
   const longer = new Float32Array((rows + 1) * columns);
   longer.set(values);
   return { rows: rows + 1, columns, values: longer };
-}
-
-/** α VᵀV + ridge · I */
-function setRidged({ size, stride, values }: LowerTriangle, ofAll: Matrix, everyPair: number, ridge: number): void {
-  for (let i = 0; i < size; i++) {
-    for (let j = 0; j <= i; j++) values[i * stride + j] = everyPair * ofAll.values[i * size + j]!;
-    values[i * stride + i]! += ridge;
-  }
-}
-
-/** Adds a whole symmetric matrix [size * size]. */
-function addLower({ size, stride, values }: LowerTriangle, whole: Float32Array): void {
-  for (let i = 0; i < size; i++) for (let j = 0; j <= i; j++) values[i * stride + j]! += whole[i * size + j]!;
 }

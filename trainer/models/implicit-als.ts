@@ -1,5 +1,5 @@
 import { type Gemm, type Matrix, openGemm } from "../linear-algebra/gemm.ts";
-import { factorLower, lowerTriangle, solveLower } from "../linear-algebra/lower-triangle.ts";
+import { factorLower, lowerTriangle, setRidged, solveLower } from "../linear-algebra/lower-triangle.ts";
 import { type OuterProducts, openOuterProducts } from "../linear-algebra/outer-products.ts";
 import { transposed } from "../linear-algebra/transposed.ts";
 import { type LeastSquares, partnersOf, solvedRows } from "./alternating-least-squares.ts";
@@ -151,10 +151,7 @@ async function folded(vectors: Matrix, params: Weighing, { counts, gemm }: Means
   const gram = await gemm.multiply({ a: { ...vectors, values: weighed }, b: vectors, transposeA: true });
   const expected = lowerTriangle(rank);
   const ridge = ridgeOf(counts.rows / counts.users, counts.items, { counts, params });
-  for (let i = 0; i < rank; i++) {
-    for (let j = 0; j <= i; j++) expected.values[i * expected.stride + j] = gram.values[i * rank + j]!;
-    expected.values[i * expected.stride + i]! += ridge;
-  }
+  setRidged(expected, gram.values, { factor: 1, ridge });
   factorLower(expected);
   for (let item = 0; item < itemCount; item++) {
     const own = Float64Array.from(vectors.values.subarray(item * rank, (item + 1) * rank));

@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { factorLower, lowerTriangle, solveLower } from "../../../trainer/linear-algebra/lower-triangle.ts";
+import {
+  addLower,
+  factorLower,
+  lowerTriangle,
+  setRidged,
+  solveLower,
+} from "../../../trainer/linear-algebra/lower-triangle.ts";
 import { positiveDefinite } from "../../fixtures/positive-definite.ts";
 
 const SIZES = [1, 2, 3, 4, 5, 7, 8, 31, 32, 33, 64];
@@ -36,4 +42,17 @@ test("a matrix that is not positive definite is refused", () => {
   const triangle = lowerTriangle(2);
   triangle.values.set([1, 0, 2, 1]);
   expect(() => factorLower(triangle)).toThrow("not positive definite");
+});
+
+test.each(SIZES)("a matrix of %i with a ridge, and another one added, written out", (size) => {
+  const [a, b] = [positiveDefinite(size), positiveDefinite(size).map((value) => 3 * value)];
+  const triangle = lowerTriangle(size);
+  triangle.values.subarray(0, size * triangle.stride).fill(9);
+  setRidged(triangle, a, { factor: 0.5, ridge: 2 });
+  addLower(triangle, b);
+  for (let i = 0; i < size; i++)
+    for (let j = 0; j <= i; j++)
+      expect(triangle.values[i * triangle.stride + j]).toBe(
+        0.5 * a[i * size + j]! + (i === j ? 2 : 0) + b[i * size + j]!,
+      );
 });
