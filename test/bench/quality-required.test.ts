@@ -31,3 +31,11 @@ test("on few rows popularity is what must be reached", () => {
     lineOf(requiredTable([share("quality.ml-100k.1000-rows.chosen.ndcg@10", value, 0.01)]), "ml-100k, 1000 rows");
   expect([line(0.01), line(0.009)].map((text) => text.split(" ").at(-1))).toEqual(["yes", "NO"]);
 });
+test("a closed form must be quick too", () => {
+  const name = "quality.ml-1m.next-item.sequential_ridge";
+  const line = (seconds: number) => {
+    const figures = [share(`${name}.recall@10`, 0.28), share(`${name}.ndcg@10`, 0.164)];
+    return lineOf(requiredTable([...figures, share(`${name}.fit_seconds`, seconds)]), "ml-1m, next item, closed form");
+  };
+  expect([line(30), line(31)].map((text) => text.split(" ").at(-1))).toEqual(["yes", "NO"]);
+});

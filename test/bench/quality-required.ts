@@ -3,8 +3,13 @@ import type { Figure } from "./bench.ts";
 /** One line of the table of what ranking quality must reach. */
 type Required = {
   readonly what: string;
-  /** Figures by name, or a part of one figure that another is; and the least that they must be. */
-  readonly least: readonly { readonly figure: string; readonly value: number | { readonly shareOf: string } }[];
+  /** Figures by name, and the least (or `atMost`) that they must be: a value, or a share of another figure. */
+  readonly bounds: readonly Bound[];
+};
+type Bound = {
+  readonly figure: string;
+  readonly value: number | { readonly shareOf: string };
+  readonly atMost?: true;
 };
 
 const pair = (name: string, k: number, [recall, ndcg]: readonly [number, number]) => [
@@ -15,30 +20,33 @@ const pair = (name: string, k: number, [recall, ndcg]: readonly [number, number]
 const CHOICE_SHARE = 0.99;
 const choice = (task: string, k: number): Required => ({
   what: `${task}, automatic choice, of the best`,
-  least: [{ figure: `quality.${task}.chosen.ndcg@${k}`, value: { shareOf: `quality.${task}.best.ndcg@${k}` } }],
+  bounds: [{ figure: `quality.${task}.chosen.ndcg@${k}`, value: { shareOf: `quality.${task}.best.ndcg@${k}` } }],
 });
 
 const REQUIRED: readonly Required[] = [
-  { what: "ml-1m, next item, any method", least: pair("quality.ml-1m.next-item.best", 10, [0.31, 0.185]) },
+  { what: "ml-1m, next item, any method", bounds: pair("quality.ml-1m.next-item.best", 10, [0.31, 0.185]) },
   {
     what: "ml-1m, next item, closed form within 30 s",
-    least: pair("quality.ml-1m.next-item.sequential_ridge", 10, [0.2785, 0.163]),
+    bounds: [
+      ...pair("quality.ml-1m.next-item.sequential_ridge", 10, [0.2785, 0.163]),
+      { figure: "quality.ml-1m.next-item.sequential_ridge.fit_seconds", value: 30, atMost: true },
+    ],
   },
-  { what: "amazon-beauty, next item", least: pair("quality.amazon-beauty.next-item.best", 10, [0.099, 0.062]) },
-  { what: "amazon-games, next item", least: pair("quality.amazon-games.next-item.best", 10, [0.122, 0.071]) },
-  { what: "ml-100k, sets", least: pair("quality.ml-100k.set.best", 20, [0.376, 0.45]) },
-  { what: "ml-1m, sets", least: pair("quality.ml-1m.set.best", 20, [0.28, 0.422]) },
-  { what: "amazon-beauty, cold items", least: pair("quality.amazon-beauty.cold.attribute_ridge", 10, [0.16, 0.105]) },
+  { what: "amazon-beauty, next item", bounds: pair("quality.amazon-beauty.next-item.best", 10, [0.099, 0.062]) },
+  { what: "amazon-games, next item", bounds: pair("quality.amazon-games.next-item.best", 10, [0.122, 0.071]) },
+  { what: "ml-100k, sets", bounds: pair("quality.ml-100k.set.best", 20, [0.376, 0.45]) },
+  { what: "ml-1m, sets", bounds: pair("quality.ml-1m.set.best", 20, [0.28, 0.422]) },
+  { what: "amazon-beauty, cold items", bounds: pair("quality.amazon-beauty.cold.attribute_ridge", 10, [0.16, 0.105]) },
   ...[1000, 5000].map(
     (rows): Required => ({
       what: `ml-100k, ${rows} rows, at least popularity`,
-      least: [{ figure: `quality.ml-100k.${rows}-rows.chosen.ndcg@10`, value: { shareOf: "reference" } }],
+      bounds: [{ figure: `quality.ml-100k.${rows}-rows.chosen.ndcg@10`, value: { shareOf: "reference" } }],
     }),
   ),
   ...["ml-100k", "ml-1m"].map(
     (set): Required => ({
       what: `${set}, users without a history, at least popularity`,
-      least: ["ndcg@10", "recall@20"].map((metric) => {
+      bounds: ["ndcg@10", "recall@20"].map((metric) => {
         return { figure: `quality.${set}.hidden-users.attributes.${metric}`, value: { shareOf: "reference" } };
       }),
     }),
@@ -60,16 +68,21 @@ export type RequiredTable = {
 /** What is required and what was measured, line by line; of figures that were not measured in this run, a dash. */
 export function requiredTable(figures: readonly Figure[]): RequiredTable {
   const byName = new Map(figures.map((figure) => [figure.name, figure]));
-  const rows = REQUIRED.map(({ what, least }) => {
-    const measured = least.map(({ figure }) => byName.get(figure));
-    const needed = least.map(({ value }, i) => {
+  const rows = REQUIRED.map(({ what, bounds }) => {
+    const measured = bounds.map(({ figure }) => byName.get(figure));
+    const needed = bounds.map(({ value }, i) => {
       if (typeof value === "number") return value;
       if (value.shareOf === "reference") return measured[i]?.reference;
       const best = byName.get(value.shareOf)?.value;
       return best === undefined ? undefined : CHOICE_SHARE * best;
     });
     const isMeasured = measured.every((figure) => figure !== undefined) && !needed.includes(undefined);
-    const isMet = isMeasured && measured.every((figure, i) => figure!.value >= needed[i]! - 1e-12);
+    const isMet =
+      isMeasured &&
+      bounds.every(({ atMost }, i) => {
+        const over = measured[i]!.value - needed[i]!;
+        return atMost ? over <= 0 : over >= -1e-12;
+      });
     const shown = (values: readonly (number | undefined)[]) =>
       values.map((value) => (value === undefined ? "–" : value.toFixed(4))).join(" / ");
     return [

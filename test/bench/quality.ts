@@ -2,218 +2,77 @@
  * Ranking quality on public data, all items ranked, next to what a study of the same data found and to the targets:
  *
  *     npm run bench -- quality [--tasks=ml-1m.next-item,amazon-beauty.cold,ml-1m.hidden-users,ml-1m.rated,ml-100k.1000-rows]
- *                              [--methods=ease,…] [--seconds=600] [--resume=FOLDER] --json
+ *                              [--methods=ease,…] [--seconds=600] [--processes=2] [--resume=FOLDER] --json
  *
- * Each method takes the best of the first settings of its grid on a validation part of the training part, and is fitted again
- * on all of it; `fit_seconds` is that last fit. Trained networks take their first setting. The automatic choice has `--seconds`
- * for each set (0: none; without: what the service would allow) and sees the training part only. Every list is scored by the
- * exported ONNX and made by shared/rank.ts. What is trained keeps its state in the folder `--resume`, where the same command goes
- * on after an interruption; `fit_seconds` is then what was left. What is required stands next to what was measured at the end, on
- * standard error. All of it takes some hours on two cores.
+ * The automatic choice has `--seconds` for each set (0: none; without: what the service would allow). Each task runs in a process
+ * of its own, `--processes` of them at once: with as many as there are cores all of it takes some two hours, and fits are slower for it.
+ * What is trained, and the figures of tasks that are done, are kept in the folder `--resume`, where the same command of the same
+ * code goes on after an interruption; `fit_seconds` is then what was left. What is required stands next to what was measured at
+ * the end, on standard error.
  */
-import { methodNamed } from "../../trainer/evaluate/blend-method.ts";
-import { casesOfSplit } from "../../trainer/evaluate/evaluation-cases.ts";
-import { samplePositions, seededRandom } from "../../trainer/evaluate/seeded-random.ts";
-import { selectModel } from "../../trainer/evaluate/select.ts";
-import { fitSeconds as secondsForChoice } from "../../trainer/fit-seconds.ts";
-import { METHODS } from "../../trainer/models/methods.ts";
-import type { Method, TrainingData } from "../../trainer/models/model.ts";
-import { missingRealData, type RealDataSet } from "../fixtures/real-data.ts";
-import { type Bench, compared, type Figure } from "./bench.ts";
-import { COLD_TASKS, coldFigures } from "./quality-cold.ts";
-import { HIDDEN_USER_TASKS, hiddenUserFigures } from "./quality-hidden-users.ts";
-import { BUDGET, benchContext, type Judged, judge } from "./quality-judge.ts";
-import { RATED_TASKS, ratedFigures } from "./quality-rated.ts";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { missingRealData } from "../fixtures/real-data.ts";
+import type { Bench, Figure } from "./bench.ts";
+import { measuredInProcess } from "./measured-process.ts";
+import { type QualityOptions, qualityMeasures } from "./quality-measures.ts";
 import { requiredTable } from "./quality-required.ts";
-import { SMALL_SET, SMALL_TASKS, smallFigures } from "./quality-small.ts";
-import { type PreparedTask, partsFor, prepare, QUALITY_TASKS, type QualityTask } from "./quality-tasks.ts";
-
-const SEED = 7;
-const SETTINGS_MAX = 3;
-const VALIDATION_SHARE = 0.1;
-const VALIDATION_LISTS_MAX = 3000;
-
-const CHOICE_SECONDS_MAX = 7200;
-const TELL_EVERY_SECONDS = 120;
-const SMALL = { seeds: 20, seconds: 20 };
 
 export const quality: Bench = async ({ say, fail, flags }) => {
   const wanted = flags.get("tasks")?.split(",");
-  const methods = flags.get("methods")?.split(",");
   const given = flags.get("seconds");
-  const seconds = given === undefined ? undefined : Number(given);
-  const resume = flags.get("resume");
-  const figures: Figure[] = [];
-  for (const { name, set, measure } of tasksOf({ methods, seconds, resume, say })) {
-    if (wanted && !wanted.includes(name)) continue;
+  const options: QualityOptions = {
+    methods: flags.get("methods")?.split(","),
+    seconds: given === undefined ? undefined : Number(given),
+    resume: flags.get("resume"),
+  };
+  const all = qualityMeasures({ ...options, say });
+  for (const name of wanted ?? []) {
+    if (!all.some((task) => task.name === name)) fail(`There is no task ${JSON.stringify(name)}.`);
+  }
+  const waiting = all.filter(({ name, set }) => {
+    if (wanted && !wanted.includes(name)) return false;
     const missing = missingRealData(set);
     if (missing) say(`  ${name} ${missing}`);
-    else figures.push(...(await measure()));
-  }
+    return !missing;
+  });
+  const byTask = new Map<string, readonly Figure[]>(waiting.map(({ name }) => [name, []]));
+  const work = async () => {
+    for (let task = waiting.shift(); task; task = waiting.shift()) {
+      const { name } = task;
+      const measured = await measuredOrKept(name, options, (line) => say(`  ${name}: ${line.trim()}`)).catch(String);
+      if (typeof measured === "string") fail(`${name}: ${measured}`);
+      else byTask.set(name, measured);
+    }
+  };
+  await Promise.all(Array.from({ length: Number(flags.get("processes") ?? 1) }, work));
+  const figures = [...byTask.values()].flat();
   const { text, unmet } = requiredTable(figures);
   say(`\n${text}\n`);
   for (const what of unmet) fail(`${what}: less than is required`);
   return figures;
 };
 
-type Options = {
-  readonly methods: readonly string[] | undefined;
-  /** For the automatic choice; undefined: what the service would allow. */
-  readonly seconds: number | undefined;
-  /** Where trained networks keep their state. */
-  readonly resume: string | undefined;
-  readonly say: (line: string) => void;
-};
-
-type Measured = { readonly name: string; readonly set: RealDataSet; readonly measure: () => Promise<Figure[]> };
-
-function tasksOf(options: Options): Measured[] {
-  const { say } = options;
-  return [
-    ...QUALITY_TASKS.map((task) => {
-      const name = `${task.set}.${task.protocol}`;
-      return { name, set: task.set, measure: () => taskFigures(task, { ...options, name: `quality.${name}` }) };
-    }),
-    ...COLD_TASKS.map((set) => ({ name: `${set}.cold`, set, measure: () => coldFigures(set, say) })),
-    ...HIDDEN_USER_TASKS.map((set) => {
-      return { name: `${set}.hidden-users`, set, measure: () => hiddenUserFigures(set, say) };
-    }),
-    ...RATED_TASKS.map((set) => ({ name: `${set}.rated`, set, measure: () => ratedFigures(set, say) })),
-    ...SMALL_TASKS.map((rows): Measured => {
-      const name = `${SMALL_SET}.${rows}-rows`;
-      return { name, set: SMALL_SET, measure: () => smallFigures(rows, { ...SMALL, say }) };
-    }),
-  ];
-}
-
-type TaskOptions = Options & { readonly name: string };
-
-async function taskFigures(
-  task: QualityTask,
-  { name, methods, resume, say, ...given }: TaskOptions,
-): Promise<Figure[]> {
-  const runs: ReadonlyMap<string, Run>[] = [];
-  let automaticJudged: Quality | undefined; // one more candidate for the best, where it was judged on the same splits
-  const figures: Figure[] = [];
-  for (const seed of task.seeds) {
-    const prepared = await prepare(task, seed);
-    const { data, cases } = prepared;
-    const seconds = given.seconds ?? secondsForChoice(data.items.length, CHOICE_SECONDS_MAX);
-    say(`  ${name}: ${data.itemCount} items, ${data.items.length} rows to learn from, ${cases.count} lists`);
-    const run = new Map<string, Run>();
-    for (const own of methods ?? Object.keys(task.references)) {
-      run.set(own, await fitAndJudge(own, prepared, { ...task, resume }));
-      const { recall, ndcg, fitSeconds } = run.get(own)!;
-      say(`    ${own}: recall ${recall.toFixed(4)}, ndcg ${ndcg.toFixed(4)}, ${fitSeconds.toFixed(1)} s`);
-    }
-    runs.push(run);
-    if (seconds > 0 && seed === task.seeds[0]) {
-      const { judged, figures: own } = await automatic(task, prepared, { name, seconds, resume, say });
-      if (task.seeds.length === 1) automaticJudged = judged;
-      figures.push(...own);
+async function measuredOrKept(
+  task: string,
+  options: QualityOptions,
+  say: (line: string) => void,
+): Promise<readonly Figure[]> {
+  const { resume, ...asked } = options;
+  const path = resume && join(resume, `${task}.json`);
+  const kept = path && (await readFile(path, "utf8").catch(() => undefined));
+  if (kept) {
+    const { asked: then, figures } = JSON.parse(kept) as { readonly asked: unknown; readonly figures: Figure[] };
+    if (JSON.stringify(then) === JSON.stringify(asked)) {
+      say(`measured before, kept in ${path}`);
+      return figures;
     }
   }
-  let best: Quality = automaticJudged ?? { recall: 0, ndcg: 0 };
-  for (const own of runs[0]!.keys()) {
-    const mean = (read: (run: Run) => number) => runs.reduce((sum, run) => sum + read(run.get(own)!), 0) / runs.length;
-    const judged = { recall: mean((run) => run.recall), ndcg: mean((run) => run.ndcg) };
-    if (judged.ndcg > best.ndcg) best = judged;
-    figures.push(
-      ...qualityFigures(`${name}.${own}`, task.k, judged, task.references[own]),
-      { name: `${name}.${own}.fit_seconds`, value: mean((run) => run.fitSeconds), unit: "s" },
-      { name: `${name}.${own}.artifact_mb`, value: mean((run) => run.megabytes), unit: "MB" },
-    );
+  const program = "quality-process.ts";
+  const figures = await measuredInProcess<readonly Figure[]>(program, [JSON.stringify({ ...options, task })], say);
+  if (path) {
+    await mkdir(resume, { recursive: true });
+    await writeFile(path, JSON.stringify({ asked, figures }));
   }
-  return [...figures, ...qualityFigures(`${name}.best`, task.k, best, task.target)];
-}
-
-async function fitAndJudge(
-  name: string,
-  prepared: PreparedTask,
-  { k, protocol, resume }: QualityTask & Pick<TaskOptions, "resume">,
-): Promise<Run> {
-  const method = METHODS[name];
-  const params = method && (await bestParams(method, prepared.data, { k, protocol }));
-  if (!method || !params) throw new Error(`No method ${JSON.stringify(name)} can learn from these data.`);
-  const begin = performance.now();
-  const fitted = await method.fit(prepared.data, params, benchContext(seededRandom(SEED), resume));
-  const fitSeconds = (performance.now() - begin) / 1000;
-  return { ...(await judge(fitted, prepared.cases, { k })), fitSeconds };
-}
-
-/** Methods whose fits take minutes. */
-const TRAINED: ReadonlySet<string> = new Set(["sasrec", "pooled_history", "neural_blend"]);
-
-/** Of the first settings of the grid the one with the best NDCG on a validation part of the training part. */
-async function bestParams(method: Method, data: TrainingData, { k, protocol }: Pick<QualityTask, "k" | "protocol">) {
-  const grid = method.grid(data).slice(0, SETTINGS_MAX);
-  if (grid.length < 2 || TRAINED.has(method.name)) return grid[0];
-  const { train, targets } = partsFor(protocol, data, { share: VALIDATION_SHARE, seed: SEED });
-  const cases = casesOfSplit(train, targets, { withHistoryOnly: true });
-  const positions = samplePositions(cases.count, VALIDATION_LISTS_MAX, seededRandom(SEED));
-  let best = { params: grid[0]!, ndcg: -1 };
-  for (const params of grid) {
-    const fitted = await method.fit({ ...data, ...train }, params, benchContext(seededRandom(SEED)));
-    const { ndcg } = await judge(fitted, cases, { k, positions });
-    if (ndcg > best.ndcg) best = { params, ndcg };
-  }
-  return best.params;
-}
-
-type Quality = Pick<Judged, "recall" | "ndcg">;
-type Run = Judged & { readonly fitSeconds: number };
-
-function qualityFigures(
-  name: string,
-  k: number,
-  { recall, ndcg }: Quality,
-  reference: readonly [number, number] | undefined,
-): Figure[] {
-  const figure = (metric: string, value: number, other: number | undefined) =>
-    other === undefined
-      ? { name: `${name}.${metric}@${k}`, value, unit: "share" }
-      : compared(`${name}.${metric}@${k}`, "share", value, other);
-  return [figure("recall", recall, reference?.[0]), figure("ndcg", ndcg, reference?.[1])];
-}
-
-/** What the service would choose for itself from the training part, judged on the test part. */
-async function automatic(
-  task: QualityTask,
-  prepared: PreparedTask,
-  { name, seconds, resume, say }: Omit<TaskOptions, "methods" | "seconds"> & { readonly seconds: number },
-) {
-  const begin = performance.now();
-  const clock = () => (performance.now() - begin) / 1000;
-  const means = { signal: new AbortController().signal, clock, memoryMbMax: 8000, budget: BUDGET, seed: SEED };
-  const protocol = task.protocol;
-  let told = 0;
-  const progress = (share: number, detail: string) => {
-    if (clock() < told + TELL_EVERY_SECONDS) return;
-    told = clock();
-    say(`    ${told.toFixed(0)} s, ${(100 * share).toFixed(0)} %: ${detail}`);
-  };
-  const { dataset } = prepared;
-  const selection = await selectModel({
-    ...means,
-    dataset,
-    methods: METHODS,
-    protocol,
-    metric: `ndcg@${task.k as 10 | 20}`,
-    secondsMax: seconds,
-    progress,
-    checkpointFolder: resume,
-  });
-  const { chosen } = selection;
-  const fitted = await methodNamed(chosen.method, METHODS)!.fit(
-    prepared.data,
-    chosen.params,
-    benchContext(seededRandom(SEED), resume),
-  );
-  const judged = await judge(fitted, prepared.cases, task);
-  say(`    chosen: ${chosen.method}, recall ${judged.recall.toFixed(4)}, ndcg ${judged.ndcg.toFixed(4)}`);
-  const figures = [
-    ...qualityFigures(`${name}.chosen`, task.k, judged, task.target),
-    { name: `${name}.chosen.seconds`, value: clock(), unit: "s" },
-  ];
-  return { judged, figures };
+  return figures;
 }

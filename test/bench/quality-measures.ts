@@ -1,0 +1,198 @@
+/**
+ * What `bench -- quality` measures, task by task. Each method takes the best of the first settings of its grid on a validation
+ * part of the training part, and is fitted again on all of it; `fit_seconds` is that last fit. Trained networks take their first
+ * setting. The automatic choice sees the training part only. Every list is scored by the exported ONNX and made by shared/rank.ts.
+ */
+import { methodNamed } from "../../trainer/evaluate/blend-method.ts";
+import { casesOfSplit } from "../../trainer/evaluate/evaluation-cases.ts";
+import { samplePositions, seededRandom } from "../../trainer/evaluate/seeded-random.ts";
+import { selectModel } from "../../trainer/evaluate/select.ts";
+import { fitSeconds as secondsForChoice } from "../../trainer/fit-seconds.ts";
+import { METHODS } from "../../trainer/models/methods.ts";
+import type { Method, TrainingData } from "../../trainer/models/model.ts";
+import type { RealDataSet } from "../fixtures/real-data.ts";
+import { compared, type Figure } from "./bench.ts";
+import { COLD_TASKS, coldFigures } from "./quality-cold.ts";
+import { HIDDEN_USER_TASKS, hiddenUserFigures } from "./quality-hidden-users.ts";
+import { BUDGET, benchContext, type Judged, judge } from "./quality-judge.ts";
+import { RATED_TASKS, ratedFigures } from "./quality-rated.ts";
+import { SMALL_SET, SMALL_TASKS, smallFigures } from "./quality-small.ts";
+import { type PreparedTask, partsFor, prepare, QUALITY_TASKS, type QualityTask } from "./quality-tasks.ts";
+
+const SEED = 7;
+const SETTINGS_MAX = 3;
+const VALIDATION_SHARE = 0.1;
+const VALIDATION_LISTS_MAX = 3000;
+
+const CHOICE_SECONDS_MAX = 7200;
+const TELL_EVERY_SECONDS = 120;
+const SMALL = { seeds: 20, seconds: 20 };
+
+export type QualityOptions = {
+  readonly methods: readonly string[] | undefined;
+  /** For the automatic choice; undefined: what the service would allow. */
+  readonly seconds: number | undefined;
+  /** Where trained networks keep their state. */
+  readonly resume: string | undefined;
+};
+
+type Saying = { readonly say: (line: string) => void };
+
+/** A task by its name, as `--tasks` has it. */
+type Measured = { readonly name: string; readonly set: RealDataSet; readonly measure: () => Promise<Figure[]> };
+
+/** Tasks of more than half an hour. */
+const LONG: ReadonlySet<string> = new Set(["ml-1m.next-item", "ml-1m.set"]);
+
+/** The longest first, so that two processes end at about the same time. */
+export function qualityMeasures(options: QualityOptions & Saying): Measured[] {
+  const { say } = options;
+  const tasks = [
+    ...QUALITY_TASKS.map((task) => {
+      const name = `${task.set}.${task.protocol}`;
+      return { name, set: task.set, measure: () => taskFigures(task, { ...options, name: `quality.${name}` }) };
+    }),
+    ...COLD_TASKS.map((set) => ({ name: `${set}.cold`, set, measure: () => coldFigures(set, say) })),
+    ...HIDDEN_USER_TASKS.map((set) => {
+      return { name: `${set}.hidden-users`, set, measure: () => hiddenUserFigures(set, say) };
+    }),
+    ...RATED_TASKS.map((set) => ({ name: `${set}.rated`, set, measure: () => ratedFigures(set, say) })),
+    ...SMALL_TASKS.map((rows): Measured => {
+      const name = `${SMALL_SET}.${rows}-rows`;
+      return { name, set: SMALL_SET, measure: () => smallFigures(rows, { ...SMALL, say }) };
+    }),
+  ];
+  return tasks.sort((a, b) => Number(LONG.has(b.name)) - Number(LONG.has(a.name)));
+}
+
+type TaskOptions = QualityOptions & Saying & { readonly name: string };
+
+async function taskFigures(
+  task: QualityTask,
+  { name, methods, resume, say, ...given }: TaskOptions,
+): Promise<Figure[]> {
+  const runs: ReadonlyMap<string, Run>[] = [];
+  let automaticJudged: Quality | undefined; // one more candidate for the best, where it was judged on the same splits
+  const figures: Figure[] = [];
+  for (const seed of task.seeds) {
+    const prepared = await prepare(task, seed);
+    const { data, cases } = prepared;
+    const seconds = given.seconds ?? secondsForChoice(data.items.length, CHOICE_SECONDS_MAX);
+    say(`  ${name}: ${data.itemCount} items, ${data.items.length} rows to learn from, ${cases.count} lists`);
+    const run = new Map<string, Run>();
+    for (const own of methods ?? Object.keys(task.references)) {
+      run.set(own, await fitAndJudge(own, prepared, { ...task, resume }));
+      const { recall, ndcg, fitSeconds } = run.get(own)!;
+      say(`    ${own}: recall ${recall.toFixed(4)}, ndcg ${ndcg.toFixed(4)}, ${fitSeconds.toFixed(1)} s`);
+    }
+    runs.push(run);
+    if (seconds > 0 && seed === task.seeds[0]) {
+      const { judged, figures: own } = await automatic(task, prepared, { name, seconds, resume, say });
+      if (task.seeds.length === 1) automaticJudged = judged;
+      figures.push(...own);
+    }
+  }
+  let best: Quality = automaticJudged ?? { recall: 0, ndcg: 0 };
+  for (const own of runs[0]!.keys()) {
+    const mean = (read: (run: Run) => number) => runs.reduce((sum, run) => sum + read(run.get(own)!), 0) / runs.length;
+    const judged = { recall: mean((run) => run.recall), ndcg: mean((run) => run.ndcg) };
+    if (judged.ndcg > best.ndcg) best = judged;
+    figures.push(
+      ...qualityFigures(`${name}.${own}`, task.k, judged, task.references[own]),
+      { name: `${name}.${own}.fit_seconds`, value: mean((run) => run.fitSeconds), unit: "s" },
+      { name: `${name}.${own}.artifact_mb`, value: mean((run) => run.megabytes), unit: "MB" },
+    );
+  }
+  return [...figures, ...qualityFigures(`${name}.best`, task.k, best, task.target)];
+}
+
+async function fitAndJudge(
+  name: string,
+  prepared: PreparedTask,
+  { k, protocol, resume }: QualityTask & Pick<TaskOptions, "resume">,
+): Promise<Run> {
+  const method = METHODS[name];
+  const params = method && (await bestParams(method, prepared.data, { k, protocol }));
+  if (!method || !params) throw new Error(`No method ${JSON.stringify(name)} can learn from these data.`);
+  const begin = performance.now();
+  const fitted = await method.fit(prepared.data, params, benchContext(seededRandom(SEED), resume));
+  const fitSeconds = (performance.now() - begin) / 1000;
+  return { ...(await judge(fitted, prepared.cases, { k })), fitSeconds };
+}
+
+/** Methods whose fits take minutes. */
+const TRAINED: ReadonlySet<string> = new Set(["sasrec", "pooled_history", "neural_blend"]);
+
+/** Of the first settings of the grid the one with the best NDCG on a validation part of the training part. */
+async function bestParams(method: Method, data: TrainingData, { k, protocol }: Pick<QualityTask, "k" | "protocol">) {
+  const grid = method.grid(data).slice(0, SETTINGS_MAX);
+  if (grid.length < 2 || TRAINED.has(method.name)) return grid[0];
+  const { train, targets } = partsFor(protocol, data, { share: VALIDATION_SHARE, seed: SEED });
+  const cases = casesOfSplit(train, targets, { withHistoryOnly: true });
+  const positions = samplePositions(cases.count, VALIDATION_LISTS_MAX, seededRandom(SEED));
+  let best = { params: grid[0]!, ndcg: -1 };
+  for (const params of grid) {
+    const fitted = await method.fit({ ...data, ...train }, params, benchContext(seededRandom(SEED)));
+    const { ndcg } = await judge(fitted, cases, { k, positions });
+    if (ndcg > best.ndcg) best = { params, ndcg };
+  }
+  return best.params;
+}
+
+type Quality = Pick<Judged, "recall" | "ndcg">;
+type Run = Judged & { readonly fitSeconds: number };
+
+function qualityFigures(
+  name: string,
+  k: number,
+  { recall, ndcg }: Quality,
+  reference: readonly [number, number] | undefined,
+): Figure[] {
+  const figure = (metric: string, value: number, other: number | undefined) =>
+    other === undefined
+      ? { name: `${name}.${metric}@${k}`, value, unit: "share" }
+      : compared(`${name}.${metric}@${k}`, "share", value, other);
+  return [figure("recall", recall, reference?.[0]), figure("ndcg", ndcg, reference?.[1])];
+}
+
+/** What the service would choose for itself from the training part, judged on the test part. */
+async function automatic(
+  task: QualityTask,
+  prepared: PreparedTask,
+  { name, seconds, resume, say }: Omit<TaskOptions, "methods" | "seconds"> & { readonly seconds: number },
+) {
+  const begin = performance.now();
+  const clock = () => (performance.now() - begin) / 1000;
+  const means = { signal: new AbortController().signal, clock, memoryMbMax: 8000, budget: BUDGET, seed: SEED };
+  const protocol = task.protocol;
+  let told = 0;
+  const progress = (share: number, detail: string) => {
+    if (clock() < told + TELL_EVERY_SECONDS) return;
+    told = clock();
+    say(`    ${told.toFixed(0)} s, ${(100 * share).toFixed(0)} %: ${detail}`);
+  };
+  const { dataset } = prepared;
+  const selection = await selectModel({
+    ...means,
+    dataset,
+    methods: METHODS,
+    protocol,
+    metric: `ndcg@${task.k as 10 | 20}`,
+    secondsMax: seconds,
+    progress,
+    checkpointFolder: resume,
+  });
+  const { chosen } = selection;
+  const fitted = await methodNamed(chosen.method, METHODS)!.fit(
+    prepared.data,
+    chosen.params,
+    benchContext(seededRandom(SEED), resume),
+  );
+  const judged = await judge(fitted, prepared.cases, task);
+  say(`    chosen: ${chosen.method}, recall ${judged.recall.toFixed(4)}, ndcg ${judged.ndcg.toFixed(4)}`);
+  const figures = [
+    ...qualityFigures(`${name}.chosen`, task.k, judged, task.target),
+    { name: `${name}.chosen.seconds`, value: clock(), unit: "s" },
+  ];
+  return { judged, figures };
+}

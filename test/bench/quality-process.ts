@@ -1,0 +1,15 @@
+/** One task of `bench -- quality` in a process of its own, told by a flag of JSON: the options and the task's name. */
+import { z } from "zod";
+import { qualityMeasures } from "./quality-measures.ts";
+
+const flagSchema = z.object({
+  task: z.string(),
+  methods: z.array(z.string()).optional(),
+  seconds: z.number().optional(),
+  resume: z.string().optional(),
+});
+
+const { task, methods, seconds, resume } = flagSchema.parse(JSON.parse(process.argv[2]!));
+const say = (said: string) => process.send!({ said });
+const measure = qualityMeasures({ methods, seconds, resume, say }).find(({ name }) => name === task)!;
+process.send!({ measured: await measure.measure() }, () => process.disconnect());
