@@ -74,9 +74,10 @@ function identify(loader: VersionLoader): MiddlewareHandler<EdgeEnv> {
     c.set("isolate", isolate);
     c.set("access", { nowMs: Date.now, waitUntil: (work) => c.executionCtx.waitUntil(work) });
     await next();
-    c.header("x-request-id", c.get("requestId"));
-    c.header("cache-control", "no-store");
-    c.header("x-content-type-options", "nosniff");
+    const { headers } = c.res; // c.header() would make a new response, with a stream of its own, each time
+    headers.set("x-request-id", c.get("requestId"));
+    headers.set("cache-control", "no-store");
+    headers.set("x-content-type-options", "nosniff");
     if (!c.get("isRefusedUnread")) writeLog(requestEntry(c, Date.now() - startedMs));
   };
 }
