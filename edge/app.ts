@@ -95,7 +95,11 @@ const allowOrigins: MiddlewareHandler<EdgeEnv> = (c, next) => {
       "x-model-version",
       "x-rank-strategy",
       "x-ignored-interactions",
+      "x-seen-filter",
+      "server-timing",
       "retry-after",
+      "location",
+      "idempotent-replayed",
     ],
     maxAge: 600,
   })(c, next);

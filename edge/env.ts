@@ -11,7 +11,14 @@ export type Bindings = {
 
 const Flag = z.union([z.boolean(), z.stringbool()]);
 const whole = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
-const Origin = z.url({ protocol: /^https?$/ }).or(z.literal("*"));
+/** As browsers send it (RFC 6454): any other form of it would equal none. */
+const Origin = z
+  .url({ protocol: /^https?$/ })
+  .refine(
+    (text) => URL.canParse(text) && new URL(text).origin === text,
+    "must be an origin, such as https://shop.example",
+  )
+  .or(z.literal("*"));
 
 /** The operator's settings: what each means stands in edge/README.md. */
 const Settings = z.object({

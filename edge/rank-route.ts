@@ -1,8 +1,8 @@
 import type { Context, MiddlewareHandler } from "hono";
-import { parseRankBody, parseRankQuery, type RankParameters } from "../shared/api.ts";
+import { parseRankBody, parseRankQuery, queryOf, type RankParameters } from "../shared/api.ts";
 import { FormatError } from "../shared/assert.ts";
 import { itemIdToJson } from "../shared/ids.ts";
-import { parseJson } from "../shared/parse-request.ts";
+import { parseJson, pointerStep } from "../shared/parse-request.ts";
 import { Problem } from "../shared/problem.ts";
 import { type RankAnswer, rank } from "../shared/rank.ts";
 import type { Snapshot } from "../shared/snapshot.ts";
@@ -21,7 +21,7 @@ export const RANK_BODY_BYTES_MAX = 65_536;
 
 /** `GET /v0/models/:model_name/rank?user_id=&limit=` */
 export const rankByQuery = (c: Context<EdgeEnv>): Promise<Response> =>
-  answerRank(c, async () => parseRankQuery(new URL(c.req.url).searchParams));
+  answerRank(c, async () => parseRankQuery(queryOf(new URL(c.req.url))));
 
 /** `POST /v0/models/:model_name/rank`; no body at all is the empty request. */
 export const rankByBody = (c: Context<EdgeEnv>): Promise<Response> =>
@@ -135,7 +135,7 @@ const snapshotName = (version: string) => JSON.stringify(version);
 
 const notInQuery = (name: string) => {
   const message = "is not a query parameter of POST: send it in the body";
-  const pointer = `/${name.slice(0, 80)}`;
+  const pointer = pointerStep(name.slice(0, 80));
   return new Problem("unknown_field", `${pointer} ${message}`, {
     errors: [{ pointer, code: "unknown_field", message }],
   });

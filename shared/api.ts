@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { type ItemId, idFaultOf, type UserId } from "./ids.ts";
 import { ModelStatus } from "./live-pointer.ts";
-import { type ParseOptions, parseWith, problemOf, shown } from "./parse-request.ts";
-import { Problem, type ProblemPart } from "./problem.ts";
+import { ERRORS_MAX, type ParseOptions, parseWith, pointerStep, problemOf, shown } from "./parse-request.ts";
+import type { ProblemPart } from "./problem.ts";
 import type { RankRequest } from "./rank.ts";
 import { parseRetrieval } from "./retrieval.ts";
 
@@ -72,6 +72,21 @@ export function parseRankBody(body: unknown): RankParameters {
     retrieval: parsed.retrieval === undefined ? undefined : parseRetrieval(parsed.retrieval, "/retrieval"),
     excludeSeen: parsed.exclude_seen,
   };
+}
+
+/**
+ * The query parameters of an address. Throws Problem invalid_parameter for one whose bytes are not UTF-8, which would else be read as
+ * some other id.
+ */
+export function queryOf({ search, searchParams }: URL): URLSearchParams {
+  const isSent = /%EF%BF%BD/i.test(search);
+  for (const [name, value] of searchParams) {
+    if (isSent || !`${name}${value}`.includes("\uFFFD")) continue;
+    throw problemOf([
+      { pointer: pointerStep(name), code: "invalid_parameter", message: "must be percent-encoded UTF-8" },
+    ]);
+  }
+  return searchParams;
 }
 
 /** `GET …/rank?user_id=&limit=`. Throws Problem. */
@@ -144,9 +159,10 @@ function singles(query: URLSearchParams): Record<string, string> {
   const values = new Map<string, string>();
   const errors: ProblemPart[] = [];
   for (const [name, value] of query) {
-    if (values.has(name)) errors.push({ pointer: `/${name}`, code: "invalid_parameter", message: "was sent twice" });
+    if (values.has(name))
+      errors.push({ pointer: pointerStep(name), code: "invalid_parameter", message: "was sent twice" });
     values.set(name, value);
   }
-  if (errors.length > 0) throw new Problem("invalid_parameter", `${errors[0]!.pointer} was sent twice`, { errors });
+  if (errors.length > 0) throw problemOf(errors.slice(0, ERRORS_MAX));
   return Object.fromEntries(values);
 }

@@ -9,9 +9,12 @@ export type ParseOptions = {
   readonly at?: string;
   /** A code for a fault that has one of its own, such as `limit_out_of_range` at `/limit`. */
   readonly codeOf?: (pointer: string, issue: Issue) => ProblemCode | undefined;
+  /** A field below which nothing that was sent is repeated: there may be a secret in it. */
+  readonly unshown?: string;
 };
 
-const ERRORS_MAX = 50;
+/** More faults than that are not told of one request. */
+export const ERRORS_MAX = 50;
 const SHOWN_MAX = 80;
 
 /**
@@ -25,7 +28,8 @@ export function parseWith<T>(schema: z.ZodType<T>, value: unknown, options: Pars
     error: (issue) => {
       // The raw issue is the only place that knows the schema which refused the keys.
       if (issue.code === "unrecognized_keys") known.set(issue.input, knownKeys(issue.inst));
-      return sentenceOf(issue as Issue);
+      const isHidden = options.unshown !== undefined && issue.path?.[0] === options.unshown;
+      return sentenceOf(issue as Issue, isHidden ? kindShown : shown);
     },
   });
   if (result.success) return result.data;
@@ -59,6 +63,10 @@ export function shown(value: unknown): string {
   const text = typeof value === "string" ? JSON.stringify(value.slice(0, SHOWN_MAX + 1)) : shownStructure(value);
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text;
 }
+
+/** What kind of value was sent, without its content. */
+const kindShown = (value: unknown): string =>
+  typeof value === "string" ? "text" : typeof value === "number" ? "a number" : shown(value);
 
 /** A step of a JSON pointer (RFC 6901). */
 export const pointerStep = (key: PropertyKey): string => `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
@@ -123,13 +131,13 @@ function nearestBranch(issue: Union): Issue[] {
 }
 
 /** The sentence for a fault whose schema has none of its own. */
-function sentenceOf(issue: Issue): string | undefined {
+function sentenceOf(issue: Issue, show: (value: unknown) => string): string | undefined {
   if (isMissing(issue)) return "is required";
-  if (issue.code === "invalid_type") return `must be ${withArticle(issue.expected)}, found ${shown(issue.input)}`;
+  if (issue.code === "invalid_type") return `must be ${withArticle(issue.expected)}, found ${show(issue.input)}`;
   if (issue.code === "invalid_value")
-    return `must be ${issue.values.map((value) => shown(value)).join(" or ")}, found ${shown(issue.input)}`;
+    return `must be ${issue.values.map((value) => shown(value)).join(" or ")}, found ${show(issue.input)}`;
   if (issue.code === "invalid_union" && isUnknownKind(issue))
-    return `must be ${(issue.options ?? []).map(shown).join(" or ")}, found ${shown(kindOf(issue))}`;
+    return `must be ${(issue.options ?? []).map(shown).join(" or ")}, found ${show(kindOf(issue))}`;
   if (issue.code === "too_big") return `must be at most ${issue.maximum}${unitOf(issue.origin)}`;
   if (issue.code === "too_small") return `must be at least ${issue.minimum}${unitOf(issue.origin)}`;
   return undefined;

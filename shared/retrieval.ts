@@ -5,7 +5,7 @@
  *     Condition = scalar | { ("$eq" | "$ne" | "$gt" | "$gte" | "$lt" | "$lte": scalar
  *                          | "$in" | "$nin" | "$all": [scalar*] | "$exists": boolean | "$not": Condition)* }
  *
- * All entries of an object must hold; `{}` restricts nothing. A missing value equals null and is in no order. On a
+ * All entries of an object must hold; `{}` restricts nothing, also as a condition. A missing value equals null and is in no order. On a
  * list, a test holds if any element passes it, and its negation if none does: `$ne`, `$nin` and `$not` are exact
  * complements. `$all` asks for every one of its values; `$all: []`, like `$in: []`, matches nothing (as in MongoDB).
  *
@@ -94,6 +94,7 @@ function parseCondition(attribute: Attribute, sent: unknown, place: Place): Retr
     throw invalid(place, 'must be a value or an object of operators; for a list of values write {"$in": […]}');
   if (typeof sent !== "object" || sent === null) return isIn(attribute, [scalarOf(sent, place)], counted(place));
   const entries = entriesOf(sent, place, "a condition is a value or an object of operators");
+  if (entries.length === 0) return not(isIn(attribute, [], counted(place))); // holds, and names the attribute
   return and(entries.map(([operator, operand]) => parseTest(attribute, { operator, operand }, at(place, operator))));
 }
 

@@ -28,6 +28,8 @@ test.each([
   ["POINTER_CACHE_SECONDS", "6"],
   ["TRAINER_URL", "file:///etc/passwd"],
   ["CORS_ORIGINS", "a.example"],
+  ["CORS_ORIGINS", "https://a.example/"],
+  ["CORS_ORIGINS", "https://A.example"],
   ["SERVE_UNFILTERED", "perhaps"],
 ])("%s = %s is refused by name", (name, value) =>
   expect(() => settingsOf({ MODELS: bucket, [name]: value })).toThrow(name),

@@ -6,6 +6,7 @@ import {
   parseListQuery,
   parseRankBody,
   parseRankQuery,
+  queryOf,
   RANK_LIMIT_DEFAULT,
   RANK_LIMIT_MAX,
   SESSION_MAX,
@@ -47,6 +48,21 @@ test("a whole body", () => {
   };
   expect(parseRankBody(body)).toMatchObject({ userId: "u7", limit: 3, session: ["5", "a b"], excludeSeen: false });
   expect(parseRankBody(body).retrieval).toMatchObject({ kind: "compare", attribute: "price" });
+});
+
+test("bytes that are not UTF-8 are no other user's id", () => {
+  const read = (search: string) => parseRankQuery(queryOf(new URL(`https://shop.example/rank?${search}`)));
+  expect(problemOf(() => read("user_id=caf%E9"))).toMatchObject({
+    code: "invalid_parameter",
+    errors: [{ pointer: "/user_id" }],
+  });
+  expect(read("user_id=caf%C3%A9").userId).toBe("café");
+  expect(read("user_id=100%").userId).toBe("100%");
+  expect(read(`user_id=${encodeURIComponent("\uFFFD")}`).userId).toBe("\uFFFD");
+});
+test("parameters sent twice are told up to a bound", () => {
+  const twice = Array.from({ length: 200 }, (_, i) => `p${i}=1&p${i}=2`).join("&");
+  expect(problemOf(() => query(twice)).errors).toHaveLength(50);
 });
 
 test("a whole query", () => expect(query("user_id=u%207&limit=500")).toMatchObject({ userId: "u 7", limit: 500 }));
@@ -163,6 +179,7 @@ test("as many interactions as allowed", () =>
 test.each([
   ["limit=5&limit=5", "invalid_parameter", "/limit", "was sent twice"],
   ["user_id=a&user_id=b", "invalid_parameter", "/user_id", "was sent twice"],
+  ["a/b=1&a/b=2", "invalid_parameter", "/a~1b", "was sent twice"],
   ["limt=5", "unknown_field", "/limt", 'did you mean "limit"?'],
   ["interactions=a", "unknown_field", "/interactions", "is not a field"],
   ["__proto__=a", "unknown_field", "/__proto__", "is not a field"],

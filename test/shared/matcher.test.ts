@@ -124,6 +124,9 @@ describe("what does not fit the attributes is refused, with its place", () => {
   test.each<[unknown, string, string, string]>([
     [{ colour: "red" }, "unknown_attribute", "/retrieval/colour", 'did you mean "color"?; known are id, color'],
     [{ $or: [{ color: "red" }, { x: { $gt: 1 } }] }, "unknown_attribute", "/retrieval/$or/1/x", "known are id, color"],
+    [{ colour: {} }, "unknown_attribute", "/retrieval/colour", "known"],
+    [{ $or: [{ x: { $not: {} } }] }, "unknown_attribute", "/retrieval/$or/0/x", "known"],
+    [JSON.parse('{"__proto__":{}}'), "unknown_attribute", "/retrieval/__proto__", "known"],
     [{ __proto__x: 1 }, "unknown_attribute", "/retrieval/__proto__x", "known"],
     [{ "a/b~c": 1 }, "unknown_attribute", "/retrieval/a~1b~0c", "known"],
     [{ color: 7 }, "filter_type_mismatch", "/retrieval/color", 'expected text, found 7; as text it is "7"'],

@@ -37,6 +37,17 @@ test("what fits is returned, parsed", () => {
   expect(parseWith(z.object({ n: z.int().default(5) }), {})).toEqual({ n: 5 });
 });
 
+test("below a field that may hold a secret nothing is repeated", () => {
+  const schema = z.strictObject({
+    connectors: z.array(z.looseObject({ type: z.string().min(1) })).min(1),
+    name: z.literal("a").optional(),
+  });
+  for (const connectors of ["hunter2", ["hunter2"], [{ type: ["hunter2"] }], [{ type: 5 }]]) {
+    const problem = problemFor({ connectors, name: "b" }, schema, { unshown: "connectors" });
+    expect(JSON.stringify(problem.errors)).not.toMatch(/hunter2|5/);
+    expect(problem.errors.map(({ message }) => message).at(-1)).toContain('found "b"');
+  }
+});
 describe("each fault has its place, its code and a sentence", () => {
   test.each<[unknown, string, string, string]>([
     [null, "", "invalid_parameter", "must be an object, found null"],

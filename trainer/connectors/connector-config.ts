@@ -14,6 +14,8 @@ const SCHEMAS = { BigQuery: BigQueryConfig, File: FileConfig, Postgres: Postgres
 export type ConnectorType = keyof typeof SCHEMAS;
 export const CONNECTOR_TYPES = Object.keys(SCHEMAS) as readonly ConnectorType[];
 
+const NAME = /^[A-Za-z ]+$/;
+
 export type CheckOptions = {
   /** JSON pointer of the configuration in the request. */
   readonly at: string;
@@ -25,7 +27,8 @@ export type CheckOptions = {
 export function checkConnectorConfig(config: ConnectorConfig, { at, secretPrefix }: CheckOptions): void {
   const { type } = config;
   if (!Object.hasOwn(SCHEMAS, type)) {
-    const message = `is ${JSON.stringify(type)}, and the types are ${CONNECTOR_TYPES.join(", ")}${didYouMean(type, CONNECTOR_TYPES)}`;
+    const found = NAME.test(type) ? JSON.stringify(type) : "no name of a type"; // perhaps an address with a password
+    const message = `is ${found}, and the types are ${CONNECTOR_TYPES.join(", ")}${didYouMean(type, CONNECTOR_TYPES)}`;
     throw problemOf([{ pointer: `${at}/type`, code: "invalid_parameter", message }]);
   }
   const known = type as ConnectorType;

@@ -68,7 +68,7 @@ export function modelRoutes(context: RoutesContext): ModelRoutes {
     },
     view: async (c) => c.json(record(await find(c))),
     async change(c) {
-      const patch = parseWith(ModelPatch, jsonOf(c.get("body"), c.req.header("content-type")));
+      const patch = parseWith(ModelPatch, jsonOf(c.get("body"), c.req.header("content-type")), UNSHOWN);
       return c.json(record(await actions.changeModel(context, refOf(c), (model) => revised(model, patch))));
     },
     async destroy(c) {
@@ -117,11 +117,14 @@ export function modelRoutes(context: RoutesContext): ModelRoutes {
   };
 }
 
+/** A connector written in a wrong way may have its password in it. */
+const UNSHOWN = { unshown: "connector_configs" } as const;
+
 async function create(c: Context<AppEnv>, context: RoutesContext): Promise<Response> {
   const { customer } = c.get("caller");
   const dry = parseWith(CreateQuery, c.req.query()).dry_run === "true";
   const body = c.get("body");
-  const spec = parseWith(ModelSpec, jsonOf(body, c.req.header("content-type")));
+  const spec = parseWith(ModelSpec, jsonOf(body, c.req.header("content-type")), UNSHOWN);
   checkSchedule(spec);
   checkConnectors(spec, customer);
   if (dry) return c.json(await context.dryRuns.run(spec, customer));
@@ -148,7 +151,7 @@ const ModelPatch = z.strictObject({
 });
 
 function revised({ spec, customer }: Model, patch: z.infer<typeof ModelPatch>): ModelSpec {
-  const next = parseWith(ModelSpec, mergePatch(spec, patch));
+  const next = parseWith(ModelSpec, mergePatch(spec, patch), UNSHOWN);
   checkSchedule(next);
   if (patch.connector_configs !== undefined) checkConnectors(next, customer);
   return next;

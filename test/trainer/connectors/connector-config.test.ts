@@ -37,6 +37,12 @@ test.each(["constructor", "__proto__", "Snowflake"])("%s is no type, and the typ
   expect(faultOf({ type })!.text).toContain("BigQuery, File, Postgres"),
 );
 
+test("an address in the place of the type is not repeated", () => {
+  const { text } = faultOf({ type: "postgres://u:hunter2@db/x" })!;
+  expect(text).toContain("BigQuery, File, Postgres");
+  expect(text).not.toContain("hunter2");
+});
+
 test.each([
   ["Postgres", { password: "hunter2" }, "password"],
   ["Postgres", { password: { value: "hunter2" } }, "password"],
