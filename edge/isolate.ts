@@ -1,12 +1,13 @@
+import { MEGABYTE } from "../shared/memory-cost.ts";
 import { type Admission, createAdmission } from "./admission.ts";
 import { type ArtifactReader, artifactReader } from "./artifact-reader.ts";
 import { type Keyring, keyring } from "./auth.ts";
 import type { Settings } from "./env.ts";
 import { type ErasedLists, erasedLists } from "./erased-lists.ts";
-import { createLeases, type Leases } from "./leases.ts";
 import { type LivePointers, livePointers } from "./live-pointers.ts";
 import { openApiDocument } from "./openapi.ts";
 import { type RefreshedCache, refreshedCache } from "./refreshed-cache.ts";
+import { createShares, type Shares } from "./shares.ts";
 import { type SnapshotCache, snapshotCache, type VersionLoader } from "./snapshot-cache.ts";
 
 /** What one isolate of the Worker keeps between requests. Values only: no promise and no I/O object of a request. */
@@ -17,8 +18,12 @@ export type Isolate = {
   readonly pointers: LivePointers;
   readonly erased: ErasedLists;
   readonly versions: SnapshotCache;
-  /** The rank calls under way. */
-  readonly ranks: Leases;
+  /** The rank calls under way, by customer. */
+  readonly ranks: Shares;
+  /** The bodies of rank calls that are being read, by customer: who sends one slowly holds up nobody's call. */
+  readonly rankBodies: Shares;
+  /** The same of management calls, until they are answered. */
+  readonly managementBodies: Shares;
   /** Which of them, once they have a version, may go on. */
   readonly admission: Admission;
   readonly readiness: RefreshedCache<true>;
@@ -27,8 +32,14 @@ export type Isolate = {
 };
 
 const RANK_MS_MAX = 30_000;
+const MANAGEMENT_MS_MAX = 150_000;
 const READINESS_MS = 2000;
-const MEGABYTE = 1_000_000;
+/** Of 64 KiB each. */
+const RANK_BODIES_MAX = 192;
+/** Of 256 KiB each. */
+const MANAGEMENT_BODIES_MAX = 32;
+/** One customer may have three quarters of what there is: bursts are one customer's, and some is left for the others. */
+const sharesOf = (total: number) => ({ total, each: Math.max(1, Math.floor(0.75 * total)) });
 
 export function createIsolate(bucket: R2Bucket, settings: Settings, loader: VersionLoader): Isolate {
   const readinessMs = { freshMs: READINESS_MS, servableMs: READINESS_MS, keptMs: READINESS_MS, absentMs: 0 };
@@ -44,7 +55,9 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
       loader,
       admission.loading,
     ),
-    ranks: createLeases(RANK_MS_MAX),
+    ranks: createShares(sharesOf(settings.CONCURRENT_RANKS_MAX), RANK_MS_MAX),
+    rankBodies: createShares(sharesOf(RANK_BODIES_MAX), RANK_MS_MAX),
+    managementBodies: createShares(sharesOf(MANAGEMENT_BODIES_MAX), MANAGEMENT_MS_MAX),
     admission,
     readiness: refreshedCache(readinessMs, 1),
     openApi: once(() => JSON.stringify(openApiDocument())),

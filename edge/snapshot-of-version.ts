@@ -32,7 +32,8 @@ export function snapshotOf(loaded: LoadedVersion, policy: RecordPolicy): Snapsho
     idAt: catalog.idAt,
     score: scorer.score,
     scoreByValues: userValues?.score,
-    matcher: (query) => matcherOf(query, { table: attributes, catalog, itemIdColumn: manifest.item_id_column }),
+    matcher: (query, onTable) =>
+      matcherOf(query, { table: attributes, catalog, itemIdColumn: manifest.item_id_column, onTable }),
     async userRecord(user) {
       try {
         if (!loaded.directory || (await policy.isErased(user))) return undefined;

@@ -8,7 +8,8 @@ import type { RetrievalTest, Scalar } from "./retrieval.ts";
 const EXPECTED = "an item id: text, or an integer within ±(2^53 − 1); send larger ones as text";
 const INTEGER = /^(0|-?[1-9]\d*)$/;
 
-export function idColumn(name: string, catalog: Catalog): MatchColumn {
+/** @param onTable Told of each array of the catalog's size that its classifiers keep. */
+export function idColumn(name: string, catalog: Catalog, onTable?: (table: ArrayBufferView) => void): MatchColumn {
   return {
     name,
     start: undefined,
@@ -23,7 +24,7 @@ export function idColumn(name: string, catalog: Catalog): MatchColumn {
       });
       return union(sets);
     },
-    classifier: (bounds) => classifierOf(catalog, bounds),
+    classifier: (bounds) => classifierOf(catalog, { bounds, onTable }),
   };
 }
 
@@ -46,11 +47,16 @@ function orderPlace(test: Extract<RetrievalTest, { kind: "compare" }>, catalog: 
 
 const SMALL = 4096; // items that a Map holds; beyond, an array of the catalog's size is smaller and faster
 
+type ClassifierMeans = {
+  readonly bounds: readonly number[];
+  readonly onTable: ((table: ArrayBufferView) => void) | undefined;
+};
+
 /**
  * Finds the class of an item by a table of the items outside the largest class: an exclude list of a thousand ids costs
  * a Map of a thousand, whatever the size of the catalog.
  */
-function classifierOf({ order, itemCount }: Catalog, bounds: readonly number[]): Classifier {
+function classifierOf({ order, itemCount }: Catalog, { bounds, onTable }: ClassifierMeans): Classifier {
   const ends = [...bounds, Infinity].map((bound) => Math.min(itemCount, Math.max(0, bound)));
   const runs = ends.map((end, i) => order.subarray(ends[i - 1] ?? 0, end)); // runs[c]: the items of class c
   const largest = runs.reduce((best, run, i) => (run.length > runs[best]!.length ? i : best), 0);
@@ -60,6 +66,7 @@ function classifierOf({ order, itemCount }: Catalog, bounds: readonly number[]):
     return classifierBy((item) => classOf.get(item) ?? largest);
   }
   const classOf = runs.length <= 2 ** 8 ? new Uint8Array(itemCount) : new Uint16Array(itemCount);
+  onTable?.(classOf);
   for (const [i, run] of runs.entries()) for (const item of run) classOf[item] = i;
   return classifierBy((item) => classOf[item]!);
 }

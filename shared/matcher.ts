@@ -23,6 +23,8 @@ export type MatcherSource = {
   readonly table: AttributeTable | null;
   readonly catalog: Catalog;
   readonly itemIdColumn: string;
+  /** Told of each array of the catalog's size that the answer works with. */
+  readonly onTable?: ((table: ArrayBufferView) => void) | undefined;
 };
 
 /** Whether an item passes. */
@@ -62,9 +64,9 @@ export function matcherOf(query: RetrievalQuery, source: MatcherSource): IsMatch
 }
 
 /** The column that a test names. Throws Problem unknown_attribute. */
-function columnOf(test: RetrievalTest, { table, catalog, itemIdColumn }: MatcherSource): MatchColumn {
+function columnOf(test: RetrievalTest, { table, catalog, itemIdColumn, onTable }: MatcherSource): MatchColumn {
   const name = test.attribute;
-  if (name === itemIdColumn) return idColumn(name, catalog);
+  if (name === itemIdColumn) return idColumn(name, catalog, onTable);
   const column = table?.columns.get(name);
   if (column) return attributeColumn(name, column);
   const known = [itemIdColumn, ...(table?.columns.keys() ?? [])];

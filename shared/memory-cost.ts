@@ -11,6 +11,9 @@ export type MemoryCost = {
   readonly loadingBytes: number;
 };
 
+/** In settings of memory, at the edge as at the trainer. */
+export const MEGABYTE = 1_000_000;
+
 /** What versions, the runtime and loads may take together: an isolate's 128 MB without the Worker's own code and data. */
 export const ISOLATE_BYTES_MAX = 121e6;
 

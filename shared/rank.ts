@@ -1,7 +1,7 @@
 import type { ItemId, ItemIndex, UserId } from "./ids.ts";
 import type { RetrievalQuery } from "./retrieval.ts";
 import type { History, Snapshot, UserRecord } from "./snapshot.ts";
-import { topK } from "./top-k.ts";
+import { firstCandidates, topK } from "./top-k.ts";
 
 export type RankRequest = {
   readonly userId: UserId | undefined;
@@ -36,14 +36,17 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   const inSession = new Set(session);
   const isSeen = (item: ItemIndex) => request.excludeSeen && (record?.hasSeen(item) ?? false);
   // A filter that lets little through is asked for every item, the rest then for few.
-  const items = topK(scores, request.limit, (item) => isMatch(item) && !inSession.has(item) && !isSeen(item));
+  const isCandidate = (item: ItemIndex) => isMatch(item) && !inSession.has(item) && !isSeen(item);
+  const items = scores
+    ? topK(scores, request.limit, isCandidate)
+    : firstCandidates(snapshot.itemCount, request.limit, isCandidate);
   const strategy = byValues ? "personalized" : strategyOf(record, session, snapshot);
   return { items, strategy, ignoredInteractions: request.session.length - session.length };
 }
 
-/** An empty history scores every item alike, and equal scores keep catalog order, which is popularity with recency. */
-const scoresOf = async (history: History, snapshot: Snapshot): Promise<Float32Array> =>
-  history.items.length > 0 ? await snapshot.score(history) : new Float32Array(snapshot.itemCount);
+/** Undefined for an empty history: every item scores alike then, and the order is the catalog's, popularity with recency. */
+const scoresOf = async (history: History, snapshot: Snapshot): Promise<Float32Array | undefined> =>
+  history.items.length > 0 ? await snapshot.score(history) : undefined;
 
 /** The stored history, then the session; of it the newest `historyMax` entries. */
 export function historyOf(

@@ -36,6 +36,10 @@ export type Snapshot = {
   score(history: History): Promise<Float32Array>;
   /** The same of a user's values, for who has no history; absent where the version has no user values. Never of none. */
   readonly scoreByValues?: ((values: readonly number[]) => Float32Array) | undefined;
-  /** Throws Problem (unknown_attribute, filter_type_mismatch) when the query does not fit the attributes. */
-  matcher(query: RetrievalQuery): (item: ItemIndex) => boolean;
+  /**
+   * Throws Problem (unknown_attribute, filter_type_mismatch) when the query does not fit the attributes.
+   *
+   * @param onTable Told of each array of the catalog's size that the answer works with.
+   */
+  matcher(query: RetrievalQuery, onTable?: (table: ArrayBufferView) => void): (item: ItemIndex) => boolean;
 };

@@ -29,6 +29,18 @@ export function topK(
   return heap.sort((a, b) => scores[b]! - scores[a]! || a - b);
 }
 
+/** What topK gives for scores that are all alike, without an array of them: the first candidates of the catalog. */
+export function firstCandidates(
+  itemCount: number,
+  limit: number,
+  isCandidate: (item: ItemIndex) => boolean,
+): ItemIndex[] {
+  const found: ItemIndex[] = [];
+  for (let item = 0; item < itemCount && found.length < limit; item++)
+    if (isCandidate(item as ItemIndex)) found.push(item as ItemIndex);
+  return found;
+}
+
 /**
  * The first item from `from` on that scores above the bar; scores.length when there is none. A function of its own, so
  * that engines compile the loop that goes over the whole catalog early and well.

@@ -5,6 +5,7 @@
 import { isAbsolute, resolve } from "node:path";
 import { z } from "zod";
 import { CustomerId } from "../shared/key-record.ts";
+import { MEGABYTE } from "../shared/memory-cost.ts";
 import type { ConnectorSettings } from "./connectors/connector.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -91,7 +92,7 @@ export function readSettings(environment: Environment = process.env): Settings {
       overlapSeconds: values.SHORTLIST_OVERLAP_HOURS * 3600,
       fullReadSeconds: values.SHORTLIST_FULL_READ_HOURS * 3600,
       weightBytesMax: values.SHORTLIST_WEIGHT_MB * 2 ** 20,
-      edgeMemoryBytes: values.SHORTLIST_EDGE_CACHE_MB * 2 ** 20,
+      edgeMemoryBytes: values.SHORTLIST_EDGE_CACHE_MB * MEGABYTE,
       ignoreGate: values.SHORTLIST_IGNORE_GATE,
       seed: values.SHORTLIST_SEED,
       attemptsMax: values.SHORTLIST_RUN_ATTEMPTS,

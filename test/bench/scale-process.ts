@@ -75,7 +75,7 @@ const outcome = await trainModel(
       memoryMbMax: Number(memoryMb),
       rejectedShareMax: 0,
       weightBytesMax: 24 * 2 ** 20,
-      edgeMemoryBytes: 80 * 2 ** 20,
+      edgeMemoryBytes: 80e6,
       ignoreGate: true,
     },
   },

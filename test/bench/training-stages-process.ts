@@ -48,7 +48,7 @@ const outcome = await trainModel(
       memoryMbMax: 4096,
       rejectedShareMax: 0,
       weightBytesMax: 24 * 2 ** 20,
-      edgeMemoryBytes: 80 * 2 ** 20,
+      edgeMemoryBytes: 80e6,
       ignoreGate: true,
     },
   },

@@ -41,6 +41,20 @@ test("who leaves makes room; who never leaves does so when its time is over", ()
   expect(admission.admit({ ...arrival, nowMs: TTL_MS })).toBeDefined();
 });
 
+test("a call that waits for a read is ahead of nobody until it goes on", async () => {
+  const admission = createAdmission(100, TTL_MS);
+  const places = fill(admission, 1_000_000, 0);
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const away = places.map((place) => place.away(promise, () => 1));
+  expect(fill(admission, 1_000_000, 0)).toHaveLength(places.length);
+  resolve("read");
+  expect(await Promise.all(away)).toEqual(places.map(() => "read"));
+  expect(admission.admit({ itemCount: 1_000_000, nowMs: 1 })).toBeUndefined();
+  const failing = places[0]!.away(Promise.reject(new Error("down")), () => 1);
+  await expect(failing).rejects.toThrow("down");
+  expect(admission.admit({ itemCount: 1_000_000, nowMs: 1 })).toBeUndefined();
+});
+
 test("calls that come together begin one after another, half their time apart; later ones at once", () => {
   const admission = createAdmission(100, TTL_MS);
   const beginsOf = (nowMs: number) => admission.admit({ itemCount: FIVE_MS, nowMs })?.beginMs;

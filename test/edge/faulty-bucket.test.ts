@@ -1,7 +1,9 @@
 /** The promise while the bucket fails: the right answer or a clean 503, never a seen item, never a hung request. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { hashApiKey } from "../../shared/api-key.ts";
 import { erasureHash } from "../../shared/erased-users.ts";
 import type { UserId } from "../../shared/ids.ts";
+import { keyRecordKey } from "../../shared/key-record.ts";
 import { blobKey } from "../../shared/manifest.ts";
 import { addErasedUsers } from "../../trainer/publish/erased-list.ts";
 import { shopItemId, shopModel } from "../fixtures/edge-shop.ts";
@@ -46,6 +48,23 @@ test.each(["error", "hang", "slow", "missing", "flip", "truncate"] as const)(
     await expect.poll(async () => (await edge.call(path, { key })).status, TEN_SECONDS).toBe(200);
   },
 );
+
+test("whatever byte of a key's record is damaged, nobody becomes another customer, and nothing of it stays", async () => {
+  await edge.publish();
+  const { key } = await edge.issueKey();
+  const { bytes } = (await edge.store.get(keyRecordKey(await hashApiKey(key))))!;
+  for (let at = 0; at < bytes.length; at++) {
+    await edge.inject({ keys: "keys/", kind: "flip", at });
+    const answer = await edge.call(RANK, { key });
+    expect([at, answer.status, await answer.json()]).toEqual([
+      at,
+      503,
+      expect.objectContaining({ code: "artifact_unavailable" }),
+    ]);
+  }
+  await edge.inject(undefined);
+  expect((await edge.call(RANK, { key })).status).toBe(200);
+});
 
 test("a user record that cannot be read is 503, never a list with seen items", async () => {
   const { manifest } = await edge.publish();

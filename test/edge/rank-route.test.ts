@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { RANK_BODY_BYTES_MAX } from "../../edge/rank-route.ts";
+import { erasureHash } from "../../shared/erased-users.ts";
+import type { UserId } from "../../shared/ids.ts";
+import { addErasedUsers } from "../../trainer/publish/erased-list.ts";
 import { shopDataset } from "../fixtures/edge-shop.ts";
 import { type Call, type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 
@@ -11,6 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => edge.stop());
 
+const TEN_SECONDS = { timeout: 10_000, interval: 100 };
 const RANK = "/v0/models/shop/rank";
 const check = async (query: string, expected: unknown) => {
   const answer = await edge.call(`${RANK}${query}`);
@@ -190,17 +194,46 @@ test("far beyond capacity calls are refused before their key is looked at, and t
   try {
     await busy.publish();
     await busy.call(RANK);
-    await busy.inject({ keys: "/blobs/", kind: "slow" }); // a user's record takes 300 ms
-    const calls = [1, 2, 3].map(() => busy.call(`${RANK}?user_id=ann`));
-    await expect.poll(async () => (await busy.call(RANK, { key: null })).status).toBe(503);
-    const refused = await busy.call(RANK, { key: null, headers: { "x-request-id": "refused-unread" } });
-    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
-    expect(await refused.json()).toMatchObject({ code: "overloaded", request_id: "refused-unread" });
-    for (const answer of await Promise.all(calls)) expect(answer.status).toBe(200);
-    await expect.poll(() => busy.log.filter((line) => line.includes("ranks_refused")).length).toBe(1);
-    expect(busy.log.filter((line) => line.includes("refused-unread"))).toEqual([]);
+    const startedMs = Date.now();
+    let calls = 0;
+    const keyless = () => ({ key: null, headers: { "x-request-id": `without-key-${calls++}` } });
+    const burst = () =>
+      Promise.all(Array.from({ length: 200 }, (_, i) => busy.call(RANK, i % 4 === 3 ? keyless() : undefined)));
+    let refused: Response | undefined;
+    await expect
+      .poll(async () => {
+        const answers = (await burst()).filter((_, i) => i % 4 === 3);
+        refused = answers.find(({ status }) => status === 503);
+        return refused !== undefined;
+      }, TEN_SECONDS)
+      .toBe(true);
+    expect(refused!.headers.get("retry-after")).toBe("1");
+    const id = refused!.headers.get("x-request-id")!;
+    expect(await refused!.json()).toMatchObject({ code: "overloaded", request_id: id });
+    const seconds = Math.ceil((Date.now() - startedMs) / 1000) + 1;
+    const told = () => busy.log.filter((line) => line.includes("ranks_refused")).length;
+    await expect.poll(told).toBeGreaterThan(0);
+    expect(told()).toBeLessThanOrEqual(seconds);
+    expect(busy.log.filter((line) => line.includes(`${id}"`))).toEqual([]);
     expect((await busy.call(RANK, { key: null })).status).toBe(401);
   } finally {
     await busy.stop();
+  }
+});
+
+test("who was erased while a version was read is not ranked by record", async () => {
+  const fresh = await startEdge();
+  try {
+    await fresh.publish();
+    await fresh.issueKey();
+    await fresh.inject({ keys: "/blobs/", kind: "slow" }); // 300 ms for each file, after the list was looked at
+    const answer = fresh.call(`${RANK}?user_id=ann`);
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    const salt = "00112233445566778899aabbccddeeff";
+    await addErasedUsers(fresh.store, "acme", { salt, hashes: [await erasureHash(salt, "ann" as UserId)] });
+    expect((await answer).headers.get("x-rank-strategy")).toBe("popular");
+    expect((await fresh.call(`${RANK}?user_id=bob`)).headers.get("x-rank-strategy")).toBe("personalized");
+  } finally {
+    await fresh.stop();
   }
 });

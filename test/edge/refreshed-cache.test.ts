@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { refreshedCache } from "../../edge/refreshed-cache.ts";
 
 const FRESHNESS = { freshMs: 10, servableMs: 20, keptMs: 2000, absentMs: 5 };
@@ -143,4 +143,52 @@ test("values together stay within their bytes; the newest stays, however large",
   expect(reads).toBe(1);
   await cache.get("large", gives("x".repeat(9)), access);
   expect(await cache.get("large", fails, access)).toBe("x".repeat(9));
+});
+
+describe("with claims", () => {
+  const claiming = () => refreshedCache<string>({ ...FRESHNESS, claimMs: 1000 }, 10);
+
+  test("one reads what is not known, the others look again until it has come", async () => {
+    const cache = claiming();
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const slow = () => {
+      reads++;
+      return promise;
+    };
+    const all = Array.from({ length: 20 }, () => cache.get("k", slow, access));
+    resolve("a");
+    expect(new Set(await Promise.all(all))).toEqual(new Set(["a"]));
+    expect(reads).toBe(1);
+  });
+  test("what failed is read by another; what hangs is waited for no longer than the claim", async () => {
+    const cache = claiming();
+    const [bad, good] = [cache.get("k", fails, access), cache.get("k", gives("a"), access)];
+    await expect(bad).rejects.toThrow("down");
+    expect(await good).toBe("a");
+    const hanging = claiming();
+    void hanging.get("k", () => new Promise(() => {}), access);
+    const waiting = hanging.get("k", gives("b"), access);
+    now += 1000;
+    expect(await waiting).toBe("b");
+  });
+  test("what was being read when it was to be forgotten is not waited for, and the value is known to who reads", async () => {
+    const cache = claiming();
+    await cache.get("k", gives("a"), access);
+    now = 1;
+    cache.forget("k", now);
+    now = 2;
+    const seen: (string | undefined)[] = [];
+    const all = Array.from({ length: 5 }, () =>
+      cache.get(
+        "k",
+        async (value) => {
+          seen.push(value);
+          return "b";
+        },
+        access,
+      ),
+    );
+    expect(await Promise.all(all)).toEqual(Array(5).fill("b"));
+    expect(seen).toEqual(["a"]);
+  });
 });

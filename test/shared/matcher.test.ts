@@ -166,7 +166,10 @@ test("exclude lists longer than a small set, and their complement", () => {
   const $in = even.slice(0, 1000);
   const isIn = matcherOf(parseRetrieval({ id: { $in } }), source);
   const isOut = matcherOf(parseRetrieval({ id: { $nin: $in } }), source);
-  const isHalf = matcherOf(parseRetrieval({ id: { $gte: 10_000 } }), source);
+  const tables: ArrayBufferView[] = [];
+  const onTable = (table: ArrayBufferView) => tables.push(table);
+  const isHalf = matcherOf(parseRetrieval({ id: { $gte: 10_000 } }), { ...source, onTable });
+  expect(tables.map(({ byteLength }) => byteLength)).toEqual([many.length]);
   const passing = (isMatch: (item: ItemIndex) => boolean) =>
     many.filter((_, i) => isMatch(i as ItemIndex)).map(({ id }) => id);
   expect(passing(isIn)).toEqual($in);

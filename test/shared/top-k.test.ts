@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ItemIndex } from "../../shared/ids.ts";
-import { topK } from "../../shared/top-k.ts";
+import { firstCandidates, topK } from "../../shared/top-k.ts";
 
 /** The plain way: keep the candidates, sort all of them, cut. */
 function sortAndCut(scores: Float32Array, limit: number, isCandidate: (item: ItemIndex) => boolean): number[] {
@@ -22,6 +22,15 @@ test("the best candidates are those of sort and cut, equal scores in catalog ord
       expect(topK(all, limit, isCandidate)).toEqual(sortAndCut(all, limit, isCandidate));
     }),
     { numRuns: 2000 },
+  ));
+
+test("without scores: what equal ones give", () =>
+  fc.assert(
+    fc.property(fc.array(fc.boolean(), { maxLength: 60 }), fc.nat(70), (mask, limit) => {
+      const isCandidate = (item: ItemIndex) => mask[item]!;
+      const expected = topK(new Float32Array(mask.length), limit, isCandidate);
+      expect(firstCandidates(mask.length, limit, isCandidate)).toEqual(expected);
+    }),
   ));
 
 test("scores are left as they were", () => {

@@ -1,5 +1,5 @@
 import type { Manifest } from "../../shared/manifest.ts";
-import { leastMemoryBytes } from "../../shared/memory-cost.ts";
+import { leastMemoryBytes, MEGABYTE } from "../../shared/memory-cost.ts";
 import { StageError } from "../stage-error.ts";
 
 /**
@@ -11,7 +11,7 @@ import { StageError } from "../stage-error.ts";
 export function checkServable(manifest: Manifest, edgeMemoryBytes: number): void {
   const needed = leastMemoryBytes(manifest);
   if (needed <= edgeMemoryBytes) return;
-  const [neededMb, mb] = [needed, edgeMemoryBytes].map((bytes) => (bytes / 2 ** 20).toFixed(1));
+  const [neededMb, mb] = [needed, edgeMemoryBytes].map((bytes) => (bytes / MEGABYTE).toFixed(1));
   throw new StageError(
     "deploying",
     "version_too_large",
