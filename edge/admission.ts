@@ -33,6 +33,8 @@ export type Place = {
   readonly beginMs: number;
   /** To be called then, or as much later as the isolate came to it. */
   begin(nowMs: number): void;
+  /** Waits for something that takes nothing of the thread, such as a read: meanwhile the call is not ahead of any other. */
+  away<T>(waiting: Promise<T>, nowMs: () => number): Promise<T>;
   /** Leaves the place. */
   end(nowMs: number): void;
 };
@@ -87,7 +89,7 @@ export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
       lastCallMs = callMs;
       offered.arrived(nowMs);
       const aheadMs = work.weight(nowMs);
-      const leave = work.take(nowMs, callMs);
+      let leave = work.take(nowMs, callMs);
       const end = (endMs: number) => {
         pass(endMs);
         leave();
@@ -101,7 +103,15 @@ export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
         const waitedMs = begunMs - nowMs - (stalls.total() - stalledMs);
         if (aheadMs >= WAIT_MS_LEAST) slowness.add(waitedMs / aheadMs, begunMs);
       };
-      return { beginMs, begin, end };
+      const away = async <T>(waiting: Promise<T>, now: () => number) => {
+        leave();
+        try {
+          return await waiting;
+        } finally {
+          leave = work.take(now(), callMs);
+        }
+      };
+      return { beginMs, begin, away, end };
     },
     loading: (nowMs) => stalls.announce(nowMs, LOADING_MS),
     refuse(nowMs) {

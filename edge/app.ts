@@ -140,18 +140,25 @@ function openApi(c: Context<EdgeEnv>): Response {
 }
 
 async function manage(c: Context<EdgeEnv>): Promise<Response> {
-  const { settings } = c.get("isolate");
+  const { settings, managementBodies } = c.get("isolate");
   const caller = c.get("caller")!;
+  const nowMs = c.get("access").nowMs();
   requireScope(caller, "manage");
-  return forward(c.req.raw, {
+  const giveBack = c.req.raw.body === null ? () => undefined : managementBodies.take(caller.customer, nowMs);
+  if (giveBack === undefined) {
+    const detail = "Too many calls that manage models at once. Try again.";
+    throw new Problem("overloaded", detail, { retryAfterSeconds: 1 });
+  }
+  const answer = forward(c.req.raw, {
     caller,
     requestId: c.get("requestId"),
-    nowMs: c.get("access").nowMs(),
+    nowMs,
     nonce: crypto.randomUUID(),
     trainerUrl: settings.TRAINER_URL,
     secret: settings.FORWARD_SECRET,
     timeoutMs: settings.TRAINER_TIMEOUT_SECONDS * 1000,
   });
+  return answer.finally(giveBack);
 }
 
 /** The trainer keeps the list of erased users; this isolate looks at it anew for the very next rank call. */

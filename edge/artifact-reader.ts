@@ -84,7 +84,9 @@ export function artifactReader(bucket: R2Bucket, timeoutMs: number): ArtifactRea
       const bytes = await get(key, 0, async () => {
         const object = await bucket.get(key);
         if (object === null) return undefined;
-        return bodyOf(object, (size) => size <= JSON_BYTES_MAX || `at most ${JSON_BYTES_MAX} bytes`);
+        const body = await bodyOf(object, (size) => size <= JSON_BYTES_MAX || `at most ${JSON_BYTES_MAX} bytes`);
+        await checkMd5(object, body);
+        return body;
       });
       return bytes && parsed(key, bytes, schema);
     },
@@ -139,6 +141,18 @@ async function bodyOf(object: R2ObjectBody, isRight: (size: number) => true | st
     throw new FormatError(`${object.key}: expected ${verdict}, found ${object.size}`);
   }
   return new Uint8Array(await object.arrayBuffer());
+}
+
+/**
+ * Nothing names the digest of an object that changes but the bucket itself, which keeps the MD5 of what was put: one bit
+ * that a read flips would be another customer's name.
+ */
+async function checkMd5({ key, checksums }: R2ObjectBody, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+  if (!checksums?.md5) return; // of objects that were put in parts the bucket keeps none
+  const [expected, found] = [checksums.md5, await crypto.subtle.digest("MD5", bytes)].map((md5) =>
+    hexOf(new Uint8Array(md5)),
+  );
+  if (expected !== found) throw new Error(`${key}: expected MD5 ${expected}, found ${found}`); // perhaps right the second time
 }
 
 /** The file's pieces in their order; the next ones are read while one is used. */

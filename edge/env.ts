@@ -36,7 +36,7 @@ const Settings = z.object({
   READ_TIMEOUT_MS: whole(50, 20_000).default(5000),
   POINTER_CACHE_SECONDS: whole(0, 5).default(4),
   KEY_CACHE_SECONDS: whole(0, 30).default(25),
-  CONCURRENT_RANKS_MAX: whole(1, 1000).default(192),
+  CONCURRENT_RANKS_MAX: whole(1, 1000).default(256),
   /** Work that may wait in one isolate, in estimated milliseconds: what comes on top is refused at once. */
   QUEUE_MS_MAX: whole(1, 10_000).default(140),
   /** Rank without the seen filter when the user record cannot be read, instead of answering 503. */

@@ -21,6 +21,9 @@ const LISTS_MAX = 5000;
 const BYTES_MAX = 2 * ERASED_BYTES_MAX;
 const KEPT_MS = ERASED_WITHIN_SECONDS * 1000;
 
+/** A list may have megabytes: a read that takes longer is not waited for. */
+const CLAIM_MS = 1000;
+
 type Kept = { readonly etag: string; readonly list: ReturnType<typeof decodeErasedUsers> } | { readonly etag: null };
 
 /**
@@ -29,7 +32,13 @@ type Kept = { readonly etag: string; readonly list: ReturnType<typeof decodeEras
  */
 export function erasedLists(cacheMs: number): ErasedLists {
   const cache = refreshedCache<Kept>(
-    { freshMs: cacheMs, servableMs: Math.min(2 * cacheMs, KEPT_MS), keptMs: KEPT_MS, absentMs: 0 },
+    {
+      freshMs: cacheMs,
+      servableMs: Math.min(2 * cacheMs, KEPT_MS),
+      keptMs: KEPT_MS,
+      absentMs: 0,
+      claimMs: CLAIM_MS,
+    },
     LISTS_MAX,
     { of: (kept) => (kept.etag === null ? 0 : kept.list.high.length * 8), max: BYTES_MAX },
   );

@@ -1,7 +1,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { parseRankBody, parseRankQuery, queryOf, type RankParameters } from "../shared/api.ts";
 import { FormatError } from "../shared/assert.ts";
-import { itemIdToJson } from "../shared/ids.ts";
+import { itemIdToJson, type UserId } from "../shared/ids.ts";
 import { parseJson, pointerStep } from "../shared/parse-request.ts";
 import { Problem } from "../shared/problem.ts";
 import { type RankAnswer, rank } from "../shared/rank.ts";
@@ -14,6 +14,7 @@ import { lentScores } from "./lent-scores.ts";
 import { problemResponse } from "./problem-response.ts";
 import { jsonTextOf, readBody } from "./request-body.ts";
 import { writeLog } from "./request-log.ts";
+import type { Shares } from "./shares.ts";
 import { type RecordPolicy, snapshotOf } from "./snapshot-of-version.ts";
 import { modelKey } from "./version-memory.ts";
 
@@ -28,7 +29,7 @@ export const rankByBody = (c: Context<EdgeEnv>): Promise<Response> =>
   answerRank(c, async () => {
     const [first] = new URL(c.req.url).searchParams.keys();
     if (first !== undefined) throw notInQuery(first);
-    const body = await readBody(c.req.raw, RANK_BODY_BYTES_MAX);
+    const body = await heldBody(c);
     return parseRankBody(body.length === 0 ? {} : parseJson(jsonTextOf(body, c.req.header("content-type") ?? null)));
   });
 
@@ -46,15 +47,21 @@ export const refuseOverload: MiddlewareHandler<EdgeEnv> = async (c, next) => {
 
 async function answerRank(c: Context<EdgeEnv>, parse: () => Promise<RankParameters>): Promise<Response> {
   requireScope(c.get("caller")!, "rank");
-  const isolate = c.get("isolate");
-  const { ranks, settings } = isolate;
-  const { nowMs } = c.get("access");
-  if (ranks.count(nowMs()) >= settings.CONCURRENT_RANKS_MAX) throw refused(isolate, nowMs());
-  const end = ranks.take(nowMs());
+  const parameters = await parse();
+  return withShare(c, c.get("isolate").ranks, () => rankWithLiveVersion(c, parameters));
+}
+
+const heldBody = (c: Context<EdgeEnv>) =>
+  withShare(c, c.get("isolate").rankBodies, () => readBody(c.req.raw, RANK_BODY_BYTES_MAX));
+
+async function withShare<T>(c: Context<EdgeEnv>, shares: Shares, work: () => Promise<T>): Promise<T> {
+  const nowMs = c.get("access").nowMs();
+  const giveBack = shares.take(c.get("caller")!.customer, nowMs);
+  if (giveBack === undefined) throw refused(c.get("isolate"), nowMs);
   try {
-    return await rankWithLiveVersion(c, await parse());
+    return await work();
   } finally {
-    end();
+    giveBack();
   }
 }
 
@@ -64,10 +71,10 @@ async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParamete
   const { customer } = c.get("caller")!;
   const access = { ...c.get("access"), reader, log: writeLog };
   const startedMs = access.nowMs();
-  // Read along with the pointer; that it failed is told where it is needed.
   const { userId } = parameters;
-  const isUserErased = userId === undefined ? Promise.resolve(false) : erased.has(customer, userId, access);
-  isUserErased.catch(() => undefined);
+  const isErased = (user: UserId) => erased.has(customer, user, access);
+  // Read along with the pointer; asked again where it is needed, since a version may take seconds to come.
+  if (userId !== undefined) isErased(userId).catch(() => undefined);
   const target = await pointers.liveVersion(customer, c.req.param("model_name")!, access);
   if (userId !== undefined) versions.recentUsers.note(modelKey(target), userId);
   const { loaded, release } = await versions.lease(target, access);
@@ -86,11 +93,13 @@ async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParamete
       reader,
       pages: versions.pages,
       access,
-      isErased: () => isUserErased,
+      isErased,
       serveUnfiltered: settings.SERVE_UNFILTERED,
       onUnfiltered,
     };
-    const { snapshot, giveBack } = lentScores(snapshotOf(loaded, policy));
+    const { snapshot: lent, giveBack } = lentScores(snapshotOf(loaded, policy));
+    const userRecord = (user: UserId) => place.away(lent.userRecord(user), access.nowMs);
+    const snapshot = { ...lent, userRecord };
     const answer = await rank({ ...parameters, nowSeconds: startedMs / 1000 }, snapshot).finally(giveBack);
     if (failures.length > 0) {
       c.header("x-seen-filter", "unavailable");

@@ -1,3 +1,5 @@
+import { sleep } from "./deadline.ts";
+
 /** What a request lends to work that outlives it. */
 export type RequestAccess = { readonly nowMs: () => number; readonly waitUntil: (work: Promise<unknown>) => void };
 
@@ -11,6 +13,11 @@ export type Freshness = {
   readonly keptMs: number;
   /** The only age that counts for an absent value (undefined). */
   readonly absentMs: number;
+  /**
+   * While one request reads what is not known, others look for so long whether it has come before they read it themselves;
+   * absent: all read at once, which is well for small values.
+   */
+  readonly claimMs?: number;
 };
 
 export type RefreshedCache<Value> = {
@@ -32,15 +39,16 @@ type Entry<Value> = {
   readAtMs: number;
   /** No other attempt before. */
   retryAtMs: number;
-  /** There is nothing to use here: only what is read after `readAtMs` counts. */
+  /** The value is not to be used: only what is read after `readAtMs` counts. */
   isForgotten?: true;
 };
 
 const RETRY_MS = 1000;
+const LOOK_AGAIN_MS = 3;
 
 /**
  * Values that are read from elsewhere and may be a little old. Holds values, never promises: a request must not await
- * another request's promise, so requests that miss at the same time read at the same time.
+ * another request's promise, so requests that miss at the same time read at the same time, or look again.
  */
 export function refreshedCache<Value>(
   freshness: Freshness,
@@ -79,13 +87,39 @@ export function refreshedCache<Value>(
     return value;
   };
 
+  const claimedUntilMs = new Map<string, number>();
+  const known = (key: string, nowMs: number) => {
+    const entry = entries.get(key);
+    if (!entry || entry.isForgotten || nowMs - entry.readAtMs >= freshness.servableMs) return undefined;
+    return entry.value;
+  };
+  /** What is not known. */
+  const first = async (key: string, read: Read, access: RequestAccess) => {
+    const { claimMs } = freshness;
+    if (claimMs === undefined) return refresh(key, read, access);
+    const begunMs = access.nowMs();
+    for (
+      let nowMs = begunMs;
+      nowMs < Math.min(begunMs + claimMs, claimedUntilMs.get(key) ?? 0);
+      nowMs = access.nowMs()
+    ) {
+      await sleep(LOOK_AGAIN_MS);
+      const value = known(key, access.nowMs());
+      if (value !== undefined) return value;
+    }
+    claimedUntilMs.set(key, access.nowMs() + claimMs);
+    const reading = refresh(key, read, access).finally(() => claimedUntilMs.delete(key));
+    access.waitUntil(reading.catch(() => undefined)); // others wait for it, though this caller may hang up
+    return reading;
+  };
+
   return {
     async get(key, read, access) {
       const entry = entries.get(key);
       const now = access.nowMs();
       const age = entry ? now - entry.readAtMs : Infinity;
-      if (!entry || entry.isForgotten) return refresh(key, read, access);
-      if (entry.value === undefined && age >= freshness.absentMs) return refresh(key, read, access);
+      if (!entry || entry.isForgotten) return first(key, read, access);
+      if (entry.value === undefined && age >= freshness.absentMs) return first(key, read, access);
       if (age < (entry.value === undefined ? freshness.absentMs : freshness.freshMs)) return entry.value;
       if (now < entry.retryAtMs && age < freshness.keptMs) return entry.value;
       entry.retryAtMs = now + RETRY_MS;
@@ -100,6 +134,9 @@ export function refreshedCache<Value>(
         throw error;
       }
     },
-    forget: (key, nowMs) => put(key, { value: undefined, readAtMs: nowMs, retryAtMs: 0, isForgotten: true }),
+    forget(key, nowMs) {
+      const value = entries.get(key)?.value; // for who reads it anew
+      put(key, { value, readAtMs: nowMs, retryAtMs: 0, isForgotten: true });
+    },
   };
 }
