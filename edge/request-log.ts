@@ -10,8 +10,10 @@ const API_KEY = /rk_[0-9A-Za-z]{20,}/g;
 /** Writes one line of JSON. Keys appear by their id only, wherever a caller has put one; users, items and bodies never. */
 export function writeLog(entry: object): void {
   const line = JSON.stringify({ time: new Date().toISOString(), ...entry });
-  console.log(line.replace(API_KEY, "rk_…"));
+  console.log(withoutKeys(line));
 }
+
+const withoutKeys = (text: string) => text.replace(API_KEY, "rk_…");
 
 /** What a request was and how it ended. */
 export function requestEntry(c: Context<EdgeEnv>, milliseconds: number): object {
@@ -22,7 +24,7 @@ export function requestEntry(c: Context<EdgeEnv>, milliseconds: number): object 
     level: status >= 500 ? "error" : "info",
     request_id: c.get("requestId"),
     method: c.req.method,
-    path: c.req.path.startsWith(USERS) ? `${USERS}…` : c.req.path.slice(0, PATH_CHARACTERS_MAX),
+    path: c.req.path.startsWith(USERS) ? `${USERS}…` : withoutKeys(c.req.path).slice(0, PATH_CHARACTERS_MAX),
     status,
     milliseconds: Math.round(milliseconds),
     customer: caller?.customer,

@@ -49,3 +49,17 @@ test("an erased user's id is not in the entry", async () => {
   await app.request("/v0/users/planted-id", { method: "DELETE" });
   expect(entry).toMatchObject({ path: "/v0/users/…", method: "DELETE" });
 });
+
+test("an API key in the path is not in the entry, also where the path is cut", async () => {
+  const app = new Hono<EdgeEnv>();
+  let entry: object = {};
+  app.all("*", (c) => {
+    entry = requestEntry(c, 1);
+    return c.body(null);
+  });
+  const key = `rk_${"A1".repeat(18)}`;
+  for (let before = 150; before < 200; before++) {
+    await app.request(`/${"x".repeat(before)}${key}/rank`);
+    expect(JSON.stringify(entry)).not.toContain("A1");
+  }
+});
