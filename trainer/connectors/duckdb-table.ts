@@ -2,7 +2,7 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { z } from "zod";
 import { StageError } from "../stage-error.ts";
 import type { SourceFile } from "./duckdb-files.ts";
-import { literal } from "./duckdb-quote.ts";
+import { identifier, literal } from "./duckdb-quote.ts";
 
 const Sniffed = z.object({
   Delimiter: z.string(),
@@ -19,6 +19,8 @@ const COLUMNS_MAX = 1000;
 /** Files up to this size are read whole to find their columns' types; of larger ones a sample. */
 const WHOLE_SNIFF_BYTES = { none: 32e6, gzip: 8e6, zstd: 8e6 };
 const SAMPLE_ROWS = 200_000;
+/** Whole numbers of more digits may be beyond 64 bits. */
+const LONG_DIGITS = 18;
 const REJECTS_MAX = 10_000_000;
 const JSON_OBJECT_BYTES_MAX = 16 * 2 ** 20;
 const DELIMITERS = [",", "\t", ";", "|"];
@@ -39,7 +41,7 @@ export async function tableFunction(connection: DuckDBConnection, file: SourceFi
     case "jsonl":
       return `read_json(${path}, format = 'newline_delimited', ${jsonOptions(file)})`;
     default:
-      return csvFunction(file, await sniffCsv(connection, file));
+      return csvFunction(file, await withLongNumbersAsText(connection, file, await sniffCsv(connection, file)));
   }
 }
 
@@ -60,9 +62,8 @@ async function sniffCsv(connection: DuckDBConnection, file: SourceFile): Promise
 }
 
 async function sniffWith(connection: DuckDBConnection, file: SourceFile, delimiter: string | undefined) {
-  const isWhole = file.sizeBytes <= WHOLE_SNIFF_BYTES[file.compression];
   const options = [
-    `sample_size = ${isWhole ? -1 : SAMPLE_ROWS}`,
+    `sample_size = ${isSniffedWhole(file) ? -1 : SAMPLE_ROWS}`,
     `compression = '${file.compression}'`,
     `quote = '"', escape = '"', ignore_errors = true`,
     ...(delimiter === undefined ? [] : [`delim = ${literal(delimiter)}`]),
@@ -74,6 +75,35 @@ async function sniffWith(connection: DuckDBConnection, file: SourceFile, delimit
   return Sniffed.parse(reader.getRowObjectsJson()[0]);
 }
 
+/**
+ * Whole numbers beyond 64 bits are sniffed as DOUBLE, in which several are one. A column that holds such and nothing but whole numbers is
+ * one of ids: it is read as text, as it is written.
+ */
+async function withLongNumbersAsText(
+  connection: DuckDBConnection,
+  file: SourceFile,
+  sniffed: Sniffed,
+): Promise<Sniffed> {
+  const { Columns } = sniffed;
+  const isDouble = Columns.map(({ type }) => type === "DOUBLE");
+  if (!isDouble.includes(true)) return sniffed;
+  const asText = Columns.map((column, i) => (isDouble[i] ? { ...column, type: "VARCHAR" } : column));
+  const aggregates = Columns.map(({ name }, i) => {
+    const text = identifier(name);
+    return isDouble[i]
+      ? `max(strlen(${text})) > ${LONG_DIGITS} AND bool_and(regexp_full_match(${text}, '-?[0-9]+'))`
+      : "false";
+  });
+  const scan = csvFunction(file, { ...sniffed, Columns: asText }, { storeRejects: false });
+  const reader = await connection.runAndReadAll(
+    `SELECT ${aggregates.join(", ")} FROM (SELECT * FROM ${scan} ${isSniffedWhole(file) ? "" : `LIMIT ${SAMPLE_ROWS}`})`,
+  );
+  const isLong = reader.getRows()[0]!;
+  return { ...sniffed, Columns: Columns.map((column, i) => (isLong[i] === true ? asText[i]! : column)) };
+}
+
+const isSniffedWhole = ({ sizeBytes, compression }: SourceFile) => sizeBytes <= WHOLE_SNIFF_BYTES[compression];
+
 function checkColumns({ Columns }: Sniffed, file: SourceFile): void {
   const fail = (reason: string) => {
     throw new StageError("fetching", "file_malformed", `${JSON.stringify(file.shownAs)} ${reason}`);
@@ -84,7 +114,7 @@ function checkColumns({ Columns }: Sniffed, file: SourceFile): void {
     fail(`is not a text file: its first line has control characters. Expected ${file.format.toUpperCase()} in UTF-8`);
 }
 
-function csvFunction(file: SourceFile, sniffed: Sniffed): string {
+function csvFunction(file: SourceFile, sniffed: Sniffed, { storeRejects = true } = {}): string {
   const columns = sniffed.Columns.map(({ name, type }) => `${literal(name)}: ${literal(type)}`);
   const options = [
     "auto_detect = false",
@@ -95,7 +125,7 @@ function csvFunction(file: SourceFile, sniffed: Sniffed): string {
     `header = ${sniffed.HasHeader}`,
     `compression = '${file.compression}'`,
     `columns = {${columns.join(", ")}}`,
-    `store_rejects = true, rejects_limit = ${REJECTS_MAX}`,
+    storeRejects ? `store_rejects = true, rejects_limit = ${REJECTS_MAX}` : "ignore_errors = true",
     ...(sniffed.DateFormat ? [`dateformat = ${literal(sniffed.DateFormat)}`] : []),
     ...(sniffed.TimestampFormat ? [`timestampformat = ${literal(sniffed.TimestampFormat)}`] : []),
   ];

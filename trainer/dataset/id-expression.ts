@@ -69,13 +69,14 @@ export function idExpression(column: string, type: DuckDBType, which: "user" | "
       };
     case DuckDBTypeId.FLOAT:
     case DuckDBTypeId.DOUBLE: {
-      // Doubles beyond 2^53 stand for several integers, so they are not taken for ids of one.
-      const exact = `(key = trunc(key) AND abs(key) <= 9007199254740992)`;
+      const exactMax = type.typeId === DuckDBTypeId.FLOAT ? 2 ** 24 - 1 : Number.MAX_SAFE_INTEGER;
       return {
         key: column, // −0 and 0 are equal, and both are written 0
-        text: `CASE WHEN ${exact} THEN CAST(CAST(key AS BIGINT) AS VARCHAR) ELSE CAST(key AS VARCHAR) END`,
-        reason: `CASE ${missing} WHEN NOT isfinite(${column}) THEN 'id_not_finite' END`,
-        isIntegral: exact.replaceAll("key", column),
+        text: `CASE WHEN key = trunc(key) THEN CAST(TRY_CAST(key AS BIGINT) AS VARCHAR) ELSE CAST(key AS VARCHAR) END`,
+        // Beyond these each stands for several integers: two ids would be one.
+        reason: `CASE ${missing} WHEN NOT isfinite(${column}) THEN 'id_not_finite'
+          WHEN abs(${column}) > ${exactMax} THEN 'id_not_exact' END`,
+        isIntegral: `(${column} = trunc(${column}))`,
         jsonType: "integer",
       };
     }

@@ -41,6 +41,17 @@ test("types are found from all values of a small file", async () => {
   });
 });
 
+test("whole numbers beyond 64 bits are text, since as doubles several would be one; other numbers stay numbers", async () => {
+  const types = await columnsOf(
+    "long.csv",
+    "visitor,price,wei,few\n12345678901234567890,1.5,12345678901234567890,3.0\n12345678901234567891,2,1.5,4\n7,,2,\n",
+  );
+  expect(types).toEqual({ visitor: "VARCHAR", price: "DOUBLE", wei: "DOUBLE", few: "DOUBLE" });
+  const [file] = await findFiles("long.csv", [root]);
+  const rows = await connection.runAndReadAll(`SELECT visitor FROM ${await tableFunction(connection, file!)}`);
+  expect(rows.getRows().flat()).toEqual(["12345678901234567890", "12345678901234567891", "7"]);
+});
+
 test("ragged lines do not hide the delimiter of the header", async () => {
   expect(Object.keys(await columnsOf("ragged.csv", "user_id,item_id\nu1,1\nu2\nu3,3,4\n"))).toEqual([
     "user_id",
