@@ -4,7 +4,8 @@ import { availableParallelism, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { evaluateFiles, type FileEvaluation } from "./evaluate/evaluate-files.ts";
-import { InteractionFileError, readInteractionFiles, type TrainAndTest } from "./evaluate/interaction-files.ts";
+import { readInteractionFiles, type TrainAndTest } from "./evaluate/interaction-files.ts";
+import { InteractionFileError } from "./evaluate/interaction-scan.ts";
 import { qualityPlot } from "./evaluate/quality-plot.ts";
 import { readUserFile } from "./evaluate/user-file.ts";
 import { METHODS } from "./models/methods.ts";
@@ -15,7 +16,8 @@ const USAGE = `npm run evaluate -- --train FILE --test FILE [options]
 Fits models on the train file only, ranks all items of both files for every user of the test file, and prints how good
 the lists are. Files: CSV or TSV with a header line, Parquet, JSON or JSON Lines, optionally gzipped.
 
-  --user-column NAME  --item-column NAME  --time-column NAME   guessed from common names when not given
+  --user-column NAME  --item-column NAME  --time-column NAME   guessed from common names when not given;
+                        --time-column none: the rows of a user are in the order of the file
   --users FILE          users' attributes, one row a user under the same column name: users of the test file without train rows are
                         then ranked for by them, where the train file shows that it helps, and figures tell by how much
   --label-column NAME   rows count as positive where it is true or above 0; without it every row does
@@ -59,6 +61,7 @@ async function main(args: readonly string[]): Promise<void> {
 
   const found = await readInteractionFiles(files);
   const data = users === undefined ? found : await withUsers(found, users);
+  for (const warning of data.warnings) log(`warning: ${warning}`);
   const { user, item, time, label } = data.columns;
   log(`columns: user ${user}, item ${item}, time ${time ?? "none"}, label ${label ?? "none"}`);
   log(`train ${data.train.items.length} rows, test ${data.test.items.length}, rejected ${data.rejectedRows}`);
@@ -119,7 +122,7 @@ function parse(args: readonly string[]) {
   const columns = {
     user: values["user-column"],
     item: values["item-column"],
-    time: values["time-column"],
+    time: values["time-column"] === "none" ? null : values["time-column"],
     label: values["label-column"],
   };
   return {

@@ -1,9 +1,25 @@
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import { packStrings } from "../../shared/packed-strings.ts";
+import { identifier } from "../connectors/duckdb-quote.ts";
 import type { Dataset, Interactions } from "../dataset/dataset.ts";
 import { type ColumnGuess, type GivenColumns, guessColumns } from "../local/guess-columns.ts";
+import { areWholeDecimals, fileId, withoutPoint } from "./interaction-ids.ts";
+import {
+  aboutFile,
+  columnNamed,
+  columnsOf,
+  type FileColumn,
+  InteractionFileError,
+  textScanOf,
+} from "./interaction-scan.ts";
+import { fileSeconds } from "./interaction-times.ts";
 
-export type InteractionFiles = { readonly train: string; readonly test: string; readonly columns: GivenColumns };
+export type InteractionFiles = {
+  readonly train: string;
+  readonly test: string;
+  /** Where nothing is said of a time it is guessed; null: rows are in the order of the file. */
+  readonly columns: Omit<GivenColumns, "time"> & { readonly time?: string | null | undefined };
+};
 
 /** A train and a test file under one catalog and one numbering of users: those of train first, then those only in test. */
 export type TrainAndTest = {
@@ -13,12 +29,9 @@ export type TrainAndTest = {
   readonly columns: Extract<ColumnGuess, { kind: "guessed" }>;
   /** Rows without a user, an item, or a readable time. */
   readonly rejectedRows: number;
+  /** What was read otherwise than the columns' names say. */
+  readonly warnings: readonly string[];
 };
-
-/** What is wrong with the files or their columns, for the person who named them. */
-export class InteractionFileError extends Error {
-  override readonly name = "InteractionFileError";
-}
 
 /**
  * Interactions of a train and a test file: CSV or TSV with a header line, Parquet, JSON or JSON Lines, optionally gzipped. Rows
@@ -31,15 +44,24 @@ export async function readInteractionFiles({ train, test, columns }: Interaction
   const instance = await DuckDBInstance.create(":memory:");
   const connection = await instance.connect();
   try {
-    for (const path of [train, test]) checkHeader(path, await columnNames(connection, path));
-    const names = await columnNames(connection, train);
-    const guess = guessColumns(names, columns);
+    await connection.run("SET TimeZone = 'UTC'");
+    const ofTrain = await columnsOf(connection, train);
+    const ofTest = await columnsOf(connection, test);
+    checkHeader(train, ofTrain);
+    checkHeader(test, ofTest);
+    const { time } = columns;
+    const names = ofTrain.map(({ name }) => name);
+    const guess = guessColumns(names, { ...columns, time: time ?? undefined });
     if (guess.kind === "unclear") throw new InteractionFileError(`${train}: ${guess.reasons.join(". ")}.`);
-    const used = { ...guess, label: columns.label ?? null }; // without a label column given, every row is positive
-    let rejectedRows = 0;
-    for (const [table, path] of [["train", train] as const, ["test", test] as const]) {
-      rejectedRows += await loadTable(connection, { table, path, columns: used });
-    }
+    // Without a label column given, every row is positive.
+    const used: Used = { ...guess, time: time === null ? null : guess.time, label: columns.label ?? null };
+    const isTimeGuessed = time === undefined;
+    const files = [
+      { table: "train", path: train, found: ofTrain, used, isTimeGuessed },
+      { table: "test", path: test, found: ofTest, used, isTimeGuessed },
+    ] as const;
+    const loaded: Loaded[] = [];
+    for (const file of files) loaded.push(await aboutFile(file.path, () => loadTable(connection, file)));
     await numberIds(connection);
     const [itemIds, userIds] = [await idsOf(connection, "items"), await idsOf(connection, "users")];
     const sizes = { itemCount: itemIds.length, userCount: userIds.length };
@@ -51,28 +73,24 @@ export async function readInteractionFiles({ train, test, columns }: Interaction
       itemAttributes: [],
       userAttributes: [],
     };
-    return { train: dataset, test: await interactionsOf(connection, "test", sizes), columns: used, rejectedRows };
+    return {
+      train: dataset,
+      test: await interactionsOf(connection, "test", sizes),
+      columns: { ...used, time: loaded[0]!.hasTime ? used.time : null },
+      rejectedRows: loaded.reduce((sum, { rejected }) => sum + rejected, 0),
+      warnings: loaded.flatMap(({ warnings }) => warnings),
+    };
   } finally {
     connection.closeSync();
     instance.closeSync();
   }
 }
 
-type Used = { user: string; item: string; time: string | null; label: string | null };
-
-const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
-const text = (value: string) => `'${value.replaceAll("'", "''")}'`;
-
-/** SQL of a file's rows. */
-export function scanOf(path: string): string {
-  const plain = path.toLowerCase().replace(/\.(gz|zst)$/, "");
-  if (plain.endsWith(".parquet")) return `read_parquet(${text(path)})`;
-  if (/\.(json|jsonl|ndjson)$/.test(plain)) return `read_json(${text(path)})`;
-  return `read_csv(${text(path)}, header = true, sample_size = 100000)`;
-}
+type Used = Extract<ColumnGuess, { kind: "guessed" }>;
 
 /** A file without a header line has its first row for column names, and an empty one a column that DuckDB makes up. */
-function checkHeader(path: string, names: readonly string[]): void {
+function checkHeader(path: string, columns: readonly FileColumn[]): void {
+  const names = columns.map(({ name }) => name);
   if (names.length === 1 && names[0] === "column0") throw new InteractionFileError(`${path} is empty.`);
   if (!names.every((name) => name.trim() !== "" && Number.isFinite(Number(name)))) return;
   const found = names.slice(0, 10).join(", ");
@@ -81,63 +99,73 @@ function checkHeader(path: string, names: readonly string[]): void {
   );
 }
 
-async function columnNames(connection: DuckDBConnection, path: string): Promise<string[]> {
-  const described = await read(connection, path, `DESCRIBE SELECT * FROM ${scanOf(path)}`);
-  return described.map((row) => String(row[0]));
-}
+type InteractionFile = {
+  readonly table: "train" | "test";
+  readonly path: string;
+  readonly found: readonly FileColumn[];
+  readonly used: Used;
+  readonly isTimeGuessed: boolean;
+};
+type Loaded = { readonly rejected: number; readonly hasTime: boolean; readonly warnings: readonly string[] };
 
-/** Rows whose ids and time can be read, numbered in the order of the file. Returns how many could not. */
-async function loadTable(
-  connection: DuckDBConnection,
-  { table, path, columns }: { table: string; path: string; columns: Used },
-): Promise<number> {
-  const described = await read(connection, path, `DESCRIBE SELECT * FROM ${scanOf(path)}`);
-  const types = new Map(described.map((row) => [String(row[0]), String(row[1])]));
-  const missing = [columns.user, columns.item].filter((name) => !types.has(name));
-  if (missing.length > 0) {
-    const found = [...types.keys()]
-      .slice(0, 50)
-      .map((name) => JSON.stringify(name))
-      .join(", ");
-    throw new InteractionFileError(`${path} has no column ${JSON.stringify(missing[0])}; its columns are ${found}.`);
-  }
-  const hasTime = columns.time !== null && types.has(columns.time);
-  const time = hasTime ? timeOf(quoted(columns.time!), types.get(columns.time!)!) : "0";
-  const hasLabel = columns.label !== null && types.has(columns.label);
-  const positive = hasLabel ? labelOf(quoted(columns.label!)) : "1";
-  const ids = `CAST(${quoted(columns.user)} AS VARCHAR) AS u, CAST(${quoted(columns.item)} AS VARCHAR) AS i`;
-  await read(
-    connection,
-    path,
-    `CREATE TABLE ${table}_all AS SELECT row_number() OVER () AS row, ${ids}, ${time} AS t, ${positive} AS p FROM ${scanOf(path)}`,
+/** Makes a table of the rows whose ids and time can be read, numbered in the order of the file. */
+async function loadTable(connection: DuckDBConnection, file: InteractionFile): Promise<Loaded> {
+  const { table, path, used } = file;
+  const ask = async (aggregates: string) => {
+    const reader = await connection.runAndReadAll(`SELECT ${aggregates} FROM ${table}_all`);
+    return reader.getRowObjects()[0]!;
+  };
+  const { timeType } = await stageFile(connection, file);
+  const seconds = timeType === undefined ? "0" : await fileSeconds("t", timeType, ask);
+  const isDecimal = await ask(`${areWholeDecimals("u")} AS u, ${areWholeDecimals("i")} AS i`);
+  const [user, item] = (["u", "i"] as const).map((id) => (isDecimal[id] ? withoutPoint(id) : id));
+  await connection.run(
+    `CREATE TABLE ${table}_rows AS SELECT row, ${user} AS u, ${item} AS i, CAST(${seconds ?? "NULL"} AS DOUBLE) AS t, coalesce(p, 0) AS p
+     FROM ${table}_all WHERE u <> '' AND i <> ''`,
   );
-  const good = "u IS NOT NULL AND u <> '' AND i IS NOT NULL AND i <> '' AND t IS NOT NULL";
-  await read(
-    connection,
-    path,
-    `CREATE TABLE ${table}_rows AS SELECT row, u, i, CAST(greatest(0, least(4294967295, t / (SELECT CASE WHEN max(abs(t)) > 1e17
-       THEN 1e9 WHEN max(abs(t)) > 1e14 THEN 1e6 WHEN max(abs(t)) > 1e11 THEN 1e3 ELSE 1 END FROM ${table}_all))) AS UINTEGER) AS s,
-       coalesce(p, 0) AS p FROM ${table}_all WHERE ${good} ORDER BY row`,
-  );
-  const [[rejected] = [0], [kept] = [0]] = await read(
-    connection,
-    path,
-    `SELECT (SELECT count(*) FROM ${table}_all) - (SELECT count(*) FROM ${table}_rows)
-     UNION ALL SELECT count(*) FROM ${table}_rows`,
-  );
-  if (Number(kept) === 0)
-    throw new InteractionFileError(`${path} has no row with a user, an item and a readable time.`);
+  const { rows } = await ask("count(*) AS rows");
   await connection.run(`DROP TABLE ${table}_all`);
-  return Number(rejected);
+  const reader = await connection.runAndReadAll(`SELECT count(*), count(t) FROM ${table}_rows`);
+  const [named, timed] = reader.getRows()[0]!.map(Number) as [number, number];
+  // Where nobody named the column, what is mostly no time is more likely another thing than a fault of the rows.
+  const isNoTime = file.isTimeGuessed && timed * 2 < named;
+  const kept = isNoTime ? named : timed;
+  if (kept === 0) throw new InteractionFileError(`${path} has no row with a user, an item and a readable time.`);
+  await connection.run(isNoTime ? `UPDATE ${table}_rows SET t = 0` : `DELETE FROM ${table}_rows WHERE t IS NULL`);
+  const found = `only ${timed} of ${named} rows have a time in the column ${JSON.stringify(used.time)}`;
+  const warning = `${path}: ${found}, so rows are taken in the order of the file. Name another with --time-column, or none.`;
+  return {
+    rejected: Number(rows) - kept,
+    hasTime: timeType !== undefined && !isNoTime,
+    warnings: isNoTime ? [warning] : [],
+  };
 }
 
-/** Epoch seconds or a finer unit as a DOUBLE, null where the value is no time. */
-function timeOf(column: string, type: string): string {
-  if (/^(TIMESTAMP|DATE)/.test(type)) return `epoch(CAST(${column} AS TIMESTAMP))`;
-  if (type === "VARCHAR") {
-    return `coalesce(try_cast(${column} AS DOUBLE), epoch(try_cast(${column} AS TIMESTAMPTZ)), epoch(try_cast(${column} AS TIMESTAMP)))`;
+/** Makes the table `…_all` of a file: row, u and i as text, t as it is, p. */
+async function stageFile(connection: DuckDBConnection, { table, path, found, used }: InteractionFile) {
+  const [user, item] = [columnNamed(path, found, used.user), columnNamed(path, found, used.item)];
+  const [time, label] = [used.time, used.label].map((name) => found.find((column) => column.name === name));
+  const columns = [user, item, time, label].filter((column) => column !== undefined);
+  const scan = textScanOf(path, [...new Set(columns.map(({ name }) => name))]);
+  const types = new Map(await typesOf(connection, scan));
+  const ids = [user, item].map(({ name }) => ({ name, ...fileId(identifier(name), types.get(name)!) }));
+  for (const { name, isInexact } of ids) {
+    if (isInexact === null) continue;
+    const [[inexact] = [0]] = (await connection.runAndReadAll(`SELECT count_if(${isInexact}) FROM ${scan}`)).getRows();
+    if (Number(inexact) === 0) continue;
+    const reason = `has ${inexact} ids in the column ${JSON.stringify(name)} that are floating-point numbers too large to be exact`;
+    throw new InteractionFileError(`${path} ${reason}: write them as text or as whole numbers.`);
   }
-  return `try_cast(${column} AS DOUBLE)`;
+  await connection.run(
+    `CREATE TABLE ${table}_all AS SELECT row_number() OVER () AS row, ${ids[0]!.text} AS u, ${ids[1]!.text} AS i,
+       ${time ? identifier(time.name) : "NULL"} AS t, ${label ? labelOf(identifier(label.name)) : "1"} AS p FROM ${scan}`,
+  );
+  return { timeType: time && types.get(time.name) };
+}
+
+async function typesOf(connection: DuckDBConnection, scan: string) {
+  const described = await connection.runAndReadAll(`SELECT * FROM ${scan} LIMIT 0`);
+  return described.columnNames().map((name, i) => [name, described.columnType(i)] as const);
 }
 
 /** 1 for true and for numbers above 0. */
@@ -171,8 +199,9 @@ async function interactionsOf(
   { itemCount, userCount }: { itemCount: number; userCount: number },
 ): Promise<Interactions> {
   const reader = await connection.runAndReadAll(
-    `SELECT users.n, items.n, s, CAST(p AS INTEGER) FROM ${table}_rows JOIN users ON u = users.id JOIN items ON i = items.id
-     ORDER BY users.n, s, row`,
+    `SELECT users.n, items.n, CAST(greatest(0, least(4294967295, floor(t))) AS UINTEGER), CAST(p AS INTEGER)
+     FROM ${table}_rows JOIN users ON u = users.id JOIN items ON i = items.id
+     ORDER BY users.n, t, row`,
   );
   const [users = [], items = [], times = [], positive = []] = reader.getColumns();
   const userStart = new Uint32Array(userCount + 1);
@@ -187,14 +216,4 @@ async function interactionsOf(
     positive: Uint8Array.from(positive as number[]),
     ratings: null,
   };
-}
-
-/** Rows of a statement. What DuckDB complains about is about the file: its first sentence says what. */
-async function read(connection: DuckDBConnection, path: string, sql: string): Promise<unknown[][]> {
-  try {
-    return (await connection.runAndReadAll(sql)).getRows();
-  } catch (error) {
-    const first = String(error instanceof Error ? error.message : error).split("\n")[0];
-    throw new InteractionFileError(`${path} cannot be read: ${first}`, { cause: error });
-  }
 }

@@ -1,10 +1,11 @@
-import { DuckDBInstance } from "@duckdb/node-api";
+import { type DuckDBConnection, DuckDBInstance, DuckDBTypeId } from "@duckdb/node-api";
 import { countOf, type PackedStrings, stringAt } from "../../shared/packed-strings.ts";
 import { identifier } from "../connectors/duckdb-quote.ts";
 import type { AttributeColumn } from "../dataset/dataset.ts";
 import { checkAttributes, readAttributes } from "../dataset/read-attributes.ts";
 import type { StagedTable, Staging } from "../dataset/staging.ts";
-import { InteractionFileError, scanOf } from "./interaction-files.ts";
+import { areWholeDecimals, withoutPoint } from "./interaction-ids.ts";
+import { aboutFile, columnNamed, columnsOf, typedScanOf } from "./interaction-scan.ts";
 
 const ROWS = "user_rows";
 
@@ -43,25 +44,23 @@ async function stageIds({ connection }: Staging, ids: PackedStrings): Promise<vo
 }
 
 async function stageFile({ connection }: Staging, path: string, userColumn: string): Promise<StagedTable> {
-  try {
-    const described = await connection.runAndReadAll(`SELECT * FROM ${scanOf(path)} LIMIT 0`);
-    const types = described.columnTypes();
-    const all = described.columnNames().map((name, i) => ({ name, type: types[i]! }));
-    const id = all.find(({ name }) => name === userColumn);
-    if (id === undefined) {
-      const found = all.slice(0, 50).map(({ name }) => JSON.stringify(name));
-      throw new InteractionFileError(
-        `${path} has no column ${JSON.stringify(userColumn)} for the users' ids; its columns are ${found.join(", ")}.`,
-      );
-    }
+  return await aboutFile(path, async () => {
+    const found = await columnsOf(connection, path, { typed: true });
+    columnNamed(path, found, userColumn, " for the users' ids");
+    const scan = typedScanOf(path, found, userColumn);
+    const described = await connection.runAndReadAll(`SELECT * FROM ${scan} LIMIT 0`);
+    const all = found.map(({ name }, i) => ({ name, type: described.columnType(i) }));
+    const id = all.find(({ name }) => name === userColumn)!;
     const columns = [id, ...all.filter((column) => column !== id)].map((column, i) => ({ ...column, sql: `c${i}` }));
     const named = columns.map(({ name, sql }) => `${identifier(name)} AS ${sql}`);
-    await connection.run(`CREATE TABLE ${ROWS} AS SELECT ${named.join(", ")} FROM ${scanOf(path)}`);
+    await connection.run(`CREATE TABLE ${ROWS} AS SELECT ${named.join(", ")} FROM ${scan}`);
+    if (id.type.typeId === DuckDBTypeId.VARCHAR) await dropPoints(connection);
     const [[rows] = [0]] = (await connection.runAndReadAll(`SELECT count(*) FROM ${ROWS}`)).getRows();
     return { name: ROWS, rows: Number(rows), columns };
-  } catch (error) {
-    if (error instanceof InteractionFileError) throw error;
-    const [first] = String(error instanceof Error ? error.message : error).split("\n");
-    throw new InteractionFileError(`${path} cannot be read: ${first}`, { cause: error });
-  }
+  });
+}
+
+async function dropPoints(connection: DuckDBConnection): Promise<void> {
+  const asked = await connection.runAndReadAll(`SELECT ${areWholeDecimals("c0")} FROM ${ROWS}`);
+  if (asked.getRows()[0]![0] === true) await connection.run(`UPDATE ${ROWS} SET c0 = ${withoutPoint("c0")}`);
 }

@@ -15,6 +15,7 @@ const parted = (isTest: (row: number) => boolean): TrainAndTest => ({
   test: rowsWhere(whole, isTest),
   columns,
   rejectedRows: 0,
+  warnings: [],
 });
 const random = seededRandom(5);
 const isHeld = Uint8Array.from(whole.items, () => (random() < 0.2 ? 1 : 0));

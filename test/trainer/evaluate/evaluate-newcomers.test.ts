@@ -20,6 +20,7 @@ const run = (userAttributes = train.userAttributes) =>
       test: rowsWhere(whole, isTest),
       columns: { kind: "guessed", user: "user", item: "item", time: null, label: null },
       rejectedRows: 0,
+      warnings: [],
     },
     {
       protocol: "set",

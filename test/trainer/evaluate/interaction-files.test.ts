@@ -3,6 +3,7 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, describe, expect, test } from "vitest";
 import { stringAt } from "../../../shared/packed-strings.ts";
 import type { Interactions } from "../../../trainer/dataset/dataset.ts";
@@ -19,6 +20,14 @@ const file = (extension: string, content: string | Uint8Array) => {
 };
 const read = (train: string, test: string, columns: GivenColumns = {}) =>
   readInteractionFiles({ train, test, columns });
+
+async function parquetFile(sql: string): Promise<string> {
+  const path = join(folder, `${fileCount++}.parquet`);
+  const connection = await (await DuckDBInstance.create(":memory:")).connect();
+  await connection.run(`COPY (${sql}) TO '${path}' (FORMAT parquet)`);
+  connection.closeSync();
+  return path;
+}
 
 const TRAIN = "user_id,item_id,ts\nann,b,30\nbob,a,10\nann,a,20\ncat,a,5\n";
 const TEST = "user_id,item_id,ts\nbob,c,40\ndan,b,50\n";
@@ -69,10 +78,108 @@ test("a label column says what is positive; without one every row is", async () 
     "a z 0 −",
   ]);
 });
-test("integer ids stay what they are, also beyond 2^53", async () => {
-  const content = "user,item\n007,9007199254740993\n";
-  expect((await rows(file("csv", content), file("csv", content))).train[0]).toMatch(/^0*7 9007199254740993 0$/);
+describe("ids", () => {
+  const both = async (extension: string, content: string) =>
+    (await rows(file(extension, content), file(extension, content))).train;
+  test("in CSV are what is written: zeros in front and numbers of any length", async () => {
+    const content = "user,item\n007,12345678901234567890\n7,12345678901234567891\n";
+    expect(await both("csv", content)).toEqual(["007 12345678901234567890 0", "7 12345678901234567891 0"]);
+  });
+  test("in JSON too", async () => {
+    const content = '{"user":12345678901234567890,"item":"a"}\n{"user":12345678901234567891,"item":5}\n';
+    expect(await both("jsonl", content)).toEqual(["12345678901234567890 a 0", "12345678901234567891 5 0"]);
+  });
+  test("are read as text also where the first 100,000 rows have numbers only", async () => {
+    const numbers = Array.from({ length: 150_000 }, (_, row) => `${row % 7},${row % 5},${row}`);
+    const content = `user,item,ts\n${numbers.join("\n")}\nann,b,2020-01-01\n`;
+    expect((await both("csv", content)).at(-1)).toBe("ann b 1577836800");
+  });
+  test.each([
+    ["in CSV", "csv", "user,item\n1.0,2\n,2\n10.0,3\n"],
+    ["in JSON", "jsonl", '{"user":1.0,"item":2}\n{"user":10.0,"item":3}\n'],
+  ])("a column of whole numbers with a point is one of whole numbers, %s", async (_, extension, content) => {
+    const { test: later, found } = await rows(file("csv", "user,item\n1,2\n10,3\n"), file(extension, content));
+    expect([later, found.train.userCount]).toEqual([["1 2 0", "10 3 0"], 2]);
+  });
+  test("a point stays where it tells ids apart", async () => {
+    expect(await both("csv", "user,item\n1.0,2\n1,2\n1.5,2\n")).toEqual(["1.0 2 0", "1 2 0", "1.5 2 0"]);
+  });
+  test.each([
+    ["DOUBLE", "1.0::DOUBLE"],
+    ["DECIMAL", "1.00::DECIMAL(9,2)"],
+    ["BIGINT", "1::BIGINT"],
+    ["JSON", "'1'::JSON"],
+    ["BLOB", "'1'::BLOB"],
+  ])("of Parquet as %s are the same", async (_, one) => {
+    const parquet = await parquetFile(`SELECT ${one} AS user, 'a' AS item`);
+    expect((await rows(file("csv", "user,item\n1,a\n"), parquet)).test).toEqual(["1 a 0"]);
+  });
+  test("of Parquet as doubles that stand for several are refused", async () => {
+    const parquet = await parquetFile("SELECT 12345678901234567890::DOUBLE AS user, 'a' AS item");
+    await expect(read(parquet, parquet)).rejects.toThrow(
+      /has 1 ids in the column "user".*too large to be exact: write/,
+    );
+  });
 });
+
+describe("times", () => {
+  const order = async (times: readonly string[], columns: GivenColumns = {}) => {
+    const content = `user,item,ts\n${times.map((time, row) => `ann,${row},"${time}"`).join("\n")}\n`;
+    return (await rows(file("csv", content), file("csv", content), columns)).train.map((row) => row.slice(4));
+  };
+  test("within one second keep their order, and are rounded down", async () => {
+    expect(await order(["1700000000900", "1700000000100", "1700000000600"])).toEqual([
+      "1 1700000000",
+      "2 1700000000",
+      "0 1700000000",
+    ]);
+    expect(await order(["2023-11-14 22:13:20.9", "2023-11-14 22:13:20.1"])).toEqual(["1 1700000000", "0 1700000000"]);
+  });
+  test("before 1970 are in order too", async () => {
+    expect(await order(["-10", "-20", "5"])).toEqual(["1 0", "0 0", "2 5"]);
+  });
+  test("that are not finite are left out, and an absurd one does not change the unit of the others", async () => {
+    expect(await order(["nan", "1700000000", "inf", "1700000001", "1e18", "-inf", "infinity"], { time: "ts" })).toEqual(
+      ["1 1700000000", "3 1700000001", "4 4294967295"],
+    );
+  });
+  test.each([
+    ["12/1/2010 8:26", "12/13/2010 20:26", 1291191960],
+    ["1.12.2010 8:26", "13.12.2010 20:26", 1291191960],
+    ["12/1/10 8:26", "12/13/10 20:26", 1291191960],
+    ["12/1/2010 8:26:00 AM", "12/2/2010 8:26:00 PM", 1291191960],
+    ["12 1, 2010", "12 13, 2010", 1291161600],
+    ["December 1, 2010", "December 13, 2010", 1291161600],
+    ["01-Dec-2010", "13-Dec-2010", 1291161600],
+    ["Wed Dec 01 08:26:00 +0000 2010", "Mon Dec 13 08:26:00 +0000 2010", 1291191960],
+  ])("may be dates such as %s", async (first, second, seconds) => {
+    const [one, two] = await order([second, first]);
+    expect(one).toBe(`1 ${seconds}`);
+    expect(two).toMatch(/^0 129\d{7}$/);
+  });
+  test("a guessed column that holds none is not taken, with a warning; a named one is an error", async () => {
+    const content = "user,item,time\nann,b,noon\nann,a,morning\n";
+    const { train, found } = await rows(file("csv", content), file("csv", content));
+    expect([train, found.columns.time, found.rejectedRows]).toEqual([["ann b 0", "ann a 0"], null, 0]);
+    expect(found.warnings[0]).toMatch(
+      /only 0 of 2 rows have a time in the column "time", so rows are taken in the order/,
+    );
+    await expect(read(file("csv", content), file("csv", content), { time: "time" })).rejects.toThrow(
+      /has no row with a user, an item and a readable time/,
+    );
+  });
+  test("a type that holds no times is none", async () => {
+    const parquet = await parquetFile("SELECT 'ann' AS user, 'b' AS item, TIME '12:30:00' AS time");
+    expect((await rows(parquet, parquet)).train).toEqual(["ann b 0"]);
+  });
+  test("null: none is looked for", async () => {
+    const content = "user,item,ts\nann,b,2\nann,a,1\n";
+    const columns = { time: null };
+    const found = await readInteractionFiles({ train: file("csv", content), test: file("csv", content), columns });
+    expect([found.columns.time, ...found.train.times]).toEqual([null, 0, 0]);
+  });
+});
+
 test("JSON Lines, tabs and gzip", async () => {
   const lines = '{"userId":"ann","movieId":1}\n{"userId":"bob","movieId":2}\n';
   const tabs = gzipSync("userId\tmovieId\nann\t2\n");

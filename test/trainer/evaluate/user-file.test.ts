@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { packStrings } from "../../../shared/packed-strings.ts";
-import { InteractionFileError } from "../../../trainer/evaluate/interaction-files.ts";
+import { InteractionFileError } from "../../../trainer/evaluate/interaction-scan.ts";
 import { readUserFile } from "../../../trainer/evaluate/user-file.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "user-file-"));
@@ -34,6 +34,26 @@ test("columns are typed and aligned with the users; who is not in the file has n
 test("of a user with several rows the last is taken", async () => {
   const [city] = await read(file("b.csv", "user_id,city\nann,Bonn\nann,Ulm\n"), ["ann"]);
   expect(city).toMatchObject({ dictionary: ["Ulm"] });
+});
+
+test.each([
+  ["zeros in front", "zeros.csv", "user_id,age\n007,1\n7,2\n", ["7", "007"], [2, 1]],
+  ["numbers of any length", "long.csv", "user_id,age\n12345678901234567890,1\n7,2\n", ["12345678901234567890"], [1]],
+  [
+    "numbers of any length in JSON",
+    "long.jsonl",
+    '{"user_id":12345678901234567890,"age":1}',
+    ["12345678901234567890"],
+    [1],
+  ],
+  ["numbers with a point", "points.csv", "user_id,age\n7.0,1\n8.0,2\n", ["7", "8"], [1, 2]],
+])("ids are those of the files of interactions: %s", async (_, name, content, ids, ages) => {
+  expect(await read(file(name, content), ids)).toMatchObject([{ name: "age", values: Float64Array.from(ages) }]);
+});
+test("a type is that of all rows", async () => {
+  const numbers = Array.from({ length: 150_000 }, (_, user) => `${user},1`).join("\n");
+  const [code] = await read(file("late.csv", `user_id,code\n${numbers}\nann,b\n`), ["ann"]);
+  expect(code).toMatchObject({ type: "Category" });
 });
 
 test.each([
