@@ -17,6 +17,7 @@ import { watchPeakMemory } from "./peak-memory.ts";
 import { samplePositions, seededRandom } from "./seeded-random.ts";
 import { type Choice, type Selection, selectModel } from "./select.ts";
 import { bytesOf, fitCandidate, type TrialMeans } from "./trial.ts";
+import { usersOfTrain } from "./users-of-train.ts";
 import { popularityOrder } from "./validation.ts";
 
 export type EvaluateFilesOptions = {
@@ -72,11 +73,12 @@ export async function evaluateFiles(data: TrainAndTest, options: EvaluateFilesOp
   const { protocol, seed, log } = options;
   const begin = options.clock();
   const table = tableOfTrain(data.train);
-  const selection = await choose(data.train, table, options);
+  const selection = await choose(usersOfTrain(data.train), table, options);
   const { method, params } = selection.chosen;
   log(`chosen on a held-out part of the train file: ${method} ${JSON.stringify(params)}`);
   const order = popularityOrder(data.train, selection.halfLifeDays, seed);
   const train = reorderItems(data.train, order);
+  const known = usersOfTrain(train);
   const cases = casesOf(train, reorderedRows(data.test, order), options);
   const positions = samplePositions(cases.count, LISTS_MAX, seededRandom(seed, 43));
   const values = valuesOfTrain(train, table, selection);
@@ -89,7 +91,7 @@ export async function evaluateFiles(data: TrainAndTest, options: EvaluateFilesOp
     const secondsMax = isChosen ? Math.max(SECONDS_LEAST, secondsLeft()) : options.secondsMax / 2;
     const secondsHard = isChosen ? secondsMax + LATE_SHARE * options.secondsMax : 2 * options.secondsMax;
     try {
-      const task = { choice, train, values, cases, positions, secondsMax, secondsHard };
+      const task = { choice, train: known, values, cases, positions, secondsMax, secondsHard };
       const { served, figures } = await measure(task, options);
       models.push({ ...figures, chosen: isChosen });
       const report = selection.report.user_attributes;

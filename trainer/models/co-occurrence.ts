@@ -9,11 +9,14 @@ export type CoOccurrence = {
   readonly weights: Float64Array; // [userCount]
 };
 
-/** A user of n items weighs n^−exponent. `histories` are distinct and ascending. */
+/** A user of n items weighs n^−exponent, one of none nothing. `histories` are distinct and ascending. */
 export function coOccurrence(histories: Histories, exponent: number): CoOccurrence {
   const { userCount, start } = histories;
   const weights = new Float64Array(userCount);
-  for (let user = 0; user < userCount; user++) weights[user] = (start[user + 1]! - start[user]!) ** -exponent;
+  for (let user = 0; user < userCount; user++) {
+    const length = start[user + 1]! - start[user]!;
+    weights[user] = length === 0 ? 0 : length ** -exponent;
+  }
   return { histories, occurrences: occurrencesOf(histories), weights };
 }
 

@@ -98,7 +98,7 @@ async function gramWithConstant(data: TrainingData, params: EaseParams, context:
       await checkpoint(context, (0.4 * item) / data.itemCount, "counting co-occurrences");
     }
   }
-  const users = counts.weights.reduce((sum, weight) => sum + (Number.isFinite(weight) ? weight : 0), 0);
+  const users = counts.weights.reduce((sum, weight) => sum + weight, 0);
   gram[size * size - 1] = users + CONSTANT_RIDGE;
   return gram;
 }

@@ -87,6 +87,37 @@ test("sessions: users of the test file are new, and every prefix asks", async ()
   expect(users).toBe(50 * 9);
   expect(models.find(({ name }) => name === "ease")!.metrics["hr@10"]).toBeGreaterThan(0.2);
 });
+test("users whom only the test file has change nothing but its lists", async () => {
+  const fitted: number[] = [];
+  const counted: Method = {
+    ...(ease as Method),
+    fit: (data, params, context) => {
+      fitted.push(data.userCount, data.items.length);
+      return (ease as Method).fit(data, params, context);
+    },
+  };
+  const methods = { popularity: popularity as Method, ease: counted };
+  const fitsOf = async (data: TrainAndTest) => {
+    fitted.length = 0;
+    const { models } = await run(data, { protocol: "sessions", methods });
+    return { fits: [...fitted], params: models.map(({ params }) => params) };
+  };
+  const more = parted((row) => row >= 250 * 10);
+  const [userStart, items] = [more.test.userStart.slice(0, 261), more.test.items.slice(0, 100)];
+  const cut = { userCount: 260, userStart };
+  const fewer = {
+    ...more,
+    train: { ...more.train, userCount: 260, userStart: more.train.userStart.slice(0, 261) },
+    test: {
+      ...more.test,
+      ...cut,
+      items,
+      times: more.test.times.slice(0, 100),
+      positive: more.test.positive.slice(0, 100),
+    },
+  };
+  expect(await fitsOf(more)).toEqual(await fitsOf(fewer));
+});
 test("seen items may be shown when they are wanted", async () => {
   const data = parted((row) => isHeld[row] === 1);
   const again = { ...data, test: data.train };

@@ -30,6 +30,11 @@ test("a user of length n counts n^−1: 1/2, 1/3 and 1", () => {
   expect(itemWeights(coOccurrence(histories, 1))[2]).toBeCloseTo(4 / 3, 12);
 });
 
+test.each([0, 0.5])("a user of no items counts nothing, with exponent %d", (exponent) => {
+  const some = distinctItems(positiveHistories(trainingData(3, [[], [1], []])));
+  expect([...coOccurrence(some, exponent).weights]).toEqual([0, 1, 0]);
+});
+
 test("pairs are the squares of what histories may have of entries", () => {
   expect(pairsOf(trainingData(9, [[0, 1, 2], [], [3], [4, 5, 6, 7, 8]]), 4)).toBe(9 + 0 + 1 + 16);
 });
