@@ -25,9 +25,10 @@ the lists are. Files: CSV or TSV with a header line, Parquet, JSON or JSON Lines
         set        the test rows of a user are a set to be found
         next-item  the test rows come after the train rows, whose order in time is the history
         sessions   test users are whole new sessions; every prefix predicts the next item
-  --models auto|all|NAME,…   (auto) the method chosen within the train file; every method; or these
+  --models auto|all|NAME,…   (auto) the method chosen within the train file; every method; or these. What does not fit into the
+                        seconds or the memory is told with the reason, in the JSON as not_measured
   --at K,…              (10,20) cut-offs
-  --seconds N           (900) for choosing and fitting
+  --seconds N           (900) for choosing and fitting, all models together
   --memory-mb N         for a fit
   --weight-mb N         (48) weights that the served model may have
   --seed N              (1)
@@ -178,7 +179,7 @@ function isArgumentError(error: unknown): boolean {
 }
 
 function tableOf(result: FileEvaluation, cutOffs: readonly number[]): string {
-  const { protocol, users, items, models, users_without_history: newcomers } = result;
+  const { protocol, users, items, models, not_measured: notMeasured, users_without_history: newcomers } = result;
   const lines = [`${protocol}: ${users} lists over ${items} items, on ${availableParallelism()} processors`, ""];
   const names = ["recall", "ndcg", "mrr", "hr", "coverage"];
   for (const k of cutOffs) {
@@ -192,6 +193,8 @@ function tableOf(result: FileEvaluation, cutOffs: readonly number[]): string {
     }
     lines.push("");
   }
+  for (const { name, reason } of notMeasured) lines.push(`not measured: ${name}: ${reason}`);
+  if (notMeasured.length > 0) lines.push("");
   if (newcomers) {
     const k = Math.max(...cutOffs);
     const of = (figures: Readonly<Record<string, number>>) =>

@@ -11,6 +11,7 @@ import type { Protocol } from "./choose-split.ts";
 import { type Evaluation, evaluate, type MetricAtK, type Served, type ServedValues, timesShown } from "./evaluate.ts";
 import { evaluateNewcomers, type NewcomerFigures, tableOfTrain, valuesOfTrain } from "./evaluate-newcomers.ts";
 import { casesOfSessions, casesOfSplit, type EvaluationCases } from "./evaluation-cases.ts";
+import { cheapFirst, listsWithin, type NotMeasured, shareOf, tooMuchFor, untuned } from "./further-models.ts";
 import type { TrainAndTest } from "./interaction-files.ts";
 import { coverage } from "./metrics.ts";
 import { watchPeakMemory } from "./peak-memory.ts";
@@ -24,7 +25,7 @@ export type EvaluateFilesOptions = {
   readonly protocol: Exclude<Protocol, "service">;
   /** Methods to choose from; popularity is always tried, as the baseline. */
   readonly methods: Readonly<Record<string, Method>>;
-  /** Whether every method is measured on the test file with its best settings, or only the chosen one and popularity. */
+  /** Whether every method that fits is measured on the test file with its best settings, or only the chosen one and popularity. */
   readonly measureAll: boolean;
   readonly cutOffs: readonly number[];
   readonly includeSeen: boolean;
@@ -47,6 +48,8 @@ export type FileEvaluation = {
   readonly users: number;
   readonly items: number;
   readonly models: readonly ModelFigures[];
+  /** Asked for and without figures, and why. */
+  readonly not_measured: readonly NotMeasured[];
   /** Users of the test file without train rows, where a file of users' attributes was given. */
   readonly users_without_history?: NewcomerFigures;
 };
@@ -61,9 +64,6 @@ export type ModelFigures = {
   readonly truncation: string;
   readonly metrics: Readonly<Record<string, number>>;
 };
-
-/** More lists are sampled: at a millisecond each this is some minutes a model. */
-const LISTS_MAX = 200_000;
 
 /**
  * Models chosen and fitted on the train file alone, judged on the test file: all items of both files ranked, through the exported
@@ -80,31 +80,83 @@ export async function evaluateFiles(data: TrainAndTest, options: EvaluateFilesOp
   const train = reorderItems(data.train, order);
   const known = usersOfTrain(train);
   const cases = casesOf(train, reorderedRows(data.test, order), options);
-  const positions = samplePositions(cases.count, LISTS_MAX, seededRandom(seed, 43));
+  const listsMax = listsWithin(options.secondsMax, train.itemCount);
+  const positions = samplePositions(cases.count, listsMax, seededRandom(seed, 43));
   const values = valuesOfTrain(train, table, selection);
-  const models: ModelFigures[] = [];
-  let newcomers: NewcomerFigures | undefined;
-  const secondsLeft = () => options.secondsMax - (options.clock() - begin);
-  for (const choice of byChance(selection)) {
-    const isChosen = !models.some(({ chosen }) => chosen);
-    if (!isChosen && !options.measureAll && choice.method !== POPULARITY) continue;
-    const secondsMax = isChosen ? Math.max(SECONDS_LEAST, secondsLeft()) : options.secondsMax / 2;
-    const secondsHard = isChosen ? secondsMax + LATE_SHARE * options.secondsMax : 2 * options.secondsMax;
-    try {
-      const task = { choice, train: known, values, cases, positions, secondsMax, secondsHard };
-      const { served, figures } = await measure(task, options);
-      models.push({ ...figures, chosen: isChosen });
-      const report = selection.report.user_attributes;
-      newcomers ??= await evaluateNewcomers(cases, { ...options, positions }, { served, report });
-    } catch (error) {
-      options.signal.throwIfAborted();
-      if (choice.method === POPULARITY) throw error;
-      const next = isChosen ? ": the next best is taken" : "";
-      log(`${choice.method} failed: ${error instanceof Error ? error.message : String(error)}${next}`);
-    }
-  }
-  const whole = { protocol, users: positions.length, items: train.itemCount, models };
+  const task = { train: known, values, cases, positions };
+  const first = await measureChosen(selection, task, { ...options, begin });
+  const others = await measureOthers(selection, first, task, { ...options, begin });
+  const notMeasured = [...first.notMeasured, ...others.notMeasured];
+  const report = selection.report.user_attributes;
+  const newcomers = await evaluateNewcomers(cases, { ...options, positions }, { served: first.served, report });
+  const models = [{ ...first.figures, chosen: true }, ...others.models];
+  const whole = { protocol, users: positions.length, items: train.itemCount, models, not_measured: notMeasured };
   return newcomers ? { ...whole, users_without_history: newcomers } : whole;
+}
+
+type Means = EvaluateFilesOptions & { /** By the clock, of the choosing. */ readonly begin: number };
+
+/** The chosen model; where it cannot be fitted again, the next best. */
+async function measureChosen(selection: Selection, task: Judging, options: Means) {
+  const notMeasured: NotMeasured[] = [];
+  for (const choice of byChance(selection)) {
+    const secondsMax = Math.max(SECONDS_LEAST, options.secondsMax - (options.clock() - options.begin));
+    const secondsHard = secondsMax + LATE_SHARE * options.secondsMax;
+    const measured = await tryMeasure({ ...task, choice, secondsMax, secondsHard }, options);
+    if (typeof measured !== "string") return { ...measured, choice, notMeasured };
+    options.log(`${choice.method} failed: ${measured}: the next best is taken`);
+    notMeasured.push({ name: choice.method, reason: measured });
+  }
+  throw new Error("Popularity cannot fail, and is among the choices.");
+}
+
+/** Popularity, and where all are to be measured every other method that was asked for, in the time that the chosen has left. */
+async function measureOthers(
+  selection: Selection,
+  first: { readonly choice: Choice; readonly notMeasured: readonly NotMeasured[]; readonly judgingSeconds: number },
+  task: Judging,
+  options: Means,
+) {
+  const { methods, memoryMbMax, clock, begin } = options;
+  const rest = options.measureAll ? untuned(selection, methods, task.train) : { choices: [], failed: [] };
+  const isOut = ({ method }: Choice) => first.notMeasured.some(({ name }) => name === method);
+  const wanted = [...byChance(selection), ...rest.choices].filter(
+    (choice) => choice !== first.choice && !isOut(choice) && (options.measureAll || choice.method === POPULARITY),
+  );
+  for (const { name, reason } of rest.failed) options.log(`not measured: ${name}: ${reason}`);
+  const notMeasured = [...rest.failed];
+  const models = new Map<Choice, ModelFigures>();
+  let judgingSeconds = first.judgingSeconds;
+  const inTurn = cheapFirst(wanted, methods, task.train);
+  for (const [c, choice] of inTurn.entries()) {
+    const isBaseline = choice.method === POPULARITY;
+    const secondsLeft = options.secondsMax - (clock() - begin - judgingSeconds);
+    const room = { data: task.train, secondsLeft, memoryMbMax };
+    const reason = isBaseline ? undefined : tooMuchFor(choice, methods, room);
+    const time = isBaseline
+      ? shareOf(Math.max(SECONDS_LEAST, secondsLeft), 1)
+      : shareOf(secondsLeft, inTurn.length - c);
+    const measured = reason ?? (await tryMeasure({ ...task, ...time, choice }, options));
+    if (typeof measured === "string") {
+      options.log(`not measured: ${choice.method}: ${measured}`);
+      notMeasured.push({ name: choice.method, reason: measured });
+      continue;
+    }
+    judgingSeconds += measured.judgingSeconds;
+    models.set(choice, { ...measured.figures, chosen: false });
+  }
+  return { models: wanted.flatMap((choice) => models.get(choice) ?? []), notMeasured };
+}
+
+/** The figures, or why there are none. Popularity has figures, or it throws. */
+async function tryMeasure(task: Measured, options: EvaluateFilesOptions) {
+  try {
+    return await measure(task, options);
+  } catch (error) {
+    options.signal.throwIfAborted();
+    if (task.choice.method === POPULARITY) throw error;
+    return error instanceof Error ? error.message : String(error);
+  }
 }
 
 async function choose(
@@ -146,12 +198,14 @@ const byChance = ({ chosen, families }: Selection): Choice[] => [
   ...families.filter((choice) => !isSameChoice(choice, chosen)),
 ];
 
-type Measured = {
-  readonly choice: Choice;
+type Judging = {
   readonly train: Dataset;
   readonly values: ServedValues | undefined;
   readonly cases: EvaluationCases;
   readonly positions: Uint32Array;
+};
+type Measured = Judging & {
+  readonly choice: Choice;
   readonly secondsMax: number;
   readonly secondsHard: number;
 };
@@ -159,7 +213,11 @@ type Measured = {
 async function measure(
   { choice, train, values, cases, positions, secondsMax, secondsHard }: Measured,
   options: EvaluateFilesOptions,
-): Promise<{ readonly served: Served; readonly figures: Omit<ModelFigures, "chosen"> }> {
+): Promise<{
+  readonly served: Served;
+  readonly figures: Omit<ModelFigures, "chosen">;
+  readonly judgingSeconds: number;
+}> {
   const { log, methods, cutOffs } = options;
   const method = methodNamed(choice.method, methods);
   if (!method) throw new Error(`There is no method ${JSON.stringify(choice.method)}.`);
@@ -169,6 +227,7 @@ async function measure(
   const { fitted, seconds } = await fitCandidate({ method, params: choice.params }, task, means);
   const served = { exported: fitted.export(options.budget), historyMax: fitted.historyMax, values };
   log(`${choice.method}: fitted on the whole train file in ${seconds.toFixed(1)} s, ranking for ${positions.length}`);
+  const begin = options.clock();
   const evaluation = await evaluate(cases, served, { ...options, positions });
   const figures = {
     name: choice.method,
@@ -179,7 +238,7 @@ async function measure(
     truncation: served.exported.truncation,
     metrics: figuresOf(evaluation, cases.itemCount, cutOffs),
   };
-  return { served, figures };
+  return { served, figures, judgingSeconds: options.clock() - begin };
 }
 
 function figuresOf(evaluation: Evaluation, itemCount: number, cutOffs: readonly number[]): Record<string, number> {

@@ -137,10 +137,69 @@ test("a chosen model that cannot be fitted again gives way to the next best", as
       ++fits > tried ? Promise.reject(new Error("too late")) : (ease as Method).fit(data, params, context),
   };
   const methods = { popularity: popularity as Method, ease: once };
-  const { models } = await run(
+  const { models, not_measured } = await run(
     parted((row) => isHeld[row] === 1),
     { methods, measureAll: false },
   );
   expect(models.map(({ name, chosen }) => [name, chosen])).toEqual([["popularity", true]]);
+  expect(not_measured).toEqual([{ name: "ease", reason: "too late" }]);
   expect(log.at(-2)).toBe("ease failed: too late: the next best is taken");
+});
+
+describe("what was asked for is measured where it fits, or it is told why not", () => {
+  const named = (name: string, changes: Partial<Method> = {}): Method => ({ ...(ease as Method), name, ...changes });
+  const tooMuch = (seconds: number, memoryMb: number) => ({ cost: () => ({ seconds, memoryMb }) });
+  const few = twoTastes({ users: 20, items: 40, perUser: 10 });
+  const data: TrainAndTest = {
+    ...parted(() => false),
+    train: { ...few, ...rowsWhere(few, (row) => row % 10 < 8) },
+    test: rowsWhere(few, (row) => row % 10 >= 8),
+  };
+  test("with too few users to choose settings: the first setting", async () => {
+    const methods = {
+      popularity: popularity as Method,
+      ease: ease as Method,
+      slow: named("slow", tooMuch(1e6, 1)),
+      large: named("large", tooMuch(1, 1e6)),
+    };
+    const { models, not_measured } = await run(data, { methods });
+    expect(models.map(({ name, chosen }) => [name, chosen])).toEqual([
+      ["popularity", true],
+      ["ease", false],
+    ]);
+    expect(models[1]!.params).toEqual(ease.grid({} as never)[0]);
+    expect(not_measured).toEqual([
+      { name: "large", reason: expect.stringMatching(/^it needs about 1000000 MB to fit, and may use 1000 MB/) },
+      { name: "slow", reason: expect.stringMatching(/^it needs about 1000000 s to fit, and \d+\.\d s are left/) },
+    ]);
+    expect((await run(data, { methods, measureAll: false })).not_measured).toEqual([]);
+  });
+  test("no further model is fitted beyond the time for all of them", async () => {
+    let seconds = 0;
+    const told: number[] = [];
+    const all = parted((row) => isHeld[row] === 1);
+    const long = (name: string) =>
+      named(name, {
+        fit: (data, params, context) => {
+          const isWhole = data.items.length === all.train.items.length;
+          if (isWhole) told.push(context.secondsMax);
+          seconds += isWhole ? 20 : 0.1;
+          return (ease as Method).fit(data, params, context);
+        },
+      });
+    const methods = { popularity: popularity as Method, a: long("a"), b: long("b"), c: long("c"), d: long("d") };
+    const { models, not_measured } = await run(all, { methods, clock: () => seconds });
+    expect(models.map(({ name }) => name).filter((name) => name !== "popularity")).toHaveLength(3);
+    expect(not_measured).toEqual([{ name: expect.stringMatching(/^[abcd]$/), reason: "no time was left for it" }]);
+    expect([told.length, told[1]! <= 20, told[2]! <= 20]).toEqual([3, true, true]);
+  });
+  test("a method that failed while settings were chosen is told with its fault", async () => {
+    const faulty = named("faulty", { fit: () => Promise.reject(new Error("no inverse")) });
+    const methods = { popularity: popularity as Method, faulty };
+    const { not_measured } = await run(
+      parted((row) => isHeld[row] === 1),
+      { methods },
+    );
+    expect(not_measured).toEqual([{ name: "faulty", reason: "failed: no inverse" }]);
+  });
 });
