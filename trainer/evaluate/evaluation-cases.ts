@@ -1,6 +1,6 @@
 import type { ItemIndex } from "../../shared/ids.ts";
 import type { Interactions } from "../dataset/dataset.ts";
-import type { Targets } from "../dataset/split.ts";
+import { rowsWhere, type Targets } from "../dataset/split.ts";
 
 /** One list to be made and judged: what is known of a user at a moment, and what the user chose after it. */
 export type EvaluationCase = {
@@ -65,9 +65,10 @@ export function casesOfSplit(train: Interactions, targets: Targets, options: Cas
 
 /**
  * A case for every prefix of every session: its next item is the one to find, and items of the prefix stay candidates.
- * Sessions are the users of `sessions`, all their rows; nothing of them is in the training part.
+ * Sessions are the positive rows of the users of `all`; nothing of them is in the training part.
  */
-export function casesOfSessions(sessions: Interactions): EvaluationCases {
+export function casesOfSessions(all: Interactions): EvaluationCases {
+  const sessions = all.positive.includes(0) ? rowsWhere(all, (row) => all.positive[row] === 1) : all;
   const lastOfUser: number[] = []; // position of the entry to find
   const firstOfUser: number[] = []; // position where its session begins
   for (let user = 0; user < sessions.userCount; user++) {

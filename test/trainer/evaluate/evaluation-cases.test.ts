@@ -42,4 +42,14 @@ describe("casesOfSessions", () => {
       { items: [1, 2], relevant: [1], seen: new Set() },
       { items: [5], relevant: [6], seen: new Set() },
     ]));
+  test("a negative interaction is neither in a prefix nor to be found", () => {
+    const sessions = {
+      ...trainingData(9, [
+        [1, 2, 3],
+        [4, 5],
+      ]),
+      positive: Uint8Array.of(1, 0, 1, 1, 0),
+    };
+    expect(caseOf(casesOfSessions(sessions))).toMatchObject([{ items: [1], relevant: [3] }]);
+  });
 });
