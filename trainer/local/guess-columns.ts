@@ -58,6 +58,11 @@ export function guessColumns(columnNames: readonly string[], given: GivenColumns
     const reasons = unknown.map(([role, name]) => `There is no column ${JSON.stringify(name)} for the ${role}`);
     return { kind: "unclear", reasons: [...reasons, listed(columnNames)] };
   }
+  const twice = Object.entries(given).flatMap(([role, name], i, all) => {
+    const other = all.slice(0, i).find(([, earlier]) => name !== undefined && earlier === name);
+    return other ? [`The column ${JSON.stringify(name)} is given for the ${other[0]} and for the ${role}`] : [];
+  });
+  if (twice.length > 0) return { kind: "unclear", reasons: twice };
   const free = new Set(columnNames.filter((name) => !Object.values(given).includes(name)));
   const guess = (role: Role): string | undefined => {
     const found = given[role] ?? bestOf(NAMES[role], [...free]);

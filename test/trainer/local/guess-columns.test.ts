@@ -49,4 +49,9 @@ test("one column is never two things", () => {
   expect(kind).toBe("unclear");
   expect(JSON.stringify(rest)).toContain("the item's id");
 });
+test("nor is one that was given for two", () =>
+  expect(guessColumns(["id", "item_id"], { user: "id", item: "id", time: undefined, label: undefined })).toEqual({
+    kind: "unclear",
+    reasons: ['The column "id" is given for the user and for the item'],
+  }));
 test("a table without columns", () => expect(guessColumns([]).kind).toBe("unclear"));
