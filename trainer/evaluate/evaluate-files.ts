@@ -17,6 +17,7 @@ import { coverage } from "./metrics.ts";
 import { watchPeakMemory } from "./peak-memory.ts";
 import { samplePositions, seededRandom } from "./seeded-random.ts";
 import { type Choice, type Selection, selectModel } from "./select.ts";
+import { testFileWarnings } from "./test-file-warnings.ts";
 import { bytesOf, fitCandidate, type TrialMeans } from "./trial.ts";
 import { usersOfTrain } from "./users-of-train.ts";
 import { popularityOrder } from "./validation.ts";
@@ -80,6 +81,7 @@ export async function evaluateFiles(data: TrainAndTest, options: EvaluateFilesOp
   const train = reorderItems(data.train, order);
   const known = usersOfTrain(train);
   const cases = casesOf(train, reorderedRows(data.test, order), options);
+  for (const warning of testFileWarnings(data, cases, options)) log(`warning: ${warning}`);
   const listsMax = listsWithin(options.secondsMax, train.itemCount);
   const positions = samplePositions(cases.count, listsMax, seededRandom(seed, 43));
   const values = valuesOfTrain(train, table, selection);
