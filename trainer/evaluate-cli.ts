@@ -1,5 +1,5 @@
 /** `npm run evaluate`: how well the models of this trainer rank two files that hold interactions. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -25,6 +25,7 @@ the lists are. Files: CSV or TSV with a header line, Parquet, JSON or JSON Lines
         set        the test rows of a user are a set to be found
         next-item  the test rows come after the train rows, whose order in time is the history
         sessions   test users are whole new sessions; every prefix predicts the next item
+                   (rows that are not positive by --label-column are neither prefix nor to be found)
   --models auto|all|NAME,…   (auto) the method chosen within the train file; every method; or these. What does not fit into the
                         seconds or the memory is told with the reason, in the JSON as not_measured
   --at K,…              (10,20) cut-offs
@@ -54,6 +55,7 @@ async function main(args: readonly string[]): Promise<void> {
   const options = parse(args);
   if (options === "help") return void process.stdout.write(USAGE);
   const { files, users, json, plot, resume, ...evaluation } = options;
+  if (plot !== undefined) writing(plot, () => closeSync(openSync(plot, "a")));
   const begin = performance.now();
   const clock = () => (performance.now() - begin) / 1000;
   const log = (line: string) => process.stderr.write(`${clock().toFixed(0).padStart(5)} s  ${line}\n`);
@@ -71,8 +73,8 @@ async function main(args: readonly string[]): Promise<void> {
   const result = await evaluateFiles(data, means).finally(() => {
     if (resume === undefined) rmSync(checkpointFolder, { recursive: true, force: true });
   });
-  if (plot !== undefined) writePlot(plot, result, Math.max(...evaluation.cutOffs));
   process.stdout.write(json ? `${JSON.stringify(result)}\n` : tableOf(result, evaluation.cutOffs));
+  if (plot !== undefined) writePlot(plot, result, Math.max(...evaluation.cutOffs));
 }
 
 async function withUsers(data: TrainAndTest, path: string): Promise<TrainAndTest> {
@@ -87,7 +89,16 @@ function writePlot(path: string, { protocol, users, items, models }: FileEvaluat
     return { name, isChosen: chosen, fitSeconds: fit_seconds, value: metrics[metric] ?? 0 };
   });
   const title = `${protocol}: ${metric} of ${users} lists over ${items} items`;
-  writeFileSync(path, qualityPlot(points, { title, metric }));
+  writing(path, () => writeFileSync(path, qualityPlot(points, { title, metric })));
+}
+
+/** Before the work, since minutes would be lost, and after it, since much can happen meanwhile. */
+function writing(path: string, write: () => void): void {
+  try {
+    write();
+  } catch (error) {
+    throw new UsageError(`--plot: ${JSON.stringify(path)} cannot be written: ${(error as Error).message}`);
+  }
 }
 
 function parse(args: readonly string[]) {
@@ -151,7 +162,7 @@ function defaultMemoryMb(): number {
 function modelsOf(names: string): { methods: Readonly<Record<string, Method>>; measureAll: boolean } {
   if (names === "auto" || names === "all") return { methods: METHODS, measureAll: names === "all" };
   const wanted = names.split(",");
-  const unknown = wanted.find((name) => !(name in METHODS));
+  const unknown = wanted.find((name) => !Object.hasOwn(METHODS, name));
   if (unknown !== undefined) {
     throw new UsageError(
       `--models: ${JSON.stringify(unknown)} is not auto, all or one of ${Object.keys(METHODS).join(", ")}.`,

@@ -68,6 +68,27 @@ test("without --json there is a table for people, and a picture if it is wanted"
   expect(stdout).toMatch(/model +recall@5 +ndcg@5/);
   expect(stdout).toMatch(/popularity \(chosen\) +0\.\d{4}/);
 });
+test("a test file in which nothing can be judged is told, with what was left out and why", () => {
+  const args = [...files.slice(0, 2), "--test", files[1]!, "--models", "popularity", "--json"];
+  const { stdout, stderr, status } = run(...args);
+  expect([status, (JSON.parse(stdout) as { users: number }).users]).toEqual([0, 0]);
+  expect(stderr).toContain(
+    "warning: Nothing is judged: 1050 of 1050 rows have an item that the user has in the train file",
+  );
+});
+test("--time-column none: rows are in the order of the file", () => {
+  const { stdout, stderr, status } = run(
+    ...files,
+    "--time-column",
+    "none",
+    "--models",
+    "popularity,item_knn",
+    "--seconds",
+    "1",
+  );
+  expect([status, stderr]).toEqual([0, expect.stringContaining("time none,")]);
+  expect(stdout).toMatch(/^(item_knn|not measured: item_knn: )/m);
+});
 test("--users tells what attributes are worth to users without train rows", () => {
   const users = join(folder, "people.csv");
   writeFileSync(
@@ -98,6 +119,12 @@ test.each([
   [["--test", "x.csv"], "--train and --test are needed"],
   [[...files, "--protocol", "dice"], '"dice" is not one of set, next-item, sessions'],
   [[...files, "--models", "oracle"], '"oracle" is not auto, all or one of popularity'],
+  [[...files, "--models", "toString"], '"toString" is not auto, all or one of popularity'],
+  [
+    [...files, "--user-column", "sku", "--item-column", "sku"],
+    'The column "sku" is given for the user and for the item',
+  ],
+  [[...files, "--plot", join(folder, "no", "folder.svg")], 'folder.svg" cannot be written: ENOENT'],
   [[...files, "--at", "10,0"], '--at: "0" is not a whole number from 1 to 500'],
   [[...files, "--sort"], "Unknown option '--sort'"],
   [["--train", "none.csv", "--test", "none.csv"], "none.csv cannot be read"],
