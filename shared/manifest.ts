@@ -9,6 +9,7 @@
  *     models/{customer}/{model}/reports/{version}.json       the evaluation report
  *     models/{customer}/{model}/lists/{version}.bin          the lists that the report stands on, for the trainer
  *     models/{customer}/{model}/blobs/{sha256, hex}          every other file, named by its content
+ *     models/{customer}/{model}/holds/{anything}/{version}   is about to be put live, for the trainer
  *
  * Every reference is a descriptor (as in the OCI image specification): media type, digest, size. The size is checked
  * before the digest, the digest before the content. The Worker reads format N and N−1.

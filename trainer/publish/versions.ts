@@ -1,5 +1,6 @@
-import { blobKey, Manifest, manifestKey, prefixOf } from "../../shared/manifest.ts";
+import { blobKey, type Descriptor, Manifest, manifestKey, prefixOf } from "../../shared/manifest.ts";
 import { Problem } from "../../shared/problem.ts";
+import { whileHeld } from "./holds.ts";
 import { changeLivePointer, type ModelRef, readLivePointer } from "./live-pointer-swap.ts";
 import { type ObjectStore, StoreError } from "./object-store.ts";
 import { describe, descriptorsOf } from "./version-files.ts";
@@ -56,7 +57,8 @@ export async function readManifest(
 }
 
 /**
- * Serves a stored version, older or newer than the live one: nothing is copied, the pointer is swapped.
+ * Serves a stored version, older or newer than the live one: nothing is copied, the pointer is swapped. The version is
+ * held from before the look at its files until the pointer names it, so that no sweep takes it away in between.
  *
  * @throws Problem `version_not_found` when it is not stored or not whole, `model_not_found` when the model is deleted.
  */
@@ -65,22 +67,38 @@ export async function activate(
   model: ModelRef,
   { version, nowMs }: { readonly version: string; readonly nowMs: number },
 ): Promise<void> {
-  const unknown = `The model ${JSON.stringify(model.modelName)} has no version ${JSON.stringify(version)}.`;
-  if (!VERSION.test(version)) throw new Problem("version_not_found", unknown);
-  const found = await readManifestBytes(store, model, version);
-  if (found === undefined) throw new Problem("version_not_found", unknown);
-  for (const { digest, size } of descriptorsOf(found.manifest)) {
-    if ((await store.head(blobKey(model.customer, model.modelName, digest))) === size) continue;
-    throw new Problem("version_not_found", `${unknown} Its manifest is still there, but some of its files are not.`);
-  }
-  const manifest = await describe(found.bytes, "application/vnd.shortlist.manifest+json");
-  await changeLivePointer(store, model, (current) => {
-    if (current === undefined || current.status === "DESTROYING")
-      throw new Problem("model_not_found", `There is no model with the name ${JSON.stringify(model.modelName)}.`);
-    if (current.live?.version === version && current.status === "ACTIVE") return undefined;
-    return { format: 1, status: "ACTIVE", live: { version, manifest }, updated_at: new Date(nowMs).toISOString() };
+  const unknown = unknownVersion(model, version);
+  const key = manifestKey(model.customer, model.modelName, version);
+  if (!VERSION.test(version) || (await store.head(key)) === undefined) throw unknown;
+  await whileHeld(store, model, {
+    version,
+    work: async () => {
+      const manifest = await wholeManifest(store, model, version);
+      await changeLivePointer(store, model, (current) => {
+        if (current === undefined || current.status === "DESTROYING")
+          throw new Problem("model_not_found", `There is no model with the name ${JSON.stringify(model.modelName)}.`);
+        if (current.live?.version === version && current.status === "ACTIVE") return undefined;
+        return { format: 1, status: "ACTIVE", live: { version, manifest }, updated_at: new Date(nowMs).toISOString() };
+      });
+    },
   });
 }
+
+/** The manifest's descriptor, when the manifest and every file that it names is there. */
+async function wholeManifest(store: ObjectStore, model: ModelRef, version: string): Promise<Descriptor> {
+  const unknown = unknownVersion(model, version);
+  const found = await readManifestBytes(store, model, version);
+  if (found === undefined) throw unknown;
+  for (const { digest, size } of descriptorsOf(found.manifest)) {
+    if ((await store.head(blobKey(model.customer, model.modelName, digest))) === size) continue;
+    const lost = `${unknown.message} Its manifest is still there, but some of its files are not.`;
+    throw new Problem("version_not_found", lost);
+  }
+  return describe(found.bytes, "application/vnd.shortlist.manifest+json");
+}
+
+const unknownVersion = ({ modelName }: ModelRef, version: string) =>
+  new Problem("version_not_found", `The model ${JSON.stringify(modelName)} has no version ${JSON.stringify(version)}.`);
 
 async function readManifestBytes(store: ObjectStore, { customer, modelName }: ModelRef, version: string) {
   const key = manifestKey(customer, modelName, version);

@@ -88,6 +88,15 @@ test("a kept manifest that cannot be read stops the sweep before anything goes",
   expect(await keysOf(store)).toEqual(before);
 });
 
+test("a live version whose manifest is away keeps its files, and the sweep says why it stops", async () => {
+  const { store, versions, nowMs } = await world(3);
+  await store.delete(manifestKey("acme", "movies", versions[2]!));
+  const before = await keysOf(store);
+  const options = { keepVersions: 5, graceMs: 0, nowMs: nowMs + DAY, signal };
+  await expect(sweep(store, TINY_MODEL, options)).rejects.toThrow("is absent, but its version is in use");
+  expect(await keysOf(store)).toEqual(before);
+});
+
 test("a deleted model is left to its deletion", async () => {
   const { store, nowMs } = await world(1);
   await setStatus(store, TINY_MODEL, { status: "DESTROYING", nowMs });
