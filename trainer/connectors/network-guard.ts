@@ -3,18 +3,25 @@
  * trainer talk to what only the trainer can reach: its own ports, its network, the cloud's metadata service.
  */
 import { lookup } from "node:dns/promises";
-import { BlockList, isIP } from "node:net";
+import { BlockList, isIP, isIPv4 } from "node:net";
 import { StageError } from "../stage-error.ts";
 
 /** Never a database's address; some clouds hand out credentials here. Refused whatever the operator allows. */
 const FORBIDDEN = blockList([
-  ["169.254.0.0", 16, "ipv4"], // link-local, metadata (RFC 3927)
+  ["169.254.0.0", 16, "ipv4"], // link-local, metadata of most clouds (RFC 3927)
+  ["192.0.0.0", 24, "ipv4"], // protocols (RFC 6890), metadata of Oracle
+  ["168.63.129.16", 32, "ipv4"], // Azure
+  ["100.100.100.200", 32, "ipv4"], // Alibaba
   ["0.0.0.0", 8, "ipv4"],
   ["224.0.0.0", 4, "ipv4"], // multicast
   ["240.0.0.0", 4, "ipv4"],
   ["fe80::", 10, "ipv6"], // link-local
+  ["fec0::", 10, "ipv6"], // site-local, given up (RFC 3879)
   ["ff00::", 8, "ipv6"], // multicast
-  ["fd00:ec2::", 32, "ipv6"], // metadata of one cloud
+  ["fd00:ec2::", 32, "ipv6"], // metadata of AWS
+  ["fd20:ce::254", 128, "ipv6"], // Google
+  ["fd00:c1::a9fe:a9fe", 128, "ipv6"], // Oracle
+  ["fd00:42::42", 128, "ipv6"], // Scaleway
   ["::", 128, "ipv6"],
 ]);
 
@@ -28,6 +35,7 @@ const PRIVATE = blockList([
   ["198.18.0.0", 15, "ipv4"], // RFC 2544
   ["::1", 128, "ipv6"],
   ["fc00::", 7, "ipv6"], // RFC 4193
+  ["64:ff9b:1::", 48, "ipv6"], // a network's own translation to IPv4 (RFC 8215)
 ]);
 
 type Lookup = (host: string) => Promise<readonly { readonly address: string }[]>;
@@ -55,13 +63,35 @@ export async function allowedAddress(
   );
 }
 
-/** Whether an IP address may be connected to. IPv4 inside IPv6 counts as the IPv4 address. */
+/** Whether an IP address may be connected to. An IPv6 address that stands for an IPv4 address must be allowed as both. */
 export function isAllowed(address: string, allowPrivate: boolean): boolean {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
-  const family = isIP(mapped);
-  if (family === 0) return false;
-  const kind = family === 4 ? "ipv4" : "ipv6";
-  return !FORBIDDEN.check(mapped, kind) && (allowPrivate || !PRIVATE.check(mapped, kind));
+  if (isIP(address) === 0 || address.includes("%")) return false; // only link-local addresses need a zone
+  return [address, ...embeddedIn(address)].every((judged) => {
+    const kind = isIPv4(judged) ? "ipv4" : "ipv6";
+    return !FORBIDDEN.check(judged, kind) && (allowPrivate || !PRIVATE.check(judged, kind));
+  });
+}
+
+/** The IPv4 addresses to which packets for an IPv6 address may end up going. */
+function embeddedIn(address: string): string[] {
+  if (isIPv4(address)) return [];
+  const bytes = bytesOf(address);
+  const at = (start: number, flip = 0) => Array.from(bytes.subarray(start, start + 4), (byte) => byte ^ flip).join(".");
+  const hex = Buffer.from(bytes).toString("hex");
+  if (/^0{31}[01]$/.test(hex)) return []; // nowhere and loopback
+  if (/^(0{24}|0{20}ffff|0{16}ffff0000|0064ff9b0{16}|0064ff9b0001)/.test(hex)) return [at(12)]; // RFC 4291, 2765, 6052, 8215
+  if (hex.startsWith("2002")) return [at(2)]; // 6to4 (RFC 3056)
+  if (hex.startsWith("20010000")) return [at(4), at(12, 0xff)]; // Teredo's server and client (RFC 4380)
+  return [];
+}
+
+/** [16] of an IPv6 address without a zone, however it is written. */
+function bytesOf(address: string): Uint8Array {
+  const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1); // groups of hex digits, at most one `::`
+  const [head, tail] = canonical.split("::").map((part) => part.split(":").filter(Boolean));
+  const zeros = Array<string>(8 - head!.length - (tail?.length ?? 0)).fill("0");
+  const groups = [...head!, ...zeros, ...(tail ?? [])].map((group) => Number.parseInt(group, 16));
+  return Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 0xff]));
 }
 
 const resolveAll: Lookup = (host) => lookup(host, { all: true });
