@@ -13,8 +13,9 @@ import {
 } from "../shared/manifest.ts";
 import { decodeUserDirectory, type UserDirectory } from "../shared/user-records.ts";
 import { decodeUserValues, type UserValues } from "../shared/user-values.ts";
-import { type ArtifactReader, parsed, ReadError } from "./artifact-reader.ts";
+import { parsed, ReadError } from "./artifact-reader.ts";
 import type { LiveVersion } from "./live-pointers.ts";
+import type { FileReader } from "./reader-until.ts";
 import { openScorer, type Scorer } from "./scorer.ts";
 
 /** One version in memory, every byte checked. Immutable, and without I/O: any request may use it. */
@@ -29,10 +30,7 @@ export type LoadedVersion = {
 };
 
 /** The manifest of a version. Throws ReadError, FormatError. */
-export async function readManifest(
-  { customer, modelName, live }: LiveVersion,
-  reader: ArtifactReader,
-): Promise<Manifest> {
+export async function readManifest({ customer, modelName, live }: LiveVersion, reader: FileReader): Promise<Manifest> {
   const key = manifestKey(customer, modelName, live.version);
   const bytes = await reader.file(key, live.manifest);
   const { format } = parsed(key, bytes, z.looseObject({ format: z.int() }));
@@ -47,11 +45,7 @@ export async function readManifest(
 }
 
 /** Reads, checks and opens everything that ranking with a version needs. Throws ReadError, FormatError. */
-export async function loadVersion(
-  target: LiveVersion,
-  manifest: Manifest,
-  reader: ArtifactReader,
-): Promise<LoadedVersion> {
+export async function loadVersion(target: LiveVersion, manifest: Manifest, reader: FileReader): Promise<LoadedVersion> {
   const { model, item_count } = manifest;
   const keyOf = (file: Descriptor) => blobKey(target.customer, target.modelName, file.digest);
   const read = (file: Descriptor) => reader.file(keyOf(file), file);

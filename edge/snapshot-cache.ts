@@ -10,10 +10,11 @@ import type { Manifest } from "../shared/manifest.ts";
 import type { MemoryCost } from "../shared/memory-cost.ts";
 import { Problem } from "../shared/problem.ts";
 import { type ArtifactReader, ReadError } from "./artifact-reader.ts";
-import { sleep } from "./deadline.ts";
+import { sleep, within } from "./deadline.ts";
 import type { LiveVersion } from "./live-pointers.ts";
 import type { LoadedVersion } from "./load-version.ts";
 import { type PageMemory, pageMemory } from "./page-memory.ts";
+import { type FileReader, readerUntil } from "./reader-until.ts";
 import { type RecentUsers, recentUsers } from "./recent-users.ts";
 import type { RequestAccess } from "./refreshed-cache.ts";
 import { forgetPages, readAhead } from "./user-pages.ts";
@@ -41,9 +42,9 @@ type OnLoading = (nowMs: number) => void;
 
 /** How a version comes into memory: edge/load-version.ts and edge/scorer.ts. */
 export type VersionLoader = {
-  readManifest(target: LiveVersion, reader: ArtifactReader): Promise<Manifest>;
+  readManifest(target: LiveVersion, reader: FileReader): Promise<Manifest>;
   memoryCostOf(manifest: Manifest): MemoryCost;
-  loadVersion(target: LiveVersion, manifest: Manifest, reader: ArtifactReader): Promise<LoadedVersion>;
+  loadVersion(target: LiveVersion, manifest: Manifest, reader: FileReader): Promise<LoadedVersion>;
   /** Bytes of the WASM heap, now. */
   heapBytes(): number;
 };
@@ -51,7 +52,8 @@ export type VersionLoader = {
 type Failure = { readonly problem: Problem; readonly count: number; readonly retryAtMs: number };
 
 const RECENT_USERS_MAX = 2000;
-const WAIT_MS_MAX = 25_000;
+/** A load that takes longer has failed, and nobody waits longer for one: while it lives, its reservation must not end. */
+export const LOAD_MS_MAX = 25_000;
 const LOOK_AGAIN_MS = 10;
 const FAILURES_MAX = 1000;
 const BACKOFF_MS_MIN = 1000;
@@ -82,13 +84,14 @@ export function snapshotCache(
     const startedMs = access.nowMs();
     onLoading(startedMs);
     loadingUntilMs.set(versionKey(target), startedMs + RESERVATION_MS);
+    const reader = readerUntil(access.reader, startedMs + LOAD_MS_MAX, access.nowMs);
     let giveBack = () => {};
     try {
-      const manifest = await loader.readManifest(target, access.reader);
+      const manifest = await loader.readManifest(target, reader);
       const cost = loader.memoryCostOf(manifest);
       giveBack = await memory.reserve(target, cost, access);
       pages.trim(access.nowMs());
-      const loaded = await loader.loadVersion(target, manifest, access.reader);
+      const loaded = await loader.loadVersion(target, manifest, reader);
       const users = memory.isServingOther(target) ? recent.of(modelKey(target)) : []; // else calls are waiting
       await readAhead(loaded, users, { reader: access.reader, pages, access });
       giveBack();
@@ -111,7 +114,7 @@ export function snapshotCache(
     recentUsers: recent,
     async lease(target, access) {
       const key = versionKey(target);
-      const untilMs = access.nowMs() + WAIT_MS_MAX;
+      const untilMs = access.nowMs() + LOAD_MS_MAX;
       while (access.nowMs() < untilMs) {
         const lease = memory.lease(target, access);
         if (lease) return lease;
@@ -124,7 +127,9 @@ export function snapshotCache(
         const older = memory.leaseOther(target, access);
         if (older) return older;
         if (isFailing) throw failure.problem;
-        await (work ?? sleep(LOOK_AGAIN_MS));
+        if (work)
+          await within(untilMs - now, "loading", work).catch(() => undefined); // only ever for being late
+        else await sleep(LOOK_AGAIN_MS);
       }
       throw problemOf(new ReadError("loading took too long"), target);
     },

@@ -25,7 +25,10 @@ export type VersionMemory = {
    * @throws FormatError for a version that fits in no case; Problem overloaded when all is in use for too long.
    */
   reserve(target: LiveVersion, cost: MemoryCost, access: RequestAccess): Promise<() => void>;
-  /** Takes the place of the model's other versions, which are let go as soon as nobody uses them. */
+  /**
+   * Takes the place of the model's other versions, which are let go as soon as nobody uses them. Of the same version
+   * twice the second is let go.
+   */
   add(loaded: LoadedVersion, cost: MemoryCost, access: RequestAccess): void;
   /** Bytes that are taken or reserved, the runtime's own included. */
   usedBytes(nowMs: number): number;
@@ -126,10 +129,14 @@ export function versionMemory(
       return () => reservations.delete(reservation);
     },
     add(loaded, cost, access) {
-      for (const entry of entries.values())
-        if (modelKey(entry.loaded.target) === modelKey(loaded.target)) entry.isRetired = true;
-      const leases = createLeases(LEASE_MS);
-      entries.set(versionKey(loaded.target), { loaded, cost, leases, lastUsedMs: access.nowMs(), isRetired: false });
+      const key = versionKey(loaded.target);
+      for (const other of othersOf(loaded.target)) other.isRetired = versionKey(other.loaded.target) !== key;
+      if (entries.has(key))
+        access.waitUntil(loaded.scorer.release()); // loaded twice: the first may be in use
+      else {
+        const leases = createLeases(LEASE_MS);
+        entries.set(key, { loaded, cost, leases, lastUsedMs: access.nowMs(), isRetired: false });
+      }
       measure();
       sweepRetired(access);
       trim(NOTHING, loaded.target, access); // the heap may have grown more than was reserved

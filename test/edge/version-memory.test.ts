@@ -96,6 +96,17 @@ test("a newer version retires the older, which stays while it is used", async ()
   expect(names(memory)).toEqual(["shop v2"]);
   expect(older.released()).toBe(1);
 });
+test("of the same version loaded twice the second is let go: the first may be in use", async () => {
+  const memory = memoryOf(10);
+  const first = await put(memory, "shop", "v1", 2);
+  const lease = memory.lease(first.target, access)!;
+  const second = await put(memory, "shop", "v1", 2);
+  expect([first.released(), second.released()]).toEqual([0, 1]);
+  await put(memory, "shop", "v2", 2);
+  lease.release();
+  expect([first.released(), second.released()]).toEqual([1, 1]);
+  expect(names(memory)).toEqual(["shop v2"]);
+});
 test("a retired version that is live again stays", async () => {
   const memory = memoryOf(10);
   const older = await put(memory, "shop", "v1", 2);
