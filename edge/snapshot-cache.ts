@@ -56,8 +56,10 @@ const RECENT_USERS_MAX = 2000;
 export const LOAD_MS_MAX = 25_000;
 const LOOK_AGAIN_MS = 10;
 const FAILURES_MAX = 1000;
+/** Attempts begin at least so far apart, and not before who waited for the last one has been told. */
 const BACKOFF_MS_MIN = 1000;
-const BACKOFF_MS_MAX = 8000;
+const BACKOFF_MS_MAX = 4000;
+const TOLD_MS = 1000;
 
 export function snapshotCache(
   { bytes, pageBytesMax }: MemoryBudget,
@@ -70,12 +72,13 @@ export function snapshotCache(
   const loadingUntilMs = new Map<string, number>();
   const failures = new Map<string, Failure>();
 
-  const fail = (target: LiveVersion, error: unknown, access: CacheAccess) => {
+  const fail = (target: LiveVersion, startedMs: number, error: unknown, access: CacheAccess) => {
     const key = versionKey(target);
     const count = (failures.get(key)?.count ?? 0) + 1;
     const backoffMs = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** (count - 1));
+    const retryAtMs = Math.max(startedMs + backoffMs, access.nowMs() + TOLD_MS);
     failures.delete(key);
-    failures.set(key, { problem: problemOf(error, target), count, retryAtMs: access.nowMs() + backoffMs });
+    failures.set(key, { problem: problemOf(error, target), count, retryAtMs });
     if (failures.size > FAILURES_MAX) failures.delete(failures.keys().next().value!);
     access.log({ event: "version_refused", level: "error", ...nameOf(target), error: String(error) });
   };
@@ -103,7 +106,7 @@ export function snapshotCache(
       access.log({ event: "version_loaded", level: "info", ...nameOf(target), milliseconds, ...used });
     } catch (error) {
       giveBack();
-      fail(target, error, access);
+      fail(target, startedMs, error, access);
     } finally {
       loadingUntilMs.delete(versionKey(target));
     }
