@@ -27,7 +27,7 @@ import { spooledHistories } from "./pushdown/spool-users.ts";
 import { runMetrics } from "./run-metrics.ts";
 import { StageError } from "./stage-error.ts";
 import type { StageReporter } from "./stage-reporter.ts";
-import type { RunMetrics, TrainingJob } from "./training-run.ts";
+import type { PublishedVersion, RunMetrics, TrainingJob } from "./training-run.ts";
 
 export type TrainDeps = {
   readonly connect: ConnectorContext;
@@ -37,11 +37,11 @@ export type TrainDeps = {
   /** Seconds on a clock that never goes back. */
   readonly clock: () => number;
   readonly report: StageReporter;
-  readonly onData: (data: DataSummary, itemIdType: Dataset["itemIdType"]) => void;
+  readonly onData: (data: DataSummary) => void;
 };
 
 export type TrainOutcome =
-  | { readonly kind: "published"; readonly version: string; readonly metrics: RunMetrics }
+  | ({ readonly kind: "published" } & PublishedVersion)
   /** The gate kept what is served; nothing was published. */
   | { readonly kind: "refused"; readonly reasons: readonly string[]; readonly metrics: RunMetrics };
 
@@ -67,7 +67,7 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
     userValues: { path: join(settings.workDirectory, "user-values.spool"), salt },
   });
   const { dataset, summary } = read;
-  deps.onData(summary, dataset.itemIdType);
+  deps.onData(summary);
 
   stage.enter("TRAINING");
   const fits = await openKeptFits(settings.modelDirectory, nowMs());
@@ -114,7 +114,7 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
   await sweep(store, model, { nowMs: nowMs(), signal }).catch(() => undefined);
   // A newer version of another trainer is what is served then; this one can be activated.
   const version = outcome.kind === "live" ? outcome.version : outcome.liveVersion;
-  return { kind: "published", version, metrics: runMetrics(finalReport) };
+  return { kind: "published", version, itemIdType: dataset.itemIdType, metrics: runMetrics(finalReport) };
 }
 
 /** Of the seconds for fitting, what the choice may take; the refit has the rest. */

@@ -37,7 +37,7 @@ async function perform(job: TrainingJob): Promise<RunMessage> {
       nowMs: () => Date.now(),
       clock,
       report,
-      onData: (data, itemIdType) => send({ kind: "data", data, itemIdType }),
+      onData: (data) => send({ kind: "data", data }),
     };
     return await trainModel(job, deps);
   } catch (error) {

@@ -1,3 +1,4 @@
+import type { ItemIdType } from "../shared/ids.ts";
 import type { DataSummary, Failure, Progress, TrainingState } from "../shared/model-record.ts";
 import type { ModelSpec } from "../shared/model-spec.ts";
 import type { ConnectorSettings } from "./connectors/connector.ts";
@@ -32,11 +33,18 @@ export type TrainingSettings = {
 /** What a child tells while it works, over IPC, one object a message. */
 export type RunMessage =
   | { readonly kind: "progress"; readonly state: TrainingState; readonly progress: Progress }
-  | { readonly kind: "data"; readonly data: DataSummary; readonly itemIdType: "string" | "integer" }
-  | { readonly kind: "published"; readonly version: string; readonly metrics: RunMetrics }
+  | { readonly kind: "data"; readonly data: DataSummary }
+  | ({ readonly kind: "published" } & PublishedVersion)
   /** The gate kept the live version: a run that ended well and changed nothing. */
   | { readonly kind: "refused"; readonly reasons: readonly string[]; readonly metrics: RunMetrics }
   | { readonly kind: "failed"; readonly failure: Omit<Failure, "at"> };
+
+/** A version, as the record tells of it while it is live. */
+export type PublishedVersion = {
+  readonly version: string;
+  readonly itemIdType: ItemIdType;
+  readonly metrics: RunMetrics;
+};
 
 /** Of the winner on the validation part, next to popularity's under `baseline`; keys such as `ndcg@10`. */
 export type RunMetrics = { readonly method: string; readonly baseline: Record<string, number> } & Record<

@@ -206,9 +206,14 @@ export async function activateVersion(context: ActionContext, model: Model, vers
   const { registry, store, nowMs } = context;
   const { customer, modelName } = model;
   if (model.status === "DESTROYING") throw modelNotFound(modelName);
-  await activate(store, { customer, modelName }, { version, nowMs: nowMs() });
+  const manifest = await activate(store, { customer, modelName }, { version, nowMs: nowMs() });
   const metrics = (await registry.findVersion(customer, modelName, version))?.metrics ?? null;
-  const changed = await registry.apply(customer, modelName, { kind: "activated", version, metrics });
+  const changed = await registry.apply(customer, modelName, {
+    kind: "activated",
+    version,
+    itemIdType: manifest.item_id_type,
+    metrics,
+  });
   if (changed === undefined) throw modelNotFound(modelName);
   return changed;
 }

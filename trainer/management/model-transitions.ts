@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import type { ItemIdType } from "../../shared/ids.ts";
 import type { ModelStatus } from "../../shared/live-pointer.ts";
 import {
   type DataSummary,
@@ -8,7 +9,7 @@ import {
   type TrainingState,
 } from "../../shared/model-record.ts";
 import type { ModelSpec } from "../../shared/model-spec.ts";
-import type { RunMetrics } from "../training-run.ts";
+import type { PublishedVersion, RunMetrics } from "../training-run.ts";
 
 /** All that is kept of a model. Times RFC 3339 UTC. */
 export type Model = {
@@ -23,7 +24,8 @@ export type Model = {
   readonly specRevision: number;
   /** The live version. */
   readonly version: string | null;
-  readonly itemIdType: "string" | "integer" | null;
+  /** Of the live version. */
+  readonly itemIdType: ItemIdType | null;
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly trainedAt: string | null;
@@ -52,8 +54,8 @@ export type Attempt = { readonly runId: string; readonly attempt: number };
 export type RunEvent =
   | { readonly kind: "started" }
   | { readonly kind: "progress"; readonly state: TrainingState; readonly progress: Progress }
-  | { readonly kind: "data"; readonly data: DataSummary; readonly itemIdType: "string" | "integer" }
-  | { readonly kind: "published"; readonly version: string; readonly metrics: RunMetrics }
+  | { readonly kind: "data"; readonly data: DataSummary }
+  | ({ readonly kind: "published" } & PublishedVersion)
   /** The run is over without a new version. `idle`: it ended well, such as by the gate's refusal. */
   | { readonly kind: "failed"; readonly failure: Failure; readonly idle?: boolean }
   /** Interrupted: it waits for another attempt, after a failure or without one. */
@@ -64,7 +66,12 @@ export type RunEvent =
 export type ModelEvent =
   | { readonly kind: "scheduled"; readonly runId: string }
   | (RunEvent & Attempt)
-  | { readonly kind: "activated"; readonly version: string; readonly metrics: RunMetrics | null }
+  | {
+      readonly kind: "activated";
+      readonly version: string;
+      readonly itemIdType: ItemIdType | null;
+      readonly metrics: RunMetrics | null;
+    }
   | SpecChange
   | { readonly kind: "due"; readonly nextRunAt: string | null }
   | { readonly kind: "destroying" };
@@ -121,10 +128,11 @@ function changeBy(model: Model, event: ModelEvent, now: string): Change | undefi
     case "progress":
       return { training: { state: event.state, progress: event.progress } };
     case "data":
-      return { data: event.data, itemIdType: event.itemIdType };
+      return { data: event.data };
     case "published":
       return {
         version: event.version,
+        itemIdType: event.itemIdType,
         metrics: event.metrics,
         trainedAt: now,
         failure: null,
@@ -140,7 +148,7 @@ function changeBy(model: Model, event: ModelEvent, now: string): Change | undefi
     case "cancelled":
       return { training: { ...finished(now), state: model.version === null ? "SCHEDULED" : "IDLE" } };
     case "activated":
-      return { version: event.version, metrics: event.metrics, status: "ACTIVE" };
+      return { version: event.version, itemIdType: event.itemIdType, metrics: event.metrics, status: "ACTIVE" };
     case "changed":
       return isDeepStrictEqual(model.spec, event.from) ? changed(model, event) : undefined;
     case "due":

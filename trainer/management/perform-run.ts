@@ -4,6 +4,7 @@
  */
 import { readLivePointer, setStatus } from "../publish/live-pointer-swap.ts";
 import { type ObjectStore, StoreError } from "../publish/object-store.ts";
+import { readManifest } from "../publish/versions.ts";
 import type { RunSettings, Settings } from "../settings.ts";
 import type { RunMessage } from "../training-run.ts";
 import type { Database } from "./database.ts";
@@ -122,7 +123,8 @@ async function adoptLive(model: Model, { store, registry }: RunContext): Promise
   const live = (await readLivePointer(store, model))?.pointer.live;
   if (!live || live.version === model.version) return;
   const metrics = (await registry.findVersion(model.customer, model.modelName, live.version))?.metrics ?? null;
-  const event: ModelEvent = { kind: "activated", version: live.version, metrics };
+  const itemIdType = (await readManifest(store, model, live.version))?.item_id_type ?? null;
+  const event: ModelEvent = { kind: "activated", version: live.version, itemIdType, metrics };
   await registry.apply(model.customer, model.modelName, event);
 }
 

@@ -8,8 +8,13 @@ const Metrics = z.looseObject({ method: z.string().max(100), baseline: z.record(
 
 const Message = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("progress"), state: TrainingState, progress: Progress }),
-  z.object({ kind: z.literal("data"), data: DataSummary, itemIdType: z.enum(["string", "integer"]) }),
-  z.object({ kind: z.literal("published"), version: z.string().min(1).max(64), metrics: Metrics }),
+  z.object({ kind: z.literal("data"), data: DataSummary }),
+  z.object({
+    kind: z.literal("published"),
+    version: z.string().min(1).max(64),
+    itemIdType: z.enum(["string", "integer"]),
+    metrics: Metrics,
+  }),
   z.object({ kind: z.literal("refused"), reasons: z.array(clipped).max(100), metrics: Metrics }),
   z.object({
     kind: z.literal("failed"),

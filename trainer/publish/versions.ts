@@ -1,4 +1,4 @@
-import { blobKey, type Descriptor, Manifest, manifestKey, prefixOf } from "../../shared/manifest.ts";
+import { blobKey, Manifest, manifestKey, prefixOf } from "../../shared/manifest.ts";
 import { Problem } from "../../shared/problem.ts";
 import { whileHeld } from "./holds.ts";
 import { changeLivePointer, type ModelRef, readLivePointer } from "./live-pointer-swap.ts";
@@ -60,32 +60,35 @@ export async function readManifest(
  * Serves a stored version, older or newer than the live one: nothing is copied, the pointer is swapped. The version is
  * held from before the look at its files until the pointer names it, so that no sweep takes it away in between.
  *
+ * @returns Its manifest.
  * @throws Problem `version_not_found` when it is not stored or not whole, `model_not_found` when the model is deleted.
  */
 export async function activate(
   store: ObjectStore,
   model: ModelRef,
   { version, nowMs }: { readonly version: string; readonly nowMs: number },
-): Promise<void> {
+): Promise<Manifest> {
   const unknown = unknownVersion(model, version);
   const key = manifestKey(model.customer, model.modelName, version);
   if (!VERSION.test(version) || (await store.head(key)) === undefined) throw unknown;
-  await whileHeld(store, model, {
+  return whileHeld(store, model, {
     version,
     work: async () => {
-      const manifest = await wholeManifest(store, model, version);
+      const { manifest, descriptor } = await wholeManifest(store, model, version);
       await changeLivePointer(store, model, (current) => {
         if (current === undefined || current.status === "DESTROYING")
           throw new Problem("model_not_found", `There is no model with the name ${JSON.stringify(model.modelName)}.`);
         if (current.live?.version === version && current.status === "ACTIVE") return undefined;
-        return { format: 1, status: "ACTIVE", live: { version, manifest }, updated_at: new Date(nowMs).toISOString() };
+        const live = { version, manifest: descriptor };
+        return { format: 1, status: "ACTIVE", live, updated_at: new Date(nowMs).toISOString() };
       });
+      return manifest;
     },
   });
 }
 
-/** The manifest's descriptor, when the manifest and every file that it names is there. */
-async function wholeManifest(store: ObjectStore, model: ModelRef, version: string): Promise<Descriptor> {
+/** The manifest and its descriptor, when it and every file that it names is there. */
+async function wholeManifest(store: ObjectStore, model: ModelRef, version: string) {
   const unknown = unknownVersion(model, version);
   const found = await readManifestBytes(store, model, version);
   if (found === undefined) throw unknown;
@@ -94,7 +97,8 @@ async function wholeManifest(store: ObjectStore, model: ModelRef, version: strin
     const lost = `${unknown.message} Its manifest is still there, but some of its files are not.`;
     throw new Problem("version_not_found", lost);
   }
-  return describe(found.bytes, "application/vnd.shortlist.manifest+json");
+  const descriptor = await describe(found.bytes, "application/vnd.shortlist.manifest+json");
+  return { manifest: found.manifest, descriptor };
 }
 
 const unknownVersion = ({ modelName }: ModelRef, version: string) =>

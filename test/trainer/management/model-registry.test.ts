@@ -21,6 +21,7 @@ const published = (runId: string, version: string) => ({
   runId,
   attempt: 1,
   version,
+  itemIdType: "integer" as const,
   metrics: METRICS,
 });
 async function publish(customer: string, name: string, runId: string, version: string) {

@@ -27,13 +27,13 @@ const EVENTS = {
   scheduled: { kind: "scheduled", runId: "run-2" },
   started: { kind: "started", runId: "run-1", attempt: 2 },
   progress: { kind: "progress", state: "TRAINING", progress, ...working },
-  data: { kind: "data", data: { users: 1 } as never, itemIdType: "string", ...working },
-  published: { kind: "published", version: "v2", metrics: METRICS, ...working },
+  data: { kind: "data", data: { users: 1 } as never, ...working },
+  published: { kind: "published", version: "v2", itemIdType: "integer", metrics: METRICS, ...working },
   failed: { kind: "failed", failure: FAILURE, ...working },
   refused: { kind: "failed", failure: FAILURE, idle: true, ...working },
   waiting: { kind: "waiting", failure: FAILURE, ...working },
   cancelled: { kind: "cancelled", ...working },
-  activated: { kind: "activated", version: "v0", metrics: null },
+  activated: { kind: "activated", version: "v0", itemIdType: "string", metrics: null },
   changed: { kind: "changed", from: aModel().spec, spec: aModel().spec, retrain: true, nextRunAt: null },
   due: { kind: "due", nextRunAt: LATER },
   destroying: { kind: "destroying" },
@@ -74,6 +74,14 @@ test("a live version is never lost but to another version", () => {
   const model = MODELS["ACTIVE, working"];
   for (const event of Object.values(EVENTS)) expect(modelAfter(model, event, LATER)?.version ?? "v1").not.toBe(null);
   expect(modelAfter(model, EVENTS.failed, LATER)).toMatchObject({ version: "v1", failure: FAILURE });
+});
+
+test("the type of item ids is the live version's, whatever has been read since", () => {
+  const model = { ...MODELS["ACTIVE, working"], itemIdType: "string" as const };
+  const typeAfter = (event: ModelEvent) => modelAfter(model, event, LATER)!.itemIdType;
+  expect([EVENTS.data, EVENTS.failed].map(typeAfter)).toEqual(["string", "string"]);
+  expect(typeAfter(EVENTS.published)).toBe("integer");
+  expect(modelAfter({ ...model, itemIdType: "integer" }, EVENTS.activated, LATER)!.itemIdType).toBe("string");
 });
 
 test("only the newest attempt of the present run has a say", () => {

@@ -10,7 +10,7 @@ const progress = (rows: number) => ({
   state: rows < 100 ? ("FETCHING" as const) : ("TRAINING" as const),
   progress: { stage: "s", detail: null, rows, share: null, elapsed_seconds: 0, remaining_seconds: null },
 });
-const data = { kind: "data" as const, data: { users: 1 } as never, itemIdType: "integer" as const };
+const data = { kind: "data" as const, data: { users: 1 } as never };
 
 /** A writer onto one model in memory, whose every write takes until the next turn. */
 function setUp(fails = false) {

@@ -7,7 +7,7 @@ test("what is a message passes as it is", () => {
   const metrics = { method: "ease", "ndcg@10": 0.3, baseline: { "ndcg@10": 0.2 } };
   for (const message of [
     { kind: "failed", failure },
-    { kind: "published", version: "v1", metrics },
+    { kind: "published", version: "v1", itemIdType: "string", metrics },
     { kind: "refused", reasons: ["worse"], metrics },
   ])
     expect(parseRunMessage(message)).toEqual(message);

@@ -32,7 +32,7 @@ test("versions are listed newest first, the live one marked", async () => {
 
 test("back and forward", async () => {
   const store = await world();
-  await go(store, a.version);
+  expect(await go(store, a.version)).toEqual(a.manifest);
   expect(await servedVersion(store, TINY_MODEL)).toBe(a.version);
   await go(store, c.version);
   expect(await servedVersion(store, TINY_MODEL)).toBe(c.version);
