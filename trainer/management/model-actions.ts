@@ -4,18 +4,16 @@ import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { ModelSpec } from "../../shared/model-spec.ts";
 import { Problem } from "../../shared/problem.ts";
-import { buryModel } from "../publish/delete-model.ts";
 import type { ModelRef } from "../publish/live-pointer-swap.ts";
 import type { ObjectStore } from "../publish/object-store.ts";
 import { activate } from "../publish/versions.ts";
 import type { Database, Queries } from "./database.ts";
-import { errorForLog, type Log } from "./log.ts";
 import type { ModelRegistry } from "./model-registry.ts";
 import { isBusy, type Model, type SpecChange } from "./model-transitions.ts";
 import type { StopReason } from "./perform-run.ts";
+import type { PointerKeeper } from "./pointer-keeper.ts";
 import type { Run, RunLedger } from "./run-ledger.ts";
 import { nextRunAt } from "./schedule.ts";
-import type { StatusWriter } from "./status-writer.ts";
 import type { WorkQueue } from "./work-queue.ts";
 
 export type ActionContext = {
@@ -25,12 +23,14 @@ export type ActionContext = {
   readonly training: WorkQueue<Run>;
   readonly deletion: WorkQueue<ModelRef>;
   readonly store: ObjectStore;
-  readonly statuses: StatusWriter;
+  readonly pointers: PointerKeeper;
   /** The runs that work in this process, by run id. */
   readonly running: ReadonlyMap<string, AbortController>;
   readonly nowMs: () => number;
-  readonly log: Log;
 };
+
+/** How long an answer waits for the live pointer to tell what the record tells; upkeep makes good what takes longer. */
+export const POINTER_WAIT_MS = 2000;
 
 export const keyOf = ({ customer, modelName }: ModelRef): string => `${customer}/${modelName}`;
 
@@ -51,7 +51,7 @@ export async function createModel(
   { customer, spec }: { readonly customer: string; readonly spec: ModelSpec },
   note: (queries: Queries, model: Model) => Promise<void>,
 ): Promise<Model> {
-  const { database, registry, training, statuses } = context;
+  const { database, registry, training, pointers } = context;
   const nowMs = context.nowMs();
   const model = await database.transaction(async (queries) => {
     const times = { createdAt: new Date(nowMs).toISOString(), nextRunAt: nextRunAt(spec.train_schedule, nowMs, nowMs) };
@@ -66,7 +66,7 @@ export async function createModel(
     await note(queries, scheduled);
     return scheduled;
   });
-  statuses.write(model, model.status);
+  pointers.settle(model);
   training.wake();
   return model;
 }
@@ -96,7 +96,7 @@ export async function trainModel(context: ActionContext, ref: ModelRef): Promise
     const detail = `The model ${name} has the run ${runId} in state ${state}: wait for its end.`;
     throw new Problem("model_busy", detail, { retryAfterSeconds: 30, extra: { training: { state, run_id: runId } } });
   }
-  context.statuses.write(scheduled, scheduled.status);
+  context.pointers.settle(scheduled);
   context.training.wake();
   return scheduled;
 }
@@ -119,7 +119,7 @@ export async function changeModel(
     const changed = await context.database.transaction((queries) => writeChange(context, model, change, queries));
     if (changed === undefined) continue;
     if (change.retrain) stopRun(context, model);
-    context.statuses.write(changed, changed.status);
+    context.pointers.settle(changed);
     context.training.wake();
     return changed;
   }
@@ -175,7 +175,7 @@ function stopRun({ running }: ActionContext, { training }: Model): void {
  * @throws Problem model_not_found.
  */
 export async function destroyModel(context: ActionContext, ref: ModelRef, waitMs: number): Promise<boolean> {
-  const { database, registry, ledger, deletion, store, log } = context;
+  const { database, registry, ledger, deletion, pointers } = context;
   const model = await database.transaction(async (queries) => {
     const destroying = await registry.apply(ref.customer, ref.modelName, { kind: "destroying" }, queries);
     if (destroying?.training.runId) await ledger.cancel(destroying.training.runId, queries);
@@ -183,13 +183,8 @@ export async function destroyModel(context: ActionContext, ref: ModelRef, waitMs
   });
   if (model === undefined) throw modelNotFound(ref.modelName);
   stopRun(context, model);
-  try {
-    await buryModel(store, ref, context.nowMs());
-  } catch (error) {
-    const about = { customer: ref.customer, model_name: ref.modelName };
-    // The removal writes it too.
-    log({ event: "tombstone_not_written", level: "warning", ...about, error: errorForLog(error) });
-  }
+  pointers.settle(ref); // from here on it is ranked for as unknown; what fails is made good by the removal
+  await pointers.settled(ref, POINTER_WAIT_MS);
   const isStopping = await ledger.isHeld(ref.customer, ref.modelName);
   await deletion.enqueue(keyOf(ref), { customer: ref.customer, modelName: ref.modelName });
   deletion.wake();
@@ -201,9 +196,13 @@ export async function destroyModel(context: ActionContext, ref: ModelRef, waitMs
   return true;
 }
 
-/** The model with another of its stored versions live. Throws Problem version_not_found, model_not_found. */
+/**
+ * The model with another of its stored versions live: the given one, unless somebody has activated yet another since.
+ *
+ * @throws Problem version_not_found, model_not_found.
+ */
 export async function activateVersion(context: ActionContext, model: Model, version: string): Promise<Model> {
-  const { registry, store, nowMs } = context;
+  const { registry, store, pointers, nowMs } = context;
   const { customer, modelName } = model;
   if (model.status === "DESTROYING") throw modelNotFound(modelName);
   const manifest = await activate(store, { customer, modelName }, { version, nowMs: nowMs() });
@@ -215,7 +214,9 @@ export async function activateVersion(context: ActionContext, model: Model, vers
     metrics,
   });
   if (changed === undefined) throw modelNotFound(modelName);
-  return changed;
+  pointers.settle(changed);
+  await pointers.settled(changed, POINTER_WAIT_MS);
+  return await findModel(context, changed);
 }
 
 const modelNotFound = (modelName: string) =>

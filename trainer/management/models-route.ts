@@ -134,6 +134,8 @@ async function create(c: Context<AppEnv>, context: RoutesContext): Promise<Respo
       note(queries, model.modelName, JSON.stringify(recordOfModel(model, context.edgeUrl))),
     );
   });
+  // Whoever has this answer may ask for ranks: they are told that it is not active rather than not there.
+  await context.pointers.settled({ customer, modelName }, actions.POINTER_WAIT_MS);
   return c.body(answer, 201, {
     "content-type": "application/json",
     location: `/v0/models/${modelName}`,

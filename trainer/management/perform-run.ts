@@ -2,29 +2,28 @@
  * One attempt of a run, from its claim to its conclusion: the record follows what the run's process tells, and in the
  * end says how it went. Nothing that a run does reaches beyond its model.
  */
-import { readLivePointer, setStatus } from "../publish/live-pointer-swap.ts";
 import { type ObjectStore, StoreError } from "../publish/object-store.ts";
-import { readManifest } from "../publish/versions.ts";
 import type { RunSettings, Settings } from "../settings.ts";
 import type { RunMessage } from "../training-run.ts";
+import { agree } from "./agree.ts";
 import type { Database } from "./database.ts";
 import { errorForLog, type Log } from "./log.ts";
 import type { ModelFolders } from "./model-folders.ts";
 import type { ModelRegistry } from "./model-registry.ts";
-import type { Attempt, Model, ModelEvent, RunEvent } from "./model-transitions.ts";
+import type { Attempt, Model, RunEvent } from "./model-transitions.ts";
+import type { PointerKeeper } from "./pointer-keeper.ts";
 import { prepareRun } from "./prepare-run.ts";
 import { progressWriter } from "./progress-writer.ts";
 import { redacted } from "./redaction.ts";
 import { type ChildResult, runChild } from "./run-child.ts";
 import type { Claim, Run, RunLedger } from "./run-ledger.ts";
-import type { StatusWriter } from "./status-writer.ts";
 
 export type RunContext = {
   readonly database: Database;
   readonly registry: ModelRegistry;
   readonly ledger: RunLedger;
   readonly store: ObjectStore;
-  readonly statuses: StatusWriter;
+  readonly pointers: PointerKeeper;
   readonly folders: ModelFolders;
   readonly settings: Settings;
   /** The program of a run's process. */
@@ -44,7 +43,7 @@ const RETRY_SECONDS_MAX = 3600;
  * @param stop Aborted with a StopReason to end the attempt early.
  */
 export async function performRun(run: Run, context: RunContext, stop: AbortController): Promise<void> {
-  const { registry, ledger, folders, log } = context;
+  const { registry, ledger, pointers, folders, log } = context;
   const claim = await ledger.claim(run.runId);
   if (claim === undefined) return;
   const { runId, attempt } = claim;
@@ -52,6 +51,7 @@ export async function performRun(run: Run, context: RunContext, stop: AbortContr
   const model = await registry.apply(run.customer, run.modelName, { kind: "started", runId, attempt });
   if (model === undefined || claim.cancelled) {
     await conclude(run, claim, { kind: "stopped" }, { ...context, reason: "cancelled" });
+    pointers.settle(run);
     return;
   }
   log({ event: "run_started", level: "info", ...about });
@@ -62,6 +62,7 @@ export async function performRun(run: Run, context: RunContext, stop: AbortContr
     await conclude(run, claim, outcome, { ...context, reason });
   } finally {
     clearInterval(renewal);
+    pointers.settle(run); // whatever the process has published, even if nobody listened to it any more
     await folders.removeRun(runId);
   }
 }
@@ -70,7 +71,7 @@ type Outcome = ChildResult["outcome"];
 
 /** The outcome of one attempt; what fails around the process is a failure of the run too. */
 async function attemptRun(model: Model, claim: Claim, context: RunContext, signal: AbortSignal): Promise<Outcome> {
-  const { settings, log, store, nowMs } = context;
+  const { settings, log } = context;
   if (claim.crashes >= settings.runs.attemptsMax)
     return failed(
       "run_lost",
@@ -78,9 +79,9 @@ async function attemptRun(model: Model, claim: Claim, context: RunContext, signa
       false,
     );
   try {
-    // A process publishes only over a pointer, so it is there before the process is.
-    await setStatus(store, model, { status: "FETCHING", nowMs: nowMs() });
-    await adoptLive(model, context);
+    // A process publishes only over a pointer, so it is there before the process is; and a trainer that died between publishing
+    // and noting it left the record behind what is served.
+    await agree(model, context);
     const prepared = await prepareRun(model, claim.runId, context);
     const clean = <Value>(value: Value) => redacted(value, prepared.secrets);
     const progress = progressWriter(claim, model, context);
@@ -118,16 +119,6 @@ const failed = (code: string, message: string, retryable: boolean): Outcome => (
   failure: { stage: "fetching", code, message, retryable },
 });
 
-/** What is served is the truth: a trainer that died between publishing and noting it left the record behind. */
-async function adoptLive(model: Model, { store, registry }: RunContext): Promise<void> {
-  const live = (await readLivePointer(store, model))?.pointer.live;
-  if (!live || live.version === model.version) return;
-  const metrics = (await registry.findVersion(model.customer, model.modelName, live.version))?.metrics ?? null;
-  const itemIdType = (await readManifest(store, model, live.version))?.item_id_type ?? null;
-  const event: ModelEvent = { kind: "activated", version: live.version, itemIdType, metrics };
-  await registry.apply(model.customer, model.modelName, event);
-}
-
 /** Renews the hold on the run; ends it when it was cancelled, taken by another, or cannot be renewed in time. */
 function keepHeld(attempt: Attempt, { ledger, settings, log }: RunContext, stop: AbortController) {
   const { heartbeatSeconds } = settings.runs;
@@ -150,18 +141,16 @@ type Conclusion = RunContext & { readonly reason: StopReason | undefined };
 
 /** The end of an attempt, in the record and in the ledger at once: nobody sees the one without the other. */
 async function conclude(run: Run, claim: Claim, outcome: Outcome, context: Conclusion): Promise<void> {
-  const { database, registry, ledger, statuses, settings, reason, nowMs } = context;
+  const { database, registry, ledger, settings, reason, nowMs } = context;
   if (reason === "lost") return;
   const end = endingOf(outcome, claim, { runs: settings.runs, reason, at: new Date(nowMs()).toISOString() });
   const { runId, attempt } = claim;
-  const model = await database.transaction(async (queries) => {
+  await database.transaction(async (queries) => {
     const event = { ...end.event, runId, attempt };
     const changed = await registry.apply(run.customer, run.modelName, event, queries);
     if (end.retry !== undefined && changed !== undefined) await ledger.release(claim, end.retry, queries);
     else await ledger.finish(claim, end.event.kind, queries);
-    return changed;
   });
-  if (model !== undefined) statuses.write(run, model.status);
 }
 
 type Ending = {

@@ -2,7 +2,7 @@ import type { RunMessage } from "../training-run.ts";
 import { errorForLog, type Log } from "./log.ts";
 import type { ModelRegistry } from "./model-registry.ts";
 import type { Attempt, Model, ModelEvent } from "./model-transitions.ts";
-import type { StatusWriter } from "./status-writer.ts";
+import type { PointerKeeper } from "./pointer-keeper.ts";
 
 export type ProgressWriter = {
   write(message: RunMessage): void;
@@ -10,13 +10,17 @@ export type ProgressWriter = {
   end(): Promise<void>;
 };
 
-type Context = { readonly registry: ModelRegistry; readonly statuses: StatusWriter; readonly log: Log };
+type Context = {
+  readonly registry: ModelRegistry;
+  readonly pointers: Pick<PointerKeeper, "settle">;
+  readonly log: Log;
+};
 
 /**
  * Brings a run's messages into the record, in order. A process may tell faster than the database writes: of progress
  * only the newest is kept, so the record never lags and nothing piles up.
  */
-export function progressWriter(attempt: Attempt, model: Model, { registry, statuses, log }: Context): ProgressWriter {
+export function progressWriter(attempt: Attempt, model: Model, { registry, pointers, log }: Context): ProgressWriter {
   const waiting = new Map<"data" | "progress", ModelEvent>(); // data first: it was told first
   const { runId, attempt: number } = attempt;
   let state: string | undefined;
@@ -32,7 +36,7 @@ export function progressWriter(attempt: Attempt, model: Model, { registry, statu
           state = changed.training.state;
           const about = { run_id: runId, attempt: number, customer: model.customer, model_name: model.modelName };
           log({ event: "run_state", level: "info", ...about, state });
-          statuses.write(model, changed.status);
+          pointers.settle(model);
         }
       } catch (error) {
         log({ event: "progress_not_written", level: "warning", run_id: runId, error: errorForLog(error) });

@@ -3,16 +3,20 @@ import type { ModelRef } from "../publish/live-pointer-swap.ts";
 import type { ObjectStore } from "../publish/object-store.ts";
 import type { ModelFolders } from "./model-folders.ts";
 import type { ModelRegistry } from "./model-registry.ts";
+import type { PointerKeeper } from "./pointer-keeper.ts";
 import type { RunLedger } from "./run-ledger.ts";
 
 export type RemovalContext = {
   readonly registry: ModelRegistry;
   readonly ledger: RunLedger;
   readonly store: ObjectStore;
+  readonly pointers: Pick<PointerKeeper, "settled">;
   readonly folders: ModelFolders;
   readonly nowMs: () => number;
   readonly signal: AbortSignal;
 };
+
+const SETTLE_MS_MAX = 30_000;
 
 /**
  * Removes everything of a model that is being deleted; its row goes last, so that after a crash at any point the same
@@ -21,10 +25,12 @@ export type RemovalContext = {
  * @returns Whether the model is gone.
  */
 export async function removeModel({ customer, modelName }: ModelRef, context: RemovalContext): Promise<boolean> {
-  const { registry, ledger, store, folders, nowMs, signal } = context;
+  const { registry, ledger, store, pointers, folders, nowMs, signal } = context;
   const model = await registry.find(customer, modelName);
   if (model?.status !== "DESTROYING") return model === undefined;
   if (await ledger.isHeld(customer, modelName)) return false;
+  // A status that was on its way when the deletion was asked for would arrive after everything is gone.
+  await pointers.settled({ customer, modelName }, SETTLE_MS_MAX);
   await deleteModel(store, { customer, modelName }, { nowMs: nowMs(), signal });
   await folders.removeModel(customer, modelName);
   await registry.remove(customer, modelName);

@@ -20,10 +20,10 @@ import { modelFolders } from "./model-folders.ts";
 import { modelRegistry } from "./model-registry.ts";
 import { modelRoutes } from "./models-route.ts";
 import { performRun, type RunContext, type StopReason } from "./perform-run.ts";
+import { pointerKeeper } from "./pointer-keeper.ts";
 import { removeModel } from "./remove-model.ts";
 import { type Run, runLedger } from "./run-ledger.ts";
 import { lockState } from "./state-lock.ts";
-import { statusWriter } from "./status-writer.ts";
 import { startUpkeep } from "./upkeep.ts";
 import { userRoutes } from "./users-route.ts";
 import { startWorkQueues } from "./work-queue.ts";
@@ -47,7 +47,7 @@ export type Trainer = {
 
 const UPKEEP_PAUSE_MS = 3000;
 const STOP_SECONDS_MAX = 15;
-const STATUS_SECONDS_MAX = 3;
+const SETTLE_SECONDS_MAX = 3;
 const DRY_RUN_LIMITS = { atOnce: 2, seconds: 60, memoryMbMax: 1536 };
 
 export async function startTrainer(parts: TrainerParts): Promise<Trainer> {
@@ -80,22 +80,22 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
   closing.push(() => lock.release());
   const database = await openDatabase(settings.databaseUrl, stateDirectory);
   closing.push(() => database.close());
+  const registry = modelRegistry(database, nowMs);
+  const pointers = pointerKeeper({ store, registry, nowMs, log });
+  // What cannot be settled now is settled when a trainer starts.
+  closing.push(() => Promise.race([pointers.idle(), delay(SETTLE_SECONDS_MAX * 1000, undefined, { ref: false })]));
   const ledger = runLedger(database, randomUUID(), runs.heartbeatSeconds);
   if (database.isEmbedded) await ledger.releaseAll();
   const queues = await startWorkQueues({ database, log, heartbeatSeconds: runs.heartbeatSeconds });
   closing.push(() => queues.stop(STOP_SECONDS_MAX));
   const training = await queues.open<Run>("training");
   const deletion = await queues.open<ModelRef>("deletion");
-  const statuses = statusWriter(store, nowMs, log);
-  // A status that cannot be written now is written when the model's next run begins.
-  closing.push(() => Promise.race([statuses.idle(), delay(STATUS_SECONDS_MAX * 1000, undefined, { ref: false })]));
 
   const running = new Map<string, AbortController>();
   const stopping = new AbortController();
-  const registry = modelRegistry(database, nowMs);
   const folders = modelFolders(stateDirectory);
   const erased = erasures({ database, store, nowMs, newSalt: () => randomBytes(16).toString("hex") });
-  const context = { ...parts, database, registry, ledger, training, deletion, statuses, running, folders };
+  const context = { ...parts, database, registry, ledger, training, deletion, pointers, running, folders };
   const upkeep = startUpkeep({ ...context, erasures: erased }, UPKEEP_PAUSE_MS);
   closing.push(() => upkeep.stop());
   closing.push(async () => {

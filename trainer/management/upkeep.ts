@@ -11,6 +11,7 @@ import { keyOf, scheduleRun } from "./model-actions.ts";
 import type { ModelFolders } from "./model-folders.ts";
 import type { ModelRegistry } from "./model-registry.ts";
 import type { Model } from "./model-transitions.ts";
+import type { PointerKeeper } from "./pointer-keeper.ts";
 import type { Run, RunLedger } from "./run-ledger.ts";
 import { nextRunAt } from "./schedule.ts";
 import type { WorkQueue } from "./work-queue.ts";
@@ -21,6 +22,7 @@ export type UpkeepContext = {
   readonly ledger: RunLedger;
   readonly training: WorkQueue<Run>;
   readonly deletion: WorkQueue<ModelRef>;
+  readonly pointers: PointerKeeper;
   readonly folders: ModelFolders;
   readonly erasures: Erasures;
   readonly nowMs: () => number;
@@ -35,6 +37,8 @@ export type Upkeep = {
 
 const BATCH = 100;
 const SWEEP_EVERY_MS = 3_600_000;
+const SETTLED_AT_ONCE = 16;
+const SETTLE_MS_MAX = 10_000;
 const DAY_MS = 86_400_000;
 /** A run leaves erased users out of the rows that it keeps; where none comes for so long, the rows go altogether. */
 const ROWS_OF_ERASED_MS = 7 * DAY_MS;
@@ -46,7 +50,7 @@ export function startUpkeep(context: UpkeepContext, pauseMs: number): Upkeep {
   let timer: NodeJS.Timeout | undefined;
   let turn: Promise<void> | undefined;
   let again = false;
-  let stopped = false;
+  const stopping = new AbortController();
   let sweptMs = Number.NEGATIVE_INFINITY;
 
   const look = async () => {
@@ -54,26 +58,26 @@ export function startUpkeep(context: UpkeepContext, pauseMs: number): Upkeep {
     try {
       await tend(context);
       if (performance.now() - sweptMs > SWEEP_EVERY_MS) {
-        await sweep(context);
+        await sweep(context, stopping.signal);
         sweptMs = performance.now();
       }
     } catch (error) {
       context.log({ event: "upkeep_failed", level: "error", error: errorForLog(error) });
     }
     turn = undefined;
-    if (stopped) return;
+    if (stopping.signal.aborted) return;
     if (again) soon();
     else timer = setTimeout(soon, pauseMs);
   };
   const soon = () => {
     again = turn !== undefined;
-    if (!again && !stopped) turn = look();
+    if (!again && !stopping.signal.aborted) turn = look();
   };
   soon();
   return {
     soon,
     async stop() {
-      stopped = true;
+      stopping.abort();
       clearTimeout(timer);
       await turn;
     },
@@ -93,6 +97,7 @@ export async function tend(context: UpkeepContext): Promise<void> {
   for (const run of await ledger.waiting(BATCH)) await training.enqueue(keyOf(run), run);
   training.wake();
   deletion.wake();
+  context.pointers.retry();
   await context.erasures.settle();
 }
 
@@ -111,10 +116,24 @@ async function tendModel(model: Model, context: UpkeepContext): Promise<void> {
   });
 }
 
-async function sweep({ database, registry, folders, erasures, nowMs }: UpkeepContext): Promise<void> {
+async function sweep(context: UpkeepContext, signal: AbortSignal): Promise<void> {
+  const { database, registry, folders, erasures, nowMs } = context;
   await purgeIdempotencyKeys(database);
   await erasures.restore();
   for (const { customer, erasedMs } of await erasures.lastBefore(nowMs() - ROWS_OF_ERASED_MS))
     await folders.removeRows(customer, erasedMs + RUN_MS_MAX);
   await folders.sweep(() => registry.names());
+  await settlePointers(context, signal);
+}
+
+/** Every model's record and pointer, compared: a trainer may have died between writing the one and the other. */
+async function settlePointers({ registry, pointers }: UpkeepContext, signal: AbortSignal): Promise<void> {
+  const models = await registry.names();
+  for (let at = 0; at < models.length && !signal.aborted; at += SETTLED_AT_ONCE)
+    await Promise.all(
+      models.slice(at, at + SETTLED_AT_ONCE).map((model) => {
+        pointers.settle(model);
+        return pointers.settled(model, SETTLE_MS_MAX);
+      }),
+    );
 }

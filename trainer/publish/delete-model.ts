@@ -1,6 +1,6 @@
 import { livePointerKey, prefixOf } from "../../shared/manifest.ts";
 import { forEachAtOnce } from "./for-each-at-once.ts";
-import { type ModelRef, readLivePointer, setStatus } from "./live-pointer-swap.ts";
+import { type ModelRef, setStatus } from "./live-pointer-swap.ts";
 import { type ObjectStore, StoreError } from "./object-store.ts";
 
 export type DeleteContext = {
@@ -14,7 +14,6 @@ const ROUNDS_MAX = 20;
 
 /** Puts the tombstone in place of the live pointer: from now on every edge answers as for an unknown model. */
 export async function buryModel(store: ObjectStore, model: ModelRef, nowMs: number): Promise<void> {
-  if ((await readLivePointer(store, model)) === undefined) return;
   await setStatus(store, model, { status: "DESTROYING", nowMs });
 }
 

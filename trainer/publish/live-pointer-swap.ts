@@ -44,8 +44,9 @@ export async function changeLivePointer(
 }
 
 /**
- * The pointer with another status, made if it is absent. A tombstone stays one, and a model that has a live version
- * stays ACTIVE: nothing but deletion takes away what is served.
+ * The pointer with another status, made if it is absent; a tombstone only comes in place of a pointer. A model that has a live
+ * version stays ACTIVE: nothing but deletion takes away what is served. A tombstone gives way, since it may be what is left of
+ * an earlier model of that name: only who has seen the record of the model may say its status, and looks at it again afterwards.
  */
 export function setStatus(
   store: ObjectStore,
@@ -54,9 +55,8 @@ export function setStatus(
 ): Promise<LivePointer | undefined> {
   const updated_at = new Date(nowMs).toISOString();
   return changeLivePointer(store, model, (current) => {
-    if (status === "DESTROYING")
-      return current?.status === status ? undefined : { format: 1, status, live: null, updated_at };
-    if (current?.status === "DESTROYING" || current?.live || current?.status === status) return undefined;
+    if (status === "DESTROYING" && current === undefined) return undefined;
+    if (current?.status === status || (current?.live && status !== "DESTROYING")) return undefined;
     return { format: 1, status, live: null, updated_at };
   });
 }

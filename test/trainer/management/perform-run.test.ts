@@ -5,8 +5,8 @@ import type { LogEntry } from "../../../trainer/management/log.ts";
 import { modelFolders } from "../../../trainer/management/model-folders.ts";
 import { type ModelRegistry, modelRegistry } from "../../../trainer/management/model-registry.ts";
 import { performRun, type RunContext, type StopReason } from "../../../trainer/management/perform-run.ts";
+import { pointerKeeper } from "../../../trainer/management/pointer-keeper.ts";
 import { type RunLedger, runLedger } from "../../../trainer/management/run-ledger.ts";
-import { statusWriter } from "../../../trainer/management/status-writer.ts";
 import { changeLivePointer, readLivePointer } from "../../../trainer/publish/live-pointer-swap.ts";
 import { memoryStore } from "../../../trainer/publish/memory-store.ts";
 import { type ObjectStore, StoreError } from "../../../trainer/publish/object-store.ts";
@@ -51,7 +51,7 @@ async function waitingRun(script: string, options: Options = {}) {
     registry,
     ledger,
     store,
-    statuses: statusWriter(store, Date.now, log),
+    pointers: pointerKeeper({ store, registry, nowMs: Date.now, log }),
     folders: modelFolders(state),
     settings,
     program: new URL("../../fixtures/trainer-scripted-run.ts", import.meta.url).pathname,
@@ -60,7 +60,7 @@ async function waitingRun(script: string, options: Options = {}) {
   };
   const perform = async (stop = new AbortController()) => {
     await performRun(run, context, stop);
-    await context.statuses.idle();
+    await context.pointers.idle();
     return (await registry.find("acme", modelName))!;
   };
   return { run, modelName, store, logs, perform };

@@ -16,7 +16,7 @@ const data = { kind: "data" as const, data: { users: 1 } as never };
 function setUp(fails = false) {
   let model: Model = aModel({ status: "FETCHING" }, { ...ATTEMPT, state: "FETCHING" });
   const events: ModelEvent[] = [];
-  const seen = { statuses: [] as string[], logs: [] as string[], events, model: () => model };
+  const seen = { settled: [] as string[], logs: [] as string[], events, model: () => model };
   const registry = {
     apply: async (_customer: string, _name: string, event: ModelEvent) => {
       await new Promise((done) => setImmediate(done));
@@ -26,9 +26,9 @@ function setUp(fails = false) {
       return model;
     },
   } as unknown as ModelRegistry;
-  const statuses = { write: (_: unknown, status: string) => seen.statuses.push(status), idle: async () => {} };
+  const pointers = { settle: () => void seen.settled.push(model.training.state) };
   const log = ({ event }: { event: string }) => void seen.logs.push(event);
-  return { ...seen, writer: progressWriter(ATTEMPT, model, { registry, statuses, log }) };
+  return { ...seen, writer: progressWriter(ATTEMPT, model, { registry, pointers, log }) };
 }
 
 test("of a flood of progress the last is written, and far from all of it", async () => {
@@ -42,12 +42,12 @@ test("of a flood of progress the last is written, and far from all of it", async
 });
 
 test("the edge is told when the state changes, not with every step", async () => {
-  const { writer, statuses } = setUp();
+  const { writer, settled } = setUp();
   for (const rows of [1, 2, 100, 101]) {
     writer.write(progress(rows));
     await writer.end();
   }
-  expect(statuses).toEqual(["FETCHING", "TRAINING"]);
+  expect(settled).toEqual(["FETCHING", "TRAINING"]);
 });
 
 test("a database that fails is logged, and the run goes on", async () => {

@@ -31,14 +31,16 @@ async function aDyingModel() {
   await registry.insert(database, { customer: "acme", spec: specOf("shop", "wait"), nextRunAt: null });
   await registry.apply("acme", "shop", { kind: "destroying" });
   const signal = new AbortController().signal;
+  const settled: string[] = [];
+  const pointers = { settled: async () => void settled.push(...(await left())) };
   const remove = (through: ObjectStore) =>
-    removeModel(MODEL, { registry, ledger, folders, nowMs: Date.now, signal, store: through });
+    removeModel(MODEL, { registry, ledger, pointers, folders, nowMs: Date.now, signal, store: through });
   const left = async () => {
     const keys = [];
     for await (const { key } of store.list("")) keys.push(key);
     return keys;
   };
-  return { registry, ledger, store, remove, left };
+  return { registry, ledger, store, remove, left, settled };
 }
 
 test("after a crash at any point the same call finishes, and the row is there until all is gone", async () => {
@@ -55,6 +57,12 @@ test("after a crash at any point the same call finishes, and the row is there un
       expect([await left(), await registry.find("acme", "shop")]).toEqual([[], undefined]);
       expect(await remove(store)).toBe(true);
     }
+});
+
+test("a status that is still on its way is waited for, before anything is removed", async () => {
+  const { store, remove, settled } = await aDyingModel();
+  await remove(store);
+  expect(settled).toHaveLength(3);
 });
 
 test("while a trainer works on a run of it, nothing is removed", async () => {

@@ -19,6 +19,7 @@ let database: Database;
 let context: UpkeepContext;
 let nowMs = START;
 let upkept: string[];
+let settled: string[];
 let queued: { training: string[]; deletion: string[] };
 const logs: LogEntry[] = [];
 
@@ -30,6 +31,7 @@ beforeEach(async () => {
   for (const table of ["models", "runs"]) await database.query(`delete from shortlist.${table}`);
   nowMs = START;
   upkept = [];
+  settled = [];
   queued = { training: [], deletion: [] };
   const noting = <Work extends object>(name: keyof typeof queued): WorkQueue<Work> => ({
     enqueue: async (key) => queued[name].push(key) > 0,
@@ -42,6 +44,12 @@ beforeEach(async () => {
     ledger: runLedger(database, "ours", 30),
     training: noting("training"),
     deletion: noting("deletion"),
+    pointers: {
+      settle: ({ modelName }) => void settled.push(modelName),
+      settled: async () => {},
+      retry: () => void upkept.push("retry"),
+      idle: async () => {},
+    },
     folders: modelFolders(await freshFolder()),
     erasures: {
       erase: async () => {},
@@ -165,8 +173,18 @@ test("rows kept from before an erasure that is a week old go, whether or not a r
 
 test("lists of erased users are settled at every turn, and looked for at the start", async () => {
   const upkeep = startUpkeep(context, 3_600_000);
-  await expect.poll(() => upkept).toEqual(["settle", "restore"]);
+  const lists = () => upkept.filter((what) => what !== "retry");
+  await expect.poll(lists).toEqual(["settle", "restore"]);
   upkeep.soon();
-  await expect.poll(() => upkept).toEqual(["settle", "restore", "settle"]);
+  await expect.poll(lists).toEqual(["settle", "restore", "settle"]);
+  await upkeep.stop();
+});
+
+test("pointers that could not be written are tried at every turn, and every model's is looked at when a trainer starts", async () => {
+  for (const name of ["a", "b"]) await aTrainedModel(name, "@once", null);
+  await tend(context);
+  expect([upkept.filter((what) => what === "retry"), settled]).toEqual([["retry"], []]);
+  const upkeep = startUpkeep(context, 3_600_000);
+  await expect.poll(() => settled).toEqual(["a", "b"]);
   await upkeep.stop();
 });

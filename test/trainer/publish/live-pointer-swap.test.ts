@@ -41,8 +41,11 @@ test("nothing but deletion takes away what is live", async () => {
     expect(await after("ACTIVE", true, status)).toBe("ACTIVE");
   expect(await after("ACTIVE", true, "DESTROYING")).toBe("DESTROYING");
 });
-test("a tombstone stays one, and names no version", async () => {
-  expect(await after("DESTROYING", false, "FETCHING")).toBe("DESTROYING");
+test("a tombstone comes only in place of a pointer, names no version, and gives way to a model that is there", async () => {
+  const empty = memoryStore();
+  await setStatus(empty, model, { status: "DESTROYING", nowMs: 0 });
+  expect(await statusOf(empty)).toBe(undefined);
+  expect(await after("DESTROYING", false, "SCHEDULING")).toBe("SCHEDULING");
   const store = await storing(pointer("ACTIVE", true));
   await setStatus(store, model, { status: "DESTROYING", nowMs: 0 });
   expect((await readLivePointer(store, model))!.pointer.live).toBeNull();
