@@ -7,32 +7,43 @@ import { redacted, secretsIn } from "./redaction.ts";
 export type DryRun = (spec: ModelSpec, customer: string, signal: AbortSignal) => Promise<object>;
 
 export type DryRuns = {
-  /** Throws Problem: overloaded while too many are under way, invalid_parameter for what cannot be read at all. */
-  run(spec: ModelSpec, customer: string): Promise<object>;
+  /**
+   * Ends when `caller` goes away.
+   *
+   * @throws Problem rate_limited while the customer has one under way, overloaded while too many others are, invalid_parameter for
+   * what cannot be read at all.
+   */
+  run(spec: ModelSpec, customer: string, caller: AbortSignal): Promise<object>;
 };
 
 export type DryRunLimits = { readonly atOnce: number; readonly seconds: number };
 
-/** Dry runs, bounded in number and time, with the spec's secrets cut out of what they tell. */
+/** Dry runs, one at a time for each customer, bounded in number and time, with the spec's secrets cut out of what they tell. */
 export function dryRuns(dryRun: DryRun, { atOnce, seconds }: DryRunLimits): DryRuns {
-  let underWay = 0;
+  const underWay = new Set<string>(); // customers
   return {
-    async run(spec, customer) {
-      if (underWay >= atOnce)
-        throw new Problem("overloaded", `${atOnce} dry runs are under way.`, { retryAfterSeconds: seconds });
-      underWay++;
+    async run(spec, customer, caller) {
+      const retryAfterSeconds = seconds;
+      if (underWay.has(customer))
+        throw new Problem("rate_limited", "A dry run of yours is under way: wait for its answer.", {
+          retryAfterSeconds,
+        });
+      if (underWay.size >= atOnce)
+        throw new Problem("overloaded", `${atOnce} dry runs are under way.`, { retryAfterSeconds });
+      underWay.add(customer);
       const secrets = secretsIn(spec.connector_configs);
-      const signal = AbortSignal.timeout(seconds * 1000);
+      const tooLate = AbortSignal.timeout(seconds * 1000);
       try {
-        return redacted(await dryRun(spec, customer, signal), secrets);
+        return redacted(await dryRun(spec, customer, AbortSignal.any([caller, tooLate])), secrets);
       } catch (error) {
-        if (signal.aborted)
+        if (caller.aborted) throw new Problem("invalid_parameter", "The caller did not wait for the dry run.");
+        if (tooLate.aborted)
           throw new Problem("invalid_parameter", `The source did not answer the dry run within ${seconds} seconds.`);
         if (!(error instanceof StageError)) throw error;
         const message = redacted(error.message, secrets);
         throw new Problem("invalid_parameter", message, { cause: error, extra: { stage_code: error.code } });
       } finally {
-        underWay--;
+        underWay.delete(customer);
       }
     },
   };

@@ -127,7 +127,7 @@ async function create(c: Context<AppEnv>, context: RoutesContext): Promise<Respo
   const spec = parseWith(ModelSpec, jsonOf(body, c.req.header("content-type")), UNSHOWN);
   checkSchedule(spec);
   checkConnectors(spec, customer);
-  if (dry) return c.json(await context.dryRuns.run(spec, customer));
+  if (dry) return c.json(await context.dryRuns.run(spec, customer, c.req.raw.signal));
   const request = { customer, key: c.req.header("idempotency-key") ?? null, body };
   const { modelName, answer, isReplay } = await once(context.database, request, async (note) => {
     await actions.createModel(context, { customer, spec }, (queries, model) =>

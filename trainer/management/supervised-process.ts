@@ -61,6 +61,7 @@ export async function superviseProcess(options: ProcessOptions): Promise<Process
   timers.push(setTimeout(() => end("deadline", "SIGTERM"), secondsMax * 1000));
   const memory = watchMemory(child, memoryMbMax, () => end("memory", "SIGKILL"));
   signal.addEventListener("abort", onAbort);
+  if (signal.aborted) onAbort();
   child.on("message", (value) => {
     if (isDone) return;
     const next = options.onMessage(value);

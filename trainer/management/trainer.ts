@@ -48,7 +48,8 @@ export type Trainer = {
 const UPKEEP_PAUSE_MS = 3000;
 const STOP_SECONDS_MAX = 15;
 const SETTLE_SECONDS_MAX = 3;
-const DRY_RUN_LIMITS = { atOnce: 2, seconds: 60, memoryMbMax: 1536 };
+/** Told before the edge gives up on its caller's behalf (TRAINER_TIMEOUT_SECONDS, 30). */
+const DRY_RUN_LIMITS = { atOnce: 2, seconds: 25, memoryMbMax: 1536 };
 
 export async function startTrainer(parts: TrainerParts): Promise<Trainer> {
   const { settings } = parts;

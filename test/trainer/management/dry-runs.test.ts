@@ -4,7 +4,11 @@ import { StageError } from "../../../trainer/stage-error.ts";
 import { specOf } from "../../fixtures/trainer-spec.ts";
 
 const SPEC = specOf("shop", "select", { connector_configs: [{ type: "Postgres", password: "hunter2" }] });
-const run = (dryRun: DryRun, seconds = 5) => dryRuns(dryRun, { atOnce: 1, seconds }).run(SPEC, "acme");
+const STAYS = new AbortController().signal;
+const run = (dryRun: DryRun, seconds = 5, caller = STAYS) =>
+  dryRuns(dryRun, { atOnce: 1, seconds }).run(SPEC, "acme", caller);
+const hanging: DryRun = (_spec, _customer, signal) =>
+  new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 
 test("what it tells has no secret in it", async () => {
   expect(await run(async () => ({ sample: [{ a: "hunter2" }] }))).toEqual({ sample: [{ a: "***" }] });
@@ -27,20 +31,30 @@ test("a mistake of ours stays one", async () => {
 });
 
 test("a source that does not answer in time is told as such", async () => {
-  const hanging: DryRun = (_spec, _customer, signal) =>
-    new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
   await expect(run(hanging, 0.05)).rejects.toThrow("did not answer the dry run within 0.05 seconds");
 });
 
-test("one too many is refused, and the next one is not", async () => {
-  let finish = () => {};
-  const waiting: DryRun = () => new Promise((resolve) => (finish = () => resolve({})));
-  const limited = dryRuns(waiting, { atOnce: 1, seconds: 5 });
-  const first = limited.run(SPEC, "acme");
-  await expect(limited.run(SPEC, "acme")).rejects.toMatchObject({ code: "overloaded", retryAfterSeconds: 5 });
-  finish();
-  await first;
-  const next = limited.run(SPEC, "acme");
-  finish();
+test("a caller who goes away ends it, and the next one may", async () => {
+  const limited = dryRuns(hanging, { atOnce: 1, seconds: 5 });
+  const caller = new AbortController();
+  const left = limited.run(SPEC, "acme", caller.signal);
+  caller.abort();
+  await expect(left).rejects.toThrow("The caller did not wait");
+  await expect(limited.run(SPEC, "acme", AbortSignal.timeout(10))).rejects.toThrow("The caller did not wait");
+});
+
+test("a customer's second one, and one too many of all, is refused; the next one is not", async () => {
+  const finish: (() => void)[] = [];
+  const waiting: DryRun = () => new Promise((resolve) => finish.push(() => resolve({})));
+  const limited = dryRuns(waiting, { atOnce: 2, seconds: 5 });
+  const start = (customer: string) => limited.run(SPEC, customer, STAYS);
+  const first = start("acme");
+  await expect(start("acme")).rejects.toMatchObject({ code: "rate_limited", retryAfterSeconds: 5 });
+  const second = start("globex");
+  await expect(start("initech")).rejects.toMatchObject({ code: "overloaded", retryAfterSeconds: 5 });
+  for (const end of finish.splice(0)) end();
+  await Promise.all([first, second]);
+  const next = start("acme");
+  finish[0]!();
   expect(await next).toEqual({});
 });

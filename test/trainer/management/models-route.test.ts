@@ -1,3 +1,5 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EvaluationAnswer } from "../../../shared/evaluation-report.ts";
 import { listsKey, reportKey } from "../../../shared/manifest.ts";
@@ -118,6 +120,19 @@ describe("create", () => {
     expect(bad).toMatchObject({ status: 400 });
     const odd = await harness.call("POST", "/v0/models?dry_run=maybe", { body: base() });
     expect(odd).toMatchObject({ status: 400, body: { code: "invalid_parameter" } });
+  });
+
+  test("a dry run ends with its caller, and a customer has one at a time", async () => {
+    const dry = (script: string, signal?: AbortSignal) =>
+      harness.call("POST", "/v0/models?dry_run=true", { body: specOf("dry", script), signal });
+    const isUnderWay = async () =>
+      (await readdir(join(harness.stateDirectory, "runs"))).some((name) => name.startsWith("dry-"));
+    const leaves = new AbortController();
+    dry("wait", leaves.signal).catch(() => undefined);
+    await expect.poll(isUnderWay).toBe(true);
+    expect(await dry("report")).toMatchObject({ status: 429, body: { code: "rate_limited" } });
+    leaves.abort();
+    await expect.poll(async () => (await dry("report")).status, { timeout: 5000 }).toBe(200);
   });
 
   test("a schedule stands in the record with its next time", async () => {

@@ -35,6 +35,11 @@ test("it gets its input, and everything that it sends arrives before its end", a
   expect([ended, exit]).toEqual(["", { code: 0, signal: null, error: undefined }]);
 });
 
+test("one that nobody waits for any more when it starts is ended", async () => {
+  const { ended } = await supervise("setInterval(() => {}, 1000);", { signal: AbortSignal.abort() });
+  expect(ended).toBe("stopped");
+});
+
 test("after its last message it is helped to end, and says nothing more", async () => {
   const received: unknown[] = [];
   const endless = 'process.once("message", () => setInterval(() => process.send(process.uptime()), 10));';
