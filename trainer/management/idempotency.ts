@@ -1,6 +1,7 @@
 /** Answers to requests with an Idempotency-Key, kept for a day: the same request again has the effect of one. */
 import { createHash } from "node:crypto";
 import { Problem } from "../../shared/problem.ts";
+import type { ModelRef } from "../publish/live-pointer-swap.ts";
 import { type Database, isDuplicate, type Queries } from "./database.ts";
 
 export type IdempotentRequest = {
@@ -53,6 +54,14 @@ export async function once(
     return first;
   }
   return given!;
+}
+
+/** Forgets the answers that tell of a model: once it is being deleted they are no longer so. */
+export async function forgetAnswersOf({ customer, modelName }: ModelRef, queries: Queries): Promise<void> {
+  await queries.query("delete from shortlist.idempotency_keys where customer = $1 and model_name = $2", [
+    customer,
+    modelName,
+  ]);
 }
 
 /** Forgets the answers that are older than a day. */

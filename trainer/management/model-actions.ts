@@ -8,6 +8,7 @@ import type { ModelRef } from "../publish/live-pointer-swap.ts";
 import type { ObjectStore } from "../publish/object-store.ts";
 import { activate } from "../publish/versions.ts";
 import type { Database, Queries } from "./database.ts";
+import { forgetAnswersOf } from "./idempotency.ts";
 import type { ModelRegistry } from "./model-registry.ts";
 import { isBusy, type Model, type SpecChange } from "./model-transitions.ts";
 import type { StopReason } from "./perform-run.ts";
@@ -178,6 +179,7 @@ export async function destroyModel(context: ActionContext, ref: ModelRef, waitMs
   const { database, registry, ledger, deletion, pointers } = context;
   const model = await database.transaction(async (queries) => {
     const destroying = await registry.apply(ref.customer, ref.modelName, { kind: "destroying" }, queries);
+    await forgetAnswersOf(ref, queries);
     if (destroying?.training.runId) await ledger.cancel(destroying.training.runId, queries);
     return destroying;
   });

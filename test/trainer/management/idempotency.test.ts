@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Problem } from "../../../shared/problem.ts";
 import { type Database, openDatabase } from "../../../trainer/management/database.ts";
-import { once, purgeIdempotencyKeys } from "../../../trainer/management/idempotency.ts";
+import { forgetAnswersOf, once, purgeIdempotencyKeys } from "../../../trainer/management/idempotency.ts";
 import { freshState } from "../../fixtures/trainer-state.ts";
 
 let database: Database;
@@ -56,6 +56,14 @@ test("after a day a key is new, swept or not", async () => {
   await age();
   await purgeIdempotencyKeys(database);
   expect(await database.query("select 1 from shortlist.idempotency_keys")).toEqual([]);
+});
+
+test("what tells of a model is forgotten with it, and nothing else", async () => {
+  for (const customer of ["acme", "other"]) await ask("key-6", "{}", customer);
+  await forgetAnswersOf({ customer: "acme", modelName: "shop2" }, database);
+  expect((await ask("key-6")).isReplay).toBe(true);
+  await forgetAnswersOf({ customer: "acme", modelName: "shop" }, database);
+  expect([(await ask("key-6")).isReplay, (await ask("key-6", "{}", "other")).isReplay]).toEqual([false, true]);
 });
 
 test.each([["x".repeat(256)], ["with space"], ["ü"], [""]])("%j is no key", async (key) => {

@@ -104,6 +104,18 @@ describe("create", () => {
     expect(other).toMatchObject({ status: 409, body: { code: "idempotency_conflict" } });
   });
 
+  test("with the Idempotency-Key of a model that was deleted, the same request makes it again", async () => {
+    const headers = { "idempotency-key": "made-twice" };
+    const first = await harness.create("made-twice", "publish v1", { headers });
+    await harness.call("DELETE", "/v0/models/made-twice");
+    const isGone = async () => (await harness.call("GET", "/v0/models/made-twice")).status === 404;
+    await expect.poll(isGone, { timeout: 10_000 }).toBe(true);
+    const again = await harness.create("made-twice", "publish v1", { headers });
+    expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([201, null]);
+    expect(again.body.created_at).not.toBe(first.body.created_at);
+    expect((await harness.call("GET", "/v0/models/made-twice")).status).toBe(200);
+  });
+
   test("two at once with one Idempotency-Key make one model", async () => {
     const headers = { "idempotency-key": "at-once" };
     const make = () => harness.create("at-once", "publish v1", { headers });
