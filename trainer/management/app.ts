@@ -5,7 +5,8 @@ import { PROBLEMS, Problem, problemBody } from "../../shared/problem.ts";
 import { StoreError } from "../publish/object-store.ts";
 import type { ForwardVerifier } from "./forwarded.ts";
 import { errorForLog, type Log } from "./log.ts";
-import { type AppEnv, type ModelRoutes, ROUTES } from "./models-route.ts";
+import { type AppEnv, type ModelRoutes, ROUTES, WITH_QUERY } from "./models-route.ts";
+import { requireNoQuery } from "./query-parameters.ts";
 import { readBody } from "./request-body.ts";
 import { pathForLog, USER_ROUTES, type UserRoutes } from "./users-route.ts";
 
@@ -57,7 +58,11 @@ export function managementApp({ routes, verify, checkReady, log, newId }: AppCon
     await next();
   });
   for (const { path, methods } of [...ROUTES, ...USER_ROUTES]) {
-    for (const [method, name] of Object.entries(methods)) app.on(method, path, (c) => routes[name](c));
+    for (const [method, name] of Object.entries(methods))
+      app.on(method, path, (c) => {
+        if (!WITH_QUERY.has(name)) requireNoQuery(c.req.url);
+        return routes[name](c);
+      });
     const allow = Object.keys(methods).join(", ");
     app.all(path, (c) => {
       const detail = `${path} answers ${allow}, not ${c.req.method}.`;

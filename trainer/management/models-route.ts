@@ -16,6 +16,7 @@ import { once } from "./idempotency.ts";
 import { mergePatch } from "./merge-patch.ts";
 import * as actions from "./model-actions.ts";
 import type { Model } from "./model-transitions.ts";
+import { queryParameters } from "./query-parameters.ts";
 import { recordOfModel } from "./record-of-model.ts";
 import { jsonOf } from "./request-body.ts";
 import { nextRunAt, ScheduleError } from "./schedule.ts";
@@ -42,6 +43,9 @@ export const ROUTES: readonly { readonly path: string; readonly methods: Readonl
   { path: "/v0/models/:model_name/versions/:version/activate", methods: { POST: "activate" } },
   { path: "/v0/models/:model_name/evaluation", methods: { GET: "evaluation", POST: "evaluate" } },
 ];
+
+/** The calls that take query parameters, and check them: all others are refused with any (app.ts). */
+export const WITH_QUERY: ReadonlySet<string> = new Set<RouteName>(["create", "list"]);
 
 export type ModelRoutes = Readonly<Record<RouteName, (c: Context<AppEnv>) => Promise<Response>>>;
 
@@ -122,7 +126,7 @@ const UNSHOWN = { unshown: "connector_configs" } as const;
 
 async function create(c: Context<AppEnv>, context: RoutesContext): Promise<Response> {
   const { customer } = c.get("caller");
-  const dry = parseWith(CreateQuery, c.req.query()).dry_run === "true";
+  const dry = parseWith(CreateQuery, queryParameters(c.req.url)).dry_run === "true";
   const body = c.get("body");
   const spec = parseWith(ModelSpec, jsonOf(body, c.req.header("content-type")), UNSHOWN);
   checkSchedule(spec);

@@ -5,6 +5,7 @@ import { EvaluationAnswer } from "../../../shared/evaluation-report.ts";
 import { listsKey, reportKey } from "../../../shared/manifest.ts";
 import { ModelRecord } from "../../../shared/model-record.ts";
 import { encodeDetail } from "../../../trainer/evaluate/evaluation-detail.ts";
+import { readErasedUsers } from "../../../trainer/publish/erased-list.ts";
 import { SMALL_DETAIL } from "../../fixtures/small-detail.ts";
 import { startHarness } from "../../fixtures/trainer-harness.ts";
 import { specOf } from "../../fixtures/trainer-spec.ts";
@@ -243,6 +244,42 @@ test("calls without a body take none", async () => {
   const answer = await harness.call("POST", "/v0/models/bodiless/train", { body: { force: true } });
   expect(answer).toMatchObject({ status: 400, body: { code: "unknown_field" } });
   expect((await harness.call("POST", "/v0/models/bodiless/train", { body: {} })).status).toBe(202);
+});
+
+describe("query parameters that a call does not take", () => {
+  beforeAll(async () => {
+    await harness.create("queried", "publish v1");
+    await harness.until("queried", ({ status }) => status === "ACTIVE");
+  });
+
+  test.each([
+    ["GET", "/v0/models/queried"],
+    ["PATCH", "/v0/models/queried", { train_schedule: "@daily" }],
+    ["DELETE", "/v0/models/queried"],
+    ["POST", "/v0/models/queried/train"],
+    ["GET", "/v0/models/queried/versions"],
+    ["POST", "/v0/models/queried/versions/v1/activate"],
+    ["GET", "/v0/models/queried/evaluation"],
+    ["POST", "/v0/models/queried/evaluation", { user_ids: ["ann"] }],
+    ["DELETE", "/v0/users/zed"],
+  ])("%s %s is refused with one, and does nothing", async (method, path, body?: object) => {
+    const before = (await harness.call("GET", "/v0/models/queried")).body;
+    const answer = await harness.call(method, `${path}?dry_run=true`, { body });
+    const errors = [expect.objectContaining({ pointer: "/dry_run", code: "unknown_field" })];
+    expect(answer).toMatchObject({ status: 400, body: { code: "unknown_field", errors } });
+    expect((await harness.call("GET", "/v0/models/queried")).body).toEqual(before);
+    expect(await readErasedUsers(harness.store, "acme")).toBe(undefined);
+  });
+
+  test.each([
+    ["dry_run=false&dry_run=true", "invalid_parameter"],
+    ["dry_run=true&dry_run=false", "invalid_parameter"],
+    ["dryrun=true", "unknown_field"],
+  ])("a creation with ?%s is refused", async (query, code) => {
+    const answer = await harness.call("POST", `/v0/models?${query}`, { body: base() });
+    expect(answer).toMatchObject({ status: 400, body: { code } });
+    expect((await harness.call("GET", "/v0/models/refused")).status).toBe(404);
+  });
 });
 
 test("a planted secret is in no answer, no record and no log line", async () => {
