@@ -3,6 +3,7 @@
  * chosen and how good it is, on interactions that no candidate had learnt from. Every list in it is bounded, and it names no user.
  */
 import { z } from "zod";
+import { RankBody } from "./api.ts";
 
 export const EVALUATION_FORMAT = 1;
 export const EXAMPLES_MAX = 12;
@@ -166,8 +167,16 @@ export const EvaluationReport = z.strictObject({
 });
 export type EvaluationReport = z.infer<typeof EvaluationReport>;
 
-const Ids = z.array(z.union([z.string().min(1).max(256), z.number()])).max(1000);
-const GivenIds = Ids.min(1);
+const SentId = z.union([z.string(), z.number()]);
+const Ids = z.array(SentId).max(1000);
+
+const RankId = RankBody.shape.user_id.unwrap();
+
+/** An id by the rule of a rank call, but as it was sent. */
+const GivenId = SentId.superRefine((sent, context) => {
+  for (const { message } of RankId.safeParse(sent).error?.issues ?? []) context.addIssue({ code: "custom", message });
+});
+const GivenIds = z.array(GivenId).min(1).max(1000);
 
 const GivenAttribute = z.string().min(1).max(128);
 

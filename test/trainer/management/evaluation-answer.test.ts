@@ -21,6 +21,13 @@ test("is made of the lists stored with the version", async () => {
   expect(answer).toMatchObject({ users: 1, not_measured: ["x"] });
 });
 
+test("ids that are not measured are told as they were sent", async () => {
+  const longest = "é".repeat(128);
+  const user_ids = ["007", 8, "9007199254740993", longest];
+  const answer = await evaluationAnswer(model, { user_ids }, await storeWith(encodeDetail(SMALL_DETAIL)));
+  expect(answer.not_measured).toEqual(user_ids);
+});
+
 test("an erased user is not measured", async () => {
   const store = await storeWith(encodeDetail(SMALL_DETAIL));
   const ask = async (...user_ids: string[]) => {
@@ -45,6 +52,15 @@ test.each([
   [{}, "invalid_parameter", "must have one of user_ids"],
   [{ users: ["ann"] }, "unknown_field", "users"],
   [{ user_ids: "ann" }, "invalid_parameter", "/user_ids"],
+  [{ user_ids: ["ann", 2 ** 53] }, "invalid_parameter", "/user_ids/1 is beyond 2^53−1"],
+  [{ user_ids: [1.5] }, "invalid_parameter", "/user_ids/0 must be a string or an integer"],
+  [{ user_ids: [1e300] }, "invalid_parameter", "/user_ids/0 is beyond 2^53−1"],
+  [{ item_ids: ["a\u0000"] }, "invalid_parameter", "/item_ids/0 must not contain the character NUL"],
+  [{ item_ids: ["\ud800"] }, "invalid_parameter", "/item_ids/0 must be well-formed Unicode"],
+  [{ item_ids: ["é".repeat(129)] }, "invalid_parameter", "/item_ids/0 must have at most 256 bytes"],
+  [{ item_ids: [""] }, "invalid_parameter", "/item_ids/0 must not be empty"],
+  [{ user_ids: [true] }, "invalid_parameter", "/user_ids/0 must be a string or a number, found true"],
+  [{ user_ids: [] }, "invalid_parameter", "/user_ids must be at least 1"],
   [{ item_attribute: "genre" }, "unknown_attribute", 'did you mean "genres"'],
 ])("%j is refused", async (body, code, words) => {
   const asked = evaluationAnswer(model, body, await storeWith(encodeDetail(SMALL_DETAIL)));
