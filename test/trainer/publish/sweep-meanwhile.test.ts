@@ -88,7 +88,7 @@ async function onePair(
   { second, exit }: { readonly second: Actor; readonly exit: number },
 ) {
   const { store, actors } = await world();
-  const did = (work: Promise<void>) => work.then(() => true).catch(expected);
+  const did = (work: Promise<unknown>) => work.then(() => true).catch(expected);
   const leaves = Promise.withResolvers<void>();
   const firstEnds = Promise.withResolvers<void>();
   let [entered, left] = [false, false];
@@ -168,7 +168,7 @@ test.each<{ crowd: Actor[]; numRuns: number }>([
 test("a hold that goes while a sweep looks has left its version in the pointer", async () => {
   const { store, actors } = await world();
   const [looked, swaps] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  let rollBack: Promise<void> | undefined;
+  let rollBack: Promise<unknown> | undefined;
   const slow = aroundCalls(store, async (name) => {
     if (name !== "swap") return;
     swaps.resolve();
