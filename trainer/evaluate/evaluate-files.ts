@@ -120,13 +120,13 @@ async function measureOthers(
   options: Means,
 ) {
   const { methods, memoryMbMax, clock, begin } = options;
-  const rest = options.measureAll ? untuned(selection, methods, task.train) : { choices: [], failed: [] };
+  const rest = options.measureAll ? untuned(selection, methods, task.train) : { choices: [], notMeasured: [] };
   const isOut = ({ method }: Choice) => first.notMeasured.some(({ name }) => name === method);
   const wanted = [...byChance(selection), ...rest.choices].filter(
     (choice) => choice !== first.choice && !isOut(choice) && (options.measureAll || choice.method === POPULARITY),
   );
-  for (const { name, reason } of rest.failed) options.log(`not measured: ${name}: ${reason}`);
-  const notMeasured = [...rest.failed];
+  for (const { name, reason } of rest.notMeasured) options.log(`not measured: ${name}: ${reason}`);
+  const notMeasured = [...rest.notMeasured];
   const models = new Map<Choice, ModelFigures>();
   let judgingSeconds = first.judgingSeconds;
   const inTurn = cheapFirst(wanted, methods, task.train);

@@ -18,18 +18,19 @@ export function untuned(
   { families, report }: Pick<Selection, "families" | "report">,
   methods: Methods,
   data: TrainingData,
-): { readonly choices: readonly Choice[]; readonly failed: readonly NotMeasured[] } {
-  const missing = Object.values(methods).filter(({ name }) => !families.some(({ method }) => method === name));
-  const reasonOf = ({ name }: Method) =>
-    report.candidates.find(({ method, outcome }) => method === name && outcome === "failed")?.reason;
-  const failed = missing.flatMap((method) => {
-    const reason = reasonOf(method);
-    return reason === undefined ? [] : [{ name: method.name, reason }];
-  });
-  const choices = missing
-    .filter((method) => reasonOf(method) === undefined)
-    .map((method) => ({ method: method.name, params: method.grid(data)[0] ?? {} }));
-  return { choices, failed };
+): { readonly choices: readonly Choice[]; readonly notMeasured: readonly NotMeasured[] } {
+  const choices: Choice[] = [];
+  const notMeasured: NotMeasured[] = [];
+  for (const { name, grid } of Object.values(methods)) {
+    if (families.some(({ method }) => method === name)) continue;
+    const failed = report.candidates.find(({ method, outcome }) => method === name && outcome === "failed");
+    const [params] = grid(data);
+    if (failed) notMeasured.push({ name, reason: failed.reason });
+    else if (params) choices.push({ method: name, params });
+    else
+      notMeasured.push({ name, reason: "it has no settings for data like these: they are too few, or have nothing that it needs" });
+  }
+  return { choices, notMeasured };
 }
 
 /** Cheap ones first, popularity before all: what they leave of their share is the others'. */

@@ -9,13 +9,17 @@ const method = (name: string, seconds: number, memoryMb = 1) =>
 const methods = { popularity: method("popularity", 9), slow: method("slow", 8), quick: method("quick", 1) };
 const choice = (name: string) => ({ method: name, params: { a: 1 } });
 
-test("methods without chosen settings have their first; those that failed are told", () => {
+test("methods without chosen settings have their first; those that failed or have none are told", () => {
   const failed = { method: "slow", outcome: "failed", reason: "failed: so" };
   const left = { method: "quick", outcome: "left_out", reason: "no turn" };
   const report = { candidates: [left, failed] } as never;
-  expect(untuned({ families: [choice("popularity")], report }, methods, data)).toEqual({
+  const empty = { ...method("empty", 1), grid: () => [] };
+  expect(untuned({ families: [choice("popularity")], report }, { ...methods, empty }, data)).toEqual({
     choices: [choice("quick")],
-    failed: [{ name: "slow", reason: "failed: so" }],
+    notMeasured: [
+      { name: "slow", reason: "failed: so" },
+      { name: "empty", reason: "it has no settings for data like these: they are too few, or have nothing that it needs" },
+    ],
   });
 });
 test("cheap ones first, popularity before all", () => {
