@@ -28,7 +28,10 @@ export function untuned(
     if (failed) notMeasured.push({ name, reason: failed.reason });
     else if (params) choices.push({ method: name, params });
     else
-      notMeasured.push({ name, reason: "it has no settings for data like these: they are too few, or have nothing that it needs" });
+      notMeasured.push({
+        name,
+        reason: "it has no settings for data like these: they are too few, or have nothing that it needs",
+      });
   }
   return { choices, notMeasured };
 }

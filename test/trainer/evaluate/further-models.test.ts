@@ -18,7 +18,10 @@ test("methods without chosen settings have their first; those that failed or hav
     choices: [choice("quick")],
     notMeasured: [
       { name: "slow", reason: "failed: so" },
-      { name: "empty", reason: "it has no settings for data like these: they are too few, or have nothing that it needs" },
+      {
+        name: "empty",
+        reason: "it has no settings for data like these: they are too few, or have nothing that it needs",
+      },
     ],
   });
 });
