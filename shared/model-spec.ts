@@ -4,7 +4,14 @@ export const ModelName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/, "must match ^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$");
 
-const Column = z.string().min(1).max(128);
+const Column = z
+  .string()
+  .min(1)
+  .max(128)
+  .refine(
+    (name) => name.isWellFormed() && !name.includes("\0"),
+    "must be well-formed Unicode without the character NUL",
+  );
 const QUERY_BYTES_MAX = 65_536;
 
 /** One place to read from. What further fields mean is up to the connector of that type (trainer/connectors). */
@@ -54,42 +61,61 @@ export const ModelSchema = z.strictObject({
 });
 export type ModelSchema = z.infer<typeof ModelSchema>;
 
-/** The body of `POST /v0/models`. */
-export const ModelSpec = z
-  .strictObject({
-    model_name: ModelName,
-    connector_configs: z.array(ConnectorConfig).min(1).max(10),
-    schema: ModelSchema,
-    train_schedule: z.string().min(1).max(100).default("@once"),
-  })
-  .superRefine((spec, context) => {
-    const ids = spec.connector_configs.map((config) => config.id);
-    if (ids.length < 2) return;
-    for (const [i, id] of ids.entries()) {
-      const path = ["connector_configs", i, "id"];
-      if (id === undefined) context.addIssue({ code: "custom", path, message: "is required with several connectors" });
-      else if (ids.indexOf(id) !== i)
-        context.addIssue({ code: "custom", path, message: `repeats ${JSON.stringify(id)}` });
-    }
-    const { user, item, interaction } = spec.schema;
-    for (const [name, source] of Object.entries({
-      user: user.source,
-      item: item.source,
-      interaction: interaction.source,
-    })) {
-      if (source === undefined) continue;
-      const path = ["schema", name, "source", "connector_id"];
-      if (source.connector_id === undefined)
-        context.addIssue({ code: "custom", path, message: "is required with several connectors" });
-      else if (!ids.includes(source.connector_id))
-        context.addIssue({
-          code: "custom",
-          path,
-          message: `names no connector: ${JSON.stringify(source.connector_id)}`,
-        });
-    }
-  });
+const SpecFields = z.strictObject({
+  model_name: ModelName,
+  connector_configs: z.array(ConnectorConfig).min(1).max(10),
+  schema: ModelSchema,
+  train_schedule: z.string().min(1).max(100).default("@once"),
+});
+
+/** The body of `POST /v0/models`. A stored one is read as it is: these rules may have come later. */
+export const ModelSpec = SpecFields.superRefine((spec, context) => {
+  for (const fault of [...connectorFaults(spec), ...columnFaults(spec.schema)])
+    context.addIssue({ code: "custom", ...fault });
+});
 export type ModelSpec = z.infer<typeof ModelSpec>;
+
+type Fault = { readonly path: (string | number)[]; readonly message: string };
+
+/** Of several connectors each has an id of its own, and each source names one. */
+function connectorFaults({ connector_configs, schema }: z.infer<typeof SpecFields>): Fault[] {
+  const ids = connector_configs.map((config) => config.id);
+  if (ids.length < 2) return [];
+  const faults = ids.flatMap((id, i): Fault[] => {
+    const path = ["connector_configs", i, "id"];
+    if (id === undefined) return [{ path, message: "is required with several connectors" }];
+    return ids.indexOf(id) === i ? [] : [{ path, message: `repeats ${JSON.stringify(id)}` }];
+  });
+  for (const name of ["user", "item", "interaction"] as const) {
+    const { source } = schema[name];
+    if (source === undefined) continue;
+    const path = ["schema", name, "source", "connector_id"];
+    const id = source.connector_id;
+    if (id === undefined) faults.push({ path, message: "is required with several connectors" });
+    else if (!ids.includes(id)) faults.push({ path, message: `names no connector: ${JSON.stringify(id)}` });
+  }
+  return faults;
+}
+
+/** What could not be done as it is said. Both ids are columns of the interaction query, features are columns of their own. */
+function columnFaults({ user, item }: ModelSchema): Fault[] {
+  const faults = [...featureFaults("user", user), ...featureFaults("item", item)];
+  if (user.id === item.id)
+    faults.push({ path: ["schema", "item", "id"], message: "is the same column as the ids of users" });
+  return faults;
+}
+
+function featureFaults(name: "user" | "item", { id, source, features = [] }: z.infer<typeof Entity>): Fault[] {
+  const path = ["schema", name, "features"];
+  if (features.length > 0 && source === undefined)
+    return [{ path, message: "need a source beside them: they are columns of its query" }];
+  const names = features.map((feature) => feature.name);
+  return names.flatMap((feature, i): Fault[] => {
+    const at = [...path, i, "name"];
+    if (feature === id) return [{ path: at, message: "is the column of the ids, which is not a feature" }];
+    return names.indexOf(feature) === i ? [] : [{ path: at, message: `repeats ${JSON.stringify(feature)}` }];
+  });
+}
 
 /** The connector that a source names; with one connector, that one whatever the name. */
 export function connectorOf(spec: ModelSpec, source: Source): ConnectorConfig {

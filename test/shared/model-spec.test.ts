@@ -58,6 +58,38 @@ describe("connectors", () => {
   ])("%s: refused", (_, change, fault) => expect(faultsOf(change).join()).toContain(fault));
 });
 
+describe("what could not be done as it is said is refused where it stands", () => {
+  const source = { query };
+  const of = (entity: "user" | "item", more: object) => ({
+    schema: { ...schema, [entity]: { ...schema[entity], ...more } },
+  });
+  const named = (...names: string[]) => names.map((name) => ({ name, type: "Category" }));
+  test.each<[string, object, string]>([
+    ["item features without a source", of("item", { features: named("a") }), "schema.item.features: need a source"],
+    ["user features without a source", of("user", { features: named("a") }), "schema.user.features: need a source"],
+    [
+      "a feature twice",
+      of("item", { source, features: [...named("a", "b"), { name: "a", type: "Numerical" }] }),
+      'schema.item.features.2.name: repeats "a"',
+    ],
+    [
+      "the id as a feature",
+      of("user", { source, features: named("user_id") }),
+      "schema.user.features.0.name: is the column of the ids",
+    ],
+    ["one column for users and items", of("item", { id: "user_id" }), "schema.item.id: is the same column"],
+    ["NUL in a column", of("item", { id: "a\0" }), "schema.item.id: must be well-formed"],
+    ["half a character in a column", interaction({ created_at: "\ud800" }), "schema.interaction.created_at: must be"],
+  ])("%s", (_, change, fault) => expect(faultsOf(change)).toEqual([expect.stringContaining(fault)]));
+
+  test("names that only look alike are fine, and so are the same features of users and of items", () => {
+    expect(faultsOf(of("item", { source, features: named("a", "A", "user_id") }))).toEqual([]);
+    const both = { user: { id: "u", source, features: named("a") }, item: { id: "i", source, features: named("a") } };
+    expect(faultsOf({ schema: { ...schema, ...both } })).toEqual([]);
+    expect(faultsOf(of("item", { features: [] }))).toEqual([]);
+  });
+});
+
 test.each<[string, object]>([
   ["an unknown field", { modle_name: "x" }],
   ["an unknown field inside", { schema: { ...schema, items: {} } }],
@@ -68,7 +100,7 @@ test.each<[string, object]>([
   ["a query of more than 64 KiB", interaction({ source: { query: "é".repeat(32_769) } })],
   [
     "a feature of an unknown type",
-    { schema: { ...schema, item: { id: "i", features: [{ name: "x", type: "Color" }] } } },
+    { schema: { ...schema, item: { id: "i", source: { query }, features: [{ name: "x", type: "Color" }] } } },
   ],
   ["no model name", { model_name: undefined }],
 ])("%s is refused", (_, change) => expect(faultsOf(change)).not.toEqual([]));

@@ -10,5 +10,5 @@ export function mergePatch(target: Json, patch: Json): Json {
   return Object.fromEntries(merged);
 }
 
-const isObject = (value: Json): value is Record<string, Json> =>
+export const isObject = (value: Json): value is Record<string, Json> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

@@ -13,7 +13,7 @@ import type { DryRuns } from "./dry-runs.ts";
 import { evaluationAnswer } from "./evaluation-answer.ts";
 import type { Caller } from "./forwarded.ts";
 import { once } from "./idempotency.ts";
-import { mergePatch } from "./merge-patch.ts";
+import { isObject, mergePatch } from "./merge-patch.ts";
 import * as actions from "./model-actions.ts";
 import type { Model } from "./model-transitions.ts";
 import { queryParameters } from "./query-parameters.ts";
@@ -152,7 +152,8 @@ const CreateQuery = z.strictObject({ dry_run: z.enum(["true", "false"]).optional
 /** What may be changed; the result must be a whole spec again. */
 const ModelPatch = z.strictObject({
   connector_configs: z.array(z.unknown()).optional(),
-  schema: z.record(z.string(), z.unknown()).optional(),
+  // Every name that was sent, also those that a record would drop: an unknown one is refused in the result.
+  schema: z.unknown().refine(isObject, "must be an object").optional(),
   train_schedule: z.string().nullable().optional(),
 });
 

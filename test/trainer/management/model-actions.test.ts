@@ -90,7 +90,7 @@ describe("change", () => {
     await Promise.all([
       harness.call("PATCH", "/v0/models/both", { body: { train_schedule: "@daily" } }),
       harness.call("PATCH", "/v0/models/both", {
-        body: { schema: { item: { features: [{ name: "brand", type: "Category" }] } } },
+        body: { schema: { item: { source: { query: "items" }, features: [{ name: "brand", type: "Category" }] } } },
       }),
     ]);
     expect((await harness.call("GET", "/v0/models/both")).body).toMatchObject({

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ModelSpec } from "../../../shared/model-spec.ts";
 import { type Database, openDatabase } from "../../../trainer/management/database.ts";
 import { type ModelRegistry, modelRegistry } from "../../../trainer/management/model-registry.ts";
 import { specOf } from "../../fixtures/trainer-spec.ts";
@@ -36,6 +37,17 @@ test("a model is there as it was made, for its customer alone", async () => {
   expect(await registry.find("other", "one")).toBe(undefined);
   expect(await insert("acme", "one")).toBe(undefined);
   expect(await insert("other", "one")).toBeDefined();
+});
+
+test("a model that today's rules would refuse is read as it was stored", async () => {
+  const spec = specOf("earlier", "wait");
+  const features = ["a", "a", "item_id"].map((name) => ({ name, type: "Text" as const }));
+  const earlier = { ...spec, schema: { ...spec.schema, item: { id: "user_id", features } } };
+  expect(ModelSpec.safeParse(earlier).success).toBe(false);
+  await registry.insert(database, { customer: "acme", spec: earlier, nextRunAt: null });
+  expect((await registry.find("acme", "earlier"))?.spec).toEqual(earlier);
+  await registry.apply("acme", "earlier", { kind: "scheduled", runId: "run-of-earlier" });
+  expect((await registry.find("acme", "earlier"))?.spec).toEqual(earlier);
 });
 
 test("changes made at once are all made, one upon the other", async () => {

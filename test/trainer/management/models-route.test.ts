@@ -224,6 +224,10 @@ describe("change", () => {
     [{ model_name: "x" }, "unknown_field", "/model_name"],
     [{ schema: { interaction: { source: null } } }, "missing_field", "/schema/interaction/source"],
     [{ schema: { interaction: { soruce: {} } } }, "unknown_field", "/schema/interaction/soruce"],
+    [{ schema: { constructor: {} } }, "unknown_field", "/schema/constructor"],
+    ['{"schema": {"__proto__": {"user": {"id": "x"}}}}', "unknown_field", "/schema/__proto__"],
+    [{ schema: [] }, "invalid_parameter", "/schema"],
+    [{ schema: { item: { features: [{ name: "a", type: "Text" }] } } }, "invalid_parameter", "/schema/item/features"],
     [{ train_schedule: "never" }, "invalid_parameter", "/train_schedule"],
     [{ connector_configs: [] }, "invalid_parameter", "/connector_configs"],
     [
