@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { formatApiKey, hashApiKey, isWellFormedApiKey } from "../../shared/api-key.ts";
+import { formatApiKey, hashApiKey, isWellFormedApiKey, withoutApiKeys } from "../../shared/api-key.ts";
 
 const random = fc
   .uint8Array({ minLength: 128, maxLength: 128 })
@@ -49,3 +49,9 @@ test("bytes that would favour some characters are skipped, and too few are refus
 
 test("a key is stored under its SHA-256", async () =>
   expect(await hashApiKey("rk_x")).toBe(createHash("sha256").update("rk_x").digest("hex")));
+
+test("a text for a log has no key, nor most of one; what only begins like a key stays", () => {
+  const key = formatApiKey(new Uint8Array(64).map((_, i) => i));
+  expect(withoutApiKeys(`{"a":"${key}","b":"x${key.slice(0, -5)}/${key}"}`)).toBe('{"a":"rk_…","b":"xrk_…/rk_…"}');
+  expect(withoutApiKeys("work_1234567890 rk_short")).toBe("work_1234567890 rk_short");
+});

@@ -1,3 +1,4 @@
+import { withoutApiKeys } from "../../shared/api-key.ts";
 import { redacted } from "./redaction.ts";
 
 export type LogEntry = Readonly<Record<string, unknown>> & {
@@ -9,11 +10,11 @@ export type Log = (entry: LogEntry) => void;
 
 const TEXT_MAX = 8192;
 
-/** One JSON object a line, the operator's secrets cut out whatever the entry holds. */
+/** One JSON object a line, the operator's secrets and everybody's API keys cut out whatever the entry holds. */
 export function lineLog(write: (line: string) => void, nowMs: () => number, secrets: readonly string[]): Log {
   return (entry) => {
     const line = redacted({ time: new Date(nowMs()).toISOString(), ...entry }, secrets);
-    write(`${JSON.stringify(line, shortened)}\n`);
+    write(`${JSON.stringify(line, written)}\n`);
   };
 }
 
@@ -24,5 +25,8 @@ export function errorForLog(error: unknown): string {
   return error.cause === undefined ? text : `${text}\ncaused by ${errorForLog(error.cause)}`;
 }
 
-const shortened = (_name: string, value: unknown) =>
-  typeof value === "string" && value.length > TEXT_MAX ? `…${value.slice(-TEXT_MAX)}` : value;
+/** Without keys first: half a key is not known for one. */
+const written = (_name: string, value: unknown) =>
+  typeof value === "string" ? shortened(withoutApiKeys(value)) : value;
+
+const shortened = (text: string) => (text.length > TEXT_MAX ? `…${text.slice(-TEXT_MAX)}` : text);

@@ -1,6 +1,7 @@
 /** The call on a customer's users: erasure, over all of the customer's models. */
 import type { Context } from "hono";
 import { parseUserIdInPath } from "../../shared/api.ts";
+import { withoutApiKeys } from "../../shared/api-key.ts";
 import { ERASED_WITHIN_SECONDS } from "../../shared/erased-users.ts";
 import type { Erasures } from "./erasures.ts";
 import type { AppEnv } from "./models-route.ts";
@@ -23,5 +24,6 @@ export function userRoutes(erasures: Erasures, nowMs: () => number): UserRoutes 
   };
 }
 
-/** The path of a request for the log: user ids never stand there. */
-export const pathForLog = (path: string): string => (path.startsWith(PREFIX) ? `${PREFIX}…` : path.slice(0, 200));
+/** The path of a request for the log: user ids never stand there, nor half a key. */
+export const pathForLog = (path: string): string =>
+  path.startsWith(PREFIX) ? `${PREFIX}…` : withoutApiKeys(path).slice(0, 200);

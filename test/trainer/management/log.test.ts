@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { formatApiKey } from "../../../shared/api-key.ts";
 import { errorForLog, type LogEntry, lineLog } from "../../../trainer/management/log.ts";
 
 const lineOf = (entry: LogEntry, secrets: string[] = []) => {
@@ -27,6 +28,17 @@ test("a secret is cut out wherever it stands, and long texts keep their end", ()
   const line = lineOf({ event: "x", level: "info", output: `${"y".repeat(100_000)}the end` });
   expect(line.length).toBeLessThan(9000);
   expect(line).toContain("the end");
+});
+
+test("an API key is cut out wherever a caller has put it, also where a long text is cut", () => {
+  const key = formatApiKey(new Uint8Array(64).map((_, i) => i));
+  const line = lineOf({ event: "request", level: "info", request_id: key, path: `/v0/models/${key}`, deep: [{ key }] });
+  expect(line).not.toContain(key.slice(3));
+  expect(JSON.parse(line)).toMatchObject({ request_id: "rk_…", path: "/v0/models/rk_…", deep: [{ key: "rk_…" }] });
+  for (let after = 8192 - key.length; after <= 8192; after++)
+    expect(lineOf({ event: "x", level: "info", output: key + "y ".repeat(8192).slice(0, after) })).not.toContain(
+      key.slice(-6),
+    );
 });
 
 test("an error is logged with its causes", () => {

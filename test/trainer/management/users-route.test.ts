@@ -60,3 +60,9 @@ test("the log never has the user's id", async () => {
   expect(JSON.stringify(harness.logs)).not.toContain("planted-id");
   expect([pathForLog("/v0/users/ann"), pathForLog("/v0/models/shop")]).toEqual(["/v0/users/…", "/v0/models/shop"]);
 });
+
+test("no key stands in a path for the log, nor the half that a cut would leave", () => {
+  for (let before = 0; before < 200; before++)
+    expect(pathForLog(`/${"a/".repeat(before)}rk_${"0".repeat(36)}`)).not.toContain("rk_0");
+  expect(pathForLog(`/v0/models/${"a".repeat(500)}`)).toHaveLength(200);
+});
