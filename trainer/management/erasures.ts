@@ -5,8 +5,7 @@
  */
 import { ERASED_USERS_MAX, erasureHash } from "../../shared/erased-users.ts";
 import type { UserId } from "../../shared/ids.ts";
-import { Problem } from "../../shared/problem.ts";
-import { addErasedUsers, readErasedUsers } from "../publish/erased-list.ts";
+import { addErasedUsers, listIsFull, readErasedUsers } from "../publish/erased-list.ts";
 import type { ObjectStore } from "../publish/object-store.ts";
 import type { Database } from "./database.ts";
 
@@ -80,28 +79,28 @@ async function makeSalt(customer: string, { database, store, newSalt }: Omit<Era
   return (await saltOf(customer, database))!;
 }
 
-/** A user who was erased before is to be listed again: the list may have been lost. */
+/**
+ * A user who was erased before is to be listed again: the list may have been lost. The customer's salt is locked, so that
+ * those who come at once are counted one after the other.
+ */
 async function insert(customer: string, hash: string, { database, nowMs }: Pick<ErasureParts, "database" | "nowMs">) {
-  const [known] = await database.query(
-    `update shortlist.erased_users set listed = false where customer = $1 and hash = $2 returning hash`,
-    [customer, hash],
-  );
-  if (known !== undefined) return;
-  const [{ count } = { count: 0 }] = await database.query(
-    "select count(*) as count from shortlist.erased_users where customer = $1",
-    [customer],
-  );
-  if (Number(count) >= ERASED_USERS_MAX)
-    throw new Problem(
-      "overloaded",
-      `The list of erased users is full: it holds ${ERASED_USERS_MAX}. Remove these users from the data, and ask the operator.`,
-      { retryAfterSeconds: 3600 },
+  await database.transaction(async (queries) => {
+    await queries.query("select salt from shortlist.erasure_salts where customer = $1 for update", [customer]);
+    const [known] = await queries.query(
+      "update shortlist.erased_users set listed = false where customer = $1 and hash = $2 returning hash",
+      [customer, hash],
     );
-  await database.query(
-    `insert into shortlist.erased_users (customer, hash, erased_at, listed) values ($1, $2, $3, false)
-     on conflict (customer, hash) do nothing`,
-    [customer, hash, new Date(nowMs()).toISOString()],
-  );
+    if (known !== undefined) return;
+    const [{ count } = { count: 0 }] = await queries.query(
+      "select count(*) as count from shortlist.erased_users where customer = $1",
+      [customer],
+    );
+    if (Number(count) >= ERASED_USERS_MAX) throw listIsFull();
+    await queries.query(
+      "insert into shortlist.erased_users (customer, hash, erased_at, listed) values ($1, $2, $3, false)",
+      [customer, hash, new Date(nowMs()).toISOString()],
+    );
+  });
 }
 
 /** The list with everyone who is not on it yet. */

@@ -1,12 +1,14 @@
 import { FormatError } from "../../shared/assert.ts";
 import {
   decodeErasedUsers,
+  ERASED_USERS_MAX,
   type ErasedUsers,
   encodeErasedUsers,
   erasedUsersKey,
   erasedUsersOf,
   hashesOf,
 } from "../../shared/erased-users.ts";
+import { Problem } from "../../shared/problem.ts";
 import { type ObjectStore, StoreError } from "./object-store.ts";
 
 const LOST_RACES_MAX = 20;
@@ -22,6 +24,7 @@ export async function readErasedUsers(store: ObjectStore, customer: string): Pro
  *
  * @param hashes By that salt (shared/erased-users.ts).
  * @throws StoreError when the list has another salt, since nobody could then be found by these hashes.
+ * @throws Problem `overloaded` when they are too many for the list.
  */
 export async function addErasedUsers(
   store: ObjectStore,
@@ -38,10 +41,18 @@ export async function addErasedUsers(
     const before = found === undefined ? [] : hashesOf(found.list);
     const list = erasedUsersOf(salt, [...before, ...hashes]);
     if (found !== undefined && list.high.length === before.length) return;
+    if (list.high.length > ERASED_USERS_MAX) throw listIsFull();
     if ((await store.swap(key, encodeErasedUsers(list), found?.etag ?? null)) !== undefined) return;
   }
   throw new StoreError(`${key} was changed by others ${LOST_RACES_MAX} times in a row.`, { retryable: true });
 }
+
+export const listIsFull = () =>
+  new Problem(
+    "overloaded",
+    `The list of erased users is full: it holds ${ERASED_USERS_MAX}. Remove these users from the data, and ask the operator.`,
+    { retryAfterSeconds: 3600 },
+  );
 
 async function readList(store: ObjectStore, customer: string) {
   const key = erasedUsersKey(customer);

@@ -1,12 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { setTimeout } from "node:timers/promises";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ERASED_USERS_MAX, erasedUsersKey, isErased } from "../../../shared/erased-users.ts";
 import type { UserId } from "../../../shared/ids.ts";
-import { type Database, openDatabase } from "../../../trainer/management/database.ts";
+import { type Database, openDatabase, type Queries } from "../../../trainer/management/database.ts";
 import { type Erasures, erasures } from "../../../trainer/management/erasures.ts";
 import { readErasedUsers } from "../../../trainer/publish/erased-list.ts";
 import { memoryStore } from "../../../trainer/publish/memory-store.ts";
 import { type ObjectStore, StoreError } from "../../../trainer/publish/object-store.ts";
+import { findPostgres, startPostgres } from "../../fixtures/postgres-server.ts";
 import { freshState } from "../../fixtures/trainer-state.ts";
 
 let database: Database;
@@ -119,13 +121,52 @@ test("a new database takes up the salt of the list that is there", async () => {
   expect([await isListed("ann"), await isListed("bob")]).toEqual([true, true]);
 });
 
-test("a full list says so, and still knows who is on it", async () => {
-  const full: Database = {
-    ...database,
-    query: async (text, values) =>
-      text.startsWith("select count(*)") ? [{ count: String(ERASED_USERS_MAX) }] : database.query(text, values),
+/** The same database, in which everybody counts so many users more, and slowly. */
+function fuller(database: Database, by: number): Database {
+  const counted = ({ query }: Queries): Queries => ({
+    async query(text, values) {
+      const rows = await query(text, values);
+      if (!text.startsWith("select count(*)")) return rows;
+      await setTimeout(100);
+      return rows.map(({ count }) => ({ count: Number(count) + by }));
+    },
+  });
+  const transaction: Database["transaction"] = (work) => database.transaction((queries) => work(counted(queries)));
+  return { ...database, ...counted(database), transaction };
+}
+
+describe("a list with room for one", () => {
+  const nearlyFull = (on: Database) => open(fuller(on, ERASED_USERS_MAX - 1));
+  const crowd = ["ann", "bob", "cyd", "dan", "eve"];
+  const room = async (trainers: readonly Erasures[]) => {
+    const answers = await Promise.allSettled(
+      crowd.map((id, i) => trainers[i % trainers.length]!.erase("acme", user(id))),
+    );
+    return crowd.filter((_, i) => answers[i]!.status === "fulfilled");
   };
-  await erased.erase("acme", user("ann"));
-  await expect(open(full).erase("acme", user("bob"))).rejects.toMatchObject({ code: "overloaded" });
-  await open(full).erase("acme", user("ann"));
+
+  test("takes one of those who come at once, says so to the rest, and still knows who is on it", async () => {
+    const trainer = nearlyFull(database);
+    const [taken, ...rest] = await room([trainer]);
+    expect(rest).toEqual([]);
+    await trainer.erase("acme", user(taken!));
+    for (const id of crowd) {
+      expect(await isListed(id)).toBe(id === taken);
+      if (id !== taken) await expect(trainer.erase("acme", user(id))).rejects.toMatchObject({ code: "overloaded" });
+    }
+  });
+
+  const bin = findPostgres();
+  if (bin === undefined) console.warn("No Postgres server on this machine: erasures by two trainers are not tested.");
+  test.skipIf(bin === undefined)("takes one of those who come to two trainers of one server", async () => {
+    const server = await startPostgres(bin!);
+    const url = `postgres://owner:${encodeURIComponent(server.password)}@127.0.0.1:${server.port}/postgres`;
+    const databases = [await openDatabase(url, ""), await openDatabase(url, "")];
+    try {
+      expect(await room(databases.map(nearlyFull))).toHaveLength(1);
+    } finally {
+      for (const opened of databases) await opened.close();
+      await server.stop();
+    }
+  });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { erasedUsersKey, hashesOf } from "../../../shared/erased-users.ts";
+import { ERASED_USERS_MAX, erasedUsersKey, hashesOf } from "../../../shared/erased-users.ts";
 import { addErasedUsers, readErasedUsers } from "../../../trainer/publish/erased-list.ts";
 import { memoryStore } from "../../../trainer/publish/memory-store.ts";
 import type { ObjectStore } from "../../../trainer/publish/object-store.ts";
@@ -37,6 +37,16 @@ test("what another trainer writes between our look and our write is kept", async
   };
   await addErasedUsers(racing, "acme", { salt, hashes: [BOB] });
   expect(await listed(store)).toEqual(["0000000000000000", "0000000000000001", "0000000000000002", ANN, BOB]);
+});
+
+test("users who are too many for the list are refused, and the list stays as it is", async () => {
+  const store = memoryStore();
+  const hashes = Array.from({ length: ERASED_USERS_MAX }, (_, i) => i.toString(16).padStart(16, "0"));
+  await addErasedUsers(store, "acme", { salt, hashes });
+  const before = (await store.get(erasedUsersKey("acme")))!.etag;
+  await expect(addErasedUsers(store, "acme", { salt, hashes: [ANN] })).rejects.toMatchObject({ code: "overloaded" });
+  await addErasedUsers(store, "acme", { salt, hashes: [hashes[7]!] });
+  expect((await store.get(erasedUsersKey("acme")))!.etag).toBe(before);
 });
 
 test("a write that never wins ends, and may be tried again", async () => {
