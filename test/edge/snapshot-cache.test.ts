@@ -1,15 +1,11 @@
-import { createHash } from "node:crypto";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { ReadError } from "../../edge/artifact-reader.ts";
-import { settingsOf } from "../../edge/env.ts";
-import { type CacheAccess, LOAD_MS_MAX, snapshotCache, type VersionLoader } from "../../edge/snapshot-cache.ts";
-import { RESERVATION_MS } from "../../edge/version-memory.ts";
+import { type CacheAccess, snapshotCache, type VersionLoader } from "../../edge/snapshot-cache.ts";
 import { FormatError } from "../../shared/assert.ts";
 import { memoryReader } from "../fixtures/edge-bucket.ts";
 import { liveVersion, smallVersion } from "../fixtures/edge-version.ts";
 import { emptyUserPage } from "../fixtures/user-page.ts";
 
-const MB = 2 ** 20;
 const V1 = liveVersion("shop", "v1");
 const V2 = liveVersion("shop", "v2");
 
@@ -49,7 +45,6 @@ beforeEach(() => {
   fault = undefined;
   gate = undefined;
 });
-afterEach(() => vi.useRealTimers());
 
 test("the first request loads, the next one finds it", async () => {
   const cache = cacheOf();
@@ -182,104 +177,3 @@ test("who admits calls hears of every load when it begins", async () => {
     ["v1", "v2"],
   ]);
 });
-
-/** A version of so many pieces, each of which takes `readMs()` to be read, in a cache that callers ask every two seconds. */
-function slowWorld(pieceCount: number, readMs: () => number) {
-  vi.useFakeTimers({ now: 0 });
-  const bytes = new Uint8Array(pieceCount * 2 * MB);
-  const file = {
-    media_type: "m",
-    digest: `sha256:${createHash("sha256").update(bytes).digest("hex")}`,
-    size: bytes.length,
-  };
-  const stored = () => new Promise<Uint8Array>((resolve) => setTimeout(() => resolve(bytes), readMs()));
-  const begunMs: number[] = [];
-  const underWay = { now: 0, most: 0 };
-  const slow: VersionLoader = {
-    ...loader,
-    async loadVersion(target, _manifest, from) {
-      begunMs.push(Date.now());
-      underWay.most = Math.max(underWay.most, ++underWay.now);
-      try {
-        for await (const _ of from.pieces("k", file));
-      } finally {
-        underWay.now--;
-      }
-      return smallVersion(target);
-    },
-  };
-  const cache = snapshotCache({ bytes: 100_000_000, pageBytesMax: 0 }, slow, () => {});
-  const slowAccess = { ...access, nowMs: Date.now, reader: memoryReader(new Map([["k", stored]]), 5000).reader };
-  const answers: { code: string; atMs: number; tookMs: number }[] = [];
-  const ask = async () => {
-    const startMs = Date.now();
-    const lease = cache.lease(V1, slowAccess).then(({ release }) => release());
-    const code = await lease.then(() => "served").catch((error) => error.code as string);
-    answers.push({ code, atMs: Date.now(), tookMs: Date.now() - startMs });
-  };
-  void ask();
-  const callers = setInterval(ask, 2000);
-  const run = async (milliseconds: number) => {
-    await vi.advanceTimersByTimeAsync(milliseconds);
-    clearInterval(callers);
-  };
-  return { run, answers, begunMs, underWay };
-}
-
-test("reads that crawl, each within its deadline, end a load while its memory is reserved, and nobody waits longer", async () => {
-  const { run, answers, begunMs, underWay } = slowWorld(12, () => 5400); // 35 s
-  await run(80_000);
-  expect(LOAD_MS_MAX).toBeLessThan(RESERVATION_MS);
-  expect(underWay.most).toBe(1);
-  expect(begunMs.length).toBeGreaterThan(2); // tried again
-  expect(log).toContainEqual(expect.objectContaining({ event: "version_refused" }));
-  expect(new Set(answers.map(({ code }) => code))).toEqual(new Set(["artifact_unavailable"]));
-  expect(Math.max(...answers.map(({ tookMs }) => tookMs))).toBeLessThanOrEqual(LOAD_MS_MAX + 10);
-});
-test("slow reads of many pieces are one load, for which all wait", async () => {
-  const { run, answers, begunMs } = slowWorld(12, () => 3000); // 20 s
-  await run(30_000);
-  expect(begunMs).toEqual([0]);
-  expect(new Set(answers.map(({ code }) => code))).toEqual(new Set(["served"]));
-});
-
-test.each(["hang", "fail"] as const)(
-  "when reads that %s are right again, a version serves within ten seconds with the default deadline, whenever that is",
-  async (kind) => {
-    vi.useFakeTimers();
-    const { READ_TIMEOUT_MS } = settingsOf({ MODELS: {} as R2Bucket });
-    const worst: number[] = [];
-    for (let faultMs = 60_000; faultMs < 80_000; faultMs += 500) {
-      vi.setSystemTime(0);
-      const stored = async () => {
-        if (Date.now() < faultMs) await (kind === "hang" ? new Promise(() => {}) : Promise.reject(new Error("down")));
-        return new Uint8Array(1);
-      };
-      const { reader: faulty } = memoryReader(new Map([["k", stored]]), READ_TIMEOUT_MS);
-      const file = {
-        media_type: "m",
-        digest: `sha256:${createHash("sha256").update(Uint8Array.of(0)).digest("hex")}`,
-        size: 1,
-      };
-      const reading: VersionLoader = {
-        ...loader,
-        async readManifest(target, from) {
-          await from.file("k", file);
-          return smallVersion(target).manifest;
-        },
-      };
-      const cache = snapshotCache({ bytes: 100_000_000, pageBytesMax: 0 }, reading, () => {});
-      let servedMs: number | undefined;
-      const ask = () =>
-        cache.lease(V1, { ...access, nowMs: Date.now, reader: faulty }).then(
-          () => (servedMs ??= Date.now()),
-          () => undefined,
-        );
-      const callers = setInterval(ask, 2000);
-      await vi.advanceTimersByTimeAsync(faultMs + 20_000);
-      clearInterval(callers);
-      worst.push(servedMs! - faultMs);
-    }
-    expect(Math.max(...worst)).toBeLessThanOrEqual(10_000);
-  },
-);

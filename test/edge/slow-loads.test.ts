@@ -1,0 +1,91 @@
+/** Loads while reads crawl, hang or fail, with the deadline that reads have by default. */
+import { createHash } from "node:crypto";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { settingsOf } from "../../edge/env.ts";
+import { LOAD_MS_MAX, snapshotCache, type VersionLoader } from "../../edge/snapshot-cache.ts";
+import { RESERVATION_MS } from "../../edge/version-memory.ts";
+import { memoryReader } from "../fixtures/edge-bucket.ts";
+import { liveVersion, smallVersion } from "../fixtures/edge-version.ts";
+
+const { READ_TIMEOUT_MS } = settingsOf({ MODELS: {} as R2Bucket });
+const V1 = liveVersion("shop", "v1");
+const BYTE = new Uint8Array(1);
+const FILE = { media_type: "m", digest: `sha256:${createHash("sha256").update(BYTE).digest("hex")}`, size: 1 };
+const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+beforeEach(() => void vi.useFakeTimers({ now: 0 }));
+afterEach(() => vi.useRealTimers());
+
+/** A version of so many files, read one after another, in a cache that somebody asks every two seconds. */
+function world(fileCount: number, read: () => Promise<unknown>) {
+  const begunMs: number[] = [];
+  const underWay = { now: 0, most: 0 };
+  const loader: VersionLoader = {
+    readManifest: async (target) => smallVersion(target).manifest,
+    memoryCostOf: () => ({ heapBytes: 1000, scriptBytes: 1000, loadingBytes: 0 }),
+    async loadVersion(target, _manifest, reader) {
+      begunMs.push(Date.now());
+      underWay.most = Math.max(underWay.most, ++underWay.now);
+      try {
+        for (let file = 0; file < fileCount; file++) await reader.file("k", FILE);
+      } finally {
+        underWay.now--;
+      }
+      return smallVersion(target);
+    },
+    heapBytes: () => 0,
+  };
+  const cache = snapshotCache({ bytes: 100_000_000, pageBytesMax: 0 }, loader, () => {});
+  const { reader } = memoryReader(new Map([["k", () => read().then(() => BYTE)]]), READ_TIMEOUT_MS);
+  const access = { nowMs: Date.now, waitUntil: () => {}, reader, log: () => {} };
+  const answers: { said: string; atMs: number; tookMs: number }[] = [];
+  const ask = async () => {
+    const startMs = Date.now();
+    const lease = cache.lease(V1, access);
+    const said = await lease
+      .then(({ release }) => release())
+      .then(
+        () => "served",
+        (error) => error.code as string,
+      );
+    answers.push({ said, atMs: Date.now(), tookMs: Date.now() - startMs });
+  };
+  void ask();
+  const callers = setInterval(ask, 2000);
+  const run = async (milliseconds: number) => {
+    await vi.advanceTimersByTimeAsync(milliseconds);
+    clearInterval(callers);
+  };
+  return { run, answers, begunMs, underWay };
+}
+
+test("reads that crawl, each within its deadline, end a load while its memory is reserved, and nobody waits longer", async () => {
+  const { run, answers, begunMs, underWay } = world(10, () => sleep(READ_TIMEOUT_MS - 100)); // 49 s
+  await run(80_000);
+  expect(LOAD_MS_MAX).toBeLessThan(RESERVATION_MS);
+  expect(underWay.most).toBe(1);
+  expect(begunMs.length).toBeGreaterThan(2); // tried again
+  expect(new Set(answers.map(({ said }) => said))).toEqual(new Set(["artifact_unavailable"]));
+  expect(Math.max(...answers.map(({ tookMs }) => tookMs))).toBeLessThanOrEqual(LOAD_MS_MAX + 10);
+});
+
+test("slow reads of many files are one load, for which all wait", async () => {
+  const { run, answers, begunMs } = world(10, () => sleep(2000)); // 20 s
+  await run(30_000);
+  expect(begunMs).toEqual([0]);
+  expect(new Set(answers.map(({ said }) => said))).toEqual(new Set(["served"]));
+});
+
+test.each([
+  ["hang", () => new Promise(() => {})],
+  ["fail", () => Promise.reject(new Error("down"))],
+])("within ten seconds after reads that %s are right again a version serves, whenever that is", async (_, fault) => {
+  const recoveryMs: number[] = [];
+  for (let faultMs = 40_000; faultMs < 56_000; faultMs += 1000) {
+    vi.setSystemTime(0);
+    const { run, answers } = world(1, () => (Date.now() < faultMs ? fault() : Promise.resolve()));
+    await run(faultMs + 15_000);
+    recoveryMs.push(answers.find(({ said }) => said === "served")!.atMs - faultMs);
+  }
+  expect(Math.max(...recoveryMs)).toBeLessThanOrEqual(10_000);
+});
