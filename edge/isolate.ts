@@ -44,17 +44,18 @@ const sharesOf = (total: number) => ({ total, each: Math.max(1, Math.floor(0.75 
 export function createIsolate(bucket: R2Bucket, settings: Settings, loader: VersionLoader): Isolate {
   const readinessMs = { freshMs: READINESS_MS, servableMs: READINESS_MS, keptMs: READINESS_MS, absentMs: 0 };
   const admission = createAdmission(settings.QUEUE_MS_MAX, RANK_MS_MAX);
+  const versions = snapshotCache(
+    { bytes: settings.CACHE_MEGABYTES * MEGABYTE, pageBytesMax: settings.RECORD_MEGABYTES * MEGABYTE },
+    loader,
+    admission.loading,
+  );
   return {
     settings,
     reader: artifactReader(bucket, settings.READ_TIMEOUT_MS),
     keys: keyring(settings.KEY_CACHE_SECONDS * 1000),
-    pointers: livePointers(settings.POINTER_CACHE_SECONDS * 1000),
+    pointers: livePointers(settings.POINTER_CACHE_SECONDS * 1000, versions.letGo),
     erased: erasedLists(settings.POINTER_CACHE_SECONDS * 1000),
-    versions: snapshotCache(
-      { bytes: settings.CACHE_MEGABYTES * MEGABYTE, pageBytesMax: settings.RECORD_MEGABYTES * MEGABYTE },
-      loader,
-      admission.loading,
-    ),
+    versions,
     ranks: createShares(sharesOf(settings.CONCURRENT_RANKS_MAX), RANK_MS_MAX),
     rankBodies: createShares(sharesOf(RANK_BODIES_MAX), RANK_MS_MAX),
     managementBodies: createShares(sharesOf(MANAGEMENT_BODIES_MAX), MANAGEMENT_MS_MAX),

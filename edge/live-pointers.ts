@@ -1,17 +1,18 @@
 import { FormatError } from "../shared/assert.ts";
-import { LivePointer, type ModelStatus } from "../shared/live-pointer.ts";
+import { type Live, LivePointer, type ModelStatus } from "../shared/live-pointer.ts";
 import { livePointerKey } from "../shared/manifest.ts";
 import { ModelName } from "../shared/model-spec.ts";
 import { Problem } from "../shared/problem.ts";
 import { type ArtifactReader, ReadError } from "./artifact-reader.ts";
 import { type RequestAccess, refreshedCache } from "./refreshed-cache.ts";
 
+export type NamedModel = { readonly customer: string; readonly modelName: string };
+
 /** Which version of which model to serve. */
-export type LiveVersion = {
-  readonly customer: string;
-  readonly modelName: string;
-  readonly live: NonNullable<LivePointer["live"]>;
-};
+export type LiveVersion = NamedModel & { readonly live: Live };
+
+/** Told of a model that has no live version, when it is asked for: what this isolate has of that name is of a deleted one. */
+export type OnNoneLive = (model: NamedModel, access: RequestAccess) => void;
 
 export type LivePointers = {
   /** Throws Problem model_not_found, model_not_active, artifact_unavailable. */
@@ -29,7 +30,7 @@ const ABSENT_MS = 1000;
 const RETRY_AFTER_SECONDS: Readonly<Partial<Record<ModelStatus, number>>> = { TRAINING: 15, FETCHING: 10, ERROR: 60 };
 
 /** What this isolate knows of live pointers: each read at most every `cacheMs`, and at most twice as old. */
-export function livePointers(cacheMs: number): LivePointers {
+export function livePointers(cacheMs: number, onNoneLive: OnNoneLive = () => {}): LivePointers {
   const cache = refreshedCache<LivePointer>(
     { freshMs: cacheMs, servableMs: 2 * cacheMs, keptMs: KEPT_MS, absentMs: Math.min(cacheMs, ABSENT_MS) },
     POINTERS_MAX,
@@ -45,6 +46,7 @@ export function livePointers(cacheMs: number): LivePointers {
           const detail = "Which version of the model is live cannot be read right now. Try again.";
           throw new Problem("artifact_unavailable", detail, { cause: error, retryAfterSeconds: 2 });
         });
+      if (!pointer?.live) onNoneLive({ customer, modelName }, access);
       if (pointer === undefined || pointer.status === "DESTROYING") throw notFound(modelName);
       if (pointer.status !== "ACTIVE" || pointer.live === null) throw notActive(modelName, pointer.status);
       return { customer, modelName, live: pointer.live };

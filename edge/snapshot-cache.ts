@@ -11,7 +11,7 @@ import type { MemoryCost } from "../shared/memory-cost.ts";
 import { Problem } from "../shared/problem.ts";
 import { type ArtifactReader, ReadError } from "./artifact-reader.ts";
 import { sleep, within } from "./deadline.ts";
-import type { LiveVersion } from "./live-pointers.ts";
+import type { LiveVersion, OnNoneLive } from "./live-pointers.ts";
 import type { LoadedVersion } from "./load-version.ts";
 import { type PageMemory, pageMemory } from "./page-memory.ts";
 import { type FileReader, readerUntil } from "./reader-until.ts";
@@ -25,6 +25,8 @@ export type CacheAccess = RequestAccess & { readonly reader: ArtifactReader; rea
 export type SnapshotCache = {
   /** The live version, or the one before it while the live one cannot serve. Throws Problem. */
   lease(target: LiveVersion, access: CacheAccess): Promise<VersionLease>;
+  /** Every version of a model that has been deleted. */
+  readonly letGo: OnNoneLive;
   /** Of users' records, in what memory versions leave. */
   readonly pages: PageMemory;
   readonly recentUsers: RecentUsers;
@@ -115,6 +117,7 @@ export function snapshotCache(
   return {
     pages,
     recentUsers: recent,
+    letGo: memory.letGo,
     async lease(target, access) {
       const key = versionKey(target);
       const untilMs = access.nowMs() + LOAD_MS_MAX;

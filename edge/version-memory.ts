@@ -1,10 +1,11 @@
 /** The versions in memory, and the memory that they and the loads under way may take. */
 import { FormatError } from "../shared/assert.ts";
+import { areOfOneModel } from "../shared/live-pointer.ts";
 import { ISOLATE_BYTES_MAX, type MemoryCost, RUNTIME_HEAP_BYTES } from "../shared/memory-cost.ts";
 import { Problem } from "../shared/problem.ts";
 import { sleep } from "./deadline.ts";
 import { createLeases, type Leases } from "./leases.ts";
-import type { LiveVersion } from "./live-pointers.ts";
+import type { LiveVersion, NamedModel } from "./live-pointers.ts";
 import type { LoadedVersion } from "./load-version.ts";
 import type { RequestAccess } from "./refreshed-cache.ts";
 
@@ -13,7 +14,7 @@ export type VersionLease = { readonly loaded: LoadedVersion; readonly release: (
 export type VersionMemory = {
   /** A lease of exactly this version. */
   lease(target: LiveVersion, access: RequestAccess): VersionLease | undefined;
-  /** A lease of another version of the same model. */
+  /** A lease of another version of the same model; those of a deleted one, which had its name, are let go. */
   leaseOther(target: LiveVersion, access: RequestAccess): VersionLease | undefined;
   /** Whether another version of the same model is here. */
   isServingOther(target: LiveVersion): boolean;
@@ -30,6 +31,8 @@ export type VersionMemory = {
    * twice the second is let go.
    */
   add(loaded: LoadedVersion, cost: MemoryCost, access: RequestAccess): void;
+  /** Retires every version of a model. */
+  letGo(model: NamedModel, access: RequestAccess): void;
   /** Bytes that are taken or reserved, the runtime's own included. */
   usedBytes(nowMs: number): number;
   /** What of the budget nobody has taken. */
@@ -98,8 +101,12 @@ export function versionMemory(
     return true;
   };
 
-  const othersOf = (target: LiveVersion) =>
-    [...entries.values()].filter(({ loaded }) => modelKey(loaded.target) === modelKey(target));
+  const versionsOf = (model: NamedModel) =>
+    [...entries.values()].filter(({ loaded }) => modelKey(loaded.target) === modelKey(model));
+  const retire = (versions: readonly Entry[], access: RequestAccess) => {
+    for (const entry of versions) entry.isRetired = true;
+    sweepRetired(access);
+  };
 
   return {
     lease(target, access) {
@@ -108,12 +115,15 @@ export function versionMemory(
       entry.isRetired = false; // live again, after a roll-back
       return take(entry, access);
     },
-    isServingOther: (target) => othersOf(target).length > 0,
+    isServingOther: (target) => versionsOf(target).some(({ isRetired }) => !isRetired),
     leaseOther(target, access) {
-      const others = othersOf(target);
+      const isStranger = ({ loaded }: Entry) => !areOfOneModel(loaded.target.live, target.live);
+      retire(versionsOf(target).filter(isStranger), access);
+      const others = versionsOf(target).filter(({ isRetired }) => !isRetired);
       const entry = others.sort((a, b) => b.lastUsedMs - a.lastUsedMs)[0];
       return entry && take(entry, access);
     },
+    letGo: (model, access) => retire(versionsOf(model), access),
     async reserve(target, cost, access) {
       const bytes = cost.heapBytes + cost.scriptBytes;
       if (RUNTIME_HEAP_BYTES + bytes > budgetBytes) throw tooLarge(bytes, budgetBytes);
@@ -130,13 +140,10 @@ export function versionMemory(
     },
     add(loaded, cost, access) {
       const key = versionKey(loaded.target);
-      for (const other of othersOf(loaded.target)) other.isRetired = versionKey(other.loaded.target) !== key;
+      for (const other of versionsOf(loaded.target)) other.isRetired = versionKey(other.loaded.target) !== key;
       if (entries.has(key))
         access.waitUntil(loaded.scorer.release()); // loaded twice: the first may be in use
-      else {
-        const leases = createLeases(LEASE_MS);
-        entries.set(key, { loaded, cost, leases, lastUsedMs: access.nowMs(), isRetired: false });
-      }
+      else entries.set(key, entryOf(loaded, cost, access.nowMs()));
       measure();
       sweepRetired(access);
       trim(NOTHING, loaded.target, access); // the heap may have grown more than was reserved
@@ -146,6 +153,10 @@ export function versionMemory(
     versions: () => [...entries.keys()],
   };
 }
+
+const entryOf = (loaded: LoadedVersion, cost: MemoryCost, nowMs: number): Entry => {
+  return { loaded, cost, leases: createLeases(LEASE_MS), lastUsedMs: nowMs, isRetired: false };
+};
 
 /** Counts what entries and reservations take. */
 function usage(entries: ReadonlyMap<string, Entry>, reservations: Set<Reservation>, heapBytes: () => number) {
@@ -173,7 +184,7 @@ function leastRecent(idle: readonly [string, Entry][], target: LiveVersion): [st
 }
 
 const NOTHING: MemoryCost = { heapBytes: 0, scriptBytes: 0, loadingBytes: 0 };
-export const modelKey = ({ customer, modelName }: LiveVersion) => `${customer}/${modelName}`;
+export const modelKey = ({ customer, modelName }: NamedModel) => `${customer}/${modelName}`;
 /** The same for equal versions only. */
 export const versionKey = (target: LiveVersion) => `${modelKey(target)}/${target.live.version}`;
 

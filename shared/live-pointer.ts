@@ -23,3 +23,22 @@ export const LivePointer = z
     message: "must name a version when the status is ACTIVE",
   });
 export type LivePointer = z.infer<typeof LivePointer>;
+export type Live = NonNullable<LivePointer["live"]>;
+
+/**
+ * A name may have models one after another: the next is made when the one before is deleted. Which of them a live version
+ * is of, a parameter of its manifest's media type says: `first`, the model's first version. Workers refuse a pointer with
+ * any new field, but take every media type. Models that are older than the parameter have none, and never get one.
+ */
+export const MANIFEST_TYPE = "application/vnd.shortlist.manifest+json";
+const FIRST = "; first=";
+const MEDIA_TYPE_CHARACTERS_MAX = 100;
+
+/** What `version` is served as in place of `before`; null for a model's first one. */
+export function liveAfter(before: Live | null, version: string, manifest: Descriptor): Live {
+  const media_type = before?.manifest.media_type ?? `${MANIFEST_TYPE}${FIRST}${version}`;
+  return { version, manifest: { ...manifest, media_type: media_type.slice(0, MEDIA_TYPE_CHARACTERS_MAX) } };
+}
+
+export const areOfOneModel = (a: Live, b: Live): boolean => firstOf(a) === firstOf(b);
+const firstOf = ({ manifest }: Live) => manifest.media_type.split(FIRST)[1];

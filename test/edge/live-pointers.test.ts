@@ -50,6 +50,25 @@ test("absent, deleted, another customer's and unspeakable names get the same ans
     await expect(ask(pointers, name)).rejects.toMatchObject({ code: "model_not_found" });
 });
 
+test("a model without a live version is told of, for what serves under its name is a deleted one's", async () => {
+  const told: string[] = [];
+  const pointers = livePointers(0, ({ customer, modelName }) => told.push(`${customer}/${modelName}`));
+  await ask(pointers);
+  objects.set(KEY, broken);
+  now = 1;
+  await ask(pointers);
+  expect(told).toEqual([]);
+  for (const status of ["DESTROYING", "SCHEDULING", "TRAINING"] as const) {
+    objects.set(KEY, pointer(status, null));
+    now += 2000;
+    await expect(ask(pointers)).rejects.toThrow();
+  }
+  objects.delete(KEY);
+  now += 2000;
+  await expect(ask(pointers)).rejects.toThrow();
+  expect(told).toEqual(Array(4).fill("acme/shop"));
+});
+
 test("a new version shows within twice the cache's time while requests come", async () => {
   const pointers = livePointers(4000);
   await ask(pointers);

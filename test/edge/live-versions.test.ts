@@ -1,6 +1,6 @@
 /** What callers see while versions, keys and models change under them. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buryModel } from "../../trainer/publish/delete-model.ts";
+import { buryModel, deleteModel } from "../../trainer/publish/delete-model.ts";
 import { activate } from "../../trainer/publish/versions.ts";
 import { shopModel } from "../fixtures/edge-shop.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
@@ -97,6 +97,30 @@ test("a deleted model stops ranking within seconds, and says no more than an unk
   await buryModel(edge.store, { customer: "acme", modelName: "shop" }, Date.now());
   await expect.poll(async () => (await edge.call(RANK)).status, TEN_SECONDS).toBe(404);
 });
+
+test.each([true, false])(
+  "a new model by a deleted one's name never answers with that one's list (asked between: %s)",
+  async (isAsked) => {
+    const model = { customer: "acme", modelName: `again-${isAsked}` };
+    const call = () => edge.call(`/v0/models/${model.modelName}/rank`, { body: SESSION });
+    await edge.publish(model);
+    expect(await (await call()).json()).toEqual(NEAR);
+    await deleteModel(edge.store, model, { nowMs: Date.now(), signal: new AbortController().signal });
+    if (isAsked) await expect.poll(async () => (await call()).status, TEN_SECONDS).toBe(404);
+    const { version } = await edge.publish({ ...model, exported: shopModel({ isReversed: true }) });
+    // Without a call between, this isolate may believe its pointer for as long as it always may.
+    await new Promise((resolve) => setTimeout(resolve, 4100));
+    await edge.inject({ keys: "/blobs/", kind: "error" });
+    expect((await call()).status).toBe(503);
+    await edge.inject(undefined);
+    const answer = async () => {
+      const { status, headers } = await call();
+      return [status, headers.get("x-model-version")];
+    };
+    await expect.poll(answer, TEN_SECONDS).toEqual([200, version]);
+    expect(await (await call()).json()).toEqual(FAR);
+  },
+);
 
 test("more models than fit share the memory: each is ranked right, the least used go", async () => {
   const small = await startEdge({ vars: { CACHE_MEGABYTES: 40, POINTER_CACHE_SECONDS: 5 } });

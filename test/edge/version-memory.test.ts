@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import { RESERVATION_MS, versionKey, versionMemory } from "../../edge/version-memory.ts";
-import { liveVersion, smallVersion } from "../fixtures/edge-version.ts";
+import { firstVersion, liveVersion, smallVersion } from "../fixtures/edge-version.ts";
 
 const MB = 1024 * 1024;
 const RUNTIME = 16 * MB;
@@ -95,6 +95,39 @@ test("a newer version retires the older, which stays while it is used", async ()
   lease.release();
   expect(names(memory)).toEqual(["shop v2"]);
   expect(older.released()).toBe(1);
+});
+test("a deleted model's version is not lent for a new one of its name, and goes as soon as nobody uses it", async () => {
+  const memory = memoryOf(10);
+  const deleted = await put(memory, "shop", "v1", 2);
+  await put(memory, "other", "v1", 2);
+  const lease = memory.lease(deleted.target, access)!;
+  const target = firstVersion("shop", "v2");
+  expect(memory.leaseOther(target, access)).toBeUndefined();
+  expect(memory.isServingOther(target)).toBe(false);
+  expect(names(memory)).toEqual(["shop v1", "other v1"]);
+  lease.release();
+  expect(names(memory)).toEqual(["other v1"]);
+  expect(deleted.released()).toBe(1);
+});
+test("what is retired is not lent in place of another version", async () => {
+  const memory = memoryOf(10);
+  const older = await put(memory, "shop", "v1", 2);
+  memory.lease(older.target, access);
+  await put(memory, "shop", "v2", 2);
+  expect(memory.leaseOther(liveVersion("shop", "v3"), access)?.loaded.target.live.version).toBe("v2");
+});
+test("all versions of a model can be let go, and no other's", async () => {
+  const memory = memoryOf(10);
+  const used = await put(memory, "shop", "v1", 2);
+  await put(memory, "other", "v1", 2);
+  const lease = memory.lease(used.target, access)!;
+  await put(memory, "shop", "v2", 2);
+  memory.letGo({ customer: "acme", modelName: "shop" }, access);
+  expect(names(memory)).toEqual(["shop v1", "other v1"]);
+  lease.release();
+  expect(names(memory)).toEqual(["other v1"]);
+  memory.letGo({ customer: "acme", modelName: "unknown" }, access);
+  expect(names(memory)).toEqual(["other v1"]);
 });
 test("of the same version loaded twice the second is let go: the first may be in use", async () => {
   const memory = memoryOf(10);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LivePointer, ModelStatus } from "../../shared/live-pointer.ts";
+import { areOfOneModel, LivePointer, liveAfter, ModelStatus } from "../../shared/live-pointer.ts";
 
 const manifest = { media_type: "application/json", digest: `sha256:${"0".repeat(64)}`, size: 1 };
 const pointer = { format: 1, status: "ACTIVE", live: { version: "v1", manifest }, updated_at: "2026-01-01T00:00:00Z" };
@@ -18,3 +18,26 @@ test.each([
   ["a digest that is none", { live: { version: "v1", manifest: { ...manifest, digest: "sha256:xyz" } } }],
   ["a negative size", { live: { version: "v1", manifest: { ...manifest, size: -1 } } }],
 ])("%s is refused", (_, change) => expect(LivePointer.safeParse({ ...pointer, ...change }).success).toBe(false));
+
+test("versions of a model are told from those of another one that had its name, older ones have no mark", () => {
+  const first = liveAfter(null, "20260101T000000000Z-00000000", manifest);
+  const second = liveAfter(first, "20260102T000000000Z-00000000", manifest);
+  const again = liveAfter(null, "20260103T000000000Z-00000000", manifest);
+  const older = liveAfter({ version: "v1", manifest }, "v2", manifest);
+  expect(
+    [first, second, again, older].map((live) => [first, second, again, older].map((to) => areOfOneModel(live, to))),
+  ).toEqual([
+    [true, true, false, false],
+    [true, true, false, false],
+    [false, false, true, false],
+    [false, false, false, true],
+  ]);
+  expect(areOfOneModel(older, { version: "v1", manifest })).toBe(true);
+});
+test("the mark fits the format, which every Worker checks strictly", () => {
+  for (const version of ["20260101T000000000Z-00000000", "v".repeat(64)]) {
+    const live = liveAfter(null, version, manifest);
+    expect(LivePointer.parse({ ...pointer, live }).live).toEqual(live);
+    expect(live.manifest).toMatchObject({ digest: manifest.digest, size: manifest.size });
+  }
+});

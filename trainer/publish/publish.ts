@@ -6,7 +6,7 @@
  * is swapped over the very pointer that was read. When somebody else was first, what they wrote decides: a newer version
  * stays, a tombstone ends the run.
  */
-import type { LivePointer } from "../../shared/live-pointer.ts";
+import { type LivePointer, liveAfter, MANIFEST_TYPE } from "../../shared/live-pointer.ts";
 import { blobKey, listsKey, manifestKey, reportKey } from "../../shared/manifest.ts";
 import { StageError } from "../stage-error.ts";
 import { forEachAtOnce } from "./for-each-at-once.ts";
@@ -28,8 +28,6 @@ export type PublishOutcome =
   | { readonly kind: "live"; readonly version: string }
   /** Another trainer has put a newer version live; this one is stored and can be activated. */
   | { readonly kind: "superseded"; readonly version: string; readonly liveVersion: string };
-
-const MANIFEST_TYPE = "application/vnd.shortlist.manifest+json";
 
 /**
  * Puts a version live.
@@ -94,7 +92,7 @@ async function swapLive(built: BuiltVersion, model: ModelRef, { store, nowMs, si
   const pointer = await changeLivePointer(store, model, (current) => {
     if (current === undefined || current.status === "DESTROYING") throw modelDeleted(model);
     if (current.live !== null && current.live.version >= built.version && current.status === "ACTIVE") return undefined;
-    const live = { version: built.version, manifest };
+    const live = liveAfter(current.live, built.version, manifest);
     return { format: 1, status: "ACTIVE", live, updated_at: new Date(nowMs()).toISOString() } satisfies LivePointer;
   });
   return pointer!;

@@ -1,3 +1,4 @@
+import { liveAfter, MANIFEST_TYPE } from "../../shared/live-pointer.ts";
 import { blobKey, Manifest, manifestKey, prefixOf } from "../../shared/manifest.ts";
 import { Problem } from "../../shared/problem.ts";
 import { whileHeld } from "./holds.ts";
@@ -79,7 +80,7 @@ export async function activate(
         if (current === undefined || current.status === "DESTROYING")
           throw new Problem("model_not_found", `There is no model with the name ${JSON.stringify(model.modelName)}.`);
         if (current.live?.version === version && current.status === "ACTIVE") return undefined;
-        const live = { version, manifest: descriptor };
+        const live = liveAfter(current.live, version, descriptor);
         return { format: 1, status: "ACTIVE", live, updated_at: new Date(nowMs).toISOString() };
       });
       return manifest;
@@ -97,7 +98,7 @@ async function wholeManifest(store: ObjectStore, model: ModelRef, version: strin
     const lost = `${unknown.message} Its manifest is still there, but some of its files are not.`;
     throw new Problem("version_not_found", lost);
   }
-  const descriptor = await describe(found.bytes, "application/vnd.shortlist.manifest+json");
+  const descriptor = await describe(found.bytes, MANIFEST_TYPE);
   return { manifest: found.manifest, descriptor };
 }
 

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
+import { areOfOneModel } from "../../../shared/live-pointer.ts";
 import { blobKey, manifestKey } from "../../../shared/manifest.ts";
-import { setStatus } from "../../../trainer/publish/live-pointer-swap.ts";
+import { deleteModel } from "../../../trainer/publish/delete-model.ts";
+import { readLivePointer, setStatus } from "../../../trainer/publish/live-pointer-swap.ts";
 import { memoryStore } from "../../../trainer/publish/memory-store.ts";
 import { publish } from "../../../trainer/publish/publish.ts";
 import { activate, listVersions, versionNames } from "../../../trainer/publish/versions.ts";
@@ -64,6 +66,19 @@ test("a manifest that is none is named", async () => {
   await store.delete(manifestKey("acme", "movies", a.version));
   await store.putIfAbsent(manifestKey("acme", "movies", a.version), new TextEncoder().encode("{"), "x");
   await expect(go(store, a.version)).rejects.toThrow(`${a.version}.json is not a manifest`);
+});
+
+test("every version of a model is marked as such, that of a new one by its name is not", async () => {
+  const store = await world();
+  const live = async () => (await readLivePointer(store, TINY_MODEL))!.pointer.live!;
+  const newest = await live();
+  await go(store, a.version);
+  expect([areOfOneModel(newest, await live()), (await live()).version]).toEqual([true, a.version]);
+  const signal = new AbortController().signal;
+  await deleteModel(store, TINY_MODEL, { nowMs: 10, signal });
+  await setStatus(store, TINY_MODEL, { status: "DEPLOYING", nowMs: 11 });
+  await publish(await tinyVersion("d", 4000), new Uint8Array(1), { store, nowMs: () => 0, signal, progress: () => {} });
+  expect(areOfOneModel(newest, await live())).toBe(false);
 });
 
 test("a deleted model is not revived", async () => {
