@@ -6,8 +6,8 @@ import { DeadlineError, within } from "./deadline.ts";
 export type FileReader = Pick<ArtifactReader, "file" | "pieces">;
 
 /**
- * The same reader until `endMs`: what is being read then fails, and no more than what is read ahead is read. A single read of
- * the bucket has a deadline of its own, which many that crawl would all keep. Throws ReadError, FormatError.
+ * The same reader until `endMs`: what is being read then fails, and no more than what is read ahead is read. A single
+ * read of the bucket has a deadline of its own, which many that crawl would all keep. Throws ReadError, FormatError.
  */
 export function readerUntil(reader: FileReader, endMs: number, nowMs: () => number): FileReader {
   async function* pieces(key: string, descriptor: Descriptor) {
