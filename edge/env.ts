@@ -32,8 +32,8 @@ const Settings = z.object({
   CACHE_MEGABYTES: whole(16, 120).default(80),
   /** Of it, what versions leave and at most so much, for users' records that were read of late; 0: none are kept. */
   RECORD_MEGABYTES: whole(0, 64).default(8),
-  /** A read of R2 that takes longer has failed. */
-  READ_TIMEOUT_MS: whole(50, 20_000).default(5000),
+  /** A read of R2 that takes longer has failed. Four of them, one after another, end before a call's lease of its version. */
+  READ_TIMEOUT_MS: whole(50, 6000).default(5000),
   POINTER_CACHE_SECONDS: whole(0, 5).default(4),
   KEY_CACHE_SECONDS: whole(0, 30).default(25),
   CONCURRENT_RANKS_MAX: whole(1, 1000).default(256),

@@ -133,7 +133,7 @@ type Loading = { readonly r2Directory: string; readonly call: RankCall; readonly
  * is then, for it never shrinks. Reads are slow, because the debugger is let in between them only.
  */
 function measureLoading({ r2Directory, call, label }: Loading): Promise<Figure> {
-  return withEdge({ r2Directory, isInspected: true, vars: { READ_TIMEOUT_MS: 20_000 } }, async (edge) => {
+  return withEdge({ r2Directory, isInspected: true, vars: { READ_TIMEOUT_MS: 6000 } }, async (edge) => {
     const watch = await watchIsolate(edge, LOOK_EVERY_MS);
     await edge.inject({ keys: "blobs", kind: "slow" });
     await call(edge, userQuery(0));

@@ -1,8 +1,12 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { ReadError } from "../../edge/artifact-reader.ts";
+import { settingsOf } from "../../edge/env.ts";
+import { erasedLists } from "../../edge/erased-lists.ts";
 import type { LoadedVersion } from "../../edge/load-version.ts";
 import { type PageMemory, pageMemory } from "../../edge/page-memory.ts";
 import { snapshotOf } from "../../edge/snapshot-of-version.ts";
+import { versionKey, versionMemory } from "../../edge/version-memory.ts";
+import { erasedUsersKey } from "../../shared/erased-users.ts";
 import { userHash } from "../../shared/hash.ts";
 import type { ItemIndex, UserId } from "../../shared/ids.ts";
 import { blobKey } from "../../shared/manifest.ts";
@@ -29,9 +33,11 @@ const loaded: LoadedVersion = {
   manifest: { ...small.manifest, item_count: 8, users: { directory: descriptor, pages: [descriptor] } },
 };
 
+afterEach(() => vi.useRealTimers());
+
 const nobody = async () => false;
 const emptyMemory = () => pageMemory(1_000_000, () => 1_000_000);
-const access = { nowMs: Date.now, waitUntil: () => {} };
+const access = { nowMs: () => Date.now(), waitUntil: () => {} };
 type Circumstances = { serveUnfiltered?: boolean; isErased?: () => Promise<boolean>; pages?: PageMemory };
 function recordOf(user: string, stored: Stored | undefined, circumstances: Circumstances = {}) {
   const { serveUnfiltered = false, isErased = nobody, pages = emptyMemory() } = circumstances;
@@ -112,6 +118,40 @@ test("whether a user is erased must be known, else nothing is ranked", async () 
   await expect(recordOf("bob", pages, { isErased }).record).rejects.toMatchObject({ code: "user_record_unavailable" });
   const { record, reads, failures } = recordOf("bob", pages, { isErased, serveUnfiltered: true });
   expect([await record, reads, failures.length]).toEqual([undefined, [], 1]);
+});
+test("with the longest deadline of reads, the slowest call still has its lease of the version when it scores", async () => {
+  const isAllowed = (ms: number) => {
+    try {
+      return settingsOf({ MODELS: {} as R2Bucket, READ_TIMEOUT_MS: ms }).READ_TIMEOUT_MS === ms;
+    } catch {
+      return false;
+    }
+  };
+  const readMs = [20_000, 10_000, 8000, 7000, 6000, 5000].find(isAllowed)!;
+  vi.useFakeTimers({ now: 0, toFake: ["setTimeout", "clearTimeout", "Date"] });
+  const slow = (bytes: Uint8Array | null): Stored => {
+    let attempts = 0; // the first hangs, the second just ends in time
+    return () => new Promise((resolve) => attempts++ % 2 && setTimeout(() => resolve(bytes), readMs - 1));
+  };
+  const stored = new Map([
+    [PAGES, slow(pages)],
+    [erasedUsersKey("acme"), slow(null)],
+  ]);
+  const { reader } = memoryReader(stored, readMs);
+  const memory = versionMemory(100_000_000, () => 0);
+  const cost = { heapBytes: 1000, scriptBytes: 0, loadingBytes: 0 };
+  memory.add(loaded, cost, access);
+  memory.lease(target, access);
+  const isErased = (user: UserId) => erasedLists(4000).has("acme", user, { ...access, reader });
+  const claimed: PageMemory = { ...emptyMemory(), claim: () => false }; // by a call that is gone
+  const policy = { reader, pages: claimed, access, isErased, serveUnfiltered: false, onUnfiltered: () => {} };
+  let items: readonly number[] | undefined;
+  const reading = snapshotOf(loaded, policy).userRecord("bob" as UserId);
+  void reading.then((record) => (items = [...record!.items]));
+  while (!items) await vi.advanceTimersByTimeAsync(100).then(() => new Promise(setImmediate));
+  expect(Date.now()).toBeGreaterThan(4 * readMs);
+  memory.add(smallVersion(liveVersion("shop", "v2")), cost, access);
+  expect(memory.versions()).toContain(versionKey(target));
 });
 test("a version without users reads nothing", async () => {
   const { reader, reads } = memoryReader(new Map());
