@@ -137,12 +137,16 @@ export const CALLS: readonly Call[] = [
     path: "/v0/models",
     id: "createModel",
     summary: "Creates a model and starts its training",
+    description:
+      "The ids of users and of items are two columns of the interaction query. Features are other columns of the source beside them, " +
+      "each named once; without features every column of that source is one.",
     scope: "manage",
     parameters: [
       {
         name: "dry_run",
         in: "query",
-        description: "true: only connects, reads a sample, and says what it found.",
+        description:
+          "true: only connects, reads a sample, and says what it found, within 25 s. One at a time for each customer.",
         schema: z.enum(["true", "false"]).default("false"),
       },
       {
@@ -185,7 +189,7 @@ export const CALLS: readonly Call[] = [
     summary: "Shows a model's record",
     scope: "manage",
     answers: [RECORD],
-    problems: ["model_not_found"],
+    problems: ["unknown_field", "model_not_found"],
   },
   {
     method: "patch",
@@ -207,7 +211,7 @@ export const CALLS: readonly Call[] = [
       { status: 200, description: "It is gone.", schema: Deleted },
       { status: 202, description: "It no longer ranks; a run is being stopped.", schema: Deleted },
     ],
-    problems: ["model_not_found", "model_busy"],
+    problems: ["unknown_field", "model_not_found", "model_busy"],
   },
   {
     method: "post",
@@ -226,7 +230,7 @@ export const CALLS: readonly Call[] = [
     summary: "Lists the versions that can be activated, newest first",
     scope: "manage",
     answers: [{ status: 200, description: "Versions.", schema: Versions }],
-    problems: ["model_not_found"],
+    problems: ["unknown_field", "model_not_found"],
   },
   {
     method: "post",
@@ -245,7 +249,7 @@ export const CALLS: readonly Call[] = [
     summary: "Shows the evaluation report of the live version",
     scope: "manage",
     answers: [{ status: 200, description: "The report.", schema: EvaluationReport }],
-    problems: ["model_not_found", "model_not_active"],
+    problems: ["unknown_field", "model_not_found", "model_not_active"],
   },
   {
     method: "post",
@@ -254,7 +258,8 @@ export const CALLS: readonly Call[] = [
     summary: "Evaluates the live version for given users or items, or for each value of an attribute",
     description:
       "The body has one of `user_ids`, `item_ids`, `user_attribute` and `item_attribute`. The answer comes from the lists that the " +
-      "report stands on: of users how well they were served, of items how often they were found, of an attribute both for each of its values.",
+      "report stands on: of users how well they were served, of items how often they were found, of an attribute both for each of its values. " +
+      "Ids are written as in rank calls: text of at most 256 bytes, or integers within ±(2^53 − 1).",
     scope: "manage",
     body: { schema: EvaluationQuestion, bytesMax: 256 * KIB, isRequired: true },
     answers: [{ status: 200, description: "The figures.", schema: EvaluationAnswer }],
@@ -273,7 +278,7 @@ export const CALLS: readonly Call[] = [
     answers: [
       { status: 202, description: "From honoured_by on no edge uses what is stored of the user.", schema: Erased },
     ],
-    problems: ["invalid_parameter"],
+    problems: ["unknown_field", "invalid_parameter"],
   },
   {
     method: "get",

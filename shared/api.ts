@@ -22,7 +22,7 @@ const FAULTS = {
 } as const;
 
 /** An id as JSON sends it: text, or an integer that JSON can hold exactly. Comes out in canonical text form. */
-const Id = z.union([z.string(), z.number()]).transform((sent, context) => {
+export const Id = z.union([z.string(), z.number()]).transform((sent, context) => {
   const fault = typeof sent === "number" ? numberFault(sent) : textFault(sent);
   if (fault === undefined) return String(sent);
   context.addIssue({ code: "custom", message: `${fault}, found ${shown(sent)}` });
@@ -154,8 +154,8 @@ function integerIn(text: string): number | undefined {
   return Number.isSafeInteger(value) && String(value) === text ? value : undefined;
 }
 
-/** Query parameters by name. Throws Problem for one that was sent twice. */
-function singles(query: URLSearchParams): Record<string, string> {
+/** Query parameters by name. Throws Problem invalid_parameter for one that was sent twice. */
+export function singles(query: URLSearchParams): Record<string, string> {
   const values = new Map<string, string>();
   const errors: ProblemPart[] = [];
   for (const [name, value] of query) {

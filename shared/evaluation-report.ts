@@ -3,7 +3,7 @@
  * chosen and how good it is, on interactions that no candidate had learnt from. Every list in it is bounded, and it names no user.
  */
 import { z } from "zod";
-import { RankBody } from "./api.ts";
+import { Id } from "./api.ts";
 
 export const EVALUATION_FORMAT = 1;
 export const EXAMPLES_MAX = 12;
@@ -170,11 +170,9 @@ export type EvaluationReport = z.infer<typeof EvaluationReport>;
 const SentId = z.union([z.string(), z.number()]);
 const Ids = z.array(SentId).max(1000);
 
-const RankId = RankBody.shape.user_id.unwrap();
-
 /** An id by the rule of a rank call, but as it was sent. */
 const GivenId = SentId.superRefine((sent, context) => {
-  for (const { message } of RankId.safeParse(sent).error?.issues ?? []) context.addIssue({ code: "custom", message });
+  for (const { message } of Id.safeParse(sent).error?.issues ?? []) context.addIssue({ code: "custom", message });
 });
 const GivenIds = z.array(GivenId).min(1).max(1000);
 
