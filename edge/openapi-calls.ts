@@ -258,8 +258,8 @@ export const CALLS: readonly Call[] = [
     summary: "Evaluates the live version for given users or items, or for each value of an attribute",
     description:
       "The body has one of `user_ids`, `item_ids`, `user_attribute` and `item_attribute`. The answer comes from the lists that the " +
-      "report stands on: of users how well they were served, of items how often they were found, of an attribute both for each of its values. " +
-      "Ids are written as in rank calls: text of at most 256 bytes, or integers within ±(2^53 − 1).",
+      "report stands on: of users how well they were served, of items how often they were found, of an attribute both for each of its " +
+      "values. Ids are written as in rank calls: text of at most 256 bytes, or integers within ±(2^53 − 1).",
     scope: "manage",
     body: { schema: EvaluationQuestion, bytesMax: 256 * KIB, isRequired: true },
     answers: [{ status: 200, description: "The figures.", schema: EvaluationAnswer }],
