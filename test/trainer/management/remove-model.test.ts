@@ -1,14 +1,20 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { prefixOf } from "../../../shared/manifest.ts";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { DuckDBInstance } from "@duckdb/node-api";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { blobKey, livePointerKey, prefixOf } from "../../../shared/manifest.ts";
 import { type Database, openDatabase } from "../../../trainer/management/database.ts";
 import { modelFolders } from "../../../trainer/management/model-folders.ts";
 import { modelRegistry } from "../../../trainer/management/model-registry.ts";
 import { removeModel } from "../../../trainer/management/remove-model.ts";
 import { runLedger } from "../../../trainer/management/run-ledger.ts";
-import { setStatus } from "../../../trainer/publish/live-pointer-swap.ts";
+import { readLivePointer, setStatus } from "../../../trainer/publish/live-pointer-swap.ts";
 import { memoryStore } from "../../../trainer/publish/memory-store.ts";
 import type { ObjectStore } from "../../../trainer/publish/object-store.ts";
+import { descriptorsOf } from "../../../trainer/publish/version-files.ts";
+import { readManifest, versionNames } from "../../../trainer/publish/versions.ts";
 import { faultyStore } from "../../fixtures/faulty-store.ts";
+import { trainOnFiles } from "../../fixtures/train-on-files.ts";
 import { specOf } from "../../fixtures/trainer-spec.ts";
 import { freshFolder, freshState } from "../../fixtures/trainer-state.ts";
 
@@ -40,7 +46,7 @@ async function aDyingModel() {
     for await (const { key } of store.list("")) keys.push(key);
     return keys;
   };
-  return { registry, ledger, store, remove, left, settled };
+  return { registry, ledger, store, folders, remove, left, settled };
 }
 
 test("after a crash at any point the same call finishes, and the row is there until all is gone", async () => {
@@ -84,3 +90,71 @@ test("a model that nobody deletes is left alone", async () => {
   expect(await remove(store)).toBe(false);
   expect(await registry.find("acme", "shop")).toBeDefined();
 });
+
+test("a new model under the name of a removed one is made of its own rows alone", { timeout: 60_000 }, async () => {
+  const { registry, store, folders, remove, left } = await aDyingModel();
+  const folder = await freshFolder();
+  const instance = await DuckDBInstance.create(":memory:");
+  const connection = await instance.connect();
+  onTestFinished(() => {
+    connection.closeSync();
+    instance.closeSync();
+  });
+  const train = async (kind: Kind, nowMs: number) => {
+    await setStatus(store, MODEL, { status: "SCHEDULING", nowMs });
+    await connection.run(eventsOf(kind, nowMs, join(folder, "events.parquet")));
+    const { outcome, data } = await trainOnFiles({
+      model: MODEL,
+      folder,
+      location: "*.parquet",
+      schema: {
+        user: { id: "u" },
+        item: { id: "i" },
+        interaction: {
+          created_at: "t",
+          label: { type: "Binary", name: "l" },
+          source: { query: "FROM events" },
+          incremental: true,
+        },
+      },
+      store,
+      nowMs,
+      settings: {
+        modelDirectory: await folders.makeModel("acme", "shop"),
+        incremental: { overlapSeconds: 3600, fullReadSeconds: 86_400 },
+      },
+    });
+    return { outcome, data, keys: await left() };
+  };
+  await remove(store);
+  await registry.insert(database, { customer: "acme", spec: specOf("shop", "wait"), nextRunAt: null });
+  const old = await train("old", NOW);
+  const pointer = await readLivePointer(store, MODEL);
+  expect(old.outcome).toMatchObject({ kind: "published", version: pointer!.pointer.live!.version });
+
+  const kept = async () => (await readdir(await folders.makeModel("acme", "shop"))).length;
+  expect(await kept()).toBeGreaterThan(0);
+  await registry.apply("acme", "shop", { kind: "destroying" });
+  expect([await remove(store), await left(), await kept()]).toEqual([true, [], 0]);
+  await registry.insert(database, { customer: "acme", spec: specOf("shop", "wait"), nextRunAt: null });
+  expect(await versionNames(store, MODEL)).toEqual([]);
+  const again = await train("new", NOW + 60_000);
+  expect(again.data).toMatchObject({ interactions: 2000, items: SHOPS.new.items });
+  expect(again.data!.sources!.join()).toContain("2000 rows read in full");
+  expect(again.keys.filter((key) => old.keys.includes(key))).toEqual([livePointerKey("acme", "shop")]);
+  const { version } = (await readLivePointer(store, MODEL))!.pointer.live!;
+  expect(await versionNames(store, MODEL)).toEqual([version]);
+  const named = descriptorsOf((await readManifest(store, MODEL, version))!).map(({ digest }) => digest);
+  const blobs = again.keys.filter((key) => key.includes("/blobs/"));
+  expect(blobs).toEqual(named.map((digest) => blobKey("acme", "shop", digest)).sort());
+  await remove(store);
+});
+
+/** Items and how they are gone through: two shops have no file in common. */
+const SHOPS = { old: { items: 23, step: 7 }, new: { items: 31, step: 5 } } as const;
+type Kind = keyof typeof SHOPS;
+const NOW = Date.parse("2024-03-01T00:00:00Z");
+const eventsOf = (kind: Kind, nowMs: number, path: string) =>
+  `COPY (SELECT '${kind}-user-' || range % 60 AS u, '${kind}-item-' || (range * ${SHOPS[kind].step}) % ${SHOPS[kind].items} AS i,
+          make_timestamp(${nowMs - 9 * 86_400_000}000 + range * 120000000) AS t, 1 AS l FROM range(2000))
+   TO '${path}' (FORMAT parquet)`;
