@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { blobKey, prefixOf } from "../../../shared/manifest.ts";
+import { blobKey, livePointerKey, prefixOf } from "../../../shared/manifest.ts";
 import type { ModelRecord } from "../../../shared/model-record.ts";
 import { readLivePointer, setStatus } from "../../../trainer/publish/live-pointer-swap.ts";
 import { publish } from "../../../trainer/publish/publish.ts";
@@ -129,6 +129,28 @@ describe("delete", () => {
     expect(await remove("idle")).toMatchObject({ status: 404, body: { code: "model_not_found" } });
     expect((await harness.create("idle", "publish v1")).status).toBe(201);
     await harness.until("idle", isActive);
+  });
+
+  test("leaves a new model of that name no version to show or to activate", async () => {
+    const model = { customer: "acme", modelName: "reborn" };
+    const { version, ...rest } = await tinyVersion("old", Date.UTC(2026, 0, 1), { model });
+    const context = { store: harness.store, nowMs: Date.now, signal: new AbortController().signal, progress: () => {} };
+    await setStatus(harness.store, model, { status: "SCHEDULING", nowMs: Date.now() });
+    await publish({ version, ...rest }, new TextEncoder().encode("{}"), context);
+    await harness.create("reborn", `publish ${version}`);
+    await harness.until("reborn", (record) => record.version === version && record.training.state === "IDLE");
+    const versions = async () => (await harness.call("GET", "/v0/models/reborn/versions")).body.versions;
+    expect(await versions()).toMatchObject([{ version, live: true }]);
+    expect(await remove("reborn")).toMatchObject(deleted("reborn"));
+
+    await harness.create("reborn", "progress TRAINING\nwait");
+    const record = await harness.until("reborn", ({ training }) => training.state === "TRAINING");
+    expect([record.version, record.metrics, record.data, await versions()]).toEqual([null, null, null, []]);
+    const answer = await harness.call("POST", `/v0/models/reborn/versions/${version}/activate`);
+    expect(answer).toMatchObject({ status: 404, body: { code: "version_not_found" } });
+    expect(await objectsOf("reborn")).toEqual([livePointerKey("acme", "reborn")]);
+    await remove("reborn");
+    await gone("reborn");
   });
 
   test("while a run works stops ranking now and the run soon", async () => {
