@@ -100,9 +100,7 @@ export function artifactReader(bucket: R2Bucket, timeoutMs: number): ArtifactRea
         checkDigest(key, descriptor, await crypto.subtle.digest("SHA-256", bytes));
         return bytes;
       }
-      const whole = new Uint8Array(descriptor.size);
-      for await (const { offset, bytes } of pieces(key, descriptor)) whole.set(bytes, offset);
-      return whole;
+      return wholeOf(descriptor.size, pieces(key, descriptor));
     },
     pieces,
     async range(key, range) {
@@ -119,6 +117,13 @@ export function artifactReader(bucket: R2Bucket, timeoutMs: number): ArtifactRea
       await twice(PROBE_KEY, () => within(timeoutMs, "reading the bucket", bucket.head(PROBE_KEY)));
     },
   };
+}
+
+/** A file's bytes out of its pieces. Throws what they throw. */
+export async function wholeOf(size: number, pieces: AsyncIterable<Piece>): Promise<Uint8Array<ArrayBuffer>> {
+  const whole = new Uint8Array(size);
+  for await (const { offset, bytes } of pieces) whole.set(bytes, offset);
+  return whole;
 }
 
 async function changedBody(

@@ -3,7 +3,8 @@ import { FormatError } from "../shared/assert.ts";
 import { isKeyValid, KeyRecord, keyRecordKey, type Scope } from "../shared/key-record.ts";
 import { Problem } from "../shared/problem.ts";
 import { type ArtifactReader, ReadError } from "./artifact-reader.ts";
-import { type RequestAccess, refreshedCache } from "./refreshed-cache.ts";
+import { refreshedCache } from "./refreshed-cache.ts";
+import type { RequestAccess } from "./request-access.ts";
 
 /** Who is calling. */
 export type Caller = { readonly keyId: string; readonly customer: string; readonly scopes: readonly Scope[] };

@@ -4,7 +4,8 @@ import { livePointerKey } from "../shared/manifest.ts";
 import { ModelName } from "../shared/model-spec.ts";
 import { Problem } from "../shared/problem.ts";
 import { type ArtifactReader, ReadError } from "./artifact-reader.ts";
-import { type RequestAccess, refreshedCache } from "./refreshed-cache.ts";
+import { refreshedCache } from "./refreshed-cache.ts";
+import type { RequestAccess } from "./request-access.ts";
 
 export type NamedModel = { readonly customer: string; readonly modelName: string };
 

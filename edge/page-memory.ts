@@ -4,6 +4,7 @@
  * under a name made of its digest, so what was whole once stays true.
  */
 import type { UserPage } from "../shared/user-records.ts";
+import { CLAIM_MS, createClaims } from "./claims.ts";
 
 export type PageMemory = {
   /** To be read at once: it is emptied when it is let go. */
@@ -28,8 +29,6 @@ export type PageMemory = {
 
 /** Of the objects around a page's bytes. */
 export const ENTRY_BYTES = 512;
-/** A read that takes longer is not waited for. */
-export const CLAIM_MS = 1000;
 
 /** Under what a page of an object is kept. */
 export const pageKey = (objectKey: string, offset: number) => `${objectKey}@${offset}`;
@@ -38,7 +37,7 @@ const objectOf = (key: string) => key.slice(0, key.lastIndexOf("@"));
 /** @param roomBytes How much may be kept now: it shrinks when a version comes into memory. */
 export function pageMemory(bytesMax: number, roomBytes: (nowMs: number) => number): PageMemory {
   const pages = new Map<string, UserPage>(); // the least recent first
-  const claimedUntilMs = new Map<string, number>();
+  const claims = createClaims(CLAIM_MS);
   let used = 0;
   const sizeOf = (page: UserPage) => page.bytes.byteLength + ENTRY_BYTES;
   const drop = (key: string, page: UserPage) => {
@@ -73,12 +72,9 @@ export function pageMemory(bytesMax: number, roomBytes: (nowMs: number) => numbe
     },
     claim(key, { length }, nowMs) {
       if (length + ENTRY_BYTES > mostAt(nowMs)) return true; // it will not be kept, so each reads its own
-      if ((claimedUntilMs.get(key) ?? 0) > nowMs) return false;
-      for (const [other, untilMs] of claimedUntilMs) if (untilMs <= nowMs) claimedUntilMs.delete(other);
-      claimedUntilMs.set(key, nowMs + CLAIM_MS);
-      return true;
+      return claims.take(key, nowMs);
     },
-    release: (key) => void claimedUntilMs.delete(key),
+    release: claims.release,
     forget(objectKeys) {
       for (const [key, page] of pages) if (objectKeys.has(objectOf(key))) drop(key, page);
     },

@@ -73,8 +73,8 @@ async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParamete
   const startedMs = access.nowMs();
   const { userId } = parameters;
   const isErased = (user: UserId) => erased.has(customer, user, access);
-  // Read along with the pointer; asked again where it is needed, since a version may take seconds to come.
-  if (userId !== undefined) isErased(userId).catch(() => undefined);
+  // Read along with the pointer; asked when the record is wanted, since a version may take seconds to come.
+  if (userId !== undefined) erased.look(customer, access).catch(() => undefined);
   const target = await pointers.liveVersion(customer, c.req.param("model_name")!, access);
   if (userId !== undefined) versions.recentUsers.note(modelKey(target), userId);
   const { loaded, release } = await versions.lease(target, access);

@@ -1,5 +1,5 @@
 import type { Descriptor } from "../shared/manifest.ts";
-import { type ArtifactReader, ReadError } from "./artifact-reader.ts";
+import { type ArtifactReader, ReadError, wholeOf } from "./artifact-reader.ts";
 import { DeadlineError, within } from "./deadline.ts";
 
 /** Reads whole files. */
@@ -27,11 +27,7 @@ export function readerUntil(reader: FileReader, endMs: number, nowMs: () => numb
   }
   return {
     pieces,
-    async file(key, descriptor) {
-      const whole = new Uint8Array(descriptor.size);
-      for await (const { offset, bytes } of pieces(key, descriptor)) whole.set(bytes, offset);
-      return whole;
-    },
+    file: (key, descriptor) => wholeOf(descriptor.size, pieces(key, descriptor)),
   };
 }
 

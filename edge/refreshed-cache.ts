@@ -1,7 +1,5 @@
-import { sleep } from "./deadline.ts";
-
-/** What a request lends to work that outlives it. */
-export type RequestAccess = { readonly nowMs: () => number; readonly waitUntil: (work: Promise<unknown>) => void };
+import { createClaims, lookOrRead } from "./claims.ts";
+import type { RequestAccess } from "./request-access.ts";
 
 /** Ages in milliseconds since the value was read; each at least the one before. */
 export type Freshness = {
@@ -44,7 +42,6 @@ type Entry<Value> = {
 };
 
 const RETRY_MS = 1000;
-const LOOK_AGAIN_MS = 3;
 
 /**
  * Values that are read from elsewhere and may be a little old. Holds values, never promises: a request must not await
@@ -87,30 +84,20 @@ export function refreshedCache<Value>(
     return value;
   };
 
-  const claimedUntilMs = new Map<string, number>();
+  const claims = createClaims(freshness.claimMs ?? 0);
   const known = (key: string, nowMs: number) => {
     const entry = entries.get(key);
     if (!entry || entry.isForgotten || nowMs - entry.readAtMs >= freshness.servableMs) return undefined;
-    return entry.value;
+    return entry.value === undefined ? undefined : { value: entry.value };
   };
   /** What is not known. */
   const first = async (key: string, read: Read, access: RequestAccess) => {
-    const { claimMs } = freshness;
-    if (claimMs === undefined) return refresh(key, read, access);
-    const begunMs = access.nowMs();
-    for (
-      let nowMs = begunMs;
-      nowMs < Math.min(begunMs + claimMs, claimedUntilMs.get(key) ?? 0);
-      nowMs = access.nowMs()
-    ) {
-      await sleep(LOOK_AGAIN_MS);
-      const value = known(key, access.nowMs());
-      if (value !== undefined) return value;
-    }
-    claimedUntilMs.set(key, access.nowMs() + claimMs);
-    const reading = refresh(key, read, access).finally(() => claimedUntilMs.delete(key));
-    access.waitUntil(reading.catch(() => undefined)); // others wait for it, though this caller may hang up
-    return reading;
+    const waitMs = freshness.claimMs;
+    if (waitMs === undefined) return refresh(key, read, access);
+    const look = () => known(key, access.nowMs());
+    const claim = (nowMs: number) => claims.take(key, nowMs);
+    const readClaimed = () => refresh(key, read, access).finally(() => claims.release(key));
+    return lookOrRead({ look, claim, read: readClaimed, waitMs }, access);
   };
 
   return {

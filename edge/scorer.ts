@@ -13,7 +13,7 @@ import wasmModule from "onnxruntime-web/ort-wasm-simd-threaded.wasm";
 import { env, InferenceSession, Tensor } from "onnxruntime-web/wasm";
 import { assert, FormatError } from "../shared/assert.ts";
 import type { History } from "../shared/snapshot.ts";
-import type { Piece } from "./artifact-reader.ts";
+import { type Piece, wholeOf } from "./artifact-reader.ts";
 import { eachOf } from "./each-of.ts";
 import { warmUpGraph } from "./warm-up-graph.ts";
 import { places } from "./weights-in-place.ts";
@@ -109,16 +109,12 @@ function createSession(graph: Uint8Array, externalData: readonly ExternalData[])
 
 /** A session whose weights are in JavaScript until it exists. */
 async function openWhole(graph: Uint8Array, weights: readonly Weights[]): Promise<InferenceSession> {
-  const files = await Promise.all(weights.map(async (file) => ({ path: file.path, data: await wholeOf(file) })));
+  const files = await Promise.all(
+    weights.map(async (file) => ({ path: file.path, data: await wholeOf(file.size, file.pieces()) })),
+  );
   const session = await exclusively(() => createSession(graph, files));
   for (const { data } of files) data.buffer.transfer(0);
   return session;
-}
-
-async function wholeOf({ size, pieces }: Weights): Promise<Uint8Array<ArrayBuffer>> {
-  const whole = new Uint8Array(size);
-  for await (const { offset, bytes } of pieces()) whole.set(bytes, offset);
-  return whole;
 }
 
 /** A session whose weights never are; undefined when the graph does not allow for it. */

@@ -16,7 +16,7 @@ import type { LoadedVersion } from "./load-version.ts";
 import { type PageMemory, pageMemory } from "./page-memory.ts";
 import { type FileReader, readerUntil } from "./reader-until.ts";
 import { type RecentUsers, recentUsers } from "./recent-users.ts";
-import type { RequestAccess } from "./refreshed-cache.ts";
+import type { RequestAccess } from "./request-access.ts";
 import { forgetPages, readAhead } from "./user-pages.ts";
 import { modelKey, RESERVATION_MS, type VersionLease, versionKey, versionMemory } from "./version-memory.ts";
 

@@ -5,18 +5,17 @@ import { blobKey } from "../shared/manifest.ts";
 import type { UserRecord } from "../shared/snapshot.ts";
 import { openUserPage, type PagePlace, recordInPage } from "../shared/user-records.ts";
 import type { ArtifactReader } from "./artifact-reader.ts";
+import { CLAIM_MS, lookOrRead } from "./claims.ts";
 import { sleep, within } from "./deadline.ts";
 import type { LoadedVersion } from "./load-version.ts";
-import { CLAIM_MS, ENTRY_BYTES, type PageMemory, pageKey } from "./page-memory.ts";
-import type { RequestAccess } from "./refreshed-cache.ts";
+import { ENTRY_BYTES, type PageMemory, pageKey } from "./page-memory.ts";
+import type { RequestAccess } from "./request-access.ts";
 
 export type PageMeans = {
   readonly reader: ArtifactReader;
   readonly pages: PageMemory;
   readonly access: RequestAccess;
 };
-
-const LOOK_AGAIN_MS = 3;
 
 type PageOfUser = {
   readonly hash: Hash64;
@@ -49,14 +48,13 @@ export async function readUserRecord(
   if (!page) return undefined;
   const { pages, access } = means;
   const itemCount = loaded.manifest.item_count;
-  for (const untilMs = access.nowMs() + CLAIM_MS; ; await sleep(LOOK_AGAIN_MS)) {
+  const look = () => {
     const known = pages.get(page.key);
-    if (known) return recordInPage(known, page.hash, itemCount);
-    if (pages.claim(page.key, page.place, access.nowMs()) || access.nowMs() >= untilMs) break;
-  }
-  const reading = readPage(page, itemCount, means);
-  access.waitUntil(reading.catch(() => undefined)); // others wait for it, though this caller may hang up
-  return reading;
+    return known && { value: recordInPage(known, page.hash, itemCount) };
+  };
+  const claim = (nowMs: number) => pages.claim(page.key, page.place, nowMs);
+  const read = () => readPage(page, itemCount, means);
+  return lookOrRead({ look, claim, read, waitMs: CLAIM_MS }, access);
 }
 
 /** Gives the user's record at once, since the page may be let go as soon as it is kept. */

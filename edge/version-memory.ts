@@ -7,7 +7,7 @@ import { sleep } from "./deadline.ts";
 import { createLeases, type Leases } from "./leases.ts";
 import type { LiveVersion, NamedModel } from "./live-pointers.ts";
 import type { LoadedVersion } from "./load-version.ts";
-import type { RequestAccess } from "./refreshed-cache.ts";
+import type { RequestAccess } from "./request-access.ts";
 
 export type VersionLease = { readonly loaded: LoadedVersion; readonly release: () => void };
 

@@ -79,14 +79,11 @@ export function parseRankBody(body: unknown): RankParameters {
  * some other id.
  */
 export function queryOf({ search, searchParams }: URL): URLSearchParams {
-  const isSent = /%EF%BF%BD/i.test(search);
-  for (const [name, value] of searchParams) {
-    if (isSent || !`${name}${value}`.includes("\uFFFD")) continue;
-    throw problemOf([
-      { pointer: pointerStep(name), code: "invalid_parameter", message: "must be percent-encoded UTF-8" },
-    ]);
-  }
-  return searchParams;
+  if (/%EF%BF%BD/i.test(search)) return searchParams; // the character that stands for such bytes was itself sent
+  const wrong = [...searchParams].find((pair) => pair.join("").includes("\uFFFD"));
+  if (wrong === undefined) return searchParams;
+  const message = "must be percent-encoded UTF-8";
+  throw problemOf([{ pointer: pointerStep(wrong[0]), code: "invalid_parameter", message }]);
 }
 
 /** `GET …/rank?user_id=&limit=`. Throws Problem. */

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { CLAIM_MS, pageMemory } from "../../edge/page-memory.ts";
+import { CLAIM_MS } from "../../edge/claims.ts";
+import { pageMemory } from "../../edge/page-memory.ts";
 import type { ItemIndex } from "../../shared/ids.ts";
 import { encodeUserPage, encodeUserRecord, openUserPage, recordInPage } from "../../shared/user-records.ts";
 import { emptyUserPage } from "../fixtures/user-page.ts";

@@ -5,7 +5,7 @@ import { DuckDBInstance } from "@duckdb/node-api";
 import { expect, test } from "vitest";
 import { setStatus } from "../../trainer/publish/live-pointer-swap.ts";
 import { memoryStore } from "../../trainer/publish/memory-store.ts";
-import { trainOnFiles } from "../fixtures/train-on-files.ts";
+import { INCREMENTAL_EVENTS, trainOnFiles } from "../fixtures/train-on-files.ts";
 
 const model = { customer: "acme", modelName: "shop" };
 const NOW = Date.parse("2024-03-01T00:00:00Z");
@@ -25,17 +25,7 @@ test("a second run reads what came since, from the copy in the model's folder", 
     const { data } = await trainOnFiles({
       model,
       folder,
-      location: "*.parquet",
-      schema: {
-        user: { id: "u" },
-        item: { id: "i" },
-        interaction: {
-          created_at: "t",
-          label: { type: "Binary", name: "l" },
-          source: { query: "FROM events" },
-          incremental: true,
-        },
-      },
+      ...INCREMENTAL_EVENTS,
       store,
       nowMs: NOW,
       settings: {

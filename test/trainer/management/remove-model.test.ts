@@ -14,7 +14,7 @@ import type { ObjectStore } from "../../../trainer/publish/object-store.ts";
 import { descriptorsOf } from "../../../trainer/publish/version-files.ts";
 import { readManifest, versionNames } from "../../../trainer/publish/versions.ts";
 import { faultyStore } from "../../fixtures/faulty-store.ts";
-import { trainOnFiles } from "../../fixtures/train-on-files.ts";
+import { INCREMENTAL_EVENTS, trainOnFiles } from "../../fixtures/train-on-files.ts";
 import { specOf } from "../../fixtures/trainer-spec.ts";
 import { freshFolder, freshState } from "../../fixtures/trainer-state.ts";
 
@@ -106,17 +106,7 @@ test("a new model under the name of a removed one is made of its own rows alone"
     const { outcome, data } = await trainOnFiles({
       model: MODEL,
       folder,
-      location: "*.parquet",
-      schema: {
-        user: { id: "u" },
-        item: { id: "i" },
-        interaction: {
-          created_at: "t",
-          label: { type: "Binary", name: "l" },
-          source: { query: "FROM events" },
-          incremental: true,
-        },
-      },
+      ...INCREMENTAL_EVENTS,
       store,
       nowMs,
       settings: {
