@@ -13,6 +13,8 @@ const OVERLOAD_SHARE = 0.2;
 const STALLED_SHARE = 2;
 /** What loading a version takes of the thread, together with the records that are then read anew. */
 const LOADING_MS = 200;
+/** So many calls that should have come and did not wait outside: by chance they stay away once in three thousand times. */
+const MISSED_LEAST = 8;
 /** Calls begin this share of their time apart, so that between two of them the isolate learns of what has arrived since. */
 const PACE = 0.5;
 
@@ -68,7 +70,8 @@ export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
   let lastCallMs = BASE_MS;
   let [refused, toldMs] = [0, Number.NEGATIVE_INFINITY];
   const pass = (nowMs: number) => {
-    const stalledMs = stalls.pass(nowMs, work.count(nowMs) > 0, lastCallMs);
+    const isAwaited = work.count(nowMs) > 0 || offered.missed(nowMs) >= MISSED_LEAST;
+    const stalledMs = stalls.pass(nowMs, isAwaited, lastCallMs);
     if (stalledMs > 0) offered.stalled(nowMs, stalledMs);
   };
   const boundMs = (nowMs: number) =>

@@ -125,7 +125,7 @@ const authenticate: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   await next();
 };
 
-/** A limiter that fails limits nobody. */
+/** A limiter that fails limits nobody. It is on the same machine; a deadline would cost each call more than all else here. */
 async function isBeyondRate(c: Context<EdgeEnv>, { keyId }: Caller): Promise<boolean> {
   try {
     return (await c.env.RATE_LIMIT?.limit({ key: keyId }))?.success === false;

@@ -21,7 +21,7 @@ const Origin = z
   .or(z.literal("*"));
 
 /** The operator's settings: what each means stands in edge/README.md. */
-const Settings = z.object({
+const Variables = z.object({
   TRAINER_URL: z
     .url({ protocol: /^https?$/ })
     .or(z.literal(""))
@@ -34,6 +34,8 @@ const Settings = z.object({
   RECORD_MEGABYTES: whole(0, 64).default(8),
   /** A read of R2 that takes longer has failed. Four of them, one after another, end before a call's lease of its version. */
   READ_TIMEOUT_MS: whole(50, 6000).default(5000),
+  /** What a rank call waits for, such as reads one after another, has come in so long, or the call is answered 503. */
+  RANK_TIMEOUT_MS: whole(500, 28_000).default(13_000),
   POINTER_CACHE_SECONDS: whole(0, 5).default(4),
   KEY_CACHE_SECONDS: whole(0, 30).default(25),
   CONCURRENT_RANKS_MAX: whole(1, 1000).default(256),
@@ -50,6 +52,14 @@ const Settings = z.object({
   /** The period of the rate limit binding, for Retry-After. */
   RATE_LIMIT_SECONDS: whole(1, 3600).default(60),
 });
+const Settings = Variables.refine(
+  (settings) => !settings.SERVE_UNFILTERED || settings.RANK_TIMEOUT_MS > 2 * settings.READ_TIMEOUT_MS,
+  {
+    path: ["RANK_TIMEOUT_MS"],
+    error:
+      "must be longer than twice READ_TIMEOUT_MS with SERVE_UNFILTERED: a record is tried twice before it is done without",
+  },
+);
 export type Settings = z.infer<typeof Settings>;
 
 const parsed = new WeakMap<object, Settings>();

@@ -12,6 +12,8 @@ export type OfferedLoad = {
   /** The thread was held up until now: as many calls as in so long before come at once, and nothing could be answered. */
   stalled(nowMs: number, gapMs: number): void;
   isBeyondCapacity(nowMs: number): boolean;
+  /** Calls that would have come since the last one, had they gone on coming as before it; 0 after a while, since they may have ended. */
+  missed(nowMs: number): number;
 };
 
 /** Arrivals and answers count for so long: twice the capacity is seen within a sixth of a second, chance at four fifths of it is not. */
@@ -22,6 +24,8 @@ const CAPACITY_MS = 10_000;
 const OTHERS_LEAST = 4;
 /** What is estimated counts as much as so many answers. */
 const ESTIMATE_CALLS = 50;
+/** Longer than collections of garbage take. */
+const MISSED_MS_MAX = 400;
 /** Arrivals within a tenth of the capacity may be chance. */
 const MARGIN = 1.1;
 
@@ -31,9 +35,11 @@ export function createOfferedLoad(callMs: number): OfferedLoad {
   const answered = recentRate();
   let [answers, answersMs] = [ESTIMATE_CALLS, ESTIMATE_CALLS * callMs];
   let saturatedSinceMs: number | undefined;
+  let [perMsBefore, arrivedMs] = [0, 0];
   let [owed, owedUntilMs] = [0, 0];
   return {
     arrived(nowMs) {
+      [perMsBefore, arrivedMs] = [arrivals.at(nowMs), nowMs];
       if (owed >= 1 && nowMs <= owedUntilMs) owed--;
       else arrivals.add(nowMs);
     },
@@ -53,6 +59,10 @@ export function createOfferedLoad(callMs: number): OfferedLoad {
     },
     // What is answered can be answered, even where nobody has ever had to wait.
     isBeyondCapacity: (nowMs) => arrivals.at(nowMs) > MARGIN * Math.max(answers / answersMs, answered.at(nowMs)),
+    missed(nowMs) {
+      const gapMs = Math.max(0, nowMs - arrivedMs);
+      return gapMs > MISSED_MS_MAX ? 0 : perMsBefore * gapMs;
+    },
   };
 }
 

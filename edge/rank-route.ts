@@ -1,5 +1,5 @@
 import type { Context, MiddlewareHandler } from "hono";
-import { parseRankBody, parseRankQuery, queryOf, type RankParameters } from "../shared/api.ts";
+import { parseRankBody, parseRankQuery, queryOf, type RankParameters, searchOf } from "../shared/api.ts";
 import { FormatError } from "../shared/assert.ts";
 import { itemIdToJson, type UserId } from "../shared/ids.ts";
 import { parseJson, pointerStep } from "../shared/parse-request.ts";
@@ -7,7 +7,8 @@ import { Problem } from "../shared/problem.ts";
 import { type RankAnswer, rank } from "../shared/rank.ts";
 import type { Snapshot } from "../shared/snapshot.ts";
 import { requireScope } from "./auth.ts";
-import { sleep } from "./deadline.ts";
+import { type CallDeadline, callDeadline } from "./call-deadline.ts";
+import { DeadlineError, sleep } from "./deadline.ts";
 import type { EdgeEnv } from "./edge-env.ts";
 import type { Isolate } from "./isolate.ts";
 import { lentScores } from "./lent-scores.ts";
@@ -22,12 +23,12 @@ export const RANK_BODY_BYTES_MAX = 65_536;
 
 /** `GET /v0/models/:model_name/rank?user_id=&limit=` */
 export const rankByQuery = (c: Context<EdgeEnv>): Promise<Response> =>
-  answerRank(c, async () => parseRankQuery(queryOf(new URL(c.req.url))));
+  answerRank(c, async () => parseRankQuery(queryOf(c.req.url)));
 
 /** `POST /v0/models/:model_name/rank`; no body at all is the empty request. */
 export const rankByBody = (c: Context<EdgeEnv>): Promise<Response> =>
   answerRank(c, async () => {
-    const [first] = new URL(c.req.url).searchParams.keys();
+    const [first] = new URLSearchParams(searchOf(c.req.url)).keys();
     if (first !== undefined) throw notInQuery(first);
     const body = await heldBody(c);
     return parseRankBody(body.length === 0 ? {} : parseJson(jsonTextOf(body, c.req.header("content-type") ?? null)));
@@ -48,7 +49,10 @@ export const refuseOverload: MiddlewareHandler<EdgeEnv> = async (c, next) => {
 async function answerRank(c: Context<EdgeEnv>, parse: () => Promise<RankParameters>): Promise<Response> {
   requireScope(c.get("caller")!, "rank");
   const parameters = await parse();
-  return withShare(c, c.get("isolate").ranks, () => rankWithLiveVersion(c, parameters));
+  const { ranks, reader, settings } = c.get("isolate");
+  const { nowMs } = c.get("access");
+  const deadline = callDeadline(reader, nowMs() + settings.RANK_TIMEOUT_MS, nowMs);
+  return withShare(c, ranks, () => deadline.before(rankWithLiveVersion(c, parameters, deadline)).catch(tooLate));
 }
 
 const heldBody = (c: Context<EdgeEnv>) =>
@@ -65,19 +69,30 @@ async function withShare<T>(c: Context<EdgeEnv>, shares: Shares, work: () => Pro
   }
 }
 
-async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParameters): Promise<Response> {
+function tooLate(error: unknown): never {
+  if (!(error instanceof DeadlineError)) throw error;
+  const detail = "The model's files come too slowly right now. Try again.";
+  throw new Problem("artifact_unavailable", detail, { cause: error, retryAfterSeconds: 2 });
+}
+
+async function rankWithLiveVersion(
+  c: Context<EdgeEnv>,
+  parameters: RankParameters,
+  { reader: ownReader, untilMs }: CallDeadline,
+): Promise<Response> {
   const isolate = c.get("isolate");
   const { pointers, versions, erased, admission, reader, settings } = isolate;
   const { customer } = c.get("caller")!;
   const access = { ...c.get("access"), reader, log: writeLog };
   const startedMs = access.nowMs();
+  const own = { ...access, reader: ownReader };
   const { userId } = parameters;
-  const isErased = (user: UserId) => erased.has(customer, user, access);
+  const isErased = (user: UserId) => erased.has(customer, user, own);
   // Read along with the pointer; asked when the record is wanted, since a version may take seconds to come.
-  if (userId !== undefined) erased.look(customer, access).catch(() => undefined);
-  const target = await pointers.liveVersion(customer, c.req.param("model_name")!, access);
+  if (userId !== undefined) erased.look(customer, own).catch(() => undefined);
+  const target = await pointers.liveVersion(customer, c.req.param("model_name")!, own);
   if (userId !== undefined) versions.recentUsers.note(modelKey(target), userId);
-  const { loaded, release } = await versions.lease(target, access);
+  const { loaded, release } = await versions.lease(target, access, untilMs);
   const loadedMs = access.nowMs();
   const place = admission.admit({ itemCount: loaded.manifest.item_count, nowMs: loadedMs });
   if (place === undefined) {
@@ -90,7 +105,7 @@ async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParamete
     const failures: unknown[] = [];
     const onUnfiltered = (error: unknown) => failures.push(error);
     const policy: RecordPolicy = {
-      reader,
+      reader: ownReader,
       pages: versions.pages,
       access,
       isErased,

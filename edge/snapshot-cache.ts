@@ -23,8 +23,11 @@ import { modelKey, RESERVATION_MS, type VersionLease, versionKey, versionMemory 
 export type CacheAccess = RequestAccess & { readonly reader: ArtifactReader; readonly log: (entry: object) => void };
 
 export type SnapshotCache = {
-  /** The live version, or the one before it while the live one cannot serve. Throws Problem. */
-  lease(target: LiveVersion, access: CacheAccess): Promise<VersionLease>;
+  /**
+   * The live version, or the one before it while the live one cannot serve. Throws Problem.
+   * @param untilMs Nobody waits longer, though a load goes on.
+   */
+  lease(target: LiveVersion, access: CacheAccess, untilMs?: number): Promise<VersionLease>;
   /** Every version of a model that has been deleted. */
   readonly letGo: OnNoneLive;
   /** Of users' records, in what memory versions leave. */
@@ -118,9 +121,9 @@ export function snapshotCache(
     pages,
     recentUsers: recent,
     letGo: memory.letGo,
-    async lease(target, access) {
+    async lease(target, access, callUntilMs = Number.POSITIVE_INFINITY) {
       const key = versionKey(target);
-      const untilMs = access.nowMs() + LOAD_MS_MAX;
+      const untilMs = Math.min(callUntilMs, access.nowMs() + LOAD_MS_MAX);
       while (access.nowMs() < untilMs) {
         const lease = memory.lease(target, access);
         if (lease) return lease;

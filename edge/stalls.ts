@@ -2,12 +2,13 @@
  * What the thread was held up by, beside its calls: opening a version, collecting garbage, a neighbour on the same core. A queue that
  * a stall leaves passes by itself as far as calls come slower than they are answered, so it is no reason to refuse anybody.
  *
- * Seen from inside by the time between two moments at which the isolate did something, while calls waited.
+ * Seen from inside by the time between two moments at which the isolate did something, while calls waited inside or, as it
+ * seems, outside.
  */
 export type Stalls = {
   /**
    * The isolate does something.
-   * @param isAwaited Whether calls wait.
+   * @param isAwaited Whether calls wait inside, or many that should have come did not.
    * @param callMs What the call that may be under way takes.
    * @returns Milliseconds of the stall that has just ended; 0: there was none.
    */

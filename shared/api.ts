@@ -78,12 +78,21 @@ export function parseRankBody(body: unknown): RankParameters {
  * The query parameters of an address. Throws Problem invalid_parameter for one whose bytes are not UTF-8, which would else be read as
  * some other id.
  */
-export function queryOf({ search, searchParams }: URL): URLSearchParams {
-  if (/%EF%BF%BD/i.test(search)) return searchParams; // the character that stands for such bytes was itself sent
-  const wrong = [...searchParams].find((pair) => pair.join("").includes("\uFFFD"));
-  if (wrong === undefined) return searchParams;
+export function queryOf(url: string): URLSearchParams {
+  const search = searchOf(url);
+  const query = new URLSearchParams(search);
+  if (!search.includes("%") || /%EF%BF%BD/i.test(search)) return query; // the character that stands for such bytes was itself sent
+  const wrong = [...query].find((pair) => pair.join("").includes("\uFFFD"));
+  if (wrong === undefined) return query;
   const message = "must be percent-encoded UTF-8";
   throw problemOf([{ pointer: pointerStep(wrong[0]), code: "invalid_parameter", message }]);
+}
+
+/** What `new URL(url).search` is, without parsing all of it. */
+export function searchOf(url: string): string {
+  const [whole] = url.split("#", 1);
+  const at = whole!.indexOf("?");
+  return at < 0 ? "" : whole!.slice(at);
 }
 
 /** `GET …/rank?user_id=&limit=`. Throws Problem. */

@@ -181,3 +181,20 @@ test("refusals are told about once a second, together", () => {
     undefined,
   ]);
 });
+
+/** Calls of 2 ms at an even rate, each answered before the next; then none for 90 ms. Gives how many may wait then. */
+function waitingAfterGap(everyMs: number): number {
+  const admission = createAdmission(100, TTL_MS);
+  let nowMs = 10_000;
+  for (; nowMs < 12_000; nowMs += everyMs) {
+    admission.isFull(nowMs);
+    admission.admit({ itemCount: 0, nowMs })!.end(nowMs); // the clock stands while a call is ranked from memory
+  }
+  const endMs = nowMs - everyMs + 90;
+  admission.isFull(endMs);
+  return fill(admission, 0, endMs).length;
+}
+test("a stall in the middle of a call that waits for nothing is seen by the calls that did not come", () => {
+  expect(waitingAfterGap(20)).toBe(58); // of four calls that should have come none may have, by chance
+  expect(waitingAfterGap(4)).toBeGreaterThan(100);
+});

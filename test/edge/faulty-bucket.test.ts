@@ -100,16 +100,21 @@ test.each(["error", "missing", "flip", "truncate"] as const)(
     }
   },
 );
-test("where the operator has chosen so, it ranks without the record and says it", async () => {
-  const bold = await startEdge({ vars: { SERVE_UNFILTERED: true, RECORD_MEGABYTES: 0 } });
-  const { manifest } = await bold.publish();
-  expect((await bold.call(ANN)).headers.get("x-seen-filter")).toBeNull();
-  await bold.inject({ keys: blobKey("acme", "shop", manifest.users!.pages[0]!.digest), kind: "error" });
-  const answer = await bold.call(ANN);
-  await bold.stop();
-  expect([answer.status, answer.headers.get("x-seen-filter")]).toEqual([200, "unavailable"]);
-  expect(answer.headers.get("x-rank-strategy")).toBe("popular");
-});
+test.each(["error", "hang"] as const)(
+  "where the operator has chosen so, it ranks without a record whose reads %s, and says it",
+  async (kind) => {
+    const bold = await startEdge({
+      vars: { SERVE_UNFILTERED: true, RECORD_MEGABYTES: 0, RANK_TIMEOUT_MS: 1400, READ_TIMEOUT_MS: 400 },
+    });
+    const { manifest } = await bold.publish();
+    expect((await bold.call(ANN)).headers.get("x-seen-filter")).toBeNull();
+    await bold.inject({ keys: blobKey("acme", "shop", manifest.users!.pages[0]!.digest), kind });
+    const answer = await bold.call(ANN);
+    await bold.stop();
+    expect([answer.status, answer.headers.get("x-seen-filter")]).toEqual([200, "unavailable"]);
+    expect(answer.headers.get("x-rank-strategy")).toBe("popular");
+  },
+);
 
 test("files that were damaged in the bucket itself are refused by digest, and served again once whole", async () => {
   for (const [modelName, damage] of [
@@ -175,3 +180,24 @@ test.each(["error", "hang", "flip", "truncate"] as const)(
     expect(await ann()).toEqual(unknown);
   },
 );
+
+test("a call that needs several slow reads, each within its deadline, is told in time to come back, and its load goes on", async () => {
+  const hurried = await startEdge({ vars: { RANK_TIMEOUT_MS: 500, READ_TIMEOUT_MS: 6000 } });
+  try {
+    await hurried.publish();
+    const { key } = await hurried.issueKey();
+    await hurried.inject({ keys: "models/", kind: "slow", slowMs: 300 });
+    const answer = await hurried.call(ANN, { key });
+    expect([answer.status, answer.headers.get("retry-after"), await answer.json()]).toEqual([
+      503,
+      "2",
+      expect.objectContaining({
+        code: "artifact_unavailable",
+        detail: expect.stringContaining("too slowly"),
+      }),
+    ]);
+    await expect.poll(async () => (await hurried.call(ANN, { key })).status, TEN_SECONDS).toBe(200);
+  } finally {
+    await hurried.stop();
+  }
+});

@@ -76,3 +76,11 @@ test("answers with few others waiting do not tell the capacity", () => {
   for (let ms = 60_000; ms < 62_000; ms += 4) load.arrived(ms);
   expect(load.isBeyondCapacity(62_000)).toBe(false);
 });
+test("who should have come since the last call is told by the rate before it", () => {
+  const load = createOfferedLoad(CALL_MS);
+  load.arrived(0);
+  expect(load.missed(300)).toBe(0); // of one call there is no rate
+  for (let ms = 2000; ms < 4000; ms += 2) load.arrived(ms);
+  expect(load.missed(3998 + 100)).toBeCloseTo(50, 0);
+  expect(load.missed(3998 + 500)).toBe(0);
+});

@@ -16,8 +16,8 @@ const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(reso
 beforeEach(() => void vi.useFakeTimers({ now: 0 }));
 afterEach(() => vi.useRealTimers());
 
-/** A version of so many files, read one after another, in a cache that somebody asks every two seconds. */
-function world(fileCount: number, read: () => Promise<unknown>) {
+/** A version of so many files, read one after another, in a cache that somebody asks every two seconds, with so much time. */
+function world(fileCount: number, read: () => Promise<unknown>, callMs = 28_000) {
   const begunMs: number[] = [];
   const underWay = { now: 0, most: 0 };
   const loader: VersionLoader = {
@@ -41,7 +41,7 @@ function world(fileCount: number, read: () => Promise<unknown>) {
   const answers: { said: string; atMs: number; tookMs: number }[] = [];
   const ask = async () => {
     const startMs = Date.now();
-    const lease = cache.lease(V1, access);
+    const lease = cache.lease(V1, access, startMs + callMs);
     const said = await lease
       .then(({ release }) => release())
       .then(
@@ -74,6 +74,16 @@ test("slow reads of many files are one load, for which all wait", async () => {
   await run(30_000);
   expect(begunMs).toEqual([0]);
   expect(new Set(answers.map(({ said }) => said))).toEqual(new Set(["served"]));
+});
+
+test("who has less time than a load takes is told to come back, and the load is still one", async () => {
+  const { run, answers, begunMs } = world(10, () => sleep(2000), 5000);
+  await run(30_000);
+  expect(begunMs).toEqual([0]);
+  const early = answers.filter(({ atMs }) => atMs < 20_000);
+  expect(new Set(early.map(({ said }) => said))).toEqual(new Set(["artifact_unavailable"]));
+  expect(Math.max(...early.map(({ tookMs }) => tookMs))).toBeLessThanOrEqual(5010);
+  expect(new Set(answers.filter(({ atMs }) => atMs >= 20_100).map(({ said }) => said))).toEqual(new Set(["served"]));
 });
 
 test.each([

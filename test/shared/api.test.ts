@@ -10,6 +10,7 @@ import {
   RANK_LIMIT_DEFAULT,
   RANK_LIMIT_MAX,
   SESSION_MAX,
+  searchOf,
 } from "../../shared/api.ts";
 import { Problem } from "../../shared/problem.ts";
 
@@ -50,8 +51,15 @@ test("a whole body", () => {
   expect(parseRankBody(body).retrieval).toMatchObject({ kind: "compare", attribute: "price" });
 });
 
+test.each(["", "?", "?a=1", "?a=1?b=2", "?a=1#b?c", "#?a=1"])(
+  "the query of an address that ends in %j is that of a URL",
+  (end) => {
+    const url = `https://shop.example/rank${end}`;
+    expect(new URLSearchParams(searchOf(url)).toString()).toBe(new URL(url).searchParams.toString());
+  },
+);
 test("bytes that are not UTF-8 are no other user's id", () => {
-  const read = (search: string) => parseRankQuery(queryOf(new URL(`https://shop.example/rank?${search}`)));
+  const read = (search: string) => parseRankQuery(queryOf(`https://shop.example/rank?${search}`));
   expect(problemOf(() => read("user_id=caf%E9"))).toMatchObject({
     code: "invalid_parameter",
     errors: [{ pointer: "/user_id" }],
