@@ -9,6 +9,8 @@ export type IsolateWatch = {
    * least is what remains after a collection of garbage.
    */
   scriptMb(): { readonly least: number; readonly most: number };
+  /** The same at this moment, when all garbage was collected. */
+  liveMb(): Promise<number>;
   stop(): void;
 };
 
@@ -29,20 +31,26 @@ export async function watchIsolate(edge: EdgeWorld, everyMs: number): Promise<Is
   const socket = new WebSocket(target.webSocketDebuggerUrl);
   await once(socket, "open");
   let asked = 0;
-  const usage = async () => {
-    const id = ++asked;
-    socket.send(JSON.stringify({ id, method: "Runtime.getHeapUsage" }));
-    for (;;) {
-      const [{ data }] = (await once(socket, "message")) as [{ readonly data: unknown }];
-      const answer = Answer.parse(JSON.parse(String(data)));
-      if (answer.id === id) return Usage.parse(answer.result);
-    }
+  const waiting = new Map<number, (result: unknown) => void>();
+  socket.addEventListener("message", ({ data }) => {
+    const { id, result } = Answer.parse(JSON.parse(String(data)));
+    if (id !== undefined) waiting.get(id)?.(result);
+  });
+  const call = (method: string) =>
+    new Promise<unknown>((resolve) => {
+      const id = ++asked;
+      waiting.set(id, (result) => {
+        waiting.delete(id);
+        resolve(result);
+      });
+      socket.send(JSON.stringify({ id, method }));
+    });
+  const usedMb = async () => {
+    const used = Usage.parse(await call("Runtime.getHeapUsage"));
+    return (used.usedSize + used.embedderHeapUsedSize + used.backingStorageSize) / 1e6;
   };
   let samples: number[] = [];
-  const sample = async () => {
-    const { usedSize, embedderHeapUsedSize, backingStorageSize } = await usage();
-    samples.push((usedSize + embedderHeapUsedSize + backingStorageSize) / 1e6);
-  };
+  const sample = async () => void samples.push(await usedMb());
   await sample();
   let isOver = false;
   const watching = (async () => {
@@ -57,6 +65,14 @@ export async function watchIsolate(edge: EdgeWorld, everyMs: number): Promise<Is
       const taken = samples;
       samples = taken.slice(-1);
       return { least: Math.min(...taken), most: Math.max(...taken) };
+    },
+    async liveMb() {
+      let isCollected = false;
+      const collection = call("HeapProfiler.collectGarbage").finally(() => (isCollected = true));
+      // workerd may leave the debugger waiting until a request comes.
+      while (!isCollected) await (await edge.call("/health/live", { key: null })).arrayBuffer();
+      await collection;
+      return usedMb();
     },
     stop() {
       isOver = true;

@@ -2,7 +2,9 @@
  * The process beside `load.ts`: publishes versions and judges answers, so that neither holds up the calls. Arguments: the
  * bucket as JSON, a work folder.
  */
+import { createReadStream } from "node:fs";
 import { setPriority } from "node:os";
+import { createInterface } from "node:readline";
 import { buildVersion } from "../../trainer/export/build-version.ts";
 import { setStatus } from "../../trainer/publish/live-pointer-swap.ts";
 import { publish } from "../../trainer/publish/publish.ts";
@@ -10,7 +12,7 @@ import type { S3Options } from "../../trainer/publish/s3-request.ts";
 import { s3Store } from "../../trainer/publish/s3-store.ts";
 import { drawnWorld, HISTORY_MAX } from "./edge-scale-world.ts";
 import { type Checker, openChecker } from "./load-check.ts";
-import { type FromJudge, type ToJudge, WORLD } from "./load-judge.ts";
+import { type Answer, type FromJudge, type ToJudge, WORLD } from "./load-judge.ts";
 
 const [bucket, workDirectory] = process.argv.slice(2) as [string, string];
 setPriority(10);
@@ -35,12 +37,12 @@ async function publishWorld(which: number): Promise<void> {
   await publish(built, new TextEncoder().encode("{}"), { store, nowMs, signal, progress: () => {} });
 }
 
-/** Judged when all have come: that takes as much of the machine as answering them, which would be measured along with it. */
-const answers: (ToJudge & { readonly kind: "judge" })[] = [];
-
-async function judgeAll(): Promise<void> {
-  for (const { version, call, ids } of answers) {
+/** When all have come: it takes as much of the machine as answering them, which would be measured along with it. */
+async function judgeAll(file: string): Promise<void> {
+  for await (const line of createInterface({ input: createReadStream(file) })) {
+    const { version, call, body } = JSON.parse(line) as Answer;
     const checker = versions.get(version);
+    const ids = (JSON.parse(body) as (string | number)[]).map(String);
     const fault = checker ? await checker.faultOf(call, ids) : `version ${version} was never published`;
     if (fault !== undefined) tell({ kind: "fault", fault: `${JSON.stringify(call)}: ${fault}` });
   }
@@ -53,10 +55,9 @@ process.on("message", (message: ToJudge) => {
       () => tell({ kind: "published", fault: null }),
       (error: unknown) => tell({ kind: "published", fault: String(error) }),
     );
-  if (message.kind === "judge") answers.push(message);
-  if (message.kind === "end")
-    void judgeAll().then(() => {
-      tell({ kind: "ended" });
+  if (message.kind === "judge")
+    void judgeAll(message.file).then(() => {
+      tell({ kind: "judged" });
       process.disconnect();
     });
 });

@@ -1,5 +1,9 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
+import { createWriteStream } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { finished } from "node:stream/promises";
 import type { S3Options } from "../../trainer/publish/s3-request.ts";
 import type { LoadCall } from "./load-check.ts";
 
@@ -8,10 +12,12 @@ export const WORLD = { label: "load", itemCount: 20_000, userCount: 5000, weight
 
 export type ToJudge =
   | { readonly kind: "publish"; readonly which: number }
-  | { readonly kind: "judge"; readonly version: string; readonly call: LoadCall; readonly ids: readonly string[] }
-  | { readonly kind: "end" };
+  /** The answers, one a line. */
+  | { readonly kind: "judge"; readonly file: string };
+/** An answer as a line of JSON: the body is that of a ranked list. */
+export type Answer = { readonly version: string; readonly call: LoadCall; readonly body: string };
 export type FromJudge =
-  | { readonly kind: "ready" | "ended" }
+  | { readonly kind: "ready" | "judged" }
   | { readonly kind: "published"; readonly fault: string | null }
   | { readonly kind: "fault"; readonly fault: string };
 
@@ -20,18 +26,24 @@ export type Judge = {
   /** Makes a version of one of two worlds live; one at a time. Throws Error. */
   publish(which: number): Promise<void>;
   /** Takes an answer, to be judged at the end. */
-  judge(answer: Omit<ToJudge & { kind: "judge" }, "kind">): void;
+  judge(answer: Answer): void;
   /** What was wrong. */
   readonly faults: readonly string[];
-  /** Judges every answer. */
+  /** Judges every answer, and ends. */
   end(): Promise<void>;
 };
 
 const PROGRAM = new URL("load-judge-process.ts", import.meta.url).pathname;
 
-/** Publishing and judging in a process of their own, of low priority. */
+/**
+ * Publishing and judging in a process of their own, of low priority. Answers wait in a file: hundreds of thousands in memory
+ * would be a garbage collector's work on the core of the calls.
+ */
 export async function startJudge(s3: S3Options, workDirectory: string): Promise<Judge> {
+  await mkdir(workDirectory, { recursive: true });
   const child = fork(PROGRAM, [JSON.stringify(s3), workDirectory]);
+  const file = join(workDirectory, "answers.jsonl");
+  const answers = createWriteStream(file);
   const faults: string[] = [];
   child.on("message", (message: FromJudge) => void (message.kind === "fault" && faults.push(message.fault)));
   const send = (message: ToJudge) => void child.send(message);
@@ -57,11 +69,13 @@ export async function startJudge(s3: S3Options, workDirectory: string): Promise<
       const answer = await heard("published");
       if (answer.kind === "published" && answer.fault !== null) throw new Error(answer.fault);
     },
-    judge: (answer) => send({ kind: "judge", ...answer }),
+    judge: (answer) => void answers.write(`${JSON.stringify(answer)}\n`),
     faults,
     async end() {
-      send({ kind: "end" });
-      await heard("ended");
+      answers.end();
+      await finished(answers);
+      send({ kind: "judge", file });
+      await heard("judged");
     },
   };
 }

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { seededRandom } from "../../trainer/evaluate/seeded-random.ts";
 import type { EdgeWorld } from "../fixtures/edge-world.ts";
 import { type Bench, type BenchContext, type Figure, quantile } from "./bench.ts";
-import { burstsOf } from "./bursts.ts";
+import { type Burst, burstsOf } from "./bursts.ts";
+import { type Piece, slowestPace, watchPace } from "./core-pace.ts";
 import { type IsolateWatch, watchIsolate } from "./edge-scale-isolate.ts";
 import { withEdge } from "./edge-scale-serving.ts";
 import { drawnWorld, PER_USER, RARITIES, type ScaleWorld } from "./edge-scale-world.ts";
@@ -23,8 +24,12 @@ const LOAD_SHARE = 0.8;
 const OVERLOAD_SECONDS = 10;
 const OVERLOAD_CONNECTIONS = 150;
 const MEMORY_EVERY_MS = 500;
-const MEMORY_WINDOW_MS = 10_000;
+const MEMORY_WINDOW_MS = 30_000;
+const MEMORY_WINDOWS_LEAST = 4;
+const CACHES_FILL_MS = 60_000;
+const MEMORY_GROWTH_MB_MAX = 10;
 const REFUSALS_TOLD = 3;
+const SLOW_MS = 200;
 const BURST_GAP_MS = 500;
 
 /**
@@ -69,15 +74,25 @@ type Setting = {
 };
 
 type Tally = {
+  /** When it was begun, as all its times on the clock of performance.now(). */
+  readonly beginMs: number;
   /** Of the calls that were ranked. */
   readonly ms: number[];
   readonly statuses: Map<number, number>;
-  /** When calls were not ranked, on the clock of performance.now(). */
+  /** When calls were not ranked, and when they were ranked slowly. */
   readonly failedAtMs: number[];
+  readonly slowAtMs: number[];
   /** What some of them were told. */
   readonly refusals: Set<string>;
 };
-const emptyTally = (): Tally => ({ ms: [], statuses: new Map(), failedAtMs: [], refusals: new Set() });
+const emptyTally = (): Tally => ({
+  beginMs: performance.now(),
+  ms: [],
+  statuses: new Map(),
+  failedAtMs: [],
+  slowAtMs: [],
+  refusals: new Set(),
+});
 
 async function underLoad(setting: Setting): Promise<Figure[]> {
   const { edge, bucket, world, judge, context } = setting;
@@ -94,23 +109,29 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
   context.say(`  ${capacity.toFixed(0)} ranks/s; ${seconds} s at ${LOAD_SHARE} of it`);
 
   const tally = emptyTally();
-  const beginMs = performance.now();
   const trouble = disturb({ ...setting, key });
-  const memory = await watchMemory(edge);
+  const pace = await watchPace(OWN_CORE);
+  const memory = await watchMemory(setting);
   const leftOut = await openLoop(() => ask(tally), { perSecond: LOAD_SHARE * capacity, seconds, say: context.say });
   const memoryFigures = memory.end();
   const disturbances = await trouble.end();
   for (const refusal of tally.refusals) context.say(`  refused: ${refusal}`);
   for (const line of edge.log.filter((text) => text.includes("ranks_refused")).slice(0, REFUSALS_TOLD))
     context.say(`  ${line}`);
-  for (const line of refusalsInTime(tally, beginMs, disturbances)) context.say(line);
+  for (const line of refusalsInTime(tally, { ...disturbances, pieces: pace.pieces })) context.say(line);
+  const slowest = slowestPace(pace.pieces, { fromMs: tally.beginMs, toMs: performance.now() });
+  sayWhenSlow("mixed", tally, context);
   context.say(`  statuses ${JSON.stringify([...tally.statuses])}`);
 
   await openConnections(edge);
   const double = emptyTally();
   await openLoop(() => ask(double), { perSecond: 2 * capacity, seconds: OVERLOAD_SECONDS, say: context.say });
+  sayWhenSlow("double", double, context);
   const over = emptyTally();
   await closedLoop(() => ask(over), { connections: OVERLOAD_CONNECTIONS, seconds: OVERLOAD_SECONDS });
+  sayWhenSlow("overload", over, context);
+  pace.stop();
+  const live = await memory.live();
   together();
   context.say("  judging the answers");
   await judge.end();
@@ -121,6 +142,8 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
     ...loadFigures(tally, { capacity, wrong: faults.length, disturbances }),
     { name: "load.left_out", value: leftOut, unit: "share" },
     ...memoryFigures,
+    live,
+    ...(slowest === undefined ? [] : [{ name: "load.pace.slowest", value: slowest, unit: "of the usual" }]),
     ...overloadFigures("load.double", double),
     ...overloadFigures("load.overload", over),
   ];
@@ -139,34 +162,61 @@ function apart({ edgePid, others, context }: Setting): () => void {
   return () => void keep(EVERY_CORE, EVERY_CORE);
 }
 
+type MemoryWatch = {
+  /** Of the time since it began. */
+  end(): Figure[];
+  /** What remains now; to be called when all calls are over, since it holds up the thread. */
+  live(): Promise<Figure>;
+};
+
 /**
- * The isolate's own memory while the load lasts: of JavaScript the least within ten seconds, which is what remains when
- * garbage was collected, and with it the WASM heap as it was when a version was loaded last.
+ * The isolate's own memory while the load lasts, JavaScript's and the WASM heap as it was when a version was loaded last. Of
+ * what is sampled the least is near what remains when garbage was collected: in the earlier and the later half of the time once
+ * caches are full, and its slope by windows longer than V8 lets garbage lie. And the most.
  */
-async function watchMemory(edge: EdgeWorld): Promise<{ end(): Figure[] }> {
+async function watchMemory({ edge, context }: Setting): Promise<MemoryWatch> {
   const watch: IsolateWatch = await watchIsolate(edge, MEMORY_EVERY_MS);
   const begin = performance.now();
-  const points: { readonly minute: number; readonly mb: number }[] = [];
-  const note = () => {
-    const line = edge.log.findLast((text) => text.includes("version_loaded"));
-    const heapMb = line ? (JSON.parse(line) as { heap_bytes: number }).heap_bytes / 1e6 : 0;
-    points.push({ minute: (performance.now() - begin) / 60_000, mb: watch.scriptMb().least + heapMb });
+  const windows: { readonly minute: number; readonly mb: number }[] = [];
+  let most = 0;
+  /** Since the last look. */
+  const leastMb = () => {
+    const [script, heap] = [watch.scriptMb(), heapMb(edge)];
+    most = Math.max(most, script.most + heap);
+    return script.least + heap;
   };
+  const note = () => windows.push({ minute: (performance.now() - begin) / 60_000, mb: leastMb() });
   const timer = setInterval(note, MEMORY_WINDOW_MS);
   return {
     end() {
       clearInterval(timer);
-      note();
-      watch.stop();
-      // The first minute fills caches.
-      const settled = points.length > 12 ? points.slice(6) : points;
+      leastMb(); // a part of a window counts for the most alone
+      const mostFigure: Figure = { name: "load.memory.most", value: most, unit: "MB" };
+      const full = windows.slice(CACHES_FILL_MS / MEMORY_WINDOW_MS);
+      if (full.length < MEMORY_WINDOWS_LEAST) return [mostFigure];
+      const middle = Math.floor(full.length / 2);
+      const leastOf = (half: typeof full) => Math.min(...half.map(({ mb }) => mb));
+      const [start, end] = [leastOf(full.slice(0, middle)), leastOf(full.slice(middle))];
+      if (end - start > MEMORY_GROWTH_MB_MAX)
+        context.fail(`memory grew from ${start.toFixed(0)} to ${end.toFixed(0)} MB`);
       return [
-        { name: "load.memory.start", value: settled[0]!.mb, unit: "MB" },
-        { name: "load.memory.end", value: settled.at(-1)!.mb, unit: "MB" },
-        { name: "load.memory.slope", value: slopeOf(settled), unit: "MB/min" },
+        { name: "load.memory.start", value: start, unit: "MB" },
+        { name: "load.memory.end", value: end, unit: "MB" },
+        { name: "load.memory.slope", value: slopeOf(full), unit: "MB/min" },
+        mostFigure,
       ];
     },
+    async live() {
+      const value = (await watch.liveMb()) + heapMb(edge);
+      watch.stop();
+      return { name: "load.memory.live", value, unit: "MB" };
+    },
   };
+}
+
+function heapMb(edge: EdgeWorld): number {
+  const line = edge.log.findLast((text) => text.includes("version_loaded"));
+  return line ? (JSON.parse(line) as { heap_bytes: number }).heap_bytes / 1e6 : 0;
 }
 
 /** Of the straight line nearest to the points. */
@@ -219,8 +269,8 @@ async function askAndCheck(edge: EdgeWorld, { key, call, judge, tally }: Questio
     return;
   }
   tally.ms.push(tookMs);
-  const ids = (JSON.parse(text) as (string | number)[]).map(String);
-  judge({ version: response.headers.get("x-model-version") ?? "none", call, ids });
+  if (tookMs > SLOW_MS) tally.slowAtMs.push(performance.now());
+  judge({ version: response.headers.get("x-model-version") ?? "none", call, body: text });
 }
 
 /** As many connections as calls may wait: in production they end at what stands before the isolate, here each new one takes its thread. */
@@ -229,15 +279,27 @@ async function openConnections(edge: EdgeWorld): Promise<void> {
   for (const response of await Promise.all(answers)) await response.arrayBuffer();
 }
 
-/** When calls were refused, and how long after the last version was there to be opened: most stalls have that cause. */
-function refusalsInTime({ failedAtMs }: Tally, beginMs: number, { publishedAtMs }: Disturbances): string[] {
-  return burstsOf(failedAtMs, BURST_GAP_MS).map(({ fromMs, toMs, count }) => {
+type Circumstances = { readonly publishedAtMs: readonly number[]; readonly pieces: readonly Piece[] };
+
+/** When calls were refused, how long after the last version was there to be opened, and how fast the isolate's core was then. */
+function refusalsInTime({ failedAtMs, beginMs }: Tally, { publishedAtMs, pieces }: Circumstances): string[] {
+  return burstsOf(failedAtMs, BURST_GAP_MS).map((burst) => {
+    const { fromMs, toMs, count } = burst;
     const published = publishedAtMs.findLast((at) => at < fromMs);
     const after = published === undefined ? "" : `, ${inSeconds(fromMs - published)} after a version was published`;
-    return `  at ${inSeconds(fromMs - beginMs)}, for ${inSeconds(toMs - fromMs)}: ${count} refused${after}`;
+    const pace = slowestPace(pieces, { fromMs: fromMs - 1000, toMs });
+    const core = pace === undefined ? "" : `, the core at ${pace.toFixed(2)} of its pace`;
+    return `  ${whenOf(burst, beginMs)}: ${count} refused${after}${core}`;
   });
 }
 
+function sayWhenSlow(phase: string, { slowAtMs, beginMs }: Tally, { say }: BenchContext): void {
+  for (const burst of burstsOf(slowAtMs, BURST_GAP_MS))
+    say(`  ${phase}, ${whenOf(burst, beginMs)}: ${burst.count} above ${SLOW_MS} ms`);
+}
+
+const whenOf = ({ fromMs, toMs }: Burst, beginMs: number) =>
+  `at ${inSeconds(fromMs - beginMs)}, for ${inSeconds(toMs - fromMs)}`;
 const inSeconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(2)} s`;
 
 type Course = { readonly capacity: number; readonly wrong: number; readonly disturbances: Disturbances };
