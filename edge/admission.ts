@@ -10,7 +10,7 @@ const CALLS_LEAST = 4;
 /** Of what calls may wait when more arrive than can be answered: a queue that does not pass by itself only makes all wait. */
 const OVERLOAD_SHARE = 0.2;
 /** Of what calls may wait, how much longer they may after stalls. */
-const STALLED_SHARE = 2;
+const STALLED_SHARE = 5;
 /** What loading a version takes of the thread, together with the records that are then read anew. */
 const LOADING_MS = 200;
 /** So many calls that should have come and did not wait outside: by chance they stay away once in three thousand times. */

@@ -126,9 +126,9 @@ function afterStall(admission: Admission, { atMs, stallMs }: { atMs: number; sta
   return places.length;
 }
 
-test("after a stall as much more may wait as the thread was held up, twice the bound at most, and less as time goes by", () => {
+test("after a stall as much more may wait as the thread was held up, five times the bound at most, and less as time goes by", () => {
   expect(afterStall(createAdmission(100, TTL_MS), { atMs: 1000, stallMs: 60 })).toBe(32);
-  expect(afterStall(createAdmission(100, TTL_MS), { atMs: 1000, stallMs: 900 })).toBe(60);
+  expect(afterStall(createAdmission(100, TTL_MS), { atMs: 1000, stallMs: 900 })).toBe(120);
   const admission = createAdmission(100, TTL_MS);
   afterStall(admission, { atMs: 1000, stallMs: 100 });
   expect(fill(admission, FIVE_MS, 2600).length).toBe(30);
