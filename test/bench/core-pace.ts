@@ -1,6 +1,7 @@
 /**
  * How fast a core is, in time: virtual machines lose up to half of it to their neighbours, and it does not show as load. A process
- * of its own does the same piece of work ten times a second and tells what CPU time it took, waiting for the core not counted.
+ * of its own does the same piece of work ten times a second and tells what CPU time it took, waiting for the core not counted. And
+ * for how long the host has kept the core for others altogether ("steal").
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -9,8 +10,14 @@ import { keepToCores } from "./keep-to-cores.ts";
 
 const PROGRAM = new URL("core-pace-process.ts", import.meta.url).pathname;
 
-/** CPU time of one piece of work, and when, on the clock of performance.now() of who listens. */
-export type Piece = { readonly atMs: number; readonly cpuMs: number };
+export type Piece = {
+  /** On the clock of performance.now() of who listens. */
+  readonly atMs: number;
+  /** CPU time of one piece of work. */
+  readonly cpuMs: number;
+  /** Since the machine was started. */
+  readonly stolenMs: number;
+};
 
 export type CorePace = {
   /** Ascending by time. */
@@ -20,9 +27,9 @@ export type CorePace = {
 
 /** Watches one core, about half a percent of which it takes. */
 export async function watchPace(core: string): Promise<CorePace> {
-  const child = fork(PROGRAM);
+  const child = fork(PROGRAM, [core]);
   const pieces: Piece[] = [];
-  child.on("message", (cpuMs: number) => pieces.push({ atMs: performance.now(), cpuMs }));
+  child.on("message", (told: Omit<Piece, "atMs">) => pieces.push({ atMs: performance.now(), ...told }));
   await once(child, "message");
   keepToCores(child.pid!, core);
   return { pieces, stop: () => void child.kill() };
@@ -39,6 +46,12 @@ export function slowestPace(pieces: readonly Piece[], { fromMs, toMs }: { fromMs
   );
   if (bySecond.size === 0) return undefined;
   return median(pieces) / Math.max(...[...bySecond.values()].map(median));
+}
+
+/** For how long the host kept the core for others within some time. */
+export function stolenMs(pieces: readonly Piece[], { fromMs, toMs }: { fromMs: number; toMs: number }): number {
+  const within = pieces.filter(({ atMs }) => atMs >= fromMs && atMs <= toMs);
+  return within.length === 0 ? 0 : within.at(-1)!.stolenMs - within[0]!.stolenMs;
 }
 
 const median = (pieces: readonly Piece[]) =>

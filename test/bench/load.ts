@@ -5,7 +5,7 @@ import { seededRandom } from "../../trainer/evaluate/seeded-random.ts";
 import type { EdgeWorld } from "../fixtures/edge-world.ts";
 import { type Bench, type BenchContext, type Figure, quantile } from "./bench.ts";
 import { type Burst, burstsOf } from "./bursts.ts";
-import { type Piece, slowestPace, watchPace } from "./core-pace.ts";
+import { type Piece, slowestPace, stolenMs, watchPace } from "./core-pace.ts";
 import { type IsolateWatch, watchIsolate } from "./edge-scale-isolate.ts";
 import { withEdge } from "./edge-scale-serving.ts";
 import { drawnWorld, PER_USER, RARITIES, type ScaleWorld } from "./edge-scale-world.ts";
@@ -119,7 +119,9 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
   for (const line of edge.log.filter((text) => text.includes("ranks_refused")).slice(0, REFUSALS_TOLD))
     context.say(`  ${line}`);
   for (const line of refusalsInTime(tally, { ...disturbances, pieces: pace.pieces })) context.say(line);
-  const slowest = slowestPace(pace.pieces, { fromMs: tally.beginMs, toMs: performance.now() });
+  const course = { fromMs: tally.beginMs, toMs: performance.now() };
+  const slowest = slowestPace(pace.pieces, course);
+  const stolen = stolenMs(pace.pieces, course) / (course.toMs - course.fromMs);
   sayWhenSlow("mixed", tally, context);
   context.say(`  statuses ${JSON.stringify([...tally.statuses])}`);
 
@@ -143,6 +145,7 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
     { name: "load.left_out", value: leftOut, unit: "share" },
     ...memoryFigures,
     live,
+    { name: "load.pace.stolen", value: stolen, unit: "share" },
     ...(slowest === undefined ? [] : [{ name: "load.pace.slowest", value: slowest, unit: "of the usual" }]),
     ...overloadFigures("load.double", double),
     ...overloadFigures("load.overload", over),
@@ -287,8 +290,10 @@ function refusalsInTime({ failedAtMs, beginMs }: Tally, { publishedAtMs, pieces 
     const { fromMs, toMs, count } = burst;
     const published = publishedAtMs.findLast((at) => at < fromMs);
     const after = published === undefined ? "" : `, ${inSeconds(fromMs - published)} after a version was published`;
-    const pace = slowestPace(pieces, { fromMs: fromMs - 1000, toMs });
-    const core = pace === undefined ? "" : `, the core at ${pace.toFixed(2)} of its pace`;
+    const around = { fromMs: fromMs - 1000, toMs: toMs + 200 };
+    const pace = slowestPace(pieces, around);
+    const stolen = `${stolenMs(pieces, around)} ms of it taken by the host`;
+    const core = pace === undefined ? "" : `, the core at ${pace.toFixed(2)} of its pace and ${stolen}`;
     return `  ${whenOf(burst, beginMs)}: ${count} refused${after}${core}`;
   });
 }

@@ -9,8 +9,8 @@ import { maskPool } from "../../trainer/autodiff/mask-pool.ts";
 import { seededRandom } from "../../trainer/evaluate/seeded-random.ts";
 import type { Histories } from "../../trainer/models/histories.ts";
 import { epochBatches, type SequenceBatch } from "../../trainer/models/neural-batches.ts";
-import { candidateSource } from "../../trainer/models/neural-candidates.ts";
-import { compileSasrecStep } from "../../trainer/models/neural-sasrec-graph.ts";
+import { candidateSource, drawSource } from "../../trainer/models/neural-candidates.ts";
+import { causalSpansFor, compileSasrecStep } from "../../trainer/models/neural-sasrec-graph.ts";
 import { freshParameters } from "../../trainer/models/neural-sasrec-parameters.ts";
 import type { TransformerShape } from "../../trainer/models/neural-transformer.ts";
 import { type Bench, compared, type Figure } from "./bench.ts";
@@ -19,20 +19,22 @@ import { cpuSeconds, gemmGflops } from "./gemm-speed.ts";
 const HISTORIES = 6040;
 const SIZES = { itemCount: 3416, length: 200, blocks: 2, heads: 2 };
 const CELLS = 1600;
+const DRAWN = 256;
 const STEPS = 40;
 
 /** One thread, under a minute, in seconds of CPU time. GFLOPS count the matrix products of forward and backward only. */
 export const trainingNeural: Bench = async ({ say }) => {
   const histories = drawnHistories();
   const figures: Figure[] = [];
-  for (const [name, width, drawnCount] of [
-    ["sasrec", 64, undefined],
-    ["sasrec_candidates", 64, 256],
-    ["sasrec_wide", 128, 256],
+  for (const [name, width, rivals] of [
+    ["sasrec", 64, "catalog"],
+    ["sasrec_candidates", 64, "candidates"],
+    ["sasrec_wide", 128, "candidates"],
+    ["sasrec_drawn", 64, "drawn"],
   ] as const) {
     say(`  ${name}: ${STEPS} steps`);
     const before = await gemmGflops("cpu");
-    const { tokensPerSecond, gflops, epochSeconds } = await measureEpoch(histories, { ...SIZES, width }, drawnCount);
+    const { tokensPerSecond, gflops, epochSeconds } = await measureEpoch(histories, { ...SIZES, width }, rivals);
     const gemm = (before + (await gemmGflops("cpu"))) / 2;
     figures.push(
       { name: `training.${name}.tokens`, value: tokensPerSecond, unit: "tokens/s" },
@@ -60,41 +62,45 @@ function drawnHistories(): Histories {
 async function measureEpoch(
   histories: Histories,
   shape: TransformerShape,
-  drawnCount: number | undefined,
+  rivals: "catalog" | "candidates" | "drawn",
 ): Promise<Measured> {
   const random = seededRandom(1);
   const parameters = freshParameters(shape, random);
   const activation = maskPool(0.2, { sizeMax: CELLS * shape.width, random });
   const targetCounts = new Float64Array(shape.itemCount);
   for (const item of histories.items) targetCounts[item]!++;
-  let candidateCount = 0;
-  const source = candidateSource({ targetCounts, drawnCount: drawnCount ?? 0, random });
-  const candidates = (targets: Int32Array) => {
-    const drawn = source(targets);
-    candidateCount += drawn.indices.length;
-    return drawn;
+  let rivalCount = shape.itemCount;
+  const counted = <Source extends { indices: Int32Array }>(source: Source) => {
+    rivalCount = source.indices.length;
+    return source;
   };
+  const draws = { targetCounts, drawnCount: DRAWN, random };
+  const [candidatesOf, draw] = [candidateSource(draws), drawSource(draws)];
   const step = await compileSasrecStep(shape, {
     parameters,
     dropout: { activation },
-    candidates: drawnCount === undefined ? undefined : candidates,
+    candidates: rivals === "candidates" ? (targets) => counted(candidatesOf(targets)) : undefined,
+    draw: rivals === "drawn" ? () => counted(draw()) : undefined,
   });
   const optimizer = adam(parameters);
   const batches = [
-    ...epochBatches(histories, histories.start.slice(1), { length: shape.length, cellsMax: CELLS, random }),
+    ...epochBatches(histories, histories.start.slice(1), {
+      length: shape.length,
+      lengthLeast: causalSpansFor(shape),
+      cellsMax: CELLS,
+      random,
+    }),
   ];
   for (const batch of batches.slice(0, 3)) await step.run(batch);
 
-  candidateCount = 0;
   let tokens = 0;
   let flops = 0;
   const begin = cpuSeconds();
   for (const batch of batches.slice(3, 3 + STEPS)) {
-    const before = candidateCount;
     await step.run(batch);
     optimizer.step(1e-3);
     tokens += batch.targets.length;
-    flops += flopsOf(batch, shape, drawnCount === undefined ? shape.itemCount : candidateCount - before);
+    flops += flopsOf(batch, shape, rivalCount);
   }
   const seconds = cpuSeconds() - begin;
   await step.release();
@@ -106,10 +112,13 @@ async function measureEpoch(
   };
 }
 
+/** Of the products of queries and keys: what four spans leave. */
+const CAUSAL_SHARE = 5 / 8;
+
 /** Multiplications and additions of the matrix products alone, forward and both gradients. */
 function flopsOf({ targets, items, length }: SequenceBatch, { width, blocks }: TransformerShape, rivals: number) {
   const loss = 6 * targets.length * width * rivals;
   const layers = 6 * 6 * items.length * width ** 2;
-  const attention = 2 * 6 * items.length * length * width;
+  const attention = 2 * 6 * items.length * length * width * CAUSAL_SHARE;
   return loss + blocks * (layers + attention);
 }

@@ -18,6 +18,8 @@ export type Window = { readonly first: number; readonly size: number };
 export type EpochOptions = {
   /** Entries of a window at most. */
   readonly length: number;
+  /** A batch is padded to so many, where its windows are shorter. */
+  readonly lengthLeast?: number;
   /** Cells of a batch at most, padding included; one row at least. */
   readonly cellsMax: number;
   readonly random: () => number;
@@ -32,7 +34,7 @@ export type EpochOptions = {
 export function* epochBatches(
   { start, items }: Histories,
   ends: Uint32Array,
-  { length, cellsMax, random }: EpochOptions,
+  { length, lengthLeast = 1, cellsMax, random }: EpochOptions,
 ): Generator<SequenceBatch> {
   const windows = Array.from(ends, (end, user) => windowOf({ first: start[user]!, end }, length, random));
   const bySize = shuffled(
@@ -42,17 +44,17 @@ export function* epochBatches(
   const groups: Window[][] = [];
   for (let from = 0; from < bySize.length; ) {
     let to = from + 1;
-    while (to < bySize.length && (to + 1 - from) * bySize[to]!.size <= cellsMax) to++;
+    while (to < bySize.length && (to + 1 - from) * Math.max(lengthLeast, bySize[to]!.size) <= cellsMax) to++;
     groups.push(bySize.slice(from, to));
     from = to;
   }
-  for (const group of shuffled(groups, random)) yield sequenceBatch(items, group);
+  for (const group of shuffled(groups, random)) yield sequenceBatch(items, group, lengthLeast);
 }
 
 /** The batch of given windows; the entry after each window's end is its last target. */
-export function sequenceBatch(entries: Int32Array, windows: readonly Window[]): SequenceBatch {
+export function sequenceBatch(entries: Int32Array, windows: readonly Window[], lengthLeast = 1): SequenceBatch {
   const rowCount = windows.length;
-  const length = Math.max(...windows.map(({ size }) => size));
+  const length = Math.max(lengthLeast, ...windows.map(({ size }) => size));
   const cellCount = windows.reduce((sum, { size }) => sum + size, 0);
   const items = new Int32Array(rowCount * length);
   const inverse = new Int32Array(rowCount * length).fill(cellCount);

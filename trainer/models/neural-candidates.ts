@@ -41,3 +41,43 @@ export function candidateSource({ targetCounts, drawnCount, random }: CandidateD
     return { indices, targetPlaces, correction };
   };
 }
+
+/** What competes for every target of a batch, drawn without a look at the batch. */
+export type Drawn = {
+  /** Item indices; one may come twice. */
+  readonly indices: Int32Array<ArrayBuffer>; // [drawnCount]
+  /** −log of how often an item is expected in such a draw. */
+  readonly correction: Float32Array<ArrayBuffer>; // [drawnCount]
+};
+
+/** Share of draws that are even over the catalog; the others are as frequent as the items' targets (Yang et al. 2020). */
+const EVEN_SHARE = 0.5;
+
+/** Draws items, with replacement, half of them evenly and half by how often they are targets. */
+export function drawSource({ targetCounts, drawnCount, random }: CandidateDraw): () => Drawn {
+  const itemCount = targetCounts.length;
+  const upTo = new Float64Array(itemCount);
+  let total = 0;
+  for (const [item, count] of targetCounts.entries()) upTo[item] = total += count;
+  const chances = Float64Array.from(
+    targetCounts,
+    (count) => EVEN_SHARE / itemCount + ((1 - EVEN_SHARE) * count) / total,
+  );
+  const draw = () => (random() < EVEN_SHARE ? Math.floor(random() * itemCount) : firstAbove(upTo, random() * total));
+  return () => {
+    const indices = Int32Array.from({ length: drawnCount }, draw);
+    const correction = Float32Array.from(indices, (item) => -Math.log(drawnCount * chances[item]!));
+    return { indices, correction };
+  };
+}
+
+/** Place of the first of ascending values that is above `value`. */
+function firstAbove(ascending: Float64Array, value: number): number {
+  let [low, high] = [0, ascending.length - 1];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (ascending[middle]! > value) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

@@ -3,16 +3,24 @@ import { integers } from "../autodiff/graph-shorthand.ts";
 import { linearCrossEntropy } from "../autodiff/linear-cross-entropy.ts";
 import type { Parameters } from "../autodiff/parameters.ts";
 import { gatherRows, selectRows } from "../autodiff/rows.ts";
+import { sampledCrossEntropy } from "../autodiff/sampled-cross-entropy.ts";
 import { newTape, type Tape, type Tensor } from "../autodiff/tape.ts";
 import { compileStep, openSession } from "../autodiff/training-step.ts";
 import { type GraphBuilder, graphBuilder } from "../onnx/graph.ts";
 import type { Averages } from "./neural-averages.ts";
 import type { SequenceBatch } from "./neural-batches.ts";
-import type { Candidates } from "./neural-candidates.ts";
+import type { Candidates, Drawn } from "./neural-candidates.ts";
 import { type DropoutMasks, NO_DROPOUT, type TransformerShape, transformer } from "./neural-transformer.ts";
 
 /** The parameter whose rows are the items' vectors, both as input and as what is predicted. */
 export const ITEM_TABLE = "item_table";
+
+/** Attention over long histories leaves out keys that lie ahead, by spans. */
+const SPANS = 4;
+const SPAN_LENGTH_LEAST = 100;
+
+/** Of training, in which a batch is at least so long. */
+export const causalSpansFor = ({ length }: TransformerShape) => (length >= SPAN_LENGTH_LEAST ? SPANS : 1);
 
 type MaskSource = (size: number) => Float32Array<ArrayBuffer>;
 type MaskKind = "activation" | "attention";
@@ -26,14 +34,15 @@ export type BatchStep = { run(batch: SequenceBatch): Promise<number>; release():
 export type StepOptions = {
   readonly parameters: Parameters;
   readonly dropout: Dropout;
-  /** What competes for a batch's targets; absent: the whole catalog. */
+  /** What competes for a batch's targets; both absent: the whole catalog. */
   readonly candidates?: ((targets: Int32Array) => Candidates) | undefined;
+  readonly draw?: (() => Drawn) | undefined;
 };
 
 /** Compiles next-item training with a cross entropy over the catalog or over candidates drawn for each batch. */
 export async function compileSasrecStep(
   shape: TransformerShape,
-  { parameters, dropout, candidates }: StepOptions,
+  { parameters, dropout, candidates, draw }: StepOptions,
 ): Promise<BatchStep> {
   const graph = graphBuilder("sasrec-training");
   const tape = newTape(graph);
@@ -43,17 +52,21 @@ export async function compileSasrecStep(
   const inverse = graph.input("inverse", "int32", ["padded"]);
   const targets = graph.input("targets", "int32", ["cells"]);
   const table = tape.parameter(ITEM_TABLE, [shape.itemCount, shape.width]);
-  const hidden = expectations(tape, shape, { table, items, masks: masks.drop });
+  const spans = { causalSpans: causalSpansFor(shape) };
+  const hidden = expectations(tape, shape, { table, items, masks: masks.drop, ...spans });
   const selected = selectRows(tape, hidden, { positions, inverse });
-  const rivals = candidates ? { candidates: declaredCandidates(graph) } : {};
-  const loss = linearCrossEntropy(tape, { hidden: selected, table, targets, ...rivals });
+  const predicted = { hidden: selected, table, targets };
+  const loss = draw
+    ? sampledCrossEntropy(tape, { ...predicted, ...declaredDrawn(graph) })
+    : linearCrossEntropy(tape, { ...predicted, ...(candidates && { candidates: declaredCandidates(graph) }) });
   const step = await compileStep(tape, loss, { parameters });
   return {
     run: (batch) =>
       step.run({
         ...sequenceFeeds(batch),
         ...masks.draw(batch.rowCount, batch.length),
-        ...(candidates ? candidateFeeds(candidates(batch.targets)) : {}),
+        ...(candidates && candidateFeeds(candidates(batch.targets))),
+        ...(draw && drawnFeeds(draw())),
       }),
     release: () => step.release(),
   };
@@ -91,15 +104,18 @@ export async function openSasrecScorer(shape: TransformerShape): Promise<BatchSc
   };
 }
 
+type Expecting = {
+  readonly table: Tensor;
+  readonly items: string;
+  readonly masks: DropoutMasks;
+  readonly causalSpans?: number;
+};
+
 /** [batch · length, width] for item indices int32 (batch, length). */
-function expectations(
-  tape: Tape,
-  shape: TransformerShape,
-  { table, items, masks }: { readonly table: Tensor; readonly items: string; readonly masks: DropoutMasks },
-): Tensor {
+function expectations(tape: Tape, shape: TransformerShape, { table, items, ...rest }: Expecting): Tensor {
   const { graph } = tape;
   const vectors = gatherRows(tape, table, graph.op("Reshape", [items, integers(graph, -1)]));
-  return transformer(tape, shape, { vectors, size: graph.op("Shape", [items]), masks });
+  return transformer(tape, shape, { vectors, size: graph.op("Shape", [items]), ...rest });
 }
 
 const sequenceFeeds = ({ rowCount, length, items, cells, inverse, targets }: SequenceBatch) => ({
@@ -117,6 +133,15 @@ const declaredCandidates = (graph: GraphBuilder) => ({
 const candidateFeeds = ({ indices, targetPlaces, correction }: Candidates) => ({
   candidates: new ort.Tensor("int32", indices, [indices.length]),
   target_places: new ort.Tensor("int32", targetPlaces, [targetPlaces.length]),
+  correction: new ort.Tensor("float32", correction, [correction.length]),
+});
+
+const declaredDrawn = (graph: GraphBuilder) => ({
+  drawn: graph.input("drawn", "int32", ["drawn_count"]),
+  correction: graph.input("correction", "float32", ["drawn_count"]),
+});
+const drawnFeeds = ({ indices, correction }: Drawn) => ({
+  drawn: new ort.Tensor("int32", indices, [indices.length]),
   correction: new ort.Tensor("float32", correction, [correction.length]),
 });
 

@@ -1,9 +1,9 @@
-import { attention, joinHeads, splitHeads, transpose } from "../autodiff/attention.ts";
+import { attention, joinHeads, splitHeads } from "../autodiff/attention.ts";
+import { type DistanceLayout, distanceBias } from "../autodiff/distance-bias.ts";
 import { integers } from "../autodiff/graph-shorthand.ts";
 import { linear } from "../autodiff/linear.ts";
 import { layerNorm } from "../autodiff/normalise.ts";
 import { add, dropout, relu, scale } from "../autodiff/pointwise.ts";
-import { gatherRows } from "../autodiff/rows.ts";
 import type { Tape, Tensor } from "../autodiff/tape.ts";
 
 /** Sizes of the network. `width` is a multiple of `heads`. */
@@ -38,15 +38,23 @@ export function transformer(
     /** int64 [2]: batch, length. */
     readonly size: string;
     readonly masks: DropoutMasks;
+    /** As in `attention`. */
+    readonly causalSpans?: number;
   },
 ): Tensor {
   const { width, blocks } = shape;
-  const { masks } = inputs;
+  const { masks, causalSpans = 1 } = inputs;
   const layout = headLayout(tape, shape, inputs.size);
   let x = dropout(tape, scale(tape, inputs.vectors, Math.sqrt(width)), masks.activation());
   for (let block = 0; block < blocks; block++) {
     const named = (name: string) => `block${block}.${name}`;
-    const attended = attend(tape, norm(tape, x, named("before_attention"), width), { shape, layout, named, masks });
+    const attended = attend(tape, norm(tape, x, named("before_attention"), width), {
+      shape,
+      layout,
+      named,
+      masks,
+      causalSpans,
+    });
     x = add(tape, x, dropout(tape, attended, masks.activation()));
     const fed = feedForward(tape, norm(tape, x, named("before_feed_forward"), width), { width, named, masks });
     x = add(tape, x, dropout(tape, fed, masks.activation()));
@@ -54,20 +62,17 @@ export function transformer(
   return norm(tape, x, "last", width);
 }
 
-type Layout = {
+type Layout = DistanceLayout & {
   /** int64 [4]: batch, length, heads, headSize. */
   readonly shape4: string;
-  /** int32 (length, length): how far back a key lies, 0 for the future. */
-  readonly distances: string;
-  /** float32 (length, length): 0, or very negative for the future. */
-  readonly future: string;
 };
+type AttentionContext = { readonly shape: TransformerShape; readonly layout: Layout; readonly causalSpans: number };
 type BlockContext = { readonly named: (name: string) => string; readonly masks: DropoutMasks };
 
 function attend(
   tape: Tape,
   x: Tensor,
-  { shape, layout, named, masks }: BlockContext & { readonly shape: TransformerShape; readonly layout: Layout },
+  { shape, layout, named, masks, causalSpans }: BlockContext & AttentionContext,
 ): Tensor {
   const { width, heads, length } = shape;
   const { shape4 } = layout;
@@ -76,14 +81,14 @@ function attend(
   // Keys have no bias: it would add the same to every score of a query, and softmax would take it away.
   const keys = split(linear(tape, x, { weight: tape.parameter(named("key"), [width, width]) }));
   const table = tape.parameter(named("distance_bias"), [length, heads]);
-  const byDistance = transpose(tape, gatherRows(tape, table, layout.distances), [2, 0, 1]);
   const output = attention(tape, {
     queries: project("query"),
     keys,
     values: project("value"),
-    bias: add(tape, byDistance, tape.constant(layout.future)),
+    bias: distanceBias(tape, table, layout),
     mask: masks.attention(),
     headSize: width / heads,
+    causalSpans,
   });
   return linear(tape, joinHeads(tape, output, { shape4, width }), layer(tape, named("output"), width));
 }
@@ -115,7 +120,8 @@ function headLayout({ graph }: Tape, { heads, width }: TransformerShape, size: s
   const distances = graph.op("Cast", [graph.op("Max", [behind, zero])], { to: { int: INT32 } });
   const isFuture = graph.op("Cast", [graph.op("Less", [behind, zero])], { to: { int: FLOAT } });
   const never = graph.constant({ type: "float32", dims: [], data: Float32Array.of(-1e9) });
-  return { shape4, distances, future: graph.op("Mul", [isFuture, never]) };
+  const length = graph.op("Gather", [size, integers(graph, 1)]);
+  return { shape4, length, distances, future: graph.op("Mul", [isFuture, never]) };
 }
 const FLOAT = 1;
 const INT32 = 6;

@@ -3,12 +3,12 @@ import { digestOf, type Histories, positiveHistories } from "./histories.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
 import { type Averages, averagesOf } from "./neural-averages.ts";
 import { epochBatches } from "./neural-batches.ts";
-import { candidateSource } from "./neural-candidates.ts";
+import { candidateSource, drawSource } from "./neural-candidates.ts";
 import { trainingChance } from "./neural-chance.ts";
 import { sasrecScores } from "./neural-forward.ts";
 import { type HeldOut, holdOut, judgeHeldOut } from "./neural-held-out.ts";
 import { appendSasrec } from "./neural-sasrec-export.ts";
-import { compileSasrecStep, openSasrecScorer } from "./neural-sasrec-graph.ts";
+import { causalSpansFor, compileSasrecStep, openSasrecScorer } from "./neural-sasrec-graph.ts";
 import { freshParameters } from "./neural-sasrec-parameters.ts";
 import { type Trainee, type TrainingPlan, trainEpochs } from "./neural-training.ts";
 import type { TransformerShape } from "./neural-transformer.ts";
@@ -24,8 +24,10 @@ export type SasrecParams = {
   readonly learningRate: number;
   /** With time to spare; with less, fewer. */
   readonly epochs: number;
-  /** Items drawn to compete besides a batch's own targets; 0: the whole catalog competes. */
+  /** Items drawn for each batch to compete for its targets; 0: the whole catalog competes. */
   readonly drawnCount: number;
+  /** 1: a batch's own targets compete with one another besides; 0: what is drawn alone. */
+  readonly targetsCompete: number;
 };
 
 /**
@@ -106,6 +108,7 @@ function settingsFor(data: TrainingData): SasrecParams {
     learningRate: isSmall ? 3e-3 : 1e-3,
     epochs: Math.max(24, Math.ceil(STEPS_MIN / stepsPerEpoch)),
     drawnCount: data.itemCount > CELLS_MAX ? DRAWN_COUNT : 0,
+    targetsCompete: 1,
   };
 }
 
@@ -128,18 +131,19 @@ async function learn(
   const parameters = freshParameters(shape, chance.of("parameters"), { lazy });
   context.signal.throwIfAborted();
   const { length } = shape;
+  const lengthLeast = causalSpansFor(shape);
   const cellsMax = Math.max(length, cellsOfBatch(histories.items.length));
   const epoch = (number: number) => {
     chance.beginEpoch(number);
-    return epochBatches(histories, heldOut.ends, { length, cellsMax, random: chance.ofBatches(number) });
+    return epochBatches(histories, heldOut.ends, { length, lengthLeast, cellsMax, random: chance.ofBatches(number) });
   };
   const stepsPerEpoch = [...epoch(0)].length;
   if (stepsPerEpoch === 0) return { averages: nothingLearnt(averagesOf(parameters)), heldOut };
 
   const places = chance.ofSteps;
   const mask = maskPool(params.dropout, { sizeMax: cellsMax * shape.width, random: chance.of("masks"), places });
-  const candidates = params.drawnCount === 0 ? undefined : candidatesOf(histories, params.drawnCount, chance.ofSteps);
-  const step = await compileSasrecStep(shape, { parameters, dropout: { activation: mask }, candidates });
+  const rivals = rivalsOf(histories, params, chance.ofSteps);
+  const step = await compileSasrecStep(shape, { parameters, dropout: { activation: mask }, ...rivals });
   const scorer = await openSasrecScorer(shape);
   const trainee: Trainee<Parameters<typeof step.run>[0]> = {
     parameters,
@@ -157,10 +161,13 @@ async function learn(
   }
 }
 
-function candidatesOf({ items, itemCount }: Histories, drawnCount: number, random: () => number) {
+function rivalsOf({ items, itemCount }: Histories, params: SasrecParams, random: () => number) {
+  const { drawnCount, targetsCompete } = params;
+  if (drawnCount === 0) return {};
   const targetCounts = new Float64Array(itemCount);
   for (const item of items) targetCounts[item]!++;
-  return candidateSource({ targetCounts, drawnCount, random });
+  const draws = { targetCounts, drawnCount, random };
+  return targetsCompete ? { candidates: candidateSource(draws) } : { draw: drawSource(draws) };
 }
 
 const planFor = ({ learningRate, epochs }: SasrecParams, stepsPerEpoch: number): TrainingPlan => ({
