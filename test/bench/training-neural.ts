@@ -9,7 +9,7 @@ import { maskPool } from "../../trainer/autodiff/mask-pool.ts";
 import { seededRandom } from "../../trainer/evaluate/seeded-random.ts";
 import type { Histories } from "../../trainer/models/histories.ts";
 import { epochBatches, type SequenceBatch } from "../../trainer/models/neural-batches.ts";
-import { candidateSource, drawSource } from "../../trainer/models/neural-candidates.ts";
+import { candidateSource } from "../../trainer/models/neural-candidates.ts";
 import { causalSpansFor, compileSasrecStep } from "../../trainer/models/neural-sasrec-graph.ts";
 import { freshParameters } from "../../trainer/models/neural-sasrec-parameters.ts";
 import type { TransformerShape } from "../../trainer/models/neural-transformer.ts";
@@ -30,7 +30,6 @@ export const trainingNeural: Bench = async ({ say }) => {
     ["sasrec", 64, "catalog"],
     ["sasrec_candidates", 64, "candidates"],
     ["sasrec_wide", 128, "candidates"],
-    ["sasrec_drawn", 64, "drawn"],
   ] as const) {
     say(`  ${name}: ${STEPS} steps`);
     const before = await gemmGflops("cpu");
@@ -62,7 +61,7 @@ function drawnHistories(): Histories {
 async function measureEpoch(
   histories: Histories,
   shape: TransformerShape,
-  rivals: "catalog" | "candidates" | "drawn",
+  rivals: "catalog" | "candidates",
 ): Promise<Measured> {
   const random = seededRandom(1);
   const parameters = freshParameters(shape, random);
@@ -70,17 +69,16 @@ async function measureEpoch(
   const targetCounts = new Float64Array(shape.itemCount);
   for (const item of histories.items) targetCounts[item]!++;
   let rivalCount = shape.itemCount;
-  const counted = <Source extends { indices: Int32Array }>(source: Source) => {
-    rivalCount = source.indices.length;
-    return source;
+  const candidatesOf = candidateSource({ targetCounts, drawnCount: DRAWN, random });
+  const candidates = (targets: Int32Array) => {
+    const drawn = candidatesOf(targets);
+    rivalCount = drawn.indices.length;
+    return drawn;
   };
-  const draws = { targetCounts, drawnCount: DRAWN, random };
-  const [candidatesOf, draw] = [candidateSource(draws), drawSource(draws)];
   const step = await compileSasrecStep(shape, {
     parameters,
     dropout: { activation },
-    candidates: rivals === "candidates" ? (targets) => counted(candidatesOf(targets)) : undefined,
-    draw: rivals === "drawn" ? () => counted(draw()) : undefined,
+    candidates: rivals === "candidates" ? candidates : undefined,
   });
   const optimizer = adam(parameters);
   const batches = [

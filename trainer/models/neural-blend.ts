@@ -52,8 +52,8 @@ export const neuralBlend: Method<NeuralBlendParams> = {
 };
 
 const networkOf = ({ length, width, blocks, heads, ...rest }: NeuralBlendParams): SasrecParams => {
-  const { dropout, learningRate, epochs, drawnCount, targetsCompete } = rest;
-  return { length, width, blocks, heads, dropout, learningRate, epochs, drawnCount, targetsCompete };
+  const { dropout, learningRate, epochs, drawnCount } = rest;
+  return { length, width, blocks, heads, dropout, learningRate, epochs, drawnCount };
 };
 
 /** Items up to which the exact solutions are quick; beyond, each item is regressed on its neighbours. */

@@ -3,13 +3,12 @@ import { integers } from "../autodiff/graph-shorthand.ts";
 import { linearCrossEntropy } from "../autodiff/linear-cross-entropy.ts";
 import type { Parameters } from "../autodiff/parameters.ts";
 import { gatherRows, selectRows } from "../autodiff/rows.ts";
-import { sampledCrossEntropy } from "../autodiff/sampled-cross-entropy.ts";
 import { newTape, type Tape, type Tensor } from "../autodiff/tape.ts";
 import { compileStep, openSession } from "../autodiff/training-step.ts";
 import { type GraphBuilder, graphBuilder } from "../onnx/graph.ts";
 import type { Averages } from "./neural-averages.ts";
 import type { SequenceBatch } from "./neural-batches.ts";
-import type { Candidates, Drawn } from "./neural-candidates.ts";
+import type { Candidates } from "./neural-candidates.ts";
 import { type DropoutMasks, NO_DROPOUT, type TransformerShape, transformer } from "./neural-transformer.ts";
 
 /** The parameter whose rows are the items' vectors, both as input and as what is predicted. */
@@ -34,15 +33,14 @@ export type BatchStep = { run(batch: SequenceBatch): Promise<number>; release():
 export type StepOptions = {
   readonly parameters: Parameters;
   readonly dropout: Dropout;
-  /** What competes for a batch's targets; both absent: the whole catalog. */
+  /** What competes for a batch's targets; absent: the whole catalog. */
   readonly candidates?: ((targets: Int32Array) => Candidates) | undefined;
-  readonly draw?: (() => Drawn) | undefined;
 };
 
 /** Compiles next-item training with a cross entropy over the catalog or over candidates drawn for each batch. */
 export async function compileSasrecStep(
   shape: TransformerShape,
-  { parameters, dropout, candidates, draw }: StepOptions,
+  { parameters, dropout, candidates }: StepOptions,
 ): Promise<BatchStep> {
   const graph = graphBuilder("sasrec-training");
   const tape = newTape(graph);
@@ -55,10 +53,8 @@ export async function compileSasrecStep(
   const spans = { causalSpans: causalSpansFor(shape) };
   const hidden = expectations(tape, shape, { table, items, masks: masks.drop, ...spans });
   const selected = selectRows(tape, hidden, { positions, inverse });
-  const predicted = { hidden: selected, table, targets };
-  const loss = draw
-    ? sampledCrossEntropy(tape, { ...predicted, ...declaredDrawn(graph) })
-    : linearCrossEntropy(tape, { ...predicted, ...(candidates && { candidates: declaredCandidates(graph) }) });
+  const rivals = candidates ? { candidates: declaredCandidates(graph) } : {};
+  const loss = linearCrossEntropy(tape, { hidden: selected, table, targets, ...rivals });
   const step = await compileStep(tape, loss, { parameters });
   return {
     run: (batch) =>
@@ -66,7 +62,6 @@ export async function compileSasrecStep(
         ...sequenceFeeds(batch),
         ...masks.draw(batch.rowCount, batch.length),
         ...(candidates && candidateFeeds(candidates(batch.targets))),
-        ...(draw && drawnFeeds(draw())),
       }),
     release: () => step.release(),
   };
@@ -133,15 +128,6 @@ const declaredCandidates = (graph: GraphBuilder) => ({
 const candidateFeeds = ({ indices, targetPlaces, correction }: Candidates) => ({
   candidates: new ort.Tensor("int32", indices, [indices.length]),
   target_places: new ort.Tensor("int32", targetPlaces, [targetPlaces.length]),
-  correction: new ort.Tensor("float32", correction, [correction.length]),
-});
-
-const declaredDrawn = (graph: GraphBuilder) => ({
-  drawn: graph.input("drawn", "int32", ["drawn_count"]),
-  correction: graph.input("correction", "float32", ["drawn_count"]),
-});
-const drawnFeeds = ({ indices, correction }: Drawn) => ({
-  drawn: new ort.Tensor("int32", indices, [indices.length]),
   correction: new ort.Tensor("float32", correction, [correction.length]),
 });
 

@@ -3,7 +3,7 @@ import { digestOf, type Histories, positiveHistories } from "./histories.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
 import { type Averages, averagesOf } from "./neural-averages.ts";
 import { epochBatches } from "./neural-batches.ts";
-import { candidateSource, drawSource } from "./neural-candidates.ts";
+import { candidateSource } from "./neural-candidates.ts";
 import { trainingChance } from "./neural-chance.ts";
 import { sasrecScores } from "./neural-forward.ts";
 import { type HeldOut, holdOut, judgeHeldOut } from "./neural-held-out.ts";
@@ -24,10 +24,8 @@ export type SasrecParams = {
   readonly learningRate: number;
   /** With time to spare; with less, fewer. */
   readonly epochs: number;
-  /** Items drawn for each batch to compete for its targets; 0: the whole catalog competes. */
+  /** Items drawn to compete besides a batch's own targets; 0: the whole catalog competes. */
   readonly drawnCount: number;
-  /** 1: a batch's own targets compete with one another besides; 0: what is drawn alone. */
-  readonly targetsCompete: number;
 };
 
 /**
@@ -108,7 +106,6 @@ function settingsFor(data: TrainingData): SasrecParams {
     learningRate: isSmall ? 3e-3 : 1e-3,
     epochs: Math.max(24, Math.ceil(STEPS_MIN / stepsPerEpoch)),
     drawnCount: data.itemCount > CELLS_MAX ? DRAWN_COUNT : 0,
-    targetsCompete: 1,
   };
 }
 
@@ -142,8 +139,8 @@ async function learn(
 
   const places = chance.ofSteps;
   const mask = maskPool(params.dropout, { sizeMax: cellsMax * shape.width, random: chance.of("masks"), places });
-  const rivals = rivalsOf(histories, params, chance.ofSteps);
-  const step = await compileSasrecStep(shape, { parameters, dropout: { activation: mask }, ...rivals });
+  const candidates = params.drawnCount === 0 ? undefined : candidatesOf(histories, params.drawnCount, chance.ofSteps);
+  const step = await compileSasrecStep(shape, { parameters, dropout: { activation: mask }, candidates });
   const scorer = await openSasrecScorer(shape);
   const trainee: Trainee<Parameters<typeof step.run>[0]> = {
     parameters,
@@ -161,13 +158,10 @@ async function learn(
   }
 }
 
-function rivalsOf({ items, itemCount }: Histories, params: SasrecParams, random: () => number) {
-  const { drawnCount, targetsCompete } = params;
-  if (drawnCount === 0) return {};
+function candidatesOf({ items, itemCount }: Histories, drawnCount: number, random: () => number) {
   const targetCounts = new Float64Array(itemCount);
   for (const item of items) targetCounts[item]!++;
-  const draws = { targetCounts, drawnCount, random };
-  return targetsCompete ? { candidates: candidateSource(draws) } : { draw: drawSource(draws) };
+  return candidateSource({ targetCounts, drawnCount, random });
 }
 
 const planFor = ({ learningRate, epochs }: SasrecParams, stepsPerEpoch: number): TrainingPlan => ({

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { candidateSource, drawSource } from "../../../trainer/models/neural-candidates.ts";
+import { candidateSource } from "../../../trainer/models/neural-candidates.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
 
 test("every target is a candidate once, at the place that is told", () => {
@@ -33,18 +33,4 @@ test("the correction is −log of the measured share of draws with an item", () 
     }
   }
   for (let item = 0; item < 4; item++) expect(Math.exp(-corrections[item]!)).toBeCloseTo(seen[item]! / rounds, 1);
-});
-
-test("what is drawn alone comes half evenly, half by how often it is a target, and is corrected for it", () => {
-  const targetCounts = Float64Array.of(6, 3, 1, 0);
-  const draw = drawSource({ targetCounts, drawnCount: 5, random: fitContext(3).random });
-  const seen = new Float64Array(4);
-  const rounds = 4000;
-  for (let round = 0; round < rounds; round++) {
-    const { indices, correction } = draw();
-    expect([indices.length, correction.length]).toEqual([5, 5]);
-    for (const [i, item] of indices.entries()) seen[item]! += Math.exp(correction[i]!);
-  }
-  // The sum that they stand for is that over the catalog, each item once.
-  for (const count of seen) expect(count / rounds).toBeCloseTo(1, 1);
 });
