@@ -118,7 +118,11 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
   for (const refusal of tally.refusals) context.say(`  refused: ${refusal}`);
   for (const line of edge.log.filter((text) => text.includes("ranks_refused")).slice(0, REFUSALS_TOLD))
     context.say(`  ${line}`);
-  for (const line of refusalsInTime(tally, { ...disturbances, pieces: pace.pieces })) context.say(line);
+  const refusals = refusalsInTime(tally, { ...disturbances, pieces: pace.pieces });
+  for (const { line } of refusals) context.say(line);
+  const inTakenTime = refusals.reduce((sum, { count, isTaken }) => sum + (isTaken ? count : 0), 0);
+  const inOwnTime = tally.failedAtMs.length - inTakenTime;
+  if (inOwnTime > 0) context.fail(`${inOwnTime} calls were refused while the host left the core to the isolate`);
   const course = { fromMs: tally.beginMs, toMs: performance.now() };
   const slowest = slowestPace(pace.pieces, course);
   const stolen = stolenMs(pace.pieces, course) / (course.toMs - course.fromMs);
@@ -143,6 +147,7 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
   return [
     ...loadFigures(tally, { capacity, wrong: faults.length, disturbances }),
     { name: "load.left_out", value: leftOut, unit: "share" },
+    { name: "load.failed.taken", value: inTakenTime, unit: "" },
     ...memoryFigures,
     live,
     { name: "load.pace.stolen", value: stolen, unit: "share" },
@@ -284,17 +289,26 @@ async function openConnections(edge: EdgeWorld): Promise<void> {
 
 type Circumstances = { readonly publishedAtMs: readonly number[]; readonly pieces: readonly Piece[] };
 
-/** When calls were refused, how long after the last version was there to be opened, and how fast the isolate's core was then. */
-function refusalsInTime({ failedAtMs, beginMs }: Tally, { publishedAtMs, pieces }: Circumstances): string[] {
+type Refusals = {
+  readonly line: string;
+  readonly count: number;
+  /** Whether the host kept so much of the core for others that what was left is less than what was asked for. */
+  readonly isTaken: boolean;
+};
+
+/** When calls were refused, how long after the last version was there to be opened, and what the isolate's core was then. */
+function refusalsInTime({ failedAtMs, beginMs }: Tally, { publishedAtMs, pieces }: Circumstances): Refusals[] {
   return burstsOf(failedAtMs, BURST_GAP_MS).map((burst) => {
     const { fromMs, toMs, count } = burst;
     const published = publishedAtMs.findLast((at) => at < fromMs);
     const after = published === undefined ? "" : `, ${inSeconds(fromMs - published)} after a version was published`;
     const around = { fromMs: fromMs - 1000, toMs: toMs + 200 };
     const pace = slowestPace(pieces, around);
-    const stolen = `${stolenMs(pieces, around)} ms of it taken by the host`;
-    const core = pace === undefined ? "" : `, the core at ${pace.toFixed(2)} of its pace and ${stolen}`;
-    return `  ${whenOf(burst, beginMs)}: ${count} refused${after}${core}`;
+    const taken = stolenMs(pieces, around);
+    const isTaken = taken > (1 - LOAD_SHARE) * (around.toMs - around.fromMs);
+    const core =
+      pace === undefined ? "" : `, the core at ${pace.toFixed(2)} of its pace and ${taken} ms of it taken by the host`;
+    return { line: `  ${whenOf(burst, beginMs)}: ${count} refused${after}${core}`, count, isTaken };
   });
 }
 

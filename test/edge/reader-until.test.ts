@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ReadError } from "../../edge/artifact-reader.ts";
 import { readerUntil } from "../../edge/reader-until.ts";
 import { memoryReader, type Stored } from "../fixtures/edge-bucket.ts";
+import { hashAtOnce } from "../fixtures/hash-at-once.ts";
 
 const BYTES = new TextEncoder().encode("a small file");
 const MANY = new Uint8Array(19 * 2 ** 20).map((_, i) => i);
@@ -35,9 +36,13 @@ async function read({ reader }: ReturnType<typeof holding>, bytes: Uint8Array) {
 
 beforeEach(() => {
   vi.useFakeTimers();
+  hashAtOnce();
   readMs = 0;
 });
-afterEach(() => vi.useRealTimers());
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
 
 test.each([BYTES, MANY])("in time it gives what the reader gives (%#)", async (bytes) => {
   const { outcome } = await read(holding(bytes), bytes);

@@ -6,6 +6,7 @@ import { LOAD_MS_MAX, snapshotCache, type VersionLoader } from "../../edge/snaps
 import { RESERVATION_MS } from "../../edge/version-memory.ts";
 import { memoryReader } from "../fixtures/edge-bucket.ts";
 import { liveVersion, smallVersion } from "../fixtures/edge-version.ts";
+import { hashAtOnce } from "../fixtures/hash-at-once.ts";
 
 const { READ_TIMEOUT_MS } = settingsOf({ MODELS: {} as R2Bucket });
 const V1 = liveVersion("shop", "v1");
@@ -13,8 +14,14 @@ const BYTE = new Uint8Array(1);
 const FILE = { media_type: "m", digest: `sha256:${createHash("sha256").update(BYTE).digest("hex")}`, size: 1 };
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-beforeEach(() => void vi.useFakeTimers({ now: 0 }));
-afterEach(() => vi.useRealTimers());
+beforeEach(() => {
+  vi.useFakeTimers({ now: 0 });
+  hashAtOnce();
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
 
 /** A version of so many files, read one after another, in a cache that somebody asks every two seconds, with so much time. */
 function world(fileCount: number, read: () => Promise<unknown>, callMs = 28_000) {

@@ -45,7 +45,7 @@ test("reads that crawl end in 503, leave no memory behind, and are no obstacle o
   const answers = [0, 8000, 16_000].map((waitMs) => sleep(waitMs).then(rank)); // the last one sees the load's end
   const statuses = (await Promise.all(answers)).map(({ status }) => status);
   expect(statuses).toEqual([503, 503, 503]);
-  expect(Date.now() - startMs).toBeLessThan(27_000);
+  expect(Date.now() - startMs).toBeLessThan(40_000); // a load has 25 s
   expect(logged("version_refused").length).toBe(1);
   await edge.inject(undefined);
   await expect.poll(async () => (await rank()).status, TEN_SECONDS).toBe(200);
