@@ -4,16 +4,16 @@ import { averagesOf } from "../../../trainer/models/neural-averages.ts";
 import { sequenceBatch } from "../../../trainer/models/neural-batches.ts";
 import { candidateSource } from "../../../trainer/models/neural-candidates.ts";
 import { sasrecScores } from "../../../trainer/models/neural-forward.ts";
-import { compileSasrecStep, openSasrecScorer } from "../../../trainer/models/neural-sasrec-graph.ts";
+import { causalSpansFor, compileSasrecStep, openSasrecScorer } from "../../../trainer/models/neural-sasrec-graph.ts";
 import { freshParameters } from "../../../trainer/models/neural-sasrec-parameters.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
 
 const SHAPE = { itemCount: 12, length: 6, width: 8, blocks: 2, heads: 2 };
 
 /** Parameters without the zeros of a beginning, so that every one of them matters. */
-function livelyParameters() {
+function livelyParameters(shape = SHAPE) {
   const { random } = fitContext(5);
-  const parameters = freshParameters(SHAPE, random);
+  const parameters = freshParameters(shape, random);
   for (const { value } of parameters.values())
     for (let i = 0; i < value.length; i++) value[i] = value[i]! + random() / 2;
   return parameters;
@@ -69,6 +69,22 @@ test("candidates that are the whole catalog give the loss and the gradients of t
   expect(await other.run(BATCH)).toBeCloseTo(await one.run(BATCH), 5);
   for (const [name, { gradient }] of whole) {
     for (const [i, slope] of drawn.get(name)!.gradient.entries()) expect(slope).toBeCloseTo(gradient[i]!, 4);
+  }
+  await Promise.all([one.release(), other.release()]);
+});
+
+test("attention in spans, as for long histories, gives the loss and the gradients of attention as a whole", async () => {
+  const long = { ...SHAPE, length: 100 };
+  expect([causalSpansFor(SHAPE), causalSpansFor(long)]).toEqual([1, 4]);
+  const [whole, inSpans] = [livelyParameters(), livelyParameters(long)];
+  for (const [name, { value }] of whole) inSpans.get(name)!.value.set(value);
+  const one = await compileSasrecStep(SHAPE, { parameters: whole, dropout: {} });
+  const other = await compileSasrecStep(long, { parameters: inSpans, dropout: {} });
+  expect(await other.run(BATCH)).toBeCloseTo(await one.run(BATCH), 5);
+  for (const [name, { gradient }] of whole) {
+    const own = inSpans.get(name)!.gradient;
+    for (const [i, slope] of gradient.entries()) expect(own[i]).toBeCloseTo(slope, 4);
+    expect(own.subarray(gradient.length).every((slope) => slope === 0)).toBe(true); // distances that no history has
   }
   await Promise.all([one.release(), other.release()]);
 });
