@@ -15,6 +15,7 @@ import { type Disturbances, disturb } from "./load-disturbances.ts";
 import { type Judge, startJudge, WORLD } from "./load-judge.ts";
 import { closedLoop, OUTSTANDING_MAX, openLoop } from "./load-loops.ts";
 import { type MortalTrainer, mortalTrainer } from "./load-trainer.ts";
+import { type OwnStalls, watchOwnStalls } from "./own-stalls.ts";
 
 const USERS = WORLD.userCount;
 const SECONDS = 600;
@@ -111,6 +112,7 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
   const tally = emptyTally();
   const trouble = disturb({ ...setting, key });
   const pace = await watchPace(OWN_CORE);
+  const own = watchOwnStalls();
   const memory = await watchMemory(setting);
   const leftOut = await openLoop(() => ask(tally), { perSecond: LOAD_SHARE * capacity, seconds, say: context.say });
   const memoryFigures = memory.end();
@@ -126,17 +128,19 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
   const course = { fromMs: tally.beginMs, toMs: performance.now() };
   const slowest = slowestPace(pace.pieces, course);
   const stolen = stolenMs(pace.pieces, course) / (course.toMs - course.fromMs);
-  sayWhenSlow("mixed", tally, context);
+  const saying = { say: context.say, own };
+  sayWhenSlow("mixed", tally, saying);
   context.say(`  statuses ${JSON.stringify([...tally.statuses])}`);
 
   await openConnections(edge);
   const double = emptyTally();
   await openLoop(() => ask(double), { perSecond: 2 * capacity, seconds: OVERLOAD_SECONDS, say: context.say });
-  sayWhenSlow("double", double, context);
+  sayWhenSlow("double", double, saying);
   const over = emptyTally();
   await closedLoop(() => ask(over), { connections: OVERLOAD_CONNECTIONS, seconds: OVERLOAD_SECONDS });
-  sayWhenSlow("overload", over, context);
+  sayWhenSlow("overload", over, saying);
   pace.stop();
+  own.stop();
   const live = await memory.live();
   together();
   context.say("  judging the answers");
@@ -312,10 +316,15 @@ function refusalsInTime({ failedAtMs, beginMs }: Tally, { publishedAtMs, pieces 
   });
 }
 
-function sayWhenSlow(phase: string, { slowAtMs, beginMs }: Tally, { say }: BenchContext): void {
-  for (const burst of burstsOf(slowAtMs, BURST_GAP_MS))
-    say(`  ${phase}, ${whenOf(burst, beginMs)}: ${burst.count} above ${SLOW_MS} ms`);
+/** When calls were slow, and for how long this process was held up just then, which makes calls slow that are not. */
+function sayWhenSlow(phase: string, { slowAtMs, beginMs }: Tally, { say, own }: Saying): void {
+  for (const burst of burstsOf(slowAtMs, BURST_GAP_MS)) {
+    const ownMs = own.longestMs({ fromMs: burst.fromMs - SLOW_MS, toMs: burst.toMs });
+    const held = ownMs === 0 ? "" : `, the caller held up for ${ownMs.toFixed(0)} ms`;
+    say(`  ${phase}, ${whenOf(burst, beginMs)}: ${burst.count} above ${SLOW_MS} ms${held}`);
+  }
 }
+type Saying = { readonly say: BenchContext["say"]; readonly own: OwnStalls };
 
 const whenOf = ({ fromMs, toMs }: Burst, beginMs: number) =>
   `at ${inSeconds(fromMs - beginMs)}, for ${inSeconds(toMs - fromMs)}`;
