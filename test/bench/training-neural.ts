@@ -110,13 +110,12 @@ async function measureEpoch(
   };
 }
 
-/** Of the products of queries and keys: what four spans leave. */
-const CAUSAL_SHARE = 5 / 8;
-
 /** Multiplications and additions of the matrix products alone, forward and both gradients. */
-function flopsOf({ targets, items, length }: SequenceBatch, { width, blocks }: TransformerShape, rivals: number) {
+function flopsOf({ targets, items, length }: SequenceBatch, shape: TransformerShape, rivals: number) {
+  const { width, blocks } = shape;
+  const spans = causalSpansFor(shape);
   const loss = 6 * targets.length * width * rivals;
   const layers = 6 * 6 * items.length * width ** 2;
-  const attention = 2 * 6 * items.length * length * width * CAUSAL_SHARE;
+  const attention = 2 * 6 * items.length * length * width * ((spans + 1) / (2 * spans));
   return loss + blocks * (layers + attention);
 }

@@ -8,6 +8,10 @@ export const scalar = (graph: GraphBuilder, value: number) =>
 export const integers = (graph: GraphBuilder, ...values: readonly number[]) =>
   graph.constant({ type: "int64", dims: [values.length], data: BigInt64Array.from(values, BigInt) });
 
+/** An int64 scalar. */
+export const integer = (graph: GraphBuilder, value: number) =>
+  graph.constant({ type: "int64", dims: [], data: BigInt64Array.of(BigInt(value)) });
+
 /** Sums over `axes`, which disappear. */
 export const sumOver = (graph: GraphBuilder, value: string, ...axes: readonly number[]) =>
   graph.op("ReduceSum", [value, integers(graph, ...axes)], { keepdims: { int: 0 } });

@@ -1,4 +1,4 @@
-import { integers, scalar } from "../autodiff/graph-shorthand.ts";
+import { integer, integers, scalar } from "../autodiff/graph-shorthand.ts";
 import type { GraphBuilder } from "../onnx/graph.ts";
 import type { Averages } from "./neural-averages.ts";
 import { newestEntries, serveItems } from "./neural-item-matrix.ts";
@@ -41,11 +41,10 @@ export function appendPooled(
 
 /** float32 [L]: exp of the learnt weight by distance from the newest entry, which stands last. */
 function placeWeights(graph: GraphBuilder, items: string, table: string): string {
-  const number = (value: number) => graph.constant({ type: "int64", dims: [], data: BigInt64Array.of(BigInt(value)) });
   const count = graph.op("Squeeze", [graph.op("Shape", [items])]);
-  const ascending = graph.op("Range", [number(0), count, number(1)]);
+  const ascending = graph.op("Range", [integer(graph, 0), count, integer(graph, 1)]);
   // Not Range(count − 1, −1, −1): ONNX Runtime 1.30 fuses that with Gather into a Slice that ends at −1, the last entry.
-  const places = graph.op("Sub", [graph.op("Sub", [count, number(1)]), ascending]);
+  const places = graph.op("Sub", [graph.op("Sub", [count, integer(graph, 1)]), ascending]);
   return graph.op("Exp", [graph.op("Gather", [table, places])]);
 }
 

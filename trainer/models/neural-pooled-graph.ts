@@ -1,5 +1,5 @@
 import * as ort from "onnxruntime-node";
-import { integers } from "../autodiff/graph-shorthand.ts";
+import { integer, integers } from "../autodiff/graph-shorthand.ts";
 import { linear } from "../autodiff/linear.ts";
 import { dotProducts, logPartition } from "../autodiff/log-partition.ts";
 import { unitRows } from "../autodiff/normalise.ts";
@@ -110,9 +110,12 @@ function placeWeights(tape: Tape, table: Tensor, { items, mask }: { items: strin
 
 /** int32 (row, member): 0 for the first of a row, which is the newest. */
 function placesOf(graph: GraphBuilder, items: string): string {
-  const number = (value: number) => graph.constant({ type: "int64", dims: [], data: BigInt64Array.of(BigInt(value)) });
   const size = graph.op("Shape", [items]);
-  const places = graph.op("Range", [number(0), graph.op("Gather", [size, number(1)]), number(1)]);
+  const places = graph.op("Range", [
+    integer(graph, 0),
+    graph.op("Gather", [size, integer(graph, 1)]),
+    integer(graph, 1),
+  ]);
   return graph.op("Cast", [graph.op("Expand", [graph.op("Unsqueeze", [places, integers(graph, 0)]), size])], {
     to: { int: 6 },
   });

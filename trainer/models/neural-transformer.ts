@@ -1,6 +1,6 @@
 import { attention, joinHeads, splitHeads } from "../autodiff/attention.ts";
 import { type DistanceLayout, distanceBias } from "../autodiff/distance-bias.ts";
-import { integers } from "../autodiff/graph-shorthand.ts";
+import { integer, integers } from "../autodiff/graph-shorthand.ts";
 import { linear } from "../autodiff/linear.ts";
 import { layerNorm } from "../autodiff/normalise.ts";
 import { add, dropout, relu, scale } from "../autodiff/pointwise.ts";
@@ -112,16 +112,14 @@ const norm = (tape: Tape, x: Tensor, name: string, width: number) =>
 /** What depends on the batch's size alone. */
 function headLayout({ graph }: Tape, { heads, width }: TransformerShape, size: string): Layout {
   const shape4 = graph.op("Concat", [size, integers(graph, heads, width / heads)], { axis: { int: 0 } });
-  const number = (value: number) => graph.constant({ type: "int64", dims: [], data: BigInt64Array.of(BigInt(value)) });
-  const zero = number(0);
-  const places = graph.op("Range", [zero, graph.op("Gather", [size, number(1)]), number(1)]);
+  const zero = integer(graph, 0);
+  const places = graph.op("Range", [zero, graph.op("Gather", [size, integer(graph, 1)]), integer(graph, 1)]);
   const asColumn = graph.op("Unsqueeze", [places, integers(graph, 1)]);
   const behind = graph.op("Sub", [asColumn, graph.op("Unsqueeze", [places, integers(graph, 0)])]);
   const distances = graph.op("Cast", [graph.op("Max", [behind, zero])], { to: { int: INT32 } });
   const isFuture = graph.op("Cast", [graph.op("Less", [behind, zero])], { to: { int: FLOAT } });
   const never = graph.constant({ type: "float32", dims: [], data: Float32Array.of(-1e9) });
-  const length = graph.op("Gather", [size, integers(graph, 1)]);
-  return { shape4, length, distances, future: graph.op("Mul", [isFuture, never]) };
+  return { shape4, places, distances, future: graph.op("Mul", [isFuture, never]) };
 }
 const FLOAT = 1;
 const INT32 = 6;

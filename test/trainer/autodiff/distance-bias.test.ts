@@ -11,7 +11,7 @@ function biasOf(tape: Tape, table: Tensor, n: number): Tensor {
   const distances = Int32Array.from(cells, (behind) => Math.max(0, behind));
   const past = Float32Array.from(cells, (behind) => Number(behind >= 0));
   const bias = distanceBias(tape, table, {
-    length: graph.constant({ type: "int64", dims: [1], data: BigInt64Array.of(BigInt(n)) }),
+    places: graph.constant({ type: "int64", dims: [n], data: BigInt64Array.from({ length: n }, (_, i) => BigInt(i)) }),
     distances: graph.constant({ type: "int32", dims: [n, n], data: distances }),
     future: graph.constant({ type: "float32", dims: [n, n], data: new Float32Array(n * n) }),
   });
