@@ -19,6 +19,8 @@ export type Piece = {
   readonly stolenMs: number;
 };
 
+type Time = { readonly fromMs: number; readonly toMs: number };
+
 export type CorePace = {
   /** Ascending by time. */
   readonly pieces: readonly Piece[];
@@ -39,20 +41,20 @@ export async function watchPace(core: string): Promise<CorePace> {
  * The pace within some time, as a share of the usual one, the median of all: by the slowest second in it.
  * Undefined where there is nothing to compare.
  */
-export function slowestPace(pieces: readonly Piece[], { fromMs, toMs }: { fromMs: number; toMs: number }) {
-  const bySecond = Map.groupBy(
-    pieces.filter(({ atMs }) => atMs >= fromMs && atMs <= toMs),
-    ({ atMs }) => Math.floor(atMs / 1000),
-  );
+export function slowestPace(pieces: readonly Piece[], time: Time) {
+  const bySecond = Map.groupBy(within(pieces, time), ({ atMs }) => Math.floor(atMs / 1000));
   if (bySecond.size === 0) return undefined;
   return median(pieces) / Math.max(...[...bySecond.values()].map(median));
 }
 
 /** For how long the host kept the core for others within some time. */
-export function stolenMs(pieces: readonly Piece[], { fromMs, toMs }: { fromMs: number; toMs: number }): number {
-  const within = pieces.filter(({ atMs }) => atMs >= fromMs && atMs <= toMs);
-  return within.length === 0 ? 0 : within.at(-1)!.stolenMs - within[0]!.stolenMs;
+export function stolenMs(pieces: readonly Piece[], time: Time): number {
+  const own = within(pieces, time);
+  return own.length === 0 ? 0 : own.at(-1)!.stolenMs - own[0]!.stolenMs;
 }
+
+const within = (pieces: readonly Piece[], { fromMs, toMs }: Time) =>
+  pieces.filter(({ atMs }) => atMs >= fromMs && atMs <= toMs);
 
 const median = (pieces: readonly Piece[]) =>
   quantile(

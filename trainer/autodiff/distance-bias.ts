@@ -1,5 +1,5 @@
 import type { GraphBuilder } from "../onnx/graph.ts";
-import { integers, sumOver } from "./graph-shorthand.ts";
+import { cast, integers, sumOver } from "./graph-shorthand.ts";
 import type { Tape, Tensor } from "./tape.ts";
 
 export type DistanceLayout = {
@@ -25,7 +25,7 @@ export function distanceBias(tape: Tape, table: Tensor, { places, distances, fut
   const output = graph.op("Add", [byDistance, future]);
   const backward = (dOutput: string) => {
     const rows = diagonalSums(graph, dOutput, places);
-    tape.rowGradient(table, { indices: graph.op("Cast", [places], { to: { int: INT32 } }), rows });
+    tape.rowGradient(table, { indices: cast(graph, places, "int32"), rows });
     return [undefined];
   };
   return tape.record({ output: { value: output }, inputs: [table], backward });
@@ -42,4 +42,3 @@ function diagonalSums(graph: GraphBuilder, squares: string, places: string): str
   const columns = graph.op("Mod", [graph.op("Sub", [next, places]), next]);
   return graph.op("Gather", [graph.op("Transpose", [sums], { perm: { ints: [1, 0] } }), columns]);
 }
-const INT32 = 6;

@@ -1,4 +1,5 @@
 import type { GraphBuilder } from "../onnx/graph.ts";
+import { DATA_TYPES, type DataType } from "../onnx/proto.ts";
 
 /** A float32 scalar inside the graph. */
 export const scalar = (graph: GraphBuilder, value: number) =>
@@ -11,6 +12,10 @@ export const integers = (graph: GraphBuilder, ...values: readonly number[]) =>
 /** An int64 scalar. */
 export const integer = (graph: GraphBuilder, value: number) =>
   graph.constant({ type: "int64", dims: [], data: BigInt64Array.of(BigInt(value)) });
+
+/** The same numbers in another type. */
+export const cast = (graph: GraphBuilder, value: string, type: DataType) =>
+  graph.op("Cast", [value], { to: { int: DATA_TYPES[type] } });
 
 /** Sums over `axes`, which disappear. */
 export const sumOver = (graph: GraphBuilder, value: string, ...axes: readonly number[]) =>

@@ -1,4 +1,4 @@
-import { integers, scalar } from "./graph-shorthand.ts";
+import { cast, integers, scalar } from "./graph-shorthand.ts";
 import type { Tape, Tensor } from "./tape.ts";
 
 export type LinearCrossEntropy = {
@@ -37,7 +37,7 @@ export function linearCrossEntropy(tape: Tape, inputs: LinearCrossEntropy): Tens
   const loss = graph.op("Neg", [graph.op("ReduceMean", [surprise], { keepdims: { int: 0 } })]);
 
   const backward = (dLoss: string) => {
-    const rowCount = graph.op("Cast", [graph.op("Size", [targets])], { to: { int: 1 } });
+    const rowCount = cast(graph, graph.op("Size", [targets]), "float32");
     const share = graph.op("Div", [dLoss, rowCount]);
     const targetRows = graph.op("Gather", [table.value, targets]);
     const pull = graph.op("Sub", [graph.op("Gemm", [chances, rivals]), targetRows]);

@@ -1,4 +1,4 @@
-import { integers, MICROSOFT, scalar } from "../autodiff/graph-shorthand.ts";
+import { cast, integers, MICROSOFT, scalar } from "../autodiff/graph-shorthand.ts";
 import type { GraphBuilder } from "../onnx/graph.ts";
 import type { FileBox } from "./scoring-graph.ts";
 
@@ -20,8 +20,6 @@ const KERNEL_ITEMS = 64;
 export const SCALE_BYTES = 4;
 const ZERO = 128;
 /** ONNX element types. */
-const FLOAT = 1;
-const INT64 = 7;
 
 /** Blocks of equally many items, as many as the runtime's kernels take at once; what is left of the last one is zeros. */
 export function blocksOf(itemCount: number) {
@@ -52,12 +50,12 @@ export function serveBytes(graph: GraphBuilder, matrix: ItemMatrix, box: FileBox
       // Before the table: tensors lie in the order of their first use, and the heap, which grows by fifths, ends smaller
       // with the large one last.
       const unit = graph.op("Gather", [scale, graph.op("Unsqueeze", [items, integers(graph, 1)])]);
-      const item = graph.op("Cast", [graph.op("Unsqueeze", [items, integers(graph, 1, 2)])], { to: { int: INT64 } });
+      const item = cast(graph, graph.op("Unsqueeze", [items, integers(graph, 1, 2)]), "int64");
       const block = graph.op("Mul", [graph.op("Div", [item, integers(graph, blockItems)]), integers(graph, 1, 0, 0)]);
       const inBlock = graph.op("Mul", [graph.op("Mod", [item, integers(graph, blockItems)]), integers(graph, 0, 0, 1)]);
       const places = graph.op("Add", [graph.op("Add", [block, inBlock]), numbers]); // [L, width, 3]
       const found = graph.op("GatherND", [table, places]);
-      const numbersFound = graph.op("Cast", [found], { to: { int: FLOAT } });
+      const numbersFound = cast(graph, found, "float32");
       return graph.op("Mul", [graph.op("Sub", [numbersFound, floatZero]), unit]);
     },
     scoresOf(vector) {

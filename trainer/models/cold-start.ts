@@ -1,5 +1,6 @@
 import type { History } from "../../shared/snapshot.ts";
 import { topK } from "../../shared/top-k.ts";
+import { cast } from "../autodiff/graph-shorthand.ts";
 import type { GraphBuilder } from "../onnx/graph.ts";
 import { attributeWeights } from "./attribute-ridge.ts";
 import { isBlendable } from "./blend.ts";
@@ -79,7 +80,7 @@ async function joinCold(
     const used = cool.weights.reduce((sum, { bytes }) => sum + bytes.length, itemCount);
     const warm = model.append(graph, inputs, { ...budget, weightBytesMax: budget.weightBytesMax - used });
     const maskPath = `${budget.prefix}is_cold.bin`;
-    const mask = graph.op("Cast", [graph.external(maskPath, "uint8", [itemCount])], { to: { int: BOOL } });
+    const mask = cast(graph, graph.external(maskPath, "uint8", [itemCount]), "bool");
     return {
       scores: joinedScores(graph, { items: inputs.items, warm: warm.scores, cold: cool.scores, mask, places, every }),
       weights: [...warm.weights, ...cool.weights, { path: maskPath, bytes: isCold }],
@@ -128,8 +129,6 @@ function joinScores({ items }: History, { warm, cold, isCold, places, every }: S
   return joined;
 }
 
-const BOOL = 9;
-const INT64 = 7;
 const LEAST = -3.4e38;
 
 type JoinInputs = {
@@ -147,7 +146,7 @@ function joinedScores(graph: GraphBuilder, { items, warm, cold, mask, places, ev
     graph.constant({ type: "int64", dims: [values.length], data: BigInt64Array.from(values, BigInt) });
   const least = scalar(LEAST);
   const last = graph.op("ReduceMin", [warm], { keepdims: { int: 0 } });
-  const inHistory = graph.op("Cast", [items], { to: { int: INT64 } });
+  const inHistory = cast(graph, items, "int64");
   const leasts = graph.op("Expand", [least, graph.op("Shape", [items])]);
   const others = graph.op("ScatterElements", [graph.op("Where", [mask, least, warm]), inHistory, leasts]);
   const [top] = graph.ops("TopK", [others, int64(places * every)], 2, { axis: { int: 0 } });

@@ -1,9 +1,10 @@
+import { cast } from "../autodiff/graph-shorthand.ts";
 import type { GraphBuilder } from "../onnx/graph.ts";
 import type { DataType } from "../onnx/proto.ts";
 import type { HistoryWeighting, LinearModel, LinearTerm } from "./linear-model.ts";
 import { fileBox, type GraphPart, type HistoryInputs, type PartBudget } from "./scoring-graph.ts";
 import { addSparseScores, type ExternalFile, type WeighedHistory } from "./sparse-scores.ts";
-import { FLOAT, float32, gather, INT32, int32, int64 } from "./tensor-values.ts";
+import { float32, gather, int32, int64 } from "./tensor-values.ts";
 import { type EncodedBias, type EncodedDense, type EncodedFactors, encodeWithin } from "./weight-encoding.ts";
 
 /** Adds a linear model's nodes to a graph. */
@@ -72,7 +73,7 @@ const zeros = (graph: GraphBuilder, count: number) => graph.op("ConstantOfShape"
 function biasScores(graph: GraphBuilder, { values, scale }: EncodedBias, file: ExternalFile): string {
   if (scale === undefined) return file("bias", "float32", [values.length], values);
   const codes = file("bias", "int8", [values.length], values);
-  return graph.op("Mul", [graph.op("Cast", [codes], { to: { int: FLOAT } }), graph.constant(float32([], scale))]);
+  return graph.op("Mul", [cast(graph, codes, "float32"), graph.constant(float32([], scale))]);
 }
 
 /** Gives the history as a term sees it; terms of equal weighting share their nodes. */
@@ -97,7 +98,7 @@ function weighedHistory(graph: GraphBuilder, inputs: HistoryInputs, weighting: H
   const ascending = graph.op("Range", [graph.constant(int64([], 0)), count, graph.constant(int64([], 1))]);
   const positions = graph.op("Sub", [graph.op("Sub", [count, graph.constant(int64([], 1))]), ascending]);
 
-  const asFloat = (value: string) => graph.op("Cast", [value], { to: { int: FLOAT } });
+  const asFloat = (value: string) => cast(graph, value, "float32");
   const exponential = (of: string, rate: number) =>
     graph.op("Exp", [graph.op("Mul", [of, graph.constant(float32([], rate))])]);
   const factors = [exponential(asFloat(positions), Number.isFinite(scale) ? -1 / scale : 0)];
@@ -113,7 +114,7 @@ function isNewestOfItsItem(graph: GraphBuilder, items: string, positions: string
   const across = (type: string, value: string) =>
     graph.op(type, [graph.op("Unsqueeze", [value, asColumn]), graph.op("Unsqueeze", [value, asRow])]);
   const isRepeat = graph.op("And", [across("Equal", items), across("Greater", positions)]);
-  const repeats = graph.op("ReduceMax", [graph.op("Cast", [isRepeat], { to: { int: INT32 } }), asColumn], {
+  const repeats = graph.op("ReduceMax", [cast(graph, isRepeat, "int32"), asColumn], {
     keepdims: { int: 0 },
   });
   return graph.op("Equal", [repeats, graph.constant(int32([], 0))]);
@@ -154,7 +155,7 @@ function weightedRows(graph: GraphBuilder, inputs: WeighedHistory, matrix: Encod
 /** float32 of stored values; int8 code c stands for c·|c|, to be multiplied by the row's scale. */
 function expanded(graph: GraphBuilder, values: string, type: DataType): string {
   if (type === "float32") return values;
-  const codes = graph.op("Cast", [values], { to: { int: FLOAT } });
+  const codes = cast(graph, values, "float32");
   return graph.op("Mul", [codes, graph.op("Abs", [codes])]);
 }
 

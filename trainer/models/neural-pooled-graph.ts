@@ -1,5 +1,5 @@
 import * as ort from "onnxruntime-node";
-import { integer, integers } from "../autodiff/graph-shorthand.ts";
+import { cast, integer, integers } from "../autodiff/graph-shorthand.ts";
 import { linear } from "../autodiff/linear.ts";
 import { dotProducts, logPartition } from "../autodiff/log-partition.ts";
 import { unitRows } from "../autodiff/normalise.ts";
@@ -116,9 +116,7 @@ function placesOf(graph: GraphBuilder, items: string): string {
     graph.op("Gather", [size, integer(graph, 1)]),
     integer(graph, 1),
   ]);
-  return graph.op("Cast", [graph.op("Expand", [graph.op("Unsqueeze", [places, integers(graph, 0)]), size])], {
-    to: { int: 6 },
-  });
+  return cast(graph, graph.op("Expand", [graph.op("Unsqueeze", [places, integers(graph, 0)]), size]), "int32");
 }
 
 function pooledFeeds(batch: PooledBatch, { indices, correction }: Candidates): Record<string, ort.Tensor> {

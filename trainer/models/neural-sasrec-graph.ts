@@ -50,8 +50,8 @@ export async function compileSasrecStep(
   const inverse = graph.input("inverse", "int32", ["padded"]);
   const targets = graph.input("targets", "int32", ["cells"]);
   const table = tape.parameter(ITEM_TABLE, [shape.itemCount, shape.width]);
-  const spans = { causalSpans: causalSpansFor(shape) };
-  const hidden = expectations(tape, shape, { table, items, masks: masks.drop, ...spans });
+  const causalSpans = causalSpansFor(shape);
+  const hidden = expectations(tape, shape, { table, items, masks: masks.drop, causalSpans });
   const selected = selectRows(tape, hidden, { positions, inverse });
   const rivals = candidates ? { candidates: declaredCandidates(graph) } : {};
   const loss = linearCrossEntropy(tape, { hidden: selected, table, targets, ...rivals });

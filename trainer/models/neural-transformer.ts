@@ -1,6 +1,6 @@
 import { attention, joinHeads, splitHeads } from "../autodiff/attention.ts";
 import { type DistanceLayout, distanceBias } from "../autodiff/distance-bias.ts";
-import { integer, integers } from "../autodiff/graph-shorthand.ts";
+import { cast, integer, integers } from "../autodiff/graph-shorthand.ts";
 import { linear } from "../autodiff/linear.ts";
 import { layerNorm } from "../autodiff/normalise.ts";
 import { add, dropout, relu, scale } from "../autodiff/pointwise.ts";
@@ -116,10 +116,8 @@ function headLayout({ graph }: Tape, { heads, width }: TransformerShape, size: s
   const places = graph.op("Range", [zero, graph.op("Gather", [size, integer(graph, 1)]), integer(graph, 1)]);
   const asColumn = graph.op("Unsqueeze", [places, integers(graph, 1)]);
   const behind = graph.op("Sub", [asColumn, graph.op("Unsqueeze", [places, integers(graph, 0)])]);
-  const distances = graph.op("Cast", [graph.op("Max", [behind, zero])], { to: { int: INT32 } });
-  const isFuture = graph.op("Cast", [graph.op("Less", [behind, zero])], { to: { int: FLOAT } });
+  const distances = cast(graph, graph.op("Max", [behind, zero]), "int32");
+  const isFuture = cast(graph, graph.op("Less", [behind, zero]), "float32");
   const never = graph.constant({ type: "float32", dims: [], data: Float32Array.of(-1e9) });
   return { shape4, places, distances, future: graph.op("Mul", [isFuture, never]) };
 }
-const FLOAT = 1;
-const INT32 = 6;

@@ -1,7 +1,8 @@
+import { cast } from "../autodiff/graph-shorthand.ts";
 import type { GraphBuilder } from "../onnx/graph.ts";
 import type { DataType } from "../onnx/proto.ts";
 import { CHUNK, type EncodedSparse, ROWS_PER_BLOCK } from "./sparse-encoding.ts";
-import { float32, gather, INT32, INT64, int32, int64 } from "./tensor-values.ts";
+import { float32, gather, int32, int64 } from "./tensor-values.ts";
 
 /** The part of a history that a term looks at, newest last: rows of its matrix and how much each counts. */
 export type WeighedHistory = { readonly items: string; readonly weights: string };
@@ -60,7 +61,7 @@ function rowStarts(graph: GraphBuilder, { matrix: { rowCount, blockStart, offset
   const offsets = file("offsets", "uint16", [rowCount + 1], offset);
   return (rows: string): string => {
     const block = graph.op("Div", [rows, graph.constant(int32([], ROWS_PER_BLOCK))]);
-    const own = graph.op("Cast", [gather(graph, offsets, rows)], { to: { int: INT32 } });
+    const own = cast(graph, gather(graph, offsets, rows), "int32");
     return graph.op("Add", [gather(graph, blocks, block), own]);
   };
 }
@@ -72,7 +73,7 @@ function ownersOf(graph: GraphBuilder, counts: string) {
   const begin = graph.op("CumSum", [counts, axis], { exclusive: { int: 1 } });
   const total = graph.op("ReduceSum", [counts], { keepdims: { int: 1 } });
   // A mark where each owner's begin, several where others have none; their running sum counts owners from one.
-  const size = graph.op("Cast", [graph.op("Add", [total, one])], { to: { int: INT64 } });
+  const size = cast(graph, graph.op("Add", [total, one]), "int64");
   const none = graph.op("Expand", [graph.constant(int32([1], 0)), size]);
   const marks = graph.op("ScatterElements", [none, begin, graph.op("Expand", [one, graph.op("Shape", [begin])])], {
     axis: { int: 0 },
@@ -87,7 +88,7 @@ function ownersOf(graph: GraphBuilder, counts: string) {
 function decoded(graph: GraphBuilder, at: string, { matrix: { entries }, file }: Sources) {
   const taken = (name: string, type: DataType, data: Uint8Array | Uint16Array | Int32Array | Float32Array) =>
     gather(graph, file(name, type, [data.length], data), at);
-  const widened = (value: string) => graph.op("Cast", [value], { to: { int: INT32 } });
+  const widened = (value: string) => cast(graph, value, "int32");
   if (entries.kind === "exact") {
     const columns = taken("columns", entries.columnType, entries.columns);
     return {

@@ -1,10 +1,5 @@
 import type { GraphBuilder, TensorValue } from "../onnx/graph.ts";
 
-/** Numbers of ONNX's data types, as `Cast` wants them. */
-export const FLOAT = 1;
-export const INT32 = 6;
-export const INT64 = 7;
-
 /** Small tensors; dims [] is a scalar. */
 export const int64 = (dims: readonly number[], ...values: number[]): TensorValue => ({
   type: "int64",

@@ -1,6 +1,7 @@
 import ort from "onnxruntime-node";
 import { expect, test } from "vitest";
-import { FLOAT, float32, gather, INT32, INT64, int32, int64 } from "../../../trainer/models/tensor-values.ts";
+import { cast } from "../../../trainer/autodiff/graph-shorthand.ts";
+import { float32, gather, int32, int64 } from "../../../trainer/models/tensor-values.ts";
 import { graphBuilder } from "../../../trainer/onnx/graph.ts";
 
 test("tensors have the type and shape that the runtime reads, and casts name the types", async () => {
@@ -8,9 +9,9 @@ test("tensors have the type and shape that the runtime reads, and casts name the
   const add = (name: string, value: string, type: "int64" | "int32" | "float32") =>
     graph.output(name, value, type, null);
   add("longs", gather(graph, graph.constant(int64([3], 5, -6, 7)), graph.constant(int32([2], 2, 1))), "int64");
-  add("scalar", graph.op("Cast", [graph.constant(float32([], 2.5))], { to: { int: INT32 } }), "int32");
-  add("single", graph.op("Cast", [graph.constant(int32([1], 4))], { to: { int: FLOAT } }), "float32");
-  add("wide", graph.op("Cast", [graph.constant(int32([1], 4))], { to: { int: INT64 } }), "int64");
+  add("scalar", cast(graph, graph.constant(float32([], 2.5)), "int32"), "int32");
+  add("single", cast(graph, graph.constant(int32([1], 4)), "float32"), "float32");
+  add("wide", cast(graph, graph.constant(int32([1], 4)), "int64"), "int64");
   const session = await ort.InferenceSession.create(graph.build());
   const { longs, scalar, single, wide } = await session.run({});
   expect([...(longs!.data as BigInt64Array)]).toEqual([7n, -6n]);
