@@ -38,6 +38,8 @@ export type TrainDeps = {
   readonly clock: () => number;
   readonly report: StageReporter;
   readonly onData: (data: DataSummary) => void;
+  /** Whether this run is still to be heard, asked right before its version goes live; absent: nobody else can have taken it. */
+  readonly isHeld?: () => Promise<boolean>;
 };
 
 export type TrainOutcome =
@@ -108,6 +110,7 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
     signal,
     progress,
     lists: encodeDetail(selection.detail),
+    ...(deps.isHeld && { isHeld: deps.isHeld }),
   });
   await fits.remove();
   // The version is live: what could not be swept is swept after the next run.

@@ -1,4 +1,5 @@
 /** The program of one run's process: takes a TrainingJob over IPC, tells RunMessages, ends. */
+import { askHeld } from "./ask-held.ts";
 import { customerContext } from "./customer-context.ts";
 import { s3Store } from "./publish/s3-store.ts";
 import { readChildSettings } from "./settings.ts";
@@ -38,6 +39,7 @@ async function perform(job: TrainingJob): Promise<RunMessage> {
       clock,
       report,
       onData: (data) => send({ kind: "data", data }),
+      isHeld: () => askHeld(process, stop.signal),
     };
     return await trainModel(job, deps);
   } catch (error) {

@@ -34,10 +34,15 @@ export type TrainingSettings = {
 export type RunMessage =
   | { readonly kind: "progress"; readonly state: TrainingState; readonly progress: Progress }
   | { readonly kind: "data"; readonly data: DataSummary }
+  /** Asks whether the run is still to be heard; the answer is a HeldAnswer. */
+  | { readonly kind: "is_held" }
   | ({ readonly kind: "published" } & PublishedVersion)
   /** The gate kept the live version: a run that ended well and changed nothing. */
   | { readonly kind: "refused"; readonly reasons: readonly string[]; readonly metrics: RunMetrics }
   | { readonly kind: "failed"; readonly failure: Omit<Failure, "at"> };
+
+/** What a child is told when it asks: the only message that it gets after its job. */
+export type HeldAnswer = { readonly is_held: boolean };
 
 /** A version, as the record tells of it while it is live. */
 export type PublishedVersion = {

@@ -2,6 +2,7 @@
  * One attempt of a run, from its claim to its conclusion: the record follows what the run's process tells, and in the
  * end says how it went. Nothing that a run does reaches beyond its model.
  */
+import { setTimeout as delay } from "node:timers/promises";
 import { type ObjectStore, StoreError } from "../publish/object-store.ts";
 import type { RunSettings, Settings } from "../settings.ts";
 import type { RunMessage } from "../training-run.ts";
@@ -55,13 +56,13 @@ export async function performRun(run: Run, context: RunContext, stop: AbortContr
     return;
   }
   log({ event: "run_started", level: "info", ...about });
-  const renewal = keepHeld(claim, context, stop);
+  const hold = keepHeld(claim, context, stop);
   try {
-    const outcome = await attemptRun(model, claim, context, stop.signal);
+    const outcome = await attemptRun(model, claim, { ...context, hold });
     const reason = stop.signal.aborted ? (stop.signal.reason as StopReason) : undefined;
     await conclude(run, claim, outcome, { ...context, reason });
   } finally {
-    clearInterval(renewal);
+    hold.end();
     pointers.settle(run); // whatever the process has published, even if nobody listened to it any more
     await folders.removeRun(runId);
   }
@@ -70,8 +71,8 @@ export async function performRun(run: Run, context: RunContext, stop: AbortContr
 type Outcome = ChildResult["outcome"];
 
 /** The outcome of one attempt; what fails around the process is a failure of the run too. */
-async function attemptRun(model: Model, claim: Claim, context: RunContext, signal: AbortSignal): Promise<Outcome> {
-  const { settings, log } = context;
+async function attemptRun(model: Model, claim: Claim, context: RunContext & { readonly hold: Hold }): Promise<Outcome> {
+  const { settings, log, hold } = context;
   if (claim.crashes >= settings.runs.attemptsMax)
     return failed(
       "run_lost",
@@ -90,8 +91,9 @@ async function attemptRun(model: Model, claim: Claim, context: RunContext, signa
       program: context.program,
       memoryMbMax: settings.runs.memoryMbMax,
       secondsMax: settings.runs.secondsMax,
-      signal,
+      signal: hold.signal,
       onMessage: (message: RunMessage) => progress.write(clean(message)),
+      isHeld: hold.isHeld,
     });
     await progress.end();
     const { kind } = result.outcome;
@@ -119,22 +121,44 @@ const failed = (code: string, message: string, retryable: boolean): Outcome => (
   failure: { stage: "fetching", code, message, retryable },
 });
 
+type Hold = {
+  readonly signal: AbortSignal;
+  /** By the ledger as it is now: a machine that slept wakes up with a run that may be another's. Never rejects. */
+  isHeld(): Promise<boolean>;
+  end(): void;
+};
+
 /** Renews the hold on the run; ends it when it was cancelled, taken by another, or cannot be renewed in time. */
-function keepHeld(attempt: Attempt, { ledger, settings, log }: RunContext, stop: AbortController) {
-  const { heartbeatSeconds } = settings.runs;
+function keepHeld(attempt: Attempt, { ledger, settings, log }: RunContext, stop: AbortController): Hold {
+  const heartbeatMs = settings.runs.heartbeatSeconds * 1000;
+  const { signal } = stop;
   let renewedMs = performance.now();
-  const renew = async () => {
+  const renew = async (): Promise<boolean> => {
     try {
       const state = await ledger.renew(attempt);
       if (state === "held") renewedMs = performance.now();
       else stop.abort(state satisfies StopReason);
+      return state === "held";
     } catch (error) {
       log({ event: "renewal_failed", level: "warning", run_id: attempt.runId, error: errorForLog(error) });
       // Another trainer may take the run after heartbeatSeconds; by then this one must have let go.
-      if (performance.now() - renewedMs > (heartbeatSeconds * 1000) / 2) stop.abort("lost" satisfies StopReason);
+      if (performance.now() - renewedMs > heartbeatMs / 2) stop.abort("lost" satisfies StopReason);
+      return false;
     }
   };
-  return setInterval(renew, (heartbeatSeconds * 1000) / 6);
+  const renewal = setInterval(renew, heartbeatMs / 6);
+  return {
+    signal,
+    async isHeld() {
+      while (!signal.aborted) {
+        if (await renew()) return true;
+        // A database that does not answer right now is asked again until the hold is over.
+        await delay(heartbeatMs / 12, undefined, { signal }).catch(() => undefined);
+      }
+      return false;
+    },
+    end: () => clearInterval(renewal),
+  };
 }
 
 type Conclusion = RunContext & { readonly reason: StopReason | undefined };

@@ -1,7 +1,7 @@
 /** A training run in a process of its own, which ends with exactly one outcome. */
 import type { Failure, TrainingState } from "../../shared/model-record.ts";
 import type { Stage } from "../stage-error.ts";
-import type { RunMessage, TrainingJob } from "../training-run.ts";
+import type { HeldAnswer, RunMessage, TrainingJob } from "../training-run.ts";
 import { parseRunMessage } from "./run-message.ts";
 import { type ProcessEnd, type ProcessOptions, superviseProcess } from "./supervised-process.ts";
 
@@ -11,6 +11,8 @@ export type ChildOptions = Omit<ProcessOptions, "input" | "onMessage" | "graceSe
   readonly graceSeconds?: number;
   /** Progress and data, in order. The final message becomes the outcome. */
   readonly onMessage: (message: RunMessage) => void;
+  /** Whether the run may still publish, asked right before it does. */
+  readonly isHeld: () => Promise<boolean>;
 };
 
 type Final = Extract<RunMessage, { kind: "published" | "refused" | "failed" }>;
@@ -41,9 +43,13 @@ export async function runChild(options: ChildOptions): Promise<ChildResult> {
     ...options,
     input: job,
     graceSeconds,
-    onMessage(value) {
+    onMessage(value, answer) {
       const message = parseRunMessage(value);
       if (message === undefined) return "wrong";
+      if (message.kind === "is_held") {
+        void options.isHeld().then((is_held) => answer({ is_held } satisfies HeldAnswer));
+        return "more";
+      }
       if (message.kind === "progress") stage = STAGES[message.state] ?? "fetching";
       if (message.kind === "progress" || message.kind === "data") {
         options.onMessage(message);

@@ -20,8 +20,8 @@ export type ProcessOptions = {
   /** Between the polite request to end and the end. */
   readonly graceSeconds: number;
   readonly signal: AbortSignal;
-  /** Takes what it sends. `last`: it should end by itself now. `wrong`: it is ended. */
-  readonly onMessage: (value: unknown) => "more" | "last" | "wrong";
+  /** Takes what it sends, and may answer. `last`: it should end by itself now. `wrong`: it is ended. */
+  readonly onMessage: (value: unknown, answer: (value: object) => void) => "more" | "last" | "wrong";
 };
 
 export type ProcessEnd = {
@@ -64,7 +64,7 @@ export async function superviseProcess(options: ProcessOptions): Promise<Process
   if (signal.aborted) onAbort();
   child.on("message", (value) => {
     if (isDone) return;
-    const next = options.onMessage(value);
+    const next = options.onMessage(value, (answer) => child.connected && child.send(answer, () => {}));
     if (next === "wrong") end("protocol", "SIGKILL");
     if (next !== "last") return;
     isDone = true;

@@ -25,17 +25,18 @@ export async function readLivePointer(
  * The pointer after a change, made only over the very pointer that `change` has seen: when somebody else was first,
  * `change` is asked again about what they wrote.
  *
- * @param change Gives the new pointer, or undefined to leave it. Asked with undefined when there is none.
+ * @param change Gives the new pointer, or undefined to leave it. Asked with undefined when there is none. Whatever it waits for
+ *   is known to have held at some time while the pointer was the one that it was given.
  */
 export async function changeLivePointer(
   store: ObjectStore,
   model: ModelRef,
-  change: (current: LivePointer | undefined) => LivePointer | undefined,
+  change: (current: LivePointer | undefined) => LivePointer | undefined | Promise<LivePointer | undefined>,
 ): Promise<LivePointer | undefined> {
   const key = livePointerKey(model.customer, model.modelName);
   for (let lost = 0; lost < LOST_RACES_MAX; lost++) {
     const found = await readLivePointer(store, model);
-    const next = change(found?.pointer);
+    const next = await change(found?.pointer);
     if (next === undefined) return found?.pointer;
     const bytes = new TextEncoder().encode(JSON.stringify(next));
     if ((await store.swap(key, bytes, found?.etag ?? null)) !== undefined) return next;

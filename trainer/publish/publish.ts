@@ -4,7 +4,8 @@
  * Everything before the pointer is invisible to an edge, and everything after it changes nothing; so a crash between
  * any two steps leaves what is served as it was, and publishing the same version again finishes the work. The pointer
  * is swapped over the very pointer that was read. When somebody else was first, what they wrote decides: a newer version
- * stays, a tombstone ends the run.
+ * stays, a tombstone ends the run. Whether the run is still to be heard is asked once the pointer has been read: a model that
+ * was deleted and made again under the same name since then has another pointer, so a run of the old one cannot go live.
  */
 import { type LivePointer, liveAfter, MANIFEST_TYPE } from "../../shared/live-pointer.ts";
 import { blobKey, listsKey, manifestKey, reportKey } from "../../shared/manifest.ts";
@@ -22,6 +23,8 @@ export type PublishContext = {
   readonly lists?: Uint8Array;
   /** `share` 0…1 of the bytes stored and read back. */
   readonly progress: (share: number, detail: string) => void;
+  /** Whether this run, of this very model, is still the one that may publish; absent: nobody else can be. */
+  readonly isHeld?: () => Promise<boolean>;
 };
 
 export type PublishOutcome =
@@ -33,7 +36,8 @@ export type PublishOutcome =
  * Puts a version live.
  *
  * @param report The evaluation report, as JSON bytes.
- * @throws StageError `model_deleted` when the model has a tombstone or no pointer, `store_unavailable` when the store fails.
+ * @throws StageError `model_deleted` when the model has a tombstone or no pointer, `run_superseded` when the run is not held any more,
+ *   `store_unavailable` when the store fails.
  */
 export async function publish(
   built: BuiltVersion,
@@ -50,7 +54,7 @@ export async function publish(
     await lookAgain(built, model, context);
     return { kind: "live", version: built.version };
   } catch (error) {
-    if (error instanceof StageError && error.code === "model_deleted") await removeOwn(built, model, context);
+    if (error instanceof StageError) await removeOwn(built, model, context, error.code);
     if (!(error instanceof StoreError)) throw error;
     throw new StageError("deploying", "store_unavailable", error.message, { cause: error, retryable: error.retryable });
   }
@@ -86,12 +90,15 @@ async function storeManifest({ version, manifest }: BuiltVersion, store: ObjectS
 }
 
 /** The pointer as it is afterwards: ours, or somebody's newer one. */
-async function swapLive(built: BuiltVersion, model: ModelRef, { store, nowMs, signal }: PublishContext) {
+async function swapLive(built: BuiltVersion, model: ModelRef, { store, nowMs, signal, isHeld }: PublishContext) {
   const manifest = await describe(manifestBytes(built.manifest), MANIFEST_TYPE);
   signal.throwIfAborted();
-  const pointer = await changeLivePointer(store, model, (current) => {
+  const pointer = await changeLivePointer(store, model, async (current) => {
     if (current === undefined || current.status === "DESTROYING") throw modelDeleted(model);
-    if (current.live !== null && current.live.version >= built.version && current.status === "ACTIVE") return undefined;
+    const newest = current.status === "ACTIVE" ? current.live?.version : undefined;
+    if (newest === built.version) return undefined; // ours already, though its answer was lost
+    if (isHeld && !(await isHeld())) throw superseded(model);
+    if (newest !== undefined && newest > built.version) return undefined;
     const live = liveAfter(current.live, built.version, manifest);
     return { format: 1, status: "ACTIVE", live, updated_at: new Date(nowMs()).toISOString() } satisfies LivePointer;
   });
@@ -112,21 +119,34 @@ async function requireModel(store: ObjectStore, model: ModelRef): Promise<void> 
   if (found === undefined || found.pointer.status === "DESTROYING") throw modelDeleted(model);
 }
 
-/** The deletion may be over already: what this run has stored since would stay for ever. */
+/**
+ * The deletion may be over already: what this run has stored since would stay for ever, or could be activated in a new model of
+ * that name. Whose blobs such a model has as well is for its sweep to tell.
+ */
 async function removeOwn(
   built: BuiltVersion,
   { customer, modelName }: ModelRef,
   { store }: PublishContext,
+  code: string,
 ): Promise<void> {
+  if (code !== "model_deleted" && code !== "run_superseded") return;
   const blobs = built.files.map(({ descriptor }) => blobKey(customer, modelName, descriptor.digest));
   const own = [
     manifestKey(customer, modelName, built.version),
     reportKey(customer, modelName, built.version),
     listsKey(customer, modelName, built.version),
-    ...blobs,
+    ...(code === "model_deleted" ? blobs : []),
   ];
   for (const key of own) await store.delete(key).catch(() => undefined); // that the model is deleted is the thing to tell
 }
+
+const superseded = ({ modelName }: ModelRef) =>
+  new StageError(
+    "deploying",
+    "run_superseded",
+    `This run of ${JSON.stringify(modelName)} was cancelled or taken over by another trainer, so nothing was published.`,
+    { retryable: true },
+  );
 
 const modelDeleted = ({ modelName }: ModelRef) =>
   new StageError(

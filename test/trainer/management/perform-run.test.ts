@@ -1,3 +1,4 @@
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Database, openDatabase } from "../../../trainer/management/database.ts";
@@ -199,6 +200,51 @@ test("a cancellation by another trainer is noticed", async () => {
   await training(modelName);
   expect(await runLedger(database, "theirs", 30).cancel(run.runId)).toBe(true);
   expect((await ended).training.finishedAt).not.toBe(null);
+});
+
+test("right before it publishes, a run asks whether it was cancelled, whatever the last renewal said", async () => {
+  const { perform, modelName, logs, run } = await waitingRun(
+    `progress TRAINING\nuntil ${join(state, "cancelled")}\nask-held\nfail source_down retryable`,
+  );
+  const ended = perform();
+  await training(modelName);
+  await runLedger(database, "theirs", 30).cancel(run.runId);
+  await writeFile(join(state, "cancelled"), "");
+  expect((await ended).training.finishedAt).not.toBe(null);
+  expect(logs).toContainEqual(expect.objectContaining({ event: "run_ended", outcome: "stopped" }));
+});
+
+describe("a run that asks whether it is held", () => {
+  async function asked(renewals: readonly ("held" | "lost" | Error)[]) {
+    const { perform, logs } = await waitingRun("ask-held\nexit 3");
+    const told = [...renewals];
+    const renew = ledger.renew;
+    ledger.renew = (attempt) => {
+      const next = told.shift() ?? "held";
+      if (next instanceof Error) return Promise.reject(next);
+      return next === "held" ? renew(attempt) : Promise.resolve(next);
+    };
+    await perform().finally(() => {
+      ledger.renew = renew;
+    });
+    return { logs, untold: told.length };
+  }
+  const outputOf = (logs: readonly LogEntry[]) => logs.find(({ event }) => event === "run_ended")?.output;
+
+  test("is told so while it is", async () => {
+    expect(outputOf((await asked(["held"])).logs)).toContain("held=true");
+  });
+
+  test("hears when another trainer has it, and is over here", async () => {
+    const { logs } = await asked(["lost"]);
+    expect(logs.find(({ event }) => event === "run_ended")?.outcome).toBe("stopped");
+  });
+
+  test("hears once a database answers that did not", async () => {
+    const { logs, untold } = await asked([new Error("no database"), new Error("no database"), "held"]);
+    expect(outputOf(logs)).toContain("held=true");
+    expect(untold).toBe(0);
+  });
 });
 
 test("a run of a model that is being deleted does not begin", async () => {

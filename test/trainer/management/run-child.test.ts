@@ -16,6 +16,7 @@ async function run(script: string, options: Partial<ChildOptions> = {}) {
     graceSeconds: 0.3,
     signal: new AbortController().signal,
     onMessage: (message) => messages.push(message),
+    isHeld: () => Promise.resolve(true),
     ...options,
   });
   return { ...result, messages };
@@ -34,6 +35,15 @@ test("what a run tells arrives in order, and its last word is the outcome", asyn
   ]);
   expect(outcome).toMatchObject({ kind: "published", version: "v1" });
   expect(peakMb).toBeGreaterThanOrEqual(0);
+});
+
+test("a run that asks whether it is held is answered, each time anew, and nobody else hears of it", async () => {
+  const answers = [true, false];
+  const isHeld = () => Promise.resolve(answers.shift()!);
+  const { outputTail, messages, outcome } = await run("ask-held\nask-held\npublish v1", { isHeld });
+  expect(outputTail).toContain("held=true\nheld=false");
+  expect(messages).toEqual([]);
+  expect(outcome).toMatchObject({ kind: "published" });
 });
 
 test("a refusal by the gate and a failure are told as they are", async () => {

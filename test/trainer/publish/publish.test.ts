@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { blobKey, listsKey, livePointerKey, manifestKey, reportKey } from "../../../shared/manifest.ts";
+import { deleteModel } from "../../../trainer/publish/delete-model.ts";
 import { setStatus } from "../../../trainer/publish/live-pointer-swap.ts";
 import { memoryStore } from "../../../trainer/publish/memory-store.ts";
 import type { ObjectStore } from "../../../trainer/publish/object-store.ts";
@@ -8,6 +9,7 @@ import { type PublishContext, publish } from "../../../trainer/publish/publish.t
 import type { BuiltVersion } from "../../../trainer/publish/version-files.ts";
 import { StageError } from "../../../trainer/stage-error.ts";
 import { type Fault, faultyStore } from "../../fixtures/faulty-store.ts";
+import { meanwhileStore } from "../../fixtures/meanwhile-store.ts";
 import { servedVersion, TINY_MODEL, tinyVersion } from "../../fixtures/tiny-version.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
@@ -151,6 +153,35 @@ test.each(["before the run publishes", "between its upload and its swap"])(
     expect(await store.head(manifestKey("acme", "movies", second.version))).toBeUndefined();
   },
 );
+
+/** A model that is deleted, with all that was stored, and made again under its name right before that call of an old run. */
+test.each(counting.calls.slice(0, swapCall).map((name, i) => [i + 1, name] as const))(
+  "a run of a model that was deleted and made again before call %i (%s) does not go live in the new one",
+  async (call) => {
+    const store = await worldWith(first);
+    let isHeld = true;
+    const happens = async () => {
+      await deleteModel(store, TINY_MODEL, { nowMs: NOW, signal: new AbortController().signal });
+      await setStatus(store, TINY_MODEL, { status: "SCHEDULING", nowMs: NOW + 1000 });
+      isHeld = false;
+    };
+    const old = contextOf(meanwhileStore(store, { call, happens }).store, { isHeld: () => Promise.resolve(isHeld) });
+    // A manifest that is gone when it is read back is a fault of the store to whoever stored it.
+    const isReadBack = call > swapCall - 4 && call < swapCall - 1;
+    const code = isReadBack ? expect.stringMatching(/^(run_superseded|store_unavailable)$/) : "run_superseded";
+    await expect(publish(second, report, old)).rejects.toMatchObject({ stage: "deploying", code });
+    expect(await servedVersion(store, TINY_MODEL)).toBeNull();
+    expect(await store.head(manifestKey("acme", "movies", second.version))).toBeUndefined();
+    expect(await put(store, second)).toEqual({ kind: "live", version: second.version }); // of the new model's own run
+  },
+);
+
+test("what is live already stays whole when the run was lost after it", async () => {
+  const store = await worldWith(first);
+  const outcome = await publish(first, report, contextOf(store, { isHeld: () => Promise.resolve(false) }));
+  expect(outcome).toEqual({ kind: "live", version: first.version });
+  expect(await servedVersion(store, TINY_MODEL)).toBe(first.version);
+});
 
 test("for a deleted model nothing is sent", async () => {
   const store = await worldWith(first);
