@@ -143,6 +143,8 @@ async function valuesFor(
 
 /** Of the seconds, for judging one candidate: with a large catalog it could else take all of them. */
 const JUDGE_SHARE = 0.05;
+/** Lists of the slowest to score (the graph filter, item-kNN: products with sparse matrices), on ml-100k. */
+const SLOWER_THAN_POPULARITY = 15;
 
 /** Popularity first: its half-life decides the catalog order that all others are judged under. */
 async function judgePopularity(input: SelectInput, means: TrialMeans, metric: MetricAtK) {
@@ -150,9 +152,8 @@ async function judgePopularity(input: SelectInput, means: TrialMeans, metric: Me
   const method = methods[POPULARITY];
   if (!method) throw new Error("The table of methods must have popularity: it is what others are compared with.");
   const plan = planSplit(dataset, { protocol, seed, includeSeen });
-  const validationWith = (halfLifeDays: number) =>
-    judgedWithin(validationOf(dataset, plan, halfLifeDays, seed), JUDGE_SHARE * input.secondsMax, seed);
-  const plain = validationWith(0);
+  const judging = { secondsMax: JUDGE_SHARE * input.secondsMax, seed };
+  const plain = judgedWithin(validationOf(dataset, plan, 0, seed), judging);
   const grid = method.grid(plain.train);
   const { split, train, earlyPositions: positions } = plain;
   const task = { method, grid, data: train, cases: split.cases, positions, metric, keepMax: grid.length };
@@ -162,7 +163,11 @@ async function judgePopularity(input: SelectInput, means: TrialMeans, metric: Me
   const others = tuned.finalists
     .filter((trial) => trial !== best)
     .map((trial) => discardedTrial(trial, { best: best!, metric }));
-  const validation = validationWith(params.halfLifeDays ?? 0);
+  const measured = best && SLOWER_THAN_POPULARITY * best.secondsPerList;
+  const validation = judgedWithin(validationOf(dataset, plan, params.halfLifeDays ?? 0, seed), {
+    ...judging,
+    ...(measured && { earlySecondsPerList: measured }),
+  });
   const baseline = await runTrial(
     { method, params },
     wholeTask(validation, input.secondsMax),

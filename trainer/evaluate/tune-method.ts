@@ -51,7 +51,13 @@ export type Tuned = {
 export async function tuneMethod(task: TuneTask, means: TrialMeans): Promise<Tuned> {
   const discarded: Discarded[] = [];
   const grid = affordable(task, means, discarded);
-  const rungs = planRungs(task, grid);
+  const secondsOf = predictionOf(task, grid);
+  const rungs = planHalving({
+    candidateCount: grid.length,
+    trainUsers: task.data.userCount,
+    secondsOf,
+    secondsMax: task.secondsMax,
+  });
   const begin = means.clock();
   const secondsUsed = () => means.clock() - begin;
   const secondsLeft = () => task.secondsMax - secondsUsed();
@@ -122,19 +128,16 @@ function affordable({ method, grid, data }: TuneTask, { memoryMbMax }: TrialMean
 
 const AS_PREDICTED = { fit: 1, judge: 1 };
 
-function planRungs(
-  { method, data, positions, secondsMax, pace = AS_PREDICTED }: TuneTask,
-  grid: readonly Params[],
-): Rung[] {
+/** Seconds of fitting and judging the first `count` settings on a share of the training users, as predicted. */
+function predictionOf({ method, data, positions, pace = AS_PREDICTED }: TuneTask, grid: readonly Params[]) {
   const judge = pace.judge * positions.length * secondsPerList(data.itemCount);
   const onShare = new Map<number, TrainingData>([[1, data]]);
-  const secondsOf = (count: number, trainShare: number) => {
+  return (count: number, trainShare: number): number => {
     // A cost may depend on more than the sizes, so it is asked for data of the right size.
     if (!onShare.has(trainShare)) onShare.set(trainShare, withSomeUsers(data, trainShare, 0));
     const part = onShare.get(trainShare)!;
     return grid.slice(0, count).reduce((sum, params) => sum + pace.fit * method.cost(part, params).seconds + judge, 0);
   };
-  return planHalving({ candidateCount: grid.length, trainUsers: data.userCount, secondsOf, secondsMax });
 }
 
 /** A trial that is reliably worse than the best so far on some of the cases need not be judged on all of them. */
@@ -191,10 +194,11 @@ async function tryOne(one: One, means: TrialMeans, discarded: Discarded[]): Prom
   }
 }
 
-function discardUnaffordable({ method, data, secondsMax }: TuneTask, grid: readonly Params[], discarded: Discarded[]) {
+function discardUnaffordable(task: TuneTask, grid: readonly Params[], discarded: Discarded[]): void {
+  const { method, secondsMax } = task;
   for (const params of grid) {
-    const { seconds } = method.cost(data, params);
-    const reason = `needs about ${roundSeconds(seconds)} to fit, and ${roundSeconds(secondsMax)} are left for it`;
+    const seconds = roundSeconds(predictionOf(task, [params])(1, 1));
+    const reason = `needs about ${seconds} to fit and judge, and ${roundSeconds(secondsMax)} are left for it`;
     discarded.push(untried(method, params, reason));
   }
 }

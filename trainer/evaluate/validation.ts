@@ -22,6 +22,8 @@ const LISTS_MAX = 20_000;
 const LISTS_MIN = 2000;
 const JUDGE_SECONDS_MAX = 60; // of one candidate
 const EARLY_LISTS_MAX = 3000;
+/** What settings are compared on where time is short: in steps, so that a machine a little slower compares on the same users. */
+const EARLY_LISTS = [EARLY_LISTS_MAX, 2000, 1000, 500] as const;
 
 /**
  * The parting of a dataset, its catalog ordered by what the training part alone tells. Equal scores keep catalog order, so an
@@ -44,13 +46,30 @@ export function validationOf(dataset: Dataset, plan: SplitPlan, halfLifeDays: nu
   };
 }
 
-/** The same with only as many lists as one candidate can be judged on in these seconds, by prediction; at least 2,000. */
-export function judgedWithin(validation: Validation, secondsMax: number, seed: number): Validation {
-  const listsMax = Math.max(LISTS_MIN, Math.floor(secondsMax / secondsPerList(validation.dataset.itemCount)));
+export type JudgingTime = {
+  /** For one candidate. */
+  readonly secondsMax: number;
+  /** Of making and judging one list when settings are compared; else as predicted for the final figures. */
+  readonly earlySecondsPerList?: number;
+  readonly seed: number;
+};
+
+/**
+ * The same with only as many lists as there is time for: at least 2,000 for the final figures, and 500 for comparing settings, since
+ * many settings on few lists choose better than few on many.
+ */
+export function judgedWithin(
+  validation: Validation,
+  { secondsMax, earlySecondsPerList, seed }: JudgingTime,
+): Validation {
+  const predicted = secondsPerList(validation.dataset.itemCount);
   const all = validation.positions;
-  if (all.length <= listsMax) return validation;
+  const listsMax = Math.min(all.length, Math.max(LISTS_MIN, Math.floor(secondsMax / predicted)));
+  const affordable = secondsMax / (earlySecondsPerList ?? predicted);
+  const earlyMax = EARLY_LISTS.find((count) => count <= affordable) ?? EARLY_LISTS.at(-1)!;
+  if (all.length === listsMax && validation.earlyPositions.length <= earlyMax) return validation;
   const positions = samplePositions(all.length, listsMax, seededRandom(seed, 67)).map((i) => all[i]!);
-  const early = samplePositions(listsMax, EARLY_LISTS_MAX, seededRandom(seed, 29));
+  const early = samplePositions(listsMax, earlyMax, seededRandom(seed, 29));
   return { ...validation, positions, earlyPositions: early.map((i) => positions[i]!) };
 }
 

@@ -198,3 +198,25 @@ test("a half-life that is only luckier than none is not taken", async () => {
   }
   expect(halfLives).toEqual([0, 0, 0, 0, 0, 0]);
 });
+
+test("with little time many settings are compared on few users, and the chosen one is judged on more", async () => {
+  const tried: string[] = [];
+  const watched = (name: string): Method => ({
+    ...(ease as Method),
+    name,
+    fit: (...args) => {
+      tried.push(name);
+      return (ease as Method).fit(...args);
+    },
+  });
+  const { report } = await select({
+    dataset: twoTastes({ users: 3000, items: 40, perUser: 6 }),
+    methods: { popularity: popularity as Method, first: watched("first"), second: watched("second") },
+    secondsMax: 8,
+  });
+  expect(new Set(tried)).toEqual(new Set(["first", "second"]));
+  const losers = report.candidates.filter(({ outcome }) => outcome === "dropped").map(({ reason }) => reason);
+  expect(losers.length).toBeGreaterThan(0);
+  expect(losers.filter((reason) => !/ on (500|1000) users/.test(reason))).toEqual([]);
+  expect(report.split.validation.users_measured).toBeGreaterThan(1000);
+});

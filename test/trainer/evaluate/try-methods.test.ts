@@ -64,7 +64,7 @@ test("popularity is not tried again", async () => {
 test("a method that could not be fitted once more is left out, with what it needs and what there is", async () => {
   const state = await stateOf([named("dear", 60)], { secondsLeft: () => 100 });
   expect(await tryMethods(state)).toEqual([]);
-  expect(state.discarded[0]!.reason).toBe("needs about 60 s to fit, and 33 s are left for it");
+  expect(state.discarded[0]!.reason).toBe("needs about 60 s to fit and judge, and 33 s are left for it");
 });
 test("where an even share is too little for any method, the cheaper ones are tried rather than none", async () => {
   const methods = [named("a", 20), named("b", 21), named("c", 34), named("d", 34)];

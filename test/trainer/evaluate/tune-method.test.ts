@@ -79,7 +79,7 @@ test("with hardly any time the first guess alone is tried", async () => {
 test("without time for one, nothing is tried, and each says what it needs", async () => {
   const { finalists, discarded } = await tune(places(1), 0.5);
   expect(finalists).toEqual([]);
-  expect(discarded[0]!.reason).toBe("needs about 1.0 s to fit, and 0.5 s are left for it");
+  expect(discarded[0]!.reason).toBe("needs about 1.0 s to fit and judge, and 0.5 s are left for it");
 });
 test("what needs too much memory is left out", async () => {
   const { finalists, discarded } = await tune([{ place: 1, memoryMb: 101 }, { place: 2 }], 10);
