@@ -1,13 +1,31 @@
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+
+// Hundreds of processes load the same modules.
+process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), "shortlist-test-compiled");
+
+/** Tests of these start processes, servers or databases, fake the clock or set variables: each file has a process of its own. */
+const SERVICES = ["edge", "system", "trainer/management", "trainer/local"];
+const OWN_PROCESS = [
+  ...SERVICES.map((folder) => `test/${folder}/**/*.test.ts`),
+  "test/trainer/*.test.ts",
+  "test/trainer/models/neural-training.test.ts",
+];
+const ALL = "test/**/*.test.ts";
 
 /** Every test runs in Node; those of the edge start a real workerd through Miniflare and talk HTTP to it. */
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
     root: new URL("..", import.meta.url).pathname,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: "forks",
     maxWorkers: 3, // a third of the time of tests is waiting
+    projects: [
+      { extends: true, test: { name: "services", include: OWN_PROCESS } },
+      // A process for each of hundreds of short files would take a quarter of all the time.
+      { extends: true, test: { name: "functions", include: [ALL], exclude: OWN_PROCESS, isolate: false } },
+    ],
   },
 });

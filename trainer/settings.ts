@@ -149,6 +149,7 @@ const INHERITED = [
   "SystemRoot",
   "TEMP",
   "NODE_EXTRA_CA_CERTS",
+  "NODE_COMPILE_CACHE",
   "SSL_CERT_FILE",
   "HTTP_PROXY",
   "HTTPS_PROXY",

@@ -4,19 +4,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { commandOf, endService, isAlive, type StartedService, startService } from "../fixtures/started-service.ts";
+import { putDatabase } from "../fixtures/trainer-state.ts";
 
 const TIMEOUT = 240_000;
 let directory: string;
 let service: StartedService | undefined;
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), "start-faults-"));
+  await putDatabase(join(directory, "state/trainer"));
 });
 afterEach(async () => {
   await endService(service);
   await rm(directory, { recursive: true, force: true });
 });
 const start = (...args: string[]) => {
-  service = startService(["--state", join(directory, "state"), ...args], { SHORTLIST_FIT_SECONDS: "10" });
+  service = startService(["--state", join(directory, "state"), ...args], { SHORTLIST_FIT_SECONDS: "4" });
   return service;
 };
 async function csv(name: string, rows: readonly string[]): Promise<string> {

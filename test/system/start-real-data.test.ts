@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EvaluationReport } from "../../shared/evaluation-report.ts";
 import { missingRealData, realDataFolder } from "../fixtures/real-data.ts";
 import { endService, type StartedService, startService } from "../fixtures/started-service.ts";
+import { putDatabase } from "../fixtures/trainer-state.ts";
 
 const missing = missingRealData("ml-100k");
 const TIMEOUT = 360_000;
@@ -18,8 +19,9 @@ describe.skipIf(missing)(`ml-100k through the whole service${missing ? ` (${miss
 
   beforeAll(async () => {
     state = await mkdtemp(join(tmpdir(), "start-real-"));
+    await putDatabase(join(state, "trainer"));
     const files = ["--data", join(folder, "interactions.csv.gz"), "--items", join(folder, "items.csv")];
-    service = startService(["--state", state, ...files], { SHORTLIST_FIT_SECONDS: "30" });
+    service = startService(["--state", state, ...files], { SHORTLIST_FIT_SECONDS: "15" });
     await service.printed("Up until Ctrl-C");
     local = JSON.parse(await readFile(join(state, "local.json"), "utf8"));
   }, TIMEOUT);

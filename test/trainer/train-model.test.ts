@@ -18,13 +18,21 @@ import { twoTastes } from "../fixtures/two-tastes.ts";
 
 const model = { customer: "acme", modelName: "shop" };
 const NOW = Date.parse("2024-03-01T00:00:00Z");
+/** Ample, so that a busy machine chooses alike. */
+const AMPLE_SECONDS = 120;
+const FEW_SECONDS = 3;
 let folder: string;
+/** Two runs of the same rows, seed and time, each in a store of its own. */
+let first: Run;
+let twin: Run;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "train-model-"));
   await writeFile(join(folder, "interactions.csv"), csvOf(twoTastes({ users: 300, items: 40, perUser: 9 })));
   await writeFile(join(folder, "nothing.csv"), "user_id,item_id,at,label\n");
-});
+  first = await run(await newStore(), { fitSecondsMax: AMPLE_SECONDS });
+  twin = await run(await newStore(), { fitSecondsMax: AMPLE_SECONDS });
+}, 300_000);
 afterAll(() => rm(folder, { recursive: true }));
 
 function csvOf(data: ReturnType<typeof twoTastes>): string {
@@ -43,7 +51,18 @@ async function newStore(): Promise<ObjectStore> {
   return store;
 }
 
-async function run(store: ObjectStore, query = "SELECT * FROM interactions", nowMs = NOW, edgeMemoryBytes = 80e6) {
+type RunOptions = { query?: string; nowMs?: number; edgeMemoryBytes?: number; fitSecondsMax?: number };
+type Run = Awaited<ReturnType<typeof run>>;
+
+async function run(
+  store: ObjectStore,
+  {
+    query = "SELECT * FROM interactions",
+    nowMs = NOW,
+    edgeMemoryBytes = 80e6,
+    fitSecondsMax = FEW_SECONDS,
+  }: RunOptions = {},
+) {
   const stages: string[] = [];
   const trained = await trainOnFiles({
     model,
@@ -56,17 +75,21 @@ async function run(store: ObjectStore, query = "SELECT * FROM interactions", now
     },
     store,
     nowMs,
-    // Ample time, so that a busy machine chooses alike.
-    settings: { fitSecondsMax: 120, memoryMbMax: 2048, edgeMemoryBytes, ignoreGate: false },
+    settings: { fitSecondsMax, memoryMbMax: 2048, edgeMemoryBytes, ignoreGate: false },
     connector: { memoryMb: 256 },
     report: { enter: (state) => stages.push(state), progress: () => undefined },
   });
-  return { ...trained, stages };
+  return { ...trained, stages, store };
+}
+
+/** The version that is live in the store, of this run. */
+function versionOf({ outcome }: Run): string {
+  if (outcome.kind !== "published") throw new Error(outcome.kind);
+  return outcome.version;
 }
 
 test("rows become a live version with its report, stage by stage", async () => {
-  const store = await newStore();
-  const { outcome, stages, data } = await run(store);
+  const { store, outcome, stages, data } = first;
   expect(stages).toEqual(["FETCHING", "TRAINING", "EVALUATING", "TRAINING", "DEPLOYING"]);
   expect(data).toMatchObject({ users: 300, items: 40, interactions: 2700, positives: 2700 });
   if (outcome.kind !== "published") throw new Error(outcome.kind);
@@ -91,42 +114,36 @@ test("rows become a live version with its report, stage by stage", async () => {
 });
 
 test("a retrain compares itself with the live version and replaces it; a failed one leaves it", async () => {
-  const store = await newStore();
-  const first = await run(store);
-  const second = await run(store, undefined, NOW + 60_000);
-  if (first.outcome.kind !== "published" || second.outcome.kind !== "published") throw new Error("not published");
-  expect(second.outcome.version > first.outcome.version).toBe(true);
-  await expect(run(store, "SELECT * FROM nothing", NOW + 120_000)).rejects.toMatchObject({ name: "StageError" });
-  expect((await readLivePointer(store, model))!.pointer.live!.version).toBe(second.outcome.version);
+  const { store } = twin;
+  const second = await run(store, { nowMs: NOW + 60_000, fitSecondsMax: AMPLE_SECONDS });
+  expect(versionOf(second) > versionOf(twin)).toBe(true);
+  const failed = run(store, { query: "SELECT * FROM nothing", nowMs: NOW + 120_000 });
+  await expect(failed).rejects.toMatchObject({ name: "StageError" });
+  expect((await readLivePointer(store, model))!.pointer.live!.version).toBe(versionOf(second));
 });
 
 test("a version that no edge could open is not published, and the live one stays", async () => {
-  const store = await newStore();
-  const { outcome } = await run(store);
-  if (outcome.kind !== "published") throw new Error(outcome.kind);
-  const refused = run(store, undefined, NOW + 60_000, 16 * 2 ** 20);
+  const { store } = first;
+  const options = { nowMs: NOW + 60_000, edgeMemoryBytes: 16 * 2 ** 20, fitSecondsMax: AMPLE_SECONDS };
+  const refused = run(store, options);
   await expect(refused).rejects.toMatchObject({ stage: "deploying", code: "version_too_large" });
-  expect((await readLivePointer(store, model))!.pointer.live!.version).toBe(outcome.version);
+  expect((await readLivePointer(store, model))!.pointer.live!.version).toBe(versionOf(first));
 });
 
-test("the same rows, seed and time give the same version, byte by byte", async () => {
-  const stores = [await newStore(), await newStore()];
-  const [a, b] = [await run(stores[0]!), await run(stores[1]!)];
-  if (a.outcome.kind !== "published" || b.outcome.kind !== "published") throw new Error("not published");
-  expect(a.outcome.version).toBe(b.outcome.version);
+test("the same rows, seed and time give the same version, byte by byte", () => {
+  expect(versionOf(first)).toBe(versionOf(twin));
 });
 
 test("an erased user is in no part of the next version, and without the list nothing is learnt", async () => {
   const store = await newStore();
   const salt = "00112233445566778899aabbccddeeff";
   await addErasedUsers(store, model.customer, { salt, hashes: [await erasureHash(salt, "u7" as UserId)] });
-  const { outcome, data } = await run(store);
-  if (outcome.kind !== "published") throw new Error(outcome.kind);
-  expect(data).toMatchObject({ users: 299, erased_rows: 9, interactions: 2691 });
-  expect((await readManifest(store, model, outcome.version))!.user_count).toBe(299);
+  const without = await run(store);
+  expect(without.data).toMatchObject({ users: 299, erased_rows: 9, interactions: 2691 });
+  expect((await readManifest(store, model, versionOf(without)))!.user_count).toBe(299);
 
   const get: ObjectStore["get"] = (key, range) =>
     key === erasedUsersKey(model.customer) ? Promise.reject(new StoreError("down")) : store.get(key, range);
-  const failed = run({ ...store, get }, undefined, NOW + 60_000);
+  const failed = run({ ...store, get }, { nowMs: NOW + 60_000 });
   await expect(failed).rejects.toMatchObject({ stage: "fetching", code: "store_unavailable" });
 });

@@ -82,6 +82,7 @@ function startEdge(
     cwd: ROOT,
     logPath: join(state, "logs", "edge.log"),
     env: {
+      NODE_COMPILE_CACHE: compiledIn(state),
       ...environment,
       LOCAL_EDGE: JSON.stringify(edge),
       WRANGLER_SEND_METRICS: "false",
@@ -106,6 +107,7 @@ function startTrainer(
     logPath: join(state, "logs", "trainer.log"),
     env: {
       SHORTLIST_FIT_SECONDS: FIT_SECONDS,
+      NODE_COMPILE_CACHE: compiledIn(state),
       ...environment,
       SHORTLIST_STATE_DIR: join(state, "trainer"),
       SHORTLIST_TRAINER_HOST: "127.0.0.1",
@@ -121,6 +123,9 @@ function startTrainer(
     },
   });
 }
+
+/** Where Node keeps what it has compiled: every later process of the same program starts in less time. */
+const compiledIn = (state: string) => join(state, "compiled");
 
 /** Once the address answers with success. */
 async function answers(url: string, signal: AbortSignal): Promise<void> {

@@ -6,6 +6,7 @@ import { ensureLocalKey } from "../../../trainer/local/local-key.ts";
 import { type LocalServices, startServices } from "../../../trainer/local/local-services.ts";
 import { ensureLocalSecrets, type LocalSecrets, localS3 } from "../../../trainer/local/local-state.ts";
 import { s3Store } from "../../../trainer/publish/s3-store.ts";
+import { putDatabase } from "../../fixtures/trainer-state.ts";
 
 const TIMEOUT = 240_000;
 let state: string;
@@ -13,6 +14,7 @@ let secrets: LocalSecrets;
 let services: LocalServices | undefined;
 beforeEach(async () => {
   state = await mkdtemp(join(tmpdir(), "services-"));
+  await putDatabase(join(state, "trainer"));
   secrets = await ensureLocalSecrets(state);
 });
 afterEach(async () => {
