@@ -1,9 +1,10 @@
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
+const pathOf = (place: string) => fileURLToPath(new URL(place, import.meta.url));
+
 // Hundreds of processes load the same modules.
-process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), "shortlist-test-compiled");
+process.env.NODE_COMPILE_CACHE ??= pathOf("../node_modules/.cache/compiled");
 
 /** Tests of these start processes, servers or databases, fake the clock or set variables: each file has a process of its own. */
 const SERVICES = ["edge", "system", "trainer/management", "trainer/local"];
@@ -17,7 +18,7 @@ const ALL = "test/**/*.test.ts";
 /** Every test runs in Node; those of the edge start a real workerd through Miniflare and talk HTTP to it. */
 export default defineConfig({
   test: {
-    root: new URL("..", import.meta.url).pathname,
+    root: pathOf(".."),
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: "forks",

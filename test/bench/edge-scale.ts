@@ -11,6 +11,7 @@ import { type ProcessUse, processUse } from "./edge-scale-process.ts";
 import { CACHE_MEGABYTES, publishWorld, type RankCall, RECORD_MEGABYTES, withEdge } from "./edge-scale-serving.ts";
 import { drawnWorld, HISTORY_MAX, PER_USER, RARITIES, type ScaleWorld } from "./edge-scale-world.ts";
 import { growthPlot } from "./growth-plot.ts";
+import { withNativeServer } from "./native-server.ts";
 
 const MB = 1e6;
 const CATALOGS = [
@@ -181,7 +182,7 @@ async function measureServing(serving: Serving): Promise<Figure[]> {
   const before = processUse(pid);
   await call(edge, userQuery(0));
   const memory = memoryFigures(serving, processUse(pid).peakMb - before.residentMb);
-  const times = await measureTimes(serving);
+  const times = [...(await measureTimes(serving)), ...(await measureBesideServer(serving))];
   await checkOneOfTwenty(serving);
   const recall = label === "1m" ? [await measureAgreement(serving)] : [];
   const table = await measureVariants(serving);
@@ -220,6 +221,30 @@ async function measureTimes({ edge, pid, call, world, catalog }: Serving): Promi
   } finally {
     await scorer.close();
   }
+}
+
+/**
+ * Next to a Node server that ranks the same users natively, in turn with it, by the same client: what the edge costs more than the
+ * same service elsewhere would, once both are asked from outside.
+ */
+async function measureBesideServer({ edge, call, catalog: { label, itemCount, calls } }: Serving): Promise<Figure[]> {
+  return withNativeServer({ itemCount, weightBytesMax: WEIGHT_BYTES_MAX }, async (nativeRank) => {
+    const [edgeMs, nativeMs]: [number[], number[]] = [[], []];
+    const warmUntilMs = performance.now() + WARM_MS;
+    for (let i = 0; performance.now() < warmUntilMs; i++) {
+      const query = userQuery(i % calls);
+      const [ours, theirs] = await Promise.all([call(edge, query), nativeRank(query)]);
+      if (ours.join() !== theirs.join() && label !== "1m")
+        throw new Error(`The edge answers [${ours}] to ${query} and the native server [${theirs}].`);
+    }
+    for (let i = 0; i < calls; i++) {
+      edgeMs.push(...(await timesMs(1, () => call(edge, userQuery(i)))));
+      nativeMs.push(...(await timesMs(1, () => nativeRank(userQuery(i)))));
+    }
+    return [0.5, 0.99].map((share) =>
+      compared(`edge.beside_server.p${100 * share}.${label}`, "ms", quantile(edgeMs, share), quantile(nativeMs, share)),
+    );
+  });
 }
 
 /** Share of the exact best items that are served; each served answer after the same anonymous session. */

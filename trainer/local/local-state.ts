@@ -4,7 +4,7 @@
  *     local.json       where the service is and with which key: for scripts
  *     secrets.json     what edge and trainer share, and the credentials of the local bucket
  *     sources.json     which files each model was made from, to tell whether they have changed
- *     r2/  trainer/  data/  logs/
+ *     r2/  trainer/  data/  logs/  compiled/ (by Node, of its modules)
  *
  * Both secret files have mode 0600. Nothing here is ever sent anywhere.
  */

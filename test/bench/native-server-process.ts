@@ -1,0 +1,33 @@
+/**
+ * A Node server that ranks with onnxruntime-node by the rule of the edge, everything in memory: no keys, no bucket, no erased users.
+ * Arguments: items in the catalog, bytes that weights may take. Tells its port over IPC, and ends with it.
+ */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { ItemIndex, UserId } from "../../shared/ids.ts";
+import { rank } from "../../shared/rank.ts";
+import { offlineSnapshot } from "../../trainer/evaluate/offline-snapshot.ts";
+import { openScorer } from "../../trainer/evaluate/onnx-scorer.ts";
+import { drawnWorld, HISTORY_MAX, PER_USER } from "./edge-scale-world.ts";
+
+const [itemCount, weightBytesMax] = process.argv.slice(2).map(Number) as [number, number];
+const { exported, historyOf } = drawnWorld({ label: "native", itemCount, userCount: 1, weightBytesMax });
+const histories = new Map<number, ItemIndex[]>();
+const caseAt = (user: number) => {
+  const items = histories.get(user) ?? historyOf(user, PER_USER);
+  histories.set(user, items);
+  return { items, times: items.map(() => 0), seen: new Set(items), relevant: [], nowSeconds: 0 };
+};
+const cases = { count: 1, itemCount, caseAt, userAt: () => undefined };
+const snapshot = offlineSnapshot(cases, await openScorer(exported, itemCount), { historyMax: HISTORY_MAX });
+
+const server = createServer(async (request, response) => {
+  const query = new URL(request.url!, "http://localhost").searchParams;
+  const userId = query.get("user_id") as UserId;
+  const asked = { limit: Number(query.get("limit")), session: [], retrieval: undefined, nowSeconds: 0 };
+  const { items } = await rank({ userId, ...asked, excludeSeen: true }, snapshot);
+  response.setHeader("content-type", "application/json");
+  response.end(JSON.stringify(items.map((item) => item + 1)));
+});
+server.listen(0, "127.0.0.1", () => process.send!({ port: (server.address() as AddressInfo).port }));
+process.once("disconnect", () => process.exit());

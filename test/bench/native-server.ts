@@ -1,0 +1,27 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+
+/** A list of item ids for a query such as `?user_id=7&limit=15`. */
+export type NativeRank = (query: string) => Promise<number[]>;
+
+/** A Node server that ranks natively in a process of its own (`native-server-process.ts`), for as long as the work takes. */
+export async function withNativeServer<T>(
+  { itemCount, weightBytesMax }: { readonly itemCount: number; readonly weightBytesMax: number },
+  work: (rank: NativeRank) => Promise<T>,
+): Promise<T> {
+  const program = new URL("./native-server-process.ts", import.meta.url).pathname;
+  const child = fork(program, [String(itemCount), String(weightBytesMax)]);
+  try {
+    const early = once(child, "exit").then(([code]) => {
+      throw new Error(`The native server ended by itself (${code}).`);
+    });
+    early.catch(() => undefined);
+    const [{ port }] = (await Promise.race([once(child, "message"), early])) as [{ port: number }];
+    return await work(async (query) => {
+      const answer = await fetch(`http://127.0.0.1:${port}/${query}`);
+      return (await answer.json()) as number[];
+    });
+  } finally {
+    child.disconnect();
+  }
+}
