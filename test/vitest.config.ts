@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
-const pathOf = (place: string) => fileURLToPath(new URL(place, import.meta.url));
+const pathOf = (place: string) => fileURLToPath(new URL(place, import.meta.url).href);
 
 // Hundreds of processes load the same modules.
 process.env.NODE_COMPILE_CACHE ??= pathOf("../node_modules/.cache/compiled");

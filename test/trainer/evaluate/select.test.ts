@@ -210,9 +210,9 @@ test("with little time many settings are compared on few users, and the chosen o
     },
   });
   const { report } = await select({
-    dataset: twoTastes({ users: 3000, items: 40, perUser: 6 }),
+    dataset: twoTastes({ users: 2400, items: 30, perUser: 5 }),
     methods: { popularity: popularity as Method, first: watched("first"), second: watched("second") },
-    secondsMax: 8,
+    secondsMax: 6,
   });
   expect(new Set(tried)).toEqual(new Set(["first", "second"]));
   const losers = report.candidates.filter(({ outcome }) => outcome === "dropped").map(({ reason }) => reason);
