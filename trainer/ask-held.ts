@@ -1,9 +1,6 @@
 import { once } from "node:events";
 import type { HeldAnswer, RunMessage } from "./training-run.ts";
 
-/** The process that asks, or what stands for it: `once` for "message" and `send`. */
-export type Asking = Pick<NodeJS.Process, "once" | "off" | "send">;
-
 /** Management answers within half a heartbeat, and this process ends with it; beyond that nothing is known. */
 const ANSWER_MS_MAX = 600_000;
 
@@ -12,10 +9,10 @@ const ANSWER_MS_MAX = 600_000;
  *
  * @throws The signal's reason when the run is stopped meanwhile, TimeoutError when there is no answer.
  */
-export async function askHeld(asking: Asking, signal: AbortSignal): Promise<boolean> {
+export async function askHeld(asking: NodeJS.Process, signal: AbortSignal): Promise<boolean> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS_MAX)]);
   bounded.throwIfAborted();
-  const answer = once(asking as NodeJS.Process, "message", { signal: bounded });
+  const answer = once(asking, "message", { signal: bounded });
   asking.send!({ kind: "is_held" } satisfies RunMessage);
   const [told] = await answer.catch(() => Promise.reject(bounded.reason));
   return (told as HeldAnswer).is_held === true;

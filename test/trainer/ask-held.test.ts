@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
-import { type Asking, askHeld } from "../../trainer/ask-held.ts";
+import { askHeld } from "../../trainer/ask-held.ts";
 
 /** A process whose parent answers so. */
 function askingProcess(answers: readonly object[]) {
@@ -14,7 +14,7 @@ function askingProcess(answers: readonly object[]) {
       return true;
     },
   });
-  return { asking: asking as unknown as Asking, sent };
+  return { asking: asking as unknown as NodeJS.Process, sent };
 }
 
 test("the answer is what management says, each time anew", async () => {
@@ -35,5 +35,5 @@ test("a run that is stopped does not wait for the answer, with the reason of the
   stop.abort(new Error("stopped by its owner"));
   await expect(answer).rejects.toThrow("stopped by its owner");
   await expect(askHeld(asking, stop.signal)).rejects.toThrow("stopped by its owner");
-  expect((asking as unknown as EventEmitter).listenerCount("message")).toBe(0);
+  expect(asking.listenerCount("message")).toBe(0);
 });

@@ -54,7 +54,9 @@ export async function publish(
     await lookAgain(built, model, context);
     return { kind: "live", version: built.version };
   } catch (error) {
-    if (error instanceof StageError) await removeOwn(built, model, context, error.code);
+    const code = error instanceof StageError ? error.code : undefined;
+    if (code === "model_deleted") await removeOwn([...versionKeys(built), ...blobKeys(built)], context);
+    if (code === "run_superseded") await removeOwn(versionKeys(built), context);
     if (!(error instanceof StoreError)) throw error;
     throw new StageError("deploying", "store_unavailable", error.message, { cause: error, retryable: error.retryable });
   }
@@ -121,24 +123,17 @@ async function requireModel(store: ObjectStore, model: ModelRef): Promise<void> 
 
 /**
  * The deletion may be over already: what this run has stored since would stay for ever, or could be activated in a new model of
- * that name. Whose blobs such a model has as well is for its sweep to tell.
+ * that name. Which blobs a new model has as well is for its sweep to tell.
  */
-async function removeOwn(
-  built: BuiltVersion,
-  { customer, modelName }: ModelRef,
-  { store }: PublishContext,
-  code: string,
-): Promise<void> {
-  if (code !== "model_deleted" && code !== "run_superseded") return;
-  const blobs = built.files.map(({ descriptor }) => blobKey(customer, modelName, descriptor.digest));
-  const own = [
-    manifestKey(customer, modelName, built.version),
-    reportKey(customer, modelName, built.version),
-    listsKey(customer, modelName, built.version),
-    ...(code === "model_deleted" ? blobs : []),
-  ];
-  for (const key of own) await store.delete(key).catch(() => undefined); // that the model is deleted is the thing to tell
+async function removeOwn(keys: readonly string[], { store }: PublishContext): Promise<void> {
+  for (const key of keys) await store.delete(key).catch(() => undefined); // why the run ends is the thing to tell
 }
+
+const versionKeys = ({ version, manifest: { customer, model_name } }: BuiltVersion) =>
+  [manifestKey, reportKey, listsKey].map((keyOf) => keyOf(customer, model_name, version));
+
+const blobKeys = ({ files, manifest: { customer, model_name } }: BuiltVersion) =>
+  files.map(({ descriptor }) => blobKey(customer, model_name, descriptor.digest));
 
 const superseded = ({ modelName }: ModelRef) =>
   new StageError(
