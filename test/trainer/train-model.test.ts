@@ -82,7 +82,7 @@ async function run(
   return { ...trained, stages, store };
 }
 
-/** The version that is live in the store, of this run. */
+/** What this run has put live. */
 function versionOf({ outcome }: Run): string {
   if (outcome.kind !== "published") throw new Error(outcome.kind);
   return outcome.version;
