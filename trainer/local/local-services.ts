@@ -37,22 +37,30 @@ export async function startServices(options: ServicesOptions): Promise<LocalServ
   const edgePort = await freePort(options.edgePort, "--edge-port");
   const trainerPort = await freePort(options.trainerPort, "--trainer-port");
   await mkdir(join(options.state, "logs"), { recursive: true });
-  const trainerUrl = `http://127.0.0.1:${trainerPort}`;
+  const [edgeUrl, trainerUrl] = [addressOf(edgePort), addressOf(trainerPort)];
   const parts: ChildService[] = [];
   const waiting = new AbortController();
   const stop = async (graceMs: number) => {
     for (const part of parts.toReversed()) await part.stop(graceMs);
   };
   try {
+    // Side by side: each takes some seconds to start, and a trainer tries again where its bucket does not answer yet.
     const edge = startEdge(options, { edgePort, trainerUrl });
     parts.push(edge);
-    const { url: edgeUrl } = (await Promise.race([edge.message(), late("edge")])) as { url: string };
-    await Promise.race([edge.failed, answers(`${edgeUrl}/health/live`, waiting.signal), late("edge")]);
     const trainer = startTrainer(options, { edgeUrl, trainerPort });
     parts.push(trainer);
     const failed = Promise.race([edge.failed, trainer.failed]);
     failed.catch(() => undefined);
-    await Promise.race([failed, answers(`${trainerUrl}/health/ready`, waiting.signal), late("trainer")]);
+    const ready = async (name: string, url: string) => Promise.race([answers(url, waiting.signal), late(name)]);
+    // That the edge's own process says so keeps a stranger, who took its port meanwhile, from being taken for it.
+    const bothReady = Promise.all([
+      edge.message(),
+      ready("edge", `${edgeUrl}/health/live`),
+      ready("trainer", `${trainerUrl}/health/ready`),
+    ]);
+    const [said] = await Promise.race([failed, bothReady]);
+    if ((said as { url: string }).url !== edgeUrl)
+      throw new LocalError(`Port ${edgePort} was taken while the edge started: start again.`);
     return { edgeUrl, trainerUrl, failed, stop };
   } catch (error) {
     await stop(0);
@@ -123,6 +131,8 @@ function startTrainer(
     },
   });
 }
+
+const addressOf = (port: number) => `http://127.0.0.1:${port}`;
 
 /** Where Node keeps what it has compiled: every later process of the same program starts in less time. */
 const compiledIn = (state: string) => join(state, "compiled");
