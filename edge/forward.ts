@@ -16,6 +16,7 @@ export type ForwardOptions = {
 export const FORWARD_BODY_BYTES_MAX = 262_144;
 /** Anything else would arrive in another encoding than it was signed in. */
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{0,255}$/;
+const WITHOUT_BODY: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 const RETRY_AFTER_SECONDS = 10;
 /** What of the trainer's answer reaches the caller, besides status and body. */
 const ANSWER_HEADERS = ["content-type", "location", "retry-after", "allow", "idempotent-replayed", "etag"];
@@ -43,7 +44,8 @@ export async function forward(request: Request, options: ForwardOptions): Promis
     timestampSeconds: Math.floor(options.nowMs / 1000),
     nonce: options.nonce,
     idempotencyKey,
-    body: await readBody(request, FORWARD_BODY_BYTES_MAX),
+    // Of GET a body means nothing (RFC 9110, 9.3.1), and fetch sends none.
+    body: WITHOUT_BODY.has(request.method) ? new Uint8Array(0) : await readBody(request, FORWARD_BODY_BYTES_MAX),
   };
   const headers = await forwardHeaders(signed, request.headers.get("content-type"), options);
   const answer = await fetch(new URL(signed.path, trainerUrl), {

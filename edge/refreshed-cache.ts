@@ -35,8 +35,10 @@ export type ValueBytes<Value> = { readonly of: (value: Value) => number; readonl
 type Entry<Value> = {
   value: Value | undefined;
   readAtMs: number;
-  /** No other attempt before. */
+  /** No other attempt before, where the value may be used meanwhile. */
   retryAtMs: number;
+  /** The last attempt that ended failed. While one only runs, what is too old is not used: the value may be gone. */
+  hasFailed?: true;
   /** The value is not to be used: only what is read after `readAtMs` counts. */
   isForgotten?: true;
 };
@@ -108,15 +110,20 @@ export function refreshedCache<Value>(
       if (!entry || entry.isForgotten) return first(key, read, access);
       if (entry.value === undefined && age >= freshness.absentMs) return first(key, read, access);
       if (age < (entry.value === undefined ? freshness.absentMs : freshness.freshMs)) return entry.value;
-      if (now < entry.retryAtMs && age < freshness.keptMs) return entry.value;
+      const mayWait = age < freshness.servableMs || (entry.hasFailed && age < freshness.keptMs);
+      if (mayWait && now < entry.retryAtMs) return entry.value;
       entry.retryAtMs = now + RETRY_MS;
+      const fails = () => {
+        entry.hasFailed = true;
+      };
       if (age < freshness.servableMs) {
-        access.waitUntil(refresh(key, read, access).catch(() => undefined)); // tried again by a later request
+        access.waitUntil(refresh(key, read, access).then(undefined, fails)); // tried again by a later request
         return entry.value;
       }
       try {
-        return await refresh(key, read, access);
+        return await first(key, read, access);
       } catch (error) {
+        fails();
         if (access.nowMs() - entry.readAtMs < freshness.keptMs) return entry.value;
         throw error;
       }

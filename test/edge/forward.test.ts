@@ -1,3 +1,4 @@
+import { type RequestOptions, request } from "node:http";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { FORWARD_BODY_BYTES_MAX } from "../../edge/forward.ts";
 import { type ForwardTrainer, startForwardTrainer } from "../fixtures/edge-trainer.ts";
@@ -14,6 +15,17 @@ afterAll(async () => {
   await trainer?.stop();
 });
 beforeEach(() => trainer.answer({}));
+
+/** The status, also where a body comes with GET, which fetch refuses to send. */
+const raw = (url: string, options: RequestOptions, body: string) =>
+  new Promise<number | undefined>((resolve, reject) => {
+    const call = request(url, options, (answer) => {
+      answer.resume();
+      answer.once("end", () => resolve(answer.statusCode));
+    });
+    call.once("error", reject);
+    call.end(body);
+  });
 
 const CALLS = [
   ["GET", "/v0/models?limit=2&status=ACTIVE"],
@@ -44,6 +56,13 @@ test.each(CALLS)("%s %s arrives as it was sent, signed, without the API key", as
   expect(got.headers.get("idempotency-key")).toBe("once");
   expect(got.headers.get("x-request-id")).toBe("request-0001");
   expect([...got.headers.values()].join()).not.toContain(key);
+});
+test("a body that comes with GET means nothing", async () => {
+  const headers = { "content-type": "application/json", "content-length": "2" };
+  const { key } = await edge.issueKey();
+  const answer = await raw(`${edge.url}/v0/models`, { method: "GET", headers: { ...headers, "x-api-key": key } }, "{}");
+  expect(answer).toBe(200);
+  expect(trainer.received.at(-1)).toMatchObject({ method: "GET", body: "" });
 });
 test("a name in other characters arrives as it was sent, so that its signature holds", async () => {
   expect((await edge.call("/v0/models/caf%C3%A9%2F..%20x?status=%41")).status).toBe(200);

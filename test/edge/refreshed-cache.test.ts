@@ -58,6 +58,34 @@ test("while it cannot be read, an old value is kept, but not for ever", async ()
   now = 2000;
   await expect(cache.get("k", fails, access)).rejects.toThrow("down");
 });
+test("while one call reads what is too old, no other is given the old value: it may be gone", async () => {
+  const cache = refreshedCache<string>(FRESHNESS, 10);
+  await cache.get("k", gives("a"), access);
+  now = 100;
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const slow = cache.get("k", () => promise, access);
+  expect(await cache.get("k", gives("b"), access)).toBe("b");
+  resolve(undefined);
+  await slow;
+});
+test("what fails behind a request's back is a failure too, until a read succeeds", async () => {
+  const cache = refreshedCache<string>(FRESHNESS, 10);
+  await cache.get("k", gives("a"), access);
+  now = 19;
+  await cache.get("k", fails, access);
+  await Promise.all(background);
+  now = 100;
+  await cache.get("k", fails, access);
+  expect(await cache.get("k", gives("b"), access)).toBe("a");
+  now = 1100;
+  expect(await cache.get("k", gives("b"), access)).toBe("b");
+  now = 1120;
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const slow = cache.get("k", () => promise, access);
+  expect(await cache.get("k", gives("c"), access)).toBe("c");
+  resolve("c");
+  await slow;
+});
 test("after a failure the next second is not spent on more failures", async () => {
   const cache = refreshedCache<string>(FRESHNESS, 10);
   await cache.get("k", gives("a"), access);
