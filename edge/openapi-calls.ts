@@ -211,7 +211,7 @@ export const CALLS: readonly Call[] = [
       { status: 200, description: "It is gone.", schema: Deleted },
       { status: 202, description: "It no longer ranks; a run is being stopped.", schema: Deleted },
     ],
-    problems: ["unknown_field", "model_not_found", "model_busy"],
+    problems: ["unknown_field", "body_too_large", "model_not_found", "model_busy"],
   },
   {
     method: "post",
@@ -278,7 +278,7 @@ export const CALLS: readonly Call[] = [
     answers: [
       { status: 202, description: "From honoured_by on no edge uses what is stored of the user.", schema: Erased },
     ],
-    problems: ["unknown_field", "invalid_parameter"],
+    problems: ["unknown_field", "invalid_parameter", "body_too_large"],
   },
   {
     method: "get",
