@@ -1,6 +1,6 @@
-import type { Method, TrainingData } from "../models/model.ts";
+import type { Method, Params, TrainingData } from "../models/model.ts";
 import { methodNamed } from "./blend-method.ts";
-import { type Choice, isSameChoice, POPULARITY } from "./choice.ts";
+import { type Choice, choiceOf, isSameChoice, POPULARITY } from "./choice.ts";
 import type { MetricAtK } from "./evaluate.ts";
 import { meanOf, type Trial, type TrialMeans } from "./trial.ts";
 import { type Discarded, secondsPerList, type TuneTask, tuneMethod } from "./tune-method.ts";
@@ -22,32 +22,78 @@ export type SelectState = {
 
 const FINALISTS_PER_METHOD = 2;
 
-/** The best settings of every method but popularity, judged on the early cases; the live version's too. */
+/** The best settings of every method but popularity, judged on the early cases; the live version's too. The best first. */
 export async function tryMethods(state: SelectState): Promise<Trial[]> {
-  const { live, means, metric, validation, discarded, secondsLeft } = state;
-  const { train, split, earlyPositions: positions } = validation;
-  const secondsOf = (method: Method) => method.cost(train, method.grid(train)[0] ?? {}).seconds;
+  const { validation, secondsLeft } = state;
+  const { train } = validation;
   const methods = Object.values(state.methods)
     .filter(({ name }) => name !== POPULARITY)
-    .sort((a, b) => secondsOf(a) - secondsOf(b));
-  let tried = await tryLive(state);
+    .sort((a, b) => secondsOf(a, train) - secondsOf(b, train));
+  let tried = await tryScouts(methods, state, await tryLive(state));
   for (const [m, method] of methods.entries()) {
-    const left = secondsLeft();
-    // Of what is left, a third is kept for the refit, since what is chosen is fitted once more, and one for blends and judging.
     // Where an even share is too little for anything, the cheaper methods are tried rather than none.
     const pace = paceOf(tried, train);
-    const least = LEAST_MARGIN * (pace.fit * secondsOf(method) + judgingSeconds(pace, state));
-    const secondsMax = Math.max(0, Math.min(left / 3, Math.max(least, left / (methods.length - m))));
-    const grid = method.grid(train).filter((params) => !isSameChoice({ method: method.name, params }, live));
-    const progress = scaled(means, 0.2 + (0.6 * m) / methods.length, 0.2 + (0.6 * (m + 1)) / methods.length);
-    const time = { secondsMax, secondsHard: left - refitReserve(tried, left), pace };
-    const task = { method, grid, data: train, cases: split.cases, positions, metric, ...time };
-    const memoryMbMax = means.memoryMbMax - retainedMb(tried, train);
-    const tuned = await tuneMethod({ ...task, keepMax: FINALISTS_PER_METHOD }, { ...progress, memoryMbMax });
-    tried = released([...tried, ...tuned.finalists].sort(byMetric(metric)), train, means.memoryMbMax * RETAINED_SHARE);
-    discarded.push(...tuned.discarded);
+    const least = LEAST_MARGIN * (pace.fit * secondsOf(method, train) + judgingSeconds(pace, state));
+    const secondsMax = Math.max(least, secondsLeft() / (methods.length - m));
+    const [from, to] = [m / methods.length, (m + 1) / methods.length];
+    tried = await tryMethod(method, { state, tried, grid: method.grid(train), secondsMax, from, to });
   }
   return tried;
+}
+
+const secondsOf = (method: Method, train: TrainingData) => method.cost(train, method.grid(train)[0] ?? {}).seconds;
+
+/**
+ * Where an even share of the time is too little for a method's best guess, the cheapest of its settings first of all: what comes late
+ * may find no time at all, and on data with an order any look at it beats every method that is blind to it.
+ */
+async function tryScouts(methods: readonly Method[], state: SelectState, before: Trial[]): Promise<Trial[]> {
+  const { means, validation, secondsLeft } = state;
+  const { train } = validation;
+  const evenShare = secondsLeft() / methods.length;
+  const secondsMax = SCOUT_SHARE * secondsLeft();
+  let tried = before;
+  for (const method of methods) {
+    const pace = paceOf(tried, train);
+    const secondsFor = (params: Params) => pace.fit * method.cost(train, params).seconds + judgingSeconds(pace, state);
+    const [best, ...others] = method.grid(train);
+    const cheapest = others.sort((a, b) => secondsFor(a) - secondsFor(b))[0];
+    if (!best || !cheapest || secondsFor(best) <= evenShare || secondsFor(cheapest) > secondsMax) continue;
+    if (method.cost(train, cheapest).memoryMb > means.memoryMbMax) continue;
+    tried = await tryMethod(method, { state, tried, grid: [cheapest], secondsMax, from: 0, to: 0 });
+  }
+  return tried;
+}
+
+/** Of the time, for the first look at a method that is too dear for a fair part of it. */
+const SCOUT_SHARE = 1 / 6;
+
+type Turn = {
+  readonly state: SelectState;
+  readonly tried: readonly Trial[];
+  readonly grid: readonly Params[];
+  readonly secondsMax: number;
+  /** Of the progress of all methods, 0…1. */
+  readonly from: number;
+  readonly to: number;
+};
+
+/** What was tried and the best of this method's settings, the best first. */
+async function tryMethod(method: Method, { state, tried, from, to, ...turn }: Turn): Promise<Trial[]> {
+  const { live, means, metric, validation, discarded, secondsLeft } = state;
+  const { train, split, earlyPositions: positions } = validation;
+  const left = secondsLeft();
+  // Of what is left, a third is kept for the refit, since what is chosen is fitted once more, and one for blends and judging.
+  const secondsMax = Math.max(0, Math.min(left / 3, turn.secondsMax));
+  const known = [...tried.map(choiceOf), live];
+  const grid = turn.grid.filter((params) => !known.some((one) => isSameChoice({ method: method.name, params }, one)));
+  const time = { secondsMax, secondsHard: left - refitReserve(tried, left), pace: paceOf(tried, train) };
+  const task = { method, grid, data: train, cases: split.cases, positions, metric, ...time };
+  const memoryMbMax = means.memoryMbMax - retainedMb(tried, train);
+  const progress = scaled(means, 0.2 + 0.6 * from, 0.2 + 0.6 * to);
+  const tuned = await tuneMethod({ ...task, keepMax: FINALISTS_PER_METHOD }, { ...progress, memoryMbMax });
+  discarded.push(...tuned.discarded);
+  return released([...tried, ...tuned.finalists].sort(byMetric(metric)), train, means.memoryMbMax * RETAINED_SHARE);
 }
 
 const judgingSeconds = (pace: Pace, { validation: { train, earlyPositions } }: SelectState) =>

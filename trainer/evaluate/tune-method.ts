@@ -50,7 +50,7 @@ export type Tuned = {
 /** The best settings of one method, found by successive halving within a time and a memory bound. */
 export async function tuneMethod(task: TuneTask, means: TrialMeans): Promise<Tuned> {
   const discarded: Discarded[] = [];
-  const grid = affordable(task, means, discarded);
+  const grid = withinTime(task, withinMemory(task, means, discarded), discarded);
   const secondsOf = predictionOf(task, grid);
   const rungs = planHalving({
     candidateCount: grid.length,
@@ -62,7 +62,6 @@ export async function tuneMethod(task: TuneTask, means: TrialMeans): Promise<Tun
   const secondsUsed = () => means.clock() - begin;
   const secondsLeft = () => task.secondsMax - secondsUsed();
   const secondsHard = () => (task.secondsHard ?? Number.POSITIVE_INFINITY) - secondsUsed();
-  if (grid.length > 0 && rungs.length === 0) discardUnaffordable(task, grid, discarded);
   let left = grid.slice(0, rungs[0]?.tried ?? 0);
   if (rungs.length > 0) {
     const reason = `left out to keep to ${roundSeconds(task.secondsMax)} for this method: better guesses came first`;
@@ -116,11 +115,26 @@ async function runRound(round: Round, means: TrialMeans, discarded: Discarded[])
 }
 
 /** Settings whose fit is predicted to fit into memory; the others are recorded with the reason. */
-function affordable({ method, grid, data }: TuneTask, { memoryMbMax }: TrialMeans, discarded: Discarded[]): Params[] {
+function withinMemory({ method, grid, data }: TuneTask, { memoryMbMax }: TrialMeans, discarded: Discarded[]): Params[] {
   return grid.filter((params) => {
     const { memoryMb } = method.cost(data, params);
     if (memoryMb <= memoryMbMax) return true;
     const reason = `needs about ${Math.round(memoryMb)} MB of memory to fit, and may use ${Math.round(memoryMbMax)} MB`;
+    discarded.push(untried(method, params, reason));
+    return false;
+  });
+}
+
+/**
+ * Settings of which one alone is predicted to fit into the time: where the best guess takes too long, cheaper ones are tried rather than
+ * none.
+ */
+function withinTime(task: TuneTask, grid: readonly Params[], discarded: Discarded[]): Params[] {
+  const { method, secondsMax } = task;
+  return grid.filter((params) => {
+    const seconds = predictionOf(task, [params])(1, 1);
+    if (seconds <= secondsMax) return true;
+    const reason = `needs about ${roundSeconds(seconds)} to fit and judge, and ${roundSeconds(secondsMax)} are left for it`;
     discarded.push(untried(method, params, reason));
     return false;
   });
@@ -191,15 +205,6 @@ async function tryOne(one: One, means: TrialMeans, discarded: Discarded[]): Prom
       trainShare: rung.trainShare,
     });
     return undefined;
-  }
-}
-
-function discardUnaffordable(task: TuneTask, grid: readonly Params[], discarded: Discarded[]): void {
-  const { method, secondsMax } = task;
-  for (const params of grid) {
-    const seconds = roundSeconds(predictionOf(task, [params])(1, 1));
-    const reason = `needs about ${seconds} to fit and judge, and ${roundSeconds(secondsMax)} are left for it`;
-    discarded.push(untried(method, params, reason));
   }
 }
 

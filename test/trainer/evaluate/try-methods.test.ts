@@ -71,6 +71,27 @@ test("where an even share is too little for any method, the cheaper ones are tri
   await tryMethods(await stateOf(methods, { secondsLeft: () => 75 })); // a quarter would be 19
   expect([...new Set(order.map((line) => line.split(" ")[0]))]).toEqual(["a", "b"]);
 });
+/** A method whose third setting costs little; the others cost `dear` seconds. Its first item is `good` to all users, or to none. */
+const withScout = (name: string, dear: number, cheap: number, good = true): Method => ({
+  ...named(name, dear),
+  cost: (_, { lambda }) => ({ seconds: lambda === 3 ? cheap : dear, memoryMb: 1 }),
+  fit: async ({ itemCount }, params) => {
+    order.push(`${name} ${params.lambda}`);
+    const bias = Float32Array.from({ length: itemCount }, (_, item) => (good ? itemCount - item : item));
+    return fittedLinear(name, params, { itemCount, terms: [], bias });
+  },
+});
+test("of a method too dear for its part, the cheapest setting comes before everything else, and once", async () => {
+  await tryMethods(await stateOf([named("a", 20), withScout("dear", 300, 2, false)], { secondsLeft: () => 90 }));
+  expect(order.map((line) => line.split(" ").slice(0, 2).join(" "))).toEqual(["dear 3", "a 1"]);
+});
+test("not where the best guess has time enough, nor where the cheapest takes a sixth of all time", async () => {
+  await tryMethods(await stateOf([named("a", 1), withScout("b", 10, 2)], { secondsLeft: () => 90 }));
+  expect(order[0]).toMatch(/^a/);
+  order = [];
+  await tryMethods(await stateOf([named("a", 1), withScout("b", 50, 16)], { secondsLeft: () => 90 }));
+  expect(order[0]).toMatch(/^a/);
+});
 test("fitted models beyond a third of the memory are let go, their served form stays", async () => {
   const tried = await tryMethods(await stateOf([named("large", 1, 150)])); // each held with 75 MB
   expect(tried.map(({ fitted }) => fitted !== undefined)).toEqual([true, false]);

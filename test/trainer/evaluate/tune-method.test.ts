@@ -81,6 +81,13 @@ test("without time for one, nothing is tried, and each says what it needs", asyn
   expect(finalists).toEqual([]);
   expect(discarded[0]!.reason).toBe("needs about 1.0 s to fit and judge, and 0.5 s are left for it");
 });
+test("where the best guess takes too long, those that fit are tried", async () => {
+  const dear = { ...placing, cost: (_: unknown, { place }: Params) => ({ seconds: place === 1 ? 9 : 1, memoryMb: 1 }) };
+  const task = { method: dear as Method, grid: places(1, 3, 2), data, cases, positions, metric: "mrr@4" as const };
+  const { finalists, discarded } = await tuneMethod({ ...task, secondsMax: 4, keepMax: 1 }, means);
+  expect(finalists.map(({ params }) => params.place)).toEqual([2]);
+  expect(discarded[0]!.reason).toBe("needs about 9.0 s to fit and judge, and 4.0 s are left for it");
+});
 test("what needs too much memory is left out", async () => {
   const { finalists, discarded } = await tune([{ place: 1, memoryMb: 101 }, { place: 2 }], 10);
   expect(finalists.map(({ params }) => params.place)).toEqual([2]);
