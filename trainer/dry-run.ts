@@ -5,9 +5,14 @@ import { AttributeDescription } from "../shared/model-record.ts";
 import { connectorOf, type ModelSpec, type Source } from "../shared/model-spec.ts";
 import { didYouMean } from "../shared/nearest-name.ts";
 import { type Connector, type ConnectorContext, type ConnectorFactory, connect } from "./connectors/connector.ts";
-import { checkInteractions, interactionColumns, type Rejected } from "./dataset/check-interactions.ts";
+import {
+  checkInteractions,
+  interactionColumns,
+  type Rejected,
+  type StagedInteractions,
+} from "./dataset/check-interactions.ts";
 import { describeRejected, REJECT_REASONS } from "./dataset/checks.ts";
-import { attributeColumns, checkAttributes } from "./dataset/read-attributes.ts";
+import { attributeColumns, checkAttributes, strangersWarning } from "./dataset/read-attributes.ts";
 import { openStaging, readStaged, type StagedTable, type Staging, stageRows } from "./dataset/staging.ts";
 import { meanRowBytes, sampleRows } from "./dry-run-sample.ts";
 import { predictedSeconds } from "./predict-training.ts";
@@ -89,9 +94,9 @@ export async function dryRun(
   const { nowMs = Date.now(), rejectedShareMax = 0.5, fitSecondsMax = 7200, connect: open = connect } = options;
   const means: Means = { spec, context, signal, nowMs, rejectedShareMax, fitSecondsMax, open, staging, report };
   try {
-    await tryInteractions(means);
-    await tryAttributes(means, "item");
-    await tryAttributes(means, "user");
+    const known = await tryInteractions(means);
+    await tryAttributes(means, "item", known);
+    await tryAttributes(means, "user", known);
     report.ok = report.problems.every(({ severity }) => severity !== "error");
     return DryRunReport.parse(report);
   } finally {
@@ -113,7 +118,10 @@ type Means = {
   readonly report: Mutable;
 };
 
-async function tryInteractions(means: Means): Promise<void> {
+/** What the interactions told: undefined when they cannot be judged. */
+type Known = { readonly checked: StagedInteractions; readonly isWhole: boolean };
+
+async function tryInteractions(means: Means): Promise<Known | undefined> {
   const { spec, signal, staging, report } = means;
   const { source } = spec.schema.interaction;
   const pointer = "/schema/interaction/source";
@@ -122,14 +130,15 @@ async function tryInteractions(means: Means): Promise<void> {
     report.problems.push(...problems);
     return problems.length === 0 ? interactionColumns(spec.schema) : undefined;
   });
-  if (sample === undefined) return;
+  if (sample === undefined) return undefined;
   report.predicted_training = await predicted(means, sample, report.queries.at(-1)!);
-  await orProblem(means, "/schema/interaction", async () => {
+  return await orProblem(means, "/schema/interaction", async () => {
     const nowSeconds = Math.floor(means.nowMs / 1000);
     const checked = await checkInteractions(staging, sample.table, spec.schema, { nowSeconds, signal });
     report.item_id_type = checked.itemIdType;
     report.problems.push(...rejectProblems(checked.rejected, sample.table.rows, means.rejectedShareMax));
     report.problems.push(...(await contentProblems(means, checked.acceptedSql, sample)));
+    return { checked, isWhole: sample.isWhole };
   });
 }
 
@@ -226,7 +235,7 @@ function missingColumn(pointer: string, name: string, available: readonly string
   return { pointer, severity: "error", code: "missing_column", message };
 }
 
-async function tryAttributes(means: Means, what: "item" | "user"): Promise<void> {
+async function tryAttributes(means: Means, what: "item" | "user", known: Known | undefined): Promise<void> {
   const { spec, signal, staging, report } = means;
   const entity = spec.schema[what];
   const { source } = entity;
@@ -243,8 +252,12 @@ async function tryAttributes(means: Means, what: "item" | "user"): Promise<void>
   });
   if (sample === undefined) return;
   await orProblem(means, pointer, async () => {
-    const staged = await checkAttributes(staging, sample.table, { entity, what, signal });
-    for (const message of staged.warnings)
+    const idType = what === "item" ? known?.checked.itemIdType : undefined;
+    const staged = await checkAttributes(staging, sample.table, { entity, what, idType, signal });
+    const isWhole = sample.isWhole && known?.isWhole;
+    const strangers =
+      isWhole && (await strangersWarning(staging, staged, { known: idsSql(known.checked, what), what, signal }));
+    for (const message of strangers ? [...staged.warnings, strangers] : staged.warnings)
       report.problems.push({ pointer, severity: "warning", code: "attribute_rows", message });
     const described = await Promise.all(
       staged.attributes.map(async ({ name, type, inferred, value }) => {
@@ -263,6 +276,12 @@ async function tryAttributes(means: Means, what: "item" | "user"): Promise<void>
     if (what === "item") report.item_attributes = described;
     else report.user_attributes = described;
   });
+}
+
+/** SQL of the accepted interactions' ids, column `text`. */
+function idsSql({ acceptedSql, userKey, itemKey }: StagedInteractions, what: "item" | "user"): string {
+  const { text } = what === "item" ? itemKey : userKey;
+  return `(SELECT ${text} AS text FROM (SELECT DISTINCT ${what}_key AS key FROM ${acceptedSql}))`;
 }
 
 type Sample = { readonly table: StagedTable /** Whether the query gave no more rows. */; readonly isWhole: boolean };

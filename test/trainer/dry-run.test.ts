@@ -124,6 +124,21 @@ test("problems of attribute queries point to theirs, by position of the feature"
   expect(report.problems[0]!.message).toContain('did you mean "price"?');
 });
 
+test("item ids that are no integers, where the interactions' are, and ids that nobody has, are told", async () => {
+  const messages = async (items: string, interactions = good) =>
+    (await run(specOf({ interactions, items }))).problems.map(({ code, message }) => `${code}: ${message}`);
+  expect(await messages("SELECT unnest(['1', '2', 'TOTAL']) AS i, 5 AS price")).toEqual([
+    `attribute_rows: 1 rows of the item query have an id such as "TOTAL" and were left out: the interactions' ids are whole numbers, written without leading zeros`,
+  ]);
+  const strangers = "SELECT range + 100 AS i, 5 AS price FROM range(9)";
+  expect(await messages(strangers)).toEqual([
+    expect.stringMatching(
+      /^attribute_rows: No id of the item query, such as "100" is among those of the interactions/,
+    ),
+  ]);
+  expect(await messages(strangers, good.replace("range(2000)", "range(6000)"))).toEqual([]); // nobody knows of the rest
+});
+
 test("what a connector refuses is a problem, not a failure", async () => {
   await writeFile(join(folder, "t.csv"), "u,i,t,l\n1,2,3,1\n");
   const file = (location: string, query: string): ModelSpec => ({

@@ -1,11 +1,12 @@
 import { DuckDBListValue } from "@duckdb/node-api";
 import type { z } from "zod";
+import type { ItemIdType } from "../../shared/ids.ts";
 import type { AttributeDescription } from "../../shared/model-record.ts";
 import type { ModelSchema } from "../../shared/model-spec.ts";
 import { identifier } from "../connectors/duckdb-quote.ts";
 import { StageError } from "../stage-error.ts";
 import type { AttributeColumn } from "./dataset.ts";
-import { idExpression } from "./id-expression.ts";
+import { type IdExpression, idExpression } from "./id-expression.ts";
 import { type TypedAttribute, typeAttribute } from "./infer-attributes.ts";
 import { readStaged, runStaged, type StagedTable, type Staging, streamStaged } from "./staging.ts";
 
@@ -28,6 +29,8 @@ export const ATTRIBUTES_MAX = 200;
 /** Of one column: what a dictionary may hold. */
 const DICTIONARY_VALUES_MAX = 2_000_000;
 const DICTIONARY_CHARACTERS_MAX = 200_000_000;
+/** RE2 of an integer's canonical form, as shared/catalog.ts has it. */
+const INTEGER = "0|-?[1-9][0-9]*";
 
 /**
  * The columns to read of an attribute query: the id first, then the declared ones, or all others.
@@ -56,11 +59,19 @@ export function attributeColumns(entity: Entity, available: readonly string[], w
   return [entity.id, ...wanted.filter((name) => name !== entity.id)];
 }
 
-/** One row per id and the type of each column. */
+export type CheckAttributesOptions = {
+  readonly entity: Entity;
+  readonly what: "item" | "user";
+  /** What the interactions' ids are; absent: any text can be an id. */
+  readonly idType?: ItemIdType | undefined;
+  readonly signal: AbortSignal;
+};
+
+/** One row per id and the type of each column. Rows whose id none of the interactions could have are left out. */
 export async function checkAttributes(
   staging: Staging,
   staged: StagedTable,
-  { entity, what, signal }: { entity: Entity; what: "item" | "user"; signal: AbortSignal },
+  { entity, what, idType, signal }: CheckAttributesOptions,
 ): Promise<StagedAttributes> {
   const [idColumn, ...others] = staged.columns;
   const id = idExpression("c0", idColumn!.type, what);
@@ -70,25 +81,7 @@ export async function checkAttributes(
       "unsupported_column_type",
       `The column ${JSON.stringify(idColumn!.name)} of the ${what} query has the type ${idColumn!.type}, which cannot be an id`,
     );
-  const warnings: string[] = [];
-  const table = `${staged.name}_by_id`;
-  const idText = id.text.replaceAll(/\bkey\b/g, id.key);
-  await runStaged(
-    staging,
-    `CREATE TABLE ${table} AS SELECT ${idText} AS text, * EXCLUDE (c0) FROM ${staged.name} WHERE rowid IN
-     (SELECT max(rowid) FROM ${staged.name} WHERE (${id.reason}) IS NULL GROUP BY ${idText})`,
-    signal,
-  );
-  const [counts] = await readStaged(
-    staging,
-    `SELECT (SELECT count(*) FROM ${table}) AS kept, (SELECT count(*) FROM ${staged.name} WHERE (${id.reason}) IS NOT NULL) AS bad`,
-    signal,
-  );
-  const bad = Number(counts!.bad);
-  const repeated = staged.rows - bad - Number(counts!.kept);
-  if (bad > 0) warnings.push(`${bad} rows of the ${what} query have no usable id and were left out`);
-  if (repeated > 0) warnings.push(`${repeated} rows of the ${what} query repeat an id; the last row of each was taken`);
-
+  const { table, warnings } = await keepById(staging, staged, { id, what, idType, signal });
   const attributes: TypedAttribute[] = [];
   for (const column of others) {
     const declared = entity.features?.find((feature) => feature.name === column.name)?.type;
@@ -100,6 +93,63 @@ export async function checkAttributes(
       );
   }
   return { table, attributes, warnings };
+}
+
+type KeepOptions = Omit<CheckAttributesOptions, "entity"> & { readonly id: IdExpression };
+
+/** The table `(text, …)` of the last row of each id, and what was left out. */
+async function keepById(staging: Staging, staged: StagedTable, { id, what, idType, signal }: KeepOptions) {
+  const table = `${staged.name}_by_id`;
+  const text = id.text.replaceAll(/\bkey\b/g, id.key);
+  const isOther =
+    idType === "integer" ? `((${id.reason}) IS NULL AND NOT regexp_full_match(${text}, '${INTEGER}'))` : "false";
+  await runStaged(
+    staging,
+    `CREATE TABLE ${table} AS SELECT ${text} AS text, * EXCLUDE (c0) FROM ${staged.name} WHERE rowid IN
+     (SELECT max(rowid) FROM ${staged.name} WHERE (${id.reason}) IS NULL AND NOT ${isOther} GROUP BY ${text})`,
+    signal,
+  );
+  const [counts] = await readStaged(
+    staging,
+    `SELECT (SELECT count(*) FROM ${table}) AS kept, count(*) FILTER ((${id.reason}) IS NOT NULL) AS bad,
+     count(*) FILTER (${isOther}) AS other, min(${text}) FILTER (${isOther}) AS example FROM ${staged.name}`,
+    signal,
+  );
+  const [kept, bad, other] = [Number(counts!.kept), Number(counts!.bad), Number(counts!.other)];
+  const repeated = staged.rows - bad - other - kept;
+  const warnings: string[] = [];
+  if (bad > 0) warnings.push(`${bad} rows of the ${what} query have no usable id and were left out`);
+  if (other > 0)
+    warnings.push(
+      `${other} rows of the ${what} query have an id such as ${JSON.stringify(counts!.example)} and were left out: ` +
+        "the interactions' ids are whole numbers, written without leading zeros",
+    );
+  if (repeated > 0) warnings.push(`${repeated} rows of the ${what} query repeat an id; the last row of each was taken`);
+  return { table, warnings };
+}
+
+/**
+ * Why attributes would be of no use; undefined when at least one row's id is among those of the interactions. Users are
+ * not named, since the record outlives them.
+ *
+ * @param known SQL of the interactions' ids, column `text`.
+ */
+export async function strangersWarning(
+  staging: Staging,
+  { table }: StagedAttributes,
+  { known, what, signal }: { readonly known: string; readonly what: "item" | "user"; readonly signal: AbortSignal },
+): Promise<string | undefined> {
+  const [row] = await readStaged(
+    staging,
+    `SELECT count(*) AS rows, min(text) AS example, (SELECT min(text) FROM ${known}) AS expected,
+     EXISTS (SELECT 1 FROM ${table} JOIN ${known} USING (text)) AS meets FROM ${table}`,
+    signal,
+  );
+  if (Number(row!.rows) === 0 || row!.meets === true || row!.expected === null) return undefined;
+  const [example, expected] = [row!.example, row!.expected].map((id) =>
+    what === "item" ? `, such as ${JSON.stringify(id)}` : "",
+  );
+  return `No id of the ${what} query${example} is among those of the interactions${expected}: is the id column the right one?`;
 }
 
 /**

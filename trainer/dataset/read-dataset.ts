@@ -11,7 +11,13 @@ import type { Dataset, Interactions } from "./dataset.ts";
 import type { KeptOptions } from "./incremental.ts";
 import { interactionMb, mbOfInteractions, stagingMb } from "./memory-shares.ts";
 import { numberIds, readIds } from "./number-ids.ts";
-import { idsOf, type ReadAttributes, readAttributes, type StagedAttributes } from "./read-attributes.ts";
+import {
+  idsOf,
+  type ReadAttributes,
+  readAttributes,
+  type StagedAttributes,
+  strangersWarning,
+} from "./read-attributes.ts";
 import { readInteractions, type TieOrder } from "./read-interactions.ts";
 import { byFallingScore, countPerItem, reorderItems } from "./reorder-items.ts";
 import { stageSources } from "./stage-sources.ts";
@@ -70,8 +76,8 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
 
     progress({ detail: "reading attributes" });
     const { itemCount, userCount } = interactions;
-    const itemAttributes = await attributesOf(staging, staged.items, { index: "items", count: itemCount, signal });
-    const userAttributes = await attributesOf(staging, staged.users, { index: "users", count: userCount, signal });
+    const itemAttributes = await attributesOf(staging, staged.items, { what: "item", count: itemCount, signal });
+    const userAttributes = await attributesOf(staging, staged.users, { what: "user", count: userCount, signal });
     const userValues = await valuesOf(staging, staged.users, userAttributes, options);
     const dataset: Dataset = {
       ...interactions,
@@ -131,11 +137,14 @@ async function collect(staging: Staging, checked: StagedInteractions, options: R
 async function attributesOf(
   staging: Staging,
   staged: StagedAttributes | undefined,
-  place: Parameters<typeof readAttributes>[2],
+  { what, count, signal }: { readonly what: "item" | "user"; readonly count: number; readonly signal: AbortSignal },
 ): Promise<ReadAttributes> {
   if (staged === undefined) return { columns: [], descriptions: [], warnings: [] };
-  const read = await readAttributes(staging, staged, place);
-  return { ...read, warnings: [...staged.warnings, ...read.warnings] };
+  const read = await readAttributes(staging, staged, { index: `${what}s`, count, signal });
+  // `items` has those of the item query too.
+  const known = what === "item" ? "item_texts" : "users";
+  const strangers = await strangersWarning(staging, staged, { known, what, signal });
+  return { ...read, warnings: [...staged.warnings, ...(strangers ? [strangers] : []), ...read.warnings] };
 }
 
 /** Which values there are is told by users with interactions; kept are those of all users. */

@@ -1,4 +1,5 @@
 import type { ErasedUsers } from "../../shared/erased-users.ts";
+import type { ItemIdType } from "../../shared/ids.ts";
 import type { ModelSchema, ModelSpec, Source } from "../../shared/model-spec.ts";
 import { didYouMean } from "../../shared/nearest-name.ts";
 import type { ConnectorContext, ConnectorFactory } from "../connectors/connector.ts";
@@ -49,10 +50,11 @@ export async function stageSources(
     const rows = staged.interactions.table.rows + countRejected(staged.unreadable);
     const report = { rows, rejected, rejectedShareMax: options.rejectedShareMax, label: interaction.label };
     checkRows(report);
-    const items =
-      item.source && (await stageAttributes(staging, { entity: item, what: "item", source: item.source }, means));
-    const users =
-      user.source && (await stageAttributes(staging, { entity: user, what: "user", source: user.source }, means));
+    const idType = staged.interactions.itemIdType;
+    const ofItems = item.source && ({ entity: item, what: "item", source: item.source, idType } as const);
+    const ofUsers = user.source && ({ entity: user, what: "user", source: user.source } as const);
+    const items = ofItems && (await stageAttributes(staging, ofItems, means));
+    const users = ofUsers && (await stageAttributes(staging, ofUsers, means));
     return { ...staged, report, items, users };
   };
   const staged = await stageAll().finally(connectors.close);
@@ -102,11 +104,12 @@ type AttributeSource = {
   readonly entity: ModelSchema["item"];
   readonly what: "item" | "user";
   readonly source: Source;
+  readonly idType?: ItemIdType;
 };
 
 async function stageAttributes(
   staging: Staging,
-  { entity, what, source }: AttributeSource,
+  { entity, what, source, idType }: AttributeSource,
   means: Means,
 ): Promise<StagedAttributes> {
   const choose = (available: readonly string[]) => attributeColumns(entity, available, what);
@@ -114,7 +117,7 @@ async function stageAttributes(
   const { table: all, unreadable } = await stageOpened(staging, await openQuery(query, means), means);
   const erased = what === "user" ? means.erased : undefined;
   const { table } = await leaveOutErased(staging, all, { erased, signal: means.signal });
-  const staged = await checkAttributes(staging, table, { entity, what, signal: means.signal });
+  const staged = await checkAttributes(staging, table, { entity, what, idType, signal: means.signal });
   const unread = countRejected(unreadable);
   if (unread === 0) return staged;
   const warning = `${unread} lines of the ${what} query's files cannot be read and were left out`;

@@ -2,12 +2,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { ItemIdType } from "../../../shared/ids.ts";
 import {
   ATTRIBUTES_MAX,
   attributeColumns,
   checkAttributes,
   idsOf,
   readAttributes,
+  strangersWarning,
 } from "../../../trainer/dataset/read-attributes.ts";
 import { openStaging, readStaged, runStaged, type Staging, stageRows } from "../../../trainer/dataset/staging.ts";
 import { fileSettings } from "../../fixtures/real-data.ts";
@@ -42,12 +44,12 @@ afterEach(async () => {
 
 const signal = new AbortController().signal;
 
-async function read(sql: string) {
+async function read(sql: string, idType?: ItemIdType) {
   const connector = await connectMemory({ type: "Memory" }, { customer: "t", settings: fileSettings([], folder) });
   const source = await connector.read(sql, { signal });
   const table = await stageRows(staging, { name: "item_rows", source }, { signal, progress: () => undefined });
   await connector.close();
-  const staged = await checkAttributes(staging, table, { entity: { id: "i" }, what: "item", signal });
+  const staged = await checkAttributes(staging, table, { entity: { id: "i" }, what: "item", idType, signal });
   return { staged, ...(await readAttributes(staging, staged, { index: "items", count: 3, signal })) };
 }
 
@@ -99,3 +101,42 @@ test("a column that cannot be an attribute is left out with a warning, the other
 
 test("an id column that cannot be one stops", () =>
   expect(read("SELECT [1] AS i, 2 AS n")).rejects.toMatchObject({ code: "unsupported_column_type" }));
+
+test("where the interactions' ids are integers, a row with another id is left out, and its values mean nothing", async () => {
+  const rows =
+    "('7', '1'), ('TOTAL', 'x'), ('007', '2'), ('-0', '2'), ('+7', '2'), ('0', '2'), ('-12', '3'), (NULL, '4')";
+  const sql = `SELECT * FROM (VALUES ${rows}, ('9007199254740993', '4'), ('123456789012345678901234567890', '4')) v(i, n)`;
+  const { staged } = await read(sql, "integer");
+  expect(await readStaged(staging, `SELECT text FROM ${idsOf(staged)}`, signal)).toEqual(
+    ["7", "0", "-12", "9007199254740993", "123456789012345678901234567890"].map((text) => ({ text })),
+  );
+  expect(staged.attributes).toMatchObject([{ name: "n", type: "Numerical" }]);
+  expect(staged.warnings).toEqual([
+    "1 rows of the item query have no usable id and were left out",
+    `4 rows of the item query have an id such as "+7" and were left out: the interactions' ids are whole numbers, written without leading zeros`,
+  ]);
+});
+
+test.each(["CAST(range AS DOUBLE)", "range", "CAST(range AS DECIMAL(9, 2))"])(
+  "whole numbers as %s are integers",
+  async (id) => {
+    const { staged } = await read(`SELECT ${id} AS i, 1 AS n FROM range(20)`, "integer");
+    expect(staged.warnings).toEqual([]);
+    expect(
+      await readStaged(staging, `SELECT text FROM ${idsOf(staged)} WHERE text IN ('0', '10')`, signal),
+    ).toHaveLength(2);
+  },
+);
+
+test("a table none of whose ids is known is told, with an example of both", async () => {
+  const warn = async (sql: string) => {
+    await runStaged(staging, "DROP TABLE IF EXISTS item_rows; DROP TABLE IF EXISTS item_rows_by_id", signal);
+    const { staged } = await read(sql);
+    return await strangersWarning(staging, staged, { known: "items", what: "item", signal });
+  };
+  expect(await warn("SELECT 'A' AS i, 1 AS n")).toBe(
+    'No id of the item query, such as "A" is among those of the interactions, such as "a": is the id column the right one?',
+  );
+  expect(await warn("SELECT unnest(['A', 'b']) AS i, 1 AS n")).toBeUndefined();
+  expect(await warn("SELECT 'A' AS i, 1 AS n LIMIT 0")).toBeUndefined();
+});

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { decodeCatalog, encodeCatalog } from "../../../shared/catalog.ts";
 import type { Dataset } from "../../../trainer/dataset/dataset.ts";
 import type { StageProgress } from "../../../trainer/stage-reporter.ts";
 import { missingRealData, readRealData } from "../../fixtures/real-data.ts";
@@ -345,4 +346,25 @@ test.skipIf(why !== undefined)(`ml-100k has the figures of its README${why ? ` (
     ["zip_code", "Text"],
   ]);
   expect(dataset.itemIdType).toBe("integer");
+});
+
+test("a catalog row whose id is no integer, where the interactions' ids are, does not stop the version", async () => {
+  const interactions = `SELECT range % 9 AS u, range % 5 AS i, ${1_700_000_000} + range AS t, 1 AS l FROM range(100)`;
+  const items = "SELECT unnest(['0', '1', '77', 'TOTAL', '007']) AS i, 5 AS price";
+  const { dataset, summary } = await readRows(specOf({ interactions, items }));
+  expect(itemIdsOf(dataset)).toEqual(["0", "1", "2", "3", "4", "77"]);
+  expect(decodeCatalog(encodeCatalog(dataset)).itemIdType).toBe("integer");
+  expect(summary.warnings.join()).toContain('2 rows of the item query have an id such as "007"');
+  expect(summary.warnings.join()).not.toContain("No id of");
+});
+
+test("attributes of items and users that nobody knows are told", async () => {
+  const interactions = `SELECT range % 9 AS u, range % 5 AS i, ${1_700_000_000} + range AS t, 1 AS l FROM range(100)`;
+  const { summary } = await readRows(
+    specOf({ interactions, items: "SELECT 77 AS i, 5 AS price", users: "SELECT 'u1' AS u, 33 AS age" }),
+  );
+  expect(summary.warnings.filter((text) => text.startsWith("No id of"))).toEqual([
+    expect.stringContaining('No id of the item query, such as "77"'),
+    "No id of the user query is among those of the interactions: is the id column the right one?",
+  ]);
 });
