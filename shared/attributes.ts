@@ -75,10 +75,11 @@ export type AttributeTable = {
 
 const KIND = "attributes";
 export const ATTRIBUTES_MAX = 500;
+export const NAME_LENGTH_MAX = 1000;
 const CODED_MAX = 65_535; // distinct numbers in a dictionary; above, a key is no smaller than the number
 
 const ColumnHeader = z.strictObject({
-  name: z.string().max(1000),
+  name: z.string().max(NAME_LENGTH_MAX),
   type: z.enum(["Boolean", "Numerical", "Timestamp", "Category", "Text", "CategoryList"]),
   form: z.enum(["coded", "based", "plain"]).optional(),
   base: z.int().optional(),
@@ -92,7 +93,7 @@ const Metadata = z.strictObject({
 
 type Packed = { readonly header: ColumnHeader; readonly arrays: Readonly<Record<string, TypedArray>> };
 
-/** Columns must have distinct names and `itemCount` rows. */
+/** Columns must have distinct names, none longer than NAME_LENGTH_MAX, and `itemCount` rows. */
 export function encodeAttributes(columns: readonly AttributeColumn[], itemCount: number): Uint8Array {
   assert(columns.length <= ATTRIBUTES_MAX, `at most ${ATTRIBUTES_MAX} attributes, found ${columns.length}`);
   assert(new Set(columns.map((column) => column.name)).size === columns.length, "attribute names are distinct");
@@ -101,6 +102,8 @@ export function encodeAttributes(columns: readonly AttributeColumn[], itemCount:
     Object.entries(column.arrays).map(([part, array]) => [`${i}.${part}`, array] as const),
   );
   const metadata = { item_count: itemCount, columns: packed.map((column) => column.header) };
+  const { error } = Metadata.safeParse(metadata);
+  assert(error === undefined, `attributes that no reader would take: ${error && z.prettifyError(error).slice(0, 300)}`);
   return encodeContainer({ kind: KIND, metadata, arrays: Object.fromEntries(arrays) });
 }
 

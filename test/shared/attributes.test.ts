@@ -6,6 +6,7 @@ import {
   countBelow,
   decodeAttributes,
   encodeAttributes,
+  NAME_LENGTH_MAX,
   type TableColumn,
 } from "../../shared/attributes.ts";
 import { encodeContainer, type TypedArray } from "../../shared/container.ts";
@@ -168,6 +169,13 @@ test("unused and repeated texts of a dictionary are left out", () => {
 test("no columns and no items are a table too", () => {
   expect(decodeAttributes(encodeAttributes([], 0)).columns.size).toBe(0);
   expect(decodeAttributes(encodeAttributes([numerical([])], 0)).columns.get("c")!.keys.length).toBe(0);
+});
+
+test("a name that no reader would take is our mistake, and the longest that one takes is not", () => {
+  const encode = (length: number) =>
+    encodeAttributes([{ name: "n".repeat(length), type: "Boolean", values: Uint8Array.of(1) }], 1);
+  expect(decodeAttributes(encode(NAME_LENGTH_MAX)).columns.size).toBe(1);
+  expect(() => encode(NAME_LENGTH_MAX + 1)).toThrow("Assertion failed: attributes that no reader would take");
 });
 
 test("columns that do not fit are our mistake", () => {

@@ -132,11 +132,17 @@ test("item ids that are no integers, where the interactions' are, and ids that n
   ]);
   const strangers = "SELECT range + 100 AS i, 5 AS price FROM range(9)";
   expect(await messages(strangers)).toEqual([
-    expect.stringMatching(
-      /^attribute_rows: No id of the item query, such as "100" is among those of the interactions/,
-    ),
+    expect.stringMatching(/^attribute_rows: No id of the item query, such as "100" is among those of the interactions/),
   ]);
   expect(await messages(strangers, good.replace("range(2000)", "range(6000)"))).toEqual([]); // nobody knows of the rest
+});
+
+test("an attribute whose name is too long would be left out, and that is told", async () => {
+  const report = await run(
+    specOf({ interactions: good, items: `SELECT range AS i, 5 AS "${"x".repeat(1001)}" FROM range(9)` }),
+  );
+  expect(briefly(report)).toEqual(["warning attribute_rows /schema/item/source"]);
+  expect(report.item_attributes).toEqual([]);
 });
 
 test("what a connector refuses is a problem, not a failure", async () => {

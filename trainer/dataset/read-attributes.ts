@@ -1,5 +1,6 @@
 import { DuckDBListValue } from "@duckdb/node-api";
 import type { z } from "zod";
+import { NAME_LENGTH_MAX } from "../../shared/attributes.ts";
 import type { ItemIdType } from "../../shared/ids.ts";
 import type { AttributeDescription } from "../../shared/model-record.ts";
 import type { ModelSchema } from "../../shared/model-spec.ts";
@@ -84,6 +85,13 @@ export async function checkAttributes(
   const { table, warnings } = await keepById(staging, staged, { id, what, idType, signal });
   const attributes: TypedAttribute[] = [];
   for (const column of others) {
+    if (column.name.length > NAME_LENGTH_MAX) {
+      warnings.push(
+        `The ${what} attribute ${JSON.stringify(`${column.name.slice(0, 40)}…`)} was left out: ` +
+          `its name has more than ${NAME_LENGTH_MAX} characters; give it another with AS`,
+      );
+      continue;
+    }
     const declared = entity.features?.find((feature) => feature.name === column.name)?.type;
     const typed = await typeAttribute({ staging, table, signal }, column, declared);
     if (typed !== undefined) attributes.push(typed);

@@ -7,7 +7,7 @@ import { deserialize, serialize } from "node:v8";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { z } from "zod";
 import { FormatError } from "../../shared/assert.ts";
-import type { AttributeColumn } from "../../shared/attributes.ts";
+import { type AttributeColumn, NAME_LENGTH_MAX } from "../../shared/attributes.ts";
 import { countOf, stringAt } from "../../shared/packed-strings.ts";
 import { pickColumn } from "../dataset/reorder-items.ts";
 import type { Evaluation } from "./evaluate.ts";
@@ -22,7 +22,7 @@ const uint8s = z.custom<Uint8Array>((value) => value instanceof Uint8Array, "mus
 const uint64s = z.custom<BigUint64Array>((value) => value instanceof BigUint64Array, "must be 64-bit integers");
 const float64s = z.custom<Float64Array>((value) => value instanceof Float64Array, "must be numbers");
 const Packed = z.strictObject({ bytes: uint8s, start: uint32s });
-const name = z.string().max(1000);
+const name = z.string().max(NAME_LENGTH_MAX);
 const Column = z.union([
   z.strictObject({ name, type: z.enum(["Numerical", "Timestamp"]), values: float64s }),
   z.strictObject({ name, type: z.literal("Boolean"), values: uint8s }),

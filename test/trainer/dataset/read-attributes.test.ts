@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { decodeAttributes, encodeAttributes, NAME_LENGTH_MAX } from "../../../shared/attributes.ts";
 import type { ItemIdType } from "../../../shared/ids.ts";
 import {
   ATTRIBUTES_MAX,
@@ -97,6 +98,16 @@ test("a column that cannot be an attribute is left out with a warning, the other
   expect(columns.map(({ name }) => name)).toEqual(["fine"]);
   expect(staged.warnings.length).toBe(1);
   expect(staged.warnings[0]).toMatch(/^The item attribute "odd" was left out: STRUCT\(.*\) cannot be an attribute$/);
+});
+
+test("a column whose name no version can have is left out with a warning", async () => {
+  const [fits, long] = ["x".repeat(NAME_LENGTH_MAX), `y${"x".repeat(NAME_LENGTH_MAX)}`];
+  const { staged, columns } = await read(`SELECT 'a' AS i, 3 AS "${fits}", 4 AS "${long}"`);
+  expect(columns.map(({ name }) => name)).toEqual([fits]);
+  expect(decodeAttributes(encodeAttributes(columns, 3)).itemCount).toBe(3);
+  expect(staged.warnings).toEqual([
+    `The item attribute "y${"x".repeat(39)}…" was left out: its name has more than 1000 characters; give it another with AS`,
+  ]);
 });
 
 test("an id column that cannot be one stops", () =>
