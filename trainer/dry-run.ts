@@ -12,6 +12,7 @@ import {
   type StagedInteractions,
 } from "./dataset/check-interactions.ts";
 import { describeRejected, REJECT_REASONS } from "./dataset/checks.ts";
+import type { TypedAttribute } from "./dataset/infer-attributes.ts";
 import { attributeColumns, checkAttributes, strangersWarning } from "./dataset/read-attributes.ts";
 import { openStaging, readStaged, type StagedTable, type Staging, stageRows } from "./dataset/staging.ts";
 import { meanRowBytes, sampleRows } from "./dry-run-sample.ts";
@@ -259,23 +260,32 @@ async function tryAttributes(means: Means, what: "item" | "user", known: Known |
       isWhole && (await strangersWarning(staging, staged, { known: idsSql(known.checked, what), what, signal }));
     for (const message of strangers ? [...staged.warnings, strangers] : staged.warnings)
       report.problems.push({ pointer, severity: "warning", code: "attribute_rows", message });
-    const described = await Promise.all(
-      staged.attributes.map(async ({ name, type, inferred, value }) => {
-        const sql = `SELECT count(v) AS present, count(DISTINCT v) AS different FROM (SELECT ${value} AS v FROM ${staged.table})`;
-        const [row] = await readStaged(staging, sql, signal);
-        const isText = type === "Category" || type === "Text";
-        return {
-          name,
-          type,
-          inferred,
-          present: Number(row!.present),
-          distinct: isText ? Number(row!.different) : null,
-        };
-      }),
-    );
+    const describe = (attribute: TypedAttribute) => describeAttribute(means, staged.table, attribute);
+    const described = await Promise.all(staged.attributes.map(describe));
     if (what === "item") report.item_attributes = described;
     else report.user_attributes = described;
   });
+}
+
+/** As the training counts: a list without elements is no value, and what differs are a list's elements. */
+async function describeAttribute({ staging, signal }: Means, table: string, attribute: TypedAttribute) {
+  const { name, type, inferred, value } = attribute;
+  const isList = type === "CategoryList";
+  const [row] = await readStaged(
+    staging,
+    `WITH typed AS (SELECT ${value} AS v FROM ${table})
+     SELECT count(*) FILTER (${isList ? "len(v) > 0" : "v IS NOT NULL"}) AS present,
+     (SELECT count(DISTINCT x) FROM (SELECT ${isList ? "unnest(v)" : "v"} AS x FROM typed)) AS different FROM typed`,
+    signal,
+  );
+  const hasDictionary = isList || type === "Category" || type === "Text";
+  return {
+    name,
+    type,
+    inferred,
+    present: Number(row!.present),
+    distinct: hasDictionary ? Number(row!.different) : null,
+  };
 }
 
 /** SQL of the accepted interactions' ids, column `text`. */

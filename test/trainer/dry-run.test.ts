@@ -7,7 +7,7 @@ import { type DryRunOptions, DryRunReport, dryRun } from "../../trainer/dry-run.
 import { StageError } from "../../trainer/stage-error.ts";
 import { fileSettings } from "../fixtures/real-data.ts";
 import { connectMemory } from "../fixtures/rows-memory.ts";
-import { NOW_MS, specOf } from "../fixtures/rows-spec.ts";
+import { NOW_MS, readRows, specOf } from "../fixtures/rows-spec.ts";
 
 let folder: string;
 beforeAll(async () => {
@@ -143,6 +143,16 @@ test("an attribute whose name is too long would be left out, and that is told", 
   );
   expect(briefly(report)).toEqual(["warning attribute_rows /schema/item/source"]);
   expect(report.item_attributes).toEqual([]);
+});
+
+test("attributes are described as a training describes them", async () => {
+  const rows =
+    "(0, 'a|b', 'x', true, 1), (1, '', 'y', NULL, 2), (2, '|', 'x', false, NULL), (3, 'b|c', NULL, NULL, 2), (4, NULL, '', NULL, 1)";
+  const items = `SELECT i, tags, kind, string_split(tags, '|') AS list, is_new, size FROM (VALUES ${rows}) v(i, tags, kind, is_new, size)`;
+  const spec = specOf({ interactions: good, items });
+  const { item_attributes: told } = await run(spec);
+  expect(told).toEqual((await readRows(spec)).summary.item_attributes);
+  expect(told.slice(0, 1)).toEqual([{ name: "tags", type: "CategoryList", inferred: true, present: 2, distinct: 3 }]);
 });
 
 test("what a connector refuses is a problem, not a failure", async () => {
