@@ -1,4 +1,5 @@
 import { type BigQueryColumn, type BigQueryField, quoted, selectList } from "./bigquery-columns.ts";
+import { innerQuery } from "./inner-query.ts";
 import { dateText, partedBy, type Since, type SinceSql, TALLY_MODULUS, type Tally, timeText } from "./since.ts";
 
 const TALLY_COLUMN = "shortlist_before";
@@ -32,7 +33,7 @@ export function bigquerySince({ name = "", type, mode }: BigQueryField, since: S
 export function selectingSince(query: string, columns: readonly BigQueryColumn[], sql: SinceSql): string {
   const times = `SUM(MOD(${sql.number}, ${TALLY_MODULUS}))`;
   const tally = `CONCAT(CAST(COUNT(*) AS STRING), ':', CAST(COALESCE(${times}, 0) AS STRING))`;
-  return `WITH shortlist_source AS (\n${query.replace(/[;\s]+$/, "")}\n)
+  return `WITH shortlist_source AS (\n${innerQuery(query)}\n)
 SELECT ${selectList(columns)}, (SELECT ${tally} FROM shortlist_source WHERE ${sql.isBefore}) AS ${TALLY_COLUMN}
 FROM shortlist_source WHERE ${sql.isSince}`;
 }

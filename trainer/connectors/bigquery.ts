@@ -15,6 +15,7 @@ import type {
   ReadSinceOptions,
   SourceRows,
 } from "./connector.ts";
+import { innerQuery } from "./inner-query.ts";
 import { type RowsSince, type Unsuitable, unsuitableType } from "./since.ts";
 
 /** On-demand analysis, $ per TiB read; list price of 2026-11, the first TiB of a month not counted. */
@@ -118,7 +119,7 @@ function bigqueryConnector(access: BigQueryAccess, storage: StorageOptions, { se
 /** The query, its columns cast to what is read here. Field names of the inner query are its own. */
 function selecting(query: string, columns: readonly BigQueryColumn[], limit: number | undefined): string {
   const end = limit === undefined ? "" : ` LIMIT ${limit}`;
-  return `SELECT ${selectList(columns)} FROM (\n${query.replace(/[;\s]+$/, "")}\n)${end}`;
+  return `SELECT ${selectList(columns)} FROM (\n${innerQuery(query)}\n)${end}`;
 }
 
 function chosen(fields: readonly BigQueryField[], wanted: readonly string[] | undefined): readonly BigQueryField[] {

@@ -19,6 +19,7 @@ import { checkSelect } from "./duckdb-select.ts";
 import { type StreamLimits, streamRows } from "./duckdb-stream.ts";
 import { FileConfig } from "./file-config.ts";
 import { columnsOf, readFilesSince } from "./file-since.ts";
+import { innerQuery } from "./inner-query.ts";
 import type { RowsSince, Unsuitable } from "./since.ts";
 
 /**
@@ -52,7 +53,7 @@ function fileConnector(files: readonly SourceFile[], sandbox: Sandbox, { setting
   });
   /** The files that a query reads, and the query as it stands inside another. */
   const check = async (query: string) => {
-    const inner = query.replace(/[;\s]+$/, "");
+    const inner = innerQuery(query);
     const read = await checkSelect(sandbox.parser, inner, tables).catch((error) => {
       throw sandbox.explain(error);
     });

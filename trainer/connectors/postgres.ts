@@ -11,6 +11,7 @@ import type {
   SourceRows,
 } from "./connector.ts";
 import { identifier } from "./duckdb-quote.ts";
+import { innerQuery } from "./inner-query.ts";
 import { type ColumnReader, readerOf } from "./postgres-columns.ts";
 import { type PostgresTarget, parsePostgresConfig } from "./postgres-config.ts";
 import { openSession, type PostgresSession, type RawResult } from "./postgres-session.ts";
@@ -193,7 +194,7 @@ function sampleRow(
 
 /** Runs a statement over the customer's query, which stands in it as a table. */
 function runOver(session: PostgresSession, query: string, statement: (source: string) => string): Promise<RawResult> {
-  const inner = query.replace(/[;\s]+$/, "");
+  const inner = innerQuery(query);
   const sql = statement(`(\n${inner}\n) AS source`);
   return session.run(sql, { text: inner, offset: sql.indexOf(`(\n${inner}\n) AS source`) + 2 });
 }

@@ -1,6 +1,7 @@
 import { connectorOf, type ModelSpec } from "../../shared/model-spec.ts";
 import type { Connector, Inspection } from "../connectors/connector.ts";
 import type { ConnectorType } from "../connectors/connector-config.ts";
+import { innerQuery } from "../connectors/inner-query.ts";
 import { interactionColumns } from "../dataset/check-interactions.ts";
 import { interactionsThatFit } from "../dataset/memory-shares.ts";
 import { type ReadDataset, readDataset } from "../dataset/read-dataset.ts";
@@ -83,7 +84,7 @@ async function mayFit({ connector, query, inspection }: Opened, spec: ModelSpec,
 }
 
 async function countRows(connector: Connector, query: string, signal: AbortSignal): Promise<number> {
-  const sql = `SELECT COUNT(*) AS row_count FROM (\n${query.replace(/[;\s]+$/, "")}\n) AS source`;
+  const sql = `SELECT COUNT(*) AS row_count FROM (\n${innerQuery(query)}\n) AS source`;
   const { chunks } = await connector.read(sql, { signal });
   let count = 0;
   for await (const chunk of chunks) for (const [rows] of chunk.getRows()) count = Number(rows);

@@ -3,6 +3,7 @@
  * and written in the language of the store that holds the rows. Every order is total and every hash is of the id's
  * text, so each store gives the same rows.
  */
+import { innerQuery } from "../connectors/inner-query.ts";
 import type { Dialect } from "./dialect.ts";
 
 /** Columns user_id, item_id, seconds, positive and, of a Rating, rating. */
@@ -127,7 +128,7 @@ const itemOrder = (table: SourceTable) => table.dialect.byCodePoint(textOf("item
 /** The customer's rows, their columns named by position. */
 function columnsSql({ dialect, query, columns }: SourceTable): string {
   const list = columns.map((name, i) => `${dialect.identifier(name)} AS c${i}`).join(", ");
-  return `SELECT ${list} FROM (\n${query.replace(/[;\s]+$/, "")}\n) AS source`;
+  return `SELECT ${list} FROM (\n${innerQuery(query)}\n) AS source`;
 }
 
 function judgedSql(table: SourceTable): string {

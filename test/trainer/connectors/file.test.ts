@@ -272,7 +272,12 @@ describe("hostile SQL", () => {
   });
 
   test("comments and semicolons at the end do no harm", async () => {
-    for (const query of ["SELECT n FROM t;", "SELECT n FROM t -- all of it", "/* x */ SELECT n FROM t ; ;\n"])
+    for (const query of [
+      "SELECT n FROM t;",
+      "SELECT n FROM t -- all of it",
+      "/* x */ SELECT n FROM t ; ;\n",
+      "SELECT n FROM t; -- all",
+    ])
       expect((await rowsOf(folder, "t.csv", query)).rows).toEqual([[1n]]);
   });
 
