@@ -19,7 +19,7 @@ import type { Model } from "./model-transitions.ts";
 import { queryParameters } from "./query-parameters.ts";
 import { recordOfModel } from "./record-of-model.ts";
 import { jsonOf } from "./request-body.ts";
-import { nextRunAt, ScheduleError } from "./schedule.ts";
+import { checkSchedule, ScheduleError } from "./schedule.ts";
 
 export type AppEnv = { Variables: { requestId: string; caller: Caller; body: Uint8Array } };
 
@@ -129,7 +129,7 @@ async function create(c: Context<AppEnv>, context: RoutesContext): Promise<Respo
   const dry = parseWith(CreateQuery, queryParameters(c.req.url)).dry_run === "true";
   const body = c.get("body");
   const spec = parseWith(ModelSpec, jsonOf(body, c.req.header("content-type")), UNSHOWN);
-  checkSchedule(spec);
+  checkScheduleOf(spec);
   checkConnectors(spec, customer);
   if (dry) return c.json(await context.dryRuns.run(spec, customer, c.req.raw.signal));
   const request = { customer, key: c.req.header("idempotency-key") ?? null, body };
@@ -159,7 +159,7 @@ const ModelPatch = z.strictObject({
 
 function revised({ spec, customer }: Model, patch: z.infer<typeof ModelPatch>): ModelSpec {
   const next = parseWith(ModelSpec, mergePatch(spec, patch), UNSHOWN);
-  checkSchedule(next);
+  checkScheduleOf(next);
   if (patch.connector_configs !== undefined) checkConnectors(next, customer);
   return next;
 }
@@ -169,9 +169,9 @@ function checkConnectors({ connector_configs }: ModelSpec, customer: string): vo
     checkConnectorConfig(config, { at: `/connector_configs/${i}`, secretPrefix: secretPrefixOf(customer) });
 }
 
-function checkSchedule(spec: ModelSpec): void {
+function checkScheduleOf(spec: ModelSpec): void {
   try {
-    nextRunAt(spec.train_schedule, 0, 0);
+    checkSchedule(spec.train_schedule);
   } catch (error) {
     if (!(error instanceof ScheduleError)) throw error;
     throw problemOf([{ pointer: "/train_schedule", code: "invalid_parameter", message: error.message }]);

@@ -25,6 +25,23 @@ export function nextRunAt(schedule: string, createdAtMs: number, nowMs: number):
   }
 }
 
+/** A letter of its own: THU and MARCH have one too. */
+const DRAWN = /(?<![A-Z])H/;
+
+/**
+ * Whether a schedule can be a model's from now on; a stored one is read as it is.
+ *
+ * @throws ScheduleError also for the parser's H, which is drawn anew each time: the run would come at no fixed time.
+ */
+export function checkSchedule(schedule: string): void {
+  nextRunAt(schedule, 0, 0);
+  if (!schedule.startsWith("@") && DRAWN.test(schedule))
+    throw new ScheduleError(
+      schedule,
+      "H stands for a random value; expected numbers, names of days or months, * , - /",
+    );
+}
+
 /** The schedule is none that we know. */
 export class ScheduleError extends Error {
   override readonly name = "ScheduleError";

@@ -32,6 +32,13 @@ describe("create", () => {
     ["a misspelt field", () => ({ ...base(), modelname: "x" }), 400, "unknown_field", "/modelname"],
     ["a bad schedule", () => ({ ...base(), train_schedule: "@monthly" }), 400, "invalid_parameter", "/train_schedule"],
     [
+      "a schedule drawn by lot",
+      () => ({ ...base(), train_schedule: "H H * * *" }),
+      400,
+      "invalid_parameter",
+      "/train_schedule",
+    ],
+    [
       "a cron line that never comes",
       () => ({ ...base(), train_schedule: "0 0 31 2 *" }),
       400,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { nextRunAt, ScheduleError } from "../../../trainer/management/schedule.ts";
+import { checkSchedule, nextRunAt, ScheduleError } from "../../../trainer/management/schedule.ts";
 
 const CREATED = Date.parse("2026-01-01T10:20:30.000Z");
 const check = (schedule: string, now: string, expected: string | null) =>
@@ -38,3 +38,18 @@ test.each([
   expect(read).toThrow("@once, @hourly, @daily, @weekly or a cron line of five fields");
   expect(read).toThrow(reason);
 });
+
+test.each(["H H * * *", "H/5 * * * *", "0 H(0-3) * * *", "0 0 * * H", "0 1,H * * *"])(
+  "%j would come at random",
+  (schedule) => {
+    expect(() => checkSchedule(schedule)).toThrow(ScheduleError);
+    expect(() => checkSchedule(schedule)).toThrow("H stands for a random value");
+    expect(nextRunAt(schedule, CREATED, CREATED)).toMatch(/^2026-01-/); // of a stored model
+  },
+);
+
+test.each(["@hourly", "@once", "0 4 * * THU", "0 4 * * 1-5"])("%j can be a model's", (schedule) =>
+  expect(checkSchedule(schedule)).toBeUndefined(),
+);
+
+test("what is no schedule cannot be a model's", () => expect(() => checkSchedule("61 * * * *")).toThrow(ScheduleError));
