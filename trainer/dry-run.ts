@@ -176,7 +176,13 @@ async function contentProblems(means: Means, acceptedSql: string, sample: Sample
     return problems;
   }
   if (count("accepted") === 0) return problems; // the rejects say why
-  add(count("users") < 2, "/schema/user/id", ["one_user", `There is only one user${among}`]);
+  if (count("users") < 2)
+    problems.push({
+      pointer: "/schema/user/id",
+      severity: "warning",
+      code: "one_user",
+      message: `There is only one user${among}`,
+    });
   add(count("items") < 2, "/schema/item/id", ["too_few_items", `There is only one item${among}`]);
   const { label } = means.spec.schema.interaction;
   const none = label.type === "Binary" ? "all_labels_negative" : "no_positives";

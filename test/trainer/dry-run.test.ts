@@ -83,7 +83,7 @@ test.each<[string, string[]]>([
   [rows("(1, 7, '2030-01-01', 1), (2, 8, '2030-01-01', 1)"), ["error future_time /schema/interaction/created_at"]],
   [
     rows(`(1, 7, ${T}, 1), (1, 8, ${T}, 1)`),
-    ["error one_user /schema/user/id", "warning few_interactions /schema/interaction/source/query"],
+    ["warning one_user /schema/user/id", "warning few_interactions /schema/interaction/source/query"],
   ],
   [
     rows(`(1, 7, ${T}, 1), (2, 7, ${T}, 1)`),

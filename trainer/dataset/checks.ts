@@ -39,7 +39,6 @@ export function checkRows(report: RowReport): void {
 /** Throws StageError with the code of the first check that the interactions fail. */
 export function checkInteractionsUsable(interactions: Interactions, label: RowReport["label"]): void {
   checkTwoItems(interactions);
-  checkTwoUsers(interactions);
   checkAnyPositive(interactions, label);
 }
 
@@ -79,14 +78,6 @@ function checkTwoItems({ itemCount, items }: Interactions): void {
     );
 }
 
-function checkTwoUsers({ userCount }: Interactions): void {
-  if (userCount < 2)
-    fail(
-      "one_user",
-      "The interactions are all of one user; a model needs at least 2 users. Is the user column the right one?",
-    );
-}
-
 function checkAnyPositive({ positive }: Interactions, label: RowReport["label"]): void {
   if (positive.includes(1)) return;
   if (label.type === "Binary")
@@ -115,6 +106,10 @@ export function warningsOf(interactions: Interactions, report: RowReport, duplic
   warn(
     items.length < FEW_INTERACTIONS,
     `There are only ${items.length} interactions; below ${FEW_INTERACTIONS}, lists will be close to plain popularity`,
+  );
+  warn(
+    interactions.userCount === 1,
+    "The interactions are all of one user, so lists will be plain popularity: is the user column the right one?",
   );
   warn(
     items.length > 1 && times.every((time) => time === times[0]),

@@ -50,7 +50,7 @@ test.each<[Interactions, string | null]>([
   [interactions(2, [0, 1], [1, 0]), null],
   [interactions(2, [3, 3], [1, 1]), "too_few_items"],
   [interactions(2, [3], [1]), "too_few_items"],
-  [interactions(1, [0, 1], [1, 1]), "one_user"],
+  [interactions(1, [0, 1], [1, 1]), null],
   [interactions(2, [0, 1], [0, 0]), "all_labels_negative"],
 ])("interactions %# → %s", (given, code) => {
   const check = () => checkInteractionsUsable(given, label);
@@ -88,4 +88,10 @@ test("warnings: few interactions, one time for all, times before 1990, every rat
     new Array(1000).fill(1),
   );
   expect(warningsOf(usual, report({}), 0)).toEqual([]);
+});
+
+test("that all is of one user is told", () => {
+  const told = (users: number) => warningsOf(interactions(users, [0, 1], [1, 0]), report({}), 0).join();
+  expect(told(1)).toContain("all of one user");
+  expect(told(2)).not.toContain("all of one user");
 });

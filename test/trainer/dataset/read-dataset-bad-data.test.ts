@@ -16,7 +16,6 @@ describe("data that cannot make a model", () => {
   test.each([
     [values(`(1, 7, ${T}, 1)`).replace("SELECT *", "SELECT * EXCLUDE (l)"), "missing_column"],
     [`${values(`(1, 7, ${T}, 1)`)} WHERE false`, "no_rows"],
-    [values(`(1, 7, ${T}, 1), (1, 8, ${T}, 1)`), "one_user"],
     [values(`(1, 7, ${T}, 1), (2, 7, ${T}, 1)`), "too_few_items"],
     [values(`(1, 7, ${T}, 0), (2, 8, ${T}, 0)`), "all_labels_negative"],
     [values("(1, 7, '2030-01-01', 1), (2, 8, '2031-01-01', 1)"), "all_times_in_future"],
@@ -111,7 +110,6 @@ describe("from files", () => {
     ["empty", "", "missing_column"],
     ["only a header", `${header}\n`, "no_rows"],
     ["binary", Uint8Array.from({ length: 5000 }, (_, n) => (n * 7919) % 251), "file_malformed"],
-    ["one user", [header, ...lines(100).map((line) => line.replace(/^u\d/, "u1"))].join("\n"), "one_user"],
     ["one item", [header, ...lines(100).map((line) => line.replace(/,\d+,/, ",1,"))].join("\n"), "too_few_items"],
     ["labels 0", [header, ...lines(100).map((line) => line.replace(/\d$/, "0"))].join("\n"), "all_labels_negative"],
     ["future", [header, ...lines(100).map((line) => line.replace("2024", "2034"))].join("\n"), "all_times_in_future"],

@@ -1,0 +1,42 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { setStatus } from "../../trainer/publish/live-pointer-swap.ts";
+import { memoryStore } from "../../trainer/publish/memory-store.ts";
+import { trainOnFiles } from "../fixtures/train-on-files.ts";
+
+const NOW = Date.parse("2024-03-01T00:00:00Z");
+test.each([2, 20])(
+  "one user of %i items gives a version, and a warning",
+  async (items) => {
+    const folder = await mkdtemp(join(tmpdir(), "one-user-"));
+    const rows = Array.from({ length: items }, (_, i) => `u,i${i},${1_700_000_000 + i},1`);
+    await writeFile(join(folder, "interactions.csv"), ["user_id,item_id,at,label", ...rows].join("\n"));
+    const store = memoryStore();
+    const model = { customer: "acme", modelName: "shop" };
+    await setStatus(store, model, { status: "SCHEDULING", nowMs: NOW });
+    const { outcome, data } = await trainOnFiles({
+      model,
+      folder,
+      location: "*.csv",
+      store,
+      nowMs: NOW,
+      schema: {
+        user: { id: "user_id" },
+        item: { id: "item_id" },
+        interaction: {
+          created_at: "at",
+          label: { type: "Binary", name: "label" },
+          source: { query: "FROM interactions" },
+        },
+      },
+      settings: { fitSecondsMax: 3, memoryMbMax: 2048, edgeMemoryBytes: 80e6, ignoreGate: false },
+      connector: { memoryMb: 256 },
+    });
+    expect(outcome).toMatchObject({ kind: "published", metrics: { method: "popularity" } });
+    expect(data?.warnings.join()).toContain("all of one user");
+    await rm(folder, { recursive: true });
+  },
+  40_000,
+);
