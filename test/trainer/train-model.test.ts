@@ -8,6 +8,7 @@ import type { UserId } from "../../shared/ids.ts";
 import { reportKey } from "../../shared/manifest.ts";
 import { stringAt } from "../../shared/packed-strings.ts";
 import { evaluationAnswer } from "../../trainer/management/evaluation-answer.ts";
+import { evaluations } from "../../trainer/management/evaluations.ts";
 import { addErasedUsers } from "../../trainer/publish/erased-list.ts";
 import { readLivePointer, setStatus } from "../../trainer/publish/live-pointer-swap.ts";
 import { memoryStore } from "../../trainer/publish/memory-store.ts";
@@ -107,7 +108,11 @@ test("rows become a live version with its report, stage by stage", async () => {
   // The lists behind the report are stored with it: all of them together have its figures.
   const ref = { ...model, version: outcome.version };
   const question = { user_ids: Array.from({ length: 300 }, (_, user) => `u${user}`) };
-  const answer = await evaluationAnswer(ref, question, store);
+  const answer = await evaluationAnswer(ref, question, {
+    store,
+    evaluations: evaluations(),
+    caller: new AbortController().signal,
+  });
   expect(answer.users).toBe(report.split.validation.users_measured);
   expect(answer.chosen["ndcg@10"]!.value).toBeCloseTo(report.chosen.metrics["ndcg@10"]!.value!, 9);
   expect(answer.popularity["recall@20"]!.value).toBeCloseTo(report.popularity.metrics["recall@20"]!.value!, 9);

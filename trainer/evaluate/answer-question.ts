@@ -1,9 +1,9 @@
 import type { EvaluationAnswer, EvaluationQuestion } from "../../shared/evaluation-report.ts";
 import type { ItemIndex } from "../../shared/ids.ts";
 import { type PackedStrings, stringAt } from "../../shared/packed-strings.ts";
-import { attributeSegments } from "./attribute-segments.ts";
+import { attributeColumn, itemSegments, type Judged, userSegments } from "./attribute-segments.ts";
 import { type EvaluationDetail, hashOfUser } from "./evaluation-detail.ts";
-import { measuredBy, metricsOf, recallOf, shareShown, usersWho, type Values } from "./measured-lists.ts";
+import { hitsOf, maskOf, measuredBy, metricsOf, placesOf, recallOf, shareOf, usersWho } from "./measured-lists.ts";
 
 /**
  * How well the given users are served, the given items found, or either for each value of an attribute; with intervals. Ids that
@@ -19,46 +19,56 @@ export function answerQuestion(detail: EvaluationDetail, question: EvaluationQue
     const { found, missing } = itemsOf(detail.itemIds, item_ids);
     return answerForItems(detail, found, { missing, seed });
   }
+  // Before the metrics: an unknown attribute is told at once.
+  const column = attributeColumn(detail, (user_attribute ?? item_attribute)!, user_attribute ? "users" : "items");
   const everybody = Uint32Array.from(detail.users.keys());
-  const whole = answerForUsers(detail, everybody, { missing: [], seed });
-  const about = { of: user_attribute ? ("users" as const) : ("items" as const), seed };
-  const { segments, furtherValues } = attributeSegments(detail, (user_attribute ?? item_attribute)!, about);
+  const judged = judgedUsers(detail, everybody);
+  const { segments, furtherValues } = user_attribute
+    ? userSegments(column, judged, seed)
+    : itemSegments(detail, column, seed);
+  const whole = answer(judged, { users: everybody.length, missing: [], seed });
   return { ...whole, segments, further_values: furtherValues };
 }
+
+const judgedUsers = (detail: EvaluationDetail, users: Uint32Array): Judged => ({
+  chosen: metricsOf(detail, detail.chosen, users),
+  popularity: metricsOf(detail, detail.popularity, users),
+});
 
 type Asked = { readonly missing: readonly (string | number)[]; readonly seed: number };
 
 function answerForUsers(detail: EvaluationDetail, users: Uint32Array, asked: Asked): EvaluationAnswer {
-  const judge = (lists: Int32Array) => metricsOf(detail, lists, users);
-  return answer(judge(detail.chosen), judge(detail.popularity), { users: users.length, ...asked });
+  return answer(judgedUsers(detail, users), { users: users.length, ...asked });
 }
 
 function answerForItems(detail: EvaluationDetail, items: readonly ItemIndex[], asked: Asked): EvaluationAnswer {
-  const isAsked: ReadonlySet<ItemIndex> = new Set(items);
-  const users = usersWho(detail, isAsked);
-  const judge = (lists: Int32Array) => recallOf(detail, lists, { users, isAsked });
-  const shown = {
-    chosen: shareShown(detail, detail.chosen, isAsked),
-    popularity: shareShown(detail, detail.popularity, isAsked),
-  };
+  const isAsked = maskOf(detail, items);
+  const who = usersWho(detail, isAsked);
+  const judge = (lists: Int32Array) => recallOf(detail, hitsOf(detail, lists), isAsked, who);
+  const shares = (lists: Int32Array) =>
+    Object.fromEntries(detail.cutOffs.map((k) => [`@${k}`, shareOf(placesOf(detail, lists, k), items)]));
   return {
-    ...answer(judge(detail.chosen), judge(detail.popularity), { users: users.length, ...asked }),
-    share_shown: shown,
+    ...answer(
+      { chosen: judge(detail.chosen), popularity: judge(detail.popularity) },
+      { users: who.users.length, ...asked },
+    ),
+    share_shown: { chosen: shares(detail.chosen), popularity: shares(detail.popularity) },
   };
 }
 
 type About = Asked & { readonly users: number };
 
-function answer(chosen: Values, popularity: Values, { users, missing, seed }: About): EvaluationAnswer {
+function answer({ chosen, popularity }: Judged, { users, missing, seed }: About): EvaluationAnswer {
   const lift = new Map(
     [...chosen].map(([name, own]) => [name, own.map((value, i) => value - popularity.get(name)![i]!)]),
   );
+  const measured = measuredBy([chosen, popularity, lift], { seed });
   return {
     users,
     not_measured: [...missing],
-    chosen: measuredBy(chosen, { seed }),
-    popularity: measuredBy(popularity, { seed }),
-    lift: measuredBy(lift, { seed }),
+    chosen: measured[0]!,
+    popularity: measured[1]!,
+    lift: measured[2]!,
     share_shown: null,
     segments: null,
     further_values: 0,

@@ -1,60 +1,94 @@
 import type { AttributeColumn } from "../../shared/attributes.ts";
 import { ATTRIBUTE_VALUES_MAX, type SegmentReport } from "../../shared/evaluation-report.ts";
-import type { ItemIndex } from "../../shared/ids.ts";
 import { didYouMean } from "../../shared/nearest-name.ts";
 import { Problem } from "../../shared/problem.ts";
 import type { EvaluationDetail } from "./evaluation-detail.ts";
-import { measuredBy, metricsOf, recallOf, shareShown, usersWho, type Values } from "./measured-lists.ts";
+import {
+  hitsOf,
+  maskOf,
+  measuredBy,
+  placesOf,
+  recallOf,
+  shareOf,
+  usersWho,
+  type Values,
+  valuesOf,
+} from "./measured-lists.ts";
 
 export type AttributeSegments = { readonly segments: SegmentReport[]; readonly furtherValues: number };
 
-type About = { readonly of: "users" | "items"; readonly seed: number };
+/** What the lists of the same users are worth. */
+export type Judged = { readonly chosen: Values; readonly popularity: Values };
 
 /** Rows with one value of the attribute, or with values of one quarter. */
 type Group = { readonly name: string; readonly meaning: string; readonly rows: readonly number[] };
 
-/** Resampled values in one interval: many segments are answered at once. */
-const DRAWS_MAX = 2_000_000;
+/** Resampled users of one segment, and of all segments of an answer; but see the least of resamples (bootstrap.ts). */
+const DRAWS_MAX = { segment: 2_000_000, all: 20_000_000 };
 const QUARTERS = 4;
 
-/**
- * A segment for each value of an attribute of the users or the items; of numbers and times for each quarter of those that there
- * are. At most 50, those with the most users. Throws Problem unknown_attribute.
- */
-export function attributeSegments(detail: EvaluationDetail, attribute: string, { of, seed }: About): AttributeSegments {
+/** The attribute of the users or the items. Throws Problem unknown_attribute. */
+export function attributeColumn(detail: EvaluationDetail, attribute: string, of: "users" | "items"): AttributeColumn {
   const columns: readonly AttributeColumn[] = of === "users" ? detail.userColumns : detail.itemColumns;
   const column = columns.find(({ name }) => name === attribute);
   if (!column) throw unknownAttribute(attribute, of, columns);
-  const groups = groupsOf(column);
-  if (of === "users") {
-    const shown = groups.sort((a, b) => b.rows.length - a.rows.length).slice(0, ATTRIBUTE_VALUES_MAX);
-    const segments = shown.map((group) => userSegment(detail, group, seed));
-    return { segments, furtherValues: groups.length - shown.length };
-  }
+  return column;
+}
+
+/**
+ * A segment for each value of an attribute of the users; of numbers and times for each quarter of those that there are. At most
+ * 50, those with the most users.
+ *
+ * @param everybody What each user's lists are worth.
+ */
+export function userSegments(column: AttributeColumn, everybody: Judged, seed: number): AttributeSegments {
+  const { shown, furtherValues } = largest(groupsOf(column), ({ rows }) => rows.length);
+  const segments = shown.map(({ name, meaning, rows }) => {
+    const users = Uint32Array.from(rows);
+    const judged = {
+      chosen: valuesOf(everybody.chosen, users),
+      popularity: valuesOf(everybody.popularity, users),
+    };
+    return { name, meaning, users: users.length, items: null, share_shown: null, ...judged };
+  });
+  return { segments: withIntervals(segments, seed), furtherValues };
+}
+
+/** As userSegments: the recall of the items of each value, and the share of all places that they take. */
+export function itemSegments(detail: EvaluationDetail, column: AttributeColumn, seed: number): AttributeSegments {
   const wanted = timesWanted(detail);
-  const sizes = new Map(groups.map((group) => [group, group.rows.reduce((sum, item) => sum + wanted[item]!, 0)]));
-  const shown = groups.sort((a, b) => sizes.get(b)! - sizes.get(a)!).slice(0, ATTRIBUTE_VALUES_MAX);
-  return {
-    segments: shown.map((group) => itemSegment(detail, group, seed)),
-    furtherValues: groups.length - shown.length,
-  };
+  const timesOf = ({ rows }: Group) => rows.reduce((sum, item) => sum + wanted[item]!, 0);
+  const { shown, furtherValues } = largest(groupsOf(column), timesOf);
+  const hits = { chosen: hitsOf(detail, detail.chosen), popularity: hitsOf(detail, detail.popularity) };
+  const places = placesOf(detail, detail.chosen, Math.max(...detail.cutOffs));
+  const segments = shown.map(({ name, meaning, rows }) => {
+    const isAsked = maskOf(detail, rows);
+    const who = usersWho(detail, isAsked);
+    const judged = {
+      chosen: recallOf(detail, hits.chosen, isAsked, who),
+      popularity: recallOf(detail, hits.popularity, isAsked, who),
+    };
+    const share_shown = shareOf(places, rows);
+    return { name, meaning, users: who.users.length, items: rows.length, share_shown, ...judged };
+  });
+  return { segments: withIntervals(segments, seed), furtherValues };
 }
 
-function userSegment(detail: EvaluationDetail, { name, meaning, rows }: Group, seed: number): SegmentReport {
-  const users = Uint32Array.from(rows);
-  const judge = (lists: Int32Array) => measuredBy(metricsOf(detail, lists, users), { seed, drawsMax: DRAWS_MAX });
-  const judged = { chosen: judge(detail.chosen), popularity: judge(detail.popularity) };
-  return { name, meaning, users: users.length, items: null, share_shown: null, ...judged };
+type Segment = Omit<SegmentReport, keyof Judged> & Judged;
+
+function withIntervals(segments: readonly Segment[], seed: number): SegmentReport[] {
+  const users = segments.reduce((sum, segment) => sum + segment.users, 0);
+  return segments.map((segment) => {
+    const drawsMax = Math.min(DRAWS_MAX.segment, (DRAWS_MAX.all * segment.users) / users);
+    const measured = measuredBy([segment.chosen, segment.popularity], { seed, drawsMax });
+    return { ...segment, chosen: measured[0]!, popularity: measured[1]! };
+  });
 }
 
-function itemSegment(detail: EvaluationDetail, { name, meaning, rows }: Group, seed: number): SegmentReport {
-  const isAsked: ReadonlySet<ItemIndex> = new Set(rows as readonly ItemIndex[]);
-  const users = usersWho(detail, isAsked);
-  const values = (lists: Int32Array): Values => recallOf(detail, lists, { users, isAsked });
-  const judge = (lists: Int32Array) => measuredBy(values(lists), { seed, drawsMax: DRAWS_MAX });
-  const judged = { chosen: judge(detail.chosen), popularity: judge(detail.popularity) };
-  const share = shareShown(detail, detail.chosen, isAsked)[`@${Math.max(...detail.cutOffs)}`] ?? null;
-  return { name, meaning, users: users.length, items: rows.length, share_shown: share, ...judged };
+function largest(groups: readonly Group[], sizeOf: (group: Group) => number) {
+  const sized = groups.map((group) => ({ group, size: sizeOf(group) })).sort((a, b) => b.size - a.size);
+  const shown = sized.slice(0, ATTRIBUTE_VALUES_MAX).map(({ group }) => group);
+  return { shown, furtherValues: groups.length - shown.length };
 }
 
 /** How often each item was chosen by those measured: [itemCount]. */
@@ -106,7 +140,7 @@ function quartersOf({ name, type, values }: Extract<AttributeColumn, { type: "Nu
 
 const quoted = (name: string) => JSON.stringify(name.slice(0, 200));
 
-function unknownAttribute(attribute: string, of: About["of"], columns: readonly AttributeColumn[]): Problem {
+function unknownAttribute(attribute: string, of: "users" | "items", columns: readonly AttributeColumn[]): Problem {
   const names = columns.map(({ name }) => name);
   const known =
     names.length === 0

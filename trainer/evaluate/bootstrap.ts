@@ -1,3 +1,4 @@
+import type { MeasuredMean } from "../../shared/evaluation-report.ts";
 import { seededRandom } from "./seeded-random.ts";
 
 /** A mean over users and the interval that holds it, percentile bootstrap over users. */
@@ -31,10 +32,12 @@ export function bootstrapMeans(
   const resamples = Math.max(RESAMPLES_MIN, Math.min(wanted, Math.floor(drawsMax / users)));
   const random = seededRandom(seed, users);
   const means = series.map(() => new Float64Array(resamples));
-  const drawn = new Uint32Array(users);
+  const filled = series.map(notZero);
+  const times = new Uint16Array(users); // more than 65,535 draws of one user do not happen
   for (let resample = 0; resample < resamples; resample++) {
-    for (let i = 0; i < users; i++) drawn[i] = Math.floor(random() * users);
-    for (const [s, values] of series.entries()) means[s]![resample] = meanAt(values, drawn);
+    times.fill(0);
+    for (let i = 0; i < users; i++) times[Math.floor(random() * users)]!++;
+    for (const [s, part] of filled.entries()) means[s]![resample] = weightedSum(part, times) / users;
   }
   const tail = (1 - confidence) / 2;
   return series.map((values, s) => {
@@ -50,6 +53,15 @@ export function pairedDifference(a: Float64Array, b: Float64Array, options: Boot
   return bootstrapMeans([a.map((value, user) => value - b[user]!)], options)[0]!;
 }
 
+/** Numbers as JSON can have them: what could not be measured is null. */
+export const toMeasured = ({ value, low, high }: Interval): MeasuredMean => ({
+  value: finite(value),
+  low: finite(low),
+  high: finite(high),
+});
+
+const finite = (value: number): number | null => (Number.isFinite(value) ? value : null);
+
 /** NaN of nothing. */
 export function mean(values: ArrayLike<number>): number {
   let sum = 0;
@@ -57,10 +69,18 @@ export function mean(values: ArrayLike<number>): number {
   return sum / values.length;
 }
 
-function meanAt(values: Float64Array, positions: Uint32Array): number {
+type NotZero = { readonly users: Uint32Array; readonly values: Float64Array };
+
+/** The users with a value other than 0: most have none where hits are rare. */
+function notZero(series: Float64Array): NotZero {
+  const users = Uint32Array.from(series.keys()).filter((user) => series[user] !== 0);
+  return { users, values: Float64Array.from(users, (user) => series[user]!) };
+}
+
+function weightedSum({ users, values }: NotZero, times: Uint16Array): number {
   let sum = 0;
-  for (let i = 0; i < positions.length; i++) sum += values[positions[i]!]!;
-  return sum / positions.length;
+  for (let i = 0; i < users.length; i++) sum += times[users[i]!]! * values[i]!;
+  return sum;
 }
 
 /** Linear between the two nearest order statistics. */

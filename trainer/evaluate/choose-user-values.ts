@@ -1,7 +1,7 @@
 import type { EvaluationReport } from "../../shared/evaluation-report.ts";
 import type { UserValueTable } from "../dataset/user-value-table.ts";
 import { VALUE_RATIO_GRID, type ValueRatioParams } from "../models/user-value-ratios.ts";
-import { bootstrapMeans, type Interval, mean, pairedDifference } from "./bootstrap.ts";
+import { bootstrapMeans, type Interval, mean, pairedDifference, toMeasured } from "./bootstrap.ts";
 import {
   HIDDEN_METRICS,
   type HiddenMetric,
@@ -11,7 +11,6 @@ import {
   judgeHiddenUsers,
   valuesOf,
 } from "./hidden-users.ts";
-import { toMeasured } from "./judged.ts";
 
 /** Which values are served, by their codes in the table, and how. */
 export type UserValueChoice = ValueRatioParams & { readonly values: readonly number[] };

@@ -1,5 +1,5 @@
 import type { MeasuredMean } from "../../shared/evaluation-report.ts";
-import { bootstrapMeans, type Interval, pairedDifference } from "./bootstrap.ts";
+import { bootstrapMeans, type Interval, pairedDifference, toMeasured } from "./bootstrap.ts";
 import { type Evaluation, type MetricAtK, timesShown } from "./evaluate.ts";
 import { coverage, gini, popularityPercentiles } from "./metrics.ts";
 
@@ -48,13 +48,6 @@ export function listShape(evaluation: Evaluation, popularity: ArrayLike<number>)
   return shape;
 }
 
-/** Numbers as JSON can have them: what could not be measured is null. */
-export const toMeasured = ({ value, low, high }: Interval): MeasuredMean => ({
-  value: finite(value),
-  low: finite(low),
-  high: finite(high),
-});
-
 /** The same lists, only those of some positions; `positions` must be among the evaluation's, both ascending. */
 export function restrictedTo(evaluation: Evaluation, positions: Uint32Array): Evaluation {
   const rows = new Uint32Array(positions.length);
@@ -86,8 +79,6 @@ export function joined(a: Evaluation, b: Evaluation): Evaluation {
 }
 
 const pick = (values: Float64Array, rows: Uint32Array) => Float64Array.from(rows, (row) => values[row]!);
-
-const finite = (value: number): number | null => (Number.isFinite(value) ? value : null);
 
 function weightedMean(values: Float64Array, weights: ArrayLike<number>): number | null {
   let sum = 0;

@@ -10,11 +10,12 @@ import {
 import { type ItemId, type ItemIndex, itemIdToJson } from "../../shared/ids.ts";
 import { stringAt } from "../../shared/packed-strings.ts";
 import type { Interactions } from "../dataset/dataset.ts";
+import { toMeasured } from "./bootstrap.ts";
 import { splitFingerprint } from "./choose-split.ts";
 import { choiceOptimism, type Verdict } from "./decide.ts";
 import { type Evaluation, listOf, type MetricAtK } from "./evaluate.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
-import { lift, listShape, measured, measuredLift, restrictedTo, toMeasured } from "./judged.ts";
+import { lift, listShape, measured, measuredLift, restrictedTo } from "./judged.ts";
 import { popularityPercentiles } from "./metrics.ts";
 import { samplePositions, seededRandom } from "./seeded-random.ts";
 import { itemSegments, userSegments } from "./segments.ts";

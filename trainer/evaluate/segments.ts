@@ -1,8 +1,8 @@
 import type { SegmentReport } from "../../shared/evaluation-report.ts";
-import { bootstrapMeans } from "./bootstrap.ts";
+import { bootstrapMeans, toMeasured } from "./bootstrap.ts";
 import { type Evaluation, listOf } from "./evaluate.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
-import { measured, restrictedTo, toMeasured } from "./judged.ts";
+import { measured, restrictedTo } from "./judged.ts";
 
 export type SegmentInput = {
   readonly cases: EvaluationCases;

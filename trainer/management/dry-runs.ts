@@ -1,6 +1,7 @@
 import type { ModelSpec } from "../../shared/model-spec.ts";
 import { Problem } from "../../shared/problem.ts";
 import { StageError } from "../stage-error.ts";
+import { onePerCustomer } from "./one-per-customer.ts";
 import { redacted, secretsIn } from "./redaction.ts";
 
 /** What would be read, without anything being created. */
@@ -20,31 +21,22 @@ export type DryRunLimits = { readonly atOnce: number; readonly seconds: number }
 
 /** Dry runs, one at a time for each customer, bounded in number and time, with the spec's secrets cut out of what they tell. */
 export function dryRuns(dryRun: DryRun, { atOnce, seconds }: DryRunLimits): DryRuns {
-  const underWay = new Set<string>(); // customers
+  const place = onePerCustomer({ atOnce, retryAfterSeconds: seconds, names: ["A dry run", "dry runs"] });
   return {
-    async run(spec, customer, caller) {
-      const retryAfterSeconds = seconds;
-      if (underWay.has(customer))
-        throw new Problem("rate_limited", "A dry run of yours is under way: wait for its answer.", {
-          retryAfterSeconds,
-        });
-      if (underWay.size >= atOnce)
-        throw new Problem("overloaded", `${atOnce} dry runs are under way.`, { retryAfterSeconds });
-      underWay.add(customer);
-      const secrets = secretsIn(spec.connector_configs);
-      const tooLate = AbortSignal.timeout(seconds * 1000);
-      try {
-        return redacted(await dryRun(spec, customer, AbortSignal.any([caller, tooLate])), secrets);
-      } catch (error) {
-        if (caller.aborted) throw new Problem("invalid_parameter", "The caller did not wait for the dry run.");
-        if (tooLate.aborted)
-          throw new Problem("invalid_parameter", `The source did not answer the dry run within ${seconds} seconds.`);
-        if (!(error instanceof StageError)) throw error;
-        const message = redacted(error.message, secrets);
-        throw new Problem("invalid_parameter", message, { cause: error, extra: { stage_code: error.code } });
-      } finally {
-        underWay.delete(customer);
-      }
-    },
+    run: (spec, customer, caller) =>
+      place(customer, async () => {
+        const secrets = secretsIn(spec.connector_configs);
+        const tooLate = AbortSignal.timeout(seconds * 1000);
+        try {
+          return redacted(await dryRun(spec, customer, AbortSignal.any([caller, tooLate])), secrets);
+        } catch (error) {
+          if (caller.aborted) throw new Problem("invalid_parameter", "The caller did not wait for the dry run.");
+          if (tooLate.aborted)
+            throw new Problem("invalid_parameter", `The source did not answer the dry run within ${seconds} seconds.`);
+          if (!(error instanceof StageError)) throw error;
+          const message = redacted(error.message, secrets);
+          throw new Problem("invalid_parameter", message, { cause: error, extra: { stage_code: error.code } });
+        }
+      }),
   };
 }

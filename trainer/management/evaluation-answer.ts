@@ -5,10 +5,16 @@ import type { UserId } from "../../shared/ids.ts";
 import { listsKey } from "../../shared/manifest.ts";
 import { parseWith } from "../../shared/parse-request.ts";
 import { Problem } from "../../shared/problem.ts";
-import { answerQuestion } from "../evaluate/answer-question.ts";
-import { decodeDetail } from "../evaluate/evaluation-detail.ts";
 import { readErasedUsers } from "../publish/erased-list.ts";
 import type { ObjectStore } from "../publish/object-store.ts";
+import type { Evaluations } from "./evaluations.ts";
+
+export type AnswerContext = {
+  readonly store: ObjectStore;
+  readonly evaluations: Evaluations;
+  /** Aborts when the caller goes away. */
+  readonly caller: AbortSignal;
+};
 
 type LiveModel = { readonly customer: string; readonly modelName: string; readonly version: string };
 
@@ -19,7 +25,7 @@ type LiveModel = { readonly customer: string; readonly modelName: string; readon
 export async function evaluationAnswer(
   { customer, modelName, version }: LiveModel,
   body: unknown,
-  store: ObjectStore,
+  { store, evaluations, caller }: AnswerContext,
 ): Promise<EvaluationAnswer> {
   const question = parseWith(EvaluationQuestion, body);
   const found = await store.get(listsKey(customer, modelName, version));
@@ -30,11 +36,12 @@ export async function evaluationAnswer(
       `The lists behind the report of version ${version} are not there: ${hint}.`,
     );
   try {
-    const detail = decodeDetail(found.bytes);
-    if (question.user_ids === undefined) return answerQuestion(detail, question);
+    const answerTo = (asked: EvaluationQuestion) =>
+      evaluations.answer({ bytes: found.bytes, question: asked }, customer, caller);
+    if (question.user_ids === undefined) return await answerTo(question);
     const erased = await erasedOf(question.user_ids, customer, store);
     const user_ids = question.user_ids.filter((id) => !erased.includes(id));
-    const answer = answerQuestion(detail, { ...question, user_ids });
+    const answer = await answerTo({ ...question, user_ids });
     return { ...answer, not_measured: [...answer.not_measured, ...erased] };
   } catch (error) {
     if (!(error instanceof FormatError)) throw error;

@@ -11,6 +11,7 @@ import { readManifest, versionNames } from "../publish/versions.ts";
 import { secretPrefixOf } from "../settings.ts";
 import type { DryRuns } from "./dry-runs.ts";
 import { evaluationAnswer } from "./evaluation-answer.ts";
+import type { Evaluations } from "./evaluations.ts";
 import type { Caller } from "./forwarded.ts";
 import { once } from "./idempotency.ts";
 import { isObject, mergePatch } from "./merge-patch.ts";
@@ -52,6 +53,7 @@ export type ModelRoutes = Readonly<Record<RouteName, (c: Context<AppEnv>) => Pro
 export type RoutesContext = actions.ActionContext & {
   readonly edgeUrl: string;
   readonly dryRuns: DryRuns;
+  readonly evaluations: Evaluations;
 };
 
 const VERSIONS_MAX = 100;
@@ -116,7 +118,9 @@ export function modelRoutes(context: RoutesContext): ModelRoutes {
       const model = await find(c);
       const body = jsonOf(c.get("body"), c.req.header("content-type"));
       if (model.version === null) throw notActive(model);
-      return c.json(await evaluationAnswer({ ...model, version: model.version }, body, context.store));
+      return c.json(
+        await evaluationAnswer({ ...model, version: model.version }, body, { ...context, caller: c.req.raw.signal }),
+      );
     },
   };
 }

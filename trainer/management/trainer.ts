@@ -14,6 +14,7 @@ import { databaseNonces } from "./database-nonces.ts";
 import { dryRunInProcess } from "./dry-run-process.ts";
 import { dryRuns } from "./dry-runs.ts";
 import { erasures } from "./erasures.ts";
+import { evaluations } from "./evaluations.ts";
 import { forwardVerifier } from "./forwarded.ts";
 import { errorForLog, type Log } from "./log.ts";
 import { modelFolders } from "./model-folders.ts";
@@ -127,7 +128,12 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
   const dryRun = dryRunInProcess({ settings, folders, ...dryRunParts });
   const app = managementApp({
     routes: {
-      ...modelRoutes({ ...context, edgeUrl: settings.edgeUrl, dryRuns: dryRuns(dryRun, DRY_RUN_LIMITS) }),
+      ...modelRoutes({
+        ...context,
+        edgeUrl: settings.edgeUrl,
+        dryRuns: dryRuns(dryRun, DRY_RUN_LIMITS),
+        evaluations: evaluations(),
+      }),
       ...userRoutes(erased, nowMs),
     },
     verify: forwardVerifier(settings.forwardSecret, nowMs, databaseNonces(database, nowMs)),

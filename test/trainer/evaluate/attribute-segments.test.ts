@@ -1,7 +1,19 @@
 import { expect, test } from "vitest";
 import { ATTRIBUTE_VALUES_MAX } from "../../../shared/evaluation-report.ts";
-import { attributeSegments } from "../../../trainer/evaluate/attribute-segments.ts";
+import { attributeColumn, itemSegments, userSegments } from "../../../trainer/evaluate/attribute-segments.ts";
+import type { EvaluationDetail } from "../../../trainer/evaluate/evaluation-detail.ts";
+import { metricsOf } from "../../../trainer/evaluate/measured-lists.ts";
 import { SMALL_DETAIL as detail } from "../../fixtures/small-detail.ts";
+
+type About = { readonly of: "users" | "items"; readonly seed: number };
+
+function attributeSegments(from: EvaluationDetail, attribute: string, { of, seed }: About) {
+  const column = attributeColumn(from, attribute, of);
+  if (of === "items") return itemSegments(from, column, seed);
+  const everybody = Uint32Array.from(from.users.keys());
+  const worth = (lists: Int32Array) => metricsOf(from, lists, everybody);
+  return userSegments(column, { chosen: worth(from.chosen), popularity: worth(from.popularity) }, seed);
+}
 
 test("of items: each value's recall among those who wanted it, and its places", () => {
   const { segments, furtherValues } = attributeSegments(detail, "genres", { of: "items", seed: 1 });

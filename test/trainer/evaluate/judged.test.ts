@@ -1,14 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { toMeasured } from "../../../trainer/evaluate/bootstrap.ts";
 import type { Evaluation } from "../../../trainer/evaluate/evaluate.ts";
-import {
-  joined,
-  lift,
-  listShape,
-  measured,
-  measuredLift,
-  restrictedTo,
-  toMeasured,
-} from "../../../trainer/evaluate/judged.ts";
+import { joined, lift, listShape, measured, measuredLift, restrictedTo } from "../../../trainer/evaluate/judged.ts";
 
 /** Lists of two items for users 2, 5 and 7. */
 const evaluation: Evaluation = {

@@ -3,12 +3,17 @@ import { erasureHash } from "../../../shared/erased-users.ts";
 import type { UserId } from "../../../shared/ids.ts";
 import { listsKey } from "../../../shared/manifest.ts";
 import { encodeDetail } from "../../../trainer/evaluate/evaluation-detail.ts";
-import { evaluationAnswer } from "../../../trainer/management/evaluation-answer.ts";
+import { evaluationAnswer as answerIn } from "../../../trainer/management/evaluation-answer.ts";
+import { evaluations } from "../../../trainer/management/evaluations.ts";
 import { addErasedUsers } from "../../../trainer/publish/erased-list.ts";
 import { memoryStore } from "../../../trainer/publish/memory-store.ts";
+import type { ObjectStore } from "../../../trainer/publish/object-store.ts";
 import { SMALL_DETAIL } from "../../fixtures/small-detail.ts";
 
 const model = { customer: "acme", modelName: "movies", version: "v1" };
+
+const evaluationAnswer = (of: typeof model, body: unknown, store: ObjectStore) =>
+  answerIn(of, body, { store, evaluations: evaluations(), caller: new AbortController().signal });
 
 async function storeWith(bytes?: Uint8Array) {
   const store = memoryStore(() => 0);
