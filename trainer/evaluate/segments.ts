@@ -16,9 +16,15 @@ export function userSegments({ cases, chosen, popularity, seed }: SegmentInput):
   const lengths = Float64Array.from(chosen.positions, (at) => cases.caseAt(at).items.length);
   const known = lengths.filter((length) => length > 0).sort();
   const middle = known[Math.floor(known.length / 2)] ?? 1;
+  const light =
+    middle > 1 ? `1 to ${middle - 1} in the history` : "none: half of the users or more have a history of 1";
   const segments = [
-    { name: "new", meaning: "no history: ranked by popularity", holds: (length: number) => length === 0 },
-    { name: "light", meaning: `1 to ${middle - 1} in the history`, holds: (l: number) => l > 0 && l < middle },
+    {
+      name: "new",
+      meaning: "no history: ranked by attributes where that is better, else by popularity",
+      holds: (length: number) => length === 0,
+    },
+    { name: "light", meaning: light, holds: (l: number) => l > 0 && l < middle },
     { name: "heavy", meaning: `${middle} or more in the history`, holds: (l: number) => l >= middle && l > 0 },
   ];
   return segments.map(({ name, meaning, holds }) => {

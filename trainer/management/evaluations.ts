@@ -68,7 +68,8 @@ export function evaluations({ atOnce, seconds, smallBytes }: EvaluationLimits = 
 }
 
 /** The length that a gzip file says of itself in its last bytes; what is none is refused soon anyway. */
-const unpackedBytes = (bytes: Uint8Array) => (bytes.length < 4 ? 0 : Buffer.from(bytes).readUInt32LE(bytes.length - 4));
+const unpackedBytes = ({ buffer, byteOffset, length }: Uint8Array) =>
+  length < 4 ? 0 : new DataView(buffer, byteOffset).getUint32(length - 4, true);
 
 function answerOf(result: EvaluationResult): EvaluationAnswer {
   if (result.kind === "answer") return result.answer;
