@@ -140,14 +140,15 @@ async function* merged<Value>(sources: readonly AsyncGenerator<Value>[]): AsyncG
       }
     }
   } finally {
-    for (const [source, pending] of waiting) {
-      pending.catch(() => undefined);
-      void source.return(undefined);
-    }
+    for (const source of waiting.keys()) void source.return(undefined);
   }
 }
 
-const nextOf = async <Value>(source: AsyncGenerator<Value>) => ({ source, result: await source.next() });
+function nextOf<Value>(source: AsyncGenerator<Value>) {
+  const next = source.next().then((result) => ({ source, result }));
+  next.catch(() => undefined); // it may fail while the consumer works, and is looked at only afterwards
+  return next;
+}
 
 function newReadClient({ identity, party, endpoint }: StorageOptions): BigQueryReadClient {
   const [host, port] = endpoint?.split(":") ?? [];

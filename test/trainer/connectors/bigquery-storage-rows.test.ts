@@ -1,4 +1,12 @@
+import { setTimeout } from "node:timers/promises";
+import { BIGINT } from "@duckdb/node-api";
+import { tableFromArrays, tableToIPC } from "apache-arrow";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  type StorageOptions,
+  type StorageSession,
+  storageRows,
+} from "../../../trainer/connectors/bigquery-storage-rows.ts";
 import { type BigQueryWorld, bigqueryWorld } from "../../fixtures/bigquery-world.ts";
 import { type FakeStorage, startFakeStorage } from "../../fixtures/fake-bigquery-storage.ts";
 
@@ -63,4 +71,27 @@ test("a reading that is stopped ends with the reason", async () => {
   })();
   await expect(reading).rejects.toBe(reason);
   await connector.close();
+});
+
+test("a stream that fails for good while its rows are worked on fails the reading, and not the process", async () => {
+  const batch = { serializedRecordBatch: tableToIPC(tableFromArrays({ id: [1n, 2n] })) };
+  async function* responses() {
+    yield { arrowRecordBatch: batch, rowCount: 2 };
+    throw new Error("bytesBilledLimitExceeded: enough");
+  }
+  const client = {
+    readRows: () => Object.assign(responses(), { cancel: () => undefined, destroy: () => undefined }),
+    close: async () => undefined,
+  };
+  const session = { client, arrowSchema: new Uint8Array(), streams: ["one"], headers: {} } as unknown as StorageSession;
+  const column = { name: "id", type: BIGINT, sql: "id", read: String };
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown) => void unhandled.push(reason);
+  process.on("unhandledRejection", note);
+  const reading = (async () => {
+    for await (const _ of storageRows(session, [column], { party: {} } as StorageOptions, never)) await setTimeout(50);
+  })();
+  await expect(reading).rejects.toMatchObject({ name: "StageError", code: "bytes_limit_exceeded" });
+  process.off("unhandledRejection", note);
+  expect(unhandled).toEqual([]);
 });
