@@ -8,13 +8,14 @@ import type { UserId } from "../../shared/ids.ts";
 import { addErasedUsers, listIsFull, readErasedUsers } from "../publish/erased-list.ts";
 import type { ObjectStore } from "../publish/object-store.ts";
 import type { Database } from "./database.ts";
+import { errorForLog, type Log } from "./log.ts";
 
 export type Erasures = {
   /** The user's hash is in the database and in the list. Doing it again changes nothing. Throws StoreError, Problem. */
   erase(customer: string, user: UserId): Promise<void>;
-  /** Writes lists that a crash or a failing bucket has left behind the database; what fails is tried at the next call. */
+  /** Writes lists that a crash or a failing bucket has left behind the database; what fails is logged, and tried at the next call. */
   settle(): Promise<void>;
-  /** Makes good for lists that are gone from the bucket. */
+  /** Makes good for lists that are gone from the bucket. One that cannot be read or written is logged. */
   restore(): Promise<void>;
   /** For each customer, when the last user was erased of those erased before a moment. */
   lastBefore(ms: number): Promise<readonly { readonly customer: string; readonly erasedMs: number }[]>;
@@ -26,10 +27,21 @@ export type ErasureParts = {
   readonly nowMs: () => number;
   /** 32 random hex digits. */
   readonly newSalt: () => string;
+  readonly log: Log;
 };
 
-export function erasures({ database, store, nowMs, newSalt }: ErasureParts): Erasures {
+export function erasures({ database, store, nowMs, newSalt, log }: ErasureParts): Erasures {
   const write = oneAtATime((customer) => writeList(customer, database, store));
+  /** One customer's trouble does not keep the others waiting. */
+  const logged = (customer: string, work: (customer: string) => Promise<void>) =>
+    work(customer).catch((error: unknown) =>
+      log({ event: "erased_list_failed", level: "error", customer, error: errorForLog(error) }),
+    );
+  const restoreList = async (customer: string) => {
+    if ((await readErasedUsers(store, customer)) !== undefined) return;
+    await database.query("update shortlist.erased_users set listed = false where customer = $1", [customer]);
+    await write(customer);
+  };
   return {
     async erase(customer, user) {
       const salt = (await saltOf(customer, database)) ?? (await makeSalt(customer, { database, store, newSalt }));
@@ -39,17 +51,11 @@ export function erasures({ database, store, nowMs, newSalt }: ErasureParts): Era
     },
     async settle() {
       const rows = await database.query("select distinct customer from shortlist.erased_users where not listed");
-      await Promise.allSettled(rows.map(({ customer }) => write(customer as string)));
+      await Promise.all(rows.map(({ customer }) => logged(customer as string, write)));
     },
     async restore() {
       const rows = await database.query("select distinct customer from shortlist.erased_users where listed");
-      for (const { customer } of rows) {
-        if ((await readErasedUsers(store, customer as string)) !== undefined) continue;
-        await database.query("update shortlist.erased_users set listed = false where customer = $1", [
-          customer as string,
-        ]);
-        await write(customer as string);
-      }
+      for (const { customer } of rows) await logged(customer as string, restoreList);
     },
     async lastBefore(ms) {
       const rows = await database.query(
@@ -70,7 +76,10 @@ const saltOf = async (customer: string, database: Database): Promise<string | un
     | undefined;
 
 /** The salt of the bucket's list if there is one, since a database may be new; else a new one. The first writer's counts. */
-async function makeSalt(customer: string, { database, store, newSalt }: Omit<ErasureParts, "nowMs">): Promise<string> {
+async function makeSalt(
+  customer: string,
+  { database, store, newSalt }: Omit<ErasureParts, "nowMs" | "log">,
+): Promise<string> {
   const salt = (await readErasedUsers(store, customer))?.salt ?? newSalt();
   await database.query(
     "insert into shortlist.erasure_salts (customer, salt) values ($1, $2) on conflict (customer) do nothing",

@@ -96,7 +96,7 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
   const running = new Map<string, AbortController>();
   const stopping = new AbortController();
   const folders = modelFolders(stateDirectory);
-  const erased = erasures({ database, store, nowMs, newSalt: () => randomBytes(16).toString("hex") });
+  const erased = erasures({ database, store, nowMs, newSalt: () => randomBytes(16).toString("hex"), log });
   const context = { ...parts, database, registry, ledger, training, deletion, pointers, running, folders };
   const upkeep = startUpkeep({ ...context, erasures: erased }, UPKEEP_PAUSE_MS);
   closing.push(() => upkeep.stop());

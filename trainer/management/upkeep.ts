@@ -52,15 +52,17 @@ export function startUpkeep(context: UpkeepContext, pauseMs: number): Upkeep {
   let again = false;
   const stopping = new AbortController();
   let sweptMs = Number.NEGATIVE_INFINITY;
+  let toSweep: readonly SweepStep[] = [];
 
   const look = async () => {
     clearTimeout(timer);
     try {
       await tend(context);
       if (performance.now() - sweptMs > SWEEP_EVERY_MS) {
-        await sweep(context, stopping.signal);
+        toSweep = SWEEP;
         sweptMs = performance.now();
       }
+      toSweep = await sweep(toSweep, context, stopping.signal);
     } catch (error) {
       context.log({ event: "upkeep_failed", level: "error", error: errorForLog(error) });
     }
@@ -116,14 +118,30 @@ async function tendModel(model: Model, context: UpkeepContext): Promise<void> {
   });
 }
 
-async function sweep(context: UpkeepContext, signal: AbortSignal): Promise<void> {
-  const { database, registry, folders, erasures, nowMs } = context;
-  await purgeIdempotencyKeys(database);
-  await erasures.restore();
-  for (const { customer, erasedMs } of await erasures.lastBefore(nowMs() - ROWS_OF_ERASED_MS))
-    await folders.removeRows(customer, erasedMs + RUN_MS_MAX);
-  await folders.sweep(() => registry.names());
-  await settlePointers(context, signal);
+type SweepStep = (context: UpkeepContext, signal: AbortSignal) => Promise<void>;
+
+const SWEEP: readonly SweepStep[] = [
+  ({ database }) => purgeIdempotencyKeys(database),
+  ({ erasures }) => erasures.restore(),
+  async ({ erasures, folders, nowMs }) => {
+    for (const { customer, erasedMs } of await erasures.lastBefore(nowMs() - ROWS_OF_ERASED_MS))
+      await folders.removeRows(customer, erasedMs + RUN_MS_MAX);
+  },
+  ({ folders, registry }) => folders.sweep(() => registry.names()),
+  settlePointers,
+];
+
+/** The steps that failed, to be done again at the next turn. */
+async function sweep(steps: readonly SweepStep[], context: UpkeepContext, signal: AbortSignal): Promise<SweepStep[]> {
+  const failed: SweepStep[] = [];
+  for (const step of steps)
+    try {
+      await step(context, signal);
+    } catch (error) {
+      failed.push(step);
+      context.log({ event: "upkeep_failed", level: "error", error: errorForLog(error) });
+    }
+  return failed;
 }
 
 /** Every model's record and pointer, compared: a trainer may have died between writing the one and the other. */

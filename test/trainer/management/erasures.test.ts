@@ -5,6 +5,7 @@ import { ERASED_USERS_MAX, erasedUsersKey, isErased } from "../../../shared/eras
 import type { UserId } from "../../../shared/ids.ts";
 import { type Database, openDatabase, type Queries } from "../../../trainer/management/database.ts";
 import { type Erasures, erasures } from "../../../trainer/management/erasures.ts";
+import type { LogEntry } from "../../../trainer/management/log.ts";
 import { readErasedUsers } from "../../../trainer/publish/erased-list.ts";
 import { memoryStore } from "../../../trainer/publish/memory-store.ts";
 import { type ObjectStore, StoreError } from "../../../trainer/publish/object-store.ts";
@@ -16,6 +17,7 @@ let store: ObjectStore;
 let erased: Erasures;
 let fails: boolean;
 let writes: number;
+let logs: LogEntry[];
 beforeAll(async () => {
   database = await openDatabase(null, await freshState());
 });
@@ -25,6 +27,7 @@ beforeEach(async () => {
   const memory = memoryStore();
   fails = false;
   writes = 0;
+  logs = [];
   store = {
     ...memory,
     async swap(...write) {
@@ -37,7 +40,13 @@ beforeEach(async () => {
 });
 
 const open = (on: Database = database) =>
-  erasures({ database: on, store, nowMs: Date.now, newSalt: () => randomBytes(16).toString("hex") });
+  erasures({
+    database: on,
+    store,
+    nowMs: Date.now,
+    newSalt: () => randomBytes(16).toString("hex"),
+    log: (entry) => void logs.push(entry),
+  });
 const user = (id: string) => id as UserId;
 const isListed = async (id: string, customer = "acme") => {
   const list = await readErasedUsers(store, customer);
@@ -89,6 +98,9 @@ test("a failing bucket fails the call, and what was accepted is written by the n
   await expect(erased.erase("acme", user("ann"))).rejects.toThrow("down");
   await erased.settle();
   expect(await isListed("ann")).toBe(false);
+  expect(logs).toMatchObject([
+    { event: "erased_list_failed", customer: "acme", error: expect.stringContaining("down") },
+  ]);
   fails = false;
   await open().settle();
   expect(await isListed("ann")).toBe(true);
@@ -111,6 +123,34 @@ test("a list that is gone from the bucket comes back, by the hour or with the ne
   await store.delete(erasedUsersKey("acme"));
   await erased.erase("acme", user("ann"));
   expect(await isListed("ann")).toBe(true);
+});
+
+test("one customer's damaged list is logged and keeps nobody else's from coming back", async () => {
+  await erased.erase("acme", user("ann"));
+  await erased.erase("globex", user("gus"));
+  const { etag } = (await store.get(erasedUsersKey("acme")))!;
+  await store.swap(erasedUsersKey("acme"), new TextEncoder().encode("damaged"), etag);
+  await store.delete(erasedUsersKey("globex"));
+  await erased.restore();
+  expect(await isListed("gus", "globex")).toBe(true);
+  expect(logs).toMatchObject([{ event: "erased_list_failed", customer: "acme" }]);
+});
+
+test("who comes while a write fails is written by the next", async () => {
+  const { swap } = store;
+  let fail = (_: Error) => {};
+  store.swap = () => new Promise((_, reject) => (fail = reject));
+  const first = erased.erase("acme", user("ann"));
+  await expect.poll(rows).toHaveLength(1);
+  await setTimeout(20); // the write is under way
+  const second = erased.erase("acme", user("bob"));
+  await expect.poll(rows).toHaveLength(2);
+  await setTimeout(20); // and the second one waits for it
+  store.swap = swap;
+  fail(new StoreError("down"));
+  await expect(first).rejects.toThrow("down");
+  await second;
+  expect([await isListed("ann"), await isListed("bob")]).toEqual([true, true]);
 });
 
 test("a new database takes up the salt of the list that is there", async () => {

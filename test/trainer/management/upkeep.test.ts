@@ -180,11 +180,51 @@ test("lists of erased users are settled at every turn, and looked for at the sta
   await upkeep.stop();
 });
 
+test("a step of the sweep that fails is logged and done again, and keeps no other from being done", async () => {
+  await aTrainedModel("a", "@once", null);
+  let restores = 0;
+  const restore = async () => {
+    if (++restores === 1) throw new Error("no bucket");
+  };
+  const upkeep = startUpkeep({ ...context, erasures: { ...context.erasures, restore } }, 3_600_000);
+  await expect.poll(() => settled).toEqual(["a"]);
+  expect(logs).toContainEqual(
+    expect.objectContaining({ event: "upkeep_failed", error: expect.stringContaining("no bucket") }),
+  );
+  upkeep.soon();
+  await expect.poll(() => restores).toBe(2);
+  await upkeep.stop();
+  expect(settled).toEqual(["a"]);
+});
+
+test("the sweep forgets answers of more than a day ago, and folders of models that are no more", async () => {
+  await aTrainedModel("known", "@once", null);
+  for (const [key, age] of [
+    ["old", "2 days"],
+    ["new", "1 hour"],
+  ])
+    await database.query(
+      `insert into shortlist.idempotency_keys (customer, idempotency_key, request_digest, model_name, answer, created_at)
+       values ('acme', '${key}', '', 'known', '', now() - interval '${age}')`,
+    );
+  const [known, gone] = [
+    await context.folders.makeModel("acme", "known"),
+    await context.folders.makeModel("acme", "gone"),
+  ];
+  const upkeep = startUpkeep(context, 3_600_000);
+  await expect.poll(() => settled).toEqual(["known"]); // the last step
+  await upkeep.stop();
+  expect([existsSync(known), existsSync(gone)]).toEqual([true, false]);
+  expect(await database.query("select idempotency_key from shortlist.idempotency_keys")).toEqual([
+    { idempotency_key: "new" },
+  ]);
+});
+
 test("pointers that could not be written are tried at every turn, and every model's is looked at when a trainer starts", async () => {
   for (const name of ["a", "b"]) await aTrainedModel(name, "@once", null);
   await tend(context);
   expect([upkept.filter((what) => what === "retry"), settled]).toEqual([["retry"], []]);
   const upkeep = startUpkeep(context, 3_600_000);
-  await expect.poll(() => settled).toEqual(["a", "b"]);
+  await expect.poll(() => settled.toSorted()).toEqual(["a", "b"]);
   await upkeep.stop();
 });
