@@ -83,7 +83,14 @@ async function createEmbedded(path: string): Promise<void> {
 }
 
 async function openServer(url: string): Promise<Database> {
-  const pool = new Pool({ connectionString: url, max: 8, connectionTimeoutMillis: 10_000, statement_timeout: 60_000 });
+  const pool = new Pool({
+    connectionString: url,
+    max: 8,
+    connectionTimeoutMillis: 10_000,
+    statement_timeout: 60_000,
+    query_timeout: 65_000, // for a server that is no longer there to end the statement itself
+    keepAlive: true,
+  });
   // An idle connection that breaks is replaced by the next query; that query tells if the server is gone.
   pool.on("error", () => {});
   try {

@@ -133,24 +133,39 @@ function keepHeld(attempt: Attempt, { ledger, settings, log }: RunContext, stop:
   const heartbeatMs = settings.runs.heartbeatSeconds * 1000;
   const { signal } = stop;
   let renewedMs = performance.now();
-  const renew = async (): Promise<boolean> => {
+  let pending: Promise<boolean> | undefined;
+  /** Another trainer may take the run after heartbeatSeconds; by then this one must have let go. */
+  const letGoIfLate = () => {
+    if (performance.now() - renewedMs > heartbeatMs / 2) stop.abort("lost" satisfies StopReason);
+  };
+  const ask = async (): Promise<boolean> => {
+    const askedMs = performance.now();
     try {
       const state = await ledger.renew(attempt);
-      if (state === "held") renewedMs = performance.now();
+      if (state === "held") renewedMs = askedMs;
       else stop.abort(state satisfies StopReason);
       return state === "held";
     } catch (error) {
       log({ event: "renewal_failed", level: "warning", run_id: attempt.runId, error: errorForLog(error) });
-      // Another trainer may take the run after heartbeatSeconds; by then this one must have let go.
-      if (performance.now() - renewedMs > heartbeatMs / 2) stop.abort("lost" satisfies StopReason);
+      letGoIfLate();
       return false;
     }
   };
-  const renewal = setInterval(renew, heartbeatMs / 6);
+  const renew = async (): Promise<boolean> => {
+    pending = ask();
+    const isHeld = await pending;
+    pending = undefined;
+    return isHeld;
+  };
+  const renewal = setInterval(() => {
+    if (pending === undefined) void renew();
+    else letGoIfLate(); // a database that has fallen silent neither answers nor fails
+  }, heartbeatMs / 6);
   return {
     signal,
     async isHeld() {
       while (!signal.aborted) {
+        await pending; // what was asked before may be answered by what was true before
         if (await renew()) return true;
         // A database that does not answer right now is asked again until the hold is over.
         await delay(heartbeatMs / 12, undefined, { signal }).catch(() => undefined);

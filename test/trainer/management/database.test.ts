@@ -1,8 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer, Socket } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { bossInside, type Database, isDuplicate, openDatabase } from "../../../trainer/management/database.ts";
 import { lockState } from "../../../trainer/management/state-lock.ts";
 import { freshFolder, freshState } from "../../fixtures/trainer-state.ts";
@@ -87,4 +88,29 @@ test("a server that does not answer is told without its password", async () => {
   const refused = openDatabase("postgres://user:planted@127.0.0.1:1/models", await freshState());
   await expect(refused).rejects.toThrow(/The database at DATABASE_URL does not answer: .*127\.0\.0\.1:1/);
   await expect(refused).rejects.not.toThrow("planted");
+});
+
+test("a server that falls silent fails the query after a minute", async () => {
+  const message = (type: string, body: readonly number[]) =>
+    Buffer.from([type.charCodeAt(0), 0, 0, 0, 4 + body.length, ...body]);
+  const welcome = Buffer.concat([message("R", [0, 0, 0, 0]), message("Z", ["I".charCodeAt(0)])]);
+  let asked = () => {};
+  const query = new Promise<void>((done) => (asked = done));
+  const server = createServer((socket) => socket.once("data", () => socket.once("data", asked).write(welcome)));
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const keepAlive = vi.spyOn(Socket.prototype, "setKeepAlive");
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const { port } = server.address() as AddressInfo;
+    const opening = openDatabase(`postgres://user:planted@127.0.0.1:${port}/models`, "");
+    const answer = expect(opening).rejects.toThrow("does not answer: Query read timeout");
+    await query;
+    await vi.advanceTimersByTimeAsync(65_000);
+    await answer;
+    expect(keepAlive.mock.calls[0]?.[0]).toBe(true);
+  } finally {
+    vi.useRealTimers();
+    keepAlive.mockRestore();
+    server.close();
+  }
 });

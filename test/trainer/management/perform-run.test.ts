@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Database, openDatabase } from "../../../trainer/management/database.ts";
 import type { LogEntry } from "../../../trainer/management/log.ts";
 import { modelFolders } from "../../../trainer/management/model-folders.ts";
@@ -29,7 +29,12 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 let count = 0;
-type Options = { readonly store?: ObjectStore; readonly attemptsMax?: number; readonly retrySeconds?: number };
+type Options = {
+  readonly store?: ObjectStore;
+  readonly attemptsMax?: number;
+  readonly retrySeconds?: number;
+  heartbeatSeconds?: number;
+};
 
 /** A model whose run waits, and a way to perform it. */
 async function waitingRun(script: string, options: Options = {}) {
@@ -44,6 +49,7 @@ async function waitingRun(script: string, options: Options = {}) {
     SHORTLIST_RETRY_SECONDS: String(options.retrySeconds ?? 0),
     SHORTLIST_HEARTBEAT_SECONDS: "10",
   });
+  const { heartbeatSeconds = settings.runs.heartbeatSeconds } = options;
   const logs: LogEntry[] = [];
   const store = options.store ?? memoryStore();
   const log = (entry: LogEntry) => void logs.push(entry);
@@ -54,7 +60,7 @@ async function waitingRun(script: string, options: Options = {}) {
     store,
     pointers: pointerKeeper({ store, registry, nowMs: Date.now, log }),
     folders: modelFolders(state),
-    settings,
+    settings: { ...settings, runs: { ...settings.runs, heartbeatSeconds } },
     program: new URL("../../fixtures/trainer-scripted-run.ts", import.meta.url).pathname,
     nowMs: Date.now,
     log,
@@ -246,6 +252,28 @@ describe("a run that asks whether it is held", () => {
     expect(untold).toBe(0);
   });
 });
+
+test.each<[string, () => Promise<never>, number]>([
+  ["fails", () => Promise.reject(new Error("no database")), 20],
+  ["never answers", () => new Promise(() => {}), 1],
+])(
+  "a run is let go in time when the database %s, and says nothing then",
+  async (_, answer, asksMax) => {
+    const { perform, modelName, run } = await waitingRun("progress TRAINING\nwait", { heartbeatSeconds: 3 });
+    const stop = new AbortController();
+    const ended = perform(stop);
+    await training(modelName);
+    const renewal = vi.spyOn(ledger, "renew").mockImplementation(answer);
+    const sinceMs = performance.now();
+    expect(await ended).toMatchObject({ status: "TRAINING", training: { finishedAt: null } });
+    expect(stop.signal.reason).toBe("lost");
+    expect(performance.now() - sinceMs).toBeGreaterThan(500);
+    expect(renewal.mock.calls.length).toBeLessThanOrEqual(asksMax);
+    renewal.mockRestore();
+    expect(await ledger.renew({ runId: run.runId, attempt: 1 })).toBe("held");
+  },
+  15_000,
+);
 
 test("a run of a model that is being deleted does not begin", async () => {
   const { run, perform, modelName, logs } = await waitingRun("publish v1");
