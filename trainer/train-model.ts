@@ -189,7 +189,7 @@ async function erasedUsers(store: ObjectStore, customer: string): Promise<Erased
 
 const choiceOf = ({ chosen }: EvaluationReport): Choice => ({ method: chosen.method, params: chosen.params });
 
-/** The stored report of what is live; undefined when nothing is, or its report is of a form not known any more. */
+/** The stored report of what is live; undefined when nothing is, or its report is damaged or of a form not known any more. */
 async function liveReport(
   store: ObjectStore,
   model: { readonly customer: string; readonly modelName: string },
@@ -198,5 +198,13 @@ async function liveReport(
   if (!live) return undefined;
   const found = await store.get(reportKey(model.customer, model.modelName, live.version));
   if (!found) return undefined;
-  return EvaluationReport.safeParse(JSON.parse(new TextDecoder().decode(found.bytes))).data;
+  return EvaluationReport.safeParse(jsonOf(found.bytes)).data;
+}
+
+function jsonOf(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return undefined;
+  }
 }

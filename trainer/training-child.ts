@@ -2,6 +2,7 @@
 import { askHeld } from "./ask-held.ts";
 import { customerContext } from "./customer-context.ts";
 import { s3Store } from "./publish/s3-store.ts";
+import { runFailure } from "./run-failure.ts";
 import { readChildSettings } from "./settings.ts";
 import { StageError } from "./stage-error.ts";
 import { stageReporter } from "./stage-reporter.ts";
@@ -44,21 +45,8 @@ async function perform(job: TrainingJob): Promise<RunMessage> {
     return await trainModel(job, deps);
   } catch (error) {
     if (!(error instanceof StageError)) console.error(error);
-    return { kind: "failed", failure: failureOf(error, stage) };
+    return { kind: "failed", failure: runFailure(error, stage) };
   }
-}
-
-/** What the customer is told: a StageError's own words, and of our mistakes nothing but that there was one. */
-function failureOf(error: unknown, stage: string): Extract<RunMessage, { kind: "failed" }>["failure"] {
-  if (error instanceof StageError) {
-    return { stage: error.stage, code: error.code, message: error.message, retryable: error.retryable };
-  }
-  return {
-    stage,
-    code: "internal",
-    message: "Something failed on our side; the operator's log has more.",
-    retryable: true,
-  };
 }
 
 function send(message: RunMessage): void {
