@@ -40,6 +40,8 @@ export type TrainDeps = {
   readonly onData: (data: DataSummary) => void;
   /** Whether this run is still to be heard, asked right before its version goes live; absent: nobody else can have taken it. */
   readonly isHeld?: () => Promise<boolean>;
+  /** Told of what failed after the version was live, so that the run has not failed; absent: nobody wants to know. */
+  readonly onLeftUndone?: (error: unknown) => void;
 };
 
 export type TrainOutcome =
@@ -114,7 +116,7 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
   });
   await fits.remove();
   // The version is live: what could not be swept is swept after the next run.
-  await sweep(store, model, { nowMs: nowMs(), signal }).catch(() => undefined);
+  await sweep(store, model, { nowMs: nowMs(), signal }).catch((error: unknown) => deps.onLeftUndone?.(error));
   // A newer version of another trainer is what is served then; this one can be activated.
   const version = outcome.kind === "live" ? outcome.version : outcome.liveVersion;
   return { kind: "published", version, itemIdType: dataset.itemIdType, metrics: runMetrics(finalReport) };

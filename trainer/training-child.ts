@@ -41,6 +41,7 @@ async function perform(job: TrainingJob): Promise<RunMessage> {
       report,
       onData: (data) => send({ kind: "data", data }),
       isHeld: () => askHeld(process, stop.signal),
+      onLeftUndone: (error) => console.error("Superseded versions were not swept:", error),
     };
     return await trainModel(job, deps);
   } catch (error) {

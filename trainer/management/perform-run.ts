@@ -97,7 +97,7 @@ async function attemptRun(model: Model, claim: Claim, context: RunContext & { re
     });
     await progress.end();
     const { kind } = result.outcome;
-    const output = kind === "failed" && result.outputTail !== "" ? { output: clean(result.outputTail) } : {};
+    const output = result.outputTail !== "" ? { output: clean(result.outputTail) } : {};
     const level = kind === "failed" ? "warning" : "info";
     const figures = { seconds: Math.round(result.seconds * 10) / 10, peak_mb: result.peakMb };
     log({ event: "run_ended", level, ...aboutOf(model, claim), outcome: kind, ...figures, ...output });
