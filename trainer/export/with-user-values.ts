@@ -25,21 +25,26 @@ export function withUserValues(
     ...histories,
     userCount: histories.userCount + spool.userCount,
     async *batches() {
-      const newcomers = cursorOf(readSpool(spool.path), served);
-      for await (const batch of histories.batches()) {
-        const merged: HashedUser[] = [];
-        for (const user of batch) {
-          while (await newcomers.isBefore(user)) {
-            merged.push(newcomers.take());
-            if (merged.length >= BATCH_USERS) yield merged.splice(0);
+      const spooled = readSpool(spool.path);
+      const newcomers = cursorOf(spooled, served);
+      try {
+        for await (const batch of histories.batches()) {
+          const merged: HashedUser[] = [];
+          for (const user of batch) {
+            while (await newcomers.isBefore(user)) {
+              merged.push(newcomers.take());
+              if (merged.length >= BATCH_USERS) yield merged.splice(0);
+            }
+            const own = (await newcomers.isAt(user)) ? newcomers.take() : undefined;
+            const isNeeded = own !== undefined && user.content.items.length === 0;
+            merged.push(isNeeded ? { ...user, content: { ...user.content, values: own.content.values! } } : user);
           }
-          const own = (await newcomers.isAt(user)) ? newcomers.take() : undefined;
-          const isNeeded = own !== undefined && user.content.items.length === 0;
-          merged.push(isNeeded ? { ...user, content: { ...user.content, values: own.content.values! } } : user);
+          yield merged;
         }
-        yield merged;
+        yield* newcomers.rest();
+      } finally {
+        await spooled.return(undefined); // its file is open
       }
-      yield* newcomers.rest();
     },
   };
 }

@@ -1,4 +1,5 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdtemp, readdir, readlink, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -109,4 +110,22 @@ test("very many newcomers between two users do not pile up", async () => {
   const { batches, users } = await merged([0, 6000], many, [0]);
   expect(users).toHaveLength(5002);
   expect(Math.max(...batches.map((batch) => batch.length))).toBeLessThanOrEqual(1025);
+});
+
+const FILES = "/proc/self/fd";
+const openFiles = async () =>
+  await Promise.all((await readdir(FILES)).map((name) => readlink(join(FILES, name)).catch(() => "")));
+
+test.skipIf(!existsSync(FILES))("whoever stops half-way leaves no file open", async () => {
+  const path = join(folder, "left.spool");
+  const spool = await createSpool(path);
+  for (const high of [1, 9]) await spool.add({ high, low: 1 }, { items: [], times: [], seen: [], values: [0] });
+  await spool.end();
+  await spool.close();
+  const table = { columns: [], valueCount: 9 };
+  for await (const _ of withUserValues(historiesOf([2, 4, 6]), { path, table, userCount: 2 }, [0]).batches()) {
+    expect(await openFiles()).toContain(path);
+    break;
+  }
+  expect(await openFiles()).not.toContain(path);
 });
