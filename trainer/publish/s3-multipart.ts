@@ -25,7 +25,7 @@ export async function putInParts(
 
 type Upload = { readonly key: string; readonly uploadId: string };
 
-/** Etags by part, in order. */
+/** Etags by part, in order. When one fails no more are begun, and it throws once none is under way. */
 async function putParts(
   request: S3Request,
   { key, uploadId, body, partBytes }: Upload & { readonly body: ObjectBody; readonly partBytes: number },
@@ -43,7 +43,13 @@ async function putParts(
       etags[part] = answer.headers.get("etag") ?? "";
     }
   };
-  await Promise.all(Array.from({ length: Math.min(PARTS_AT_ONCE, etags.length) }, work));
+  const failures: unknown[] = [];
+  const giveUp = (error: unknown) => {
+    failures.push(error);
+    next = etags.length;
+  };
+  await Promise.all(Array.from({ length: Math.min(PARTS_AT_ONCE, etags.length) }, () => work().catch(giveUp)));
+  if (failures.length > 0) throw failures[0];
   return etags;
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { putInParts } from "../../../trainer/publish/s3-multipart.ts";
 import { type S3Call, type S3Options, s3Request } from "../../../trainer/publish/s3-request.ts";
@@ -45,6 +46,24 @@ test("when a part fails, nothing appears and the upload is given up", async () =
   await expect(upload).rejects.toThrow("the cable was cut");
   expect(calls.at(-1)!.method).toBe("DELETE");
   expect(await s3Store(s3).head("parts/cut")).toBeUndefined();
+});
+
+test("when a part fails no other is begun, and the upload is given up once none is under way", async () => {
+  const events: string[] = [];
+  const request = async ({ method, query }: S3Call) => {
+    events.push(`${method} ${query?.partNumber ?? ""}`);
+    if (query?.partNumber === "1") throw new Error("the cable was cut");
+    if (query?.partNumber !== undefined) {
+      await setTimeout(20);
+      events.push(`done ${query.partNumber}`);
+      if (query.partNumber === "2") throw new Error("a later failure");
+    }
+    const bytes = new TextEncoder().encode("<UploadId>u</UploadId>");
+    return { status: 200, headers: new Headers(), bytes, lostAnswers: 0 };
+  };
+  const upload = putInParts(request, "parts/cut", { body: body.subarray(0, 100), contentType: "x", partBytes: 10 });
+  await expect(upload).rejects.toThrow("the cable was cut");
+  expect(events).toEqual(["POST ", "PUT 1", "PUT 2", "PUT 3", "done 2", "done 3", "DELETE "]);
 });
 
 test("a completion whose answer was lost counts as done", async () => {
