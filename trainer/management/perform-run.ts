@@ -92,7 +92,7 @@ async function attemptRun(model: Model, claim: Claim, context: RunContext & { re
       memoryMbMax: settings.runs.memoryMbMax,
       secondsMax: settings.runs.secondsMax,
       signal: hold.signal,
-      onMessage: (message: RunMessage) => progress.write(clean(message)),
+      onMessage: (message: RunMessage) => progress.write(cleaned(message, clean)),
       isHeld: hold.isHeld,
     });
     await progress.end();
@@ -101,11 +101,30 @@ async function attemptRun(model: Model, claim: Claim, context: RunContext & { re
     const level = kind === "failed" ? "warning" : "info";
     const figures = { seconds: Math.round(result.seconds * 10) / 10, peak_mb: result.peakMb };
     log({ event: "run_ended", level, ...aboutOf(model, claim), outcome: kind, ...figures, ...output });
-    return clean(result.outcome);
+    return cleaned(result.outcome, clean);
   } catch (error) {
     log({ event: "run_error", level: "error", ...aboutOf(model, claim), error: errorForLog(error) });
     if (error instanceof StoreError) return failed("store_unavailable", "The store of models does not answer.", true);
     return failed("internal", "Something failed on the trainer; the operator's log tells what.", true);
+  }
+}
+
+type Cleaning = <Value>(value: Value) => Value;
+
+/** Clean in what is written for people; a version's name, a code or a state is never changed. */
+function cleaned<Told extends RunMessage | Outcome>(told: Told, clean: Cleaning): Told;
+function cleaned(told: RunMessage | Outcome, clean: Cleaning): RunMessage | Outcome {
+  switch (told.kind) {
+    case "failed":
+      return { ...told, failure: { ...told.failure, message: clean(told.failure.message) } };
+    case "refused":
+      return { ...told, reasons: clean(told.reasons) };
+    case "progress":
+      return { ...told, progress: { ...told.progress, detail: clean(told.progress.detail) } };
+    case "data":
+      return { ...told, data: clean(told.data) };
+    default:
+      return told;
   }
 }
 

@@ -33,14 +33,17 @@ type Options = {
   readonly store?: ObjectStore;
   readonly attemptsMax?: number;
   readonly retrySeconds?: number;
-  heartbeatSeconds?: number;
+  readonly heartbeatSeconds?: number;
+  readonly password?: string;
 };
 
 /** A model whose run waits, and a way to perform it. */
 async function waitingRun(script: string, options: Options = {}) {
   const modelName = `model-${count++}`;
   const run = { runId: `run-${count}`, customer: "acme", modelName };
-  await registry.insert(database, { customer: "acme", spec: specOf(modelName, script), nextRunAt: null });
+  const { password } = options;
+  const more = password === undefined ? {} : { connector_configs: [{ type: "Postgres", password }] };
+  await registry.insert(database, { customer: "acme", spec: specOf(modelName, script, more), nextRunAt: null });
   await registry.apply("acme", modelName, { kind: "scheduled", runId: run.runId });
   await ledger.create(database, run);
   const settings = readSettings({
@@ -112,6 +115,16 @@ test("a version that the gate refuses is told with its reasons", async () => {
     status: "ERROR",
     failure: { code: "version_refused", message: "The new version was not put live: worse than popular." },
   });
+});
+
+test("secrets are cut out of what a run says, and not out of names and codes", async () => {
+  const failing = await waitingRun("say pass shop\nfail no_shop_here", { password: "shop" });
+  const { failure } = await failing.perform();
+  expect(failure).toMatchObject({ code: "no_shop_here", message: "It failed with no_***_here." });
+  expect(failing.logs.find(({ event }) => event === "run_ended")?.output).toBe("pass ***\n");
+  const publishing = await waitingRun("say pass shop\npublish shop-v1", { password: "shop" });
+  expect(await publishing.perform()).toMatchObject({ status: "ACTIVE", version: "shop-v1" });
+  expect(publishing.logs.find(({ event }) => event === "run_ended")?.output).toBe("pass ***\n");
 });
 
 test("a failed retrain keeps the live version and what it is measured by", async () => {
