@@ -11,7 +11,7 @@ import {
   type Rejected,
   type StagedInteractions,
 } from "./dataset/check-interactions.ts";
-import { describeRejected, REJECT_REASONS } from "./dataset/checks.ts";
+import { describeRejected, isRejectReason, meaningOf, type RejectReason } from "./dataset/checks.ts";
 import type { TypedAttribute } from "./dataset/infer-attributes.ts";
 import { attributeColumns, checkAttributes, strangersWarning } from "./dataset/read-attributes.ts";
 import { openStaging, readStaged, type StagedTable, type Staging, stageRows } from "./dataset/staging.ts";
@@ -200,10 +200,14 @@ async function contentProblems(means: Means, acceptedSql: string, sample: Sample
 const FEW_INTERACTIONS = 1000;
 
 /** Which field of the schema a reason for refusing rows is about. */
-const POINTER_OF_REASON: Readonly<Record<keyof typeof REJECT_REASONS, string>> = {
+const POINTER_OF_REASON: Readonly<Record<RejectReason, string>> = {
   malformed_line: "/schema/interaction/source/query",
   missing_user: "/schema/user/id",
   missing_item: "/schema/item/id",
+  id_too_long: "/schema", // of a user or of an item
+  id_has_nul: "/schema",
+  id_not_finite: "/schema",
+  id_not_exact: "/schema",
   missing_time: "/schema/interaction/created_at",
   unparsable_time: "/schema/interaction/created_at",
   time_out_of_range: "/schema/interaction/created_at",
@@ -216,7 +220,7 @@ function rejectProblems(rejected: Rejected, rows: number, shareMax: number): Dry
   const total = Object.values(rejected).reduce((sum, { count }) => sum + count, 0);
   const severity = total / Math.max(1, rows) > shareMax || (total === rows && rows > 0) ? "error" : "warning";
   return Object.entries(rejected).map(([reason, found]) => ({
-    pointer: POINTER_OF_REASON[reason] ?? "/schema",
+    pointer: isRejectReason(reason) ? POINTER_OF_REASON[reason] : "/schema",
     severity,
     code: reason,
     message: `Rows that would be left out, of ${rows} read: ${describeRejected({ [reason]: found })[0]}`,
@@ -341,7 +345,7 @@ async function sampleQuery(
           pointer: `${pointer}/query`,
           severity: "warning",
           code,
-          message: `${count} × ${REJECT_REASONS[code]}`,
+          message: `${count} × ${meaningOf(code)}`,
         });
       return { table, isWhole: table.rows < SAMPLE_ROWS };
     });

@@ -102,6 +102,10 @@ test.each<[string, string[]]>([
     `SELECT CASE WHEN range > 5 THEN 'u' || range % 9 END AS u, range % 30 AS i, ${T} AS t, 1 AS l FROM range(3000)`,
     ["warning missing_user /schema/user/id"],
   ],
+  [
+    `SELECT CASE WHEN range > 5 THEN range % 9 ELSE 'nan'::DOUBLE END AS u, range % 30 AS i, ${T} AS t, 1 AS l FROM range(3000)`,
+    ["warning id_not_finite /schema"],
+  ],
 ])("%#: %j", async (interactions, problems) => {
   const report = await run(specOf({ interactions }));
   expect(briefly(report)).toEqual(problems);

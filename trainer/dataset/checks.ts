@@ -13,7 +13,7 @@ export type RowReport = {
 };
 
 /** What each reason for refusing a row means, for people. */
-export const REJECT_REASONS: Readonly<Record<string, string>> = {
+export const REJECT_REASONS = {
   malformed_line: "the line does not fit the file's columns, or is not UTF-8",
   missing_user: "the user id is null or empty",
   missing_item: "the item id is null or empty",
@@ -27,7 +27,15 @@ export const REJECT_REASONS: Readonly<Record<string, string>> = {
   future_time: "the time lies more than a day in the future",
   missing_label: "the label is null or empty",
   unparsable_label: "the label is not one that the schema's label type knows",
-};
+} as const satisfies Readonly<Record<string, string>>;
+
+export type RejectReason = keyof typeof REJECT_REASONS;
+
+export const isRejectReason = (reason: string): reason is RejectReason => Object.hasOwn(REJECT_REASONS, reason);
+
+/** A reason for people. */
+export const meaningOf = (reason: string): string =>
+  isRejectReason(reason) ? REJECT_REASONS[reason] : "see the documentation";
 
 /** Throws StageError with the code of the first check that the rows fail. */
 export function checkRows(report: RowReport): void {
@@ -131,7 +139,7 @@ export function describeRejected(rejected: Rejected): string[] {
     .map(([reason, { count, firstRows }]) => {
       const where =
         firstRows.length === 0 ? "" : ` (row ${firstRows.join(", ")}${count > firstRows.length ? ", …" : ""})`;
-      return `${count} × ${reason}: ${REJECT_REASONS[reason] ?? "see the documentation"}${where}`;
+      return `${count} × ${reason}: ${meaningOf(reason)}${where}`;
     });
 }
 

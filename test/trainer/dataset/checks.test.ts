@@ -4,6 +4,8 @@ import {
   checkRows,
   countRejected,
   describeRejected,
+  isRejectReason,
+  meaningOf,
   REJECT_REASONS,
   type RowReport,
   warningsOf,
@@ -74,6 +76,11 @@ test("the most frequent reason stands first", () =>
 test("every reason has a sentence", () => {
   for (const sentence of Object.values(REJECT_REASONS)) expect(sentence.length).toBeGreaterThan(10);
   expect(countRejected({ ...rejected(1), ...rejected(5, "missing_time") })).toBe(6);
+});
+
+test("a reason that only a connector knows has one too", () => {
+  expect(["missing_user", "torn_page", "constructor"].map(isRejectReason)).toEqual([true, false, false]);
+  for (const reason of ["torn_page", "constructor"]) expect(meaningOf(reason)).toBe("see the documentation");
 });
 
 test("warnings: few interactions, one time for all, times before 1990, every rating positive", () => {
