@@ -7,6 +7,7 @@ import type { UserRecord } from "../../../shared/snapshot.ts";
 import { decodeUserDirectory } from "../../../shared/user-records.ts";
 import type { Interactions } from "../../../trainer/dataset/dataset.ts";
 import {
+  packUserRecords,
   type UserRecordFile,
   type UserRecordOptions,
   writeUserRecords,
@@ -121,6 +122,20 @@ describe("three thousand users", () => {
     const signal = AbortSignal.abort(new Error("stop, please"));
     await expect(write(users, { signal })).rejects.toThrow("stop, please");
   });
+});
+
+test("users whose hashes have the same high word are found in one page, wherever pages are cut", async () => {
+  const users = Array.from({ length: 3000 }, (_, user) => ({
+    hash: { high: Math.floor(user / 50) * 1000, low: user % 50 },
+    content: { items: [user % ITEMS], times: [1e9], seen: Array.from({ length: 1 + (user % 40) }, (_, i) => i) },
+  }));
+  async function* batches() {
+    yield users;
+  }
+  const files = await Array.fromAsync(packUserRecords({ userCount: 3000, itemCount: ITEMS, salt, batches }, {}));
+  const { directory, read } = openFiles(files, ITEMS);
+  expect(directory.pageCount).toBeGreaterThan(2);
+  for (const { hash, content } of users) expect(read(hash)?.items).toEqual(content.items);
 });
 
 test("no users are no pages", async () => {
