@@ -133,6 +133,21 @@ test.each([
   expect(text).not.toMatch(/10\.0\.0\.7|elsewhere/);
 });
 
+test.each([301, 302, 307, 308])(
+  "where a redirect of %d leads nobody is asked: what is signed stays",
+  async (status) => {
+    const elsewhere = await startForwardTrainer();
+    try {
+      const [before, location] = [trainer.received.length, `${elsewhere.url}/v0/models`];
+      trainer.answer({ status, headers: { "content-type": "application/json", location } });
+      expect((await edge.call("/v0/models")).status).toBe(503);
+      expect([trainer.received.length - before, elsewhere.asked()]).toEqual([1, 0]);
+    } finally {
+      await elsewhere.stop();
+    }
+  },
+);
+
 test("with the trainer down, management is unavailable and ranking continues", async () => {
   await edge.publish();
   await trainer.stop();

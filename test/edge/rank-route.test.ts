@@ -3,7 +3,7 @@ import { RANK_BODY_BYTES_MAX } from "../../edge/rank-route.ts";
 import { erasureHash } from "../../shared/erased-users.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { addErasedUsers } from "../../trainer/publish/erased-list.ts";
-import { shopDataset } from "../fixtures/edge-shop.ts";
+import { overlongModel, SHOP_ITEMS, shopDataset, shopItemId } from "../fixtures/edge-shop.ts";
 import { type Call, type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 
 let edge: EdgeWorld;
@@ -233,6 +233,34 @@ test("who was erased while a version was read is not ranked by record", async ()
     await addErasedUsers(fresh.store, "acme", { salt, hashes: [await erasureHash(salt, "ann" as UserId)] });
     expect((await answer).headers.get("x-rank-strategy")).toBe("popular");
     expect((await fresh.call(`${RANK}?user_id=bob`)).headers.get("x-rank-strategy")).toBe("personalized");
+  } finally {
+    await fresh.stop();
+  }
+});
+
+test("a version that cannot rank is no fault of the service's: 503, and who asks for less is answered", async () => {
+  await edge.publish({ modelName: "overlong", exported: overlongModel() });
+  const path = "/v0/models/overlong/rank";
+  const interactions = Array.from({ length: SHOP_ITEMS }, (_, item) => ({ item_id: shopItemId(item, "string") }));
+  const answer = await edge.call(path, { body: { interactions } });
+  expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "2"]);
+  expect(await answer.json()).toMatchObject({
+    code: "artifact_unavailable",
+    detail: expect.stringContaining("cannot rank"),
+  });
+  await checkBody({ interactions: interactions.slice(0, 7) }, ["i7"], path);
+});
+
+test("whoever was ranked for is ranked for by a newer version without reading the record", async () => {
+  const fresh = await startEdge();
+  try {
+    await fresh.publish();
+    expect((await fresh.call(`${RANK}?user_id=ann`)).status).toBe(200);
+    const { version } = await fresh.publish();
+    const versionNow = async () => (await fresh.call(`${RANK}?limit=1`)).headers.get("x-model-version");
+    await expect.poll(versionNow, TEN_SECONDS).toBe(version);
+    await fresh.inject({ keys: "/blobs/", kind: "error" });
+    expect((await fresh.call(`${RANK}?user_id=ann`)).headers.get("x-rank-strategy")).toBe("personalized");
   } finally {
     await fresh.stop();
   }

@@ -64,6 +64,29 @@ test("a read that hangs fails by its own deadline when that comes first", async 
   expect(outcome).toMatchObject({ status: "rejected", reason: { message: expect.stringContaining("1001 ms") } });
   expect(tookMs).toBe(2002);
 });
+test.each([
+  ["stops", 0],
+  ["is too late", END_MS],
+])("who %s lets go of what would be read next", async (_, waitMs) => {
+  let isClosed = false;
+  async function* pieces() {
+    try {
+      for (let offset = 0; ; offset++) yield { offset, bytes: BYTES };
+    } finally {
+      isClosed = true;
+    }
+  }
+  const source = { pieces, file: () => Promise.reject(new Error("not asked for")) };
+  const reader = readerUntil(source, Date.now() + END_MS, Date.now);
+  const reading = (async () => {
+    for await (const { offset } of reader.pieces("k", descriptorOf(BYTES))) {
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
+      if (offset === 3) break;
+    }
+  })();
+  await Promise.all([Promise.allSettled([reading]), vi.advanceTimersByTimeAsync(60_000)]);
+  expect(isClosed).toBe(true);
+});
 test("when the time is over nothing is read", async () => {
   const over = holding(BYTES);
   await vi.advanceTimersByTimeAsync(END_MS);

@@ -100,6 +100,37 @@ test.each([
   expect(loads).toEqual(["v1"]);
   expect(log).toMatchObject([{ event: "version_refused", level: "error" }]);
 });
+test("a load that failed gives back the memory that was kept for it", async () => {
+  const cache = cacheOf();
+  fault = new FormatError("flipped");
+  await expect(versionOf(cache)).rejects.toThrow();
+  fault = undefined;
+  now = 2000;
+  await versionOf(cache);
+  const untroubled = cacheOf();
+  await versionOf(untroubled);
+  const [after, without] = log.filter((entry) => "used_bytes" in entry);
+  expect(after).toMatchObject({ used_bytes: (without as { used_bytes: number }).used_bytes });
+});
+test("failures before a load that succeeded do not count: the next attempt after another comes as soon as after a first", async () => {
+  const cache = cacheOf();
+  const attemptAt = async (ms: number) => {
+    now = ms;
+    await cache.lease(V1, access).then(
+      ({ release }) => release(),
+      () => undefined,
+    );
+    return loads.length;
+  };
+  fault = new FormatError("flipped");
+  for (const ms of [0, 1000, 3000]) await attemptAt(ms);
+  fault = undefined;
+  expect(await attemptAt(7000)).toBe(4);
+  cache.letGo(V1, access);
+  fault = new FormatError("flipped");
+  expect(await attemptAt(8000)).toBe(5);
+  expect(await attemptAt(9000)).toBe(6);
+});
 test("a load whose request died is taken over after its time", async () => {
   const cache = cacheOf();
   gate = new Promise(() => {});
