@@ -89,11 +89,14 @@ function partsOf(issue: Issue, known: ReadonlyMap<unknown, readonly string[]>, o
     return issue.keys.map((key) => ({
       pointer: pointer + pointerStep(key),
       code: "unknown_field",
-      message: `is not a field of this call${didYouMean(key, names) || `; known are ${names.join(", ")}`}`,
+      message: `is not a field of this call${didYouMean(key, names) || knownShown(names)}`,
     }));
   }
   return [{ pointer, code: codeOf(issue, pointer, options), message: issue.message }];
 }
+
+const knownShown = (names: readonly string[]) =>
+  names.length > 0 ? `; known are ${names.join(", ")}` : ", which takes none here";
 
 function codeOf(issue: Issue, pointer: string, options: ParseOptions): ProblemCode {
   if (isMissing(issue)) return "missing_field";

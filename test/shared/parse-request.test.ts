@@ -102,6 +102,11 @@ test("faults of unknown keys name the keys of their own object", () => {
   ]);
 });
 
+test("where no field is known, none is listed", () => {
+  const { errors } = problemFor({ x: 1 }, z.strictObject({}));
+  expect(errors.map((part) => part.message)).toEqual(["is not a field of this call, which takes none here"]);
+});
+
 test("a union's faults are those of the branch that was meant", () => {
   const Either = z.strictObject({ v: z.union([z.string(), z.strictObject({ deep: z.strictObject({ x: z.int() }) })]) });
   expect(problemFor({ v: { deep: { x: "no" } } }, Either).errors).toEqual([
