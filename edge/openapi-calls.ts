@@ -4,7 +4,7 @@ import { EvaluationAnswer, EvaluationQuestion, EvaluationReport } from "../share
 import type { Scope } from "../shared/key-record.ts";
 import { ModelStatus } from "../shared/live-pointer.ts";
 import { AttributeDescription, ModelRecord } from "../shared/model-record.ts";
-import { ModelSpec } from "../shared/model-spec.ts";
+import { ConnectorConfig, ModelSpec } from "../shared/model-spec.ts";
 import type { ProblemCode } from "../shared/problem.ts";
 
 /** What a successful answer holds. */
@@ -60,7 +60,7 @@ const DryRun = z.looseObject({
   problems: z.array(z.object({ pointer: z.string(), severity: z.string(), code: z.string(), message: z.string() })),
 });
 const Patch = z.object({
-  connector_configs: z.array(z.looseObject({ type: z.string() })).optional(),
+  connector_configs: z.array(ConnectorConfig).optional(),
   schema: z.looseObject({}).optional(),
   train_schedule: z.string().nullable().optional(),
 });

@@ -1,10 +1,17 @@
 import { z } from "zod";
-import { type ItemId, idFaultOf, type UserId } from "./ids.ts";
+import { ID_BYTES_MAX, type ItemId, idFaultOf, type UserId } from "./ids.ts";
 import { ModelStatus } from "./live-pointer.ts";
 import { ERRORS_MAX, type ParseOptions, parseWith, pointerStep, problemOf, shown } from "./parse-request.ts";
 import type { ProblemPart } from "./problem.ts";
 import type { RankRequest } from "./rank.ts";
-import { parseRetrieval } from "./retrieval.ts";
+import {
+  parseRetrieval,
+  RETRIEVAL_BYTES_MAX,
+  RETRIEVAL_CLAUSES_MAX,
+  RETRIEVAL_DEPTH_MAX,
+  RETRIEVAL_OPERATORS,
+  RETRIEVAL_VALUES_MAX,
+} from "./retrieval.ts";
 
 export const RANK_LIMIT_DEFAULT = 15;
 export const RANK_LIMIT_MAX = 500;
@@ -16,18 +23,27 @@ const CURSOR_CHARACTERS_MAX = 500;
 const LIMIT_SENTENCE = `must be an integer from 1 to ${RANK_LIMIT_MAX}`;
 const FAULTS = {
   empty: "must not be empty",
-  too_long: "must have at most 256 bytes of UTF-8",
+  too_long: `must have at most ${ID_BYTES_MAX} bytes of UTF-8`,
   has_nul: "must not contain the character NUL",
   not_unicode: "must be well-formed Unicode, without lone surrogates",
 } as const;
 
 /** An id as JSON sends it: text, or an integer that JSON can hold exactly. Comes out in canonical text form. */
-export const Id = z.union([z.string(), z.number()]).transform((sent, context) => {
-  const fault = typeof sent === "number" ? numberFault(sent) : textFault(sent);
-  if (fault === undefined) return String(sent);
-  context.addIssue({ code: "custom", message: `${fault}, found ${shown(sent)}` });
-  return z.NEVER;
-});
+export const Id = z
+  .union([z.string(), z.number()])
+  .transform((sent, context) => {
+    const fault = typeof sent === "number" ? numberFault(sent) : textFault(sent);
+    if (fault === undefined) return String(sent);
+    context.addIssue({ code: "custom", message: `${fault}, found ${shown(sent)}` });
+    return z.NEVER;
+  })
+  .meta({
+    description:
+      `Text of 1 to ${ID_BYTES_MAX} bytes of UTF-8, without the character NUL and lone surrogates, or an integer within ±(2^53 − 1). ` +
+      '7 and "7" are the same id.',
+    maxLength: ID_BYTES_MAX,
+    examples: ["u17", 17],
+  });
 
 const textFault = (text: string): string | undefined => {
   const fault = idFaultOf(text);
@@ -52,9 +68,23 @@ export const RankBody = z.strictObject({
   interactions: z
     .array(z.strictObject({ item_id: Id }))
     .max(SESSION_MAX, `must be at most ${SESSION_MAX} entries long: send the latest`)
-    .default([]),
-  retrieval: z.unknown().optional(),
-  exclude_seen: z.boolean().default(true),
+    .default([])
+    .meta({
+      description: `A session's latest positive interactions, the oldest first, at most ${SESSION_MAX}. They follow the stored history.`,
+      examples: [[{ item_id: "i3" }, { item_id: "i8" }]],
+    }),
+  retrieval: z
+    .unknown()
+    .optional()
+    .meta({
+      description:
+        "Which items may be in the answer: a subset of MongoDB's query language over item attributes and the item id. " +
+        `Operators: ${RETRIEVAL_OPERATORS.join(" ")}. On a list attribute a test holds if any element passes it. ` +
+        `At most ${RETRIEVAL_BYTES_MAX / 1024} KiB of JSON, ${RETRIEVAL_DEPTH_MAX} levels, ${RETRIEVAL_CLAUSES_MAX} tests, ` +
+        `${RETRIEVAL_VALUES_MAX} values in a list.`,
+      examples: [{ category: { $in: ["lamps", "rugs"] }, price: { $lt: 80 } }],
+    }),
+  exclude_seen: z.boolean().default(true).meta({ description: "Whether items that the user has seen are left out." }),
 });
 
 const RankQuery = RankBody.pick({ user_id: true, limit: true });

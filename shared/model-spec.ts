@@ -15,10 +15,28 @@ const Column = z
 const QUERY_BYTES_MAX = 65_536;
 
 /** One place to read from. What further fields mean is up to the connector of that type (trainer/connectors). */
-export const ConnectorConfig = z.looseObject({
-  id: z.string().min(1).max(63).optional(),
-  type: z.string().min(1).max(40),
-});
+export const ConnectorConfig = z
+  .looseObject({
+    id: z.string().min(1).max(63).optional().meta({ description: "By which sources name it; needed with several." }),
+    type: z.string().min(1).max(40).meta({ description: "File, Postgres or BigQuery." }),
+  })
+  .meta({
+    description:
+      "Fields beside id and type. File: location, a file or a pattern below the folders that the operator allows. " +
+      "Postgres: location (postgres://user@host:5432/database, without a password), password (a reference to a secret that the " +
+      'operator keeps, {"env": NAME}), sslmode (disable, require, verify-ca or verify-full; by default verify-full), sslrootcert (a ' +
+      "reference to PEM). BigQuery: project_id, which pays for the queries, and location, where the datasets are.",
+    examples: [
+      { type: "File", location: "shop/*.csv" },
+      {
+        type: "Postgres",
+        location: "postgres://reader@db.example/shop",
+        password: { env: "SHORTLIST_SECRET_ACME__DB" },
+        sslmode: "verify-full",
+      },
+      { type: "BigQuery", project_id: "acme-shop", location: "EU" },
+    ],
+  });
 export type ConnectorConfig = z.infer<typeof ConnectorConfig>;
 
 export const Source = z.strictObject({
@@ -26,12 +44,16 @@ export const Source = z.strictObject({
   query: z
     .string()
     .min(1)
-    .refine((text) => new TextEncoder().encode(text).length <= QUERY_BYTES_MAX, "must be at most 64 KiB"),
+    .refine((text) => new TextEncoder().encode(text).length <= QUERY_BYTES_MAX, "must be at most 64 KiB")
+    .meta({
+      description: `One SELECT in the store's own SQL, at most ${QUERY_BYTES_MAX / 1024} KiB of UTF-8. Of files each is a table.`,
+      maxLength: QUERY_BYTES_MAX,
+      examples: ["SELECT * FROM interactions"],
+    }),
 });
 export type Source = z.infer<typeof Source>;
 
-const Scalar = z.enum(["Category", "Numerical", "Boolean", "Timestamp", "Text"]);
-export const FeatureType = z.union([Scalar, z.literal("CategoryList")]);
+export const FeatureType = z.enum(["Category", "CategoryList", "Numerical", "Boolean", "Timestamp", "Text"]);
 export type FeatureType = z.infer<typeof FeatureType>;
 
 const Entity = z.strictObject({
@@ -40,13 +62,28 @@ const Entity = z.strictObject({
   features: z
     .array(z.strictObject({ name: Column, type: FeatureType }))
     .max(200)
-    .optional(),
+    .optional()
+    .meta({
+      description:
+        "Other columns of the source beside it, each named once, at most 200; without features every column of that source is one.",
+      examples: [[{ name: "category", type: "Category" }]],
+    }),
 });
 
-export const Label = z.discriminatedUnion("type", [
-  z.strictObject({ type: z.literal("Binary"), name: Column }),
-  z.strictObject({ type: z.literal("Rating"), name: Column, positive_from: z.number() }),
-]);
+export const Label = z
+  .discriminatedUnion("type", [
+    z.strictObject({ type: z.literal("Binary"), name: Column }),
+    z.strictObject({ type: z.literal("Rating"), name: Column, positive_from: z.number() }),
+  ])
+  .meta({
+    description:
+      "The column that says whether an interaction was wanted. Binary: it says yes or no. Rating: numbers, wanted from positive_from on. " +
+      "What was not wanted counts as seen.",
+    examples: [
+      { type: "Binary", name: "label" },
+      { type: "Rating", name: "stars", positive_from: 4 },
+    ],
+  });
 export type Label = z.infer<typeof Label>;
 
 export const ModelSchema = z.strictObject({
@@ -65,7 +102,16 @@ const SpecFields = z.strictObject({
   model_name: ModelName,
   connector_configs: z.array(ConnectorConfig).min(1).max(10),
   schema: ModelSchema,
-  train_schedule: z.string().min(1).max(100).default("@once"),
+  train_schedule: z
+    .string()
+    .min(1)
+    .max(100)
+    .default("@once")
+    .meta({
+      description:
+        "When the model trains again: @once, @hourly, @daily, @weekly (counted from its creation) or a cron line of five fields, in UTC.",
+      examples: ["@daily", "30 4 * * 1"],
+    }),
 });
 
 /** The body of `POST /v0/models`. A stored one is read as it is: these rules may have come later. */

@@ -43,6 +43,7 @@ export const RETRIEVAL_VALUES_MAX = 1000;
 
 const OPERATORS = ["$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$all", "$exists", "$not"] as const;
 const CONNECTIVES = ["$and", "$or", "$nor", "$not"] as const;
+export const RETRIEVAL_OPERATORS: readonly string[] = [...new Set<string>([...OPERATORS, ...CONNECTIVES])];
 /** Known from MongoDB and left out on purpose. */
 const REFUSED: Readonly<Record<string, string>> = {
   $regex: "patterns cannot be bounded in time; use $in with the values meant",

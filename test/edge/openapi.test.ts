@@ -40,6 +40,36 @@ test("bodies come from the schemas that check them", () => {
   expect(rank).toContain('"maximum":500');
   expect(JSON.stringify(document.paths["/v0/models"]!.post)).toContain("connector_configs");
 });
+test.each([
+  [
+    "rank",
+    [
+      "$eq $ne $gt $gte $lt $lte $in $nin $all $exists $not $and $or $nor",
+      "16 KiB",
+      "8 levels",
+      "256 tests",
+      "1000 values",
+    ],
+  ],
+  ["rank", ["1 to 256 bytes", '"maxLength":256', '"maxItems":500']],
+  ["", ["postgres://user@host:5432/database", "sslmode", "sslrootcert", "project_id", '"location":"shop/*.csv"']],
+  [
+    "",
+    [
+      "@once, @hourly, @daily, @weekly",
+      "five fields",
+      "64 KiB",
+      '"maxLength":65536',
+      "positive_from",
+      '"CategoryList"',
+    ],
+  ],
+])("what schemas cannot say in JSON Schema is said in words (%#)", (of, words) => {
+  const { post } = document.paths[`/v0/models${of && `/{model_name}/${of}`}`]!;
+  const { requestBody } = post as unknown as { requestBody: unknown };
+  const said = JSON.stringify(requestBody);
+  expect(words.filter((word) => !said.includes(word))).toEqual([]);
+});
 test("calls on models and users need a key, the others none; ids are distinct; the server is where the document is", () => {
   const operations = Object.entries(document.paths).flatMap(([path, all]) =>
     Object.values(all).map((one) => ({ path, one })),

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { connectorOf, ModelName, ModelSpec } from "../../shared/model-spec.ts";
+import { parseWith } from "../../shared/parse-request.ts";
 
 const query = "SELECT * FROM interactions";
 const schema = {
@@ -123,3 +124,10 @@ test.each([
   ["a b", false],
   ["a\n", false],
 ])("model name %j: %s", (name, isAllowed) => expect(ModelName.safeParse(name).success).toBe(isAllowed));
+
+test("whoever names a type of feature wrongly is told all that there are", () => {
+  const item = { id: "i", source: { query }, features: [{ name: "tags", type: "List" }] };
+  expect(() => parseWith(ModelSpec, { ...body, schema: { ...schema, item } })).toThrow(
+    '"Category" or "CategoryList" or "Numerical" or "Boolean" or "Timestamp" or "Text", found "List"',
+  );
+});
