@@ -33,6 +33,9 @@ test("the rate limit's period is what Retry-After says", () => {
     config.vars.RATE_LIMIT_SECONDS,
   ]);
 });
+test("the Worker's own lines are kept, and no addresses of calls, which may hold users' ids", () => {
+  expect(config.observability).toEqual({ logs: { enabled: true, invocation_logs: false } });
+});
 test("no secret stands in it, and Node's API is off", () => {
   expect(Object.keys(config.vars)).not.toContain("FORWARD_SECRET");
   expect(config.compatibility_flags).toEqual([]);
