@@ -51,18 +51,6 @@ export function addToBloom(bloom: Bloom, item: number): void {
 export const isInBloom = (bloom: Bloom, item: number): boolean =>
   visitBits(bloom, item, (byte, bit) => (bloom.bytes[byte]! & bit) !== 0);
 
-/** The share of items below `itemCount`, not among those added, for which the filter says yes. */
-export function measuredRate(bloom: Bloom, added: ReadonlySet<number>, itemCount: number): number {
-  let asked = 0;
-  let wrong = 0;
-  for (let item = 0; item < itemCount; item++) {
-    if (added.has(item)) continue;
-    asked++;
-    if (isInBloom(bloom, item)) wrong++;
-  }
-  return wrong / asked;
-}
-
 /** Whether the visitor says yes to all of an item's bits; stops at the first no. */
 function visitBits(bloom: Bloom, item: number, visitor: (byte: number, bit: number) => boolean): boolean {
   const bitCount = bloom.bytes.length * 8;

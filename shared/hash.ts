@@ -17,23 +17,9 @@ export async function userHash(salt: Uint8Array, userId: string): Promise<Hash64
 }
 
 /**
- * MurmurHash3_x86_32 (Austin Appleby, 2011, public domain), unsigned. Quick and evenly spread; whoever can choose the
- * bytes can make collisions.
+ * MurmurHash3_x86_32 (Austin Appleby, 2011, public domain) of an unsigned integer's four bytes, little-endian; unsigned. Quick and evenly
+ * spread; whoever can choose the integers can make collisions.
  */
-export function murmur3(bytes: Uint8Array, seed: number): number {
-  let hash = seed;
-  const blocksEnd = bytes.length & ~3;
-  for (let i = 0; i < blocksEnd; i += 4) {
-    const block = bytes[i]! | (bytes[i + 1]! << 8) | (bytes[i + 2]! << 16) | (bytes[i + 3]! << 24);
-    hash = rotate(hash ^ scrambled(block), 13);
-    hash = (Math.imul(hash, 5) + 0xe6546b64) | 0;
-  }
-  let tail = 0; // the last one to three bytes
-  for (let i = bytes.length - 1; i >= blocksEnd; i--) tail = (tail << 8) | bytes[i]!;
-  return finished(hash ^ scrambled(tail) ^ bytes.length);
-}
-
-/** The same hash of an unsigned integer's four bytes, little-endian. */
 export const murmur3OfInteger = (value: number, seed: number): number =>
   finished(((Math.imul(rotate(seed ^ scrambled(value), 13), 5) + 0xe6546b64) | 0) ^ 4);
 

@@ -6,7 +6,6 @@
 export type KeySet = readonly number[];
 
 export const NO_KEYS: KeySet = [];
-export const ALL_KEYS: KeySet = [-Infinity, Infinity];
 
 /** The keys from `from` to below `to`; none when the range is empty. */
 export const keysFrom = (from: number, to: number): KeySet => (from < to ? [from, to] : NO_KEYS);

@@ -56,7 +56,6 @@ import { decodeSeen, encodeSeen } from "./seen.ts";
 import type { UserRecord } from "./snapshot.ts";
 
 export const PAGE_BYTES_TARGET = 16_384;
-export const PAGE_BYTES_MAX = 65_536;
 /** What a page with one record may have. */
 export const GIANT_PAGE_BYTES_MAX = 8 * 65_536;
 export const PAGE_FILE_BYTES_MAX = 64 * 1024 * 1024;

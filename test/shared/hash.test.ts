@@ -1,7 +1,31 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { murmur3, murmur3OfInteger, userHash } from "../../shared/hash.ts";
+import { murmur3OfInteger, userHash } from "../../shared/hash.ts";
+
+/** MurmurHash3_x86_32 of any bytes, as it was published: what the service hashes are integers only. */
+function murmur3(bytes: Uint8Array, seed: number): number {
+  let hash = seed;
+  const blocksEnd = bytes.length & ~3;
+  for (let i = 0; i < blocksEnd; i += 4) {
+    const block = bytes[i]! | (bytes[i + 1]! << 8) | (bytes[i + 2]! << 16) | (bytes[i + 3]! << 24);
+    hash = rotate(hash ^ scrambled(block), 13);
+    hash = (Math.imul(hash, 5) + 0xe6546b64) | 0;
+  }
+  let tail = 0; // the last one to three bytes
+  for (let i = bytes.length - 1; i >= blocksEnd; i--) tail = (tail << 8) | bytes[i]!;
+  return finished(hash ^ scrambled(tail) ^ bytes.length);
+}
+
+const rotate = (value: number, bits: number) => (value << bits) | (value >>> (32 - bits));
+
+const scrambled = (block: number) => Math.imul(rotate(Math.imul(block, 0xcc9e2d51), 15), 0x1b873593);
+
+function finished(hash: number): number {
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 

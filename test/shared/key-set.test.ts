@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
-  ALL_KEYS,
   complement,
   hasKey,
   intersection,
@@ -43,7 +42,7 @@ test("bounds always rise strictly, so that no range is empty and none touches th
 test("a key is in a half-open range", () => {
   expect(members([1, 3])).toEqual([1, 2]);
   expect(members(NO_KEYS)).toEqual([]);
-  expect(members(ALL_KEYS)).toEqual(KEYS);
+  expect(members([-Infinity, Infinity])).toEqual(KEYS);
   expect(keysFrom(3, 3)).toEqual([]);
   expect(rangesOf([1, 2, 5, 7])).toEqual([
     [1, 2],

@@ -38,18 +38,6 @@ export function relu(tape: Tape, x: Tensor): Tensor {
   return tape.record({ output: { value: output }, inputs: [x], backward });
 }
 
-/** x · sigmoid(x) (SiLU; Elfwing et al. 2018). With s = sigmoid(x), y = x s: dy/dx = s + y (1 − s) = y + s (1 − y). */
-export function silu(tape: Tape, x: Tensor): Tensor {
-  const { graph } = tape;
-  const gate = graph.op("Sigmoid", [x.value]);
-  const output = graph.op("Mul", [x.value, gate]);
-  const backward = (dOutput: string) => {
-    const rest = graph.op("Mul", [gate, graph.op("Sub", [scalar(graph, 1), output])]);
-    return [graph.op("Mul", [dOutput, graph.op("Add", [output, rest])])];
-  };
-  return tape.record({ output: { value: output }, inputs: [x], backward });
-}
-
 /** The sum of all elements, a scalar. */
 export function total(tape: Tape, x: Tensor): Tensor {
   const { graph } = tape;

@@ -69,12 +69,9 @@ export async function ensureModel(
   options.say(
     isChanged ? `The files of the model ${name} have changed: training it again.` : `Training the model ${name} again.`,
   );
-  const started = recordOf(expectStatus(await client.call("POST", `/v0/models/${body.model_name}/train`), 202));
+  expectStatus(await client.call("POST", `/v0/models/${body.model_name}/train`), 202);
   await options.onAsked();
-  return follow(client, body.model_name, {
-    ...options,
-    after: started.training.run_id === found.training.run_id ? found : undefined,
-  });
+  return follow(client, body.model_name, options);
 }
 
 /** The part of a fingerprint that says what was asked for. */
@@ -97,17 +94,11 @@ async function findModel(
   throw new LocalError(`The model ${JSON.stringify(name)} is still being deleted; try again in a minute.`);
 }
 
-type FollowOptions = EnsureOptions & {
-  /** The record before the run was asked for, when the run has no id of its own yet. */
-  readonly after?: LocalRecord | undefined;
-};
-
-async function follow(client: ServiceClient, name: string, options: FollowOptions): Promise<LocalRecord> {
+async function follow(client: ServiceClient, name: string, options: EnsureOptions): Promise<LocalRecord> {
   for (;;) {
     const record = recordOf(expectStatus(await client.call("GET", `/v0/models/${name}`), 200));
     options.onProgress(record);
-    const isOld = options.after !== undefined && record.training.run_id === options.after.training.run_id;
-    if (!isOld && !RUNNING.includes(record.training.state)) return ended(record);
+    if (!RUNNING.includes(record.training.state)) return ended(record);
     await options.pause(POLL_MS);
   }
 }

@@ -2,43 +2,12 @@ import { liveAfter, MANIFEST_TYPE } from "../../shared/live-pointer.ts";
 import { blobKey, Manifest, manifestKey, prefixOf } from "../../shared/manifest.ts";
 import { Problem } from "../../shared/problem.ts";
 import { whileHeld } from "./holds.ts";
-import { changeLivePointer, type ModelRef, readLivePointer } from "./live-pointer-swap.ts";
+import { changeLivePointer, type ModelRef } from "./live-pointer-swap.ts";
 import { type ObjectStore, StoreError } from "./object-store.ts";
 import { describe, descriptorsOf } from "./version-files.ts";
 
-export type VersionSummary = {
-  readonly version: string;
-  /** RFC 3339 UTC. */
-  readonly created_at: string;
-  readonly method: string;
-  readonly item_count: number;
-  readonly user_count: number;
-  readonly live: boolean;
-};
-
 const VERSION = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 const MANIFEST_BYTES_MAX = 2 ** 20;
-
-/** The versions that can be activated, newest first, at most `limit`. */
-export async function listVersions(store: ObjectStore, model: ModelRef, limit: number): Promise<VersionSummary[]> {
-  const live = (await readLivePointer(store, model))?.pointer.live?.version;
-  const newest = (await versionNames(store, model)).reverse().slice(0, limit);
-  const summaries: VersionSummary[] = [];
-  for (const version of newest) {
-    const manifest = await readManifest(store, model, version);
-    if (manifest === undefined) continue; // swept between the list and now
-    const { created_at, item_count, user_count } = manifest;
-    summaries.push({
-      version,
-      created_at,
-      method: manifest.model.method,
-      item_count,
-      user_count,
-      live: version === live,
-    });
-  }
-  return summaries;
-}
 
 /** Names of the stored versions, oldest first. */
 export async function versionNames(store: ObjectStore, { customer, modelName }: ModelRef): Promise<string[]> {

@@ -44,9 +44,7 @@ export type Relation =
       readonly historyMax: number;
       /** Also erased_hash, 16 hex digits: by which the trainer knows users who are to be forgotten. */
       readonly erasedSalt: string | null;
-    }
-  /** item_id, neighbour_id, users: who has both, of each item the most frequent neighbours */
-  | { readonly kind: "neighbours"; readonly of: Facts; readonly perItem: number };
+    };
 
 /** A customer's query whose columns can be read in the language of its store. */
 export type SourceTable = {
@@ -90,8 +88,6 @@ export function relationSql(relation: Relation, table: SourceTable): string {
       return rowsSql(relation.of, table);
     case "records":
       return recordsSql(relation, table);
-    case "neighbours":
-      return neighboursSql(relation, table);
   }
 }
 
@@ -178,17 +174,4 @@ function recordsSql(records: Extract<Relation, { kind: "records" }>, table: Sour
       ROW_NUMBER() OVER (PARTITION BY user_id, positive ORDER BY seconds DESC, ${itemOrder(table)} DESC) AS label_place
     FROM (${factsSql(of, table)}) AS facts) AS placed
     WHERE item_place = 1 OR (positive = 1 AND label_place <= ${historyMax})`;
-}
-
-function neighboursSql({ of, perItem }: Extract<Relation, { kind: "neighbours" }>, table: SourceTable): string {
-  const neighbour = table.dialect.byCodePoint(
-    table.facts.itemIsInteger ? table.dialect.digits("neighbour_id") : "neighbour_id",
-  );
-  return `WITH shortlist_pairs AS (
-      SELECT DISTINCT user_id, item_id FROM (${factsSql(of, table)}) AS facts WHERE positive = 1)
-    SELECT item_id, neighbour_id, users FROM (SELECT item_id, neighbour_id, users,
-      ROW_NUMBER() OVER (PARTITION BY item_id ORDER BY users DESC, ${neighbour}) AS place
-      FROM (SELECT a.item_id AS item_id, b.item_id AS neighbour_id, COUNT(*) AS users
-        FROM shortlist_pairs AS a JOIN shortlist_pairs AS b ON a.user_id = b.user_id
-        WHERE a.item_id <> b.item_id GROUP BY a.item_id, b.item_id) AS counted) AS placed WHERE place <= ${perItem}`;
 }

@@ -1,5 +1,5 @@
 import { test } from "vitest";
-import { add, dropout, exponential, multiply, relu, scale, silu, total } from "../../../trainer/autodiff/pointwise.ts";
+import { add, dropout, exponential, multiply, relu, scale, total } from "../../../trainer/autodiff/pointwise.ts";
 import { checkGradients, float32 } from "./gradient-check.ts";
 
 const shapes = { a: [3, 4], b: [3, 4] };
@@ -20,9 +20,6 @@ test("gradient of relu, away from its corner", () => {
   const fill = (i: number) => (i % 2 ? 1 : -1) * (0.3 + i / 10);
   return checkGradients({ shapes: { a: [3, 4] }, fill, outputShape, build: (tape, { a }) => relu(tape, a!) });
 });
-
-test("gradient of silu", () =>
-  checkGradients({ shapes: { a: [3, 4] }, outputShape, build: (tape, { a }) => silu(tape, a!) }));
 
 test("gradient through a dropout mask", () => {
   const inputs = { mask: float32([0, 2, 2, 0, 2, 0, 0, 2, 2, 2, 0, 2], [3, 4]) };

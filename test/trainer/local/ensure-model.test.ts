@@ -41,7 +41,7 @@ async function against(views: (object | 404)[], known?: string) {
       }
       calls.push(`${method} ${path}`);
       return path.endsWith("/train")
-        ? answer(202, run("r1", "SCHEDULED"))
+        ? answer(202, run("r2", "SCHEDULED"))
         : answer(201, record("SCHEDULING", "SCHEDULED"));
     },
   };
@@ -81,13 +81,7 @@ test("a model that an interrupted start has made is adopted", async () => {
 });
 
 test("changed files are trained on again, to the end of the new run", async () => {
-  const after = [
-    run("r1", "IDLE"),
-    run("r1", "IDLE"),
-    run("r2", "SCHEDULED"),
-    run("r2", "TRAINING"),
-    run("r2", "IDLE"),
-  ];
+  const after = [run("r1", "IDLE"), run("r2", "SCHEDULED"), run("r2", "TRAINING"), run("r2", "IDLE")];
   const { result, calls, lines } = await against(after, "asked.older");
   expect(calls).toEqual(["POST /v0/models/films/train"]);
   expect(lines[0]).toContain("have changed");

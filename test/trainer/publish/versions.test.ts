@@ -5,7 +5,7 @@ import { deleteModel } from "../../../trainer/publish/delete-model.ts";
 import { readLivePointer, setStatus } from "../../../trainer/publish/live-pointer-swap.ts";
 import { memoryStore } from "../../../trainer/publish/memory-store.ts";
 import { publish } from "../../../trainer/publish/publish.ts";
-import { activate, listVersions, versionNames } from "../../../trainer/publish/versions.ts";
+import { activate, readManifest, versionNames } from "../../../trainer/publish/versions.ts";
 import { servedVersion, TINY_MODEL, tinyVersion } from "../../fixtures/tiny-version.ts";
 
 const versions = [await tinyVersion("a", 1000), await tinyVersion("b", 2000), await tinyVersion("c", 3000)] as const;
@@ -21,15 +21,11 @@ async function world() {
 const go = async (store: Awaited<ReturnType<typeof world>>, version: string) =>
   activate(store, TINY_MODEL, { version, nowMs: 9 });
 
-test("versions are listed newest first, the live one marked", async () => {
+test("versions are listed, the oldest first, and each tells what it is", async () => {
   const store = await world();
   expect(await versionNames(store, TINY_MODEL)).toEqual([a.version, b.version, c.version]);
-  const listed = await listVersions(store, TINY_MODEL, 2);
-  expect(listed.map((version) => [version.version, version.live])).toEqual([
-    [c.version, true],
-    [b.version, false],
-  ]);
-  expect(listed[0]).toMatchObject({ created_at: "1970-01-01T00:00:03.000Z", method: "ease", item_count: 1 });
+  expect(await readManifest(store, TINY_MODEL, b.version)).toEqual(b.manifest);
+  expect(await readManifest(store, TINY_MODEL, "nothing-like-it")).toBeUndefined();
 });
 
 test("back and forward", async () => {

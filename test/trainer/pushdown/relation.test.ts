@@ -39,7 +39,6 @@ const RELATIONS: Readonly<Record<string, Relation>> = {
   newest: { kind: "rows", of: { kind: "newest", of: DISTINCT, perUser: 2 } },
   sampled: { kind: "rows", of: { kind: "sampled", of: DISTINCT, below: "80000000" } },
   records: { kind: "records", of: DISTINCT, saltHex: SALT, historyMax: 2, erasedSalt: "ab" },
-  neighbours: { kind: "neighbours", of: DISTINCT, perItem: 2 },
 };
 
 type Told = Readonly<Record<string, string[]>>;
@@ -94,7 +93,6 @@ function check(answers: Told, { facts, rejected }: Awaited<ReturnType<typeof exp
   );
   expect(answers.item_counts).toEqual(counts.sort());
   expect(answers.records).toEqual([...users].flatMap(([user, own]) => recordRows(user, own)).sort());
-  expect(answers.neighbours).toEqual(neighbourRows(Map.groupBy(positives, ({ item }) => item)).sort());
 }
 
 type Fact = Awaited<ReturnType<typeof expectedOf>>["facts"][number];
@@ -108,20 +106,6 @@ function recordRows(user: string, own: readonly Fact[]): string[] {
   );
   return kept.map(({ item, second, positive }) =>
     textRow([sha(Buffer.from(SALT, "hex"), 24), item, second, positive, sha(Buffer.from("ab"), 16)]),
-  );
-}
-
-function neighbourRows(usersOf: ReadonlyMap<string, readonly Fact[]>): string[] {
-  const sets = new Map([...usersOf].map(([item, own]) => [item, new Set(own.map(({ user }) => user))]));
-  const byCodePoint = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
-  return [...sets].flatMap(([item, users]) =>
-    [...sets]
-      .filter(([other]) => other !== item)
-      .map(([other, others]) => ({ other, shared: [...users].filter((user) => others.has(user)).length }))
-      .filter(({ shared }) => shared > 0)
-      .sort((a, b) => b.shared - a.shared || byCodePoint(a.other, b.other))
-      .slice(0, 2)
-      .map(({ other, shared }) => textRow([item, other, shared])),
   );
 }
 
