@@ -18,7 +18,7 @@ export type Model = {
   /** Grows with every change: who writes must have read the newest. */
   readonly revision: number;
   readonly status: ModelStatus;
-  /** With secrets, as sent. */
+  /** As sent: its connectors refer to secrets and hold none. */
   readonly spec: ModelSpec;
   /** Grows when what a run reads or how it reads it changes. */
   readonly specRevision: number;

@@ -19,7 +19,6 @@ const BLOCK_ITEMS = 512;
 const KERNEL_ITEMS = 64;
 export const SCALE_BYTES = 4;
 const ZERO = 128;
-/** ONNX element types. */
 
 /** Blocks of equally many items, as many as the runtime's kernels take at once; what is left of the last one is zeros. */
 export function blocksOf(itemCount: number) {

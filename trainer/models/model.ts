@@ -42,7 +42,7 @@ export type FittedModel = {
   readonly params: Params;
   /** History entries that the model takes at most; the newest are kept. */
   readonly historyMax: number;
-  /** The serving form, within the budget; `loss` says what was truncated. */
+  /** The serving form, within the budget; `truncation` says what was left out. */
   export(budget: ServingBudget): ExportedModel;
   /** Reference scores computed without ONNX, for the parity test. Float32Array(itemCount), every value finite. */
   score(history: History): Float32Array;
