@@ -39,7 +39,7 @@ async function main(options: EdgeOptions): Promise<void> {
       server: { hostname: "127.0.0.1", port: options.port },
       inspector: false,
       persist: options.persist,
-      logLevel: "info",
+      logLevel: "warn", // a line for each call would have its address, and in it users' ids
       watch: false,
     },
   });

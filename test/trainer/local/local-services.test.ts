@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -40,7 +40,9 @@ test("both parts come up, trust each other, and share a bucket that outlives the
   expect(await (await list({ "x-api-key": key })).json()).toEqual({ models: [] });
   expect((await list({})).status).toBe(401);
   expect((await fetch(`${trainerUrl}/v0/models`)).status).toBeGreaterThanOrEqual(400);
+  await fetch(`${edgeUrl}/v0/models/shop/rank?user_id=user-0100`, { headers: { "x-api-key": key } });
   await stop(20_000);
+  expect(await readFile(join(state, "logs", "edge.log"), "utf8")).not.toContain("/v0/models");
   for (const url of [edgeUrl, trainerUrl]) await expect(fetch(url)).rejects.toThrow();
 
   const again = await start();
