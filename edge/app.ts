@@ -12,7 +12,7 @@ import { createIsolate, type Isolate } from "./isolate.ts";
 import { errorForLog, problemResponse } from "./problem-response.ts";
 import { rankByBody, rankByQuery, refuseOverload } from "./rank-route.ts";
 import { requestEntry, writeLog } from "./request-log.ts";
-import type { VersionLoader } from "./snapshot-cache.ts";
+import type { VersionLoader } from "./versions/snapshot-cache.ts";
 
 type Handler = (c: Context<EdgeEnv>) => Response | Promise<Response>;
 type Route = { readonly path: string; readonly methods: Readonly<Record<string, Handler>> };

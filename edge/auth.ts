@@ -2,9 +2,9 @@ import { hashApiKey, isWellFormedApiKey } from "../shared/api-key.ts";
 import { FormatError } from "../shared/assert.ts";
 import { isKeyValid, KeyRecord, keyRecordKey, type Scope } from "../shared/key-record.ts";
 import { Problem } from "../shared/problem.ts";
-import { type ArtifactReader, ReadError } from "./artifact-reader.ts";
-import { refreshedCache } from "./refreshed-cache.ts";
-import type { RequestAccess } from "./request-access.ts";
+import { type ArtifactReader, ReadError } from "./reading/artifact-reader.ts";
+import { refreshedCache } from "./reading/refreshed-cache.ts";
+import type { RequestAccess } from "./reading/request-access.ts";
 
 /** Who is calling. */
 export type Caller = { readonly keyId: string; readonly customer: string; readonly scopes: readonly Scope[] };

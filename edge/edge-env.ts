@@ -1,7 +1,7 @@
 import type { Caller } from "./auth.ts";
 import type { Bindings } from "./env.ts";
 import type { Isolate } from "./isolate.ts";
-import type { RequestAccess } from "./request-access.ts";
+import type { RequestAccess } from "./reading/request-access.ts";
 
 /** What a request carries through the app. */
 export type EdgeEnv = {

@@ -1,14 +1,14 @@
 import { MEGABYTE } from "../shared/memory-cost.ts";
-import { type Admission, createAdmission } from "./admission.ts";
-import { type ArtifactReader, artifactReader } from "./artifact-reader.ts";
+import { type Admission, createAdmission } from "./admission/admission.ts";
+import { createShares, type Shares } from "./admission/shares.ts";
 import { type Keyring, keyring } from "./auth.ts";
 import type { Settings } from "./env.ts";
-import { type ErasedLists, erasedLists } from "./erased-lists.ts";
-import { type LivePointers, livePointers } from "./live-pointers.ts";
 import { openApiDocument } from "./openapi.ts";
-import { type RefreshedCache, refreshedCache } from "./refreshed-cache.ts";
-import { createShares, type Shares } from "./shares.ts";
-import { type SnapshotCache, snapshotCache, type VersionLoader } from "./snapshot-cache.ts";
+import { type ArtifactReader, artifactReader } from "./reading/artifact-reader.ts";
+import { type RefreshedCache, refreshedCache } from "./reading/refreshed-cache.ts";
+import { type ErasedLists, erasedLists } from "./versions/erased-lists.ts";
+import { type LivePointers, livePointers } from "./versions/live-pointers.ts";
+import { type SnapshotCache, snapshotCache, type VersionLoader } from "./versions/snapshot-cache.ts";
 
 /** What one isolate of the Worker keeps between requests. Values only: no promise and no I/O object of a request. */
 export type Isolate = {

@@ -1,6 +1,6 @@
 import { FormatError } from "../shared/assert.ts";
 import { PROBLEMS, Problem, problemBody } from "../shared/problem.ts";
-import { ReadError } from "./artifact-reader.ts";
+import { ReadError } from "./reading/artifact-reader.ts";
 
 /** The only place where an error becomes an HTTP answer. */
 export function problemResponse(error: unknown, requestId: string): Response {

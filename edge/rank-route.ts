@@ -6,18 +6,18 @@ import { parseJson, pointerStep } from "../shared/parse-request.ts";
 import { Problem } from "../shared/problem.ts";
 import { type RankAnswer, rank } from "../shared/rank.ts";
 import type { Snapshot } from "../shared/snapshot.ts";
+import type { Shares } from "./admission/shares.ts";
 import { requireScope } from "./auth.ts";
-import { type CallDeadline, callDeadline } from "./call-deadline.ts";
-import { DeadlineError, sleep } from "./deadline.ts";
 import type { EdgeEnv } from "./edge-env.ts";
 import type { Isolate } from "./isolate.ts";
-import { lentScores } from "./lent-scores.ts";
 import { problemResponse } from "./problem-response.ts";
+import { type CallDeadline, callDeadline } from "./reading/call-deadline.ts";
+import { DeadlineError, sleep } from "./reading/deadline.ts";
 import { jsonTextOf, readBody } from "./request-body.ts";
 import { writeLog } from "./request-log.ts";
-import type { Shares } from "./shares.ts";
-import { type RecordPolicy, snapshotOf } from "./snapshot-of-version.ts";
-import { modelKey } from "./version-memory.ts";
+import { lentScores } from "./versions/lent-scores.ts";
+import { type RecordPolicy, snapshotOf } from "./versions/snapshot-of-version.ts";
+import { modelKey } from "./versions/version-memory.ts";
 
 export const RANK_BODY_BYTES_MAX = 65_536;
 

@@ -1,5 +1,5 @@
 import { Problem } from "../shared/problem.ts";
-import { DeadlineError, within } from "./deadline.ts";
+import { DeadlineError, within } from "./reading/deadline.ts";
 
 const BODY_SECONDS_MAX = 10;
 

@@ -1,7 +1,7 @@
 import { memoryCostOf } from "../shared/memory-cost.ts";
 import { createApp } from "./app.ts";
-import { loadVersion, readManifest } from "./load-version.ts";
-import { heapBytes, warmUp } from "./scorer.ts";
+import { loadVersion, readManifest } from "./versions/load-version.ts";
+import { heapBytes, warmUp } from "./versions/scorer.ts";
 
 await warmUp();
 

@@ -11,7 +11,7 @@ const SERVICES = ["edge", "system", "trainer/management", "trainer/local"];
 const OWN_PROCESS = [
   ...SERVICES.map((folder) => `test/${folder}/**/*.test.ts`),
   "test/trainer/*.test.ts",
-  "test/trainer/models/neural-training.test.ts",
+  "test/trainer/models/neural/training.test.ts",
 ];
 const ALL = "test/**/*.test.ts";
 

@@ -4,7 +4,7 @@ import { dryRun } from "./dry-run.ts";
 import type { DryRunAnswer, DryRunJob } from "./management/dry-run-process.ts";
 import { s3Store } from "./publish/s3-store.ts";
 import { readChildSettings } from "./settings.ts";
-import { StageError } from "./stage-error.ts";
+import { StageError } from "./stage/stage-error.ts";
 
 process.once("message", async (job) => {
   const answer = await perform(job as DryRunJob);

@@ -17,7 +17,7 @@ import { attributeColumns, checkAttributes, strangersWarning } from "./dataset/r
 import { openStaging, readStaged, type StagedTable, type Staging, stageRows } from "./dataset/staging.ts";
 import { meanRowBytes, sampleRows } from "./dry-run-sample.ts";
 import { predictedSeconds } from "./predict-training.ts";
-import { StageError } from "./stage-error.ts";
+import { StageError } from "./stage/stage-error.ts";
 
 /** One thing that is wrong, or may be: where in the body, and what to do. */
 export const DryRunProblem = z.strictObject({

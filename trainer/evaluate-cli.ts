@@ -3,11 +3,11 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs
 import { availableParallelism, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { evaluateFiles, type FileEvaluation } from "./evaluate/evaluate-files.ts";
-import { readInteractionFiles, type TrainAndTest } from "./evaluate/interaction-files.ts";
-import { InteractionFileError } from "./evaluate/interaction-scan.ts";
-import { qualityPlot } from "./evaluate/quality-plot.ts";
-import { readUserFile } from "./evaluate/user-file.ts";
+import { evaluateFiles, type FileEvaluation } from "./evaluate/files/evaluate-files.ts";
+import { readInteractionFiles, type TrainAndTest } from "./evaluate/files/interaction-files.ts";
+import { InteractionFileError } from "./evaluate/files/interaction-scan.ts";
+import { qualityPlot } from "./evaluate/files/quality-plot.ts";
+import { readUserFile } from "./evaluate/files/user-file.ts";
 import { METHODS } from "./models/methods.ts";
 import type { Method } from "./models/model.ts";
 

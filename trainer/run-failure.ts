@@ -1,6 +1,6 @@
 import type { Failure } from "../shared/model-record.ts";
 import { StoreError } from "./publish/object-store.ts";
-import { StageError } from "./stage-error.ts";
+import { StageError } from "./stage/stage-error.ts";
 
 /**
  * What the customer is told: a StageError's own words, of the store which object it was, and of our mistakes nothing but

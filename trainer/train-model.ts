@@ -12,7 +12,6 @@ import { refitUserValues } from "./evaluate/refit-user-values.ts";
 import { type Choice, type Selection, selectModel } from "./evaluate/select.ts";
 import { buildVersion, userSalt } from "./export/build-version.ts";
 import { checkServable } from "./export/check-servable.ts";
-import { historiesOf } from "./export/user-histories.ts";
 import { withUserValues } from "./export/with-user-values.ts";
 import { fitSeconds } from "./fit-seconds.ts";
 import { type KeptFits, openKeptFits } from "./kept-fits.ts";
@@ -23,10 +22,11 @@ import { type ObjectStore, StoreError } from "./publish/object-store.ts";
 import { publish } from "./publish/publish.ts";
 import { sweep } from "./publish/sweep.ts";
 import { type ReadWithinBudget, readWithinBudget } from "./pushdown/read-within-budget.ts";
-import { spooledHistories } from "./pushdown/spool-users.ts";
 import { runMetrics } from "./run-metrics.ts";
-import { StageError } from "./stage-error.ts";
-import type { StageReporter } from "./stage-reporter.ts";
+import { spooledHistories } from "./spool/spool-users.ts";
+import { historiesOf } from "./spool/user-histories.ts";
+import { StageError } from "./stage/stage-error.ts";
+import type { StageReporter } from "./stage/stage-reporter.ts";
 import type { PublishedVersion, RunMetrics, TrainingJob } from "./training-run.ts";
 
 export type TrainDeps = {

@@ -4,8 +4,8 @@ import { customerContext } from "./customer-context.ts";
 import { s3Store } from "./publish/s3-store.ts";
 import { runFailure } from "./run-failure.ts";
 import { readChildSettings } from "./settings.ts";
-import { StageError } from "./stage-error.ts";
-import { stageReporter } from "./stage-reporter.ts";
+import { StageError } from "./stage/stage-error.ts";
+import { stageReporter } from "./stage/stage-reporter.ts";
 import { type TrainDeps, trainModel } from "./train-model.ts";
 import type { RunMessage, TrainingJob } from "./training-run.ts";
 

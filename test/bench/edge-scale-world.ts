@@ -2,10 +2,10 @@ import type { AttributeColumn } from "../../shared/attributes.ts";
 import type { ItemIndex } from "../../shared/ids.ts";
 import { packStrings } from "../../shared/packed-strings.ts";
 import { topK } from "../../shared/top-k.ts";
+import { seededRandom } from "../../trainer/chance/seeded-random.ts";
 import type { Dataset } from "../../trainer/dataset/dataset.ts";
-import { seededRandom } from "../../trainer/evaluate/seeded-random.ts";
 import type { ExportedModel } from "../../trainer/models/model.ts";
-import { appendPooled } from "../../trainer/models/neural-pooled-export.ts";
+import { appendPooled } from "../../trainer/models/neural/pooled-export.ts";
 import { exportScores } from "../../trainer/models/scoring-graph.ts";
 
 /** A drawn world of one size: what an edge serves, and what it ought to answer. */

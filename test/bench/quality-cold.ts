@@ -1,11 +1,11 @@
 import type { ItemIndex } from "../../shared/ids.ts";
 import { topK } from "../../shared/top-k.ts";
+import { samplePositions, seededRandom } from "../../trainer/chance/seeded-random.ts";
 import { byFallingScore, countPerItem, reorderItems } from "../../trainer/dataset/reorder-items.ts";
 import { rowsWhere } from "../../trainer/dataset/split.ts";
 import { METRICS } from "../../trainer/evaluate/metrics.ts";
-import { openScorer } from "../../trainer/evaluate/onnx-scorer.ts";
-import { samplePositions, seededRandom } from "../../trainer/evaluate/seeded-random.ts";
 import { METHODS } from "../../trainer/models/methods.ts";
+import { openScorer } from "../../trainer/models/onnx-scorer.ts";
 import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";
 import { compared, type Figure } from "./bench.ts";
 import { benchContext } from "./quality-judge.ts";

@@ -1,6 +1,7 @@
 import type { ItemIndex } from "../../shared/ids.ts";
 import { topK } from "../../shared/top-k.ts";
 import { decodeUserValues } from "../../shared/user-values.ts";
+import { seededRandom } from "../../trainer/chance/seeded-random.ts";
 import type { Dataset } from "../../trainer/dataset/dataset.ts";
 import { reorderItems } from "../../trainer/dataset/reorder-items.ts";
 import { rowsWhere } from "../../trainer/dataset/split.ts";
@@ -8,7 +9,6 @@ import { codesOfUsers, userValueTable } from "../../trainer/dataset/user-value-t
 import { chooseUserValues } from "../../trainer/evaluate/choose-user-values.ts";
 import { METRICS } from "../../trainer/evaluate/metrics.ts";
 import { refitUserValues } from "../../trainer/evaluate/refit-user-values.ts";
-import { seededRandom } from "../../trainer/evaluate/seeded-random.ts";
 import { popularityOrder } from "../../trainer/evaluate/validation.ts";
 import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";
 import { compared, type Figure } from "./bench.ts";

@@ -3,9 +3,10 @@
  * part of the training part, and is fitted again on all of it; `fit_seconds` is that last fit. Trained networks take their first
  * setting. The automatic choice sees the training part only. Every list is scored by the exported ONNX and made by shared/rank.ts.
  */
+
+import { samplePositions, seededRandom } from "../../trainer/chance/seeded-random.ts";
 import { methodNamed } from "../../trainer/evaluate/blend-method.ts";
 import { casesOfSplit } from "../../trainer/evaluate/evaluation-cases.ts";
-import { samplePositions, seededRandom } from "../../trainer/evaluate/seeded-random.ts";
 import { selectModel } from "../../trainer/evaluate/select.ts";
 import { fitSeconds as secondsForChoice } from "../../trainer/fit-seconds.ts";
 import { METHODS } from "../../trainer/models/methods.ts";

@@ -1,3 +1,4 @@
+import { seededRandom } from "../../trainer/chance/seeded-random.ts";
 import type { Dataset } from "../../trainer/dataset/dataset.ts";
 import { byFallingScore, countPerItem, reorderItems } from "../../trainer/dataset/reorder-items.ts";
 import { leaveLastOut, rowsWhere } from "../../trainer/dataset/split.ts";
@@ -5,7 +6,6 @@ import { methodNamed } from "../../trainer/evaluate/blend-method.ts";
 import { mean } from "../../trainer/evaluate/bootstrap.ts";
 import type { Choice } from "../../trainer/evaluate/choice.ts";
 import { casesOfSplit, type EvaluationCases } from "../../trainer/evaluate/evaluation-cases.ts";
-import { seededRandom } from "../../trainer/evaluate/seeded-random.ts";
 import { selectModel } from "../../trainer/evaluate/select.ts";
 import { METHODS } from "../../trainer/models/methods.ts";
 import type { TrainingData } from "../../trainer/models/model.ts";

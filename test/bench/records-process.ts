@@ -11,10 +11,10 @@ import type { UserRecord } from "../../shared/snapshot.ts";
 import { decodeUserDirectory, decodeUserRecords, type UserDirectory } from "../../shared/user-records.ts";
 import { readIds } from "../../trainer/dataset/number-ids.ts";
 import { openStaging, runStaged, type StagedTable, type Staging } from "../../trainer/dataset/staging.ts";
-import { watchPeakMemory } from "../../trainer/evaluate/peak-memory.ts";
+import { watchPeakMemory } from "../../trainer/evaluate/files/peak-memory.ts";
 import { hashOrder } from "../../trainer/export/hash-order.ts";
 import { packUserRecords } from "../../trainer/export/write-user-records.ts";
-import { spooledHistories, spoolUsers, type UserSpool } from "../../trainer/pushdown/spool-users.ts";
+import { spooledHistories, spoolUsers, type UserSpool } from "../../trainer/spool/spool-users.ts";
 import type { RecordsMeasured } from "./records.ts";
 
 const [folder, usersText, memoryText] = process.argv.slice(2) as [string, string, string];

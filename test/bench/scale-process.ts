@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import { ModelSpec } from "../../shared/model-spec.ts";
-import { watchPeakMemory } from "../../trainer/evaluate/peak-memory.ts";
+import { watchPeakMemory } from "../../trainer/evaluate/files/peak-memory.ts";
 import { setStatus } from "../../trainer/publish/live-pointer-swap.ts";
 import { trainModel } from "../../trainer/train-model.ts";
 import { directoryStore } from "../fixtures/directory-store.ts";

@@ -5,8 +5,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ItemIndex } from "../../shared/ids.ts";
-import { watchPeakMemory } from "../../trainer/evaluate/peak-memory.ts";
-import { samplePositions, seededRandom } from "../../trainer/evaluate/seeded-random.ts";
+import { samplePositions, seededRandom } from "../../trainer/chance/seeded-random.ts";
+import { watchPeakMemory } from "../../trainer/evaluate/files/peak-memory.ts";
 import { itemFeatures } from "../../trainer/models/item-features.ts";
 import { SET_HISTORY_MAX } from "../../trainer/models/linear-model.ts";
 import { METHODS } from "../../trainer/models/methods.ts";

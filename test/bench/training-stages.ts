@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
-import { literal } from "../../trainer/connectors/duckdb-quote.ts";
+import { literal } from "../../trainer/connectors/duckdb/quote.ts";
 import { writeDemoShop } from "../../trainer/local/demo-shop.ts";
 import { missingRealData, realDataFolder } from "../fixtures/real-data.ts";
 import { type Bench, compared, type Figure } from "./bench.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { settingsOf } from "../../edge/env.ts";
 import { createIsolate } from "../../edge/isolate.ts";
-import type { VersionLoader } from "../../edge/snapshot-cache.ts";
+import type { VersionLoader } from "../../edge/versions/snapshot-cache.ts";
 import { memoryBucket } from "../fixtures/edge-bucket.ts";
 import { liveVersion, smallVersion } from "../fixtures/edge-version.ts";
 import { emptyUserPage } from "../fixtures/user-page.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { ReadError } from "../../edge/artifact-reader.ts";
 import { errorForLog, problemOf, problemResponse } from "../../edge/problem-response.ts";
+import { ReadError } from "../../edge/reading/artifact-reader.ts";
 import { FormatError } from "../../shared/assert.ts";
 import { PROBLEMS, Problem, type ProblemCode } from "../../shared/problem.ts";
 

@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { settingsOf } from "../../edge/env.ts";
-import { LOAD_MS_MAX, snapshotCache, type VersionLoader } from "../../edge/snapshot-cache.ts";
-import { RESERVATION_MS } from "../../edge/version-memory.ts";
+import { LOAD_MS_MAX, snapshotCache, type VersionLoader } from "../../edge/versions/snapshot-cache.ts";
+import { RESERVATION_MS } from "../../edge/versions/version-memory.ts";
 import { memoryReader } from "../fixtures/edge-bucket.ts";
 import { liveVersion, smallVersion } from "../fixtures/edge-version.ts";
 import { hashAtOnce } from "../fixtures/hash-at-once.ts";

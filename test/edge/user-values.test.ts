@@ -12,12 +12,12 @@ import { byFallingScore, countPerItem, reorderItems } from "../../trainer/datase
 import { codesOfCells, userValueTable } from "../../trainer/dataset/user-value-table.ts";
 import { refitUserValues } from "../../trainer/evaluate/refit-user-values.ts";
 import { buildVersion, userSalt } from "../../trainer/export/build-version.ts";
-import { historiesOf } from "../../trainer/export/user-histories.ts";
-import { createSpool } from "../../trainer/export/user-spool.ts";
 import { withUserValues } from "../../trainer/export/with-user-values.ts";
 import { addErasedUsers } from "../../trainer/publish/erased-list.ts";
 import { setStatus } from "../../trainer/publish/live-pointer-swap.ts";
 import { publish } from "../../trainer/publish/publish.ts";
+import { historiesOf } from "../../trainer/spool/user-histories.ts";
+import { createSpool } from "../../trainer/spool/user-spool.ts";
 import { similarityModel } from "../fixtures/edge-shop.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 import { tastesByCity } from "../fixtures/tastes-by-city.ts";

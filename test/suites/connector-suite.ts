@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Connector, ReadOptions, SourceRows } from "../../trainer/connectors/connector.ts";
-import { StageError } from "../../trainer/stage-error.ts";
+import { StageError } from "../../trainer/stage/stage-error.ts";
 
 export type ColumnKind = "integer" | "double" | "text" | "boolean" | "timestamp" | "text[]";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ModelSpec } from "../../shared/model-spec.ts";
 import { type DryRunOptions, DryRunReport, dryRun } from "../../trainer/dry-run.ts";
-import { StageError } from "../../trainer/stage-error.ts";
+import { StageError } from "../../trainer/stage/stage-error.ts";
 import { fileSettings } from "../fixtures/real-data.ts";
 import { connectMemory } from "../fixtures/rows-memory.ts";
 import { NOW_MS, readRows, specOf } from "../fixtures/rows-spec.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { StoreError } from "../../trainer/publish/object-store.ts";
 import { runFailure } from "../../trainer/run-failure.ts";
-import { StageError } from "../../trainer/stage-error.ts";
+import { StageError } from "../../trainer/stage/stage-error.ts";
 
 test("a stage's own words are told, with the stage that said them", () => {
   const error = new StageError("checking", "no_positives", "No rating reaches 4");

@@ -6,9 +6,9 @@ import type { ConnectorConfig } from "../../shared/model-spec.ts";
 import { didYouMean } from "../../shared/nearest-name.ts";
 import { parseWith, pointerStep, problemOf } from "../../shared/parse-request.ts";
 import type { ProblemPart } from "../../shared/problem.ts";
-import { BigQueryConfig } from "./bigquery-config.ts";
-import { FileConfig } from "./file-config.ts";
-import { PostgresConfig } from "./postgres-config.ts";
+import { BigQueryConfig } from "./bigquery/config.ts";
+import { FileConfig } from "./file/config.ts";
+import { PostgresConfig } from "./postgres/config.ts";
 
 const SCHEMAS = { BigQuery: BigQueryConfig, File: FileConfig, Postgres: PostgresConfig } as const;
 export type ConnectorType = keyof typeof SCHEMAS;

@@ -1,11 +1,11 @@
 import type { DuckDBDataChunk, DuckDBType } from "@duckdb/node-api";
 import type { ConnectorConfig } from "../../shared/model-spec.ts";
 import { didYouMean } from "../../shared/nearest-name.ts";
-import { StageError } from "../stage-error.ts";
-import { connectBigQuery } from "./bigquery.ts";
+import { StageError } from "../stage/stage-error.ts";
+import { connectBigQuery } from "./bigquery/bigquery.ts";
 import { CONNECTOR_TYPES, type ConnectorType } from "./connector-config.ts";
-import { connectFile } from "./file.ts";
-import { connectPostgres } from "./postgres.ts";
+import { connectFile } from "./file/file.ts";
+import { connectPostgres } from "./postgres/postgres.ts";
 import type { RowsSince, Since, Unsuitable } from "./since.ts";
 
 /** One column of a query's result, in the order of the result. Types are DuckDB's: the interchange of the trainer. */

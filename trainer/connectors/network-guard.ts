@@ -4,7 +4,7 @@
  */
 import { lookup } from "node:dns/promises";
 import { BlockList, isIP, isIPv4 } from "node:net";
-import { StageError } from "../stage-error.ts";
+import { StageError } from "../stage/stage-error.ts";
 
 /** Never a database's address; some clouds hand out credentials here. Refused whatever the operator allows. */
 const FORBIDDEN = blockList([

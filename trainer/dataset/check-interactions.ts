@@ -1,6 +1,6 @@
 import type { ItemIdType } from "../../shared/ids.ts";
 import type { ModelSchema } from "../../shared/model-spec.ts";
-import { StageError } from "../stage-error.ts";
+import { StageError } from "../stage/stage-error.ts";
 import { type IdExpression, idExpression } from "./id-expression.ts";
 import { labelExpression } from "./label-expression.ts";
 import { readStaged, type StagedTable, type Staging } from "./staging.ts";

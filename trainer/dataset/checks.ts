@@ -1,4 +1,4 @@
-import { StageError } from "../stage-error.ts";
+import { StageError } from "../stage/stage-error.ts";
 import type { Rejected } from "./check-interactions.ts";
 import type { Interactions } from "./dataset.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { connectorOf, type ModelSpec } from "../../shared/model-spec.ts";
 import type { ConnectorContext } from "../connectors/connector.ts";
 import type { RowsSince, Tally, Unsuitable } from "../connectors/since.ts";
-import { StageError } from "../stage-error.ts";
+import { StageError } from "../stage/stage-error.ts";
 import { interactionColumns, type Rejected } from "./check-interactions.ts";
 import { dropKept, KEPT_ROWS_FOLDER, type KeptCopy, keepRows, loadKept, type NoCopy, openKept } from "./kept-copy.ts";
 import { type NextPart, nextPart } from "./kept-part.ts";

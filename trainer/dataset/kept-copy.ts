@@ -17,7 +17,7 @@ import { join } from "node:path";
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import { z } from "zod";
 import type { SourceColumn } from "../connectors/connector.ts";
-import { literal } from "../connectors/duckdb-quote.ts";
+import { literal } from "../connectors/duckdb/quote.ts";
 import type { Tally } from "../connectors/since.ts";
 import { runStaged, type StagedTable, type Staging } from "./staging.ts";
 

@@ -1,4 +1,4 @@
-import { duckdbSince } from "../connectors/duckdb-since.ts";
+import { duckdbSince } from "../connectors/duckdb/since.ts";
 import { type SinceSql, TALLY_MODULUS, type Tally } from "../connectors/since.ts";
 import type { KeptPart } from "./kept-copy.ts";
 import { readStaged, type StagedTable, type Staging } from "./staging.ts";

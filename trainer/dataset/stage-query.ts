@@ -7,7 +7,7 @@ import {
   type SourceColumn,
   type SourceRows,
 } from "../connectors/connector.ts";
-import type { StageProgress } from "../stage-reporter.ts";
+import type { StageProgress } from "../stage/stage-reporter.ts";
 import type { Rejected } from "./check-interactions.ts";
 import { type StagedTable, type StageOptions, type Staging, stageRows } from "./staging.ts";
 

@@ -9,9 +9,9 @@ import {
   type DuckDBType,
 } from "@duckdb/node-api";
 import type { SourceRows } from "../connectors/connector.ts";
-import { identifier } from "../connectors/duckdb-quote.ts";
-import { streamWhole } from "../connectors/duckdb-whole-stream.ts";
-import { StageError } from "../stage-error.ts";
+import { identifier } from "../connectors/duckdb/quote.ts";
+import { streamWhole } from "../connectors/duckdb/whole-stream.ts";
+import { StageError } from "../stage/stage-error.ts";
 
 /** A database of one run, on disk, in which rows become a dataset. Runs our own SQL only, never a customer's. */
 export type Staging = {

@@ -1,5 +1,5 @@
 import type { MeasuredMean } from "../../shared/evaluation-report.ts";
-import { seededRandom } from "./seeded-random.ts";
+import { seededRandom } from "../chance/seeded-random.ts";
 
 /** A mean over users and the interval that holds it, percentile bootstrap over users. */
 export type Interval = { readonly value: number; readonly low: number; readonly high: number };

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
+import { seededRandom } from "../chance/seeded-random.ts";
 import type { Dataset, Interactions } from "../dataset/dataset.ts";
 import { instantsForShares, leaveLastOut, rowsWhere, type Split, setSplit, temporalSplit } from "../dataset/split.ts";
 import { casesOfSessions, casesOfSplit, type EvaluationCases } from "./evaluation-cases.ts";
 import { depthFor, newestChoices } from "./newest-choices.ts";
-import { seededRandom } from "./seeded-random.ts";
 
 /**
  * How what is to be predicted differs from what is known. `service`: the later from the earlier, as in production.

@@ -1,8 +1,8 @@
+import { seededRandom } from "../chance/seeded-random.ts";
 import type { Interval } from "./bootstrap.ts";
 import { mean } from "./bootstrap.ts";
 import type { MetricAtK } from "./evaluate.ts";
 import { type Judged, lift } from "./judged.ts";
-import { seededRandom } from "./seeded-random.ts";
 
 export type DecideOptions = {
   readonly metric: MetricAtK;

@@ -3,10 +3,10 @@ import type { ItemIndex, UserId } from "../../shared/ids.ts";
 import { rank } from "../../shared/rank.ts";
 import type { Snapshot } from "../../shared/snapshot.ts";
 import type { ExportedModel } from "../models/model.ts";
+import { openScorer } from "../models/onnx-scorer.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
 import { METRICS, type MetricName } from "./metrics.ts";
 import { offlineSnapshot } from "./offline-snapshot.ts";
-import { openScorer } from "./onnx-scorer.ts";
 
 export type EvaluateOptions = {
   /** Cut-offs of the metrics; the longest is the length of the lists. */

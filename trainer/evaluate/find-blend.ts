@@ -1,9 +1,9 @@
+import { samplePositions, seededRandom } from "../chance/seeded-random.ts";
 import { isBlendable } from "../models/blend.ts";
 import type { Method } from "../models/model.ts";
 import { BLEND, blendOfFitted, blendParams, methodNamed } from "./blend-method.ts";
 import type { MetricAtK } from "./evaluate.ts";
 import { restrictedTo } from "./judged.ts";
-import { samplePositions, seededRandom } from "./seeded-random.ts";
 import { judgeFitted, meanOf, type Trial, type TrialMeans } from "./trial.ts";
 import type { Validation } from "./validation.ts";
 

@@ -2,6 +2,7 @@ import type { ItemIndex, UserId } from "../../shared/ids.ts";
 import { rank } from "../../shared/rank.ts";
 import type { Snapshot } from "../../shared/snapshot.ts";
 import { decodeUserValues, encodeUserValues, type UserValueRatios } from "../../shared/user-values.ts";
+import { samplePositions, seededRandom } from "../chance/seeded-random.ts";
 import type { Interactions } from "../dataset/dataset.ts";
 import { rowsWhere } from "../dataset/split.ts";
 import type { UserCodes, UserValueTable } from "../dataset/user-value-table.ts";
@@ -14,7 +15,6 @@ import {
   type ValueStatistics,
 } from "../models/user-value-ratios.ts";
 import { METRICS } from "./metrics.ts";
-import { samplePositions, seededRandom } from "./seeded-random.ts";
 import { popularityOrder } from "./validation.ts";
 
 export type HiddenUsersInput = {

@@ -1,9 +1,9 @@
+import { samplePositions, seededRandom } from "../chance/seeded-random.ts";
 import { BLEND, methodNamed } from "./blend-method.ts";
 import { choiceOf, isSameChoice } from "./choice.ts";
 import { evaluate } from "./evaluate.ts";
 import { findBlend } from "./find-blend.ts";
 import { joined, restrictedTo } from "./judged.ts";
-import { samplePositions, seededRandom } from "./seeded-random.ts";
 import { meanOf, type Trial, type TrialMeans } from "./trial.ts";
 import { REFIT_MARGIN, type SelectState, scaled } from "./try-methods.ts";
 import { discardedTrial, failureReason, untried } from "./tune-method.ts";

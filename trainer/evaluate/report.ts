@@ -9,6 +9,7 @@ import {
 } from "../../shared/evaluation-report.ts";
 import { type ItemId, type ItemIndex, itemIdToJson } from "../../shared/ids.ts";
 import { stringAt } from "../../shared/packed-strings.ts";
+import { samplePositions, seededRandom } from "../chance/seeded-random.ts";
 import type { Interactions } from "../dataset/dataset.ts";
 import { toMeasured } from "./bootstrap.ts";
 import { splitFingerprint } from "./choose-split.ts";
@@ -17,7 +18,6 @@ import { type Evaluation, listOf, type MetricAtK } from "./evaluate.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
 import { lift, listShape, measured, measuredLift, restrictedTo } from "./judged.ts";
 import { popularityPercentiles } from "./metrics.ts";
-import { samplePositions, seededRandom } from "./seeded-random.ts";
 import { itemSegments, userSegments } from "./segments.ts";
 import type { Trial } from "./trial.ts";
 import type { Discarded } from "./tune-method.ts";

@@ -1,6 +1,6 @@
+import { seededRandom } from "../chance/seeded-random.ts";
 import type { Dataset, Interactions } from "../dataset/dataset.ts";
 import { pickColumn, pickStrings } from "../dataset/reorder-items.ts";
-import { seededRandom } from "./seeded-random.ts";
 
 /**
  * Users drawn by lot, each with all rows, numbered anew; the catalog stays whole. What a smaller share draws is part of what a larger

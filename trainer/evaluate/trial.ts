@@ -1,9 +1,9 @@
+import { seededRandom } from "../chance/seeded-random.ts";
 import type { FittedModel, Method, Params, ServingBudget, TrainingData } from "../models/model.ts";
 import { mean } from "./bootstrap.ts";
 import { type Evaluation, evaluate, type MetricAtK, type Served } from "./evaluate.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
 import { joined } from "./judged.ts";
-import { seededRandom } from "./seeded-random.ts";
 
 /** One method with one set of params: what is tried. */
 export type Candidate = { readonly method: Method; readonly params: Params };

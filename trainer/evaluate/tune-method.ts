@@ -1,3 +1,4 @@
+import { samplePositions, seededRandom } from "../chance/seeded-random.ts";
 import type { Interactions } from "../dataset/dataset.ts";
 import { rowsWhere } from "../dataset/split.ts";
 import type { Method, Params, TrainingData } from "../models/model.ts";
@@ -6,7 +7,6 @@ import type { Evaluation, MetricAtK } from "./evaluate.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
 import { planHalving, type Rung } from "./halving.ts";
 import { restrictedTo } from "./judged.ts";
-import { samplePositions, seededRandom } from "./seeded-random.ts";
 import { meanOf, runTrial, type Trial, type TrialMeans, type TrialTask } from "./trial.ts";
 
 export type TuneTask = {

@@ -1,9 +1,9 @@
+import { samplePositions, seededRandom } from "../chance/seeded-random.ts";
 import type { Dataset, Interactions } from "../dataset/dataset.ts";
 import { reorderItems } from "../dataset/reorder-items.ts";
 import type { TrainingData } from "../models/model.ts";
 import { popularityWithRecency } from "../models/popularity.ts";
 import type { SplitPlan, ValidationSplit } from "./choose-split.ts";
-import { samplePositions, seededRandom } from "./seeded-random.ts";
 import { secondsPerList } from "./tune-method.ts";
 
 /** A dataset parted for choosing a model: what is learnt from, and which lists are judged. */

@@ -6,12 +6,12 @@ import { encodeAttributes } from "../../shared/attributes.ts";
 import { encodeCatalog } from "../../shared/catalog.ts";
 import { FORMAT, FORMAT_WITH_USER_VALUES, Manifest, MEDIA_TYPES } from "../../shared/manifest.ts";
 import type { Dataset } from "../dataset/dataset.ts";
-import { openScorer } from "../evaluate/onnx-scorer.ts";
 import type { ExportedModel } from "../models/model.ts";
+import { openScorer } from "../models/onnx-scorer.ts";
 import { type BuiltVersion, describe, manifestBytes, type VersionFile, versionFile } from "../publish/version-files.ts";
-import { StageError } from "../stage-error.ts";
+import { historiesOf, type UserHistories } from "../spool/user-histories.ts";
+import { StageError } from "../stage/stage-error.ts";
 import { GOLDEN_TOLERANCE, goldenHistories, goldenScores } from "./golden.ts";
-import { historiesOf, type UserHistories } from "./user-histories.ts";
 import { packUserRecords } from "./write-user-records.ts";
 
 export type VersionInput = {

@@ -1,6 +1,6 @@
 import type { Manifest } from "../../shared/manifest.ts";
 import { leastMemoryBytes, MEGABYTE } from "../../shared/memory-cost.ts";
-import { StageError } from "../stage-error.ts";
+import { StageError } from "../stage/stage-error.ts";
 
 /**
  * What no isolate could open must not become live: every rank call would fail from then on.

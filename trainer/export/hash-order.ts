@@ -1,4 +1,4 @@
-import { StageError } from "../stage-error.ts";
+import { StageError } from "../stage/stage-error.ts";
 
 /**
  * Positions in the order of their 64-bit hashes, given as high and low words. Throws StageError when two are equal.

@@ -1,7 +1,7 @@
 import { compareHashes } from "../../shared/user-records.ts";
-import type { UserValueSpool } from "./spool-user-values.ts";
-import type { HashedUser, UserHistories } from "./user-histories.ts";
-import { readSpool } from "./user-spool.ts";
+import type { UserValueSpool } from "../spool/spool-user-values.ts";
+import type { HashedUser, UserHistories } from "../spool/user-histories.ts";
+import { readSpool } from "../spool/user-spool.ts";
 
 const BATCH_USERS = 1024;
 

@@ -11,8 +11,8 @@ import {
   type RecordContent,
 } from "../../shared/user-records.ts";
 import type { Interactions } from "../dataset/dataset.ts";
-import { StageError } from "../stage-error.ts";
-import { historiesOf, type UserHistories } from "./user-histories.ts";
+import { historiesOf, type UserHistories } from "../spool/user-histories.ts";
+import { StageError } from "../stage/stage-error.ts";
 
 /** A finished file: page files in the order of the manifest's `users.pages`, then, last, the one directory. */
 export type UserRecordFile =

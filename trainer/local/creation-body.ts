@@ -1,4 +1,4 @@
-import { identifier } from "../connectors/duckdb-quote.ts";
+import { identifier } from "../connectors/duckdb/quote.ts";
 import type { LocalColumns } from "./local-source.ts";
 
 /** A file as the File connector sees it. */

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { ModelSpec } from "../../shared/model-spec.ts";
 import type { ConnectorSettings } from "../connectors/connector.ts";
 import type { Settings } from "../settings.ts";
-import { type Stage, StageError } from "../stage-error.ts";
+import { type Stage, StageError } from "../stage/stage-error.ts";
 import type { DryRun } from "./dry-runs.ts";
 import type { ModelFolders } from "./model-folders.ts";
 import { superviseProcess } from "./supervised-process.ts";

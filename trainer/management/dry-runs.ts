@@ -1,6 +1,6 @@
 import type { ModelSpec } from "../../shared/model-spec.ts";
 import { Problem } from "../../shared/problem.ts";
-import { StageError } from "../stage-error.ts";
+import { StageError } from "../stage/stage-error.ts";
 import { onePerCustomer } from "./one-per-customer.ts";
 import { redacted, secretsIn } from "./redaction.ts";
 

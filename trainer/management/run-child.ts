@@ -1,6 +1,6 @@
 /** A training run in a process of its own, which ends with exactly one outcome. */
 import type { Failure, TrainingState } from "../../shared/model-record.ts";
-import type { Stage } from "../stage-error.ts";
+import type { Stage } from "../stage/stage-error.ts";
 import type { HeldAnswer, RunMessage, TrainingJob } from "../training-run.ts";
 import { parseRunMessage } from "./run-message.ts";
 import { type ProcessEnd, type ProcessOptions, superviseProcess } from "./supervised-process.ts";

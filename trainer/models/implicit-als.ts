@@ -7,7 +7,7 @@ import { checkpoint } from "./checkpoint.ts";
 import { distinctItems, type Histories, occurrencesOf, positiveHistories, timesChosen } from "./histories.ts";
 import { AS_SET, fittedLinear } from "./linear-model.ts";
 import type { FitContext, Method } from "./model.ts";
-import { normal } from "./neural-sasrec-parameters.ts";
+import { normal } from "./neural/sasrec-parameters.ts";
 import { type FactorWeights, factorWeights } from "./weight-matrix.ts";
 
 export type ImplicitAlsParams = {

@@ -1,13 +1,13 @@
 import { digestOf, type Histories, positiveHistories } from "./histories.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
-import { type Averages, averagesOf } from "./neural-averages.ts";
-import { candidateSource } from "./neural-candidates.ts";
-import { trainingChance } from "./neural-chance.ts";
-import { holdOut, judgeHeldOut } from "./neural-held-out.ts";
-import { type PooledBatch, pooledEpoch } from "./neural-pooled-batches.ts";
-import { appendPooled, pooledScores } from "./neural-pooled-export.ts";
-import { compilePooledStep, freshPooledParameters, openPooledScorer, type PooledShape } from "./neural-pooled-graph.ts";
-import { type Trainee, type TrainingPlan, trainEpochs } from "./neural-training.ts";
+import { type Averages, averagesOf } from "./neural/averages.ts";
+import { candidateSource } from "./neural/candidates.ts";
+import { trainingChance } from "./neural/chance.ts";
+import { holdOut, judgeHeldOut } from "./neural/held-out.ts";
+import { type PooledBatch, pooledEpoch } from "./neural/pooled-batches.ts";
+import { appendPooled, pooledScores } from "./neural/pooled-export.ts";
+import { compilePooledStep, freshPooledParameters, openPooledScorer, type PooledShape } from "./neural/pooled-graph.ts";
+import { type Trainee, type TrainingPlan, trainEpochs } from "./neural/training.ts";
 import { type AppendScores, type BlendableModel, exportScores } from "./scoring-graph.ts";
 
 export type PooledHistoryParams = {

@@ -1,17 +1,17 @@
 import { maskPool } from "../autodiff/mask-pool.ts";
 import { digestOf, type Histories, positiveHistories } from "./histories.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
-import { type Averages, averagesOf } from "./neural-averages.ts";
-import { epochBatches } from "./neural-batches.ts";
-import { candidateSource } from "./neural-candidates.ts";
-import { trainingChance } from "./neural-chance.ts";
-import { sasrecScores } from "./neural-forward.ts";
-import { type HeldOut, holdOut, judgeHeldOut } from "./neural-held-out.ts";
-import { appendSasrec } from "./neural-sasrec-export.ts";
-import { causalSpansFor, compileSasrecStep, openSasrecScorer } from "./neural-sasrec-graph.ts";
-import { freshParameters } from "./neural-sasrec-parameters.ts";
-import { type Trainee, type TrainingPlan, trainEpochs } from "./neural-training.ts";
-import type { TransformerShape } from "./neural-transformer.ts";
+import { type Averages, averagesOf } from "./neural/averages.ts";
+import { epochBatches } from "./neural/batches.ts";
+import { candidateSource } from "./neural/candidates.ts";
+import { trainingChance } from "./neural/chance.ts";
+import { sasrecScores } from "./neural/forward.ts";
+import { type HeldOut, holdOut, judgeHeldOut } from "./neural/held-out.ts";
+import { appendSasrec } from "./neural/sasrec-export.ts";
+import { causalSpansFor, compileSasrecStep, openSasrecScorer } from "./neural/sasrec-graph.ts";
+import { freshParameters } from "./neural/sasrec-parameters.ts";
+import { type Trainee, type TrainingPlan, trainEpochs } from "./neural/training.ts";
+import type { TransformerShape } from "./neural/transformer.ts";
 import { type AppendScores, type BlendableModel, exportScores } from "./scoring-graph.ts";
 
 export type SasrecParams = {

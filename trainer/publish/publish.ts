@@ -9,7 +9,7 @@
  */
 import { type LivePointer, liveAfter, MANIFEST_TYPE } from "../../shared/live-pointer.ts";
 import { blobKey, listsKey, manifestKey, reportKey } from "../../shared/manifest.ts";
-import { StageError } from "../stage-error.ts";
+import { StageError } from "../stage/stage-error.ts";
 import { forEachAtOnce } from "./for-each-at-once.ts";
 import { changeLivePointer, type ModelRef, readLivePointer } from "./live-pointer-swap.ts";
 import { type ObjectStore, StoreError } from "./object-store.ts";

@@ -1,6 +1,6 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import { ID_BYTES_MAX } from "../../shared/ids.ts";
-import { quoted } from "../connectors/bigquery-columns.ts";
+import { quoted } from "../connectors/bigquery/columns.ts";
 import type { TimeExpression } from "../dataset/time-expression.ts";
 import { type Dialect, labelBy, NUMBER_PATTERN, type PushedId, SPACES } from "./dialect.ts";
 
@@ -9,7 +9,7 @@ const CAST_ALIKE = new Set(
   "STRING INTEGER INT64 FLOAT FLOAT64 BOOLEAN BOOL TIMESTAMP DATETIME DATE NUMERIC BIGNUMERIC".split(" "),
 );
 
-/** GoogleSQL. Types are those by which the connector (connectors/bigquery-columns.ts) gives a column. */
+/** GoogleSQL. Types are those by which the connector (connectors/bigquery/columns.ts) gives a column. */
 export const BIGQUERY: Dialect = {
   name: "BigQuery",
   identifier: quoted,

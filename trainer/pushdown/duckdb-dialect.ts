@@ -1,5 +1,5 @@
 import { DuckDBTypeId } from "@duckdb/node-api";
-import { identifier } from "../connectors/duckdb-quote.ts";
+import { identifier } from "../connectors/duckdb/quote.ts";
 import { idExpression } from "../dataset/id-expression.ts";
 import { labelExpression } from "../dataset/label-expression.ts";
 import { timeExpression } from "../dataset/time-expression.ts";

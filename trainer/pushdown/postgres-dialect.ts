@@ -1,10 +1,10 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import { ID_BYTES_MAX } from "../../shared/ids.ts";
-import { identifier } from "../connectors/duckdb-quote.ts";
+import { identifier } from "../connectors/duckdb/quote.ts";
 import type { TimeExpression, TimeUnit } from "../dataset/time-expression.ts";
 import { type Dialect, labelBy, NUMBER_PATTERN, type PushedId, SPACES } from "./dialect.ts";
 
-/** Postgres 11 and later. Types are those by which the connector (connectors/postgres-columns.ts) gives a column. */
+/** Postgres 11 and later. Types are those by which the connector (connectors/postgres/columns.ts) gives a column. */
 export const POSTGRES: Dialect = {
   name: "Postgres",
   identifier,

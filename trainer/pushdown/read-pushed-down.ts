@@ -7,14 +7,14 @@ import { interactionsThatFit, stagingMb } from "../dataset/memory-shares.ts";
 import type { ReadDataset, ReadDatasetOptions } from "../dataset/read-dataset.ts";
 import { openStaging, stageRows } from "../dataset/staging.ts";
 import type { TimeUnit } from "../dataset/time-expression.ts";
-import { StageError } from "../stage-error.ts";
+import { spoolUsers, type UserSpool } from "../spool/spool-users.ts";
+import { StageError } from "../stage/stage-error.ts";
 import { completeCatalog } from "./complete-catalog.ts";
 import { openRelation, type PushedSource } from "./read-relation.ts";
 import { NEWEST_PER_USER, readSample } from "./read-sample.ts";
 import { DISTINCT } from "./relation.ts";
 import { type SourceQuery, sourceTable } from "./source-table.ts";
 import { readRejected, readTotals, readUnit, type Totals } from "./source-totals.ts";
-import { spoolUsers, type UserSpool } from "./spool-users.ts";
 import { stageCatalog } from "./stage-catalog.ts";
 
 export type PushDownOptions = ReadDatasetOptions & {

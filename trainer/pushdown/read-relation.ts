@@ -1,5 +1,5 @@
 import type { Connector, SourceRows } from "../connectors/connector.ts";
-import { StageError } from "../stage-error.ts";
+import { StageError } from "../stage/stage-error.ts";
 import { type Relation, relationSql, type SourceTable } from "./relation.ts";
 
 /** A store that is asked for relations. */

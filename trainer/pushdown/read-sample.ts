@@ -1,7 +1,7 @@
 import type { ModelSpec } from "../../shared/model-spec.ts";
 import { interactionsThatFit } from "../dataset/memory-shares.ts";
 import { type ReadDataset, type ReadDatasetOptions, readDataset } from "../dataset/read-dataset.ts";
-import { StageError } from "../stage-error.ts";
+import { StageError } from "../stage/stage-error.ts";
 import type { PushedSource } from "./read-relation.ts";
 import { DISTINCT, type Facts, relationSql } from "./relation.ts";
 import type { Totals } from "./source-totals.ts";

@@ -5,11 +5,11 @@ import { innerQuery } from "../connectors/inner-query.ts";
 import { interactionColumns } from "../dataset/check-interactions.ts";
 import { interactionsThatFit } from "../dataset/memory-shares.ts";
 import { type ReadDataset, readDataset } from "../dataset/read-dataset.ts";
-import { StageError } from "../stage-error.ts";
+import type { UserSpool } from "../spool/spool-users.ts";
+import { StageError } from "../stage/stage-error.ts";
 import { openOnce } from "./open-once.ts";
 import { type Asked, type PushDownOptions, readPushedDown } from "./read-pushed-down.ts";
 import { DIALECTS } from "./source-table.ts";
-import type { UserSpool } from "./spool-users.ts";
 
 /** `spool` is null when the dataset has every user. */
 export type ReadWithinBudget = ReadDataset & { readonly spool: UserSpool | null };

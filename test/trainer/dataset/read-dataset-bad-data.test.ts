@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ModelSpec } from "../../../shared/model-spec.ts";
 import { connect } from "../../../trainer/connectors/connector.ts";
-import { StageError } from "../../../trainer/stage-error.ts";
+import { StageError } from "../../../trainer/stage/stage-error.ts";
 import { fileSettings } from "../../fixtures/real-data.ts";
 import { readRows, specOf } from "../../fixtures/rows-spec.ts";
 

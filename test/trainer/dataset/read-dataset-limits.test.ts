@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ModelSpec } from "../../../shared/model-spec.ts";
 import type { ConnectorSettings } from "../../../trainer/connectors/connector.ts";
 import { readDataset } from "../../../trainer/dataset/read-dataset.ts";
-import { StageError } from "../../../trainer/stage-error.ts";
+import { StageError } from "../../../trainer/stage/stage-error.ts";
 import { fileSettings } from "../../fixtures/real-data.ts";
 import { smallDisk } from "../../fixtures/small-disk.ts";
 

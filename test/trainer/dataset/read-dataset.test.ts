@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { decodeCatalog, encodeCatalog } from "../../../shared/catalog.ts";
 import type { Dataset } from "../../../trainer/dataset/dataset.ts";
-import type { StageProgress } from "../../../trainer/stage-reporter.ts";
+import type { StageProgress } from "../../../trainer/stage/stage-reporter.ts";
 import { missingRealData, readRealData } from "../../fixtures/real-data.ts";
 import { connectMemory } from "../../fixtures/rows-memory.ts";
 import { itemIdsOf, readRows, rowsOf, specOf } from "../../fixtures/rows-spec.ts";

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { seededRandom } from "../../../trainer/chance/seeded-random.ts";
 import type { Interactions } from "../../../trainer/dataset/dataset.ts";
 import {
   instantsForShares,
@@ -10,7 +11,6 @@ import {
   type Targets,
   temporalSplit,
 } from "../../../trainer/dataset/split.ts";
-import { seededRandom } from "../../../trainer/evaluate/seeded-random.ts";
 
 type Row = { readonly item: number; readonly time: number; readonly positive: boolean };
 

@@ -6,7 +6,7 @@ import {
   stageOptions,
   unreadableOf,
 } from "../../../trainer/dataset/stage-query.ts";
-import type { StageProgress } from "../../../trainer/stage-reporter.ts";
+import type { StageProgress } from "../../../trainer/stage/stage-reporter.ts";
 import { fileSettings } from "../../fixtures/real-data.ts";
 import { connectMemory } from "../../fixtures/rows-memory.ts";
 import { specOf } from "../../fixtures/rows-spec.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { seededRandom } from "../../../trainer/chance/seeded-random.ts";
 import { bootstrapMeans, mean, pairedDifference } from "../../../trainer/evaluate/bootstrap.ts";
-import { seededRandom } from "../../../trainer/evaluate/seeded-random.ts";
 
 const normal = (random: () => number) => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { UserAttributesReport } from "../../../shared/evaluation-report.ts";
+import { seededRandom } from "../../../trainer/chance/seeded-random.ts";
 import type { AttributeColumn, Dataset } from "../../../trainer/dataset/dataset.ts";
 import { codesOfUsers, userValueTable } from "../../../trainer/dataset/user-value-table.ts";
 import { chooseUserValues } from "../../../trainer/evaluate/choose-user-values.ts";
-import { seededRandom } from "../../../trainer/evaluate/seeded-random.ts";
 import { missingRealData, readRealData } from "../../fixtures/real-data.ts";
 import { tastesByCity } from "../../fixtures/tastes-by-city.ts";
 

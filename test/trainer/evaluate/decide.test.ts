@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { seededRandom } from "../../../trainer/chance/seeded-random.ts";
 import { choiceOptimism, decide } from "../../../trainer/evaluate/decide.ts";
 import type { Judged } from "../../../trainer/evaluate/judged.ts";
-import { seededRandom } from "../../../trainer/evaluate/seeded-random.ts";
 
 const METRIC = "ndcg@10";
 const judged = (values: ArrayLike<number>): Judged => ({

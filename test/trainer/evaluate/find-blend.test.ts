@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from "vitest";
+import { seededRandom } from "../../../trainer/chance/seeded-random.ts";
 import { partsOf } from "../../../trainer/evaluate/blend-method.ts";
 import { planSplit } from "../../../trainer/evaluate/choose-split.ts";
 import { findBlend, unsearched } from "../../../trainer/evaluate/find-blend.ts";
-import { seededRandom } from "../../../trainer/evaluate/seeded-random.ts";
 import { meanOf, runTrial, type Trial, type TrialMeans } from "../../../trainer/evaluate/trial.ts";
 import { validationOf } from "../../../trainer/evaluate/validation.ts";
 import { fittedLinear } from "../../../trainer/models/linear-model.ts";

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { EvaluationReport } from "../../../shared/evaluation-report.ts";
+import { seededRandom } from "../../../trainer/chance/seeded-random.ts";
 import { rowsWhere } from "../../../trainer/dataset/split.ts";
-import { seededRandom } from "../../../trainer/evaluate/seeded-random.ts";
 import { type SelectInput, type Selection, selectModel } from "../../../trainer/evaluate/select.ts";
 import { ease } from "../../../trainer/models/ease.ts";
 import type { Method } from "../../../trainer/models/model.ts";

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { HashedUser, UserHistories } from "../../../trainer/export/user-histories.ts";
-import { createSpool } from "../../../trainer/export/user-spool.ts";
 import { withUserValues } from "../../../trainer/export/with-user-values.ts";
+import type { HashedUser, UserHistories } from "../../../trainer/spool/user-histories.ts";
+import { createSpool } from "../../../trainer/spool/user-spool.ts";
 
 let folder: string;
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "vitest";
-import { seededRandom } from "../../../trainer/evaluate/seeded-random.ts";
+import { seededRandom } from "../../../trainer/chance/seeded-random.ts";
 import { openGemm } from "../../../trainer/linear-algebra/gemm.ts";
 import { invertInPlace } from "../../../trainer/linear-algebra/inverse.ts";
 import { positiveDefinite } from "../../fixtures/positive-definite.ts";

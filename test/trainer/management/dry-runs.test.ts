@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type DryRun, dryRuns } from "../../../trainer/management/dry-runs.ts";
-import { StageError } from "../../../trainer/stage-error.ts";
+import { StageError } from "../../../trainer/stage/stage-error.ts";
 import { specOf } from "../../fixtures/trainer-spec.ts";
 
 const SPEC = specOf("shop", "select", { connector_configs: [{ type: "Postgres", password: "hunter2" }] });

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { ItemIndex } from "../../../shared/ids.ts";
-import { openScorer } from "../../../trainer/evaluate/onnx-scorer.ts";
 import { blend, fitParts } from "../../../trainer/models/blend.ts";
 import { AS_SET, fittedLinear } from "../../../trainer/models/linear-model.ts";
 import type { Method } from "../../../trainer/models/model.ts";
+import { openScorer } from "../../../trainer/models/onnx-scorer.ts";
 import { denseWeights } from "../../../trainer/models/weight-matrix.ts";
 import { trainingData } from "../../fixtures/checkerboard.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import type { ItemIndex } from "../../../shared/ids.ts";
 import { topK } from "../../../shared/top-k.ts";
-import { openScorer } from "../../../trainer/evaluate/onnx-scorer.ts";
 import { COLD_EVERY, coldItems, withColdItems } from "../../../trainer/models/cold-start.ts";
 import { ease } from "../../../trainer/models/ease.ts";
 import type { Method } from "../../../trainer/models/model.ts";
+import { openScorer } from "../../../trainer/models/onnx-scorer.ts";
 import { sequentialRidge } from "../../../trainer/models/sequential-ridge.ts";
 import { checkerboard } from "../../fixtures/checkerboard.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";

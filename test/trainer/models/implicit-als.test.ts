@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { ItemIndex } from "../../../shared/ids.ts";
 import { implicitAls } from "../../../trainer/models/implicit-als.ts";
 import type { Method } from "../../../trainer/models/model.ts";
-import { normal } from "../../../trainer/models/neural-sasrec-parameters.ts";
+import { normal } from "../../../trainer/models/neural/sasrec-parameters.ts";
 import { trainingData } from "../../fixtures/checkerboard.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
 import { solvedLonghand } from "../../fixtures/solved-longhand.ts";

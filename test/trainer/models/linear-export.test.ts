@@ -1,8 +1,8 @@
 import ortWeb from "onnxruntime-web/wasm";
 import { expect, test } from "vitest";
 import type { ItemIndex } from "../../../shared/ids.ts";
-import { openScorer } from "../../../trainer/evaluate/onnx-scorer.ts";
 import { AS_SET, fittedLinear } from "../../../trainer/models/linear-model.ts";
+import { openScorer } from "../../../trainer/models/onnx-scorer.ts";
 import { denseWeights, strongestWeights } from "../../../trainer/models/weight-matrix.ts";
 
 const SIZE = 40;

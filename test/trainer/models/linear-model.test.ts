@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ItemIndex } from "../../../shared/ids.ts";
-import { openScorer } from "../../../trainer/evaluate/onnx-scorer.ts";
 import { AS_SET, fittedLinear, historyWeights } from "../../../trainer/models/linear-model.ts";
+import { openScorer } from "../../../trainer/models/onnx-scorer.ts";
 import { denseWeights } from "../../../trainer/models/weight-matrix.ts";
 
 const history = { items: [2, 0, 2, 1] as ItemIndex[], agesDays: [3, 2, 1, 0] };

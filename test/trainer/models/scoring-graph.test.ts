@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ItemIndex } from "../../../shared/ids.ts";
-import { openScorer } from "../../../trainer/evaluate/onnx-scorer.ts";
+import { openScorer } from "../../../trainer/models/onnx-scorer.ts";
 import { exportScores, fileBox } from "../../../trainer/models/scoring-graph.ts";
 
 test("a graph of its own from a part: inputs declared, files named by their prefix, budget passed on", async () => {

@@ -7,7 +7,7 @@ import { memoryStore } from "../../../trainer/publish/memory-store.ts";
 import type { ObjectStore } from "../../../trainer/publish/object-store.ts";
 import { type PublishContext, publish } from "../../../trainer/publish/publish.ts";
 import type { BuiltVersion } from "../../../trainer/publish/version-files.ts";
-import { StageError } from "../../../trainer/stage-error.ts";
+import { StageError } from "../../../trainer/stage/stage-error.ts";
 import { type Fault, faultyStore } from "../../fixtures/faulty-store.ts";
 import { meanwhileStore } from "../../fixtures/meanwhile-store.ts";
 import { servedVersion, TINY_MODEL, tinyVersion } from "../../fixtures/tiny-version.ts";

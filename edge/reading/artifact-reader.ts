@@ -1,0 +1,216 @@
+/** Reads from the models' bucket; the only file that knows it. */
+import type { z } from "zod";
+import { FormatError } from "../../shared/assert.ts";
+import { hexOf } from "../../shared/hex.ts";
+import type { Descriptor } from "../../shared/manifest.ts";
+import { within } from "./deadline.ts";
+
+/** The bucket could not be read, twice in a row or for too long. */
+export class ReadError extends Error {
+  override readonly name = "ReadError";
+}
+
+/** Bytes of a file, from its byte `offset` on. */
+export type Piece = { readonly offset: number; readonly bytes: Uint8Array };
+
+export type ArtifactReader = {
+  /** A small JSON object, or undefined when absent. Throws ReadError, FormatError. */
+  json<Schema extends z.ZodType>(key: string, schema: Schema): Promise<z.infer<Schema> | undefined>;
+  /** A small object that changes: "same" when its etag is still the given one, undefined when absent. Throws as above. */
+  changed(
+    key: string,
+    known: { readonly etag: string | null; readonly bytesMax: number },
+  ): Promise<{ readonly etag: string; readonly bytes: Uint8Array<ArrayBuffer> } | "same" | undefined>;
+  /** A whole file that is what its descriptor says. Throws ReadError, FormatError. */
+  file(key: string, descriptor: Descriptor): Promise<Uint8Array<ArrayBuffer>>;
+  /**
+   * The same, a piece at a time from the first byte to the last: nothing of it is to be believed before the end, which
+   * throws when the file was another one. A piece is emptied when the next is asked for, so that no two are in memory
+   * but those being read. Throws ReadError, FormatError.
+   */
+  pieces(key: string, descriptor: Descriptor): AsyncIterable<Piece>;
+  /** Exactly these bytes of a file; nothing but their number is checked. Throws ReadError, FormatError. */
+  range(key: string, range: { readonly offset: number; readonly length: number }): Promise<Uint8Array<ArrayBuffer>>;
+  /** Throws ReadError when the bucket does not answer. */
+  probe(): Promise<void>;
+};
+
+const JSON_BYTES_MAX = 65_536;
+/** Bodies may take this long in addition, per byte: one second for each 4 MiB. */
+const MS_PER_BYTE = 1000 / (4 * 1024 * 1024);
+/** Larger files are read in pieces, so many ahead of the one in use. */
+const PIECE_BYTES = 2 * 1024 * 1024;
+const PIECES_AHEAD = 2;
+const PROBE_KEY = "health";
+
+export function artifactReader(bucket: R2Bucket, timeoutMs: number): ArtifactReader {
+  const get = (key: string, sizeBytes: number, read: () => Promise<Uint8Array<ArrayBuffer> | undefined>) =>
+    twice(key, () => within(timeoutMs + Math.ceil(sizeBytes * MS_PER_BYTE), `reading ${key}`, read()));
+
+  const pieceAt = async (key: string, size: number, offset: number) => {
+    const range = { offset, length: Math.min(PIECE_BYTES, size - offset) };
+    const bytes = await get(key, range.length, async () => {
+      const object = await bucket.get(key, size > PIECE_BYTES ? { range } : {});
+      if (object === null) throw new FormatError(`${key}: expected ${size} bytes, found no such object`);
+      return bodyOf(object, (found) => found === size || `${size} bytes`);
+    });
+    if (bytes!.length !== range.length)
+      throw new FormatError(`${key}: expected ${range.length} bytes at ${offset}, found ${bytes!.length}`);
+    return bytes!;
+  };
+  async function* pieces(key: string, descriptor: Descriptor) {
+    const hash = new crypto.DigestStream("SHA-256");
+    hash.digest.catch(() => undefined); // when the file is given up
+    const writer = hash.getWriter();
+    let offset = 0;
+    try {
+      for await (const bytes of inOrder(descriptor.size, (at) => pieceAt(key, descriptor.size, at))) {
+        await writer.write(bytes);
+        const { length } = bytes;
+        yield { offset, bytes };
+        offset += length;
+        bytes.buffer.transfer(0);
+      }
+    } catch (error) {
+      await writer.abort(error).catch(() => undefined);
+      throw error;
+    }
+    await writer.close();
+    checkDigest(key, descriptor, await hash.digest);
+  }
+
+  return {
+    async json(key, schema) {
+      const bytes = await get(key, 0, async () => {
+        const object = await bucket.get(key);
+        if (object === null) return undefined;
+        const body = await bodyOf(object, (size) => size <= JSON_BYTES_MAX || `at most ${JSON_BYTES_MAX} bytes`);
+        await checkMd5(object, body);
+        return body;
+      });
+      return bytes && parsed(key, bytes, schema);
+    },
+    async changed(key, { etag, bytesMax }) {
+      const options = etag === null ? {} : { onlyIf: { etagDoesNotMatch: etag } };
+      return twice(key, () => within(timeoutMs, `reading ${key}`, changedBody(bucket, key, { options, bytesMax })));
+    },
+    async file(key, descriptor) {
+      if (descriptor.size <= PIECE_BYTES) {
+        const bytes = await pieceAt(key, descriptor.size, 0);
+        checkDigest(key, descriptor, await crypto.subtle.digest("SHA-256", bytes));
+        return bytes;
+      }
+      return wholeOf(descriptor.size, pieces(key, descriptor));
+    },
+    pieces,
+    async range(key, range) {
+      const bytes = await get(key, range.length, async () => {
+        const object = await bucket.get(key, { range });
+        if (object === null) throw new FormatError(`${key}: expected a range of bytes, found no such object`);
+        return new Uint8Array(await object.arrayBuffer());
+      });
+      if (bytes!.length !== range.length)
+        throw new FormatError(`${key}: expected ${range.length} bytes at ${range.offset}, found ${bytes!.length}`);
+      return bytes!;
+    },
+    async probe() {
+      await twice(PROBE_KEY, () => within(timeoutMs, "reading the bucket", bucket.head(PROBE_KEY)));
+    },
+  };
+}
+
+/** A file's bytes out of its pieces. Throws what they throw. */
+export async function wholeOf(size: number, pieces: AsyncIterable<Piece>): Promise<Uint8Array<ArrayBuffer>> {
+  const whole = new Uint8Array(size);
+  for await (const { offset, bytes } of pieces) whole.set(bytes, offset);
+  return whole;
+}
+
+async function changedBody(
+  bucket: R2Bucket,
+  key: string,
+  { options, bytesMax }: { readonly options: R2GetOptions; readonly bytesMax: number },
+) {
+  const object = await bucket.get(key, options);
+  if (object === null) return undefined;
+  if (!("body" in object)) return "same";
+  const bytes = await bodyOf(object as R2ObjectBody, (size) => size <= bytesMax || `at most ${bytesMax} bytes`);
+  return { etag: object.etag, bytes };
+}
+
+/** The size is checked before a byte is read. */
+async function bodyOf(object: R2ObjectBody, isRight: (size: number) => true | string) {
+  const verdict = isRight(object.size);
+  if (verdict !== true) {
+    await object.body.cancel();
+    throw new FormatError(`${object.key}: expected ${verdict}, found ${object.size}`);
+  }
+  return new Uint8Array(await object.arrayBuffer());
+}
+
+/**
+ * Nothing names the digest of an object that changes but the bucket itself, which keeps the MD5 of what was put: one bit
+ * that a read flips would be another customer's name.
+ */
+async function checkMd5({ key, checksums }: R2ObjectBody, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+  if (!checksums?.md5) return; // of objects that were put in parts the bucket keeps none
+  const [expected, found] = [checksums.md5, await crypto.subtle.digest("MD5", bytes)].map((md5) =>
+    hexOf(new Uint8Array(md5)),
+  );
+  if (expected !== found) throw new Error(`${key}: expected MD5 ${expected}, found ${found}`); // perhaps right the second time
+}
+
+/** The file's pieces in their order; the next ones are read while one is used. */
+async function* inOrder(size: number, pieceAt: (offset: number) => Promise<Uint8Array<ArrayBuffer>>) {
+  const ahead: Promise<Uint8Array<ArrayBuffer>>[] = [];
+  let next = 0;
+  const readAhead = () => {
+    const piece = pieceAt(next);
+    piece.catch(() => undefined); // told when its turn comes
+    ahead.push(piece);
+    next += PIECE_BYTES;
+  };
+  readAhead();
+  for (let piece = ahead.shift(); piece; piece = ahead.shift()) {
+    const bytes = await piece; // so that a file that is absent or of another size is asked for once
+    while (next < size && ahead.length < PIECES_AHEAD) readAhead();
+    yield bytes;
+  }
+}
+
+/** Tries once more when the bucket failed; what a file says is the same the second time. */
+async function twice<T>(key: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (first) {
+    if (first instanceof FormatError) throw first;
+  }
+  try {
+    return await read();
+  } catch (cause) {
+    if (cause instanceof FormatError) throw cause;
+    throw new ReadError(`${key} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
+}
+
+function checkDigest(key: string, descriptor: Descriptor, digest: ArrayBuffer): void {
+  const found = digestName(digest);
+  if (found !== descriptor.digest)
+    throw new FormatError(`${key}: expected digest ${descriptor.digest}, found ${found}`);
+}
+
+const digestName = (digest: ArrayBuffer) => `sha256:${hexOf(new Uint8Array(digest))}`;
+
+/** The value of JSON bytes by its schema. Throws FormatError. */
+export function parsed<Schema extends z.ZodType>(key: string, bytes: Uint8Array, schema: Schema): z.infer<Schema> {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
+  } catch (cause) {
+    throw new FormatError(`${key}: expected JSON`, { cause });
+  }
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  throw new FormatError(`${key}: ${issue?.path.join(".") || "the object"}: ${issue?.message}`);
+}

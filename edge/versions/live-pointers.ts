@@ -1,0 +1,68 @@
+import { FormatError } from "../../shared/assert.ts";
+import { type Live, LivePointer, type ModelStatus } from "../../shared/live-pointer.ts";
+import { livePointerKey } from "../../shared/manifest.ts";
+import { ModelName } from "../../shared/model-spec.ts";
+import { Problem } from "../../shared/problem.ts";
+import { type ArtifactReader, ReadError } from "../reading/artifact-reader.ts";
+import { refreshedCache } from "../reading/refreshed-cache.ts";
+import type { RequestAccess } from "../reading/request-access.ts";
+
+export type NamedModel = { readonly customer: string; readonly modelName: string };
+
+/** Which version of which model to serve. */
+export type LiveVersion = NamedModel & { readonly live: Live };
+
+/** Told of a model that has no live version, when it is asked for: what this isolate has of that name is of a deleted one. */
+export type OnNoneLive = (model: NamedModel, access: RequestAccess) => void;
+
+export type LivePointers = {
+  /** Throws Problem model_not_found, model_not_active, artifact_unavailable. */
+  liveVersion(
+    customer: string,
+    modelName: string,
+    access: RequestAccess & { readonly reader: ArtifactReader },
+  ): Promise<LiveVersion>;
+};
+
+const POINTERS_MAX = 5000;
+const KEPT_MS = 5 * 60_000;
+const ABSENT_MS = 1000;
+/** A first training takes minutes; its quick stages end soon. */
+const RETRY_AFTER_SECONDS: Readonly<Partial<Record<ModelStatus, number>>> = { TRAINING: 15, FETCHING: 10, ERROR: 60 };
+
+/** What this isolate knows of live pointers: each read at most every `cacheMs`, and at most twice as old. */
+export function livePointers(cacheMs: number, onNoneLive: OnNoneLive = () => {}): LivePointers {
+  const cache = refreshedCache<LivePointer>(
+    { freshMs: cacheMs, servableMs: 2 * cacheMs, keptMs: KEPT_MS, absentMs: Math.min(cacheMs, ABSENT_MS) },
+    POINTERS_MAX,
+  );
+  return {
+    async liveVersion(customer, modelName, access) {
+      if (!ModelName.safeParse(modelName).success) throw notFound(modelName);
+      const key = livePointerKey(customer, modelName);
+      const pointer = await cache
+        .get(key, () => access.reader.json(key, LivePointer), access)
+        .catch((error: unknown) => {
+          if (!(error instanceof ReadError || error instanceof FormatError)) throw error;
+          const detail = "Which version of the model is live cannot be read right now. Try again.";
+          throw new Problem("artifact_unavailable", detail, { cause: error, retryAfterSeconds: 2 });
+        });
+      if (!pointer?.live) onNoneLive({ customer, modelName }, access);
+      if (pointer === undefined || pointer.status === "DESTROYING") throw notFound(modelName);
+      if (pointer.status !== "ACTIVE" || pointer.live === null) throw notActive(modelName, pointer.status);
+      return { customer, modelName, live: pointer.live };
+    },
+  };
+}
+
+const notFound = (modelName: string) =>
+  new Problem("model_not_found", `There is no model with the name ${JSON.stringify(modelName.slice(0, 64))}.`);
+
+const notActive = (modelName: string, status: ModelStatus) =>
+  new Problem(
+    "model_not_active",
+    status === "ERROR"
+      ? `The model ${modelName} has no version to rank with: its training failed. See "failure" in its record.`
+      : `The model ${modelName} cannot rank before its first training has ended; its status is ${status}.`,
+    { extra: { model_status: status }, retryAfterSeconds: RETRY_AFTER_SECONDS[status] ?? 5 },
+  );

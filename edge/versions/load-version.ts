@@ -1,0 +1,123 @@
+import { z } from "zod";
+import { FormatError } from "../../shared/assert.ts";
+import { type AttributeTable, decodeAttributes } from "../../shared/attributes.ts";
+import { type Catalog, decodeCatalog } from "../../shared/catalog.ts";
+import type { ItemIndex } from "../../shared/ids.ts";
+import {
+  blobKey,
+  type Descriptor,
+  FORMATS_READ,
+  type GoldenScores,
+  Manifest,
+  manifestKey,
+} from "../../shared/manifest.ts";
+import { decodeUserDirectory, type UserDirectory } from "../../shared/user-records.ts";
+import { decodeUserValues, type UserValues } from "../../shared/user-values.ts";
+import { parsed, ReadError } from "../reading/artifact-reader.ts";
+import type { FileReader } from "../reading/reader-until.ts";
+import type { LiveVersion } from "./live-pointers.ts";
+import { openScorer, type Scorer } from "./scorer.ts";
+
+/** One version in memory, every byte checked. Immutable, and without I/O: any request may use it. */
+export type LoadedVersion = {
+  readonly target: LiveVersion;
+  readonly manifest: Manifest;
+  readonly catalog: Catalog;
+  readonly attributes: AttributeTable | null;
+  readonly directory: UserDirectory | null;
+  readonly userValues: UserValues | null;
+  readonly scorer: Scorer;
+};
+
+/** The manifest of a version. Throws ReadError, FormatError. */
+export async function readManifest({ customer, modelName, live }: LiveVersion, reader: FileReader): Promise<Manifest> {
+  const key = manifestKey(customer, modelName, live.version);
+  const bytes = await reader.file(key, live.manifest);
+  const { format } = parsed(key, bytes, z.looseObject({ format: z.int() }));
+  if (!FORMATS_READ.includes(format))
+    throw new FormatError(
+      `${key}: format: this Worker reads ${FORMATS_READ.join(", ")}, found ${format}: deploy a newer one`,
+    );
+  const manifest = parsed(key, bytes, Manifest);
+  if (manifest.customer !== customer || manifest.model_name !== modelName)
+    throw new FormatError(`${key}: expected the model ${customer}/${modelName}, found another one's manifest`);
+  return manifest;
+}
+
+/** Reads, checks and opens everything that ranking with a version needs. Throws ReadError, FormatError. */
+export async function loadVersion(target: LiveVersion, manifest: Manifest, reader: FileReader): Promise<LoadedVersion> {
+  const { model, item_count } = manifest;
+  const keyOf = (file: Descriptor) => blobKey(target.customer, target.modelName, file.digest);
+  const read = (file: Descriptor) => reader.file(keyOf(file), file);
+  const weights = model.weights.map(({ path, file }) => {
+    return { path, size: file.size, pieces: () => reader.pieces(keyOf(file), file) };
+  });
+  const [opening, decoding] = await Promise.allSettled([
+    read(model.graph).then((graph) => opened(openScorer(graph, weights, item_count))),
+    readDecoded(manifest, read),
+  ]);
+  if (opening.status === "rejected") throw opening.reason;
+  const scorer = opening.value;
+  try {
+    if (decoding.status === "rejected") throw decoding.reason;
+    for (const golden of model.golden) await checkGolden(scorer, golden, model.golden_tolerance);
+    return { target, manifest, ...decoding.value, scorer };
+  } catch (error) {
+    await scorer.release();
+    throw error;
+  }
+}
+
+/** Everything but the scoring graph and its weights. */
+async function readDecoded(
+  manifest: Manifest,
+  read: (file: Descriptor) => Promise<Uint8Array<ArrayBuffer>>,
+): Promise<Decoded> {
+  const { catalog, attributes, users, user_values } = manifest;
+  const decoded = async <Value>(file: Descriptor | null | undefined, decode: (bytes: Uint8Array) => Value) =>
+    file ? decode(await read(file)) : null;
+  const found = {
+    catalog: decodeCatalog(await read(catalog)),
+    attributes: await decoded(attributes, decodeAttributes),
+    directory: await decoded(users?.directory, decodeUserDirectory),
+    userValues: await decoded(user_values, decodeUserValues),
+  };
+  checkCounts(manifest, found);
+  return found;
+}
+
+type Decoded = Pick<LoadedVersion, "catalog" | "attributes" | "directory" | "userValues">;
+
+function checkCounts(manifest: Manifest, { catalog, attributes, directory, userValues }: Decoded): void {
+  const check = (what: string, expected: unknown, found: unknown) => {
+    if (expected !== found) throw new FormatError(`${what}: the manifest says ${expected}, the file ${found}`);
+  };
+  check("catalog: items", manifest.item_count, catalog.itemCount);
+  check("catalog: item id type", manifest.item_id_type, catalog.itemIdType);
+  if (attributes) check("attributes: items", manifest.item_count, attributes.itemCount);
+  if (userValues) check("user values: items", manifest.item_count, userValues.itemCount);
+  if (directory) check("user directory: items", manifest.item_count, directory.itemCount);
+  if (directory) check("user directory: users", manifest.user_count, directory.userCount);
+  if (directory) check("user directory: page files", manifest.users?.pages.length, directory.fileCount);
+}
+
+/** A graph that the runtime refuses is a file that lies. */
+async function opened(scorer: Promise<Scorer>): Promise<Scorer> {
+  try {
+    return await scorer;
+  } catch (cause) {
+    if (cause instanceof FormatError || cause instanceof ReadError) throw cause;
+    throw new FormatError(`scoring graph: ${cause instanceof Error ? cause.message.slice(0, 500) : cause}`, { cause });
+  }
+}
+
+async function checkGolden(scorer: Scorer, golden: GoldenScores, tolerance: number): Promise<void> {
+  const scores = await scorer.score({ items: golden.items as ItemIndex[], agesDays: golden.ages_days });
+  const largest = Math.max(...golden.scores.map(([, score]) => Math.abs(score)), Number.MIN_VALUE);
+  for (const [item, expected] of golden.scores) {
+    const found = scores[item] ?? Number.NaN;
+    if (!(Math.abs(found - expected) <= tolerance * largest))
+      throw new FormatError(`scoring graph: golden score of item ${item}: expected ${expected}, found ${found}`);
+  }
+  if (scores.buffer instanceof ArrayBuffer) scores.buffer.transfer(0); // megabytes, of which there are several
+}

@@ -1,0 +1,50 @@
+import { FormatError } from "../../shared/assert.ts";
+import type { UserId } from "../../shared/ids.ts";
+import { matcherOf } from "../../shared/matcher.ts";
+import { Problem } from "../../shared/problem.ts";
+import type { Snapshot } from "../../shared/snapshot.ts";
+import { ReadError } from "../reading/artifact-reader.ts";
+import type { LoadedVersion } from "./load-version.ts";
+import { type PageMeans, readUserRecord } from "./user-pages.ts";
+
+/** The method whose lists are the same for everybody but for what was seen. */
+const POPULARITY = "popularity";
+
+export type RecordPolicy = PageMeans & {
+  /** Whether the customer has had this user erased: then there is no record. Throws ReadError, FormatError. */
+  readonly isErased: (user: UserId) => Promise<boolean>;
+  /** Rank without history and seen filter when a record cannot be read. */
+  readonly serveUnfiltered: boolean;
+  /** Told when that happened. */
+  readonly onUnfiltered: (error: unknown) => void;
+};
+
+/** A loaded version as one request ranks with it: the only I/O is one range read for the user's record, where its page is not in memory. */
+export function snapshotOf(loaded: LoadedVersion, policy: RecordPolicy): Snapshot {
+  const { manifest, catalog, attributes, userValues, scorer, target } = loaded;
+  return {
+    version: target.live.version,
+    itemCount: manifest.item_count,
+    itemIdType: manifest.item_id_type,
+    historyMax: manifest.model.history_max,
+    personalizes: manifest.model.method !== POPULARITY,
+    indexOf: catalog.indexOf,
+    idAt: catalog.idAt,
+    score: scorer.score,
+    scoreByValues: userValues?.score,
+    matcher: (query, onTable) =>
+      matcherOf(query, { table: attributes, catalog, itemIdColumn: manifest.item_id_column, onTable }),
+    async userRecord(user) {
+      try {
+        if (!loaded.directory || (await policy.isErased(user))) return undefined;
+        return await readUserRecord(loaded, user, policy);
+      } catch (error) {
+        if (!(error instanceof ReadError || error instanceof FormatError)) throw error;
+        policy.onUnfiltered(error);
+        if (policy.serveUnfiltered) return undefined;
+        const detail = "What this user has seen cannot be read right now, so nothing is ranked. Try again.";
+        throw new Problem("user_record_unavailable", detail, { cause: error, retryAfterSeconds: 1 });
+      }
+    },
+  };
+}

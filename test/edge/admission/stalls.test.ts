@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { createStalls } from "../../../edge/admission/stalls.ts";
+
+const CALL_MS = 2;
+
+test("a gap while calls wait is a stall; one that is short, not awaited, or of an isolate nobody asks is none", () => {
+  const stalls = createStalls(1000);
+  stalls.pass(0, true, CALL_MS);
+  stalls.pass(11, true, CALL_MS);
+  stalls.pass(200, false, CALL_MS);
+  stalls.pass(3000, true, CALL_MS);
+  expect([stalls.total(), stalls.patienceMs(3000)]).toEqual([0, 0]);
+  stalls.pass(3025, true, CALL_MS);
+  stalls.pass(3125, true, CALL_MS);
+  expect(stalls.total()).toBe(125);
+  stalls.pass(3225, true, 60); // a call of a large catalog
+  expect(stalls.total()).toBe(125);
+});
+
+test("patience is what the stalls took, half of it a second and a half later, and bounded", () => {
+  const stalls = createStalls(150);
+  stalls.pass(0, true, CALL_MS);
+  stalls.pass(100, true, CALL_MS);
+  expect([stalls.patienceMs(100), stalls.patienceMs(1600), stalls.patienceMs(4600)]).toEqual([100, 50, 12.5]);
+  stalls.pass(300, true, CALL_MS);
+  expect(stalls.patienceMs(300)).toBe(150);
+  expect(stalls.patienceMs(200)).toBe(150); // clocks may step back
+  stalls.announce(3300, 20);
+  expect([stalls.patienceMs(3300), stalls.total()]).toEqual([57.5, 300]);
+});

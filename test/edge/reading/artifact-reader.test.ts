@@ -1,0 +1,141 @@
+import { createHash } from "node:crypto";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { parsed, ReadError } from "../../../edge/reading/artifact-reader.ts";
+import { FormatError } from "../../../shared/assert.ts";
+import { memoryReader, type Stored } from "../../fixtures/edge-bucket.ts";
+
+const BYTES = new TextEncoder().encode("the content of a file");
+const descriptorOf = (bytes: Uint8Array) => ({
+  media_type: "x",
+  size: bytes.length,
+  digest: `sha256:${createHash("sha256").update(bytes).digest("hex")}`,
+});
+const holding = (stored: Stored) => memoryReader(new Map([["k", stored]]));
+const Shape = z.strictObject({ a: z.int() });
+
+test("a file that is what its descriptor says", async () =>
+  expect(await holding(BYTES).reader.file("k", descriptorOf(BYTES))).toEqual(BYTES));
+test("a file of another size is refused before it is read, and not asked for twice", async () => {
+  const { reader, reads } = holding(BYTES);
+  const longer = { ...descriptorOf(BYTES), size: BYTES.length + 1 };
+  await expect(reader.file("k", longer)).rejects.toThrow(new FormatError("k: expected 22 bytes, found 21"));
+  expect(reads.length).toBe(1);
+});
+const MANY = Uint8Array.from({ length: 20 * 2 ** 20 + 5 }, (_, i) => (i * 2_654_435_761) >>> 24);
+test("a large file comes whole, in pieces that cover each byte once", async () => {
+  const { reader, reads } = holding(MANY);
+  expect(Buffer.compare(await reader.file("k", descriptorOf(MANY)), MANY)).toBe(0);
+  expect(reads.length).toBe(11);
+});
+test("pieces come in their order, each emptied before the next is given, and a few are read ahead", async () => {
+  const { reader, reads } = holding(MANY);
+  let [next, before] = [0, new Uint8Array(0)];
+  for await (const { offset, bytes } of reader.pieces("k", descriptorOf(MANY))) {
+    expect([offset, before.length]).toEqual([next, 0]);
+    expect(Buffer.compare(bytes, MANY.subarray(next, next + bytes.length))).toBe(0);
+    [next, before] = [next + bytes.length, bytes as Uint8Array<ArrayBuffer>];
+    expect(reads.length * 2 * 2 ** 20).toBeLessThanOrEqual(next + 2 * 2 * 2 ** 20);
+  }
+  expect(next).toBe(MANY.length);
+});
+test("pieces of a file that is another one throw at the end; no file, at once; a small one comes whole", async () => {
+  const flipped = MANY.slice();
+  flipped[1]! ^= 1;
+  const read = async (stored: Stored, descriptor = descriptorOf(MANY)) => {
+    let bytes = 0;
+    for await (const piece of holding(stored).reader.pieces("k", descriptor)) bytes += piece.bytes.length;
+    return bytes;
+  };
+  await expect(read(flipped)).rejects.toThrow(/expected digest/);
+  await expect(read(async () => null)).rejects.toThrow("found no such object");
+  expect(await read(BYTES, descriptorOf(BYTES))).toBe(BYTES.length);
+});
+test("a piece that fails once is read again, and no other", async () => {
+  let attempts = 0;
+  const { reader, reads } = holding(async () => {
+    if (attempts++ === 4) throw new Error("internal error");
+    return MANY;
+  });
+  expect(Buffer.compare(await reader.file("k", descriptorOf(MANY)), MANY)).toBe(0);
+  expect(reads.length).toBe(12);
+});
+test("one bit changed in the last piece of a large file is found", async () => {
+  const flipped = MANY.slice();
+  flipped[flipped.length - 1]! ^= 1;
+  await expect(holding(flipped).reader.file("k", descriptorOf(MANY))).rejects.toThrow(/expected digest/);
+});
+test("a large file of another size is refused after one read", async () => {
+  const { reader, reads } = holding(MANY.subarray(0, -1));
+  await expect(reader.file("k", descriptorOf(MANY))).rejects.toThrow("expected 20971525 bytes, found 20971524");
+  expect(reads.length).toBe(1);
+});
+test("a file with one bit changed is refused by its digest, and not read twice", async () => {
+  const flipped = BYTES.slice();
+  flipped[3]! ^= 1;
+  const { reader, reads } = holding(flipped);
+  await expect(reader.file("k", descriptorOf(BYTES))).rejects.toThrow(
+    /k: expected digest sha256:\w+, found sha256:\w+/,
+  );
+  expect(reads.length).toBe(1);
+});
+test("an absent file is a format error, for the manifest named it", () =>
+  expect(memoryReader(new Map()).reader.file("k", descriptorOf(BYTES))).rejects.toThrow(FormatError));
+
+test("exactly the range", async () =>
+  expect(await holding(BYTES).reader.range("k", { offset: 4, length: 7 })).toEqual(BYTES.slice(4, 11)));
+test("a range beyond the end is refused", () =>
+  expect(holding(BYTES).reader.range("k", { offset: 20, length: 7 })).rejects.toThrow(
+    "expected 7 bytes at 20, found 1",
+  ));
+
+test("JSON by its schema; undefined when absent", async () => {
+  expect(await holding('{"a":1}').reader.json("k", Shape)).toEqual({ a: 1 });
+  expect(await memoryReader(new Map()).reader.json("k", Shape)).toBeUndefined();
+});
+test.each([
+  ["not JSON", "k: expected JSON"],
+  ['{"a":1.5}', "k: a:"],
+  [`"${"x".repeat(70_000)}"`, "k: expected at most 65536 bytes, found 70002"],
+])("JSON that is wrong is refused: %.10s", (text, message) =>
+  expect(holding(text).reader.json("k", Shape)).rejects.toThrow(message),
+);
+test("bytes that are not UTF-8 are not JSON", () =>
+  expect(() => parsed("k", Uint8Array.of(0x22, 0xff, 0x22), z.string())).toThrow("k: expected JSON"));
+
+test("a read that fails once is tried again", async () => {
+  let attempts = 0;
+  const flaky = async () => {
+    if (attempts++ === 0) throw new Error("internal error");
+    return BYTES;
+  };
+  expect(await holding(flaky).reader.file("k", descriptorOf(BYTES))).toEqual(BYTES);
+});
+test("a read that fails twice is a read error with its cause", async () => {
+  const { reader, reads } = holding(() => Promise.reject(new Error("internal error")));
+  await expect(reader.json("k", Shape)).rejects.toThrow(new ReadError("k cannot be read: internal error"));
+  expect(reads.length).toBe(2);
+});
+test("a read that never ends is a read error", async () => {
+  const { reader } = holding(() => new Promise(() => {}));
+  await expect(reader.file("k", descriptorOf(BYTES))).rejects.toThrow("took longer than 51 ms");
+});
+test("probing tells whether the bucket answers, whatever it holds", async () => {
+  await memoryReader(new Map()).reader.probe();
+  const down = new Map([["health", () => Promise.reject(new Error("down"))]]);
+  await expect(memoryReader(down).reader.probe()).rejects.toThrow(ReadError);
+});
+
+test("an object that changes is sent only when it has changed", async () => {
+  const objects = new Map<string, Stored>([["k", BYTES]]);
+  const { reader } = memoryReader(objects);
+  const found = await reader.changed("k", { etag: null, bytesMax: BYTES.length });
+  if (found === undefined || found === "same") throw new Error("it has never been read");
+  expect(found.bytes).toEqual(BYTES);
+  expect(await reader.changed("k", { etag: found.etag, bytesMax: 0 })).toBe("same");
+  objects.set("k", "other");
+  expect(await reader.changed("k", { etag: found.etag, bytesMax: 5 })).toMatchObject({ etag: expect.any(String) });
+  await expect(reader.changed("k", { etag: found.etag, bytesMax: 4 })).rejects.toThrow("at most 4 bytes, found 5");
+  objects.delete("k");
+  expect(await reader.changed("k", { etag: found.etag, bytesMax: 4 })).toBeUndefined();
+});

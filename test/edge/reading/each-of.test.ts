@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { eachOf } from "../../../edge/reading/each-of.ts";
+
+test("every value once, so many at a time", async () => {
+  const done: number[] = [];
+  let [now, most] = [0, 0];
+  await eachOf([1, 2, 3, 4, 5, 6, 7], 3, async (value) => {
+    most = Math.max(most, ++now);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    now--;
+    done.push(value);
+  });
+  expect([done.toSorted((a, b) => a - b), most]).toEqual([[1, 2, 3, 4, 5, 6, 7], 3]);
+  await eachOf([], 3, () => Promise.reject(new Error("nothing to do")));
+});
+test("the first failure is thrown when what was begun has ended, and nothing is begun after it", async () => {
+  const [begun, ended]: [number[], number[]] = [[], []];
+  const work = async (value: number) => {
+    begun.push(value);
+    await Promise.resolve();
+    if (value === 2) throw new Error("two");
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    ended.push(value);
+    if (value === 1) throw new Error("one");
+  };
+  await expect(eachOf([1, 2, 3, 4, 5], 2, work)).rejects.toThrow("two");
+  expect([begun, ended]).toEqual([[1, 2], [1]]);
+});

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { lentScores } from "../../../edge/versions/lent-scores.ts";
+import type { ItemIndex } from "../../../shared/ids.ts";
+import type { RetrievalQuery } from "../../../shared/retrieval.ts";
+import type { Snapshot } from "../../../shared/snapshot.ts";
+
+test("so are scores by values and what a filter works with", () => {
+  const classes = new Uint8Array(3);
+  const own = {
+    scoreByValues: () => Float32Array.of(1, 2),
+    matcher: (_: RetrievalQuery, onTable?: (table: ArrayBufferView) => void) => {
+      onTable?.(classes);
+      return (item: ItemIndex) => classes[item] === 0;
+    },
+  } as unknown as Snapshot;
+  const { snapshot, giveBack } = lentScores(own);
+  const scores = snapshot.scoreByValues!([1]);
+  expect([scores.length, snapshot.matcher({ kind: "and", of: [] })(0 as ItemIndex)]).toEqual([2, true]);
+  giveBack();
+  expect([scores.length, classes.length]).toEqual([0, 0]);
+  expect(lentScores({} as Snapshot).snapshot.scoreByValues).toBeUndefined();
+});
+
+test("scores are there until they are given back, and take no memory then", async () => {
+  const own = { version: "v", score: async () => Float32Array.of(1, 2) } as unknown as Snapshot;
+  const { snapshot, giveBack } = lentScores(own);
+  const history = { items: [], agesDays: [] };
+  const all = [await snapshot.score(history), await snapshot.score(history)];
+  expect([snapshot.version, ...all.map((scores) => [...scores])]).toEqual(["v", [1, 2], [1, 2]]);
+  giveBack();
+  expect(all.map(({ length }) => length)).toEqual([0, 0]);
+  giveBack();
+});

@@ -1,0 +1,102 @@
+import { beforeEach, expect, test } from "vitest";
+import { livePointers } from "../../../edge/versions/live-pointers.ts";
+import type { LivePointer } from "../../../shared/live-pointer.ts";
+import { memoryReader, type Stored } from "../../fixtures/edge-bucket.ts";
+
+const KEY = "models/acme/shop/live.json";
+const live = { version: "v1", manifest: { media_type: "m", digest: `sha256:${"0".repeat(64)}`, size: 1 } };
+const pointer = (status: LivePointer["status"], version: string | null = "v1"): string =>
+  JSON.stringify({ format: 1, status, live: version && { ...live, version }, updated_at: "2026-01-01T00:00:00Z" });
+const broken = () => Promise.reject(new Error("down"));
+
+let objects: Map<string, Stored>;
+let now: number;
+let background: Promise<unknown>[];
+const ask = (pointers: ReturnType<typeof livePointers>, name = "shop", customer = "acme") => {
+  const { reader } = memoryReader(objects);
+  const access = { nowMs: () => now, waitUntil: (work: Promise<unknown>) => void background.push(work), reader };
+  return pointers.liveVersion(customer, name, access);
+};
+
+beforeEach(() => {
+  objects = new Map([[KEY, pointer("ACTIVE")]]);
+  now = 0;
+  background = [];
+});
+
+test("an active model gives its live version", async () =>
+  expect(await ask(livePointers(4000))).toEqual({ customer: "acme", modelName: "shop", live }));
+
+test.each(["SCHEDULING", "FETCHING", "TRAINING", "DEPLOYING", "ERROR"] as const)(
+  "%s is not active, says so, and when to ask again",
+  async (status) => {
+    objects.set(KEY, pointer(status, null));
+    await expect(ask(livePointers(4000))).rejects.toMatchObject({
+      code: "model_not_active",
+      extra: { model_status: status },
+      retryAfterSeconds: expect.any(Number),
+    });
+  },
+);
+
+test("absent, deleted, another customer's and unspeakable names get the same answer", async () => {
+  const pointers = livePointers(4000);
+  const absent = await ask(pointers, "absent").catch((error: Error) => error.message.replace("absent", "shop"));
+  const foreign = await ask(pointers, "shop", "globex").catch((error: Error) => error.message);
+  objects.set(KEY, pointer("DESTROYING", null));
+  const deleted = await ask(pointers).catch((error: Error) => error.message);
+  expect(new Set([absent, foreign, deleted])).toEqual(new Set(['There is no model with the name "shop".']));
+  for (const name of ["../acme/shop", "", "a/b", "x".repeat(1000)])
+    await expect(ask(pointers, name)).rejects.toMatchObject({ code: "model_not_found" });
+});
+
+test("a model without a live version is told of, for what serves under its name is a deleted one's", async () => {
+  const told: string[] = [];
+  const pointers = livePointers(0, ({ customer, modelName }) => told.push(`${customer}/${modelName}`));
+  await ask(pointers);
+  objects.set(KEY, broken);
+  now = 1;
+  await ask(pointers);
+  expect(told).toEqual([]);
+  for (const status of ["DESTROYING", "SCHEDULING", "TRAINING"] as const) {
+    objects.set(KEY, pointer(status, null));
+    now += 2000;
+    await expect(ask(pointers)).rejects.toThrow();
+  }
+  objects.delete(KEY);
+  now += 2000;
+  await expect(ask(pointers)).rejects.toThrow();
+  expect(told).toEqual(Array(4).fill("acme/shop"));
+});
+
+test("a new version shows within twice the cache's time while requests come", async () => {
+  const pointers = livePointers(4000);
+  await ask(pointers);
+  objects.set(KEY, pointer("ACTIVE", "v2"));
+  now = 3999;
+  expect((await ask(pointers)).live.version).toBe("v1");
+  now = 4000; // refreshes behind the request's back
+  expect((await ask(pointers)).live.version).toBe("v1");
+  await Promise.all(background);
+  expect((await ask(pointers)).live.version).toBe("v2");
+});
+test("after a pause a new version shows at once", async () => {
+  const pointers = livePointers(4000);
+  await ask(pointers);
+  objects.set(KEY, pointer("ACTIVE", "v2"));
+  now = 8000;
+  expect((await ask(pointers)).live.version).toBe("v2");
+});
+test("while it cannot be read, the last one holds for five minutes", async () => {
+  const pointers = livePointers(4000);
+  await ask(pointers);
+  objects.set(KEY, broken);
+  now = 299_000;
+  expect((await ask(pointers)).live.version).toBe("v1");
+  now = 301_000;
+  await expect(ask(pointers)).rejects.toMatchObject({ code: "artifact_unavailable" });
+});
+test.each(["", "{}", '{"format":2}'])("a pointer that says %s is unavailable, not absent", async (text) => {
+  objects.set(KEY, text);
+  await expect(ask(livePointers(4000))).rejects.toMatchObject({ code: "artifact_unavailable" });
+});

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { ItemIndex } from "../../../shared/ids.ts";
+import { openScorer } from "../../../trainer/models/onnx-scorer.ts";
+import { graphBuilder } from "../../../trainer/onnx/graph.ts";
+import { SHOP_ITEMS, shopItemId, shopModel } from "../../fixtures/edge-shop.ts";
+import { type EdgeWorld, startEdge } from "../../fixtures/edge-world.ts";
+
+let edge: EdgeWorld;
+beforeAll(async () => {
+  // However slow the machine, none of the many runs below is shed: what they compute is looked at here.
+  const vars = { CONCURRENT_RANKS_MAX: 1000, QUEUE_MS_MAX: 10_000, CACHE_MEGABYTES: 120 };
+  edge = await startEdge({ vars, partBytes: 100 * 2 ** 20 });
+});
+afterAll(() => edge.stop());
+
+const session = (...items: number[]) => ({
+  interactions: items.map((item) => ({ item_id: shopItemId(item, "string") })),
+});
+
+const bytesOf = (array: Float32Array) => new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+
+test("workerd ranks as onnxruntime-node scores, for every pair of items", async () => {
+  await edge.publish();
+  const native = await openScorer(shopModel(), SHOP_ITEMS);
+  for (let first = 0; first < SHOP_ITEMS; first++) {
+    const second = (first + 3) % SHOP_ITEMS;
+    const scores = await native.score({ items: [first, second] as ItemIndex[], agesDays: [0, 0] });
+    const expected = [...scores.keys()]
+      .filter((item) => item !== first && item !== second)
+      .sort((a, b) => scores[b]! - scores[a]! || a - b)
+      .map((item) => shopItemId(item, "string"));
+    const answer = await edge.call("/v0/models/shop/rank", { body: session(first, second) });
+    expect(await answer.json()).toEqual(expected);
+  }
+  await native.close();
+});
+
+test("many runs at once do not disturb each other", async () => {
+  const single = async (item: number) => (await edge.call("/v0/models/shop/rank", { body: session(item) })).json();
+  const alone = await Promise.all([0, 1, 2, 3].map((item) => single(item)));
+  const together = await Promise.all(Array.from({ length: 80 }, (_, i) => single(i % 4)));
+  for (const [i, list] of together.entries()) expect(list).toEqual(alone[i % 4]);
+});
+
+const LARGE_ROWS = 1_100_000; // of 32 bytes
+const heapOf = (modelName: string) =>
+  edge.log.map((line) => JSON.parse(line)).find(({ event, model }) => event === "version_loaded" && model === modelName)
+    ?.heap_bytes;
+
+test("large weights are written where the runtime keeps them, and rank as small ones do", async () => {
+  await edge.publish({ modelName: "large", exported: shopModel({ padding: LARGE_ROWS }) });
+  for (const item of [0, 3, 7]) {
+    const ask = async (model: string) =>
+      (await edge.call(`/v0/models/${model}/rank`, { body: session(item, (item + 2) % SHOP_ITEMS) })).json();
+    expect(await ask("large")).toEqual(await ask("shop"));
+  }
+  expect(heapOf("large")).toBeLessThan(16 * 2 ** 20 + 1.2 * 32 * LARGE_ROWS);
+});
+test("large weights of which one bit is wrong are refused, and read anew", async () => {
+  await edge.publish({ modelName: "flipped", exported: shopModel({ isReversed: true, padding: LARGE_ROWS }) });
+  await edge.inject({ keys: "blobs", kind: "flip", chance: 0.3 });
+  expect((await edge.call("/v0/models/flipped/rank", { body: session(0) })).status).toBe(503);
+  await edge.inject(undefined);
+  await expect
+    .poll(async () => (await edge.call("/v0/models/flipped/rank", { body: session(0) })).json(), { timeout: 10_000 })
+    .toEqual(["i7", "i6", "i5", "i4", "i3", "i2", "i1"]);
+});
+test("large weights that the runtime computes something from when it loads them are given to it whole", async () => {
+  const graph = graphBuilder("folded");
+  graph.input("items", "int32", ["L"]);
+  const rows = LARGE_ROWS + 1;
+  const table = Float32Array.from({ length: rows * SHOP_ITEMS }, (_, at) => at % SHOP_ITEMS);
+  const weights = graph.op("Neg", [graph.external("weights.bin", "float32", [rows, SHOP_ITEMS])]); // known beforehand
+  const axes = graph.constant({ type: "int64", dims: [1], data: BigInt64Array.of(0n) });
+  const sum = graph.op("ReduceSum", [graph.op("Gather", [weights, "items"]), axes], { keepdims: { int: 0 } });
+  graph.output("scores", sum, "float32", [SHOP_ITEMS]);
+  const exported = { graph: graph.build(), weights: [{ path: "weights.bin", bytes: bytesOf(table) }], truncation: "" };
+  await edge.publish({ modelName: "folded", exported });
+  const answer = await edge.call("/v0/models/folded/rank", { body: session(2) });
+  expect(await answer.json()).toEqual(["i0", "i1", "i3", "i4", "i5", "i6", "i7"]);
+});
+
+test("a graph that wants only ages gets only ages", async () => {
+  const graph = graphBuilder("ages");
+  graph.input("ages_days", "float32", ["L"]);
+  const axis = graph.constant({ type: "int64", dims: [1], data: BigInt64Array.of(0n) });
+  const sum = graph.op("ReduceSum", ["ages_days", axis], { keepdims: { int: 1 } });
+  const ramp = graph.constant({ type: "float32", dims: [8], data: Float32Array.from({ length: 8 }, (_, i) => i) });
+  graph.output("scores", graph.op("Add", [ramp, graph.op("Mul", [sum, ramp])]), "float32", [8]);
+  await edge.publish({ modelName: "ages", exported: { graph: graph.build(), weights: [], truncation: "" } });
+  const answer = await edge.call("/v0/models/ages/rank?user_id=ann&limit=3");
+  expect(await answer.json()).toEqual(["i7", "i6", "i5"]);
+});

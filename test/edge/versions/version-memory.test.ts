@@ -1,0 +1,267 @@
+import { beforeEach, expect, test } from "vitest";
+import { RESERVATION_MS, versionKey, versionMemory } from "../../../edge/versions/version-memory.ts";
+import { firstVersion, liveVersion, smallVersion } from "../../fixtures/edge-version.ts";
+
+const MB = 1024 * 1024;
+const RUNTIME = 16 * MB;
+const cost = (megabytes: number, loadingMegabytes = 0) => ({
+  heapBytes: (megabytes * MB) / 2,
+  scriptBytes: (megabytes * MB) / 2,
+  loadingBytes: loadingMegabytes * MB,
+});
+
+let now: number;
+let heap: number;
+const access = { nowMs: () => now, waitUntil: () => {} };
+const memoryOf = (megabytes: number) => versionMemory(RUNTIME + megabytes * MB, () => heap);
+const put = async (memory: ReturnType<typeof versionMemory>, name: string, version: string, megabytes: number) => {
+  const loaded = smallVersion(liveVersion(name, version));
+  const giveBack = await memory.reserve(loaded.target, cost(megabytes), access);
+  giveBack();
+  memory.add(loaded, cost(megabytes), access);
+  return loaded;
+};
+const names = (memory: ReturnType<typeof versionMemory>) =>
+  memory.versions().map((key) => key.split("/").slice(1).join(" "));
+
+beforeEach(() => {
+  now = 0;
+  heap = RUNTIME;
+});
+
+test("what is added can be leased; what is not, not", async () => {
+  const memory = memoryOf(10);
+  await put(memory, "shop", "v1", 1);
+  expect(memory.lease(liveVersion("shop", "v1"), access)?.loaded.target.live.version).toBe("v1");
+  expect(memory.lease(liveVersion("shop", "v2"), access)).toBeUndefined();
+  expect(memory.leaseOther(liveVersion("shop", "v2"), access)?.loaded.target.live.version).toBe("v1");
+  expect(memory.leaseOther(liveVersion("other", "v2"), access)).toBeUndefined();
+});
+test("it tells which versions it lets go", async () => {
+  const gone: string[] = [];
+  const memory = versionMemory(
+    RUNTIME + 10 * MB,
+    () => heap,
+    ({ target }) => void gone.push(versionKey(target)),
+  );
+  await put(memory, "a", "v1", 4);
+  await put(memory, "a", "v2", 4);
+  expect(gone).toEqual(["acme/a/v1"]);
+});
+test("what is spare is what versions, reservations and loads leave", async () => {
+  const memory = memoryOf(95);
+  expect(memory.spareBytes(now)).toBe(95 * MB);
+  await put(memory, "a", "v1", 10);
+  expect(memory.spareBytes(now)).toBe(85 * MB);
+  const giveBack = await memory.reserve(liveVersion("b", "v1"), cost(80, 5), access);
+  expect(memory.spareBytes(now)).toBe(121e6 - RUNTIME - 95 * MB); // what an isolate has, without what the load takes
+  giveBack();
+  expect(memory.spareBytes(now)).toBe(85 * MB);
+  heap = RUNTIME + 200 * MB; // grown beyond what was reserved
+  await put(memory, "c", "v1", 1);
+  expect(memory.spareBytes(now)).toBe(0);
+});
+test("the one used least recently goes first, and its session is released", async () => {
+  const memory = memoryOf(10);
+  const first = await put(memory, "a", "v1", 4);
+  now = 1;
+  await put(memory, "b", "v1", 4);
+  now = 2;
+  memory.lease(first.target, access)!.release();
+  now = 3;
+  await put(memory, "c", "v1", 4);
+  expect(names(memory)).toEqual(["a v1", "c v1"]);
+  expect(first.released()).toBe(0);
+  now = 4;
+  await put(memory, "d", "v1", 9);
+  expect(names(memory)).toEqual(["d v1"]);
+  expect(first.released()).toBe(1);
+});
+test("one in use is never let go, however long ago its use began", async () => {
+  const memory = memoryOf(10);
+  const used = await put(memory, "a", "v1", 4);
+  memory.lease(used.target, access);
+  now = 1;
+  await put(memory, "b", "v1", 4);
+  await put(memory, "c", "v1", 4);
+  expect(names(memory)).toEqual(["a v1", "c v1"]);
+});
+test("a newer version retires the older, which stays while it is used", async () => {
+  const memory = memoryOf(10);
+  const older = await put(memory, "shop", "v1", 2);
+  const lease = memory.lease(older.target, access)!;
+  await put(memory, "shop", "v2", 2);
+  expect(names(memory)).toEqual(["shop v1", "shop v2"]);
+  lease.release();
+  expect(names(memory)).toEqual(["shop v2"]);
+  expect(older.released()).toBe(1);
+});
+test("a deleted model's version is not lent for a new one of its name, and goes as soon as nobody uses it", async () => {
+  const memory = memoryOf(10);
+  const deleted = await put(memory, "shop", "v1", 2);
+  await put(memory, "other", "v1", 2);
+  const lease = memory.lease(deleted.target, access)!;
+  const target = firstVersion("shop", "v2");
+  expect(memory.leaseOther(target, access)).toBeUndefined();
+  expect(memory.isServingOther(target)).toBe(false);
+  expect(names(memory)).toEqual(["shop v1", "other v1"]);
+  lease.release();
+  expect(names(memory)).toEqual(["other v1"]);
+  expect(deleted.released()).toBe(1);
+});
+test("what is retired is not lent in place of another version", async () => {
+  const memory = memoryOf(10);
+  const older = await put(memory, "shop", "v1", 2);
+  memory.lease(older.target, access);
+  await put(memory, "shop", "v2", 2);
+  expect(memory.leaseOther(liveVersion("shop", "v3"), access)?.loaded.target.live.version).toBe("v2");
+});
+test("all versions of a model can be let go, and no other's", async () => {
+  const memory = memoryOf(10);
+  const used = await put(memory, "shop", "v1", 2);
+  await put(memory, "other", "v1", 2);
+  const lease = memory.lease(used.target, access)!;
+  await put(memory, "shop", "v2", 2);
+  memory.letGo({ customer: "acme", modelName: "shop" }, access);
+  expect(names(memory)).toEqual(["shop v1", "other v1"]);
+  lease.release();
+  expect(names(memory)).toEqual(["other v1"]);
+  memory.letGo({ customer: "acme", modelName: "unknown" }, access);
+  expect(names(memory)).toEqual(["other v1"]);
+});
+test("of the same version loaded twice the second is let go: the first may be in use", async () => {
+  const memory = memoryOf(10);
+  const first = await put(memory, "shop", "v1", 2);
+  const lease = memory.lease(first.target, access)!;
+  const second = await put(memory, "shop", "v1", 2);
+  expect([first.released(), second.released()]).toEqual([0, 1]);
+  await put(memory, "shop", "v2", 2);
+  lease.release();
+  expect([first.released(), second.released()]).toEqual([1, 1]);
+  expect(names(memory)).toEqual(["shop v2"]);
+});
+test("a retired version that is live again stays", async () => {
+  const memory = memoryOf(10);
+  const older = await put(memory, "shop", "v1", 2);
+  const lease = memory.lease(older.target, access)!;
+  await put(memory, "shop", "v2", 2);
+  const again = memory.lease(older.target, access)!;
+  lease.release();
+  again.release();
+  expect(names(memory)).toContain("shop v1");
+});
+test("an older version of the same model goes last: it is what serves meanwhile", async () => {
+  const memory = memoryOf(10);
+  await put(memory, "shop", "v1", 4);
+  now = 1;
+  await put(memory, "other", "v1", 4);
+  await memory.reserve(liveVersion("shop", "v2"), cost(4), access);
+  expect(names(memory)).toEqual(["shop v1"]);
+});
+test("what fits a large budget lets others go where the load itself would not fit an isolate", async () => {
+  const memory = memoryOf(90);
+  await put(memory, "a", "v1", 50);
+  await memory.reserve(liveVersion("b", "v1"), cost(30, 15), access);
+  expect(names(memory)).toEqual(["a v1"]);
+  await memory.reserve(liveVersion("c", "v1"), cost(5, 30), access);
+  expect(names(memory)).toEqual([]);
+});
+test("a version that fits the budget is loaded even where its load alone is beyond an isolate, by what was counted", async () => {
+  const memory = memoryOf(100);
+  await memory.reserve(liveVersion("a", "v1"), cost(90, 50), access);
+  expect(memory.usedBytes(now)).toBe(RUNTIME + 90 * MB);
+});
+test("a version larger than the whole budget is refused, and nothing is let go for it", async () => {
+  const memory = memoryOf(10);
+  await put(memory, "shop", "v1", 4);
+  await expect(memory.reserve(liveVersion("big", "v1"), cost(11), access)).rejects.toThrow("needs 11534336 bytes");
+  expect(names(memory)).toEqual(["shop v1"]);
+});
+test("when everything is in use, a load waits, and gets its memory once it is free", async () => {
+  const memory = memoryOf(10);
+  const used = await put(memory, "a", "v1", 8);
+  const lease = memory.lease(used.target, access)!;
+  const reserved = memory.reserve(liveVersion("b", "v1"), cost(8), access);
+  lease.release();
+  await reserved;
+  expect(names(memory)).toEqual([]);
+});
+test("two versions that do not fit together load one after the other", async () => {
+  const memory = memoryOf(10);
+  const order: string[] = [];
+  const load = async (name: string) => {
+    const loaded = smallVersion(liveVersion(name, "v1"));
+    const giveBack = await memory.reserve(loaded.target, cost(8), access);
+    expect(memory.usedBytes(now)).toBe(RUNTIME + 8 * MB);
+    await Promise.resolve();
+    giveBack();
+    memory.add(loaded, cost(8), access);
+    order.push(name);
+  };
+  await Promise.all([load("a"), load("b")]);
+  expect(order).toEqual(["a", "b"]);
+  expect(names(memory)).toEqual(["b v1"]);
+});
+test("when it stays in use, the load is overloaded and reserves nothing", async () => {
+  const memory = memoryOf(10);
+  const used = await put(memory, "a", "v1", 8);
+  memory.lease(used.target, access);
+  const ticking = { nowMs: () => (now += 1000), waitUntil: () => {} };
+  await expect(memory.reserve(liveVersion("b", "v1"), cost(8), ticking)).rejects.toMatchObject({ code: "overloaded" });
+  expect(memory.usedBytes(now)).toBe(RUNTIME + 8 * MB);
+});
+test("a reservation whose load died ends by itself", async () => {
+  const memory = memoryOf(10);
+  await memory.reserve(liveVersion("a", "v1"), cost(8), access);
+  now = RESERVATION_MS + 1;
+  await memory.reserve(liveVersion("b", "v1"), cost(8), access);
+  expect(memory.usedBytes(now)).toBe(RUNTIME + 8 * MB);
+});
+test("growth of the heap that no version explains counts as used", async () => {
+  const memory = memoryOf(10);
+  heap = RUNTIME + 5 * MB; // after a version that should need 2
+  await put(memory, "a", "v1", 4);
+  expect(memory.usedBytes(now)).toBe(RUNTIME + 7 * MB);
+  await put(memory, "b", "v1", 4);
+  expect(names(memory)).toEqual(["b v1"]);
+});
+test("when a load has grown the heap more than was reserved, others are let go, never the new one", async () => {
+  const memory = memoryOf(10);
+  await put(memory, "a", "v1", 4);
+  heap = RUNTIME + 9 * MB;
+  await put(memory, "b", "v1", 4);
+  expect(names(memory)).toEqual(["b v1"]);
+  heap = RUNTIME + 90 * MB;
+  await put(memory, "c", "v1", 4);
+  expect(names(memory)).toEqual(["c v1"]);
+});
+test("what is in use when the heap has grown too far is let go once it is not", async () => {
+  const memory = memoryOf(10);
+  const used = await put(memory, "a", "v1", 4);
+  const lease = memory.lease(used.target, access)!;
+  heap = RUNTIME + 9 * MB;
+  const added = await put(memory, "b", "v1", 4);
+  expect(memory.usedBytes(now)).toBeGreaterThan(RUNTIME + 10 * MB);
+  const other = memory.lease(added.target, access)!;
+  lease.release();
+  expect(names(memory)).toEqual(["a v1", "b v1"]); // the other is in use now
+  other.release();
+  expect(names(memory)).toEqual(["b v1"]);
+  expect(memory.usedBytes(now)).toBeLessThanOrEqual(RUNTIME + 10 * MB);
+});
+test("growth of the heap that the versions explain is not counted twice", async () => {
+  const memory = memoryOf(10);
+  heap = RUNTIME + 2 * MB;
+  await put(memory, "a", "v1", 4);
+  expect(memory.usedBytes(now)).toBe(RUNTIME + 4 * MB);
+});
+test("when only the heap's own growth is over, the load goes on", async () => {
+  const memory = memoryOf(10);
+  heap = RUNTIME + 50 * MB;
+  await put(memory, "a", "v1", 4);
+  await put(memory, "b", "v1", 4);
+  expect(names(memory)).toEqual(["b v1"]);
+});
+test("keys tell customers, models and versions apart", () => {
+  expect(versionKey(liveVersion("shop", "v1"))).toBe("acme/shop/v1");
+});

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { customerIdentity } from "../../../../trainer/connectors/bigquery/identity.ts";
+import {
+  type BigQueryAccess,
+  dryRunQuery,
+  openAccess,
+  patiently,
+  runQuery,
+} from "../../../../trainer/connectors/bigquery/job.ts";
+import { type BigQueryWorld, bigqueryWorld, READER } from "../../../fixtures/bigquery-world.ts";
+
+const never = new AbortController().signal;
+let world: BigQueryWorld;
+let access: BigQueryAccess;
+beforeAll(async () => {
+  world = await bigqueryWorld();
+  const context = { customer: "acme", settings: world.settings() };
+  const party = { projectId: "acme-data", location: "EU", serviceAccount: READER };
+  access = openAccess(party, await customerIdentity(context), context);
+});
+afterAll(() => world.stop());
+
+test("a dry run gives columns and bytes and leaves no job", async () => {
+  expect(await dryRunQuery(access, "SELECT 1 AS one", never)).toEqual({
+    fields: [expect.objectContaining({ name: "one", type: "INTEGER" })],
+    bytes: 10_485_760,
+  });
+  expect(world.fake.jobs.size).toBe(0);
+});
+
+test.each(["DELETE FROM x WHERE true", "CREATE TABLE x AS SELECT 1", "EXPORT DATA OPTIONS() AS SELECT 1"])(
+  "%s is refused before anything runs",
+  async (query) => {
+    await expect(dryRunQuery(access, query, never)).rejects.toMatchObject({ code: "not_a_select" });
+    expect(world.fake.jobs.size).toBe(0);
+  },
+);
+
+test("a finished job knows its rows, its name and the table that holds them", async () => {
+  const job = await runQuery(access, "SELECT * FROM range(7)", never);
+  expect(job).toMatchObject({ totalRows: 7, id: `acme-data:EU.${job.job.id}`, table: { tableId: job.job.id } });
+});
+
+test("requests are repeated a few times and no more, and never for the caller's own faults", async () => {
+  let asked = 0;
+  const failing = (code: number, reason: string) => async () => {
+    asked++;
+    throw Object.assign(new Error(reason), { code, errors: [{ reason, message: reason }] });
+  };
+  await expect(patiently(access, never, failing(400, "invalidQuery"))).rejects.toMatchObject({
+    code: "source_query_failed",
+  });
+  expect(asked).toBe(1);
+  const controller = new AbortController();
+  const reason = new Error("stop");
+  const waiting = patiently(access, controller.signal, failing(503, "backendError"));
+  setImmediate(() => controller.abort(reason));
+  await expect(waiting).rejects.toBe(reason);
+  expect(asked).toBe(2);
+});

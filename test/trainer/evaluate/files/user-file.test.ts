@@ -1,0 +1,71 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { packStrings } from "../../../../shared/packed-strings.ts";
+import { InteractionFileError } from "../../../../trainer/evaluate/files/interaction-scan.ts";
+import { readUserFile } from "../../../../trainer/evaluate/files/user-file.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "user-file-"));
+afterAll(() => rm(folder, { recursive: true }));
+const file = (name: string, content: string) => {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+};
+const read = (path: string, ids: readonly string[], userColumn = "user_id") =>
+  readUserFile(path, { userColumn, userIds: packStrings(ids) });
+
+test("columns are typed and aligned with the users; who is not in the file has no values", async () => {
+  const path = file("a.csv", "city,user_id,age\nBonn,7,30\nUlm,9,\nBonn,11,41.5\nKiel,99,1\n");
+  expect(await read(path, ["9", "8", "7"])).toEqual([
+    {
+      name: "city",
+      type: "Category",
+      dictionary: ["Bonn", "Ulm"],
+      start: Uint32Array.of(0, 1, 1, 2),
+      codes: Uint32Array.of(1, 0),
+    },
+    { name: "age", type: "Numerical", values: Float64Array.of(Number.NaN, Number.NaN, 30) },
+  ]);
+});
+
+test("of a user with several rows the last is taken", async () => {
+  const [city] = await read(file("b.csv", "user_id,city\nann,Bonn\nann,Ulm\n"), ["ann"]);
+  expect(city).toMatchObject({ dictionary: ["Ulm"] });
+});
+
+test.each([
+  ["zeros in front", "zeros.csv", "user_id,age\n007,1\n7,2\n", ["7", "007"], [2, 1]],
+  ["numbers of any length", "long.csv", "user_id,age\n12345678901234567890,1\n7,2\n", ["12345678901234567890"], [1]],
+  [
+    "numbers of any length in JSON",
+    "long.jsonl",
+    '{"user_id":12345678901234567890,"age":1}',
+    ["12345678901234567890"],
+    [1],
+  ],
+  ["numbers with a point", "points.csv", "user_id,age\n7.0,1\n8.0,2\n", ["7", "8"], [1, 2]],
+])("ids are those of the files of interactions: %s", async (_, name, content, ids, ages) => {
+  expect(await read(file(name, content), ids)).toMatchObject([{ name: "age", values: Float64Array.from(ages) }]);
+});
+test("a type is that of all rows", async () => {
+  const numbers = Array.from({ length: 150_000 }, (_, user) => `${user},1`).join("\n");
+  const [code] = await read(file("late.csv", `user_id,code\n${numbers}\nann,b\n`), ["ann"]);
+  expect(code).toMatchObject({ type: "Category" });
+});
+
+test.each([
+  [
+    "no column of the ids",
+    "c.csv",
+    "who,city\nann,Bonn\n",
+    'has no column "user_id" for the users\' ids; its columns are "who", "city".',
+  ],
+  ["something that cannot be read", "d.parquet", "no parquet", "cannot be read: "],
+])("%s is told in one sentence", async (_, name, content, sentence) => {
+  const path = file(name, content);
+  await expect(read(path, ["ann"])).rejects.toThrow(InteractionFileError);
+  await expect(read(path, ["ann"])).rejects.toThrow(`${path} ${sentence}`);
+});

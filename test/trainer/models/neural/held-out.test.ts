@@ -1,0 +1,62 @@
+import { expect, test } from "vitest";
+import type { Histories } from "../../../../trainer/models/histories.ts";
+import { averagesOf } from "../../../../trainer/models/neural/averages.ts";
+import { gainOf, holdOut, judgeHeldOut } from "../../../../trainer/models/neural/held-out.ts";
+import { fitContext } from "../../../fixtures/fit-context.ts";
+
+const LENGTH = 4;
+/** Users whose entries are 0, 1, 2, 3 of twenty items. */
+const histories = (userCount: number): Histories => ({
+  userCount,
+  itemCount: 20,
+  start: Uint32Array.from({ length: userCount + 1 }, (_, user) => LENGTH * user),
+  items: Int32Array.from({ length: LENGTH * userCount }, (_, i) => i % LENGTH),
+});
+
+test.each([
+  [90, 30],
+  [600, 200],
+  [2000, 333],
+  [5000, 833],
+  [20_000, 1000],
+])("of %i users %i lose their last entry to the judge, and no others", (userCount, count) => {
+  const { ends, users } = holdOut(histories(userCount), fitContext().random);
+  expect(users.length).toBe(count);
+  for (let user = 0; user < userCount; user++)
+    expect(ends[user]).toBe(LENGTH * (user + 1) - (users.includes(user) ? 1 : 0));
+});
+
+test("too few users: nothing is held out", async () => {
+  const heldOut = holdOut(histories(80), fitContext().random);
+  expect(heldOut.users.length).toBe(0);
+  const scorer = { score: async () => new Float32Array(0), release: async () => {} };
+  const setup = { histories: histories(80), heldOut, length: LENGTH };
+  expect(await judgeHeldOut(scorer, averagesOf(new Map()), setup)).toBeUndefined();
+});
+
+test.each([
+  ["the target first among unseen items, though seen ones score higher", [9, 8, 7, 5, 1], [0, 1, 2], 3, 1],
+  ["one unseen item above: 1 / log2(3)", [9, 8, 7, 5, 6], [0, 1, 2], 3, 1 / Math.log2(3)],
+  ["an equal score of a smaller index stands above", [0, 5, 0, 5, 0], [0], 3, 1 / Math.log2(3)],
+  ["an equal score of a larger index stands below", [0, 0, 0, 5, 5], [0], 3, 1],
+  ["a target that was seen cannot be found", [1, 2, 3, 4, 5], [3], 3, 0],
+  ["rank 11, far down, still counts", [1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2], [], 0, 1 / Math.log2(12)],
+])("%s", (_, scores, history, target, gain) => {
+  expect(gainOf(Float32Array.from(scores), Int32Array.from(history), target)).toBeCloseTo(gain, 9);
+});
+
+test("judged on the window before the held out entry", async () => {
+  const setup = histories(400);
+  const heldOut = holdOut(setup, fitContext().random);
+  const score = async (
+    _: unknown,
+    { rowCount, items, length }: { rowCount: number; items: Int32Array; length: number },
+  ) => {
+    expect([...items.subarray(0, length)]).toEqual([1, 2]);
+    const scores = new Float32Array(rowCount * 20);
+    for (let row = 0; row < rowCount; row++) scores[row * 20 + 3] = 1;
+    return scores;
+  };
+  const scorer = { score, release: async () => {} };
+  expect(await judgeHeldOut(scorer, averagesOf(new Map()), { histories: setup, heldOut, length: 2 })).toBe(1);
+});

@@ -1,0 +1,168 @@
+import { DuckDBDataChunk } from "@duckdb/node-api";
+import { BigQueryReadClient } from "@google-cloud/bigquery-storage";
+import { credentials } from "@grpc/grpc-js";
+import { tableFromIPC } from "apache-arrow";
+import { arrowReader } from "./arrow.ts";
+import type { BigQueryColumn } from "./columns.ts";
+import { type BigQueryParty, explainBigQueryError, isWorthWaiting } from "./errors.ts";
+import type { CustomerIdentity } from "./identity.ts";
+import { type FinishedJob, patiently } from "./job.ts";
+
+const STREAMS = 4;
+const CHUNK_ROWS = 2048;
+const ATTEMPTS = 5;
+
+export type StorageOptions = {
+  readonly identity: CustomerIdentity;
+  readonly party: BigQueryParty;
+  /** `host:port` of a stand-in on loopback, without TLS; null: Google's. */
+  readonly endpoint: string | null;
+};
+
+export type StorageSession = {
+  readonly client: BigQueryReadClient;
+  readonly arrowSchema: Uint8Array;
+  readonly streams: readonly string[];
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+/**
+ * A session of the Storage Read API over a job's result, as Arrow in parallel streams; undefined when the customer's
+ * account may not use that API, or this result cannot be read through it: REST can always.
+ */
+export async function openStorage(
+  { table }: FinishedJob,
+  options: StorageOptions,
+  signal: AbortSignal,
+): Promise<StorageSession | undefined> {
+  if (!table) return undefined;
+  const { party, identity } = options;
+  const client = newReadClient(options);
+  try {
+    // Over a connection without TLS the library sends no credentials of its own.
+    const headers = options.endpoint
+      ? { authorization: `Bearer ${(await identity.client.getAccessToken()).token}` }
+      : {};
+    const session = {
+      table: `projects/${table.projectId}/datasets/${table.datasetId}/tables/${table.tableId}`,
+      dataFormat: "ARROW" as const,
+    };
+    const request = { parent: `projects/${party.projectId}`, readSession: session, maxStreamCount: STREAMS };
+    const [opened] = await patiently(options, signal, () =>
+      client.createReadSession(request, { otherArgs: { headers } }),
+    );
+    const arrowSchema = opened.arrowSchema?.serializedSchema as Uint8Array | undefined;
+    if (!arrowSchema) throw new Error("The read session has no Arrow schema.");
+    return { client, headers, arrowSchema, streams: (opened.streams ?? []).map(({ name }) => name!) };
+  } catch (error) {
+    await client.close().catch(() => undefined);
+    signal.throwIfAborted();
+    if (isRefusal(error)) return undefined;
+    throw explainBigQueryError(error, party);
+  }
+}
+
+/** Rows of all streams, as they arrive: the result of a query has no order unless it asks for one. */
+export async function* storageRows(
+  session: StorageSession,
+  columns: readonly BigQueryColumn[],
+  { party }: StorageOptions,
+  signal: AbortSignal,
+): AsyncGenerator<DuckDBDataChunk> {
+  const chunksOf = (stream: string) => streamRows(session, stream, { columns, party, signal });
+  try {
+    yield* merged(session.streams.map(chunksOf));
+  } finally {
+    await session.client.close().catch(() => undefined);
+  }
+}
+
+type StreamContext = {
+  readonly columns: readonly BigQueryColumn[];
+  readonly party: BigQueryParty;
+  readonly signal: AbortSignal;
+};
+
+/** One stream's rows. After a broken connection it goes on at the row where it broke. */
+async function* streamRows(session: StorageSession, readStream: string, context: StreamContext) {
+  const { party, signal, columns } = context;
+  let offset = 0;
+  for (let attempt = 1; ; attempt++) {
+    const responses = session.client.readRows({ readStream, offset }, { otherArgs: { headers: session.headers } });
+    const stop = () => responses.cancel();
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      for await (const response of responses) {
+        const bytes = response.arrowRecordBatch?.serializedRecordBatch as Uint8Array | undefined;
+        if (!bytes) continue;
+        yield* chunksOfBatch(session.arrowSchema, bytes, columns);
+        offset += Number(response.rowCount);
+        attempt = 1;
+      }
+      return;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (attempt >= ATTEMPTS || !isWorthWaiting(error)) throw explainBigQueryError(error, party);
+      await new Promise((resolve) => setTimeout(resolve, 100 * 2 ** attempt));
+    } finally {
+      signal.removeEventListener("abort", stop);
+      responses.destroy();
+    }
+  }
+}
+
+function* chunksOfBatch(schema: Uint8Array, batch: Uint8Array, columns: readonly BigQueryColumn[]) {
+  const table = tableFromIPC(Buffer.concat([schema, batch]));
+  const types = columns.map(({ type }) => type);
+  const readers = columns.map((column) => arrowReader(table.getChild(column.name)!));
+  for (let from = 0; from < table.numRows; from += CHUNK_ROWS) {
+    const rows = Math.min(CHUNK_ROWS, table.numRows - from);
+    const chunk = DuckDBDataChunk.create(types, rows);
+    for (const [i, read] of readers.entries())
+      chunk.setColumnValues(
+        i,
+        Array.from({ length: rows }, (_, row) => read(from + row)),
+      );
+    yield chunk;
+  }
+}
+
+/** Values of several generators, whichever is ready; one waits in each. */
+async function* merged<Value>(sources: readonly AsyncGenerator<Value>[]): AsyncGenerator<Value> {
+  const waiting = new Map(sources.map((source) => [source, nextOf(source)] as const));
+  try {
+    while (waiting.size) {
+      const { source, result } = await Promise.race(waiting.values());
+      if (result.done) waiting.delete(source);
+      else {
+        waiting.set(source, nextOf(source));
+        yield result.value;
+      }
+    }
+  } finally {
+    for (const source of waiting.keys()) void source.return(undefined);
+  }
+}
+
+function nextOf<Value>(source: AsyncGenerator<Value>) {
+  const next = source.next().then((result) => ({ source, result }));
+  next.catch(() => undefined); // it may fail while the consumer works, and is looked at only afterwards
+  return next;
+}
+
+function newReadClient({ identity, party, endpoint }: StorageOptions): BigQueryReadClient {
+  const [host, port] = endpoint?.split(":") ?? [];
+  return new BigQueryReadClient({
+    projectId: party.projectId,
+    authClient: identity.client as never,
+    ...(host && { apiEndpoint: host, port: Number(port), sslCreds: credentials.createInsecure() }),
+  });
+}
+
+const PERMISSION_DENIED = 7;
+const UNIMPLEMENTED = 12;
+const FAILED_PRECONDITION = 9;
+const isRefusal = (error: unknown): boolean => {
+  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: { code?: unknown } };
+  return [PERMISSION_DENIED, UNIMPLEMENTED, FAILED_PRECONDITION].includes((cause?.code ?? code) as number);
+};

@@ -1,0 +1,81 @@
+import type { DuckDBConnection, DuckDBType } from "@duckdb/node-api";
+import { identifier, literal } from "../../connectors/duckdb/quote.ts";
+
+export type FileColumn = { readonly name: string; readonly type: DuckDBType };
+
+/** What is wrong with the files or their columns, for the person who named them. */
+export class InteractionFileError extends Error {
+  override readonly name = "InteractionFileError";
+}
+
+type Kind = "csv" | "json" | "parquet";
+
+function kindOf(path: string): Kind {
+  const plain = path.toLowerCase().replace(/\.(gz|zst)$/, "");
+  if (plain.endsWith(".parquet")) return "parquet";
+  return /\.(json|jsonl|ndjson)$/.test(plain) ? "json" : "csv";
+}
+
+/**
+ * SQL of the named columns of a file. Of text files they are read as they are written, as VARCHAR: a guess at a type would drop zeros
+ * in front, round long numbers, and fail where a later row does not fit it.
+ */
+export function textScanOf(path: string, names: readonly string[]): string {
+  const [kind, selected] = [kindOf(path), names.map(identifier).join(", ")];
+  if (kind === "parquet") return `(SELECT ${selected} FROM read_parquet(${literal(path)}))`;
+  if (kind === "json") return `(SELECT ${selected} FROM read_json(${literal(path)}, columns = ${texts(names)}))`;
+  return `(SELECT ${selected} FROM read_csv(${literal(path)}, ${CSV}, all_varchar = true))`;
+}
+
+/** SQL of a file's rows, types found by looking at all of them, but the column of ids of a text file as it is written. */
+export function typedScanOf(path: string, columns: readonly FileColumn[], id: string): string {
+  const kind = kindOf(path);
+  if (kind === "parquet") return `read_parquet(${literal(path)})`;
+  if (kind === "csv") return `read_csv(${literal(path)}, ${CSV_TYPED}, types = ${texts([id])})`;
+  const types = columns.map(({ name, type }) => `${literal(name)}: ${literal(name === id ? "VARCHAR" : String(type))}`);
+  return `read_json(${literal(path)}, columns = {${types.join(", ")}})`;
+}
+
+const CSV = "header = true, sample_size = 100000";
+const CSV_TYPED = "header = true, sample_size = -1";
+const texts = (names: readonly string[]) => `{${names.map((name) => `${literal(name)}: 'VARCHAR'`).join(", ")}}`;
+
+/** The columns of a file; with `typed`, of a text file their types by all of its rows, else they are VARCHAR or a sample's. */
+export async function columnsOf(
+  connection: DuckDBConnection,
+  path: string,
+  { typed = false }: { readonly typed?: boolean } = {},
+): Promise<FileColumn[]> {
+  const kind = kindOf(path);
+  const whole = typed ? ", sample_size = -1" : "";
+  const scan = {
+    parquet: `read_parquet(${literal(path)})`,
+    json: `read_json(${literal(path)}${whole})`,
+    csv: `read_csv(${literal(path)}, ${typed ? CSV_TYPED : `${CSV}, all_varchar = true`})`,
+  };
+  return await aboutFile(path, async () => {
+    const described = await connection.runAndReadAll(`SELECT * FROM ${scan[kind]} LIMIT 0`);
+    const types = described.columnTypes();
+    return described.columnNames().map((name, i) => ({ name, type: types[i]! }));
+  });
+}
+
+/** What the work gives. What DuckDB complains about is about the file: its first sentence says what. */
+export async function aboutFile<Result>(path: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof InteractionFileError) throw error;
+    const [first] = String(error instanceof Error ? error.message : error).split("\n");
+    throw new InteractionFileError(`${path} cannot be read: ${first}`, { cause: error });
+  }
+}
+
+/** The column of a name, or an error that says which there are. `purpose` follows its name. */
+export function columnNamed(path: string, columns: readonly FileColumn[], name: string, purpose = ""): FileColumn {
+  const column = columns.find((one) => one.name === name);
+  if (column !== undefined) return column;
+  const found = columns.slice(0, 50).map((one) => JSON.stringify(one.name));
+  const missing = `${path} has no column ${JSON.stringify(name)}${purpose}`;
+  throw new InteractionFileError(`${missing}; its columns are ${found.join(", ")}.`);
+}
