@@ -10,6 +10,9 @@ test("little data are done in seconds, more take longer, and a slower store long
   expect(seconds(1e6, 900, "BigQuery")).toBeGreaterThan(seconds(1e6));
 });
 
+test("a store that nobody has measured is taken for the slowest", () =>
+  expect(seconds(1e6, 900, "Parchment")).toBe(seconds(1e6, 900, "Postgres")));
+
 test("fitting takes what the operator allows, and no more", () => {
   expect(seconds(1e7, 60) - seconds(1e7, 30)).toBe(42);
   expect(seconds(1e8)).toBeLessThan(2400);

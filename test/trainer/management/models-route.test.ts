@@ -294,7 +294,7 @@ describe("query parameters that a call does not take", () => {
 });
 
 test("a planted secret is in no answer, no record and no log line", async () => {
-  const script = `progress TRAINING\nsay uses ${PLANTED} and planted-s3-secret\nfail ${PLANTED}`;
+  const script = `progress TRAINING\nsay uses ${PLANTED} and planted-s3-secret\nfail-saying ${PLANTED}`;
   const password = { env: "SHORTLIST_SECRET_SECRETIVE__DB" };
   const connector_configs = [{ type: "Postgres", location: "postgres://reader@db.example/shop", password }];
   const body = specOf("secretive", script, { connector_configs });
@@ -306,7 +306,7 @@ test("a planted secret is in no answer, no record and no log line", async () => 
   const record = await harness.call("GET", "/v0/models/secretive", { customer: "secretive" });
   const patch = { connector_configs: [{ ...connector_configs[0], password: PLANTED }] };
   answers.push(record, await harness.call("PATCH", "/v0/models/secretive", { body: patch, customer: "secretive" }));
-  expect(until.failure).toMatchObject({ code: "***", message: "It failed with ***." });
+  expect(until.failure).toMatchObject({ code: "told", message: "It failed with ***." });
   // The query is the customer's own text and is shown; the script of this test lies in it.
   const shown = JSON.stringify([answers.map(({ body }) => body), until, harness.logs]).replaceAll(
     JSON.stringify(script),
