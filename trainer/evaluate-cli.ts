@@ -138,7 +138,7 @@ function parse(args: readonly string[]) {
     label: values["label-column"],
   };
   return {
-    files: { train, test, columns },
+    files: { train, test, areSessions: values.protocol === "sessions", columns },
     protocol: oneOf(values.protocol, ["set", "next-item", "sessions"] as const, "--protocol"),
     ...modelsOf(values.models),
     cutOffs: values.at.split(",").map((k) => integer(k, "--at", 1, 500)),

@@ -21,7 +21,7 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
     "user_id user uid userid user_key user_code user_number user_no user_hash user_idx user_index user_uuid user_guid",
     "visitor_id visitor visitorid fullvisitorid full_visitor_id customer_id customer customerid cust_id client_id client clientid",
     "account_id account member_id member buyer_id buyer shopper_id reviewer_id reviewerid reviewer author_id subscriber_id",
-    "viewer_id listener_id reader_id player_id person_id profile_id msno household_id session_id session sessionid sid",
+    "viewer_id listener_id reader_id player_id person_id profile_id msno household_id session_id session sessionid sid user_session",
     "anonymous_id device_id cookie_id cookie u",
   ),
   item: words(
@@ -45,6 +45,12 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
     "user_rating rating_score review_rating review_score score",
   ),
 };
+
+const SESSION_NAMES = words("session_id session sessionid sid user_session visit_id");
+
+/** The column of sessions, by its name: beside one of users it is the one that anonymous sessions are told apart by. */
+export const guessSessionColumn = (columnNames: readonly string[]): string | undefined =>
+  bestOf(SESSION_NAMES, columnNames);
 
 /**
  * The columns by their names, for people who did not say. What was given is taken as it is, and never guessed for

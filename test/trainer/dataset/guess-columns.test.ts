@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { guessColumns } from "../../../trainer/dataset/guess-columns.ts";
+import { guessColumns, guessSessionColumn } from "../../../trainer/dataset/guess-columns.ts";
 
 const guessed = (user: string, item: string, time: string | null, label: string | null) => ({
   kind: "guessed",
@@ -55,3 +55,12 @@ test("nor is one that was given for two", () =>
     reasons: ['The column "id" is given for the user and for the item'],
   }));
 test("a table without columns", () => expect(guessColumns([]).kind).toBe("unclear"));
+
+test("a column of sessions is known by its name", () => {
+  const columns = [
+    ["user_id", "sessionId", "sku"],
+    ["user_id", "user_session"],
+    ["user_id", "sku"],
+  ];
+  expect(columns.map(guessSessionColumn)).toEqual(["sessionId", "user_session", undefined]);
+});

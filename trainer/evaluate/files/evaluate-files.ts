@@ -16,7 +16,7 @@ import { type Choice, type Selection, selectModel } from "../select.ts";
 import { bytesOf, fitCandidate, type TrialMeans } from "../trial.ts";
 import { popularityOrder } from "../validation.ts";
 import { evaluateNewcomers, type NewcomerFigures, tableOfTrain, valuesOfTrain } from "./evaluate-newcomers.ts";
-import { cheapFirst, listsWithin, type NotMeasured, shareOf, tooMuchFor, untuned } from "./further-models.ts";
+import { cheapFirst, costOf, listsWithin, type NotMeasured, shareOf, tooMuchFor, untuned } from "./further-models.ts";
 import type { TrainAndTest } from "./interaction-files.ts";
 import { watchPeakMemory } from "./peak-memory.ts";
 import { testFileWarnings } from "./test-file-warnings.ts";
@@ -137,7 +137,7 @@ async function measureOthers(
     const reason = isBaseline ? undefined : tooMuchFor(choice, methods, room);
     const time = isBaseline
       ? shareOf(Math.max(SECONDS_LEAST, secondsLeft), 1)
-      : shareOf(secondsLeft, inTurn.length - c);
+      : shareOf(secondsLeft, inTurn.length - c, costOf(choice, methods, task.train)?.seconds);
     const measured = reason ?? (await tryMeasure({ ...task, ...time, choice }, options));
     if (typeof measured === "string") {
       options.log(`not measured: ${choice.method}: ${measured}`);
@@ -168,9 +168,11 @@ async function choose(
 ): Promise<Selection> {
   const { cutOffs, log } = options;
   const k = Math.max(...cutOffs);
+  const hasOthers = options.measureAll && Object.keys(options.methods).length > 2; // beside the chosen and popularity
   let lastDetail = "";
   const selection = await selectModel({
     ...options,
+    secondsMax: (hasOthers ? CHOICE_SHARE : 1) * options.secondsMax,
     dataset: train,
     userValues,
     metric: `ndcg@${k}` as MetricAtK,
@@ -190,6 +192,8 @@ async function choose(
   return selection;
 }
 
+/** Of the seconds, where several methods are to be measured: the rest is for fitting those that were not chosen. */
+const CHOICE_SHARE = 0.7;
 /** What the fit of the chosen may take at least, and of all seconds, how late it may be: then the next best is taken. */
 const SECONDS_LEAST = 5;
 const LATE_SHARE = 0.1;

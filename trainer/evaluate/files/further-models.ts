@@ -64,14 +64,17 @@ export function tooMuchFor(
   return undefined;
 }
 
-const costOf = ({ method, params }: Choice, methods: Methods, data: TrainingData) =>
+export const costOf = ({ method, params }: Choice, methods: Methods, data: TrainingData) =>
   methodNamed(method, methods)?.cost(data, params);
 
-/** What the next of `count` fits is told that it may take, and when it is stopped: no fit can take more than is left for all. */
-export const shareOf = (secondsLeft: number, count: number) => ({
-  secondsMax: secondsLeft / count,
-  secondsHard: Math.min(secondsLeft, (2 * secondsLeft) / count),
-});
+/**
+ * What the next of `count` fits is told that it may take, at least its predicted `leastSeconds`, and when it is stopped: no fit can
+ * take more than is left for all.
+ */
+export function shareOf(secondsLeft: number, count: number, leastSeconds = 0) {
+  const secondsMax = Math.min(secondsLeft, Math.max(leastSeconds, secondsLeft / count));
+  return { secondsMax, secondsHard: Math.min(secondsLeft, 2 * secondsMax) };
+}
 
 /** Lists that each model is judged on: more are sampled, so that by prediction it takes no longer than all the fitting may. */
 export const listsWithin = (secondsMax: number, itemCount: number): number =>

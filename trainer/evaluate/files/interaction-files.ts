@@ -2,7 +2,7 @@ import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import { packStrings } from "../../../shared/packed-strings.ts";
 import { identifier } from "../../connectors/duckdb/quote.ts";
 import type { Dataset, Interactions } from "../../dataset/dataset.ts";
-import { type ColumnGuess, type GivenColumns, guessColumns } from "../../dataset/guess-columns.ts";
+import { type ColumnGuess, type GivenColumns, guessColumns, guessSessionColumn } from "../../dataset/guess-columns.ts";
 import { areWholeDecimals, fileId, withoutPoint } from "./interaction-ids.ts";
 import {
   aboutFile,
@@ -17,6 +17,8 @@ import { fileSeconds } from "./interaction-times.ts";
 export type InteractionFiles = {
   readonly train: string;
   readonly test: string;
+  /** Users are sessions: where no column is given for them, one of sessions is taken before one of users. */
+  readonly areSessions?: boolean;
   /** Where nothing is said of a time it is guessed; null: rows are in the order of the file. */
   readonly columns: Omit<GivenColumns, "time"> & { readonly time?: string | null | undefined };
 };
@@ -40,7 +42,12 @@ export type TrainAndTest = {
  * The catalog is every item of both files. Its order tells nothing: items of train by their rows, then those of test by their hash.
  * Throws InteractionFileError.
  */
-export async function readInteractionFiles({ train, test, columns }: InteractionFiles): Promise<TrainAndTest> {
+export async function readInteractionFiles({
+  train,
+  test,
+  areSessions = false,
+  columns,
+}: InteractionFiles): Promise<TrainAndTest> {
   const instance = await DuckDBInstance.create(":memory:");
   const connection = await instance.connect();
   try {
@@ -51,7 +58,8 @@ export async function readInteractionFiles({ train, test, columns }: Interaction
     checkHeader(test, ofTest);
     const { time } = columns;
     const names = ofTrain.map(({ name }) => name);
-    const guess = guessColumns(names, { ...columns, time: time ?? undefined });
+    const user = columns.user ?? (areSessions ? guessSessionColumn(names) : undefined);
+    const guess = guessColumns(names, { ...columns, user, time: time ?? undefined });
     if (guess.kind === "unclear") throw new InteractionFileError(`${train}: ${guess.reasons.join(". ")}.`);
     // Without a label column given, every row is positive.
     const used: Used = { ...guess, time: time === null ? null : guess.time, label: columns.label ?? null };

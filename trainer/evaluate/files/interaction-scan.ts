@@ -22,22 +22,24 @@ function kindOf(path: string): Kind {
  */
 export function textScanOf(path: string, names: readonly string[]): string {
   const [kind, selected] = [kindOf(path), names.map(identifier).join(", ")];
-  if (kind === "parquet") return `(SELECT ${selected} FROM read_parquet(${literal(path)}))`;
-  if (kind === "json") return `(SELECT ${selected} FROM read_json(${literal(path)}, columns = ${texts(names)}))`;
-  return `(SELECT ${selected} FROM read_csv(${literal(path)}, ${CSV}, all_varchar = true))`;
+  if (kind === "parquet") return `(SELECT ${selected} FROM read_parquet(${pathText(path)}))`;
+  if (kind === "json") return `(SELECT ${selected} FROM read_json(${pathText(path)}, columns = ${texts(names)}))`;
+  return `(SELECT ${selected} FROM read_csv(${pathText(path)}, ${CSV}, all_varchar = true))`;
 }
 
 /** SQL of a file's rows, types found by looking at all of them, but the column of ids of a text file as it is written. */
 export function typedScanOf(path: string, columns: readonly FileColumn[], id: string): string {
   const kind = kindOf(path);
-  if (kind === "parquet") return `read_parquet(${literal(path)})`;
-  if (kind === "csv") return `read_csv(${literal(path)}, ${CSV_TYPED}, types = ${texts([id])})`;
+  if (kind === "parquet") return `read_parquet(${pathText(path)})`;
+  if (kind === "csv") return `read_csv(${pathText(path)}, ${CSV}, types = ${texts([id])})`;
   const types = columns.map(({ name, type }) => `${literal(name)}: ${literal(name === id ? "VARCHAR" : String(type))}`);
-  return `read_json(${literal(path)}, columns = {${types.join(", ")}})`;
+  return `read_json(${pathText(path)}, columns = {${types.join(", ")}})`;
 }
 
-const CSV = "header = true, sample_size = 100000";
-const CSV_TYPED = "header = true, sample_size = -1";
+/** All rows are looked at: whether ids are quoted may show in the last of them only. */
+const CSV = "header = true, sample_size = -1";
+/** A path as SQL text that means this file: DuckDB takes `[`, `*` and `?` for patterns. */
+const pathText = (path: string) => literal(path.replace(/[[*?]/g, "[$&]"));
 const texts = (names: readonly string[]) => `{${names.map((name) => `${literal(name)}: 'VARCHAR'`).join(", ")}}`;
 
 /** The columns of a file; with `typed`, of a text file their types by all of its rows, else they are VARCHAR or a sample's. */
@@ -49,9 +51,9 @@ export async function columnsOf(
   const kind = kindOf(path);
   const whole = typed ? ", sample_size = -1" : "";
   const scan = {
-    parquet: `read_parquet(${literal(path)})`,
-    json: `read_json(${literal(path)}${whole})`,
-    csv: `read_csv(${literal(path)}, ${typed ? CSV_TYPED : `${CSV}, all_varchar = true`})`,
+    parquet: `read_parquet(${pathText(path)})`,
+    json: `read_json(${pathText(path)}${whole})`,
+    csv: `read_csv(${pathText(path)}, ${typed ? CSV : `${CSV}, all_varchar = true`})`,
   };
   return await aboutFile(path, async () => {
     const described = await connection.runAndReadAll(`SELECT * FROM ${scan[kind]} LIMIT 0`);

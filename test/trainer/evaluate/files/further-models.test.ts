@@ -51,6 +51,13 @@ test("a share is told, and twice it is the end, but never more than there is", (
     { secondsMax: 60, secondsHard: 60 },
   ]);
 });
+test("no fit is told less than it is predicted to take at least, nor more than there is", () => {
+  expect([shareOf(60, 4, 20), shareOf(60, 4, 50), shareOf(60, 4, 90)]).toEqual([
+    { secondsMax: 20, secondsHard: 40 },
+    { secondsMax: 50, secondsHard: 60 },
+    { secondsMax: 60, secondsHard: 60 },
+  ]);
+});
 test("lists are as many as the seconds allow, within bounds", () => {
   expect([listsWithin(900, 1000), listsWithin(900, 1_000_000), listsWithin(1, 1000)]).toEqual([
     200_000, 58_823, 20_000,

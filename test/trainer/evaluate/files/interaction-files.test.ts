@@ -57,6 +57,34 @@ test("both files under one catalog: items of train by their rows, then those of 
   expect([0, 1, 2].map((item) => stringAt(found.train.itemIds, item))).toEqual(["a", "b", "c"]);
   expect(found.columns).toMatchObject({ user: "user_id", item: "item_id", time: "ts", label: null });
 });
+test("of sessions the column of sessions is taken, not that of users, unless another is given", async () => {
+  const rowsOf = "session_id,user_id,item_id,ts\ns1,NA,a,1\ns2,NA,b,2\n";
+  const files = { train: file("csv", rowsOf), test: file("csv", rowsOf) };
+  const userOf = async (areSessions: boolean, columns: GivenColumns) =>
+    (await readInteractionFiles({ ...files, areSessions, columns })).columns.user;
+  expect([await userOf(true, {}), await userOf(false, {}), await userOf(true, { user: "user_id" })]).toEqual([
+    "session_id",
+    "user_id",
+    "user_id",
+  ]);
+});
+test("a name with the characters of a pattern is that file's, and no other's", async () => {
+  const [content, other] = ["user_id,item_id\nann,right\n", "user_id,item_id\nann,wrong\n"];
+  const path = join(folder, "rows[1]*?.csv");
+  writeFileSync(path, content);
+  for (const name of ["rows1.csv", "rows1xy.csv"]) writeFileSync(join(folder, name), other);
+  const found = await read(path, path);
+  expect(stringAt(found.train.itemIds, 0)).toBe("right");
+});
+test("an id that is quoted only far down the file is read as one that is quoted in the first row", async () => {
+  const many = Array.from({ length: 160_000 }, (_, k) =>
+    k === 150_000 ? 'u1,"5"" pipe",1' : k === 150_001 ? 'u1,"a, b",2' : `u${k % 50},b${k % 7},${k}`,
+  );
+  const train = file("csv", `user_id,item_id,ts\n${many.join("\n")}\n`);
+  const found = await read(train, file("csv", 'user_id,item_id,ts\nu2,"5"" pipe",1\nu2,"a, b",1\n'));
+  const ids = Array.from({ length: 9 }, (_, item) => stringAt(found.train.itemIds, item));
+  expect(new Set(ids)).toEqual(new Set(["b0", "b1", "b2", "b3", "b4", "b5", "b6", '5" pipe', "a, b"]));
+});
 test("without a time the order is that of the file", async () => {
   const train = "user,item\nann,b\nbob,a\nann,a\n";
   expect((await rows(file("csv", train), file("csv", train))).train).toEqual(["ann b 0", "ann a 0", "bob a 0"]);
