@@ -58,7 +58,8 @@ async function tryScouts(methods: readonly Method[], state: SelectState, before:
     const secondsFor = (params: Params) => pace.fit * method.cost(train, params).seconds + judgingSeconds(pace, state);
     const [best, ...others] = method.grid(train);
     const cheapest = others.sort((a, b) => secondsFor(a) - secondsFor(b))[0];
-    if (!best || !cheapest || secondsFor(best) <= evenShare || secondsFor(cheapest) > secondsMax) continue;
+    if (!best || !cheapest || secondsFor(best) <= evenShare) continue;
+    if (secondsFor(cheapest) > Math.min(secondsMax, secondsFor(best) / SCOUT_CHEAPER)) continue;
     if (method.cost(train, cheapest).memoryMb > means.memoryMbMax) continue;
     tried = await tryMethod(method, { state, tried, grid: [cheapest], secondsMax, from: 0, to: 0 });
   }
@@ -67,6 +68,8 @@ async function tryScouts(methods: readonly Method[], state: SelectState, before:
 
 /** Of the time, for the first look at a method that is too dear for a fair part of it. */
 const SCOUT_SHARE = 1 / 6;
+/** How many times cheaper than the best guess: else it is no other kind of look, and must wait for its turn. */
+const SCOUT_CHEAPER = 3;
 
 type Turn = {
   readonly state: SelectState;

@@ -92,6 +92,11 @@ test("not where the best guess has time enough, nor where the cheapest takes a s
   await tryMethods(await stateOf([named("a", 1), withScout("b", 50, 16)], { secondsLeft: () => 90 }));
   expect(order[0]).toMatch(/^a/);
 });
+test("nor where the cheapest costs hardly less than the best guess", async () => {
+  const others = ["a", "c", "d", "e", "f"].map((name) => named(name, 1));
+  await tryMethods(await stateOf([...others, withScout("b", 20, 12)], { secondsLeft: () => 90 }));
+  expect(order[0]).toMatch(/^a/);
+});
 test("fitted models beyond a third of the memory are let go, their served form stays", async () => {
   const tried = await tryMethods(await stateOf([named("large", 1, 150)])); // each held with 75 MB
   expect(tried.map(({ fitted }) => fitted !== undefined)).toEqual([true, false]);
