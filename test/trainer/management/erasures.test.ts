@@ -85,7 +85,7 @@ test("many at once share writes, and none is lost", async () => {
   const ids = Array.from({ length: 30 }, (_, i) => `user-${i}`);
   const { swap } = store;
   store.swap = async (...write) => {
-    await expect.poll(rows).toHaveLength(ids.length); // until everybody's row is there, the first write takes
+    await expect.poll(rows, { timeout: 30_000 }).toHaveLength(ids.length); // until everybody's row is there, the first write takes
     return swap(...write);
   };
   await Promise.all(ids.map((id) => erased.erase("acme", user(id))));
