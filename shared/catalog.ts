@@ -19,7 +19,7 @@
 import { z } from "zod";
 import { assert, FormatError } from "./assert.ts";
 import { arrayOf, type Container, decodeContainer, encodeContainer } from "./container.ts";
-import { ID_BYTES_MAX, type ItemId, type ItemIdType, type ItemIndex } from "./ids.ts";
+import { ID_BYTES_MAX, INTEGER, type ItemId, type ItemIdType, type ItemIndex } from "./ids.ts";
 import { bytesAt, countOf, type PackedStrings, stringAt, textOf, utf8Of } from "./packed-strings.ts";
 
 export type Catalog = {
@@ -37,7 +37,6 @@ export type Catalog = {
 const KIND = "catalog";
 const GROUP = 16; // ids between two remembered byte offsets
 const MINUS = 0x2d;
-const INTEGER = /^(0|-?[1-9][0-9]*)$/;
 const Metadata = z.strictObject({
   item_count: z.int().nonnegative(),
   item_id_type: z.enum(["string", "integer"]),

@@ -12,6 +12,8 @@ export type ItemIndex = Branded<number, "ItemIndex">;
 export type ItemIdType = "string" | "integer";
 
 export const ID_BYTES_MAX = 256;
+/** The canonical form of an integer. RE2 reads it alike. */
+export const INTEGER = /^(0|-?[1-9][0-9]*)$/;
 
 /** The JSON form of an item id. Integers beyond 2^53−1 go out as strings, since JSON numbers would change them. */
 export function itemIdToJson(id: ItemId, type: ItemIdType): string | number {

@@ -1,12 +1,11 @@
 /** The item ids as a column of the matcher: an item's key is the place of its id in the order of ids. */
 import type { Catalog } from "./catalog.ts";
-import type { ItemId } from "./ids.ts";
+import { INTEGER, type ItemId } from "./ids.ts";
 import { type KeySet, NO_KEYS, union } from "./key-set.ts";
 import { type Classifier, classifierBy, type MatchColumn, mismatch, orderKeys, type Place } from "./match-column.ts";
 import type { RetrievalTest, Scalar } from "./retrieval.ts";
 
 const EXPECTED = "an item id: text, or an integer within ±(2^53 − 1); send larger ones as text";
-const INTEGER = /^(0|-?[1-9]\d*)$/;
 
 /** @param onTable Told of each array of the catalog's size that its classifiers keep. */
 export function idColumn(name: string, catalog: Catalog, onTable?: (table: ArrayBufferView) => void): MatchColumn {

@@ -17,6 +17,7 @@ import { fitSeconds } from "./fit-seconds.ts";
 import { type KeptFits, openKeptFits } from "./kept-fits.ts";
 import { METHODS } from "./models/methods.ts";
 import { readErasedUsers } from "./publish/erased-list.ts";
+import { jsonOf } from "./publish/json-of.ts";
 import { readLivePointer } from "./publish/live-pointer-swap.ts";
 import { type ObjectStore, StoreError } from "./publish/object-store.ts";
 import { publish } from "./publish/publish.ts";
@@ -201,12 +202,4 @@ async function liveReport(
   const found = await store.get(reportKey(model.customer, model.modelName, live.version));
   if (!found) return undefined;
   return EvaluationReport.safeParse(jsonOf(found.bytes)).data;
-}
-
-function jsonOf(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes));
-  } catch {
-    return undefined;
-  }
 }

@@ -117,7 +117,7 @@ export function refreshedCache<Value>(
         entry.hasFailed = true;
       };
       if (age < freshness.servableMs) {
-        access.waitUntil(refresh(key, read, access).then(undefined, fails)); // tried again by a later request
+        access.waitUntil(refresh(key, read, access).catch(fails)); // tried again by a later request
         return entry.value;
       }
       try {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { setStatus } from "../../trainer/publish/live-pointer-swap.ts";
 import { memoryStore } from "../../trainer/publish/memory-store.ts";
-import { trainOnFiles } from "../fixtures/train-on-files.ts";
+import { interactionsCsv, trainOnFiles } from "../fixtures/train-on-files.ts";
 
 const NOW = Date.parse("2024-03-01T00:00:00Z");
 test.each([2, 20])(
@@ -19,18 +19,9 @@ test.each([2, 20])(
     const { outcome, data } = await trainOnFiles({
       model,
       folder,
-      location: "*.csv",
+      ...interactionsCsv(),
       store,
       nowMs: NOW,
-      schema: {
-        user: { id: "user_id" },
-        item: { id: "item_id" },
-        interaction: {
-          created_at: "at",
-          label: { type: "Binary", name: "label" },
-          source: { query: "FROM interactions" },
-        },
-      },
       settings: { fitSecondsMax: 3, memoryMbMax: 2048, edgeMemoryBytes: 80e6, ignoreGate: false },
       connector: { memoryMb: 256 },
     });

@@ -9,7 +9,7 @@ import { readLivePointer, setStatus } from "../../trainer/publish/live-pointer-s
 import { memoryStore } from "../../trainer/publish/memory-store.ts";
 import { type ObjectStore, StoreError } from "../../trainer/publish/object-store.ts";
 import { versionNames } from "../../trainer/publish/versions.ts";
-import { trainOnFiles } from "../fixtures/train-on-files.ts";
+import { interactionsCsv, trainOnFiles } from "../fixtures/train-on-files.ts";
 
 vi.mock("../../trainer/evaluate/gate.ts", () => ({ gate: vi.fn() }));
 
@@ -47,16 +47,7 @@ async function train(kind: "published" | "refused", nowMs: number, on = store) {
   const { outcome } = await trainOnFiles({
     model,
     folder,
-    location: "*.csv",
-    schema: {
-      user: { id: "user_id" },
-      item: { id: "item_id" },
-      interaction: {
-        created_at: "at",
-        label: { type: "Binary", name: "label" },
-        source: { query: "SELECT * FROM interactions" },
-      },
-    },
+    ...interactionsCsv(),
     store: on,
     nowMs,
     settings: { fitSecondsMax: 1, ignoreGate: false, modelDirectory: join(folder, "model") },

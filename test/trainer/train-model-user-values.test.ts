@@ -17,7 +17,7 @@ import { memoryStore } from "../../trainer/publish/memory-store.ts";
 import type { ObjectStore } from "../../trainer/publish/object-store.ts";
 import { readManifest } from "../../trainer/publish/versions.ts";
 import { tastesByCity } from "../fixtures/tastes-by-city.ts";
-import { trainOnFiles } from "../fixtures/train-on-files.ts";
+import { interactionsCsv, trainOnFiles } from "../fixtures/train-on-files.ts";
 import { decodeUserPage } from "../fixtures/user-page.ts";
 
 const model = { customer: "acme", modelName: "shop" };
@@ -45,20 +45,13 @@ async function run(users: string | undefined, more: { memoryMbMax?: number } = {
   await setStatus(store, model, { status: "SCHEDULING", nowMs: NOW });
   const hashes = await Promise.all(["erased-1", "u7"].map((user) => erasureHash(SALT, user as UserId)));
   await addErasedUsers(store, model.customer, { salt: SALT, hashes });
+  const { location, schema } = interactionsCsv();
   const source = users === undefined ? {} : { source: { query: users } };
   const { outcome, data: summary } = await trainOnFiles({
     model,
     folder,
-    location: "*.csv",
-    schema: {
-      user: { id: "user_id", ...source },
-      item: { id: "item_id" },
-      interaction: {
-        created_at: "at",
-        label: { type: "Binary", name: "label" },
-        source: { query: "SELECT * FROM interactions" },
-      },
-    },
+    location,
+    schema: { ...schema, user: { ...schema.user, ...source } },
     store,
     nowMs: NOW,
     connector: { memoryMb: 256 },

@@ -14,7 +14,7 @@ import { readLivePointer, setStatus } from "../../trainer/publish/live-pointer-s
 import { memoryStore } from "../../trainer/publish/memory-store.ts";
 import { type ObjectStore, StoreError } from "../../trainer/publish/object-store.ts";
 import { readManifest } from "../../trainer/publish/versions.ts";
-import { trainOnFiles } from "../fixtures/train-on-files.ts";
+import { interactionsCsv, trainOnFiles } from "../fixtures/train-on-files.ts";
 import { twoTastes } from "../fixtures/two-tastes.ts";
 
 const model = { customer: "acme", modelName: "shop" };
@@ -57,23 +57,13 @@ type Run = Awaited<ReturnType<typeof run>>;
 
 async function run(
   store: ObjectStore,
-  {
-    query = "SELECT * FROM interactions",
-    nowMs = NOW,
-    edgeMemoryBytes = 80e6,
-    fitSecondsMax = FEW_SECONDS,
-  }: RunOptions = {},
+  { query, nowMs = NOW, edgeMemoryBytes = 80e6, fitSecondsMax = FEW_SECONDS }: RunOptions = {},
 ) {
   const stages: string[] = [];
   const trained = await trainOnFiles({
     model,
     folder,
-    location: "*.csv",
-    schema: {
-      user: { id: "user_id" },
-      item: { id: "item_id" },
-      interaction: { created_at: "at", label: { type: "Binary", name: "label" }, source: { query } },
-    },
+    ...interactionsCsv(query),
     store,
     nowMs,
     settings: { fitSecondsMax, memoryMbMax: 2048, edgeMemoryBytes, ignoreGate: false },

@@ -15,15 +15,17 @@ export type GivenColumns = { readonly [role in Role]?: string | undefined };
 
 type Role = "user" | "item" | "time" | "label";
 
+/** Names of sessions, which are also users to a file that names no others. */
+const SESSION = words("session_id session sessionid sid user_session");
+
 /** Common names, most telling first, as words joined by `_`: `userId`, `User ID` and `user_id` are one name. */
 const NAMES: Readonly<Record<Role, readonly string[]>> = {
   user: words(
     "user_id user uid userid user_key user_code user_number user_no user_hash user_idx user_index user_uuid user_guid",
     "visitor_id visitor visitorid fullvisitorid full_visitor_id customer_id customer customerid cust_id client_id client clientid",
     "account_id account member_id member buyer_id buyer shopper_id reviewer_id reviewerid reviewer author_id subscriber_id",
-    "viewer_id listener_id reader_id player_id person_id profile_id msno household_id session_id session sessionid sid user_session",
-    "anonymous_id device_id cookie_id cookie u",
-  ),
+    "viewer_id listener_id reader_id player_id person_id profile_id msno household_id",
+  ).concat(SESSION, words("anonymous_id device_id cookie_id cookie u")),
   item: words(
     "item_id item iid itemid item_key item_code item_number item_no item_idx item_index item_uuid product_id product productid",
     "prod_id sku sku_id stock_code stockcode article_id article articleid asin parent_asin movie_id movie movieid film_id film",
@@ -46,7 +48,7 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
   ),
 };
 
-const SESSION_NAMES = words("session_id session sessionid sid user_session visit_id");
+const SESSION_NAMES = [...SESSION, "visit_id"];
 
 /** The column of sessions, by its name: beside one of users it is the one that anonymous sessions are told apart by. */
 export const guessSessionColumn = (columnNames: readonly string[]): string | undefined =>

@@ -1,7 +1,7 @@
 import { DuckDBListValue } from "@duckdb/node-api";
 import type { z } from "zod";
 import { NAME_LENGTH_MAX } from "../../shared/attributes.ts";
-import type { ItemIdType } from "../../shared/ids.ts";
+import { INTEGER, type ItemIdType } from "../../shared/ids.ts";
 import type { AttributeDescription } from "../../shared/model-record.ts";
 import type { ModelSchema } from "../../shared/model-spec.ts";
 import { identifier } from "../connectors/duckdb/quote.ts";
@@ -30,8 +30,6 @@ export const ATTRIBUTES_MAX = 200;
 /** Of one column: what a dictionary may hold. */
 const DICTIONARY_VALUES_MAX = 2_000_000;
 const DICTIONARY_CHARACTERS_MAX = 200_000_000;
-/** RE2 of an integer's canonical form, as shared/catalog.ts has it. */
-const INTEGER = "0|-?[1-9][0-9]*";
 
 /**
  * The columns to read of an attribute query: the id first, then the declared ones, or all others.
@@ -110,7 +108,7 @@ async function keepById(staging: Staging, staged: StagedTable, { id, what, idTyp
   const table = `${staged.name}_by_id`;
   const text = id.text.replaceAll(/\bkey\b/g, id.key);
   const isOther =
-    idType === "integer" ? `((${id.reason}) IS NULL AND NOT regexp_full_match(${text}, '${INTEGER}'))` : "false";
+    idType === "integer" ? `((${id.reason}) IS NULL AND NOT regexp_full_match(${text}, '${INTEGER.source}'))` : "false";
   await runStaged(
     staging,
     `CREATE TABLE ${table} AS SELECT ${text} AS text, * EXCLUDE (c0) FROM ${staged.name} WHERE rowid IN

@@ -51,7 +51,7 @@ export async function startServices(options: ServicesOptions): Promise<LocalServ
     parts.push(trainer);
     const failed = Promise.race([edge.failed, trainer.failed]);
     failed.catch(() => undefined);
-    const ready = async (name: string, url: string) => Promise.race([answers(url, waiting.signal), late(name)]);
+    const ready = (name: string, url: string) => Promise.race([answers(url, waiting.signal), late(name)]);
     // That the edge's own process says so keeps a stranger, who took its port meanwhile, from being taken for it.
     const bothReady = Promise.all([
       edge.message(),

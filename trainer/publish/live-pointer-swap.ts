@@ -1,5 +1,6 @@
 import { type LivePointer, LivePointer as LivePointerSchema, type ModelStatus } from "../../shared/live-pointer.ts";
 import { livePointerKey } from "../../shared/manifest.ts";
+import { jsonOf } from "./json-of.ts";
 import { type ObjectStore, StoreError } from "./object-store.ts";
 
 /** Which model: every object of it lies under `models/{customer}/{modelName}/`. */
@@ -15,7 +16,7 @@ export async function readLivePointer(
   const key = livePointerKey(customer, modelName);
   const found = await store.get(key);
   if (found === undefined) return undefined;
-  const parsed = LivePointerSchema.safeParse(jsonOrUndefined(found.bytes));
+  const parsed = LivePointerSchema.safeParse(jsonOf(found.bytes));
   if (!parsed.success)
     throw new StoreError(`${key} is not a live pointer of format 1; restore it, or delete it with the model.`);
   return { pointer: parsed.data, etag: found.etag };
@@ -60,12 +61,4 @@ export function setStatus(
     if (current?.status === status || (current?.live && status !== "DESTROYING")) return undefined;
     return { format: 1, status, live: null, updated_at };
   });
-}
-
-function jsonOrUndefined(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes));
-  } catch {
-    return undefined;
-  }
 }

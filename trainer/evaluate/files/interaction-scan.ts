@@ -24,20 +24,22 @@ export function textScanOf(path: string, names: readonly string[]): string {
   const [kind, selected] = [kindOf(path), names.map(identifier).join(", ")];
   if (kind === "parquet") return `(SELECT ${selected} FROM read_parquet(${pathText(path)}))`;
   if (kind === "json") return `(SELECT ${selected} FROM read_json(${pathText(path)}, columns = ${texts(names)}))`;
-  return `(SELECT ${selected} FROM read_csv(${pathText(path)}, ${CSV}, all_varchar = true))`;
+  return `(SELECT ${selected} FROM read_csv(${pathText(path)}, ${CSV_OF_ALL}, all_varchar = true))`;
 }
 
 /** SQL of a file's rows, types found by looking at all of them, but the column of ids of a text file as it is written. */
 export function typedScanOf(path: string, columns: readonly FileColumn[], id: string): string {
   const kind = kindOf(path);
   if (kind === "parquet") return `read_parquet(${pathText(path)})`;
-  if (kind === "csv") return `read_csv(${pathText(path)}, ${CSV}, types = ${texts([id])})`;
+  if (kind === "csv") return `read_csv(${pathText(path)}, ${CSV_OF_ALL}, types = ${texts([id])})`;
   const types = columns.map(({ name, type }) => `${literal(name)}: ${literal(name === id ? "VARCHAR" : String(type))}`);
   return `read_json(${pathText(path)}, columns = {${types.join(", ")}})`;
 }
 
 /** All rows are looked at: whether ids are quoted may show in the last of them only. */
-const CSV = "header = true, sample_size = -1";
+const CSV_OF_ALL = "header = true, sample_size = -1";
+/** Enough for the names of the columns. */
+const CSV_OF_SOME = "header = true, sample_size = 100000, all_varchar = true";
 /** A path as SQL text that means this file: DuckDB takes `[`, `*` and `?` for patterns. */
 const pathText = (path: string) => literal(path.replace(/[[*?]/g, "[$&]"));
 const texts = (names: readonly string[]) => `{${names.map((name) => `${literal(name)}: 'VARCHAR'`).join(", ")}}`;
@@ -53,7 +55,7 @@ export async function columnsOf(
   const scan = {
     parquet: `read_parquet(${pathText(path)})`,
     json: `read_json(${pathText(path)}${whole})`,
-    csv: `read_csv(${pathText(path)}, ${typed ? CSV : `${CSV}, all_varchar = true`})`,
+    csv: `read_csv(${pathText(path)}, ${typed ? CSV_OF_ALL : CSV_OF_SOME})`,
   };
   return await aboutFile(path, async () => {
     const described = await connection.runAndReadAll(`SELECT * FROM ${scan[kind]} LIMIT 0`);

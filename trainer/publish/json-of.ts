@@ -1,0 +1,8 @@
+/** What stored bytes say as JSON; undefined, which no JSON says, where they are none. */
+export function jsonOf(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return undefined;
+  }
+}
