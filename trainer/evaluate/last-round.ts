@@ -5,7 +5,7 @@ import { evaluate } from "./evaluate.ts";
 import { findBlend } from "./find-blend.ts";
 import { joined, restrictedTo } from "./judged.ts";
 import { meanOf, type Trial, type TrialMeans } from "./trial.ts";
-import { REFIT_MARGIN, type SelectState, scaled } from "./try-methods.ts";
+import { NEAR_THE_BEST, REFIT_MARGIN, type SelectState, scaled } from "./try-methods.ts";
 import { discardedTrial, failureReason, untried } from "./tune-method.ts";
 
 /** The candidates and the best blend of some of them, the best first. */
@@ -35,14 +35,12 @@ export type LastRound = {
   readonly positions: Uint32Array;
 };
 
-/** Only what is this near to the best of the early cases is judged on all, and the live version's method. */
-const NEAR_THE_BEST = 0.9;
 /** Of the time that is left; the refit has the rest. */
 const TIME_SHARE = 0.3;
 const POSITIONS_STEP = 1000;
 
 /**
- * The candidates near the best judged on further cases: all that there are, or as many as time allows. The early figures of the
+ * The candidates near the best, and the live version's, judged on further cases: all that there are, or as many as time allows. The early figures of the
  * others stand, in `discarded`.
  *
  * @param tried Judged on the early cases, the best first.

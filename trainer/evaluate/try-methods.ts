@@ -2,8 +2,9 @@ import type { Method, Params, TrainingData } from "../models/model.ts";
 import { methodNamed } from "./blend-method.ts";
 import { type Choice, choiceOf, isSameChoice, POPULARITY } from "./choice.ts";
 import type { MetricAtK } from "./evaluate.ts";
+import { paceFor, predictedSeconds } from "./pace.ts";
 import { meanOf, type Trial, type TrialMeans } from "./trial.ts";
-import { type Discarded, secondsPerList, type TuneTask, tuneMethod } from "./tune-method.ts";
+import { type Discarded, tuneMethod } from "./tune-method.ts";
 import type { Validation } from "./validation.ts";
 
 /** What the steps of one selection share. */
@@ -24,24 +25,16 @@ const FINALISTS_PER_METHOD = 2;
 
 /** The best settings of every method but popularity, judged on the early cases; the live version's too. The best first. */
 export async function tryMethods(state: SelectState): Promise<Trial[]> {
-  const { validation, secondsLeft } = state;
-  const { train } = validation;
+  const { train } = state.validation;
   const methods = Object.values(state.methods)
     .filter(({ name }) => name !== POPULARITY)
-    .sort((a, b) => secondsOf(a, train) - secondsOf(b, train));
-  let tried = await tryScouts(methods, state, await tryLive(state));
-  for (const [m, method] of methods.entries()) {
-    // Where an even share is too little for anything, the cheaper methods are tried rather than none.
-    const pace = paceOf(tried, train);
-    const least = LEAST_MARGIN * (pace.fit * secondsOf(method, train) + judgingSeconds(pace, state));
-    const secondsMax = Math.max(least, secondsLeft() / (methods.length - m));
-    const [from, to] = [m / methods.length, (m + 1) / methods.length];
-    tried = await tryMethod(method, { state, tried, grid: method.grid(train), secondsMax, from, to });
-  }
-  return tried;
+    .sort((a, b) => costOfBestGuess(a, train) - costOfBestGuess(b, train));
+  const scouted = await tryScouts(methods, state, await tryLive(state));
+  return await tryLeftOut(state, await tryInTurn(methods, state, scouted));
 }
 
-const secondsOf = (method: Method, train: TrainingData) => method.cost(train, method.grid(train)[0] ?? {}).seconds;
+const costOfBestGuess = (method: Method, train: TrainingData) =>
+  method.cost(train, method.grid(train)[0] ?? {}).seconds;
 
 /**
  * Where an even share of the time is too little for a method's best guess, the cheapest of its settings first of all: what comes late
@@ -54,8 +47,7 @@ async function tryScouts(methods: readonly Method[], state: SelectState, before:
   const secondsMax = SCOUT_SHARE * secondsLeft();
   let tried = before;
   for (const method of methods) {
-    const pace = paceOf(tried, train);
-    const secondsFor = (params: Params) => pace.fit * method.cost(train, params).seconds + judgingSeconds(pace, state);
+    const secondsFor = predictionBy(method, state, tried);
     const [best, ...others] = method.grid(train);
     const cheapest = others.sort((a, b) => secondsFor(a) - secondsFor(b))[0];
     if (!best || !cheapest || secondsFor(best) <= evenShare) continue;
@@ -70,6 +62,67 @@ async function tryScouts(methods: readonly Method[], state: SelectState, before:
 const SCOUT_SHARE = 1 / 6;
 /** How many times cheaper than the best guess: else it is no other kind of look, and must wait for its turn. */
 const SCOUT_CHEAPER = 3;
+
+async function tryInTurn(methods: readonly Method[], state: SelectState, before: Trial[]): Promise<Trial[]> {
+  const { validation, secondsLeft } = state;
+  let tried = before;
+  for (const [m, method] of methods.entries()) {
+    const grid = method.grid(validation.train);
+    // Where an even share is too little for anything, the cheaper methods are tried rather than none.
+    const least = LEAST_MARGIN * predictionBy(method, state, tried)(grid[0] ?? {});
+    const secondsMax = Math.max(least, secondsLeft() / (methods.length - m));
+    const [from, to] = [m, m + 1].map((at) => (TURNS_SHARE * at) / methods.length) as [number, number];
+    tried = await tryMethod(method, { state, tried, grid, secondsMax, from, to });
+  }
+  return tried;
+}
+
+/** For the first of a method's settings, above what is predicted. */
+const LEAST_MARGIN = 1.1;
+/** Of the progress. */
+const TURNS_SHARE = 0.9;
+
+/**
+ * What was left out of the methods near the best, the best first, where time is left after all: others may have taken less than their
+ * part, and how long a method takes is known once it was tried.
+ */
+async function tryLeftOut(state: SelectState, before: Trial[]): Promise<Trial[]> {
+  const { methods, metric, secondsLeft } = state;
+  const least = before[0] ? NEAR_THE_BEST * meanOf(before[0].evaluation, metric) : 0;
+  const near = before.filter(({ evaluation }) => meanOf(evaluation, metric) >= least);
+  let tried = before;
+  for (const name of new Set(near.map(({ method }) => method.name))) {
+    const method = methods[name]; // not a blend, which may be the live version's
+    const grid = method ? takeLeftOut(method, state) : [];
+    if (!method || grid.length === 0) continue;
+    const secondsMax = (secondsLeft() - FITS_KEPT * tried[0]!.fitSeconds) / 3;
+    tried = await tryMethod(method, { state, tried, grid, secondsMax, from: TURNS_SHARE, to: 1 });
+  }
+  return tried;
+}
+
+/** Share of the best mean: what is below has no prospect. */
+export const NEAR_THE_BEST = 0.9;
+/** Fits of the best so far that must remain possible: what is chosen is fitted again, perhaps as a part of a blend. */
+const FITS_KEPT = 3;
+
+/** The settings of a method that were left out, which they are no longer, the best guess first. */
+function takeLeftOut(method: Method, { discarded, validation }: SelectState): Params[] {
+  const isOf = (one: Discarded) => one.method === method.name && one.outcome === "left_out";
+  const leftOut = discarded.filter(isOf);
+  discarded.splice(0, discarded.length, ...discarded.filter((one) => !isOf(one)));
+  return method.grid(validation.train).filter((params) => {
+    const choice = { method: method.name, params };
+    return leftOut.some((one) => isSameChoice(choice, one));
+  });
+}
+
+/** Of fitting and judging some settings, by the pace of what was tried. */
+function predictionBy(method: Method, { validation }: SelectState, tried: readonly Trial[]) {
+  const { train: data, earlyPositions } = validation;
+  const options = { data, listCount: earlyPositions.length, pace: paceFor(method, tried, data) };
+  return (params: Params) => predictedSeconds(method, params, options);
+}
 
 type Turn = {
   readonly state: SelectState;
@@ -90,7 +143,7 @@ async function tryMethod(method: Method, { state, tried, from, to, ...turn }: Tu
   const secondsMax = Math.max(0, Math.min(left / 3, turn.secondsMax));
   const known = [...tried.map(choiceOf), live];
   const grid = turn.grid.filter((params) => !known.some((one) => isSameChoice({ method: method.name, params }, one)));
-  const time = { secondsMax, secondsHard: left - refitReserve(tried, left), pace: paceOf(tried, train) };
+  const time = { secondsMax, secondsHard: left - refitReserve(tried, left), pace: paceFor(method, tried, train) };
   const task = { method, grid, data: train, cases: split.cases, positions, metric, ...time };
   const memoryMbMax = means.memoryMbMax - retainedMb(tried, train);
   const progress = scaled(means, 0.2 + 0.6 * from, 0.2 + 0.6 * to);
@@ -99,12 +152,6 @@ async function tryMethod(method: Method, { state, tried, from, to, ...turn }: Tu
   return released([...tried, ...tuned.finalists].sort(byMetric(metric)), train, means.memoryMbMax * RETAINED_SHARE);
 }
 
-const judgingSeconds = (pace: Pace, { validation: { train, earlyPositions } }: SelectState) =>
-  pace.judge * earlyPositions.length * secondsPerList(train.itemCount);
-
-/** For the first of a method's settings, above what is predicted. */
-const LEAST_MARGIN = 1.1;
-
 const byMetric = (metric: MetricAtK) => (a: Trial, b: Trial) =>
   meanOf(b.evaluation, metric) - meanOf(a.evaluation, metric);
 
@@ -112,31 +159,6 @@ const byMetric = (metric: MetricAtK) => (a: Trial, b: Trial) =>
 const refitReserve = (tried: readonly Trial[], left: number) =>
   Math.min(left / 2, REFIT_MARGIN * (tried[0]?.fitSeconds ?? 0));
 export const REFIT_MARGIN = 1.5;
-
-type Pace = NonNullable<TuneTask["pace"]>;
-
-/** How many times longer than predicted the trials took: the machine may be busy with other work. */
-function paceOf(tried: readonly Trial[], train: TrainingData): Pace {
-  const sum = (of: (trial: Trial) => number) => tried.reduce((total, trial) => total + of(trial), 0);
-  const lists = ({ evaluation }: Trial) => evaluation.positions.length;
-  const fits = {
-    taken: sum(({ fitSeconds }) => fitSeconds),
-    predicted: sum(({ method, params }) => method.cost(train, params).seconds),
-  };
-  const judged = {
-    taken: sum((trial) => lists(trial) * trial.secondsPerList),
-    predicted: sum(lists) * secondsPerList(train.itemCount),
-  };
-  // Short fits say little, and no prediction is better than by half.
-  const fit = fits.taken < SECONDS_TELLING ? 1 : fits.taken / fits.predicted / PREDICTION_ERROR;
-  const judge = judged.predicted === 0 ? 1 : judged.taken / judged.predicted;
-  return { fit: within(fit), judge: within(judge) };
-}
-
-const within = (pace: number) => Math.min(PACE_MAX, Math.max(1, pace));
-const PACE_MAX = 20;
-const PREDICTION_ERROR = 1.5;
-const SECONDS_TELLING = 5;
 
 /** Fitted models are kept for blends within this share of the memory; of the others only the served form. */
 const RETAINED_SHARE = 1 / 3;

@@ -7,6 +7,7 @@ import type { Evaluation, MetricAtK } from "./evaluate.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
 import { planHalving, type Rung } from "./halving.ts";
 import { restrictedTo } from "./judged.ts";
+import { AS_PREDICTED, type Pace, predictedSeconds } from "./pace.ts";
 import { meanOf, runTrial, type Trial, type TrialMeans, type TrialTask } from "./trial.ts";
 
 export type TuneTask = {
@@ -22,8 +23,8 @@ export type TuneTask = {
   readonly secondsMax: number;
   /** When whatever still runs is stopped and counts as failed; else none. */
   readonly secondsHard?: number;
-  /** How many times longer than predicted fitting and judging have taken so far; 1 unless given. */
-  readonly pace?: { readonly fit: number; readonly judge: number };
+  /** As fitting and judging have taken so far; as predicted unless given. */
+  readonly pace?: Pace;
   /** Trials on all training users that are kept for the last round. */
   readonly keepMax: number;
 };
@@ -140,17 +141,14 @@ function withinTime(task: TuneTask, grid: readonly Params[], discarded: Discarde
   });
 }
 
-const AS_PREDICTED = { fit: 1, judge: 1 };
-
 /** Seconds of fitting and judging the first `count` settings on a share of the training users, as predicted. */
 function predictionOf({ method, data, positions, pace = AS_PREDICTED }: TuneTask, grid: readonly Params[]) {
-  const judge = pace.judge * positions.length * secondsPerList(data.itemCount);
   const onShare = new Map<number, TrainingData>([[1, data]]);
   return (count: number, trainShare: number): number => {
     // A cost may depend on more than the sizes, so it is asked for data of the right size.
     if (!onShare.has(trainShare)) onShare.set(trainShare, withSomeUsers(data, trainShare, 0));
-    const part = onShare.get(trainShare)!;
-    return grid.slice(0, count).reduce((sum, params) => sum + pace.fit * method.cost(part, params).seconds + judge, 0);
+    const options = { data: onShare.get(trainShare)!, listCount: positions.length, pace };
+    return grid.slice(0, count).reduce((sum, params) => sum + predictedSeconds(method, params, options), 0);
   };
 }
 
@@ -262,6 +260,3 @@ export function withSomeUsers<Data extends Interactions>(data: Data, share: numb
   }
   return { ...data, ...rowsWhere(data, (row) => isIn[row] === 1) };
 }
-
-/** Scoring and ranking one list: measured 0.3 ms and 15 ns per item. */
-export const secondsPerList = (itemCount: number): number => 3e-4 + 1.5e-8 * itemCount;

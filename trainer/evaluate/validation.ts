@@ -4,7 +4,7 @@ import { reorderItems } from "../dataset/reorder-items.ts";
 import type { TrainingData } from "../models/model.ts";
 import { popularityWithRecency } from "../models/popularity.ts";
 import type { SplitPlan, ValidationSplit } from "./choose-split.ts";
-import { secondsPerList } from "./tune-method.ts";
+import { secondsPerList } from "./pace.ts";
 
 /** A dataset parted for choosing a model: what is learnt from, and which lists are judged. */
 export type Validation = {

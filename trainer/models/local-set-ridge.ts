@@ -49,7 +49,7 @@ export const localSetRidge: Method<LocalRidgeParams> = {
     const gathering = 4e-9 * neighbours * (Math.min(ROW_MAX, met) / 2);
     const solving = 1.6e-8 * neighbours ** 2 * Math.sqrt(met / Math.max(1, itemCount)); // neighbours occur together more often than others
     return {
-      seconds: 0.01 + 8e-9 * pairs + itemCount * (gathering + solving),
+      seconds: 0.01 + 8e-9 * pairs + itemCount * (3e-5 + gathering + solving),
       memoryMb: 50 + (itemCount * (8 * ROW_MAX + 16 * params.neighbours) + 24 * items.length) / 1e6,
     };
   },

@@ -33,6 +33,8 @@ export type Method<P extends Params = Params> = {
   /** Predicted cost, so that a plan can leave out what does not fit. Memory at the peak of the fit. */
   cost(data: TrainingData, params: P): { readonly seconds: number; readonly memoryMb: number };
   fit(data: TrainingData, params: P, context: FitContext): Promise<FittedModel>;
+  /** Whether a fit takes the time that it is given, as what is trained in steps does. */
+  readonly fillsItsTime?: boolean;
   /** Whether cold items enter its lists by the bounded rule; the setting `coldEvery` says how often. */
   readonly placesColdItems?: boolean;
 };

@@ -26,6 +26,7 @@ export type NeuralBlendParams = SasrecParams & {
  */
 export const neuralBlend: Method<NeuralBlendParams> = {
   name: "neural_blend",
+  fillsItsTime: true,
   grid: (data) => {
     const lambda = sequentialGrid(data)[0]!.lambda;
     return sasrec.grid(data).map((network) => ({ ...network, lambda, reversed: 0.3 }));

@@ -23,6 +23,7 @@ export type PooledHistoryParams = {
 /** A user is the weighted sum of its items' vectors; trained by a softmax with temperature over many negatives. */
 export const pooledHistory: Method<PooledHistoryParams> = {
   name: "pooled_history",
+  fillsItsTime: true,
   grid: (data) => {
     const epochs = epochsFor(data);
     const settings = { width: data.items.length < 10_000 ? 32 : 64, learningRate: 5e-3, epochs };

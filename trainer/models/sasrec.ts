@@ -34,6 +34,7 @@ export type SasrecParams = {
  */
 export const sasrec: Method<SasrecParams> = {
   name: "sasrec",
+  fillsItsTime: true,
   grid: (data) => [settingsFor(data)],
   // Training adapts to the time it is given, so what is predicted is the least that is worth it.
   cost(data, params) {

@@ -83,7 +83,7 @@ const withScout = (name: string, dear: number, cheap: number, good = true): Meth
 });
 test("of a method too dear for its part, the cheapest setting comes before everything else, and once", async () => {
   await tryMethods(await stateOf([named("a", 20), withScout("dear", 300, 2, false)], { secondsLeft: () => 90 }));
-  expect(order.map((line) => line.split(" ").slice(0, 2).join(" "))).toEqual(["dear 3", "a 1"]);
+  expect(order.map((line) => line.split(" ").slice(0, 2).join(" "))).toEqual(["dear 3", "a 1", "a 2"]);
 });
 test("not where the best guess has time enough, nor where the cheapest takes a sixth of all time", async () => {
   await tryMethods(await stateOf([named("a", 1), withScout("b", 10, 2)], { secondsLeft: () => 90 }));
@@ -96,6 +96,51 @@ test("nor where the cheapest costs hardly less than the best guess", async () =>
   const others = ["a", "c", "d", "e", "f"].map((name) => named(name, 1));
   await tryMethods(await stateOf([...others, withScout("b", 20, 12)], { secondsLeft: () => 90 }));
   expect(order[0]).toMatch(/^a/);
+});
+/** A method of one setting after the other, each of so many seconds by the clock of `running`. */
+const ticking = (name: string, grid: number[], seconds: { predicted: number; taken: number }, good = true) => {
+  let now = 0;
+  const method: Method = {
+    ...named(name, seconds.predicted),
+    grid: () => grid.map((lambda) => ({ lambda })),
+    fit: async ({ itemCount }, params) => {
+      order.push(`${name} ${params.lambda}`);
+      now += seconds.taken;
+      const bias = Float32Array.from({ length: itemCount }, (_, item) => (good ? itemCount - item : item));
+      return fittedLinear(name, params, { itemCount, terms: [], bias });
+    },
+  };
+  return { method, seconds: () => now };
+};
+const running = async (parts: ReturnType<typeof ticking>[], secondsMax: number) => {
+  const now = () => parts.reduce((sum, { seconds }) => sum + seconds(), 0);
+  const changes = { means: { ...means, clock: now }, secondsLeft: () => secondsMax - now() };
+  return await stateOf(
+    parts.map(({ method }) => method),
+    changes,
+  );
+};
+test("what was left out of the best method is tried when the others have left time", async () => {
+  const first = ticking("first", [1, 2, 3], { predicted: 10, taken: 2 });
+  const state = await running([first, ticking("second", [1], { predicted: 20, taken: 1 })], 90);
+  const tried = await tryMethods(state);
+  // An even share of 45 s, a third of all: two settings at first.
+  expect(order).toEqual(["first 1", "first 2", "second 1", "first 3"]);
+  expect(state.discarded.filter(({ outcome }) => outcome === "left_out")).toEqual([]);
+  expect(tried.length).toBe(4);
+});
+test("not of a method far behind the best, and not where the best could hardly be fitted again", async () => {
+  const bad = ticking("bad", [1, 2, 3], { predicted: 10, taken: 2 }, false);
+  await tryMethods(await running([bad, ticking("good", [1], { predicted: 20, taken: 1 })], 90));
+  expect(order).toEqual(["bad 1", "bad 2", "good 1"]);
+  order = [];
+  const slow = ticking("slow", [1, 2, 3], { predicted: 10, taken: 15 });
+  const state = await running([slow, ticking("other", [1], { predicted: 12, taken: 1 })], 90);
+  await tryMethods(state);
+  expect(order).toEqual(["slow 1", "slow 2", "other 1"]); // 59 s are left, of which 45 are kept
+  expect(state.discarded.map(({ reason }) => reason)).toEqual([
+    expect.stringMatching(/^needs about 15 s to fit and judge, and 4.7 s are left/),
+  ]);
 });
 test("fitted models beyond a third of the memory are let go, their served form stays", async () => {
   const tried = await tryMethods(await stateOf([named("large", 1, 150)])); // each held with 75 MB

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { casesOfSplit } from "../../../trainer/evaluate/evaluation-cases.ts";
 import { meanOf, type TrialMeans } from "../../../trainer/evaluate/trial.ts";
-import { secondsPerList, tuneMethod, withSomeUsers } from "../../../trainer/evaluate/tune-method.ts";
+import { tuneMethod, withSomeUsers } from "../../../trainer/evaluate/tune-method.ts";
 import { fittedLinear } from "../../../trainer/models/linear-model.ts";
 import type { Method, Params } from "../../../trainer/models/model.ts";
 import { trainingData } from "../../fixtures/checkerboard.ts";
@@ -126,9 +126,6 @@ describe("some of the users", () => {
   });
   test("all of them is the data itself", () => expect(withSomeUsers(data, 1, 5)).toBe(data));
 });
-test("a list over a million items is predicted to take about 15 ms", () =>
-  expect(secondsPerList(1e6)).toBeCloseTo(0.0153, 4));
-
 test("nothing is begun after the last moment, and a slow machine tries less", async () => {
   const task = { method: placing, grid: places(3, 1), data, cases, positions, metric: "mrr@4" as const, keepMax: 1 };
   const late = await tuneMethod({ ...task, secondsMax: 10, secondsHard: 0 }, means);

@@ -1,9 +1,9 @@
 import type { Method, TrainingData } from "../../models/model.ts";
 import { methodNamed } from "../blend-method.ts";
 import { type Choice, POPULARITY } from "../choice.ts";
+import { secondsPerList } from "../pace.ts";
 import { interactionBytes } from "../sample-users.ts";
 import type { Selection } from "../select.ts";
-import { secondsPerList } from "../tune-method.ts";
 
 /** A model that was asked for and has no figures; names as in the command's contract. */
 export type NotMeasured = { readonly name: string; readonly reason: string };
