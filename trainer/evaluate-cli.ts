@@ -60,7 +60,7 @@ async function main(args: readonly string[]): Promise<void> {
   const clock = () => (performance.now() - begin) / 1000;
   const log = (line: string) => process.stderr.write(`${clock().toFixed(0).padStart(5)} s  ${line}\n`);
   const abort = new AbortController();
-  process.once("SIGINT", () => abort.abort(new UsageError("Stopped.")));
+  for (const name of ["SIGINT", "SIGTERM"]) process.once(name, () => abort.abort(new UsageError("Stopped.")));
 
   const found = await readInteractionFiles(files);
   const data = users === undefined ? found : await withUsers(found, users);

@@ -57,12 +57,8 @@ export async function createModel(
   const model = await database.transaction(async (queries) => {
     const times = { createdAt: new Date(nowMs).toISOString(), nextRunAt: nextRunAt(spec.train_schedule, nowMs, nowMs) };
     const inserted = await registry.insert(queries, { customer, spec, ...times });
-    const name = JSON.stringify(spec.model_name);
     if (inserted === undefined)
-      throw new Problem(
-        "model_exists",
-        `There is already a model with the name ${name}: delete it, or choose another name.`,
-      );
+      throw nameTaken(spec.model_name, await registry.find(customer, spec.model_name, queries));
     const scheduled = (await scheduleRun(context, inserted, queries))!;
     await note(queries, scheduled);
     return scheduled;
@@ -70,6 +66,18 @@ export async function createModel(
   pointers.settle(model);
   training.wake();
   return model;
+}
+
+function nameTaken(modelName: string, model: Model | undefined): Problem {
+  const name = JSON.stringify(modelName);
+  if (model?.status === "DESTROYING")
+    return new Problem("model_exists", `A model with the name ${name} is still being deleted.`, {
+      retryAfterSeconds: 30,
+    });
+  return new Problem(
+    "model_exists",
+    `There is already a model with the name ${name}: delete it, or choose another name.`,
+  );
 }
 
 /** The model with a new run waiting; undefined when it has one already or is being deleted. */

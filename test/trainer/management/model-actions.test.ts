@@ -4,6 +4,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { blobKey, livePointerKey, prefixOf } from "../../../shared/manifest.ts";
 import type { ModelRecord } from "../../../shared/model-record.ts";
+import type { ModelSpec } from "../../../shared/model-spec.ts";
+import { type ActionContext, createModel } from "../../../trainer/management/model-actions.ts";
+import type { Model } from "../../../trainer/management/model-transitions.ts";
 import { readLivePointer, setStatus } from "../../../trainer/publish/live-pointer-swap.ts";
 import { publish } from "../../../trainer/publish/publish.ts";
 import type { BuiltVersion } from "../../../trainer/publish/version-files.ts";
@@ -244,3 +247,22 @@ describe("versions", () => {
     expect((await harness.call("GET", "/v0/models/movies")).body).toMatchObject({ version: versions[1]!.version });
   });
 });
+
+test.each([
+  ["DESTROYING", 30, "still being deleted"],
+  ["ACTIVE", undefined, "delete it, or choose another name"],
+] as const)(
+  "a name that a model has which is %s is told when to try again: %s",
+  async (status, retryAfterSeconds, words) => {
+    const model = { modelName: "taken", status } as Model;
+    const context = {
+      nowMs: Date.now,
+      database: { transaction: (work: (queries: unknown) => Promise<unknown>) => work({}) },
+      registry: { insert: async () => undefined, find: async () => model },
+    } as unknown as ActionContext;
+    const spec = { model_name: "taken", train_schedule: "@daily" } as ModelSpec;
+    const creating = createModel(context, { customer: "acme", spec }, async () => undefined);
+    await expect(creating).rejects.toMatchObject({ code: "model_exists", message: expect.stringContaining(words) });
+    await expect(creating).rejects.toHaveProperty("retryAfterSeconds", retryAfterSeconds);
+  },
+);
