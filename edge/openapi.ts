@@ -72,12 +72,14 @@ const requestBodyOf = ({ schema, bytesMax, isRequired }: NonNullable<Call["body"
   content: { "application/json": { schema: jsonSchema(schema, "input") } },
 });
 
+const PASSING_CONFLICTS: readonly ProblemCode[] = ["model_not_active", "model_busy", "model_exists"];
+
 /** One answer for each status, which names its codes. */
 function problemResponses(codes: readonly ProblemCode[]): Record<string, Json> {
   const byStatus = Map.groupBy(codes, (code) => PROBLEMS[code].status);
   const responses = [...byStatus].map(([status, group]) => {
     const schema = { allOf: [PROBLEM_REF, { properties: { code: { enum: group } } }] };
-    const retry = [429, 503].includes(status) || group.includes("model_not_active");
+    const retry = [429, 503].includes(status) || group.some((code) => PASSING_CONFLICTS.includes(code));
     return [
       String(status),
       {

@@ -4,7 +4,7 @@ import { FormatError } from "../shared/assert.ts";
 import { Problem } from "../shared/problem.ts";
 import { answerQuestion } from "./evaluate/answer-question.ts";
 import { decodeDetail } from "./evaluate/evaluation-detail.ts";
-import type { EvaluationJob, EvaluationResult } from "./management/evaluations.ts";
+import type { EvaluationJob, EvaluationResult } from "./management/questions/evaluations.ts";
 
 function resultOf({ bytes, question }: EvaluationJob): EvaluationResult {
   try {

@@ -1,6 +1,6 @@
 /** `npm run train`: the trainer, until SIGTERM or SIGINT. Wiring only. */
 import { fileURLToPath } from "node:url";
-import { errorForLog, lineLog } from "./management/log.ts";
+import { errorForLog, lineLog } from "./log/log.ts";
 import { StateLockedError } from "./management/state-lock.ts";
 import { startTrainer } from "./management/trainer.ts";
 import { s3Store } from "./publish/s3-store.ts";
@@ -15,7 +15,7 @@ try {
     settings,
     store: s3Store(settings.store),
     program: fileURLToPath(import.meta.resolve("./training-child.ts")),
-    dryRunProgram: fileURLToPath(import.meta.resolve("./dry-run-child.ts")),
+    dryRunProgram: fileURLToPath(import.meta.resolve("./dry-run/dry-run-child.ts")),
     nowMs,
     log,
   });

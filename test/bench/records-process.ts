@@ -12,8 +12,8 @@ import { decodeUserDirectory, decodeUserRecords, type UserDirectory } from "../.
 import { readIds } from "../../trainer/dataset/number-ids.ts";
 import { openStaging, runStaged, type StagedTable, type Staging } from "../../trainer/dataset/staging.ts";
 import { watchPeakMemory } from "../../trainer/evaluate/files/peak-memory.ts";
-import { hashOrder } from "../../trainer/export/hash-order.ts";
 import { packUserRecords } from "../../trainer/export/write-user-records.ts";
+import { hashOrder } from "../../trainer/spool/hash-order.ts";
 import { spooledHistories, spoolUsers, type UserSpool } from "../../trainer/spool/spool-users.ts";
 import type { RecordsMeasured } from "./records.ts";
 

@@ -109,7 +109,9 @@ test("a second npm start on the same folder is refused in one sentence, and harm
 
 test("keys can be issued and revoked for the running service", () => {
   const keys = (...args: string[]) =>
-    execFileSync(process.execPath, ["trainer/keys-cli.ts", ...args, "--state", state, "--json"], { encoding: "utf8" });
+    execFileSync(process.execPath, ["trainer/keys/keys-cli.ts", ...args, "--state", state, "--json"], {
+      encoding: "utf8",
+    });
   const issued = JSON.parse(keys("issue", "--customer", "local", "--scopes", "rank"));
   const listed = JSON.parse(keys("list", "--customer", "local")) as { key_id: string }[];
   expect(listed.map((record) => record.key_id)).toContain(issued.key_id);

@@ -40,8 +40,8 @@ const TIME_SHARE = 0.3;
 const POSITIONS_STEP = 1000;
 
 /**
- * The candidates near the best, and the live version's, judged on further cases: all that there are, or as many as time allows. The early figures of the
- * others stand, in `discarded`.
+ * The candidates near the best, and the live version's, judged on further cases: all that there are, or as many as time allows. The
+ * early figures of the others stand, in `discarded`.
  *
  * @param tried Judged on the early cases, the best first.
  */

@@ -4,7 +4,7 @@ import { type Choice, choiceOf, isSameChoice, POPULARITY } from "./choice.ts";
 import type { MetricAtK } from "./evaluate.ts";
 import { paceFor, predictedSeconds } from "./pace.ts";
 import { meanOf, type Trial, type TrialMeans } from "./trial.ts";
-import { type Discarded, tuneMethod } from "./tune-method.ts";
+import { type Discarded, tuneMethod, untried } from "./tune-method.ts";
 import type { Validation } from "./validation.ts";
 
 /** What the steps of one selection share. */
@@ -64,10 +64,15 @@ const SCOUT_SHARE = 1 / 6;
 const SCOUT_CHEAPER = 3;
 
 async function tryInTurn(methods: readonly Method[], state: SelectState, before: Trial[]): Promise<Trial[]> {
-  const { validation, secondsLeft } = state;
+  const { validation, secondsLeft, metric, discarded } = state;
   let tried = before;
   for (const [m, method] of methods.entries()) {
     const grid = method.grid(validation.train);
+    if (isHopeless(method, tried, metric)) {
+      const reason = "left out: each of the methods that it sums is far below the best";
+      discarded.push(...grid.map((params) => untried(method, params, reason)));
+      continue;
+    }
     // Where an even share is too little for anything, the cheaper methods are tried rather than none.
     const least = LEAST_MARGIN * predictionBy(method, state, tried)(grid[0] ?? {});
     const secondsMax = Math.max(least, secondsLeft() / (methods.length - m));
@@ -77,6 +82,17 @@ async function tryInTurn(methods: readonly Method[], state: SelectState, before:
   return tried;
 }
 
+/** Whether all that this one sums was tried, and none has a prospect: a sum gains less over its best part than that is behind. */
+function isHopeless({ sums = [] }: Method, tried: readonly Trial[], metric: MetricAtK): boolean {
+  if (!tried[0] || sums.length === 0) return false;
+  const least = PART_LEAST * meanOf(tried[0].evaluation, metric);
+  // The best first, so that the first of a name is its best.
+  const parts = sums.map((name) => tried.find(({ method }) => method.name === name));
+  return parts.every((part) => part !== undefined && meanOf(part.evaluation, metric) < least);
+}
+
+/** Share of the best mean. */
+const PART_LEAST = 0.8;
 /** For the first of a method's settings, above what is predicted. */
 const LEAST_MARGIN = 1.1;
 /** Of the progress. */
@@ -95,7 +111,8 @@ async function tryLeftOut(state: SelectState, before: Trial[]): Promise<Trial[]>
     const method = methods[name]; // not a blend, which may be the live version's
     const grid = method ? takeLeftOut(method, state) : [];
     if (!method || grid.length === 0) continue;
-    const secondsMax = (secondsLeft() - FITS_KEPT * tried[0]!.fitSeconds) / 3;
+    // Half of what remains after two fits of the best so far: it is judged on more lists and fitted again, perhaps beside another.
+    const secondsMax = secondsLeft() / 2 - tried[0]!.fitSeconds;
     tried = await tryMethod(method, { state, tried, grid, secondsMax, from: TURNS_SHARE, to: 1 });
   }
   return tried;
@@ -103,9 +120,6 @@ async function tryLeftOut(state: SelectState, before: Trial[]): Promise<Trial[]>
 
 /** Share of the best mean: what is below has no prospect. */
 export const NEAR_THE_BEST = 0.9;
-/** Fits of the best so far that must remain possible: what is chosen is fitted again, perhaps as a part of a blend. */
-const FITS_KEPT = 3;
-
 /** The settings of a method that were left out, which they are no longer, the best guess first. */
 function takeLeftOut(method: Method, { discarded, validation }: SelectState): Params[] {
   const isOf = (one: Discarded) => one.method === method.name && one.outcome === "left_out";

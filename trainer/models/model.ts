@@ -35,6 +35,8 @@ export type Method<P extends Params = Params> = {
   fit(data: TrainingData, params: P, context: FitContext): Promise<FittedModel>;
   /** Whether a fit takes the time that it is given, as what is trained in steps does. */
   readonly fillsItsTime?: boolean;
+  /** Names of the methods that it sums, where it is worth no look unless one of them is. */
+  readonly sums?: readonly string[];
   /** Whether cold items enter its lists by the bounded rule; the setting `coldEvery` says how often. */
   readonly placesColdItems?: boolean;
 };

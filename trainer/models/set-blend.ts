@@ -24,6 +24,7 @@ export type SetBlendParams = LocalRidgeParams & {
 /** Local ridge, graph filter and implicit ALS together: what is near, smooth or of low rank in the data err differently. */
 export const setBlend: Method<SetBlendParams> = {
   name: "set_blend",
+  sums: ["local_ridge", "graph_filter", "implicit_als"],
   grid: (data) => {
     const first: SetBlendParams = {
       ...firstGuess(data),

@@ -4,7 +4,7 @@ import type { Hash64 } from "../../shared/hash.ts";
 import { bytesAt, countOf, type PackedStrings } from "../../shared/packed-strings.ts";
 import { RECORD_HISTORY_MAX, type RecordContent } from "../../shared/user-records.ts";
 import type { Interactions } from "../dataset/dataset.ts";
-import { hashOrder } from "../export/hash-order.ts";
+import { hashOrder } from "./hash-order.ts";
 
 /** One user by the name under which a record is found. */
 export type HashedUser = { readonly hash: Hash64; readonly content: RecordContent };

@@ -135,12 +135,29 @@ test("not of a method far behind the best, and not where the best could hardly b
   expect(order).toEqual(["bad 1", "bad 2", "good 1"]);
   order = [];
   const slow = ticking("slow", [1, 2, 3], { predicted: 10, taken: 15 });
-  const state = await running([slow, ticking("other", [1], { predicted: 12, taken: 1 })], 90);
+  const state = await running([slow, ticking("other", [1], { predicted: 12, taken: 3 })], 90);
   await tryMethods(state);
-  expect(order).toEqual(["slow 1", "slow 2", "other 1"]); // 59 s are left, of which 45 are kept
+  expect(order).toEqual(["slow 1", "slow 2", "other 1"]); // 57 s are left: half, less a fit
   expect(state.discarded.map(({ reason }) => reason)).toEqual([
-    expect.stringMatching(/^needs about 15 s to fit and judge, and 4.7 s are left/),
+    expect.stringMatching(/^needs about 15 s to fit and judge, and 14 s are left/),
   ]);
+});
+test("a sum of methods that are all far behind is left out, and told", async () => {
+  const summing = (...sums: string[]): Method => ({ ...named("sum", 9), sums });
+  const [good, bad] = [named("good", 1), withScout("bad", 2, 2, false)];
+  const short = { metric: "ndcg@3", means: { ...means, cutOffs: [3] } } as const; // of longer lists of 20 items none is far behind
+  const state = await stateOf([good, bad, summing("bad")], short);
+  await tryMethods(state);
+  expect(order.some((line) => line.startsWith("sum"))).toBe(false);
+  const told = state.discarded.filter(({ method }) => method === "sum");
+  expect(told.map(({ outcome, reason }) => [outcome, reason])).toEqual(
+    Array(3).fill(["left_out", "left out: each of the methods that it sums is far below the best"]),
+  );
+  for (const sums of [["bad", "good"], ["bad", "never tried"], []]) {
+    order = [];
+    await tryMethods(await stateOf([good, bad, summing(...sums)], short));
+    expect(order.some((line) => line.startsWith("sum"))).toBe(true);
+  }
 });
 test("fitted models beyond a third of the memory are let go, their served form stays", async () => {
   const tried = await tryMethods(await stateOf([named("large", 1, 150)])); // each held with 75 MB

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { prefixOf } from "../../../shared/manifest.ts";
 import { seededRandom } from "../../../trainer/chance/seeded-random.ts";
-import { type Database, openDatabase } from "../../../trainer/management/database.ts";
+import { type Database, openDatabase } from "../../../trainer/management/records/database.ts";
 import { s3Store } from "../../../trainer/publish/s3-store.ts";
 import { startLocalR2 } from "../../fixtures/local-r2.ts";
 import { findPostgres, type PostgresServer, startPostgres } from "../../fixtures/postgres-server.ts";

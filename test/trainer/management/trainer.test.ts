@@ -105,7 +105,7 @@ describe("when the trainer stops", () => {
     await first.until("shop", ({ training }) => training.state === "TRAINING");
     const { stateDirectory } = first;
     await first.stop();
-    const { openDatabase } = await import("../../../trainer/management/database.ts");
+    const { openDatabase } = await import("../../../trainer/management/records/database.ts");
     const database = await openDatabase(null, stateDirectory);
     await database.query("update shortlist.runs set crashes = 4");
     await database.close();

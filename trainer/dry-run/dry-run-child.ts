@@ -1,0 +1,32 @@
+/** The program of one dry run's process: takes a DryRunJob over IPC, answers with a DryRunAnswer, ends. */
+import { customerContext } from "../customer-context.ts";
+import type { DryRunAnswer, DryRunJob } from "../management/questions/dry-run-process.ts";
+import { s3Store } from "../publish/s3-store.ts";
+import { readChildSettings } from "../settings.ts";
+import { StageError } from "../stage/stage-error.ts";
+import { dryRun } from "./dry-run.ts";
+
+process.once("message", async (job) => {
+  const answer = await perform(job as DryRunJob);
+  process.send!(answer, () => process.disconnect());
+});
+
+async function perform({
+  customer,
+  spec,
+  connectorSettings,
+  rejectedShareMax,
+  fitSecondsMax,
+}: DryRunJob): Promise<DryRunAnswer> {
+  const stop = new AbortController();
+  process.once("SIGTERM", () => stop.abort(new StageError("fetching", "stopped", "The dry run was stopped.")));
+  try {
+    const child = readChildSettings();
+    const settings = { ...connectorSettings, secret: child.secret };
+    const context = await customerContext({ customer, spec, settings, store: s3Store(child.store) });
+    return { kind: "report", report: await dryRun(spec, context, stop.signal, { rejectedShareMax, fitSecondsMax }) };
+  } catch (error) {
+    if (error instanceof StageError) return { kind: "failed", code: error.code, message: error.message };
+    throw error;
+  }
+}

@@ -1,0 +1,57 @@
+import { parseJson } from "../../../shared/parse-request.ts";
+import { Problem } from "../../../shared/problem.ts";
+
+export const BODY_BYTES_MAX = 262_144;
+/** Far beyond any schema; keeps what walks a body by recursion off the end of the stack. */
+const DEPTH_MAX = 32;
+
+/** The body's bytes, at most 256 KiB; empty when there is none. Throws Problem body_too_large. */
+export async function readBody(request: Request): Promise<Uint8Array> {
+  if (Number(request.headers.get("content-length") ?? 0) > BODY_BYTES_MAX) throw tooLarge();
+  if (request.body === null) return new Uint8Array(0);
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of request.body as unknown as AsyncIterable<Uint8Array>) {
+    size += part.length;
+    if (size > BODY_BYTES_MAX) throw tooLarge();
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}
+
+const tooLarge = () => new Problem("body_too_large", `The body has more than ${BODY_BYTES_MAX} bytes (256 KiB).`);
+
+/** The body as JSON. Throws Problem unsupported_media_type, invalid_json. */
+export function jsonOf(body: Uint8Array, contentType: string | undefined): unknown {
+  if (!/^application\/json\s*(;|$)/i.test(contentType ?? "")) {
+    const found = contentType === undefined ? "none" : JSON.stringify(contentType.slice(0, 100));
+    throw new Problem("unsupported_media_type", `The Content-Type must be application/json, found ${found}.`);
+  }
+  checkDepth(body);
+  return parseJson(textOf(body));
+}
+
+function textOf(body: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(body);
+  } catch (cause) {
+    throw new Problem("invalid_json", "the body is not UTF-8", { cause });
+  }
+}
+
+const [QUOTE, BACKSLASH] = [0x22, 0x5c];
+const OPENING: readonly number[] = [0x5b, 0x7b];
+const CLOSING: readonly number[] = [0x5d, 0x7d];
+
+function checkDepth(body: Uint8Array): void {
+  let depth = 0;
+  let isInText = false;
+  for (let i = 0; i < body.length; i++) {
+    const byte = body[i]!;
+    if (isInText && byte === BACKSLASH) i++;
+    else if (byte === QUOTE) isInText = !isInText;
+    else if (!isInText && OPENING.includes(byte)) depth++;
+    else if (!isInText && CLOSING.includes(byte)) depth--;
+    if (depth > DEPTH_MAX) throw new Problem("invalid_json", `the body is nested deeper than ${DEPTH_MAX} levels`);
+  }
+}
