@@ -34,12 +34,12 @@ const DRAWN = /(?<![A-Z])H/;
  * @throws ScheduleError also for the parser's H, which is drawn anew each time: the run would come at no fixed time.
  */
 export function checkSchedule(schedule: string): void {
-  nextRunAt(schedule, 0, 0);
   if (!schedule.startsWith("@") && DRAWN.test(schedule))
     throw new ScheduleError(
       schedule,
       "H stands for a random value; expected numbers, names of days or months, * , - /",
     );
+  nextRunAt(schedule, 0, 0);
 }
 
 /** The schedule is none that we know. */
