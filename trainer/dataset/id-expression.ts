@@ -1,5 +1,6 @@
 import { DuckDBDecimalType, type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import { ID_BYTES_MAX, type ItemIdType } from "../../shared/ids.ts";
+import { INTEGERS, TIMES } from "./column-types.ts";
 
 /** How SQL reads an id column. Equal keys are equal ids; the text is the id's canonical form. */
 export type IdExpression = {
@@ -14,29 +15,11 @@ export type IdExpression = {
   readonly jsonType: ItemIdType;
 };
 
-const INTEGERS: ReadonlySet<DuckDBTypeId> = new Set([
-  DuckDBTypeId.TINYINT,
-  DuckDBTypeId.SMALLINT,
-  DuckDBTypeId.INTEGER,
-  DuckDBTypeId.BIGINT,
-  DuckDBTypeId.HUGEINT,
-  DuckDBTypeId.UTINYINT,
-  DuckDBTypeId.USMALLINT,
-  DuckDBTypeId.UINTEGER,
-  DuckDBTypeId.UBIGINT,
-  DuckDBTypeId.UHUGEINT,
-  DuckDBTypeId.BIGNUM,
-]);
 const AS_TEXT: ReadonlySet<DuckDBTypeId> = new Set([
+  ...TIMES,
   DuckDBTypeId.BOOLEAN,
   DuckDBTypeId.UUID,
   DuckDBTypeId.ENUM,
-  DuckDBTypeId.DATE,
-  DuckDBTypeId.TIMESTAMP,
-  DuckDBTypeId.TIMESTAMP_S,
-  DuckDBTypeId.TIMESTAMP_MS,
-  DuckDBTypeId.TIMESTAMP_NS,
-  DuckDBTypeId.TIMESTAMP_TZ,
 ]);
 
 /**
@@ -48,7 +31,8 @@ const AS_TEXT: ReadonlySet<DuckDBTypeId> = new Set([
 export function idExpression(column: string, type: DuckDBType, which: "user" | "item"): IdExpression | undefined {
   const missing = `WHEN ${column} IS NULL THEN 'missing_${which}'`;
   const plain = { key: column, isIntegral: null, reason: `CASE ${missing} END` };
-  if (INTEGERS.has(type.typeId)) return { ...plain, text: "CAST(key AS VARCHAR)", jsonType: "integer" };
+  if (INTEGERS.has(type.typeId) || type.typeId === DuckDBTypeId.BIGNUM)
+    return { ...plain, text: "CAST(key AS VARCHAR)", jsonType: "integer" };
   if (AS_TEXT.has(type.typeId)) return { ...plain, text: "CAST(key AS VARCHAR)", jsonType: "string" };
   switch (type.typeId) {
     case DuckDBTypeId.VARCHAR:

@@ -1,5 +1,6 @@
 import { DuckDBListType, type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import type { FeatureType } from "../../shared/model-spec.ts";
+import { NUMBERS, TIMES } from "./column-types.ts";
 import { positiveWord } from "./label-expression.ts";
 import { readStaged, type Staging } from "./staging.ts";
 import { type TimeUnit, timeExpression, unitCounts, unitOf } from "./time-expression.ts";
@@ -30,29 +31,6 @@ const CATEGORY_SHORT = 30;
 type Column = { readonly sql: string; readonly name: string; readonly type: DuckDBType };
 type Place = { readonly staging: Staging; readonly table: string; readonly signal: AbortSignal };
 
-const NUMBERS: ReadonlySet<DuckDBTypeId> = new Set([
-  DuckDBTypeId.TINYINT,
-  DuckDBTypeId.SMALLINT,
-  DuckDBTypeId.INTEGER,
-  DuckDBTypeId.BIGINT,
-  DuckDBTypeId.HUGEINT,
-  DuckDBTypeId.UTINYINT,
-  DuckDBTypeId.USMALLINT,
-  DuckDBTypeId.UINTEGER,
-  DuckDBTypeId.UBIGINT,
-  DuckDBTypeId.UHUGEINT,
-  DuckDBTypeId.FLOAT,
-  DuckDBTypeId.DOUBLE,
-  DuckDBTypeId.DECIMAL,
-]);
-const TIMES: ReadonlySet<DuckDBTypeId> = new Set([
-  DuckDBTypeId.DATE,
-  DuckDBTypeId.TIMESTAMP,
-  DuckDBTypeId.TIMESTAMP_S,
-  DuckDBTypeId.TIMESTAMP_MS,
-  DuckDBTypeId.TIMESTAMP_NS,
-  DuckDBTypeId.TIMESTAMP_TZ,
-]);
 const TEXTS: ReadonlySet<DuckDBTypeId> = new Set([
   DuckDBTypeId.VARCHAR,
   DuckDBTypeId.ENUM,

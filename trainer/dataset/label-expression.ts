@@ -1,5 +1,6 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import type { Label } from "../../shared/model-spec.ts";
+import { TIMES } from "./column-types.ts";
 
 /** How SQL reads a column of labels. */
 export type LabelExpression = {
@@ -11,10 +12,8 @@ export type LabelExpression = {
 };
 
 const NO_NUMBER: ReadonlySet<DuckDBTypeId> = new Set([
-  DuckDBTypeId.DATE,
+  ...TIMES,
   DuckDBTypeId.TIME,
-  DuckDBTypeId.TIMESTAMP,
-  DuckDBTypeId.TIMESTAMP_TZ,
   DuckDBTypeId.INTERVAL,
   DuckDBTypeId.UUID,
   DuckDBTypeId.BLOB,

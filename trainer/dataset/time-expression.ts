@@ -1,4 +1,5 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
+import { LOCAL_TIMES, NUMBERS } from "./column-types.ts";
 
 /** How SQL reads a column of times. */
 export type TimeExpression = {
@@ -16,33 +17,10 @@ export type TimeUnit = 1 | 1_000 | 1_000_000 | 1_000_000_000;
 /** The largest epoch seconds that a dataset holds: 2106-02-07. */
 export const SECONDS_MAX = 2 ** 32 - 1;
 
-const NATIVE: ReadonlySet<DuckDBTypeId> = new Set([
-  DuckDBTypeId.DATE,
-  DuckDBTypeId.TIMESTAMP,
-  DuckDBTypeId.TIMESTAMP_S,
-  DuckDBTypeId.TIMESTAMP_MS,
-  DuckDBTypeId.TIMESTAMP_NS,
-]);
-const NUMBERS: ReadonlySet<DuckDBTypeId> = new Set([
-  DuckDBTypeId.TINYINT,
-  DuckDBTypeId.SMALLINT,
-  DuckDBTypeId.INTEGER,
-  DuckDBTypeId.BIGINT,
-  DuckDBTypeId.HUGEINT,
-  DuckDBTypeId.UTINYINT,
-  DuckDBTypeId.USMALLINT,
-  DuckDBTypeId.UINTEGER,
-  DuckDBTypeId.UBIGINT,
-  DuckDBTypeId.UHUGEINT,
-  DuckDBTypeId.FLOAT,
-  DuckDBTypeId.DOUBLE,
-  DuckDBTypeId.DECIMAL,
-]);
-
 /** The expression for a column of times, or undefined when the type holds none. Text is ISO 8601 or a number, in UTC. */
 export function timeExpression(column: string, type: DuckDBType): TimeExpression | undefined {
   const isMissing = `${column} IS NULL`;
-  if (NATIVE.has(type.typeId))
+  if (LOCAL_TIMES.has(type.typeId))
     return { seconds: () => ofTimestamp(`TRY_CAST(${column} AS TIMESTAMP)`), number: null, isMissing };
   if (type.typeId === DuckDBTypeId.TIMESTAMP_TZ) return { seconds: () => ofTimestamp(column), number: null, isMissing };
   if (type.typeId === DuckDBTypeId.BIGINT)

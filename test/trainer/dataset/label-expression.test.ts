@@ -46,6 +46,8 @@ test.each<[string, unknown]>([
   ["NULL::INTEGER", "missing"],
   ["NULL::VARCHAR", "missing"],
   ["DATE '2024-01-01'", "no label"],
+  ["'2024-01-01'::TIMESTAMP_NS", "no label"],
+  ["'2024-01-01'::TIMESTAMP_S", "no label"],
   ["[1]", "no label"],
 ])("Binary: %s → %j", async (sql, expected) => expect(await read(sql, binary)).toBe(expected));
 
