@@ -10,13 +10,15 @@ afterAll(() => gemm.close());
 test.each([1, 2, 3, 96, 97, 300])("a matrix of %i times its inverse is the identity", async (size) => {
   const a = positiveDefinite(size);
   const { values } = await invertInPlace({ rows: size, columns: size, values: a.slice() }, gemm);
+  let worst = 0;
   for (let i = 0; i < size; i++) {
     for (let j = 0; j < size; j++) {
-      let sum = 0;
+      let sum = i === j ? -1 : 0;
       for (let k = 0; k < size; k++) sum += a[i * size + k]! * values[k * size + j]!;
-      expect(Math.abs(sum - (i === j ? 1 : 0))).toBeLessThan(1e-4);
+      worst = Math.max(worst, Math.abs(sum)); // NaN stays
     }
   }
+  expect(worst).toBeLessThan(1e-4);
 });
 
 test("co-occurrences, whose popular items outweigh all else, are inverted to single precision", async () => {
