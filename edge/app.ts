@@ -1,6 +1,8 @@
 /** The edge's HTTP surface, in reading order. */
+
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
+import { REQUEST_ID } from "../shared/api.ts";
 import { Problem } from "../shared/problem.ts";
 import { type Caller, refuseInTime, requireScope } from "./auth.ts";
 import { docsPage } from "./docs-page.ts";
@@ -34,7 +36,6 @@ export const ROUTES: readonly Route[] = [
 ];
 
 const URI_CHARACTERS_MAX = 8192;
-const REQUEST_ID = /^[A-Za-z0-9_.-]{8,128}$/;
 
 export function createApp(loader: VersionLoader): Hono<EdgeEnv> {
   const app = new Hono<EdgeEnv>();

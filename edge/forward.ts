@@ -1,3 +1,4 @@
+import { MANAGEMENT_BODY_BYTES_MAX } from "../shared/api.ts";
 import { FORWARD_HEADERS, type ForwardedRequest, signForward } from "../shared/forward-signature.ts";
 import { Problem } from "../shared/problem.ts";
 import type { Caller } from "./auth.ts";
@@ -13,7 +14,6 @@ export type ForwardOptions = {
   readonly timeoutMs: number;
 };
 
-export const FORWARD_BODY_BYTES_MAX = 262_144;
 /** Anything else would arrive in another encoding than it was signed in. */
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{0,255}$/;
 const WITHOUT_BODY: ReadonlySet<string> = new Set(["GET", "HEAD"]);
@@ -45,7 +45,7 @@ export async function forward(request: Request, options: ForwardOptions): Promis
     nonce: options.nonce,
     idempotencyKey,
     // Of GET a body means nothing (RFC 9110, 9.3.1), and fetch sends none.
-    body: WITHOUT_BODY.has(request.method) ? new Uint8Array(0) : await readBody(request, FORWARD_BODY_BYTES_MAX),
+    body: WITHOUT_BODY.has(request.method) ? new Uint8Array(0) : await readBody(request, MANAGEMENT_BODY_BYTES_MAX),
   };
   const headers = await forwardHeaders(signed, request.headers.get("content-type"), options);
   const answer = await fetch(new URL(signed.path, trainerUrl), {

@@ -1,5 +1,13 @@
 import { z } from "zod";
-import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, RANK_LIMIT_DEFAULT, RANK_LIMIT_MAX, RankBody } from "../shared/api.ts";
+import {
+  LIST_LIMIT_DEFAULT,
+  LIST_LIMIT_MAX,
+  MANAGEMENT_BODY_BYTES_MAX,
+  RANK_BODY_BYTES_MAX,
+  RANK_LIMIT_DEFAULT,
+  RANK_LIMIT_MAX,
+  RankBody,
+} from "../shared/api.ts";
 import { EvaluationAnswer, EvaluationQuestion, EvaluationReport } from "../shared/evaluation-report.ts";
 import type { Scope } from "../shared/key-record.ts";
 import { ModelStatus } from "../shared/live-pointer.ts";
@@ -88,8 +96,7 @@ const RANKED = {
   schema: ItemIds,
 };
 const RECORD = { status: 200, description: "The model's record.", schema: ModelRecord };
-const KIB = 1024;
-const nothing = { schema: Nothing, bytesMax: 256 * KIB, isRequired: false };
+const nothing = { schema: Nothing, bytesMax: MANAGEMENT_BODY_BYTES_MAX, isRequired: false };
 
 export const CALLS: readonly Call[] = [
   {
@@ -120,7 +127,7 @@ export const CALLS: readonly Call[] = [
     description:
       "interactions: the latest positive ones, oldest first. retrieval: a subset of MongoDB's query language over item attributes.",
     scope: "rank",
-    body: { schema: RankBody, bytesMax: 64 * KIB, isRequired: false },
+    body: { schema: RankBody, bytesMax: RANK_BODY_BYTES_MAX, isRequired: false },
     answers: [RANKED],
     problems: [
       ...BODY_FAULTS,
@@ -156,7 +163,7 @@ export const CALLS: readonly Call[] = [
         schema: z.string().max(255),
       },
     ],
-    body: { schema: ModelSpec, bytesMax: 256 * KIB, isRequired: true },
+    body: { schema: ModelSpec, bytesMax: MANAGEMENT_BODY_BYTES_MAX, isRequired: true },
     answers: [
       { status: 201, description: "The new model's record; Location is its address.", schema: ModelRecord },
       { status: 200, description: "Of a dry run: what was found. Nothing is created.", schema: DryRun },
@@ -197,7 +204,7 @@ export const CALLS: readonly Call[] = [
     id: "changeModel",
     summary: "Changes a model's schema, connectors or schedule (JSON merge patch)",
     scope: "manage",
-    body: { schema: Patch, bytesMax: 256 * KIB, isRequired: true },
+    body: { schema: Patch, bytesMax: MANAGEMENT_BODY_BYTES_MAX, isRequired: true },
     answers: [RECORD],
     problems: [...BODY_FAULTS, "model_not_found", "model_busy"],
   },
@@ -261,7 +268,7 @@ export const CALLS: readonly Call[] = [
       "report stands on: of users how well they were served, of items how often they were found, of an attribute both for each of its " +
       "values. Ids are written as in rank calls: text of at most 256 bytes, or integers within ±(2^53 − 1).",
     scope: "manage",
-    body: { schema: EvaluationQuestion, bytesMax: 256 * KIB, isRequired: true },
+    body: { schema: EvaluationQuestion, bytesMax: MANAGEMENT_BODY_BYTES_MAX, isRequired: true },
     answers: [{ status: 200, description: "The figures.", schema: EvaluationAnswer }],
     problems: [...BODY_FAULTS, "unknown_attribute", "model_not_found", "model_not_active", "artifact_unavailable"],
   },

@@ -1,5 +1,12 @@
 import type { Context, MiddlewareHandler } from "hono";
-import { parseRankBody, parseRankQuery, queryOf, type RankParameters, searchOf } from "../shared/api.ts";
+import {
+  parseRankBody,
+  parseRankQuery,
+  queryOf,
+  RANK_BODY_BYTES_MAX,
+  type RankParameters,
+  searchOf,
+} from "../shared/api.ts";
 import { FormatError } from "../shared/assert.ts";
 import { itemIdToJson, type UserId } from "../shared/ids.ts";
 import { parseJson, pointerStep } from "../shared/parse-request.ts";
@@ -18,8 +25,6 @@ import { writeLog } from "./request-log.ts";
 import { lentScores } from "./versions/lent-scores.ts";
 import { type RecordPolicy, snapshotOf } from "./versions/snapshot-of-version.ts";
 import { modelKey } from "./versions/version-memory.ts";
-
-export const RANK_BODY_BYTES_MAX = 65_536;
 
 /** `GET /v0/models/:model_name/rank?user_id=&limit=` */
 export const rankByQuery = (c: Context<EdgeEnv>): Promise<Response> =>

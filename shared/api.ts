@@ -16,6 +16,14 @@ import {
 export const RANK_LIMIT_DEFAULT = 15;
 export const RANK_LIMIT_MAX = 500;
 export const SESSION_MAX = 500;
+
+/** Of the body of a rank call. */
+export const RANK_BODY_BYTES_MAX = 65_536;
+/** Of the body of every other call. */
+export const MANAGEMENT_BODY_BYTES_MAX = 262_144;
+/** An X-Request-Id that is taken over; others are replaced. */
+export const REQUEST_ID = /^[A-Za-z0-9_.-]{8,128}$/;
+
 export const LIST_LIMIT_DEFAULT = 50;
 export const LIST_LIMIT_MAX = 100;
 const CURSOR_CHARACTERS_MAX = 500;

@@ -17,10 +17,10 @@ import { fitSeconds } from "./fit-seconds.ts";
 import { type KeptFits, openKeptFits } from "./kept-fits.ts";
 import { METHODS } from "./models/methods.ts";
 import { readErasedUsers } from "./publish/erased-list.ts";
-import { jsonOf } from "./publish/json-of.ts";
 import { readLivePointer } from "./publish/live-pointer-swap.ts";
 import { type ObjectStore, StoreError } from "./publish/object-store.ts";
 import { publish } from "./publish/publish.ts";
+import { storedJson } from "./publish/stored-json.ts";
 import { sweep } from "./publish/sweep.ts";
 import { type ReadWithinBudget, readWithinBudget } from "./pushdown/read-within-budget.ts";
 import { runMetrics } from "./run-metrics.ts";
@@ -201,5 +201,5 @@ async function liveReport(
   if (!live) return undefined;
   const found = await store.get(reportKey(model.customer, model.modelName, live.version));
   if (!found) return undefined;
-  return EvaluationReport.safeParse(jsonOf(found.bytes)).data;
+  return EvaluationReport.safeParse(storedJson(found.bytes)).data;
 }

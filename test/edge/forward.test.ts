@@ -1,6 +1,6 @@
 import { type RequestOptions, request } from "node:http";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { FORWARD_BODY_BYTES_MAX } from "../../edge/forward.ts";
+import { MANAGEMENT_BODY_BYTES_MAX } from "../../shared/api.ts";
 import { type ForwardTrainer, startForwardTrainer } from "../fixtures/edge-trainer.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 
@@ -93,7 +93,7 @@ test("the trainer's problems come back unchanged", async () => {
   expect([answer.status, await answer.text()]).toEqual([409, body]);
 });
 test("a body of 256 KiB passes, one byte more does not", async () => {
-  const body = "x".repeat(FORWARD_BODY_BYTES_MAX);
+  const body = "x".repeat(MANAGEMENT_BODY_BYTES_MAX);
   expect((await edge.call("/v0/models", { body })).status).toBe(200);
   expect(trainer.received.at(-1)!.body).toBe(body);
   const received = trainer.received.length;

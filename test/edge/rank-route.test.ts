@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { RANK_BODY_BYTES_MAX } from "../../edge/rank-route.ts";
+import { RANK_BODY_BYTES_MAX } from "../../shared/api.ts";
 import { erasureHash } from "../../shared/erased-users.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { addErasedUsers } from "../../trainer/publish/erased-list.ts";

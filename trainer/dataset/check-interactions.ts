@@ -62,7 +62,7 @@ export async function checkInteractions(
       ${label.positive} AS positive, ${label.rating ?? "NULL::FLOAT"} AS rating, ${label.isMissing} AS label_missing
       FROM ${table.name}))`;
 
-  const rejected = await countRejected(staging, checkedSql, signal);
+  const rejected = await rejectedByReason(staging, checkedSql, signal);
   const refused = Object.values(rejected).reduce((sum, { count }) => sum + count, 0);
   // Without refused rows nothing is judged again, and each later step reads only the columns that it needs.
   const acceptedSql = `(SELECT * EXCLUDE (reason) FROM ${checkedSql}${refused === 0 ? "" : " WHERE reason IS NULL"})`;
@@ -89,7 +89,7 @@ function expressionsOf({ columns }: StagedTable, schema: ModelSchema) {
   };
 }
 
-async function countRejected(staging: Staging, checkedSql: string, signal: AbortSignal): Promise<Rejected> {
+async function rejectedByReason(staging: Staging, checkedSql: string, signal: AbortSignal): Promise<Rejected> {
   const rows = await readStaged(
     staging,
     `SELECT reason, count(*) AS count, min(row, ${FIRST_ROWS}) AS first_rows

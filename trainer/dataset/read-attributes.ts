@@ -26,7 +26,7 @@ export type ReadAttributes = {
   readonly warnings: readonly string[];
 };
 
-export const ATTRIBUTES_MAX = 200;
+export const QUERY_ATTRIBUTES_MAX = 200;
 /** Of one column: what a dictionary may hold. */
 const DICTIONARY_VALUES_MAX = 2_000_000;
 const DICTIONARY_CHARACTERS_MAX = 200_000_000;
@@ -49,11 +49,11 @@ export function attributeColumns(entity: Entity, available: readonly string[], w
           .map((name) => JSON.stringify(name))
           .join(", ")}`,
     );
-  if (wanted.length > ATTRIBUTES_MAX)
+  if (wanted.length > QUERY_ATTRIBUTES_MAX)
     throw new StageError(
       "checking",
       "too_many_attributes",
-      `The ${what} query has ${wanted.length} attributes; at most ${ATTRIBUTES_MAX} can be kept: declare them as features`,
+      `The ${what} query has ${wanted.length} attributes; at most ${QUERY_ATTRIBUTES_MAX} can be kept: declare them as features`,
     );
   return [entity.id, ...wanted.filter((name) => name !== entity.id)];
 }

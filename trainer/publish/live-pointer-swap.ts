@@ -1,7 +1,7 @@
 import { type LivePointer, LivePointer as LivePointerSchema, type ModelStatus } from "../../shared/live-pointer.ts";
 import { livePointerKey } from "../../shared/manifest.ts";
-import { jsonOf } from "./json-of.ts";
 import { type ObjectStore, StoreError } from "./object-store.ts";
+import { storedJson } from "./stored-json.ts";
 
 /** Which model: every object of it lies under `models/{customer}/{modelName}/`. */
 export type ModelRef = { readonly customer: string; readonly modelName: string };
@@ -16,7 +16,7 @@ export async function readLivePointer(
   const key = livePointerKey(customer, modelName);
   const found = await store.get(key);
   if (found === undefined) return undefined;
-  const parsed = LivePointerSchema.safeParse(jsonOf(found.bytes));
+  const parsed = LivePointerSchema.safeParse(storedJson(found.bytes));
   if (!parsed.success)
     throw new StoreError(`${key} is not a live pointer of format 1; restore it, or delete it with the model.`);
   return { pointer: parsed.data, etag: found.etag };

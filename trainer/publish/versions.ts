@@ -2,9 +2,9 @@ import { liveAfter, MANIFEST_TYPE } from "../../shared/live-pointer.ts";
 import { blobKey, Manifest, manifestKey, prefixOf } from "../../shared/manifest.ts";
 import { Problem } from "../../shared/problem.ts";
 import { whileHeld } from "./holds.ts";
-import { jsonOf } from "./json-of.ts";
 import { changeLivePointer, type ModelRef } from "./live-pointer-swap.ts";
 import { type ObjectStore, StoreError } from "./object-store.ts";
+import { storedJson } from "./stored-json.ts";
 import { describe, descriptorsOf } from "./version-files.ts";
 
 const VERSION = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
@@ -79,7 +79,7 @@ async function readManifestBytes(store: ObjectStore, { customer, modelName }: Mo
   const key = manifestKey(customer, modelName, version);
   const found = await store.get(key, { offset: 0, length: MANIFEST_BYTES_MAX });
   if (found === undefined) return undefined;
-  const parsed = Manifest.safeParse(jsonOf(found.bytes));
+  const parsed = Manifest.safeParse(storedJson(found.bytes));
   if (!parsed.success) throw new StoreError(`${key} is not a manifest; delete the object to give the version up.`);
   return { bytes: found.bytes, manifest: parsed.data };
 }

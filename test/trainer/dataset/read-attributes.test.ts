@@ -5,10 +5,10 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { decodeAttributes, encodeAttributes, NAME_LENGTH_MAX } from "../../../shared/attributes.ts";
 import type { ItemIdType } from "../../../shared/ids.ts";
 import {
-  ATTRIBUTES_MAX,
   attributeColumns,
   checkAttributes,
   idsOf,
+  QUERY_ATTRIBUTES_MAX,
   readAttributes,
   strangersWarning,
 } from "../../../trainer/dataset/read-attributes.ts";
@@ -27,7 +27,7 @@ test("what is missing or too much is told", () => {
   expect(() => attributeColumns({ id: "j", features }, ["i", "b"], "user")).toThrow(
     'The user query has no column "j", "c"; it has "i", "b"',
   );
-  const wide = ["i", ...Array.from({ length: ATTRIBUTES_MAX + 1 }, (_, n) => `a${n}`)];
+  const wide = ["i", ...Array.from({ length: QUERY_ATTRIBUTES_MAX + 1 }, (_, n) => `a${n}`)];
   expect(() => attributeColumns({ id: "i" }, wide, "item")).toThrow("201 attributes");
 });
 

@@ -1,5 +1,7 @@
 /** The management API: what the edge forwards, verified, and the trainer's own health. */
+
 import { type Context, Hono } from "hono";
+import { REQUEST_ID } from "../../../shared/api.ts";
 import { FORWARD_HEADERS } from "../../../shared/forward-signature.ts";
 import { PROBLEMS, Problem, problemBody } from "../../../shared/problem.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
@@ -18,8 +20,6 @@ export type AppContext = {
   readonly log: Log;
   readonly newId: () => string;
 };
-
-const REQUEST_ID = /^[A-Za-z0-9_.-]{8,128}$/;
 
 export function managementApp({ routes, verify, checkReady, log, newId }: AppContext): Hono<AppEnv> {
   const app = new Hono<AppEnv>();

@@ -95,7 +95,7 @@ export function modelRoutes(context: RoutesContext): ModelRoutes {
     },
     async train(c) {
       requireEmpty(c);
-      return c.json(record(await actions.trainModel(context, refOf(c))), 202);
+      return c.json(record(await actions.trainNow(context, refOf(c))), 202);
     },
     async versions(c) {
       return c.json({ versions: await versionsOf(await find(c), context) });

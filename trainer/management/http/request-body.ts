@@ -1,25 +1,26 @@
+import { MANAGEMENT_BODY_BYTES_MAX } from "../../../shared/api.ts";
 import { parseJson } from "../../../shared/parse-request.ts";
 import { Problem } from "../../../shared/problem.ts";
 
-export const BODY_BYTES_MAX = 262_144;
 /** Far beyond any schema; keeps what walks a body by recursion off the end of the stack. */
 const DEPTH_MAX = 32;
 
 /** The body's bytes, at most 256 KiB; empty when there is none. Throws Problem body_too_large. */
 export async function readBody(request: Request): Promise<Uint8Array> {
-  if (Number(request.headers.get("content-length") ?? 0) > BODY_BYTES_MAX) throw tooLarge();
+  if (Number(request.headers.get("content-length") ?? 0) > MANAGEMENT_BODY_BYTES_MAX) throw tooLarge();
   if (request.body === null) return new Uint8Array(0);
   const parts: Uint8Array[] = [];
   let size = 0;
   for await (const part of request.body as unknown as AsyncIterable<Uint8Array>) {
     size += part.length;
-    if (size > BODY_BYTES_MAX) throw tooLarge();
+    if (size > MANAGEMENT_BODY_BYTES_MAX) throw tooLarge();
     parts.push(part);
   }
   return Buffer.concat(parts);
 }
 
-const tooLarge = () => new Problem("body_too_large", `The body has more than ${BODY_BYTES_MAX} bytes (256 KiB).`);
+const tooLarge = () =>
+  new Problem("body_too_large", `The body has more than ${MANAGEMENT_BODY_BYTES_MAX} bytes (256 KiB).`);
 
 /** The body as JSON. Throws Problem unsupported_media_type, invalid_json. */
 export function jsonOf(body: Uint8Array, contentType: string | undefined): unknown {

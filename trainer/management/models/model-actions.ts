@@ -33,7 +33,7 @@ export type ActionContext = {
 /** How long an answer waits for the live pointer to tell what the record tells; upkeep makes good what takes longer. */
 export const POINTER_WAIT_MS = 2000;
 
-export const keyOf = ({ customer, modelName }: ModelRef): string => `${customer}/${modelName}`;
+export const jobKey = ({ customer, modelName }: ModelRef): string => `${customer}/${modelName}`;
 
 /** The model of that name. Throws Problem model_not_found. */
 export async function findModel({ registry }: ActionContext, { customer, modelName }: ModelRef): Promise<Model> {
@@ -90,12 +90,12 @@ export async function scheduleRun(
   const model = await registry.apply(customer, modelName, { kind: "scheduled", runId: run.runId }, queries);
   if (model === undefined) return undefined;
   await ledger.create(queries, run);
-  await training.enqueue(keyOf(model), run, queries);
+  await training.enqueue(jobKey(model), run, queries);
   return model;
 }
 
 /** The model with a new run waiting. Throws Problem model_busy, model_not_found. */
-export async function trainModel(context: ActionContext, ref: ModelRef): Promise<Model> {
+export async function trainNow(context: ActionContext, ref: ModelRef): Promise<Model> {
   const scheduled = await context.database.transaction((queries) => scheduleRun(context, ref, queries));
   if (scheduled === undefined) {
     const model = await findModel(context, ref);
@@ -196,7 +196,7 @@ export async function destroyModel(context: ActionContext, ref: ModelRef, waitMs
   pointers.settle(ref); // from here on it is ranked for as unknown; what fails is made good by the removal
   await pointers.settled(ref, POINTER_WAIT_MS);
   const isStopping = await ledger.isHeld(ref.customer, ref.modelName);
-  await deletion.enqueue(keyOf(ref), { customer: ref.customer, modelName: ref.modelName });
+  await deletion.enqueue(jobKey(ref), { customer: ref.customer, modelName: ref.modelName });
   deletion.wake();
   const deadlineMs = performance.now() + (isStopping ? 0 : waitMs);
   while ((await registry.find(ref.customer, ref.modelName))?.createdAt === model.createdAt) {

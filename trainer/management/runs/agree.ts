@@ -25,7 +25,7 @@ export async function agree(model: ModelRef, context: AgreeContext): Promise<voi
   const { store, registry, nowMs } = context;
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const said = await sayingOf(model, registry);
-    const live = await liveAfter(model, { store, status: said.status, nowMs: nowMs() });
+    const live = await versionAfter(model, { store, status: said.status, nowMs: nowMs() });
     if (live !== undefined && live !== said.version) await adopt(model, live, context);
     else if ((await sayingOf(model, registry)).status === said.status) return;
   }
@@ -45,7 +45,7 @@ async function sayingOf({ customer, modelName }: ModelRef, registry: ModelRegist
 type Telling = { readonly store: ObjectStore; readonly status: ModelStatus; readonly nowMs: number };
 
 /** The version that is live once the status has been told. */
-async function liveAfter(model: ModelRef, { store, status, nowMs }: Telling): Promise<string | undefined> {
+async function versionAfter(model: ModelRef, { store, status, nowMs }: Telling): Promise<string | undefined> {
   const pointer =
     status === "ACTIVE"
       ? (await readLivePointer(store, model))?.pointer

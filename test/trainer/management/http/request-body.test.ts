@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { BODY_BYTES_MAX, jsonOf, readBody } from "../../../../trainer/management/http/request-body.ts";
+import { MANAGEMENT_BODY_BYTES_MAX } from "../../../../shared/api.ts";
+import { jsonOf, readBody } from "../../../../trainer/management/http/request-body.ts";
 
 const requestOf = (body: BodyInit | null, headers = {}) =>
   new Request("http://trainer/v0/models", { method: "POST", body, headers, duplex: "half" } as RequestInit);
@@ -9,11 +10,13 @@ const read = (text: string, type: string | undefined = "application/json") => js
 test("a body is read to the byte, up to the limit", async () => {
   expect(await readBody(requestOf(null))).toHaveLength(0);
   expect(await readBody(requestOf("abc"))).toEqual(Buffer.from("abc"));
-  expect(await readBody(requestOf("x".repeat(BODY_BYTES_MAX)))).toHaveLength(BODY_BYTES_MAX);
+  expect(await readBody(requestOf("x".repeat(MANAGEMENT_BODY_BYTES_MAX)))).toHaveLength(MANAGEMENT_BODY_BYTES_MAX);
 });
 
 test("a body that is too large is refused by its announced length, and without one as soon as it is", async () => {
-  await expect(readBody(requestOf("x".repeat(BODY_BYTES_MAX + 1)))).rejects.toMatchObject({ code: "body_too_large" });
+  await expect(readBody(requestOf("x".repeat(MANAGEMENT_BODY_BYTES_MAX + 1)))).rejects.toMatchObject({
+    code: "body_too_large",
+  });
   await expect(readBody(requestOf("x", { "content-length": "999999" }))).rejects.toMatchObject({
     code: "body_too_large",
   });
