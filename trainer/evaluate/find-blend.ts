@@ -15,6 +15,8 @@ export type BlendTask = {
   readonly metric: MetricAtK;
   /** When the search ends with what it has, on the clock of the means. */
   readonly deadline: number;
+  /** Of the fits of all parts together, as they took: what is chosen is fitted again. */
+  readonly fitSecondsMax: number;
 };
 
 type Part = { readonly trial: Trial; readonly share: number };
@@ -72,11 +74,17 @@ export function unsearched(early: Uint32Array, searched: Uint32Array): Uint32Arr
 const judgeSeconds = (trials: readonly Trial[], lists: number): number =>
   lists * trials.reduce((sum, { secondsPerList }) => sum + secondsPerList, 0);
 
+const fitSecondsOf = (parts: readonly Part[]): number => parts.reduce((sum, { trial }) => sum + trial.fitSeconds, 0);
+
 type Search = BlendTask & { readonly positions: Uint32Array };
 
 /** The mix with one part more: the best partner at one share, then the best share of that partner. */
 async function addPart(mix: Mix, usable: readonly Trial[], search: Search, means: TrialMeans): Promise<Mix> {
-  const partners = usable.filter((trial) => !mix.parts.some((part) => part.trial === trial)).slice(0, PARTNERS_MAX);
+  const fitSeconds = fitSecondsOf(mix.parts);
+  const partners = usable
+    .filter((trial) => !mix.parts.some((part) => part.trial === trial))
+    .filter((trial) => fitSeconds + trial.fitSeconds <= search.fitSecondsMax)
+    .slice(0, PARTNERS_MAX);
   const total = partners.length + SHARES.length - 1;
   let best: Mix = { parts: mix.parts, value: Number.NEGATIVE_INFINITY };
   let tried = 0;
@@ -106,7 +114,7 @@ async function judgeMix(parts: readonly Part[], { methods, validation, positions
     return { model: trial.fitted, share };
   });
   const fitted = blendOfFitted(params, models);
-  const fitSeconds = parts.reduce((sum, { trial }) => sum + trial.fitSeconds, 0);
+  const fitSeconds = fitSecondsOf(parts);
   const candidate = { method: methodNamed(BLEND, methods)!, params };
   const { cases } = validation.split;
   return await judgeFitted({ candidate, fitted, fitSeconds }, { cases, positions, trainShare: 1 }, means);

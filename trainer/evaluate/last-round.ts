@@ -15,7 +15,8 @@ export async function withBlend(state: SelectState, tried: readonly Trial[]): Pr
   const seconds = secondsLeft();
   const trials = tried.filter(({ fitSeconds }) => REFIT_MARGIN * fitSeconds <= seconds);
   const searchSeconds = Math.min(seconds / 3, seconds - REFIT_MARGIN * longestFit(trials));
-  const task = { trials, methods, validation, metric, deadline: means.clock() + searchSeconds };
+  const fitSecondsMax = (seconds - searchSeconds) / ALL_DATA_MARGIN;
+  const task = { trials, methods, validation, metric, deadline: means.clock() + searchSeconds, fitSecondsMax };
   try {
     const blend = await findBlend(task, scaled(means, 0.8, 0.88));
     return blend ? [blend, ...tried] : [...tried];
@@ -25,6 +26,9 @@ export async function withBlend(state: SelectState, tried: readonly Trial[]): Pr
     return [...tried];
   }
 }
+
+/** A fit on all data for one on the training part. */
+const ALL_DATA_MARGIN = 1.25;
 
 const longestFit = (trials: readonly Trial[]) => Math.max(0, ...trials.map(({ fitSeconds }) => fitSeconds));
 
@@ -81,7 +85,7 @@ function furtherPositions({ validation, secondsLeft, means }: SelectState, trial
   const isEarly = new Set(validation.earlyPositions);
   const rest = validation.positions.filter((at) => !isEarly.has(at));
   const secondsEach = trials.reduce((sum, trial) => sum + trial.secondsPerList, 0);
-  const seconds = Math.min(TIME_SHARE * secondsLeft(), secondsLeft() - longestFit(trials));
+  const seconds = Math.min(TIME_SHARE * secondsLeft(), secondsLeft() - REFIT_MARGIN * longestFit(trials));
   const affordable = Math.max(0, seconds) / Math.max(secondsEach, 1e-9);
   if (affordable >= rest.length) return rest;
   // In steps, so that a machine a little slower chooses on the same users.

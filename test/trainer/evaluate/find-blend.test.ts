@@ -44,8 +44,8 @@ const trialOf = (seed: number, noise: number) =>
     { data: validation.train, cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 9 },
     means,
   );
-const find = (trials: readonly Trial[], deadline = 1) =>
-  findBlend({ trials, methods: { noisy }, validation, metric: "ndcg@10", deadline }, means);
+const find = (trials: readonly Trial[], deadline = 1, fitSecondsMax = 100) =>
+  findBlend({ trials, methods: { noisy }, validation, metric: "ndcg@10", deadline, fitSecondsMax }, means);
 
 describe("three models of independent noise", () => {
   let trials: Trial[];
@@ -73,6 +73,12 @@ describe("three models of independent noise", () => {
     const lists = Math.min(1000, positions.length);
     expect(await find(slow, 0.5 * 3 * positions.length + 0.5 * 2 * lists - 1)).toBeUndefined();
     expect(await find(slow, 0.5 * 3 * positions.length + 0.5 * 3 * lists + 1)).toBeDefined();
+  });
+  test("nor of more than can be fitted again together", async () => {
+    const long = trials.map((trial) => ({ ...trial, fitSeconds: 10 }));
+    expect(await find(long, 1, 19)).toBeUndefined();
+    expect(partsOf((await find(long, 1, 20))!.params).length).toBe(2);
+    expect(partsOf((await find(long, 1, 30))!.params).length).toBe(3);
   });
   test("those whose fitted model was let go cannot take part", async () =>
     expect(await find(trials.map((trial) => ({ ...trial, fitted: undefined })))).toBeUndefined());

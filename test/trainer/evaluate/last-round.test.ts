@@ -79,9 +79,9 @@ describe("the last round", () => {
   });
   test("what the refit of the longest fit needs is left alone", async () => {
     const long = tried.map((trial) => ({ ...trial, fitSeconds: 9, secondsPerList: 1e-4 }));
-    const { positions } = await lastRound(stateOf({ secondsLeft: () => 9 }), long);
+    const { positions } = await lastRound(stateOf({ secondsLeft: () => 13 }), long);
     expect(positions).toEqual(validation.earlyPositions);
-    const some = await lastRound(stateOf({ secondsLeft: () => 10 }), long);
+    const some = await lastRound(stateOf({ secondsLeft: () => 14 }), long);
     expect(some.positions.length).toBeGreaterThan(positions.length);
   });
   test("with no time the early figures decide", async () => {
