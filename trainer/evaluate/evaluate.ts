@@ -1,9 +1,9 @@
-import { availableParallelism } from "node:os";
 import type { ItemIndex, UserId } from "../../shared/ids.ts";
 import { rank } from "../../shared/rank.ts";
 import type { Snapshot } from "../../shared/snapshot.ts";
 import type { ExportedModel } from "../models/model.ts";
-import { openScorer } from "../models/onnx-scorer.ts";
+import type { Scorer } from "../models/onnx-scorer.ts";
+import { openSpreadingScorer, SCORER_THREADS } from "../models/spreading-scorer.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
 import { METRICS, type MetricName } from "./metrics.ts";
 import { offlineSnapshot } from "./offline-snapshot.ts";
@@ -50,7 +50,8 @@ export type ServedValues = {
  * Throws the signal's reason when aborted, and an Error when the model's scores are not finite numbers.
  */
 export async function evaluate(cases: EvaluationCases, served: Served, options: EvaluateOptions): Promise<Evaluation> {
-  const scorer = await openScorer(served.exported, cases.itemCount);
+  const task = { exported: served.exported, itemCount: cases.itemCount };
+  const scorer = await openSpreadingScorer(task, options.positions?.length ?? cases.count);
   try {
     const snapshot = offlineSnapshot(cases, checked(scorer), served);
     return await judgeLists(cases, snapshot, options);
@@ -117,12 +118,12 @@ export function listOf({ lists, listLength }: Evaluation, i: number): ItemIndex[
 
 const METRIC_NAMES = Object.keys(METRICS) as MetricName[];
 const PROGRESS_EVERY = 50;
-/** Lists made at once: a session runs on one thread, and this one ranks meanwhile. */
-const AT_ONCE = Math.min(4, availableParallelism());
+/** Lists made at once: every thread scores, and this one ranks meanwhile. */
+const AT_ONCE = 2 * SCORER_THREADS;
 const CHECKED_LISTS = 100;
 
 /** The scorer, its first answers looked through: a model that answers NaN would otherwise only have short lists. */
-function checked(scorer: Awaited<ReturnType<typeof openScorer>>): typeof scorer {
+function checked(scorer: Scorer): Scorer {
   let asked = 0;
   return {
     ...scorer,
