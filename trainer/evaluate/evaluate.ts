@@ -15,6 +15,8 @@ export type EvaluateOptions = {
   /** Which cases to judge, ascending; else all. */
   readonly positions?: Uint32Array;
   readonly signal: AbortSignal;
+  /** Of the whole run; a tenth of it may be used for sessions on further threads. Absent: whatever they take. */
+  readonly memoryMbMax?: number;
   /** `share` 0…1 of the lists made. */
   readonly progress?: (share: number) => void;
 };
@@ -51,7 +53,10 @@ export type ServedValues = {
  */
 export async function evaluate(cases: EvaluationCases, served: Served, options: EvaluateOptions): Promise<Evaluation> {
   const task = { exported: served.exported, itemCount: cases.itemCount };
-  const scorer = await openSpreadingScorer(task, options.positions?.length ?? cases.count);
+  const { positions, memoryMbMax = Number.POSITIVE_INFINITY } = options;
+  const scorer = await openSpreadingScorer(task, positions?.length ?? cases.count, {
+    memoryMb: THREADS_SHARE * memoryMbMax,
+  });
   try {
     const snapshot = offlineSnapshot(cases, checked(scorer), served);
     return await judgeLists(cases, snapshot, options);
@@ -118,6 +123,8 @@ export function listOf({ lists, listLength }: Evaluation, i: number): ItemIndex[
 
 const METRIC_NAMES = Object.keys(METRICS) as MetricName[];
 const PROGRESS_EVERY = 50;
+/** Of the memory. */
+const THREADS_SHARE = 0.1;
 /** Lists made at once: every thread scores, and this one ranks meanwhile. */
 const AT_ONCE = 2 * SCORER_THREADS;
 const CHECKED_LISTS = 100;

@@ -98,10 +98,10 @@ async function judgedOn(
   trial: Trial,
   { state, means }: { readonly state: SelectState; readonly means: TrialMeans },
 ): Promise<Trial> {
-  const { cutOffs, includeSeen, signal } = means;
+  const { cutOffs, includeSeen, signal, memoryMbMax } = means;
   const detail = `${trial.method.name}: ranking for ${positions.length} further users`;
   const progress = (share: number) => means.progress(share, detail);
-  const options = { cutOffs, includeSeen, signal, positions, progress };
+  const options = { cutOffs, includeSeen, signal, memoryMbMax, positions, progress };
   const evaluation = await evaluate(state.validation.split.cases, trial.served, options);
   return { ...trial, evaluation: joined(trial.evaluation, evaluation) };
 }

@@ -137,13 +137,14 @@ type JudgeMeans = Omit<TrialMeans, "progress"> & { readonly progress: (share: nu
 
 async function judge(served: Served, task: Omit<TrialTask, keyof FitTask>, means: JudgeMeans): Promise<Evaluation> {
   const { cases, positions, probe } = task;
-  const { cutOffs, includeSeen, signal, progress } = means;
-  if (!probe) return await evaluate(cases, served, { cutOffs, includeSeen, signal, positions, progress });
-  const first = await evaluate(cases, served, { cutOffs, includeSeen, signal, positions: probe.positions });
+  const { cutOffs, includeSeen, signal, memoryMbMax, progress } = means;
+  const options = { cutOffs, includeSeen, signal, memoryMbMax };
+  if (!probe) return await evaluate(cases, served, { ...options, positions, progress });
+  const first = await evaluate(cases, served, { ...options, positions: probe.positions });
   if (probe.isHopeless(first)) return first;
   const isProbed = new Set(probe.positions);
   const rest = positions.filter((at) => !isProbed.has(at));
-  return joined(first, await evaluate(cases, served, { cutOffs, includeSeen, signal, positions: rest, progress }));
+  return joined(first, await evaluate(cases, served, { ...options, positions: rest, progress }));
 }
 
 const FIT_SHARE = 0.7; // of a trial's progress

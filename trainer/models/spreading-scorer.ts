@@ -1,8 +1,7 @@
 import { availableParallelism } from "node:os";
 import { openScorer, type Scorer } from "./onnx-scorer.ts";
-import { openScorerThreads, type ScorerTask } from "./scorer-threads.ts";
+import { openScorerThreads, type ScorerTask, threadsWithin } from "./scorer-threads.ts";
 
-/** Each holds the weights once more. */
 export const SCORER_THREADS = Math.min(4, availableParallelism());
 /** Histories scored before the pace is known. */
 const SCORED_LEAST = 32;
@@ -11,13 +10,14 @@ const WORTH_MS = 1000;
 
 /**
  * An exported model that is to score so many histories: on this thread, and where the rest of them would take more than a second, on
- * others. Throws when the graph is not a valid one.
+ * others, as many as `memoryMb` is enough for. Throws when the graph is not a valid one.
  */
 export async function openSpreadingScorer(
   task: ScorerTask,
   histories: number,
-  { threads = SCORER_THREADS, worthMs = WORTH_MS } = {},
+  { memoryMb = Number.POSITIVE_INFINITY, threadsMax = SCORER_THREADS, worthMs = WORTH_MS } = {},
 ): Promise<Scorer> {
+  const threads = Math.min(threadsMax, threadsWithin(memoryMb, task.exported));
   const own = await openScorer(task.exported, task.itemCount);
   let others: Scorer | undefined;
   let scored = 0;

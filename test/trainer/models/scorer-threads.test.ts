@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ItemIndex } from "../../../shared/ids.ts";
-import { openScorerThreads } from "../../../trainer/models/scorer-threads.ts";
+import { openScorerThreads, threadsWithin } from "../../../trainer/models/scorer-threads.ts";
 import { largestRow } from "../../fixtures/largest-row.ts";
 
 const exported = largestRow([1, 2, 3, 4, 5, 6]);
@@ -24,4 +24,10 @@ test("who still waits when it is closed is told, and who asks later", async () =
   await scorer.close();
   await waiting;
   await expect(scorer.score(history)).rejects.toThrow("has ended");
+});
+
+test("threads are as many as memory is enough for: 40 MB each and half as much again as the weights, which are there once", () => {
+  const large = { ...exported, weights: [{ path: "w", bytes: new Uint8Array(20e6) }] };
+  expect([19, 89, 90, 159, 160].map((memoryMb) => threadsWithin(memoryMb, large))).toEqual([0, 0, 1, 1, 2]);
+  expect(threadsWithin(Number.POSITIVE_INFINITY, large)).toBe(Number.POSITIVE_INFINITY);
 });

@@ -16,8 +16,8 @@ test("each answer is its own history's, whichever thread gave it", async () => {
   await alone.close();
   for (const scorer of [
     openScorerThreads(task, 3),
-    await openSpreadingScorer(task, asked.length, { threads: 2, worthMs: 0 }), // from the 33rd on
-    await openSpreadingScorer(task, asked.length, { threads: 1, worthMs: 0 }),
+    await openSpreadingScorer(task, asked.length, { threadsMax: 2, worthMs: 0 }), // from the 33rd on
+    await openSpreadingScorer(task, asked.length, { threadsMax: 2, worthMs: 0, memoryMb: 50 }),
   ]) {
     const answers: number[][] = [];
     let next = 0;
