@@ -1,6 +1,6 @@
 import { DuckDBDecimalType, type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import { ID_BYTES_MAX, type ItemIdType } from "../../shared/ids.ts";
-import { INTEGERS, TIMES } from "./column-types.ts";
+import { INTEGERS, TIMES } from "./column-kinds.ts";
 
 /** How SQL reads an id column. Equal keys are equal ids; the text is the id's canonical form. */
 export type IdExpression = {

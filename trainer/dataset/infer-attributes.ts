@@ -1,6 +1,6 @@
 import { DuckDBListType, type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import type { FeatureType } from "../../shared/model-spec.ts";
-import { NUMBERS, TIMES } from "./column-types.ts";
+import { NUMBERS, TIMES } from "./column-kinds.ts";
 import { positiveWord } from "./label-expression.ts";
 import { readStaged, type Staging } from "./staging.ts";
 import { type TimeUnit, timeExpression, unitCounts, unitOf } from "./time-expression.ts";

@@ -1,6 +1,6 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import type { Label } from "../../shared/model-spec.ts";
-import { TIMES } from "./column-types.ts";
+import { TIMES } from "./column-kinds.ts";
 
 /** How SQL reads a column of labels. */
 export type LabelExpression = {

@@ -1,5 +1,5 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
-import { LOCAL_TIMES, NUMBERS } from "./column-types.ts";
+import { LOCAL_TIMES, NUMBERS } from "./column-kinds.ts";
 
 /** How SQL reads a column of times. */
 export type TimeExpression = {
