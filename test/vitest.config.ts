@@ -1,18 +1,13 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { testsInOwnProcess } from "./own-process.ts";
 
 const pathOf = (place: string) => fileURLToPath(new URL(place, import.meta.url).href);
 
 // Hundreds of processes load the same modules.
 process.env.NODE_COMPILE_CACHE ??= pathOf("../node_modules/.cache/compiled");
 
-/** Tests of these start processes, servers or databases, fake the clock or set variables: each file has a process of its own. */
-const SERVICES = ["edge", "system", "trainer/management", "trainer/local"];
-const OWN_PROCESS = [
-  ...SERVICES.map((folder) => `test/${folder}/**/*.test.ts`),
-  "test/trainer/*.test.ts",
-  "test/trainer/models/neural/training.test.ts",
-];
+const OWN_PROCESS = [...testsInOwnProcess(pathOf("..")), "test/trainer/models/neural/training.test.ts"];
 const ALL = "test/**/*.test.ts";
 
 /** Every test runs in Node; those of the edge start a real workerd through Miniflare and talk HTTP to it. */

@@ -1,0 +1,34 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+
+/** Folders whose tests may start processes, servers or databases, fake the clock or set variables. */
+const SERVICES = ["edge", "system", "trainer/management", "trainer/local"];
+
+/** What a test, or a fixture that it imports, does then. */
+const MARKS = [
+  /useFakeTimers|stubEnv|stubGlobal|spyOn|vi\.mock|Date\.now =|globalThis\./,
+  /process\.(env|on|once|kill|exit|chdir|umask|stdout|stderr)|setPriority/,
+  /node:child_process|node:worker_threads|new Worker|createServer|\.listen\(/,
+  /Miniflare|"wrangler"|PGlite|pg-boss/,
+];
+
+/** Paths, from the repository's root, of the tests that have a process of their own: a process for each would cost a tenth of all the time. */
+export function testsInOwnProcess(root: string): string[] {
+  const tests = readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".test.ts"))
+    .map((path) => `test/${path}`);
+  const ofRuns = tests.filter((path) => dirname(path) === "test/trainer");
+  const ofServices = tests.filter((path) => SERVICES.some((folder) => path.startsWith(`test/${folder}/`)));
+  return [...ofRuns, ...ofServices.filter((path) => isMarked(path, root))];
+}
+
+function isMarked(path: string, root: string, seen = new Set<string>()): boolean {
+  if (seen.has(path)) return false;
+  seen.add(path);
+  const text = readFileSync(join(root, path), "utf8");
+  if (MARKS.some((mark) => mark.test(text))) return true;
+  const imported = Array.from(text.matchAll(/from "(\.[^"]+)"/g), ([, place]) =>
+    normalize(join(dirname(path), place!)),
+  );
+  return imported.some((one) => one.startsWith("test/") && isMarked(one, root, seen));
+}
