@@ -72,6 +72,7 @@ const requestBodyOf = ({ schema, bytesMax, isRequired }: NonNullable<Call["body"
   content: { "application/json": { schema: jsonSchema(schema, "input") } },
 });
 
+/** Conflicts that end by themselves. */
 const PASSING_CONFLICTS: readonly ProblemCode[] = ["model_not_active", "model_busy", "model_exists"];
 
 /** One answer for each status, which names its codes. */

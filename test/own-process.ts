@@ -12,7 +12,7 @@ const MARKS = [
   /Miniflare|"wrangler"|PGlite|pg-boss/,
 ];
 
-/** Paths, from the repository's root, of the tests that have a process of their own: a process for each would cost a tenth of all the time. */
+/** Paths, from the repository's root, of the tests that have a process of their own: one for each would cost a tenth of all the time. */
 export function testsInOwnProcess(root: string): string[] {
   const tests = readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" })
     .filter((path) => path.endsWith(".test.ts"))
