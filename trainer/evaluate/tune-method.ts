@@ -192,7 +192,9 @@ async function tryOne(one: One, means: TrialMeans, discarded: Discarded[]): Prom
     return undefined;
   }
   const secondsMax = Math.max(1, secondsLeft);
-  const secondsHard = Math.min(20 + 2 * secondsMax, one.secondsHard);
+  // The first of a round begins though the rounds before took all the time: it still needs what it needs.
+  const patience = Math.max(20 + 2 * secondsMax, PATIENCE * predictionOf(one, [params])(1, 1));
+  const secondsHard = Math.min(patience, one.secondsHard);
   try {
     return await runTrial({ method, params }, { ...one, trainShare: rung.trainShare, secondsMax, secondsHard }, means);
   } catch (error) {
@@ -205,6 +207,9 @@ async function tryOne(one: One, means: TrialMeans, discarded: Discarded[]): Prom
     return undefined;
   }
 }
+
+/** How many times longer than predicted a trial may take. */
+const PATIENCE = 3;
 
 const roundSeconds = (seconds: number) => `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { casesOfSplit } from "../../../trainer/evaluate/evaluation-cases.ts";
 import { meanOf, type TrialMeans } from "../../../trainer/evaluate/trial.ts";
 import { tuneMethod, withSomeUsers } from "../../../trainer/evaluate/tune-method.ts";
@@ -134,4 +134,25 @@ test("nothing is begun after the last moment, and a slow machine tries less", as
   fittedOn.length = 0;
   const slow = await tuneMethod({ ...task, secondsMax: 10, pace: { fit: 8, judge: 1 } }, means);
   expect([slow.finalists.length, fittedOn.length]).toEqual([1, 1]);
+});
+
+test("a trial may take three times what is predicted, also when the time of its method is used up", async () => {
+  const waits: number[] = [];
+  const timeout = vi.spyOn(AbortSignal, "timeout").mockImplementation((milliseconds) => {
+    waits.push(milliseconds);
+    return new AbortController().signal;
+  });
+  try {
+    const dear = { ...placing, cost: () => ({ seconds: 100, memoryMb: 1 }) };
+    const task = { method: dear, grid: places(1), data, cases, positions, metric: "mrr@4" as const, keepMax: 1 };
+    let now = 0;
+    const clock = () => now++ && 105; // all but five seconds are gone when it begins
+    expect((await tuneMethod({ ...task, secondsMax: 110 }, { ...means, clock })).finalists.length).toBe(1);
+    expect(
+      (await tuneMethod({ ...task, secondsMax: 110, secondsHard: 250 }, { ...means, clock: () => 0 })).finalists.length,
+    ).toBe(1);
+    expect(waits.map((ms) => Math.round(ms / 1000))).toEqual([300, 300, 250, 250]); // of the trial, and of its fit
+  } finally {
+    timeout.mockRestore();
+  }
 });
