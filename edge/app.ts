@@ -1,5 +1,4 @@
 /** The edge's HTTP surface, in reading order. */
-
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { REQUEST_ID } from "../shared/api.ts";

@@ -9,6 +9,7 @@ import {
 } from "../shared/api.ts";
 import { FormatError } from "../shared/assert.ts";
 import { itemIdToJson, type UserId } from "../shared/ids.ts";
+import { modelKey } from "../shared/manifest.ts";
 import { parseJson, pointerStep } from "../shared/parse-request.ts";
 import { Problem } from "../shared/problem.ts";
 import { type RankAnswer, rank } from "../shared/rank.ts";
@@ -24,7 +25,6 @@ import { jsonTextOf, readBody } from "./request-body.ts";
 import { writeLog } from "./request-log.ts";
 import { lentScores } from "./versions/lent-scores.ts";
 import { type RecordPolicy, snapshotOf } from "./versions/snapshot-of-version.ts";
-import { modelKey } from "./versions/version-memory.ts";
 
 /** `GET /v0/models/:model_name/rank?user_id=&limit=` */
 export const rankByQuery = (c: Context<EdgeEnv>): Promise<Response> =>

@@ -97,6 +97,10 @@ export const Manifest = ManifestObject.refine(
 );
 export type Manifest = z.infer<typeof Manifest>;
 
+/** The same for one model only: neither name has a slash. */
+export const modelKey = ({ customer, modelName }: { readonly customer: string; readonly modelName: string }): string =>
+  `${customer}/${modelName}`;
+
 export const prefixOf = (customer: string, model: string) => `models/${customer}/${model}/`;
 export const manifestKey = (customer: string, model: string, version: string) =>
   `${prefixOf(customer, model)}versions/${version}.json`;

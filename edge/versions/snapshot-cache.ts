@@ -6,7 +6,7 @@
  * loads, or when it cannot be loaded, the older one keeps serving. A load that failed is not tried again for a while.
  */
 import { FormatError } from "../../shared/assert.ts";
-import type { Manifest } from "../../shared/manifest.ts";
+import { type Manifest, modelKey } from "../../shared/manifest.ts";
 import type { MemoryCost } from "../../shared/memory-cost.ts";
 import { Problem } from "../../shared/problem.ts";
 import { type ArtifactReader, ReadError } from "../reading/artifact-reader.ts";
@@ -18,7 +18,7 @@ import type { LoadedVersion } from "./load-version.ts";
 import { type PageMemory, pageMemory } from "./page-memory.ts";
 import { type RecentUsers, recentUsers } from "./recent-users.ts";
 import { forgetPages, readAhead } from "./user-pages.ts";
-import { modelKey, RESERVATION_MS, type VersionLease, versionKey, versionMemory } from "./version-memory.ts";
+import { RESERVATION_MS, type VersionLease, versionKey, versionMemory } from "./version-memory.ts";
 
 export type CacheAccess = RequestAccess & { readonly reader: ArtifactReader; readonly log: (entry: object) => void };
 

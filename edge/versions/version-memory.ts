@@ -1,6 +1,8 @@
 /** The versions in memory, and the memory that they and the loads under way may take. */
+
 import { FormatError } from "../../shared/assert.ts";
 import { areOfOneModel } from "../../shared/live-pointer.ts";
+import { modelKey } from "../../shared/manifest.ts";
 import { ISOLATE_BYTES_MAX, type MemoryCost, RUNTIME_HEAP_BYTES } from "../../shared/memory-cost.ts";
 import { Problem } from "../../shared/problem.ts";
 import { createLeases, type Leases } from "../admission/leases.ts";
@@ -184,7 +186,6 @@ function leastRecent(idle: readonly [string, Entry][], target: LiveVersion): [st
 }
 
 const NOTHING: MemoryCost = { heapBytes: 0, scriptBytes: 0, loadingBytes: 0 };
-export const modelKey = ({ customer, modelName }: NamedModel) => `${customer}/${modelName}`;
 /** The same for equal versions only. */
 export const versionKey = (target: LiveVersion) => `${modelKey(target)}/${target.live.version}`;
 

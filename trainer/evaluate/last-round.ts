@@ -5,7 +5,7 @@ import { evaluate } from "./evaluate.ts";
 import { findBlend } from "./find-blend.ts";
 import { joined, restrictedTo } from "./judged.ts";
 import { meanOf, type Trial, type TrialMeans } from "./trial.ts";
-import { NEAR_THE_BEST, REFIT_MARGIN, type SelectState, scaled } from "./try-methods.ts";
+import { NEAR_THE_BEST, REFIT_MARGIN, type SelectState, scaled, shareOfBest } from "./try-methods.ts";
 import { discardedTrial, failureReason, untried } from "./tune-method.ts";
 
 /** The candidates and the best blend of some of them, the best first. */
@@ -52,7 +52,7 @@ const POSITIONS_STEP = 1000;
 export async function lastRound(state: SelectState, tried: readonly Trial[]): Promise<LastRound> {
   const { live, means, metric, validation, discarded } = state;
   const best = tried[0];
-  const least = best ? NEAR_THE_BEST * meanOf(best.evaluation, metric) : 0;
+  const least = shareOfBest(NEAR_THE_BEST, tried, metric);
   const isEarlyAll = validation.earlyPositions.length === validation.positions.length;
   const goesOn = (trial: Trial) =>
     isEarlyAll || meanOf(trial.evaluation, metric) >= least || isSameChoice(choiceOf(trial), live);

@@ -84,14 +84,13 @@ async function tryInTurn(methods: readonly Method[], state: SelectState, before:
 
 /** Whether all that this one sums was tried, and none has a prospect: a sum gains less over its best part than that is behind. */
 function isHopeless({ sums = [] }: Method, tried: readonly Trial[], metric: MetricAtK): boolean {
-  if (!tried[0] || sums.length === 0) return false;
-  const least = PART_LEAST * meanOf(tried[0].evaluation, metric);
+  const least = shareOfBest(PART_LEAST, tried, metric);
   // The best first, so that the first of a name is its best.
   const parts = sums.map((name) => tried.find(({ method }) => method.name === name));
-  return parts.every((part) => part !== undefined && meanOf(part.evaluation, metric) < least);
+  return sums.length > 0 && parts.every((part) => part !== undefined && meanOf(part.evaluation, metric) < least);
 }
 
-/** Share of the best mean. */
+/** Share of the best mean: a part below has no prospect. */
 const PART_LEAST = 0.8;
 /** For the first of a method's settings, above what is predicted. */
 const LEAST_MARGIN = 1.1;
@@ -104,7 +103,7 @@ const TURNS_SHARE = 0.9;
  */
 async function tryLeftOut(state: SelectState, before: Trial[]): Promise<Trial[]> {
   const { methods, metric, secondsLeft } = state;
-  const least = before[0] ? NEAR_THE_BEST * meanOf(before[0].evaluation, metric) : 0;
+  const least = shareOfBest(NEAR_THE_BEST, before, metric);
   const near = before.filter(({ evaluation }) => meanOf(evaluation, metric) >= least);
   let tried = before;
   for (const name of new Set(near.map(({ method }) => method.name))) {
@@ -120,6 +119,11 @@ async function tryLeftOut(state: SelectState, before: Trial[]): Promise<Trial[]>
 
 /** Share of the best mean: what is below has no prospect. */
 export const NEAR_THE_BEST = 0.9;
+
+/** Of the best mean; 0 where nothing was tried. @param tried The best first. */
+export const shareOfBest = (share: number, [best]: readonly Trial[], metric: MetricAtK): number =>
+  best ? share * meanOf(best.evaluation, metric) : 0;
+
 /** The settings of a method that were left out, which they are no longer, the best guess first. */
 function takeLeftOut(method: Method, { discarded, validation }: SelectState): Params[] {
   const isOf = (one: Discarded) => one.method === method.name && one.outcome === "left_out";

@@ -1,5 +1,4 @@
 /** The management API: what the edge forwards, verified, and the trainer's own health. */
-
 import { type Context, Hono } from "hono";
 import { REQUEST_ID } from "../../../shared/api.ts";
 import { FORWARD_HEADERS } from "../../../shared/forward-signature.ts";

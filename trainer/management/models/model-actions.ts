@@ -1,7 +1,9 @@
 /** What may be done with a customer's models: each action changes the rows first, and then sets the rest going. */
+
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
+import { modelKey } from "../../../shared/manifest.ts";
 import type { ModelSpec } from "../../../shared/model-spec.ts";
 import { Problem } from "../../../shared/problem.ts";
 import type { ModelRef } from "../../publish/live-pointer-swap.ts";
@@ -32,8 +34,6 @@ export type ActionContext = {
 
 /** How long an answer waits for the live pointer to tell what the record tells; upkeep makes good what takes longer. */
 export const POINTER_WAIT_MS = 2000;
-
-export const jobKey = ({ customer, modelName }: ModelRef): string => `${customer}/${modelName}`;
 
 /** The model of that name. Throws Problem model_not_found. */
 export async function findModel({ registry }: ActionContext, { customer, modelName }: ModelRef): Promise<Model> {
@@ -90,7 +90,7 @@ export async function scheduleRun(
   const model = await registry.apply(customer, modelName, { kind: "scheduled", runId: run.runId }, queries);
   if (model === undefined) return undefined;
   await ledger.create(queries, run);
-  await training.enqueue(jobKey(model), run, queries);
+  await training.enqueue(modelKey(model), run, queries);
   return model;
 }
 
@@ -196,7 +196,7 @@ export async function destroyModel(context: ActionContext, ref: ModelRef, waitMs
   pointers.settle(ref); // from here on it is ranked for as unknown; what fails is made good by the removal
   await pointers.settled(ref, POINTER_WAIT_MS);
   const isStopping = await ledger.isHeld(ref.customer, ref.modelName);
-  await deletion.enqueue(jobKey(ref), { customer: ref.customer, modelName: ref.modelName });
+  await deletion.enqueue(modelKey(ref), { customer: ref.customer, modelName: ref.modelName });
   deletion.wake();
   const deadlineMs = performance.now() + (isStopping ? 0 : waitMs);
   while ((await registry.find(ref.customer, ref.modelName))?.createdAt === model.createdAt) {

@@ -3,6 +3,7 @@
  * interrupted, and the sweeping of what nobody needs. Every step looks at rows and can be done twice.
  */
 
+import { modelKey } from "../../../shared/manifest.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
 import type { ModelRef } from "../../publish/live-pointer-swap.ts";
 import type { Database } from "../records/database.ts";
@@ -13,7 +14,7 @@ import type { Model } from "../records/model-transitions.ts";
 import type { Run, RunLedger } from "../records/run-ledger.ts";
 import type { ModelFolders } from "../runs/model-folders.ts";
 import type { PointerKeeper } from "../runs/pointer-keeper.ts";
-import { jobKey, scheduleRun } from "./model-actions.ts";
+import { scheduleRun } from "./model-actions.ts";
 import { nextRunAt } from "./schedule.ts";
 import type { WorkQueue } from "./work-queue.ts";
 
@@ -97,7 +98,7 @@ export async function tend(context: UpkeepContext): Promise<void> {
       const about = { customer: model.customer, model_name: model.modelName };
       context.log({ event: "upkeep_failed", level: "error", ...about, error: errorForLog(error) });
     }
-  for (const run of await ledger.waiting(BATCH)) await training.enqueue(jobKey(run), run);
+  for (const run of await ledger.waiting(BATCH)) await training.enqueue(modelKey(run), run);
   training.wake();
   deletion.wake();
   context.pointers.retry();
@@ -108,7 +109,7 @@ async function tendModel(model: Model, context: UpkeepContext): Promise<void> {
   const { database, registry, deletion } = context;
   const { customer, modelName, spec, createdAt } = model;
   if (model.status === "DESTROYING") {
-    await deletion.enqueue(jobKey(model), { customer, modelName });
+    await deletion.enqueue(modelKey(model), { customer, modelName });
     return;
   }
   await database.transaction(async (queries) => {

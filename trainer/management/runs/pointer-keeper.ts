@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { modelKey } from "../../../shared/manifest.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
 import type { ModelRef } from "../../publish/live-pointer-swap.ts";
 import { type AgreeContext, agree } from "./agree.ts";
@@ -38,7 +39,7 @@ export function pointerKeeper(context: AgreeContext & { readonly log: Log }): Po
     settling.delete(key);
   };
   const settle = ({ customer, modelName }: ModelRef) => {
-    const key = keyOf({ customer, modelName });
+    const key = modelKey({ customer, modelName });
     wanted.set(key, { customer, modelName });
     if (!settling.has(key)) settling.set(key, drain(key));
   };
@@ -48,7 +49,7 @@ export function pointerKeeper(context: AgreeContext & { readonly log: Log }): Po
     async settled(model, waitMs) {
       const waited = new AbortController();
       await Promise.race([
-        settling.get(keyOf(model)),
+        settling.get(modelKey(model)),
         delay(waitMs, undefined, { ref: false, signal: waited.signal }).catch(() => undefined),
       ]);
       waited.abort();
@@ -61,5 +62,3 @@ export function pointerKeeper(context: AgreeContext & { readonly log: Log }): Po
     },
   };
 }
-
-const keyOf = ({ customer, modelName }: ModelRef) => `${customer}/${modelName}`;
