@@ -80,8 +80,9 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const means = trialMeans(input);
   const { validation, baseline, discarded } = await judgePopularity(input, means, metric);
   const secondsLeft = () => input.secondsMax - (input.clock() - begin);
-  const { methods, live } = input;
-  const state = { methods, live, means, metric, validation, baseline, secondsLeft, discarded: [...discarded] };
+  const { methods, live, secondsMax } = input;
+  const time = { secondsMax, secondsLeft };
+  const state = { methods, live, means, metric, validation, baseline, ...time, discarded: [...discarded] };
 
   const tried = validation.positions.length < USERS_MIN ? [] : await tryAll(state);
   const { finalists, baseline: judgedBaseline, positions } = await lastRound(state, tried);

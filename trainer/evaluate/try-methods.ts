@@ -15,7 +15,9 @@ export type SelectState = {
   readonly metric: MetricAtK;
   readonly validation: Validation;
   readonly baseline: Trial;
-  /** Seconds left for choosing and for the refit that follows. */
+  /** For choosing and for the refit that follows. */
+  readonly secondsMax: number;
+  /** Of those; below 0 when it is late. */
   readonly secondsLeft: () => number;
   /** What became of settings that do not go on: added to by every step. */
   readonly discarded: Discarded[];
@@ -30,7 +32,8 @@ export async function tryMethods(state: SelectState): Promise<Trial[]> {
     .filter(({ name }) => name !== POPULARITY)
     .sort((a, b) => costOfBestGuess(a, train) - costOfBestGuess(b, train));
   const scouted = await tryScouts(methods, state, await tryLive(state));
-  return await tryLeftOut(state, await tryInTurn(methods, state, scouted));
+  const tried = await tryLeftOut(state, await tryInTurn(methods, state, scouted));
+  return tried.length > 0 ? tried : await tryLate(methods, state);
 }
 
 const costOfBestGuess = (method: Method, train: TrainingData) =>
@@ -113,6 +116,22 @@ async function tryLeftOut(state: SelectState, before: Trial[]): Promise<Trial[]>
     // Half of what remains after two fits of the best so far: it is judged on more lists and fitted again, perhaps beside another.
     const secondsMax = secondsLeft() / 2 - tried[0]!.fitSeconds;
     tried = await tryMethod(method, { state, tried, grid, secondsMax, from: TURNS_SHARE, to: 1 });
+  }
+  return tried;
+}
+
+/**
+ * Where nothing was tried, since the machine stood still or was taken by others, as though all time were left, until one candidate was:
+ * better late than lists by popularity until the next training.
+ */
+async function tryLate(methods: readonly Method[], state: SelectState): Promise<Trial[]> {
+  const begin = state.means.clock();
+  const late = { ...state, secondsLeft: () => state.secondsMax - (state.means.clock() - begin) };
+  let tried = await tryLive(late);
+  for (const method of methods) {
+    if (tried.length > 0) break;
+    const turn = { state: late, tried, secondsMax: late.secondsLeft(), from: TURNS_SHARE, to: 1 };
+    tried = await tryMethod(method, { ...turn, grid: takeLeftOut(method, late) });
   }
   return tried;
 }

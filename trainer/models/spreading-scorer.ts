@@ -15,7 +15,12 @@ const WORTH_MS = 1000;
 export async function openSpreadingScorer(
   task: ScorerTask,
   histories: number,
-  { memoryMb = Number.POSITIVE_INFINITY, threadsMax = SCORER_THREADS, worthMs = WORTH_MS } = {},
+  {
+    memoryMb = Number.POSITIVE_INFINITY,
+    threadsMax = SCORER_THREADS,
+    worthMs = WORTH_MS,
+    openThreads = openScorerThreads,
+  } = {},
 ): Promise<Scorer> {
   const threads = Math.min(threadsMax, threadsWithin(memoryMb, task.exported));
   const own = await openScorer(task.exported, task.itemCount);
@@ -28,10 +33,11 @@ export async function openSpreadingScorer(
   };
   return {
     async score(history) {
-      if (others) return others.score(history);
+      // A thread that cannot have its session costs time, not the answer.
+      if (others) return others.score(history).catch(() => own.score(history));
       const scores = await own.score(history);
       scored++;
-      if (isWorthIt()) others ??= openScorerThreads(task, threads);
+      if (isWorthIt()) others ??= openThreads(task, threads);
       return scores;
     },
     async close() {

@@ -58,6 +58,7 @@ async function gridAfter(method: Method, dataset: typeof warm = shop) {
     metric: "ndcg@5",
     validation,
     baseline: await runTrial({ method: popularity as Method, params: { halfLifeDays: 0 } }, task, means),
+    secondsMax: 1000,
     secondsLeft: () => 1000,
     discarded: [],
   };

@@ -51,6 +51,7 @@ const stateOf = (changes: Partial<SelectState> = {}): SelectState => ({
   metric: "ndcg@10",
   validation,
   baseline,
+  secondsMax: 1000,
   secondsLeft: () => 1000,
   discarded: [],
   ...changes,

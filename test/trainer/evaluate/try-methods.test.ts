@@ -45,6 +45,7 @@ const stateOf = async (methods: Method[], changes: Partial<SelectState> = {}): P
     metric: "ndcg@10",
     validation,
     baseline: await runTrial({ method: popularity as Method, params: { halfLifeDays: 0 } }, task, means),
+    secondsMax: changes.secondsLeft?.() ?? 1000,
     secondsLeft: () => 1000,
     discarded: [],
     ...changes,
@@ -141,6 +142,19 @@ test("not of a method far behind the best, and not where the best could hardly b
   expect(state.discarded.map(({ reason }) => reason)).toEqual([
     expect.stringMatching(/^needs about 15 s to fit and judge, and 14 s are left/),
   ]);
+});
+test("where no time was left for any, one is tried late: the live version, else the cheapest that can be", async () => {
+  const none = { secondsMax: 90, secondsLeft: () => -5 };
+  const methods = [named("large", 1, 400), named("cheap", 2), named("dear", 60)];
+  const state = await stateOf(methods, none);
+  expect((await tryMethods(state)).map(({ method }) => method.name)).toEqual(["cheap", "cheap"]);
+  expect(order.map((line) => line.split(" ").slice(0, 2).join(" "))).toEqual(["cheap 1", "cheap 2", "cheap 3"]);
+  expect(state.discarded.map(({ method, outcome }) => `${method} ${outcome}`).sort()).toEqual(
+    ["cheap dropped", ...Array(3).fill("dear left_out"), ...Array(3).fill("large left_out")].sort(),
+  );
+  order = [];
+  await tryMethods(await stateOf(methods, { ...none, live: { method: "cheap", params: { lambda: 3 } } }));
+  expect(order.map((line) => line.split(" ").slice(0, 2).join(" "))).toEqual(["cheap 3"]);
 });
 test("a sum of methods that are all far behind is left out, and told", async () => {
   const summing = (...sums: string[]): Method => ({ ...named("sum", 9), sums });

@@ -29,3 +29,16 @@ test("each answer is its own history's, whichever thread gave it", async () => {
     await scorer.close();
   }
 });
+
+test("what the threads cannot score is scored here", async () => {
+  let failed = 0;
+  const score = () => {
+    failed++;
+    return Promise.reject(new Error("no memory for a session"));
+  };
+  const openThreads = () => ({ score, close: () => Promise.resolve() });
+  const scorer = await openSpreadingScorer(task, asked.length, { threadsMax: 2, worthMs: 0, openThreads });
+  for (const item of asked) expect([...(await scorer.score(historyOf(item)))]).toEqual([2 * item + 1, 2 * item + 2]);
+  expect(failed).toBeGreaterThan(200);
+  await scorer.close();
+});
