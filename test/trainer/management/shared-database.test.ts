@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { PgBoss } from "pg-boss";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startWorkQueues } from "../../../trainer/management/models/work-queue.ts";
 import { openDatabase } from "../../../trainer/management/records/database.ts";
@@ -37,6 +38,16 @@ describe.skipIf(bin === undefined)("several trainers on one Postgres server", ()
     await expect(failing).rejects.toThrow("no");
     expect(await databases[1]!.query("select step from shortlist.migrations where step = 99")).toEqual([]);
     for (const database of databases) await database.close();
+  });
+
+  test("what pg-boss asks ends after a minute as well", async () => {
+    const database = await openDatabase(url, "");
+    const boss = new PgBoss({ ...database.bossOptions, schema: "bounded_jobs" });
+    await boss.start();
+    const { rows } = await boss.getDb().executeSql("show statement_timeout");
+    expect(rows).toEqual([{ statement_timeout: "1min" }]);
+    await boss.stop({ graceful: false });
+    await database.close();
   });
 
   test.each(["cockroachdb", "yugabytedb"] as const)(

@@ -82,14 +82,19 @@ async function createEmbedded(path: string): Promise<void> {
   await rename(aside, path);
 }
 
+/** No statement is waited for without end; what pg-boss does not name it hands on to its connections. */
+const BOUNDED = {
+  connectionTimeoutMillis: 10_000,
+  statement_timeout: 60_000,
+  query_timeout: 65_000, // for a server that is no longer there to end the statement itself
+  keepAlive: true,
+};
+
 async function openServer(url: string): Promise<Database> {
   const pool = new Pool({
     connectionString: url,
     max: 8,
-    connectionTimeoutMillis: 10_000,
-    statement_timeout: 60_000,
-    query_timeout: 65_000, // for a server that is no longer there to end the statement itself
-    keepAlive: true,
+    ...BOUNDED,
   });
   // An idle connection that breaks is replaced by the next query; that query tells if the server is gone.
   pool.on("error", () => {});
@@ -107,7 +112,7 @@ async function openServer(url: string): Promise<Database> {
 function serverDatabase(pool: Pool, url: string, version: string): Database {
   return {
     isEmbedded: false,
-    bossOptions: { connectionString: url, max: 4, backend: backendOf(version) },
+    bossOptions: { connectionString: url, max: 4, backend: backendOf(version), ...BOUNDED },
     query: async (text, values = []) => (await pool.query(text, [...values])).rows as SqlRow[],
     transaction: (work) => retried(() => inTransaction(pool, work)),
     close: () => pool.end(),
