@@ -1,12 +1,16 @@
 type Json = unknown;
 
-/** JSON merge patch (RFC 7396): null removes a member, objects are merged, everything else replaces. */
-export function mergePatch(target: Json, patch: Json): Json {
+/**
+ * JSON merge patch (RFC 7396): null removes a member, objects are merged, everything else replaces.
+ *
+ * @param nulls `kept`: what would be removed is null in the result, so that every name of the patch can be looked at.
+ */
+export function mergePatch(target: Json, patch: Json, nulls: "removed" | "kept" = "removed"): Json {
   if (!isObject(patch)) return patch;
   const merged = new Map(Object.entries(isObject(target) ? target : {}));
   for (const [name, value] of Object.entries(patch))
-    if (value === null) merged.delete(name);
-    else merged.set(name, mergePatch(merged.get(name), value));
+    if (value === null && nulls === "removed") merged.delete(name);
+    else merged.set(name, mergePatch(merged.get(name), value, nulls));
   return Object.fromEntries(merged);
 }
 

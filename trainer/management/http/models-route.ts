@@ -162,10 +162,21 @@ const ModelPatch = z.strictObject({
 });
 
 function revised({ spec, customer }: Model, patch: z.infer<typeof ModelPatch>): ModelSpec {
+  refuseUnknownFields(mergePatch(spec, patch, "kept"));
   const next = parseWith(ModelSpec, mergePatch(spec, patch), UNSHOWN);
   checkScheduleOf(next);
   if (patch.connector_configs !== undefined) checkConnectors(next, customer);
   return next;
+}
+
+/** A misspelt name with null would remove nothing, without a word. */
+function refuseUnknownFields(spec: unknown): void {
+  try {
+    parseWith(ModelSpec, spec, UNSHOWN);
+  } catch (error) {
+    const unknown = error instanceof Problem ? error.errors.filter(({ code }) => code === "unknown_field") : [];
+    if (unknown.length > 0) throw problemOf(unknown);
+  }
 }
 
 function checkConnectors({ connector_configs }: ModelSpec, customer: string): void {

@@ -232,6 +232,8 @@ describe("change", () => {
     [{ schema: { interaction: { source: null } } }, "missing_field", "/schema/interaction/source"],
     [{ schema: { interaction: { soruce: {} } } }, "unknown_field", "/schema/interaction/soruce"],
     [{ schema: { constructor: {} } }, "unknown_field", "/schema/constructor"],
+    [{ schema: { itm: null } }, "unknown_field", "/schema/itm"],
+    [{ schema: { item: { fetures: null } } }, "unknown_field", "/schema/item/fetures"],
     ['{"schema": {"__proto__": {"user": {"id": "x"}}}}', "unknown_field", "/schema/__proto__"],
     [{ schema: [] }, "invalid_parameter", "/schema"],
     [{ schema: { item: { features: [{ name: "a", type: "Text" }] } } }, "invalid_parameter", "/schema/item/features"],
@@ -246,6 +248,11 @@ describe("change", () => {
     await harness.create("patched", "publish v1");
     const answer = await harness.call("PATCH", "/v0/models/patched", { body });
     expect(answer).toMatchObject({ status: 400, body: { code, errors: [{ pointer }] } });
+  });
+  test("what is not there may be removed", async () => {
+    await harness.create("bare", "publish v1");
+    const answer = await harness.call("PATCH", "/v0/models/bare", { body: { schema: { user: { features: null } } } });
+    expect(answer.status).toBe(200);
   });
 });
 
