@@ -14,7 +14,7 @@ type Hidden = string | { readonly path: string; readonly shownAs: string };
 export function explainDuckDBError(error: unknown, hidden: readonly Hidden[], file?: SourceFile): StageError {
   if (error instanceof StageError) return error;
   const message = error instanceof Error ? error.message : String(error);
-  const said = shorten(withoutPaths(message, hidden));
+  const said = firstParagraph(withoutPaths(message, hidden));
   const make = (code: string, text: string) => new StageError("fetching", code, text, { cause: error });
 
   if (/^Out of Memory Error/.test(message))
@@ -54,8 +54,8 @@ function withoutPaths(message: string, hidden: readonly Hidden[]): string {
   return ordered.reduce((text, { path, shownAs }) => text.replaceAll(path, shownAs), message);
 }
 
-/** The first paragraph: below it DuckDB repeats the query, or suggests options that the customer cannot set. */
-function shorten(message: string): string {
+/** The first paragraph of what DuckDB said: below it it repeats the query, or suggests options that nobody can set here. */
+export function firstParagraph(message: string): string {
   const paragraph = message
     .split(/\n\s*\n|\nLINE \d+:|\nPossible/)[0]!
     .replaceAll("\n", " ")

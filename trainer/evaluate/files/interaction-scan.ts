@@ -1,4 +1,5 @@
 import type { DuckDBConnection, DuckDBType } from "@duckdb/node-api";
+import { firstParagraph } from "../../connectors/duckdb/errors.ts";
 import { identifier, literal } from "../../connectors/duckdb/quote.ts";
 
 export type FileColumn = { readonly name: string; readonly type: DuckDBType };
@@ -60,18 +61,34 @@ export async function columnsOf(
   return await aboutFile(path, async () => {
     const described = await connection.runAndReadAll(`SELECT * FROM ${scan[kind]} LIMIT 0`);
     const types = described.columnTypes();
-    return described.columnNames().map((name, i) => ({ name, type: types[i]! }));
+    const columns = described.columnNames().map((name, i) => ({ name, type: types[i]! }));
+    if (kind === "csv" && columns.length === 1) await checkEven(connection, path, columns[0]!.name);
+    return columns;
   });
 }
 
-/** What the work gives. What DuckDB complains about is about the file: its first sentence says what. */
+const DELIMITERS = [",", ";", "\t", "|"];
+
+/**
+ * Where rows have different numbers of values, no delimiter seems to be one, and each line is taken for one value. Reading them as
+ * the header seems to mean it throws an error that has the line.
+ */
+async function checkEven(connection: DuckDBConnection, path: string, header: string): Promise<void> {
+  const delimiter = DELIMITERS.find((one) => header.includes(one));
+  if (delimiter === undefined) return;
+  const names = texts(header.split(delimiter).map((_, column) => `column ${column + 1}`));
+  const means = `header = true, auto_detect = false, delim = ${literal(delimiter)}, quote = '"', columns = ${names}`;
+  await connection.run(`SELECT count(COLUMNS(*)) FROM read_csv(${pathText(path)}, ${means})`);
+}
+
+/** What the work gives. What DuckDB complains about is about the file: its first sentences say what. */
 export async function aboutFile<Result>(path: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
     if (error instanceof InteractionFileError) throw error;
-    const [first] = String(error instanceof Error ? error.message : error).split("\n");
-    throw new InteractionFileError(`${path} cannot be read: ${first}`, { cause: error });
+    const said = firstParagraph(error instanceof Error ? error.message : String(error));
+    throw new InteractionFileError(`${path} cannot be read: ${said}`, { cause: error });
   }
 }
 

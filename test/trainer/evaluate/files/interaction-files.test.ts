@@ -239,6 +239,20 @@ describe("files that cannot be used", () => {
   test("no rows", () => check(good, file("csv", "user_id,item_id,ts\n"), {}, /has no row with a user/));
   test("not a table", () => check(file("parquet", "nonsense"), good, {}, /cannot be read/));
   test("nothing at all", () => check(good, file("csv", ""), {}, /\.csv is empty/));
+  test.each([
+    [
+      "user,item,ts\nann,1,5\nbob,2\nann,3,6\n",
+      /cannot be read: .*Line: 3 .*bob,2 .*Expected Number of Columns: 3 Found: 2/,
+    ],
+    [
+      "user;item\nann;1\nbob;2;3\nann;3\n",
+      /cannot be read: .*Line: 3 .*bob;2;3 .*Expected Number of Columns: 2 Found: 3/,
+    ],
+  ])("rows of different lengths: %j", (text, sentence) => check(file("csv", text), good, {}, sentence));
+  test("not in UTF-8", () => {
+    const utf16 = file("csv", Buffer.from("\uFEFFuser,item\nann,1\nbob,2\n", "utf16le"));
+    return check(utf16, good, {}, /cannot be read: .*not utf-8 encoded/);
+  });
   test("no header line", () =>
     check(file("csv", "7,8\n9,10\n"), good, {}, /begins with data \(7, 8\): its first line must be a header/));
 });
