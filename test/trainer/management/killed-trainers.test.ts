@@ -20,6 +20,7 @@ const SEED = Number(process.env.KILL_SEED ?? 4);
 const ROUNDS = Number(process.env.KILL_ROUNDS ?? 1);
 const NAMES = [..."abcdef"];
 const WAIT_MS_MAX = 100_000;
+const LOOK_EVERY_MS = 100; // without a pause looking takes a core from those who are looked at
 const TIMEOUT = 240_000 + ROUNDS * 30_000;
 
 describe.skipIf(bin === undefined)("three trainers on one Postgres, killed at random moments", () => {
@@ -79,6 +80,7 @@ describe.skipIf(bin === undefined)("three trainers on one Postgres, killed at ra
     const newest = new Map<string, string>();
     let looks = 0;
     for (let isLast = false; !isLast; looks++) {
+      await delay(LOOK_EVERY_MS);
       isLast = isOver(); // what was published before that is seen by a whole round
       for (const name of NAMES) {
         const live = await wholeLiveVersion(async (key) => (await store.get(key))?.bytes, prefixOf("acme", name));
