@@ -2,9 +2,13 @@ import type { BuiltVersion } from "../../trainer/publish/version-files.ts";
 import { type EdgeOptions, type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 import { childProcesses } from "./edge-scale-process.ts";
 import { HISTORY_MAX, type ScaleWorld } from "./edge-scale-world.ts";
+import { type HttpCaller, httpCaller } from "./http-caller.ts";
+
+/** A Worker, and how it is asked when it is timed. */
+export type TimedEdge = EdgeWorld & { readonly http: HttpCaller };
 
 /** A rank call: a query of the address, or a body. Throws for any answer but 200. */
-export type RankCall = (edge: EdgeWorld, query: string, body?: object) => Promise<string[]>;
+export type RankCall = (edge: TimedEdge, query: string, body?: object) => Promise<string[]>;
 
 const PART_BYTES = 100 * 2 ** 20;
 const PATH = "/v0/models/scale/rank";
@@ -27,7 +31,7 @@ export async function publishWorld(
 /** A Worker on the bucket in that folder, and its process, for as long as the work takes. */
 export async function withEdge<T>(
   options: EdgeOptions,
-  work: (edge: EdgeWorld, pid: number | undefined) => Promise<T>,
+  work: (edge: TimedEdge, pid: number | undefined) => Promise<T>,
 ): Promise<T> {
   const others = new Set(childProcesses());
   const edge = await startEdge({
@@ -41,22 +45,23 @@ export async function withEdge<T>(
       ...options.vars,
     },
   });
+  const http = httpCaller(edge.workerUrl);
   try {
     return await work(
-      edge,
+      { ...edge, http },
       childProcesses().find((pid) => !others.has(pid)),
     );
   } finally {
+    http.close();
     await edge.stop();
   }
 }
 
 async function rankCall(
-  edge: EdgeWorld,
+  edge: TimedEdge,
   { key, query, body }: { readonly key: string; readonly query: string; readonly body: object | undefined },
 ): Promise<string[]> {
-  const response = await edge.call(`${PATH}${query}`, { key, ...(body && { body }) });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`The edge answered ${response.status}: ${text} ${edge.log.slice(-3).join(" ")}`);
+  const { status, text } = await edge.http.call(`${PATH}${query}`, { headers: { "x-api-key": key }, body });
+  if (status !== 200) throw new Error(`The edge answered ${status}: ${text} ${edge.log.slice(-3).join(" ")}`);
   return (JSON.parse(text) as (string | number)[]).map(String);
 }

@@ -4,11 +4,17 @@ import { join } from "node:path";
 import type { ItemIndex } from "../../shared/ids.ts";
 import type { Manifest } from "../../shared/manifest.ts";
 import { openScorer } from "../../trainer/models/onnx-scorer.ts";
-import type { EdgeWorld } from "../fixtures/edge-world.ts";
 import { type Bench, compared, type Figure, quantile, timesMs } from "./bench.ts";
 import { watchIsolate } from "./edge-scale-isolate.ts";
 import { type ProcessUse, processUse } from "./edge-scale-process.ts";
-import { CACHE_MEGABYTES, publishWorld, type RankCall, RECORD_MEGABYTES, withEdge } from "./edge-scale-serving.ts";
+import {
+  CACHE_MEGABYTES,
+  publishWorld,
+  type RankCall,
+  RECORD_MEGABYTES,
+  type TimedEdge,
+  withEdge,
+} from "./edge-scale-serving.ts";
 import { drawnWorld, HISTORY_MAX, PER_USER, RARITIES, type ScaleWorld } from "./edge-scale-world.ts";
 import { growthPlot } from "./growth-plot.ts";
 import { withNativeServer } from "./native-server.ts";
@@ -167,7 +173,7 @@ function measureCalls({ r2Directory, call, label }: Loading): Promise<Figure> {
 }
 
 type Serving = {
-  readonly edge: EdgeWorld;
+  readonly edge: TimedEdge;
   readonly pid: number | undefined;
   readonly call: RankCall;
   readonly world: ScaleWorld;
@@ -211,7 +217,7 @@ async function measureTimes({ edge, pid, call, world, catalog }: Serving): Promi
       const { user, system } = process.cpuUsage(own);
       nativeCpuMs += (user + system) / 1000;
     }
-    const floorMs = await timesMs(calls, () => edge.call("/v0", { key: null }).then((answer) => answer.text()));
+    const floorMs = await timesMs(calls, () => edge.http.call("/v0"));
     return [
       { name: `edge.floor.p50.${label}`, value: quantile(floorMs, 0.5), unit: "ms" }, // of an answer without any work
       compared(`edge.rank.p50.${label}`, "ms", quantile(edgeMs, 0.5), quantile(nativeMs, 0.5)),
@@ -297,7 +303,7 @@ async function worstFilter({ edge, call }: Serving): Promise<object> {
 }
 
 /** The same as a call of a user whose page is not in memory: with a read of the simulated bucket. */
-async function measureRecordReads(edge: EdgeWorld, call: RankCall, label: string): Promise<Figure> {
+async function measureRecordReads(edge: TimedEdge, call: RankCall, label: string): Promise<Figure> {
   await timesMs(20, (i) => call(edge, userQuery(i)));
   const ms = await timesMs(VARIANT_CALLS, (i) => call(edge, userQuery(i)));
   return { name: `edge.rank.p50.${label}.record_read`, value: quantile(ms, 0.5), unit: "ms" };
@@ -356,7 +362,7 @@ async function measureCapacity({ edge, pid, call, catalog: { label } }: Serving)
 
 type Loaded = { readonly heap_bytes: number; readonly used_bytes: number };
 
-function lastLoad({ log }: EdgeWorld): Loaded {
+function lastLoad({ log }: TimedEdge): Loaded {
   const line = log.findLast((text) => text.includes("version_loaded"));
   if (line === undefined) throw new Error(`The Worker did not say that it loaded a version: ${log.join("\n")}`);
   return JSON.parse(line) as Loaded;

@@ -7,10 +7,9 @@ import { topK } from "../../shared/top-k.ts";
 import { itemKnn } from "../../trainer/models/item-knn.ts";
 import type { ExportedModel, FittedModel } from "../../trainer/models/model.ts";
 import { openScorer } from "../../trainer/models/onnx-scorer.ts";
-import type { EdgeWorld } from "../fixtures/edge-world.ts";
 import { fitContext } from "../fixtures/fit-context.ts";
 import { type Bench, compared, type Figure, quantile, timesMs } from "./bench.ts";
-import { publishWorld, type RankCall, withEdge } from "./edge-scale-serving.ts";
+import { publishWorld, type RankCall, type TimedEdge, withEdge } from "./edge-scale-serving.ts";
 import { HISTORY_MAX, type ScaleWorld } from "./edge-scale-world.ts";
 import { datasetOfFirst, drawnSparseWorld, HELD_OUT, historyOf, type SparseWorld } from "./edge-sparse-world.ts";
 
@@ -172,7 +171,7 @@ const scaleWorldOf = (world: SparseWorld, own: Pick<ScaleWorld, "label" | "expor
 });
 
 type Serving = {
-  readonly edge: EdgeWorld;
+  readonly edge: TimedEdge;
   readonly call: RankCall;
   readonly world: SparseWorld;
   readonly label: string;
@@ -200,7 +199,7 @@ async function measureTimes({ edge, call, world, label, exported }: Serving): Pr
 }
 
 /** Share of the lists' items that the edge answers too, from the user's stored history. */
-async function measureAgreement(edge: EdgeWorld, call: RankCall, lists: Cut["lists"]): Promise<number> {
+async function measureAgreement(edge: TimedEdge, call: RankCall, lists: Cut["lists"]): Promise<number> {
   let [found, asked] = [0, 0];
   for (const [user, list] of lists.slice(0, LISTS_FROM_EDGE).entries()) {
     const answered = new Set(await call(edge, userQuery(user)));
@@ -211,7 +210,7 @@ async function measureAgreement(edge: EdgeWorld, call: RankCall, lists: Cut["lis
 }
 
 /** The WASM heap after a load, and with it what JavaScript holds: the decoded files and one answer's scores. */
-function memoryFigures({ log }: EdgeWorld, { catalog, users, item_count }: Manifest, label: string): Figure[] {
+function memoryFigures({ log }: TimedEdge, { catalog, users, item_count }: Manifest, label: string): Figure[] {
   const line = log.findLast((text) => text.includes("version_loaded"));
   if (line === undefined) throw new Error(`The Worker did not say that it loaded a version: ${log.join("\n")}`);
   const { heap_bytes: heap } = JSON.parse(line) as { readonly heap_bytes: number };

@@ -47,7 +47,7 @@ export const load: Bench = async (context) => {
     await trainer.start();
     // The bucket is another workerd's, as R2 is on other machines: neither upload nor read takes the isolate's thread or core.
     return await withEdge({ r2Directory: join(folder, "r2") }, (bucket, bucketPid) => {
-      const farBucketUrl = bucket.bucketUrl;
+      const farBucketUrl = bucket.workerUrl;
       return withEdge({ farBucketUrl, vars, isInspected: true }, async (edge, edgePid) => {
         const judge = await startJudge(bucket.s3, join(folder, "work"));
         setPriority(judge.pid, constants.priority.PRIORITY_LOW); // it may judge later

@@ -1,5 +1,6 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
+import { httpCaller } from "./http-caller.ts";
 
 /** A list of item ids for a query such as `?user_id=7&limit=15`. */
 export type NativeRank = (query: string) => Promise<number[]>;
@@ -17,10 +18,9 @@ export async function withNativeServer<T>(
     });
     early.catch(() => undefined);
     const [{ port }] = (await Promise.race([once(child, "message"), early])) as [{ port: number }];
-    return await work(async (query) => {
-      const answer = await fetch(`http://127.0.0.1:${port}/${query}`);
-      return (await answer.json()) as number[];
-    });
+    const http = httpCaller(`http://127.0.0.1:${port}`);
+    const rank = async (query: string) => JSON.parse((await http.call(`/${query}`)).text) as number[];
+    return await work(rank).finally(() => http.close());
   } finally {
     child.disconnect();
   }

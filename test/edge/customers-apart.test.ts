@@ -19,7 +19,7 @@ afterAll(() => crowded.stop());
 
 test("by bodies that do not end", async () => {
   const { key } = await crowded.issueKey();
-  const { hostname, port } = new URL(crowded.bucketUrl);
+  const { hostname, port } = new URL(crowded.workerUrl);
   const head = `POST ${RANK} HTTP/1.1\r\nhost: edge\r\nx-api-key: ${key}\r\ncontent-type: application/json\r\n`;
   const sockets = Array.from({ length: 20 }, () => {
     const socket = connect(Number(port), hostname);

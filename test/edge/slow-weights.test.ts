@@ -23,7 +23,7 @@ test("slow reads are one load, which goes on when the caller that began it hangs
   const { key } = await edge.issueKey();
   await edge.inject({ keys: "/blobs/", kind: "slow" });
   const patience = new AbortController();
-  const first = fetch(`${edge.bucketUrl}/v0/models/shop/rank`, {
+  const first = fetch(`${edge.workerUrl}/v0/models/shop/rank`, {
     headers: { "x-api-key": key },
     signal: patience.signal,
   });
