@@ -21,6 +21,7 @@ beforeAll(async () => {
     });
     if (url === "/broken") return response.socket!.destroy();
     if (url !== "/chunked") response.setHeader("content-length", Buffer.byteLength(text));
+    response.setHeader("x-path", url!);
     response.statusCode = url === "/refused" ? 400 : 200;
     for (const character of text) response.write(character);
     response.end();
@@ -42,6 +43,7 @@ test("what is asked arrives, what is answered comes whole, on one connection", a
   ] as const) {
     const answer = await caller.call(encodeURI(path), { headers, body });
     expect(answer.status).toBe(status);
+    expect([answer.header("x-path"), answer.header("x-none")]).toEqual([encodeURI(path), undefined]);
     expect(JSON.parse(answer.text)).toEqual({
       method: body ? "POST" : "GET",
       url: encodeURI(path),
@@ -66,7 +68,7 @@ test("an answer is whole at its last byte and not before", () => {
       const chunks = parts.map((part) => `${Buffer.byteLength(part).toString(16)}\r\n${part}\r\n`).join("");
       const head = isChunked ? "Transfer-Encoding: chunked" : `Content-Length: ${Buffer.byteLength(text)}`;
       const whole = Buffer.from(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n${isChunked ? `${chunks}0\r\n\r\n` : text}`);
-      expect(wholeAnswer(whole)).toEqual({ status: 200, text });
+      expect(wholeAnswer(whole)).toMatchObject({ status: 200, text });
       expect(wholeAnswer(whole.subarray(0, -1))).toBe(undefined);
     }),
   );

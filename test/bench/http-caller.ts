@@ -11,7 +11,12 @@ export type HttpCaller = {
   close(): void;
 };
 export type HttpCall = { readonly headers?: Readonly<Record<string, string>>; readonly body?: object | undefined };
-export type HttpAnswer = { readonly status: number; readonly text: string };
+export type HttpAnswer = {
+  readonly status: number;
+  readonly text: string;
+  /** Of a name in small letters. */
+  header(name: string): string | undefined;
+};
 
 /** @param origin Such as `http://127.0.0.1:8787`. */
 export function httpCaller(origin: string): HttpCaller {
@@ -27,9 +32,9 @@ export function httpCaller(origin: string): HttpCaller {
       const socket = idle.pop() ?? (await open());
       const answer = answerFrom(socket);
       socket.write(requestText(path, { host, ...headers }, body));
-      const { status, text } = await answer;
+      await answer;
       if (!socket.destroyed) idle.push(socket);
-      return { status, text };
+      return answer;
     },
     close() {
       for (const socket of idle) socket.destroy();
@@ -72,16 +77,15 @@ export function wholeAnswer(received: Buffer): HttpAnswer | undefined {
   if (headLength < 0) return undefined;
   const head = received.toString("latin1", 0, headLength);
   const body = received.subarray(headLength + HEAD_END.length);
-  const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1]);
-  if (/\r\ntransfer-encoding: *chunked/i.test(head)) {
-    const text = joinedChunks(body);
-    return text === undefined ? undefined : { status, text };
-  }
-  const length = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0);
-  return body.length < length ? undefined : { status, text: body.toString("utf8", 0, length) };
+  const status = Number(head.split(" ", 2)[1]);
+  const header = (name: string) => new RegExp(`\\r\\n${name}: *([^\\r]*)`, "i").exec(head)?.[1];
+  const length = Number(header("content-length") ?? 0);
+  const isChunked = header("transfer-encoding") === "chunked";
+  const whole = isChunked ? joinedChunks(body) : body.length < length ? undefined : body.subarray(0, length);
+  return whole && { status, text: whole.toString(), header };
 }
 
-function joinedChunks(body: Buffer): string | undefined {
+function joinedChunks(body: Buffer): Buffer | undefined {
   const chunks: Buffer[] = [];
   for (let at = 0; ; ) {
     const lineEnd = body.indexOf("\r\n", at);
@@ -89,7 +93,7 @@ function joinedChunks(body: Buffer): string | undefined {
     const length = Number.parseInt(body.toString("latin1", at, lineEnd), 16);
     const [begin, end] = [lineEnd + 2, lineEnd + 2 + length];
     if (body.length < end + 2) return undefined;
-    if (length === 0) return Buffer.concat(chunks).toString();
+    if (length === 0) return Buffer.concat(chunks);
     chunks.push(body.subarray(begin, end));
     at = end + 2;
   }

@@ -7,7 +7,7 @@ import { type Bench, type BenchContext, type Figure, quantile } from "./bench.ts
 import { type Burst, burstsOf } from "./bursts.ts";
 import { type Piece, slowestPace, stolenMs, watchPace } from "./core-pace.ts";
 import { type IsolateWatch, watchIsolate } from "./edge-scale-isolate.ts";
-import { withEdge } from "./edge-scale-serving.ts";
+import { type TimedEdge, withEdge } from "./edge-scale-serving.ts";
 import { drawnWorld, PER_USER, RARITIES, type ScaleWorld } from "./edge-scale-world.ts";
 import { EVERY_CORE, keepToCores, OTHER_CORES, OWN_CORE } from "./keep-to-cores.ts";
 import type { LoadCall } from "./load-check.ts";
@@ -62,7 +62,7 @@ export const load: Bench = async (context) => {
 };
 
 type Setting = {
-  readonly edge: EdgeWorld;
+  readonly edge: TimedEdge;
   readonly edgePid: number;
   /** Of what has the bucket and what judges. */
   readonly others: readonly number[];
@@ -256,15 +256,16 @@ type Question = {
   readonly tally: Tally;
 };
 
-async function askAndCheck(edge: EdgeWorld, { key, call, judge, tally }: Question): Promise<void> {
+async function askAndCheck(edge: TimedEdge, { key, call, judge, tally }: Question): Promise<void> {
   const { user, session, rarityBelow, limit } = call;
   const user_id = user === null ? "nobody" : String(user);
   const begin = performance.now();
-  const response =
+  const headers = { "x-api-key": key };
+  const { status, text, header } =
     session.length === 0 && rarityBelow === null
-      ? await edge.call(`/v0/models/scale/rank?user_id=${user_id}&limit=${limit}`, { key })
-      : await edge.call("/v0/models/scale/rank", {
-          key,
+      ? await edge.http.call(`/v0/models/scale/rank?user_id=${user_id}&limit=${limit}`, { headers })
+      : await edge.http.call("/v0/models/scale/rank", {
+          headers,
           body: {
             user_id,
             limit,
@@ -272,23 +273,21 @@ async function askAndCheck(edge: EdgeWorld, { key, call, judge, tally }: Questio
             ...(rarityBelow !== null && { retrieval: { rarity: { $lt: rarityBelow } } }),
           },
         });
-  const text = await response.text();
   const tookMs = performance.now() - begin;
-  tally.statuses.set(response.status, (tally.statuses.get(response.status) ?? 0) + 1);
-  if (response.status !== 200) {
+  tally.statuses.set(status, (tally.statuses.get(status) ?? 0) + 1);
+  if (status !== 200) {
     tally.failedAtMs.push(performance.now());
     if (tally.refusals.size < REFUSALS_TOLD) tally.refusals.add(text.slice(0, 300));
     return;
   }
   tally.ms.push(tookMs);
   if (tookMs > SLOW_MS) tally.slowAtMs.push(performance.now());
-  judge({ version: response.headers.get("x-model-version") ?? "none", call, body: text });
+  judge({ version: header("x-model-version") ?? "none", call, body: text });
 }
 
 /** As many connections as calls may wait: in production they end at what stands before the isolate, here each new one takes its thread. */
-async function openConnections(edge: EdgeWorld): Promise<void> {
-  const answers = Array.from({ length: OUTSTANDING_MAX }, () => edge.call("/health/live", { key: null }));
-  for (const response of await Promise.all(answers)) await response.arrayBuffer();
+async function openConnections(edge: TimedEdge): Promise<void> {
+  await Promise.all(Array.from({ length: OUTSTANDING_MAX }, () => edge.http.call("/health/live")));
 }
 
 type Circumstances = { readonly publishedAtMs: readonly number[]; readonly pieces: readonly Piece[] };
