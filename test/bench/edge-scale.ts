@@ -36,7 +36,7 @@ const ISOLATE_MB_MAX = 128;
 const LOOK_EVERY_MS = 5;
 const WATCHED_CALLS = 60;
 /** V8 optimises what has run for a while, and an isolate lives for hours. */
-const WARM_MS = 5000;
+const WARM_MS = 10_000;
 const CONNECTIONS = 16;
 const CAPACITY_SECONDS = 4;
 const VARIANT_CALLS = 30;
