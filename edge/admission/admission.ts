@@ -1,3 +1,4 @@
+import { createBeginPace } from "./begin-pace.ts";
 import { createLeases } from "./leases.ts";
 import { createOfferedLoad } from "./offered-load.ts";
 import { createStalls } from "./stalls.ts";
@@ -15,8 +16,6 @@ const STALLED_SHARE = 5;
 const LOADING_MS = 200;
 /** So many calls that should have come and did not wait outside: by chance they stay away once in three thousand times. */
 const MISSED_LEAST = 8;
-/** Calls begin this share of their time apart, so that between two of them the isolate learns of what has arrived since. */
-const PACE = 0.5;
 
 /** Waits are at most so many times what was estimated, as far as is believed. */
 const SLOWNESS_MAX = 4;
@@ -66,19 +65,24 @@ export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
   const slowness = forgetfulMean();
   const offered = createOfferedLoad(BASE_MS);
   const stalls = createStalls(STALLED_SHARE * queueMsMax);
+  const pace = createBeginPace();
   let nextBeginMs = 0;
   let lastCallMs = BASE_MS;
   let [refused, toldMs] = [0, Number.NEGATIVE_INFINITY];
   const pass = (nowMs: number) => {
     const isAwaited = work.count(nowMs) > 0 || offered.missed(nowMs) >= MISSED_LEAST;
     const stalledMs = stalls.pass(nowMs, isAwaited, lastCallMs);
-    if (stalledMs > 0) offered.stalled(nowMs, stalledMs);
+    if (stalledMs === 0) return;
+    offered.stalled(nowMs, stalledMs);
+    pace.stalled(stalledMs);
   };
   const boundMs = (nowMs: number) =>
     offered.isBeyondCapacity(nowMs) ? OVERLOAD_SHARE * queueMsMax : queueMsMax + stalls.patienceMs(nowMs);
   const isTooLong = (callMs: number, nowMs: number) => {
     const aheadMs = work.weight(nowMs);
-    return aheadMs > 0 && slowness.at(nowMs) * (aheadMs + callMs) > Math.max(boundMs(nowMs), CALLS_LEAST * callMs);
+    if (aheadMs === 0) return false;
+    const waitMs = Math.max(slowness.at(nowMs) * (aheadMs + callMs), nextBeginMs - nowMs + callMs);
+    return waitMs > Math.max(boundMs(nowMs), CALLS_LEAST * callMs);
   };
   return {
     isFull(nowMs) {
@@ -99,10 +103,11 @@ export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
         offered.answered(endMs, work.count(endMs));
       };
       const beginMs = Math.max(nowMs, nextBeginMs);
-      nextBeginMs = beginMs + PACE * callMs;
+      nextBeginMs = beginMs + pace.afterMs(callMs, nowMs);
       const stalledMs = stalls.total();
       const begin = (begunMs: number) => {
         pass(begunMs);
+        pace.begun({ callMs, dueMs: beginMs, nowMs: begunMs });
         const waitedMs = begunMs - nowMs - (stalls.total() - stalledMs);
         if (aheadMs >= WAIT_MS_LEAST) slowness.add(waitedMs / aheadMs, begunMs);
       };

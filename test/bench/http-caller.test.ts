@@ -19,7 +19,8 @@ beforeAll(async () => {
       key: request.headers["x-api-key"],
       body: Buffer.concat(parts).toString(),
     });
-    if (url === "/broken") return response.socket!.destroy();
+    if (url === "/broken") return void response.socket!.end("HTTP/1.1 200 OK\r\n");
+    if (url === "/lost") return response.socket!.destroy();
     if (url !== "/chunked") response.setHeader("content-length", Buffer.byteLength(text));
     response.setHeader("x-path", url!);
     response.statusCode = url === "/refused" ? 400 : 200;
@@ -57,8 +58,16 @@ test("calls at once have connections of their own", async () => {
   const answers = await Promise.all(["/1", "/2", "/3"].map((path) => caller.call(path)));
   expect(answers.map(({ text }) => JSON.parse(text).url)).toEqual(["/1", "/2", "/3"]);
 });
-test("a connection that ends is told, and not asked again", async () => {
-  await expect(caller.call("/broken")).rejects.toThrow("ended within an answer");
+test.each(["/broken", "/lost"])("a connection that ends is told, and not asked again: %s", async (path) => {
+  await expect(caller.call(path)).rejects.toThrow("ended within an answer");
+  expect((await caller.call("/")).status).toBe(200);
+});
+test("a kept connection that the server has ended meanwhile is replaced", async () => {
+  await caller.call("/");
+  server.closeAllConnections();
+  expect((await caller.call("/")).status).toBe(200); // it may not have heard of it yet
+  server.closeAllConnections();
+  await new Promise((done) => setTimeout(done, 50));
   expect((await caller.call("/")).status).toBe(200);
 });
 test("an answer is whole at its last byte and not before", () => {

@@ -25,21 +25,40 @@ export function httpCaller(origin: string): HttpCaller {
   const open = async () => {
     const socket = connect({ host: hostname, port: Number(port), noDelay: true });
     await once(socket, "connect");
+    socket.on("error", () => {}); // told to who waits for an answer
     return socket;
+  };
+  /** A server ends connections that nobody has used for a while. */
+  const kept = () => {
+    for (let socket = idle.pop(); socket; socket = idle.pop()) if (socket.readyState === "open") return socket;
+    return undefined;
+  };
+  const askOn = async (socket: Socket, request: string) => {
+    const answer = answerFrom(socket);
+    socket.write(request);
+    await answer;
+    idle.push(socket);
+    return answer;
   };
   return {
     async call(path, { headers = {}, body } = {}) {
-      const socket = idle.pop() ?? (await open());
-      const answer = answerFrom(socket);
-      socket.write(requestText(path, { host, ...headers }, body));
-      await answer;
-      if (!socket.destroyed) idle.push(socket);
-      return answer;
+      const request = requestText(path, { host, ...headers }, body);
+      const socket = kept();
+      if (socket === undefined) return askOn(await open(), request);
+      return askOn(socket, request).catch(async (error: unknown) => {
+        if (error instanceof EndedUnread) return askOn(await open(), request);
+        throw error;
+      });
     },
     close() {
       for (const socket of idle) socket.destroy();
     },
   };
+}
+
+/** The connection ended before the first byte of an answer: on one that was kept, most likely before it was asked. */
+class EndedUnread extends Error {
+  override readonly name = "EndedUnread";
 }
 
 function requestText(path: string, headers: Readonly<Record<string, string>>, body?: object): string {
@@ -64,7 +83,10 @@ function answerFrom(socket: Socket): Promise<HttpAnswer> {
       const answer = wholeAnswer(received);
       if (answer) done(answer);
     };
-    const ended = () => done(new Error(`The connection ended within an answer: ${received.toString().slice(0, 200)}`));
+    const ended = () => {
+      const message = `The connection ended within an answer: ${received.toString().slice(0, 200)}`;
+      done(received.length === 0 ? new EndedUnread(message) : new Error(message));
+    };
     socket.on("data", hear).on("error", done).on("close", ended);
   });
 }

@@ -46,7 +46,7 @@ test("a call that waits for a read is ahead of nobody until it goes on", async (
   const places = fill(admission, 1_000_000, 0);
   const { promise, resolve } = Promise.withResolvers<string>();
   const away = places.map((place) => place.away(promise, () => 1));
-  expect(fill(admission, 1_000_000, 0)).toHaveLength(places.length);
+  expect(fill(admission, 1_000_000, 200)).toHaveLength(places.length);
   resolve("read");
   expect(await Promise.all(away)).toEqual(places.map(() => "read"));
   expect(admission.admit({ itemCount: 1_000_000, nowMs: 1 })).toBeUndefined();
@@ -55,6 +55,11 @@ test("a call that waits for a read is ahead of nobody until it goes on", async (
   expect(admission.admit({ itemCount: 1_000_000, nowMs: 1 })).toBeUndefined();
 });
 
+test("who could begin only later than calls may wait is refused, though few are ahead", async () => {
+  const admission = createAdmission(100, TTL_MS);
+  for (const place of fill(admission, FIVE_MS, 0)) void place.away(new Promise(() => {}), () => 0);
+  expect(fill(admission, FIVE_MS, 0).length).toBe(19); // begin from 50 to 95 ms
+});
 test("calls that come together begin one after another, half their time apart; later ones at once", () => {
   const admission = createAdmission(100, TTL_MS);
   const beginsOf = (nowMs: number) => admission.admit({ itemCount: FIVE_MS, nowMs })?.beginMs;

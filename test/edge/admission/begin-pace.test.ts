@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import { type BeginPace, createBeginPace } from "../../../edge/admission/begin-pace.ts";
+
+/** A thread on which each call of 2 ms, as estimated, takes `tookMs`, and one always waits; gives how far apart they begin at the end. */
+function saturated(
+  pace: BeginPace,
+  { tookMs, calls = 200, stallMs = 0 }: { tookMs: number; calls?: number; stallMs?: number },
+) {
+  let [dueMs, freeMs] = [1000, 1000];
+  for (let call = 0; call < calls; call++) {
+    if (call === calls / 2 && stallMs > 0) {
+      freeMs += stallMs;
+      pace.stalled(stallMs);
+    }
+    const nowMs = Math.floor(Math.max(dueMs, freeMs));
+    pace.begun({ callMs: 2, dueMs, nowMs });
+    freeMs = Math.max(dueMs, freeMs) + tookMs;
+    dueMs += pace.afterMs(2, nowMs);
+  }
+  return pace.afterMs(2, dueMs);
+}
+
+test("before anything is known, half of what calls take by estimate", () => {
+  expect(createBeginPace().afterMs(8, 1000)).toBe(4);
+});
+test.each([1.5, 2, 3])("calls that take %d ms of 2 begin a little more than that apart", (tookMs) => {
+  const apartMs = saturated(createBeginPace(), { tookMs });
+  expect(apartMs).toBeGreaterThan(tookMs);
+  expect(apartMs).toBeLessThan(1.25 * tookMs);
+});
+test("quicker ones never less than half their estimate apart, so that new ones are always let in between", () => {
+  expect(saturated(createBeginPace(), { tookMs: 0.1 })).toBe(1);
+});
+test("however long they take, at most some twice their estimate apart", () => {
+  expect(saturated(createBeginPace(), { tookMs: 100 })).toBeLessThan(5);
+});
+test("a stall is not what calls take", () => {
+  const usual = saturated(createBeginPace(), { tookMs: 2 });
+  expect(saturated(createBeginPace(), { tookMs: 2, stallMs: 100 })).toBeLessThan(1.1 * usual);
+});
+test.each([5, 20_000])(
+  "what was learnt is forgotten while calls begin in time, or none comes: every %d ms",
+  (everyMs) => {
+    const pace = createBeginPace();
+    saturated(pace, { tookMs: 3 });
+    for (let nowMs = 10_000; nowMs < 20_000; nowMs += everyMs) pace.begun({ callMs: 2, dueMs: nowMs, nowMs });
+    expect(pace.afterMs(2, 20_000)).toBe(1);
+  },
+);
