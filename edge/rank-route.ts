@@ -46,9 +46,13 @@ export const rankByBody = (c: Context<EdgeEnv>): Promise<Response> =>
 export const refuseOverload: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   const isolate = c.get("isolate");
   const nowMs = c.get("access").nowMs();
-  if (!isolate.admission.isFull(nowMs)) return next();
+  const { admission } = isolate;
+  if (!admission.isFull(nowMs)) return next();
   c.set("isRefusedUnread", true);
-  return problemResponse(refused(isolate, nowMs), c.get("requestId"));
+  const problem = refused(isolate, nowMs);
+  const holdMs = admission.holdMs(nowMs);
+  if (holdMs > 0) await sleep(holdMs);
+  return problemResponse(problem, c.get("requestId"));
 };
 
 async function answerRank(c: Context<EdgeEnv>, parse: () => Promise<RankParameters>): Promise<Response> {

@@ -27,6 +27,8 @@ const GAP_MS_MAX = 50;
 /** In so long, without waits, half is forgotten. */
 const FORGOTTEN_MS = 1000;
 const TOLD_EVERY_MS = 1000;
+/** Of a refusal in a flood: still early for who keeps to its Retry-After. */
+const HOLD_MS = 100;
 
 /** A call that was let in. */
 export type Place = {
@@ -55,6 +57,8 @@ export type Admission = {
   admit(arrival: { readonly itemCount: number; readonly nowMs: number }): Place | undefined;
   /** To be called when a version begins to be loaded, which takes the thread for tenths of a second. */
   loading(nowMs: number): void;
+  /** How long a refusal is to be held back: callers who ask again at once would else take the thread with refusals. */
+  holdMs(nowMs: number): number;
   /** To be called for every call that is refused; about once a second gives how many there were since it last did. */
   refuse(nowMs: number): number | undefined;
 };
@@ -121,6 +125,7 @@ export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
       };
       return { beginMs, begin, away, end };
     },
+    holdMs: (nowMs) => (offered.isFlood(nowMs) ? HOLD_MS : 0),
     loading: (nowMs) => stalls.announce(nowMs, LOADING_MS),
     refuse(nowMs) {
       offered.arrived(nowMs);

@@ -12,6 +12,8 @@ export type OfferedLoad = {
   /** The thread was held up until now: as many calls as in so long before come at once, and nothing could be answered. */
   stalled(nowMs: number, gapMs: number): void;
   isBeyondCapacity(nowMs: number): boolean;
+  /** Several times the capacity: refusals alone, though each costs little, take much of the thread. */
+  isFlood(nowMs: number): boolean;
   /** Calls that would have come since the last one, had they gone on coming as before it; 0 after a while, since they may have ended. */
   missed(nowMs: number): number;
 };
@@ -28,6 +30,8 @@ const ESTIMATE_CALLS = 50;
 const MISSED_MS_MAX = 1000;
 /** Arrivals within a tenth of the capacity may be chance. */
 const MARGIN = 1.1;
+/** A refusal takes about a tenth of a call. */
+const FLOOD_TIMES = 4;
 
 /** @param callMs What a call takes, until answers tell. */
 export function createOfferedLoad(callMs: number): OfferedLoad {
@@ -37,6 +41,8 @@ export function createOfferedLoad(callMs: number): OfferedLoad {
   let saturatedSinceMs: number | undefined;
   let [perMsBefore, arrivedMs] = [0, 0];
   let [owed, owedUntilMs] = [0, 0];
+  // What is answered can be answered, even where nobody has ever had to wait.
+  const capacityAt = (nowMs: number) => Math.max(answers / answersMs, answered.at(nowMs));
   return {
     arrived(nowMs) {
       [perMsBefore, arrivedMs] = [arrivals.at(nowMs), nowMs];
@@ -57,8 +63,8 @@ export function createOfferedLoad(callMs: number): OfferedLoad {
       }
       saturatedSinceMs = others >= OTHERS_LEAST ? nowMs : undefined;
     },
-    // What is answered can be answered, even where nobody has ever had to wait.
-    isBeyondCapacity: (nowMs) => arrivals.at(nowMs) > MARGIN * Math.max(answers / answersMs, answered.at(nowMs)),
+    isBeyondCapacity: (nowMs) => arrivals.at(nowMs) > MARGIN * capacityAt(nowMs),
+    isFlood: (nowMs) => arrivals.at(nowMs) > FLOOD_TIMES * capacityAt(nowMs),
     missed(nowMs) {
       const gapMs = Math.max(0, nowMs - arrivedMs);
       return gapMs > MISSED_MS_MAX ? 0 : perMsBefore * gapMs;
