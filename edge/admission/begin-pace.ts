@@ -12,7 +12,7 @@ export type BeginPace = {
 };
 
 /** Of what calls take: the rest is for new ones, most of which are only refused. */
-const SLACK = 1.1;
+const SLACK = 1.05;
 /** Of its estimated time, what a call really takes: bounds of what is learnt. Calls closer together would again keep others outside. */
 const SHARES = { least: 0.5 / SLACK, most: 2 } as const;
 /** Timers are late by less: clocks count milliseconds. */
@@ -20,7 +20,7 @@ const LATE_MS = 3;
 /** A call counts as much as so many to come. */
 const LEARNT_CALLS = 20;
 /** What takes longer than that is no call alone. */
-const TIMES_MAX = 2;
+const TIMES_MAX = 1.5;
 /** Calls that begin in time tell only that those before took no longer: in so long, half of what was learnt is forgotten. */
 const FORGOTTEN_MS = 2000;
 

@@ -176,6 +176,17 @@ test("what calls waited because of a stall does not make them seem slow", () => 
   expect(fill(admission, FIVE_MS, 400).length).toBeGreaterThan(90);
 });
 
+test("refusals are held back while there is a flood of calls, and only then", () => {
+  const admission = createAdmission(100, TTL_MS);
+  const holdAt = (perMs: number, fromMs: number) => {
+    for (let ms = fromMs; ms < fromMs + 1000; ms++) {
+      admission.admit({ itemCount: 0, nowMs: ms })?.end(ms);
+      for (let call = 1; call < perMs; call++) admission.refuse(ms);
+    }
+    return admission.holdMs(fromMs + 1000);
+  };
+  expect([holdAt(2, 0), holdAt(8, 1000), holdAt(1, 2000)]).toEqual([0, 100, 0]);
+});
 test("refusals are told about once a second, together", () => {
   const admission = createAdmission(100, TTL_MS);
   expect([0, 1, 999, 1000, 1001].map((nowMs) => admission.refuse(nowMs))).toEqual([

@@ -54,6 +54,16 @@ test.each([
   expect(share(true)).toBe(0);
   if (stallMs > 100) expect(share(false)).toBeGreaterThan(0.05);
 });
+test.each([
+  [2, false],
+  [3, false],
+  [6, true],
+])("%d times the capacity is a flood: %s", (times, isFlood) => {
+  const load = createOfferedLoad(CALL_MS);
+  shareBeyond(load, { perMs: times / CALL_MS, callMs: CALL_MS, seconds: 5 });
+  expect(load.isFlood(5000)).toBe(isFlood);
+  expect(load.isFlood(6000)).toBe(false);
+});
 test("an overload that goes on is seen through a stall", () => {
   const settings = { perMs: 2 / CALL_MS, callMs: CALL_MS, seconds: 20, stall: [18_900, 19_000] as [number, number] };
   expect(shareBeyond(createOfferedLoad(CALL_MS), settings)).toBe(1);
