@@ -12,7 +12,7 @@ export type BeginPace = {
 };
 
 /** Of what calls take: the rest is for new ones, most of which are only refused. */
-const SLACK = 1.05;
+const SLACK = 1.1;
 /** Of its estimated time, what a call really takes: bounds of what is learnt. Calls closer together would again keep others outside. */
 const SHARES = { least: 0.5 / SLACK, most: 2 } as const;
 /** Timers are late by less: clocks count milliseconds. */
