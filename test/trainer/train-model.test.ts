@@ -119,7 +119,7 @@ test("a retrain compares itself with the live version and replaces it; a failed 
 
 test("a version that no edge could open is not published, and the live one stays", async () => {
   const { store } = first;
-  const options = { nowMs: NOW + 60_000, edgeMemoryBytes: 16 * 2 ** 20, fitSecondsMax: AMPLE_SECONDS };
+  const options = { nowMs: NOW + 60_000, edgeMemoryBytes: 16 * 2 ** 20 };
   const refused = run(store, options);
   await expect(refused).rejects.toMatchObject({ stage: "deploying", code: "version_too_large" });
   expect((await readLivePointer(store, model))!.pointer.live!.version).toBe(versionOf(first));
