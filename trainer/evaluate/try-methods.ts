@@ -147,12 +147,16 @@ export const shareOfBest = (share: number, [best]: readonly Trial[], metric: Met
 function takeLeftOut(method: Method, { discarded, validation }: SelectState): Params[] {
   const isOf = (one: Discarded) => one.method === method.name && one.outcome === "left_out";
   const leftOut = discarded.filter(isOf);
-  discarded.splice(0, discarded.length, ...discarded.filter((one) => !isOf(one)));
+  forget(discarded, isOf);
   return method.grid(validation.train).filter((params) => {
     const choice = { method: method.name, params };
     return leftOut.some((one) => isSameChoice(choice, one));
   });
 }
+
+/** For what is tried after all, and then told anew. */
+const forget = (discarded: Discarded[], isForgotten: (one: Discarded) => boolean) =>
+  discarded.splice(0, discarded.length, ...discarded.filter((one) => !isForgotten(one)));
 
 /** Of fitting and judging some settings, by the pace of what was tried. */
 function predictionBy(method: Method, { validation }: SelectState, tried: readonly Trial[]) {
@@ -223,6 +227,7 @@ async function tryLive(state: SelectState): Promise<Trial[]> {
   if (!live || !method || method.name === POPULARITY) return [];
   const { train, split, earlyPositions: positions } = validation;
   const task = { method, grid: [live.params], data: train, cases: split.cases, positions, metric, keepMax: 1 };
+  forget(discarded, (one) => one.outcome === "left_out" && isSameChoice(one, live));
   const tuned = await tuneMethod({ ...task, secondsMax: state.secondsLeft() / 3 }, scaled(means, 0.15, 0.2));
   discarded.push(...tuned.discarded);
   return [...tuned.finalists];

@@ -153,7 +153,9 @@ test("where no time was left for any, one is tried late: the live version, else 
     ["cheap dropped", ...Array(3).fill("dear left_out"), ...Array(3).fill("large left_out")].sort(),
   );
   order = [];
-  await tryMethods(await stateOf(methods, { ...none, live: { method: "cheap", params: { lambda: 3 } } }));
+  const replacing = await stateOf(methods, { ...none, live: { method: "cheap", params: { lambda: 3 } } });
+  await tryMethods(replacing);
+  expect(replacing.discarded.some(({ method, params }) => method === "cheap" && params.lambda === 3)).toBe(false);
   expect(order.map((line) => line.split(" ").slice(0, 2).join(" "))).toEqual(["cheap 3"]);
 });
 test("a sum of methods that are all far behind is left out, and told", async () => {

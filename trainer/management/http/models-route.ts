@@ -162,8 +162,8 @@ const ModelPatch = z.strictObject({
 });
 
 function revised({ spec, customer }: Model, patch: z.infer<typeof ModelPatch>): ModelSpec {
+  const next = parseWith(ModelSpec, mergePatch(spec, patch), UNSHOWN); // tells every fault that the result has
   refuseUnknownFields(mergePatch(spec, patch, "kept"));
-  const next = parseWith(ModelSpec, mergePatch(spec, patch), UNSHOWN);
   checkScheduleOf(next);
   if (patch.connector_configs !== undefined) checkConnectors(next, customer);
   return next;

@@ -249,6 +249,13 @@ describe("change", () => {
     const answer = await harness.call("PATCH", "/v0/models/patched", { body });
     expect(answer).toMatchObject({ status: 400, body: { code, errors: [{ pointer }] } });
   });
+  test("every fault of the result is told, an unknown name beside another", async () => {
+    await harness.create("twofold", "publish v1");
+    const body = { schema: { itm: {}, interaction: { source: null } } };
+    const { body: problem } = await harness.call("PATCH", "/v0/models/twofold", { body });
+    const codes = (problem as { errors: { code: string }[] }).errors.map(({ code }) => code);
+    expect(codes.sort()).toEqual(["missing_field", "unknown_field"]);
+  });
   test("what is not there may be removed", async () => {
     await harness.create("bare", "publish v1");
     const answer = await harness.call("PATCH", "/v0/models/bare", { body: { schema: { user: { features: null } } } });
