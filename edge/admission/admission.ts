@@ -76,9 +76,7 @@ export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
   const pass = (nowMs: number) => {
     const isAwaited = work.count(nowMs) > 0 || offered.missed(nowMs) >= MISSED_LEAST;
     const stalledMs = stalls.pass(nowMs, isAwaited, lastCallMs);
-    if (stalledMs === 0) return;
-    offered.stalled(nowMs, stalledMs);
-    pace.stalled(stalledMs);
+    if (stalledMs > 0) offered.stalled(nowMs, stalledMs);
   };
   const boundMs = (nowMs: number) =>
     offered.isBeyondCapacity(nowMs) ? OVERLOAD_SHARE * queueMsMax : queueMsMax + stalls.patienceMs(nowMs);
@@ -111,7 +109,7 @@ export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
       const stalledMs = stalls.total();
       const begin = (begunMs: number) => {
         pass(begunMs);
-        pace.begun({ callMs, dueMs: beginMs, nowMs: begunMs });
+        pace.begun({ callMs, dueMs: beginMs, nowMs: begunMs, stalledMs: stalls.total() });
         const waitedMs = begunMs - nowMs - (stalls.total() - stalledMs);
         if (aheadMs >= WAIT_MS_LEAST) slowness.add(waitedMs / aheadMs, begunMs);
       };

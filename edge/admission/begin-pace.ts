@@ -5,10 +5,13 @@
 export type BeginPace = {
   /** Milliseconds after a call of so many, as estimated, when the next may begin. */
   afterMs(callMs: number, nowMs: number): number;
-  /** To be called when a call begins, with when it was to. */
-  begun(call: { readonly callMs: number; readonly dueMs: number; readonly nowMs: number }): void;
-  /** The thread was held up by something else for so long. */
-  stalled(milliseconds: number): void;
+  /** To be called when a call begins, with when it was to, and for how long stalls have held up the thread so far. */
+  begun(call: {
+    readonly callMs: number;
+    readonly dueMs: number;
+    readonly nowMs: number;
+    readonly stalledMs: number;
+  }): void;
 };
 
 /** Of what calls take: the rest is for new ones, most of which are only refused. */
@@ -27,21 +30,17 @@ const FORGOTTEN_MS = 2000;
 export function createBeginPace(): BeginPace {
   let share: number = SHARES.least;
   let last = { callMs: 1, begunMs: Number.NEGATIVE_INFINITY, stalledMs: 0 };
-  let stalledMs = 0;
   const bounded = (value: number) => Math.min(SHARES.most, Math.max(SHARES.least, value));
   const at = (nowMs: number) => bounded(share * 2 ** (-Math.max(0, nowMs - last.begunMs) / FORGOTTEN_MS));
   return {
     afterMs: (callMs, nowMs) => SLACK * at(nowMs) * callMs,
-    begun({ callMs, dueMs, nowMs }) {
+    begun({ callMs, dueMs, nowMs, stalledMs }) {
       // Due when the one before began, or earlier: in between the thread was never idle.
       const isTelling = nowMs - dueMs >= LATE_MS && dueMs <= last.begunMs;
       const tookMs = nowMs - last.begunMs - (stalledMs - last.stalledMs);
       const seen = Math.min(TIMES_MAX * share, tookMs / last.callMs);
       share = isTelling ? bounded(share + (seen - share) / LEARNT_CALLS) : at(nowMs);
       last = { callMs, begunMs: nowMs, stalledMs };
-    },
-    stalled(milliseconds) {
-      stalledMs += milliseconds;
     },
   };
 }

@@ -1,5 +1,4 @@
 /** The versions in memory, and the memory that they and the loads under way may take. */
-
 import { FormatError } from "../../shared/assert.ts";
 import { areOfOneModel } from "../../shared/live-pointer.ts";
 import { modelKey } from "../../shared/manifest.ts";

@@ -55,7 +55,7 @@ test("a call that waits for a read is ahead of nobody until it goes on", async (
   expect(admission.admit({ itemCount: 1_000_000, nowMs: 1 })).toBeUndefined();
 });
 
-test("who could begin only later than calls may wait is refused, though few are ahead", async () => {
+test("who could begin only later than calls may wait is refused, though few are ahead", () => {
   const admission = createAdmission(100, TTL_MS);
   for (const place of fill(admission, FIVE_MS, 0)) void place.away(new Promise(() => {}), () => 0);
   expect(fill(admission, FIVE_MS, 0).length).toBe(19); // begin from 50 to 95 ms

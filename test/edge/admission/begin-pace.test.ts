@@ -6,14 +6,14 @@ function saturated(
   pace: BeginPace,
   { tookMs, calls = 200, stallMs = 0 }: { tookMs: number; calls?: number; stallMs?: number },
 ) {
-  let [dueMs, freeMs] = [1000, 1000];
+  let [dueMs, freeMs, stalledMs] = [1000, 1000, 0];
   for (let call = 0; call < calls; call++) {
     if (call === calls / 2 && stallMs > 0) {
       freeMs += stallMs;
-      pace.stalled(stallMs);
+      stalledMs += stallMs;
     }
     const nowMs = Math.floor(Math.max(dueMs, freeMs));
-    pace.begun({ callMs: 2, dueMs, nowMs });
+    pace.begun({ callMs: 2, dueMs, nowMs, stalledMs });
     freeMs = Math.max(dueMs, freeMs) + tookMs;
     dueMs += pace.afterMs(2, nowMs);
   }
@@ -43,7 +43,8 @@ test.each([5, 20_000])(
   (everyMs) => {
     const pace = createBeginPace();
     saturated(pace, { tookMs: 3 });
-    for (let nowMs = 10_000; nowMs < 20_000; nowMs += everyMs) pace.begun({ callMs: 2, dueMs: nowMs, nowMs });
+    for (let nowMs = 10_000; nowMs < 20_000; nowMs += everyMs)
+      pace.begun({ callMs: 2, dueMs: nowMs, nowMs, stalledMs: 0 });
     expect(pace.afterMs(2, 20_000)).toBe(1);
   },
 );

@@ -1,5 +1,4 @@
 /** What may be done with a customer's models: each action changes the rows first, and then sets the rest going. */
-
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
