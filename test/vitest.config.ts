@@ -17,6 +17,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: "forks",
+    execArgv: ["--liftoff-only"], // as the trainer runs: for its embedded database
     maxWorkers: 3, // a third of the time of tests is waiting
     projects: [
       { extends: true, test: { name: "services", include: OWN_PROCESS } },

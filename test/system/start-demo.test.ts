@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { endService, isAlive, type StartedService, startService } from "../fixtures/started-service.ts";
 
 /** Fast rather than good: what is measured here is the way, not the model. */
-const QUICK = { SHORTLIST_FIT_SECONDS: "8" };
+const QUICK = { SHORTLIST_FIT_SECONDS: "4" };
 const TIMEOUT = 360_000;
 
 let state: string;

@@ -18,7 +18,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 const start = (...args: string[]) => {
-  service = startService(["--state", join(directory, "state"), ...args], { SHORTLIST_FIT_SECONDS: "4" });
+  service = startService(["--state", join(directory, "state"), ...args], { SHORTLIST_FIT_SECONDS: "1" });
   return service;
 };
 async function csv(name: string, rows: readonly string[]): Promise<string> {

@@ -7,7 +7,7 @@ import { freshState } from "../fixtures/trainer-state.ts";
 
 /** `npm run train` without npm. */
 function start(environment: Readonly<Record<string, string | undefined>>) {
-  const child = spawn(process.execPath, ["trainer/main.ts"], {
+  const child = spawn(process.execPath, ["--liftoff-only", "trainer/main.ts"], {
     env: { PATH: process.env.PATH, ...environment } as NodeJS.ProcessEnv,
     stdio: ["ignore", "pipe", "pipe"],
   });

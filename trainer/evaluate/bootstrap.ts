@@ -30,15 +30,12 @@ export function bootstrapMeans(
   if (users === 0) return series.map(() => ({ value: Number.NaN, low: Number.NaN, high: Number.NaN }));
   const wanted = confidence > 0.99 ? 4 * RESAMPLES_MAX : RESAMPLES_MAX;
   const resamples = Math.max(RESAMPLES_MIN, Math.min(wanted, Math.floor(drawsMax / users)));
-  const random = seededRandom(seed, users);
   const means = series.map(() => new Float64Array(resamples));
   const filled = series.map(notZero);
-  const times = new Uint16Array(users); // more than 65,535 draws of one user do not happen
-  for (let resample = 0; resample < resamples; resample++) {
-    times.fill(0);
-    for (let i = 0; i < users; i++) times[Math.floor(random() * users)]!++;
-    for (const [s, part] of filled.entries()) means[s]![resample] = weightedSum(part, times) / users;
+  for (const { from, count, times } of drawnBlocks({ seed, users, resamples })) {
+    for (const [s, part] of filled.entries()) addWeighted(means[s]!.subarray(from, from + count), part, times);
   }
+  for (const sums of means) for (let i = 0; i < resamples; i++) sums[i]! /= users;
   const tail = (1 - confidence) / 2;
   return series.map((values, s) => {
     const sorted = means[s]!.sort();
@@ -46,6 +43,34 @@ export function bootstrapMeans(
     // The percentiles of a lopsided sample may miss its own mean by a hair: the interval always holds the value.
     return { value, low: Math.min(value, quantile(sorted, tail)), high: Math.max(value, quantile(sorted, 1 - tail)) };
   });
+}
+
+type Draws = { readonly seed: number; readonly users: number; readonly resamples: number };
+/** How often each user is drawn for resamples from … from + count − 1: [users, count], since all of one user are used at once. */
+type Block = { readonly from: number; readonly count: number; readonly times: Uint8Array };
+
+const BLOCK_BYTES = 2 ** 19; // written all over: must fit into a core's cache
+/** Of what is kept: a report resamples the same users for each of its candidates, and drawing them takes as long as the rest. */
+const KEPT_BYTES = 2 ** 25;
+const KEPT_MAX = 3;
+let kept: readonly (Draws & Block)[] = [];
+
+function* drawnBlocks(draws: Draws): Generator<Block> {
+  const { seed, users, resamples } = draws;
+  const known = kept.find((one) => one.seed === seed && one.users === users && one.resamples === resamples);
+  if (known !== undefined) return yield known;
+  const random = seededRandom(seed, users);
+  const isKept = users * resamples <= KEPT_BYTES / KEPT_MAX;
+  const countMax = isKept ? resamples : Math.max(1, Math.floor(BLOCK_BYTES / users));
+  for (let from = 0; from < resamples; from += countMax) {
+    const count = Math.min(countMax, resamples - from);
+    const times = new Uint8Array(users * count); // more than 255 draws of one user do not happen
+    for (let resample = 0; resample < count; resample++)
+      for (let i = 0; i < users; i++) times[Math.floor(random() * users) * count + resample]!++;
+    const block = { from, count, times };
+    if (isKept) kept = [{ ...draws, ...block }, ...kept].slice(0, KEPT_MAX);
+    yield block;
+  }
 }
 
 /** The mean of a − b, paired by user. */
@@ -77,10 +102,13 @@ function notZero(series: Float64Array): NotZero {
   return { users, values: Float64Array.from(users, (user) => series[user]!) };
 }
 
-function weightedSum({ users, values }: NotZero, times: Uint16Array): number {
-  let sum = 0;
-  for (let i = 0; i < users.length; i++) sum += times[users[i]!]! * values[i]!;
-  return sum;
+/** Adds to each resample's sum every user's value as often as the user was drawn. */
+function addWeighted(sums: Float64Array, { users, values }: NotZero, times: Uint8Array): void {
+  const count = sums.length;
+  for (let i = 0; i < users.length; i++) {
+    const [value, at] = [values[i]!, users[i]! * count];
+    for (let resample = 0; resample < count; resample++) sums[resample]! += value * times[at + resample]!;
+  }
 }
 
 /** Linear between the two nearest order statistics. */

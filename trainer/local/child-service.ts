@@ -14,6 +14,8 @@ export type ChildOptions = {
   readonly logPath: string;
   /** Modules loaded before the program, by their paths. */
   readonly preload?: readonly string[];
+  /** Further flags of Node. */
+  readonly flags?: readonly string[];
 };
 
 /** A part of the service in a process of its own. */
@@ -38,7 +40,11 @@ export function startChild(options: ChildOptions): ChildService {
     cwd: options.cwd,
     env: { ...options.env } as NodeJS.ProcessEnv,
     execPath: process.execPath,
-    execArgv: ["--no-warnings", ...(options.preload ?? []).flatMap((path) => ["--import", pathToFileURL(path).href])],
+    execArgv: [
+      "--no-warnings",
+      ...(options.preload ?? []).flatMap((path) => ["--import", pathToFileURL(path).href]),
+      ...(options.flags ?? []),
+    ],
     stdio: ["ignore", "pipe", "pipe", "ipc"],
     detached: true,
   });

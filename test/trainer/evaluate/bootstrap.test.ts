@@ -38,6 +38,42 @@ describe("bootstrapMeans", () => {
   });
 });
 
+/** Resampled one after the other: the 2.5 % and 97.5 % points of the means, linear between order statistics. */
+function longhand(values: Float64Array, seed: number, resamples: number): { low: number; high: number } {
+  const random = seededRandom(seed, values.length);
+  const means = Array.from({ length: resamples }, () => {
+    const times = new Uint32Array(values.length);
+    for (let i = 0; i < values.length; i++) times[Math.floor(random() * values.length)]!++;
+    return values.reduce((sum, value, user) => sum + value * times[user]!, 0) / values.length;
+  }).sort((a, b) => a - b);
+  const at = (share: number) => {
+    const place = share * (resamples - 1);
+    const [below, above] = [means[Math.floor(place)]!, means[Math.ceil(place)]!];
+    return below + (place - Math.floor(place)) * (above - below);
+  };
+  return { low: at(0.025), high: at(0.975) };
+}
+
+test.each([
+  { users: 30, resamples: 1000 },
+  { users: 56_000, resamples: 200 }, // in 22 blocks and a bit
+])("$users users: as written out longhand, also when the same draws are wanted again", ({ users, resamples }) => {
+  const random = seededRandom(5);
+  const series = [0.3, 1].map((share) => Float64Array.from({ length: users }, () => Math.max(0, random() - 1 + share)));
+  const drawsMax = users * resamples;
+  const expected = series.map((values) => longhand(values, 11, resamples));
+  const all = bootstrapMeans(series, { seed: 11, drawsMax });
+  const alone = series.map((values) => bootstrapMeans([values], { seed: 11, drawsMax })[0]!);
+  for (const got of [all, alone])
+    for (const [s, { low, high }] of expected.entries()) {
+      expect(got[s]!.low).toBeCloseTo(low, 12);
+      expect(got[s]!.high).toBeCloseTo(high, 12);
+    }
+  // Draws of another seed or size are others.
+  const [other] = bootstrapMeans(series, { seed: 12, drawsMax });
+  expect(other!.low).not.toBe(all[0]!.low);
+});
+
 test("a difference is paired: equal but for a constant leaves no doubt", () => {
   const a = Float64Array.from({ length: 50 }, (_, i) => i);
   const difference = pairedDifference(

@@ -138,7 +138,10 @@ describe.skipIf(bin === undefined)("several trainers on one Postgres server", ()
     const state = await freshFolder();
     const program = new URL("../../fixtures/trainer-process.ts", import.meta.url).pathname;
     const env = { ...environmentOf(state), ...shared() } as NodeJS.ProcessEnv;
-    const killed = spawn(process.execPath, [program, state], { stdio: ["ignore", "pipe", "inherit"], env });
+    const killed = spawn(process.execPath, ["--liftoff-only", program, state], {
+      stdio: ["ignore", "pipe", "inherit"],
+      env,
+    });
     const [line] = await once(killed.stdout, "data");
     const marker = join(await freshFolder(), "first");
     const script = `progress TRAINING\nfirst ${marker} wait\npublish v1`;

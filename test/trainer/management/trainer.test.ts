@@ -84,7 +84,10 @@ describe("when the trainer stops", () => {
     const [pidFile, marker] = [join(state, "pid"), join(state, "first")];
     const program = new URL("../../fixtures/trainer-process.ts", import.meta.url).pathname;
     const env = { ...environmentOf(state), PATH: process.env.PATH } as NodeJS.ProcessEnv;
-    const killed = spawn(process.execPath, [program, state], { stdio: ["ignore", "pipe", "inherit"], env });
+    const killed = spawn(process.execPath, ["--liftoff-only", program, state], {
+      stdio: ["ignore", "pipe", "inherit"],
+      env,
+    });
     const [line] = await once(killed.stdout, "data");
     const script = `progress TRAINING\nfirst ${marker} pid ${pidFile}\nfirst ${marker}2 spin\npublish v1`;
     await caller(Number(String(line)))("POST", "/v0/models", { body: specOf("shop", script) });

@@ -62,7 +62,10 @@ describe("one database", () => {
 test("a process killed while it writes leaves every committed row, and the next start is at once", async () => {
   const state = await freshFolder();
   const program = new URL("../../../fixtures/trainer-killed-writer.ts", import.meta.url).pathname;
-  const [, signal] = await once(spawn(process.execPath, [program, state], { stdio: "inherit" }), "exit");
+  const [, signal] = await once(
+    spawn(process.execPath, ["--liftoff-only", program, state], { stdio: "inherit" }),
+    "exit",
+  );
   expect(signal).toBe("SIGKILL");
   const lock = await lockState(state);
   const database = await openDatabase(null, state);
