@@ -9,6 +9,13 @@ export const EVALUATION_FORMAT = 1;
 export const EXAMPLES_MAX = 12;
 export const CANDIDATES_MAX = 300;
 
+/** A text for people. What is longer is cut: nothing that was measured may be lost for the words about it. */
+const told = (charactersMax: number) =>
+  z
+    .string()
+    .overwrite((text) => (text.length > charactersMax ? `${text.slice(0, charactersMax - 1).toWellFormed()}…` : text))
+    .meta({ maxLength: charactersMax });
+
 /** A mean over users with its 95 % bootstrap interval. Null where no user could be measured. */
 export const MeasuredMean = z.strictObject({
   value: z.number().nullable(),
@@ -33,7 +40,7 @@ export const SplitDescription = z.strictObject({
   /** `temporal`: one instant for all users. `leave-last-out`: each user's newest. `held-out`: random rows. `sessions`: whole ones. */
   kind: z.enum(["temporal", "leave-last-out", "held-out", "sessions", "none"]),
   /** Why this kind. */
-  reason: z.string().max(1000),
+  reason: told(1000),
   /** Everything before it was learnt from; RFC 3339 UTC, of a temporal split only. */
   instant: z.string().max(40).nullable(),
   /** RFC 3339 UTC: the first and the last interaction learnt from, and the last of all. Null where the data have no times. */
@@ -62,7 +69,7 @@ export const CandidateReport = z.strictObject({
   /** `left_out` before fitting, `failed` while fitting or exporting, `dropped` in an early round, `lost` in the last one. */
   outcome: z.enum(["chosen", "lost", "dropped", "left_out", "failed"]),
   /** Why it was chosen, lost or left out, in a sentence. */
-  reason: z.string().max(1000),
+  reason: told(1000),
   /** Users that the metrics stand on; fewer in early rounds. */
   users_measured: z.number(),
   /** Share of the training users that it was fitted on: below 1 in early rounds of expensive methods. */
@@ -74,14 +81,14 @@ export const CandidateReport = z.strictObject({
   fit_seconds: z.number().nullable(),
   artifact_bytes: z.number().nullable(),
   /** What was left out of the served form; empty when nothing. */
-  truncation: z.string().max(500),
+  truncation: told(500),
 });
 export type CandidateReport = z.infer<typeof CandidateReport>;
 
 export const SegmentReport = z.strictObject({
   /** `new`, `light`, `heavy` for users; `head`, `middle`, `tail` for items; or the value of an attribute. */
-  name: z.string().max(200),
-  meaning: z.string().max(300),
+  name: told(200),
+  meaning: told(300),
   users: z.number(),
   /** Items of an item segment; null for users. */
   items: z.number().nullable(),
@@ -96,11 +103,11 @@ export type SegmentReport = z.infer<typeof SegmentReport>;
 export const UserAttributesReport = z.strictObject({
   served: z.boolean(),
   /** Why, in a sentence. */
-  reason: z.string().max(1000),
+  reason: told(1000),
   /** Each was hidden once while the others taught. */
   users_hidden: z.number(),
   /** How many values of each were looked at, and whether they make hidden users' choices more likely. */
-  attributes: z.array(z.strictObject({ name: z.string().max(200), values: z.number(), kept: z.boolean() })).max(500),
+  attributes: z.array(z.strictObject({ name: told(200), values: z.number(), kept: z.boolean() })).max(500),
   /** Empty when not served. */
   params: MethodParams,
   metrics: Metrics,
@@ -126,9 +133,9 @@ export type ExampleUser = z.infer<typeof ExampleUser>;
 export const GateVerdict = z.strictObject({
   pass: z.boolean(),
   /** Why not; empty when it passed. */
-  reasons: z.array(z.string().max(1000)).max(20),
+  reasons: z.array(told(1000)).max(20),
   /** What was compared, and what could not be. */
-  notes: z.array(z.string().max(1000)).max(20),
+  notes: z.array(told(1000)).max(20),
 });
 export type GateVerdict = z.infer<typeof GateVerdict>;
 
@@ -163,7 +170,7 @@ export const EvaluationReport = z.strictObject({
   /** The chosen method was fitted again on all data before it was published. */
   refit: z.strictObject({ interactions: z.number(), seconds: z.number(), artifact_bytes: z.number() }).nullable(),
   seconds: z.strictObject({ budget: z.number(), used: z.number() }),
-  warnings: z.array(z.string().max(1000)).max(50),
+  warnings: z.array(told(1000)).max(50),
 });
 export type EvaluationReport = z.infer<typeof EvaluationReport>;
 

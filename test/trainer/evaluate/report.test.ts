@@ -80,5 +80,31 @@ test("however many were tried, the report is bounded", () => {
   expect(report.candidates.length).toBe(CANDIDATES_MAX);
   expect(EvaluationReport.safeParse(report).success).toBe(true);
 });
+test("however long what is told of a candidate is, nothing measured is lost for it", () => {
+  const texts = ["x".repeat(499), "x".repeat(500), "x".repeat(501), `${"x".repeat(498)}😀😀`];
+  const discarded = texts.map(
+    (text) =>
+      ({
+        method: "blend",
+        params: {},
+        outcome: "dropped",
+        reason: text.repeat(3),
+        trainShare: 1,
+        evaluation: baseline.evaluation,
+        fitSeconds: 1,
+        artifactBytes: 1,
+        truncation: text,
+      }) as const,
+  );
+  const report = buildReport({ ...input, discarded, warnings: ["w".repeat(5000)] });
+  const told = report.candidates.slice(1);
+  const cut = `${"x".repeat(499)}…`;
+  expect(told.map(({ truncation }) => truncation)).toEqual([texts[0], texts[1], cut, `${"x".repeat(498)}\uFFFD…`]);
+  for (const { reason, metrics } of told) {
+    expect(reason).toHaveLength(1000);
+    expect(metrics["ndcg@10"]!.value).not.toBeNull();
+  }
+  expect(report.warnings[0]).toHaveLength(1000);
+});
 test("positives per item leave negatives out", () =>
   expect([...positivesOf({ ...trainingData(3, [[0, 2, 2]]), positive: Uint8Array.of(1, 0, 1) })]).toEqual([1, 0, 1]));
