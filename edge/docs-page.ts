@@ -22,7 +22,7 @@ td{border-top:1px solid #ddd;padding:.2em .8em .2em 0;vertical-align:top}
 @media(prefers-color-scheme:dark){body{background:#111;color:#ddd}code,pre{background:#222}a{color:#8cf}}
 </style>
 </head><body><h1>Shortlist API</h1>
-<p>Every call below <code>/v0/models</code> carries the header <code>x-api-key</code>. Errors are
+<p>Every call but the health checks, this page and openapi.json carries the header <code>x-api-key</code>. Errors are
 <code>application/problem+json</code> (RFC 9457). The machine-readable form is <a href="/v0/openapi.json">openapi.json</a>.</p>
 <pre>curl -H "x-api-key: $KEY" "${escaped(origin)}/v0/models/MODEL/rank?user_id=USER&amp;limit=10"</pre>
 ${CALLS.map(sectionOf).join("\n")}

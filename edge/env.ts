@@ -30,11 +30,11 @@ const Variables = z.object({
   TRAINER_TIMEOUT_SECONDS: whole(1, 120).default(30),
   /** Memory for loaded versions, JavaScript and WASM together; an isolate has 128. */
   CACHE_MEGABYTES: whole(16, 120).default(80),
-  /** Of it, what versions leave and at most so much, for users' records that were read of late; 0: none are kept. */
+  /** Cache for recent user records, within what versions leave of CACHE_MEGABYTES; 0 disables it. */
   RECORD_MEGABYTES: whole(0, 64).default(8),
   /** A read of R2 that takes longer has failed. Four of them, one after another, end before a call's lease of its version. */
   READ_TIMEOUT_MS: whole(50, 6000).default(5000),
-  /** What a rank call waits for, such as reads one after another, has come in so long, or the call is answered 503. */
+  /** Limit on all that a rank call waits for; beyond it the answer is 503. */
   RANK_TIMEOUT_MS: whole(500, 28_000).default(13_000),
   POINTER_CACHE_SECONDS: whole(0, 5).default(4),
   KEY_CACHE_SECONDS: whole(0, 30).default(25),

@@ -9,6 +9,7 @@ import {
   RankBody,
 } from "../shared/api.ts";
 import { EvaluationAnswer, EvaluationQuestion, EvaluationReport } from "../shared/evaluation-report.ts";
+import { ID_BYTES_MAX } from "../shared/ids.ts";
 import type { Scope } from "../shared/key-record.ts";
 import { ModelStatus } from "../shared/live-pointer.ts";
 import { AttributeDescription, ModelRecord } from "../shared/model-record.ts";
@@ -52,6 +53,7 @@ const Erased = z.object({ message: z.string(), user_id: z.string(), honoured_by:
 const DryRun = z.looseObject({
   model_name: z.string(),
   ok: z.boolean(),
+  item_id_type: z.enum(["string", "integer"]).nullable(),
   queries: z.array(
     z.looseObject({
       pointer: z.string(),
@@ -64,6 +66,7 @@ const DryRun = z.looseObject({
     }),
   ),
   item_attributes: z.array(AttributeDescription),
+  user_attributes: z.array(AttributeDescription),
   predicted_training: z.object({ rows: z.number(), seconds: z.number() }).nullable(),
   problems: z.array(z.object({ pointer: z.string(), severity: z.string(), code: z.string(), message: z.string() })),
 });
@@ -108,7 +111,12 @@ export const CALLS: readonly Call[] = [
       "Without user_id, or for a user the model has never seen, popular items. Items the user has seen are left out.",
     scope: "rank",
     parameters: [
-      { name: "user_id", in: "query", description: "The user's id, as in the model's data.", schema: z.string() },
+      {
+        name: "user_id",
+        in: "query",
+        description: "The user's id, as in the model's data.",
+        schema: z.string().max(ID_BYTES_MAX),
+      },
       {
         name: "limit",
         in: "query",
@@ -146,7 +154,8 @@ export const CALLS: readonly Call[] = [
     summary: "Creates a model and starts its training",
     description:
       "The ids of users and of items are two columns of the interaction query. Features are other columns of the source beside them, " +
-      "each named once; without features every column of that source is one.",
+      "each named once; without features every column of that source is one. The interactions must be with at least " +
+      "2 items, and at least one interaction must be positive.",
     scope: "manage",
     parameters: [
       {
@@ -216,9 +225,13 @@ export const CALLS: readonly Call[] = [
     scope: "manage",
     answers: [
       { status: 200, description: "It is gone.", schema: Deleted },
-      { status: 202, description: "It no longer ranks; a run is being stopped.", schema: Deleted },
+      {
+        status: 202,
+        description: "It no longer ranks; a run is being stopped, or the removal goes on.",
+        schema: Deleted,
+      },
     ],
-    problems: ["unknown_field", "body_too_large", "model_not_found", "model_busy"],
+    problems: ["unknown_field", "body_too_large", "model_not_found"],
   },
   {
     method: "post",
@@ -247,7 +260,7 @@ export const CALLS: readonly Call[] = [
     scope: "manage",
     body: nothing,
     answers: [RECORD],
-    problems: [...BODY_FAULTS, "model_not_found", "version_not_found", "model_busy"],
+    problems: [...BODY_FAULTS, "model_not_found", "version_not_found"],
   },
   {
     method: "get",

@@ -218,7 +218,8 @@ function openColumn(header: ColumnHeader, place: Place): TableColumn {
   const wholeKeys = (length: number | undefined, keyMax: number): WholeKeys => {
     const expected = { dtypes: ["u8", "u16", "u32"] as const, ...(length === undefined ? {} : { length }) };
     const keys = arrayOf(container, `${i}.keys`, expected);
-    for (let at = 0; at < keys.length; at++) if (keys[at]! > keyMax) throw lies(`has key ${keys[at]} of ${keyMax}`);
+    for (let at = 0; at < keys.length; at++)
+      if (keys[at]! > keyMax) throw lies(`has key ${keys[at]}, above the maximum ${keyMax}`);
     return keys;
   };
   if (type === "Boolean") return { type, keys: wholeKeys(itemCount, 2) };

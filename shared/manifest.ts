@@ -40,6 +40,9 @@ export const MEDIA_TYPES = {
   userValues: "application/vnd.shortlist.user-values",
 } as const;
 
+/** The method that knows nothing of the user: the edge tells by it whether an answer is personal. */
+export const POPULARITY = "popularity";
+
 /** What the exported ONNX must answer for a history: checked once when an edge loads the version. */
 export const GoldenScores = z.strictObject({
   /** Item indices, oldest first. */

@@ -46,7 +46,7 @@ export const DataSummary = z.strictObject({
   duplicate_rows: z.number(),
   /** Rows of users who were erased; absent when nobody was. */
   erased_rows: z.number().optional(),
-  /** What the stores call these readings, such as a BigQuery job's id; absent when they have no name for them. */
+  /** How the sources were read: ids of jobs, and which part of them; absent when there is nothing to tell. */
   sources: z.array(z.string()).optional(),
   from: Time.nullable(),
   to: Time.nullable(),

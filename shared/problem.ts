@@ -5,7 +5,7 @@ export const PROBLEMS = {
   missing_field: { status: 400, title: "A required field is missing" },
   unknown_field: { status: 400, title: "The request has a field that this call does not know" },
   limit_out_of_range: { status: 400, title: "The limit is not an integer in the allowed range" },
-  too_many_interactions: { status: 400, title: "The request has more than 500 interactions" },
+  too_many_interactions: { status: 400, title: "The request has too many interactions" },
   invalid_filter: { status: 400, title: "The retrieval query is not well formed" },
   unknown_attribute: { status: 400, title: "The request names an attribute that the model does not have" },
   filter_type_mismatch: {

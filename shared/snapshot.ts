@@ -34,7 +34,10 @@ export type Snapshot = {
   userRecord(user: UserId): Promise<UserRecord | undefined>;
   /** Float32Array(itemCount), higher is better. Never called with an empty history. */
   score(history: History): Promise<Float32Array>;
-  /** The same of a user's values, for who has no history; absent where the version has no user values. Never of none. */
+  /**
+   * Scores from a user's attribute values, for users without a history; absent where the version has no user values. Never called with
+   * an empty list.
+   */
   readonly scoreByValues?: ((values: readonly number[]) => Float32Array) | undefined;
   /**
    * Throws Problem (unknown_attribute, filter_type_mismatch) when the query does not fit the attributes.

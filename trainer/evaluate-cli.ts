@@ -3,6 +3,7 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs
 import { availableParallelism, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { POPULARITY } from "../shared/manifest.ts";
 import { evaluateFiles, type FileEvaluation } from "./evaluate/files/evaluate-files.ts";
 import { readInteractionFiles, type TrainAndTest } from "./evaluate/files/interaction-files.ts";
 import { InteractionFileError } from "./evaluate/files/interaction-scan.ts";
@@ -168,7 +169,7 @@ function modelsOf(names: string): { methods: Readonly<Record<string, Method>>; m
       `--models: ${JSON.stringify(unknown)} is not auto, all or one of ${Object.keys(METHODS).join(", ")}.`,
     );
   }
-  const methods = Object.fromEntries(["popularity", ...wanted].map((name) => [name, METHODS[name]!]));
+  const methods = Object.fromEntries([POPULARITY, ...wanted].map((name) => [name, METHODS[name]!]));
   return { methods, measureAll: true };
 }
 

@@ -55,7 +55,6 @@ export type Settings = {
   readonly store: StoreSettings;
   /** Where customers reach the edge, without a slash at the end: the base of `model_url`. */
   readonly edgeUrl: string;
-  readonly egressAddresses: readonly string[];
   readonly runs: RunSettings;
   /** Every value that must not be seen: cut out of every log line. */
   readonly secrets: readonly string[];
@@ -82,7 +81,6 @@ export function readSettings(environment: Environment = process.env): Settings {
     forwardSecret: values.FORWARD_SECRET,
     store: storeSettings(values),
     edgeUrl: values.SHORTLIST_EDGE_URL.replace(/\/+$/, ""),
-    egressAddresses: values.SHORTLIST_EGRESS_ADDRESSES,
     runs: {
       concurrency: values.SHORTLIST_CONCURRENCY,
       memoryMbMax: values.SHORTLIST_RUN_MEMORY_MB,

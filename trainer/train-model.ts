@@ -5,11 +5,12 @@ import { reportKey } from "../shared/manifest.ts";
 import type { DataSummary } from "../shared/model-record.ts";
 import type { ConnectorContext } from "./connectors/connector.ts";
 import type { Dataset } from "./dataset/dataset.ts";
+import type { Choice } from "./evaluate/choice.ts";
 import { encodeDetail } from "./evaluate/evaluation-detail.ts";
 import { gate } from "./evaluate/gate.ts";
 import { type Refit, refit } from "./evaluate/refit.ts";
 import { refitUserValues } from "./evaluate/refit-user-values.ts";
-import { type Choice, type Selection, selectModel } from "./evaluate/select.ts";
+import { type Selection, selectModel } from "./evaluate/select.ts";
 import { buildVersion, userSalt } from "./export/build-version.ts";
 import { checkServable } from "./export/check-servable.ts";
 import { withUserValues } from "./export/with-user-values.ts";
@@ -123,7 +124,7 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
   return { kind: "published", version, itemIdType: dataset.itemIdType, metrics: runMetrics(finalReport) };
 }
 
-/** Of the seconds for fitting, what the choice may take; the refit has the rest. */
+/** Of the progress that is shown, the choice's part; the refit has the rest. */
 const CHOICE_SHARE = 0.7;
 
 /** What the refit may take beside the choice: more than any candidate had, so that it can learn as long from more data. */

@@ -14,7 +14,7 @@ const OVERLOAD_SHARE = 0.2;
 const STALLED_SHARE = 5;
 /** What loading a version takes of the thread, together with the records that are then read anew. */
 const LOADING_MS = 200;
-/** So many calls that should have come and did not wait outside: by chance they stay away once in three thousand times. */
+/** This many missing arrivals mean that calls queue outside; chance explains it once in 3,000. */
 const MISSED_LEAST = 8;
 
 /** Waits are at most so many times what was estimated, as far as is believed. */
@@ -36,7 +36,7 @@ export type Place = {
   readonly beginMs: number;
   /** To be called then, or as much later as the isolate came to it. */
   begin(nowMs: number): void;
-  /** Waits for something that takes nothing of the thread, such as a read: meanwhile the call is not ahead of any other. */
+  /** Awaits work that uses no CPU, such as a read; meanwhile the call does not count as queued. */
   away<T>(waiting: Promise<T>, nowMs: () => number): Promise<T>;
   /** Leaves the place. */
   end(nowMs: number): void;

@@ -22,7 +22,7 @@ const SHARES = { least: 0.5 / SLACK, most: 2 } as const;
 const LATE_MS = 3;
 /** A call counts as much as so many to come. */
 const LEARNT_CALLS = 20;
-/** What takes longer than that is no call alone. */
+/** A longer gap is more than one call: it counts as this. */
 const TIMES_MAX = 1.5;
 /** Calls that begin in time tell only that those before took no longer: in so long, half of what was learnt is forgotten. */
 const FORGOTTEN_MS = 2000;

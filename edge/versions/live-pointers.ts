@@ -12,7 +12,7 @@ export type NamedModel = { readonly customer: string; readonly modelName: string
 /** Which version of which model to serve. */
 export type LiveVersion = NamedModel & { readonly live: Live };
 
-/** Told of a model that has no live version, when it is asked for: what this isolate has of that name is of a deleted one. */
+/** Called when a requested model has no live version: any version loaded under that name is a deleted model's. */
 export type OnNoneLive = (model: NamedModel, access: RequestAccess) => void;
 
 export type LivePointers = {

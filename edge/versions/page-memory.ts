@@ -9,7 +9,7 @@ import { CLAIM_MS, createClaims } from "../reading/claims.ts";
 export type PageMemory = {
   /** To be read at once: it is emptied when it is let go. */
   get(key: string): UserPage | undefined;
-  /** The most recent one from now on, and nobody else's. */
+  /** Takes ownership of the page and marks it most recently used. */
   keep(key: string, page: UserPage, nowMs: number): void;
   /**
    * Whether the caller is to read the page: false while another does, for as long as a read takes. It is to be released when

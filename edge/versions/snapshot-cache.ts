@@ -94,16 +94,18 @@ export function snapshotCache(
     loadingUntilMs.set(versionKey(target), startedMs + RESERVATION_MS);
     const reader = readerUntil(access.reader, startedMs + LOAD_MS_MAX, access.nowMs);
     let giveBack = () => {};
+    let loaded: LoadedVersion | undefined; // until the memory has it
     try {
       const manifest = await loader.readManifest(target, reader);
       const cost = loader.memoryCostOf(manifest);
       giveBack = await memory.reserve(target, cost, access);
       pages.trim(access.nowMs());
-      const loaded = await loader.loadVersion(target, manifest, reader);
+      loaded = await loader.loadVersion(target, manifest, reader);
       const users = memory.isServingOther(target) ? recent.of(modelKey(target)) : []; // else calls are waiting
       await readAhead(loaded, users, { reader: access.reader, pages, access });
       giveBack();
       memory.add(loaded, cost, access);
+      loaded = undefined;
       pages.trim(access.nowMs());
       failures.delete(versionKey(target));
       const milliseconds = access.nowMs() - startedMs;
@@ -111,6 +113,7 @@ export function snapshotCache(
       access.log({ event: "version_loaded", level: "info", ...nameOf(target), milliseconds, ...used });
     } catch (error) {
       giveBack();
+      if (loaded !== undefined) access.waitUntil(loaded.scorer.release());
       fail(target, startedMs, error, access);
     } finally {
       loadingUntilMs.delete(versionKey(target));

@@ -1,14 +1,12 @@
 import { FormatError } from "../../shared/assert.ts";
 import type { UserId } from "../../shared/ids.ts";
+import { POPULARITY } from "../../shared/manifest.ts";
 import { matcherOf } from "../../shared/matcher.ts";
 import { Problem } from "../../shared/problem.ts";
 import type { Snapshot } from "../../shared/snapshot.ts";
 import { ReadError } from "../reading/artifact-reader.ts";
 import type { LoadedVersion } from "./load-version.ts";
 import { type PageMeans, readUserRecord } from "./user-pages.ts";
-
-/** The method whose lists are the same for everybody but for what was seen. */
-const POPULARITY = "popularity";
 
 export type RecordPolicy = PageMeans & {
   /** Whether the customer has had this user erased: then there is no record. Throws ReadError, FormatError. */
@@ -40,8 +38,10 @@ export function snapshotOf(loaded: LoadedVersion, policy: RecordPolicy): Snapsho
         return await readUserRecord(loaded, user, policy);
       } catch (error) {
         if (!(error instanceof ReadError || error instanceof FormatError)) throw error;
-        policy.onUnfiltered(error);
-        if (policy.serveUnfiltered) return undefined;
+        if (policy.serveUnfiltered) {
+          policy.onUnfiltered(error);
+          return undefined;
+        }
         const detail = "What this user has seen cannot be read right now, so nothing is ranked. Try again.";
         throw new Problem("user_record_unavailable", detail, { cause: error, retryAfterSeconds: 1 });
       }

@@ -44,7 +44,7 @@ test.each(["error", "hang", "slow", "missing", "flip", "truncate"] as const)(
       }
     }
     expect(Date.now() - startedMs).toBeLessThan(30_000);
-    await edge.inject(undefined);
+    expect(await edge.inject(undefined)).toBeGreaterThan(0);
     await expect.poll(async () => (await edge.call(path, { key })).status, TEN_SECONDS).toBe(200);
   },
 );

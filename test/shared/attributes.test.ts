@@ -196,8 +196,16 @@ const keys = Uint8Array.of(0, 1);
 const ab = { dictionary: Uint8Array.of(97, 98), dictionary_start: Uint32Array.of(0, 1, 2) };
 
 test.each<[string, Uint8Array, string]>([
-  ["a key beyond the dictionary", file({ type: "Category" }, { keys: Uint8Array.of(0, 3), ...ab }), "key 3 of 2"],
-  ["a key that is no truth value", file({ type: "Boolean" }, { keys: Uint8Array.of(0, 3) }), "key 3 of 2"],
+  [
+    "a key beyond the dictionary",
+    file({ type: "Category" }, { keys: Uint8Array.of(0, 3), ...ab }),
+    "key 3, above the maximum 2",
+  ],
+  [
+    "a key that is no truth value",
+    file({ type: "Boolean" }, { keys: Uint8Array.of(0, 3) }),
+    "key 3, above the maximum 2",
+  ],
   ["too few keys", file({ type: "Boolean" }, { keys: Uint8Array.of(0) }), "expected 2 elements"],
   ["numbers of no form", file({ type: "Numerical" }, { keys }), "no known form"],
   ["a base that is missing", file({ type: "Numerical", form: "based" }, { keys }), "no known form"],

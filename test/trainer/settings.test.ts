@@ -17,7 +17,6 @@ test("with what is needed alone, the rest has sensible values", () => {
     host: "127.0.0.1",
     databaseUrl: null,
     edgeUrl: "https://rank.example",
-    egressAddresses: [],
     store: { bucket: "models", region: "auto" },
     runs: { concurrency: 1, ignoreGate: false, overlapSeconds: 86_400, fullReadSeconds: 7 * 86_400 },
   });

@@ -27,8 +27,8 @@ export type CheckOptions = {
 export function checkConnectorConfig(config: ConnectorConfig, { at, secretPrefix }: CheckOptions): void {
   const { type } = config;
   if (!Object.hasOwn(SCHEMAS, type)) {
-    const found = NAME.test(type) ? JSON.stringify(type) : "no name of a type"; // perhaps an address with a password
-    const message = `is ${found}, and the types are ${CONNECTOR_TYPES.join(", ")}${didYouMean(type, CONNECTOR_TYPES)}`;
+    const found = NAME.test(type) ? `; found ${JSON.stringify(type)}` : ""; // perhaps an address with a password
+    const message = `must be one of ${CONNECTOR_TYPES.join(", ")}${found}${didYouMean(type, CONNECTOR_TYPES)}`;
     throw problemOf([{ pointer: `${at}/type`, code: "invalid_parameter", message }]);
   }
   const known = type as ConnectorType;
@@ -37,7 +37,7 @@ export function checkConnectorConfig(config: ConnectorConfig, { at, secretPrefix
     (field): ProblemPart => ({
       pointer: at + pointerStep(field),
       code: "invalid_parameter",
-      message: `holds a secret, and requests never do: ${remedy}`,
+      message: `contains a secret; requests must not: ${remedy}`,
     }),
   );
   if (secrets.length > 0) throw problemOf(secrets);

@@ -1,11 +1,11 @@
 import { type ConnectorConfig, connectorOf, type ModelSpec, type Source } from "../../shared/model-spec.ts";
-import {
-  type Connector,
-  type ConnectorContext,
-  type ConnectorFactory,
-  connect,
-  type SourceColumn,
-  type SourceRows,
+import { connect } from "../connectors/connect.ts";
+import type {
+  Connector,
+  ConnectorContext,
+  ConnectorFactory,
+  SourceColumn,
+  SourceRows,
 } from "../connectors/connector.ts";
 import type { StageProgress } from "../stage/stage-reporter.ts";
 import type { Rejected } from "./check-interactions.ts";

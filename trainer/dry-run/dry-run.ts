@@ -4,7 +4,8 @@ import { z } from "zod";
 import { AttributeDescription } from "../../shared/model-record.ts";
 import { connectorOf, type ModelSpec, type Source } from "../../shared/model-spec.ts";
 import { didYouMean } from "../../shared/nearest-name.ts";
-import { type Connector, type ConnectorContext, type ConnectorFactory, connect } from "../connectors/connector.ts";
+import { connect } from "../connectors/connect.ts";
+import type { Connector, ConnectorContext, ConnectorFactory } from "../connectors/connector.ts";
 import {
   checkInteractions,
   interactionColumns,

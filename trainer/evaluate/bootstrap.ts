@@ -4,8 +4,13 @@ import { seededRandom } from "../chance/seeded-random.ts";
 /** A mean over users and the interval that holds it, percentile bootstrap over users. */
 export type Interval = { readonly value: number; readonly low: number; readonly high: number };
 
-export type BootstrapOptions = {
+export type Resampling = {
   readonly seed: number;
+  /** What was drawn by this seed before: a report resamples the same users for each candidate, and drawing takes as long as the rest. */
+  readonly kept?: KeptDraws;
+};
+
+export type BootstrapOptions = Resampling & {
   /** Share of the resampled means inside the interval, such as 0.95. */
   readonly confidence?: number;
   /** Values resampled for one series; 200 resamples are the least. */
@@ -24,7 +29,7 @@ const RESAMPLES_MIN = 200;
  */
 export function bootstrapMeans(
   series: readonly Float64Array[],
-  { seed, confidence = 0.95, drawsMax = DRAWS_MAX }: BootstrapOptions,
+  { seed, kept = [], confidence = 0.95, drawsMax = DRAWS_MAX }: BootstrapOptions,
 ): Interval[] {
   const users = series[0]?.length ?? 0;
   if (users === 0) return series.map(() => ({ value: Number.NaN, low: Number.NaN, high: Number.NaN }));
@@ -32,7 +37,7 @@ export function bootstrapMeans(
   const resamples = Math.max(RESAMPLES_MIN, Math.min(wanted, Math.floor(drawsMax / users)));
   const means = series.map(() => new Float64Array(resamples));
   const filled = series.map(notZero);
-  for (const { from, count, times } of drawnBlocks({ seed, users, resamples })) {
+  for (const { from, count, times } of drawnBlocks({ users, resamples }, { seed, kept })) {
     for (const [s, part] of filled.entries()) addWeighted(means[s]!.subarray(from, from + count), part, times);
   }
   for (const sums of means) for (let i = 0; i < resamples; i++) sums[i]! /= users;
@@ -45,19 +50,18 @@ export function bootstrapMeans(
   });
 }
 
-type Draws = { readonly seed: number; readonly users: number; readonly resamples: number };
+/** The last few, of one seed. */
+export type KeptDraws = (Draws & Block)[];
+type Draws = { readonly users: number; readonly resamples: number };
 /** How often each user is drawn for resamples from … from + count − 1: [users, count], since all of one user are used at once. */
 type Block = { readonly from: number; readonly count: number; readonly times: Uint8Array };
 
 const BLOCK_BYTES = 2 ** 19; // written all over: must fit into a core's cache
-/** Of what is kept: a report resamples the same users for each of its candidates, and drawing them takes as long as the rest. */
 const KEPT_BYTES = 2 ** 25;
 const KEPT_MAX = 3;
-let kept: readonly (Draws & Block)[] = [];
 
-function* drawnBlocks(draws: Draws): Generator<Block> {
-  const { seed, users, resamples } = draws;
-  const known = kept.find((one) => one.seed === seed && one.users === users && one.resamples === resamples);
+function* drawnBlocks({ users, resamples }: Draws, { seed, kept }: Required<Resampling>): Generator<Block> {
+  const known = kept.find((one) => one.users === users && one.resamples === resamples);
   if (known !== undefined) return yield known;
   const random = seededRandom(seed, users);
   const isKept = users * resamples <= KEPT_BYTES / KEPT_MAX;
@@ -67,9 +71,8 @@ function* drawnBlocks(draws: Draws): Generator<Block> {
     const times = new Uint8Array(users * count); // more than 255 draws of one user do not happen
     for (let resample = 0; resample < count; resample++)
       for (let i = 0; i < users; i++) times[Math.floor(random() * users) * count + resample]!++;
-    const block = { from, count, times };
-    if (isKept) kept = [{ ...draws, ...block }, ...kept].slice(0, KEPT_MAX);
-    yield block;
+    if (isKept) kept.splice(0, kept.length, { users, resamples, from, count, times }, ...kept.slice(0, KEPT_MAX - 1));
+    yield { from, count, times };
   }
 }
 

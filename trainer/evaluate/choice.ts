@@ -4,9 +4,6 @@ import type { Trial } from "./trial.ts";
 /** A method with its settings: what can be fitted again on other data. */
 export type Choice = { readonly method: string; readonly params: Params };
 
-/** The baseline, and the answer for users without a history. */
-export const POPULARITY = "popularity";
-
 export const choiceOf = ({ method, params }: Trial): Choice => ({ method: method.name, params });
 
 /** Whether two choices are of one method with equal settings, in whatever order these are written. */

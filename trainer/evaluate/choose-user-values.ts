@@ -1,7 +1,7 @@
 import type { EvaluationReport } from "../../shared/evaluation-report.ts";
 import type { UserValueTable } from "../dataset/user-value-table.ts";
 import { VALUE_RATIO_GRID, type ValueRatioParams } from "../models/user-value-ratios.ts";
-import { bootstrapMeans, type Interval, mean, pairedDifference, toMeasured } from "./bootstrap.ts";
+import { bootstrapMeans, type Interval, mean, pairedDifference, type Resampling, toMeasured } from "./bootstrap.ts";
 import {
   HIDDEN_METRICS,
   type HiddenMetric,
@@ -31,7 +31,8 @@ const CHOSEN_BY: HiddenMetric = "ndcg@10";
  * for each fifth of the users by the others, so that the difference is not the luck of the choice.
  */
 export async function chooseUserValues(input: HiddenUsersInput): Promise<ChosenUserValues> {
-  const { table, seed } = input;
+  const { table } = input;
+  const resampling: Resampling = { seed: input.seed, kept: [] };
   if (table.valueCount === 0)
     return refused(input, "No value of an attribute is shared by enough users to learn from.");
   const hidden = await judgeHiddenUsers(input);
@@ -43,7 +44,7 @@ export async function chooseUserValues(input: HiddenUsersInput): Promise<ChosenU
     );
   const own = crossFitted(hidden);
   const lifts = HIDDEN_METRICS.map(
-    (metric) => [metric, pairedDifference(own[metric], popularity[metric], { seed })] as const,
+    (metric) => [metric, pairedDifference(own[metric], popularity[metric], resampling)] as const,
   );
   const byMetric = Object.fromEntries(lifts) as Record<HiddenMetric, Interval>;
   const values = valuesOf(table, kept);
@@ -56,8 +57,8 @@ export async function chooseUserValues(input: HiddenUsersInput): Promise<ChosenU
       users_hidden: users.length,
       attributes: attributesOf(table, kept),
       params: verdict.served ? { ...VALUE_RATIO_GRID[params]! } : {},
-      metrics: measured(own, seed),
-      popularity: measured(popularity, seed),
+      metrics: measured(own, resampling),
+      popularity: measured(popularity, resampling),
       lift: Object.fromEntries(lifts.map(([metric, lift]) => [metric, toMeasured(lift)])),
     },
   };
@@ -105,10 +106,10 @@ function bestOf(settings: readonly Judgement[], places: readonly number[]): numb
   return means.reduce((best, value, s) => (value > means[best]! ? s : best), 0);
 }
 
-const measured = (judged: Judgement, seed: number) => {
+const measured = (judged: Judgement, resampling: Resampling) => {
   const intervals = bootstrapMeans(
     HIDDEN_METRICS.map((metric) => judged[metric]),
-    { seed },
+    resampling,
   );
   return Object.fromEntries(HIDDEN_METRICS.map((metric, i) => [metric, toMeasured(intervals[i]!)]));
 };

@@ -1,6 +1,5 @@
 import { seededRandom } from "../chance/seeded-random.ts";
-import type { Interval } from "./bootstrap.ts";
-import { mean } from "./bootstrap.ts";
+import { type Interval, type KeptDraws, mean } from "./bootstrap.ts";
 import type { MetricAtK } from "./evaluate.ts";
 import { type Judged, lift } from "./judged.ts";
 
@@ -37,8 +36,9 @@ export function decide(candidates: readonly Judged[], popularity: Judged, option
   // Of many candidates the luckiest looks reliable sooner than one alone (Bonferroni).
   const shared = 1 - (1 - CONFIDENCE) / Math.max(1, candidates.length);
   const confidence = interactions < INTERACTIONS_FEW ? Math.max(CONFIDENCE_FEW, shared) : shared;
+  const kept: KeptDraws = [];
   const lifts = candidates.map(({ evaluation }) =>
-    lift(evaluation, popularity.evaluation, { metric, seed, confidence }),
+    lift(evaluation, popularity.evaluation, { metric, seed, kept, confidence }),
   );
   const means = candidates.map(({ evaluation }) => mean(evaluation.values.get(metric)!));
   let chosen: number | undefined;

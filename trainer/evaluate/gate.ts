@@ -1,4 +1,5 @@
 import type { EvaluationReport, GateVerdict } from "../../shared/evaluation-report.ts";
+import { POPULARITY } from "../../shared/manifest.ts";
 
 /** What a new version must have at least; fewer is no data to rank by. */
 const ITEMS_MIN = 2;
@@ -35,7 +36,7 @@ function floorReasons({ data }: EvaluationReport): string[] {
 
 function popularityReasons({ chosen, chosen_by, lift }: EvaluationReport): string[] {
   const over = lift[chosen_by];
-  if (chosen.method === "popularity" || over === undefined || over.value === null) return [];
+  if (chosen.method === POPULARITY || over === undefined || over.value === null) return [];
   if (over.value > 0) return [];
   return [
     `The ${chosen.method} model is no better than popularity: its ${chosen_by} differs by ${signed(over.value)}.`,
@@ -43,7 +44,7 @@ function popularityReasons({ chosen, chosen_by, lift }: EvaluationReport): strin
 }
 
 function popularityNotes({ chosen, chosen_by, lift, split }: EvaluationReport): string[] {
-  if (chosen.method === "popularity") return ["Lists are by popularity: nothing else was reliably better."];
+  if (chosen.method === POPULARITY) return ["Lists are by popularity: nothing else was reliably better."];
   const over = lift[chosen_by];
   if (!over || over.value === null) return [];
   const interval = `${signed(over.low)} to ${signed(over.high)}`;

@@ -1,5 +1,5 @@
 import type { MeasuredMean } from "../../shared/evaluation-report.ts";
-import { bootstrapMeans, type Interval, pairedDifference, toMeasured } from "./bootstrap.ts";
+import { bootstrapMeans, type Interval, pairedDifference, type Resampling, toMeasured } from "./bootstrap.ts";
 import { type Evaluation, type MetricAtK, timesShown } from "./evaluate.ts";
 import { coverage, gini, popularityPercentiles } from "./metrics.ts";
 
@@ -9,20 +9,20 @@ export type Judged = { readonly evaluation: Evaluation };
 const CONFIDENCE = 0.95;
 
 /** Every metric with its interval, by name and cut-off. */
-export function measured(evaluation: Evaluation, seed: number): Record<string, MeasuredMean> {
+export function measured(evaluation: Evaluation, resampling: Resampling): Record<string, MeasuredMean> {
   const names = [...evaluation.values.keys()];
-  const intervals = bootstrapMeans([...evaluation.values.values()], { seed, confidence: CONFIDENCE });
+  const intervals = bootstrapMeans([...evaluation.values.values()], { ...resampling, confidence: CONFIDENCE });
   return Object.fromEntries(names.map((name, i) => [name, toMeasured(intervals[i]!)]));
 }
 
 /** Every metric's paired difference: own minus other. Both must have been judged on the same cases. */
-export function measuredLift(own: Evaluation, other: Evaluation, seed: number): Record<string, MeasuredMean> {
+export function measuredLift(own: Evaluation, other: Evaluation, resampling: Resampling): Record<string, MeasuredMean> {
   const names = [...own.values.keys()];
   const differences = names.map((name) => {
     const theirs = other.values.get(name)!;
     return own.values.get(name)!.map((value, i) => value - theirs[i]!);
   });
-  const intervals = bootstrapMeans(differences, { seed, confidence: CONFIDENCE });
+  const intervals = bootstrapMeans(differences, { ...resampling, confidence: CONFIDENCE });
   return Object.fromEntries(names.map((name, i) => [name, toMeasured(intervals[i]!)]));
 }
 
@@ -30,9 +30,9 @@ export function measuredLift(own: Evaluation, other: Evaluation, seed: number): 
 export function lift(
   own: Evaluation,
   other: Evaluation,
-  { metric, seed, confidence = CONFIDENCE }: { metric: MetricAtK; seed: number; confidence?: number },
+  { metric, confidence = CONFIDENCE, ...resampling }: Resampling & { metric: MetricAtK; confidence?: number },
 ): Interval {
-  return pairedDifference(own.values.get(metric)!, other.values.get(metric)!, { seed, confidence });
+  return pairedDifference(own.values.get(metric)!, other.values.get(metric)!, { ...resampling, confidence });
 }
 
 /** Coverage, Gini and mean popularity percentile of the lists, by cut-off. `popularity` are the items' training positives. */

@@ -3,8 +3,8 @@ import type { Dataset } from "../dataset/dataset.ts";
 import { reorderItems } from "../dataset/reorder-items.ts";
 import type { ExportedModel, FittedModel, Method } from "../models/model.ts";
 import { methodNamed } from "./blend-method.ts";
+import type { Choice } from "./choice.ts";
 import { dataForFit } from "./data-within-means.ts";
-import type { Choice } from "./select.ts";
 import { bytesOf, fitCandidate, type TrialMeans } from "./trial.ts";
 import { popularityOrder } from "./validation.ts";
 

@@ -11,7 +11,7 @@ import { type ItemId, type ItemIndex, itemIdToJson } from "../../shared/ids.ts";
 import { stringAt } from "../../shared/packed-strings.ts";
 import { samplePositions, seededRandom } from "../chance/seeded-random.ts";
 import type { Interactions } from "../dataset/dataset.ts";
-import { toMeasured } from "./bootstrap.ts";
+import { type Resampling, toMeasured } from "./bootstrap.ts";
 import { splitFingerprint } from "./choose-split.ts";
 import { choiceOptimism, type Verdict } from "./decide.ts";
 import { type Evaluation, listOf, type MetricAtK } from "./evaluate.ts";
@@ -44,6 +44,7 @@ export type ReportInput = {
 /** What was tried, measured and chosen, in the form that is stored and served. The gate and the refit add theirs. */
 export function buildReport(input: ReportInput): EvaluationReport {
   const { validation, metric, baseline, finalists, verdict, chosen, seed } = input;
+  const resampling = { seed, kept: [] };
   const counts = positivesOf(validation.split.train);
   const shapes = { chosen: listShape(chosen.evaluation, counts), baseline: listShape(baseline.evaluation, counts) };
   const segments = { cases: validation.split.cases, chosen: chosen.evaluation, popularity: baseline.evaluation, seed };
@@ -52,15 +53,15 @@ export function buildReport(input: ReportInput): EvaluationReport {
     data: sizesOf(validation.dataset),
     split: describeSplit(validation),
     chosen_by: metric,
-    chosen: { ...named(chosen), metrics: measured(chosen.evaluation, seed), lists: shapes.chosen },
-    popularity: { params: baseline.params, metrics: measured(baseline.evaluation, seed), lists: shapes.baseline },
+    chosen: { ...named(chosen), metrics: measured(chosen.evaluation, resampling), lists: shapes.chosen },
+    popularity: { params: baseline.params, metrics: measured(baseline.evaluation, resampling), lists: shapes.baseline },
     history_popularity_percentile: historyPercentile(validation, counts),
-    lift: measuredLift(chosen.evaluation, baseline.evaluation, seed),
+    lift: measuredLift(chosen.evaluation, baseline.evaluation, resampling),
     choice_optimism: choiceOptimism(finalists, metric, seed),
-    candidates: candidatesOf(input, counts),
+    candidates: candidatesOf(input, { counts, resampling }),
     segments: { users: userSegments(segments), items: itemSegments(segments, counts) },
     examples: examplesOf(validation, chosen.evaluation, seed),
-    live: input.live ? liveOf(input.live, input) : null,
+    live: input.live ? liveOf(input.live, input, resampling) : null,
     user_attributes: input.userAttributes,
     gate: null,
     refit: null,
@@ -150,15 +151,19 @@ function historyPercentile({ split, positions }: Validation, counts: Uint32Array
   return entries === 0 ? null : sum / entries;
 }
 
-function candidatesOf(input: ReportInput, counts: Uint32Array): CandidateReport[] {
-  const { finalists, verdict, discarded, baseline, metric, seed } = input;
+function candidatesOf(
+  input: ReportInput,
+  { counts, resampling }: { readonly counts: Uint32Array; readonly resampling: Resampling },
+): CandidateReport[] {
+  const { finalists, verdict, discarded, baseline, metric } = input;
+  const against: Against = { baseline: baseline.evaluation, counts, metric, resampling };
   const last = finalists.map((trial, i): CandidateReport => {
     const outcome = i === verdict.chosen ? "chosen" : "lost";
     return {
       ...named(trial),
       outcome,
       reason: verdict.reasons[i]!,
-      ...judgedFields(trial, { baseline: baseline.evaluation, counts, metric, seed }),
+      ...judgedFields(trial, against),
       fit_seconds: trial.fitSeconds,
       artifact_bytes: trial.artifactBytes,
       truncation: trial.served.exported.truncation,
@@ -168,14 +173,14 @@ function candidatesOf(input: ReportInput, counts: Uint32Array): CandidateReport[
     ...named(baseline),
     outcome: verdict.chosen === undefined ? "chosen" : "lost",
     reason: verdict.chosen === undefined ? "nothing tried is reliably better" : "the baseline",
-    ...judgedFields(baseline, { baseline: baseline.evaluation, counts, metric, seed }),
+    ...judgedFields(baseline, against),
     fit_seconds: baseline.fitSeconds,
     artifact_bytes: baseline.artifactBytes,
     truncation: "",
   };
   const others = discarded.map((one): CandidateReport => {
     const judged = one.evaluation
-      ? judgedFields({ ...one, evaluation: one.evaluation }, { baseline: baseline.evaluation, counts, metric, seed })
+      ? judgedFields({ ...one, evaluation: one.evaluation }, against)
       : { users_measured: 0, train_share: one.trainShare, metrics: {}, lift: null, lists: {} };
     const { method, params, outcome, reason, truncation } = one;
     const fit = { fit_seconds: one.fitSeconds, artifact_bytes: one.artifactBytes };
@@ -189,28 +194,32 @@ type Against = {
   readonly baseline: Evaluation;
   readonly counts: Uint32Array;
   readonly metric: MetricAtK;
-  readonly seed: number;
+  readonly resampling: Resampling;
 };
 
 function judgedFields(
   { evaluation, trainShare }: { evaluation: Evaluation; trainShare: number },
-  { baseline, counts, metric, seed }: Against,
+  { baseline, counts, metric, resampling }: Against,
 ) {
   const same = restrictedTo(baseline, evaluation.positions);
   return {
     users_measured: evaluation.positions.length,
     train_share: trainShare,
-    metrics: measured(evaluation, seed),
-    lift: toMeasured(lift(evaluation, same, { metric, seed })),
+    metrics: measured(evaluation, resampling),
+    lift: toMeasured(lift(evaluation, same, { metric, ...resampling })),
     lists: listShape(evaluation, counts),
   };
 }
 
 /** Both without users' attributes, which would help either. */
-function liveOf(live: Trial, { verdict, finalists, baseline, metric, seed }: ReportInput): EvaluationReport["live"] {
+function liveOf(
+  live: Trial,
+  { verdict, finalists, baseline, metric }: ReportInput,
+  resampling: Resampling,
+): EvaluationReport["live"] {
   const chosen = verdict.chosen === undefined ? baseline : finalists[verdict.chosen]!;
-  const over = toMeasured(lift(chosen.evaluation, live.evaluation, { metric, seed }));
-  return { ...named(live), metrics: measured(live.evaluation, seed), lift: over };
+  const over = toMeasured(lift(chosen.evaluation, live.evaluation, { metric, ...resampling }));
+  return { ...named(live), metrics: measured(live.evaluation, resampling), lift: over };
 }
 
 const HISTORY_SHOWN = 20;

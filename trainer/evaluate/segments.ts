@@ -35,8 +35,8 @@ export function userSegments({ cases, chosen, popularity, seed }: SegmentInput):
       users: positions.length,
       items: null,
       share_shown: null,
-      chosen: measured(restrictedTo(chosen, positions), seed),
-      popularity: measured(restrictedTo(popularity, positions), seed),
+      chosen: measured(restrictedTo(chosen, positions), { seed }),
+      popularity: measured(restrictedTo(popularity, positions), { seed }),
     };
   });
 }

@@ -1,9 +1,10 @@
 import type { EvaluationReport } from "../../shared/evaluation-report.ts";
+import { POPULARITY } from "../../shared/manifest.ts";
 import type { Dataset } from "../dataset/dataset.ts";
 import { codesOfUsers, type UserValueTable } from "../dataset/user-value-table.ts";
 import type { Method, ServingBudget } from "../models/model.ts";
 import { methodNamed } from "./blend-method.ts";
-import { type Choice, choiceOf, isSameChoice, POPULARITY } from "./choice.ts";
+import { type Choice, choiceOf, isSameChoice } from "./choice.ts";
 import { type Protocol, planSplit } from "./choose-split.ts";
 import { type ChosenUserValues, chooseUserValues, type UserValueChoice } from "./choose-user-values.ts";
 import { withColdPlaces } from "./cold-places.ts";
@@ -20,8 +21,6 @@ import { meanOf, runTrial, type Trial, type TrialMeans } from "./trial.ts";
 import { type SelectState, scaled, tryMethods } from "./try-methods.ts";
 import { discardedTrial, tuneMethod } from "./tune-method.ts";
 import { judgedWithin, type Validation, validationOf } from "./validation.ts";
-
-export type { Choice };
 
 export type SelectInput = {
   /** Catalog in any order: the selection makes its own, from what may be known. */

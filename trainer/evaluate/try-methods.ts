@@ -1,6 +1,7 @@
+import { POPULARITY } from "../../shared/manifest.ts";
 import type { Method, Params, TrainingData } from "../models/model.ts";
 import { methodNamed } from "./blend-method.ts";
-import { type Choice, choiceOf, isSameChoice, POPULARITY } from "./choice.ts";
+import { type Choice, choiceOf, isSameChoice } from "./choice.ts";
 import type { MetricAtK } from "./evaluate.ts";
 import { paceFor, predictedSeconds } from "./pace.ts";
 import { meanOf, type Trial, type TrialMeans } from "./trial.ts";
@@ -121,7 +122,7 @@ async function tryLeftOut(state: SelectState, before: Trial[]): Promise<Trial[]>
 }
 
 /**
- * Where nothing was tried, since the machine stood still or was taken by others, as though all time were left, until one candidate was:
+ * If nothing was tried (the machine stalled), starts again with the full time until one candidate is judged:
  * better late than lists by popularity until the next training.
  */
 async function tryLate(methods: readonly Method[], state: SelectState): Promise<Trial[]> {

@@ -1,5 +1,5 @@
 import { identifier } from "../connectors/duckdb/quote.ts";
-import type { LocalColumns } from "./local-source.ts";
+import type { LabelMeaning } from "./label-meaning.ts";
 
 /** A file as the File connector sees it. */
 export type SourceTable = {
@@ -8,6 +8,13 @@ export type SourceTable = {
   readonly location: string;
   readonly name: string;
   readonly columns: readonly string[];
+};
+
+export type LocalColumns = {
+  readonly user: string;
+  readonly item: string;
+  readonly time: string | null;
+  readonly label: LabelMeaning | null;
 };
 
 type Source = { readonly connector_id?: string; readonly query: string };

@@ -22,7 +22,7 @@ export type LocalServices = {
   readonly trainerUrl: string;
   /** Rejects when a part ends by itself; never resolves. */
   readonly failed: Promise<never>;
-  /** The trainer first, since it publishes through the edge; with `graceMs` 0 both at once. */
+  /** The trainer first, since it publishes through the edge; with `graceMs` 0 each is ended at once. */
   stop(graceMs: number): Promise<void>;
 };
 

@@ -1,23 +1,17 @@
 import { createHash } from "node:crypto";
 import { realpath, stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
-import { type Connector, type ConnectorSettings, connect } from "../connectors/connector.ts";
+import { connect } from "../connectors/connect.ts";
+import type { Connector, ConnectorSettings } from "../connectors/connector.ts";
 import { findFiles } from "../connectors/duckdb/files.ts";
 import { identifier } from "../connectors/duckdb/quote.ts";
 import { guessColumns } from "../dataset/guess-columns.ts";
 import { StageError } from "../stage/stage-error.ts";
-import { type CreationBody, creationBody, type SourceTable } from "./creation-body.ts";
-import { type LabelMeaning, labelMeaning } from "./label-meaning.ts";
+import { type CreationBody, creationBody, type LocalColumns, type SourceTable } from "./creation-body.ts";
+import { labelMeaning } from "./label-meaning.ts";
 import { LocalError } from "./local-error.ts";
 import { LOCAL_CUSTOMER } from "./local-state.ts";
 import type { GivenFiles } from "./start-flags.ts";
-
-export type LocalColumns = {
-  readonly user: string;
-  readonly item: string;
-  readonly time: string | null;
-  readonly label: LabelMeaning | null;
-};
 
 /** Files on this machine as a model: what to ask the service for, and how to look into them ourselves. */
 export type LocalSource = {

@@ -29,7 +29,7 @@ export const START_USAGE = `npm start brings up the whole service on this machin
 
   --data FILE            interactions: who, what, when, and perhaps whether it was liked
   --items FILE           attributes of items: rankings can be filtered by them
-  --users FILE           attributes of users: by them is ranked for who has no history yet, where that helps
+  --users FILE           attributes of users: used to rank for users without a history, where that helps
   --user-column NAME     the user's id, the item's id, the time and the label in the interactions; those not given
   --item-column NAME     are guessed from their names, and the guess is printed
   --time-column NAME

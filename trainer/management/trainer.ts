@@ -17,6 +17,7 @@ import { userRoutes } from "./http/users-route.ts";
 import { removeModel } from "./models/remove-model.ts";
 import { startUpkeep } from "./models/upkeep.ts";
 import { startWorkQueues } from "./models/work-queue.ts";
+import { closeInReverse } from "./processes/close-in-reverse.ts";
 import { dryRunInProcess } from "./questions/dry-run-process.ts";
 import { dryRuns } from "./questions/dry-runs.ts";
 import { evaluations } from "./questions/evaluations.ts";
@@ -56,9 +57,7 @@ export async function startTrainer(parts: TrainerParts): Promise<Trainer> {
   const { settings } = parts;
   await mkdir(settings.stateDirectory, { recursive: true, mode: 0o700 });
   const closing: (() => Promise<void> | void)[] = []; // done last to first
-  const close = async () => {
-    for (const step of closing.splice(0).reverse()) await step();
-  };
+  const close = () => closeInReverse(closing, parts.log);
   try {
     const server = await open(parts, closing);
     let stopped: Promise<void> | undefined;

@@ -1,3 +1,4 @@
+import { POPULARITY } from "../../shared/manifest.ts";
 import type { Interactions } from "../dataset/dataset.ts";
 import { checkpoint } from "./checkpoint.ts";
 import { fittedLinear } from "./linear-model.ts";
@@ -8,13 +9,13 @@ export type PopularityParams = { readonly halfLifeDays: number };
 
 /** The baseline that every other method must beat, and the answer for users without a history. */
 export const popularity: Method<PopularityParams> = {
-  name: "popularity",
+  name: POPULARITY,
   grid: () => [0, 365, 90, 30, 7, 1].map((halfLifeDays) => ({ halfLifeDays })),
   cost: (data) => ({ seconds: 1e-8 * data.items.length, memoryMb: (12 * data.itemCount) / 1e6 }),
   async fit(data, params, context) {
     await checkpoint(context, 0, "counting");
     const bias = Float32Array.from(popularityWithRecency(data, params.halfLifeDays));
-    return fittedLinear("popularity", params, { itemCount: data.itemCount, terms: [], bias });
+    return fittedLinear(POPULARITY, params, { itemCount: data.itemCount, terms: [], bias });
   },
 };
 

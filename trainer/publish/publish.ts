@@ -1,5 +1,6 @@
 /**
- * Publishing: blobs → read back → manifest and report → read back → the live pointer, last → look again.
+ * Publishing: blobs → read back → report and lists → manifest → read back → the live pointer, last → look again for the manifest
+ * and every blob.
  *
  * Everything before the pointer is invisible to an edge, and everything after it changes nothing; so a crash between
  * any two steps leaves what is served as it was, and publishing the same version again finishes the work. The pointer

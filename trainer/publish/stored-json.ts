@@ -1,4 +1,4 @@
-/** What stored bytes say as JSON; undefined, which no JSON says, where they are none. */
+/** The stored JSON value; undefined if the bytes are not JSON. */
 export function storedJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder().decode(bytes));

@@ -1,5 +1,6 @@
 import type { ConnectorConfig } from "../../shared/model-spec.ts";
-import { type Connector, type ConnectorContext, type ConnectorFactory, connect } from "../connectors/connector.ts";
+import { connect } from "../connectors/connect.ts";
+import type { Connector, ConnectorContext, ConnectorFactory } from "../connectors/connector.ts";
 
 export type OpenConnectors = {
   /** The connector of a configuration, opened when it is first asked for; its own `close` does nothing. */

@@ -61,7 +61,7 @@ test.each([
   const { code, errors, text } = faultOf({ ...GOOD[type], ...change })!;
   expect(code).toBe("invalid_parameter");
   expect(errors).toMatchObject([{ pointer: `/connector_configs/1/${field}` }]);
-  expect(text).toContain("holds a secret");
+  expect(text).toContain("contains a secret; requests must not");
   expect(text).not.toContain("hunter2");
 });
 

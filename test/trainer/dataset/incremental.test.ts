@@ -2,7 +2,7 @@ import { copyFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import { connect } from "../../../trainer/connectors/connector.ts";
+import { connect } from "../../../trainer/connectors/connect.ts";
 import {
   DAY,
   type GrowingRow,

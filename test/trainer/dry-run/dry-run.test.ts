@@ -165,7 +165,7 @@ test("what a connector refuses is a problem, not a failure", async () => {
     ...specOf({ interactions: query }),
     connector_configs: [{ type: "File", location }],
   });
-  const { connect } = await import("../../../trainer/connectors/connector.ts");
+  const { connect } = await import("../../../trainer/connectors/connect.ts");
   expect(briefly(await run(file("nothing.csv", "FROM t"), { connect }))).toEqual([
     "error file_not_found /connector_configs/0",
   ]);

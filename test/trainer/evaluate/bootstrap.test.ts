@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { seededRandom } from "../../../trainer/chance/seeded-random.ts";
-import { bootstrapMeans, mean, pairedDifference } from "../../../trainer/evaluate/bootstrap.ts";
+import { bootstrapMeans, type KeptDraws, mean, pairedDifference } from "../../../trainer/evaluate/bootstrap.ts";
 
 const normal = (random: () => number) => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 
@@ -63,15 +63,17 @@ test.each([
   const drawsMax = users * resamples;
   const expected = series.map((values) => longhand(values, 11, resamples));
   const all = bootstrapMeans(series, { seed: 11, drawsMax });
-  const alone = series.map((values) => bootstrapMeans([values], { seed: 11, drawsMax })[0]!);
+  const kept: KeptDraws = [];
+  // Others in between, of as many users or as many resamples.
+  bootstrapMeans([series[0]!], { seed: 11, kept, drawsMax: 300 * users });
+  bootstrapMeans([series[0]!.subarray(1)], { seed: 11, kept, drawsMax });
+  const alone = series.map((values) => bootstrapMeans([values], { seed: 11, kept, drawsMax })[0]!);
   for (const got of [all, alone])
     for (const [s, { low, high }] of expected.entries()) {
       expect(got[s]!.low).toBeCloseTo(low, 12);
       expect(got[s]!.high).toBeCloseTo(high, 12);
     }
-  // Draws of another seed or size are others.
-  const [other] = bootstrapMeans(series, { seed: 12, drawsMax });
-  expect(other!.low).not.toBe(all[0]!.low);
+  expect(kept.length).toBe(users < 100 ? 3 : 0);
 });
 
 test("a difference is paired: equal but for a constant leaves no doubt", () => {

@@ -14,18 +14,18 @@ const evaluation: Evaluation = {
 const other: Evaluation = { ...evaluation, values: new Map([["ndcg@2", Float64Array.of(0.1, 0.4, 0.8)]]) };
 
 test("a metric with its interval", () => {
-  const { "ndcg@2": found } = measured(evaluation, 1);
+  const { "ndcg@2": found } = measured(evaluation, { seed: 1 });
   expect(found!.value).toBeCloseTo(0.5, 12);
   expect(found!.low).toBeGreaterThanOrEqual(0.1);
   expect(found!.high).toBeLessThanOrEqual(0.9);
 });
 test("of nobody: null, as JSON has it", () =>
-  expect(measured(restrictedTo(evaluation, new Uint32Array(0)), 1)).toEqual({
+  expect(measured(restrictedTo(evaluation, new Uint32Array(0)), { seed: 1 })).toEqual({
     "ndcg@2": { value: null, low: null, high: null },
   }));
 test("a paired difference: (0 + 0.1 + 0.1) / 3", () => {
   expect(lift(evaluation, other, { metric: "ndcg@2", seed: 1 }).value).toBeCloseTo(0.2 / 3, 12);
-  expect(measuredLift(other, evaluation, 1)["ndcg@2"]!.value).toBeCloseTo(-0.2 / 3, 12);
+  expect(measuredLift(other, evaluation, { seed: 1 })["ndcg@2"]!.value).toBeCloseTo(-0.2 / 3, 12);
 });
 test("infinity is not JSON", () =>
   expect(toMeasured({ value: 1, low: -Infinity, high: Number.NaN })).toEqual({ value: 1, low: null, high: null }));

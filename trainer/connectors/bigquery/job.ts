@@ -79,7 +79,7 @@ export async function runQuery(access: BigQueryAccess, query: string, signal: Ab
       const [metadata] = await patiently(access, signal, () => job.getMetadata());
       const failure = metadata.status?.errorResult;
       if (failure) throw explainBigQueryError(failure, access.party);
-      if (metadata.status?.state === "DONE") return finished(job, metadata, access);
+      if (metadata.status?.state === "DONE") return await finished(job, metadata, { access, signal });
       if (performance.now() > deadline) throw timeoutError(access.timeoutSeconds);
       await sleep(pause, signal);
     }
@@ -89,15 +89,17 @@ export async function runQuery(access: BigQueryAccess, query: string, signal: Ab
   }
 }
 
-async function finished(job: Job, metadata: Record<string, never>, access: BigQueryAccess): Promise<FinishedJob> {
+async function finished(
+  job: Job,
+  metadata: Record<string, never>,
+  { access, signal }: { readonly access: BigQueryAccess; readonly signal: AbortSignal },
+): Promise<FinishedJob> {
   const facts = metadata as unknown as {
     readonly configuration?: { readonly query?: { readonly destinationTable?: FinishedJob["table"] } };
   };
-  const [, , response] = (await job
-    .getQueryResults({ maxResults: 0, autoPaginate: false, skipParsing: true })
-    .catch((error) => {
-      throw explainBigQueryError(error, access.party);
-    })) as unknown as [unknown, unknown, { totalRows?: string; schema?: { fields?: BigQueryField[] } }];
+  const [, , response] = (await patiently(access, signal, () =>
+    job.getQueryResults({ maxResults: 0, autoPaginate: false, skipParsing: true }),
+  )) as unknown as [unknown, unknown, { totalRows?: string; schema?: { fields?: BigQueryField[] } }];
   return {
     job,
     id: `${access.party.projectId}:${access.party.location}.${job.id}`,

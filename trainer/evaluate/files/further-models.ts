@@ -1,6 +1,7 @@
+import { POPULARITY } from "../../../shared/manifest.ts";
 import type { Method, TrainingData } from "../../models/model.ts";
 import { methodNamed } from "../blend-method.ts";
-import { type Choice, POPULARITY } from "../choice.ts";
+import type { Choice } from "../choice.ts";
 import { secondsPerList } from "../pace.ts";
 import { interactionBytes } from "../sample-users.ts";
 import type { Selection } from "../select.ts";

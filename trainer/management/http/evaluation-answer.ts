@@ -28,16 +28,18 @@ export async function evaluationAnswer(
   { store, evaluations, caller }: AnswerContext,
 ): Promise<EvaluationAnswer> {
   const question = parseWith(EvaluationQuestion, body);
-  const found = await store.get(listsKey(customer, modelName, version));
-  const hint = "train the model again to have them";
-  if (found === undefined)
-    throw new Problem(
-      "artifact_unavailable",
-      `The lists behind the report of version ${version} are not there: ${hint}.`,
-    );
+  const key = listsKey(customer, modelName, version);
+  const gone = new FormatError(`The lists behind the report of version ${version} are not there:`);
   try {
+    const packedBytes = await store.head(key);
+    if (packedBytes === undefined) throw gone;
+    const read = async () => {
+      const found = await store.get(key);
+      if (found === undefined) throw gone;
+      return found.bytes;
+    };
     const answerTo = (asked: EvaluationQuestion) =>
-      evaluations.answer({ bytes: found.bytes, question: asked }, customer, caller);
+      evaluations.answer({ packedBytes, read }, asked, { customer, caller });
     if (question.user_ids === undefined) return await answerTo(question);
     const erased = await erasedOf(question.user_ids, customer, store);
     const user_ids = question.user_ids.filter((id) => !erased.includes(id));
@@ -45,7 +47,8 @@ export async function evaluationAnswer(
     return { ...answer, not_measured: [...answer.not_measured, ...erased] };
   } catch (error) {
     if (!(error instanceof FormatError)) throw error;
-    throw new Problem("artifact_unavailable", `${error.message} ${hint}.`, { cause: error });
+    const detail = `${error.message} train the model again to have them.`;
+    throw new Problem("artifact_unavailable", detail, { cause: error, retryAfterSeconds: 60 });
   }
 }
 

@@ -238,7 +238,7 @@ function nameOfCursor(cursor: string): string {
   } catch {
     // told below
   }
-  throw new Problem("invalid_parameter", "The cursor is not one that a list of models has given.", {
-    errors: [{ pointer: "/cursor", code: "invalid_parameter", message: "is not one that a list of models has given" }],
+  throw new Problem("invalid_parameter", "The cursor was not issued by this API.", {
+    errors: [{ pointer: "/cursor", code: "invalid_parameter", message: "was not issued by this API" }],
   });
 }

@@ -21,15 +21,24 @@ export type EvaluationResult =
       readonly errors: readonly ProblemPart[];
     };
 
+/** A version's lists as they are stored: up to some hundred megabytes, so not read before there is a place for the answer. */
+export type StoredLists = {
+  readonly packedBytes: number;
+  /** Throws FormatError when they are gone. */
+  read(): Promise<Uint8Array>;
+};
+
 export type Evaluations = {
   /**
-   * Answers a question from the lists' file. Ends when `caller` goes away.
+   * Answers a question from the lists. Ends when `caller` goes away.
    *
-   * @throws FormatError for a file that is none; Problem unknown_attribute; for large files also rate_limited while the customer
+   * @throws FormatError for lists that are none; Problem unknown_attribute; for large files also rate_limited while the customer
    * has one under way, overloaded while too many others are or when the time is over.
    */
-  answer(job: EvaluationJob, customer: string, caller: AbortSignal): Promise<EvaluationAnswer>;
+  answer(lists: StoredLists, question: EvaluationQuestion, asker: Asker): Promise<EvaluationAnswer>;
 };
+
+export type Asker = { readonly customer: string; readonly caller: AbortSignal };
 
 export type EvaluationLimits = {
   readonly atOnce: number;
@@ -50,12 +59,14 @@ export function evaluations({ atOnce, seconds, smallBytes }: EvaluationLimits = 
   const names = ["A large evaluation question", "large evaluation questions"] as const;
   const place = onePerCustomer({ atOnce, retryAfterSeconds: RETRY_SECONDS, names });
   return {
-    async answer(job, customer, caller) {
-      if (unpackedBytes(job.bytes) <= smallBytes) return answerQuestion(decodeDetail(job.bytes), job.question);
+    async answer(lists, question, { customer, caller }) {
+      const small = lists.packedBytes <= smallBytes ? await lists.read() : undefined;
+      if (small && unpackedBytes(small) <= smallBytes) return answerQuestion(decodeDetail(small), question);
       const tooLate = AbortSignal.timeout(seconds * 1000);
       return place(customer, async () => {
         try {
-          return answerOf(await inThread(job, AbortSignal.any([caller, tooLate])));
+          const bytes = small ?? (await lists.read());
+          return answerOf(await inThread({ bytes, question }, AbortSignal.any([caller, tooLate])));
         } catch (error) {
           if (caller.aborted) throw new Problem("invalid_parameter", "The caller did not wait for the answer.");
           if (!tooLate.aborted) throw error;

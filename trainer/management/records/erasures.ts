@@ -30,6 +30,10 @@ export type ErasureParts = {
   readonly log: Log;
 };
 
+/** A list that was lost is written again with up to half a million users. */
+const MARKED_AT_ONCE = 1000;
+const LISTS_AT_ONCE = 16;
+
 export function erasures({ database, store, nowMs, newSalt, log }: ErasureParts): Erasures {
   const write = oneAtATime((customer) => writeList(customer, database, store));
   /** One customer's trouble does not keep the others waiting. */
@@ -51,7 +55,8 @@ export function erasures({ database, store, nowMs, newSalt, log }: ErasureParts)
     },
     async settle() {
       const rows = await database.query("select distinct customer from shortlist.erased_users where not listed");
-      await Promise.all(rows.map(({ customer }) => logged(customer as string, write)));
+      for (let at = 0; at < rows.length; at += LISTS_AT_ONCE)
+        await Promise.all(rows.slice(at, at + LISTS_AT_ONCE).map(({ customer }) => logged(customer as string, write)));
     },
     async restore() {
       const rows = await database.query("select distinct customer from shortlist.erased_users where listed");
@@ -120,11 +125,15 @@ async function writeList(customer: string, database: Database, store: ObjectStor
   if (rows.length === 0) return;
   const hashes = rows.map(({ hash }) => hash as string);
   await addErasedUsers(store, customer, { salt: (await saltOf(customer, database))!, hashes });
-  for (const hash of hashes)
-    await database.query("update shortlist.erased_users set listed = true where customer = $1 and hash = $2", [
+  // Those by name: who was erased meanwhile is not on the list yet.
+  for (let at = 0; at < hashes.length; at += MARKED_AT_ONCE) {
+    const some = hashes.slice(at, at + MARKED_AT_ONCE);
+    const marks = some.map((_, i) => `$${i + 2}`).join(", ");
+    await database.query(`update shortlist.erased_users set listed = true where customer = $1 and hash in (${marks})`, [
       customer,
-      hash,
+      ...some,
     ]);
+  }
 }
 
 /**

@@ -6,7 +6,7 @@ import { assert } from "../../../shared/assert.ts";
 import type { ModelStatus } from "../../../shared/live-pointer.ts";
 import type { ModelSpec } from "../../../shared/model-spec.ts";
 import type { RunMetrics } from "../../training-run.ts";
-import type { Database, Queries } from "./database.ts";
+import type { Database, Queries, SqlValue } from "./database.ts";
 import {
   INSERT_MODEL,
   json,
@@ -38,9 +38,9 @@ export type ModelRegistry = {
   /** Newest first. */
   versions(customer: string, modelName: string, limit: number): Promise<readonly Version[]>;
   findVersion(customer: string, modelName: string, version: string): Promise<Version | undefined>;
-  /** Every model that something must be done about now: due, changed since its last run, or to be deleted. */
+  /** Models that something must be done about now: so many that are to be deleted, so many that are due or changed since their last run. */
   pending(now: string, limit: number): Promise<readonly Model[]>;
-  /** Every model of every customer, as folder names. */
+  /** Every model of every customer. */
   names(): Promise<readonly { readonly customer: string; readonly modelName: string }[]>;
   /** Forgets a model that is being deleted, with its runs and versions. */
   remove(customer: string, modelName: string): Promise<void>;
@@ -96,13 +96,13 @@ export function modelRegistry(database: Database, nowMs: () => number): ModelReg
     },
     ...versionQueries(database),
     async pending(at, limit) {
-      const rows = await database.query(
-        `${SELECT_MODEL} where status = 'DESTROYING' or next_run_at <= $1
-           or (finished_at is not null and spec_revision > run_spec_revision)
-         order by updated_at limit $2`,
-        [at, limit],
-      );
-      return rows.map(modelOfRow);
+      const first = (condition: string, values: readonly SqlValue[]) =>
+        database.query(`${SELECT_MODEL} where ${condition} order by updated_at limit $1`, [limit, ...values]);
+      // Apart, since deletions that do not come to an end must keep nobody's run waiting.
+      const deleted = await first("status = 'DESTROYING'", []);
+      const changed = "(finished_at is not null and spec_revision > run_spec_revision)";
+      const due = await first(`status <> 'DESTROYING' and (next_run_at <= $2 or ${changed})`, [at]);
+      return [...deleted, ...due].map(modelOfRow);
     },
     async names() {
       const rows = await database.query("select customer, model_name from shortlist.models");

@@ -92,7 +92,7 @@ async function attemptRun(model: Model, claim: Claim, context: RunContext & { re
       memoryMbMax: settings.runs.memoryMbMax,
       secondsMax: settings.runs.secondsMax,
       signal: hold.signal,
-      onMessage: (message: RunMessage) => progress.write(cleaned(message, clean)),
+      onMessage: (message) => progress.write(cleaned(message, clean)),
       isHeld: hold.isHeld,
     });
     await progress.end();

@@ -1,11 +1,11 @@
 import { errorForLog, type Log } from "../../log/log.ts";
-import type { RunMessage } from "../../training-run.ts";
 import type { ModelRegistry } from "../records/model-registry.ts";
 import type { Attempt, Model, ModelEvent } from "../records/model-transitions.ts";
 import type { PointerKeeper } from "./pointer-keeper.ts";
+import type { ProgressMessage } from "./run-child.ts";
 
 export type ProgressWriter = {
-  write(message: RunMessage): void;
+  write(message: ProgressMessage): void;
   /** Once the last message stands in the record. */
   end(): Promise<void>;
 };
@@ -21,7 +21,7 @@ type Context = {
  * only the newest is kept, so the record never lags and nothing piles up.
  */
 export function progressWriter(attempt: Attempt, model: Model, { registry, pointers, log }: Context): ProgressWriter {
-  const waiting = new Map<"data" | "progress", ModelEvent>(); // data first: it was told first
+  const waiting = new Map<ProgressMessage["kind"], ModelEvent>(); // data first: it was told first
   const { runId, attempt: number } = attempt;
   let state: string | undefined;
   let writing: Promise<void> | undefined;
@@ -47,8 +47,7 @@ export function progressWriter(attempt: Attempt, model: Model, { registry, point
 
   return {
     write(message) {
-      if (message.kind === "progress" || message.kind === "data")
-        waiting.set(message.kind, { ...message, runId, attempt: number });
+      waiting.set(message.kind, { ...message, runId, attempt: number });
       writing ??= drain();
     },
     async end() {

@@ -9,12 +9,14 @@ export type ChildOptions = Omit<ProcessOptions, "input" | "onMessage" | "graceSe
   /** The program gets the job as its first message and answers in `RunMessage`s. */
   readonly job: TrainingJob;
   readonly graceSeconds?: number;
-  /** Progress and data, in order. The final message becomes the outcome. */
-  readonly onMessage: (message: RunMessage) => void;
+  /** In order. The final message becomes the outcome. */
+  readonly onMessage: (message: ProgressMessage) => void;
   /** Whether the run may still publish, asked right before it does. */
   readonly isHeld: () => Promise<boolean>;
 };
 
+/** What a run tells before it ends. */
+export type ProgressMessage = Extract<RunMessage, { kind: "progress" | "data" }>;
 type Final = Extract<RunMessage, { kind: "published" | "refused" | "failed" }>;
 
 export type ChildResult = {

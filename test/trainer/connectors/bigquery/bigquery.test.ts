@@ -187,6 +187,7 @@ test("quota and faults of the service are waited for", async () => {
   world.fake.faults.push(
     { on: /POST .*jobs$/, status: 403, reason: "quotaExceeded", message: "Quota exceeded" },
     { on: /POST .*jobs$/, status: 503, reason: "backendError", message: "try again" },
+    { on: /GET .*queries/, status: 503 }, // once the job is done, and is to be paid for
   );
   expect((await rowsOf(connector, "SELECT 7 AS n")).rows).toEqual([[7n]]);
   expect(world.fake.faults).toEqual([]);

@@ -31,8 +31,9 @@ function manyUsers(times: number): EvaluationDetail {
 
 const SMALL = encodeDetail(SMALL_DETAIL);
 const LARGE = encodeDetail(manyUsers(3000));
+const stored = (bytes: Uint8Array) => ({ packedBytes: bytes.length, read: async () => bytes });
 const ask = (bytes: Uint8Array, limits: EvaluationLimits, question = QUESTION, caller = STAYS) =>
-  evaluations(limits).answer({ bytes, question }, "acme", caller);
+  evaluations(limits).answer(stored(bytes), question, { customer: "acme", caller });
 
 test("large or small: the same answer", async () => {
   expect(await ask(SMALL, THREADS)).toEqual(answerQuestion(SMALL_DETAIL, QUESTION));
@@ -69,11 +70,16 @@ test("what takes too long, or is not waited for, is ended", async () => {
 
 test("a customer's second large one is refused, a small one and the next are not", async () => {
   const limited = evaluations({ ...THREADS, atOnce: 1, smallBytes: 2 ** 17 });
-  const start = (bytes: Uint8Array, customer: string) => limited.answer({ bytes, question: QUESTION }, customer, STAYS);
+  const start = (bytes: Uint8Array, customer: string) =>
+    limited.answer(stored(bytes), QUESTION, { customer, caller: STAYS });
   const first = start(LARGE, "acme");
   await expect(start(LARGE, "acme")).rejects.toMatchObject({ code: "rate_limited", retryAfterSeconds: 5 });
   await expect(start(LARGE, "globex")).rejects.toMatchObject({ code: "overloaded", retryAfterSeconds: 5 });
   expect((await start(SMALL, "acme")).users).toBe(3);
+  // What is refused is not even read.
+  const unread = { packedBytes: 1e9, read: () => Promise.reject(new Error("read")) };
+  const asked = limited.answer(unread, QUESTION, { customer: "acme", caller: STAYS });
+  await expect(asked).rejects.toMatchObject({ code: "rate_limited" });
   await first;
   expect((await start(LARGE, "acme")).users).toBe(9000);
 });

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { ERASED_USERS_MAX, erasedUsersKey, isErased } from "../../../../shared/erased-users.ts";
+import { decodeErasedUsers, ERASED_USERS_MAX, erasedUsersKey, isErased } from "../../../../shared/erased-users.ts";
 import type { UserId } from "../../../../shared/ids.ts";
 import type { LogEntry } from "../../../../trainer/log/log.ts";
 import { type Database, openDatabase, type Queries } from "../../../../trainer/management/records/database.ts";
@@ -123,6 +123,33 @@ test("a list that is gone from the bucket comes back, by the hour or with the ne
   await store.delete(erasedUsersKey("acme"));
   await erased.erase("acme", user("ann"));
   expect(await isListed("ann")).toBe(true);
+});
+
+test("a long list that is gone comes back whole, in few statements; who is erased meanwhile is written after it", async () => {
+  await erased.erase("acme", user("ann"));
+  const hashes = Array.from({ length: 2500 }, () => randomBytes(8).toString("hex"));
+  const values = hashes.map((hash) => `('acme', '${hash}', now(), true)`).join(", ");
+  await database.query(`insert into shortlist.erased_users (customer, hash, erased_at, listed) values ${values}`);
+  await store.delete(erasedUsersKey("acme"));
+  let statements = 0;
+  let late: Promise<void> | undefined;
+  const watched = open({
+    ...database,
+    query: (text, given) => {
+      if (/listed = true/.test(text)) {
+        statements++;
+        late ??= erased.erase("acme", user("late"));
+      }
+      return database.query(text, given);
+    },
+  });
+  await watched.restore();
+  await late;
+  expect(await isListed("late")).toBe(true);
+  const { bytes } = (await store.get(erasedUsersKey("acme")))!;
+  expect(decodeErasedUsers(bytes).high.length).toBe(2502);
+  expect((await rows()).filter(({ listed }) => !listed)).toEqual([]);
+  expect(statements).toBeLessThan(10);
 });
 
 test("one customer's damaged list is logged and keeps nobody else's from coming back", async () => {

@@ -136,7 +136,9 @@ test("what something must be done about: due, changed since its run, to be delet
   const pending = await registry.pending("2026-06-01T00:00:00.000Z", 100);
   const names = pending.filter(({ customer }) => customer === "pending").map(({ modelName }) => modelName);
   expect(names.sort()).toEqual(["changed", "due", "gone"]);
-  expect(await registry.pending("2026-06-01T00:00:00.000Z", 1)).toHaveLength(1);
+  // However many wait for their deletion, somebody's run is due.
+  const few = await registry.pending("2026-06-01T00:00:00.000Z", 1);
+  expect(few.map(({ status }) => status === "DESTROYING")).toEqual([true, false]);
 });
 
 test("only what is being deleted is removed, and with it all that is its own", async () => {

@@ -1,6 +1,6 @@
 import { tmpdir } from "node:os";
 import { expect, test } from "vitest";
-import { connect } from "../../../trainer/connectors/connector.ts";
+import { connect } from "../../../trainer/connectors/connect.ts";
 import { fileSettings } from "../../fixtures/real-data.ts";
 
 const context = { customer: "acme", settings: fileSettings([tmpdir()], tmpdir()) };
