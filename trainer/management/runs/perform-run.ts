@@ -76,7 +76,7 @@ async function attemptRun(model: Model, claim: Claim, context: RunContext & { re
   if (claim.crashes >= settings.runs.attemptsMax)
     return failed(
       "run_lost",
-      `The trainer ended ${claim.crashes} times during this run, so it is not tried again.`,
+      `The last of ${claim.crashes} attempts at this run ended with its trainer, so it is not tried again.`,
       false,
     );
   try {
