@@ -2,6 +2,7 @@ import type { EvaluationReport } from "../../shared/evaluation-report.ts";
 import type { UserValueTable } from "../dataset/user-value-table.ts";
 import { VALUE_RATIO_GRID, type ValueRatioParams } from "../models/user-value-ratios.ts";
 import { bootstrapMeans, type Interval, mean, pairedDifference, type Resampling, toMeasured } from "./bootstrap.ts";
+import { signed } from "./figure-text.ts";
 import {
   HIDDEN_METRICS,
   type HiddenMetric,
@@ -113,5 +114,3 @@ const measured = (judged: Judgement, resampling: Resampling) => {
   );
   return Object.fromEntries(HIDDEN_METRICS.map((metric, i) => [metric, toMeasured(intervals[i]!)]));
 };
-
-const signed = (value: number) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(4)}`;

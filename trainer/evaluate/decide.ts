@@ -1,6 +1,7 @@
 import { seededRandom } from "../chance/seeded-random.ts";
 import { type Interval, type KeptDraws, mean } from "./bootstrap.ts";
 import type { MetricAtK } from "./evaluate.ts";
+import { four, signed } from "./figure-text.ts";
 import { type Judged, lift } from "./judged.ts";
 
 export type DecideOptions = {
@@ -97,6 +98,3 @@ function warningsOf(users: number, interactions: number): string[] {
   }
   return warnings;
 }
-
-const four = (value: number) => value.toFixed(4);
-const signed = (value: number) => `${value < 0 ? "−" : "+"}${four(Math.abs(value))}`;

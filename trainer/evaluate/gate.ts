@@ -1,5 +1,6 @@
 import type { EvaluationReport, GateVerdict } from "../../shared/evaluation-report.ts";
 import { POPULARITY } from "../../shared/manifest.ts";
+import { four, signed } from "./figure-text.ts";
 
 /** What a new version must have at least; fewer is no data to rank by. */
 const ITEMS_MIN = 2;
@@ -91,7 +92,3 @@ function liveNotes(challenger: EvaluationReport, live: EvaluationReport): string
   }
   return notes;
 }
-
-const four = (value: number | null) => (value === null ? "unknown" : value.toFixed(4));
-const signed = (value: number | null) =>
-  value === null ? "unknown" : `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(4)}`;

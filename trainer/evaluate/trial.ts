@@ -156,3 +156,7 @@ export const bytesOf = ({ exported }: Served): number =>
 
 /** The mean of one metric over the lists judged. */
 export const meanOf = (evaluation: Evaluation, metric: MetricAtK): number => mean(evaluation.values.get(metric)!);
+
+/** The best first; sorting leaves equal ones in the order in which they were tried. */
+export const byMetric = (metric: MetricAtK) => (a: Trial, b: Trial) =>
+  meanOf(b.evaluation, metric) - meanOf(a.evaluation, metric);

@@ -4,7 +4,7 @@ import { methodNamed } from "./blend-method.ts";
 import { type Choice, choiceOf, isSameChoice } from "./choice.ts";
 import type { MetricAtK } from "./evaluate.ts";
 import { paceFor, predictedSeconds } from "./pace.ts";
-import { meanOf, type Trial, type TrialMeans } from "./trial.ts";
+import { byMetric, meanOf, type Trial, type TrialMeans } from "./trial.ts";
 import { type Discarded, tuneMethod, untried } from "./tune-method.ts";
 import type { Validation } from "./validation.ts";
 
@@ -193,9 +193,6 @@ async function tryMethod(method: Method, { state, tried, from, to, ...turn }: Tu
   discarded.push(...tuned.discarded);
   return released([...tried, ...tuned.finalists].sort(byMetric(metric)), train, means.memoryMbMax * RETAINED_SHARE);
 }
-
-const byMetric = (metric: MetricAtK) => (a: Trial, b: Trial) =>
-  meanOf(b.evaluation, metric) - meanOf(a.evaluation, metric);
 
 /** Whatever runs late is stopped while there is time for the best so far to be fitted on all data. */
 const refitReserve = (tried: readonly Trial[], left: number) =>

@@ -8,7 +8,7 @@ import type { EvaluationCases } from "./evaluation-cases.ts";
 import { planHalving, type Rung } from "./halving.ts";
 import { restrictedTo } from "./judged.ts";
 import { AS_PREDICTED, type Pace, predictedSeconds } from "./pace.ts";
-import { meanOf, runTrial, type Trial, type TrialMeans, type TrialTask } from "./trial.ts";
+import { byMetric, meanOf, runTrial, type Trial, type TrialMeans, type TrialTask } from "./trial.ts";
 
 export type TuneTask = {
   readonly method: Method;
@@ -108,7 +108,7 @@ async function runRound(round: Round, means: TrialMeans, discarded: Discarded[])
     }
     trials.push(trial);
     // What is not kept anyway must not stay in memory until the end of the round.
-    for (const worse of byMetric(trials, task.metric).splice(keep)) {
+    for (const worse of trials.sort(byMetric(task.metric)).splice(keep)) {
       discarded.push(discardedTrial(worse, { best: trials[0]!, metric: task.metric }));
     }
   }
@@ -250,10 +250,6 @@ export function discardedTrial(
     truncation: trial.served.exported.truncation,
   };
 }
-
-/** The best first, in place; equal ones in the order in which they were tried. */
-const byMetric = (trials: Trial[], metric: MetricAtK): Trial[] =>
-  trials.sort((a, b) => meanOf(b.evaluation, metric) - meanOf(a.evaluation, metric));
 
 /** The same users in every round of one seed, all their rows, the catalog whole. */
 export function withSomeUsers<Data extends Interactions>(data: Data, share: number, seed: number): Data {
