@@ -1,7 +1,7 @@
-import { DuckDBListType, type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
+import { DuckDBDecimalType, DuckDBListType, type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import type { FeatureType } from "../../shared/model-spec.ts";
-import { NUMBERS, TIMES } from "./column-kinds.ts";
-import { positiveWord } from "./label-expression.ts";
+import { INTEGERS, NUMBERS, TIMES } from "./column-kinds.ts";
+import { numberOfText, positiveWord } from "./label-expression.ts";
 import { readStaged, type Staging } from "./staging.ts";
 import { type TimeUnit, timeExpression, unitCounts, unitOf } from "./time-expression.ts";
 
@@ -55,23 +55,25 @@ export async function typeAttribute(
   return { name: column.name, type, inferred: declared === undefined, value };
 }
 
-async function inferType(place: Place, { sql, type }: Column): Promise<FeatureType | undefined> {
+async function inferType(place: Place, column: Column): Promise<FeatureType | undefined> {
+  const { sql, type } = column;
   if (type.typeId === DuckDBTypeId.BOOLEAN) return "Boolean";
-  if (NUMBERS.has(type.typeId)) return "Numerical";
+  if (NUMBERS.has(type.typeId)) return (await hasInexact(place, column)) ? "Category" : "Numerical";
   if (TIMES.has(type.typeId)) return "Timestamp";
   if (isTextList(type)) return "CategoryList";
   if (!TEXTS.has(type.typeId)) return undefined;
 
   const text = `trim(CAST(${sql} AS VARCHAR))`;
   // 007 is a code, not the number 7; and a number alone is no date.
-  const isNumber = `(isfinite(TRY_CAST(v AS DOUBLE)) AND NOT regexp_matches(v, '^[+-]?0[0-9]'))`;
+  const isNumber = `(isfinite(${numberOfText("v")}) AND NOT regexp_matches(v, '^[+-]?0[0-9]'))`;
   const isTime = `(regexp_matches(v, '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]|$)') AND TRY_CAST(v AS TIMESTAMPTZ) IS NOT NULL)`;
   const [row] = await readStaged(
     place.staging,
     `SELECT count(*) AS present, count(DISTINCT v) AS different, avg(length(v)) AS length,
        count(*) FILTER (${isNumber}) AS numbers, count(*) FILTER (${isTime}) AS times,
        count(*) FILTER ((${positiveWord("v")}) IS NOT NULL) AS booleans,
-       count(*) FILTER (contains(v, '${LIST_SEPARATOR}')) AS lists
+       count(*) FILTER (contains(v, '${LIST_SEPARATOR}')) AS lists,
+       count(*) FILTER (regexp_matches(v, '^[+-]?[0-9]+$') AND ${isInexact("TRY_CAST(v AS DOUBLE)")}) AS inexact
      FROM (SELECT ${text} AS v FROM ${place.table}) WHERE v != ''`,
     place.signal,
   );
@@ -79,14 +81,26 @@ async function inferType(place: Place, { sql, type }: Column): Promise<FeatureTy
   const present = count("present");
   if (present === 0) return "Text";
   if (count("booleans") === present && count("numbers") < present) return "Boolean";
-  if (count("numbers") === present) return "Numerical";
+  if (count("numbers") === present) return count("inexact") > 0 ? "Category" : "Numerical";
   if (count("times") === present) return "Timestamp";
   if (count("lists") >= Math.max(1, present * LIST_SHARE_MIN)) return "CategoryList";
   const few = count("different") <= CATEGORY_FEW && count("length") <= CATEGORY_SHORT;
   return few || count("different") <= present * CATEGORY_SHARE_MAX ? "Category" : "Text";
 }
 
-const isTextList = (type: DuckDBType): boolean =>
+/** A whole number that a double would round is an id; but 2^63 is what programs write for no limit or no value. */
+const isInexact = (number: string) => `(abs(${number}) > ${Number.MAX_SAFE_INTEGER} AND abs(${number}) != ${2 ** 63})`;
+
+async function hasInexact({ staging, table, signal }: Place, { sql, type }: Column): Promise<boolean> {
+  const isWhole = type instanceof DuckDBDecimalType ? type.scale === 0 : INTEGERS.has(type.typeId);
+  if (!isWhole) return false;
+  const number = `CAST(${sql} AS DOUBLE)`;
+  const query = `SELECT count(*) FILTER (${isInexact(number)}) AS inexact FROM ${table}`;
+  const [row] = await readStaged(staging, query, signal);
+  return Number(row!.inexact) > 0;
+}
+
+const isTextList = (type: DuckDBType): type is DuckDBListType =>
   type instanceof DuckDBListType && (TEXTS.has(type.valueType.typeId) || NUMBERS.has(type.valueType.typeId));
 
 async function valueSql(place: Place, column: Column, type: FeatureType): Promise<string | undefined> {
@@ -97,7 +111,7 @@ async function valueSql(place: Place, column: Column, type: FeatureType): Promis
   const text = plainText(sql, column.type);
   switch (type) {
     case "Numerical": {
-      const number = `TRY_CAST(${TIMES.has(kind) ? `epoch(${sql})` : sql} AS DOUBLE)`;
+      const number = numberSql(sql, kind);
       return `CASE WHEN isfinite(${number}) THEN ${number} END`;
     }
     case "Boolean":
@@ -110,7 +124,7 @@ async function valueSql(place: Place, column: Column, type: FeatureType): Promis
       return `CASE WHEN length(${text}) BETWEEN 1 AND ${TEXT_LENGTH_MAX} THEN ${text} END`;
     case "CategoryList": {
       const parts = isTextList(column.type)
-        ? `CAST(${sql} AS VARCHAR[])`
+        ? `list_transform(${sql}, e -> ${plainText("e", column.type.valueType)})`
         : `string_split(${text}, '${LIST_SEPARATOR}')`;
       const kept = `list_filter(list_transform(${parts}, x -> trim(x)), x -> length(x) BETWEEN 1 AND ${TEXT_LENGTH_MAX})`;
       return `list_sort(list_distinct(${kept}))[:${LIST_LENGTH_MAX}]`;
@@ -118,9 +132,18 @@ async function valueSql(place: Place, column: Column, type: FeatureType): Promis
   }
 }
 
+function numberSql(sql: string, kind: DuckDBTypeId): string {
+  if (TIMES.has(kind)) return `TRY_CAST(epoch(${sql}) AS DOUBLE)`;
+  if (TEXTS.has(kind)) return numberOfText(`CAST(${sql} AS VARCHAR)`);
+  // By its shortest digits: a FLOAT of 9.99 is 9.99, although as a DOUBLE it is a little less.
+  return `TRY_CAST(${kind === DuckDBTypeId.FLOAT ? `CAST(${sql} AS VARCHAR)` : sql} AS DOUBLE)`;
+}
+
 /** A number as people write it: 7, not 7.0. */
 function plainText(sql: string, type: DuckDBType): string {
-  if (type.typeId !== DuckDBTypeId.DOUBLE && type.typeId !== DuckDBTypeId.FLOAT) return `trim(CAST(${sql} AS VARCHAR))`;
+  const text = `trim(CAST(${sql} AS VARCHAR))`;
+  if (type instanceof DuckDBDecimalType && type.scale > 0) return `regexp_replace(${text}, '[.]?0+$', '')`;
+  if (type.typeId !== DuckDBTypeId.DOUBLE && type.typeId !== DuckDBTypeId.FLOAT) return text;
   return `CASE WHEN ${sql} = trunc(${sql}) AND abs(${sql}) < 1e15 THEN CAST(CAST(${sql} AS BIGINT) AS VARCHAR)
     ELSE CAST(${sql} AS VARCHAR) END`;
 }

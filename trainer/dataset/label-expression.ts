@@ -35,7 +35,7 @@ export function labelExpression(column: string, type: DuckDBType, label: Label):
   const isText = type.typeId === DuckDBTypeId.VARCHAR || type.typeId === DuckDBTypeId.ENUM;
   const isMissing = isText ? `(${column} IS NULL OR trim(${column}) = '')` : `${column} IS NULL`;
   if (label.type === "Rating") {
-    const number = `TRY_CAST(${column} AS DOUBLE)`;
+    const number = isText ? numberOfText(column) : `TRY_CAST(${column} AS DOUBLE)`;
     const finite = `CASE WHEN isfinite(${number}) THEN ${number} END`;
     // In the column's own precision: a FLOAT of 4.1 reaches 4.1, although as a DOUBLE it is a little less.
     const bar = type.typeId === DuckDBTypeId.FLOAT ? `CAST(${label.positive_from} AS FLOAT)` : `${label.positive_from}`;
@@ -50,9 +50,14 @@ function positiveNumber(column: string, type: DuckDBType): string {
   return `CASE WHEN ${column} = 1 THEN 1::UTINYINT WHEN ${column} = 0 THEN 0::UTINYINT END`;
 }
 
+/** Of times and attributes too. DuckDB reads 36_38 as 3638; people do not. */
+export const numberOfText = (text: string): string =>
+  `CASE WHEN NOT contains(CAST(${text} AS VARCHAR), '_') THEN TRY_CAST(${text} AS DOUBLE) END`;
+
 /** What people write for yes and no; also used for Boolean attributes. SQL of type UTINYINT, NULL for other words. */
 export function positiveWord(column: string): string {
   const word = `lower(trim(${column}))`;
-  return `CASE WHEN ${word} IN ('true', 't', 'yes', 'y', '1', '1.0') THEN 1::UTINYINT
-    WHEN ${word} IN ('false', 'f', 'no', 'n', '0', '0.0') THEN 0::UTINYINT END`;
+  // 1.00 is how a DECIMAL says 1.
+  return `CASE WHEN ${word} IN ('true', 't', 'yes', 'y', '1') OR rtrim(${word}, '0') = '1.' THEN 1::UTINYINT
+    WHEN ${word} IN ('false', 'f', 'no', 'n', '0') OR rtrim(${word}, '0') = '0.' THEN 0::UTINYINT END`;
 }

@@ -1,5 +1,6 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import { LOCAL_TIMES, NUMBERS } from "./column-kinds.ts";
+import { numberOfText } from "./label-expression.ts";
 
 /** How SQL reads a column of times. */
 export type TimeExpression = {
@@ -30,7 +31,7 @@ export function timeExpression(column: string, type: DuckDBType): TimeExpression
     return { seconds: (unit) => ofNumber(number, unit), number, isMissing };
   }
   if (type.typeId !== DuckDBTypeId.VARCHAR) return undefined;
-  const number = `TRY_CAST(${column} AS DOUBLE)`;
+  const number = `(${numberOfText(column)})`;
   return {
     seconds: (unit) =>
       `CASE WHEN ${number} IS NOT NULL THEN ${ofNumber(number, unit)}
@@ -67,7 +68,7 @@ export async function timeUnitOf(
 
 /** SQL that counts a column's numbers by the unit that their size speaks for: columns u1, u1000, … */
 export function unitCounts(number: string): string {
-  const size = `abs(${number})`;
+  const size = `abs(CAST(${number} AS DOUBLE))`; // the smallest BIGINT has no abs
   return `count(*) FILTER (${size} < 1e11) AS u1,
     count(*) FILTER (${size} >= 1e11 AND ${size} < 1e14) AS u1000,
     count(*) FILTER (${size} >= 1e14 AND ${size} < 1e17) AS u1000000,

@@ -55,8 +55,8 @@ export const NUMBER_PATTERN = "^[ ]*[+-]?([0-9]{1,200}([.][0-9]{0,80})?|[.][0-9]
  * lower case.
  */
 const wordCase = (word: string): string =>
-  `CASE WHEN ${word} IN ('true', 't', 'yes', 'y', '1', '1.0') THEN 1
-    WHEN ${word} IN ('false', 'f', 'no', 'n', '0', '0.0') THEN 0 END`;
+  `CASE WHEN ${word} IN ('true', 't', 'yes', 'y', '1') OR rtrim(${word}, '0') = '1.' THEN 1
+    WHEN ${word} IN ('false', 'f', 'no', 'n', '0') OR rtrim(${word}, '0') = '0.' THEN 0 END`;
 
 const zeroOrOne = (number: string): string => `CASE WHEN ${number} = 1 THEN 1 WHEN ${number} = 0 THEN 0 END`;
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ModelSpec } from "../../../shared/model-spec.ts";
-import { connect } from "../../../trainer/connectors/connector.ts";
+import { connect } from "../../../trainer/connectors/connect.ts";
 import { StageError } from "../../../trainer/stage/stage-error.ts";
 import { fileSettings } from "../../fixtures/real-data.ts";
 import { readRows, specOf } from "../../fixtures/rows-spec.ts";

@@ -59,6 +59,7 @@ test.each<[string, TimeUnit, unknown]>([
   ["'2024-01-02 03:04:05 UTC'", 1, T],
   ["'2024-01-02'", 1, 1_704_153_600],
   ["'yesterday'", 1, "unparsable"],
+  ["'2024_01'", 1, "unparsable"],
   ["'01/31/2024'", 1, "unparsable"],
   ["'2024-13-45'", 1, "unparsable"],
   ["''", 1, "missing"],
@@ -80,6 +81,7 @@ test("the unit is what most numbers speak for, whatever the outliers", async () 
   expect(await count("(1704164645000000)")).toBe(1_000_000);
   expect(await count("(1704164645000000000)")).toBe(1_000_000_000);
   expect(await count("(NULL::BIGINT)")).toBe(1);
+  expect(await count("(-9223372036854775808), (1704164645), (1704164645)")).toBe(1); // pandas' NaT
 });
 
 test("a column's unit is asked of its numbers, and of nothing when it has none", async () => {

@@ -61,6 +61,13 @@ describe.skipIf(!bin)("on a real server, the trainer reads of the same rows the 
       `('b', 'i', '2024-02-29', 'TRUE'), ('c', 'j', '2024-01-01', 't')`,
     ],
     [
+      "labels that are numeric",
+      BINARY,
+      "u AS u, i AS i, t::bigint AS t, l::numeric AS l",
+      ["'a', 'i', '5', '1.00'", "'a', 'j', '5', '0.0'", "'a', 'k', '5', '10.0'", "'a', 'l', '5', '0.5'"],
+      `('b', 'i', '5', '1.000'), ('c', 'j', '5', '0.00')`,
+    ],
+    [
       "reals are read by their shortest digits, and what is no finite number is no label",
       RATING,
       "u AS u, i AS i, t::float4 AS t, l::float4 AS l",

@@ -23,7 +23,12 @@ const OIDS = pg.types.builtins;
 const TEXT: ColumnReader = { type: VARCHAR, read: (text) => text };
 const REAL: ColumnReader = { type: DOUBLE, read: Number };
 const WHOLE: ColumnReader = { type: INTEGER, read: Number };
-const TEXTS: ColumnReader = { type: LIST(VARCHAR), read: readTextArray };
+/** Lists arrive as texts, each as BigQuery casts such an element. */
+const listOf = (plain: (element: string) => string = (element) => element): ColumnReader => ({
+  type: LIST(VARCHAR),
+  read: (text) => readArray(text, plain),
+});
+const TEXTS = listOf();
 
 const READERS: ReadonlyMap<number, ColumnReader> = new Map<number, ColumnReader>([
   [OIDS.BOOL, { type: BOOLEAN, read: (text) => text === "t" }],
@@ -35,15 +40,29 @@ const READERS: ReadonlyMap<number, ColumnReader> = new Map<number, ColumnReader>
   [OIDS.DATE, { type: DATE, read: readDate }],
   [OIDS.TIMESTAMP, { type: TIMESTAMP, read: readTimestamp }],
   [OIDS.TIMESTAMPTZ, { type: TIMESTAMP, read: readTimestamp }],
-  // Arrays of int2, int4, int8, text, bpchar, varchar, uuid.
-  ...[1005, 1007, 1016, 1009, 1014, 1015, 2951].map((oid) => [oid, TEXTS] as const),
+  // Arrays of int2, int4, int8, float4, float8, text, bpchar, varchar, uuid, date, timestamp, timestamptz.
+  ...[1005, 1007, 1016, 1021, 1022, 1009, 1014, 1015, 2951, 1182, 1115, 1185].map((oid) => [oid, TEXTS] as const),
+  [1000, listOf((bool) => (bool === "t" ? "true" : "false"))],
+  [1231, listOf((numeric) => (numeric.includes(".") ? numeric.replace(/\.?0+$/, "") : numeric))],
 ]);
 
+/** What a database defines itself has an id from here on (FirstNormalObjectId). */
+const OWN_TYPES_FROM = 16384;
+
 /**
- * The reader of a column. Types without a form of their own here (numeric, uuid, enums, json, …) stay the text that
+ * The readers of columns. Types without a form of their own here (numeric, uuid, enums, json, …) stay the text that
  * Postgres gives: nothing is rounded, and numbers among them are recognised later.
+ *
+ * @param arraysAmong Tells which of these types are arrays; asked only for types that the database defines itself.
  */
-export const readerOf = (oid: number): ColumnReader => READERS.get(oid) ?? TEXT;
+export async function readersOf(
+  oids: readonly number[],
+  arraysAmong: (oids: readonly number[]) => Promise<readonly number[]>,
+): Promise<ColumnReader[]> {
+  const own = oids.filter((oid) => oid >= OWN_TYPES_FROM);
+  const arrays = own.length === 0 ? [] : await arraysAmong(own);
+  return oids.map((oid) => (arrays.includes(oid) ? TEXTS : (READERS.get(oid) ?? TEXT)));
+}
 
 const STAMP = /^(\d{4,6})-(\d\d)-(\d\d)(?: (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?([+-]\d\d(?::\d\d){0,2})?)?( BC)?$/;
 
@@ -77,7 +96,7 @@ function readDate(text: string): DuckDBValue {
 }
 
 /** A one-dimensional array's literal: `{a,"b \"c\"",NULL}`. Elements of deeper ones are not texts, so they are null. */
-function readTextArray(text: string): DuckDBValue {
-  const parsed = parseArray<unknown>(text, (element) => element);
+function readArray(text: string, plain: (element: string) => string): DuckDBValue {
+  const parsed = parseArray<unknown>(text, plain);
   return new DuckDBListValue(parsed.map((element) => (typeof element === "string" ? element : null)));
 }

@@ -13,7 +13,7 @@ import type {
 import { identifier } from "../duckdb/quote.ts";
 import { innerQuery } from "../inner-query.ts";
 import { type RowsSince, type SinceSql, TALLY_MODULUS, type Tally, type Unsuitable, unsuitableType } from "../since.ts";
-import { type ColumnReader, readerOf } from "./columns.ts";
+import { type ColumnReader, readersOf } from "./columns.ts";
 import { type PostgresTarget, parsePostgresConfig } from "./config.ts";
 import { openSession, type PostgresSession, type RawResult } from "./session.ts";
 import { postgresSince, typeName } from "./since.ts";
@@ -134,8 +134,19 @@ async function openCursor(session: PostgresSession, query: string, options: Curs
   const declare = `DECLARE ${CURSOR} NO SCROLL CURSOR FOR SELECT ${list} FROM`;
   await runOver(session, query, (source) => `${declare} ${source}${end}`);
   const { fields } = await session.run(`FETCH FORWARD 0 FROM ${CURSOR}`);
-  const readers = fields.map(({ dataTypeID }) => readerOf(dataTypeID));
+  const readers = await readersOf(
+    fields.map(({ dataTypeID }) => dataTypeID),
+    (oids) => arraysAmong(session, oids),
+  );
   return { columns: fields.map(({ name }, i) => ({ name, type: readers[i]!.type })), readers };
+}
+
+/** Of types that the database defines itself: arrays of enums, of citext, … */
+async function arraysAmong(session: PostgresSession, oids: readonly number[]): Promise<number[]> {
+  const { rows } = await session.run(
+    `SELECT oid FROM pg_catalog.pg_type WHERE oid IN (${oids.join(", ")}) AND typcategory = 'A'`,
+  );
+  return rows.map(([oid]) => Number(oid));
 }
 
 async function* readChunks(session: PostgresSession, readers: readonly ColumnReader[], rowsMax: number) {

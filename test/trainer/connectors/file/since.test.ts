@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect } from "../../../../trainer/connectors/connector.ts";
+import { connect } from "../../../../trainer/connectors/connect.ts";
 import { fileSettings } from "../../../fixtures/real-data.ts";
 import { sinceSuite } from "../../../suites/since-suite.ts";
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ConnectorContext, connect } from "../../../../trainer/connectors/connector.ts";
+import { connect } from "../../../../trainer/connectors/connect.ts";
+import type { ConnectorContext } from "../../../../trainer/connectors/connector.ts";
 import { findPostgres, type PostgresServer, startPostgres, startReplica } from "../../../fixtures/postgres-server.ts";
 import { connectorSuite, type StoredTable } from "../../../suites/connector-suite.ts";
 
@@ -110,6 +111,33 @@ describe.skipIf(!bin)("on a real server", () => {
       '{"a": 1}',
       "\\xc3a9",
       "3",
+    ]);
+    await connector.close();
+  });
+
+  test("arrays are lists of the texts that BigQuery gives of such elements", async () => {
+    await server.execute(
+      "CREATE TYPE colour AS ENUM ('red', 'light blue'); CREATE DOMAIN colours AS colour[]; CREATE TYPE size AS (n int)",
+    );
+    const connector = await open();
+    const [row] = await rowsOf(
+      connector,
+      `SELECT '{t,f}'::bool[], '{36,37.5}'::float4[], '{36,37.5,NaN}'::float8[], '{1.50,100,10.0,0.00}'::numeric[],
+         '{2024-02-29}'::date[], '{2024-02-29 12:00}'::timestamp[], '{2024-02-29 12:00+02}'::timestamptz[],
+         '{red,light blue,NULL}'::colour[], '{red}'::colours, 'red'::colour, ROW(1)::size`,
+    );
+    expect(row!.map(String)).toEqual([
+      "['true', 'false']",
+      "['36', '37.5']",
+      "['36', '37.5', 'NaN']",
+      "['1.5', '100', '10', '0']",
+      "['2024-02-29']",
+      "['2024-02-29 12:00:00']",
+      "['2024-02-29 10:00:00+00']",
+      "['red', 'light blue', NULL]",
+      "['red']",
+      "red",
+      "(1)",
     ]);
     await connector.close();
   });

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { connect } from "../../../../trainer/connectors/connector.ts";
+import { connect } from "../../../../trainer/connectors/connect.ts";
 import { postgresSince, typeName } from "../../../../trainer/connectors/postgres/since.ts";
 import { findPostgres, type PostgresServer, startPostgres } from "../../../fixtures/postgres-server.ts";
 import { fileSettings } from "../../../fixtures/real-data.ts";

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ConnectorContext, connect } from "../../../../trainer/connectors/connector.ts";
+import { connect } from "../../../../trainer/connectors/connect.ts";
+import type { ConnectorContext } from "../../../../trainer/connectors/connector.ts";
 import { type Certificates, makeCertificates } from "../../../fixtures/certificates.ts";
 import { findPostgres, type PostgresServer, startPostgres, unprivileged } from "../../../fixtures/postgres-server.ts";
 import { fileSettings } from "../../../fixtures/real-data.ts";
