@@ -30,7 +30,10 @@ const ABSENT_MS = 1000;
 /** A first training takes minutes; its quick stages end soon. */
 const RETRY_AFTER_SECONDS: Readonly<Partial<Record<ModelStatus, number>>> = { TRAINING: 15, FETCHING: 10, ERROR: 60 };
 
-/** What this isolate knows of live pointers: each read at most every `cacheMs`, and at most twice as old, or five minutes while the bucket cannot be read. */
+/**
+ * What this isolate knows of live pointers: each read at most every `cacheMs`, and at most twice as old, or five minutes
+ * while the bucket cannot be read.
+ */
 export function livePointers(cacheMs: number, onNoneLive: OnNoneLive = () => {}): LivePointers {
   const cache = refreshedCache<LivePointer>(
     { freshMs: cacheMs, servableMs: 2 * cacheMs, keptMs: KEPT_MS, absentMs: Math.min(cacheMs, ABSENT_MS) },

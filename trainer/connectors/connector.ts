@@ -66,6 +66,8 @@ export type ConnectorSettings = {
   /** Rows after which a query is stopped. */
   readonly rowsMax: number;
   readonly tempDirectory: string;
+  /** Rows of a text file by which its columns' types are found, for who has little time; absent: all, since later ones may not fit. */
+  readonly typedByRows?: number;
   /** Service account that this customer's BigQuery connectors impersonate; null: BigQuery is refused. */
   readonly bigqueryServiceAccount: string | null;
   readonly bigqueryBytesBilledMax: number;

@@ -6,6 +6,9 @@ import { readChildSettings } from "../settings.ts";
 import { StageError } from "../stage/stage-error.ts";
 import { dryRun } from "./dry-run.ts";
 
+/** Somebody is waiting: the types of a file's columns are found by its first rows, where a training looks at all. */
+const TYPED_BY_ROWS = 200_000;
+
 process.once("message", async (job) => {
   const answer = await perform(job as DryRunJob);
   process.send!(answer, () => process.disconnect());
@@ -22,7 +25,7 @@ async function perform({
   process.once("SIGTERM", () => stop.abort(new StageError("fetching", "stopped", "The dry run was stopped.")));
   try {
     const child = readChildSettings();
-    const settings = { ...connectorSettings, secret: child.secret };
+    const settings = { ...connectorSettings, secret: child.secret, typedByRows: TYPED_BY_ROWS };
     const context = await customerContext({ customer, spec, settings, store: s3Store(child.store) });
     return { kind: "report", report: await dryRun(spec, context, stop.signal, { rejectedShareMax, fitSecondsMax }) };
   } catch (error) {

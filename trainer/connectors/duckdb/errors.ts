@@ -42,7 +42,7 @@ function fileSentence(message: string, said: string, file: SourceFile | undefine
   if (/Invalid unicode|not utf-8/i.test(message))
     return `${name} is not in UTF-8; convert it first, such as with iconv -f ISO-8859-1 -t UTF-8`;
   if (/sniffing file/i.test(message))
-    return `${name} is not ${kind}: no delimiter makes a table of it. Expected UTF-8 text with one header line`;
+    return `${name} is not ${kind}: no delimiter makes a table of it. Expected UTF-8 text, one header line, line ends all LF or CRLF`;
   if (/magic bytes|too small to be a Parquet/i.test(message)) return `${name} is not a Parquet file, or it is cut off`;
   return `${name} cannot be read: ${said}`;
 }

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
-import type { StageError } from "../../stage/stage-error.ts";
+import { StageError } from "../../stage/stage-error.ts";
 import { explainDuckDBError } from "./errors.ts";
 import type { SourceFile } from "./files.ts";
 import { identifier, literal } from "./quote.ts";
@@ -19,7 +19,14 @@ export type Sandbox = {
   close(abandoned: boolean): Promise<void>;
 };
 
-export type SandboxSettings = { readonly memoryMb: number; readonly tempDirectory: string };
+export type SandboxSettings = {
+  readonly memoryMb: number;
+  readonly tempDirectory: string;
+  /** For opening all files. */
+  readonly timeoutSeconds: number;
+  /** Of a text file, to find its columns' types by; absent: all. */
+  readonly typedByRows?: number;
+};
 
 const THREADS_MAX = 4;
 /** Deep expressions cost quadratic time to compile, which nothing interrupts: 15 s at 900, below 1 s at 250. */
@@ -30,7 +37,7 @@ const TEMP_BYTES_PER_MEMORY_BYTE = 16;
  * A locked instance with a view for each file. After this returns, its SQL can open no other file, no network, no
  * extension and no setting, and spills at most 16 times its memory into a folder of its own.
  *
- * Throws StageError naming the file that cannot be read as what its name says.
+ * Throws StageError naming the file that cannot be read as what its name says; `source_timeout`.
  */
 export async function openSandbox(files: readonly SourceFile[], settings: SandboxSettings): Promise<Sandbox> {
   await mkdir(settings.tempDirectory, { recursive: true });
@@ -38,6 +45,7 @@ export async function openSandbox(files: readonly SourceFile[], settings: Sandbo
   const hidden = [folder, ...files.map((file) => ({ path: file.path, shownAs: file.shownAs }))];
   const explain = (error: unknown) => explainDuckDBError(error, hidden);
   let instance: DuckDBInstance | undefined;
+  let views = Promise.resolve();
   const release = async () => {
     instance?.closeSync();
     await rm(folder, { recursive: true, force: true });
@@ -56,7 +64,12 @@ export async function openSandbox(files: readonly SourceFile[], settings: Sandbo
     });
     const connection = await instance.connect();
     const parser = await instance.connect();
-    for (const file of files) await createView(connection, file, hidden);
+    const late = new AbortController();
+    views = createViews(connection, files, { hidden, late: late.signal, typedByRows: settings.typedByRows ?? -1 });
+    await withinTime(views, settings.timeoutSeconds, () => {
+      late.abort();
+      connection.interrupt();
+    });
     await lock(connection, files);
     await parser.run("SET TimeZone = 'UTC'").catch(() => undefined);
     return {
@@ -72,23 +85,53 @@ export async function openSandbox(files: readonly SourceFile[], settings: Sandbo
       },
     };
   } catch (error) {
-    await release();
+    // The finding of types cannot be interrupted: nobody waits for it, but closing under it would be a crash.
+    const released = views.catch(() => undefined).then(release);
+    if (!isTimeout(error)) await released;
     throw explain(error);
   }
 }
 
-async function createView(
+type Opening = {
+  readonly hidden: Parameters<typeof explainDuckDBError>[1];
+  readonly late: AbortSignal;
+  readonly typedByRows: number;
+};
+
+async function createViews(
   connection: DuckDBConnection,
-  file: SourceFile,
-  hidden: Parameters<typeof explainDuckDBError>[1],
-) {
-  try {
-    const source = await tableFunction(connection, file);
-    await connection.run(`CREATE VIEW ${identifier(file.table)} AS SELECT * FROM ${source}`);
-  } catch (error) {
-    throw explainDuckDBError(error, hidden, file);
-  }
+  files: readonly SourceFile[],
+  { hidden, late, typedByRows }: Opening,
+): Promise<void> {
+  for (const file of files)
+    try {
+      late.throwIfAborted();
+      const source = await tableFunction(connection, file, typedByRows);
+      await connection.run(`CREATE VIEW ${identifier(file.table)} AS SELECT * FROM ${source}`);
+    } catch (error) {
+      throw explainDuckDBError(error, hidden, file);
+    }
 }
+
+async function withinTime(views: Promise<void>, seconds: number, stop: () => void): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      stop();
+      reject(timeoutError(seconds));
+    }, seconds * 1000);
+  });
+  await Promise.race([views, late]).finally(() => clearTimeout(timer));
+}
+
+const timeoutError = (seconds: number) =>
+  new StageError(
+    "fetching",
+    "source_timeout",
+    `Finding the types of the files' columns took longer than the ${seconds} seconds allowed; give fewer or smaller files, or Parquet`,
+  );
+
+const isTimeout = (error: unknown) => error instanceof StageError && error.code === "source_timeout";
 
 async function lock(connection: DuckDBConnection, files: readonly SourceFile[]): Promise<void> {
   const settings = [

@@ -101,8 +101,9 @@ function checkNode(
   if (node.type !== "BASE_TABLE") return undefined;
 
   const name = String(node.table_name);
-  if (known.withs.has(name.toLowerCase())) return undefined;
+  // A WITH named like a table may read that table, so the table counts as read.
   const table = known.tables.find((one) => one.toLowerCase() === name.toLowerCase());
+  if (known.withs.has(name.toLowerCase())) return table;
   const schema = String(node.schema_name ?? "").toLowerCase();
   if (table === undefined || !["", "main"].includes(schema))
     fail(

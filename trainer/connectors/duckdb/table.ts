@@ -2,6 +2,7 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { z } from "zod";
 import { StageError } from "../../stage/stage-error.ts";
 import type { SourceFile } from "./files.ts";
+import { jsonTable } from "./json-table.ts";
 import { identifier, literal } from "./quote.ts";
 
 const Sniffed = z.object({
@@ -16,54 +17,54 @@ const Sniffed = z.object({
 type Sniffed = z.infer<typeof Sniffed>;
 
 const COLUMNS_MAX = 1000;
-/** Files up to this size are read whole to find their columns' types; of larger ones a sample. */
-const WHOLE_SNIFF_BYTES = { none: 32e6, gzip: 8e6, zstd: 8e6 };
-const SAMPLE_ROWS = 200_000;
 /** Whole numbers of more digits may be beyond 64 bits. */
 const LONG_DIGITS = 18;
 const REJECTS_MAX = 10_000_000;
-const JSON_OBJECT_BYTES_MAX = 16 * 2 ** 20;
 const DELIMITERS = [",", "\t", ";", "|"];
 
 /**
- * The expression that reads a file, for use after FROM. Of text files, columns and types are found now and fixed; lines
- * that do not fit them later are left out and kept in the connection's table reject_errors.
+ * The expression that reads a file, for use after FROM. Of text files, columns and types are found now, from every
+ * row: those of a sample would round or drop values that come later. Lines of other columns are left out and kept in
+ * the connection's table reject_errors.
  *
+ * @param typedByRows So many rows are enough; −1: all.
  * Throws StageError `file_malformed` and DuckDB's errors.
  */
-export async function tableFunction(connection: DuckDBConnection, file: SourceFile): Promise<string> {
-  const path = literal(file.path);
+export async function tableFunction(connection: DuckDBConnection, file: SourceFile, typedByRows = -1): Promise<string> {
   switch (file.format) {
     case "parquet":
-      return `read_parquet(${path})`;
+      return `read_parquet(${literal(file.path)})`;
     case "json":
-      return `read_json(${path}, ${jsonOptions(file)})`;
     case "jsonl":
-      return `read_json(${path}, format = 'newline_delimited', ${jsonOptions(file)})`;
+      return await jsonTable(connection, file, typedByRows);
     default:
-      return csvFunction(file, await withLongNumbersAsText(connection, file, await sniffCsv(connection, file)));
+      return await csvTable(connection, { file, typedByRows });
   }
 }
 
-/** `none` is not a word that read_json knows. */
-const jsonOptions = ({ compression }: SourceFile) =>
-  `maximum_object_size = ${JSON_OBJECT_BYTES_MAX}${compression === "none" ? "" : `, compression = '${compression}'`}`;
+type Typing = { readonly file: SourceFile; readonly typedByRows: number };
 
-async function sniffCsv(connection: DuckDBConnection, file: SourceFile): Promise<Sniffed> {
+async function csvTable(connection: DuckDBConnection, typing: Typing): Promise<string> {
+  const sniffed = await sniffCsv(connection, typing);
+  return csvFunction(typing.file, await withLongNumbersAsText(connection, typing, sniffed));
+}
+
+async function sniffCsv(connection: DuckDBConnection, typing: Typing): Promise<Sniffed> {
+  const { file } = typing;
   const given = file.format === "tsv" ? "\t" : undefined;
-  const sniffed = await sniffWith(connection, file, given);
+  const sniffed = await sniffWith(connection, typing, given);
   // Ragged lines make DuckDB take a whole line for one column; the header knows better.
   const header = sniffed.Columns.length === 1 ? sniffed.Columns[0]!.name : "";
   const meant = given ?? DELIMITERS.find((delimiter) => header.includes(delimiter));
   const better =
-    meant !== undefined && meant !== sniffed.Delimiter ? await sniffWith(connection, file, meant) : sniffed;
+    meant !== undefined && meant !== sniffed.Delimiter ? await sniffWith(connection, typing, meant) : sniffed;
   checkColumns(better, file);
   return better;
 }
 
-async function sniffWith(connection: DuckDBConnection, file: SourceFile, delimiter: string | undefined) {
+async function sniffWith(connection: DuckDBConnection, { file, typedByRows }: Typing, delimiter: string | undefined) {
   const options = [
-    `sample_size = ${isSniffedWhole(file) ? -1 : SAMPLE_ROWS}`,
+    `sample_size = ${typedByRows}`,
     `compression = '${file.compression}'`,
     `quote = '"', escape = '"', ignore_errors = true`,
     ...(delimiter === undefined ? [] : [`delim = ${literal(delimiter)}`]),
@@ -81,7 +82,7 @@ async function sniffWith(connection: DuckDBConnection, file: SourceFile, delimit
  */
 async function withLongNumbersAsText(
   connection: DuckDBConnection,
-  file: SourceFile,
+  { file, typedByRows }: Typing,
   sniffed: Sniffed,
 ): Promise<Sniffed> {
   const { Columns } = sniffed;
@@ -95,14 +96,11 @@ async function withLongNumbersAsText(
       : "false";
   });
   const scan = csvFunction(file, { ...sniffed, Columns: asText }, { storeRejects: false });
-  const reader = await connection.runAndReadAll(
-    `SELECT ${aggregates.join(", ")} FROM (SELECT * FROM ${scan} ${isSniffedWhole(file) ? "" : `LIMIT ${SAMPLE_ROWS}`})`,
-  );
+  const rows = typedByRows < 0 ? scan : `(FROM ${scan} LIMIT ${typedByRows})`;
+  const reader = await connection.runAndReadAll(`SELECT ${aggregates.join(", ")} FROM ${rows}`);
   const isLong = reader.getRows()[0]!;
   return { ...sniffed, Columns: Columns.map((column, i) => (isLong[i] === true ? asText[i]! : column)) };
 }
-
-const isSniffedWhole = ({ sizeBytes, compression }: SourceFile) => sizeBytes <= WHOLE_SNIFF_BYTES[compression];
 
 function checkColumns({ Columns }: Sniffed, file: SourceFile): void {
   const fail = (reason: string) => {

@@ -11,7 +11,7 @@ import type {
   SourceRows,
 } from "../connector.ts";
 import { verifyCompressed } from "../duckdb/compressed.ts";
-import { findFiles, type SourceFile } from "../duckdb/files.ts";
+import { findFiles, type SourceFile, stateOf } from "../duckdb/files.ts";
 import { identifier } from "../duckdb/quote.ts";
 import { estimateRows } from "../duckdb/row-estimate.ts";
 import { openSandbox, type Sandbox } from "../duckdb/sandbox.ts";
@@ -77,6 +77,8 @@ function fileConnector(files: readonly SourceFile[], sandbox: Sandbox, { setting
 
     async read(query, { signal, columns, limit }: ReadOptions): Promise<SourceRows> {
       const { inner, read } = await check(query);
+      const stateBefore = await stateOf(read);
+      const hasChanged = async () => (await stateOf(read)) !== stateBefore;
       const before = await rejectCount(sandbox.connection);
       const expectedRows = limit === undefined ? await rowsOf(read, sandbox) : null;
       const list = columns?.map(identifier).join(", ") ?? "*";
@@ -88,8 +90,13 @@ function fileConnector(files: readonly SourceFile[], sandbox: Sandbox, { setting
         const toVerify = limit === undefined ? read : [];
         const whole = Promise.all(toVerify.map((file) => verifyCompressed(file, signal)));
         whole.catch(() => undefined); // told below, or not at all when the reader has left
-        yield* stream.chunks;
-        await whole;
+        try {
+          yield* stream.chunks;
+          await whole;
+        } catch (error) {
+          throw isMalformed(error) && (await hasChanged()) ? changedError(read) : error;
+        }
+        if (limit === undefined && (await hasChanged())) throw changedError(read);
         malformed = (await rejectCount(sandbox.connection)) - before;
       };
       return {
@@ -122,6 +129,16 @@ async function rejectCount(connection: DuckDBConnection): Promise<number> {
   const lines = await connection.runAndReadAll("SELECT count(DISTINCT (scan_id, file_id, line)) FROM reject_errors");
   return Number(lines.value(0, 0));
 }
+
+const isMalformed = (error: unknown) => error instanceof StageError && error.code === "file_malformed";
+
+const changedError = (read: readonly SourceFile[]) =>
+  new StageError(
+    "fetching",
+    "file_changed",
+    `${read.map(({ shownAs }) => JSON.stringify(shownAs)).join(", ")} changed while being read; write to another name and rename it when it is whole`,
+    { retryable: true },
+  );
 
 const reasons = (error: z.ZodError) =>
   error.issues.map((issue) => `${issue.path.join(".") || "it"}: ${issue.message}`).join("; ");

@@ -40,3 +40,6 @@ test("the cause is kept for the log", () => {
   const cause = new Error("Binder Error: x");
   expect(explainDuckDBError(cause, []).cause).toBe(cause);
 });
+
+test("a table of no delimiter may be one of mixed line ends", () =>
+  expect(explain("Invalid Input Error: Error when sniffing file").message).toContain("LF or CRLF"));

@@ -14,7 +14,7 @@ beforeAll(async () => {
   await writeFile(join(base, "in", "beside.csv"), "n\n2\n");
   await writeFile(join(base, "out", "secret.csv"), "n\n3\n");
   const files = await findFiles("t.csv", [join(base, "in")]);
-  sandbox = await openSandbox(files, { memoryMb: 64, tempDirectory: join(base, "temp") });
+  sandbox = await openSandbox(files, { memoryMb: 64, tempDirectory: join(base, "temp"), timeoutSeconds: 30 });
 });
 afterAll(async () => {
   await sandbox.close(false);
@@ -75,8 +75,17 @@ test("a failing file leaves nothing behind", async () => {
   const files = await findFiles("bad.parquet", [join(base, "in")]);
   const temp = join(base, "temp-of-bad");
   await mkdir(temp);
-  await expect(openSandbox(files, { memoryMb: 64, tempDirectory: temp })).rejects.toMatchObject({
+  await expect(openSandbox(files, { memoryMb: 64, tempDirectory: temp, timeoutSeconds: 30 })).rejects.toMatchObject({
     code: "file_malformed",
   });
   expect(await readdir(temp)).toEqual([]);
+});
+
+test("the time allowed holds while types are found, and nothing is left behind", async () => {
+  await writeFile(join(base, "in", "long.jsonl"), '{"n":1}\n'.repeat(1_500_000));
+  const files = await findFiles("long.jsonl", [join(base, "in")]);
+  const temp = join(base, "temp-of-long");
+  const opening = openSandbox(files, { memoryMb: 64, tempDirectory: temp, timeoutSeconds: 0.05 });
+  await expect(opening).rejects.toMatchObject({ code: "source_timeout" });
+  await expect.poll(() => readdir(temp), { timeout: 10_000 }).toEqual([]);
 });

@@ -19,6 +19,7 @@ test.each<[string, string[]]>([
   ["SELECT * FROM events UNION ALL SELECT * FROM main.items", ["Items", "events"]],
   ["SELECT (SELECT count(*) FROM items) FROM range(3)", ["Items"]],
   ["SELECT unnest(x), u FROM events, unnest([1, 2]) t(u)", ["events"]],
+  ["WITH events AS (SELECT * FROM events) SELECT * FROM events", ["events"]],
   ["WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT * FROM r", []],
 ])("%s reads %j", async (query, tables) => expect([...(await check(query)).tables].sort()).toEqual(tables));
 

@@ -17,10 +17,12 @@ afterAll(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-async function columnsOf(name: string, content: string): Promise<Record<string, string>> {
+async function columnsOf(name: string, content: string, typedByRows?: number): Promise<Record<string, string>> {
   await writeFile(join(root, name), content);
   const [file] = await findFiles(name, [root]);
-  const result = await connection.runAndReadAll(`SELECT * FROM ${await tableFunction(connection, file!)} LIMIT 0`);
+  const result = await connection.runAndReadAll(
+    `SELECT * FROM ${await tableFunction(connection, file!, typedByRows)} LIMIT 0`,
+  );
   return Object.fromEntries(result.columnNames().map((column, i) => [column, String(result.columnType(i))]));
 }
 
@@ -83,3 +85,12 @@ test("a table of very many columns is refused", () =>
   expect(columnsOf("wide.csv", `${Array.from({ length: 1001 }, (_, i) => `c${i}`).join(",")}\n`)).rejects.toThrow(
     "1001 columns",
   ));
+
+test("a value after 200,000 rows of a large CSV counts for the type of its column", async () => {
+  const pad = "p".repeat(100);
+  const content = `rating,item,pad\n${`4,1,${pad}\n`.repeat(320_000)}4.5,x1,${pad}\n`;
+  expect(await columnsOf("late.csv", content)).toEqual({ rating: "DOUBLE", item: "VARCHAR", pad: "VARCHAR" });
+  // Unless there is no time for that.
+  const quick = await columnsOf("late.csv", content, 200_000);
+  expect(quick).toEqual({ rating: "BIGINT", item: "BIGINT", pad: "VARCHAR" });
+});

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync, zstdCompressSync } from "node:zlib";
@@ -187,6 +187,21 @@ describe("files that are not what they should be", () => {
     expect((await rowsOf(folder, "*", "SELECT * FROM t")).rows).toEqual([]);
     expect((await rowsOf(folder, "*", "SELECT * FROM t2")).rows).toEqual([]);
   });
+});
+
+test("a file that is cut while it is read is told, and may be tried again", async () => {
+  const folder = await folderWith({ "t.csv": `a,b\n${"xxxxxxxxxxxxxxxxxxxxxxxx,1\n".repeat(500_000)}` });
+  const connector = await open(folder, "t.csv");
+  const { chunks } = await connector.read("SELECT * FROM t", { signal: never });
+  const read = async () => {
+    let isFirst = true;
+    for await (const _ of chunks) {
+      if (isFirst) await truncate(join(folder, "t.csv"), 1_000_000);
+      isFirst = false;
+    }
+  };
+  await expect(read()).rejects.toMatchObject({ stage: "fetching", code: "file_changed", retryable: true });
+  await connector.close();
 });
 
 /** Lines that do not compress away. */

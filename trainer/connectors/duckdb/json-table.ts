@@ -1,0 +1,67 @@
+import type { DuckDBConnection } from "@duckdb/node-api";
+import type { SourceFile } from "./files.ts";
+import { identifier, literal } from "./quote.ts";
+
+type Column = { readonly name: string; readonly type: string };
+
+const OBJECT_BYTES_MAX = 16 * 2 ** 20;
+
+/**
+ * The expression that reads a JSON file, for use after FROM. Columns and types are found from every object and then
+ * fixed; texts stay as they are written, but for times.
+ *
+ * @param typedByRows So many objects are enough; −1: all.
+ * Throws DuckDB's errors.
+ */
+export async function jsonTable(connection: DuckDBConnection, file: SourceFile, typedByRows = -1): Promise<string> {
+  const found = readJson(file, `sample_size = ${typedByRows}`);
+  const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${found}`);
+  const columns = described.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }));
+  const isFixable = canBeNamed(columns) && (await haveIsoTimes(connection, file, columns));
+  const source = isFixable ? readJson(file, columnsOption(columns.map(uuidAsText))) : found;
+  const mixed = columns.filter(({ type }) => type === "JSON").map(({ name }) => identifier(name));
+  if (mixed.length === 0) return source;
+  return `(SELECT * REPLACE (${mixed.map((name) => `${name} ->> '$' AS ${name}`).join(", ")}) FROM ${source})`;
+}
+
+/** As a UUID, letters would become small ones. */
+const uuidAsText = ({ name, type }: Column): Column => ({ name, type: type === "UUID" ? "VARCHAR" : type });
+
+/** Whether each column is the key of its name: values that are no objects are one column json; `id` next to `Id` is id_1. */
+function canBeNamed(columns: readonly Column[]): boolean {
+  if (columns.length === 1 && columns[0]!.name === "json") return false;
+  const names = new Set(columns.map(({ name }) => name.toLowerCase()));
+  return columns.every(({ name }) => !/_\d+$/.test(name) || !names.has(name.replace(/_\d+$/, "").toLowerCase()));
+}
+
+/** Whether all times are written year first: a fixed type knows no other form. Of those within lists and objects, nobody looks. */
+async function haveIsoTimes(
+  connection: DuckDBConnection,
+  file: SourceFile,
+  columns: readonly Column[],
+): Promise<boolean> {
+  if (columns.some(({ type }) => /[\s([](DATE|TIMESTAMP)|(DATE|TIMESTAMP)\[/.test(type))) return false;
+  const times = columns.filter(({ type }) => /^(DATE|TIMESTAMP)/.test(type));
+  if (times.length === 0) return true;
+  const texts = readJson(file, columnsOption(times.map(({ name }) => ({ name, type: "VARCHAR" }))));
+  const areIso = times.map(
+    ({ name }) => `coalesce(bool_and(regexp_matches(${identifier(name)}, '^[0-9]{4}-[0-9]{2}-[0-9]{2}')), true)`,
+  );
+  const checked = await connection.runAndReadAll(`SELECT ${areIso.join(" AND ")} FROM ${texts}`);
+  return checked.value(0, 0) === true;
+}
+
+const columnsOption = (columns: readonly Column[]) =>
+  `columns = {${columns.map(({ name, type }) => `${literal(name)}: ${literal(type)}`).join(", ")}}`;
+
+function readJson({ path, format, compression }: SourceFile, option: string): string {
+  const options = [
+    literal(path),
+    ...(format === "jsonl" ? ["format = 'newline_delimited'"] : []),
+    `maximum_object_size = ${OBJECT_BYTES_MAX}`,
+    // `none` is not a word that read_json knows.
+    ...(compression === "none" ? [] : [`compression = '${compression}'`]),
+    option,
+  ];
+  return `read_json(${options.join(", ")})`;
+}
