@@ -11,7 +11,7 @@ import type {
   SourceRows,
 } from "../connector.ts";
 import { verifyCompressed } from "../duckdb/compressed.ts";
-import { findFiles, type SourceFile, stateOf } from "../duckdb/files.ts";
+import { findFiles, type SourceFile } from "../duckdb/files.ts";
 import { identifier } from "../duckdb/quote.ts";
 import { estimateRows } from "../duckdb/row-estimate.ts";
 import { openSandbox, type Sandbox } from "../duckdb/sandbox.ts";
@@ -20,6 +20,7 @@ import { type StreamLimits, streamRows } from "../duckdb/stream.ts";
 import { innerQuery } from "../inner-query.ts";
 import type { RowsSince, Unsuitable } from "../since.ts";
 import { FileConfig } from "./config.ts";
+import { watchFiles } from "./file-watch.ts";
 import { columnsOf, readFilesSince } from "./since.ts";
 
 /**
@@ -77,26 +78,27 @@ function fileConnector(files: readonly SourceFile[], sandbox: Sandbox, { setting
 
     async read(query, { signal, columns, limit }: ReadOptions): Promise<SourceRows> {
       const { inner, read } = await check(query);
-      const stateBefore = await stateOf(read);
-      const hasChanged = async () => (await stateOf(read)) !== stateBefore;
       const before = await rejectCount(sandbox.connection);
       const expectedRows = limit === undefined ? await rowsOf(read, sandbox) : null;
       const list = columns?.map(identifier).join(", ") ?? "*";
       const end = limit === undefined ? "" : ` LIMIT ${limit}`;
       const stream = await streamRows(sandbox.connection, `SELECT ${list} FROM (\n${inner}\n)${end}`, limits(signal));
-      let malformed = 0;
+      let [malformed, isChanged] = [0, false];
       const chunks = async function* () {
         // DuckDB takes a cut-off file for a shorter one, so that it is whole is checked beside the reading.
         const toVerify = limit === undefined ? read : [];
+        const watch = await watchFiles(toVerify);
         const whole = Promise.all(toVerify.map((file) => verifyCompressed(file, signal)));
         whole.catch(() => undefined); // told below, or not at all when the reader has left
         try {
           yield* stream.chunks;
           await whole;
         } catch (error) {
-          throw isMalformed(error) && (await hasChanged()) ? changedError(read) : error;
+          throw isMalformed(error) && (await watch.hasChanged()) ? changedError(read) : error;
+        } finally {
+          isChanged = await watch.hasChanged();
         }
-        if (limit === undefined && (await hasChanged())) throw changedError(read);
+        if (isChanged) throw changedError(read);
         malformed = (await rejectCount(sandbox.connection)) - before;
       };
       return {

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, symlink, truncate, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, mkdtemp, readdir, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync, zstdCompressSync } from "node:zlib";
@@ -201,6 +201,19 @@ test("a file that is cut while it is read is told, and may be tried again", asyn
     }
   };
   await expect(read()).rejects.toMatchObject({ stage: "fetching", code: "file_changed", retryable: true });
+  await connector.close();
+});
+
+test("a log that grows while it is read is read as far as it went", async () => {
+  const folder = await folderWith({ "t.csv": `a,b\n${"xxxxxxxxxxxxxxxxxxxxxxxx,1\n".repeat(200_000)}` });
+  const connector = await open(folder, "t.csv");
+  const { chunks } = await connector.read("SELECT * FROM t", { signal: never });
+  let rows = 0;
+  for await (const chunk of chunks) {
+    if (rows === 0) await appendFile(join(folder, "t.csv"), "y,2\n");
+    rows += chunk.rowCount;
+  }
+  expect(rows).toBeGreaterThanOrEqual(200_000);
   await connector.close();
 });
 

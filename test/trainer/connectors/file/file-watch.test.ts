@@ -1,0 +1,50 @@
+import { appendFile, cp, mkdtemp, rename, rm, truncate, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findFiles } from "../../../../trainer/connectors/duckdb/files.ts";
+import { watchFiles } from "../../../../trainer/connectors/file/file-watch.ts";
+
+let root: string;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), "file-watch-"));
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+const ROWS = "a,b\n".repeat(3000);
+
+async function watchedDuring(happens: (path: string) => Promise<unknown>, name = "t.csv"): Promise<boolean> {
+  const path = join(root, name);
+  await writeFile(path, ROWS);
+  const watch = await watchFiles(await findFiles(name, [root]));
+  await happens(path);
+  return watch.hasChanged();
+}
+const copyOver = async (path: string, content: string) => {
+  await writeFile(`${path}.new`, content);
+  await truncate(path, 0); // as cp does
+  await delay(250);
+  await cp(`${path}.new`, path);
+  await rm(`${path}.new`);
+};
+
+test.each<[string, (path: string) => Promise<unknown>]>([
+  ["nothing", async () => undefined],
+  ["lines that are added", (path) => appendFile(path, "c,d\n")],
+])("%s: not changed", async (_what, happens) => expect(await watchedDuring(happens)).toBe(false));
+
+test.each<[string, (path: string) => Promise<unknown>]>([
+  ["cut", (path) => truncate(path, 100)],
+  ["cut and written again, with more at its end", (path) => copyOver(path, `${ROWS}c,d\n`)],
+  ["other rows and more of them", (path) => writeFile(path, "x,yy\n".repeat(3000))],
+  ["as many other bytes", (path) => writeFile(path, "x,y\n".repeat(3000))],
+  ["replaced", (path) => writeFile(`${path}.new`, ROWS).then(() => rename(`${path}.new`, path))],
+  ["gone", (path) => rm(path)],
+  ["written at another time", (path) => utimes(path, 1, 1)],
+])("%s: changed", async (_what, happens) => expect(await watchedDuring(happens)).toBe(true));
+
+test("only plain lines may grow", async () => {
+  for (const name of ["t.json", "t.parquet", "t.csv.gz"])
+    expect([name, await watchedDuring((path) => appendFile(path, "c,d\n"), name)]).toEqual([name, true]);
+});

@@ -1,0 +1,67 @@
+import { type FileHandle, open, stat } from "node:fs/promises";
+import type { SourceFile } from "../duckdb/files.ts";
+
+export type FileWatch = {
+  /**
+   * Ends the watch. Whether a file was cut, written over or replaced meanwhile, so that what was read of it may be a part. Lines that were
+   * added at the end of a plain text, as to a log, are no such change.
+   */
+  hasChanged(): Promise<boolean>;
+};
+
+type Look = { readonly inode: bigint; readonly size: bigint; readonly writtenNs: bigint; readonly end: Buffer };
+
+/** `cp` over a file begins with cutting it, and is seen only until it has written as much again. */
+const LOOK_EVERY_MS = 100;
+const END_BYTES = 4096;
+
+/** Looks at files while they are read. */
+export async function watchFiles(files: readonly SourceFile[]): Promise<FileWatch> {
+  const before = await Promise.all(files.map((file) => lookAt(file)));
+  let wasCut = false;
+  const timer = setInterval(() => {
+    for (const [i, { path }] of files.entries())
+      stat(path, { bigint: true }).then(
+        ({ size }) => {
+          wasCut ||= size < (before[i]?.size ?? 0n);
+        },
+        () => {
+          wasCut = true;
+        },
+      );
+  }, LOOK_EVERY_MS).unref();
+  return {
+    async hasChanged() {
+      clearInterval(timer);
+      const same = await Promise.all(files.map((file, i) => isSame(file, before[i])));
+      return wasCut || same.includes(false);
+    },
+  };
+}
+
+async function isSame(file: SourceFile, before: Look | undefined): Promise<boolean> {
+  const after = await lookAt(file, before?.size);
+  if (before === undefined || after === undefined || after.inode !== before.inode) return false;
+  if (after.size === before.size) return after.writtenNs === before.writtenNs;
+  return mayGrow(file) && after.size > before.size && after.end.equals(before.end);
+}
+
+const mayGrow = ({ format, compression }: SourceFile) =>
+  compression === "none" && (format === "csv" || format === "tsv" || format === "jsonl");
+
+/** Undefined when it is gone. `end` are the bytes before `endsAt`, else the file's last ones. */
+async function lookAt({ path }: SourceFile, endsAt?: bigint): Promise<Look | undefined> {
+  let file: FileHandle | undefined;
+  try {
+    file = await open(path);
+    const { ino: inode, size, mtimeNs: writtenNs } = await file.stat({ bigint: true });
+    const until = Number(endsAt ?? size);
+    const from = Math.max(0, until - END_BYTES);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(until - from), 0, until - from, from);
+    return { inode, size, writtenNs, end: buffer.subarray(0, bytesRead) };
+  } catch {
+    return undefined;
+  } finally {
+    await file?.close();
+  }
+}
