@@ -3,18 +3,22 @@ import { DuckDBTypeId } from "@duckdb/node-api";
 
 type Types = ReadonlySet<DuckDBTypeId>;
 
+/** Of 64 bits or more: not every value is one of a double's. */
+export const LONG_INTEGERS: Types = new Set([
+  DuckDBTypeId.BIGINT,
+  DuckDBTypeId.HUGEINT,
+  DuckDBTypeId.UBIGINT,
+  DuckDBTypeId.UHUGEINT,
+]);
 /** Of a fixed width. */
 export const INTEGERS: Types = new Set([
+  ...LONG_INTEGERS,
   DuckDBTypeId.TINYINT,
   DuckDBTypeId.SMALLINT,
   DuckDBTypeId.INTEGER,
-  DuckDBTypeId.BIGINT,
-  DuckDBTypeId.HUGEINT,
   DuckDBTypeId.UTINYINT,
   DuckDBTypeId.USMALLINT,
   DuckDBTypeId.UINTEGER,
-  DuckDBTypeId.UBIGINT,
-  DuckDBTypeId.UHUGEINT,
 ]);
 export const NUMBERS: Types = new Set([...INTEGERS, DuckDBTypeId.FLOAT, DuckDBTypeId.DOUBLE, DuckDBTypeId.DECIMAL]);
 /** Without a zone: they mean UTC. */

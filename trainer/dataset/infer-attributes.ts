@@ -1,6 +1,6 @@
 import { DuckDBDecimalType, DuckDBListType, type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import type { FeatureType } from "../../shared/model-spec.ts";
-import { INTEGERS, NUMBERS, TIMES } from "./column-kinds.ts";
+import { LONG_INTEGERS, NUMBERS, TIMES } from "./column-kinds.ts";
 import { numberOfText, positiveWord } from "./label-expression.ts";
 import { readStaged, type Staging } from "./staging.ts";
 import { type TimeUnit, timeExpression, unitCounts, unitOf } from "./time-expression.ts";
@@ -92,8 +92,9 @@ async function inferType(place: Place, column: Column): Promise<FeatureType | un
 const isInexact = (number: string) => `(abs(${number}) > ${Number.MAX_SAFE_INTEGER} AND abs(${number}) != ${2 ** 63})`;
 
 async function hasInexact({ staging, table, signal }: Place, { sql, type }: Column): Promise<boolean> {
-  const isWhole = type instanceof DuckDBDecimalType ? type.scale === 0 : INTEGERS.has(type.typeId);
-  if (!isWhole) return false;
+  const mayBe =
+    type instanceof DuckDBDecimalType ? type.scale === 0 && type.width > 15 : LONG_INTEGERS.has(type.typeId);
+  if (!mayBe) return false;
   const number = `CAST(${sql} AS DOUBLE)`;
   const query = `SELECT count(*) FILTER (${isInexact(number)}) AS inexact FROM ${table}`;
   const [row] = await readStaged(staging, query, signal);

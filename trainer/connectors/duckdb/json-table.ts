@@ -17,7 +17,7 @@ export async function jsonTable(connection: DuckDBConnection, file: SourceFile, 
   const found = readJson(file, `sample_size = ${typedByRows}`);
   const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${found}`);
   const columns = described.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }));
-  const isFixable = canBeNamed(columns) && (await haveIsoTimes(connection, file, columns));
+  const isFixable = canBeNamed(columns) && (await haveIsoTimes(connection, file, { columns, typedByRows }));
   const source = isFixable ? readJson(file, columnsOption(columns.map(uuidAsText))) : found;
   const mixed = columns.filter(({ type }) => type === "JSON").map(({ name }) => identifier(name));
   if (mixed.length === 0) return source;
@@ -38,7 +38,7 @@ function canBeNamed(columns: readonly Column[]): boolean {
 async function haveIsoTimes(
   connection: DuckDBConnection,
   file: SourceFile,
-  columns: readonly Column[],
+  { columns, typedByRows }: { readonly columns: readonly Column[]; readonly typedByRows: number },
 ): Promise<boolean> {
   if (columns.some(({ type }) => /[\s([](DATE|TIMESTAMP)|(DATE|TIMESTAMP)\[/.test(type))) return false;
   const times = columns.filter(({ type }) => /^(DATE|TIMESTAMP)/.test(type));
@@ -47,7 +47,8 @@ async function haveIsoTimes(
   const areIso = times.map(
     ({ name }) => `coalesce(bool_and(regexp_matches(${identifier(name)}, '^[0-9]{4}-[0-9]{2}-[0-9]{2}')), true)`,
   );
-  const checked = await connection.runAndReadAll(`SELECT ${areIso.join(" AND ")} FROM ${texts}`);
+  const rows = typedByRows < 0 ? texts : `(FROM ${texts} LIMIT ${typedByRows})`;
+  const checked = await connection.runAndReadAll(`SELECT ${areIso.join(" AND ")} FROM ${rows}`);
   return checked.value(0, 0) === true;
 }
 

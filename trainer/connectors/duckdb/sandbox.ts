@@ -87,7 +87,8 @@ export async function openSandbox(files: readonly SourceFile[], settings: Sandbo
   } catch (error) {
     // The finding of types cannot be interrupted: nobody waits for it, but closing under it would be a crash.
     const released = views.catch(() => undefined).then(release);
-    if (!isTimeout(error)) await released;
+    if (isTimeout(error)) released.catch(() => undefined);
+    else await released;
     throw explain(error);
   }
 }

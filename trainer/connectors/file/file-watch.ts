@@ -3,10 +3,11 @@ import type { SourceFile } from "../duckdb/files.ts";
 
 export type FileWatch = {
   /**
-   * Ends the watch. Whether a file was cut, written over or replaced meanwhile, so that what was read of it may be a part. Lines that were
-   * added at the end of a plain text, as to a log, are no such change.
+   * Whether a file was cut, written over or replaced so far, so that what was read of it may be a part. Lines that were added at the end
+   * of a plain text, as to a log, are no such change.
    */
   hasChanged(): Promise<boolean>;
+  end(): void;
 };
 
 type Look = { readonly inode: bigint; readonly size: bigint; readonly writtenNs: bigint; readonly end: Buffer };
@@ -15,7 +16,7 @@ type Look = { readonly inode: bigint; readonly size: bigint; readonly writtenNs:
 const LOOK_EVERY_MS = 100;
 const END_BYTES = 4096;
 
-/** Looks at files while they are read. */
+/** Looks at files while they are read, until it is ended. */
 export async function watchFiles(files: readonly SourceFile[]): Promise<FileWatch> {
   const before = await Promise.all(files.map((file) => lookAt(file)));
   let wasCut = false;
@@ -31,8 +32,8 @@ export async function watchFiles(files: readonly SourceFile[]): Promise<FileWatc
       );
   }, LOOK_EVERY_MS).unref();
   return {
+    end: () => clearInterval(timer),
     async hasChanged() {
-      clearInterval(timer);
       const same = await Promise.all(files.map((file, i) => isSame(file, before[i])));
       return wasCut || same.includes(false);
     },

@@ -83,7 +83,7 @@ function fileConnector(files: readonly SourceFile[], sandbox: Sandbox, { setting
       const list = columns?.map(identifier).join(", ") ?? "*";
       const end = limit === undefined ? "" : ` LIMIT ${limit}`;
       const stream = await streamRows(sandbox.connection, `SELECT ${list} FROM (\n${inner}\n)${end}`, limits(signal));
-      let [malformed, isChanged] = [0, false];
+      let malformed = 0;
       const chunks = async function* () {
         // DuckDB takes a cut-off file for a shorter one, so that it is whole is checked beside the reading.
         const toVerify = limit === undefined ? read : [];
@@ -93,12 +93,12 @@ function fileConnector(files: readonly SourceFile[], sandbox: Sandbox, { setting
         try {
           yield* stream.chunks;
           await whole;
+          if (await watch.hasChanged()) throw changedError(read);
         } catch (error) {
           throw isMalformed(error) && (await watch.hasChanged()) ? changedError(read) : error;
         } finally {
-          isChanged = await watch.hasChanged();
+          watch.end();
         }
-        if (isChanged) throw changedError(read);
         malformed = (await rejectCount(sandbox.connection)) - before;
       };
       return {

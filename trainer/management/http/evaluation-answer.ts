@@ -29,13 +29,13 @@ export async function evaluationAnswer(
 ): Promise<EvaluationAnswer> {
   const question = parseWith(EvaluationQuestion, body);
   const key = listsKey(customer, modelName, version);
-  const gone = new FormatError(`The lists behind the report of version ${version} are not there:`);
+  const gone = () => new FormatError(`The lists behind the report of version ${version} are not there:`);
   try {
     const packedBytes = await store.head(key);
-    if (packedBytes === undefined) throw gone;
+    if (packedBytes === undefined) throw gone();
     const read = async () => {
       const found = await store.get(key);
-      if (found === undefined) throw gone;
+      if (found === undefined) throw gone();
       return found.bytes;
     };
     const answerTo = (asked: EvaluationQuestion) =>

@@ -19,7 +19,7 @@ async function watchedDuring(happens: (path: string) => Promise<unknown>, name =
   await writeFile(path, ROWS);
   const watch = await watchFiles(await findFiles(name, [root]));
   await happens(path);
-  return watch.hasChanged();
+  return watch.hasChanged().finally(watch.end);
 }
 const copyOver = async (path: string, content: string) => {
   await writeFile(`${path}.new`, content);
