@@ -17,7 +17,7 @@ export type Stalls = {
   announce(nowMs: number, takesMs: number): void;
   /** Milliseconds of all stalls so far, to tell how much of a wait they were. */
   total(): number;
-  /** Milliseconds that calls may wait longer, for the stalls of the last seconds. */
+  /** Milliseconds that calls may wait longer, for the stalls of the last seconds whose queues have not passed. */
   patienceMs(nowMs: number): number;
 };
 
@@ -29,20 +29,30 @@ const STALL_MS_MAX = 2000;
 const CALLS_MAX = 4;
 /** In so long half of the patience is over. */
 const HALF_MS = 1500;
+/** A thread that idles has no queue left from a stall. It seems idle, too, while calls are outside for a moment. */
+const PER_IDLE_MS = 5;
+/** After so long what was announced is over, or will not come. */
+const ANNOUNCED_MS = 1000;
 
 export function createStalls(patienceMsMax: number): Stalls {
   let lastMs = 0;
   let total = 0;
   let [patience, sinceMs] = [0, 0];
+  let announcedUntilMs = 0;
   const patienceMs = (nowMs: number) => patience * 2 ** (-Math.max(0, nowMs - sinceMs) / HALF_MS);
   const add = (nowMs: number, milliseconds: number) => {
     [patience, sinceMs] = [Math.min(patienceMsMax, patienceMs(nowMs) + milliseconds), nowMs];
   };
   return {
-    announce: add,
+    announce(nowMs, takesMs) {
+      announcedUntilMs = nowMs + ANNOUNCED_MS;
+      add(nowMs, takesMs);
+    },
     pass(nowMs, isAwaited, callMs) {
       const gapMs = nowMs - lastMs;
       lastMs = nowMs;
+      if (!isAwaited && nowMs > announcedUntilMs)
+        add(nowMs, -Math.min(patienceMs(nowMs), PER_IDLE_MS * Math.max(0, gapMs)));
       if (!isAwaited || gapMs < Math.max(STALL_MS_LEAST, CALLS_MAX * callMs) || gapMs > STALL_MS_MAX) return 0;
       total += gapMs;
       add(nowMs, gapMs);

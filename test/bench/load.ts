@@ -23,6 +23,8 @@ const CONNECTIONS = 16;
 const CAPACITY_SECONDS = 5;
 const LOAD_SHARE = 0.8;
 const OVERLOAD_SECONDS = 10;
+/** An overload begins in the midst of ordinary load, not with what opening its connections took. */
+const BEFORE_SECONDS = 3;
 const OVERLOAD_CONNECTIONS = 150;
 const MEMORY_EVERY_MS = 500;
 const MEMORY_WINDOW_MS = 30_000;
@@ -133,6 +135,11 @@ async function underLoad(setting: Setting): Promise<Figure[]> {
   context.say(`  statuses ${JSON.stringify([...tally.statuses])}`);
 
   await openConnections(edge);
+  await openLoop(() => ask(emptyTally()), {
+    perSecond: LOAD_SHARE * capacity,
+    seconds: BEFORE_SECONDS,
+    say: context.say,
+  });
   const double = emptyTally();
   await openLoop(() => ask(double), { perSecond: 2 * capacity, seconds: OVERLOAD_SECONDS, say: context.say });
   sayWhenSlow("double", double, saying);

@@ -136,7 +136,16 @@ test("after a stall as much more may wait as the thread was held up, five times 
   expect(afterStall(createAdmission(100, TTL_MS), { atMs: 1000, stallMs: 900 })).toBe(120);
   const admission = createAdmission(100, TTL_MS);
   afterStall(admission, { atMs: 1000, stallMs: 100 });
-  expect(fill(admission, FIVE_MS, 2600).length).toBe(30);
+  admission.admit({ itemCount: FIVE_MS, nowMs: 1100 });
+  for (let nowMs = 1110; nowMs <= 2600; nowMs += 10) admission.isFull(nowMs);
+  expect(fill(admission, FIVE_MS, 2600).length + 1).toBe(30);
+});
+
+test("a queue that a stall left has passed when the thread idles: an overload later does not find its patience", () => {
+  const admission = createAdmission(100, TTL_MS);
+  afterStall(admission, { atMs: 1000, stallMs: 100 });
+  for (let nowMs = 1110; nowMs < 1500; nowMs += 10) admission.admit({ itemCount: FIVE_MS, nowMs })!.end(nowMs);
+  expect(fill(admission, FIVE_MS, 1500).length).toBe(20);
 });
 
 test("time in which no call waits is no stall, nor is the time of a call itself", () => {

@@ -28,3 +28,21 @@ test("patience is what the stalls took, half of it a second and a half later, an
   stalls.announce(3300, 20);
   expect([stalls.patienceMs(3300), stalls.total()]).toEqual([57.5, 300]);
 });
+
+test("a thread that idles has no queue left, unless a stall was announced a moment ago", () => {
+  const stalls = createStalls(1000);
+  stalls.pass(1000, false, CALL_MS);
+  stalls.pass(1100, true, CALL_MS);
+  stalls.pass(1102, true, CALL_MS);
+  expect(stalls.patienceMs(1102)).toBeGreaterThan(99);
+  stalls.pass(1110, false, CALL_MS);
+  expect(stalls.patienceMs(1110)).toBeCloseTo(60, 0);
+  stalls.pass(1200, false, CALL_MS);
+  expect(stalls.patienceMs(1200)).toBe(0);
+
+  stalls.announce(1200, 200);
+  stalls.pass(1900, false, CALL_MS);
+  expect(stalls.patienceMs(1900)).toBeGreaterThan(140);
+  stalls.pass(2300, false, CALL_MS);
+  expect(stalls.patienceMs(2300)).toBe(0);
+});
