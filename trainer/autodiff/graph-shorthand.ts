@@ -1,6 +1,9 @@
 import type { GraphBuilder } from "../onnx/graph.ts";
 import { DATA_TYPES, type DataType } from "../onnx/proto.ts";
 
+/** Operators of ONNX Runtime's own domain. */
+export const MICROSOFT = "com.microsoft";
+
 /** A float32 scalar inside the graph. */
 export const scalar = (graph: GraphBuilder, value: number) =>
   graph.constant({ type: "float32", dims: [], data: Float32Array.of(value) });
@@ -25,5 +28,11 @@ export const sumOver = (graph: GraphBuilder, value: string, ...axes: readonly nu
 export const rowSums = (graph: GraphBuilder, value: string) =>
   graph.op("ReduceSum", [value, integers(graph, -1)], { keepdims: { int: 1 } });
 
-/** Operators of ONNX Runtime's own domain. */
-export const MICROSOFT = "com.microsoft";
+/**
+ * aᵀ b: [rows, many] and [rows, few] → [many, few], by way of bᵀ a: the runtime reads a wide matrix along its rows a fifth to a
+ * third quicker than along its columns.
+ */
+export const narrowProduct = (graph: GraphBuilder, a: string, b: string) =>
+  graph.op("Transpose", [graph.op("FusedMatMul", [b, a], { transA: { int: 1 } }, MICROSOFT)], {
+    perm: { ints: [1, 0] },
+  });

@@ -1,4 +1,4 @@
-import { cast, integers, scalar } from "./graph-shorthand.ts";
+import { cast, integers, narrowProduct, scalar } from "./graph-shorthand.ts";
 import type { Tape, Tensor } from "./tape.ts";
 
 export type LinearCrossEntropy = {
@@ -42,7 +42,7 @@ export function linearCrossEntropy(tape: Tape, inputs: LinearCrossEntropy): Tens
     const targetRows = graph.op("Gather", [table.value, targets]);
     const pull = graph.op("Sub", [graph.op("Gemm", [chances, rivals]), targetRows]);
     const weighted = graph.op("Mul", [hidden.value, share]);
-    const dRivals = graph.op("Gemm", [chances, weighted], { transA: { int: 1 } });
+    const dRivals = narrowProduct(graph, chances, weighted);
     tape.rowGradient(table, { indices: targets, rows: graph.op("Neg", [weighted]) });
     if (candidates) tape.rowGradient(table, { indices: candidates.indices, rows: dRivals });
     return [graph.op("Mul", [pull, share]), candidates ? undefined : dRivals];

@@ -1,4 +1,4 @@
-import { integers, rowSums } from "./graph-shorthand.ts";
+import { integers, narrowProduct, rowSums } from "./graph-shorthand.ts";
 import type { Tape, Tensor } from "./tape.ts";
 
 export type LogPartition = {
@@ -30,7 +30,7 @@ export function logPartition(tape: Tape, { hidden, items, correction, weights }:
     const weighted = graph.op("Mul", [hidden.value, share]);
     return [
       graph.op("Mul", [graph.op("Gemm", [chances, items.value]), share]),
-      graph.op("Gemm", [chances, weighted], { transA: { int: 1 } }),
+      narrowProduct(graph, chances, weighted),
     ];
   };
   return tape.record({ output: { value: output }, inputs: [hidden, items], backward });
