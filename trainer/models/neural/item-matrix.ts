@@ -43,8 +43,13 @@ export const newestEntries = (graph: GraphBuilder, items: string, count: number)
 function serveFloats(graph: GraphBuilder, { itemCount, width, values }: ItemMatrix, box: FileBox): ServedItems {
   const table = box.external("items", "float32", [width, itemCount], transposed(values, width));
   return {
-    rowsOf: (items) =>
-      graph.op("Transpose", [graph.op("Gather", [table, items], { axis: { int: 1 } })], { perm: { ints: [1, 0] } }),
+    rowsOf(items) {
+      // Gather along the last axis copies number by number, at 50 ns each in onnxruntime-web.
+      const asRow = graph.op("Unsqueeze", [items, integers(graph, 0)]);
+      const places = graph.op("Expand", [asRow, integers(graph, width, 1)]); // [width, L]
+      const found = graph.op("GatherElements", [table, places], { axis: { int: 1 } });
+      return graph.op("Transpose", [found], { perm: { ints: [1, 0] } });
+    },
     scoresOf: (vector) => flat(graph, graph.op("MatMul", [vector, table])),
     files: box.files,
     truncation: "",
