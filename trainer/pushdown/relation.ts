@@ -34,7 +34,7 @@ export type Relation =
   /** The facts under the names of the specification's columns. */
   | { readonly kind: "rows"; readonly of: Facts }
   /**
-   * hash (24 hex digits of the salted id), item_id, seconds, positive: of each user one row an item, and the newest
+   * user_hash (24 hex digits of the salted id), item_id, seconds, positive: of each user one row an item, and the newest
    * positive ones. In no order: stores that are many machines sort small results only.
    */
   | {
@@ -168,7 +168,7 @@ function recordsSql(records: Extract<Relation, { kind: "records" }>, table: Sour
     erasedSalt === null
       ? ""
       : `, SUBSTR(${dialect.sha256(Buffer.from(erasedSalt, "utf8").toString("hex"), user)}, 1, 16) AS erased_hash`;
-  return `SELECT SUBSTR(${dialect.sha256(saltHex, user)}, 1, 24) AS hash, item_id, seconds, positive${erased} FROM (
+  return `SELECT SUBSTR(${dialect.sha256(saltHex, user)}, 1, 24) AS user_hash, item_id, seconds, positive${erased} FROM (
     SELECT user_id, item_id, seconds, positive,
       ROW_NUMBER() OVER (PARTITION BY user_id, item_id ORDER BY seconds DESC) AS item_place,
       ROW_NUMBER() OVER (PARTITION BY user_id, positive ORDER BY seconds DESC, ${itemOrder(table)} DESC) AS label_place

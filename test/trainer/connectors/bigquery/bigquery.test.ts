@@ -55,7 +55,7 @@ test("types that an id, a time, a label or an attribute can have", async () => {
   const { rows } = await rowsOf(
     connector,
     `SELECT CAST(9007199254740993 AS BIGINT) AS big, CAST(1.10 AS DECIMAL(10,2)) AS price, ['a', 'b c'] AS words, [1, 2] AS numbers,
-       CAST('2024-02-29 12:00:00.5+02' AS TIMESTAMPTZ) AS at, CAST('1969-12-31' AS DATE) AS day,
+       CAST('2024-02-29 12:00:00.5+02' AS TIMESTAMPTZ) AS moment, CAST('1969-12-31' AS DATE) AS day,
        CAST('abc' AS BLOB) AS bytes, true AS good, NULL AS nothing`,
   );
   expect(rows[0]!.map((value) => (value === null ? null : String(value)))).toEqual([
@@ -137,6 +137,7 @@ test.each([
   ],
   ["an unknown table", {}, "SELECT * FROM `acme-data.shop.missing`", "table_not_found", "project.dataset.table"],
   ["a syntax error", {}, "SELECT 1 AS one,\n  FROM WHERE", "source_query_failed", "(line 2, column 3)"],
+  ["a reserved word for a name", {}, "SELECT 1 AS hash", "source_query_failed", "keyword HASH"],
   [
     "bytes above the limit",
     { settings: { bigqueryBytesBilledMax: 1000 } },
