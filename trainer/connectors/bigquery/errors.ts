@@ -14,8 +14,32 @@ export type BigQueryParty = BigQueryTarget & { readonly serviceAccount: string }
 type Explanation = { readonly code: string; readonly message: string; readonly retryable?: boolean };
 type Rule = { readonly when: RegExp; readonly say: (text: string, party: BigQueryParty) => Explanation };
 
-/** Tried in order on `reason: message`, as the API's error table documents them. */
+const REFUSED_CREDENTIALS =
+  /invalid_grant|invalid_client|Invalid Credentials|UNAUTHENTICATED|Login Required|[Aa]ccount (\S+ )?(is|was|has been) (disabled|deleted)/;
+
+const cannotRun: Rule["say"] = (text) => ({
+  code: "source_query_failed",
+  message: `The query cannot run: ${placed(text)}`,
+});
+const notFound: Rule["say"] = (text) => ({
+  code: "table_not_found",
+  message: `${text}. Name tables as project.dataset.table`,
+});
+
+/**
+ * Tried in order on `reason: message`, as the API's error table documents them. Reasons whose messages hold the
+ * customer's own names come before what is told by its text.
+ */
 const RULES: readonly Rule[] = [
+  {
+    when: /Not found: Dataset \S+ was not found in location|Cannot read and write in different locations/,
+    say: (text, { location }) => ({
+      code: "dataset_in_other_location",
+      message: `${text}. The connector's location is ${JSON.stringify(location)}: set it to where the dataset is`,
+    }),
+  },
+  { when: /^invalidQuery: /, say: cannotRun },
+  { when: /^notFound: /, say: notFound },
   {
     when: /iam\.serviceAccounts\.getAccessToken|generateAccessToken/i,
     say: (_, { serviceAccount }) => ({
@@ -24,18 +48,11 @@ const RULES: readonly Rule[] = [
     }),
   },
   {
-    when: /invalid_grant|invalid_client|Invalid Credentials|UNAUTHENTICATED|Login Required|account.*(disabled|deleted)/i,
+    when: REFUSED_CREDENTIALS,
     say: () => ({
       code: "credentials_refused",
       message:
         "Google refuses the trainer's credentials: they have expired or were revoked; the operator must renew them",
-    }),
-  },
-  {
-    when: /not found in location|was not found in location|Cannot read and write in different locations/i,
-    say: (text, { location }) => ({
-      code: "dataset_in_other_location",
-      message: `${text}. The connector's location is ${JSON.stringify(location)}: set it to where the dataset is`,
     }),
   },
   {
@@ -70,10 +87,7 @@ const RULES: readonly Rule[] = [
       message: `${text} Grant ${serviceAccount} roles/bigquery.dataViewer on the dataset${datasetCommand(text, serviceAccount)}`,
     }),
   },
-  {
-    when: /^notFound|Not found: (Table|Dataset)/i,
-    say: (text) => ({ code: "table_not_found", message: `${text}. Name tables as project.dataset.table` }),
-  },
+  { when: /Not found: (Table|Dataset)/, say: notFound },
   {
     when: /^stopped|Job execution was cancelled|was cancelled/i,
     say: () => ({
@@ -85,17 +99,17 @@ const RULES: readonly Rule[] = [
     when: /^timeout|Job timed out/i,
     say: () => ({ code: "source_timeout", message: "BigQuery ended the job at its time limit; make it read less" }),
   },
-  {
-    when: /invalidQuery|Syntax error|Unrecognized name/i,
-    say: (text) => ({ code: "source_query_failed", message: `The query cannot run: ${placed(text)}` }),
-  },
+  { when: /Syntax error|Unrecognized name/, say: cannotRun },
 ];
 
 const RETRYABLE = new RegExp(
   "backendError|internalError|jobBackendError|UNAVAILABLE|" +
     "ECONNRESET|ECONNREFUSED|EPIPE|ETIMEDOUT|EAI_AGAIN|socket hang up|Premature close",
-  "i",
 );
+/** gRPC's CANCELLED (those who read here cancel by a signal), DEADLINE_EXCEEDED, ABORTED, INTERNAL, UNAVAILABLE. */
+const GRPC_RETRYABLE: readonly number[] = [1, 4, 10, 13, 14];
+const GRPC_RESOURCE_EXHAUSTED = 8;
+const isGrpc = (code: Fault["code"]): code is number => typeof code === "number" && code < 100;
 
 /** An error of the client or the API as the customer may see it: what happened, and what to do. */
 export function explainBigQueryError(error: unknown, party: BigQueryParty): StageError {
@@ -117,14 +131,18 @@ export function explainBigQueryError(error: unknown, party: BigQueryParty): Stag
 /** Whether the same request may succeed in a moment: the service's fault, or the network's. */
 export function isTransient(error: unknown): boolean {
   const { code, response } = (error ?? {}) as Fault;
-  const status = typeof code === "number" && code >= 100 ? code : response?.status;
+  if (isGrpc(code)) return GRPC_RETRYABLE.includes(code);
+  const status = typeof code === "number" ? code : response?.status;
   if (status !== undefined && status >= 500) return true;
-  return RETRYABLE.test(`${String(code)} ${textOf(error)}`);
+  const text = textOf(error);
+  return !/^(invalidQuery|notFound): /.test(text) && RETRYABLE.test(`${String(code)} ${text}`);
 }
 
 /** Whether waiting helps: quota and rate limits besides. */
 export const isWorthWaiting = (error: unknown): boolean =>
-  isTransient(error) || /quotaExceeded|rateLimitExceeded|RESOURCE_EXHAUSTED/i.test(textOf(error));
+  isTransient(error) ||
+  (error as Fault | undefined)?.code === GRPC_RESOURCE_EXHAUSTED ||
+  /quotaExceeded|rateLimitExceeded|RESOURCE_EXHAUSTED/i.test(textOf(error));
 
 /** `reason: message`. */
 function textOf(error: unknown): string {

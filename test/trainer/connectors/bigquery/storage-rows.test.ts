@@ -61,6 +61,19 @@ test("a stream that breaks goes on at its row: none lost, none doubled", async (
   expect(storage.offsets.toSorted((a, b) => a - b)).toEqual([0, 0, 0, 700, 1400]);
 });
 
+test.each([
+  ["INTERNAL", 13],
+  ["ABORTED", 10],
+  ["DEADLINE_EXCEEDED", 4],
+  ["CANCELLED", 1],
+])("also one that breaks with %s", async (_, status) => {
+  storage.offsets.length = 0;
+  storage.breaks.push({ after: 700, status });
+  const rows = await rowsOf(storage.endpoint);
+  expect([new Set(rows).size, rows.length]).toEqual([ROWS, ROWS]);
+  expect(storage.offsets.toSorted((a, b) => a - b)).toEqual([0, 0, 0, 700]);
+});
+
 test("a reading that is stopped ends with the reason", async () => {
   const connector = await world.open({ bigqueryStorageEndpoint: storage.endpoint });
   const controller = new AbortController();
