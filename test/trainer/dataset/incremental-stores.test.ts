@@ -74,6 +74,20 @@ describe.skipIf(!bin)("a Postgres server", () => {
     expect(withoutTelling(second)).toEqual(withoutTelling(await read(undefined)));
   });
 
+  test("agrees with what is kept although some times are none that the trainer can take", async () => {
+    const kept = await mkdtemp(join(folder, "kept-"));
+    await hold(hourly(100));
+    await server.execute(
+      "INSERT INTO events SELECT 'odd', 'i0', unnest(ARRAY['-infinity', '0044-03-15 BC', 'infinity', '0001-01-01'])::timestamptz, 1",
+    );
+    await read(kept);
+    const second = await read(kept);
+    expect(second.summary.sources).toEqual([
+      "interactions: 28 rows read since 2024-12-31T00:00:00Z, 76 kept from before",
+    ]);
+    expect(withoutTelling(second)).toEqual(withoutTelling(await read(undefined)));
+  });
+
   test("gives what a full read gives, whatever is appended, comes late or is deleted between runs", async () => {
     const at = fc.oneof(
       { weight: 8, arbitrary: fc.integer({ min: -DAY, max: 0 }) },

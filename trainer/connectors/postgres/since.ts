@@ -13,15 +13,21 @@ export function postgresSince(column: string, oid: number, since: Since): SinceS
     case OIDS.INT8:
       return { ...partedBy(column, String(since.number)), number: column };
     case OIDS.TIMESTAMP:
-      return { ...partedBy(column, `TIMESTAMP '${timeText(since)}'`), number };
+      return { ...timesPartedBy(column, `TIMESTAMP '${timeText(since)}'`), number };
     case OIDS.TIMESTAMPTZ:
-      return { ...partedBy(column, `TIMESTAMPTZ '${timeText(since)}+00'`), number };
+      return { ...timesPartedBy(column, `TIMESTAMPTZ '${timeText(since)}+00'`), number };
     case OIDS.DATE:
-      return { ...partedBy(column, `DATE '${dateText(since)}'`), number };
+      return { ...timesPartedBy(column, `DATE '${dateText(since)}'`), number };
     default:
       return undefined;
   }
 }
+
+/** What has no year from 1 on arrives as no value (columns.ts), and so is not before either. */
+const timesPartedBy = (column: string, literal: string): Pick<SinceSql, "isBefore" | "isSince"> => ({
+  isBefore: `(${column} < ${literal} AND ${column} >= '0001-01-01')`,
+  isSince: `(${column} >= ${literal} OR ${column} < '0001-01-01' OR ${column} IS NULL)`,
+});
 
 /** A type's name for people, of those that are likely for times. */
 export const typeName = (oid: number): string =>
