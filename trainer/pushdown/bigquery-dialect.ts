@@ -69,7 +69,8 @@ function ratingNumber(column: string, typeId: DuckDBTypeId): string {
   if (typeId === DuckDBTypeId.BOOLEAN) return `CAST(CAST(${column} AS INT64) AS FLOAT64)`;
   if (typeId === DuckDBTypeId.VARCHAR) {
     const text = textOf(column);
-    return `CASE WHEN REGEXP_CONTAINS(${text}, r'${NUMBER_PATTERN}') THEN SAFE_CAST(${text} AS FLOAT64) END`;
+    const number = `REGEXP_EXTRACT(${text}, r'[^[:space:]]+')`;
+    return `CASE WHEN REGEXP_CONTAINS(${text}, r'${NUMBER_PATTERN}') THEN SAFE_CAST(${number} AS FLOAT64) END`;
   }
   return `CASE WHEN ABS(CAST(${column} AS FLOAT64)) <= 1.7976931348623157e308 THEN CAST(${column} AS FLOAT64) END`;
 }

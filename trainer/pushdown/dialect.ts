@@ -47,8 +47,12 @@ export type Dialect = {
 export const SPACES =
   " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000";
 
-/** POSIX and RE2: a decimal number whose value no store finds too large or too small. */
-export const NUMBER_PATTERN = "^[ ]*[+-]?([0-9]{1,200}([.][0-9]{0,80})?|[.][0-9]{1,80})([eE][+-]?[0-9]{1,2})?[ ]*$";
+/**
+ * POSIX and RE2: a decimal number whose value no store finds too large or too small. The spaces around it are those
+ * that DuckDB's cast takes away, such as the CR of a line.
+ */
+export const NUMBER_PATTERN =
+  "^[[:space:]]*[+-]?([0-9]{1,200}([.][0-9]{0,80})?|[.][0-9]{1,80})([eE][+-]?[0-9]{1,2})?[[:space:]]*$";
 
 /**
  * What people write for yes and no, as positiveWord (dataset/label-expression.ts) reads it. `word` is trimmed and in

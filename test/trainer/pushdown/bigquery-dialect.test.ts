@@ -61,6 +61,16 @@ test.each<[string, Label, string]>([
       "'b', 'k', '-5', '5'",
     ]),
   ],
+  [
+    "ratings that are texts, with every kind of space around them",
+    RATING,
+    rows("u, i, CAST(t AS BIGINT) AS t, l", [
+      "'a', 'i', '1000', chr(9) || '5' || chr(13) || chr(10)",
+      "'b', 'j', '1000', chr(11) || ' 4' || chr(12)",
+      "'b', 'k', '1000', '4 5'",
+      "'b', 'k', '1000', chr(9)",
+    ]),
+  ],
 ])("the trainer reads of the same rows the same facts: %s", async (_, label, query) => {
   const { prepared, own } = await bothReadings(store, query, label);
   expect(prepared).toEqual(own);

@@ -95,6 +95,19 @@ describe.skipIf(!bin)("on a real server, the trainer reads of the same rows the 
       ],
       `('b', 'i', '${T}', '5'), ('c', 'j', '${T}', '3')`,
     ],
+    [
+      "ratings that are texts, with every kind of space around them",
+      RATING,
+      "u AS u, i AS i, t::bigint AS t, l AS l",
+      [
+        "'a', 'i', '5', E'\\t5\\r\\n'",
+        "'a', 'j', '5', E'\\x0b 4\\f'",
+        "'a', 'k', '5', '4 5'",
+        "'a', 'k', '5', E'\\t'",
+        "'a', 'k', '5', U&'5\\00A0'",
+      ],
+      `('b', 'i', '5', '5'), ('c', 'j', '5', '3')`,
+    ],
   ])("%s", async (_, label, casts, values, good) => {
     const texts = values.map((value) => value.replace(/(?<=, |^)(-?\d+)(?=,|$)/g, "'$1'"));
     const { prepared, own } = await bothReadings(store, rows(casts, texts, good), label);
