@@ -62,7 +62,8 @@ export async function readPushedDown(spec: ModelSpec, asked: Asked, options: Pus
     ...(sources.length > 0 && { sources }),
     from: new Date(totals.firstSecond * 1000).toISOString(),
     to: new Date(totals.lastSecond * 1000).toISOString(),
-    warnings: [...warnings, ...sample.summary.warnings],
+    // Lines that a file could not give are told of the sample too.
+    warnings: [...new Set([...warnings, ...sample.summary.warnings])],
   };
   return { ...sample, dataset, summary, spool };
 }

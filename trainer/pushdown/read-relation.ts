@@ -23,8 +23,11 @@ export type SmallRow = Readonly<Record<string, string | null>>;
 const SMALL_ROWS_MAX = 1000;
 
 /** The rows of a relation that has few, as texts by column; NULL stays null. */
-export async function readSmallRelation(source: PushedSource, relation: Relation): Promise<SmallRow[]> {
-  const { columns, chunks } = await openRelation(source, relation);
+export const readSmallRelation = async (source: PushedSource, relation: Relation): Promise<SmallRow[]> =>
+  await smallRows(await openRelation(source, relation));
+
+/** The same of an answer. Throws StageError `too_many_rows`. */
+export async function smallRows({ columns, chunks }: SourceRows): Promise<SmallRow[]> {
   const rows: SmallRow[] = [];
   for await (const chunk of chunks)
     for (const row of chunk.getRows()) {

@@ -15,7 +15,7 @@ const ATTEMPTS = 5;
 
 /**
  * Users by lot, each with the newest interactions, as many as a run's memory holds: the dataset that models are chosen
- * and fitted on.
+ * and fitted on. How many rows may be refused is judged of the whole source, of which these are the good ones.
  */
 export async function readSample(
   spec: ModelSpec,
@@ -26,7 +26,7 @@ export async function readSample(
     FILL * interactionsThatFit(options.memoryMbMax ?? Number.POSITIVE_INFINITY, spec.schema.interaction.label.type);
   for (let share = fit / totals.newest, attempt = 1; ; share /= 2, attempt++) {
     try {
-      return await readDataset(sampleSpec(spec, source, sampleOf(share)), options);
+      return await readDataset(sampleSpec(spec, source, sampleOf(share)), { ...options, rejectedShareMax: 1 });
     } catch (error) {
       const isTooLarge = error instanceof StageError && error.code === "too_many_interactions";
       if (!isTooLarge || attempt >= ATTEMPTS) throw error;

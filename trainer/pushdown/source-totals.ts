@@ -1,6 +1,8 @@
 import type { Rejected } from "../dataset/check-interactions.ts";
+import { countRejected } from "../dataset/checks.ts";
+import { unreadableOf } from "../dataset/stage-query.ts";
 import { type TimeUnit, unitOf } from "../dataset/time-expression.ts";
-import { type PushedSource, readSmallRelation, type SmallRow } from "./read-relation.ts";
+import { openRelation, type PushedSource, readSmallRelation, type SmallRow, smallRows } from "./read-relation.ts";
 import { DISTINCT } from "./relation.ts";
 
 /** What a store counts of its accepted rows. */
@@ -23,16 +25,21 @@ export async function readUnit(source: PushedSource): Promise<TimeUnit> {
   return unitOf({ 1: count(1), 1000: count(1_000), 1000000: count(1_000_000), 1000000000: count(1_000_000_000) });
 }
 
-/** Rows by whether, and why not, they can be used. A store has no order of rows, so none is named. */
+/**
+ * Rows by whether, and why not, they can be used, with those that the store could not give. A store has no order of
+ * rows, so none is named.
+ */
 export async function readRejected(
   source: PushedSource,
 ): Promise<{ readonly rows: number; readonly rejected: Rejected }> {
-  const reasons = await readSmallRelation(source, { kind: "reasons" });
-  const rows = reasons.reduce((sum, row) => sum + numberOf(row, "row_count"), 0);
+  const answer = await openRelation(source, { kind: "reasons" });
+  const reasons = await smallRows(answer);
+  const unreadable = unreadableOf(answer);
+  const given = reasons.reduce((sum, row) => sum + numberOf(row, "row_count"), 0);
   const refused = reasons.flatMap((row) =>
     row.reason === null ? [] : [[row.reason!, { count: numberOf(row, "row_count"), firstRows: [] }] as const],
   );
-  return { rows, rejected: Object.fromEntries(refused) };
+  return { rows: given + countRejected(unreadable), rejected: { ...Object.fromEntries(refused), ...unreadable } };
 }
 
 /** @param perUser Of each user's interactions, how many are the newest. */

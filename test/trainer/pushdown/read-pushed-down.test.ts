@@ -1,7 +1,8 @@
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { connect } from "../../../trainer/connectors/connect.ts";
 import type { Connector } from "../../../trainer/connectors/connector.ts";
 import { DUCKDB } from "../../../trainer/pushdown/duckdb-dialect.ts";
 import { type PushDownOptions, readPushedDown } from "../../../trainer/pushdown/read-pushed-down.ts";
@@ -16,7 +17,13 @@ beforeAll(async () => {
 });
 afterAll(() => connector.close());
 
-async function read(query: string, { items, ...options }: Partial<PushDownOptions> & { readonly items?: string } = {}) {
+type ReadOptions = Partial<PushDownOptions> & {
+  /** The query of items. */
+  readonly items?: string;
+  readonly store?: Connector;
+};
+
+async function read(query: string, { items, store = connector, ...options }: ReadOptions = {}) {
   const workDirectory = await mkdtemp(join(tmpdir(), "pushed-down-"));
   const { signal = new AbortController().signal } = options;
   const schema = schemaOf({ type: "Binary", name: "l" }, query);
@@ -26,8 +33,8 @@ async function read(query: string, { items, ...options }: Partial<PushDownOption
     schema: { ...schema, item: { ...schema.item, ...(items && { source: { query: items } }) } },
     train_schedule: "@once",
   };
-  const { columns: available } = await connector.inspect(query, { sampleRows: 0, signal });
-  const asked = { query: { dialect: DUCKDB, query, available, schema, nowSeconds: NOW_MS / 1000 }, connector };
+  const { columns: available } = await store.inspect(query, { sampleRows: 0, signal });
+  const asked = { query: { dialect: DUCKDB, query, available, schema, nowSeconds: NOW_MS / 1000 }, connector: store };
   try {
     const found = await readPushedDown(spec, asked, {
       context: { customer: "t", settings: fileSettings([], workDirectory) },
@@ -37,7 +44,7 @@ async function read(query: string, { items, ...options }: Partial<PushDownOption
       signal,
       nowMs: NOW_MS,
       progress: () => undefined,
-      connect: async () => ({ ...connector, close: async () => undefined }),
+      connect: async () => ({ ...store, close: async () => undefined }),
       salt: new Uint8Array(16),
       ...options,
     });
@@ -79,6 +86,26 @@ test("rows that cannot be used end the run before anything is taken", async () =
   const bad = `SELECT u, i, t, 7 AS l FROM (${rows(2000)}) UNION ALL (${rows(800)})`;
   await expect(read(bad)).rejects.toMatchObject({ stage: "checking", code: "too_many_rejected_rows" });
   await expect(read(`${rows(10)} WHERE false`)).rejects.toMatchObject({ code: "no_rows" });
+});
+
+test("lines that do not fit their file are counted among all rows, not among those of the sample", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "pushed-down-file-"));
+  const line = (i: number) => `u${i % 211},i${i % 97},${1_700_000_000 + i},1`;
+  const lines = Array.from({ length: 2500 }, (_, i) => (i % 5 === 0 ? `${line(i)},one,too,many` : line(i)));
+  await writeFile(join(folder, "events.csv"), `u,i,t,l\n${lines.join("\n")}\n`);
+  const context = { customer: "t", settings: fileSettings([folder], join(folder, "temp")) };
+  const store = await connect({ type: "File", location: "events.csv" }, context);
+  try {
+    const { summary, dataset } = await read("SELECT * FROM events", { store, rejectedShareMax: 0.3 });
+    expect(dataset.items.length).toBeLessThan(1000); // next to which 500 are more than that
+    expect(summary).toMatchObject({ interactions: 2000, rejected_rows: { malformed_line: 500 }, duplicate_rows: 0 });
+    expect(summary.warnings.filter((text) => text.includes("500 × malformed_line"))).toHaveLength(1);
+    const tooMany = { code: "too_many_rejected_rows", message: expect.stringContaining("500 of 2500 rows") };
+    await expect(read("SELECT * FROM events", { store, rejectedShareMax: 0.19 })).rejects.toMatchObject(tooMany);
+  } finally {
+    await store.close();
+    await rm(folder, { recursive: true });
+  }
 });
 
 test("an aborted run ends with its reason, wherever it is, and leaves no database behind", async () => {

@@ -57,6 +57,22 @@ test("rows are counted by why they cannot be used", async () => {
   });
 });
 
+test("rows that the store could not give count too", async () => {
+  const source = await sourceOf([
+    ["u", "i", T, 1],
+    [null, "i", T, 1],
+  ]);
+  const read: Connector["read"] = async (...asked) => ({
+    ...(await connector.read(...asked)),
+    unreadable: () => ({ malformed_line: 7 }),
+  });
+  const reason = (count: number) => ({ count, firstRows: [] });
+  expect(await readRejected({ ...source, connector: { ...connector, read } })).toEqual({
+    rows: 9,
+    rejected: { missing_user: reason(1), malformed_line: reason(7) },
+  });
+});
+
 test("two users of three and one interactions, of which two a user are the newest: 3 of 4", async () => {
   const source = await sourceOf([
     ["u", "i", T, 1],
