@@ -1,4 +1,5 @@
 import { type FileHandle, open, stat } from "node:fs/promises";
+import { StageError } from "../../stage/stage-error.ts";
 import type { SourceFile } from "../duckdb/files.ts";
 
 export type FileWatch = {
@@ -66,3 +67,18 @@ async function lookAt({ path }: SourceFile, endsAt?: bigint): Promise<Look | und
     await file?.close();
   }
 }
+
+/** What DuckDB's errors at files that are cut, overwritten and gone come to. */
+const CHANGE_CODES = ["file_malformed", "source_query_failed", "source_query_refused"];
+
+/** Whether an error may come of a change of files. */
+export const mayBeOfChange = (error: unknown): boolean =>
+  error instanceof StageError && CHANGE_CODES.includes(error.code);
+
+export const changedError = (files: readonly SourceFile[]): StageError =>
+  new StageError(
+    "fetching",
+    "file_changed",
+    `${files.map(({ shownAs }) => JSON.stringify(shownAs)).join(", ")} changed while being read; write to another name and rename it when it is whole`,
+    { retryable: true },
+  );

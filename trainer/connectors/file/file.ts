@@ -20,7 +20,7 @@ import { type StreamLimits, streamRows } from "../duckdb/stream.ts";
 import { innerQuery } from "../inner-query.ts";
 import type { RowsSince, Unsuitable } from "../since.ts";
 import { FileConfig } from "./config.ts";
-import { watchFiles } from "./file-watch.ts";
+import { changedError, mayBeOfChange, watchFiles } from "./file-watch.ts";
 import { columnsOf, readFilesSince } from "./since.ts";
 
 /**
@@ -95,7 +95,7 @@ function fileConnector(files: readonly SourceFile[], sandbox: Sandbox, { setting
           await whole;
           if (await watch.hasChanged()) throw changedError(read);
         } catch (error) {
-          throw isMalformed(error) && (await watch.hasChanged()) ? changedError(read) : error;
+          throw mayBeOfChange(error) && (await watch.hasChanged()) ? changedError(read) : error;
         } finally {
           watch.end();
         }
@@ -131,16 +131,6 @@ async function rejectCount(connection: DuckDBConnection): Promise<number> {
   const lines = await connection.runAndReadAll("SELECT count(DISTINCT (scan_id, file_id, line)) FROM reject_errors");
   return Number(lines.value(0, 0));
 }
-
-const isMalformed = (error: unknown) => error instanceof StageError && error.code === "file_malformed";
-
-const changedError = (read: readonly SourceFile[]) =>
-  new StageError(
-    "fetching",
-    "file_changed",
-    `${read.map(({ shownAs }) => JSON.stringify(shownAs)).join(", ")} changed while being read; write to another name and rename it when it is whole`,
-    { retryable: true },
-  );
 
 const reasons = (error: z.ZodError) =>
   error.issues.map((issue) => `${issue.path.join(".") || "it"}: ${issue.message}`).join("; ");

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findFiles } from "../../../../trainer/connectors/duckdb/files.ts";
-import { watchFiles } from "../../../../trainer/connectors/file/file-watch.ts";
+import { changedError, mayBeOfChange, watchFiles } from "../../../../trainer/connectors/file/file-watch.ts";
+import { StageError } from "../../../../trainer/stage/stage-error.ts";
 
 let root: string;
 beforeAll(async () => {
@@ -47,4 +48,14 @@ test.each<[string, (path: string) => Promise<unknown>]>([
 test("only plain lines may grow", async () => {
   for (const name of ["t.json", "t.parquet", "t.csv.gz"])
     expect([name, await watchedDuring((path) => appendFile(path, "c,d\n"), name)]).toEqual([name, true]);
+});
+
+test("a change is told of the files by name, and not put in place of what it cannot have caused", async () => {
+  await writeFile(join(root, "t.csv"), ROWS);
+  const changed = changedError(await findFiles("t.csv", [root]));
+  expect(changed).toMatchObject({ code: "file_changed", retryable: true });
+  expect(changed.message).toContain('"t.csv" changed while being read');
+  expect(mayBeOfChange(new StageError("fetching", "file_malformed", "cut off"))).toBe(true);
+  expect(mayBeOfChange(new StageError("fetching", "source_timeout", "too long"))).toBe(false);
+  expect(mayBeOfChange(new Error("stopped"))).toBe(false);
 });

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
@@ -61,6 +61,44 @@ test("a file that is written to or touched meanwhile is another state", async ()
   expect(await partedBefore(() => writeParquet("SELECT range AS n, range AS t FROM range(11)"))).toBe(true);
   expect(await partedBefore(() => utimes(path, 1, 1))).toBe(true);
   expect(await partedBefore(() => rm(path))).toBe(true);
+  await connector.close();
+});
+
+test.each<[string, (path: string) => Promise<void>]>([
+  ["cut", (path) => truncate(path, 1000)],
+  ["written over", async (path) => await writeFile(path, Buffer.alloc((await stat(path)).size))],
+  ["taken away", (path) => rm(path)],
+])("a file that is %s meanwhile is no fault of its content, whenever it happens", async (_, change) => {
+  for (const moment of ["at once", "after the tally", "between rows"]) {
+    await writeParquet("SELECT range AS n, range AS t FROM range(300_000)");
+    const connector = await open("things.parquet");
+    const read = async () => {
+      const parted = await connector.readSince!("FROM things", { since, signal });
+      if ("unsuitable" in parted) throw new Error(parted.unsuitable);
+      if (moment === "at once") await change(join(folder, "things.parquet"));
+      await parted.before();
+      if (moment === "after the tally") await change(join(folder, "things.parquet"));
+      let chunks = 0;
+      for await (const _ of (await parted.rows()).chunks)
+        if (chunks++ === 0 && moment === "between rows") await change(join(folder, "things.parquet"));
+      return await parted.hasChanged!(); // what was read before may be whole
+    };
+    const told = await read().catch(({ code, retryable }) => ({ code, retryable }));
+    if (told !== true) expect([moment, told]).toEqual([moment, { code: "file_changed", retryable: true }]);
+    if (moment !== "between rows") expect(told).not.toBe(true);
+    await connector.close();
+  }
+});
+
+test("of a file that is left alone, a fault of the query stays one", async () => {
+  await writeParquet("SELECT range AS n, range AS t FROM range(10)");
+  const connector = await open("things.parquet");
+  const parted = await connector.readSince!("SELECT t, CAST('n' || n AS INTEGER) AS n FROM things", { since, signal });
+  if ("unsuitable" in parted) throw new Error(parted.unsuitable);
+  const read = async () => {
+    for await (const _ of (await parted.rows()).chunks);
+  };
+  await expect(read()).rejects.toMatchObject({ code: "source_query_failed", retryable: false });
   await connector.close();
 });
 
