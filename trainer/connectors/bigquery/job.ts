@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { BigQuery, type Job } from "@google-cloud/bigquery";
 import { StageError } from "../../stage/stage-error.ts";
 import type { ConnectorContext } from "../connector.ts";
@@ -54,7 +55,9 @@ export function openAccess(
 
 /** What the query would give and read. Nothing is run or billed. Throws StageError `not_a_select`. */
 export async function dryRunQuery(access: BigQueryAccess, query: string, signal: AbortSignal): Promise<DryRun> {
-  const [job] = await patiently(access, signal, () => access.client.createQueryJob(optionsOf(access, query, true)));
+  const [job] = await patiently(access, signal, () =>
+    access.client.createQueryJob({ ...optionsOf(access, query), dryRun: true }),
+  );
   const statistics = job.metadata?.statistics?.query ?? {};
   if (statistics.statementType !== undefined && statistics.statementType !== "SELECT")
     throw new StageError(
@@ -71,22 +74,31 @@ export async function dryRunQuery(access: BigQueryAccess, query: string, signal:
  * the service are waited for, a few times.
  */
 export async function runQuery(access: BigQueryAccess, query: string, signal: AbortSignal): Promise<FinishedJob> {
-  const [job] = await patiently(access, signal, () => access.client.createQueryJob(optionsOf(access, query, false)));
+  const { client, party, timeoutSeconds } = access;
+  const jobId = `shortlist-${randomUUID()}`;
+  const job = client.job(jobId, { location: party.location });
   const cancel = () => void job.cancel().catch(() => undefined); // it ends by its time limit at the latest
-  const deadline = performance.now() + access.timeoutSeconds * 1000;
   try {
+    const options = { ...optionsOf(access, query), jobId };
+    await patiently(access, signal, () => client.createQueryJob(options).catch(unlessItExists));
+    const deadline = performance.now() + timeoutSeconds * 1000;
     for (let pause = 200; ; pause = Math.min(2 * pause, POLL_MS_MAX)) {
       const [metadata] = await patiently(access, signal, () => job.getMetadata());
       const failure = metadata.status?.errorResult;
-      if (failure) throw explainBigQueryError(failure, access.party);
+      if (failure) throw explainBigQueryError(failure, party);
       if (metadata.status?.state === "DONE") return await finished(job, metadata, { access, signal });
-      if (performance.now() > deadline) throw timeoutError(access.timeoutSeconds);
+      if (performance.now() > deadline) throw timeoutError(timeoutSeconds);
       await sleep(pause, signal);
     }
   } catch (error) {
     cancel();
     throw error;
   }
+}
+
+/** A job that was asked for before, though the answer was lost, is not run and billed again. */
+function unlessItExists(error: unknown): void {
+  if ((error as { readonly code?: unknown }).code !== 409) throw error;
 }
 
 async function finished(
@@ -109,19 +121,13 @@ async function finished(
   };
 }
 
-const optionsOf = (
-  { labels, bytesBilledMax, timeoutSeconds, party }: BigQueryAccess,
-  query: string,
-  dryRun: boolean,
-) => ({
+const optionsOf = ({ labels, bytesBilledMax, timeoutSeconds, party }: BigQueryAccess, query: string) => ({
   query,
   location: party.location,
   labels: { ...labels },
   maximumBytesBilled: String(bytesBilledMax),
   jobTimeoutMs: timeoutSeconds * 1000,
-  jobPrefix: "shortlist-",
   useLegacySql: false,
-  ...(dryRun && { dryRun: true }),
 });
 
 /** A request, asked again with growing pauses while that can help. Throws StageError; the signal's reason when aborted. */

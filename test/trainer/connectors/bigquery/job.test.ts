@@ -41,6 +41,28 @@ test("a finished job knows its rows, its name and the table that holds them", as
   expect(job).toMatchObject({ totalRows: 7, id: `acme-data:EU.${job.job.id}`, table: { tableId: job.job.id } });
 });
 
+test("a query whose job began although its answer was lost is not run again", async () => {
+  const before = world.fake.jobs.size;
+  world.fake.faults.push({ on: /POST .*jobs$/, lost: true });
+  expect(await runQuery(access, "SELECT 1 AS once", never)).toMatchObject({ totalRows: 1 });
+  expect(world.fake.faults).toEqual([]);
+  expect(world.fake.jobs.size - before).toBe(1);
+});
+
+test("a job that began unheard of is cancelled with the run", async () => {
+  const controller = new AbortController();
+  const reason = new Error("stop");
+  world.fake.faults.push({ on: /job runs on/ }, { on: /POST .*jobs$/, lost: true });
+  const before = world.fake.jobs.size;
+  const running = runQuery(access, "SELECT 1 AS slow", controller.signal);
+  running.catch(() => undefined);
+  await expect.poll(() => world.fake.jobs.size).toBe(before + 1);
+  controller.abort(reason);
+  await expect(running).rejects.toBe(reason);
+  await expect.poll(() => [...world.fake.jobs.values()].at(-1)!.cancelled).toBe(true);
+  world.fake.faults.length = 0;
+});
+
 test("requests are repeated a few times and no more, and never for the caller's own faults", async () => {
   let asked = 0;
   const failing = (code: number, reason: string) => async () => {
