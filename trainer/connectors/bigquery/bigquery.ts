@@ -13,7 +13,7 @@ import { type RowsSince, type Unsuitable, unsuitableType } from "../since.ts";
 import { type BigQueryColumn, type BigQueryField, columnOf, selectList } from "./columns.ts";
 import { parseBigQueryConfig } from "./config.ts";
 import { customerIdentity } from "./identity.ts";
-import { type BigQueryAccess, dryRunQuery, type FinishedJob, openAccess, runQuery } from "./job.ts";
+import { type BigQueryAccess, dryRunQuery, type FinishedJob, openAccess, runQuery, withDeadline } from "./job.ts";
 import { firstRow, restRows } from "./rest-rows.ts";
 import { bigquerySince, parseTally, selectingSince } from "./since.ts";
 import { openStorage, type StorageOptions, storageRows } from "./storage-rows.ts";
@@ -39,18 +39,19 @@ export async function connectBigQuery(config: ConnectorConfig, context: Connecto
 function bigqueryConnector(access: BigQueryAccess, storage: StorageOptions, { settings }: ConnectorContext): Connector {
   const closing = new AbortController();
   const stopping = (signal: AbortSignal) => AbortSignal.any([signal, closing.signal]);
-  /** The rows of a job that has ended. */
+  /** The rows of a job that has ended. They may take as long as the job might, and no stalled stream longer. */
   const rowsOf = async (
     job: FinishedJob,
     columns: readonly BigQueryColumn[],
-    signal: AbortSignal,
+    caller: AbortSignal,
   ): Promise<SourceRows> => {
+    const { signal, end } = withDeadline(caller, settings.timeoutSeconds);
     const many = job.totalRows === null || job.totalRows >= STORAGE_ROWS_MIN;
     const session = many ? await openStorage(job, storage, signal) : undefined;
     const rows = session ? storageRows(session, columns, storage, signal) : restRows(access, job, columns, signal);
     return {
       columns: columns.map(({ name, type }) => ({ name, type })),
-      chunks: atMost(rows, settings.rowsMax),
+      chunks: endingWith(atMost(rows, settings.rowsMax), end),
       expectedRows: job.totalRows,
       origin: `BigQuery job ${job.id}`,
     };
@@ -154,5 +155,13 @@ async function* atMost(chunks: AsyncIterable<{ readonly rowCount: number }>, row
         `The query gives more than the ${rowsMax} rows allowed; narrow it, such as to the newest interactions`,
       );
     yield chunk;
+  }
+}
+
+async function* endingWith(chunks: SourceRows["chunks"], end: () => void): SourceRows["chunks"] {
+  try {
+    yield* chunks;
+  } finally {
+    end();
   }
 }

@@ -73,27 +73,35 @@ export async function dryRunQuery(access: BigQueryAccess, query: string, signal:
  * Runs the query to its end. The job is cancelled when the signal is aborted or its time is over; quota and faults of
  * the service are waited for, a few times.
  */
-export async function runQuery(access: BigQueryAccess, query: string, signal: AbortSignal): Promise<FinishedJob> {
+export async function runQuery(access: BigQueryAccess, query: string, caller: AbortSignal): Promise<FinishedJob> {
   const { client, party, timeoutSeconds } = access;
+  const { signal, end } = withDeadline(caller, timeoutSeconds);
   const jobId = `shortlist-${randomUUID()}`;
   const job = client.job(jobId, { location: party.location });
   const cancel = () => void job.cancel().catch(() => undefined); // it ends by its time limit at the latest
   try {
     const options = { ...optionsOf(access, query), jobId };
     await patiently(access, signal, () => client.createQueryJob(options).catch(unlessItExists));
-    const deadline = performance.now() + timeoutSeconds * 1000;
     for (let pause = 200; ; pause = Math.min(2 * pause, POLL_MS_MAX)) {
       const [metadata] = await patiently(access, signal, () => job.getMetadata());
       const failure = metadata.status?.errorResult;
       if (failure) throw explainBigQueryError(failure, party);
       if (metadata.status?.state === "DONE") return await finished(job, metadata, { access, signal });
-      if (performance.now() > deadline) throw timeoutError(timeoutSeconds);
       await sleep(pause, signal);
     }
   } catch (error) {
     cancel();
     throw error;
+  } finally {
+    end();
   }
+}
+
+/** The signal, aborted also when the time is over; `end` when it is not needed any more. */
+export function withDeadline(signal: AbortSignal, seconds: number) {
+  const over = new AbortController();
+  const timer = setTimeout(() => over.abort(timeoutError(seconds)), seconds * 1000).unref();
+  return { signal: AbortSignal.any([signal, over.signal]), end: () => clearTimeout(timer) };
 }
 
 /** A job that was asked for before, though the answer was lost, is not run and billed again. */
@@ -139,7 +147,7 @@ export async function patiently<Value>(
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted();
     try {
-      return await request();
+      return await unlessAborted(request(), signal);
     } catch (error) {
       signal.throwIfAborted();
       if (attempt >= ATTEMPTS || !isWorthWaiting(error)) throw explainBigQueryError(error, party);
@@ -150,16 +158,17 @@ export async function patiently<Value>(
 
 async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);
+  await unlessAborted(promise, signal).finally(() => clearTimeout(timer));
+}
+
+/** Does not wait for who does not answer. */
+async function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
   const stop = () => reject(signal.reason);
   signal.addEventListener("abort", stop, { once: true });
-  try {
-    await promise;
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", stop);
-  }
+  return await Promise.race([promise, aborted]).finally(() => signal.removeEventListener("abort", stop));
 }
 
 const timeoutError = (seconds: number) =>

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { customerIdentity } from "../../../../trainer/connectors/bigquery/identity.ts";
 import {
@@ -6,6 +7,7 @@ import {
   openAccess,
   patiently,
   runQuery,
+  withDeadline,
 } from "../../../../trainer/connectors/bigquery/job.ts";
 import { type BigQueryWorld, bigqueryWorld, READER } from "../../../fixtures/bigquery-world.ts";
 
@@ -61,6 +63,29 @@ test("a job that began unheard of is cancelled with the run", async () => {
   await expect(running).rejects.toBe(reason);
   await expect.poll(() => [...world.fake.jobs.values()].at(-1)!.cancelled).toBe(true);
   world.fake.faults.length = 0;
+});
+
+test("a job that takes longer than it may is cancelled", async () => {
+  world.fake.faults.push({ on: /job runs on/ });
+  const running = runQuery({ ...access, timeoutSeconds: 0.3 }, "SELECT 1 AS slow", never);
+  await expect(running).rejects.toMatchObject({ code: "source_timeout" });
+  await expect.poll(() => [...world.fake.jobs.values()].at(-1)!.cancelled).toBe(true);
+  world.fake.faults.length = 0;
+});
+
+test("nobody waits for a request without an answer once the time is over, or the run", async () => {
+  const limit = withDeadline(never, 0.05);
+  const silent = () => new Promise<never>(() => undefined);
+  await expect(patiently(access, limit.signal, silent)).rejects.toMatchObject({ code: "source_timeout" });
+  const controller = new AbortController();
+  const waiting = patiently(access, withDeadline(controller.signal, 60).signal, silent);
+  const reason = new Error("stop");
+  controller.abort(reason);
+  await expect(waiting).rejects.toBe(reason);
+  const ended = withDeadline(never, 0.05);
+  ended.end();
+  await setTimeout(100);
+  expect(ended.signal.aborted).toBe(false);
 });
 
 test("requests are repeated a few times and no more, and never for the caller's own faults", async () => {

@@ -30,8 +30,8 @@ afterAll(async () => {
   await world.stop();
 });
 
-async function rowsOf(endpoint: string | null) {
-  const connector = await world.open({ bigqueryStorageEndpoint: endpoint });
+async function rowsOf(endpoint: string | null, timeoutSeconds = 20) {
+  const connector = await world.open({ bigqueryStorageEndpoint: endpoint, timeoutSeconds });
   const source = await connector.read("SELECT * FROM `acme-data.shop.many`", { signal: never });
   const rows: string[] = [];
   for await (const chunk of source.chunks) for (const row of chunk.getRows()) rows.push(row.map(String).join(" | "));
@@ -72,6 +72,11 @@ test.each([
   const rows = await rowsOf(storage.endpoint);
   expect([new Set(rows).size, rows.length]).toEqual([ROWS, ROWS]);
   expect(storage.offsets.toSorted((a, b) => a - b)).toEqual([0, 0, 0, 700]);
+});
+
+test("one of which nothing comes any more ends when the time of a query is over", async () => {
+  storage.breaks.push({ after: 700, status: "stalls" });
+  await expect(rowsOf(storage.endpoint, 1)).rejects.toMatchObject({ code: "source_timeout", retryable: false });
 });
 
 test("a reading that is stopped ends with the reason", async () => {
