@@ -13,8 +13,19 @@ type Fault = {
   readonly hint?: string;
 };
 
+const noWay = ({ code }: Fault, { host, port }: PostgresTarget): Explanation => ({
+  code: "source_unreachable",
+  message: `No way leads from the trainer to ${host}:${port} (${code}); check its address, its network and the firewalls between`,
+  retryable: true,
+});
+
 /** By SQLSTATE (PostgreSQL manual, appendix A) or Node's error code. */
 const EXPLANATIONS: Readonly<Record<string, (fault: Fault, target: PostgresTarget) => Explanation>> = {
+  "25P03": () => ({
+    code: "connection_lost",
+    message: "The server ended the connection, since the trainer asked for nothing for too long",
+    retryable: true,
+  }),
   "28P01": (_, { user }) => ({
     code: "authentication_failed",
     message: `The server refused the password of user ${JSON.stringify(user)}; it may have been changed: give the trainer's operator the new one`,
@@ -64,6 +75,8 @@ const EXPLANATIONS: Readonly<Record<string, (fault: Fault, target: PostgresTarge
     message: `${host}:${port} does not answer; let the trainer's addresses through the firewall`,
     retryable: true,
   }),
+  EHOSTUNREACH: noWay,
+  ENETUNREACH: noWay,
   ERR_TLS_CERT_ALTNAME_INVALID: (_, { host }) => ({
     code: "certificate_not_valid",
     message: `The server's certificate is not for ${JSON.stringify(host)}; connect by the name that it is for, or use sslmode verify-ca`,
@@ -71,6 +84,10 @@ const EXPLANATIONS: Readonly<Record<string, (fault: Fault, target: PostgresTarge
 };
 
 const CERTIFICATE_CODES = /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|CERT_)/;
+
+const FEATURE_NOT_SUPPORTED = "0A000";
+/** Of those features: to write, or to lock, in a part of a SELECT. */
+const WRITES = /data-modifying|\bFOR (NO KEY UPDATE|UPDATE|KEY SHARE|SHARE)\b/;
 
 /** An error of the client or the server as the customer may see it: what happened, and what to do. */
 export function explainPostgresError(error: unknown, target: PostgresTarget, inner?: InnerQuery): StageError {
@@ -96,9 +113,10 @@ function explanationOf(fault: Fault, target: PostgresTarget, inner: InnerQuery |
     return EXPLANATIONS.ETIMEDOUT!(fault, target);
   if (/Connection terminated|Client has encountered a connection error/i.test(text))
     return EXPLANATIONS.ECONNRESET!(fault, target);
-  if (/cursor.*data-modifying|cannot insert multiple commands/i.test(text) || fault.code === "0A000")
+  const isUnsupported = fault.code === FEATURE_NOT_SUPPORTED;
+  if (/cannot insert multiple commands/.test(text) || (isUnsupported && WRITES.test(text)))
     return EXPLANATIONS["25006"]!(fault, target);
-  if (fault.code?.startsWith("42"))
+  if (isUnsupported || fault.code?.startsWith("42"))
     return { code: "source_query_failed", message: `The query cannot run: ${text}${placeOf(fault, inner)}` };
   return {
     code: "source_query_failed",

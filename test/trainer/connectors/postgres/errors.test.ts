@@ -26,11 +26,21 @@ test.each([
   [{ code: "57P03" }, "source_restarted", true, "starting up"],
   [{ code: "53300" }, "source_busy", true, "no connection left"],
   [{ code: "ECONNREFUSED" }, "source_unreachable", true, "db.example:5432"],
+  [{ code: "EHOSTUNREACH" }, "source_unreachable", true, "db.example:5432 (EHOSTUNREACH)"],
+  [{ code: "ENETUNREACH" }, "source_unreachable", true, "db.example:5432 (ENETUNREACH)"],
+  [{ code: "25P03" }, "connection_lost", true, "ended the connection"],
   [{ message: "timeout expired" }, "source_unreachable", true, "firewall"],
   [{ message: "Connection terminated unexpectedly" }, "connection_lost", true, "cut"],
   [{ code: "ERR_TLS_CERT_ALTNAME_INVALID" }, "certificate_not_valid", false, "verify-ca"],
   [{ code: "SELF_SIGNED_CERT_IN_CHAIN" }, "certificate_not_valid", false, "sslrootcert"],
   [{ code: "53200", message: "out of memory" }, "source_query_failed", true, "out of memory"],
+  [{ code: "0A000", message: "FOR UPDATE is not allowed with DISTINCT clause" }, "not_a_select", false, "only read"],
+  [
+    { code: "0A000", message: "DISTINCT is not implemented for window functions" },
+    "source_query_failed",
+    false,
+    "DISTINCT is not implemented",
+  ],
   [{ code: "22012", message: "division by zero" }, "source_query_failed", false, "division by zero"],
 ])("%j is told as %s", (fault, code, retryable, words) => {
   const explained = explainPostgresError(fault, target);

@@ -156,6 +156,10 @@ describe.skipIf(!bin)("on a real server", () => {
     ["SELECT 1) AS a; COMMIT; DROP TABLE kept; SELECT (1", "not_a_select"],
     ["WITH gone AS (DELETE FROM kept RETURNING 1) SELECT * FROM gone", "not_a_select"],
     ["SELECT nextval('counter')", "not_a_select"],
+    ["SELECT DISTINCT n FROM kept FOR UPDATE", "not_a_select"],
+    ["SELECT n FROM kept FOR SHARE", "not_a_select"],
+    ["SELECT * FROM other.public.kept", "source_query_failed"],
+    ["SELECT count(DISTINCT n) OVER () FROM kept", "source_query_failed"],
     ["SELECT * FROM kept WHERE wrong = 1", "source_query_failed"],
     ["SELECT * FROM nowhere", "table_not_found"],
   ])("%s is refused as %s", async (query, code) => {
