@@ -4,6 +4,9 @@ import { identifier } from "../connectors/duckdb/quote.ts";
 import type { TimeExpression, TimeUnit } from "../dataset/time-expression.ts";
 import { type Dialect, labelBy, NUMBER_PATTERN, type PushedId, SPACES } from "./dialect.ts";
 
+/** As E'' writes them for a regular expression: a server in LATIN1 takes no statement with the characters themselves. */
+const ESCAPED_SPACES = [...SPACES].map((space) => `\\\\u${space.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
+
 /** Postgres 11 and later. Types are those by which the connector (connectors/postgres/columns.ts) gives a column. */
 export const POSTGRES: Dialect = {
   name: "Postgres",
@@ -13,7 +16,7 @@ export const POSTGRES: Dialect = {
   time,
   label: labelBy({
     numbers: [DuckDBTypeId.INTEGER, DuckDBTypeId.BIGINT, DuckDBTypeId.DOUBLE],
-    trimmed: (column) => `btrim(${sent(column)}, '${SPACES}')`,
+    trimmed: (column) => `regexp_replace(${sent(column)}, E'^[${ESCAPED_SPACES}]+|[${ESCAPED_SPACES}]+$', '', 'g')`,
     lower: (text) => `lower(${text})`,
     asInteger: (column) => `CAST(${column} AS integer)`,
     ratingNumber,

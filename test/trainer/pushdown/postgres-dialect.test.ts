@@ -122,3 +122,21 @@ describe.skipIf(!bin)("on a real server, the trainer reads of the same rows the 
     expect(prepared.facts).toHaveLength(4);
   });
 });
+
+test.skipIf(!bin)("a database in LATIN1 reads words and numbers among its own spaces too", async () => {
+  const store = await postgresStore(bin!, "LATIN1");
+  try {
+    const rows = (label: string) => `SELECT u, u AS i, 5 AS t, l FROM (VALUES
+      ('a', '${label}'), ('b', chr(160) || '${label}' || chr(160) || ' '), ('é', ' '), ('c', 'à${label}'), ('d', ' ${label}')) AS v(u, l)`;
+    for (const [label, text] of [
+      [BINARY, "Yes"],
+      [RATING, "5"],
+    ] as const) {
+      const { prepared, own } = await bothReadings(store, rows(text), label);
+      expect(prepared).toEqual(own);
+      expect(prepared.rejected).toMatchObject({ missing_label: 1 });
+    }
+  } finally {
+    await store.stop();
+  }
+});
