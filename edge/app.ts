@@ -118,6 +118,7 @@ const authenticate: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   const asked = keys.callerOf(c.req.header("x-api-key"), { ...c.get("access"), reader });
   const caller = await asked.catch((error: unknown) => refuseInTime(error, startedMs, nowMs));
   c.set("caller", caller);
+  c.get("isolate").holders.note(c.req.header("x-api-key")!, caller.customer);
   if (await isBeyondRate(c, caller)) {
     const detail = `This API key has made too many requests within ${settings.RATE_LIMIT_SECONDS} seconds.`;
     throw new Problem("rate_limited", detail, { retryAfterSeconds: settings.RATE_LIMIT_SECONDS });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { CLAIM_MS } from "./reading/claims.ts";
 
 /** What wrangler.toml binds. Variables arrive as text or, from TOML, as numbers and booleans. */
 export type Bindings = {
@@ -53,11 +54,11 @@ const Variables = z.object({
   RATE_LIMIT_SECONDS: whole(1, 3600).default(60),
 });
 const Settings = Variables.refine(
-  (settings) => !settings.SERVE_UNFILTERED || settings.RANK_TIMEOUT_MS > 2 * settings.READ_TIMEOUT_MS,
+  (settings) => !settings.SERVE_UNFILTERED || settings.RANK_TIMEOUT_MS >= 2 * settings.READ_TIMEOUT_MS + CLAIM_MS,
   {
     path: ["RANK_TIMEOUT_MS"],
     error:
-      "must be longer than twice READ_TIMEOUT_MS with SERVE_UNFILTERED: a record is tried twice before it is done without",
+      "must be at least twice READ_TIMEOUT_MS and a second with SERVE_UNFILTERED: a record is tried twice before it is done without",
   },
 );
 export type Settings = z.infer<typeof Settings>;

@@ -1,10 +1,12 @@
 import { MEGABYTE } from "../shared/memory-cost.ts";
 import { type Admission, createAdmission } from "./admission/admission.ts";
+import { createHolders, type Holders } from "./admission/holders.ts";
 import { createShares, type Shares } from "./admission/shares.ts";
 import { type Keyring, keyring } from "./auth.ts";
 import type { Settings } from "./env.ts";
 import { openApiDocument } from "./openapi.ts";
 import { type ArtifactReader, artifactReader } from "./reading/artifact-reader.ts";
+import { CLAIM_MS } from "./reading/claims.ts";
 import { type RefreshedCache, refreshedCache } from "./reading/refreshed-cache.ts";
 import { type ErasedLists, erasedLists } from "./versions/erased-lists.ts";
 import { type LivePointers, livePointers } from "./versions/live-pointers.ts";
@@ -26,12 +28,16 @@ export type Isolate = {
   readonly managementBodies: Shares;
   /** Which of them, once they have a version, may go on. */
   readonly admission: Admission;
-  readonly readiness: RefreshedCache<true>;
+  readonly holders: Holders;
+  readonly readiness: RefreshedCache<"well" | "silent">;
   /** The API's description as JSON, made when it is first asked for. */
   readonly openApi: () => string;
 };
 
 const RANK_MS_MAX = 30_000;
+/** Of a call that is let in, beyond twice what calls may wait: the thread's stalls. Nobody waits longer to begin. */
+const QUEUED_MS_MORE = 1000;
+const HOLDERS_MAX = 1000;
 const MANAGEMENT_MS_MAX = 150_000;
 const READINESS_MS = 2000;
 /** Of 64 KiB each. */
@@ -42,8 +48,14 @@ const MANAGEMENT_BODIES_MAX = 32;
 const sharesOf = (total: number) => ({ total, each: Math.max(1, Math.floor(0.75 * total)) });
 
 export function createIsolate(bucket: R2Bucket, settings: Settings, loader: VersionLoader): Isolate {
-  const readinessMs = { freshMs: READINESS_MS, servableMs: READINESS_MS, keptMs: READINESS_MS, absentMs: 0 };
-  const admission = createAdmission(settings.QUEUE_MS_MAX, RANK_MS_MAX);
+  const readinessMs = {
+    freshMs: READINESS_MS,
+    servableMs: READINESS_MS,
+    keptMs: READINESS_MS,
+    absentMs: 0,
+    claimMs: CLAIM_MS,
+  };
+  const admission = createAdmission(settings.QUEUE_MS_MAX, 2 * settings.QUEUE_MS_MAX + QUEUED_MS_MORE);
   const versions = snapshotCache(
     { bytes: settings.CACHE_MEGABYTES * MEGABYTE, pageBytesMax: settings.RECORD_MEGABYTES * MEGABYTE },
     loader,
@@ -60,6 +72,7 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     rankBodies: createShares(sharesOf(RANK_BODIES_MAX), RANK_MS_MAX),
     managementBodies: createShares(sharesOf(MANAGEMENT_BODIES_MAX), MANAGEMENT_MS_MAX),
     admission,
+    holders: createHolders(HOLDERS_MAX),
     readiness: refreshedCache(readinessMs, 1),
     openApi: once(() => JSON.stringify(openApiDocument())),
   };

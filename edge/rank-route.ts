@@ -46,8 +46,8 @@ export const rankByBody = (c: Context<EdgeEnv>): Promise<Response> =>
 export const refuseOverload: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   const isolate = c.get("isolate");
   const nowMs = c.get("access").nowMs();
-  const { admission } = isolate;
-  if (!admission.isFull(nowMs)) return next();
+  const { admission, holders } = isolate;
+  if (!admission.isFull(nowMs, holders.of(c.req.header("x-api-key")))) return next();
   c.set("isRefusedUnread", true);
   const problem = refused(isolate, nowMs);
   const holdMs = admission.holdMs(nowMs);
@@ -103,7 +103,7 @@ async function rankWithLiveVersion(
   if (userId !== undefined) versions.recentUsers.note(modelKey(target), userId);
   const { loaded, release } = await versions.lease(target, access, untilMs);
   const loadedMs = access.nowMs();
-  const place = admission.admit({ itemCount: loaded.manifest.item_count, nowMs: loadedMs });
+  const place = admission.admit({ holder: customer, itemCount: loaded.manifest.item_count, nowMs: loadedMs });
   if (place === undefined) {
     release();
     throw refused(isolate, loadedMs);

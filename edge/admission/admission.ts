@@ -1,5 +1,5 @@
 import { createBeginPace } from "./begin-pace.ts";
-import { createLeases } from "./leases.ts";
+import { createHeldWork } from "./held-work.ts";
 import { createOfferedLoad } from "./offered-load.ts";
 import { createStalls } from "./stalls.ts";
 
@@ -10,6 +10,8 @@ const MS_PER_ITEM = 21.5e-6;
 const CALLS_LEAST = 4;
 /** Of what calls may wait when more arrive than can be answered: a queue that does not pass by itself only makes all wait. */
 const OVERLOAD_SHARE = 0.2;
+/** Of what calls may wait, as much as one customer may fill while others ask, too: some is left for them. */
+const HOLDER_SHARE = 0.75;
 /** Of what calls may wait, how much longer they may after stalls. */
 const STALLED_SHARE = 5;
 /** What loading a version takes of the thread, together with the records that are then read anew. */
@@ -42,19 +44,25 @@ export type Place = {
   end(nowMs: number): void;
 };
 
+export type Arrival = { readonly holder: string; readonly itemCount: number; readonly nowMs: number };
+
 /**
  * Who may rank in an isolate, which has one thread for all. What is under way, by its estimated time and by how much
  * longer than estimated others have waited of late, is how long a new call would wait. Beyond `queueMsMax` it is refused, beyond
  * a fifth of that while more calls arrive than can be answered; after a stall of the thread that bound is longer by as much.
+ * While several customers ask, none of them fills more than three quarters of it.
  *
  * Requests are given to an isolate only when its thread is free, so it does not see how many wait outside. Hence calls
  * begin at a pace that lets it see them, and a refusal comes first and costs little.
  */
 export type Admission = {
-  /** Whether even the quickest call would be refused. */
-  isFull(nowMs: number): boolean;
+  /**
+   * Whether even the quickest call would be refused. To be asked for each call.
+   * @param holder Its customer as far as is known before its key is checked, "" for nobody who is known.
+   */
+  isFull(nowMs: number, holder: string): boolean;
   /** Undefined when the wait would be too long; a single call is always let in. */
-  admit(arrival: { readonly itemCount: number; readonly nowMs: number }): Place | undefined;
+  admit(arrival: Arrival): Place | undefined;
   /** To be called when a version begins to be loaded, which takes the thread for tenths of a second. */
   loading(nowMs: number): void;
   /** How long a refusal is to be held back: callers who ask again at once would else take the thread with refusals. */
@@ -63,9 +71,9 @@ export type Admission = {
   refuse(nowMs: number): number | undefined;
 };
 
-/** @param ttlMs How long a call can take at most: one whose caller hung up never ends. */
+/** @param ttlMs How long a call can be in the queue at most: one whose caller hung up never leaves it. */
 export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
-  const work = createLeases(ttlMs);
+  const work = createHeldWork(ttlMs);
   const slowness = forgetfulMean();
   const offered = createOfferedLoad(BASE_MS);
   const stalls = createStalls(STALLED_SHARE * queueMsMax);
@@ -80,30 +88,36 @@ export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
   };
   const boundMs = (nowMs: number) =>
     offered.isBeyondCapacity(nowMs) ? OVERLOAD_SHARE * queueMsMax : queueMsMax + stalls.patienceMs(nowMs);
-  const isTooLong = (callMs: number, nowMs: number) => {
+  const isTooLong = (holder: string, callMs: number, nowMs: number) => {
     const aheadMs = work.weight(nowMs);
     if (aheadMs === 0) return false;
+    const mostMs = Math.max(boundMs(nowMs), CALLS_LEAST * callMs);
     const waitMs = Math.max(slowness.at(nowMs) * (aheadMs + callMs), nextBeginMs - nowMs + callMs);
-    return waitMs > Math.max(boundMs(nowMs), CALLS_LEAST * callMs);
+    if (waitMs > mostMs) return true;
+    const ownMs = slowness.at(nowMs) * (work.weightOf(holder, nowMs) + callMs);
+    return ownMs > HOLDER_SHARE * mostMs && !work.isAlone(holder, nowMs);
   };
   return {
-    isFull(nowMs) {
+    isFull(nowMs, holder) {
       pass(nowMs);
-      return isTooLong(BASE_MS, nowMs);
+      work.asks(holder, nowMs);
+      return isTooLong(holder, BASE_MS, nowMs);
     },
-    admit({ itemCount, nowMs }) {
+    admit({ holder, itemCount, nowMs }) {
       pass(nowMs);
+      work.asks(holder, nowMs);
       const callMs = BASE_MS + MS_PER_ITEM * itemCount;
-      if (isTooLong(callMs, nowMs)) return undefined;
+      if (isTooLong(holder, callMs, nowMs)) return undefined;
       lastCallMs = callMs;
       offered.arrived(nowMs);
       const aheadMs = work.weight(nowMs);
-      let leave = work.take(nowMs, callMs);
+      let leave = work.take(holder, nowMs, callMs);
       const end = (endMs: number) => {
         pass(endMs);
         leave();
         offered.answered(endMs, work.count(endMs));
       };
+      nextBeginMs = Math.min(nextBeginMs, nowMs + (1 + STALLED_SHARE) * queueMsMax); // clocks may step back
       const beginMs = Math.max(nowMs, nextBeginMs);
       nextBeginMs = beginMs + pace.afterMs(callMs, nowMs);
       const stalledMs = stalls.total();
@@ -118,7 +132,7 @@ export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
         try {
           return await waiting;
         } finally {
-          leave = work.take(now(), callMs);
+          leave = work.take(holder, now(), callMs);
         }
       };
       return { beginMs, begin, away, end };

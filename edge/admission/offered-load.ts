@@ -24,6 +24,8 @@ const RATE_MS = 200;
 const CAPACITY_MS = 10_000;
 /** Answers tell the capacity only when so many others wait, since the thread may have idled otherwise. */
 const OTHERS_LEAST = 4;
+/** Longer than the thread takes for any answer: those who were seen to wait read since, or hung up. */
+const ANSWER_MS_MAX = 250;
 /** What is estimated counts as much as so many answers. */
 const ESTIMATE_CALLS = 50;
 /** Longer than collections of garbage take, and what a host takes of a core. */
@@ -59,7 +61,7 @@ export function createOfferedLoad(callMs: number): OfferedLoad {
       if (saturatedSinceMs !== undefined) {
         const tookMs = Math.max(0, nowMs - saturatedSinceMs);
         const kept = 2 ** (-tookMs / CAPACITY_MS);
-        [answers, answersMs] = [answers * kept + 1, answersMs * kept + tookMs];
+        if (tookMs <= ANSWER_MS_MAX) [answers, answersMs] = [answers * kept + 1, answersMs * kept + tookMs];
       }
       saturatedSinceMs = others >= OTHERS_LEAST ? nowMs : undefined;
     },

@@ -44,6 +44,8 @@ type Entry<Value> = {
 };
 
 const RETRY_MS = 1000;
+/** A clock that steps back by less makes values a little older than they seem. */
+const STEP_MS = 1000;
 
 /**
  * Values that are read from elsewhere and may be a little old. Holds values, never promises: a request must not await
@@ -71,6 +73,10 @@ export function refreshedCache<Value>(
       drop(entries.keys().next().value!);
   };
 
+  const entryAt = (key: string, nowMs: number) => {
+    if ((entries.get(key)?.readAtMs ?? 0) > nowMs + STEP_MS) drop(key); // it would be young for long
+    return entries.get(key);
+  };
   const store = (key: string, value: Value | undefined, readAtMs: number) => {
     const newer = entries.get(key);
     if (newer && newer.readAtMs > readAtMs) return; // a slower read that began before must not win
@@ -104,8 +110,8 @@ export function refreshedCache<Value>(
 
   return {
     async get(key, read, access) {
-      const entry = entries.get(key);
       const now = access.nowMs();
+      const entry = entryAt(key, now);
       const age = entry ? now - entry.readAtMs : Infinity;
       if (!entry || entry.isForgotten) return first(key, read, access);
       if (entry.value === undefined && age >= freshness.absentMs) return first(key, read, access);

@@ -104,7 +104,7 @@ export function snapshotCache(
       const users = memory.isServingOther(target) ? recent.of(modelKey(target)) : []; // else calls are waiting
       await readAhead(loaded, users, { reader: access.reader, pages, access });
       giveBack();
-      memory.add(loaded, cost, access);
+      memory.add(loaded, cost, access, startedMs);
       loaded = undefined;
       pages.trim(access.nowMs());
       failures.delete(versionKey(target));

@@ -28,10 +28,11 @@ export type VersionMemory = {
    */
   reserve(target: LiveVersion, cost: MemoryCost, access: RequestAccess): Promise<() => void>;
   /**
-   * Takes the place of the model's other versions, which are let go as soon as nobody uses them. Of the same version
-   * twice the second is let go.
+   * Takes the place of the model's other versions whose loads began before, which are let go as soon as nobody uses them. Of
+   * the same version twice the second is let go.
+   * @param beganMs When its load began: one that was slow is no newer for it.
    */
-  add(loaded: LoadedVersion, cost: MemoryCost, access: RequestAccess): void;
+  add(loaded: LoadedVersion, cost: MemoryCost, access: RequestAccess, beganMs: number): void;
   /** Retires every version of a model. */
   letGo(model: NamedModel, access: RequestAccess): void;
   /** Bytes that are taken or reserved, the runtime's own included. */
@@ -45,6 +46,7 @@ type Entry = {
   readonly loaded: LoadedVersion;
   readonly cost: MemoryCost;
   readonly leases: Leases;
+  readonly beganMs: number;
   lastUsedMs: number;
   isRetired: boolean;
 };
@@ -68,7 +70,6 @@ export function versionMemory(
   const reservations = new Set<Reservation>();
   const { usedBytes, measure } = usage(entries, reservations, heapBytes);
   const loadingBytes = () => [...reservations].reduce((total, { cost }) => total + cost.loadingBytes, 0);
-
   const letGo = (key: string, { loaded }: Entry, access: RequestAccess) => {
     entries.delete(key);
     onLetGo(loaded);
@@ -139,12 +140,12 @@ export function versionMemory(
       reservations.add(reservation);
       return () => reservations.delete(reservation);
     },
-    add(loaded, cost, access) {
+    add(loaded, cost, access, beganMs) {
       const key = versionKey(loaded.target);
-      for (const other of versionsOf(loaded.target)) other.isRetired = versionKey(other.loaded.target) !== key;
+      retireOlder(versionsOf(loaded.target), key, beganMs);
       if (entries.has(key))
         access.waitUntil(loaded.scorer.release()); // loaded twice: the first may be in use
-      else entries.set(key, entryOf(loaded, cost, access.nowMs()));
+      else entries.set(key, { loaded, cost, beganMs, ...unused(access.nowMs()) });
       measure();
       sweepRetired(access);
       trim(NOTHING, loaded.target, access); // the heap may have grown more than was reserved
@@ -155,9 +156,13 @@ export function versionMemory(
   };
 }
 
-const entryOf = (loaded: LoadedVersion, cost: MemoryCost, nowMs: number): Entry => {
-  return { loaded, cost, leases: createLeases(LEASE_MS), lastUsedMs: nowMs, isRetired: false };
-};
+/** Those whose loads began later stay: this one was slow. */
+function retireOlder(versions: readonly Entry[], newKey: string, beganMs: number): void {
+  for (const entry of versions)
+    if (entry.beganMs <= beganMs) entry.isRetired = versionKey(entry.loaded.target) !== newKey;
+}
+
+const unused = (nowMs: number) => ({ leases: createLeases(LEASE_MS), lastUsedMs: nowMs, isRetired: false });
 
 /** Counts what entries and reservations take. */
 function usage(entries: ReadonlyMap<string, Entry>, reservations: Set<Reservation>, heapBytes: () => number) {

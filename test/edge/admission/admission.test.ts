@@ -8,7 +8,11 @@ const FIVE_MS = (5 - 1.7) / 21.5e-6;
 /** Lets in as many calls as it can, all at the same time. */
 function fill(admission: Admission, itemCount: number, nowMs: number): Place[] {
   const places: Place[] = [];
-  for (let place = admission.admit({ itemCount, nowMs }); place; place = admission.admit({ itemCount, nowMs }))
+  for (
+    let place = admission.admit({ holder: "acme", itemCount, nowMs });
+    place;
+    place = admission.admit({ holder: "acme", itemCount, nowMs })
+  )
     places.push(place);
   return places;
 }
@@ -24,17 +28,17 @@ test.each([
 
 test("it is full when not even the quickest call is let in", () => {
   const admission = createAdmission(100, TTL_MS);
-  expect(admission.isFull(0)).toBe(false);
-  expect(admission.admit({ itemCount: 3_000_000, nowMs: 0 })).toBeDefined();
-  expect(admission.isFull(0)).toBe(false);
+  expect(admission.isFull(0, "acme")).toBe(false);
+  expect(admission.admit({ holder: "acme", itemCount: 3_000_000, nowMs: 0 })).toBeDefined();
+  expect(admission.isFull(0, "acme")).toBe(false);
   fill(admission, 0, 0);
-  expect(admission.isFull(0)).toBe(true);
+  expect(admission.isFull(0, "acme")).toBe(true);
 });
 
 test("who leaves makes room; who never leaves does so when its time is over", () => {
   const admission = createAdmission(100, TTL_MS);
   const [first] = fill(admission, 1_000_000, 0);
-  const arrival = { itemCount: 1_000_000, nowMs: 0 };
+  const arrival = { holder: "acme", itemCount: 1_000_000, nowMs: 0 };
   first!.end(0);
   expect(admission.admit(arrival)).toBeDefined();
   expect(admission.admit({ ...arrival, nowMs: TTL_MS - 1 })).toBeUndefined();
@@ -49,10 +53,10 @@ test("a call that waits for a read is ahead of nobody until it goes on", async (
   expect(fill(admission, 1_000_000, 200)).toHaveLength(places.length);
   resolve("read");
   expect(await Promise.all(away)).toEqual(places.map(() => "read"));
-  expect(admission.admit({ itemCount: 1_000_000, nowMs: 1 })).toBeUndefined();
+  expect(admission.admit({ holder: "acme", itemCount: 1_000_000, nowMs: 1 })).toBeUndefined();
   const failing = places[0]!.away(Promise.reject(new Error("down")), () => 1);
   await expect(failing).rejects.toThrow("down");
-  expect(admission.admit({ itemCount: 1_000_000, nowMs: 1 })).toBeUndefined();
+  expect(admission.admit({ holder: "acme", itemCount: 1_000_000, nowMs: 1 })).toBeUndefined();
 });
 
 test("who could begin only later than calls may wait is refused, though few are ahead", () => {
@@ -62,7 +66,7 @@ test("who could begin only later than calls may wait is refused, though few are 
 });
 test("calls that come together begin one after another, half their time apart; later ones at once", () => {
   const admission = createAdmission(100, TTL_MS);
-  const beginsOf = (nowMs: number) => admission.admit({ itemCount: FIVE_MS, nowMs })?.beginMs;
+  const beginsOf = (nowMs: number) => admission.admit({ holder: "acme", itemCount: FIVE_MS, nowMs })?.beginMs;
   expect([beginsOf(1000), beginsOf(1000), beginsOf(1000)]).toEqual([1000, 1002.5, 1005]);
   expect([beginsOf(1006), beginsOf(1008)]).toEqual([1007.5, 1010]);
   expect(beginsOf(1100)).toBe(1100);
@@ -110,13 +114,16 @@ test("one stall is no overload", () => {
   const admission = createAdmission(200, TTL_MS);
   const callEvery = (milliseconds: number, untilMs: number) => {
     for (let nowMs = 0; nowMs < untilMs; nowMs += milliseconds) {
-      const place = admission.admit({ itemCount: FIVE_MS, nowMs })!;
+      const place = admission.admit({ holder: "acme", itemCount: FIVE_MS, nowMs })!;
       place.begin(nowMs);
       place.end(nowMs + 5);
     }
   };
   callEvery(7, 2000);
-  const stalled = Array.from({ length: 20 }, () => admission.admit({ itemCount: FIVE_MS, nowMs: 2000 })!);
+  const stalled = Array.from(
+    { length: 20 },
+    () => admission.admit({ holder: "acme", itemCount: FIVE_MS, nowMs: 2000 })!,
+  );
   for (const place of stalled) {
     place.begin(2140);
     place.end(2140);
@@ -125,7 +132,7 @@ test("one stall is no overload", () => {
 });
 /** Lets in a call, then nothing happens for so long; gives how many are let in after it. */
 function afterStall(admission: Admission, { atMs, stallMs }: { atMs: number; stallMs: number }): number {
-  const first = admission.admit({ itemCount: FIVE_MS, nowMs: atMs })!;
+  const first = admission.admit({ holder: "acme", itemCount: FIVE_MS, nowMs: atMs })!;
   const places = [first, ...fill(admission, FIVE_MS, atMs + stallMs)];
   for (const place of places) place.end(atMs + stallMs);
   return places.length;
@@ -136,25 +143,26 @@ test("after a stall as much more may wait as the thread was held up, five times 
   expect(afterStall(createAdmission(100, TTL_MS), { atMs: 1000, stallMs: 900 })).toBe(120);
   const admission = createAdmission(100, TTL_MS);
   afterStall(admission, { atMs: 1000, stallMs: 100 });
-  admission.admit({ itemCount: FIVE_MS, nowMs: 1100 });
-  for (let nowMs = 1110; nowMs <= 2600; nowMs += 10) admission.isFull(nowMs);
+  admission.admit({ holder: "acme", itemCount: FIVE_MS, nowMs: 1100 });
+  for (let nowMs = 1110; nowMs <= 2600; nowMs += 10) admission.isFull(nowMs, "acme");
   expect(fill(admission, FIVE_MS, 2600).length + 1).toBe(30);
 });
 
 test("a queue that a stall left has passed when the thread idles: an overload later does not find its patience", () => {
   const admission = createAdmission(100, TTL_MS);
   afterStall(admission, { atMs: 1000, stallMs: 100 });
-  for (let nowMs = 1110; nowMs < 1500; nowMs += 10) admission.admit({ itemCount: FIVE_MS, nowMs })!.end(nowMs);
+  for (let nowMs = 1110; nowMs < 1500; nowMs += 10)
+    admission.admit({ holder: "acme", itemCount: FIVE_MS, nowMs })!.end(nowMs);
   expect(fill(admission, FIVE_MS, 1500).length).toBe(20);
 });
 
 test("time in which no call waits is no stall, nor is the time of a call itself", () => {
   const idle = createAdmission(100, TTL_MS);
-  idle.admit({ itemCount: FIVE_MS, nowMs: 0 })!.end(0);
+  idle.admit({ holder: "acme", itemCount: FIVE_MS, nowMs: 0 })!.end(0);
   expect(fill(idle, FIVE_MS, 500).length).toBe(20);
   const slow = createAdmission(100, TTL_MS);
   const itemCount = (30 - 1.7) / 21.5e-6;
-  slow.admit({ itemCount, nowMs: 0 });
+  slow.admit({ holder: "acme", itemCount, nowMs: 0 });
   expect(fill(slow, itemCount, 119).length + 1).toBe(4);
 });
 
@@ -176,8 +184,8 @@ test("in an overload a stall gives nobody more time", () => {
 
 test("what calls waited because of a stall does not make them seem slow", () => {
   const admission = createAdmission(200, TTL_MS);
-  const waiting = Array.from({ length: 20 }, () => admission.admit({ itemCount: FIVE_MS, nowMs: 0 })!);
-  admission.isFull(300);
+  const waiting = Array.from({ length: 20 }, () => admission.admit({ holder: "acme", itemCount: FIVE_MS, nowMs: 0 })!);
+  admission.isFull(300, "acme");
   for (const [i, place] of waiting.entries()) {
     place.begin(300 + 5 * i);
     place.end(305 + 5 * i);
@@ -189,7 +197,7 @@ test("refusals are held back while there is a flood of calls, and only then", ()
   const admission = createAdmission(100, TTL_MS);
   const holdAt = (perMs: number, fromMs: number) => {
     for (let ms = fromMs; ms < fromMs + 1000; ms++) {
-      admission.admit({ itemCount: 0, nowMs: ms })?.end(ms);
+      admission.admit({ holder: "acme", itemCount: 0, nowMs: ms })?.end(ms);
       for (let call = 1; call < perMs; call++) admission.refuse(ms);
     }
     return admission.holdMs(fromMs + 1000);
@@ -212,14 +220,40 @@ function waitingAfterGap(everyMs: number): number {
   const admission = createAdmission(100, TTL_MS);
   let nowMs = 10_000;
   for (; nowMs < 12_000; nowMs += everyMs) {
-    admission.isFull(nowMs);
-    admission.admit({ itemCount: 0, nowMs })!.end(nowMs); // the clock stands while a call is ranked from memory
+    admission.isFull(nowMs, "acme");
+    admission.admit({ holder: "acme", itemCount: 0, nowMs })!.end(nowMs); // the clock stands while a call is ranked from memory
   }
   const endMs = nowMs - everyMs + 90;
-  admission.isFull(endMs);
+  admission.isFull(endMs, "acme");
   return fill(admission, 0, endMs).length;
 }
 test("a stall in the middle of a call that waits for nothing is seen by the calls that did not come", () => {
   expect(waitingAfterGap(20)).toBe(58); // of four calls that should have come none may have, by chance
   expect(waitingAfterGap(4)).toBeGreaterThan(100);
+});
+
+test("of two customers who ask none fills the queue; one alone may", () => {
+  const letIn = (admission: Admission, holder: string) => {
+    let count = 0;
+    while (admission.admit({ holder, itemCount: FIVE_MS, nowMs: 1000 })) count++;
+    return count;
+  };
+  const alone = createAdmission(100, TTL_MS);
+  expect(letIn(alone, "acme")).toBe(20);
+  const shared = createAdmission(100, TTL_MS);
+  expect(shared.isFull(1000, "bolt")).toBe(false);
+  expect(letIn(shared, "acme")).toBe(15);
+  expect([shared.isFull(1000, "acme"), shared.isFull(1000, ""), shared.isFull(1000, "bolt")]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  expect(letIn(shared, "bolt")).toBe(5);
+});
+
+test("a clock that steps back holds nobody up for as long", () => {
+  const admission = createAdmission(100, TTL_MS);
+  admission.admit({ holder: "acme", itemCount: FIVE_MS, nowMs: 3_600_000 })!.end(3_600_000);
+  const place = admission.admit({ holder: "acme", itemCount: FIVE_MS, nowMs: 0 })!;
+  expect(place.beginMs).toBeLessThanOrEqual(600);
 });

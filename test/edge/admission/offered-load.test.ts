@@ -94,3 +94,10 @@ test("who should have come since the last call is told by the rate before it", (
   expect(load.missed(3998 + 100)).toBeCloseTo(50, 0);
   expect(load.missed(3998 + 1001)).toBe(0);
 });
+test("a wait in which the thread idles does not tell the capacity: those who waited read, or hung up", () => {
+  const load = createOfferedLoad(CALL_MS);
+  load.answered(1000, 20);
+  load.answered(11_000, 20);
+  for (let ms = 20_000; ms < 22_000; ms += 4) load.arrived(ms);
+  expect(load.isBeyondCapacity(22_000)).toBe(false);
+});

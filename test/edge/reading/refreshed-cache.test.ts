@@ -199,6 +199,16 @@ describe("with claims", () => {
     now += 1000;
     expect(await waiting).toBe("b");
   });
+  test("what was read by a clock that has stepped back since is read anew", async () => {
+    const cache = claiming();
+    now = 3_600_000;
+    await cache.get("k", gives("a"), access);
+    now = 3_599_500;
+    expect(await cache.get("k", gives("b"), access)).toBe("a");
+    now = 0;
+    expect(await cache.get("k", gives("b"), access)).toBe("b");
+    expect(await cache.get("k", gives("c"), access)).toBe("b");
+  });
   test("what was being read when it was to be forgotten is not waited for, and the value is known to who reads", async () => {
     const cache = claiming();
     await cache.get("k", gives("a"), access);

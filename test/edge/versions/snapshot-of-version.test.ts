@@ -140,7 +140,7 @@ test("with the longest deadline of reads, the slowest call still has its lease o
   const { reader } = memoryReader(stored, readMs);
   const memory = versionMemory(100_000_000, () => 0);
   const cost = { heapBytes: 1000, scriptBytes: 0, loadingBytes: 0 };
-  memory.add(loaded, cost, access);
+  memory.add(loaded, cost, access, Date.now());
   memory.lease(target, access);
   const isErased = (user: UserId) => erasedLists(4000).has("acme", user, { ...access, reader });
   const claimed: PageMemory = { ...emptyMemory(), claim: () => false }; // by a call that is gone
@@ -153,7 +153,7 @@ test("with the longest deadline of reads, the slowest call still has its lease o
     if (vi.getTimerCount() > 0) await vi.advanceTimersToNextTimerAsync();
   }
   expect(Date.now()).toBeGreaterThan(4 * readMs);
-  memory.add(smallVersion(liveVersion("shop", "v2")), cost, access);
+  memory.add(smallVersion(liveVersion("shop", "v2")), cost, access, Date.now());
   expect(memory.versions()).toContain(versionKey(target));
 });
 test("a version without users reads nothing", async () => {

@@ -18,7 +18,7 @@ const put = async (memory: ReturnType<typeof versionMemory>, name: string, versi
   const loaded = smallVersion(liveVersion(name, version));
   const giveBack = await memory.reserve(loaded.target, cost(megabytes), access);
   giveBack();
-  memory.add(loaded, cost(megabytes), access);
+  memory.add(loaded, cost(megabytes), access, now);
   return loaded;
 };
 const names = (memory: ReturnType<typeof versionMemory>) =>
@@ -95,6 +95,19 @@ test("a newer version retires the older, which stays while it is used", async ()
   lease.release();
   expect(names(memory)).toEqual(["shop v2"]);
   expect(older.released()).toBe(1);
+});
+test("one whose load began before another's retires it not, however late it comes", async () => {
+  const memory = memoryOf(100);
+  const older = smallVersion(liveVersion("shop", "v1"));
+  now = 10;
+  const newer = await put(memory, "shop", "v2", 10);
+  now = 20;
+  memory.add(older, cost(10), access, 0);
+  expect(names(memory)).toEqual(["shop v2", "shop v1"]);
+  expect(memory.lease(newer.target, access)?.loaded).toBe(newer);
+  now = 30;
+  await put(memory, "shop", "v3", 10);
+  expect(names(memory)).not.toContain("shop v1");
 });
 test("a deleted model's version is not lent for a new one of its name, and goes as soon as nobody uses it", async () => {
   const memory = memoryOf(10);
@@ -195,7 +208,7 @@ test("two versions that do not fit together load one after the other", async () 
     expect(memory.usedBytes(now)).toBe(RUNTIME + 8 * MB);
     await Promise.resolve();
     giveBack();
-    memory.add(loaded, cost(8), access);
+    memory.add(loaded, cost(8), access, now);
     order.push(name);
   };
   await Promise.all([load("a"), load("b")]);
