@@ -19,7 +19,7 @@ test("callers who hang up in the queue leave no trace that has others refused", 
     /** The answer's status, or "hung up" after `resetMs`, by a reset: workerd does not look for a half-closed connection. */
     const ask = (path: string, resetMs?: number) =>
       new Promise<number | "hung up">((resolve) => {
-        const call = request(new URL(path, edge.workerUrl), { agent, headers: { "x-api-key": key } }, (answer) => {
+        const call = request(new URL(path, edge.workerUrl).href, { agent, headers: { "x-api-key": key } }, (answer) => {
           answer.resume();
           answer.on("end", () => resolve(answer.statusCode!));
         });
