@@ -44,11 +44,12 @@ async function stage(staging: Staging): Promise<StagedTable> {
   await runStaged(
     staging,
     `CREATE TABLE record_rows AS SELECT ${hash} AS c0, CAST((u * 7919 + r * 15485863) % ${ITEMS} AS VARCHAR) AS c1,
-      CAST(1700000000 + u % 86400 + r AS BIGINT) AS c2, CASE WHEN (u + r) % 5 = 0 THEN 0 ELSE 1 END AS c3
+      CAST(1700000000 + u % 86400 + r AS BIGINT) AS c2, CASE WHEN (u + r) % 5 = 0 THEN 0 ELSE 1 END AS c3,
+      substr(md5(CAST(u AS VARCHAR) || r), 1, 8) AS c4
      FROM (${rows})`,
     signal,
   );
-  const columns = ["c0", "c1", "c2", "c3"].map((sql) => ({ sql, name: sql, type: undefined as never }));
+  const columns = ["c0", "c1", "c2", "c3", "c4"].map((sql) => ({ sql, name: sql, type: undefined as never }));
   return { name: "record_rows", rows: 0, columns };
 }
 

@@ -4,7 +4,7 @@ import { readStaged, runStaged, type Staging, streamStaged } from "./staging.ts"
 
 /**
  * Numbers the users and items: tables `users (key, text)` and `items (text)`, sorted by text, whose rowid is the index;
- * and `item_keys (key, item)`.
+ * and `item_keys (key, item, text)`.
  *
  * @param moreItems SQL of a relation of further item ids, column `text`: those known by their attributes only.
  */
@@ -21,7 +21,7 @@ export async function numberIds(
   const more = moreItems === null ? "" : `UNION SELECT text FROM ${moreItems}`;
   await run(`CREATE TABLE items AS SELECT text FROM (SELECT text FROM item_texts ${more}) ORDER BY text`);
   await run(`CREATE TABLE item_keys AS
-    SELECT item_texts.key AS key, CAST(items.rowid AS INTEGER) AS item FROM item_texts JOIN items USING (text)`);
+    SELECT item_texts.key AS key, CAST(items.rowid AS INTEGER) AS item, text FROM item_texts JOIN items USING (text)`);
 }
 
 /** The texts of `users` or `items` by index. */

@@ -37,7 +37,7 @@ export type ReadDatasetOptions = {
   /** The present: what lies a day after it is refused. */
   readonly nowMs: number;
   readonly progress: (progress: StageProgress) => void;
-  /** Order of a user's interactions of the same second; else by item id, so that the order of rows has no meaning. */
+  /** Order of a user's interactions of the same second; else by lot, so that the order of rows has no meaning. */
   readonly tieOrder?: TieOrder;
   /** Where interactions of a source that is declared incremental are kept between runs; else every run reads all. */
   readonly kept?: KeptOptions;
@@ -125,7 +125,7 @@ function checkFits({ accepted, hasRatings }: StagedInteractions, memoryMbMax: nu
 }
 
 async function collect(staging: Staging, checked: StagedInteractions, options: ReadDatasetOptions) {
-  const { signal, progress, tieOrder = "item_id" } = options;
+  const { signal, progress, tieOrder = "lot" } = options;
   progress({ detail: "sorting rows", rows: checked.accepted });
   return await readInteractions(staging, checked, {
     tieOrder,

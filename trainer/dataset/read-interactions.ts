@@ -5,8 +5,11 @@ import { readStaged, type Staging, streamStaged } from "./staging.ts";
 
 const PROGRESS_EVERY_CHUNKS = 64;
 
-/** Order of a user's interactions of the same second: by item id, or as the rows came. */
-export type TieOrder = "item_id" | "row";
+/**
+ * Order of a user's interactions of the same second: by lot, or as the rows came. By the item's id, or anything else that is the
+ * same for many users, "what comes next" could be learnt of rows whose times say nothing of it, such as those of one order.
+ */
+export type TieOrder = "lot" | "row";
 
 export type ReadInteractions = { readonly interactions: Interactions; readonly duplicates: number };
 
@@ -24,7 +27,8 @@ export async function readInteractions(
     "SELECT (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM items) AS items",
     signal,
   );
-  const order = tieOrder === "row" ? "row" : "item";
+  // As pushdown/relation.ts has it in the languages of stores.
+  const order = tieOrder === "row" ? "row" : "substr(md5(users.text || item_keys.text), 1, 8), item";
   const sql = `SELECT CAST(users.rowid AS INTEGER) AS user, item, CAST(seconds AS UINTEGER) AS seconds, positive, rating
     FROM ${staged.acceptedSql} accepted JOIN users ON users.key = user_key JOIN item_keys ON item_keys.key = item_key
     ORDER BY user, seconds, ${order}`;
@@ -53,7 +57,7 @@ type CollectSize = {
   readonly tieOrder: TieOrder;
 };
 
-/** Takes rows sorted by user and second: columns user, item, second, positive, rating. */
+/** Takes rows sorted by user and second, equal items of both next to each other: columns user, item, second, positive, rating. */
 function collectInteractions(size: CollectSize) {
   const userStart = new Uint32Array(size.userCount + 1);
   const items = new Int32Array(size.rows);

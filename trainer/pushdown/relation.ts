@@ -16,7 +16,7 @@ export type Facts =
    * Rows of the users whose hash lies below: eight hex digits, so 80000000 is half of them, and always the same half.
    */
   | { readonly kind: "sampled"; readonly of: Facts; readonly below: string }
-  /** Each user's newest rows; of the same second those of the greatest item id. */
+  /** Each user's newest rows; of the same second by lot. */
   | { readonly kind: "newest"; readonly of: Facts; readonly perUser: number };
 
 /** What the trainer takes for facts: each once. */
@@ -34,8 +34,9 @@ export type Relation =
   /** The facts under the names of the specification's columns. */
   | { readonly kind: "rows"; readonly of: Facts }
   /**
-   * user_hash (24 hex digits of the salted id), item_id, seconds, positive: of each user one row an item, and the newest
-   * positive ones. In no order: stores that are many machines sort small results only.
+   * user_hash (24 hex digits of the salted id), item_id, seconds, positive, lot (the order of rows of the same user and
+   * second): of each user one row an item, and the newest positive ones. In no order: stores that are many machines sort
+   * small results only.
    */
   | {
       readonly kind: "records";
@@ -108,7 +109,7 @@ function factsSql(facts: Facts, table: SourceTable): string {
     }
     case "newest":
       return `SELECT ${columns} FROM (SELECT ${columns},
-        ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY seconds DESC, ${itemOrder(table)} DESC) AS place
+        ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY ${newestFirst(table, lotOf(table))}) AS place
         FROM (${factsSql(facts.of, table)}) AS facts) AS placed WHERE place <= ${facts.perUser}`;
   }
 }
@@ -119,7 +120,18 @@ function textOf(which: "user" | "item", { dialect, facts }: SourceTable): string
   return isInteger ? dialect.digits(column) : column;
 }
 
-const itemOrder = (table: SourceTable) => table.dialect.byCodePoint(textOf("item", table));
+/**
+ * Eight hex digits by which a user's rows of the same second are ordered, as in dataset/read-interactions.ts: for each user another
+ * order of the items, else there would be something to learn of it.
+ */
+const lotOf = (table: SourceTable) =>
+  `SUBSTR(${table.dialect.md5(`${textOf("user", table)} || ${textOf("item", table)}`)}, 1, 8)`;
+
+/** The newest first; total, since two items may draw the same lot. */
+const newestFirst = (table: SourceTable, lot: string) => {
+  const { byCodePoint } = table.dialect;
+  return `seconds DESC, ${byCodePoint(lot)} DESC, ${byCodePoint(textOf("item", table))} DESC`;
+};
 
 /** The customer's rows, their columns named by position. */
 function columnsSql({ dialect, query, columns }: SourceTable): string {
@@ -168,10 +180,11 @@ function recordsSql(records: Extract<Relation, { kind: "records" }>, table: Sour
     erasedSalt === null
       ? ""
       : `, SUBSTR(${dialect.sha256(Buffer.from(erasedSalt, "utf8").toString("hex"), user)}, 1, 16) AS erased_hash`;
-  return `SELECT SUBSTR(${dialect.sha256(saltHex, user)}, 1, 24) AS user_hash, item_id, seconds, positive${erased} FROM (
-    SELECT user_id, item_id, seconds, positive,
+  return `SELECT SUBSTR(${dialect.sha256(saltHex, user)}, 1, 24) AS user_hash, item_id, seconds, positive, lot${erased} FROM (
+    SELECT user_id, item_id, seconds, positive, lot,
       ROW_NUMBER() OVER (PARTITION BY user_id, item_id ORDER BY seconds DESC) AS item_place,
-      ROW_NUMBER() OVER (PARTITION BY user_id, positive ORDER BY seconds DESC, ${itemOrder(table)} DESC) AS label_place
-    FROM (${factsSql(of, table)}) AS facts) AS placed
+      ROW_NUMBER() OVER (PARTITION BY user_id, positive ORDER BY ${newestFirst(table, "lot")}) AS label_place
+    FROM (SELECT user_id, item_id, seconds, positive, ${lotOf(table)} AS lot FROM (${factsSql(of, table)}) AS facts) AS drawn
+    ) AS placed
     WHERE item_place = 1 OR (positive = 1 AND label_place <= ${historyMax})`;
 }

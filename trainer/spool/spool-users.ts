@@ -35,10 +35,10 @@ const PROGRESS_EVERY_CHUNKS = 64;
  */
 export async function spoolUsers(staging: Staging, rows: StagedTable, options: SpoolOptions): Promise<number> {
   const { erased, signal, progress } = options;
-  const erasedHash = rows.columns.length > 4 ? "c4" : "NULL::VARCHAR";
+  const erasedHash = rows.columns.length > 5 ? "c5" : "NULL::VARCHAR";
   const sql = `SELECT c0, CAST(items.rowid AS INTEGER) AS item, CAST(c2 AS UINTEGER) AS seconds,
       CAST(c3 AS UTINYINT) AS positive, ${erasedHash}
-    FROM ${rows.name} JOIN items ON items.text = CAST(c1 AS VARCHAR) ORDER BY c0, seconds, item`;
+    FROM ${rows.name} JOIN items ON items.text = CAST(c1 AS VARCHAR) ORDER BY c0, seconds, c4, item`;
   const spool = await createSpool(options.path);
   try {
     const users = userCollector(spool, new Set(erased ? hashesOf(erased) : []));

@@ -36,7 +36,7 @@ test("keys of items lead to the index of their text", async () => {
   await number("SELECT range, range % 12, 1, 1 FROM range(100)");
   const keys = await readStaged(
     rows.staging,
-    "SELECT key, item, text FROM item_keys JOIN items ON items.rowid = item",
+    "SELECT key, item, item_keys.text AS text, items.text AS item_text FROM item_keys JOIN items ON items.rowid = item",
     signal,
   );
   expect(keys.length).toBe(12);

@@ -42,7 +42,7 @@ test("rows of the same user, item and second collapse, and keep the strongest la
       ),
     }),
   );
-  expect(rowsOf(dataset)).toEqual([`1 7 ${T} 1`, `1 8 ${T} 0`, `1 7 ${T + 1} 0`, `2 7 ${T} 1`]);
+  expect(rowsOf(dataset)).toEqual([`1 8 ${T} 0`, `1 7 ${T} 1`, `1 7 ${T + 1} 0`, `2 7 ${T} 1`]);
   expect(summary.duplicate_rows).toBe(2);
   expect(dataset.itemIdType).toBe("integer");
 });
@@ -67,13 +67,13 @@ test("the same rows in another order give the same dataset, byte for byte", asyn
   );
 });
 
-test("of rows of the same second, the order is by id, or that of the rows when asked for", async () => {
+test("of rows of the same second, the order is by lot, or that of the rows when asked for", async () => {
   const spec = specOf({
-    interactions: values(`(1, 'b', ${T}, 1), (1, 'a', ${T}, 1), (1, 'b', ${T}, 0), (2, 'a', ${T}, 1)`),
+    interactions: values(`(1, 'a', ${T}, 1), (1, 'b', ${T}, 1), (1, 'a', ${T}, 0), (2, 'a', ${T}, 1)`),
   });
-  expect(rowsOf((await readRows(spec)).dataset).slice(0, 2)).toEqual([`1 a ${T} 1`, `1 b ${T} 1`]);
+  expect(rowsOf((await readRows(spec)).dataset).slice(0, 2)).toEqual([`1 b ${T} 1`, `1 a ${T} 1`]);
   const inRowOrder = await readRows(spec, { tieOrder: "row" });
-  expect(rowsOf(inRowOrder.dataset).slice(0, 2)).toEqual([`1 b ${T} 1`, `1 a ${T} 1`]);
+  expect(rowsOf(inRowOrder.dataset).slice(0, 2)).toEqual([`1 a ${T} 1`, `1 b ${T} 1`]);
   expect(inRowOrder.summary.duplicate_rows).toBe(1);
 });
 

@@ -14,7 +14,7 @@ afterEach(() => rows.close());
 const signal = new AbortController().signal;
 const T = 1_700_000_000;
 
-async function read(sql: string, tieOrder: TieOrder = "item_id") {
+async function read(sql: string, tieOrder: TieOrder = "lot") {
   const { schema } = specOf({ interactions: "" });
   const table = await rows.stage("rows", sql);
   const staged = await checkInteractions(rows.staging, table, schema, { nowSeconds: 1_800_000_000, signal });
@@ -45,7 +45,7 @@ test("a thousand users, each with its rows in time order, whatever the order the
 
 test("two thousand rows of one user and second: duplicates collapse, next to each other or not", async () => {
   const sql = `SELECT 1, range % 1000, ${T}, range >= 1000 FROM range(2000)`;
-  for (const tieOrder of ["item_id", "row"] as const) {
+  for (const tieOrder of ["lot", "row"] as const) {
     const { interactions, duplicates } = await read(sql, tieOrder);
     expect(duplicates).toBe(1000);
     expect(interactions.items.length).toBe(1000);
@@ -53,6 +53,22 @@ test("two thousand rows of one user and second: duplicates collapse, next to eac
     await rows.close();
     rows = await openStagedRows();
   }
+});
+
+test("of one second the order is by lot: of no item's id, for each user another, and never by the order of the rows", async () => {
+  const sql = (order: string) => `SELECT range // 8, range % 8, ${T}, 1 FROM range(16000) ORDER BY ${order}`;
+  const { interactions } = await read(sql("range"));
+  const newest = new Uint32Array(8);
+  for (let user = 0; user < 2000; user++) newest[interactions.items[interactions.userStart[user + 1]! - 1]!]!++;
+  expect(Math.min(...newest)).toBeGreaterThan(200); // 250 ± 15
+  expect(Math.max(...newest)).toBeLessThan(300);
+  const after = new Uint32Array(8); // what follows item 0
+  for (const [at, item] of interactions.items.entries())
+    if (item === 0 && at % 8 < 7) after[interactions.items[at + 1]!]!++;
+  expect(Math.min(...after.subarray(1))).toBeGreaterThan(200);
+  await rows.close();
+  rows = await openStagedRows();
+  expect((await read(sql("hash(range)"))).interactions).toEqual(interactions);
 });
 
 test("the same item at another second, or of another user, is no duplicate", async () => {

@@ -76,7 +76,7 @@ function check(answers: Told, { facts, rejected }: Awaited<ReturnType<typeof exp
     Object.fromEntries(reasons.filter(([reason]) => reason !== null).map(([reason, n]) => [reason, Number(n)])),
   ).toEqual(rejected);
   expect(answers.distinct).toEqual(facts.map(rowText).sort());
-  // The trainer's order within a user is time, then item id: the newest are its last.
+  // The trainer's order within a user is time, then the lot: the newest are its last.
   const users = Map.groupBy(facts, ({ user }) => user);
   const newest = [...users.values()].flatMap((own) => own.slice(-2));
   expect(answers.newest).toEqual(newest.map(rowText).sort());
@@ -105,9 +105,15 @@ function recordRows(user: string, own: readonly Fact[]): string[] {
     (fact, i) => history.includes(fact) || !own.slice(i + 1).some(({ item }) => item === fact.item),
   );
   return kept.map(({ item, second, positive }) =>
-    textRow([sha(Buffer.from(SALT, "hex"), 24), item, second, positive, sha(Buffer.from("ab"), 16)]),
+    textRow([sha(Buffer.from(SALT, "hex"), 24), item, second, positive, lotOf(user, item), sha(Buffer.from("ab"), 16)]),
   );
 }
+
+const lotOf = (user: string, item: string) =>
+  createHash("md5")
+    .update(user + item)
+    .digest("hex")
+    .slice(0, 8);
 
 const orNull = <Value extends Cell>(values: fc.Arbitrary<Value>) => fc.option(values, { nil: null, freq: 12 });
 const IDS = ["a", "B", "b", "ä", "é", "日本", "😀", "\uffee", "10", "9", "a'b", "A", "x".repeat(257), ""];
