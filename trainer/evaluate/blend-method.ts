@@ -1,5 +1,6 @@
 import { type BlendPart, type BlendRecipe, blend, fitParts } from "../models/blend.ts";
-import type { Method, Params } from "../models/model.ts";
+import { placedAsIn, warmOf } from "../models/cold-start.ts";
+import type { Cost, Method, Params } from "../models/model.ts";
 
 export const BLEND = "blend";
 
@@ -38,8 +39,17 @@ export function methodNamed(name: string, methods: Readonly<Record<string, Metho
   return methods[name] ?? (name === BLEND ? blendOf(methods) : undefined);
 }
 
-/** Fitted models as one. */
-export const blendOfFitted = (params: Params, parts: readonly BlendPart[]) => blend(BLEND, params, parts);
+/** Fitted models as one. Cold items are placed once, in the lists of the whole: every part would give them places of its own. */
+export function blendOfFitted(params: Params, parts: readonly BlendPart[]) {
+  const warm = parts.map(({ model, share }) => ({ model: warmOf(model), share }));
+  return placedAsIn(
+    parts.map(({ model }) => model),
+    blend(BLEND, params, warm),
+  );
+}
+
+/** Without what is learnt once for all parts. */
+const ownSeconds = ({ seconds, shared }: Cost) => seconds - (shared?.seconds ?? 0);
 
 function blendOf(methods: Readonly<Record<string, Method>>): Method {
   const recipesOf = (params: Params): BlendRecipe[] =>
@@ -53,9 +63,11 @@ function blendOf(methods: Readonly<Record<string, Method>>): Method {
     grid: () => [],
     cost(data, params) {
       const costs = recipesOf(params).map(({ method, params: own }) => method.cost(data, own));
+      const shared = costs.map((cost) => cost.shared).find((one) => one !== undefined);
       return {
-        seconds: costs.reduce((sum, { seconds }) => sum + seconds, 0),
+        seconds: costs.reduce((sum, cost) => sum + ownSeconds(cost), shared?.seconds ?? 0),
         memoryMb: costs.reduce((sum, { memoryMb }) => sum + memoryMb, 0),
+        ...(shared && { shared }),
       };
     },
     async fit(data, params, context) {
@@ -63,7 +75,7 @@ function blendOf(methods: Readonly<Record<string, Method>>): Method {
       const parts: BlendPart[] = [];
       for (const [i, recipe] of recipes.entries()) {
         // By what each is predicted to take: a network beside closed forms has nearly all of the time.
-        const secondsOf = ({ method, params: own }: BlendRecipe) => Math.max(1e-3, method.cost(data, own).seconds);
+        const secondsOf = ({ method, params: own }: BlendRecipe) => Math.max(1e-3, ownSeconds(method.cost(data, own)));
         const share = secondsOf(recipe) / recipes.reduce((sum, other) => sum + secondsOf(other), 0);
         const progress = (done: number, detail: string) => context.progress((i + done) / recipes.length, detail);
         const means = { ...context, progress, secondsMax: context.secondsMax * share };

@@ -9,8 +9,20 @@ export const AS_PREDICTED: Pace = { fit: 1, judge: 1 };
 export type PredictOptions = { readonly data: TrainingData; readonly listCount: number; readonly pace: Pace };
 
 /** Seconds of fitting these settings and judging as many lists. */
-export const predictedSeconds = (method: Method, params: Params, { data, listCount, pace }: PredictOptions): number =>
-  pace.fit * method.cost(data, params).seconds + pace.judge * listCount * secondsPerList(data.itemCount);
+export const predictedSeconds = (method: Method, params: Params, options: PredictOptions): number =>
+  predictedSecondsOfAll(method, [params], options);
+
+/** Of one after the other: what their fits share is learnt once, or has been. */
+export function predictedSecondsOfAll(
+  method: Method,
+  grid: readonly Params[],
+  { data, listCount, pace }: PredictOptions,
+): number {
+  const costs = grid.map((params) => method.cost(data, params));
+  const fits = costs.reduce((sum, { seconds, shared }) => sum + seconds - (shared?.seconds ?? 0), 0);
+  const shared = Math.max(0, ...costs.map((cost) => (cost.shared?.isLearnt ? 0 : (cost.shared?.seconds ?? 0))));
+  return pace.fit * (fits + shared) + pace.judge * grid.length * listCount * secondsPerList(data.itemCount);
+}
 
 /** Scoring and ranking one list: measured 0.3 ms and 15 ns per item. */
 export const secondsPerList = (itemCount: number): number => 3e-4 + 1.5e-8 * itemCount;

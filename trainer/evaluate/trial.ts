@@ -55,12 +55,16 @@ export type TrialTask = FitTask & {
   readonly probe?: { readonly positions: Uint32Array; readonly isHopeless: (evaluation: Evaluation) => boolean };
 };
 
-/** A candidate fitted. Throws what the fit throws, and an Error that says so when it took too long. */
+/**
+ * A candidate fitted. The seconds are those of a fit by itself, as the one on all data will be: what other fits had learnt for it
+ * counts as predicted. Throws what the fit throws, and an Error that says so when it took too long.
+ */
 export async function fitCandidate(
   { method, params }: Candidate,
   { data, secondsMax, secondsHard }: FitTask,
   means: TrialMeans,
 ): Promise<{ readonly fitted: FittedModel; readonly seconds: number }> {
+  const { shared } = method.cost(data, params);
   const begin = means.clock();
   const fitted = await stoppedAfter(secondsHard, means.signal, (signal) =>
     method.fit(data, params, {
@@ -72,7 +76,7 @@ export async function fitCandidate(
       ...(means.checkpointFolder === undefined ? {} : { checkpointFolder: means.checkpointFolder }),
     }),
   );
-  return { fitted, seconds: means.clock() - begin };
+  return { fitted, seconds: means.clock() - begin + (shared?.isLearnt ? shared.seconds : 0) };
 }
 
 /** A candidate fitted, exported and judged, all within `secondsHard`. Throws as `fitCandidate` and `evaluate` do. */

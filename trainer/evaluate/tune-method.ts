@@ -7,7 +7,7 @@ import type { Evaluation, MetricAtK } from "./evaluate.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
 import { planHalving, type Rung } from "./halving.ts";
 import { restrictedTo } from "./judged.ts";
-import { AS_PREDICTED, type Pace, predictedSeconds } from "./pace.ts";
+import { AS_PREDICTED, type Pace, predictedSecondsOfAll } from "./pace.ts";
 import { byMetric, meanOf, runTrial, type Trial, type TrialMeans, type TrialTask } from "./trial.ts";
 
 export type TuneTask = {
@@ -148,7 +148,7 @@ function predictionOf({ method, data, positions, pace = AS_PREDICTED }: TuneTask
     // A cost may depend on more than the sizes, so it is asked for data of the right size.
     if (!onShare.has(trainShare)) onShare.set(trainShare, withSomeUsers(data, trainShare, 0));
     const options = { data: onShare.get(trainShare)!, listCount: positions.length, pace };
-    return grid.slice(0, count).reduce((sum, params) => sum + predictedSeconds(method, params, options), 0);
+    return predictedSecondsOfAll(method, grid.slice(0, count), options);
   };
 }
 

@@ -2,12 +2,9 @@ import type { History } from "../../shared/snapshot.ts";
 import { topK } from "../../shared/top-k.ts";
 import { cast } from "../autodiff/graph-shorthand.ts";
 import type { GraphBuilder } from "../onnx/graph.ts";
-import { attributeWeights } from "./attribute-ridge.ts";
 import { isBlendable } from "./blend.ts";
-import { timesChosen } from "./histories.ts";
-import { itemFeatures } from "./item-features.ts";
-import { AS_SET, fittedLinear } from "./linear-model.ts";
-import type { FitContext, FittedModel, Method, TrainingData } from "./model.ts";
+import { coldCost, coldItems, coldScorer } from "./cold-items.ts";
+import type { Method } from "./model.ts";
 import { type AppendScores, type BlendableModel, exportScores } from "./scoring-graph.ts";
 
 /** One place in so many may be a cold item's: it is shown, and little of what is known to be liked is lost. */
@@ -16,9 +13,6 @@ export const COLD_EVERY = 10;
 export const COLD_EVERY_RARE = 50;
 /** Cold items that one answer may place. */
 const PLACES_MAX = 10;
-const SETTINGS = { lambda: 10, neighbours: 100 };
-/** Multiply-adds that scoring cold items may cost. */
-const WORK_MAX = 5e12;
 /** Of the budget for weights, what the cold items may take. */
 const BUDGET_SHARE = 0.2;
 /**
@@ -32,47 +26,52 @@ export function withColdItems(method: Method): Method {
   return {
     ...method,
     placesColdItems: true,
+    cost(data, params) {
+      const own = method.cost(data, params);
+      const shared = coldCost(data);
+      if (!shared) return own;
+      const memoryMb = Math.max(own.memoryMb, shared.memoryMb);
+      return { seconds: own.seconds + shared.seconds, memoryMb, shared };
+    },
     async fit(data, params, context) {
       const model = await method.fit(data, params, context);
-      if (!isBlendable(model)) return model;
       const cold = coldItems(data);
-      return cold.length === 0
-        ? model
-        : await joinCold(model, data, { cold, every: params.coldEvery ?? COLD_EVERY }, context);
+      if (!isBlendable(model) || cold.length === 0) return model;
+      const isCold = new Uint8Array(data.itemCount);
+      for (const item of cold) isCold[item] = 1;
+      const scorer = await coldScorer(data, context);
+      return placeCold(model, { scorer, isCold, count: cold.length, every: params.coldEvery ?? COLD_EVERY });
     },
   };
 }
 
-/**
- * Items without a positive interaction that have an attribute which other items share. Of very many, the first: as many
- * as can be scored in some minutes.
- */
-export function coldItems(data: TrainingData): Int32Array {
-  const chosen = new Uint8Array(data.itemCount);
-  for (let i = 0; i < data.items.length; i++) if (data.positive[i]) chosen[data.items[i]!] = 1;
-  if (chosen.every((is) => is === 1) || data.itemAttributes.length === 0) return new Int32Array(0);
-  const { start, columnCount } = itemFeatures(data.itemAttributes, data.itemCount);
-  const cold = Int32Array.from(chosen.keys()).filter((item) => !chosen[item] && start[item + 1]! > start[item]!);
-  return cold.slice(0, Math.floor(WORK_MAX / (data.itemCount * Math.max(1, columnCount))));
+/** The cold items of some data, and how they enter a list. */
+type Cold = {
+  readonly scorer: BlendableModel;
+  readonly isCold: Uint8Array; // [itemCount]
+  readonly count: number;
+  readonly every: number;
+};
+
+/** A model whose lists have cold items among those of the warm model. */
+type ColdModel = BlendableModel & { readonly warm: BlendableModel; readonly cold: Cold };
+
+const hasCold = (model: BlendableModel): model is ColdModel => "cold" in model;
+
+/** A model without the cold items that were placed in its lists. */
+export const warmOf = (model: BlendableModel): BlendableModel => (hasCold(model) ? model.warm : model);
+
+/** The warm model with cold items placed as in models of the same data: as rarely as in any of them, or none. */
+export function placedAsIn(models: readonly BlendableModel[], warm: BlendableModel): BlendableModel {
+  const placing = models.filter(hasCold).map(({ cold }) => cold);
+  if (placing.length === 0) return warm;
+  return placeCold(warm, { ...placing[0]!, every: Math.max(...placing.map(({ every }) => every)) });
 }
 
-async function joinCold(
-  model: BlendableModel,
-  data: TrainingData,
-  { cold, every }: { readonly cold: Int32Array; readonly every: number },
-  context: FitContext,
-): Promise<FittedModel> {
-  const { itemCount } = data;
-  const matrix = await attributeWeights(data, cold, SETTINGS, context);
-  const byAttributes = fittedLinear("cold_items", SETTINGS, {
-    itemCount,
-    terms: [{ weighting: AS_SET, matrix }],
-    bias: undefined,
-    uses: timesChosen(data),
-  });
-  const isCold = new Uint8Array(itemCount);
-  for (const item of cold) isCold[item] = 1;
-  const places = Math.min(PLACES_MAX, cold.length, Math.floor((itemCount - cold.length) / every));
+function placeCold(model: BlendableModel, cold: Cold): BlendableModel {
+  const { scorer: byAttributes, isCold, every } = cold;
+  const itemCount = isCold.length;
+  const places = Math.min(PLACES_MAX, cold.count, Math.floor((itemCount - cold.count) / every));
   if (places === 0) return model;
   const append: AppendScores = (graph, inputs, budget) => {
     const least = BUDGET_SHARE * budget.weightBytesMax;
@@ -89,6 +88,8 @@ async function joinCold(
   };
   return {
     ...model,
+    warm: model,
+    cold,
     historyMax: Math.max(model.historyMax, byAttributes.historyMax),
     append,
     export: exportScores(model.method, itemCount, append),
@@ -105,7 +106,7 @@ async function joinCold(
         every,
       });
     },
-  } as BlendableModel;
+  } as ColdModel;
 }
 
 type Scores = {

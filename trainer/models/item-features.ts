@@ -29,6 +29,25 @@ export function itemFeatures(columns: readonly AttributeColumn[], itemCount: num
   return weighed(ofItem, names.size);
 }
 
+export type DescribedItems = {
+  /** [itemCount] 1: the item has a feature that other items have too. */
+  readonly isDescribed: Uint8Array;
+  readonly featureCount: number;
+};
+
+const DESCRIBED = new WeakMap<readonly AttributeColumn[], DescribedItems>();
+
+/** Whom features say something of, and how many there are. Kept for what asks again: predictions of cost. */
+export function describedItems(columns: readonly AttributeColumn[], itemCount: number): DescribedItems {
+  const known = DESCRIBED.get(columns);
+  if (known?.isDescribed.length === itemCount) return known;
+  const { start, columnCount } = itemFeatures(columns, itemCount);
+  const isDescribed = Uint8Array.from({ length: itemCount }, (_, item) => (start[item + 1]! > start[item]! ? 1 : 0));
+  const described = { isDescribed, featureCount: columnCount };
+  DESCRIBED.set(columns, described);
+  return described;
+}
+
 /** Gives an item's values as texts that are equal where the values count as equal. */
 function valuesReader(column: AttributeColumn): (item: number) => readonly string[] {
   switch (column.type) {

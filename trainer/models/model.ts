@@ -24,6 +24,12 @@ export type FitContext = {
 /** Settings of a method, from a small published grid; all numbers, so that they can be recorded and compared. */
 export type Params = Readonly<Record<string, number>>;
 
+/** Of a fit by itself, as if nothing had been fitted before. */
+export type Cost = { readonly seconds: number; readonly memoryMb: number; readonly shared?: SharedCost };
+
+/** Part of the seconds that is taken once for all fits on the same data, and whether it has been. */
+export type SharedCost = { readonly seconds: number; readonly isLearnt: boolean };
+
 /** Learning is a function. What it returns is finished: there is no half-trained model. */
 export type Method<P extends Params = Params> = {
   /** As in the record and the report: `ease`, `sequential_ridge`, `sasrec`, … */
@@ -31,7 +37,7 @@ export type Method<P extends Params = Params> = {
   /** Settings worth trying on this data, the best guess first. */
   grid(data: TrainingData): readonly P[];
   /** Predicted cost, so that a plan can leave out what does not fit. Memory at the peak of the fit. */
-  cost(data: TrainingData, params: P): { readonly seconds: number; readonly memoryMb: number };
+  cost(data: TrainingData, params: P): Cost;
   fit(data: TrainingData, params: P, context: FitContext): Promise<FittedModel>;
   /** Whether a fit takes the time that it is given, as what is trained in steps does. */
   readonly fillsItsTime?: boolean;

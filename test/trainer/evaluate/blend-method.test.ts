@@ -1,12 +1,17 @@
 import { describe, expect, test } from "vitest";
+import type { ItemIndex } from "../../../shared/ids.ts";
+import { topK } from "../../../shared/top-k.ts";
 import { BLEND, blendOfFitted, blendParams, methodNamed, partsOf } from "../../../trainer/evaluate/blend-method.ts";
 import { isBlendable } from "../../../trainer/models/blend.ts";
+import { withColdItems } from "../../../trainer/models/cold-start.ts";
 import { ease } from "../../../trainer/models/ease.ts";
 import { itemKnn } from "../../../trainer/models/item-knn.ts";
 import type { Method } from "../../../trainer/models/model.ts";
+import { openScorer } from "../../../trainer/models/onnx-scorer.ts";
 import { popularity } from "../../../trainer/models/popularity.ts";
 import { checkerboard } from "../../fixtures/checkerboard.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
+import { twoAisles } from "../../fixtures/two-aisles.ts";
 
 const methods = { popularity: popularity as Method, ease: ease as Method, item_knn: itemKnn as Method };
 const data = checkerboard(20);
@@ -50,6 +55,27 @@ test("it costs the sum of its parts", () => {
   const each = parts.map(({ params }) => ease.cost(data, params));
   expect(seconds).toBeCloseTo(each[0]!.seconds + each[1]!.seconds, 9);
   expect(memoryMb).toBeCloseTo(each[0]!.memoryMb + each[1]!.memoryMb, 9);
+});
+test("cold items are placed once in the lists of a blend, whatever its parts, and its export says so too", async () => {
+  const shop = twoAisles();
+  const cold = { ease: withColdItems(ease as Method), item_knn: withColdItems(itemKnn as Method) };
+  const own = { ...easeParams, coldEvery: 3 };
+  const params = blendParams([
+    { method: "ease", params: own, share: 1 },
+    { method: "item_knn", params: { ...itemKnn.grid(shop)[0]!, coldEvery: 5 }, share: 0.5 },
+  ]);
+  const method = methodNamed(BLEND, cold)!;
+  const model = await method.fit(shop, params, fitContext());
+  const history = { items: [0, 4] as ItemIndex[], agesDays: [1, 0] };
+  const scorer = await openScorer(model.export({ weightBytesMax: 1e6 }), shop.itemCount);
+  const exported = await scorer.score(history);
+  await scorer.close();
+  for (const [item, score] of model.score(history).entries()) expect(exported[item]).toBeCloseTo(score, 4);
+  const ranked = topK(exported, shop.itemCount, (item) => !history.items.includes(item));
+  expect(ranked.indexOf(22 as ItemIndex)).toBe(5); // one cold item in this aisle, behind the fifth
+  const each = partsOf(params).map((part) => cold[part.method as "ease"].cost(shop, part.params));
+  const { seconds, shared } = method.cost(shop, params);
+  expect(seconds).toBeCloseTo(each[0]!.seconds + each[1]!.seconds - shared!.seconds, 9);
 });
 test("each part has the time that it is predicted to take a share of", async () => {
   const given: number[] = [];

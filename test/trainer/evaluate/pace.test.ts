@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { paceFor, predictedSeconds, secondsPerList } from "../../../trainer/evaluate/pace.ts";
+import { paceFor, predictedSeconds, predictedSecondsOfAll, secondsPerList } from "../../../trainer/evaluate/pace.ts";
 import type { Trial } from "../../../trainer/evaluate/trial.ts";
 import type { Method, TrainingData } from "../../../trainer/models/model.ts";
 
@@ -26,6 +26,17 @@ test("a list over a million items is predicted to take about 15 ms", () =>
 test("fitting and judging are stretched, each by its own", () => {
   const options = { data, listCount: 100, pace: { fit: 3, judge: 2 } };
   expect(predictedSeconds(one, { lambda: 5 }, options)).toBeCloseTo(15 + 200 * secondsPerList(1000), 12);
+});
+test("what fits share is counted once, and not at all when it has been learnt", () => {
+  const options = { data, listCount: 0, pace: { fit: 2, judge: 1 } };
+  const grid = [{ lambda: 5 }, { lambda: 7 }];
+  const sharing = (isLearnt: boolean) =>
+    method("sharing", {
+      cost: (_, { lambda }) => ({ seconds: lambda! + 30, memoryMb: 1, shared: { seconds: 30, isLearnt } }),
+    });
+  expect(predictedSecondsOfAll(sharing(false), grid, options)).toBe(2 * (5 + 7 + 30));
+  expect(predictedSecondsOfAll(sharing(true), grid, options)).toBe(2 * (5 + 7));
+  expect(predictedSecondsOfAll(one, grid, options)).toBe(2 * (5 + 7));
 });
 test("without trials as predicted", () => expect(paceFor(one, [], data)).toEqual({ fit: 1, judge: 1 }));
 test("a method's own trials tell, in either direction", () => {

@@ -37,6 +37,16 @@ test("a trial fits, exports and judges, and says how far it is", async () => {
   expect(heard.at(-1)).toBe("100 ease: ranking for 3 users");
 });
 
+test("the seconds of a fit are those that it would take by itself: with what other fits had learnt for it", async () => {
+  const sharing = (isLearnt: boolean): Method => ({
+    ...candidate.method,
+    cost: () => ({ seconds: 31, memoryMb: 1, shared: { seconds: 30, isLearnt } }),
+  });
+  const secondsOf = async (method: Method) => (await fitCandidate({ ...candidate, method }, task, means)).seconds;
+  expect(await secondsOf(sharing(false))).toBeLessThan(30);
+  expect(await secondsOf(sharing(true))).toBeGreaterThan(30);
+});
+
 /** A method that never ends, but for its signal. */
 const endless: Method = {
   ...candidate.method,

@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import type { ItemIndex } from "../../../shared/ids.ts";
 import { topK } from "../../../shared/top-k.ts";
-import { COLD_EVERY, coldItems, withColdItems } from "../../../trainer/models/cold-start.ts";
+import { COLD_EVERY, placedAsIn, warmOf, withColdItems } from "../../../trainer/models/cold-start.ts";
 import { ease } from "../../../trainer/models/ease.ts";
 import type { Method } from "../../../trainer/models/model.ts";
 import { openScorer } from "../../../trainer/models/onnx-scorer.ts";
+import type { BlendableModel } from "../../../trainer/models/scoring-graph.ts";
 import { sequentialRidge } from "../../../trainer/models/sequential-ridge.ts";
 import { checkerboard } from "../../fixtures/checkerboard.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
@@ -12,12 +13,6 @@ import { twoAisles } from "../../fixtures/two-aisles.ts";
 
 const data = twoAisles();
 const history = { items: [0, 4] as ItemIndex[], agesDays: [1, 0] };
-
-test("cold items: nobody chose them, and their attributes are shared", () => {
-  expect([...coldItems(data)]).toEqual([22, 23]);
-  expect([...coldItems(checkerboard(4))]).toEqual([]);
-  expect([...coldItems({ ...data, itemAttributes: [] })]).toEqual([]);
-});
 
 test.each([
   ["ease", ease],
@@ -66,4 +61,29 @@ test("data without cold items get the method as it is", async () => {
   ];
   const bytes = (model: typeof as) => Buffer.from(model.export({ weightBytesMax: 1e6 }).graph).toString("base64");
   expect(bytes(as)).toBe(bytes(was));
+});
+
+test("a prediction has what the cold items cost, as a part that all fits on the same data share", async () => {
+  const own = { ...data };
+  const method = ease as Method;
+  const [params] = method.grid(own);
+  const cold = withColdItems(method);
+  const [plain, before] = [method.cost(own, params!), cold.cost(own, params!)];
+  expect(before.shared).toMatchObject({ isLearnt: false });
+  expect(before.seconds).toBeCloseTo(plain.seconds + before.shared!.seconds, 9);
+  await cold.fit(own, params!, fitContext());
+  expect(withColdItems(sequentialRidge as Method).cost(own, {}).shared).toMatchObject({ isLearnt: true });
+  expect(cold.cost(own, params!).seconds).toBe(before.seconds);
+  expect(cold.cost(checkerboard(8), params!).shared).toBeUndefined();
+});
+
+test("another model has cold items placed as rarely as in the rarest of some", async () => {
+  const cold = withColdItems(ease as Method);
+  const [params] = cold.grid(data);
+  const often = (await cold.fit(data, { ...params!, coldEvery: 3 }, fitContext())) as BlendableModel;
+  const rarely = (await cold.fit(data, { ...params!, coldEvery: 6 }, fitContext())) as BlendableModel;
+  const plain = warmOf(often);
+  expect([...placedAsIn([often, rarely, plain], plain).score(history)]).toEqual([...rarely.score(history)]);
+  expect(placedAsIn([plain], plain)).toBe(plain);
+  expect(warmOf(plain)).toBe(plain);
 });

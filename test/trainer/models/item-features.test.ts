@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { AttributeColumn } from "../../../trainer/dataset/dataset.ts";
-import { itemFeatures } from "../../../trainer/models/item-features.ts";
+import { describedItems, itemFeatures } from "../../../trainer/models/item-features.ts";
 
 const category = (
   dictionary: string[],
@@ -41,4 +41,12 @@ test("numbers share an eighth of the range, booleans their value, missing values
   expect(rows[0]!.filter((f) => rows[1]!.includes(f))).toHaveLength(1);
   expect(rows[4]).toHaveLength(1);
   expect(rows[0]).toContain(rows[4]![0]);
+});
+
+test("an item is described where a feature of it is another's too; kept for the same columns and as many items", () => {
+  const columns = [category(["a", "b"], [[0], [0], [1], []], "Category")];
+  const { isDescribed, featureCount } = describedItems(columns, 4);
+  expect([...isDescribed, featureCount]).toEqual([1, 1, 0, 0, 1]);
+  expect(describedItems(columns, 4).isDescribed).toBe(isDescribed);
+  expect([...describedItems(columns, 3).isDescribed]).toEqual([1, 1, 0]);
 });
