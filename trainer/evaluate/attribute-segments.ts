@@ -26,6 +26,8 @@ type Group = { readonly name: string; readonly meaning: string; readonly rows: r
 /** Resampled users of one segment, and of all segments of an answer; but see the least of resamples (bootstrap.ts). */
 const DRAWS_MAX = { segment: 2_000_000, all: 20_000_000 };
 const QUARTERS = 4;
+/** From 1970: beyond, there is no date to write. */
+const DATE_SECONDS_MAX = 8.64e12;
 
 /** The attribute of the users or the items. Throws Problem unknown_attribute. */
 export function attributeColumn(detail: EvaluationDetail, attribute: string, of: "users" | "items"): AttributeColumn {
@@ -124,7 +126,8 @@ function quartersOf({ name, type, values }: Extract<AttributeColumn, { type: "Nu
     { length: QUARTERS - 1 },
     (_, i) => present[Math.floor((present.length * (i + 1)) / QUARTERS)]!,
   );
-  const shown = (value: number) => (type === "Timestamp" ? new Date(value * 1000).toISOString() : String(value));
+  const shown = (value: number) =>
+    type === "Timestamp" && Math.abs(value) <= DATE_SECONDS_MAX ? new Date(value * 1000).toISOString() : String(value);
   const rowsOf: number[][] = Array.from({ length: QUARTERS }, () => []);
   for (const [row, value] of values.entries()) {
     if (!Number.isNaN(value)) rowsOf[bounds.filter((bound) => value >= bound).length]!.push(row);

@@ -46,6 +46,15 @@ test("numbers go in quarters, times as dates", () => {
   ).toEqual([["1970-01-01T00:00:00.000Z to 1970-01-01T00:00:00.000Z", 3]]);
 });
 
+test("a time that no date can be is its number", () => {
+  const values = Float64Array.of(-1e15, 0, 8.64e12 + 1);
+  const times = { ...detail, userColumns: [{ name: "t", type: "Timestamp" as const, values }] };
+  const names = attributeSegments(times, "t", { of: "users", seed: 1 }).segments.map(
+    ({ name }) => name.split(" to ")[0],
+  );
+  expect(names.sort()).toEqual(["-1000000000000000", "1970-01-01T00:00:00.000Z", "8640000000001"]);
+});
+
 test("of very many values the most frequent, and how many others there are", () => {
   const start = Uint32Array.of(0, 60, 61, 62);
   const codes = Uint32Array.from({ length: 62 }, (_, i) => Math.min(i, 59));
