@@ -31,12 +31,29 @@ export function partsOf(params: Params): PartChoice[] {
     if (name === "share") part.share = value;
     else part.params[name] = value;
   }
+  const gap = Array.from(parts.keys()).find((index) => parts[index] === undefined);
+  if (gap !== undefined) throw new Error(`A blend's settings have no part ${gap}.`);
   return parts;
 }
 
 /** The method of a name: one of the table, or the blend of some of them. Undefined for a name that is not known. */
 export function methodNamed(name: string, methods: Readonly<Record<string, Method>>): Method | undefined {
   return methods[name] ?? (name === BLEND ? blendOf(methods) : undefined);
+}
+
+/** The name of a choice's method, or of a part of a blend, that is not known; the blend's own where its settings cannot be read. */
+export function unknownMethod(
+  { method, params }: { readonly method: string; readonly params: Params },
+  methods: Readonly<Record<string, Method>>,
+): string | undefined {
+  if (methodNamed(method, methods) === undefined) return method;
+  if (method !== BLEND) return undefined;
+  try {
+    const parts = partsOf(params);
+    return parts.length === 0 ? BLEND : parts.find((part) => !methods[part.method])?.method;
+  } catch {
+    return BLEND;
+  }
 }
 
 /** Fitted models as one. Cold items are placed once, in the lists of the whole: every part would give them places of its own. */

@@ -48,11 +48,13 @@ export function listShape(evaluation: Evaluation, popularity: ArrayLike<number>)
   return shape;
 }
 
-/** The same lists, only those of some positions; `positions` must be among the evaluation's, both ascending. */
+/** The same lists, only those of some positions; both ascending. Throws for a position that the evaluation has no list for. */
 export function restrictedTo(evaluation: Evaluation, positions: Uint32Array): Evaluation {
   const rows = new Uint32Array(positions.length);
   for (let i = 0, at = 0; i < positions.length; i++, at++) {
     while (evaluation.positions[at]! < positions[i]!) at++;
+    if (evaluation.positions[at] !== positions[i])
+      throw new RangeError(`No list was made for position ${positions[i]}.`);
     rows[i] = at;
   }
   const { listLength, lists } = evaluation;

@@ -27,6 +27,8 @@ export type ReportInput = {
   readonly validation: Validation;
   readonly metric: MetricAtK;
   readonly baseline: Trial;
+  /** The baseline's lists of all cases: what was dropped early was judged on others than the last round's. */
+  readonly baselineOnAll: Evaluation;
   /** Candidates of the last round, aligned with the verdict. */
   readonly finalists: readonly Trial[];
   readonly verdict: Verdict;
@@ -180,7 +182,7 @@ function candidatesOf(
   };
   const others = discarded.map((one): CandidateReport => {
     const judged = one.evaluation
-      ? judgedFields({ ...one, evaluation: one.evaluation }, against)
+      ? judgedFields({ ...one, evaluation: one.evaluation }, { ...against, baseline: input.baselineOnAll })
       : { users_measured: 0, train_share: one.trainShare, metrics: {}, lift: null, lists: {} };
     const { method, params, outcome, reason, truncation } = one;
     const fit = { fit_seconds: one.fitSeconds, artifact_bytes: one.artifactBytes };

@@ -3,7 +3,7 @@ import { POPULARITY } from "../../shared/manifest.ts";
 import type { Dataset } from "../dataset/dataset.ts";
 import { codesOfUsers, type UserValueTable } from "../dataset/user-value-table.ts";
 import type { Method, ServingBudget } from "../models/model.ts";
-import { methodNamed } from "./blend-method.ts";
+import { unknownMethod } from "./blend-method.ts";
 import { type Choice, choiceOf, isSameChoice } from "./choice.ts";
 import { type Protocol, planSplit } from "./choose-split.ts";
 import { type ChosenUserValues, chooseUserValues, type UserValueChoice } from "./choose-user-values.ts";
@@ -79,7 +79,8 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const means = trialMeans(input);
   const { validation, baseline, discarded } = await judgePopularity(input, means, metric);
   const secondsLeft = () => input.secondsMax - (input.clock() - begin);
-  const { methods, live, secondsMax } = input;
+  const { methods, secondsMax } = input;
+  const live = input.live && unknownMethod(input.live, methods) === undefined ? input.live : undefined;
   const time = { secondsMax, secondsLeft };
   const state = { methods, live, means, metric, validation, baseline, ...time, discarded: [...discarded] };
 
@@ -97,6 +98,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
     validation: { ...validation, positions },
     metric,
     baseline: judgedBaseline,
+    baselineOnAll: baseline.evaluation,
     finalists,
     verdict,
     chosen,
@@ -217,6 +219,10 @@ function trialMeans(input: SelectInput): TrialMeans {
 }
 
 function warningsOf({ live, methods }: SelectInput): string[] {
-  if (!live || methodNamed(live.method, methods)) return [];
-  return [`The live version's method ${JSON.stringify(live.method)} is not known any more, so it was not compared.`];
+  const unknown = live && unknownMethod(live, methods);
+  if (unknown === undefined) return [];
+  const whole = unknown === live!.method ? "" : `, a part of its ${live!.method},`;
+  return [
+    `The live version's method ${JSON.stringify(unknown)}${whole} is not known any more, so it was not compared.`,
+  ];
 }

@@ -1,7 +1,14 @@
 import { describe, expect, test } from "vitest";
 import type { ItemIndex } from "../../../shared/ids.ts";
 import { topK } from "../../../shared/top-k.ts";
-import { BLEND, blendOfFitted, blendParams, methodNamed, partsOf } from "../../../trainer/evaluate/blend-method.ts";
+import {
+  BLEND,
+  blendOfFitted,
+  blendParams,
+  methodNamed,
+  partsOf,
+  unknownMethod,
+} from "../../../trainer/evaluate/blend-method.ts";
 import { isBlendable } from "../../../trainer/models/blend.ts";
 import { withColdItems } from "../../../trainer/models/cold-start.ts";
 import { ease } from "../../../trainer/models/ease.ts";
@@ -33,6 +40,22 @@ describe("a method by its name", () => {
   test("one of the table", () => expect(methodNamed("ease", methods)).toBe(methods.ease));
   test("the blend", () => expect(methodNamed(BLEND, methods)!.name).toBe("blend"));
   test("not known", () => expect(methodNamed("oracle", methods)).toBeUndefined());
+});
+
+test("what is not known of a choice: its method, a part of its blend, or the blend when nothing can be read of it", () => {
+  const unknown = (method: string, params = {}) => unknownMethod({ method, params }, methods);
+  expect([unknown("ease"), unknown("oracle"), unknown(BLEND, blendParams(parts))]).toEqual([
+    undefined,
+    "oracle",
+    undefined,
+  ]);
+  const gone = { method: "oracle", params: {}, share: 1 };
+  expect(unknown(BLEND, blendParams([parts[0]!, gone]))).toBe("oracle");
+  expect([unknown(BLEND), unknown(BLEND, { lambda: 1 }), unknown(BLEND, { "1.ease.share": 1 })]).toEqual([
+    BLEND,
+    BLEND,
+    BLEND,
+  ]);
 });
 
 const blendMethod = methodNamed(BLEND, methods)!;

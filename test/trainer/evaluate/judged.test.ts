@@ -39,6 +39,10 @@ describe("the shape of all lists together, items with 8 4 2 0 training positives
   test("their Gini at 1: shown 0 0 1 2 → (1·1 + 3·2) / (4·3)", () => expect(shape["gini@1"]).toBeCloseTo(7 / 12, 12));
 });
 
+test("lists that were not made cannot be picked", () => {
+  for (const missing of [1, 3, 8])
+    expect(() => restrictedTo(evaluation, Uint32Array.of(missing))).toThrow(`position ${missing}`);
+});
 test("some of the lists, and the others, joined again are all", () => {
   const [outer, inner] = [restrictedTo(evaluation, Uint32Array.of(2, 7)), restrictedTo(evaluation, Uint32Array.of(5))];
   expect([...outer.lists]).toEqual([0, 1, 0, -1]);

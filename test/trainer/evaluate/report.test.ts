@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from "vitest";
 import { CANDIDATES_MAX, EvaluationReport } from "../../../shared/evaluation-report.ts";
 import { planSplit } from "../../../trainer/evaluate/choose-split.ts";
 import { decide } from "../../../trainer/evaluate/decide.ts";
+import { restrictedTo } from "../../../trainer/evaluate/judged.ts";
 import { buildReport, positivesOf, type ReportInput } from "../../../trainer/evaluate/report.ts";
 import { runTrial, type Trial } from "../../../trainer/evaluate/trial.ts";
 import { validationOf } from "../../../trainer/evaluate/validation.ts";
@@ -36,6 +37,7 @@ beforeAll(async () => {
     validation,
     metric: "ndcg@10",
     baseline,
+    baselineOnAll: baseline.evaluation,
     finalists: [],
     verdict,
     discarded: [],
@@ -66,6 +68,15 @@ test("popularity alone: chosen, with nothing between it and itself", () => {
 test("popular lists are more popular than the histories they are made for", () => {
   const report = buildReport(input);
   expect(report.chosen.lists["popularity_percentile@10"]).toBeGreaterThan(report.history_popularity_percentile!);
+});
+test("what was dropped is compared with popularity on its own cases, also those that the last round did not have", () => {
+  const [first, rest] = [validation.positions.slice(0, 20), validation.positions.slice(20)];
+  const evaluation = restrictedTo(baseline.evaluation, rest);
+  const one = { method: "popularity", params: {}, outcome: "dropped", reason: "worse", trainShare: 1 } as const;
+  const discarded = [{ ...one, evaluation, fitSeconds: 1, artifactBytes: 1, truncation: "" }];
+  const judged = { ...baseline, evaluation: restrictedTo(baseline.evaluation, first) };
+  const report = buildReport({ ...input, discarded, baseline: judged, chosen: judged });
+  expect(report.candidates.find(({ outcome }) => outcome === "dropped")!.lift).toEqual({ value: 0, low: 0, high: 0 });
 });
 test("however many were tried, the report is bounded", () => {
   const one = { method: "ease", params: {}, outcome: "left_out", reason: "time", trainShare: 1 } as const;

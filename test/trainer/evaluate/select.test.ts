@@ -132,6 +132,10 @@ describe("the live version", () => {
     const { report } = await select({ live: { method: "oracle", params: {} } });
     expect(report.live).toBeNull();
     expect(report.warnings.join()).toContain('"oracle" is not known any more');
+    const params = { "0.ease.share": 1, "0.ease.lambda": 3, "1.oracle.share": 1 };
+    const blended = await select({ live: { method: "blend", params } });
+    expect([blended.chosen.method, blended.report.live]).toEqual(["ease", null]);
+    expect(blended.report.warnings.join()).toContain('"oracle", a part of its blend, is not known any more');
   });
 });
 
