@@ -3,7 +3,17 @@ import type { ItemIndex } from "../../shared/ids.ts";
 import { type PackedStrings, stringAt } from "../../shared/packed-strings.ts";
 import { attributeColumn, itemSegments, type Judged, userSegments } from "./attribute-segments.ts";
 import { type EvaluationDetail, hashOfUser } from "./evaluation-detail.ts";
-import { hitsOf, maskOf, measuredBy, metricsOf, placesOf, recallOf, shareOf, usersWho } from "./measured-lists.ts";
+import {
+  hitsOf,
+  maskOf,
+  measuredBy,
+  metricsOf,
+  ownersOf,
+  placesOf,
+  recallOf,
+  shareOf,
+  usersWho,
+} from "./measured-lists.ts";
 
 /** Of the intervals: the same question gets the same answer. */
 const SEED = 1;
@@ -27,9 +37,9 @@ export function answerQuestion(detail: EvaluationDetail, question: EvaluationQue
   const everybody = Uint32Array.from(detail.users.keys());
   const judged = judgedUsers(detail, everybody);
   const { segments, furtherValues } = user_attribute
-    ? userSegments(column, judged, SEED)
+    ? userSegments(detail, column, judged, SEED)
     : itemSegments(detail, column, SEED);
-  const whole = answer(judged, everybody.length, []);
+  const whole = answer(judged, ownersOf(detail, everybody), []);
   return { ...whole, segments, further_values: furtherValues };
 }
 
@@ -41,7 +51,7 @@ const judgedUsers = (detail: EvaluationDetail, users: Uint32Array): Judged => ({
 type Ids = readonly (string | number)[];
 
 function answerForUsers(detail: EvaluationDetail, users: Uint32Array, missing: Ids): EvaluationAnswer {
-  return answer(judgedUsers(detail, users), users.length, missing);
+  return answer(judgedUsers(detail, users), ownersOf(detail, users), missing);
 }
 
 function answerForItems(detail: EvaluationDetail, items: readonly ItemIndex[], missing: Ids): EvaluationAnswer {
@@ -51,18 +61,22 @@ function answerForItems(detail: EvaluationDetail, items: readonly ItemIndex[], m
   const shares = (lists: Int32Array) =>
     Object.fromEntries(detail.cutOffs.map((k) => [`@${k}`, shareOf(placesOf(detail, lists, k), items)]));
   return {
-    ...answer({ chosen: judge(detail.chosen), popularity: judge(detail.popularity) }, who.users.length, missing),
+    ...answer(
+      { chosen: judge(detail.chosen), popularity: judge(detail.popularity) },
+      ownersOf(detail, who.users),
+      missing,
+    ),
     share_shown: { chosen: shares(detail.chosen), popularity: shares(detail.popularity) },
   };
 }
 
-function answer({ chosen, popularity }: Judged, users: number, missing: Ids): EvaluationAnswer {
+function answer({ chosen, popularity }: Judged, owners: Uint32Array, missing: Ids): EvaluationAnswer {
   const lift = new Map(
     [...chosen].map(([name, own]) => [name, own.map((value, i) => value - popularity.get(name)![i]!)]),
   );
-  const measured = measuredBy([chosen, popularity, lift], { seed: SEED });
+  const measured = measuredBy([chosen, popularity, lift], { seed: SEED, owners });
   return {
-    users,
+    users: new Set(owners).size,
     not_measured: [...missing],
     chosen: measured[0]!,
     popularity: measured[1]!,

@@ -7,6 +7,7 @@ import {
   hitsOf,
   maskOf,
   measuredBy,
+  ownersOf,
   placesOf,
   recallOf,
   shareOf,
@@ -43,7 +44,12 @@ export function attributeColumn(detail: EvaluationDetail, attribute: string, of:
  *
  * @param everybody What each user's lists are worth.
  */
-export function userSegments(column: AttributeColumn, everybody: Judged, seed: number): AttributeSegments {
+export function userSegments(
+  detail: EvaluationDetail,
+  column: AttributeColumn,
+  everybody: Judged,
+  seed: number,
+): AttributeSegments {
   const { shown, furtherValues } = largest(groupsOf(column), ({ rows }) => rows.length);
   const segments = shown.map(({ name, meaning, rows }) => {
     const users = Uint32Array.from(rows);
@@ -51,7 +57,7 @@ export function userSegments(column: AttributeColumn, everybody: Judged, seed: n
       chosen: valuesOf(everybody.chosen, users),
       popularity: valuesOf(everybody.popularity, users),
     };
-    return { name, meaning, users: users.length, items: null, share_shown: null, ...judged };
+    return { name, meaning, owners: ownersOf(detail, users), items: null, share_shown: null, ...judged };
   });
   return { segments: withIntervals(segments, seed), furtherValues };
 }
@@ -71,19 +77,22 @@ export function itemSegments(detail: EvaluationDetail, column: AttributeColumn, 
       popularity: recallOf(detail, hits.popularity, isAsked, who),
     };
     const share_shown = shareOf(places, rows);
-    return { name, meaning, users: who.users.length, items: rows.length, share_shown, ...judged };
+    return { name, meaning, owners: ownersOf(detail, who.users), items: rows.length, share_shown, ...judged };
   });
   return { segments: withIntervals(segments, seed), furtherValues };
 }
 
-type Segment = Omit<SegmentReport, keyof Judged> & Judged;
+/** Lists with their owners: of one user there may be several. */
+type Segment = Omit<SegmentReport, keyof Judged | "users"> & Judged & { readonly owners: Uint32Array };
 
 function withIntervals(segments: readonly Segment[], seed: number): SegmentReport[] {
-  const users = segments.reduce((sum, segment) => sum + segment.users, 0);
-  return segments.map((segment) => {
-    const drawsMax = Math.min(DRAWS_MAX.segment, (DRAWS_MAX.all * segment.users) / users);
-    const measured = measuredBy([segment.chosen, segment.popularity], { seed, drawsMax });
-    return { ...segment, chosen: measured[0]!, popularity: measured[1]! };
+  const usersOf = segments.map(({ owners }) => new Set(owners).size);
+  const all = usersOf.reduce((sum, users) => sum + users, 0);
+  return segments.map(({ owners, ...segment }, i) => {
+    const users = usersOf[i]!;
+    const drawsMax = Math.min(DRAWS_MAX.segment, (DRAWS_MAX.all * users) / all);
+    const measured = measuredBy([segment.chosen, segment.popularity], { seed, drawsMax, owners });
+    return { ...segment, users, chosen: measured[0]!, popularity: measured[1]! };
   });
 }
 

@@ -11,6 +11,8 @@ export type Resampling = {
 };
 
 export type BootstrapOptions = Resampling & {
+  /** [length of a series] Whose value each is, where a user may have several; else each is another's. */
+  readonly owners?: ArrayLike<number>;
   /** Share of the resampled means inside the interval, such as 0.95. */
   readonly confidence?: number;
   /** Values resampled for one series; 200 resamples are the least. */
@@ -22,25 +24,29 @@ const RESAMPLES_MAX = 1000;
 const RESAMPLES_MIN = 200;
 
 /**
- * The mean of each series with its interval. All series are one value per user, in the same order of users, and every
- * resample draws the same users for all of them: so the difference of two series is a paired comparison.
+ * The mean of each series with its interval. All series are of the same users in the same order, and every resample draws
+ * the same users, each with all its values, for all of them: so the difference of two series is a paired comparison.
  *
  * Of no user: NaN. The interval of one user is that user's value: whoever decides by an interval also asks for the count.
  */
 export function bootstrapMeans(
   series: readonly Float64Array[],
-  { seed, kept = [], confidence = 0.95, drawsMax = DRAWS_MAX }: BootstrapOptions,
+  { seed, kept = [], owners, confidence = 0.95, drawsMax = DRAWS_MAX }: BootstrapOptions,
 ): Interval[] {
-  const users = series[0]?.length ?? 0;
+  const grouped = groupedBy(owners, series[0]?.length ?? 0);
+  const { users } = grouped;
   if (users === 0) return series.map(() => ({ value: Number.NaN, low: Number.NaN, high: Number.NaN }));
   const wanted = confidence > 0.99 ? 4 * RESAMPLES_MAX : RESAMPLES_MAX;
   const resamples = Math.max(RESAMPLES_MIN, Math.min(wanted, Math.floor(drawsMax / users)));
   const means = series.map(() => new Float64Array(resamples));
-  const filled = series.map(notZero);
+  const filled = series.map((values) => notZero(grouped.sums(values)));
+  const sizes = grouped.sizes && notZero(grouped.sizes);
+  const drawn = new Float64Array(resamples).fill(sizes ? 0 : users); // values in each resample
   for (const { from, count, times } of drawnBlocks({ users, resamples }, { seed, kept })) {
     for (const [s, part] of filled.entries()) addWeighted(means[s]!.subarray(from, from + count), part, times);
+    if (sizes) addWeighted(drawn.subarray(from, from + count), sizes, times);
   }
-  for (const sums of means) for (let i = 0; i < resamples; i++) sums[i]! /= users;
+  for (const sums of means) for (let i = 0; i < resamples; i++) sums[i]! /= drawn[i]!;
   const tail = (1 - confidence) / 2;
   return series.map((values, s) => {
     const sorted = means[s]!.sort();
@@ -48,6 +54,31 @@ export function bootstrapMeans(
     // The percentiles of a lopsided sample may miss its own mean by a hair: the interval always holds the value.
     return { value, low: Math.min(value, quantile(sorted, tail)), high: Math.max(value, quantile(sorted, 1 - tail)) };
   });
+}
+
+type Grouped = {
+  readonly users: number;
+  /** How many values each user has; undefined where each has one. */
+  readonly sizes: Float64Array | undefined;
+  /** Each user's values as one. */
+  readonly sums: (values: Float64Array) => Float64Array;
+};
+
+/** Users in the order of their first values. */
+function groupedBy(owners: ArrayLike<number> | undefined, length: number): Grouped {
+  const userOf = new Map<number, number>();
+  const users = Uint32Array.from({ length: owners ? length : 0 }, (_, i) => {
+    const user = userOf.get(owners![i]!) ?? userOf.size;
+    userOf.set(owners![i]!, user);
+    return user;
+  });
+  if (!owners || userOf.size === length) return { users: length, sizes: undefined, sums: (values) => values };
+  const sums = (values: Float64Array) => {
+    const sum = new Float64Array(userOf.size);
+    for (const [i, user] of users.entries()) sum[user]! += values[i]!;
+    return sum;
+  };
+  return { users: userOf.size, sizes: sums(new Float64Array(length).fill(1)), sums };
 }
 
 /** The last few, of one seed. */

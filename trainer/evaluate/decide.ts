@@ -2,7 +2,7 @@ import { seededRandom } from "../chance/seeded-random.ts";
 import { type Interval, type KeptDraws, mean } from "./bootstrap.ts";
 import type { MetricAtK } from "./evaluate.ts";
 import { four, signed } from "./figure-text.ts";
-import { type Judged, lift } from "./judged.ts";
+import { type Judged, lift, usersIn } from "./judged.ts";
 
 export type DecideOptions = {
   readonly metric: MetricAtK;
@@ -33,7 +33,7 @@ const CONFIDENCE_FEW = 0.999;
  */
 export function decide(candidates: readonly Judged[], popularity: Judged, options: DecideOptions): Verdict {
   const { metric, interactions, seed } = options;
-  const users = popularity.evaluation.positions.length;
+  const users = usersIn(popularity.evaluation);
   // Of many candidates the luckiest looks reliable sooner than one alone (Bonferroni).
   const shared = 1 - (1 - CONFIDENCE) / Math.max(1, candidates.length);
   const confidence = interactions < INTERACTIONS_FEW ? Math.max(CONFIDENCE_FEW, shared) : shared;
@@ -64,17 +64,19 @@ export function decide(candidates: readonly Judged[], popularity: Judged, option
  */
 export function choiceOptimism(candidates: readonly Judged[], metric: MetricAtK, seed: number): number | null {
   const series = candidates.map(({ evaluation }) => evaluation.values.get(metric)!);
-  const users = series[0]?.length ?? 0;
-  if (series.length < 2 || users < FOLDS) return null;
+  const owners = candidates[0]?.evaluation.owners ?? new Uint32Array(0);
+  const users = new Set(owners);
+  if (series.length < 2 || users.size < FOLDS) return null;
   const random = seededRandom(seed, 37);
-  const fold = Uint8Array.from({ length: users }, () => Math.floor(random() * FOLDS));
+  const foldOf = new Map(Array.from(users, (user) => [user, Math.floor(random() * FOLDS)]));
+  const fold = Uint8Array.from(owners, (user) => foldOf.get(user)!);
   let honest = 0;
   for (let held = 0; held < FOLDS; held++) {
-    const isHeld = (user: number) => fold[user] === held;
-    const best = bestOf(series.map((values) => mean(values.filter((_, user) => !isHeld(user)))));
-    honest += series[best]!.reduce((sum, value, user) => sum + (isHeld(user) ? value : 0), 0);
+    const isHeld = (list: number) => fold[list] === held;
+    const best = bestOf(series.map((values) => mean(values.filter((_, list) => !isHeld(list)))));
+    honest += series[best]!.reduce((sum, value, list) => sum + (isHeld(list) ? value : 0), 0);
   }
-  return Math.max(...series.map(mean)) - honest / users;
+  return Math.max(...series.map(mean)) - honest / owners.length;
 }
 
 const FOLDS = 5;

@@ -24,6 +24,7 @@ export type EvaluateOptions = {
 /** Every list that a model made, judged. Arrays over lists are aligned with `positions`. */
 export type Evaluation = {
   readonly positions: Uint32Array; // [listCount] which case each list is for
+  readonly owners: Uint32Array; // [listCount] whose list it is: several of one are not independent
   readonly cutOffs: readonly number[];
   readonly listLength: number;
   readonly lists: Int32Array; // [listCount * listLength] item indices, best first; −1 where a list ended
@@ -103,7 +104,8 @@ async function judgeLists(cases: EvaluationCases, snapshot: Snapshot, options: E
   const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, () => judgeNext().catch(stopped)));
   for (const end of ends) if (end.status === "rejected") throw end.reason;
   options.progress?.(1);
-  return { positions, cutOffs: options.cutOffs, listLength, lists, values };
+  const owners = positions.map((at) => cases.ownerAt(at));
+  return { positions, owners, cutOffs: options.cutOffs, listLength, lists, values };
 }
 
 /** How often each item stands among the first k of a list: [itemCount]. */

@@ -23,7 +23,13 @@ export type EvaluationCases = {
   caseAt(at: number): EvaluationCase;
   /** The index of the user; undefined when nobody of the training part is asked for. */
   userAt(at: number): number | undefined;
+  /** Whose list it is: those of one user, or of one session, are not independent of each other. */
+  ownerAt(at: number): number;
 };
+
+/** Whose lists some are, each once. */
+export const ownersOf = (cases: EvaluationCases, positions: Iterable<number>): Set<number> =>
+  new Set(Array.from(positions, (at) => cases.ownerAt(at)));
 
 export type CaseOptions = {
   /** Whether items the user has seen may be shown again; then they also count when they are chosen again. */
@@ -60,7 +66,8 @@ export function casesOfSplit(train: Interactions, targets: Targets, options: Cas
       nowSeconds: options.instantSeconds ?? targets.times[targets.userStart[user]!]!,
     };
   };
-  return { count: users.length, itemCount: train.itemCount, caseAt, userAt: (at) => users[at] };
+  const { itemCount } = train;
+  return { count: users.length, itemCount, caseAt, userAt: (at) => users[at], ownerAt: (at) => users[at]! };
 }
 
 /**
@@ -70,15 +77,15 @@ export function casesOfSplit(train: Interactions, targets: Targets, options: Cas
 export function casesOfSessions(all: Interactions): EvaluationCases {
   const sessions = all.positive.includes(0) ? rowsWhere(all, (row) => all.positive[row] === 1) : all;
   const lastOfUser: number[] = []; // position of the entry to find
-  const firstOfUser: number[] = []; // position where its session begins
+  const userOfCase: number[] = [];
   for (let user = 0; user < sessions.userCount; user++) {
     for (let at = sessions.userStart[user]! + 1; at < sessions.userStart[user + 1]!; at++) {
       lastOfUser.push(at);
-      firstOfUser.push(sessions.userStart[user]!);
+      userOfCase.push(user);
     }
   }
   const caseAt = (at: number): EvaluationCase => {
-    const [first, target] = [firstOfUser[at]!, lastOfUser[at]!];
+    const [first, target] = [sessions.userStart[userOfCase[at]!]!, lastOfUser[at]!];
     return {
       items: Array.from(sessions.items.subarray(first, target)) as ItemIndex[],
       times: Array.from(sessions.times.subarray(first, target)),
@@ -87,7 +94,8 @@ export function casesOfSessions(all: Interactions): EvaluationCases {
       nowSeconds: sessions.times[target]!,
     };
   };
-  return { count: lastOfUser.length, itemCount: sessions.itemCount, caseAt, userAt: () => undefined };
+  const nobody = { userAt: () => undefined, ownerAt: (at: number) => userOfCase[at]! };
+  return { count: lastOfUser.length, itemCount: sessions.itemCount, caseAt, ...nobody };
 }
 
 function usersToJudge(train: Interactions, targets: Targets, options: CaseOptions): number[] {

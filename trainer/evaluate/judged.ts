@@ -1,5 +1,12 @@
 import type { MeasuredMean } from "../../shared/evaluation-report.ts";
-import { bootstrapMeans, type Interval, pairedDifference, type Resampling, toMeasured } from "./bootstrap.ts";
+import {
+  type BootstrapOptions,
+  bootstrapMeans,
+  type Interval,
+  pairedDifference,
+  type Resampling,
+  toMeasured,
+} from "./bootstrap.ts";
 import { type Evaluation, type MetricAtK, timesShown } from "./evaluate.ts";
 import { coverage, gini, popularityPercentiles } from "./metrics.ts";
 
@@ -8,10 +15,16 @@ export type Judged = { readonly evaluation: Evaluation };
 
 const CONFIDENCE = 0.95;
 
+/** How many users the lists are of. */
+export const usersIn = ({ owners }: Evaluation): number => new Set(owners).size;
+
+const byUser = ({ owners }: Evaluation, resampling: Resampling): BootstrapOptions => ({ ...resampling, owners });
+
 /** Every metric with its interval, by name and cut-off. */
 export function measured(evaluation: Evaluation, resampling: Resampling): Record<string, MeasuredMean> {
   const names = [...evaluation.values.keys()];
-  const intervals = bootstrapMeans([...evaluation.values.values()], { ...resampling, confidence: CONFIDENCE });
+  const options = { ...byUser(evaluation, resampling), confidence: CONFIDENCE };
+  const intervals = bootstrapMeans([...evaluation.values.values()], options);
   return Object.fromEntries(names.map((name, i) => [name, toMeasured(intervals[i]!)]));
 }
 
@@ -22,7 +35,7 @@ export function measuredLift(own: Evaluation, other: Evaluation, resampling: Res
     const theirs = other.values.get(name)!;
     return own.values.get(name)!.map((value, i) => value - theirs[i]!);
   });
-  const intervals = bootstrapMeans(differences, { ...resampling, confidence: CONFIDENCE });
+  const intervals = bootstrapMeans(differences, { ...byUser(own, resampling), confidence: CONFIDENCE });
   return Object.fromEntries(names.map((name, i) => [name, toMeasured(intervals[i]!)]));
 }
 
@@ -32,7 +45,8 @@ export function lift(
   other: Evaluation,
   { metric, confidence = CONFIDENCE, ...resampling }: Resampling & { metric: MetricAtK; confidence?: number },
 ): Interval {
-  return pairedDifference(own.values.get(metric)!, other.values.get(metric)!, { ...resampling, confidence });
+  const options = { ...byUser(own, resampling), confidence };
+  return pairedDifference(own.values.get(metric)!, other.values.get(metric)!, options);
 }
 
 /** Coverage, Gini and mean popularity percentile of the lists, by cut-off. `popularity` are the items' training positives. */
@@ -57,13 +71,13 @@ export function restrictedTo(evaluation: Evaluation, positions: Uint32Array): Ev
       throw new RangeError(`No list was made for position ${positions[i]}.`);
     rows[i] = at;
   }
-  const { listLength, lists } = evaluation;
+  const { listLength, lists, owners } = evaluation;
   const kept = new Int32Array(positions.length * listLength);
   for (const [to, row] of rows.entries()) {
     kept.set(lists.subarray(row * listLength, (row + 1) * listLength), to * listLength);
   }
   const values = new Map([...evaluation.values].map(([name, all]) => [name, pick(all, rows)]));
-  return { ...evaluation, positions, lists: kept, values };
+  return { ...evaluation, positions, owners: rows.map((row) => owners[row]!), lists: kept, values };
 }
 
 /** Two evaluations of one model on different cases, as one. */
@@ -77,7 +91,8 @@ export function joined(a: Evaluation, b: Evaluation): Evaluation {
     lists.set(source.lists.subarray(row * a.listLength, (row + 1) * a.listLength), to * a.listLength);
   }
   const values = new Map([...a.values].map(([name, own]) => [name, pick(concat(own, b.values.get(name)!), order)]));
-  return { ...a, positions: Uint32Array.from(order, at), lists, values };
+  const owners = order.map((i) => (i < a.owners.length ? a.owners[i]! : b.owners[i - a.owners.length]!));
+  return { ...a, positions: order.map(at), owners, lists, values };
 }
 
 const pick = (values: Float64Array, rows: Uint32Array) => Float64Array.from(rows, (row) => values[row]!);

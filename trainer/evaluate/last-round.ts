@@ -99,7 +99,7 @@ async function judgedOn(
   { state, means }: { readonly state: SelectState; readonly means: TrialMeans },
 ): Promise<Trial> {
   const { cutOffs, includeSeen, signal, memoryMbMax } = means;
-  const detail = `${trial.method.name}: ranking for ${positions.length} further users`;
+  const detail = `${trial.method.name}: ${positions.length} further lists`;
   const progress = (share: number) => means.progress(share, detail);
   const options = { cutOffs, includeSeen, signal, memoryMbMax, positions, progress };
   const evaluation = await evaluate(state.validation.split.cases, trial.served, options);

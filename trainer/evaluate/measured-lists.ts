@@ -19,6 +19,17 @@ export function measuredBy(parts: readonly Values[], options: BootstrapOptions):
   );
 }
 
+/** Whose some lists are, numbered: a user may have several. Lists of nobody that is named are each another's. */
+export function ownersOf({ users }: EvaluationDetail, lists: ArrayLike<number>): Uint32Array {
+  const numbers = new Map<bigint, number>();
+  return Uint32Array.from(lists, (at) => {
+    const user = users[at]!;
+    if (user === 0n) return at;
+    if (!numbers.has(user)) numbers.set(user, users.length + numbers.size);
+    return numbers.get(user)!;
+  });
+}
+
 const relevantOf = ({ relevant, relevantStart }: EvaluationDetail, user: number): readonly ItemIndex[] =>
   Array.from(relevant.subarray(relevantStart[user]!, relevantStart[user + 1]!)) as ItemIndex[];
 

@@ -54,7 +54,8 @@ export function newestChoices(
       nowSeconds: all.times[row]!,
     };
   };
-  const cases = { count: rowOfCase.length, itemCount: all.itemCount, caseAt, userAt: (at: number) => userOfCase[at] };
+  const users = { userAt: (at: number) => userOfCase[at], ownerAt: (at: number) => userOfCase[at]! };
+  const cases = { count: rowOfCase.length, itemCount: all.itemCount, caseAt, ...users };
   return { train: rowsWhere(all, (row) => isTrain[row] === 1), cases };
 }
 

@@ -15,8 +15,8 @@ import { type Resampling, toMeasured } from "./bootstrap.ts";
 import { splitFingerprint } from "./choose-split.ts";
 import { choiceOptimism, type Verdict } from "./decide.ts";
 import { type Evaluation, listOf, type MetricAtK } from "./evaluate.ts";
-import type { EvaluationCases } from "./evaluation-cases.ts";
-import { lift, listShape, measured, measuredLift, restrictedTo } from "./judged.ts";
+import { ownersOf } from "./evaluation-cases.ts";
+import { lift, listShape, measured, measuredLift, restrictedTo, usersIn } from "./judged.ts";
 import { popularityPercentiles } from "./metrics.ts";
 import { itemSegments, userSegments } from "./segments.ts";
 import type { Trial } from "./trial.ts";
@@ -90,7 +90,7 @@ function describeSplit({ dataset, split, positions }: Validation): SplitDescript
   for (let at = 0; at < cases.count; at++) {
     const { items, relevant } = cases.caseAt(at);
     targets += relevant.length;
-    if (items.length > 0) withHistory.add(cases.userAt(at) ?? -1 - at);
+    if (items.length > 0) withHistory.add(cases.ownerAt(at));
   }
   return {
     kind: split.kind,
@@ -99,13 +99,10 @@ function describeSplit({ dataset, split, positions }: Validation): SplitDescript
     dates: datesOf(train, dataset),
     train: sizesOf(train),
     validation: {
-      users: usersOf(
-        cases,
-        Uint32Array.from({ length: cases.count }, (_, at) => at),
-      ),
+      users: ownersOf(cases, new Uint32Array(cases.count).keys()).size,
       users_with_history: withHistory.size,
       targets,
-      users_measured: usersOf(cases, positions),
+      users_measured: ownersOf(cases, positions).size,
     },
     fingerprint: splitFingerprint(dataset, split),
   };
@@ -121,10 +118,6 @@ function datesOf(train: Interactions, all: Interactions): SplitDescription["date
 const latest = (times: Uint32Array) => times.reduce((most, time) => Math.max(most, time), 0);
 const earliest = (times: Uint32Array) => times.reduce((least, time) => Math.min(least, time), 2 ** 32 - 1);
 const dateOf = (seconds: number) => new Date(seconds * 1000).toISOString();
-
-/** Distinct users of some cases; of sessions every one counts. */
-const usersOf = (cases: EvaluationCases, positions: Uint32Array): number =>
-  new Set(Array.from(positions, (at) => cases.userAt(at) ?? -1 - at)).size;
 
 /** How much there is, as the report tells it. */
 export function sizesOf(interactions: Interactions): EvaluationReport["data"] {
@@ -205,7 +198,7 @@ function judgedFields(
 ) {
   const same = restrictedTo(baseline, evaluation.positions);
   return {
-    users_measured: evaluation.positions.length,
+    users_measured: usersIn(evaluation),
     train_share: trainShare,
     metrics: measured(evaluation, resampling),
     lift: toMeasured(lift(evaluation, same, { metric, ...resampling })),

@@ -1,7 +1,7 @@
 import type { SegmentReport } from "../../shared/evaluation-report.ts";
 import { bootstrapMeans, toMeasured } from "./bootstrap.ts";
 import { type Evaluation, listOf } from "./evaluate.ts";
-import type { EvaluationCases } from "./evaluation-cases.ts";
+import { type EvaluationCases, ownersOf } from "./evaluation-cases.ts";
 import { measured, restrictedTo } from "./judged.ts";
 
 export type SegmentInput = {
@@ -32,7 +32,7 @@ export function userSegments({ cases, chosen, popularity, seed }: SegmentInput):
     return {
       name,
       meaning,
-      users: positions.length,
+      users: ownersOf(cases, positions).size,
       items: null,
       share_shown: null,
       chosen: measured(restrictedTo(chosen, positions), { seed }),
@@ -94,17 +94,17 @@ function shownBySegment({ lists }: Evaluation, segmentOf: Uint8Array): number[] 
 type Segment = { readonly segmentOf: Uint8Array; readonly segment: number };
 
 function usersWithTarget({ cases, chosen }: SegmentInput, segmentOf: Uint8Array, segment: number): number {
-  return chosen.positions.reduce(
-    (count, at) => count + (cases.caseAt(at).relevant.some((item) => segmentOf[item] === segment) ? 1 : 0),
-    0,
-  );
+  const hasTarget = (at: number) => cases.caseAt(at).relevant.some((item) => segmentOf[item] === segment);
+  return ownersOf(cases, chosen.positions.filter(hasTarget)).size;
 }
 
 function segmentRecall(evaluation: Evaluation, { cases, seed }: SegmentInput, { segmentOf, segment }: Segment) {
   const names: string[] = [];
   const series: Float64Array[] = [];
+  let owners: number[] = [];
   for (const k of evaluation.cutOffs) {
     const recalls: number[] = [];
+    owners = [];
     for (const [i, at] of evaluation.positions.entries()) {
       const relevant = new Set(cases.caseAt(at).relevant.filter((item) => segmentOf[item] === segment));
       if (relevant.size === 0) continue;
@@ -112,10 +112,11 @@ function segmentRecall(evaluation: Evaluation, { cases, seed }: SegmentInput, { 
         .slice(0, k)
         .filter((item) => relevant.has(item)).length;
       recalls.push(found / relevant.size);
+      owners.push(cases.ownerAt(at));
     }
     names.push(`recall@${k}`);
     series.push(Float64Array.from(recalls));
   }
-  const intervals = bootstrapMeans(series, { seed });
+  const intervals = bootstrapMeans(series, { seed, owners });
   return Object.fromEntries(names.map((name, i) => [name, toMeasured(intervals[i]!)]));
 }

@@ -11,6 +11,7 @@ import { withColdPlaces } from "./cold-places.ts";
 import { dataForChoosing } from "./data-within-means.ts";
 import { decide, USERS_MIN } from "./decide.ts";
 import type { MetricAtK, ServedValues } from "./evaluate.ts";
+import { ownersOf } from "./evaluation-cases.ts";
 import { type EvaluationDetail, evaluationDetail } from "./evaluation-detail.ts";
 import { lift } from "./judged.ts";
 import { lastRound, withBlend } from "./last-round.ts";
@@ -84,7 +85,8 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const time = { secondsMax, secondsLeft };
   const state = { methods, live, means, metric, validation, baseline, ...time, discarded: [...discarded] };
 
-  const tried = validation.positions.length < USERS_MIN ? [] : await tryAll(state);
+  const users = ownersOf(validation.split.cases, validation.positions).size;
+  const tried = users < USERS_MIN ? [] : await tryAll(state);
   const { finalists, baseline: judgedBaseline, positions } = await lastRound(state, tried);
   const interactions = validation.train.items.length;
   const verdict = decide(finalists, judgedBaseline, { metric, interactions, seed: input.seed });

@@ -2,7 +2,7 @@ import { seededRandom } from "../chance/seeded-random.ts";
 import type { FittedModel, Method, Params, ServingBudget, TrainingData } from "../models/model.ts";
 import { mean } from "./bootstrap.ts";
 import { type Evaluation, evaluate, type MetricAtK, type Served } from "./evaluate.ts";
-import type { EvaluationCases } from "./evaluation-cases.ts";
+import { type EvaluationCases, ownersOf } from "./evaluation-cases.ts";
 import { joined } from "./judged.ts";
 
 /** One method with one set of params: what is tried. */
@@ -116,14 +116,12 @@ export async function judgeFitted(
   means: TrialMeans,
 ): Promise<Trial> {
   const served = { exported: fitted.export(means.budget), historyMax: fitted.historyMax };
+  const users = ownersOf(task.cases, task.positions).size;
   const begin = means.clock();
   const evaluation = await judge(served, task, {
     ...means,
     progress: (share) =>
-      means.progress(
-        FIT_SHARE + (1 - FIT_SHARE) * share,
-        `${candidate.method.name}: ranking for ${task.positions.length} users`,
-      ),
+      means.progress(FIT_SHARE + (1 - FIT_SHARE) * share, `${candidate.method.name}: ranking for ${users} users`),
   });
   const judged = { evaluation, secondsPerList: (means.clock() - begin) / Math.max(1, evaluation.positions.length) };
   return {

@@ -6,7 +6,7 @@ import { mean } from "./bootstrap.ts";
 import type { Evaluation, MetricAtK } from "./evaluate.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
 import { planHalving, type Rung } from "./halving.ts";
-import { restrictedTo } from "./judged.ts";
+import { restrictedTo, usersIn } from "./judged.ts";
 import { AS_PREDICTED, type Pace, predictedSecondsOfAll } from "./pace.ts";
 import { byMetric, meanOf, runTrial, type Trial, type TrialMeans, type TrialTask } from "./trial.ts";
 
@@ -160,7 +160,7 @@ function raceAgainst(best: Trial, { positions, metric }: TuneTask, seed: number)
     positions: some,
     isHopeless(evaluation) {
       const lead = evaluation.values.get(metric)!.map((value, i) => value - theirs[i]!);
-      return mean(lead) + HOPELESS_ERRORS * standardError(lead) < 0;
+      return mean(lead) + HOPELESS_ERRORS * standardError(lead, evaluation.owners) < 0;
     },
   };
 }
@@ -168,9 +168,12 @@ function raceAgainst(best: Trial, { positions, metric }: TuneTask, seed: number)
 const PROBE_LISTS = 500;
 const HOPELESS_ERRORS = 2.5;
 
-function standardError(values: Float64Array): number {
+/** Of the mean; the values of one user err together. */
+function standardError(values: Float64Array, owners: Uint32Array): number {
   const average = mean(values);
-  return Math.sqrt(values.reduce((sum, value) => sum + (value - average) ** 2, 0)) / values.length;
+  const errors = new Map<number, number>();
+  for (const [i, user] of owners.entries()) errors.set(user, (errors.get(user) ?? 0) + values[i]! - average);
+  return Math.sqrt([...errors.values()].reduce((sum, error) => sum + error ** 2, 0)) / values.length;
 }
 
 type One = TuneTask & {
@@ -242,7 +245,7 @@ export function discardedTrial(
     method: trial.method.name,
     params: trial.params,
     outcome: "dropped",
-    reason: `${metric} ${own.toFixed(4)} on ${trial.evaluation.positions.length} users, and ${theirs.toFixed(4)} with ${other}${where}`,
+    reason: `${metric} ${own.toFixed(4)} on ${usersIn(trial.evaluation)} users, and ${theirs.toFixed(4)} with ${other}${where}`,
     trainShare: trial.trainShare,
     evaluation: trial.evaluation,
     fitSeconds: trial.fitSeconds,

@@ -30,6 +30,22 @@ describe("given items", () => {
     expect(answer.share_shown).toEqual({ chosen: { "@1": 1 / 3, "@2": 2 / 5 }, popularity: { "@1": 0, "@2": 0 } }));
 });
 
+test("several lists of one user are one user's, and drawn together", () => {
+  const [ann, bob] = detail.users;
+  const twice = { ...detail, users: BigUint64Array.of(ann!, ann!, bob!) };
+  const answer = answerQuestion(twice, { user_ids: ["ann", "bob"] });
+  expect([answer.users, answer.not_measured]).toEqual([2, []]);
+  expect(answerQuestion(twice, { user_ids: ["ann"] }).popularity["recall@2"]).toEqual({
+    value: 0.75,
+    low: 0.75,
+    high: 0.75,
+  });
+  expect(answerQuestion(twice, { item_ids: ["a", "b"] }).users).toBe(1);
+  expect(answerQuestion(twice, { user_attribute: "age" }).segments!.map(({ users }) => users)).toEqual([1, 1]);
+  const unnamed = { ...detail, users: new BigUint64Array(3) };
+  expect(answerQuestion(unnamed, { item_ids: ["a", "b", "c"] }).users).toBe(3);
+});
+
 test("an attribute: everybody's figures, and those of each value", () => {
   const answer = answerQuestion(detail, { user_attribute: "member" });
   expect(answer.users).toBe(3);

@@ -12,7 +12,7 @@ function attributeSegments(from: EvaluationDetail, attribute: string, { of, seed
   if (of === "items") return itemSegments(from, column, seed);
   const everybody = Uint32Array.from(from.users.keys());
   const worth = (lists: Int32Array) => metricsOf(from, lists, everybody);
-  return userSegments(column, { chosen: worth(from.chosen), popularity: worth(from.popularity) }, seed);
+  return userSegments(from, column, { chosen: worth(from.chosen), popularity: worth(from.popularity) }, seed);
 }
 
 test("of items: each value's recall among those who wanted it, and its places", () => {

@@ -76,6 +76,35 @@ test.each([
   expect(kept.length).toBe(users < 100 ? 3 : 0);
 });
 
+describe("several values of one user", () => {
+  const random = seededRandom(2);
+  const users = Float64Array.from({ length: 60 }, () => normal(random));
+  const each = (count: (user: number) => number) => {
+    const owners = Array.from(users.keys()).flatMap((user) => new Array<number>(count(user)).fill(1000 - user));
+    return { owners, values: Float64Array.from(owners, (owner) => users[1000 - owner]!) };
+  };
+  test("are drawn together: five equal ones of each say no more than one", () => {
+    const { owners, values } = each(() => 5);
+    const [one] = bootstrapMeans([users], { seed: 1 });
+    const [five] = bootstrapMeans([values], { seed: 1, owners });
+    for (const key of ["value", "low", "high"] as const) expect(five![key]).toBeCloseTo(one![key], 12);
+    const [apart] = bootstrapMeans([values], { seed: 1 });
+    expect((five!.high - five!.low) / (apart!.high - apart!.low)).toBeGreaterThan(2); // √5
+  });
+  test("weigh as many: each resample is divided by the values that it drew", () => {
+    const { owners, values } = each((user) => 1 + (user % 3));
+    const kept: KeptDraws = [];
+    const [own, constant] = bootstrapMeans([values, values.map(() => 7)], { seed: 1, kept, owners });
+    expect(own!.value).toBe(mean(values));
+    expect(constant).toEqual({ value: 7, low: 7, high: 7 });
+    expect(bootstrapMeans([values], { seed: 1, kept, owners })).toEqual([own]);
+  });
+  test("one of each changes nothing, whoever is told", () =>
+    expect(bootstrapMeans([users], { seed: 1, owners: users.map((_, i) => 9 * i) })).toEqual(
+      bootstrapMeans([users], { seed: 1 }),
+    ));
+});
+
 test("a difference is paired: equal but for a constant leaves no doubt", () => {
   const a = Float64Array.from({ length: 50 }, (_, i) => i);
   const difference = pairedDifference(

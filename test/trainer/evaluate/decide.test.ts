@@ -4,9 +4,10 @@ import { choiceOptimism, decide } from "../../../trainer/evaluate/decide.ts";
 import type { Judged } from "../../../trainer/evaluate/judged.ts";
 
 const METRIC = "ndcg@10";
-const judged = (values: ArrayLike<number>): Judged => ({
+const judged = (values: ArrayLike<number>, lists = 1): Judged => ({
   evaluation: {
     positions: Uint32Array.from({ length: values.length }, (_, i) => i),
+    owners: Uint32Array.from({ length: values.length }, (_, i) => Math.floor(i / lists)),
     cutOffs: [10],
     listLength: 10,
     lists: new Int32Array(values.length * 10),
@@ -42,6 +43,36 @@ test("a few users cannot show anything, however clear", () => {
   expect(verdict.chosen).toBeUndefined();
   expect(verdict.warnings.join()).toContain("Only 29 users have a choice");
   expect(decide([judged(new Float64Array(30).fill(1))], judged(new Float64Array(30)), options).chosen).toBe(0);
+});
+
+describe("several lists of each user", () => {
+  test("are no further users", () => {
+    const few = decide([judged(new Float64Array(145).fill(1), 5)], judged(new Float64Array(145), 5), options);
+    expect(few.chosen).toBeUndefined();
+    expect(few.warnings.join()).toContain("Only 29 users have a choice");
+    const enough = decide([judged(new Float64Array(150).fill(1), 5)], judged(new Float64Array(150), 5), options);
+    expect([enough.chosen, enough.reasons[0]]).toEqual([0, expect.stringContaining("on 30 users")]);
+  });
+  test("err together, so that what users have in common is no evidence", () => {
+    // By user 0.05 ± 0.03; by list, as if independent, ± 0.013.
+    const values = Float64Array.from({ length: 500 }, (_, list) => 0.05 + (Math.floor(list / 5) % 2 ? 0.3 : -0.3));
+    expect(decide([judged(values)], judged(new Float64Array(500)), options).chosen).toBe(0);
+    expect(decide([judged(values, 5)], judged(new Float64Array(500), 5), options).chosen).toBeUndefined();
+  });
+  test("are held out together when the luck of choosing is told", () => {
+    const luckOf = (lists: number) => {
+      const twins = Array.from({ length: 20 }, (_, seed) => {
+        const random = seededRandom(seed + 1);
+        const users = Float64Array.from({ length: 100 }, () => random() - 0.5);
+        return judged(
+          Float64Array.from({ length: 500 }, (_, list) => users[Math.floor(list / 5)]!),
+          lists,
+        );
+      });
+      return choiceOptimism(twins, METRIC, 1)!;
+    };
+    expect(luckOf(5)).toBeGreaterThan(luckOf(1));
+  });
 });
 
 describe("few interactions", () => {

@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { casesOfSessions, casesOfSplit, type EvaluationCases } from "../../../trainer/evaluate/evaluation-cases.ts";
+import {
+  casesOfSessions,
+  casesOfSplit,
+  type EvaluationCases,
+  ownersOf,
+} from "../../../trainer/evaluate/evaluation-cases.ts";
 import { trainingData } from "../../fixtures/checkerboard.ts";
 
 /** Users 0 and 1 have a history, user 2 is new, user 3 has nothing to find, user 4 only what was seen. */
@@ -42,6 +47,11 @@ describe("casesOfSessions", () => {
       { items: [1, 2], relevant: [1], seen: new Set() },
       { items: [5], relevant: [6], seen: new Set() },
     ]));
+  test("those of one session have one owner", () => {
+    const cases = casesOfSessions(trainingData(9, [[1, 2, 1], [4], [5, 6]]));
+    expect([0, 1, 2].map(cases.ownerAt)).toEqual([0, 0, 2]);
+    expect(ownersOf(cases, [0, 1, 2])).toEqual(new Set([0, 2]));
+  });
   test("a negative interaction is neither in a prefix nor to be found", () => {
     const sessions = {
       ...trainingData(9, [

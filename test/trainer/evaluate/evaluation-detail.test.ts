@@ -49,6 +49,7 @@ describe("made of a selection", () => {
   const { length } = validation.positions;
   const evaluation: Evaluation = {
     positions: validation.positions,
+    owners: validation.positions,
     cutOffs: [2],
     listLength: 2,
     lists: Int32Array.from({ length: length * 2 }, (_, i) => i % 10),

@@ -1,11 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { toMeasured } from "../../../trainer/evaluate/bootstrap.ts";
 import type { Evaluation } from "../../../trainer/evaluate/evaluate.ts";
-import { joined, lift, listShape, measured, measuredLift, restrictedTo } from "../../../trainer/evaluate/judged.ts";
+import {
+  joined,
+  lift,
+  listShape,
+  measured,
+  measuredLift,
+  restrictedTo,
+  usersIn,
+} from "../../../trainer/evaluate/judged.ts";
 
 /** Lists of two items for users 2, 5 and 7. */
 const evaluation: Evaluation = {
   positions: Uint32Array.of(2, 5, 7),
+  owners: Uint32Array.of(2, 5, 7),
   cutOffs: [1, 2],
   listLength: 2,
   lists: Int32Array.of(0, 1, 1, 3, 0, -1),
@@ -42,6 +51,14 @@ describe("the shape of all lists together, items with 8 4 2 0 training positives
 test("lists that were not made cannot be picked", () => {
   for (const missing of [1, 3, 8])
     expect(() => restrictedTo(evaluation, Uint32Array.of(missing))).toThrow(`position ${missing}`);
+});
+test("lists of one user are drawn together, and counted as one user", () => {
+  const twice: Evaluation = { ...evaluation, owners: Uint32Array.of(2, 2, 7) };
+  expect([usersIn(evaluation), usersIn(twice), usersIn(restrictedTo(twice, Uint32Array.of(2, 5)))]).toEqual([3, 2, 1]);
+  const { low } = measured(twice, { seed: 1 })["ndcg@2"]!;
+  expect(low).toBeCloseTo(0.3, 12); // the first two lists, never the first alone
+  expect(measuredLift(twice, other, { seed: 1 })["ndcg@2"]!.low).toBeCloseTo(0.05, 12);
+  expect(lift(twice, other, { metric: "ndcg@2", seed: 1 }).low).toBeCloseTo(0.05, 12);
 });
 test("some of the lists, and the others, joined again are all", () => {
   const [outer, inner] = [restrictedTo(evaluation, Uint32Array.of(2, 7)), restrictedTo(evaluation, Uint32Array.of(5))];

@@ -4,6 +4,7 @@ import {
   maskOf,
   measuredBy,
   metricsOf,
+  ownersOf,
   placesOf,
   recallOf,
   shareOf,
@@ -39,6 +40,11 @@ test("hits stand where the lists show what was chosen", () => {
     [0, 2, 1, 2],
     [0, 1, 1, 0],
   ]);
+});
+test("lists of one name have one owner, lists of nobody each their own", () => {
+  const owners = ownersOf({ ...detail, users: BigUint64Array.of(5n, 0n, 5n, 0n, 9n) }, [0, 1, 2, 3, 4]);
+  expect(owners[0]).toBe(owners[2]);
+  expect(new Set(owners).size).toBe(4);
 });
 test("the share of places, of those that lists have", () => {
   expect(shareOf(placesOf(detail, detail.chosen, 1), [2])).toBe(1 / 3);

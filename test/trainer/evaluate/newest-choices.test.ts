@@ -19,7 +19,7 @@ describe("one user's history of eight", () => {
     ]);
     expect([...asked[1]!.seen]).toEqual([0, 1, 2, 3, 4, 5, 6]);
     expect(asked[1]!.nowSeconds).toBe(all.times[7]);
-    expect([cases.count, cases.userAt(0), cases.userAt(1)]).toEqual([2, 0, 0]);
+    expect([cases.count, cases.userAt(0), cases.userAt(1), cases.ownerAt(1)]).toEqual([2, 0, 0, 0]);
   });
   test("and learnt from is what came before both, and all of a user with fewer than three", () =>
     expect([...train.items]).toEqual([0, 1, 2, 3, 4, 5, 8, 0]));

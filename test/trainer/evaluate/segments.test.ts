@@ -9,6 +9,7 @@ const train = trainingData(6, [[], [0], [0, 1], [0, 1, 2]]);
 const cases = casesOfSplit(train, trainingData(6, [[0], [5], [3, 4], [4]]));
 const evaluation = (lists: number[], hits: number[]): Evaluation => ({
   positions: Uint32Array.of(0, 1, 2, 3),
+  owners: Uint32Array.of(0, 1, 2, 3),
   cutOffs: [2],
   listLength: 2,
   lists: Int32Array.from(lists),
@@ -31,12 +32,17 @@ test("users by the length of their history, and what each ranker is worth to the
     { name: "heavy", users: 2, own: 1, popular: 0.75 },
   ]);
 });
+test("of one user's lists a segment has one user", () => {
+  const twice = { ...cases, ownerAt: (at: number) => Math.min(at, 2) };
+  expect(userSegments({ ...input, cases: twice }).map(({ users }) => users)).toEqual([1, 1, 1]);
+  expect(itemSegments({ ...input, cases: twice }, [50, 25, 10, 10, 5, 0]).map(({ users }) => users)).toEqual([1, 0, 2]);
+});
 test("without users a segment is empty, not zero", () => {
   const none = evaluation([], []);
   const empty = {
     ...input,
-    chosen: { ...none, positions: new Uint32Array(0) },
-    popularity: { ...none, positions: new Uint32Array(0) },
+    chosen: { ...none, positions: new Uint32Array(0), owners: new Uint32Array(0) },
+    popularity: { ...none, positions: new Uint32Array(0), owners: new Uint32Array(0) },
   };
   for (const { users, chosen } of userSegments(empty)) expect([users, chosen["recall@2"]!.value]).toEqual([0, null]);
 });
