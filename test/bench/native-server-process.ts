@@ -18,7 +18,14 @@ const caseAt = (user: number) => {
   histories.set(user, items);
   return { items, times: items.map(() => 0), seen: new Set(items), relevant: [], nowSeconds: 0 };
 };
-const cases = { count: 1, itemCount, caseAt, userAt: () => undefined, ownerAt: () => 0 };
+const cases = {
+  count: 1,
+  itemCount,
+  caseAt,
+  sizesAt: () => ({ known: 0, wanted: 0 }),
+  userAt: () => undefined,
+  ownerAt: () => 0,
+};
 const snapshot = offlineSnapshot(cases, await openScorer(exported, itemCount), { historyMax: HISTORY_MAX });
 
 const server = createServer(async (request, response) => {

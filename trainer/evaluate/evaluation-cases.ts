@@ -1,4 +1,5 @@
 import type { ItemIndex } from "../../shared/ids.ts";
+import { RECORD_HISTORY_MAX } from "../../shared/user-records.ts";
 import type { Interactions } from "../dataset/dataset.ts";
 import { rowsWhere, type Targets } from "../dataset/split.ts";
 
@@ -21,10 +22,19 @@ export type EvaluationCases = {
   readonly itemCount: number;
   /** `at` is 0…count − 1. The same answer every time. */
   caseAt(at: number): EvaluationCase;
+  /** Lengths of the history, where it is not cut, and of what is to be found: what counting all cases needs. */
+  sizesAt(at: number): CaseSizes;
   /** The index of the user; undefined when nobody of the training part is asked for. */
   userAt(at: number): number | undefined;
   /** Whose list it is: those of one user, or of one session, are not independent of each other. */
   ownerAt(at: number): number;
+};
+
+export type CaseSizes = { readonly known: number; readonly wanted: number };
+
+const sizesBy = (caseAt: EvaluationCases["caseAt"]) => (at: number) => {
+  const { items, relevant } = caseAt(at);
+  return { known: items.length, wanted: relevant.length };
 };
 
 /** Whose lists some are, each once. */
@@ -66,12 +76,19 @@ export function casesOfSplit(train: Interactions, targets: Targets, options: Cas
       nowSeconds: options.instantSeconds ?? targets.times[targets.userStart[user]!]!,
     };
   };
-  const { itemCount } = train;
-  return { count: users.length, itemCount, caseAt, userAt: (at) => users[at], ownerAt: (at) => users[at]! };
+  return {
+    count: users.length,
+    itemCount: train.itemCount,
+    caseAt,
+    sizesAt: sizesBy(caseAt),
+    userAt: (at) => users[at],
+    ownerAt: (at) => users[at]!,
+  };
 }
 
 /**
- * A case for every prefix of every session: its next item is the one to find, and items of the prefix stay candidates.
+ * A case for every prefix of every session: its next item is the one to find, and items of the prefix stay candidates. Of a prefix
+ * the newest entries are known, as many as a record keeps.
  * Sessions are the positive rows of the users of `all`; nothing of them is in the training part.
  */
 export function casesOfSessions(all: Interactions): EvaluationCases {
@@ -85,7 +102,8 @@ export function casesOfSessions(all: Interactions): EvaluationCases {
     }
   }
   const caseAt = (at: number): EvaluationCase => {
-    const [first, target] = [sessions.userStart[userOfCase[at]!]!, lastOfUser[at]!];
+    const target = lastOfUser[at]!;
+    const first = Math.max(sessions.userStart[userOfCase[at]!]!, target - RECORD_HISTORY_MAX);
     return {
       items: Array.from(sessions.items.subarray(first, target)) as ItemIndex[],
       times: Array.from(sessions.times.subarray(first, target)),
@@ -94,8 +112,14 @@ export function casesOfSessions(all: Interactions): EvaluationCases {
       nowSeconds: sessions.times[target]!,
     };
   };
-  const nobody = { userAt: () => undefined, ownerAt: (at: number) => userOfCase[at]! };
-  return { count: lastOfUser.length, itemCount: sessions.itemCount, caseAt, ...nobody };
+  return {
+    count: lastOfUser.length,
+    itemCount: sessions.itemCount,
+    caseAt,
+    sizesAt: (at) => ({ known: lastOfUser[at]! - sessions.userStart[userOfCase[at]!]!, wanted: 1 }),
+    userAt: () => undefined,
+    ownerAt: (at) => userOfCase[at]!,
+  };
 }
 
 function usersToJudge(train: Interactions, targets: Targets, options: CaseOptions): number[] {

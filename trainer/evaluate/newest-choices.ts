@@ -54,8 +54,14 @@ export function newestChoices(
       nowSeconds: all.times[row]!,
     };
   };
-  const users = { userAt: (at: number) => userOfCase[at], ownerAt: (at: number) => userOfCase[at]! };
-  const cases = { count: rowOfCase.length, itemCount: all.itemCount, caseAt, ...users };
+  const cases: EvaluationCases = {
+    count: rowOfCase.length,
+    itemCount: all.itemCount,
+    caseAt,
+    sizesAt: (at) => ({ known: caseAt(at).items.length, wanted: 1 }),
+    userAt: (at) => userOfCase[at],
+    ownerAt: (at) => userOfCase[at]!,
+  };
   return { train: rowsWhere(all, (row) => isTrain[row] === 1), cases };
 }
 

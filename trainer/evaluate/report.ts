@@ -88,9 +88,9 @@ function describeSplit({ dataset, split, positions }: Validation): SplitDescript
   let targets = 0;
   const withHistory = new Set<number>();
   for (let at = 0; at < cases.count; at++) {
-    const { items, relevant } = cases.caseAt(at);
-    targets += relevant.length;
-    if (items.length > 0) withHistory.add(cases.ownerAt(at));
+    const { known, wanted } = cases.sizesAt(at);
+    targets += wanted;
+    if (known > 0) withHistory.add(cases.ownerAt(at));
   }
   return {
     kind: split.kind,

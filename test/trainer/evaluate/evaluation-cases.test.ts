@@ -40,6 +40,12 @@ describe("casesOfSplit", () => {
   });
 });
 
+test("the sizes of a case are those that it has", () => {
+  for (const cases of [casesOfSplit(train, targets), casesOfSessions(targets)])
+    for (const [at, { items, relevant }] of caseOf(cases).entries())
+      expect(cases.sizesAt(at)).toEqual({ known: items.length, wanted: relevant.length });
+});
+
 describe("casesOfSessions", () => {
   test("every prefix predicts the next item, which may be one of the prefix", () =>
     expect(caseOf(casesOfSessions(trainingData(9, [[1, 2, 1], [4], [], [5, 6]])))).toMatchObject([
@@ -47,6 +53,16 @@ describe("casesOfSessions", () => {
       { items: [1, 2], relevant: [1], seen: new Set() },
       { items: [5], relevant: [6], seen: new Set() },
     ]));
+  test("of a long session the newest thousand are known, and counting its prefixes builds none", () => {
+    const long = Array.from({ length: 200_000 }, (_, i) => i % 9);
+    const cases = casesOfSessions(trainingData(9, [long]));
+    const { items, times } = cases.caseAt(150_000);
+    expect([items.length, times.length, items.at(-1)]).toEqual([1000, 1000, 150_000 % 9]);
+    expect(cases.caseAt(998).items.length).toBe(999);
+    let known = 0;
+    for (let at = 0; at < cases.count; at++) known += cases.sizesAt(at).known;
+    expect(known).toBe((199_999 * 200_000) / 2);
+  });
   test("those of one session have one owner", () => {
     const cases = casesOfSessions(trainingData(9, [[1, 2, 1], [4], [5, 6]]));
     expect([0, 1, 2].map(cases.ownerAt)).toEqual([0, 0, 2]);

@@ -18,6 +18,7 @@ describe("one user's history of eight", () => {
       [6, 7, [7]],
     ]);
     expect([...asked[1]!.seen]).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    expect([0, 1].map(cases.sizesAt)).toEqual([6, 7].map((known) => ({ known, wanted: 1 })));
     expect(asked[1]!.nowSeconds).toBe(all.times[7]);
     expect([cases.count, cases.userAt(0), cases.userAt(1), cases.ownerAt(1)]).toEqual([2, 0, 0, 0]);
   });
