@@ -67,15 +67,16 @@ type Grouped = {
 /** Users in the order of their first values. */
 function groupedBy(owners: ArrayLike<number> | undefined, length: number): Grouped {
   const userOf = new Map<number, number>();
-  const users = Uint32Array.from({ length: owners ? length : 0 }, (_, i) => {
-    const user = userOf.get(owners![i]!) ?? userOf.size;
-    userOf.set(owners![i]!, user);
-    return user;
-  });
+  const users = new Uint32Array(length);
+  for (let i = 0; owners && i < length; i++) {
+    const known = userOf.get(owners[i]!);
+    users[i] = known ?? userOf.size;
+    if (known === undefined) userOf.set(owners[i]!, users[i]!);
+  }
   if (!owners || userOf.size === length) return { users: length, sizes: undefined, sums: (values) => values };
   const sums = (values: Float64Array) => {
     const sum = new Float64Array(userOf.size);
-    for (const [i, user] of users.entries()) sum[user]! += values[i]!;
+    for (let i = 0; i < length; i++) sum[users[i]!]! += values[i]!;
     return sum;
   };
   return { users: userOf.size, sizes: sums(new Float64Array(length).fill(1)), sums };
