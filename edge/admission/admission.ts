@@ -100,8 +100,10 @@ export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
   return {
     isFull(nowMs, holder) {
       pass(nowMs);
-      work.asks(holder, nowMs);
-      return isTooLong(holder, BASE_MS, nowMs);
+      const isRefused = isTooLong(holder, BASE_MS, nowMs);
+      // Who is let on will be known: perhaps another key of the same customer.
+      if (isRefused || holder !== "") work.asks(holder, nowMs);
+      return isRefused;
     },
     admit({ holder, itemCount, nowMs }) {
       pass(nowMs);

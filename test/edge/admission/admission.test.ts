@@ -251,6 +251,17 @@ test("of two customers who ask none fills the queue; one alone may", () => {
   expect(letIn(shared, "bolt")).toBe(5);
 });
 
+test("a key that is not known yet may be of the same customer, and counts as another only where it is refused", () => {
+  const admission = createAdmission(100, TTL_MS);
+  const admit = (nowMs: number) => admission.admit({ holder: "acme", itemCount: FIVE_MS, nowMs });
+  expect(admission.isFull(1000, "")).toBe(false);
+  const places = fill(admission, FIVE_MS, 1000);
+  expect(places.length).toBe(20);
+  expect(admission.isFull(1000, "")).toBe(true);
+  for (const place of places.slice(0, 4)) place.end(1000);
+  expect([admit(1000), admission.isFull(1000, "")]).toEqual([undefined, false]);
+});
+
 test("a clock that steps back holds nobody up for as long", () => {
   const admission = createAdmission(100, TTL_MS);
   admission.admit({ holder: "acme", itemCount: FIVE_MS, nowMs: 3_600_000 })!.end(3_600_000);
