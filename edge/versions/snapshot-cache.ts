@@ -10,7 +10,7 @@ import { type Manifest, modelKey } from "../../shared/manifest.ts";
 import type { MemoryCost } from "../../shared/memory-cost.ts";
 import { Problem } from "../../shared/problem.ts";
 import { type ArtifactReader, ReadError } from "../reading/artifact-reader.ts";
-import { sleep, within } from "../reading/deadline.ts";
+import { DeadlineError, sleep, within } from "../reading/deadline.ts";
 import { type FileReader, readerUntil } from "../reading/reader-until.ts";
 import type { RequestAccess } from "../reading/request-access.ts";
 import type { LiveVersion, OnNoneLive } from "./live-pointers.ts";
@@ -25,7 +25,7 @@ export type CacheAccess = RequestAccess & { readonly reader: ArtifactReader; rea
 export type SnapshotCache = {
   /**
    * The live version, or the one before it while the live one cannot serve. Throws Problem.
-   * @param untilMs Nobody waits longer, though a load goes on.
+   * @param untilMs Nobody waits longer, though a load goes on: DeadlineError then.
    */
   lease(target: LiveVersion, access: CacheAccess, untilMs?: number): Promise<VersionLease>;
   /** Every version of a model that has been deleted. */
@@ -143,6 +143,7 @@ export function snapshotCache(
           await within(untilMs - now, "loading", work).catch(() => undefined); // only ever for being late
         else await sleep(LOOK_AGAIN_MS);
       }
+      if (access.nowMs() >= callUntilMs) throw new DeadlineError("the call took too long");
       throw problemOf(new ReadError("loading took too long"), target);
     },
   };

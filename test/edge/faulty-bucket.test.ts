@@ -104,7 +104,7 @@ test.each(["error", "hang"] as const)(
   "where the operator has chosen so, it ranks without a record whose reads %s, and says it",
   async (kind) => {
     const bold = await startEdge({
-      vars: { SERVE_UNFILTERED: true, RECORD_MEGABYTES: 0, RANK_TIMEOUT_MS: 1400, READ_TIMEOUT_MS: 400 },
+      vars: { SERVE_UNFILTERED: true, RECORD_MEGABYTES: 0, RANK_TIMEOUT_MS: 1600, READ_TIMEOUT_MS: 200 },
     });
     const { manifest } = await bold.publish();
     expect((await bold.call(ANN)).headers.get("x-seen-filter")).toBeNull();
