@@ -29,6 +29,8 @@ const GAP_MS_MAX = 50;
 /** In so long, without waits, half is forgotten. */
 const FORGOTTEN_MS = 1000;
 const TOLD_EVERY_MS = 1000;
+/** A call with nobody before it begins before its time: a timer would take longer. Who go on so are held up once for many. */
+const EARLY_MS_MAX = 5;
 /** Of a refusal in a flood: still early for who keeps to its Retry-After. */
 const HOLD_MS = 100;
 
@@ -120,8 +122,9 @@ export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
         offered.answered(endMs, work.count(endMs));
       };
       nextBeginMs = Math.min(nextBeginMs, nowMs + (1 + STALLED_SHARE) * queueMsMax); // clocks may step back
-      const beginMs = Math.max(nowMs, nextBeginMs);
-      nextBeginMs = beginMs + pace.afterMs(callMs, nowMs);
+      const isEarly = aheadMs === 0 && nextBeginMs - nowMs <= EARLY_MS_MAX;
+      const beginMs = isEarly ? nowMs : Math.max(nowMs, nextBeginMs);
+      nextBeginMs = Math.max(nowMs, nextBeginMs) + pace.afterMs(callMs, nowMs);
       const stalledMs = stalls.total();
       const begin = (begunMs: number) => {
         pass(begunMs);

@@ -64,6 +64,21 @@ test("who could begin only later than calls may wait is refused, though few are 
   for (const place of fill(admission, FIVE_MS, 0)) void place.away(new Promise(() => {}), () => 0);
   expect(fill(admission, FIVE_MS, 0).length).toBe(19); // begin from 50 to 95 ms
 });
+test("a caller who asks again as soon as it is answered is seldom held up, though its calls are quicker than their pace", () => {
+  const admission = createAdmission(100, TTL_MS);
+  let held = 0;
+  for (let call = 0, nowMs = 1000; call < 100; call++) {
+    const place = admission.admit({ holder: "acme", itemCount: FIVE_MS, nowMs })!; // 2.5 ms apart
+    if (place.beginMs > nowMs) held++;
+    nowMs = Math.ceil(place.beginMs);
+    place.begin(nowMs);
+    nowMs += 2;
+    place.end(nowMs);
+  }
+  expect(held).toBeGreaterThan(0); // else the thread would never look outside
+  expect(held).toBeLessThanOrEqual(10);
+});
+
 test("calls that come together begin one after another, half their time apart; later ones at once", () => {
   const admission = createAdmission(100, TTL_MS);
   const beginsOf = (nowMs: number) => admission.admit({ holder: "acme", itemCount: FIVE_MS, nowMs })?.beginMs;
