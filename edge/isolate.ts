@@ -1,6 +1,7 @@
 import { MEGABYTE } from "../shared/memory-cost.ts";
 import { type Admission, createAdmission } from "./admission/admission.ts";
 import { createHolders, type Holders } from "./admission/holders.ts";
+import { HOLDER_SHARE } from "./admission/leases-by-holder.ts";
 import { createShares, type Shares } from "./admission/shares.ts";
 import { type Keyring, keyring } from "./auth.ts";
 import type { Settings } from "./env.ts";
@@ -44,8 +45,7 @@ const READINESS_MS = 2000;
 const RANK_BODIES_MAX = 192;
 /** Of 256 KiB each. */
 const MANAGEMENT_BODIES_MAX = 32;
-/** One customer may have three quarters of what there is: bursts are one customer's, and some is left for the others. */
-const sharesOf = (total: number) => ({ total, each: Math.max(1, Math.floor(0.75 * total)) });
+const sharesOf = (total: number) => ({ total, each: Math.max(1, Math.floor(HOLDER_SHARE * total)) });
 
 export function createIsolate(bucket: R2Bucket, settings: Settings, loader: VersionLoader): Isolate {
   const readinessMs = {

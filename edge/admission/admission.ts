@@ -1,5 +1,6 @@
 import { createBeginPace } from "./begin-pace.ts";
 import { createHeldWork } from "./held-work.ts";
+import { HOLDER_SHARE } from "./leases-by-holder.ts";
 import { createOfferedLoad } from "./offered-load.ts";
 import { createStalls } from "./stalls.ts";
 
@@ -10,8 +11,6 @@ const MS_PER_ITEM = 21.5e-6;
 const CALLS_LEAST = 4;
 /** Of what calls may wait when more arrive than can be answered: a queue that does not pass by itself only makes all wait. */
 const OVERLOAD_SHARE = 0.2;
-/** Of what calls may wait, as much as one customer may fill while others ask, too: some is left for them. */
-const HOLDER_SHARE = 0.75;
 /** Of what calls may wait, how much longer they may after stalls. */
 const STALLED_SHARE = 5;
 /** What loading a version takes of the thread, together with the records that are then read anew. */

@@ -1,4 +1,4 @@
-import { createLeases, type Leases } from "./leases.ts";
+import { createLeasesByHolder } from "./leases-by-holder.ts";
 
 /**
  * Who is using something of which there is little, such as places in a queue: so many in all, and so many for each holder,
@@ -11,26 +11,14 @@ export type Shares = {
   count(nowMs: number): number;
 };
 
-/** Of more holders, those without a share are forgotten. */
-const HOLDERS_MAX = 1000;
-
 /** @param ttlMs After so long a share comes back by itself: a caller who hung up never gives it back. */
 export function createShares(most: { readonly total: number; readonly each: number }, ttlMs: number): Shares {
-  const all = createLeases(ttlMs);
-  const byHolder = new Map<string, Leases>();
+  const taken = createLeasesByHolder(ttlMs);
   return {
     take(holder, nowMs) {
-      if (all.count(nowMs) >= most.total) return undefined;
-      const own = byHolder.get(holder) ?? createLeases(ttlMs);
-      if (own.count(nowMs) >= most.each) return undefined;
-      byHolder.set(holder, own);
-      if (byHolder.size > HOLDERS_MAX)
-        for (const [name, leases] of byHolder) if (leases.count(nowMs) === 0 && leases !== own) byHolder.delete(name);
-      const ends = [all.take(nowMs), own.take(nowMs)];
-      return () => {
-        for (const end of ends) end();
-      };
+      if (taken.count(nowMs) >= most.total || taken.countOf(holder, nowMs) >= most.each) return undefined;
+      return taken.take(holder, nowMs);
     },
-    count: (nowMs) => all.count(nowMs),
+    count: taken.count,
   };
 }

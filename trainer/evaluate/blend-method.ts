@@ -1,6 +1,7 @@
 import { type BlendPart, type BlendRecipe, blend, fitParts } from "../models/blend.ts";
 import { placedAsIn, warmOf } from "../models/cold-start.ts";
-import type { Cost, Method, Params } from "../models/model.ts";
+import type { Method, Params } from "../models/model.ts";
+import { ownSeconds } from "./pace.ts";
 
 export const BLEND = "blend";
 
@@ -64,9 +65,6 @@ export function blendOfFitted(params: Params, parts: readonly BlendPart[]) {
     blend(BLEND, params, warm),
   );
 }
-
-/** Without what is learnt once for all parts. */
-const ownSeconds = ({ seconds, shared }: Cost) => seconds - (shared?.seconds ?? 0);
 
 function blendOf(methods: Readonly<Record<string, Method>>): Method {
   const recipesOf = (params: Params): BlendRecipe[] =>

@@ -3,6 +3,7 @@ import { COLD_EVERY_RARE } from "../models/cold-start.ts";
 import type { Method, TrainingData } from "../models/model.ts";
 import type { MetricAtK } from "./evaluate.ts";
 import { lift } from "./judged.ts";
+import { ownSeconds } from "./pace.ts";
 import { runTrial } from "./trial.ts";
 import { type SelectState, scaled } from "./try-methods.ts";
 
@@ -22,12 +23,11 @@ export async function withColdPlaces(state: SelectState): Promise<SelectState["m
   const secondsMax = (TIME_SHARE * secondsLeft()) / 2;
   if (!method || !params) return methods;
   // What every method's fit needs of the cold items is learnt here or with the first of them.
-  const { seconds, shared } = method.cost(train, params);
-  const sharedSeconds = shared?.seconds ?? 0;
-  if (seconds - sharedSeconds > secondsMax) return methods;
+  const cost = method.cost(train, params);
+  if (ownSeconds(cost) > secondsMax) return methods;
   // The first of them stands behind the tenth item, where a metric at 10 does not look.
   const deepest = `ndcg@${Math.max(...means.cutOffs)}` as MetricAtK;
-  const time = { secondsMax, secondsHard: 2 * secondsMax + sharedSeconds };
+  const time = { secondsMax, secondsHard: 2 * secondsMax + (cost.shared?.seconds ?? 0) };
   const task = { data: train, cases: split.cases, positions, trainShare: 1, ...time };
   try {
     const often = await runTrial({ method, params }, task, scaled(means, 0.15, 0.16));

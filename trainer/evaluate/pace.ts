@@ -1,4 +1,4 @@
-import type { Method, Params, TrainingData } from "../models/model.ts";
+import type { Cost, Method, Params, TrainingData } from "../models/model.ts";
 import type { Trial } from "./trial.ts";
 
 /** How many times longer than predicted fitting and judging take. */
@@ -12,6 +12,9 @@ export type PredictOptions = { readonly data: TrainingData; readonly listCount: 
 export const predictedSeconds = (method: Method, params: Params, options: PredictOptions): number =>
   predictedSecondsOfAll(method, [params], options);
 
+/** Of a fit, without what is learnt once for all on the same data. */
+export const ownSeconds = ({ seconds, shared }: Cost): number => seconds - (shared?.seconds ?? 0);
+
 /** Of one after the other: what their fits share is learnt once, or has been. */
 export function predictedSecondsOfAll(
   method: Method,
@@ -19,7 +22,7 @@ export function predictedSecondsOfAll(
   { data, listCount, pace }: PredictOptions,
 ): number {
   const costs = grid.map((params) => method.cost(data, params));
-  const fits = costs.reduce((sum, { seconds, shared }) => sum + seconds - (shared?.seconds ?? 0), 0);
+  const fits = costs.reduce((sum, cost) => sum + ownSeconds(cost), 0);
   const shared = Math.max(0, ...costs.map((cost) => (cost.shared?.isLearnt ? 0 : (cost.shared?.seconds ?? 0))));
   return pace.fit * (fits + shared) + pace.judge * grid.length * listCount * secondsPerList(data.itemCount);
 }

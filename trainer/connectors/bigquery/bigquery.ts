@@ -8,6 +8,7 @@ import type {
   ReadSinceOptions,
   SourceRows,
 } from "../connector.ts";
+import { endingWith } from "../ending-with.ts";
 import { innerQuery } from "../inner-query.ts";
 import { type RowsSince, type Unsuitable, unsuitableType } from "../since.ts";
 import { type BigQueryColumn, type BigQueryField, columnOf, selectList } from "./columns.ts";
@@ -155,13 +156,5 @@ async function* atMost(chunks: AsyncIterable<{ readonly rowCount: number }>, row
         `The query gives more than the ${rowsMax} rows allowed; narrow it, such as to the newest interactions`,
       );
     yield chunk;
-  }
-}
-
-async function* endingWith(chunks: SourceRows["chunks"], end: () => void): SourceRows["chunks"] {
-  try {
-    yield* chunks;
-  } finally {
-    end();
   }
 }

@@ -11,6 +11,7 @@ import type {
   SourceRows,
 } from "../connector.ts";
 import { identifier } from "../duckdb/quote.ts";
+import { endingWith } from "../ending-with.ts";
 import { innerQuery } from "../inner-query.ts";
 import { type RowsSince, type SinceSql, TALLY_MODULUS, type Tally, type Unsuitable, unsuitableType } from "../since.ts";
 import { type ColumnReader, readersOf } from "./columns.ts";
@@ -246,12 +247,4 @@ function stopInTime(session: PostgresSession, signal: AbortSignal, seconds: numb
       signal.removeEventListener("abort", onAbort);
     },
   };
-}
-
-async function* endingWith<Value>(values: AsyncIterable<Value>, end: () => Promise<void>): AsyncGenerator<Value> {
-  try {
-    yield* values;
-  } finally {
-    await end();
-  }
 }
