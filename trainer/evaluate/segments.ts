@@ -99,24 +99,16 @@ function usersWithTarget({ cases, chosen }: SegmentInput, segmentOf: Uint8Array,
 }
 
 function segmentRecall(evaluation: Evaluation, { cases, seed }: SegmentInput, { segmentOf, segment }: Segment) {
-  const names: string[] = [];
-  const series: Float64Array[] = [];
-  let owners: number[] = [];
-  for (const k of evaluation.cutOffs) {
-    const recalls: number[] = [];
-    owners = [];
-    for (const [i, at] of evaluation.positions.entries()) {
-      const relevant = new Set(cases.caseAt(at).relevant.filter((item) => segmentOf[item] === segment));
-      if (relevant.size === 0) continue;
-      const found = listOf(evaluation, i)
-        .slice(0, k)
-        .filter((item) => relevant.has(item)).length;
-      recalls.push(found / relevant.size);
-      owners.push(cases.ownerAt(at));
-    }
-    names.push(`recall@${k}`);
-    series.push(Float64Array.from(recalls));
-  }
-  const intervals = bootstrapMeans(series, { seed, owners });
-  return Object.fromEntries(names.map((name, i) => [name, toMeasured(intervals[i]!)]));
+  const wanted = Array.from(evaluation.positions, (at, i) => {
+    const relevant = new Set(cases.caseAt(at).relevant.filter((item) => segmentOf[item] === segment));
+    return { list: listOf(evaluation, i), relevant, owner: cases.ownerAt(at) };
+  }).filter(({ relevant }) => relevant.size > 0);
+  const recallAt = (k: number) =>
+    Float64Array.from(
+      wanted,
+      ({ list, relevant }) => list.slice(0, k).filter((item) => relevant.has(item)).length / relevant.size,
+    );
+  const owners = wanted.map(({ owner }) => owner);
+  const intervals = bootstrapMeans(evaluation.cutOffs.map(recallAt), { seed, owners });
+  return Object.fromEntries(evaluation.cutOffs.map((k, i) => [`recall@${k}`, toMeasured(intervals[i]!)]));
 }
