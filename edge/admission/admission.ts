@@ -2,6 +2,7 @@ import { createBeginPace } from "./begin-pace.ts";
 import { createHeldWork } from "./held-work.ts";
 import { HOLDER_SHARE } from "./leases-by-holder.ts";
 import { createOfferedLoad } from "./offered-load.ts";
+import { createSlowness } from "./slowness.ts";
 import { createStalls } from "./stalls.ts";
 
 /** CPU time of a rank call, in milliseconds: measured in workerd by `npm run bench -- edge-scale` at 10k, 100k and 1M items. */
@@ -18,15 +19,8 @@ const LOADING_MS = 200;
 /** This many missing arrivals mean that calls queue outside; chance explains it once in 3,000. */
 const MISSED_LEAST = 8;
 
-/** Waits are at most so many times what was estimated, as far as is believed. */
-const SLOWNESS_MAX = 4;
 /** Shorter waits say nothing: clocks count milliseconds. */
 const WAIT_MS_LEAST = 10;
-/** In so long half of what waits have been is replaced by what they are: a single stall is no overload. */
-const LEARNT_MS = 300;
-const GAP_MS_MAX = 50;
-/** In so long, without waits, half is forgotten. */
-const FORGOTTEN_MS = 1000;
 const TOLD_EVERY_MS = 1000;
 /** A call with nobody before it begins before its time: a timer would take longer. Who go on so are held up once for many. */
 const EARLY_MS_MAX = 5;
@@ -48,8 +42,8 @@ export type Place = {
 export type Arrival = { readonly holder: string; readonly itemCount: number; readonly nowMs: number };
 
 /**
- * Who may rank in an isolate, which has one thread for all. What is under way, by its estimated time and by how much
- * longer than estimated others have waited of late, is how long a new call would wait. Beyond `queueMsMax` it is refused, beyond
+ * Who may rank in an isolate, which has one thread for all. What is under way, by its estimated time and by how many
+ * times as long as estimated others have waited, is how long a new call would wait. Beyond `queueMsMax` it is refused, beyond
  * a fifth of that while more calls arrive than can be answered; after a stall of the thread that bound is longer by as much.
  * While several customers ask, none of them fills more than three quarters of it.
  *
@@ -75,7 +69,7 @@ export type Admission = {
 /** @param ttlMs How long a call can be in the queue at most: one whose caller hung up never leaves it. */
 export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
   const work = createHeldWork(ttlMs);
-  const slowness = forgetfulMean();
+  const slowness = createSlowness();
   const offered = createOfferedLoad(BASE_MS);
   const stalls = createStalls(STALLED_SHARE * queueMsMax);
   const pace = createBeginPace();
@@ -150,20 +144,6 @@ export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
       const count = refused;
       [refused, toldMs] = [0, nowMs];
       return count;
-    },
-  };
-}
-
-/** A mean, over time, of how many times longer than estimated waits were: at least 1, to which it goes back by itself. */
-function forgetfulMean() {
-  let [beyond, seenMs] = [0, 0];
-  const at = (nowMs: number) => 1 + beyond * 2 ** (-Math.max(0, nowMs - seenMs) / FORGOTTEN_MS);
-  return {
-    at,
-    add(times: number, nowMs: number) {
-      const share = 1 - 2 ** (-Math.min(GAP_MS_MAX, Math.max(0, nowMs - seenMs)) / LEARNT_MS);
-      const mean = at(nowMs) * (1 - share) + Math.min(SLOWNESS_MAX, times) * share;
-      [beyond, seenMs] = [Math.max(0, mean - 1), nowMs];
     },
   };
 }

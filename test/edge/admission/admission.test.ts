@@ -120,6 +120,16 @@ test("where waits are longer than estimated, fewer are let in, until they are no
   expect(slow).toBeLessThanOrEqual(9);
   expect(fill(admission, FIVE_MS, 30_000).length).toBeGreaterThanOrEqual(19);
 });
+test("where waits are usually shorter than estimated up to twice as many are let in, and as few as ever once they are not", () => {
+  const admission = createAdmission(100, TTL_MS);
+  expect(fill(admission, FIVE_MS, 0).map((place) => place.end(0))).toHaveLength(20);
+  lettingIn(admission, { times: 0.5, fromMs: 1000, untilMs: 40_000 });
+  const quick = fill(admission, FIVE_MS, 100_000);
+  expect(quick.length).toBeGreaterThanOrEqual(36);
+  expect(quick.length).toBeLessThanOrEqual(40);
+  for (const place of quick) place.end(100_000);
+  expect(lettingIn(admission, { times: 3, fromMs: 110_000, untilMs: 113_000 })).toBeLessThanOrEqual(9);
+});
 test("in an overload a fifth as many wait, once it is seen to be one; after it as many as before", () => {
   const admission = createAdmission(200, TTL_MS);
   expect(lettingIn(admission, { times: 1, fromMs: 0, untilMs: 5000, isOverloaded: true })).toBeLessThanOrEqual(11);
