@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { untidy } from "./tidy.ts";
+import { circles, untidy } from "./tidy.ts";
 
 const files = ["shared", "edge", "trainer", "test"].flatMap((room) =>
   readdirSync(room, { recursive: true, encoding: "utf8" })
@@ -10,6 +10,19 @@ const files = ["shared", "edge", "trainer", "test"].flatMap((room) =>
 );
 
 test("the repository keeps its own rules", () => expect(untidy(files)).toEqual([]));
+
+test("imports run one way", () => {
+  expect(circles(files)).toEqual([]);
+  const circle = [
+    ["edge/a.ts", 'import { b } from "./b.ts";'],
+    ["edge/b.ts", 'import { c } from "./c.ts";'],
+    ["edge/c.ts", 'import type { A } from "./a.ts";\nimport { d } from "./d.ts";'],
+    ["edge/d.ts", ""],
+  ] as const;
+  expect(circles(circle.map(([path, text]) => ({ path, text })))).toEqual([
+    "edge/a.ts → edge/b.ts → edge/c.ts → edge/a.ts",
+  ]);
+});
 
 test("every source file with code has its test at the same path", () => {
   const untested = files

@@ -46,6 +46,22 @@ export function untidy(files: readonly SourceFile[]): string[] {
   return files.flatMap((file) => RULES.flatMap((rule) => rule(file) ?? []).map((reason) => `${file.path}: ${reason}`));
 }
 
+/** Files that import each other, types included, each circle once: `a → b → a`. */
+export function circles(files: readonly SourceFile[]): string[] {
+  const imports = new Map(files.map(({ path, text }) => [path, importsOf(path, text)]));
+  const found: string[] = [];
+  const done = new Set<string>();
+  const visit = (path: string, above: readonly string[]) => {
+    const begin = above.indexOf(path);
+    if (begin >= 0) found.push([...above.slice(begin), path].join(" → "));
+    if (begin >= 0 || done.has(path)) return;
+    for (const to of imports.get(path) ?? []) visit(to, [...above, path]);
+    done.add(path);
+  };
+  for (const path of imports.keys()) visit(path, []);
+  return found;
+}
+
 const when = (condition: boolean, reason: string) => (condition ? reason : undefined);
 const roomOf = (path: string) => path.slice(0, path.indexOf("/"));
 

@@ -1,6 +1,6 @@
 import type { GraphBuilder } from "../onnx/graph.ts";
 import { scalar } from "./graph-shorthand.ts";
-import type { Recorded, Tensor } from "./tape.ts";
+import type { Recorded, Tensor } from "./recorded.ts";
 
 /** A piece of one parameter's gradient, by the names of graph values. The whole gradient is the sum of its pieces. */
 export type GradientPart =

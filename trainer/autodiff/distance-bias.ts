@@ -1,6 +1,7 @@
 import type { GraphBuilder } from "../onnx/graph.ts";
 import { cast, integers, sumOver } from "./graph-shorthand.ts";
-import type { Tape, Tensor } from "./tape.ts";
+import type { Tensor } from "./recorded.ts";
+import type { Tape } from "./tape.ts";
 
 export type DistanceLayout = {
   /** int64 [length]: 0 … length − 1. */

@@ -1,5 +1,6 @@
 import { cast, integers, narrowProduct, scalar } from "./graph-shorthand.ts";
-import type { Tape, Tensor } from "./tape.ts";
+import type { Tensor } from "./recorded.ts";
+import type { Tape } from "./tape.ts";
 
 export type LinearCrossEntropy = {
   /** [rows, d] */

@@ -1,5 +1,6 @@
 import { sumOver } from "./graph-shorthand.ts";
-import type { Tape, Tensor } from "./tape.ts";
+import type { Tensor } from "./recorded.ts";
+import type { Tape } from "./tape.ts";
 
 /** x w + b: [rows, in] · [in, out] → [rows, out]. */
 export function linear(tape: Tape, x: Tensor, { weight, bias }: { weight: Tensor; bias?: Tensor }): Tensor {

@@ -1,5 +1,6 @@
 import { integers, narrowProduct, rowSums } from "./graph-shorthand.ts";
-import type { Tape, Tensor } from "./tape.ts";
+import type { Tensor } from "./recorded.ts";
+import type { Tape } from "./tape.ts";
 
 export type LogPartition = {
   /** [rows, d] */

@@ -1,5 +1,6 @@
 import { integers, rowSums, scalar, sumOver } from "./graph-shorthand.ts";
-import type { Tape, Tensor } from "./tape.ts";
+import type { Tensor } from "./recorded.ts";
+import type { Tape } from "./tape.ts";
 
 const EPSILON = 1e-5;
 

@@ -1,5 +1,6 @@
 import { scalar } from "./graph-shorthand.ts";
-import type { Tape, Tensor } from "./tape.ts";
+import type { Tensor } from "./recorded.ts";
+import type { Tape } from "./tape.ts";
 
 /** a + b, of one shape; a constant b may be broadcast to the shape of a. */
 export function add(tape: Tape, a: Tensor, b: Tensor): Tensor {

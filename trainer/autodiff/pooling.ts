@@ -1,5 +1,6 @@
 import { integers } from "./graph-shorthand.ts";
-import type { Tape, Tensor } from "./tape.ts";
+import type { Tensor } from "./recorded.ts";
+import type { Tape } from "./tape.ts";
 
 /** Weighted sums: rows (group, member, d) and weights (group, member) → (group, d). Padding has weight 0. */
 export function poolRows(tape: Tape, rows: Tensor, weights: Tensor): Tensor {

@@ -1,5 +1,6 @@
 import { integers } from "./graph-shorthand.ts";
-import type { Tape, Tensor } from "./tape.ts";
+import type { Tensor } from "./recorded.ts";
+import type { Tape } from "./tape.ts";
 
 /**
  * Rows of a parameter table: [rows, …] and indices of any shape → indices' shape × […]. The gradient comes back per

@@ -1,7 +1,8 @@
 import * as ort from "onnxruntime-node";
 import type { GradientPart } from "./backward.ts";
 import { addRowGradient, type Parameters } from "./parameters.ts";
-import type { Tape, Tensor } from "./tape.ts";
+import type { Tensor } from "./recorded.ts";
+import type { Tape } from "./tape.ts";
 
 /** One forward and backward pass as one session: feeds in, the loss out, gradients left in the parameters. */
 export type TrainingStep = {

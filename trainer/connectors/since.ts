@@ -1,4 +1,4 @@
-import type { SourceRows } from "./connector.ts";
+import type { SourceRows } from "./source-rows.ts";
 
 /** A moment that parts a query's rows, in each form that a column of times may have. */
 export type Since = {

@@ -16,9 +16,9 @@ import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promis
 import { join } from "node:path";
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import { z } from "zod";
-import type { SourceColumn } from "../connectors/connector.ts";
 import { literal } from "../connectors/duckdb/quote.ts";
 import type { Tally } from "../connectors/since.ts";
+import type { SourceColumn } from "../connectors/source-rows.ts";
 import { runStaged, type StagedTable, type Staging } from "./staging.ts";
 
 /** Where in a model's folder. */

@@ -8,9 +8,9 @@ import {
   DuckDBInstance,
   type DuckDBType,
 } from "@duckdb/node-api";
-import type { SourceRows } from "../connectors/connector.ts";
 import { identifier } from "../connectors/duckdb/quote.ts";
 import { streamWhole } from "../connectors/duckdb/whole-stream.ts";
+import type { SourceRows } from "../connectors/source-rows.ts";
 import { StageError } from "../stage/stage-error.ts";
 
 /** A database of one run, on disk, in which rows become a dataset. Runs our own SQL only, never a customer's. */

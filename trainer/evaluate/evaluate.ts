@@ -1,12 +1,12 @@
 import type { ItemIndex, UserId } from "../../shared/ids.ts";
 import { rank } from "../../shared/rank.ts";
 import type { Snapshot } from "../../shared/snapshot.ts";
-import type { ExportedModel } from "../models/model.ts";
 import type { Scorer } from "../models/onnx-scorer.ts";
 import { openSpreadingScorer, SCORER_THREADS } from "../models/spreading-scorer.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
 import { METRICS, type MetricName } from "./metrics.ts";
 import { offlineSnapshot } from "./offline-snapshot.ts";
+import type { Served } from "./served.ts";
 
 export type EvaluateOptions = {
   /** Cut-offs of the metrics; the longest is the length of the lists. */
@@ -32,19 +32,6 @@ export type Evaluation = {
   readonly values: ReadonlyMap<MetricAtK, Float64Array>;
 };
 export type MetricAtK = `${MetricName}@${number}`;
-
-export type Served = {
-  readonly exported: ExportedModel;
-  readonly historyMax: number;
-  /** How users without a history are ranked for; absent: by popularity. */
-  readonly values?: ServedValues | undefined;
-};
-
-/** What users' attributes say of items (shared/user-values.ts), and which values each user of the training part has. */
-export type ServedValues = {
-  score(codes: readonly number[]): Float32Array;
-  codesOf(user: number): readonly number[];
-};
 
 /**
  * The lists that the served form of a model would answer, and their metrics: scored by the exported ONNX, ranked by the same

@@ -2,8 +2,8 @@ import type { ItemId, ItemIndex } from "../../shared/ids.ts";
 import type { RetrievalQuery } from "../../shared/retrieval.ts";
 import type { Snapshot } from "../../shared/snapshot.ts";
 import type { Scorer } from "../models/onnx-scorer.ts";
-import type { Served } from "./evaluate.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
+import type { Served } from "./served.ts";
 
 /**
  * A version that is not published: the users are the cases by their number, the seen filter is exact, and the catalog is

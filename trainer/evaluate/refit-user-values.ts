@@ -4,7 +4,7 @@ import type { TrainingData } from "../models/model.ts";
 import { popularityWithRecency } from "../models/popularity.ts";
 import { countValues, userValueRatios } from "../models/user-value-ratios.ts";
 import type { UserValueChoice } from "./choose-user-values.ts";
-import type { ServedValues } from "./evaluate.ts";
+import type { ServedValues } from "./served.ts";
 
 export type UserValuesToRefit = {
   readonly table: UserValueTable;

@@ -10,7 +10,7 @@ import { type ChosenUserValues, chooseUserValues, type UserValueChoice } from ".
 import { withColdPlaces } from "./cold-places.ts";
 import { dataForChoosing } from "./data-within-means.ts";
 import { decide, USERS_MIN } from "./decide.ts";
-import type { MetricAtK, ServedValues } from "./evaluate.ts";
+import type { MetricAtK } from "./evaluate.ts";
 import { ownersOf } from "./evaluation-cases.ts";
 import { type EvaluationDetail, evaluationDetail } from "./evaluation-detail.ts";
 import { lift } from "./judged.ts";
@@ -18,6 +18,7 @@ import { lastRound, withBlend } from "./last-round.ts";
 import { servedValues } from "./refit-user-values.ts";
 import { buildReport, sizesOf } from "./report.ts";
 import { serveNewcomers } from "./serve-newcomers.ts";
+import type { ServedValues } from "./served.ts";
 import { meanOf, runTrial, type Trial, type TrialMeans } from "./trial.ts";
 import { type SelectState, scaled, tryMethods } from "./try-methods.ts";
 import { discardedTrial, tuneMethod } from "./tune-method.ts";

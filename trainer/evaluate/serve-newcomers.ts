@@ -1,5 +1,6 @@
-import { type EvaluateOptions, evaluate, type ServedValues } from "./evaluate.ts";
+import { type EvaluateOptions, evaluate } from "./evaluate.ts";
 import { joined, restrictedTo } from "./judged.ts";
+import type { ServedValues } from "./served.ts";
 import type { Trial } from "./trial.ts";
 import type { Validation } from "./validation.ts";
 

@@ -1,9 +1,10 @@
 import { seededRandom } from "../chance/seeded-random.ts";
 import type { FittedModel, Method, Params, ServingBudget, TrainingData } from "../models/model.ts";
 import { mean } from "./bootstrap.ts";
-import { type Evaluation, evaluate, type MetricAtK, type Served } from "./evaluate.ts";
+import { type Evaluation, evaluate, type MetricAtK } from "./evaluate.ts";
 import { type EvaluationCases, ownersOf } from "./evaluation-cases.ts";
 import { joined } from "./judged.ts";
+import type { Served } from "./served.ts";
 
 /** One method with one set of params: what is tried. */
 export type Candidate = { readonly method: Method; readonly params: Params };

@@ -2,9 +2,10 @@ import { addDiagonal, factor, setLower, solve, symmetricTiles } from "../linear-
 import { type Gemm, openGemm } from "../linear-algebra/gemm.ts";
 import { checkpoint } from "./checkpoint.ts";
 import { addCoOccurrences, coOccurrence, itemWeights } from "./co-occurrence.ts";
+import { fittedLinear } from "./fitted-linear.ts";
 import { distinctItems, positiveHistories, timesChosen } from "./histories.ts";
 import { describedItems, itemFeatures } from "./item-features.ts";
-import { AS_SET, fittedLinear, SET_HISTORY_MAX } from "./linear-model.ts";
+import { AS_SET, SET_HISTORY_MAX } from "./linear-model.ts";
 import type { Cost, FitContext, Method, TrainingData } from "./model.ts";
 import { clearRow, rowSum } from "./row-sum.ts";
 import { sparseBuilder } from "./sparse-builder.ts";

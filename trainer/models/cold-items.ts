@@ -1,7 +1,8 @@
 import { attributeCost, attributeWeights } from "./attribute-ridge.ts";
+import { fittedLinear } from "./fitted-linear.ts";
 import { timesChosen } from "./histories.ts";
 import { describedItems } from "./item-features.ts";
-import { AS_SET, fittedLinear } from "./linear-model.ts";
+import { AS_SET } from "./linear-model.ts";
 import type { FitContext, SharedCost, TrainingData } from "./model.ts";
 import type { BlendableModel } from "./scoring-graph.ts";
 

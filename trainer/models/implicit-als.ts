@@ -4,8 +4,9 @@ import { type OuterProducts, openOuterProducts } from "../linear-algebra/outer-p
 import { transposed } from "../linear-algebra/transposed.ts";
 import { type LeastSquares, partnersOf, solvedRows } from "./alternating-least-squares.ts";
 import { checkpoint } from "./checkpoint.ts";
+import { fittedLinear } from "./fitted-linear.ts";
 import { distinctItems, type Histories, occurrencesOf, positiveHistories, timesChosen } from "./histories.ts";
-import { AS_SET, fittedLinear } from "./linear-model.ts";
+import { AS_SET } from "./linear-model.ts";
 import type { FitContext, Method } from "./model.ts";
 import { normal } from "./neural/sasrec-parameters.ts";
 import { type FactorWeights, factorWeights } from "./weight-matrix.ts";

@@ -1,7 +1,8 @@
 import { checkpoint } from "./checkpoint.ts";
 import { addCoOccurrences, coOccurrence, itemWeights } from "./co-occurrence.ts";
+import { fittedLinear } from "./fitted-linear.ts";
 import { distinctItems, positiveHistories, timesChosen } from "./histories.ts";
-import { AS_SET, fittedLinear, SET_HISTORY_MAX } from "./linear-model.ts";
+import { AS_SET, SET_HISTORY_MAX } from "./linear-model.ts";
 import type { Method } from "./model.ts";
 import { clearRow, rowSum } from "./row-sum.ts";
 import { largestColumns, sparseBuilder, transposed } from "./sparse-builder.ts";

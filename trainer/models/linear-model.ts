@@ -1,7 +1,4 @@
 import type { History } from "../../shared/snapshot.ts";
-import { appendLinear } from "./linear-export.ts";
-import type { Params } from "./model.ts";
-import { type AppendScores, type BlendableModel, exportScores } from "./scoring-graph.ts";
 import { addRow, type WeightMatrix } from "./weight-matrix.ts";
 
 /** How much each entry of a history counts. Position 0 is the newest entry. */
@@ -28,8 +25,6 @@ export type LinearModel = {
   readonly uses?: Float32Array; // [itemCount]
 };
 
-export type FittedLinear = BlendableModel & { readonly linear: LinearModel };
-
 /** The bound of a history that counts as a set. */
 export const SET_HISTORY_MAX = 500;
 export const AS_SET: HistoryWeighting = {
@@ -44,19 +39,6 @@ export const setWeighting = (recentScale: number): HistoryWeighting => ({
   ...AS_SET,
   scale: recentScale > 0 ? recentScale : Number.POSITIVE_INFINITY,
 });
-
-export function fittedLinear(method: string, params: Params, linear: LinearModel): FittedLinear {
-  const append: AppendScores = (graph, inputs, budget) => appendLinear(graph, inputs, linear, budget);
-  return {
-    method,
-    params,
-    linear,
-    append,
-    historyMax: Math.max(1, ...linear.terms.map((term) => term.weighting.window)),
-    export: exportScores(method, linear.itemCount, append),
-    score: (history) => scoreLinear(linear, history),
-  };
-}
 
 /** Scores without ONNX: the reference that the exported graph is compared with. */
 export function scoreLinear(model: LinearModel, history: History): Float32Array {

@@ -1,8 +1,9 @@
 import { checkpoint } from "./checkpoint.ts";
 import { addCoOccurrences, coOccurrence, itemWeights, pairsOf } from "./co-occurrence.ts";
 import type { EaseParams } from "./ease.ts";
+import { fittedLinear } from "./fitted-linear.ts";
 import { timesChosen } from "./histories.ts";
-import { fittedLinear, SET_HISTORY_MAX, setWeighting } from "./linear-model.ts";
+import { SET_HISTORY_MAX, setWeighting } from "./linear-model.ts";
 import { localRidge } from "./local-ridge.ts";
 import type { Method, TrainingData } from "./model.ts";
 import { taughtSets, withRatings } from "./rated-histories.ts";

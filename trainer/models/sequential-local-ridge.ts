@@ -1,6 +1,6 @@
 import { checkpoint } from "./checkpoint.ts";
+import { type FittedLinear, fittedLinear } from "./fitted-linear.ts";
 import { timesChosen } from "./histories.ts";
-import { type FittedLinear, fittedLinear } from "./linear-model.ts";
 import { localRidge } from "./local-ridge.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
 import { meanOf } from "./ridge.ts";

@@ -1,8 +1,9 @@
 import { addDiagonal, factor, setLower, solve, symmetricTiles } from "../linear-algebra/cholesky.ts";
 import { openGemm } from "../linear-algebra/gemm.ts";
 import { checkpoint } from "./checkpoint.ts";
+import { fittedLinear } from "./fitted-linear.ts";
 import { type Histories, hasNegatives, positiveHistories, timesChosen, wholeHistories } from "./histories.ts";
-import { fittedLinear, type LinearModel } from "./linear-model.ts";
+import type { LinearModel } from "./linear-model.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
 import { meanOf } from "./ridge.ts";
 import { clearRow, rowSum } from "./row-sum.ts";

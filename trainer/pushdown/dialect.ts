@@ -1,6 +1,6 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import type { Label } from "../../shared/model-spec.ts";
-import type { SourceColumn } from "../connectors/connector.ts";
+import type { SourceColumn } from "../connectors/source-rows.ts";
 import type { LabelExpression } from "../dataset/label-expression.ts";
 import type { TimeExpression } from "../dataset/time-expression.ts";
 

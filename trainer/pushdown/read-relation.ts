@@ -1,4 +1,5 @@
-import type { Connector, SourceRows } from "../connectors/connector.ts";
+import type { Connector } from "../connectors/connector.ts";
+import type { SourceRows } from "../connectors/source-rows.ts";
 import { StageError } from "../stage/stage-error.ts";
 import { type Relation, relationSql, type SourceTable } from "./relation.ts";
 

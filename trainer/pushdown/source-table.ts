@@ -1,6 +1,6 @@
 import type { ModelSchema } from "../../shared/model-spec.ts";
-import type { SourceColumn } from "../connectors/connector.ts";
 import type { ConnectorType } from "../connectors/connector-config.ts";
+import type { SourceColumn } from "../connectors/source-rows.ts";
 import { interactionColumns } from "../dataset/check-interactions.ts";
 import { SECONDS_MAX, type TimeUnit } from "../dataset/time-expression.ts";
 import { BIGQUERY } from "./bigquery-dialect.ts";

@@ -1,7 +1,8 @@
 import { test } from "vitest";
 import { attention, joinHeads, splitHeads } from "../../../trainer/autodiff/attention.ts";
 import { add } from "../../../trainer/autodiff/pointwise.ts";
-import type { Tape, Tensor } from "../../../trainer/autodiff/tape.ts";
+import type { Tensor } from "../../../trainer/autodiff/recorded.ts";
+import type { Tape } from "../../../trainer/autodiff/tape.ts";
 import { checkGradients, float32 } from "./gradient-check.ts";
 
 const shapes = { q: [2, 2, 3, 4], k: [2, 2, 3, 4], v: [2, 2, 3, 4], bias: [2, 3, 3] };

@@ -1,7 +1,8 @@
 import { test } from "vitest";
 import { distanceBias } from "../../../trainer/autodiff/distance-bias.ts";
 import { multiply } from "../../../trainer/autodiff/pointwise.ts";
-import type { Tape, Tensor } from "../../../trainer/autodiff/tape.ts";
+import type { Tensor } from "../../../trainer/autodiff/recorded.ts";
+import type { Tape } from "../../../trainer/autodiff/tape.ts";
 import { checkGradients } from "./gradient-check.ts";
 
 /** For sequences of n; the future is shut out as by a weight of 0, since a difference of numbers near a milliard says nothing. */

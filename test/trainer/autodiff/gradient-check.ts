@@ -2,7 +2,8 @@ import * as ort from "onnxruntime-node";
 import { expect } from "vitest";
 import { type Parameter, parameter } from "../../../trainer/autodiff/parameters.ts";
 import { multiply, total } from "../../../trainer/autodiff/pointwise.ts";
-import { newTape, type Tape, type Tensor } from "../../../trainer/autodiff/tape.ts";
+import type { Tensor } from "../../../trainer/autodiff/recorded.ts";
+import { newTape, type Tape } from "../../../trainer/autodiff/tape.ts";
 import { compileStep } from "../../../trainer/autodiff/training-step.ts";
 import { graphBuilder } from "../../../trainer/onnx/graph.ts";
 

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import type { ItemIndex } from "../../../shared/ids.ts";
 import { blend, fitParts } from "../../../trainer/models/blend.ts";
-import { AS_SET, fittedLinear } from "../../../trainer/models/linear-model.ts";
+import { fittedLinear } from "../../../trainer/models/fitted-linear.ts";
+import { AS_SET } from "../../../trainer/models/linear-model.ts";
 import type { Method } from "../../../trainer/models/model.ts";
 import { openScorer } from "../../../trainer/models/onnx-scorer.ts";
 import { denseWeights } from "../../../trainer/models/weight-matrix.ts";

@@ -1,6 +1,7 @@
 import { DOUBLE, DuckDBDataChunk, VARCHAR } from "@duckdb/node-api";
 import { expect, test } from "vitest";
-import type { Connector, SourceRows } from "../../../trainer/connectors/connector.ts";
+import type { Connector } from "../../../trainer/connectors/connector.ts";
+import type { SourceRows } from "../../../trainer/connectors/source-rows.ts";
 import { DUCKDB } from "../../../trainer/pushdown/duckdb-dialect.ts";
 import { openRelation, type PushedSource, readSmallRelation } from "../../../trainer/pushdown/read-relation.ts";
 import { sourceTable } from "../../../trainer/pushdown/source-table.ts";

@@ -1,8 +1,8 @@
 import { BIGINT, BLOB, BOOLEAN, DATE, DOUBLE, INTEGER, LIST, TIMESTAMP, VARCHAR } from "@duckdb/node-api";
 import { describe, expect, test } from "vitest";
 import type { Label } from "../../../shared/model-spec.ts";
-import type { SourceColumn } from "../../../trainer/connectors/connector.ts";
 import { CONNECTOR_TYPES } from "../../../trainer/connectors/connector-config.ts";
+import type { SourceColumn } from "../../../trainer/connectors/source-rows.ts";
 import { DIALECTS, sourceTable } from "../../../trainer/pushdown/source-table.ts";
 import { schemaOf } from "../../fixtures/pushdown-stores.ts";
 

@@ -1,16 +1,10 @@
 import type { ConnectorConfig } from "../../../shared/model-spec.ts";
 import { StageError } from "../../stage/stage-error.ts";
-import type {
-  Connector,
-  ConnectorContext,
-  Inspection,
-  ReadOptions,
-  ReadSinceOptions,
-  SourceRows,
-} from "../connector.ts";
+import type { Connector, ConnectorContext, Inspection, ReadOptions, ReadSinceOptions } from "../connector.ts";
 import { endingWith } from "../ending-with.ts";
 import { innerQuery } from "../inner-query.ts";
 import { type RowsSince, type Unsuitable, unsuitableType } from "../since.ts";
+import type { SourceRows } from "../source-rows.ts";
 import { type BigQueryColumn, type BigQueryField, columnOf, selectList } from "./columns.ts";
 import { parseBigQueryConfig } from "./config.ts";
 import { customerIdentity } from "./identity.ts";

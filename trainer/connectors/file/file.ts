@@ -2,14 +2,7 @@ import { type DuckDBConnection, type Json, JsonDuckDBValueConverter } from "@duc
 import type { z } from "zod";
 import type { ConnectorConfig } from "../../../shared/model-spec.ts";
 import { StageError } from "../../stage/stage-error.ts";
-import type {
-  Connector,
-  ConnectorContext,
-  Inspection,
-  ReadOptions,
-  ReadSinceOptions,
-  SourceRows,
-} from "../connector.ts";
+import type { Connector, ConnectorContext, Inspection, ReadOptions, ReadSinceOptions } from "../connector.ts";
 import { verifyCompressed } from "../duckdb/compressed.ts";
 import { findFiles, type SourceFile } from "../duckdb/files.ts";
 import { identifier } from "../duckdb/quote.ts";
@@ -19,6 +12,7 @@ import { checkSelect } from "../duckdb/select.ts";
 import { type StreamLimits, streamRows } from "../duckdb/stream.ts";
 import { innerQuery } from "../inner-query.ts";
 import type { RowsSince, Unsuitable } from "../since.ts";
+import type { SourceRows } from "../source-rows.ts";
 import { FileConfig } from "./config.ts";
 import { changedError, mayBeOfChange, watchFiles } from "./file-watch.ts";
 import { columnsOf, readFilesSince } from "./since.ts";

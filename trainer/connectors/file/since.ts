@@ -1,10 +1,11 @@
 import type { DuckDBConnection, DuckDBResult } from "@duckdb/node-api";
-import type { ReadSinceOptions, SourceColumn, SourceRows } from "../connector.ts";
+import type { ReadSinceOptions } from "../connector.ts";
 import { type SourceFile, stateOf } from "../duckdb/files.ts";
 import { identifier } from "../duckdb/quote.ts";
 import { duckdbSince } from "../duckdb/since.ts";
 import { type StreamLimits, streamRows } from "../duckdb/stream.ts";
 import { type RowsSince, type SinceSql, TALLY_MODULUS, type Tally, type Unsuitable, unsuitableType } from "../since.ts";
+import type { SourceColumn, SourceRows } from "../source-rows.ts";
 import { changedError, mayBeOfChange } from "./file-watch.ts";
 
 type FilesQuery = {

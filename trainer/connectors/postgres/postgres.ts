@@ -1,19 +1,12 @@
 import { DuckDBDataChunk, type DuckDBValue } from "@duckdb/node-api";
 import type { ConnectorConfig } from "../../../shared/model-spec.ts";
 import { StageError } from "../../stage/stage-error.ts";
-import type {
-  Connector,
-  ConnectorContext,
-  Inspection,
-  ReadOptions,
-  ReadSinceOptions,
-  SourceColumn,
-  SourceRows,
-} from "../connector.ts";
+import type { Connector, ConnectorContext, Inspection, ReadOptions, ReadSinceOptions } from "../connector.ts";
 import { identifier } from "../duckdb/quote.ts";
 import { endingWith } from "../ending-with.ts";
 import { innerQuery } from "../inner-query.ts";
 import { type RowsSince, type SinceSql, TALLY_MODULUS, type Tally, type Unsuitable, unsuitableType } from "../since.ts";
+import type { SourceColumn, SourceRows } from "../source-rows.ts";
 import { type ColumnReader, readersOf } from "./columns.ts";
 import { type PostgresTarget, parsePostgresConfig } from "./config.ts";
 import { openSession, type PostgresSession, type RawResult } from "./session.ts";

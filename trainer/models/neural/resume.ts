@@ -5,7 +5,6 @@ import { z } from "zod";
 import type { AdamState } from "../../autodiff/adam.ts";
 import type { Parameters } from "../../autodiff/parameters.ts";
 import { type Averages, averagesOf } from "./averages.ts";
-import type { TrainingOutcome } from "./training.ts";
 
 /**
  * Training that survives a killed process: a file with every number that the next epoch depends on, and once training has
@@ -18,6 +17,14 @@ export type Resumable = {
   /** Fills what it was given and tells where training stood; undefined when there is nothing that fits. */
   load(): Position | undefined;
   save(position: Position): void;
+};
+
+/** What training has come to. */
+export type TrainingOutcome = {
+  /** The averaged parameters that were judged best. */
+  readonly averages: Averages;
+  readonly judgement: number | undefined;
+  readonly epochs: number;
 };
 
 export type Position = {

@@ -3,6 +3,7 @@ import type { Parameters } from "../../autodiff/parameters.ts";
 import { checkpoint } from "../checkpoint.ts";
 import type { FitContext } from "../model.ts";
 import { type Averages, averagesOf, follow } from "./averages.ts";
+import type { TrainingOutcome } from "./resume.ts";
 import { resumable } from "./resume.ts";
 
 export type TrainingPlan = {
@@ -28,13 +29,6 @@ export type Trainee<Batch> = {
   step(batch: Batch): Promise<number>;
   /** How good parameters are on what was held out, higher is better; undefined when nothing could be held out. */
   judge(averages: Averages): Promise<number | undefined>;
-};
-
-export type TrainingOutcome = {
-  /** The averaged parameters that were judged best. */
-  readonly averages: Averages;
-  readonly judgement: number | undefined;
-  readonly epochs: number;
 };
 
 /**

@@ -4,7 +4,8 @@ import { cast, integer, integers } from "../../autodiff/graph-shorthand.ts";
 import { linear } from "../../autodiff/linear.ts";
 import { layerNorm } from "../../autodiff/normalise.ts";
 import { add, dropout, relu, scale } from "../../autodiff/pointwise.ts";
-import type { Tape, Tensor } from "../../autodiff/tape.ts";
+import type { Tensor } from "../../autodiff/recorded.ts";
+import type { Tape } from "../../autodiff/tape.ts";
 
 /** Sizes of the network. `width` is a multiple of `heads`. */
 export type TransformerShape = {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Connector, ReadOptions, SourceRows } from "../../../../trainer/connectors/connector.ts";
+import type { Connector, ReadOptions } from "../../../../trainer/connectors/connector.ts";
+import type { SourceRows } from "../../../../trainer/connectors/source-rows.ts";
 import { type BigQueryWorld, bigqueryWorld, READER } from "../../../fixtures/bigquery-world.ts";
 import { connectorSuite } from "../../../suites/connector-suite.ts";
 
