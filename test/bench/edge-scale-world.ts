@@ -6,7 +6,7 @@ import { seededRandom } from "../../trainer/chance/seeded-random.ts";
 import type { Dataset } from "../../trainer/dataset/dataset.ts";
 import type { ExportedModel } from "../../trainer/models/model.ts";
 import { appendPooled } from "../../trainer/models/neural/pooled-export.ts";
-import { exportScores } from "../../trainer/models/scoring-graph.ts";
+import { exportScores } from "../../trainer/models/scoring/scoring-graph.ts";
 
 /** A drawn world of one size: what an edge serves, and what it ought to answer. */
 export type ScaleWorld = {

@@ -6,7 +6,7 @@ import type { Manifest } from "../../shared/manifest.ts";
 import { topK } from "../../shared/top-k.ts";
 import { itemKnn } from "../../trainer/models/item-knn.ts";
 import type { ExportedModel, FittedModel } from "../../trainer/models/model.ts";
-import { openScorer } from "../../trainer/models/onnx-scorer.ts";
+import { openScorer } from "../../trainer/models/scoring/onnx-scorer.ts";
 import { fitContext } from "../fixtures/fit-context.ts";
 import { type Bench, compared, type Figure, quantile, timesMs } from "./bench.ts";
 import { publishWorld, type RankCall, type TimedEdge, withEdge } from "./edge-scale-serving.ts";

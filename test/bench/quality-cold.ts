@@ -5,7 +5,7 @@ import { byFallingScore, countPerItem, reorderItems } from "../../trainer/datase
 import { rowsWhere } from "../../trainer/dataset/split.ts";
 import { METRICS } from "../../trainer/evaluate/metrics.ts";
 import { METHODS } from "../../trainer/models/methods.ts";
-import { openScorer } from "../../trainer/models/onnx-scorer.ts";
+import { openScorer } from "../../trainer/models/scoring/onnx-scorer.ts";
 import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";
 import { compared, type Figure } from "./bench.ts";
 import { benchContext } from "./quality-judge.ts";

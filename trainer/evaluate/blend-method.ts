@@ -1,6 +1,6 @@
-import { type BlendPart, type BlendRecipe, blend, fitParts } from "../models/blend.ts";
-import { placedAsIn, warmOf } from "../models/cold-start.ts";
+import { placedAsIn, warmOf } from "../models/attributes/cold-start.ts";
 import type { Method, Params } from "../models/model.ts";
+import { type BlendPart, type BlendRecipe, blend, fitParts } from "../models/scoring/blend.ts";
 import { ownSeconds } from "./pace.ts";
 
 export const BLEND = "blend";

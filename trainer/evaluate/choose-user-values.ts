@@ -1,6 +1,6 @@
 import type { EvaluationReport } from "../../shared/evaluation-report.ts";
 import type { UserValueTable } from "../dataset/user-value-table.ts";
-import { VALUE_RATIO_GRID, type ValueRatioParams } from "../models/user-value-ratios.ts";
+import { VALUE_RATIO_GRID, type ValueRatioParams } from "../models/attributes/user-value-ratios.ts";
 import { bootstrapMeans, type Interval, mean, pairedDifference, type Resampling, toMeasured } from "./bootstrap.ts";
 import { signed } from "./figure-text.ts";
 import {

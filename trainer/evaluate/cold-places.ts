@@ -1,5 +1,5 @@
-import { coldItems } from "../models/cold-items.ts";
-import { COLD_EVERY_RARE } from "../models/cold-start.ts";
+import { coldItems } from "../models/attributes/cold-items.ts";
+import { COLD_EVERY_RARE } from "../models/attributes/cold-start.ts";
 import type { Method, TrainingData } from "../models/model.ts";
 import type { MetricAtK } from "./evaluate.ts";
 import { lift } from "./judged.ts";

@@ -1,8 +1,8 @@
 import type { ItemIndex, UserId } from "../../shared/ids.ts";
 import { rank } from "../../shared/rank.ts";
 import type { Snapshot } from "../../shared/snapshot.ts";
-import type { Scorer } from "../models/onnx-scorer.ts";
-import { openSpreadingScorer, SCORER_THREADS } from "../models/spreading-scorer.ts";
+import type { Scorer } from "../models/scoring/onnx-scorer.ts";
+import { openSpreadingScorer, SCORER_THREADS } from "../models/scoring/spreading-scorer.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
 import { METRICS, type MetricName } from "./metrics.ts";
 import { offlineSnapshot } from "./offline-snapshot.ts";

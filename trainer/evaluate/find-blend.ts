@@ -1,6 +1,6 @@
 import { samplePositions, seededRandom } from "../chance/seeded-random.ts";
-import { isBlendable } from "../models/blend.ts";
 import type { Method } from "../models/model.ts";
+import { isBlendable } from "../models/scoring/blend.ts";
 import { BLEND, blendOfFitted, blendParams, methodNamed } from "./blend-method.ts";
 import type { MetricAtK } from "./evaluate.ts";
 import { restrictedTo } from "./judged.ts";

@@ -6,14 +6,14 @@ import { samplePositions, seededRandom } from "../chance/seeded-random.ts";
 import type { Interactions } from "../dataset/dataset.ts";
 import { rowsWhere } from "../dataset/split.ts";
 import type { UserCodes, UserValueTable } from "../dataset/user-value-table.ts";
-import { popularityWithRecency } from "../models/popularity.ts";
 import {
   countValues,
   userValueRatios,
   VALUE_RATIO_GRID,
   type ValueRatioParams,
   type ValueStatistics,
-} from "../models/user-value-ratios.ts";
+} from "../models/attributes/user-value-ratios.ts";
+import { popularityWithRecency } from "../models/popularity.ts";
 import { METRICS } from "./metrics.ts";
 import { popularityOrder } from "./validation.ts";
 

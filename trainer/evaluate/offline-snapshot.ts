@@ -1,7 +1,7 @@
 import type { ItemId, ItemIndex } from "../../shared/ids.ts";
 import type { RetrievalQuery } from "../../shared/retrieval.ts";
 import type { Snapshot } from "../../shared/snapshot.ts";
-import type { Scorer } from "../models/onnx-scorer.ts";
+import type { Scorer } from "../models/scoring/onnx-scorer.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
 import type { Served } from "./served.ts";
 

@@ -1,8 +1,8 @@
 import { decodeUserValues, encodeUserValues } from "../../shared/user-values.ts";
 import { codesOfUsers, type UserValueTable } from "../dataset/user-value-table.ts";
+import { countValues, userValueRatios } from "../models/attributes/user-value-ratios.ts";
 import type { TrainingData } from "../models/model.ts";
 import { popularityWithRecency } from "../models/popularity.ts";
-import { countValues, userValueRatios } from "../models/user-value-ratios.ts";
 import type { UserValueChoice } from "./choose-user-values.ts";
 import type { ServedValues } from "./served.ts";
 

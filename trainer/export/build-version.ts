@@ -7,7 +7,7 @@ import { encodeCatalog } from "../../shared/catalog.ts";
 import { FORMAT, FORMAT_WITH_USER_VALUES, Manifest, MEDIA_TYPES } from "../../shared/manifest.ts";
 import type { Dataset } from "../dataset/dataset.ts";
 import type { ExportedModel } from "../models/model.ts";
-import { openScorer } from "../models/onnx-scorer.ts";
+import { openScorer } from "../models/scoring/onnx-scorer.ts";
 import { type BuiltVersion, describe, manifestBytes, type VersionFile, versionFile } from "../publish/version-files.ts";
 import { historiesOf, type UserHistories } from "../spool/user-histories.ts";
 import { StageError } from "../stage/stage-error.ts";

@@ -3,7 +3,7 @@ import type { GoldenScores } from "../../shared/manifest.ts";
 import type { History } from "../../shared/snapshot.ts";
 import { topK } from "../../shared/top-k.ts";
 import type { Interactions } from "../dataset/dataset.ts";
-import type { Scorer } from "../models/onnx-scorer.ts";
+import type { Scorer } from "../models/scoring/onnx-scorer.ts";
 
 /** Largest difference between the trainer's and an edge's score, relative to the largest golden score. */
 export const GOLDEN_TOLERANCE = 1e-3;

@@ -1,15 +1,15 @@
 import { openGemm } from "../linear-algebra/gemm.ts";
 import { invertInPlace } from "../linear-algebra/inverse.ts";
 import { checkpoint } from "./checkpoint.ts";
-import { addCoOccurrences, coOccurrence, itemWeights } from "./co-occurrence.ts";
-import { fittedLinear } from "./fitted-linear.ts";
-import { timesChosen } from "./histories.ts";
-import { SET_HISTORY_MAX, setWeighting } from "./linear-model.ts";
+import { fittedLinear } from "./linear/fitted-linear.ts";
+import { SET_HISTORY_MAX, setWeighting } from "./linear/linear-model.ts";
+import { ridgeOf } from "./linear/ridge.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
-import { type RatedParams, taughtSets, withRatings } from "./rated-histories.ts";
-import { ridgeOf } from "./ridge.ts";
-import { clearRow, rowSum } from "./row-sum.ts";
-import { denseWeights } from "./weight-matrix.ts";
+import { addCoOccurrences, coOccurrence, itemWeights } from "./statistics/co-occurrence.ts";
+import { timesChosen } from "./statistics/histories.ts";
+import { type RatedParams, taughtSets, withRatings } from "./statistics/rated-histories.ts";
+import { clearRow, rowSum } from "./weights/row-sum.ts";
+import { denseWeights } from "./weights/weight-matrix.ts";
 
 export type EaseParams = RatedParams & {
   /** Ridge, relative to the mean of the Gram matrix's diagonal. */

@@ -3,14 +3,14 @@ import type { Matrix } from "../linear-algebra/gemm.ts";
 import { openGemm } from "../linear-algebra/gemm.ts";
 import { type LeadingEigen, leadingEigen } from "../linear-algebra/leading-eigen.ts";
 import { checkpoint } from "./checkpoint.ts";
-import { addCoOccurrences, type CoOccurrence, coOccurrence, itemWeights, pairsOf } from "./co-occurrence.ts";
-import { fittedLinear } from "./fitted-linear.ts";
-import { distinctItems, type Histories, positiveHistories, timesChosen } from "./histories.ts";
-import { AS_SET, type LinearTerm, SET_HISTORY_MAX } from "./linear-model.ts";
+import { fittedLinear } from "./linear/fitted-linear.ts";
+import { AS_SET, type LinearTerm, SET_HISTORY_MAX } from "./linear/linear-model.ts";
 import type { FitContext, Method } from "./model.ts";
-import { clearRow, rowSum } from "./row-sum.ts";
-import { largestColumns, sparseBuilder } from "./sparse-builder.ts";
-import { denseWeights, factorWeights, type SparseWeights, strongestWeights } from "./weight-matrix.ts";
+import { addCoOccurrences, type CoOccurrence, coOccurrence, itemWeights, pairsOf } from "./statistics/co-occurrence.ts";
+import { distinctItems, type Histories, positiveHistories, timesChosen } from "./statistics/histories.ts";
+import { clearRow, rowSum } from "./weights/row-sum.ts";
+import { largestColumns, sparseBuilder } from "./weights/sparse-builder.ts";
+import { denseWeights, factorWeights, type SparseWeights, strongestWeights } from "./weights/weight-matrix.ts";
 
 export type GraphFilterParams = {
   /** A user of n items weighs n^−2·userExponent. */

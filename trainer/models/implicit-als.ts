@@ -2,14 +2,20 @@ import { type Gemm, type Matrix, openGemm } from "../linear-algebra/gemm.ts";
 import { factorLower, lowerTriangle, setRidged, solveLower } from "../linear-algebra/lower-triangle.ts";
 import { type OuterProducts, openOuterProducts } from "../linear-algebra/outer-products.ts";
 import { transposed } from "../linear-algebra/transposed.ts";
-import { type LeastSquares, partnersOf, solvedRows } from "./alternating-least-squares.ts";
 import { checkpoint } from "./checkpoint.ts";
-import { fittedLinear } from "./fitted-linear.ts";
-import { distinctItems, type Histories, occurrencesOf, positiveHistories, timesChosen } from "./histories.ts";
-import { AS_SET } from "./linear-model.ts";
+import { type LeastSquares, partnersOf, solvedRows } from "./linear/alternating-least-squares.ts";
+import { fittedLinear } from "./linear/fitted-linear.ts";
+import { AS_SET } from "./linear/linear-model.ts";
 import type { FitContext, Method } from "./model.ts";
 import { normal } from "./neural/sasrec-parameters.ts";
-import { type FactorWeights, factorWeights } from "./weight-matrix.ts";
+import {
+  distinctItems,
+  type Histories,
+  occurrencesOf,
+  positiveHistories,
+  timesChosen,
+} from "./statistics/histories.ts";
+import { type FactorWeights, factorWeights } from "./weights/weight-matrix.ts";
 
 export type ImplicitAlsParams = {
   /** Numbers in a vector. */

@@ -1,12 +1,12 @@
 import { checkpoint } from "./checkpoint.ts";
-import { addCoOccurrences, coOccurrence, itemWeights } from "./co-occurrence.ts";
-import { fittedLinear } from "./fitted-linear.ts";
-import { distinctItems, positiveHistories, timesChosen } from "./histories.ts";
-import { AS_SET, SET_HISTORY_MAX } from "./linear-model.ts";
+import { fittedLinear } from "./linear/fitted-linear.ts";
+import { AS_SET, SET_HISTORY_MAX } from "./linear/linear-model.ts";
 import type { Method } from "./model.ts";
-import { clearRow, rowSum } from "./row-sum.ts";
-import { largestColumns, sparseBuilder, transposed } from "./sparse-builder.ts";
-import { between, sparsity } from "./sparsity.ts";
+import { addCoOccurrences, coOccurrence, itemWeights } from "./statistics/co-occurrence.ts";
+import { distinctItems, positiveHistories, timesChosen } from "./statistics/histories.ts";
+import { between, sparsity } from "./statistics/sparsity.ts";
+import { clearRow, rowSum } from "./weights/row-sum.ts";
+import { largestColumns, sparseBuilder, transposed } from "./weights/sparse-builder.ts";
 
 export type ItemKnnParams = {
   /** A user of n items weighs n^−userExponent. */

@@ -1,16 +1,16 @@
 import { checkpoint } from "./checkpoint.ts";
-import { addCoOccurrences, coOccurrence, itemWeights, pairsOf } from "./co-occurrence.ts";
 import type { EaseParams } from "./ease.ts";
-import { fittedLinear } from "./fitted-linear.ts";
-import { timesChosen } from "./histories.ts";
-import { SET_HISTORY_MAX, setWeighting } from "./linear-model.ts";
-import { localRidge } from "./local-ridge.ts";
+import { fittedLinear } from "./linear/fitted-linear.ts";
+import { SET_HISTORY_MAX, setWeighting } from "./linear/linear-model.ts";
+import { localRidge } from "./linear/local-ridge.ts";
+import { ridgeOf } from "./linear/ridge.ts";
 import type { Method, TrainingData } from "./model.ts";
-import { taughtSets, withRatings } from "./rated-histories.ts";
-import { ridgeOf } from "./ridge.ts";
-import { clearRow, rowSum } from "./row-sum.ts";
-import { largestColumns, sparseBuilder } from "./sparse-builder.ts";
-import { between, sparsity } from "./sparsity.ts";
+import { addCoOccurrences, coOccurrence, itemWeights, pairsOf } from "./statistics/co-occurrence.ts";
+import { timesChosen } from "./statistics/histories.ts";
+import { taughtSets, withRatings } from "./statistics/rated-histories.ts";
+import { between, sparsity } from "./statistics/sparsity.ts";
+import { clearRow, rowSum } from "./weights/row-sum.ts";
+import { largestColumns, sparseBuilder } from "./weights/sparse-builder.ts";
 
 export type LocalRidgeParams = EaseParams & {
   /** Items that one target's regression takes at most. */

@@ -1,5 +1,5 @@
-import { attributeRidge } from "./attribute-ridge.ts";
-import { withColdItems } from "./cold-start.ts";
+import { attributeRidge } from "./attributes/attribute-ridge.ts";
+import { withColdItems } from "./attributes/cold-start.ts";
 import { ease } from "./ease.ts";
 import { graphFilter } from "./graph-filter.ts";
 import { implicitAls } from "./implicit-als.ts";

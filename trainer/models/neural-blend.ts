@@ -2,16 +2,16 @@ import type { ItemIndex } from "../../shared/ids.ts";
 import type { History } from "../../shared/snapshot.ts";
 import { topK } from "../../shared/top-k.ts";
 import { rowsWhere } from "../dataset/split.ts";
-import { type BlendPart, type BlendRecipe, blend, fitParts } from "./blend.ts";
 import { checkpoint } from "./checkpoint.ts";
-import { positiveHistories } from "./histories.ts";
 import type { FitContext, FittedModel, Method, TrainingData } from "./model.ts";
 import { type JudgedPool, learnShares } from "./neural/blend-shares.ts";
 import type { HeldOut } from "./neural/held-out.ts";
-import { openScorer } from "./onnx-scorer.ts";
 import { fitSasrec, type SasrecParams, sasrec } from "./sasrec.ts";
+import { type BlendPart, type BlendRecipe, blend, fitParts } from "./scoring/blend.ts";
+import { openScorer } from "./scoring/onnx-scorer.ts";
 import { sequentialLocalRidge } from "./sequential-local-ridge.ts";
 import { sequentialGrid, sequentialRidge } from "./sequential-ridge.ts";
+import { positiveHistories } from "./statistics/histories.ts";
 
 export type NeuralBlendParams = SasrecParams & {
   /** Ridge of both closed forms, as in `sequential_ridge`. */

@@ -1,4 +1,3 @@
-import { digestOf, type Histories, positiveHistories } from "./histories.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
 import { type Averages, averagesOf } from "./neural/averages.ts";
 import { candidateSource } from "./neural/candidates.ts";
@@ -8,7 +7,8 @@ import { type PooledBatch, pooledEpoch } from "./neural/pooled-batches.ts";
 import { appendPooled, pooledScores } from "./neural/pooled-export.ts";
 import { compilePooledStep, freshPooledParameters, openPooledScorer, type PooledShape } from "./neural/pooled-graph.ts";
 import { type Trainee, type TrainingPlan, trainEpochs } from "./neural/training.ts";
-import { type AppendScores, type BlendableModel, exportScores } from "./scoring-graph.ts";
+import { type AppendScores, type BlendableModel, exportScores } from "./scoring/scoring-graph.ts";
+import { digestOf, type Histories, positiveHistories } from "./statistics/histories.ts";
 
 export type PooledHistoryParams = {
   readonly width: number;

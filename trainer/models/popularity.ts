@@ -1,7 +1,7 @@
 import { POPULARITY } from "../../shared/manifest.ts";
 import type { Interactions } from "../dataset/dataset.ts";
 import { checkpoint } from "./checkpoint.ts";
-import { fittedLinear } from "./fitted-linear.ts";
+import { fittedLinear } from "./linear/fitted-linear.ts";
 import type { Method } from "./model.ts";
 
 /** `halfLifeDays` 0: an interaction counts the same whenever it was. */

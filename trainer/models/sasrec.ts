@@ -1,5 +1,4 @@
 import { maskPool } from "../autodiff/mask-pool.ts";
-import { digestOf, type Histories, positiveHistories } from "./histories.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
 import { type Averages, averagesOf } from "./neural/averages.ts";
 import { epochBatches } from "./neural/batches.ts";
@@ -12,7 +11,8 @@ import { causalSpansFor, compileSasrecStep, openSasrecScorer } from "./neural/sa
 import { freshParameters } from "./neural/sasrec-parameters.ts";
 import { type Trainee, type TrainingPlan, trainEpochs } from "./neural/training.ts";
 import type { TransformerShape } from "./neural/transformer.ts";
-import { type AppendScores, type BlendableModel, exportScores } from "./scoring-graph.ts";
+import { type AppendScores, type BlendableModel, exportScores } from "./scoring/scoring-graph.ts";
+import { digestOf, type Histories, positiveHistories } from "./statistics/histories.ts";
 
 export type SasrecParams = {
   /** History entries at most. */

@@ -1,11 +1,11 @@
-import { type BlendRecipe, blend, fitParts } from "./blend.ts";
 import { ease } from "./ease.ts";
 import { graphFilter, rankFor } from "./graph-filter.ts";
-import { hasNegatives } from "./histories.ts";
 import { localSetRidge } from "./local-set-ridge.ts";
 import type { Method, TrainingData } from "./model.ts";
+import { type BlendRecipe, blend, fitParts } from "./scoring/blend.ts";
 import { sequentialLocalRidge } from "./sequential-local-ridge.ts";
 import { sequentialGrid, sequentialRidge } from "./sequential-ridge.ts";
+import { hasNegatives } from "./statistics/histories.ts";
 
 export type SequentialBlendParams = {
   /** Ridge of both sequential parts, as in `sequential_ridge`. */

@@ -1,10 +1,8 @@
 import { checkpoint } from "./checkpoint.ts";
-import { type FittedLinear, fittedLinear } from "./fitted-linear.ts";
-import { timesChosen } from "./histories.ts";
-import { localRidge } from "./local-ridge.ts";
+import { type FittedLinear, fittedLinear } from "./linear/fitted-linear.ts";
+import { localRidge } from "./linear/local-ridge.ts";
+import { meanOf } from "./linear/ridge.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
-import { meanOf } from "./ridge.ts";
-import { clearRow, rowSum } from "./row-sum.ts";
 import {
   countingSeconds,
   decaysOf,
@@ -12,8 +10,10 @@ import {
   sequentialGrid,
   taughtHistories,
 } from "./sequential-ridge.ts";
-import { type SequentialStatistics, sequentialStatistics } from "./sequential-statistics.ts";
-import { largestColumns, rowRange, sparseBuilder } from "./sparse-builder.ts";
+import { timesChosen } from "./statistics/histories.ts";
+import { type SequentialStatistics, sequentialStatistics } from "./statistics/sequential-statistics.ts";
+import { clearRow, rowSum } from "./weights/row-sum.ts";
+import { largestColumns, rowRange, sparseBuilder } from "./weights/sparse-builder.ts";
 
 export type SequentialLocalRidgeParams = SequentialRidgeParams & {
   /** Features that one target's regression takes at most. */

@@ -1,14 +1,20 @@
 import { addDiagonal, factor, setLower, solve, symmetricTiles } from "../linear-algebra/cholesky.ts";
 import { openGemm } from "../linear-algebra/gemm.ts";
 import { checkpoint } from "./checkpoint.ts";
-import { fittedLinear } from "./fitted-linear.ts";
-import { type Histories, hasNegatives, positiveHistories, timesChosen, wholeHistories } from "./histories.ts";
-import type { LinearModel } from "./linear-model.ts";
+import { fittedLinear } from "./linear/fitted-linear.ts";
+import type { LinearModel } from "./linear/linear-model.ts";
+import { meanOf } from "./linear/ridge.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
-import { meanOf } from "./ridge.ts";
-import { clearRow, rowSum } from "./row-sum.ts";
-import { type Decay, type SequentialStatistics, sequentialStatistics } from "./sequential-statistics.ts";
-import { denseWeights } from "./weight-matrix.ts";
+import {
+  type Histories,
+  hasNegatives,
+  positiveHistories,
+  timesChosen,
+  wholeHistories,
+} from "./statistics/histories.ts";
+import { type Decay, type SequentialStatistics, sequentialStatistics } from "./statistics/sequential-statistics.ts";
+import { clearRow, rowSum } from "./weights/row-sum.ts";
+import { denseWeights } from "./weights/weight-matrix.ts";
 
 export type SequentialRidgeParams = {
   /** Decay of the far look back, in history entries, and where it ends. */

@@ -1,9 +1,9 @@
-import { type BlendRecipe, blend, fitParts } from "./blend.ts";
 import { type GraphFilterParams, graphFilter, rankFor } from "./graph-filter.ts";
 import { FIRST_FACTORS, type ImplicitAlsParams, implicitAls } from "./implicit-als.ts";
 import { firstGuess, type LocalRidgeParams, localSetRidge } from "./local-set-ridge.ts";
 import type { Method } from "./model.ts";
-import { withRatings } from "./rated-histories.ts";
+import { type BlendRecipe, blend, fitParts } from "./scoring/blend.ts";
+import { withRatings } from "./statistics/rated-histories.ts";
 
 export type SetBlendParams = LocalRidgeParams & {
   readonly filterUserExponent: number;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { warmUpGraph } from "../../../edge/versions/warm-up-graph.ts";
 import type { ItemIndex } from "../../../shared/ids.ts";
-import { openScorer } from "../../../trainer/models/onnx-scorer.ts";
+import { openScorer } from "../../../trainer/models/scoring/onnx-scorer.ts";
 import { graphBuilder } from "../../../trainer/onnx/graph.ts";
 
 test("the bytes are those of its definition", () => {

@@ -9,13 +9,13 @@ import {
   partsOf,
   unknownMethod,
 } from "../../../trainer/evaluate/blend-method.ts";
-import { isBlendable } from "../../../trainer/models/blend.ts";
-import { withColdItems } from "../../../trainer/models/cold-start.ts";
+import { withColdItems } from "../../../trainer/models/attributes/cold-start.ts";
 import { ease } from "../../../trainer/models/ease.ts";
 import { itemKnn } from "../../../trainer/models/item-knn.ts";
 import type { Method } from "../../../trainer/models/model.ts";
-import { openScorer } from "../../../trainer/models/onnx-scorer.ts";
 import { popularity } from "../../../trainer/models/popularity.ts";
+import { isBlendable } from "../../../trainer/models/scoring/blend.ts";
+import { openScorer } from "../../../trainer/models/scoring/onnx-scorer.ts";
 import { checkerboard } from "../../fixtures/checkerboard.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
 import { twoAisles } from "../../fixtures/two-aisles.ts";

@@ -4,7 +4,7 @@ import { evaluate, listOf, timesShown } from "../../../trainer/evaluate/evaluate
 import { casesOfSplit } from "../../../trainer/evaluate/evaluation-cases.ts";
 import { METRICS, type MetricName } from "../../../trainer/evaluate/metrics.ts";
 import { ease } from "../../../trainer/models/ease.ts";
-import { fittedLinear } from "../../../trainer/models/fitted-linear.ts";
+import { fittedLinear } from "../../../trainer/models/linear/fitted-linear.ts";
 import { checkerboard, trainingData } from "../../fixtures/checkerboard.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
 

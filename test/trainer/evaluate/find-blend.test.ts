@@ -5,7 +5,7 @@ import { planSplit } from "../../../trainer/evaluate/choose-split.ts";
 import { findBlend, unsearched } from "../../../trainer/evaluate/find-blend.ts";
 import { meanOf, runTrial, type Trial, type TrialMeans } from "../../../trainer/evaluate/trial.ts";
 import { validationOf } from "../../../trainer/evaluate/validation.ts";
-import { fittedLinear } from "../../../trainer/models/fitted-linear.ts";
+import { fittedLinear } from "../../../trainer/models/linear/fitted-linear.ts";
 import type { Method } from "../../../trainer/models/model.ts";
 import { twoTastes } from "../../fixtures/two-tastes.ts";
 

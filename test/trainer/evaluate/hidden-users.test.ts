@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { codesOfUsers, userValueTable } from "../../../trainer/dataset/user-value-table.ts";
 import { mean } from "../../../trainer/evaluate/bootstrap.ts";
 import { type HiddenUsersInput, judgeHiddenUsers, valuesOf } from "../../../trainer/evaluate/hidden-users.ts";
-import { VALUE_RATIO_GRID } from "../../../trainer/models/user-value-ratios.ts";
+import { VALUE_RATIO_GRID } from "../../../trainer/models/attributes/user-value-ratios.ts";
 import { tastesByCity } from "../../fixtures/tastes-by-city.ts";
 
 const data = tastesByCity({ users: 300, items: 40, perUser: 8 });

@@ -4,7 +4,7 @@ import { lastRound, withBlend } from "../../../trainer/evaluate/last-round.ts";
 import { runTrial, type Trial, type TrialMeans } from "../../../trainer/evaluate/trial.ts";
 import type { SelectState } from "../../../trainer/evaluate/try-methods.ts";
 import { validationOf } from "../../../trainer/evaluate/validation.ts";
-import { fittedLinear } from "../../../trainer/models/fitted-linear.ts";
+import { fittedLinear } from "../../../trainer/models/linear/fitted-linear.ts";
 import type { Method } from "../../../trainer/models/model.ts";
 import { twoTastes } from "../../fixtures/two-tastes.ts";
 

@@ -4,7 +4,7 @@ import { type RefitInput, refit } from "../../../trainer/evaluate/refit.ts";
 import { positivesOf } from "../../../trainer/evaluate/report.ts";
 import { ease } from "../../../trainer/models/ease.ts";
 import type { Method } from "../../../trainer/models/model.ts";
-import { openScorer } from "../../../trainer/models/onnx-scorer.ts";
+import { openScorer } from "../../../trainer/models/scoring/onnx-scorer.ts";
 import { twoTastes } from "../../fixtures/two-tastes.ts";
 
 const shop = twoTastes({ users: 100, items: 20, perUser: 5 });

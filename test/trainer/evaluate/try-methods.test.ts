@@ -3,7 +3,7 @@ import { planSplit } from "../../../trainer/evaluate/choose-split.ts";
 import { runTrial, type TrialMeans } from "../../../trainer/evaluate/trial.ts";
 import { type SelectState, scaled, tryMethods } from "../../../trainer/evaluate/try-methods.ts";
 import { validationOf } from "../../../trainer/evaluate/validation.ts";
-import { fittedLinear } from "../../../trainer/models/fitted-linear.ts";
+import { fittedLinear } from "../../../trainer/models/linear/fitted-linear.ts";
 import type { Method } from "../../../trainer/models/model.ts";
 import { popularity } from "../../../trainer/models/popularity.ts";
 import { twoTastes } from "../../fixtures/two-tastes.ts";

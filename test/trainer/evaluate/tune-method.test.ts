@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { casesOfSplit } from "../../../trainer/evaluate/evaluation-cases.ts";
 import { meanOf, type TrialMeans } from "../../../trainer/evaluate/trial.ts";
 import { tuneMethod, withSomeUsers } from "../../../trainer/evaluate/tune-method.ts";
-import { fittedLinear } from "../../../trainer/models/fitted-linear.ts";
+import { fittedLinear } from "../../../trainer/models/linear/fitted-linear.ts";
 import type { Method, Params } from "../../../trainer/models/model.ts";
 import { trainingData } from "../../fixtures/checkerboard.ts";
 

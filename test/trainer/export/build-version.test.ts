@@ -13,7 +13,7 @@ import { encodeUserValues } from "../../../shared/user-values.ts";
 import type { Dataset } from "../../../trainer/dataset/dataset.ts";
 import { buildVersion, userSalt, type VersionInput } from "../../../trainer/export/build-version.ts";
 import { ease } from "../../../trainer/models/ease.ts";
-import { openScorer } from "../../../trainer/models/onnx-scorer.ts";
+import { openScorer } from "../../../trainer/models/scoring/onnx-scorer.ts";
 import type { ObjectBody } from "../../../trainer/publish/object-store.ts";
 import { type BuiltVersion, describe, descriptorsOf } from "../../../trainer/publish/version-files.ts";
 import { historiesOf } from "../../../trainer/spool/user-histories.ts";

@@ -1,4 +1,4 @@
-import type { Histories } from "../histories.ts";
+import type { Histories } from "../statistics/histories.ts";
 
 /** Windows of histories, side by side. Row r's cells are r · length … r · length + its window's size − 1, then padding. */
 export type SequenceBatch = {

@@ -1,5 +1,5 @@
 import { samplePositions } from "../../chance/seeded-random.ts";
-import type { Histories } from "../histories.ts";
+import type { Histories } from "../statistics/histories.ts";
 import type { Averages } from "./averages.ts";
 import { sequenceBatch, type Window } from "./batches.ts";
 import type { BatchScorer } from "./sasrec-graph.ts";

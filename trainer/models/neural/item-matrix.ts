@@ -2,8 +2,8 @@ import { integers } from "../../autodiff/graph-shorthand.ts";
 import { symmetricEigen } from "../../linear-algebra/symmetric-eigen.ts";
 import { transposed } from "../../linear-algebra/transposed.ts";
 import type { GraphBuilder } from "../../onnx/graph.ts";
-import { blocksOf, type ItemMatrix, SCALE_BYTES, type ServedItems, serveBytes } from "../byte-matrix.ts";
-import { type FileBox, fileBox, type PartBudget } from "../scoring-graph.ts";
+import { type FileBox, fileBox, type PartBudget } from "../scoring/scoring-graph.ts";
+import { blocksOf, type ItemMatrix, SCALE_BYTES, type ServedItems, serveBytes } from "../weights/byte-matrix.ts";
 
 /**
  * Float32 where the budget allows it, else a byte per number with one scale per item, else the same of as many leading

@@ -1,4 +1,4 @@
-import type { Histories } from "../histories.ts";
+import type { Histories } from "../statistics/histories.ts";
 import { shuffled } from "./batches.ts";
 
 /** Users' histories cut in two: members, which are pooled, and targets, which should be found. Short ones are padded. */

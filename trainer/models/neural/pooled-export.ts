@@ -1,6 +1,6 @@
 import { integer, integers, scalar } from "../../autodiff/graph-shorthand.ts";
 import type { GraphBuilder } from "../../onnx/graph.ts";
-import { fileBox, type GraphPart, type HistoryInputs, type PartBudget } from "../scoring-graph.ts";
+import { fileBox, type GraphPart, type HistoryInputs, type PartBudget } from "../scoring/scoring-graph.ts";
 import type { Averages } from "./averages.ts";
 import { newestEntries, serveItems } from "./item-matrix.ts";
 import type { PooledShape } from "./pooled-graph.ts";

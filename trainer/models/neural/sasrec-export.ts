@@ -1,7 +1,7 @@
 import { integers } from "../../autodiff/graph-shorthand.ts";
 import { newTape } from "../../autodiff/tape.ts";
 import type { GraphBuilder } from "../../onnx/graph.ts";
-import type { GraphPart, HistoryInputs, PartBudget } from "../scoring-graph.ts";
+import type { GraphPart, HistoryInputs, PartBudget } from "../scoring/scoring-graph.ts";
 import type { Averages } from "./averages.ts";
 import { newestEntries, serveItems } from "./item-matrix.ts";
 import { ITEM_TABLE } from "./sasrec-graph.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Histories } from "../../../../trainer/models/histories.ts";
 import { epochBatches, sequenceBatch, shuffled } from "../../../../trainer/models/neural/batches.ts";
+import type { Histories } from "../../../../trainer/models/statistics/histories.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 
 /** Histories in which the entry after item i of a user is always i + 1. */

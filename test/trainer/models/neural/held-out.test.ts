@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { Histories } from "../../../../trainer/models/histories.ts";
 import { averagesOf } from "../../../../trainer/models/neural/averages.ts";
 import { gainOf, holdOut, judgeHeldOut } from "../../../../trainer/models/neural/held-out.ts";
+import type { Histories } from "../../../../trainer/models/statistics/histories.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 
 const LENGTH = 4;

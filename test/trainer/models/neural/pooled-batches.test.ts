@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Histories } from "../../../../trainer/models/histories.ts";
 import { pooledBatch, pooledEpoch } from "../../../../trainer/models/neural/pooled-batches.ts";
+import type { Histories } from "../../../../trainer/models/statistics/histories.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 
 test("two cuts side by side: padding weighs nothing, every target the same, all targets one", () => {

@@ -3,8 +3,8 @@ import type { ItemIndex } from "../../../../shared/ids.ts";
 import { averagesOf } from "../../../../trainer/models/neural/averages.ts";
 import { appendPooled, pooledScores } from "../../../../trainer/models/neural/pooled-export.ts";
 import { freshPooledParameters } from "../../../../trainer/models/neural/pooled-graph.ts";
-import { openScorer } from "../../../../trainer/models/onnx-scorer.ts";
-import { exportScores } from "../../../../trainer/models/scoring-graph.ts";
+import { openScorer } from "../../../../trainer/models/scoring/onnx-scorer.ts";
+import { exportScores } from "../../../../trainer/models/scoring/scoring-graph.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 
 test("by hand: two unit items at right angles, a history of one of them", () => {

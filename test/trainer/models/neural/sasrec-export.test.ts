@@ -4,8 +4,8 @@ import { averagesOf } from "../../../../trainer/models/neural/averages.ts";
 import { sasrecScores } from "../../../../trainer/models/neural/forward.ts";
 import { appendSasrec } from "../../../../trainer/models/neural/sasrec-export.ts";
 import { freshParameters } from "../../../../trainer/models/neural/sasrec-parameters.ts";
-import { openScorer } from "../../../../trainer/models/onnx-scorer.ts";
-import { exportScores } from "../../../../trainer/models/scoring-graph.ts";
+import { openScorer } from "../../../../trainer/models/scoring/onnx-scorer.ts";
+import { exportScores } from "../../../../trainer/models/scoring/scoring-graph.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 
 const SHAPE = { itemCount: 40, length: 9, width: 16, blocks: 2, heads: 2 };
