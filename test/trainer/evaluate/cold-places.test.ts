@@ -2,25 +2,17 @@ import { expect, test } from "vitest";
 import { packStrings, stringAt } from "../../../shared/packed-strings.ts";
 import { planSplit } from "../../../trainer/evaluate/choose-split.ts";
 import { withColdPlaces } from "../../../trainer/evaluate/cold-places.ts";
-import { runTrial, type TrialMeans } from "../../../trainer/evaluate/trial.ts";
+import { runTrial } from "../../../trainer/evaluate/trial.ts";
 import type { SelectState } from "../../../trainer/evaluate/try-methods.ts";
 import { validationOf } from "../../../trainer/evaluate/validation.ts";
 import { COLD_EVERY_RARE } from "../../../trainer/models/attributes/cold-start.ts";
 import { fittedLinear } from "../../../trainer/models/linear/fitted-linear.ts";
 import type { Method } from "../../../trainer/models/model.ts";
 import { popularity } from "../../../trainer/models/popularity.ts";
+import { TRIAL_MEANS } from "../../fixtures/trial-means.ts";
 import { twoTastes } from "../../fixtures/two-tastes.ts";
 
-const means: TrialMeans = {
-  cutOffs: [5, 10],
-  includeSeen: false,
-  budget: { weightBytesMax: 1e7 },
-  memoryMbMax: 300,
-  seed: 1,
-  signal: new AbortController().signal,
-  clock: () => 0,
-  progress: () => {},
-};
+const means = { ...TRIAL_MEANS, cutOffs: [5, 10] };
 const warm = twoTastes({ users: 200, items: 20, perUser: 4 });
 /** One item more, which nobody has chosen, like half of the others. */
 const shop = {

@@ -3,25 +3,17 @@ import { seededRandom } from "../../../trainer/chance/seeded-random.ts";
 import { partsOf } from "../../../trainer/evaluate/blend-method.ts";
 import { planSplit } from "../../../trainer/evaluate/choose-split.ts";
 import { findBlend, unsearched } from "../../../trainer/evaluate/find-blend.ts";
-import { meanOf, runTrial, type Trial, type TrialMeans } from "../../../trainer/evaluate/trial.ts";
+import { meanOf, runTrial, type Trial } from "../../../trainer/evaluate/trial.ts";
 import { validationOf } from "../../../trainer/evaluate/validation.ts";
 import { fittedLinear } from "../../../trainer/models/linear/fitted-linear.ts";
 import type { Method } from "../../../trainer/models/model.ts";
+import { TRIAL_MEANS } from "../../fixtures/trial-means.ts";
 import { twoTastes } from "../../fixtures/two-tastes.ts";
 
 const shop = twoTastes({ users: 300, items: 40, perUser: 6 });
 const plan = planSplit(shop, { protocol: "next-item", seed: 1, includeSeen: false });
 const validation = validationOf(shop, plan, 0, 1);
-const means: TrialMeans = {
-  cutOffs: [10],
-  includeSeen: false,
-  budget: { weightBytesMax: 1e7 },
-  memoryMbMax: 1000,
-  seed: 1,
-  signal: new AbortController().signal,
-  clock: () => 0,
-  progress: () => {},
-};
+const means = { ...TRIAL_MEANS, memoryMbMax: 1000 };
 /** Scores items by how often they are validation targets, through noise of its own: two such know more than one. */
 const noisy: Method = {
   name: "noisy",

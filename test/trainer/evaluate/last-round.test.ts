@@ -1,25 +1,17 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { planSplit } from "../../../trainer/evaluate/choose-split.ts";
 import { lastRound, withBlend } from "../../../trainer/evaluate/last-round.ts";
-import { runTrial, type Trial, type TrialMeans } from "../../../trainer/evaluate/trial.ts";
+import { runTrial, type Trial } from "../../../trainer/evaluate/trial.ts";
 import type { SelectState } from "../../../trainer/evaluate/try-methods.ts";
 import { validationOf } from "../../../trainer/evaluate/validation.ts";
 import { fittedLinear } from "../../../trainer/models/linear/fitted-linear.ts";
 import type { Method } from "../../../trainer/models/model.ts";
+import { TRIAL_MEANS } from "../../fixtures/trial-means.ts";
 import { twoTastes } from "../../fixtures/two-tastes.ts";
 
 const shop = twoTastes({ users: 5000, items: 20, perUser: 4 });
 const validation = validationOf(shop, planSplit(shop, { protocol: "next-item", seed: 1, includeSeen: false }), 0, 1);
-const means: TrialMeans = {
-  cutOffs: [10],
-  includeSeen: false,
-  budget: { weightBytesMax: 1e7 },
-  memoryMbMax: 1000,
-  seed: 1,
-  signal: new AbortController().signal,
-  clock: () => 0,
-  progress: () => {},
-};
+const means = { ...TRIAL_MEANS, memoryMbMax: 1000 };
 /** Popularity, the first `shift` places of the catalog left to the end. */
 const shifted: Method = {
   name: "shifted",

@@ -4,6 +4,7 @@ import { bytesOf, fitCandidate, meanOf, runTrial, type TrialMeans } from "../../
 import { ease } from "../../../trainer/models/ease.ts";
 import type { Method } from "../../../trainer/models/model.ts";
 import { checkerboard, trainingData } from "../../fixtures/checkerboard.ts";
+import { TRIAL_MEANS } from "../../fixtures/trial-means.ts";
 
 const data = checkerboard(20);
 const cases = casesOfSplit(
@@ -15,12 +16,10 @@ const cases = casesOfSplit(
 );
 const heard: string[] = [];
 const means: TrialMeans = {
+  ...TRIAL_MEANS,
   cutOffs: [1, 5],
-  includeSeen: false,
   budget: { weightBytesMax: 1e6 },
   memoryMbMax: 1000,
-  seed: 1,
-  signal: new AbortController().signal,
   clock: () => performance.now() / 1000,
   progress: (share, detail) => heard.push(`${Math.round(100 * share)} ${detail}`),
 };

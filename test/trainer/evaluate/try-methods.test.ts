@@ -1,25 +1,17 @@
 import { beforeEach, expect, test } from "vitest";
 import { planSplit } from "../../../trainer/evaluate/choose-split.ts";
-import { runTrial, type TrialMeans } from "../../../trainer/evaluate/trial.ts";
+import { runTrial } from "../../../trainer/evaluate/trial.ts";
 import { type SelectState, scaled, tryMethods } from "../../../trainer/evaluate/try-methods.ts";
 import { validationOf } from "../../../trainer/evaluate/validation.ts";
 import { fittedLinear } from "../../../trainer/models/linear/fitted-linear.ts";
 import type { Method } from "../../../trainer/models/model.ts";
 import { popularity } from "../../../trainer/models/popularity.ts";
+import { TRIAL_MEANS } from "../../fixtures/trial-means.ts";
 import { twoTastes } from "../../fixtures/two-tastes.ts";
 
 const shop = twoTastes({ users: 60, items: 20, perUser: 4 });
 const validation = validationOf(shop, planSplit(shop, { protocol: "next-item", seed: 1, includeSeen: false }), 0, 1);
-const means: TrialMeans = {
-  cutOffs: [10],
-  includeSeen: false,
-  budget: { weightBytesMax: 1e7 },
-  memoryMbMax: 300,
-  seed: 1,
-  signal: new AbortController().signal,
-  clock: () => 0,
-  progress: () => {},
-};
+const means = TRIAL_MEANS;
 let order: string[];
 beforeEach(() => {
   order = [];
