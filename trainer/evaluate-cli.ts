@@ -15,7 +15,8 @@ import type { Method } from "./models/model.ts";
 const USAGE = `npm run evaluate -- --train FILE --test FILE [options]
 
 Fits models on the train file only, ranks all items of both files for every user of the test file, and prints how good
-the lists are. Files: CSV or TSV with a header line, Parquet, JSON or JSON Lines, optionally gzipped.
+the lists are. Files: CSV or TSV with a header line, Parquet, JSON or JSON Lines, optionally gzipped; or without a header lines of
+whole numbers, first a user's id, then those of the user's items.
 
   --user-column NAME  --item-column NAME  --time-column NAME   guessed from common names when not given;
                         --time-column none: the rows of a user are in the order of the file

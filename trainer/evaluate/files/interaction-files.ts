@@ -4,6 +4,7 @@ import { identifier } from "../../connectors/duckdb/quote.ts";
 import type { Dataset, Interactions } from "../../dataset/dataset.ts";
 import { type ColumnGuess, type GivenColumns, guessColumns, guessSessionColumn } from "../../dataset/guess-columns.ts";
 import { areWholeDecimals, fileId, withoutPoint } from "./interaction-ids.ts";
+import { areLists, LIST_COLUMNS, listsScanOf } from "./interaction-lists.ts";
 import {
   aboutFile,
   columnNamed,
@@ -36,8 +37,8 @@ export type TrainAndTest = {
 };
 
 /**
- * Interactions of a train and a test file: CSV or TSV with a header line, Parquet, JSON or JSON Lines, optionally gzipped. Rows
- * of one user are in time order, or without a time column in the order of the file.
+ * Interactions of a train and a test file: CSV or TSV with a header line, Parquet, JSON or JSON Lines, optionally gzipped, or lines of
+ * numbers, a user's and those of the user's items. Rows of one user are in time order, or without a time column in the order of the file.
  *
  * The catalog is every item of both files. Its order tells nothing: items of train by their rows, then those of test by their hash.
  * Throws InteractionFileError.
@@ -52,8 +53,10 @@ export async function readInteractionFiles({
   const connection = await instance.connect();
   try {
     await connection.run("SET TimeZone = 'UTC'");
-    const ofTrain = await columnsOf(connection, train);
-    const ofTest = await columnsOf(connection, test);
+    const hasLists = await areLists(connection, train, { ragged: true });
+    const ofTrain = hasLists ? LIST_COLUMNS : await columnsOf(connection, train);
+    const hasTestLists = await areLists(connection, test, { ragged: !hasLists });
+    const ofTest = hasTestLists ? LIST_COLUMNS : await columnsOf(connection, test);
     checkHeader(train, ofTrain);
     checkHeader(test, ofTest);
     const { time } = columns;
@@ -145,16 +148,19 @@ async function loadTable(connection: DuckDBConnection, file: InteractionFile): P
   return {
     rejected: Number(rows) - kept,
     hasTime: timeType !== undefined && !isNoTime,
-    warnings: isNoTime ? [warning] : [],
+    warnings: [...(isNoTime ? [warning] : []), ...(file.found === LIST_COLUMNS ? [`${path}: ${LISTS}`] : [])],
   };
 }
+
+const LISTS = "each line is read as the id of a user and those of the user's items.";
 
 /** Makes the table `…_all` of a file: row, u and i as text, t as it is, p. */
 async function stageFile(connection: DuckDBConnection, { table, path, found, used }: InteractionFile) {
   const [user, item] = [columnNamed(path, found, used.user), columnNamed(path, found, used.item)];
   const [time, label] = [used.time, used.label].map((name) => found.find((column) => column.name === name));
   const columns = [user, item, time, label].filter((column) => column !== undefined);
-  const scan = textScanOf(path, [...new Set(columns.map(({ name }) => name))]);
+  const scan =
+    found === LIST_COLUMNS ? listsScanOf(path) : textScanOf(path, [...new Set(columns.map(({ name }) => name))]);
   const types = new Map(await typesOf(connection, scan));
   const ids = [user, item].map(({ name }) => ({ name, ...fileId(identifier(name), types.get(name)!) }));
   for (const { name, isInexact } of ids) {

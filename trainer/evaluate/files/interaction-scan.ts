@@ -28,6 +28,13 @@ export function textScanOf(path: string, names: readonly string[]): string {
   return `(SELECT ${selected} FROM read_csv(${pathText(path)}, ${CSV_OF_ALL}, all_varchar = true))`;
 }
 
+/** SQL of the lines of a text file, as `line`; undefined for a file of another kind. */
+export function linesScanOf(path: string): string | undefined {
+  const means =
+    "header = false, auto_detect = false, delim = '\u0001', quote = '', escape = '', strict_mode = false, columns = {'line': 'VARCHAR'}";
+  return kindOf(path) === "csv" ? `read_csv(${pathText(path)}, ${means})` : undefined;
+}
+
 /** SQL of a file's rows, types found by looking at all of them, but the column of ids of a text file as it is written. */
 export function typedScanOf(path: string, columns: readonly FileColumn[], id: string): string {
   const kind = kindOf(path);

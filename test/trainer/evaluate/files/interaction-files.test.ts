@@ -57,6 +57,12 @@ test("both files under one catalog: items of train by their rows, then those of 
   expect([0, 1, 2].map((item) => stringAt(found.train.itemIds, item))).toEqual(["a", "b", "c"]);
   expect(found.columns).toMatchObject({ user: "user_id", item: "item_id", time: "ts", label: null });
 });
+test("lines of a user and the user's items, as splits are published, and it is told", async () => {
+  const lists = await rows(file("txt", "0 7 5 6\n1 7\n"), file("txt", "0 8\n1 5\n"));
+  expect(lists.train).toEqual(["0 7 0", "0 5 0", "0 6 0", "1 7 0"]);
+  expect(lists.test).toEqual(["0 8 0", "1 5 0"]);
+  expect(lists.found.warnings.join()).toMatch(/each line is read as the id of a user/);
+});
 test("of sessions the column of sessions is taken, not that of users, unless another is given", async () => {
   const rowsOf = "session_id,user_id,item_id,ts\ns1,NA,a,1\ns2,NA,b,2\n";
   const files = { train: file("csv", rowsOf), test: file("csv", rowsOf) };
