@@ -66,7 +66,7 @@ export async function readersOf(
 
 const STAMP = /^(\d{4,6})-(\d\d)-(\d\d)(?: (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?([+-]\d\d(?::\d\d){0,2})?)?( BC)?$/;
 
-/** Microseconds since 1970 of ISO output in UTC; null for infinity and for years before 1. */
+/** Microseconds since 1970 of ISO output in UTC; null for infinity, for years before 1 and for those after 275,760, which no Date has. */
 function microsOf(text: string): bigint | null {
   const parts = STAMP.exec(text);
   if (!parts || parts[9]) return null;
@@ -74,6 +74,7 @@ function microsOf(text: string): bigint | null {
   const micros = Number((parts[7] ?? "").padEnd(6, "0"));
   const date = new Date(0);
   date.setUTCFullYear(year!, month! - 1, day!);
+  if (Number.isNaN(date.getTime())) return null;
   const seconds = date.getTime() / 1000 + hour! * 3600 + minute! * 60 + second! - offsetSeconds(parts[8]);
   return BigInt(seconds) * 1_000_000n + BigInt(micros);
 }
