@@ -159,8 +159,8 @@ async function stageFile(connection: DuckDBConnection, { table, path, found, use
   const [user, item] = [columnNamed(path, found, used.user), columnNamed(path, found, used.item)];
   const [time, label] = [used.time, used.label].map((name) => found.find((column) => column.name === name));
   const columns = [user, item, time, label].filter((column) => column !== undefined);
-  const scan =
-    found === LIST_COLUMNS ? listsScanOf(path) : textScanOf(path, [...new Set(columns.map(({ name }) => name))]);
+  const names = [...new Set(columns.map(({ name }) => name))];
+  const scan = found === LIST_COLUMNS ? listsScanOf(path) : await textScanOf(connection, path, names);
   const types = new Map(await typesOf(connection, scan));
   const ids = [user, item].map(({ name }) => ({ name, ...fileId(identifier(name), types.get(name)!) }));
   for (const { name, isInexact } of ids) {

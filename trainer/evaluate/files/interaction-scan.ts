@@ -21,11 +21,15 @@ function kindOf(path: string): Kind {
  * SQL of the named columns of a file. Of text files they are read as they are written, as VARCHAR: a guess at a type would drop zeros
  * in front, round long numbers, and fail where a later row does not fit it.
  */
-export function textScanOf(path: string, names: readonly string[]): string {
+export async function textScanOf(
+  connection: DuckDBConnection,
+  path: string,
+  names: readonly string[],
+): Promise<string> {
   const [kind, selected] = [kindOf(path), names.map(identifier).join(", ")];
   if (kind === "parquet") return `(SELECT ${selected} FROM read_parquet(${pathText(path)}))`;
   if (kind === "json") return `(SELECT ${selected} FROM read_json(${pathText(path)}, columns = ${texts(names)}))`;
-  return `(SELECT ${selected} FROM read_csv(${pathText(path)}, ${CSV_OF_ALL}, all_varchar = true))`;
+  return `(SELECT ${selected} FROM read_csv(${pathText(path)}, ${await csvOptions(connection, path)}, all_varchar = true))`;
 }
 
 /** SQL of the lines of a text file, as `line`; undefined for a file of another kind. */
@@ -36,18 +40,38 @@ export function linesScanOf(path: string): string | undefined {
 }
 
 /** SQL of a file's rows, types found by looking at all of them, but the column of ids of a text file as it is written. */
-export function typedScanOf(path: string, columns: readonly FileColumn[], id: string): string {
+export async function typedScanOf(
+  connection: DuckDBConnection,
+  path: string,
+  { columns, id }: { readonly columns: readonly FileColumn[]; readonly id: string },
+): Promise<string> {
   const kind = kindOf(path);
   if (kind === "parquet") return `read_parquet(${pathText(path)})`;
-  if (kind === "csv") return `read_csv(${pathText(path)}, ${CSV_OF_ALL}, types = ${texts([id])})`;
+  if (kind === "csv")
+    return `read_csv(${pathText(path)}, ${await csvOptions(connection, path)}, types = ${texts([id])})`;
   const types = columns.map(({ name, type }) => `${literal(name)}: ${literal(name === id ? "VARCHAR" : String(type))}`);
   return `read_json(${pathText(path)}, columns = {${types.join(", ")}})`;
 }
 
 /** All rows are looked at: whether ids are quoted may show in the last of them only. */
-const CSV_OF_ALL = "header = true, sample_size = -1";
+const ALL_ROWS = -1;
 /** Enough for the names of the columns. */
-const CSV_OF_SOME = "header = true, sample_size = 100000, all_varchar = true";
+const SOME_ROWS = 100_000;
+
+/**
+ * How a CSV file is read. DuckDB takes apostrophes for quotes where one id begins with one and a later id ends with one, and all that is
+ * between for one value: they are quotes only where the header is in them too.
+ */
+async function csvOptions(connection: DuckDBConnection, path: string, sampleRows = ALL_ROWS): Promise<string> {
+  const sample = `sample_size = ${sampleRows}, all_varchar = true`;
+  const sniffed = await connection.runAndReadAll(`SELECT Quote FROM sniff_csv(${pathText(path)}, ${sample})`);
+  const found = `header = true, sample_size = ${sampleRows}`;
+  if (sniffed.getRows()[0]?.[0] !== "'") return found;
+  const usual = `${found}, quote = '"'`;
+  const read = `SELECT * FROM read_csv(${pathText(path)}, ${usual}, all_varchar = true) LIMIT 0`;
+  const names = (await connection.runAndReadAll(read)).columnNames();
+  return names.every((name) => name.startsWith("'")) ? found : usual;
+}
 /** A path as SQL text that means this file: DuckDB takes `[`, `*` and `?` for patterns. */
 const pathText = (path: string) => literal(path.replace(/[[*?]/g, "[$&]"));
 const texts = (names: readonly string[]) => `{${names.map((name) => `${literal(name)}: 'VARCHAR'`).join(", ")}}`;
@@ -60,13 +84,16 @@ export async function columnsOf(
 ): Promise<FileColumn[]> {
   const kind = kindOf(path);
   const whole = typed ? ", sample_size = -1" : "";
-  const scan = {
-    parquet: `read_parquet(${pathText(path)})`,
-    json: `read_json(${pathText(path)}${whole})`,
-    csv: `read_csv(${pathText(path)}, ${typed ? CSV_OF_ALL : CSV_OF_SOME})`,
+  const scanOf = {
+    parquet: async () => `read_parquet(${pathText(path)})`,
+    json: async () => `read_json(${pathText(path)}${whole})`,
+    csv: async () => {
+      const options = await csvOptions(connection, path, typed ? ALL_ROWS : SOME_ROWS);
+      return `read_csv(${pathText(path)}, ${options}${typed ? "" : ", all_varchar = true"})`;
+    },
   };
   return await aboutFile(path, async () => {
-    const described = await connection.runAndReadAll(`SELECT * FROM ${scan[kind]} LIMIT 0`);
+    const described = await connection.runAndReadAll(`SELECT * FROM ${await scanOf[kind]()} LIMIT 0`);
     const types = described.columnTypes();
     const columns = described.columnNames().map((name, i) => ({ name, type: types[i]! }));
     if (kind === "csv" && columns.length === 1) await checkEven(connection, path, columns[0]!.name);

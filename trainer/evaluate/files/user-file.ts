@@ -47,7 +47,7 @@ async function stageFile({ connection }: Staging, path: string, userColumn: stri
   return await aboutFile(path, async () => {
     const found = await columnsOf(connection, path, { typed: true });
     columnNamed(path, found, userColumn, " for the users' ids");
-    const scan = typedScanOf(path, found, userColumn);
+    const scan = await typedScanOf(connection, path, { columns: found, id: userColumn });
     const described = await connection.runAndReadAll(`SELECT * FROM ${scan} LIMIT 0`);
     const all = found.map(({ name }, i) => ({ name, type: described.columnType(i) }));
     const id = all.find(({ name }) => name === userColumn)!;

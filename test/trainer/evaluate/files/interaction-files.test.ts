@@ -91,6 +91,20 @@ test("an id that is quoted only far down the file is read as one that is quoted 
   const ids = Array.from({ length: 9 }, (_, item) => stringAt(found.train.itemIds, item));
   expect(new Set(ids)).toEqual(new Set(["b0", "b1", "b2", "b3", "b4", "b5", "b6", '5" pipe', "a, b"]));
 });
+test.each([
+  ["at both ends of ids, rows apart", "'Til Tuesday", "Singin'"],
+  ["around a whole id", "'Heroes'", "Low"],
+])("apostrophes %s belong to them: no row between is lost", async (_, one, other) => {
+  const rest = Array.from({ length: 30 }, (_, row) => `ann,x${row},${100 + row}`);
+  const path = file("csv", ["user_id,item_id,ts", `ann,${one},1`, ...rest, `ann,${other},500`, ""].join("\n"));
+  const { train, found } = await rows(path, file("csv", TEST));
+  expect([train.length, train[0], train.at(-1)]).toEqual([32, `ann ${one} 1`, `ann ${other} 500`]);
+  expect(found.rejectedRows).toBe(0);
+});
+test("apostrophes are quotes where the header is in them too", async () => {
+  const path = file("csv", "'user_id','item_id'\n'ann','a,b'\n'bob','c'\n");
+  expect((await rows(path, file("csv", TEST))).train).toEqual(["ann a,b 0", "bob c 0"]);
+});
 test("without a time the order is that of the file", async () => {
   const train = "user,item\nann,b\nbob,a\nann,a\n";
   expect((await rows(file("csv", train), file("csv", train))).train).toEqual(["ann b 0", "ann a 0", "bob a 0"]);

@@ -35,9 +35,9 @@ test.each([
   ["a.json", '[{"id":"007","n \\"x\\"":1.5}]'],
 ])("%s: as text all is as it is written; typed, the ids are", async (name, content) => {
   const path = file(name, content);
-  expect(await rowsOf(textScanOf(path, ['n "x"', "id"]))).toEqual([["1.5", "007"]]);
+  expect(await rowsOf(await textScanOf(connection, path, ['n "x"', "id"]))).toEqual([["1.5", "007"]]);
   const columns = await columnsOf(connection, path, { typed: true });
-  expect(await rowsOf(typedScanOf(path, columns, "id"))).toEqual([["007", 1.5]]);
+  expect(await rowsOf(await typedScanOf(connection, path, { columns, id: "id" }))).toEqual([["007", 1.5]]);
 });
 test("the columns of a file by name, or an error that lists them", async () => {
   const path = file("b.csv", "id,n\n1,2\n");
