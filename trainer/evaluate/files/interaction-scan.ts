@@ -60,12 +60,12 @@ const SOME_ROWS = 100_000;
 
 /**
  * How a CSV file is read. DuckDB takes apostrophes for quotes where one id begins with one and a later id ends with one, and all that is
- * between for one value: they are quotes only where the header is in them too.
+ * between for one value: they are quotes only where the header is in them too. Nor are lines that begin with # comments: ids may.
  */
 async function csvOptions(connection: DuckDBConnection, path: string, sampleRows = ALL_ROWS): Promise<string> {
-  const sample = `sample_size = ${sampleRows}, all_varchar = true`;
+  const sample = `sample_size = ${sampleRows}, comment = '', all_varchar = true`;
   const sniffed = await connection.runAndReadAll(`SELECT Quote FROM sniff_csv(${pathText(path)}, ${sample})`);
-  const found = `header = true, sample_size = ${sampleRows}`;
+  const found = `header = true, sample_size = ${sampleRows}, comment = ''`;
   if (sniffed.getRows()[0]?.[0] !== "'") return found;
   const usual = `${found}, quote = '"'`;
   const read = `SELECT * FROM read_csv(${pathText(path)}, ${usual}, all_varchar = true) LIMIT 0`;

@@ -268,6 +268,10 @@ describe("files that cannot be used", () => {
       "user;item\nann;1\nbob;2;3\nann;3\n",
       /cannot be read: .*Line: 3 .*bob;2;3 .*Expected Number of Columns: 2 Found: 3/,
     ],
+    [
+      "user,item\n#ann,1\n#bob\ncat,3\ndan,4\n",
+      /cannot be read: .*Line: 3 .*#bob .*Expected Number of Columns: 2 Found: 1/,
+    ],
   ])("rows of different lengths: %j", (text, sentence) => check(file("csv", text), good, {}, sentence));
   test("not in UTF-8", () => {
     const utf16 = file("csv", Buffer.from("\uFEFFuser,item\nann,1\nbob,2\n", "utf16le"));
