@@ -182,10 +182,12 @@ async function typesOf(connection: DuckDBConnection, scan: string) {
   return described.columnNames().map((name, i) => [name, described.columnType(i)] as const);
 }
 
-/** 1 for true and for numbers above 0. */
-const labelOf = (column: string) =>
-  `CASE WHEN lower(CAST(${column} AS VARCHAR)) IN ('true', 't', 'yes', 'y') THEN 1
-        WHEN try_cast(CAST(${column} AS VARCHAR) AS DOUBLE) > 0 THEN 1 ELSE 0 END`;
+/** 1 for true and for numbers above 0; DuckDB holds NaN to be above all numbers. */
+function labelOf(column: string): string {
+  const text = `trim(CAST(${column} AS VARCHAR))`;
+  const number = `try_cast(${text} AS DOUBLE)`;
+  return `CASE WHEN lower(${text}) IN ('true', 't', 'yes', 'y') OR (${number} > 0 AND NOT isnan(${number})) THEN 1 ELSE 0 END`;
+}
 
 async function numberIds(connection: DuckDBConnection): Promise<void> {
   for (const [table, column, last] of [

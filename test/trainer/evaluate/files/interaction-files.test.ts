@@ -117,6 +117,17 @@ test.each([
   const content = `user,item,ts\nann,b,${time}\n`;
   expect((await rows(file("csv", content), file("csv", content))).train).toEqual([`ann b ${seconds}`]);
 });
+test("a label that is no number, as pandas writes a gap, is not positive; blanks around one do not matter", async () => {
+  const text = file("csv", "user,item,rating\na,x,NaN\na,y,nan\na,z, 2\na,w, true\n");
+  const path = await parquetFile(
+    "SELECT 'a' AS user, 'x' AS item, 'NaN'::DOUBLE AS rating UNION ALL SELECT 'a', 'z', 2",
+  );
+  const { train, test: later } = await rows(text, path, { label: "rating" });
+  expect([train, later]).toEqual([
+    ["a x 0 −", "a y 0 −", "a z 0", "a w 0"],
+    ["a x 0 −", "a z 0"],
+  ]);
+});
 test("a label column says what is positive; without one every row is", async () => {
   const content = "user,item,rating\na,x,1\na,y,0\na,z,\n";
   expect((await rows(file("csv", content), file("csv", content))).train).toEqual(["a x 0", "a y 0", "a z 0"]);
