@@ -72,8 +72,8 @@ async function csvOptions(connection: DuckDBConnection, path: string, sampleRows
   const names = (await connection.runAndReadAll(read)).columnNames();
   return names.every((name) => name.startsWith("'")) ? found : usual;
 }
-/** A path as SQL text that means this file: DuckDB takes `[`, `*` and `?` for patterns. */
-const pathText = (path: string) => literal(path.replace(/[[*?]/g, "[$&]"));
+/** A path as SQL that means this file and what is in it: DuckDB takes `[`, `*` and `?` for patterns, folders like `user=5` for columns. */
+const pathText = (path: string) => `${literal(path.replace(/[[*?]/g, "[$&]"))}, hive_partitioning = false`;
 const texts = (names: readonly string[]) => `{${names.map((name) => `${literal(name)}: 'VARCHAR'`).join(", ")}}`;
 
 /** The columns of a file; with `typed`, of a text file their types by all of its rows, else they are VARCHAR or a sample's. */

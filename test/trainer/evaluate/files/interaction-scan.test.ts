@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,6 +38,13 @@ test.each([
   expect(await rowsOf(await textScanOf(connection, path, ['n "x"', "id"]))).toEqual([["1.5", "007"]]);
   const columns = await columnsOf(connection, path, { typed: true });
   expect(await rowsOf(await typedScanOf(connection, path, { columns, id: "id" }))).toEqual([["007", 1.5]]);
+});
+test.each(["csv", "jsonl", "parquet"])("of a %s no column is its folder's name", async (extension) => {
+  mkdirSync(join(folder, "id=5"), { recursive: true });
+  const path = join(folder, "id=5", `a.${extension}`);
+  await connection.run(`COPY (SELECT '7' AS id) TO '${path}'${extension === "jsonl" ? " (FORMAT json)" : ""}`);
+  expect((await columnsOf(connection, path)).map(({ name }) => name)).toEqual(["id"]);
+  expect(await rowsOf(await textScanOf(connection, path, ["id"]))).toEqual([["7"]]);
 });
 test("the columns of a file by name, or an error that lists them", async () => {
   const path = file("b.csv", "id,n\n1,2\n");
