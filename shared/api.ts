@@ -119,11 +119,15 @@ export function parseRankBody(body: unknown): RankParameters {
 export function queryOf(url: string): URLSearchParams {
   const search = searchOf(url);
   const query = new URLSearchParams(search);
-  if (!search.includes("%") || /%EF%BF%BD/i.test(search)) return query; // the character that stands for such bytes was itself sent
-  const wrong = [...query].find((pair) => pair.join("").includes("\uFFFD"));
-  if (wrong === undefined) return query;
-  const message = "must be percent-encoded UTF-8";
-  throw problemOf([{ pointer: pointerStep(wrong[0]), code: "invalid_parameter", message }]);
+  if (!search.includes("%")) return query;
+  // U+FFFD stands for such bytes, and may have been sent as itself.
+  const others = [...new URLSearchParams(search.replaceAll(/%EF%BF%BD|\uFFFD/gi, "_"))];
+  const wrong = others.findIndex((pair) => pair.join("").includes("\uFFFD"));
+  if (wrong < 0) return query;
+  const [name] = [...query][wrong]!;
+  throw problemOf([
+    { pointer: pointerStep(name), code: "invalid_parameter", message: "must be percent-encoded UTF-8" },
+  ]);
 }
 
 /** What `new URL(url).search` is, without parsing all of it. */

@@ -67,6 +67,8 @@ test("bytes that are not UTF-8 are no other user's id", () => {
   expect(read("user_id=caf%C3%A9").userId).toBe("café");
   expect(read("user_id=100%").userId).toBe("100%");
   expect(read(`user_id=${encodeURIComponent("\uFFFD")}`).userId).toBe("\uFFFD");
+  expect(problemOf(() => read("user_id=%FF%EF%BF%BD"))).toMatchObject({ code: "invalid_parameter" });
+  expect(problemOf(() => read("a=%ef%bf%bd&user_id=%E2%EF%BF%BD%82%AC")).errors[0]?.pointer).toBe("/user_id");
 });
 test("parameters sent twice are told up to a bound", () => {
   const twice = Array.from({ length: 200 }, (_, i) => `p${i}=1&p${i}=2`).join("&");
