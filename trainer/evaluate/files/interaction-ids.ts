@@ -12,14 +12,17 @@ export type FileId = {
 /** @param column SQL of the column. */
 export function fileId(column: string, type: DuckDBType): FileId {
   if (type.alias === "JSON") return { text: `(${column} ->> '$')`, isInexact: null };
-  // Old writers store texts as bytes: DuckDB shows those as the text they are.
-  const id = type.typeId === DuckDBTypeId.BLOB ? undefined : idExpression(column, type, "user");
+  if (type.typeId === DuckDBTypeId.BLOB) return { text: textOfBytes(column), isInexact: null };
+  const id = idExpression(column, type, "user");
   if (id === undefined) return { text: `CAST(${column} AS VARCHAR)`, isInexact: null };
   return {
     text: id.text.replaceAll(/\bkey\b/g, () => id.key),
     isInexact: id.isIntegral === null ? null : `coalesce((${id.reason}) = 'id_not_exact', false)`,
   };
 }
+
+/** The texts that old writers store as bytes; bytes that are no UTF-8 as DuckDB shows them. */
+export const textOfBytes = (column: string): string => `coalesce(TRY(decode(${column})), CAST(${column} AS VARCHAR))`;
 
 /** An aggregate over a column of texts: whether all of them are whole numbers with a point, as pandas writes integers among gaps. */
 export const areWholeDecimals = (column: string): string =>

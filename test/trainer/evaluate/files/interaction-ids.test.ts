@@ -17,6 +17,8 @@ test.each([
   ["'1.0'", "1.0", null],
   [`'"a"'::JSON`, "a", null],
   ["'a'::BLOB", "a", null],
+  ["encode('é\\')", "é\\", null],
+  ["'\\xFF'::BLOB", "\\xFF", null],
   ["true", "true", null],
   ["1e17::DOUBLE", "100000000000000000", true],
   ["NULL::DOUBLE", null, false],

@@ -2,6 +2,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, expect, test } from "vitest";
 import { packStrings } from "../../../../shared/packed-strings.ts";
 import { InteractionFileError } from "../../../../trainer/evaluate/files/interaction-scan.ts";
@@ -14,6 +15,14 @@ const file = (name: string, content: string) => {
   writeFileSync(path, content);
   return path;
 };
+let fileCount = 0;
+async function parquetFile(sql: string): Promise<string> {
+  const path = join(folder, `${fileCount++}.parquet`);
+  const connection = await (await DuckDBInstance.create(":memory:")).connect();
+  await connection.run(`COPY (${sql}) TO '${path}'`);
+  connection.closeSync();
+  return path;
+}
 const read = (path: string, ids: readonly string[], userColumn = "user_id") =>
   readUserFile(path, { userColumn, userIds: packStrings(ids) });
 
@@ -49,6 +58,15 @@ test.each([
   ["numbers with a point", "points.csv", "user_id,age\n7.0,1\n8.0,2\n", ["7", "8"], [1, 2]],
 ])("ids are those of the files of interactions: %s", async (_, name, content, ids, ages) => {
   expect(await read(file(name, content), ids)).toMatchObject([{ name: "age", values: Float64Array.from(ages) }]);
+});
+test("ids are those of the files of interactions: texts that are stored as bytes", async () => {
+  const path = await parquetFile("SELECT encode('jörg') AS user_id, 31 AS age");
+  expect(await read(path, ["bob", "jörg"])).toMatchObject([{ values: Float64Array.of(Number.NaN, 31) }]);
+});
+test("ids of a type that is none are told in one sentence", async () => {
+  const path = await parquetFile("SELECT [1] AS user_id, 31 AS age");
+  await expect(read(path, ["1"])).rejects.toThrow(InteractionFileError);
+  await expect(read(path, ["1"])).rejects.toThrow(/\.parquet cannot be read: .*cannot be an id/);
 });
 test("a type is that of all rows", async () => {
   const numbers = Array.from({ length: 150_000 }, (_, user) => `${user},1`).join("\n");
