@@ -76,17 +76,17 @@ async function csvOptions(connection: DuckDBConnection, path: string, sampleRows
 const pathText = (path: string) => `${literal(path.replace(/[[*?]/g, "[$&]"))}, hive_partitioning = false`;
 const texts = (names: readonly string[]) => `{${names.map((name) => `${literal(name)}: 'VARCHAR'`).join(", ")}}`;
 
-/** The columns of a file; with `typed`, of a text file their types by all of its rows, else they are VARCHAR or a sample's. */
+/** The columns of a file; with `typed`, of CSV their types by all of its rows, else they are VARCHAR. */
 export async function columnsOf(
   connection: DuckDBConnection,
   path: string,
   { typed = false }: { readonly typed?: boolean } = {},
 ): Promise<FileColumn[]> {
   const kind = kindOf(path);
-  const whole = typed ? ", sample_size = -1" : "";
   const scanOf = {
     parquet: async () => `read_parquet(${pathText(path)})`,
-    json: async () => `read_json(${pathText(path)}${whole})`,
+    // Which columns there are, all rows tell: some writers leave out what is null.
+    json: async () => `read_json(${pathText(path)}, sample_size = ${ALL_ROWS})`,
     csv: async () => {
       const options = await csvOptions(connection, path, typed ? ALL_ROWS : SOME_ROWS);
       return `read_csv(${pathText(path)}, ${options}${typed ? "" : ", all_varchar = true"})`;

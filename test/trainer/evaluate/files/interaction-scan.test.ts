@@ -46,6 +46,10 @@ test.each(["csv", "jsonl", "parquet"])("of a %s no column is its folder's name",
   expect((await columnsOf(connection, path)).map(({ name }) => name)).toEqual(["id"]);
   expect(await rowsOf(await textScanOf(connection, path, ["id"]))).toEqual([["7"]]);
 });
+test("a column that only late rows of JSON Lines have is one", async () => {
+  const path = file("late.jsonl", `${'{"id":1}\n'.repeat(25_000)}{"id":2,"clicked":true}\n`);
+  expect((await columnsOf(connection, path)).map(({ name }) => name)).toEqual(["id", "clicked"]);
+});
 test("the columns of a file by name, or an error that lists them", async () => {
   const path = file("b.csv", "id,n\n1,2\n");
   const columns = await columnsOf(connection, path);
