@@ -87,9 +87,10 @@ async function withUsers(data: TrainAndTest, path: string): Promise<TrainAndTest
 
 function writePlot(path: string, { protocol, users, items, models }: FileEvaluation, k: number): void {
   const metric = `ndcg@${k}`;
-  const points = models.map(({ name, chosen, fit_seconds, metrics }) => {
-    return { name, isChosen: chosen, fitSeconds: fit_seconds, value: metrics[metric] ?? 0 };
+  const all = models.map(({ name, chosen, fit_seconds, metrics }) => {
+    return { name, isChosen: chosen, fitSeconds: fit_seconds, value: metrics[metric] ?? Number.NaN };
   });
+  const points = all.filter(({ value }) => Number.isFinite(value)); // none where nothing is judged
   const title = `${protocol}: ${metric} of ${users} lists over ${items} items`;
   writing(path, () => writeFileSync(path, qualityPlot(points, { title, metric })));
 }

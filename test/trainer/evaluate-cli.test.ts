@@ -69,8 +69,10 @@ test("without --json there is a table for people, and a picture if it is wanted"
   expect(stdout).toMatch(/popularity \(chosen\) +0\.\d{4}/);
 });
 test("a test file in which nothing can be judged is told, with what was left out and why", () => {
-  const args = [...files.slice(0, 2), "--test", files[1]!, "--models", "popularity", "--json"];
+  const picture = join(folder, "nothing.svg");
+  const args = [...files.slice(0, 2), "--test", files[1]!, "--models", "popularity", "--plot", picture, "--json"];
   const { stdout, stderr, status } = run(...args);
+  expect(readFileSync(picture, "utf8")).not.toMatch(/NaN|<circle/);
   expect([status, (JSON.parse(stdout) as { users: number }).users]).toEqual([0, 0]);
   expect(stderr).toContain(
     "warning: Nothing is judged: 1050 of 1050 rows have an item that the user has in the train file",
