@@ -20,7 +20,7 @@ import { z } from "zod";
 import { assert, FormatError } from "./assert.ts";
 import { arrayOf, type Container, decodeContainer, encodeContainer } from "./container.ts";
 import { ID_BYTES_MAX, INTEGER, type ItemId, type ItemIdType, type ItemIndex } from "./ids.ts";
-import { bytesAt, countOf, type PackedStrings, stringAt, textOf, utf8Of } from "./packed-strings.ts";
+import { bytesAt, countOf, isUtf8, type PackedStrings, stringAt, textOf, utf8Of } from "./packed-strings.ts";
 
 export type Catalog = {
   readonly itemCount: number;
@@ -128,11 +128,14 @@ function textColumn(container: Container<unknown>, itemCount: number, itemIdType
   const bytes = arrayOf(container, "bytes", { dtypes: ["u8"] });
   const groupStart = new Uint32Array(Math.ceil(itemCount / GROUP));
   let end = 0;
+  let isCut = false; // an id begins within a character
   for (let item = 0; item < itemCount; item++) {
     if (item % GROUP === 0) groupStart[item / GROUP] = end;
+    isCut ||= (bytes[end]! & 0xc0) === 0x80;
     end += lengths[item]! + 1;
   }
   if (end !== bytes.length) throw new FormatError(`catalog: the ids need ${end} bytes, found ${bytes.length}`);
+  if (isCut || !isUtf8(bytes)) throw new FormatError("catalog: an id is not UTF-8");
 
   const startOf = (item: number) => {
     const first = item - (item % GROUP);

@@ -15,6 +15,22 @@ export const utf8Of = (text: string): Uint8Array => encoder.encode(text);
 /** The text of UTF-8 bytes. Throws TypeError when they are not UTF-8. */
 export const textOf = (bytes: Uint8Array): string => decoder.decode(bytes);
 
+const PIECE_BYTES = 65_536;
+
+/** Whether bytes are UTF-8. A piece at a time: a text of them all would need as much memory again. */
+export function isUtf8(bytes: Uint8Array): boolean {
+  const piecewise = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  try {
+    for (let at = 0; at < bytes.length; at += PIECE_BYTES)
+      piecewise.decode(bytes.subarray(at, at + PIECE_BYTES), { stream: true });
+    piecewise.decode(); // throws where the last character is cut
+    return true;
+  } catch (error) {
+    if (error instanceof TypeError) return false;
+    throw error;
+  }
+}
+
 /** The UTF-8 bytes of the string at a position, as a view. Throws RangeError outside 0…count−1. */
 export function bytesAt(strings: PackedStrings, index: number): Uint8Array {
   const from = strings.start[index];

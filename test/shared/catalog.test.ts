@@ -107,6 +107,16 @@ test.each<[string, Uint8Array, string]>([
     file({ form: "text" }, { bytes: Uint8Array.of(65), length_less_1: Uint8Array.of(0, 0), order }),
     "the ids need 2 bytes, found 1",
   ],
+  [
+    "an id that is not UTF-8",
+    file({ form: "text" }, { bytes: Uint8Array.of(65, 0xff), length_less_1: Uint8Array.of(0, 0), order }),
+    "an id is not UTF-8",
+  ],
+  [
+    "a character parted between two ids",
+    file({ form: "text" }, { bytes: Uint8Array.of(65, 0xc3, 0xa9), length_less_1: Uint8Array.of(1, 0), order }),
+    "an id is not UTF-8",
+  ],
   ["no order", file({ form: "numbers" }, { ids: order }), '"order" is missing'],
   ["a form that does not exist", file({ form: "hash" }, { ids: order, order }), "metadata"],
 ])("a file with %s is refused", (_, bytes, sentence) => {

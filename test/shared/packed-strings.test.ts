@@ -4,6 +4,7 @@ import {
   bytesAt,
   compareBytes,
   countOf,
+  isUtf8,
   lowerBound,
   packStrings,
   stringAt,
@@ -21,6 +22,14 @@ test("every string comes back at its position", () =>
       expect(values.map((_, i) => stringAt(packed, i))).toEqual(values.map((value) => value.toWellFormed()));
     }),
   ));
+
+test.each<[string, Uint8Array, boolean]>([
+  ["nothing", new Uint8Array(), true],
+  ["a byte order mark and a pair of surrogates' character", utf8Of("\uFEFF\u{1F600}"), true],
+  ["characters across the pieces that are looked at", utf8Of("é".repeat(70_000) + "a\u{1F600}".repeat(30_000)), true],
+  ["a byte that is none", Uint8Array.of(97, 0xff), false],
+  ["a character that is cut", utf8Of("é").subarray(0, 1), false],
+])("UTF-8 or not: %s", (_, bytes, expected) => expect(isUtf8(bytes)).toBe(expected));
 
 test("no string lies before the first or after the last", () => {
   const packed = packStrings(["a", ""]);
