@@ -148,11 +148,22 @@ async function loadTable(connection: DuckDBConnection, file: InteractionFile): P
   return {
     rejected: Number(rows) - kept,
     hasTime: timeType !== undefined && !isNoTime,
-    warnings: [...(isNoTime ? [warning] : []), ...(file.found === LIST_COLUMNS ? [`${path}: ${LISTS}`] : [])],
+    warnings: [...(isNoTime ? [warning] : []), ...formWarnings(file)],
   };
 }
 
-const LISTS = "each line is read as the id of a user and those of the user's items.";
+/** What was read otherwise than a table of the usual columns: the user may have meant others by another name. */
+function formWarnings({ path, found, used }: InteractionFile): string[] {
+  const warningOf = (column: string | null, meaning: string) =>
+    column === null || found.some(({ name }) => name === column)
+      ? []
+      : [`${path} has no column ${JSON.stringify(column)}: ${meaning}.`];
+  return [
+    ...(found === LIST_COLUMNS ? [`${path}: each line is read as the id of a user and those of the user's items.`] : []),
+    ...warningOf(used.time, "its rows are taken in the order of the file"),
+    ...warningOf(used.label, "all of its rows count as positive"),
+  ];
+}
 
 /** Makes the table `…_all` of a file: row, u and i as text, t as it is, p. */
 async function stageFile(connection: DuckDBConnection, { table, path, found, used }: InteractionFile) {

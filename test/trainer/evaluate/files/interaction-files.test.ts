@@ -117,6 +117,14 @@ test.each([
   const content = `user,item,ts\nann,b,${time}\n`;
   expect((await rows(file("csv", content), file("csv", content))).train).toEqual([`ann b ${seconds}`]);
 });
+test("a label or a time that only the train file has is told, and what follows from it", async () => {
+  const later = file("csv", "user,item,Rating\na,z,0\n");
+  const { found } = await rows(file("csv", "user,item,rating,ts\na,x,1,5\n"), later, { label: "rating" });
+  expect(found.warnings).toEqual([
+    `${later} has no column "ts": its rows are taken in the order of the file.`,
+    `${later} has no column "rating": all of its rows count as positive.`,
+  ]);
+});
 test("a label that is no number, as pandas writes a gap, is not positive; blanks around one do not matter", async () => {
   const text = file("csv", "user,item,rating\na,x,NaN\na,y,nan\na,z, 2\na,w, true\n");
   const path = await parquetFile(
