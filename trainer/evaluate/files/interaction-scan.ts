@@ -63,7 +63,7 @@ const SOME_ROWS = 100_000;
  * between for one value: they are quotes only where the header is in them too. Nor are lines that begin with # comments: ids may.
  */
 async function csvOptions(connection: DuckDBConnection, path: string, sampleRows = ALL_ROWS): Promise<string> {
-  const sample = `sample_size = ${sampleRows}, comment = '', all_varchar = true`;
+  const sample = `sample_size = ${sampleRows}, comment = '', auto_type_candidates = ['VARCHAR']`;
   const sniffed = await connection.runAndReadAll(`SELECT Quote FROM sniff_csv(${pathText(path)}, ${sample})`);
   const found = `header = true, sample_size = ${sampleRows}, comment = ''`;
   if (sniffed.getRows()[0]?.[0] !== "'") return found;
