@@ -28,8 +28,8 @@ export async function textScanOf(
 ): Promise<string> {
   const [kind, selected] = [kindOf(path), names.map(identifier).join(", ")];
   if (kind === "parquet") return `(SELECT ${selected} FROM read_parquet(${pathText(path)}))`;
-  if (kind === "json") return `(SELECT ${selected} FROM read_json(${pathText(path)}, columns = ${texts(names)}))`;
-  return `(SELECT ${selected} FROM read_csv(${pathText(path)}, ${await csvOptions(connection, path)}, all_varchar = true))`;
+  if (kind === "json") return `(SELECT ${selected} FROM read_json(${textPath(path)}, columns = ${texts(names)}))`;
+  return `(SELECT ${selected} FROM read_csv(${textPath(path)}, ${await csvOptions(connection, path)}, all_varchar = true))`;
 }
 
 /** SQL of the lines of a text file, as `line`; undefined for a file of another kind. */
@@ -48,9 +48,9 @@ export async function typedScanOf(
   const kind = kindOf(path);
   if (kind === "parquet") return `read_parquet(${pathText(path)})`;
   if (kind === "csv")
-    return `read_csv(${pathText(path)}, ${await csvOptions(connection, path)}, types = ${texts([id])})`;
+    return `read_csv(${textPath(path)}, ${await csvOptions(connection, path)}, types = ${texts([id])})`;
   const types = columns.map(({ name, type }) => `${literal(name)}: ${literal(name === id ? "VARCHAR" : String(type))}`);
-  return `read_json(${pathText(path)}, columns = {${types.join(", ")}})`;
+  return `read_json(${textPath(path)}, columns = {${types.join(", ")}})`;
 }
 
 /** All rows are looked at: whether ids are quoted may show in the last of them only. */
@@ -64,16 +64,25 @@ const SOME_ROWS = 100_000;
  */
 async function csvOptions(connection: DuckDBConnection, path: string, sampleRows = ALL_ROWS): Promise<string> {
   const sample = `sample_size = ${sampleRows}, comment = '', auto_type_candidates = ['VARCHAR']`;
-  const sniffed = await connection.runAndReadAll(`SELECT Quote FROM sniff_csv(${pathText(path)}, ${sample})`);
+  const sniffed = await connection.runAndReadAll(`SELECT Quote FROM sniff_csv(${textPath(path)}, ${sample})`);
   const found = `header = true, sample_size = ${sampleRows}, comment = ''`;
   if (sniffed.getRows()[0]?.[0] !== "'") return found;
   const usual = `${found}, quote = '"'`;
-  const read = `SELECT * FROM read_csv(${pathText(path)}, ${usual}, all_varchar = true) LIMIT 0`;
+  const read = `SELECT * FROM read_csv(${textPath(path)}, ${usual}, all_varchar = true) LIMIT 0`;
   const names = (await connection.runAndReadAll(read)).columnNames();
   return names.every((name) => name.startsWith("'")) ? found : usual;
 }
+
 /** A path as SQL that means this file and what is in it: DuckDB takes `[`, `*` and `?` for patterns, folders like `user=5` for columns. */
 const pathText = (path: string) => `${literal(path.replace(/[[*?]/g, "[$&]"))}, hive_partitioning = false`;
+/** The same of a text file: DuckDB knows the endings of compressed ones in small letters only. */
+function textPath(path: string): string {
+  const [, ending] = /\.(gz|zst)$/.exec(path.toLowerCase()) ?? [];
+  return ending === undefined
+    ? pathText(path)
+    : `${pathText(path)}, compression = '${ending === "gz" ? "gzip" : "zstd"}'`;
+}
+
 const texts = (names: readonly string[]) => `{${names.map((name) => `${literal(name)}: 'VARCHAR'`).join(", ")}}`;
 
 /** The columns of a file; with `typed`, of CSV their types by all of its rows, else they are VARCHAR. */
@@ -86,10 +95,10 @@ export async function columnsOf(
   const scanOf = {
     parquet: async () => `read_parquet(${pathText(path)})`,
     // Which columns there are, all rows tell: some writers leave out what is null.
-    json: async () => `read_json(${pathText(path)}, sample_size = ${ALL_ROWS})`,
+    json: async () => `read_json(${textPath(path)}, sample_size = ${ALL_ROWS})`,
     csv: async () => {
       const options = await csvOptions(connection, path, typed ? ALL_ROWS : SOME_ROWS);
-      return `read_csv(${pathText(path)}, ${options}${typed ? "" : ", all_varchar = true"})`;
+      return `read_csv(${textPath(path)}, ${options}${typed ? "" : ", all_varchar = true"})`;
     },
   };
   return await aboutFile(path, async () => {
@@ -112,7 +121,7 @@ async function checkEven(connection: DuckDBConnection, path: string, header: str
   if (delimiter === undefined) return;
   const names = texts(header.split(delimiter).map((_, column) => `column ${column + 1}`));
   const means = `header = true, auto_detect = false, delim = ${literal(delimiter)}, quote = '"', columns = ${names}`;
-  await connection.run(`SELECT count(COLUMNS(*)) FROM read_csv(${pathText(path)}, ${means})`);
+  await connection.run(`SELECT count(COLUMNS(*)) FROM read_csv(${textPath(path)}, ${means})`);
 }
 
 /** What the work gives. What DuckDB complains about is about the file: its first sentences say what. */

@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
+import { gzipSync, zstdCompressSync } from "node:zlib";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, describe, expect, test } from "vitest";
 import { stringAt } from "../../../../shared/packed-strings.ts";
@@ -252,6 +252,11 @@ test("JSON Lines, tabs and gzip", async () => {
   const tabs = gzipSync("userId\tmovieId\nann\t2\n");
   const { train, test: later } = await rows(file("jsonl", lines), file("tsv.gz", tabs));
   expect([train, later]).toEqual([["ann 1 0", "bob 2 0"], ["ann 2 0"]]);
+});
+test("names in capitals", async () => {
+  const [tabs, lines] = [gzipSync("user\titem\nann\t2\n"), zstdCompressSync('{"user":"bob","item":3}\n')];
+  const { train, test: later } = await rows(file("TSV.GZ", tabs), file("JSONL.ZST", lines));
+  expect([train, later]).toEqual([["ann 2 0"], ["bob 3 0"]]);
 });
 test("rows without an id or a time are counted and left out", async () => {
   const content = "user,item,ts\nann,b,1\n,b,2\nann,,3\nann,c,\n";
