@@ -159,7 +159,9 @@ function formWarnings({ path, found, used }: InteractionFile): string[] {
       ? []
       : [`${path} has no column ${JSON.stringify(column)}: ${meaning}.`];
   return [
-    ...(found === LIST_COLUMNS ? [`${path}: each line is read as the id of a user and those of the user's items.`] : []),
+    ...(found === LIST_COLUMNS
+      ? [`${path}: each line is read as the id of a user and those of the user's items.`]
+      : []),
     ...warningOf(used.time, "its rows are taken in the order of the file"),
     ...warningOf(used.label, "all of its rows count as positive"),
   ];

@@ -36,7 +36,7 @@ export async function textScanOf(
 export function linesScanOf(path: string): string | undefined {
   const means =
     "header = false, auto_detect = false, delim = '\u0001', quote = '', escape = '', strict_mode = false, columns = {'line': 'VARCHAR'}";
-  return kindOf(path) === "csv" ? `read_csv(${pathText(path)}, ${means})` : undefined;
+  return kindOf(path) === "csv" ? `read_csv(${textPath(path)}, ${means})` : undefined;
 }
 
 /** SQL of a file's rows, types found by looking at all of them, but the column of ids of a text file as it is written. */
