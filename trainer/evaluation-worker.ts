@@ -2,8 +2,8 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { FormatError } from "../shared/assert.ts";
 import { Problem } from "../shared/problem.ts";
-import { answerQuestion } from "./evaluate/answer-question.ts";
-import { decodeDetail } from "./evaluate/evaluation-detail.ts";
+import { answerQuestion } from "./evaluate/reporting/answer-question.ts";
+import { decodeDetail } from "./evaluate/reporting/evaluation-detail.ts";
 import type { EvaluationJob, EvaluationResult } from "./management/questions/evaluations.ts";
 
 function resultOf({ bytes, question }: EvaluationJob): EvaluationResult {

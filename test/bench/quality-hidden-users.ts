@@ -6,10 +6,10 @@ import type { Dataset } from "../../trainer/dataset/dataset.ts";
 import { reorderItems } from "../../trainer/dataset/reorder-items.ts";
 import { rowsWhere } from "../../trainer/dataset/split.ts";
 import { codesOfUsers, userValueTable } from "../../trainer/dataset/user-value-table.ts";
-import { chooseUserValues } from "../../trainer/evaluate/choose-user-values.ts";
+import { popularityOrder } from "../../trainer/evaluate/choosing/validation.ts";
 import { METRICS } from "../../trainer/evaluate/metrics.ts";
-import { refitUserValues } from "../../trainer/evaluate/refit-user-values.ts";
-import { popularityOrder } from "../../trainer/evaluate/validation.ts";
+import { chooseUserValues } from "../../trainer/evaluate/newcomers/choose-user-values.ts";
+import { refitUserValues } from "../../trainer/evaluate/newcomers/refit-user-values.ts";
 import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";
 import { compared, type Figure } from "./bench.ts";
 

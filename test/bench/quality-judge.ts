@@ -1,6 +1,6 @@
-import { mean } from "../../trainer/evaluate/bootstrap.ts";
-import { evaluate } from "../../trainer/evaluate/evaluate.ts";
-import type { EvaluationCases } from "../../trainer/evaluate/evaluation-cases.ts";
+import { mean } from "../../trainer/evaluate/lists/bootstrap.ts";
+import { evaluate } from "../../trainer/evaluate/lists/evaluate.ts";
+import type { EvaluationCases } from "../../trainer/evaluate/lists/evaluation-cases.ts";
 import type { FitContext, FittedModel } from "../../trainer/models/model.ts";
 
 /** What an edge holds of one model. */

@@ -5,8 +5,8 @@
  */
 
 import { samplePositions, seededRandom } from "../../trainer/chance/seeded-random.ts";
-import { methodNamed } from "../../trainer/evaluate/blend-method.ts";
-import { casesOfSplit } from "../../trainer/evaluate/evaluation-cases.ts";
+import { methodNamed } from "../../trainer/evaluate/choosing/blend-method.ts";
+import { casesOfSplit } from "../../trainer/evaluate/lists/evaluation-cases.ts";
 import { selectModel } from "../../trainer/evaluate/select.ts";
 import { fitSeconds as secondsForChoice } from "../../trainer/fit-seconds.ts";
 import { METHODS } from "../../trainer/models/methods.ts";

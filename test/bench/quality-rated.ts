@@ -1,6 +1,6 @@
 import { seededRandom } from "../../trainer/chance/seeded-random.ts";
 import { rowsWhere } from "../../trainer/dataset/split.ts";
-import { casesOfSplit } from "../../trainer/evaluate/evaluation-cases.ts";
+import { casesOfSplit } from "../../trainer/evaluate/lists/evaluation-cases.ts";
 import { METHODS } from "../../trainer/models/methods.ts";
 import type { Params } from "../../trainer/models/model.ts";
 import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";

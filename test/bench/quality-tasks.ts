@@ -2,7 +2,7 @@ import { seededRandom } from "../../trainer/chance/seeded-random.ts";
 import type { Dataset, Interactions } from "../../trainer/dataset/dataset.ts";
 import { byFallingScore, countPerItem, reorderItems } from "../../trainer/dataset/reorder-items.ts";
 import { leaveLastOut, rowsWhere, type Split, setSplit } from "../../trainer/dataset/split.ts";
-import { casesOfSplit, type EvaluationCases } from "../../trainer/evaluate/evaluation-cases.ts";
+import { casesOfSplit, type EvaluationCases } from "../../trainer/evaluate/lists/evaluation-cases.ts";
 import type { TrainingData } from "../../trainer/models/model.ts";
 import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";
 

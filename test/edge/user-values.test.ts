@@ -10,7 +10,7 @@ import type { UserId } from "../../shared/ids.ts";
 import { stringAt } from "../../shared/packed-strings.ts";
 import { byFallingScore, countPerItem, reorderItems } from "../../trainer/dataset/reorder-items.ts";
 import { codesOfCells, userValueTable } from "../../trainer/dataset/user-value-table.ts";
-import { refitUserValues } from "../../trainer/evaluate/refit-user-values.ts";
+import { refitUserValues } from "../../trainer/evaluate/newcomers/refit-user-values.ts";
 import { buildVersion, userSalt } from "../../trainer/export/build-version.ts";
 import { withUserValues } from "../../trainer/export/with-user-values.ts";
 import { addErasedUsers } from "../../trainer/publish/erased-list.ts";

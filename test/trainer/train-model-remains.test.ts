@@ -4,14 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { manifestKey, reportKey } from "../../shared/manifest.ts";
-import { gate } from "../../trainer/evaluate/gate.ts";
+import { gate } from "../../trainer/evaluate/choosing/gate.ts";
 import { readLivePointer, setStatus } from "../../trainer/publish/live-pointer-swap.ts";
 import { memoryStore } from "../../trainer/publish/memory-store.ts";
 import { type ObjectStore, StoreError } from "../../trainer/publish/object-store.ts";
 import { versionNames } from "../../trainer/publish/versions.ts";
 import { interactionsCsv, trainOnFiles } from "../fixtures/train-on-files.ts";
 
-vi.mock("../../trainer/evaluate/gate.ts", () => ({ gate: vi.fn() }));
+vi.mock("../../trainer/evaluate/choosing/gate.ts", () => ({ gate: vi.fn() }));
 
 const model = { customer: "acme", modelName: "shop" };
 const DAY_MS = 86_400_000;

@@ -1,12 +1,12 @@
 import type { Dataset } from "../../dataset/dataset.ts";
 import { pickColumn } from "../../dataset/reorder-items.ts";
 import { type UserValueTable, userValueTable } from "../../dataset/user-value-table.ts";
-import { mean } from "../bootstrap.ts";
-import { type EvaluateOptions, evaluate } from "../evaluate.ts";
-import type { EvaluationCases } from "../evaluation-cases.ts";
-import { servedValues } from "../refit-user-values.ts";
+import { mean } from "../lists/bootstrap.ts";
+import { type EvaluateOptions, evaluate } from "../lists/evaluate.ts";
+import type { EvaluationCases } from "../lists/evaluation-cases.ts";
+import type { Served, ServedValues } from "../lists/served.ts";
+import { servedValues } from "../newcomers/refit-user-values.ts";
 import type { Selection } from "../select.ts";
-import type { Served, ServedValues } from "../served.ts";
 
 /** How users without a history are served: what is popular, and by attributes; names as in the command's contract. */
 export type NewcomerFigures = {

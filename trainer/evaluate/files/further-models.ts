@@ -1,10 +1,10 @@
 import { POPULARITY } from "../../../shared/manifest.ts";
 import type { Method, TrainingData } from "../../models/model.ts";
-import { methodNamed } from "../blend-method.ts";
-import type { Choice } from "../choice.ts";
-import { secondsPerList } from "../pace.ts";
-import { interactionBytes } from "../sample-users.ts";
+import { methodNamed } from "../choosing/blend-method.ts";
+import type { Choice } from "../choosing/choice.ts";
+import { secondsPerList } from "../choosing/pace.ts";
 import type { Selection } from "../select.ts";
+import { interactionBytes } from "../splits/sample-users.ts";
 
 /** A model that was asked for and has no figures; names as in the command's contract. */
 export type NotMeasured = { readonly name: string; readonly reason: string };

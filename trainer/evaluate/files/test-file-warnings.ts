@@ -1,6 +1,6 @@
 import type { Interactions } from "../../dataset/dataset.ts";
-import type { Protocol } from "../choose-split.ts";
-import type { EvaluationCases } from "../evaluation-cases.ts";
+import type { EvaluationCases } from "../lists/evaluation-cases.ts";
+import type { Protocol } from "../splits/choose-split.ts";
 
 type Files = { readonly train: Interactions; readonly test: Interactions };
 type Options = { readonly protocol: Protocol; readonly includeSeen: boolean };

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { erasureHash } from "../../../../shared/erased-users.ts";
 import type { UserId } from "../../../../shared/ids.ts";
 import { listsKey } from "../../../../shared/manifest.ts";
-import { encodeDetail } from "../../../../trainer/evaluate/evaluation-detail.ts";
+import { encodeDetail } from "../../../../trainer/evaluate/reporting/evaluation-detail.ts";
 import { evaluationAnswer as answerIn } from "../../../../trainer/management/http/evaluation-answer.ts";
 import { evaluations } from "../../../../trainer/management/questions/evaluations.ts";
 import { addErasedUsers } from "../../../../trainer/publish/erased-list.ts";

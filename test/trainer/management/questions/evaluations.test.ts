@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { EvaluationQuestion } from "../../../../shared/evaluation-report.ts";
-import { answerQuestion } from "../../../../trainer/evaluate/answer-question.ts";
-import { type EvaluationDetail, encodeDetail } from "../../../../trainer/evaluate/evaluation-detail.ts";
+import { answerQuestion } from "../../../../trainer/evaluate/reporting/answer-question.ts";
+import { type EvaluationDetail, encodeDetail } from "../../../../trainer/evaluate/reporting/evaluation-detail.ts";
 import { type EvaluationLimits, evaluations } from "../../../../trainer/management/questions/evaluations.ts";
 import { SMALL_DETAIL } from "../../../fixtures/small-detail.ts";
 
