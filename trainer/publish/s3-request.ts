@@ -38,13 +38,13 @@ export type S3Answer = {
   readonly lostAnswers: number;
 };
 
-/** Sends one S3 call. Answers below 500 come back, whatever they say; the rest is tried again and then thrown. */
+/** Sends one S3 call. What may pass by itself is tried again and then thrown; every other answer comes back, whatever it says. */
 export type S3Request = (call: S3Call) => Promise<S3Answer>;
 
 const BYTES_PER_SECOND_MIN = 1_000_000;
 const BACKOFF_MS_MAX = 5_000;
 
-/** Signed requests with a deadline each, retried on connection failures, 429, 408 and 5xx. */
+/** Signed requests with a deadline each, retried on connection failures and on answers that ask for it. */
 export function s3Request(options: S3Options): S3Request {
   const { attempts = 6, backoffMs = 200, deadlineMs = 30_000 } = options;
   const client = new AwsClient({
@@ -87,8 +87,7 @@ async function attemptOnce(
     const signal = options.signal ? AbortSignal.any([timeout, options.signal]) : timeout;
     const response = await fetch(request, { signal });
     const bytes = new Uint8Array(await response.arrayBuffer());
-    if (response.status < 500 && response.status !== 429 && response.status !== 408)
-      return { status: response.status, headers: response.headers, bytes };
+    if (!mayPass(response.status)) return { status: response.status, headers: response.headers, bytes };
     return new StoreError(`${what} was answered ${response.status} ${errorCodeOf(bytes)}`.trimEnd(), {
       retryable: true,
     });
@@ -97,6 +96,9 @@ async function attemptOnce(
     return new StoreError(`${what} failed: ${reason}`, { cause, retryable: true });
   }
 }
+
+/** 409: another request on the same key was under way, so whether the condition holds is not told. */
+const mayPass = (status: number): boolean => status >= 500 || status === 408 || status === 409 || status === 429;
 
 /** The code and message of an S3 error document. */
 export function errorCodeOf(bytes: Uint8Array): string {

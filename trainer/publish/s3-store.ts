@@ -98,8 +98,7 @@ const unescapeXml = (text: string) =>
 
 /** R2 quotes its etags; inside the trainer they have no quotes. */
 const etagOf = (answer: S3Answer) => (answer.headers.get("etag") ?? "").replace(/^W\//, "").replaceAll('"', "");
-/** 409: two conditional writes of one key met, and this one gave way. */
-const isConditionFailed = ({ status }: S3Answer) => status === 412 || status === 409;
+const isConditionFailed = ({ status }: S3Answer) => status === 412;
 const isAbsent = (answer: S3Answer) => answer.status === 404 && !errorCodeOf(answer.bytes).startsWith("NoSuchBucket");
 
 function refusal(answer: S3Answer, what: string, { bucket, endpoint }: S3Options): StoreError {

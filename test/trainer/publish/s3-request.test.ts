@@ -55,6 +55,19 @@ test.each([
   expect(answer.lostAnswers).toBe(2);
 });
 
+const error = (code: number, name: string) => status(code, `<Error><Code>${name}</Code></Error>`);
+
+test("a write that met another one is tried again, since neither may have been stored", async () => {
+  const conflict = error(409, "ConditionalRequestConflict");
+  const free = await startServer(conflict, ok);
+  await s3Store(free.options).putIfAbsent("a", new Uint8Array(1), "text/plain");
+  expect(free.count()).toBe(2);
+  const swapped = await startServer(conflict, ok);
+  expect(await s3Store(swapped.options).swap("live.json", new Uint8Array(1), "old")).toBe("e");
+  const taken = await startServer(conflict, status(412), ok);
+  expect(await s3Store(taken.options).swap("live.json", new Uint8Array(1), "old")).toBeUndefined();
+});
+
 test("the attempts are bounded, and the last failure is told without the secret", async () => {
   const server = await startServer(status(503, "<Error><Code>SlowDown</Code><Message>Later.</Message></Error>"));
   const failure = (await s3Request({ ...server.options, attempts: 3 })(get).catch((e) => e)) as StoreError;
