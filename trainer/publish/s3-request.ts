@@ -87,7 +87,7 @@ async function attemptOnce(
     const signal = options.signal ? AbortSignal.any([timeout, options.signal]) : timeout;
     const response = await fetch(request, { signal });
     const bytes = new Uint8Array(await response.arrayBuffer());
-    if (!mayPass(response.status)) return { status: response.status, headers: response.headers, bytes };
+    if (!mayPass(call, response.status, bytes)) return { status: response.status, headers: response.headers, bytes };
     return new StoreError(`${what} was answered ${response.status} ${errorCodeOf(bytes)}`.trimEnd(), {
       retryable: true,
     });
@@ -97,8 +97,17 @@ async function attemptOnce(
   }
 }
 
-/** 409: another request on the same key was under way, so whether the condition holds is not told. */
-const mayPass = (status: number): boolean => status >= 500 || status === 408 || status === 409 || status === 429;
+/**
+ * 409: another request on the same key was under way, so whether the condition holds is not told. A completion is answered 200
+ * before it is done, and a body that comes too slowly 400; the code then says what happened.
+ */
+function mayPass({ method }: S3Call, status: number, bytes: Uint8Array): boolean {
+  if (status >= 500 || PASSING_STATUS.has(status)) return true;
+  return (status === 400 || (status === 200 && method === "POST")) && PASSING_CODE.test(errorCodeOf(bytes));
+}
+
+const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 429]);
+const PASSING_CODE = /^(InternalError|ServiceUnavailable|SlowDown|RequestTimeout)\b/;
 
 /** The code and message of an S3 error document. */
 export function errorCodeOf(bytes: Uint8Array): string {

@@ -68,6 +68,39 @@ test("a write that met another one is tried again, since neither may have been s
   expect(await s3Store(taken.options).swap("live.json", new Uint8Array(1), "old")).toBeUndefined();
 });
 
+test("a body that came too slowly is sent again", async () => {
+  const server = await startServer(error(400, "RequestTimeout"), ok);
+  await s3Store(server.options).putIfAbsent("a", new Uint8Array(1), "text/plain");
+  expect(server.count()).toBe(2);
+  const wrong = await startServer(error(400, "InvalidArgument"), ok);
+  await expect(s3Store(wrong.options).putIfAbsent("a", new Uint8Array(1), "text/plain")).rejects.toThrow(
+    "InvalidArgument",
+  );
+});
+
+test("a completion that is answered 200 with a passing error is asked for again", async () => {
+  const opened = status(200, "<UploadId>u</UploadId>");
+  const failing = error(200, "InternalError");
+  const server = await startServer(
+    status(404),
+    opened,
+    ok,
+    ok,
+    failing,
+    status(200, "<CompleteMultipartUploadResult/>"),
+  );
+  await s3Store({ ...server.options, partBytes: 1 }).putIfAbsent("a", new Uint8Array(2), "text/plain");
+  expect(server.count()).toBe(6);
+  const ended = await startServer(status(404), opened, ok, ok, failing, error(404, "NoSuchUpload"), ok);
+  await s3Store({ ...ended.options, partBytes: 1 }).putIfAbsent("a", new Uint8Array(2), "text/plain");
+  expect(ended.count()).toBe(7);
+});
+
+test("what is in an object is no answer of the store", async () => {
+  const server = await startServer(error(200, "InternalError"));
+  expect(await s3Store(server.options).get("a")).toBeDefined();
+});
+
 test("the attempts are bounded, and the last failure is told without the secret", async () => {
   const server = await startServer(status(503, "<Error><Code>SlowDown</Code><Message>Later.</Message></Error>"));
   const failure = (await s3Request({ ...server.options, attempts: 3 })(get).catch((e) => e)) as StoreError;
