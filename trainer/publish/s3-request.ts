@@ -10,7 +10,7 @@ export type S3Options = {
   readonly region?: string;
   /** Files of more bytes go up in parts of this size; R2 wants at least 5 MiB. */
   readonly partBytes?: number;
-  /** For one attempt, besides one second per MB sent or asked for. */
+  /** For one attempt, besides one second per MB that it asks for, or that it and the calls beside it send. */
   readonly deadlineMs?: number;
   readonly attempts?: number;
   /** Wait before the second attempt; it doubles from one to the next. */
@@ -55,17 +55,27 @@ export function s3Request(options: S3Options): S3Request {
     retries: 0,
   });
 
-  return async (call) => {
+  const perform = async (call: S3Call, deadlineOf: () => number): Promise<S3Answer> => {
     let lostAnswers = 0;
     for (let attempt = 1; ; attempt++) {
-      const bytes = sizeOf(call.body) + (call.expectedBytes ?? 0);
-      const outcome = await attemptOnce(client, options, call, deadlineMs + (bytes / BYTES_PER_SECOND_MIN) * 1000);
+      const outcome = await attemptOnce(client, options, call, deadlineOf());
       if (!(outcome instanceof StoreError)) return { ...outcome, lostAnswers };
       options.signal?.throwIfAborted();
       if (attempt >= attempts) throw outcome;
       lostAnswers++;
       // Half fixed, half by chance, so that clients that failed together do not come back together.
       await pause(Math.min(BACKOFF_MS_MAX, backoffMs * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2), options.signal);
+    }
+  };
+  let sending = 0; // bytes of all calls, since they share one line
+  return async (call) => {
+    const size = sizeOf(call.body);
+    sending += size;
+    try {
+      const deadlineOf = () => deadlineMs + ((sending + (call.expectedBytes ?? 0)) / BYTES_PER_SECOND_MIN) * 1000;
+      return await perform(call, deadlineOf);
+    } finally {
+      sending -= size;
     }
   };
 }

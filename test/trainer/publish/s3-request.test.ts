@@ -117,6 +117,16 @@ test("silence ends at the deadline", async () => {
   expect(answer.lostAnswers).toBe(1);
 });
 
+test("calls at once have the time that all of them take on one line", async () => {
+  const slow: Answer = (request, response) => void setTimeout(() => ok(request, response), 700);
+  const server = await startServer(slow);
+  const request = s3Request({ ...server.options, deadlineMs: 100, attempts: 3 });
+  const put = () => request({ method: "PUT", key: "a", body: new Uint8Array(300_000) });
+  const answers = await Promise.all([put(), put(), put()]); // 900 kB in .7 s
+  expect(answers.map((answer) => answer.status)).toEqual([200, 200, 200]);
+  await expect(put()).rejects.toThrow("no answer within");
+});
+
 test("an abort stops the waiting", async () => {
   const server = await startServer(silence);
   const signal = AbortSignal.timeout(50);
