@@ -74,8 +74,10 @@ async function* listPages(
     if (answer.status !== 200) throw refuse(answer, `list ${prefix}`);
     const xml = new TextDecoder().decode(answer.bytes);
     const page = [...xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)].map(([, entry]) => listedObject(entry!));
+    const isTruncated = field(xml, "IsTruncated");
+    if (isTruncated === "") throw new StoreError(`What was answered is no list of ${prefix}.`, { retryable: true });
     yield* page;
-    if (field(xml, "IsTruncated") !== "true") return;
+    if (isTruncated !== "true") return;
     if (page.length === 0) throw new StoreError(`The list of ${prefix} says that more follows, and shows nothing.`);
     after = page.at(-1)!.key;
   }

@@ -149,6 +149,11 @@ test("a swap whose answer was lost is recognised as its own", async () => {
   expect(await s3Store(lost.options).swap("live.json", mine, "old")).toBeUndefined();
 });
 
+test("an answer that is no list is not taken for an empty one, by which a deletion would leave everything", async () => {
+  const server = await startServer(status(200, "<html>Back soon</html>"));
+  await expect(Array.fromAsync(s3Store(server.options).list("models/"))).rejects.toThrow("no list of models/");
+});
+
 test("a signed request names its bucket and key, and carries no secret", async () => {
   let seen: IncomingMessage | undefined;
   const server = await startServer((request, response) => {
