@@ -3,7 +3,7 @@
  * what edges and trainings look at. The row is written first, so that an erasure that was accepted is not lost, and the
  * caller hears of success only when the list has it.
  */
-import { ERASED_USERS_MAX, erasureHash } from "../../../shared/erased-users.ts";
+import { ERASED_USERS_MAX, erasureHash, hashesOf } from "../../../shared/erased-users.ts";
 import type { UserId } from "../../../shared/ids.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
 import { addErasedUsers, listIsFull, readErasedUsers } from "../../publish/erased-list.ts";
@@ -15,7 +15,7 @@ export type Erasures = {
   erase(customer: string, user: UserId): Promise<void>;
   /** Writes lists that a crash or a failing bucket has left behind the database; what fails is logged, and tried at the next call. */
   settle(): Promise<void>;
-  /** Makes good for lists that are gone from the bucket. One that cannot be read or written is logged. */
+  /** Makes good for lists that are gone from the bucket or were put back from an older copy. What cannot be read or written is logged. */
   restore(): Promise<void>;
   /** For each customer, when the last user was erased of those erased before a moment. */
   lastBefore(ms: number): Promise<readonly { readonly customer: string; readonly erasedMs: number }[]>;
@@ -42,8 +42,10 @@ export function erasures({ database, store, nowMs, newSalt, log }: ErasureParts)
       log({ event: "erased_list_failed", level: "error", customer, error: errorForLog(error) }),
     );
   const restoreList = async (customer: string) => {
-    if ((await readErasedUsers(store, customer)) !== undefined) return;
-    await database.query("update shortlist.erased_users set listed = false where customer = $1", [customer]);
+    const list = await readErasedUsers(store, customer);
+    const there = new Set(list && hashesOf(list));
+    const lost = (await hashesIn(customer, "listed", database)).filter((hash) => !there.has(hash));
+    await mark(lost, { customer, listed: false, database });
     await write(customer);
   };
   return {
@@ -119,20 +121,28 @@ async function insert(customer: string, hash: string, { database, nowMs }: Pick<
 
 /** The list with everyone who is not on it yet. */
 async function writeList(customer: string, database: Database, store: ObjectStore): Promise<void> {
-  const rows = await database.query("select hash from shortlist.erased_users where customer = $1 and not listed", [
+  const hashes = await hashesIn(customer, "not listed", database);
+  if (hashes.length === 0) return;
+  await addErasedUsers(store, customer, { salt: (await saltOf(customer, database))!, hashes });
+  await mark(hashes, { customer, listed: true, database });
+}
+
+async function hashesIn(customer: string, which: "listed" | "not listed", database: Database): Promise<string[]> {
+  const rows = await database.query(`select hash from shortlist.erased_users where customer = $1 and ${which}`, [
     customer,
   ]);
-  if (rows.length === 0) return;
-  const hashes = rows.map(({ hash }) => hash as string);
-  await addErasedUsers(store, customer, { salt: (await saltOf(customer, database))!, hashes });
-  // Those by name: who was erased meanwhile is not on the list yet.
+  return rows.map(({ hash }) => hash as string);
+}
+
+type Marking = { readonly customer: string; readonly listed: boolean; readonly database: Database };
+
+/** Those by name: who was erased meanwhile is not on the list yet. */
+async function mark(hashes: readonly string[], { customer, listed, database }: Marking): Promise<void> {
   for (let at = 0; at < hashes.length; at += MARKED_AT_ONCE) {
     const some = hashes.slice(at, at + MARKED_AT_ONCE);
     const marks = some.map((_, i) => `$${i + 2}`).join(", ");
-    await database.query(`update shortlist.erased_users set listed = true where customer = $1 and hash in (${marks})`, [
-      customer,
-      ...some,
-    ]);
+    const set = `update shortlist.erased_users set listed = ${listed}`;
+    await database.query(`${set} where customer = $1 and hash in (${marks})`, [customer, ...some]);
   }
 }
 

@@ -152,6 +152,17 @@ test("a long list that is gone comes back whole, in few statements; who is erase
   expect(statements).toBeLessThan(10);
 });
 
+test("who was erased since the copy that a list was put back from is on it again", async () => {
+  await erased.erase("acme", user("ann"));
+  const copy = (await store.get(erasedUsersKey("acme")))!.bytes;
+  await erased.erase("acme", user("bob"));
+  const { etag } = (await store.get(erasedUsersKey("acme")))!;
+  await store.swap(erasedUsersKey("acme"), copy, etag);
+  await erased.restore();
+  expect([await isListed("ann"), await isListed("bob")]).toEqual([true, true]);
+  expect(await rows()).toMatchObject([{ listed: true }, { listed: true }]);
+});
+
 test("one customer's damaged list is logged and keeps nobody else's from coming back", async () => {
   await erased.erase("acme", user("ann"));
   await erased.erase("globex", user("gus"));
