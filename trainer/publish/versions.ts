@@ -27,6 +27,13 @@ export async function readManifest(
   return (await readManifestBytes(store, model, version))?.manifest;
 }
 
+export type Activation = {
+  readonly version: string;
+  readonly nowMs: number;
+  /** Whether the model is still the one that is meant, and not a new one of its name; absent: nobody else makes models. */
+  readonly isThere?: () => Promise<boolean>;
+};
+
 /**
  * Serves a stored version, older or newer than the live one: nothing is copied, the pointer is swapped. The version is
  * held from before the look at its files until the pointer names it, so that no sweep takes it away in between.
@@ -37,7 +44,7 @@ export async function readManifest(
 export async function activate(
   store: ObjectStore,
   model: ModelRef,
-  { version, nowMs }: { readonly version: string; readonly nowMs: number },
+  { version, nowMs, isThere }: Activation,
 ): Promise<Manifest> {
   const unknown = unknownVersion(model, version);
   const key = manifestKey(model.customer, model.modelName, version);
@@ -46,8 +53,9 @@ export async function activate(
     version,
     work: async () => {
       const { manifest, descriptor } = await wholeManifest(store, model, version);
-      await changeLivePointer(store, model, (current) => {
-        if (current === undefined || current.status === "DESTROYING")
+      await changeLivePointer(store, model, async (current) => {
+        // Asked once the pointer is read: a model that was made since then has another one.
+        if (current === undefined || current.status === "DESTROYING" || (isThere && !(await isThere())))
           throw new Problem("model_not_found", `There is no model with the name ${JSON.stringify(model.modelName)}.`);
         if (current.live?.version === version && current.status === "ACTIVE") return undefined;
         const live = liveAfter(current.live, version, descriptor);

@@ -214,7 +214,8 @@ export async function activateVersion(context: ActionContext, model: Model, vers
   const { registry, store, pointers, nowMs } = context;
   const { customer, modelName } = model;
   if (model.status === "DESTROYING") throw modelNotFound(modelName);
-  const manifest = await activate(store, { customer, modelName }, { version, nowMs: nowMs() });
+  const isThere = async () => (await registry.find(customer, modelName))?.createdAt === model.createdAt;
+  const manifest = await activate(store, { customer, modelName }, { version, nowMs: nowMs(), isThere });
   const metrics = (await registry.findVersion(customer, modelName, version))?.metrics ?? null;
   const changed = await registry.apply(customer, modelName, {
     kind: "activated",

@@ -156,6 +156,30 @@ describe("delete", () => {
     await gone("reborn");
   });
 
+  test("and a new one of that name, while a version is activated, leave that version dead", async () => {
+    const model = { customer: "acme", modelName: "replaced" };
+    const built = await tinyVersion("old", Date.UTC(2026, 0, 1), { model });
+    const context = { store: harness.store, nowMs: Date.now, signal: new AbortController().signal, progress: () => {} };
+    await setStatus(harness.store, model, { status: "SCHEDULING", nowMs: Date.now() });
+    await publish(built, new TextEncoder().encode("{}"), context);
+    await harness.create("replaced", `publish ${built.version}`);
+    await harness.until("replaced", (record) => record.version === built.version && record.training.state === "IDLE");
+    const { head } = harness.store;
+    harness.store.head = async (key) => {
+      const size = await head(key);
+      if (!key.endsWith(built.files.at(-1)!.descriptor.digest.slice(7))) return size;
+      harness.store.head = head;
+      await remove("replaced");
+      await harness.create("replaced", "progress TRAINING\nwait");
+      return size;
+    };
+    const answer = await harness.call("POST", `/v0/models/replaced/versions/${built.version}/activate`);
+    expect(answer).toMatchObject({ status: 404, body: { code: "model_not_found" } });
+    expect((await harness.call("GET", "/v0/models/replaced")).body).toMatchObject({ version: null });
+    await remove("replaced");
+    await gone("replaced");
+  });
+
   test("while a run works stops ranking now and the run soon", async () => {
     await harness.create("working", "progress TRAINING\nwait");
     await harness.until("working", ({ training }) => training.state === "TRAINING");
