@@ -94,7 +94,7 @@ test("a revoked key stops working within the cache's time", async () => {
 
 test("a deleted model stops ranking within seconds, and says no more than an unknown one", async () => {
   expect((await edge.call(RANK)).status).toBe(200);
-  await buryModel(edge.store, { customer: "acme", modelName: "shop" }, Date.now());
+  await buryModel(edge.store, { customer: "acme", modelName: "shop" }, { nowMs: Date.now() });
   await expect.poll(async () => (await edge.call(RANK)).status, TEN_SECONDS).toBe(404);
 });
 

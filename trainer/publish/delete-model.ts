@@ -1,36 +1,47 @@
 import { livePointerKey, prefixOf } from "../../shared/manifest.ts";
 import { forEachAtOnce } from "./for-each-at-once.ts";
-import { type ModelRef, setStatus } from "./live-pointer-swap.ts";
+import { type ModelRef, type StatusChange, setStatus } from "./live-pointer-swap.ts";
 import { type ObjectStore, StoreError } from "./object-store.ts";
 
 export type DeleteContext = {
   readonly nowMs: number;
   readonly signal: AbortSignal;
   readonly progress?: (deletedObjects: number) => void;
+  /** Whether the model is still there, and not a new one of its name, asked before each deletion; absent: nobody else deletes. */
+  readonly isThere?: () => Promise<boolean>;
 };
 
 const BATCH = 1000;
 const ROUNDS_MAX = 20;
 
 /** Puts the tombstone in place of the live pointer: from now on every edge answers as for an unknown model. */
-export async function buryModel(store: ObjectStore, model: ModelRef, nowMs: number): Promise<void> {
-  await setStatus(store, model, { status: "DESTROYING", nowMs });
+export async function buryModel(
+  store: ObjectStore,
+  model: ModelRef,
+  change: Pick<StatusChange, "nowMs" | "isThere">,
+): Promise<void> {
+  await setStatus(store, model, { ...change, status: "DESTROYING" });
 }
 
 /**
  * Removes every object of a model; the tombstone goes last. After a crash the same call finishes the work, and for a
- * model that is gone it does nothing.
+ * model that is gone it does nothing. A deletion has no condition, so who slept while another finished the work, and the
+ * name was given to a new model, finds out by asking.
  */
 export async function deleteModel(store: ObjectStore, model: ModelRef, context: DeleteContext): Promise<void> {
-  await buryModel(store, model, context.nowMs);
+  await buryModel(store, model, context);
   const tombstone = livePointerKey(model.customer, model.modelName);
+  const remove = async (key: string) => {
+    if (context.isThere && !(await context.isThere())) throw overtaken(model);
+    await store.delete(key);
+  };
   let deleted = 0;
   // A run that was stopped may have had a request under way, so what is there is asked for until nothing is.
   for (let round = 0; ; round++) {
     const before = deleted;
     let batch: string[] = [];
     const removeBatch = async () => {
-      await forEachAtOnce(batch, (key) => store.delete(key), context.signal);
+      await forEachAtOnce(batch, remove, context.signal);
       deleted += batch.length;
       batch = [];
       context.progress?.(deleted);
@@ -46,5 +57,8 @@ export async function deleteModel(store: ObjectStore, model: ModelRef, context: 
         retryable: true,
       });
   }
-  await store.delete(tombstone);
+  await remove(tombstone);
 }
+
+const overtaken = ({ modelName }: ModelRef) =>
+  new StoreError(`${JSON.stringify(modelName)} was removed by another trainer meanwhile.`);

@@ -45,6 +45,13 @@ export async function changeLivePointer(
   throw new StoreError(`${key} was changed by others ${LOST_RACES_MAX} times in a row.`, { retryable: true });
 }
 
+export type StatusChange = {
+  readonly status: ModelStatus;
+  readonly nowMs: number;
+  /** Whether the model is still the one that is meant, and not a new one of its name; absent: nobody else makes models. */
+  readonly isThere?: (() => Promise<boolean>) | undefined;
+};
+
 /**
  * The pointer with another status, made if it is absent; a tombstone only comes in place of a pointer. A model that has a live
  * version stays ACTIVE: nothing but deletion takes away what is served. A tombstone gives way, since it may be what is left of
@@ -53,12 +60,13 @@ export async function changeLivePointer(
 export function setStatus(
   store: ObjectStore,
   model: ModelRef,
-  { status, nowMs }: { readonly status: ModelStatus; readonly nowMs: number },
+  { status, nowMs, isThere }: StatusChange,
 ): Promise<LivePointer | undefined> {
   const updated_at = new Date(nowMs).toISOString();
-  return changeLivePointer(store, model, (current) => {
+  return changeLivePointer(store, model, async (current) => {
     if (status === "DESTROYING" && current === undefined) return undefined;
     if (current?.status === status || (current?.live && status !== "DESTROYING")) return undefined;
+    if (isThere && !(await isThere())) return undefined;
     return { format: 1, status, live: null, updated_at };
   });
 }

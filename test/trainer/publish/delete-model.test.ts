@@ -67,7 +67,7 @@ test("a deletion that crashed anywhere stops the serving or changes nothing, and
 test("a model that is gone is deleted again without a word", async () => {
   const store = memoryStore();
   await deleteModel(store, TINY_MODEL, context);
-  await buryModel(store, TINY_MODEL, 0);
+  await buryModel(store, TINY_MODEL, { nowMs: 0 });
   expect(await keysOf(store)).toEqual([]);
 });
 

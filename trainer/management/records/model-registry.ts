@@ -42,8 +42,8 @@ export type ModelRegistry = {
   pending(now: string, limit: number): Promise<readonly Model[]>;
   /** Every model of every customer. */
   names(): Promise<readonly { readonly customer: string; readonly modelName: string }[]>;
-  /** Forgets a model that is being deleted, with its runs and versions. */
-  remove(customer: string, modelName: string): Promise<void>;
+  /** Forgets a model that is being deleted, with its runs and versions; not a new one of its name. */
+  remove(model: Pick<Model, "customer" | "modelName" | "createdAt">): Promise<void>;
 };
 
 export type NewModel = {
@@ -108,11 +108,11 @@ export function modelRegistry(database: Database, nowMs: () => number): ModelReg
       const rows = await database.query("select customer, model_name from shortlist.models");
       return rows.map((row) => ({ customer: String(row.customer), modelName: String(row.model_name) }));
     },
-    async remove(customer, modelName) {
-      const model = await find(customer, modelName);
-      if (model === undefined) return;
-      assert(model.status === "DESTROYING", `${modelName} is removed only when it is being deleted`);
+    async remove({ customer, modelName, createdAt }) {
       await database.transaction(async (queries) => {
+        const model = await find(customer, modelName, queries);
+        if (model?.createdAt !== createdAt) return;
+        assert(model.status === "DESTROYING", `${modelName} is removed only when it is being deleted`);
         for (const table of ["versions", "runs", "models"])
           await queries.query(`delete from shortlist.${table} where customer = $1 and model_name = $2`, [
             customer,

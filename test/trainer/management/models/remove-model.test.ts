@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { blobKey, livePointerKey, prefixOf } from "../../../../shared/manifest.ts";
 import { removeModel } from "../../../../trainer/management/models/remove-model.ts";
 import { type Database, openDatabase } from "../../../../trainer/management/records/database.ts";
-import { modelRegistry } from "../../../../trainer/management/records/model-registry.ts";
+import { type ModelRegistry, modelRegistry } from "../../../../trainer/management/records/model-registry.ts";
 import { runLedger } from "../../../../trainer/management/records/run-ledger.ts";
 import { modelFolders } from "../../../../trainer/management/runs/model-folders.ts";
 import { readLivePointer, setStatus } from "../../../../trainer/publish/live-pointer-swap.ts";
@@ -39,8 +39,8 @@ async function aDyingModel() {
   const signal = new AbortController().signal;
   const settled: string[] = [];
   const pointers = { settled: async () => void settled.push(...(await left())) };
-  const remove = (through: ObjectStore) =>
-    removeModel(MODEL, { registry, ledger, pointers, folders, nowMs: Date.now, signal, store: through });
+  const remove = (through: ObjectStore, by: ModelRegistry = registry) =>
+    removeModel(MODEL, { registry: by, ledger, pointers, folders, nowMs: Date.now, signal, store: through });
   const left = async () => {
     const keys = [];
     for await (const { key } of store.list("")) keys.push(key);
@@ -89,6 +89,37 @@ test("a model that nobody deletes is left alone", async () => {
   await setStatus(store, MODEL, { status: "SCHEDULING", nowMs: 0 });
   expect(await remove(store)).toBe(false);
   expect(await registry.find("acme", "shop")).toBeDefined();
+});
+
+test("a trainer that slept while another one finished leaves a new model of that name alone", async () => {
+  for (let sleepsAt = 1; sleepsAt <= 4; sleepsAt++) {
+    const { registry, store, remove, left } = await aDyingModel();
+    let made: string[] | undefined;
+    let calls = 0;
+    const mayWake = async () => {
+      if (++calls !== sleepsAt) return;
+      await remove(store);
+      const createdAt = "2030-01-01T00:00:00.000Z";
+      await registry.insert(database, { customer: "acme", spec: specOf("shop", "wait"), createdAt, nextRunAt: null });
+      await setStatus(store, MODEL, { status: "SCHEDULING", nowMs: 0 });
+      await store.putIfAbsent(`${prefixOf("acme", "shop")}blobs/a`, new Uint8Array(1), "text/plain");
+      made = await left();
+    };
+    const sleeping: ObjectStore = {
+      ...store,
+      get: (...of) => mayWake().then(() => store.get(...of)),
+      swap: (...of) => mayWake().then(() => store.swap(...of)),
+      async *list(prefix) {
+        await mayWake();
+        yield* store.list(prefix);
+      },
+    };
+    await remove(sleeping).catch(({ message }) => expect(message).toContain("by another trainer"));
+    expect([sleepsAt, await left()]).toEqual([sleepsAt, made]);
+    expect(await registry.find("acme", "shop")).toMatchObject({ status: "SCHEDULING" });
+    await registry.apply("acme", "shop", { kind: "destroying" });
+    await remove(store);
+  }
 });
 
 test("a new model under the name of a removed one is made of its own rows alone", { timeout: 60_000 }, async () => {

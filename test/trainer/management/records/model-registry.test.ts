@@ -143,11 +143,13 @@ test("what something must be done about: due, changed since its run, to be delet
 
 test("only what is being deleted is removed, and with it all that is its own", async () => {
   await insert("acme", "removed");
-  await publish("acme", "removed", "run-removed", "v1");
-  await expect(registry.remove("acme", "removed")).rejects.toThrow("only when it is being deleted");
+  const model = await publish("acme", "removed", "run-removed", "v1");
+  await expect(registry.remove(model!)).rejects.toThrow("only when it is being deleted");
   await registry.apply("acme", "removed", { kind: "destroying" });
-  await registry.remove("acme", "removed");
-  await registry.remove("acme", "removed");
+  await registry.remove({ ...model!, createdAt: "2020-01-01T00:00:00.000Z" });
+  expect(await registry.find("acme", "removed")).toBeDefined();
+  await registry.remove(model!);
+  await registry.remove(model!);
   expect(await registry.find("acme", "removed")).toBe(undefined);
   expect(await registry.versions("acme", "removed", 10)).toEqual([]);
   expect(await registry.names()).toContainEqual({ customer: "acme", modelName: "one" });
