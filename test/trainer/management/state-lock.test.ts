@@ -1,5 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { truncate } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { lockState, StateLockedError } from "../../../trainer/management/state-lock.ts";
 import { freshFolder } from "../../fixtures/trainer-state.ts";
@@ -26,5 +28,13 @@ test("a second process is refused, with the first one's number; a killed one lea
     await once(holder, "exit");
   }
   (await lockState(folder)).release();
+  (await lockState(folder)).release();
+});
+
+test.each([0, 100, 4096])("a file of which only %i bytes were written locks nobody out", async (length) => {
+  const folder = await freshFolder();
+  const path = join(folder, "trainer.lock");
+  (await lockState(folder)).release();
+  await truncate(path, length);
   (await lockState(folder)).release();
 });
