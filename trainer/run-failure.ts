@@ -2,9 +2,11 @@ import type { Failure } from "../shared/model-record.ts";
 import { StoreError } from "./publish/object-store.ts";
 import { StageError } from "./stage/stage-error.ts";
 
+const DISK_FULL = "The trainer's disk is full: free space below its state folder, or read fewer rows";
+
 /**
- * What the customer is told: a StageError's own words, of the store which object it was, and of our mistakes nothing but
- * that there was one.
+ * What the customer is told: a StageError's own words, of the store which object it was, that a disk is full, and of our mistakes
+ * nothing but that there was one.
  *
  * @param stage Where the run was.
  */
@@ -15,6 +17,7 @@ export function runFailure(error: unknown, stage: string): Omit<Failure, "at"> {
   if (error instanceof StoreError) {
     return { stage, code: "store_unavailable", message: error.message, retryable: error.retryable };
   }
+  if (isDiskFull(error)) return { stage, code: "work_disk_full", message: DISK_FULL, retryable: true };
   return {
     stage,
     code: "internal",
@@ -22,3 +25,7 @@ export function runFailure(error: unknown, stage: string): Omit<Failure, "at"> {
     retryable: true,
   };
 }
+
+/** Whatever file it was that a run could not go on with: a spool, user records, a fit's state. */
+const isDiskFull = (error: unknown) =>
+  error instanceof Error && "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT");

@@ -1,6 +1,9 @@
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { StoreError } from "../../trainer/publish/object-store.ts";
 import { runFailure } from "../../trainer/run-failure.ts";
+import { createSpool } from "../../trainer/spool/user-spool.ts";
 import { StageError } from "../../trainer/stage/stage-error.ts";
 
 test("a stage's own words are told, with the stage that said them", () => {
@@ -13,6 +16,16 @@ test.each([true, false])("what the store says is its own kind of failure, which 
   const message = "customers/acme.json is not what it should be";
   const told = { stage: "fetching", code: "store_unavailable", message, retryable };
   expect(runFailure(new StoreError(message, { retryable }), "fetching")).toEqual(told);
+});
+
+test.skipIf(!existsSync("/dev/full"))("a full disk is told as such, whichever file was being written", async () => {
+  const spool = await createSpool("/dev/full");
+  await spool.add({ high: 1, low: 1 }, { items: [], times: [], seen: [] });
+  for (const write of [spool.end, () => writeFile("/dev/full", "user records")]) {
+    const error = await write().catch((cause: unknown) => cause);
+    expect(runFailure(error, "deploying")).toMatchObject({ code: "work_disk_full", retryable: true });
+  }
+  await spool.close();
 });
 
 test("of a mistake of ours nothing is told but that it was one", () => {

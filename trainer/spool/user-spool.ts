@@ -8,16 +8,15 @@
  *       gaps           between rising seen items, the first counted from −1, less one
  *       codes          of the user's values
  */
-import { type FileHandle, open } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { assert } from "../../shared/assert.ts";
 import { type ByteSource, bytesOf, createSink, putVarint, takeVarint } from "../../shared/byte-sink.ts";
 import type { Hash64 } from "../../shared/hash.ts";
 import { compareHashes, type RecordContent } from "../../shared/user-records.ts";
-import { StageError } from "../stage/stage-error.ts";
 import type { HashedUser } from "./user-histories.ts";
 
 export type SpoolWriter = {
-  /** Users rising by hash. Throws StageError when the disk is full. */
+  /** Users rising by hash. */
   add(hash: Hash64, content: RecordContent): Promise<void>;
   /** Users written. The file is whole from here on. */
   end(): Promise<number>;
@@ -39,7 +38,7 @@ export async function createSpool(path: string): Promise<SpoolWriter> {
     const whole = Buffer.concat(parts);
     parts = [];
     bytes = 0;
-    for (let at = 0; at < whole.length; ) at += (await writeSome(file, whole.subarray(at))).bytesWritten;
+    for (let at = 0; at < whole.length; ) at += (await file.write(whole.subarray(at))).bytesWritten;
   };
   return {
     async add(hash, content) {
@@ -61,16 +60,6 @@ export async function createSpool(path: string): Promise<SpoolWriter> {
     },
     close: () => file.close(),
   };
-}
-
-async function writeSome(file: FileHandle, bytes: Uint8Array) {
-  try {
-    return await file.write(bytes);
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== "ENOSPC") throw cause;
-    const message = "The trainer's disk is full: free space below its state folder, or read fewer rows";
-    throw new StageError("fetching", "work_disk_full", message, { cause, retryable: true });
-  }
 }
 
 /** All users of a spool, in their order, a few at a time. */
