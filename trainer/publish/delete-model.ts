@@ -1,6 +1,6 @@
 import { livePointerKey, prefixOf } from "../../shared/manifest.ts";
 import { forEachAtOnce } from "./for-each-at-once.ts";
-import { type ModelRef, type StatusChange, setStatus } from "./live-pointer-swap.ts";
+import { type ModelRef, setStatus } from "./live-pointer-swap.ts";
 import { type ObjectStore, StoreError } from "./object-store.ts";
 
 export type DeleteContext = {
@@ -18,9 +18,9 @@ const ROUNDS_MAX = 20;
 export async function buryModel(
   store: ObjectStore,
   model: ModelRef,
-  change: Pick<StatusChange, "nowMs" | "isThere">,
+  { nowMs, isThere }: Pick<DeleteContext, "nowMs" | "isThere">,
 ): Promise<void> {
-  await setStatus(store, model, { ...change, status: "DESTROYING" });
+  await setStatus(store, model, { status: "DESTROYING", nowMs, isStill: isThere });
 }
 
 /**

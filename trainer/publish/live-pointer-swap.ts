@@ -48,8 +48,8 @@ export async function changeLivePointer(
 export type StatusChange = {
   readonly status: ModelStatus;
   readonly nowMs: number;
-  /** Whether the model is still the one that is meant, and not a new one of its name; absent: nobody else makes models. */
-  readonly isThere?: (() => Promise<boolean>) | undefined;
+  /** Whether it is still to be said, asked once the pointer is read: what another model of the name has said since is not overwritten. */
+  readonly isStill?: (() => Promise<boolean>) | undefined;
 };
 
 /**
@@ -60,13 +60,13 @@ export type StatusChange = {
 export function setStatus(
   store: ObjectStore,
   model: ModelRef,
-  { status, nowMs, isThere }: StatusChange,
+  { status, nowMs, isStill }: StatusChange,
 ): Promise<LivePointer | undefined> {
   const updated_at = new Date(nowMs).toISOString();
   return changeLivePointer(store, model, async (current) => {
     if (status === "DESTROYING" && current === undefined) return undefined;
     if (current?.status === status || (current?.live && status !== "DESTROYING")) return undefined;
-    if (isThere && !(await isThere())) return undefined;
+    if (isStill && !(await isStill())) return undefined;
     return { format: 1, status, live: null, updated_at };
   });
 }

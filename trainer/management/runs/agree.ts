@@ -25,9 +25,10 @@ export async function agree(model: ModelRef, context: AgreeContext): Promise<voi
   const { store, registry, nowMs } = context;
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const said = await sayingOf(model, registry);
-    const live = await versionAfter(model, { store, status: said.status, nowMs: nowMs() });
+    const isStill = async () => (await sayingOf(model, registry)).status === said.status;
+    const live = await versionAfter(model, { store, status: said.status, nowMs: nowMs(), isStill });
     if (live !== undefined && live !== said.version) await adopt(model, live, context);
-    else if ((await sayingOf(model, registry)).status === said.status) return;
+    else if (await isStill()) return;
   }
   const name = JSON.stringify(model.modelName);
   throw new StoreError(`Record and live pointer of ${name} changed ${ROUNDS_MAX} times in turn.`, { retryable: true });
@@ -42,14 +43,19 @@ async function sayingOf({ customer, modelName }: ModelRef, registry: ModelRegist
   return { status: statusAfter(model.status, model.training.state, false), version: model.version };
 }
 
-type Telling = { readonly store: ObjectStore; readonly status: ModelStatus; readonly nowMs: number };
+type Telling = {
+  readonly store: ObjectStore;
+  readonly status: ModelStatus;
+  readonly nowMs: number;
+  readonly isStill: () => Promise<boolean>;
+};
 
-/** The version that is live once the status has been told. */
-async function versionAfter(model: ModelRef, { store, status, nowMs }: Telling): Promise<string | undefined> {
+/** The version that is live once the status has been told. A tombstone alone takes away what is served, so it is asked about again. */
+async function versionAfter(model: ModelRef, telling: Telling): Promise<string | undefined> {
+  const { store, status, nowMs, isStill } = telling;
+  const change = { status, nowMs, isStill: status === "DESTROYING" ? isStill : undefined };
   const pointer =
-    status === "ACTIVE"
-      ? (await readLivePointer(store, model))?.pointer
-      : await setStatus(store, model, { status, nowMs });
+    status === "ACTIVE" ? (await readLivePointer(store, model))?.pointer : await setStatus(store, model, change);
   return pointer?.live?.version;
 }
 

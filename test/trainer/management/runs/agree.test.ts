@@ -42,7 +42,8 @@ function world(model: Model | undefined, meanwhile: (world: World) => Promise<vo
     it.swaps.push(JSON.parse(new TextDecoder().decode(bytes)).status);
     return inner.swap(key, bytes, etag);
   };
-  return { it, settle: () => agree(REF, { store: { ...inner, get, swap }, registry, nowMs: () => 0 }) };
+  const settle = (store: ObjectStore = { ...inner, get, swap }) => agree(REF, { store, registry, nowMs: () => 0 });
+  return { it, settle };
 }
 type World = {
   model: Model | undefined;
@@ -122,7 +123,22 @@ test("a model that is made in place of one just deleted takes the place of its t
   });
   await it.point({ status: "FETCHING", live: null });
   await settle();
-  expect([it.swaps, (await it.pointer())?.status]).toEqual([["DESTROYING", "SCHEDULING"], "SCHEDULING"]);
+  expect([it.swaps, (await it.pointer())?.status]).toEqual([["SCHEDULING"], "SCHEDULING"]);
+});
+
+test("a new model's live version outlives whoever slept after seeing the one before deleted", async () => {
+  const { it, settle } = world(undefined);
+  await it.point({ status: "DESTROYING", live: null });
+  const store: ObjectStore = {
+    ...it.store,
+    async get(...of) {
+      if (it.model === undefined) await it.point(live("v1"));
+      it.model ??= served("v1");
+      return it.store.get(...of);
+    },
+  };
+  await settle(store);
+  expect(await it.pointer()).toMatchObject(live("v1"));
 });
 
 test("a record that never stops changing is told, not waited for", async () => {
