@@ -23,8 +23,9 @@ import { runStaged, type StagedTable, type Staging } from "./staging.ts";
 
 /** Where in a model's folder. */
 export const KEPT_ROWS_FOLDER = "interactions";
+/** Written anew whenever a copy is put in place. */
+export const KEPT_LIST = "kept.json";
 const FORMAT = 1;
-const LIST = "kept.json";
 const LIST_BYTES_MAX = 1_000_000;
 
 const WholeNumber = z.string().regex(/^-?\d{1,30}$/);
@@ -69,7 +70,7 @@ export async function openKept(
   { binding, signal }: { readonly binding: string; readonly signal: AbortSignal },
 ): Promise<({ readonly kind: "kept" } & KeptCopy) | NoCopy> {
   try {
-    const listPath = join(directory, LIST);
+    const listPath = join(directory, KEPT_LIST);
     const found = await stat(listPath).catch((error) => (isAbsence(error) ? undefined : Promise.reject(error)));
     if (found === undefined) return { kind: "absent" };
     if (found.size > LIST_BYTES_MAX) return { kind: "damaged" };
@@ -146,7 +147,7 @@ export async function keepRows(staging: Staging, table: StagedTable, options: Ke
     };
     await writeList(directory, KeptList.parse(kept), `${writing}.json`);
     onStep("listed");
-    await sweep(directory, new Set([LIST, `${sha256}.parquet`]));
+    await sweep(directory, new Set([KEPT_LIST, `${sha256}.parquet`]));
     onStep("swept");
   } catch (error) {
     await Promise.allSettled([rm(writing, { force: true }), rm(`${writing}.json`, { force: true })]);
@@ -221,7 +222,7 @@ async function writeList(directory: string, list: KeptList, writing: string): Pr
   } finally {
     await file.close();
   }
-  await rename(writing, join(directory, LIST));
+  await rename(writing, join(directory, KEPT_LIST));
   await syncDirectory(directory);
 }
 

@@ -54,7 +54,7 @@ test("a customer's kept rows from before a moment go; later ones, other customer
     const rows = join(await folders.makeModel(customer, name), "interactions");
     await mkdir(rows);
     await writeFile(join(rows, "kept.json"), "{}");
-    await utimes(rows, seconds, seconds);
+    await utimes(join(rows, "kept.json"), seconds, seconds);
     return rows;
   };
   const [old, late, foreign] = [await kept("acme", "a", 100), await kept("acme", "b", 300), await kept("z", "a", 100)];
@@ -63,4 +63,15 @@ test("a customer's kept rows from before a moment go; later ones, other customer
   await folders.removeRows("nobody", 200_000);
   const isThere = [old, late, foreign, join(old, "../checkpoint")].map((path) => existsSync(path));
   expect(isThere).toEqual([false, true, true, true]);
+});
+
+test("kept rows go by when they were put in place, whatever else was begun in their folder since", async () => {
+  const folders = modelFolders(await freshFolder());
+  const rows = join(await folders.makeModel("acme", "a"), "interactions");
+  await mkdir(rows);
+  await writeFile(join(rows, "kept.json"), "{}");
+  await utimes(join(rows, "kept.json"), 100, 100);
+  await writeFile(join(rows, "writing-1"), ""); // by a run that was ended
+  await folders.removeRows("acme", 200_000);
+  expect(existsSync(rows)).toBe(false);
 });
