@@ -8,18 +8,24 @@ export type ModelRef = { readonly customer: string; readonly modelName: string }
 
 const LOST_RACES_MAX = 20;
 
-/** The live pointer and its etag; undefined for a model that does not exist. Throws StoreError when it is unreadable. */
+/**
+ * The live pointer and its etag; undefined for a model that does not exist.
+ *
+ * @param damaged What an unreadable one is taken for; else it throws StoreError.
+ */
 export async function readLivePointer(
   store: ObjectStore,
   { customer, modelName }: ModelRef,
+  damaged?: LivePointer,
 ): Promise<{ readonly pointer: LivePointer; readonly etag: string } | undefined> {
   const key = livePointerKey(customer, modelName);
   const found = await store.get(key);
   if (found === undefined) return undefined;
   const parsed = LivePointerSchema.safeParse(storedJson(found.bytes));
-  if (!parsed.success)
+  const pointer = parsed.data ?? damaged;
+  if (pointer === undefined)
     throw new StoreError(`${key} is not a live pointer of format 1; restore it, or delete it with the model.`);
-  return { pointer: parsed.data, etag: found.etag };
+  return { pointer, etag: found.etag };
 }
 
 /**
@@ -33,10 +39,11 @@ export async function changeLivePointer(
   store: ObjectStore,
   model: ModelRef,
   change: (current: LivePointer | undefined) => LivePointer | undefined | Promise<LivePointer | undefined>,
+  damaged?: LivePointer,
 ): Promise<LivePointer | undefined> {
   const key = livePointerKey(model.customer, model.modelName);
   for (let lost = 0; lost < LOST_RACES_MAX; lost++) {
-    const found = await readLivePointer(store, model);
+    const found = await readLivePointer(store, model, damaged);
     const next = await change(found?.pointer);
     if (next === undefined) return found?.pointer;
     const bytes = new TextEncoder().encode(JSON.stringify(next));
@@ -62,11 +69,12 @@ export function setStatus(
   model: ModelRef,
   { status, nowMs, isStill }: StatusChange,
 ): Promise<LivePointer | undefined> {
-  const updated_at = new Date(nowMs).toISOString();
-  return changeLivePointer(store, model, async (current) => {
+  const pointer: LivePointer = { format: 1, status, live: null, updated_at: new Date(nowMs).toISOString() };
+  const change = async (current: LivePointer | undefined) => {
     if (status === "DESTROYING" && current === undefined) return undefined;
     if (current?.status === status || (current?.live && status !== "DESTROYING")) return undefined;
-    if (isStill && !(await isStill())) return undefined;
-    return { format: 1, status, live: null, updated_at };
-  });
+    return isStill && !(await isStill()) ? undefined : pointer;
+  };
+  // A tombstone takes the place of whatever is there: else what cannot be read could not be deleted either.
+  return changeLivePointer(store, model, change, status === "DESTROYING" ? { ...pointer, status: "ERROR" } : undefined);
 }

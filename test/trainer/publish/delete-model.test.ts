@@ -64,6 +64,15 @@ test("a deletion that crashed anywhere stops the serving or changes nothing, and
   }
 });
 
+test("a model whose pointer is damaged can be deleted", async () => {
+  const store = await world();
+  const key = livePointerKey("acme", "movies");
+  await store.swap(key, new TextEncoder().encode('{"format":2}'), (await store.get(key))!.etag);
+  await expect(readLivePointer(store, TINY_MODEL)).rejects.toThrow("or delete it with the model");
+  await deleteModel(store, TINY_MODEL, context);
+  expect(await keysOf(store)).toEqual(OTHERS);
+});
+
 test("a model that is gone is deleted again without a word", async () => {
   const store = memoryStore();
   await deleteModel(store, TINY_MODEL, context);
