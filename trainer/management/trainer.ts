@@ -83,8 +83,10 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
   closing.push(() => database.close());
   const registry = modelRegistry(database, nowMs);
   const pointers = pointerKeeper({ store, registry, nowMs, log });
-  // What cannot be settled now is settled when a trainer starts.
-  closing.push(() => Promise.race([pointers.idle(), delay(SETTLE_SECONDS_MAX * 1000, undefined, { ref: false })]));
+  // What cannot be settled now, such as while the bucket is silent, is settled when a trainer starts.
+  const forAWhile = (work: Promise<void>) =>
+    Promise.race([work, delay(SETTLE_SECONDS_MAX * 1000, undefined, { ref: false })]);
+  closing.push(() => forAWhile(pointers.idle()));
   const ledger = runLedger(database, randomUUID(), runs.heartbeatSeconds);
   if (database.isEmbedded) await ledger.releaseAll();
   const queues = await startWorkQueues({ database, log, heartbeatSeconds: runs.heartbeatSeconds });
@@ -98,7 +100,7 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
   const erased = erasures({ database, store, nowMs, newSalt: () => randomBytes(16).toString("hex"), log });
   const context = { ...parts, database, registry, ledger, training, deletion, pointers, running, folders };
   const upkeep = startUpkeep({ ...context, erasures: erased }, UPKEEP_PAUSE_MS);
-  closing.push(() => upkeep.stop());
+  closing.push(() => forAWhile(upkeep.stop()));
   closing.push(async () => {
     stopping.abort();
     for (const run of running.values()) run.abort("stopping" satisfies StopReason);

@@ -4,8 +4,11 @@ import { existsSync, readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { erasedUsersKey } from "../../../shared/erased-users.ts";
 import { livePointerKey } from "../../../shared/manifest.ts";
 import { ModelRecord } from "../../../shared/model-record.ts";
+import { memoryStore } from "../../../trainer/publish/memory-store.ts";
+import type { ObjectStore } from "../../../trainer/publish/object-store.ts";
 import { caller, environmentOf } from "../../fixtures/trainer-client.ts";
 import { startHarness } from "../../fixtures/trainer-harness.ts";
 import { specOf } from "../../fixtures/trainer-spec.ts";
@@ -77,6 +80,21 @@ describe("when the trainer stops", () => {
       const record = await harness.until("shop", ({ status }) => status === "ACTIVE");
       expect(record.failure).toBe(null);
     });
+  });
+
+  test("it does not wait for a bucket that has fallen silent", async () => {
+    const store = memoryStore();
+    const first = await startHarness({ store });
+    await first.call("DELETE", "/v0/users/ann");
+    await first.stop();
+    const asked: string[] = [];
+    const get: ObjectStore["get"] = (key) => new Promise(() => asked.push(key));
+    const second = await startHarness({ store: { ...store, get }, stateDirectory: first.stateDirectory });
+    await eventually(() => asked.includes(erasedUsersKey("acme")));
+    const startedMs = performance.now();
+    await second.stop();
+    expect(performance.now() - startedMs).toBeLessThan(10_000);
+    await (await startHarness({ store, stateDirectory: first.stateDirectory })).stop(); // the lock is free
   });
 
   test("killed, it leaves no process behind; the next start within a second does the run again", async () => {
