@@ -98,8 +98,9 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
   const stopping = new AbortController();
   const folders = modelFolders(stateDirectory);
   const erased = erasures({ database, store, nowMs, newSalt: () => randomBytes(16).toString("hex"), log });
-  const context = { ...parts, database, registry, ledger, training, deletion, pointers, running, folders };
-  const upkeep = startUpkeep({ ...context, erasures: erased }, UPKEEP_PAUSE_MS);
+  const means = { training, deletion, pointers, running, folders, erasures: erased };
+  const context = { ...parts, database, registry, ledger, ...means };
+  const upkeep = startUpkeep(context, UPKEEP_PAUSE_MS);
   closing.push(() => forAWhile(upkeep.stop()));
   closing.push(async () => {
     stopping.abort();

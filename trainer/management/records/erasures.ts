@@ -17,6 +17,8 @@ export type Erasures = {
   settle(): Promise<void>;
   /** Makes good for lists that are gone from the bucket or were put back from an older copy. What cannot be read or written is logged. */
   restore(): Promise<void>;
+  /** The same for one customer's. */
+  restoreOf(customer: string): Promise<void>;
   /** For each customer, when the last user was erased of those erased before a moment. */
   lastBefore(ms: number): Promise<readonly { readonly customer: string; readonly erasedMs: number }[]>;
 };
@@ -63,6 +65,9 @@ export function erasures({ database, store, nowMs, newSalt, log }: ErasureParts)
     async restore() {
       const rows = await database.query("select distinct customer from shortlist.erased_users where listed");
       for (const { customer } of rows) await logged(customer as string, restoreList);
+    },
+    async restoreOf(customer) {
+      if ((await saltOf(customer, database)) !== undefined) await logged(customer, restoreList);
     },
     async lastBefore(ms) {
       const rows = await database.query(

@@ -9,6 +9,7 @@ import { type ObjectStore, StoreError } from "../../publish/object-store.ts";
 import type { RunSettings, Settings } from "../../settings.ts";
 import type { RunMessage } from "../../training-run.ts";
 import type { Database } from "../records/database.ts";
+import type { Erasures } from "../records/erasures.ts";
 import type { ModelRegistry } from "../records/model-registry.ts";
 import type { Attempt, Model, RunEvent } from "../records/model-transitions.ts";
 import type { Claim, Run, RunLedger } from "../records/run-ledger.ts";
@@ -26,6 +27,7 @@ export type RunContext = {
   readonly store: ObjectStore;
   readonly pointers: PointerKeeper;
   readonly folders: ModelFolders;
+  readonly erasures: Pick<Erasures, "restoreOf">;
   readonly settings: Settings;
   /** The program of a run's process. */
   readonly program: string;
@@ -83,6 +85,7 @@ async function attemptRun(model: Model, claim: Claim, context: RunContext & { re
     // A process publishes only over a pointer, so it is there before the process is; and a trainer that died between publishing
     // and noting it left the record behind what is served.
     await agree(model, context);
+    await context.erasures.restoreOf(model.customer); // the process leaves out whom the list names
     const prepared = await prepareRun(model, claim.runId, context);
     const clean = <Value>(value: Value) => redacted(value, prepared.secrets);
     const progress = progressWriter(claim, model, context);

@@ -55,6 +55,7 @@ beforeEach(async () => {
       erase: async () => {},
       settle: async () => void upkept.push("settle"),
       restore: async () => void upkept.push("restore"),
+      restoreOf: async () => {},
       lastBefore: async (ms) => [{ customer: "acme", erasedMs: ms }],
     },
     nowMs: () => nowMs,

@@ -1,13 +1,17 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { erasedUsersKey, isErased } from "../../../../shared/erased-users.ts";
+import type { UserId } from "../../../../shared/ids.ts";
 import type { LogEntry } from "../../../../trainer/log/log.ts";
 import { type Database, openDatabase } from "../../../../trainer/management/records/database.ts";
+import { erasures } from "../../../../trainer/management/records/erasures.ts";
 import { type ModelRegistry, modelRegistry } from "../../../../trainer/management/records/model-registry.ts";
 import { type RunLedger, runLedger } from "../../../../trainer/management/records/run-ledger.ts";
 import { modelFolders } from "../../../../trainer/management/runs/model-folders.ts";
 import { performRun, type RunContext, type StopReason } from "../../../../trainer/management/runs/perform-run.ts";
 import { pointerKeeper } from "../../../../trainer/management/runs/pointer-keeper.ts";
+import { readErasedUsers } from "../../../../trainer/publish/erased-list.ts";
 import { changeLivePointer, readLivePointer } from "../../../../trainer/publish/live-pointer-swap.ts";
 import { memoryStore } from "../../../../trainer/publish/memory-store.ts";
 import { type ObjectStore, StoreError } from "../../../../trainer/publish/object-store.ts";
@@ -56,6 +60,7 @@ async function waitingRun(script: string, options: Options = {}) {
   const logs: LogEntry[] = [];
   const store = options.store ?? memoryStore();
   const log = (entry: LogEntry) => void logs.push(entry);
+  const erased = erasures({ database, store, nowMs: Date.now, newSalt: () => "0".repeat(32), log });
   const context: RunContext = {
     database,
     registry,
@@ -63,6 +68,7 @@ async function waitingRun(script: string, options: Options = {}) {
     store,
     pointers: pointerKeeper({ store, registry, nowMs: Date.now, log }),
     folders: modelFolders(state),
+    erasures: erased,
     settings: { ...settings, runs: { ...settings.runs, heartbeatSeconds } },
     program: new URL("../../../fixtures/trainer-scripted-run.ts", import.meta.url).pathname,
     nowMs: Date.now,
@@ -73,7 +79,7 @@ async function waitingRun(script: string, options: Options = {}) {
     await context.pointers.idle();
     return (await registry.find("acme", modelName))!;
   };
-  return { run, modelName, store, logs, perform };
+  return { run, modelName, store, logs, erased, perform };
 }
 const isWaiting = async (runId: string) => (await ledger.waiting(1000)).some((run) => run.runId === runId);
 /** Once the run says that it trains. The embedded database answers without ever yielding, so the loop must. */
@@ -180,6 +186,14 @@ test("what a dead trainer had published is adopted", async () => {
     updated_at: "",
   }));
   expect(await perform()).toMatchObject({ status: "ACTIVE", version: "v9" });
+});
+
+test("a list of erased users that is gone is there again before the run reads a row", async () => {
+  const { perform, store, erased } = await waitingRun("publish v1");
+  await erased.erase("acme", "ann" as UserId);
+  await store.delete(erasedUsersKey("acme"));
+  await perform();
+  expect(await isErased((await readErasedUsers(store, "acme"))!, "ann" as UserId)).toBe(true);
 });
 
 describe("a run that is stopped", () => {
