@@ -4,9 +4,10 @@
  *
  * Everything before the pointer is invisible to an edge, and everything after it changes nothing; so a crash between
  * any two steps leaves what is served as it was, and publishing the same version again finishes the work. The pointer
- * is swapped over the very pointer that was read. When somebody else was first, what they wrote decides: a newer version
- * stays, a tombstone ends the run. Whether the run is still to be heard is asked once the pointer has been read: a model that
- * was deleted and made again under the same name since then has another pointer, so a run of the old one cannot go live.
+ * is swapped over the very pointer that was read. When somebody else was first, what they wrote decides: a tombstone ends the
+ * run. Whether the run is still to be heard is asked once the pointer has been read: a model that was deleted and made again
+ * under the same name since then has another pointer, so a run of the old one cannot go live. A run that is heard is the model's
+ * newest, whatever the clock of the trainer before it said; where nobody can be asked, a version of a later name stays.
  */
 import { type LivePointer, liveAfter, MANIFEST_TYPE } from "../../shared/live-pointer.ts";
 import { blobKey, listsKey, manifestKey, reportKey } from "../../shared/manifest.ts";
@@ -30,7 +31,7 @@ export type PublishContext = {
 
 export type PublishOutcome =
   | { readonly kind: "live"; readonly version: string }
-  /** Another trainer has put a newer version live; this one is stored and can be activated. */
+  /** Somebody else has put a newer version live; this one is stored and can be activated. */
   | { readonly kind: "superseded"; readonly version: string; readonly liveVersion: string };
 
 /**
@@ -101,7 +102,7 @@ async function swapLive(built: BuiltVersion, model: ModelRef, { store, nowMs, si
     const newest = current.status === "ACTIVE" ? current.live?.version : undefined;
     if (newest === built.version) return undefined; // ours already, though its answer was lost
     if (isHeld && !(await isHeld())) throw superseded(model);
-    if (newest !== undefined && newest > built.version) return undefined;
+    if (!isHeld && newest !== undefined && newest > built.version) return undefined;
     const live = liveAfter(current.live, built.version, manifest);
     return { format: 1, status: "ACTIVE", live, updated_at: new Date(nowMs()).toISOString() } satisfies LivePointer;
   });

@@ -132,6 +132,13 @@ test("an older version does not replace a newer one", async () => {
   expect(await servedVersion(store, TINY_MODEL)).toBe(second.version);
 });
 
+test("a run that is heard is the newest, though the clock of the trainer before it was ahead", async () => {
+  const store = await worldWith(second);
+  const outcome = await publish(first, report, contextOf(store, { isHeld: () => Promise.resolve(true) }));
+  expect(outcome).toEqual({ kind: "live", version: first.version });
+  expect(await servedVersion(store, TINY_MODEL)).toBe(first.version);
+});
+
 test.each(["before the run publishes", "between its upload and its swap"])(
   "a model deleted %s is not revived",
   async (when) => {
