@@ -101,7 +101,8 @@ const unescapeXml = (text: string) =>
 /** R2 quotes its etags; inside the trainer they have no quotes. */
 const etagOf = (answer: S3Answer) => (answer.headers.get("etag") ?? "").replace(/^W\//, "").replaceAll('"', "");
 const isConditionFailed = ({ status }: S3Answer) => status === 412;
-const isAbsent = (answer: S3Answer) => answer.status === 404 && !errorCodeOf(answer.bytes).startsWith("NoSuchBucket");
+/** Said by the store itself: a page of some proxy that it has not found the way is no word on what is stored. */
+const isAbsent = (answer: S3Answer) => answer.status === 404 && errorCodeOf(answer.bytes).startsWith("NoSuchKey");
 
 function refusal(answer: S3Answer, what: string, { bucket, endpoint }: S3Options): StoreError {
   const code = errorCodeOf(answer.bytes);

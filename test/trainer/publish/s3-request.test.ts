@@ -149,6 +149,14 @@ test("a swap whose answer was lost is recognised as its own", async () => {
   expect(await s3Store(lost.options).swap("live.json", mine, "old")).toBeUndefined();
 });
 
+test("an object is absent when the store says so, not when some proxy has lost the way", async () => {
+  const absent = await startServer(error(404, "NoSuchKey"));
+  expect(await s3Store(absent.options).get("customers/acme/erased-users")).toBeUndefined();
+  expect(await s3Store(absent.options).swap("live.json", new Uint8Array(1), "old")).toBeUndefined();
+  const lost = await startServer(status(404, "<html>Not found</html>"));
+  await expect(s3Store(lost.options).get("customers/acme/erased-users")).rejects.toThrow("404");
+});
+
 test("an answer that is no list is not taken for an empty one, by which a deletion would leave everything", async () => {
   const server = await startServer(status(200, "<html>Back soon</html>"));
   await expect(Array.fromAsync(s3Store(server.options).list("models/"))).rejects.toThrow("no list of models/");
