@@ -70,7 +70,8 @@ export async function superviseProcess(options: ProcessOptions): Promise<Process
     isDone = true;
     killLater(); // what is done is done: a process that does not end by itself is helped
   });
-  child.send(input, () => {}); // a process that ends before it has read this is told by its exit
+  // A process that ends before it has read this is told by its exit; one for which no pipe was left has no channel at all.
+  child.send?.(input, () => {});
   const exit = await exitOf(child);
   for (const timer of timers) clearTimeout(timer);
   signal.removeEventListener("abort", onAbort);
@@ -99,8 +100,9 @@ function startProcess({ program, environment, memoryMbMax }: ProcessOptions): Ch
 async function exitOf(child: ChildProcess): Promise<Exit> {
   try {
     const disconnected = child.connected ? once(child, "disconnect") : undefined;
-    const [code, signal] = (await once(child, "close")) as [number | null, string | null];
-    await disconnected;
+    // Waited for at once: a process that could not be started fails both.
+    const [closed] = await Promise.all([once(child, "close"), disconnected]);
+    const [code, signal] = closed as [number | null, string | null];
     return { code, signal, error: undefined };
   } catch (error) {
     return { code: null, signal: null, error: error instanceof Error ? error.message : String(error) };

@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { type ProcessOptions, superviseProcess } from "../../../../trainer/management/processes/supervised-process.ts";
 import { freshFolder } from "../../../fixtures/trainer-state.ts";
@@ -64,3 +66,33 @@ test("a program that does not parse ends with its complaint", async () => {
   expect(exit.code).toBe(1);
   expect(outputTail).toContain("SyntaxError");
 });
+
+/** A process in which one cannot be started, and what it makes of that. */
+async function superviseWhere(trouble: string) {
+  const program = join(await freshFolder(), "supervising.mts");
+  const path = new URL("../../../../trainer/management/processes/supervised-process.ts", import.meta.url).href;
+  await writeFile(
+    program,
+    `import { openSync } from "node:fs";
+     const { superviseProcess } = await import(${JSON.stringify(path)});
+     ${trouble}
+     const options = { program: "", input: {}, environment: {}, memoryMbMax: 100, secondsMax: 5, graceSeconds: 1 };
+     const signal = new AbortController().signal;
+     const { exit } = await superviseProcess({ ...options, signal, onMessage: () => "more" });
+     await new Promise((done) => setTimeout(done, 50));
+     process.stdout.write(exit.error);`,
+  );
+  const command = `ulimit -n 100 && exec "${process.execPath}" --no-warnings "${program}"`;
+  return (await promisify(execFile)("sh", ["-c", command])).stdout;
+}
+
+test.each([
+  ["whose program is gone, as while Node is updated,", 'process.execPath = "/gone/node";', "ENOENT"],
+  [
+    "for which no file can be opened any more",
+    'try { for (;;) openSync("/dev/null", "r"); } catch { /* all are open */ }',
+    "EMFILE",
+  ],
+])("one %s ends with the reason, and who supervises it lives on", async (_, trouble, reason) =>
+  expect(await superviseWhere(trouble)).toContain(reason),
+);
