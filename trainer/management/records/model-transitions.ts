@@ -146,7 +146,7 @@ function changeBy(model: Model, event: ModelEvent, now: string): Change | undefi
     case "waiting":
       return { failure: event.failure, training: { state: "SCHEDULED", progress: null } };
     case "cancelled":
-      return { training: { ...finished(now), state: model.version === null ? "SCHEDULED" : "IDLE" } };
+      return { training: { ...cancelled(now), state: model.version === null ? "SCHEDULED" : "IDLE" } };
     case "activated":
       return { version: event.version, itemIdType: event.itemIdType, metrics: event.metrics, status: "ACTIVE" };
     case "changed":
@@ -169,6 +169,9 @@ const newRun = (runId: string, specRevision: number) => ({
 });
 
 const finished = (now: string) => ({ finishedAt: now, progress: null });
+
+/** Whatever spec the attempt has read, a trainer that took it over only to end it the newest: the model is still to be trained. */
+const cancelled = (now: string) => ({ ...finished(now), specRevision: 0 });
 
 const changed = (model: Model, event: SpecChange) => ({
   spec: event.spec,

@@ -70,7 +70,14 @@ async function aTrainedModel(name: string, schedule: string, nextRunAt: string |
   const first = { runId: `first-${name}`, attempt: 1 };
   await context.registry.apply("acme", name, { kind: "scheduled", runId: first.runId });
   await context.registry.apply("acme", name, { kind: "started", ...first });
-  await context.registry.apply("acme", name, { kind: "cancelled", ...first });
+  const failure = {
+    stage: "fetching",
+    code: "no_rows",
+    message: "None.",
+    at: "2026-01-01T00:00:00Z",
+    retryable: false,
+  };
+  await context.registry.apply("acme", name, { kind: "failed", failure, ...first });
 }
 const find = async (name: string) => (await context.registry.find("acme", name))!;
 

@@ -235,6 +235,21 @@ test("a cancellation by another trainer is noticed", async () => {
   expect((await ended).training.finishedAt).not.toBe(null);
 });
 
+test("a change is trained on also when the trainer that was to end the run for it died before it did", async () => {
+  const { run, modelName, perform } = await waitingRun("publish v1");
+  const claim = (await runLedger(database, "theirs", 30).claim(run.runId))!;
+  const { spec } = (await registry.apply("acme", modelName, { kind: "started", runId: run.runId, attempt: 1 }))!;
+  await registry.apply("acme", modelName, { kind: "changed", from: spec, spec, retrain: true, nextRunAt: null });
+  expect(await ledger.cancel(run.runId)).toBe(true);
+  await database.query("update shortlist.runs set seen_at = now() - interval '1 hour' where run_id = $1", [run.runId]);
+  expect(await perform()).toMatchObject({
+    version: null,
+    training: { attempt: claim.attempt + 1, state: "SCHEDULED" },
+  });
+  const pending = await registry.pending(new Date().toISOString(), 100);
+  expect(pending.map((model) => model.modelName)).toContain(modelName);
+});
+
 test("right before it publishes, a run asks whether it was cancelled, whatever the last renewal said", async () => {
   const { perform, modelName, logs, run } = await waitingRun(
     `progress TRAINING\nuntil ${join(state, "cancelled")}\nask-held\nfail source_down retryable`,
