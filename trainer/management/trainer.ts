@@ -14,7 +14,7 @@ import { databaseNonces } from "./http/database-nonces.ts";
 import { forwardVerifier } from "./http/forwarded.ts";
 import { modelRoutes } from "./http/models-route.ts";
 import { userRoutes } from "./http/users-route.ts";
-import { removeModel } from "./models/remove-model.ts";
+import { type RemovalContext, removeModel } from "./models/remove-model.ts";
 import { startUpkeep } from "./models/upkeep.ts";
 import { startWorkQueues } from "./models/work-queue.ts";
 import { closeInReverse } from "./processes/close-in-reverse.ts";
@@ -102,28 +102,17 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
   const context = { ...parts, database, registry, ledger, ...means };
   const upkeep = startUpkeep(context, UPKEEP_PAUSE_MS);
   closing.push(() => forAWhile(upkeep.stop()));
-  closing.push(async () => {
+  const handBack = async () => {
     stopping.abort();
     for (const run of running.values()) run.abort("stopping" satisfies StopReason);
     await queues.pause();
-  });
+  };
+  closing.push(handBack);
   await training.take(runs.concurrency, async (run) => {
     if (!stopping.signal.aborted) await work(run, context, running);
     upkeep.soon();
   });
-  await deletion.take(1, async (ref) => {
-    const isGone = await removeModel(ref, { ...context, signal: stopping.signal }).catch((error) => {
-      log({
-        event: "removal_failed",
-        level: "error",
-        customer: ref.customer,
-        model_name: ref.modelName,
-        error: errorForLog(error),
-      });
-      return false;
-    });
-    if (isGone) log({ event: "model_removed", level: "info", customer: ref.customer, model_name: ref.modelName });
-  });
+  await deletion.take(1, (ref) => remove(ref, { ...context, signal: stopping.signal }));
 
   const { seconds, memoryMbMax } = DRY_RUN_LIMITS;
   const dryRunParts = { program: parts.dryRunProgram, secondsMax: seconds + 5, memoryMbMax };
@@ -143,7 +132,9 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
     log,
     newId: randomUUID,
   });
-  return await listen(app.fetch, settings, closing);
+  const server = await listen(app.fetch, settings, closing);
+  closing.push(handBack); // before callers are waited for: what stops this process may have stopped the runs' as well
+  return server;
 }
 
 async function work(run: Run, context: RunContext, running: Map<string, AbortController>): Promise<void> {
@@ -155,6 +146,15 @@ async function work(run: Run, context: RunContext, running: Map<string, AbortCon
     context.log({ event: "run_error", level: "error", run_id: run.runId, error: errorForLog(error) });
   } finally {
     running.delete(run.runId);
+  }
+}
+
+async function remove(ref: ModelRef, context: RemovalContext & { readonly log: Log }): Promise<void> {
+  const about = { customer: ref.customer, model_name: ref.modelName };
+  try {
+    if (await removeModel(ref, context)) context.log({ event: "model_removed", level: "info", ...about });
+  } catch (error) {
+    context.log({ event: "removal_failed", level: "error", ...about, error: errorForLog(error) });
   }
 }
 

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { erasedUsersKey } from "../../../shared/erased-users.ts";
@@ -95,6 +96,27 @@ describe("when the trainer stops", () => {
     await second.stop();
     expect(performance.now() - startedMs).toBeLessThan(10_000);
     await (await startHarness({ store, stateDirectory: first.stateDirectory })).stop(); // the lock is free
+  });
+
+  test("a run whose process was asked to end too is handed back uncounted, though a caller is still waited for", async () => {
+    const marker = join(await freshState(), "first");
+    const harness = await startHarness({
+      environment: { SHORTLIST_RUN_ATTEMPTS: "1", SHORTLIST_RETRY_SECONDS: "3600" },
+    });
+    const { stateDirectory, port } = harness;
+    await harness.create("shop", `progress TRAINING\npid ${marker}\nwait`);
+    await eventually(() => existsSync(marker) && readFileSync(marker, "utf8") !== "");
+    const caller = connect(port, "127.0.0.1").on("error", () => {});
+    caller.write("POST /v0/models HTTP/1.1\r\nhost: it\r\ncontent-length: 9\r\n\r\n{");
+    await new Promise((done) => setTimeout(done, 200));
+    const stopped = harness.stop();
+    process.kill(Number(readFileSync(marker, "utf8")), "SIGTERM");
+    await stopped;
+    const { openDatabase } = await import("../../../trainer/management/records/database.ts");
+    const database = await openDatabase(null, stateDirectory);
+    const runs = await database.query("select crashes, not_before <= now() as may_begin from shortlist.runs");
+    await database.close();
+    expect(runs).toEqual([{ crashes: 0, may_begin: true }]);
   });
 
   test("killed, it leaves no process behind; the next start within a second does the run again", async () => {
