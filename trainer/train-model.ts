@@ -11,14 +11,14 @@ import { type Refit, refit } from "./evaluate/choosing/refit.ts";
 import { refitUserValues } from "./evaluate/newcomers/refit-user-values.ts";
 import { encodeDetail } from "./evaluate/reporting/evaluation-detail.ts";
 import { type Selection, selectModel } from "./evaluate/select.ts";
-import { buildVersion, userSalt } from "./export/build-version.ts";
+import { buildVersion, timeOfVersion, userSalt } from "./export/build-version.ts";
 import { checkServable } from "./export/check-servable.ts";
 import { withUserValues } from "./export/with-user-values.ts";
 import { fitSeconds } from "./fit-seconds.ts";
 import { type KeptFits, openKeptFits } from "./kept-fits.ts";
 import { METHODS } from "./models/methods.ts";
 import { readErasedUsers } from "./publish/erased-list.ts";
-import { readLivePointer } from "./publish/live-pointer-swap.ts";
+import { type ModelRef, readLivePointer } from "./publish/live-pointer-swap.ts";
 import { type ObjectStore, StoreError } from "./publish/object-store.ts";
 import { publish } from "./publish/publish.ts";
 import { storedJson } from "./publish/stored-json.ts";
@@ -95,7 +95,7 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
   const built = await buildVersion({
     ...model,
     itemIdColumn: spec.schema.item.id,
-    createdAtMs: nowMs(),
+    createdAtMs: await creationMs(store, model, nowMs()),
     dataset: refitted.dataset,
     exported: refitted.exported,
     method: refitted.fitted.method,
@@ -191,13 +191,20 @@ async function erasedUsers(store: ObjectStore, customer: string): Promise<Erased
   }
 }
 
+/**
+ * The present, or right after the live version where that was made on a clock ahead of this one: versions are told apart by their
+ * names, which sort by age, so this one would else be taken for an older one and left aside.
+ */
+async function creationMs(store: ObjectStore, model: ModelRef, nowMs: number): Promise<number> {
+  const live = (await readLivePointer(store, model))?.pointer.live;
+  const liveMs = live ? timeOfVersion(live.version) : Number.NaN;
+  return liveMs > nowMs ? liveMs + 1 : nowMs;
+}
+
 const choiceOf = ({ chosen }: EvaluationReport): Choice => ({ method: chosen.method, params: chosen.params });
 
 /** The stored report of what is live; undefined when nothing is, or its report is damaged or of a form not known any more. */
-async function liveReport(
-  store: ObjectStore,
-  model: { readonly customer: string; readonly modelName: string },
-): Promise<EvaluationReport | undefined> {
+async function liveReport(store: ObjectStore, model: ModelRef): Promise<EvaluationReport | undefined> {
   const live = (await readLivePointer(store, model))?.pointer.live;
   if (!live) return undefined;
   const found = await store.get(reportKey(model.customer, model.modelName, live.version));

@@ -108,6 +108,14 @@ test("rows become a live version with its report, stage by stage", async () => {
   expect(answer.popularity["recall@20"]!.value).toBeCloseTo(report.popularity.metrics["recall@20"]!.value!, 9);
 });
 
+test("a version goes live also where the clock is behind the one that named the live version", async () => {
+  const store = await newStore();
+  const ahead = await run(store, { nowMs: NOW + 86_400_000 });
+  const behind = await run(store, { nowMs: NOW });
+  expect(versionOf(behind) > versionOf(ahead)).toBe(true);
+  expect((await readLivePointer(store, model))!.pointer.live!.version).toBe(versionOf(behind));
+});
+
 test("a retrain compares itself with the live version and replaces it; a failed one leaves it", async () => {
   const { store } = twin;
   const second = await run(store, { nowMs: NOW + 60_000, fitSecondsMax: AMPLE_SECONDS });

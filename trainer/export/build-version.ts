@@ -84,6 +84,10 @@ export async function versionName(manifest: Manifest): Promise<string> {
   return `${manifest.created_at.replace(/[-:.]/g, "")}-${digest.slice("sha256:".length, "sha256:".length + 8)}`;
 }
 
+/** When a version was made, by its name: epoch milliseconds. NaN for a name of another form. */
+export const timeOfVersion = (version: string): number =>
+  Date.parse(version.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-.*/, "$1-$2-$3T$4:$5:$6.$7Z"));
+
 async function goldenOf({ dataset, exported, historyMax }: VersionInput) {
   const scorer = await openScorer(exported, dataset.itemCount);
   try {
