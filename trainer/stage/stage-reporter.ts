@@ -21,36 +21,47 @@ const SHARE_FOR_ESTIMATE = 0.02;
 export function stageReporter({ clock, send }: ReporterOptions): StageReporter {
   const begin = clock();
   let state: TrainingState = "SCHEDULED";
-  let stageBegin = begin;
+  const entered = new Set<TrainingState>();
+  let first: Standing | undefined; // of this stage
   let sentAt = Number.NEGATIVE_INFINITY;
   let rows: number | null = null;
 
   const tell = ({ share, detail }: StageProgress) => {
     const now = clock();
     sentAt = now;
-    const known = share === undefined ? null : Math.min(1, Math.max(0, share));
+    const known = share === undefined ? null : within(share);
     send(state, {
       stage: state.toLowerCase(),
       detail: detail ?? null,
       rows,
       share: known,
       elapsed_seconds: tenths(now - begin),
-      remaining_seconds: known === null || known < SHARE_FOR_ESTIMATE ? null : remaining(now - stageBegin, known),
+      remaining_seconds: known === null ? null : remaining(first!, { share: known, at: now }),
     });
   };
   return {
     enter(next) {
-      if (next !== state) stageBegin = clock();
+      // One that is entered again goes on far beyond 0, where its next word tells.
+      if (next !== state) first = entered.has(next) ? undefined : { share: 0, at: clock() };
+      entered.add(next);
       state = next;
       tell({});
     },
     progress(progress) {
       if (progress.rows !== undefined) rows = progress.rows;
+      if (progress.share !== undefined) first ??= { share: within(progress.share), at: clock() };
       if (clock() - sentAt >= SECONDS_BETWEEN) tell(progress);
     },
   };
 }
 
+type Standing = { readonly share: number; readonly at: number };
+
 /** Of this stage, if it goes on at its mean speed so far. */
-const remaining = (seconds: number, share: number) => tenths((seconds * (1 - share)) / share);
+function remaining(first: Standing, { share, at }: Standing): number | null {
+  const done = share - first.share;
+  return done < SHARE_FOR_ESTIMATE ? null : tenths(((at - first.at) * (1 - share)) / done);
+}
+
+const within = (share: number) => Math.min(1, Math.max(0, share));
 const tenths = (seconds: number) => Math.round(seconds * 10) / 10;

@@ -33,6 +33,19 @@ test("remaining time goes by the stage's own speed: 30 s for a quarter leave 90 
   expect(sent.at(-1)).toMatchObject({ elapsed_seconds: 40, remaining_seconds: 90 });
 });
 
+test("a stage that is entered again goes by its speed since then: 60 s for a tenth of what was left leave 540 s", () => {
+  const { sent, report, wait } = reporter();
+  report.enter("TRAINING");
+  wait(100);
+  report.progress({ share: 0.7 });
+  report.enter("EVALUATING");
+  report.enter("TRAINING");
+  report.progress({ share: 0.7 });
+  wait(60);
+  report.progress({ share: 0.73 });
+  expect(sent.at(-1)).toMatchObject({ elapsed_seconds: 160, share: 0.73, remaining_seconds: 540 });
+});
+
 test("a share outside 0…1 is brought back into it", () => {
   const { sent, report, wait } = reporter();
   report.enter("TRAINING");
