@@ -69,9 +69,16 @@ export async function ensureModel(
   options.say(
     isChanged ? `The files of the model ${name} have changed: training it again.` : `Training the model ${name} again.`,
   );
-  expectStatus(await client.call("POST", `/v0/models/${body.model_name}/train`), 202);
+  await trainAgain(client, body);
   await options.onAsked();
   return follow(client, body.model_name, options);
+}
+
+/** From where the files lie now; a model whose files were moved trains by being told so. */
+async function trainAgain(client: ServiceClient, { model_name, connector_configs }: CreationBody): Promise<void> {
+  const path = `/v0/models/${model_name}`;
+  const told = recordOf(expectStatus(await client.call("PATCH", path, { connector_configs }), 200));
+  if (!RUNNING.includes(told.training.state)) expectStatus(await client.call("POST", `${path}/train`), 202);
 }
 
 /** The part of a fingerprint that says what was asked for. */

@@ -56,7 +56,7 @@ export async function describeFiles(
     return {
       body,
       folders,
-      fingerprint: await fingerprintOf(body, given),
+      fingerprint: await fingerprintOf(body, { paths: given, folders }),
       interactions,
       items,
       columns,
@@ -90,7 +90,8 @@ export async function queryRows(
 
 async function tableOf(path: string, look: Look): Promise<SourceTable> {
   const [file] = await findFiles(await realpath(path), look.folders);
-  const location = look.folders.length === 1 ? basename(file!.path) : file!.path;
+  // In full: the service may read the folders of other models too, and a file of that name may lie in one of them.
+  const location = file!.path;
   const connector = await open(file!.path, look);
   try {
     const query = `SELECT * FROM ${identifier(file!.table)}`;
@@ -156,13 +157,18 @@ function modelNameOf(path: string): string {
   return name === "" ? "local" : name;
 }
 
-async function fingerprintOf(body: CreationBody, paths: readonly string[]): Promise<string> {
+type FilesAsked = { readonly paths: readonly string[]; readonly folders: readonly string[] };
+
+/** What is asked for, and of which files: those of one folder may be moved together. */
+async function fingerprintOf(body: CreationBody, { paths, folders }: FilesAsked): Promise<string> {
   const hash = createHash("sha256");
   for (const path of paths) {
     const { size, mtimeMs } = await stat(path);
     hash.update(JSON.stringify([path, size, mtimeMs]));
   }
-  const asked = createHash("sha256").update(JSON.stringify(body)).digest("hex").slice(0, 16);
+  const within = (name: string, value: unknown) =>
+    name === "location" && folders.length === 1 ? basename(value as string) : value;
+  const asked = createHash("sha256").update(JSON.stringify(body, within)).digest("hex").slice(0, 16);
   return `${asked}.${hash.digest("hex").slice(0, 16)}`;
 }
 

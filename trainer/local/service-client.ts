@@ -7,7 +7,7 @@ export type ServiceClient = {
   readonly edgeUrl: string;
   readonly apiKey: string;
   /** Throws LocalError when there is no answer in time; an answer comes back whatever its status. */
-  call(method: "GET" | "POST" | "DELETE", path: string, body?: unknown): Promise<ServiceAnswer>;
+  call(method: "GET" | "POST" | "PATCH" | "DELETE", path: string, body?: unknown): Promise<ServiceAnswer>;
 };
 
 const DEADLINE_MS = 60_000;

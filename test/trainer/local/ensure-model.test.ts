@@ -25,7 +25,7 @@ const idle = record("ACTIVE", "IDLE");
 const run = (id: string, state: string) => record("ACTIVE", state, { training: { state, run_id: id, progress: null } });
 
 /** Runs against a service that answers view requests in this order, the last one for ever. */
-async function against(views: (object | 404)[], known?: string) {
+async function against(views: (object | 404)[], known?: string, patched: object = idle) {
   const calls: string[] = [];
   const lines: string[] = [];
   let asked = 0;
@@ -40,6 +40,7 @@ async function against(views: (object | 404)[], known?: string) {
         return next === 404 ? answer(404, {}) : answer(200, next);
       }
       calls.push(`${method} ${path}`);
+      if (method === "PATCH") return answer(200, patched);
       return path.endsWith("/train")
         ? answer(202, run("r2", "SCHEDULED"))
         : answer(201, record("SCHEDULING", "SCHEDULED"));
@@ -83,9 +84,14 @@ test("a model that an interrupted start has made is adopted", async () => {
 test("changed files are trained on again, to the end of the new run", async () => {
   const after = [run("r1", "IDLE"), run("r2", "SCHEDULED"), run("r2", "TRAINING"), run("r2", "IDLE")];
   const { result, calls, lines } = await against(after, "asked.older");
-  expect(calls).toEqual(["POST /v0/models/films/train"]);
+  expect(calls).toEqual(["PATCH /v0/models/films", "POST /v0/models/films/train"]);
   expect(lines[0]).toContain("have changed");
   expect(result).toMatchObject({ training: { run_id: "r2" } });
+});
+
+test("files that were moved are trained on where they are now", async () => {
+  const { calls } = await against([idle, run("r2", "IDLE")], "asked.older", run("r2", "SCHEDULED"));
+  expect(calls).toEqual(["PATCH /v0/models/films"]); // which alone begins a run
 });
 
 test("a training that was under way is followed", async () => {
@@ -95,7 +101,7 @@ test("a training that was under way is followed", async () => {
 
 test("a failed model is trained again", async () => {
   const { calls } = await against([record("ERROR", "FAILED", { failure }), run("r2", "IDLE")], "asked.files");
-  expect(calls).toEqual(["POST /v0/models/films/train"]);
+  expect(calls).toEqual(["PATCH /v0/models/films", "POST /v0/models/films/train"]);
 });
 
 test("a name that is taken by another question is told, with both ways out", async () => {

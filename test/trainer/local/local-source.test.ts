@@ -1,8 +1,9 @@
-import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { findFiles } from "../../../trainer/connectors/duckdb/files.ts";
 import { describeFiles, queryRows } from "../../../trainer/local/local-source.ts";
 import type { GivenFiles } from "../../../trainer/local/start-flags.ts";
 
@@ -42,7 +43,28 @@ test("a file becomes a model named after it, with guessed columns, read as the s
 test("a file whose name says nothing gives the model its folder's name", async () => {
   const source = await describeFiles(await given({ "interactions.csv.gz": EVENTS }), look());
   expect(source.body.model_name).toBe("shop");
-  expect(source.body.connector_configs).toEqual([{ type: "File", location: "interactions.csv.gz" }]);
+  expect(source.body.connector_configs).toEqual([
+    { type: "File", location: join(root, "shop", "interactions.csv.gz") },
+  ]);
+});
+
+test("a file is told from one of the same name in another model's folder", async () => {
+  const source = await describeFiles(await given({ "interactions.csv": EVENTS }), look());
+  const other = join(root, "other");
+  await mkdir(other);
+  await writeFile(join(other, "interactions.csv"), EVENTS);
+  const { location } = source.body.connector_configs[0]!;
+  const found = await findFiles(location, [other, ...source.folders]);
+  expect(found.map(({ path }) => path)).toEqual([source.interactions.path]);
+});
+
+test("a folder that was moved holds other files, and the same question", async () => {
+  const files = await given({ "rentals.csv": EVENTS });
+  const before = (await describeFiles(files, look())).fingerprint.split(".");
+  await rename(join(root, "shop"), join(root, "moved"));
+  const interactions = join(root, "moved", "rentals.csv");
+  const after = (await describeFiles({ ...files, interactions }, look())).fingerprint.split(".");
+  expect([after[0] === before[0], after[1] === before[1]]).toEqual([true, false]);
 });
 
 test("files of two folders are both allowed and named in full", async () => {
