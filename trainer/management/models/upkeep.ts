@@ -124,6 +124,7 @@ type SweepStep = (context: UpkeepContext, signal: AbortSignal) => Promise<void>;
 
 const SWEEP: readonly SweepStep[] = [
   ({ database }) => purgeIdempotencyKeys(database),
+  ({ ledger }) => ledger.purge(),
   ({ erasures }) => erasures.restore(),
   async ({ erasures, folders, nowMs }) => {
     for (const { customer, erasedMs } of await erasures.lastBefore(nowMs() - ROWS_OF_ERASED_MS))

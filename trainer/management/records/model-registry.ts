@@ -195,10 +195,20 @@ const versionOfRow = (row: Readonly<Record<string, unknown>>): Version => ({
   metrics: parsed(row.metrics),
 });
 
+/** Of a model, the newest: many more than its bucket ever has, of which only the newest and the live one stay. */
+const VERSIONS_KEPT = 1000;
+
 /** The same rows and settings give the same version again. */
-const insertVersion = (queries: Queries, model: Model, runId: string) =>
-  queries.query(
+async function insertVersion(queries: Queries, model: Model, runId: string): Promise<void> {
+  await queries.query(
     `insert into shortlist.versions (customer, model_name, version, run_id, created_at, metrics)
      values ($1, $2, $3, $4, $5, $6) on conflict (customer, model_name, version) do nothing`,
     [model.customer, model.modelName, model.version, runId, model.updatedAt, json(model.metrics)],
   );
+  const own = "customer = $1 and model_name = $2";
+  await queries.query(
+    `delete from shortlist.versions where ${own} and version not in (select version from shortlist.versions
+     where ${own} order by created_at desc, version limit ${VERSIONS_KEPT})`,
+    [model.customer, model.modelName],
+  );
+}

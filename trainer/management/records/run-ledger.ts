@@ -34,7 +34,11 @@ export type RunLedger = {
   waiting(limit: number): Promise<readonly Run[]>;
   /** At the start of the only trainer: whoever held a run is dead. */
   releaseAll(): Promise<void>;
+  /** Forgets the runs that were over a month ago. */
+  purge(): Promise<void>;
 };
+
+const KEPT_DAYS = 30;
 
 export function runLedger(database: Database, trainerId: string, heartbeatSeconds: number): RunLedger {
   const free = `(trainer_id is null or seen_at < now() - ${heartbeatSeconds} * interval '1 second')`;
@@ -121,6 +125,9 @@ export function runLedger(database: Database, trainerId: string, heartbeatSecond
     },
     async releaseAll() {
       await database.query("update shortlist.runs set trainer_id = null where finished_at is null");
+    },
+    async purge() {
+      await database.query(`delete from shortlist.runs where finished_at < now() - ${KEPT_DAYS} * interval '1 day'`);
     },
   };
 }

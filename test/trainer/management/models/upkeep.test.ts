@@ -228,6 +228,23 @@ test("the sweep forgets answers of more than a day ago, and folders of models th
   ]);
 });
 
+test("the sweep forgets runs that were over a month ago", async () => {
+  for (const runId of ["long over", "over", "waits"])
+    await context.ledger.create(database, { runId, customer: "acme", modelName: "shop" });
+  for (const [runId, days] of [
+    ["long over", 31],
+    ["over", 29],
+  ])
+    await database.query(
+      `update shortlist.runs set finished_at = now() - interval '${days} days' where run_id = '${runId}'`,
+    );
+  const upkeep = startUpkeep(context, 3_600_000);
+  const left = async () =>
+    (await database.query("select run_id from shortlist.runs order by run_id")).map(({ run_id }) => run_id);
+  await expect.poll(left).toEqual(["over", "waits"]);
+  await upkeep.stop();
+});
+
 test("pointers that could not be written are tried at every turn, and every model's is looked at when a trainer starts", async () => {
   for (const name of ["a", "b"]) await aTrainedModel(name, "@once", null);
   await tend(context);

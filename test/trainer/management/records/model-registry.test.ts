@@ -155,3 +155,16 @@ test("only what is being deleted is removed, and with it all that is its own", a
   expect(await registry.names()).toContainEqual({ customer: "acme", modelName: "one" });
   expect(await registry.names()).not.toContainEqual({ customer: "acme", modelName: "removed" });
 });
+
+test("of a model that trains for years the newest thousand versions are known, of the others all", async () => {
+  await insert("acme", "years");
+  await publish("acme", "one", "run-of-one", "v-of-one");
+  await database.query(
+    `insert into shortlist.versions (customer, model_name, version, run_id, created_at, metrics)
+     select 'acme', 'years', 'old-' || i, null, timestamptz '2020-01-01' + i * interval '1 hour', null from generate_series(1, 1500) i`,
+  );
+  await publish("acme", "years", "run-of-years", "newest");
+  const known = (await registry.versions("acme", "years", 10_000)).map(({ version }) => version);
+  expect([known.length, known[0], known[1], known.at(-1)]).toEqual([1000, "newest", "old-1500", "old-502"]);
+  expect(await registry.versions("acme", "one", 10)).toHaveLength(1);
+});
