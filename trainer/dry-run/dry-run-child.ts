@@ -1,6 +1,7 @@
 /** The program of one dry run's process: takes a DryRunJob over IPC, answers with a DryRunAnswer, ends. */
 import { customerContext } from "../customer-context.ts";
 import type { DryRunAnswer, DryRunJob } from "../management/questions/dry-run-process.ts";
+import { StoreError } from "../publish/object-store.ts";
 import { s3Store } from "../publish/s3-store.ts";
 import { readChildSettings } from "../settings.ts";
 import { StageError } from "../stage/stage-error.ts";
@@ -30,6 +31,7 @@ async function perform({
     return { kind: "report", report: await dryRun(spec, context, stop.signal, { rejectedShareMax, fitSecondsMax }) };
   } catch (error) {
     if (error instanceof StageError) return { kind: "failed", code: error.code, message: error.message };
+    if (error instanceof StoreError) return { kind: "unavailable", message: error.message };
     throw error;
   }
 }

@@ -115,7 +115,7 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
   await deletion.take(1, (ref) => remove(ref, { ...context, signal: stopping.signal }));
 
   const { seconds, memoryMbMax } = DRY_RUN_LIMITS;
-  const dryRunParts = { program: parts.dryRunProgram, secondsMax: seconds + 5, memoryMbMax };
+  const dryRunParts = { program: parts.dryRunProgram, secondsMax: seconds + 5, memoryMbMax, log };
   const dryRun = dryRunInProcess({ settings, folders, ...dryRunParts });
   const app = managementApp({
     routes: {

@@ -2,6 +2,9 @@ import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import type { ModelSpec } from "../../../shared/model-spec.ts";
 import type { ConnectorSettings } from "../../connectors/connector.ts";
+import type { Log } from "../../log/log.ts";
+import { redacted, secretsIn } from "../../log/redaction.ts";
+import { StoreError } from "../../publish/object-store.ts";
 import type { Settings } from "../../settings.ts";
 import { type Stage, StageError } from "../../stage/stage-error.ts";
 import { superviseProcess } from "../processes/supervised-process.ts";
@@ -21,6 +24,8 @@ export type DryRunJob = {
 const DryRunAnswer = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("report"), report: z.looseObject({}) }),
   z.object({ kind: z.literal("failed"), code: z.string(), message: z.string() }),
+  /** The bucket failed, which is no fault of the source's. */
+  z.object({ kind: z.literal("unavailable"), message: z.string() }),
 ]);
 export type DryRunAnswer = z.infer<typeof DryRunAnswer>;
 
@@ -34,10 +39,11 @@ export type DryRunParts = {
   readonly folders: ModelFolders;
   readonly secondsMax: number;
   readonly memoryMbMax: number;
+  readonly log: Log;
 };
 
 /** Dry runs in processes of their own: a file that crashes or fills a parser costs its caller a message, no more. */
-export function dryRunInProcess({ program, settings, folders, secondsMax, memoryMbMax }: DryRunParts): DryRun {
+export function dryRunInProcess({ program, settings, folders, secondsMax, memoryMbMax, log }: DryRunParts): DryRun {
   return async (spec, customer, signal) => {
     const id = `dry-${randomUUID()}`;
     const { temp } = await folders.makeRun(id);
@@ -71,6 +77,9 @@ export function dryRunInProcess({ program, settings, folders, secondsMax, memory
       signal.throwIfAborted();
       if (answer?.kind === "report") return answer.report;
       if (answer?.kind === "failed") throw failure(answer.code, answer.message);
+      if (answer?.kind === "unavailable") throw new StoreError(answer.message);
+      const output = redacted(end.outputTail, secretsIn(spec.connector_configs));
+      log({ event: "dry_run_ended", level: "warning", customer, ended: end.ended, ...end.exit, output });
       if (end.ended === "memory" || end.heapExhausted)
         throw failure("out_of_memory", `Reading the sample needed more than ${memoryMbMax} MB of memory.`);
       throw failure("dry_run_crashed", "The source could not be read: what it holds made the reader stop.");

@@ -1,13 +1,16 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import type { LogEntry } from "../../../../trainer/log/log.ts";
 import { dryRunInProcess } from "../../../../trainer/management/questions/dry-run-process.ts";
 import { modelFolders } from "../../../../trainer/management/runs/model-folders.ts";
+import { StoreError } from "../../../../trainer/publish/object-store.ts";
 import { readSettings } from "../../../../trainer/settings.ts";
 import { environmentOf } from "../../../fixtures/trainer-client.ts";
 import { specOf } from "../../../fixtures/trainer-spec.ts";
 import { freshFolder } from "../../../fixtures/trainer-state.ts";
 
+const logs: LogEntry[] = [];
 async function run(query: string, signal = new AbortController().signal) {
   const state = await freshFolder();
   const settings = readSettings({
@@ -17,7 +20,8 @@ async function run(query: string, signal = new AbortController().signal) {
     SHORTLIST_SECRET_OTHER__PASSWORD: "of other",
   });
   const program = new URL("../../../fixtures/trainer-scripted-dry-run.ts", import.meta.url).pathname;
-  const dryRun = dryRunInProcess({ program, settings, folders: modelFolders(state), secondsMax: 30, memoryMbMax: 400 });
+  const limits = { secondsMax: 30, memoryMbMax: 400, log: (entry: LogEntry) => void logs.push(entry) };
+  const dryRun = dryRunInProcess({ program, settings, folders: modelFolders(state), ...limits });
   try {
     return await dryRun(specOf("shop", query), "acme", signal);
   } finally {
@@ -47,6 +51,18 @@ test.each([
   ["eat", { code: "out_of_memory" }],
 ])("%s is a failure of its stage, and the trainer lives", async (query, failure) => {
   await expect(run(query)).rejects.toMatchObject({ name: "StageError", ...failure });
+});
+
+test("what the process said when it crashed is the operator's to know", async () => {
+  logs.length = 0;
+  await expect(run("mistake")).rejects.toThrow("The source could not be read");
+  const [entry] = logs;
+  expect(entry).toMatchObject({ event: "dry_run_ended", customer: "acme", code: 1 });
+  expect(entry!.output).toContain("A mistake of ours.");
+});
+
+test("a bucket that fails is not called a source that cannot be read", async () => {
+  await expect(run("unavailable")).rejects.toThrow(new StoreError("The bucket does not answer."));
 });
 
 test("it is ended when it takes too long", async () => {
