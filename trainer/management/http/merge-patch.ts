@@ -3,13 +3,13 @@ type Json = unknown;
 /**
  * JSON merge patch (RFC 7396): null removes a member, objects are merged, everything else replaces.
  *
- * @param nulls `kept`: what would be removed is null in the result, so that every name of the patch can be looked at.
+ * @param nulls `kept`: what would be removed and is not there is null in the result, so that its name can be looked at.
  */
 export function mergePatch(target: Json, patch: Json, nulls: "removed" | "kept" = "removed"): Json {
   if (!isObject(patch)) return patch;
   const merged = new Map(Object.entries(isObject(target) ? target : {}));
   for (const [name, value] of Object.entries(patch))
-    if (value === null && nulls === "removed") merged.delete(name);
+    if (value === null && (nulls === "removed" || merged.has(name))) merged.delete(name);
     else merged.set(name, mergePatch(merged.get(name), value, nulls));
   return Object.fromEntries(merged);
 }

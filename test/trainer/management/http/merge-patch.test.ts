@@ -24,6 +24,9 @@ test.each([
   [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
 ])("%j patched with %j is %j", (target, patch, expected) => expect(mergePatch(target, patch)).toEqual(expected));
 
+test("of what would be removed the names that are not there can be kept", () =>
+  expect(mergePatch({ a: { b: 1, c: 2 } }, { a: { b: null, d: null } }, "kept")).toEqual({ a: { c: 2, d: null } }));
+
 test("a patch changes nothing but its result", () => {
   const target = { a: { b: 1 } };
   mergePatch(target, JSON.parse('{"a": {"b": 2}, "__proto__": {"polluted": true}}'));

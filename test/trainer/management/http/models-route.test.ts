@@ -256,6 +256,20 @@ describe("change", () => {
     const codes = (problem as { errors: { code: string }[] }).errors.map(({ code }) => code);
     expect(codes.sort()).toEqual(["missing_field", "unknown_field"]);
   });
+  test("a label of ratings becomes one of yes and no, and back", async () => {
+    const name = "relabelled";
+    await harness.create(name, "publish v1");
+    const relabel = async (label: object) => {
+      const { status, body } = await harness.call("PATCH", `/v0/models/${name}`, {
+        body: { schema: { interaction: { label } } },
+      });
+      return [status, body.label ?? body.detail];
+    };
+    const rating = { type: "Rating", positive_from: 4 };
+    expect(await relabel(rating)).toEqual([200, { ...rating, name: "label" }]);
+    const binary = { type: "Binary", positive_from: null };
+    expect(await relabel(binary)).toEqual([200, { type: "Binary", name: "label" }]);
+  });
   test("what is not there may be removed", async () => {
     await harness.create("bare", "publish v1");
     const answer = await harness.call("PATCH", "/v0/models/bare", { body: { schema: { user: { features: null } } } });
