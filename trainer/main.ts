@@ -30,6 +30,10 @@ try {
     log({ event: "stopped", level: "info" });
     process.exit(0);
   };
+  trainer.failed.catch((error) => {
+    log({ event: "failed", level: "error", error: errorForLog(error) });
+    process.exit(1); // who watches over it starts it again; runs end with it, and begin again then
+  });
   for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => void stop(signal));
 } catch (error) {
   const isTold = error instanceof SettingsError || error instanceof StateLockedError;

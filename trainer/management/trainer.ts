@@ -43,6 +43,8 @@ export type TrainerParts = {
 
 export type Trainer = {
   readonly port: number;
+  /** Rejects when its database has failed for good: only another process can go on. Never resolves. */
+  readonly failed: Promise<never>;
   /** Hands runs back, closes everything. Called again, it waits for the first call's end. */
   stop(): Promise<void>;
 };
@@ -59,10 +61,11 @@ export async function startTrainer(parts: TrainerParts): Promise<Trainer> {
   const closing: (() => Promise<void> | void)[] = []; // done last to first
   const close = () => closeInReverse(closing, parts.log);
   try {
-    const server = await open(parts, closing);
+    const { server, failed } = await open(parts, closing);
     let stopped: Promise<void> | undefined;
     return {
       port: (server.address() as AddressInfo).port,
+      failed,
       stop: () => {
         stopped ??= close();
         return stopped;
@@ -74,7 +77,9 @@ export async function startTrainer(parts: TrainerParts): Promise<Trainer> {
   }
 }
 
-async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]): Promise<Server> {
+type Opened = { readonly server: Server; readonly failed: Promise<never> };
+
+async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]): Promise<Opened> {
   const { settings, store, nowMs, log } = parts;
   const { stateDirectory, runs } = settings;
   const lock = await lockState(stateDirectory);
@@ -134,7 +139,7 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
   });
   const server = await listen(app.fetch, settings, closing);
   closing.push(handBack); // before callers are waited for: what stops this process may have stopped the runs' as well
-  return server;
+  return { server, failed: database.failed };
 }
 
 async function work(run: Run, context: RunContext, running: Map<string, AbortController>): Promise<void> {

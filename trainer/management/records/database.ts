@@ -9,6 +9,7 @@ import { PGlite } from "@electric-sql/pglite";
 import { Pool } from "pg";
 import { type ConstructorOptions, type Db, fromPglite } from "pg-boss";
 import { MIGRATIONS } from "./migrations.ts";
+import { refuseAfterPanic } from "./refuse-after-panic.ts";
 
 export type SqlRow = Readonly<Record<string, unknown>>;
 export type SqlValue = string | number | boolean | Date | null;
@@ -25,6 +26,8 @@ export type Database = Queries & {
   readonly isEmbedded: boolean;
   /** How pg-boss reaches the same database. */
   readonly bossOptions: ConstructorOptions;
+  /** Rejects when the database can do nothing more until this process has begun anew; never resolves. */
+  readonly failed: Promise<never>;
   close(): Promise<void>;
 };
 
@@ -62,6 +65,7 @@ async function openEmbedded(stateDirectory: string): Promise<Database> {
   const postgres = await PGlite.create(path);
   return {
     isEmbedded: true,
+    failed: refuseAfterPanic(postgres),
     bossOptions: { db: fromPglite(postgres), backend: "pglite" },
     query: async (text, values = []) => (await postgres.query<SqlRow>(text, [...values])).rows,
     transaction: (work) =>
@@ -112,6 +116,7 @@ async function openServer(url: string): Promise<Database> {
 function serverDatabase(pool: Pool, url: string, version: string): Database {
   return {
     isEmbedded: false,
+    failed: new Promise(() => {}), // a server's connections are made again
     bossOptions: { connectionString: url, max: 4, backend: backendOf(version), ...BOUNDED },
     query: async (text, values = []) => (await pool.query(text, [...values])).rows as SqlRow[],
     transaction: (work) => retried(() => inTransaction(pool, work)),
