@@ -147,6 +147,7 @@ const INHERITED = [
   "SystemRoot",
   "TEMP",
   "NODE_EXTRA_CA_CERTS",
+  "NODE_USE_SYSTEM_CA",
   "NODE_COMPILE_CACHE",
   "SSL_CERT_FILE",
   "HTTP_PROXY",
@@ -155,6 +156,7 @@ const INHERITED = [
   "http_proxy",
   "https_proxy",
   "no_proxy",
+  "NODE_USE_ENV_PROXY", // without it Node heeds none of these
   "CLOUDSDK_CONFIG",
   "GOOGLE_APPLICATION_CREDENTIALS",
   "GOOGLE_CLOUD_PROJECT",

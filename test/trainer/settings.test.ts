@@ -116,6 +116,11 @@ describe("what belongs to a customer", () => {
     expect(secretPrefixOf("acme-")).toBe(undefined);
   });
 
+  test("a run's process reaches the bucket in the way of its trainer", () => {
+    const way = { HTTPS_PROXY: "http://proxy:3128", NODE_USE_ENV_PROXY: "1", NODE_USE_SYSTEM_CA: "1" };
+    expect(readSettings({ ...NEEDED, ...way }).childEnvironment("acme")).toMatchObject(way);
+  });
+
   test("a run's process gets its customer's secrets, the bucket, and nothing else of ours", () => {
     const environment = settings.childEnvironment("acme");
     expect(Object.keys(environment).sort()).toEqual([
