@@ -184,6 +184,13 @@ const json = z.string().transform((text, context) => {
   }
 });
 const absolute = z.string().refine(isAbsolute, "must be absolute paths");
+const isDecodable = (text: string) => {
+  try {
+    return decodeURIComponent(text) !== "";
+  } catch {
+    return false;
+  }
+};
 const list = z.string().transform((text) => text.split(/[\s,]+/).filter((entry) => entry !== ""));
 
 const StoreSchema = z.object({
@@ -198,7 +205,10 @@ const SettingsSchema = StoreSchema.extend({
   SHORTLIST_STATE_DIR: z.string().min(1).default(".shortlist"),
   SHORTLIST_TRAINER_HOST: z.string().min(1).default("127.0.0.1"),
   SHORTLIST_TRAINER_PORT: integer(0, 65_535, 8788),
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: "must be a postgres:// address" }).optional(),
+  DATABASE_URL: z
+    .url({ protocol: /^postgres(ql)?$/, error: "must be a postgres:// address" })
+    .refine(isDecodable, "must be percent-encoded: a % of the password is %25")
+    .optional(),
   FORWARD_SECRET: z.string().min(32, "must have at least 32 characters, the same as at the edge"),
   SHORTLIST_EDGE_URL: httpUrl,
   SHORTLIST_EGRESS_ADDRESSES: list.default([]),

@@ -42,6 +42,7 @@ test.each([
   ["SHORTLIST_FULL_READ_HOURS", "week", "must be a whole number"],
   ["SHORTLIST_IGNORE_GATE", "yes", "must be 1, true, 0 or false"],
   ["DATABASE_URL", "mysql://db/x", "must be a postgres:// address"],
+  ["DATABASE_URL", "postgres://user:100%sure@db/x", "must be percent-encoded"],
   ["FORWARD_SECRET", "short", "at least 32 characters"],
   ["SHORTLIST_S3_ENDPOINT", "r2", "must be an http or https address"],
   ["SHORTLIST_S3_BUCKET", "A", "must be a bucket name"],
