@@ -25,6 +25,16 @@ export function nextRunAt(schedule: string, createdAtMs: number, nowMs: number):
   }
 }
 
+/**
+ * The next time after `nowMs` where it is before the one that a model has, as after a clock that was ahead; else undefined. What is
+ * drawn anew each time has none.
+ */
+export function soonerRunAt(schedule: string, has: string | null, times: { createdAtMs: number; nowMs: number }) {
+  if (has === null || DRAWN.test(schedule)) return undefined;
+  const next = nextRunAt(schedule, times.createdAtMs, times.nowMs);
+  return next !== null && Date.parse(next) < Date.parse(has) ? next : undefined;
+}
+
 /** A letter of its own: THU and MARCH have one too. */
 const DRAWN = /(?<![A-Z])H/;
 

@@ -15,7 +15,7 @@ import type { Run, RunLedger } from "../records/run-ledger.ts";
 import type { ModelFolders } from "../runs/model-folders.ts";
 import type { PointerKeeper } from "../runs/pointer-keeper.ts";
 import { scheduleRun } from "./model-actions.ts";
-import { nextRunAt } from "./schedule.ts";
+import { nextRunAt, soonerRunAt } from "./schedule.ts";
 import type { WorkQueue } from "./work-queue.ts";
 
 export type UpkeepContext = {
@@ -131,6 +131,7 @@ const SWEEP: readonly SweepStep[] = [
       await folders.removeRows(customer, erasedMs + RUN_MS_MAX);
   },
   ({ folders, registry }) => folders.sweep(() => registry.names()),
+  bringForward,
   settlePointers,
 ];
 
@@ -145,6 +146,23 @@ async function sweep(steps: readonly SweepStep[], context: UpkeepContext, signal
       context.log({ event: "upkeep_failed", level: "error", error: errorForLog(error) });
     }
   return failed;
+}
+
+/** Schedules that a clock which was ahead has put off: else such a model would not be due before the clock is there again. */
+async function bringForward({ registry, nowMs, log }: UpkeepContext, signal: AbortSignal): Promise<void> {
+  for (const { customer, modelName } of await registry.names()) {
+    if (signal.aborted) return;
+    const model = await registry.find(customer, modelName);
+    if (model === undefined) continue;
+    const { spec, createdAt, training } = model;
+    try {
+      const times = { createdAtMs: Date.parse(createdAt), nowMs: nowMs() };
+      const sooner = soonerRunAt(spec.train_schedule, training.nextRunAt, times);
+      if (sooner !== undefined) await registry.apply(customer, modelName, { kind: "due", nextRunAt: sooner });
+    } catch (error) {
+      log({ event: "upkeep_failed", level: "error", customer, model_name: modelName, error: errorForLog(error) });
+    }
+  }
 }
 
 /** Every model's record and pointer, compared: a trainer may have died between writing the one and the other. */

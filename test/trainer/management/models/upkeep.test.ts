@@ -96,6 +96,18 @@ test("a model that is due gets a run and its next time; until then it gets none"
   expect((await find("hourly")).training.runId).toBe(runId);
 });
 
+test("a clock that was ahead and was set right puts no schedule off", async () => {
+  await aTrainedModel("early", "@hourly", new Date(START).toISOString());
+  nowMs = START + 14 * 3_600_000; // such as of a machine that takes local time for UTC
+  await tend(context);
+  const nextRun = async () => (await find("early")).training.nextRunAt;
+  expect(await nextRun()).toBe("2026-01-01T15:00:00.000Z");
+  nowMs = START + 60_000;
+  const upkeep = startUpkeep(context, 3_600_000);
+  await expect.poll(nextRun).toBe("2026-01-01T01:00:00.000Z");
+  await upkeep.stop();
+});
+
 test("a model that is due while its run works waits for its next time", async () => {
   await aTrainedModel("busy", "@hourly", new Date(START).toISOString());
   await context.registry.apply("acme", "busy", { kind: "scheduled", runId: "works" });
