@@ -59,5 +59,7 @@ export function progressText({ training: { state, progress } }: LocalRecord): st
   return parts.filter((part) => part !== "").join("  ");
 }
 
-const duration = (seconds: number) =>
-  seconds < 60 ? `${Math.round(seconds)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+function duration(seconds: number): string {
+  const whole = Math.round(seconds);
+  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
+}

@@ -37,6 +37,11 @@ test("stage, share, rows, time and detail are in the line", () => {
   expect(progressText(record("IDLE", 5))).toBe("");
 });
 
+test("a minute that is all but full is a minute", () => {
+  const shown = (seconds: number) => / {2}(\d.*)$/.exec(progressText(record("FETCHING", seconds)))![1];
+  expect([59.4, 59.6, 119.6].map(shown)).toEqual(["59 s", "1 min 0 s", "2 min 0 s"]);
+});
+
 test("a terminal's one line is written over, and never longer than the terminal is wide", () => {
   const { written, line } = outputs(true);
   line.show(record("FETCHING", 1));
