@@ -93,9 +93,26 @@ export async function scheduleRun(
   return model;
 }
 
-/** The model with a new run waiting. Throws Problem model_busy, model_not_found. */
+async function hastenRun(
+  { registry, ledger, training }: ActionContext,
+  { customer, modelName }: ModelRef,
+  queries: Queries,
+): Promise<Model | undefined> {
+  const model = await registry.find(customer, modelName, queries);
+  const runId = model?.training.runId;
+  if (!model || !runId || model.status === "DESTROYING" || !(await ledger.hasten(runId, queries))) return undefined;
+  await training.enqueue(modelKey(model), { runId, customer, modelName }, queries);
+  return model;
+}
+
+/**
+ * The model with a new run waiting, or with the one that was to be tried again later and is now. Throws Problem model_busy,
+ * model_not_found.
+ */
 export async function trainNow(context: ActionContext, ref: ModelRef): Promise<Model> {
-  const scheduled = await context.database.transaction((queries) => scheduleRun(context, ref, queries));
+  const scheduled = await context.database.transaction(
+    async (queries) => (await scheduleRun(context, ref, queries)) ?? (await hastenRun(context, ref, queries)),
+  );
   if (scheduled === undefined) {
     const model = await findModel(context, ref);
     if (model.status === "DESTROYING") throw modelNotFound(ref.modelName);

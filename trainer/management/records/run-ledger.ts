@@ -30,6 +30,8 @@ export type RunLedger = {
   cancel(runId: string, queries?: Queries): Promise<boolean>;
   /** Whether a living trainer works on a run of the model. */
   isHeld(customer: string, modelName: string): Promise<boolean>;
+  /** Lets a run that waits for its next attempt begin now. False: it does not wait. */
+  hasten(runId: string, queries: Queries): Promise<boolean>;
   /** Runs that nobody works on and that may be worked on now. */
   waiting(limit: number): Promise<readonly Run[]>;
   /** At the start of the only trainer: whoever held a run is dead. */
@@ -102,6 +104,14 @@ export function runLedger(database: Database, trainerId: string, heartbeatSecond
         runId,
       ]);
       return left.length > 0;
+    },
+    async hasten(runId, queries) {
+      const hastened = await queries.query(
+        `update shortlist.runs set not_before = now()
+         where run_id = $1 and finished_at is null and not cancelled and not_before > now() and ${free} returning run_id`,
+        [runId],
+      );
+      return hastened.length > 0;
     },
     async isHeld(customer, modelName) {
       const rows = await database.query(

@@ -61,6 +61,21 @@ describe("train now", () => {
   });
 });
 
+describe("train now, where a run waits an hour for its next attempt", () => {
+  test("begins it", async () => {
+    const slow = await startHarness({ environment: { SHORTLIST_RETRY_SECONDS: "3600" } });
+    const marker = join(await freshFolder(), "first");
+    await slow.create("waiting", `first ${marker} fail source_down retryable\npublish v1`);
+    const waiting = await slow.until("waiting", ({ failure }) => failure !== null);
+    expect(waiting).toMatchObject({ training: { state: "SCHEDULED" }, failure: { code: "source_down" } });
+    const answer = await slow.call("POST", "/v0/models/waiting/train");
+    expect(answer).toMatchObject({ status: 202, body: { training: { run_id: waiting.training.run_id } } });
+    const { training } = await slow.until("waiting", isActive);
+    expect(training.run_id).toBe(waiting.training.run_id);
+    await slow.stop();
+  });
+});
+
 describe("change", () => {
   test("of the schema ends the run under way and starts another", async () => {
     await harness.create("changed", "progress TRAINING\nwait");

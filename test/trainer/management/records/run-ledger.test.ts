@@ -63,6 +63,21 @@ test("a run that was given back waits as long as it should, and counts what was 
   expect(await ours.claim(runId)).toMatchObject({ attempt: 3, crashes: 1 });
 });
 
+test("a run that waits for its next attempt can be hastened; no other can", async () => {
+  const runId = await newRun();
+  expect(await ours.hasten(runId, database)).toBe(false);
+  const claim = (await ours.claim(runId))!;
+  expect(await ours.hasten(runId, database)).toBe(false);
+  await ours.release(claim, { delaySeconds: 3600, forgiven: false });
+  expect(await waiting()).not.toContain(runId);
+  expect(await theirs.hasten(runId, database)).toBe(true);
+  expect(await waiting()).toContain(runId);
+  expect(await theirs.hasten(runId, database)).toBe(false);
+  await ours.release((await ours.claim(runId))!, { delaySeconds: 3600, forgiven: false });
+  await ours.cancel(runId);
+  expect(await ours.hasten(runId, database)).toBe(false);
+});
+
 test("a finished run is over", async () => {
   const runId = await newRun();
   const claim = (await ours.claim(runId))!;
