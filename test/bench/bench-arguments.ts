@@ -10,6 +10,9 @@ export type BenchArguments =
     }
   | { readonly kind: "told"; readonly text: string; readonly isFault: boolean };
 
+const USAGE = `npm run bench [-- NAME… --json]
+Without a name all of them run, for many hours. What a bench takes besides, such as --rows 1e6, stands in its file in test/bench/.`;
+
 /** What is to be measured: the named benches, all of them when none is named. */
 export function parseBenchArguments(args: readonly string[], known: readonly string[]): BenchArguments {
   const { values, positionals, tokens } = parseArgs({
@@ -20,7 +23,7 @@ export function parseBenchArguments(args: readonly string[], known: readonly str
     tokens: true,
   });
   const list = `The benches are ${known.join(", ")}.`;
-  if (values.help) return { kind: "told", text: `npm run bench [-- NAME… --json]\n${list}`, isFault: false };
+  if (values.help) return { kind: "told", text: `${USAGE}\n${list}`, isFault: false };
   const unknown = positionals.find((name) => !known.includes(name));
   if (unknown !== undefined)
     return { kind: "told", text: `There is no bench ${JSON.stringify(unknown)}. ${list}`, isFault: true };
