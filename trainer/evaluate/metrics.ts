@@ -2,7 +2,7 @@ import type { ItemIndex } from "../../shared/ids.ts";
 
 /**
  * A metric judges one ranked list, best first, against the items that were really chosen. Pure and per list, in [0, 1];
- * evaluate.ts averages over users. NaN for an empty `relevant`: such users are left out, not counted as 0.
+ * lists/evaluate.ts averages over users. NaN for an empty `relevant`: such users are left out, not counted as 0.
  */
 export type Metric = (ranked: readonly ItemIndex[], relevant: ReadonlySet<ItemIndex>, k: number) => number;
 

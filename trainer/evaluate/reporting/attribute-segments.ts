@@ -24,7 +24,7 @@ export type Judged = { readonly chosen: Values; readonly popularity: Values };
 /** Rows with one value of the attribute, or with values of one quarter. */
 type Group = { readonly name: string; readonly meaning: string; readonly rows: readonly number[] };
 
-/** Resampled users of one segment, and of all segments of an answer; but see the least of resamples (bootstrap.ts). */
+/** Resampled users of one segment, and of all segments of an answer; but see the least of resamples (lists/bootstrap.ts). */
 const DRAWS_MAX = { segment: 2_000_000, all: 20_000_000 };
 const QUARTERS = 4;
 /** From 1970: beyond, there is no date to write. */
