@@ -162,13 +162,15 @@ export const CALLS: readonly Call[] = [
         name: "dry_run",
         in: "query",
         description:
-          "true: only connects, reads a sample, and says what it found, within 25 s. One at a time for each customer.",
+          "true: only connects, reads a sample, and says what it found, within 25 s. One at a time for each customer. A source that " +
+          "cannot be read at all is invalid_parameter, with the reason's own code as stage_code.",
         schema: z.enum(["true", "false"]).default("false"),
       },
       {
         name: "idempotency-key",
         in: "header",
-        description: "The same key with the same body gives the first answer again.",
+        description:
+          "For a day, the same key with the same body gives the first answer again, with the header idempotent-replayed.",
         schema: z.string().max(255),
       },
     ],

@@ -135,6 +135,9 @@ const PROBLEM_SCHEMA = {
         properties: { pointer: { type: "string" }, code: { type: "string" }, message: { type: "string" } },
       },
     },
+    model_status: { type: "string", description: "Of model_not_active: the model's status." },
+    training: { type: "object", description: "Of model_busy: state and run_id of the run under way." },
+    stage_code: { type: "string", description: "Of a dry run that could not read the source: why." },
   },
 };
 const textHeader = (description: string, required = true) => ({ description, required, schema: { type: "string" } });

@@ -42,7 +42,9 @@ export const DataSummary = z.strictObject({
   items: z.number(),
   interactions: z.number(),
   positives: z.number(),
-  rejected_rows: z.record(z.string(), z.number()),
+  rejected_rows: z
+    .record(z.string(), z.number())
+    .meta({ description: "Rows left out, by reason; warnings say what each reason means." }),
   duplicate_rows: z.number(),
   /** Rows of users who were erased; absent when nobody was. */
   erased_rows: z.number().optional(),

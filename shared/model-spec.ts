@@ -77,7 +77,8 @@ export const Label = z
   ])
   .meta({
     description:
-      "The column that says whether an interaction was wanted. Binary: it says yes or no. Rating: numbers, wanted from positive_from on. " +
+      "The column that says whether an interaction was wanted. Binary: true or false, 1 or 0, or words for them such as yes and no. " +
+      "Rating: numbers, wanted from positive_from on. " +
       "What was not wanted counts as seen.",
     examples: [
       { type: "Binary", name: "label" },
@@ -90,7 +91,9 @@ export const ModelSchema = z.strictObject({
   user: Entity,
   item: Entity,
   interaction: z.strictObject({
-    created_at: Column,
+    created_at: Column.meta({
+      description: "The column of the time: a timestamp, ISO 8601 (UTC without a zone), or epoch seconds or finer.",
+    }),
     label: Label,
     source: Source,
     incremental: z.boolean().optional(),

@@ -33,6 +33,13 @@ test("every problem of the public table belongs to some call, but those of addre
   const missing = (Object.keys(PROBLEMS) as ProblemCode[]).filter((code) => !documented.has(code));
   expect(missing).toEqual(["not_found", "method_not_allowed"]);
 });
+test("what a problem has besides, and how long a first answer is given again, is told", () => {
+  const { properties } = (document as unknown as { components: { schemas: { Problem: { properties: object } } } })
+    .components.schemas.Problem;
+  expect(Object.keys(properties)).toEqual(expect.arrayContaining(["model_status", "training", "stage_code"]));
+  const create = JSON.stringify(document.paths["/v0/models"]!.post);
+  expect(["For a day", "stage_code", "ISO 8601", "1 or 0"].filter((words) => !create.includes(words))).toEqual([]);
+});
 test("bodies come from the schemas that check them", () => {
   const rank = JSON.stringify(document.paths["/v0/models/{model_name}/rank"]!.post);
   for (const field of ["user_id", "interactions", "item_id", "retrieval", "exclude_seen"])
