@@ -2,7 +2,7 @@ import { z } from "zod";
 import { ModelStatus } from "../../shared/live-pointer.ts";
 import { DataSummary, Failure, Progress, TrainingState } from "../../shared/model-record.ts";
 import type { CreationBody } from "./creation-body.ts";
-import { LocalError } from "./local-error.ts";
+import { LocalError, sentence } from "./local-error.ts";
 import { expectStatus, type ServiceClient } from "./service-client.ts";
 
 /** What is read of a model's record here. */
@@ -116,5 +116,5 @@ function ended(record: LocalRecord): LocalRecord {
   const { failure } = record;
   if (failure === null) throw new LocalError(`The model ended as ${record.status}, and its record does not tell why.`);
   const consequence = record.status === "ACTIVE" ? " The version before it still ranks." : "";
-  throw new LocalError(`The training failed while ${failure.stage}: ${failure.message}${consequence}`);
+  throw new LocalError(`${sentence(`The training failed while ${failure.stage}: ${failure.message}`)}${consequence}`);
 }

@@ -2,3 +2,6 @@
 export class LocalError extends Error {
   override readonly name = "LocalError";
 }
+
+/** With its full stop, which the service's messages may lack. */
+export const sentence = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`);

@@ -56,7 +56,8 @@ export async function startServices(options: ServicesOptions): Promise<LocalServ
     parts.push(trainer);
     const failed = Promise.race([edge.failed, trainer.failed]);
     failed.catch(() => undefined);
-    const ready = (name: string, url: string) => Promise.race([answers(url, waiting.signal), late(name)]);
+    const ready = (name: Part, url: string) =>
+      Promise.race([answers(url, waiting.signal), late(name, logOf(options, name))]);
     // That the edge's own process says so keeps a stranger, who took its port meanwhile, from being taken for it.
     const bothReady = Promise.all([
       edge.message(),
@@ -93,7 +94,7 @@ function startEdge(
     name: "edge",
     program: join(import.meta.dirname, "edge-process.ts"),
     cwd: ROOT,
-    logPath: join(state, "logs", "edge.log"),
+    logPath: logOf({ state }, "edge"),
     env: {
       NODE_COMPILE_CACHE: compiledIn(state),
       ...environment,
@@ -118,7 +119,7 @@ function startTrainer(
     preload: [join(import.meta.dirname, "end-with-parent.ts")],
     flags: QUICK_DATABASE,
     cwd: ROOT,
-    logPath: join(state, "logs", "trainer.log"),
+    logPath: logOf({ state }, "trainer"),
     env: {
       SHORTLIST_FIT_SECONDS: FIT_SECONDS,
       NODE_COMPILE_CACHE: compiledIn(state),
@@ -138,6 +139,8 @@ function startTrainer(
   });
 }
 
+type Part = "edge" | "trainer";
+const logOf = ({ state }: Pick<ServicesOptions, "state">, name: Part) => join(state, "logs", `${name}.log`);
 const addressOf = (port: number) => `http://127.0.0.1:${port}`;
 
 /** Where Node keeps what it has compiled: every later process of the same program starts in less time. */
@@ -155,13 +158,10 @@ async function answers(url: string, signal: AbortSignal): Promise<void> {
   }
 }
 
-const late = (name: string) =>
+const late = (name: Part, logPath: string) =>
   new Promise<never>((_, reject) =>
     setTimeout(
-      () =>
-        reject(
-          new LocalError(`The ${name} was not ready within ${READY_MS / 1000} s; see its log in the folder logs.`),
-        ),
+      () => reject(new LocalError(`The ${name} was not ready within ${READY_MS / 1000} s; its log is ${logPath}.`)),
       READY_MS,
     ).unref(),
   );

@@ -9,7 +9,7 @@ import { guessColumns } from "../dataset/guess-columns.ts";
 import { StageError } from "../stage/stage-error.ts";
 import { type CreationBody, creationBody, type LocalColumns, type SourceTable } from "./creation-body.ts";
 import { labelMeaning } from "./label-meaning.ts";
-import { LocalError } from "./local-error.ts";
+import { LocalError, sentence } from "./local-error.ts";
 import { LOCAL_CUSTOMER } from "./local-state.ts";
 import type { GivenFiles } from "./start-flags.ts";
 
@@ -64,7 +64,7 @@ export async function describeFiles(
     };
   } catch (error) {
     if (!(error instanceof StageError)) throw error;
-    throw new LocalError(`${error.message.replace(/\.$/, "")}.`, { cause: error });
+    throw new LocalError(sentence(error.message), { cause: error });
   }
 }
 

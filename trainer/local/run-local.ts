@@ -4,7 +4,7 @@ import { lockState, StateLockedError } from "../management/state-lock.ts";
 import { s3Store } from "../publish/s3-store.ts";
 import { demoFiles } from "./demo-files.ts";
 import { ensureModel, type LocalRecord } from "./ensure-model.ts";
-import { LocalError } from "./local-error.ts";
+import { LocalError, sentence } from "./local-error.ts";
 import { ensureLocalKey } from "./local-key.ts";
 import { type LocalServices, startServices } from "./local-services.ts";
 import { describeFiles, type LocalSource, type Look } from "./local-source.ts";
@@ -155,18 +155,17 @@ async function showRankings(
   for (const example of [examples.known, examples.session, examples.filtered]) await show(example);
 }
 
-function summaryOf({ data, metrics, failure }: LocalRecord): string {
+/** What was learnt from, what is to be known of it, and how good it is: one sentence a line. */
+export function summaryOf({ data, metrics, failure }: Pick<LocalRecord, "data" | "metrics" | "failure">): string {
   const count = (value: number) => value.toLocaleString("en-US");
-  const rejected = Object.entries(data!.rejected_rows).filter(([, rows]) => rows > 0);
   const [ndcg, baseline] = [metrics?.["ndcg@10"], metrics?.baseline["ndcg@10"]];
   const lines = [
     `Learnt from ${count(data!.interactions)} interactions of ${count(data!.users)} users with ${count(data!.items)} items.`,
-    rejected.length ? `Rows left out: ${rejected.map(([reason, rows]) => `${count(rows)} ${reason}`).join(", ")}.` : "",
-    ...data!.warnings,
+    ...data!.warnings.map(sentence), // rejected rows among them
     typeof ndcg === "number" && baseline !== undefined
       ? `${metrics!.method}: NDCG@10 ${ndcg.toFixed(4)}, popularity ${baseline.toFixed(4)}, on interactions it had not seen.`
       : "",
-    failure ? `The latest training changed nothing: ${failure.message}` : "",
+    failure ? sentence(`The latest training changed nothing: ${failure.message}`) : "",
   ];
   return lines.filter((line) => line !== "").join("\n");
 }

@@ -115,11 +115,16 @@ test("a failure is told in its own words, and whether something still ranks", as
   const again = await against(
     [
       run("r1", "IDLE"),
-      record("ACTIVE", "FAILED", { failure, training: { state: "FAILED", run_id: "r2", progress: null } }),
+      record("ACTIVE", "FAILED", {
+        failure: { ...failure, message: "The query gives no rows" },
+        training: { state: "FAILED", run_id: "r2", progress: null },
+      }),
     ],
     "asked.older",
   );
-  expect((again.result as Error).message).toContain("The version before it still ranks.");
+  expect((again.result as Error).message).toBe(
+    "The training failed while fetching: The query gives no rows. The version before it still ranks.",
+  );
 });
 
 test("a deletion under way is waited for", async () => {

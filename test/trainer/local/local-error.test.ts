@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LocalError } from "../../../trainer/local/local-error.ts";
+import { LocalError, sentence } from "../../../trainer/local/local-error.ts";
 
 test("it is told apart by its name, and keeps its cause", () => {
   const cause = new Error("EADDRINUSE");
@@ -7,3 +7,9 @@ test("it is told apart by its name, and keeps its cause", () => {
   expect(error).toBeInstanceOf(Error);
   expect([error.name, error.message, error.cause]).toEqual(["LocalError", "Port 1 is in use.", cause]);
 });
+
+test.each([
+  ["The query is empty", "The query is empty."],
+  ["The file is gone.", "The file is gone."],
+  ["Is the user column the right one?", "Is the user column the right one?"],
+])("%j ends as a sentence does", (text, expected) => expect(sentence(text)).toBe(expected));

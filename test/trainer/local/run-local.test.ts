@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type LocalWorld, runLocal } from "../../../trainer/local/run-local.ts";
+import { type LocalWorld, runLocal, summaryOf } from "../../../trainer/local/run-local.ts";
 import type { StartOptions } from "../../../trainer/local/start-flags.ts";
 
 let directory: string;
@@ -48,4 +48,20 @@ test("a start that fails gives the folder back, so that the next one fails for i
 test("columns that cannot be told end it before anything is started", async () => {
   await expect(runLocal(await options(0, "a,b,c"), world())).rejects.toThrow("--user-column");
   expect(written).toBe("");
+});
+
+test("what was learnt from is told, rejected rows once, each in a sentence of its own", () => {
+  const data = {
+    ...{ users: 2, items: 3, interactions: 1200, positives: 900, duplicate_rows: 0, from: null, to: null },
+    rejected_rows: { missing_time: 3 },
+    item_attributes: [],
+    user_attributes: [],
+    warnings: ["Rows left out: 3 × missing_time: the time is null or empty (row 2, 5, 9)"],
+  };
+  const metrics = { method: "ease", "ndcg@10": 0.25, baseline: { "ndcg@10": 0.2 } };
+  expect(summaryOf({ data, metrics, failure: null }).split("\n")).toEqual([
+    "Learnt from 1,200 interactions of 2 users with 3 items.",
+    "Rows left out: 3 × missing_time: the time is null or empty (row 2, 5, 9).",
+    "ease: NDCG@10 0.2500, popularity 0.2000, on interactions it had not seen.",
+  ]);
 });
