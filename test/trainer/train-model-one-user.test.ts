@@ -7,11 +7,15 @@ import { memoryStore } from "../../trainer/publish/memory-store.ts";
 import { interactionsCsv, trainOnFiles } from "../fixtures/train-on-files.ts";
 
 const NOW = Date.parse("2024-03-01T00:00:00Z");
-test.each([2, 20])(
-  "one user of %i items gives a version, and a warning",
-  async (items) => {
+test.each([
+  ["of 2 items", 2, 2],
+  ["of 20 items", 20, 20],
+  ["with a single positive, and a second item that was not wanted: the least there may be,", 2, 1],
+])(
+  "one user %s gives a version, and a warning",
+  async (_, items, positives) => {
     const folder = await mkdtemp(join(tmpdir(), "one-user-"));
-    const rows = Array.from({ length: items }, (_, i) => `u,i${i},${1_700_000_000 + i},1`);
+    const rows = Array.from({ length: items }, (_, i) => `u,i${i},${1_700_000_000 + i},${i < positives ? 1 : 0}`);
     await writeFile(join(folder, "interactions.csv"), ["user_id,item_id,at,label", ...rows].join("\n"));
     const store = memoryStore();
     const model = { customer: "acme", modelName: "shop" };

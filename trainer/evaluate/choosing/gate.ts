@@ -2,8 +2,7 @@ import type { EvaluationReport, GateVerdict } from "../../../shared/evaluation-r
 import { POPULARITY } from "../../../shared/manifest.ts";
 import { four, signed } from "../figure-text.ts";
 
-/** What a new version must have at least; fewer is no data to rank by. */
-const ITEMS_MIN = 2;
+/** What a new version must have at least; fewer is no data to rank by. That there are two items, dataset/checks.ts sees to. */
 const POSITIVES_MIN = 1;
 
 /**
@@ -27,12 +26,7 @@ export function gate(challenger: EvaluationReport, live: EvaluationReport | unde
 }
 
 function floorReasons({ data }: EvaluationReport): string[] {
-  const reasons: string[] = [];
-  const { items, positives } = data;
-  if (items < ITEMS_MIN)
-    reasons.push(`There are ${items} items with a positive interaction; a ranking needs ${ITEMS_MIN}.`);
-  if (positives < POSITIVES_MIN) reasons.push("There is no positive interaction to learn from.");
-  return reasons;
+  return data.positives < POSITIVES_MIN ? ["There is no positive interaction to learn from."] : [];
 }
 
 function popularityReasons({ chosen, chosen_by, lift }: EvaluationReport): string[] {
