@@ -32,7 +32,7 @@ whole numbers, first a user's id, then those of the user's items.
                         seconds or the memory is told with the reason, in the JSON as not_measured
   --at K,…              (10,20) cut-offs
   --seconds N           (900) for choosing and fitting, all models together
-  --memory-mb N         for a fit
+  --memory-mb N         (two thirds of this machine's, at most 8000) for a fit
   --weight-mb N         (48) weights that the served model may have
   --seed N              (1)
   --resume FOLDER       where long fits keep their state: the same command goes on there after an interruption

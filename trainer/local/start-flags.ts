@@ -34,7 +34,7 @@ export const START_USAGE = `npm start brings up the whole service on this machin
   --item-column NAME     are guessed from their names, and the guess is printed
   --time-column NAME
   --label-column NAME
-  --model NAME           name of the model
+  --model NAME           name of the model (after the file; demo-shop for the demo)
   --edge-port PORT       where rankings are asked for (8787; 0 takes any free port)
   --trainer-port PORT    where the trainer listens (8788; 0 takes any free port)
   --state DIR            where everything is kept (.shortlist)
