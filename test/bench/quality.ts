@@ -5,10 +5,10 @@
  *                              [--methods=ease,…] [--seconds=600] [--processes=2] [--resume=FOLDER] --json
  *
  * The automatic choice has `--seconds` for each set (0: none; without: what the service would allow). Each task runs in a process
- * of its own, `--processes` of them at once: with as many as there are cores all of it takes some two hours, and fits are slower for it.
- * What is trained, and the figures of tasks that are done, are kept in the folder `--resume`, where the same command of the same
- * code goes on after an interruption; `fit_seconds` is then what was left. What is required stands next to what was measured at
- * the end, on standard error.
+ * of its own, `--processes` of them at once: with as many as there are cores all of it takes an hour and a half to two, and fits are
+ * slower for it. What is trained, and the figures of tasks that are done, are kept in the folder `--resume`, where the same command of
+ * the same code goes on after an interruption; `fit_seconds` is then what was left. What is required stands next to what was measured
+ * at the end, on standard error.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
