@@ -63,7 +63,7 @@ async function inferType(place: Place, column: Column): Promise<FeatureType | un
   if (isTextList(type)) return "CategoryList";
   if (!TEXTS.has(type.typeId)) return undefined;
 
-  const text = `trim(CAST(${sql} AS VARCHAR))`;
+  const text = trimmed(`CAST(${sql} AS VARCHAR)`);
   // 007 is a code, not the number 7; and a number alone is no date.
   const isNumber = `(isfinite(${numberOfText("v")}) AND NOT regexp_matches(v, '^[+-]?0[0-9]'))`;
   const isTime = `(regexp_matches(v, '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]|$)') AND TRY_CAST(v AS TIMESTAMPTZ) IS NOT NULL)`;
@@ -127,7 +127,7 @@ async function valueSql(place: Place, column: Column, type: FeatureType): Promis
       const parts = isTextList(column.type)
         ? `list_transform(${sql}, e -> ${plainText("e", column.type.valueType)})`
         : `string_split(${text}, '${LIST_SEPARATOR}')`;
-      const kept = `list_filter(list_transform(${parts}, x -> trim(x)), x -> length(x) BETWEEN 1 AND ${TEXT_LENGTH_MAX})`;
+      const kept = `list_filter(list_transform(${parts}, x -> ${trimmed("x")}), x -> length(x) BETWEEN 1 AND ${TEXT_LENGTH_MAX})`;
       return `list_sort(list_distinct(${kept}))[:${LIST_LENGTH_MAX}]`;
     }
   }
@@ -135,14 +135,17 @@ async function valueSql(place: Place, column: Column, type: FeatureType): Promis
 
 function numberSql(sql: string, kind: DuckDBTypeId): string {
   if (TIMES.has(kind)) return `TRY_CAST(epoch(${sql}) AS DOUBLE)`;
-  if (TEXTS.has(kind)) return numberOfText(`CAST(${sql} AS VARCHAR)`);
+  if (TEXTS.has(kind)) return numberOfText(trimmed(`CAST(${sql} AS VARCHAR)`));
   // By its shortest digits: a FLOAT of 9.99 is 9.99, although as a DOUBLE it is a little less.
   return `TRY_CAST(${kind === DuckDBTypeId.FLOAT ? `CAST(${sql} AS VARCHAR)` : sql} AS DOUBLE)`;
 }
 
+/** Without blanks around it, and without a U+FEFF, which DuckDB's client drops from the beginning: two values would look like one. */
+const trimmed = (text: string) => `trim(ltrim(trim(${text}), '\ufeff'))`;
+
 /** A number as people write it: 7, not 7.0. */
 function plainText(sql: string, type: DuckDBType): string {
-  const text = `trim(CAST(${sql} AS VARCHAR))`;
+  const text = trimmed(`CAST(${sql} AS VARCHAR)`);
   if (type instanceof DuckDBDecimalType && type.scale > 0) return `regexp_replace(${text}, '[.]?0+$', '')`;
   if (type.typeId !== DuckDBTypeId.DOUBLE && type.typeId !== DuckDBTypeId.FLOAT) return text;
   return `CASE WHEN ${sql} = trunc(${sql}) AND abs(${sql}) < 1e15 THEN CAST(CAST(${sql} AS BIGINT) AS VARCHAR)
@@ -150,7 +153,8 @@ function plainText(sql: string, type: DuckDBType): string {
 }
 
 async function timestampSql({ staging, table, signal }: Place, column: Column): Promise<string | undefined> {
-  const time = timeExpression(column.sql, column.type);
+  const isText = column.type.typeId === DuckDBTypeId.VARCHAR;
+  const time = timeExpression(isText ? trimmed(column.sql) : column.sql, column.type);
   if (time === undefined) return undefined;
   if (time.number === null) return `CAST(${time.seconds(1)} AS DOUBLE)`;
   const [counts] = await readStaged(staging, `SELECT ${unitCounts(time.number)} FROM ${table}`, signal);

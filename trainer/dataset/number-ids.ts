@@ -1,3 +1,4 @@
+import type { DuckDBBlobValue } from "@duckdb/node-api";
 import type { PackedStrings } from "../../shared/packed-strings.ts";
 import type { StagedInteractions } from "./check-interactions.ts";
 import { readStaged, runStaged, type Staging, streamStaged } from "./staging.ts";
@@ -33,13 +34,15 @@ export async function readIds(staging: Staging, table: "users" | "items", signal
   );
   const bytes = new Uint8Array(Number(size!.bytes));
   const start = new Uint32Array(Number(size!.count) + 1);
-  const encoder = new TextEncoder();
   let index = 0;
   let end = 0;
-  for await (const chunk of streamStaged(staging, `SELECT text FROM ${table} ORDER BY rowid`, signal)) {
+  // As bytes: DuckDB's client takes a U+FEFF from the beginning of a text, which would make two ids one.
+  for await (const chunk of streamStaged(staging, `SELECT encode(text) FROM ${table} ORDER BY rowid`, signal)) {
     const texts = chunk.getColumnVector(0);
     for (let i = 0; i < chunk.rowCount; i++) {
-      end += encoder.encodeInto(texts.getItem(i) as string, bytes.subarray(end)).written;
+      const text = (texts.getItem(i) as DuckDBBlobValue).bytes;
+      bytes.set(text, end);
+      end += text.length;
       start[++index] = end;
     }
   }

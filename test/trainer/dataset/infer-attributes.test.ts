@@ -58,6 +58,8 @@ test.each<[string, unknown]>([
   ["([9.99, 4]::FLOAT[])", ["CategoryList", [["4", "9.99"]]]],
   ["([1.50, 10.00, 0]::DECIMAL(5,2)[])", ["CategoryList", [["0", "1.5", "10"]]]],
   ["('red'), ('blue'), ('red')", ["Category", ["red", "blue", "red"]]],
+  ["('\u00a0red '), (' \ufeff red')", ["Category", ["red", "red"]]],
+  ["('2024-01-02 '), ('2024-01-02T00:00:10Z')", ["Timestamp", [1_704_153_600, 1_704_153_610]]],
   ["('x'::ENUM('x', 'y'))", ["Category", ["x"]]],
   ["(NULL::VARCHAR), ('')", ["Text", [null, null]]],
   ["({'a': 1})", "left out"],

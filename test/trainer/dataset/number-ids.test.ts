@@ -49,3 +49,9 @@ test("further items are in the catalog, each once; refused rows give no ids", as
   expect(textsOf(await readIds(rows.staging, "items", signal))).toEqual(["a", "b", "cold"]);
   expect(textsOf(await readIds(rows.staging, "users", signal))).toEqual(["u", "v"]);
 });
+
+test("ids that differ by a byte order mark stay two", async () => {
+  await number("SELECT * FROM (VALUES (chr(65279) || 'u', 'a', 1, 1), ('u', chr(65279) || 'a', 2, 1))");
+  expect(textsOf(await readIds(rows.staging, "users", signal))).toEqual(["u", "\ufeffu"]);
+  expect(textsOf(await readIds(rows.staging, "items", signal))).toEqual(["a", "\ufeffa"]);
+});

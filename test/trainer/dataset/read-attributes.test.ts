@@ -70,6 +70,21 @@ test("dictionaries are sorted by code point, codes point into them, and missing 
   expect(descriptions).toEqual([{ name: "tags", type: "CategoryList", inferred: true, present: 2, distinct: 3 }]);
 });
 
+test("a value with a byte order mark before it is the value, so that no text stands twice in a dictionary", async () => {
+  const mark = "chr(65279)";
+  const { columns } = await read(
+    `SELECT * FROM (VALUES ('a', 'red', ['x'], '1', '2024-01-01'),
+     ('b', ${mark} || 'red', [${mark} || 'x'], ${mark} || '2', ${mark} || '2024-01-02'),
+     ('c', 'blue', [], '3', NULL)) v(i, colour, tags, size, since)`,
+  );
+  expect(columns).toMatchObject([
+    { type: "Category", dictionary: ["blue", "red"], codes: Uint32Array.of(1, 1, 0) },
+    { type: "CategoryList", dictionary: ["x"], codes: Uint32Array.of(0, 0) },
+    { type: "Numerical", values: Float64Array.of(1, 2, 3) },
+    { type: "Timestamp", values: Float64Array.of(1_704_067_200, 1_704_153_600, Number.NaN) },
+  ]);
+});
+
 test("a long dictionary is sorted, whatever the order of the rows", async () => {
   await runStaged(staging, "CREATE OR REPLACE TABLE items AS SELECT 'i' || range AS text FROM range(3)", signal);
   const tags = "list_transform(range(400), x -> 't' || (x * 7919) % 1009)";
