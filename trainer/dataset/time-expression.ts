@@ -66,11 +66,14 @@ export async function timeUnitOf(
   return unitOf({ 1: of(1), 1000: of(1_000), 1000000: of(1_000_000), 1000000000: of(1_000_000_000) });
 }
 
+/** No number of a time in any unit: NaN, which DuckDB and Postgres hold for the largest of all, and infinity are not below it. */
+export const SIZE_MAX = "1e20";
+
 /** SQL that counts a column's numbers by the unit that their size speaks for: columns u1, u1000, … */
 export function unitCounts(number: string): string {
   const size = `abs(CAST(${number} AS DOUBLE))`; // the smallest BIGINT has no abs
   return `count(*) FILTER (${size} < 1e11) AS u1,
     count(*) FILTER (${size} >= 1e11 AND ${size} < 1e14) AS u1000,
     count(*) FILTER (${size} >= 1e14 AND ${size} < 1e17) AS u1000000,
-    count(*) FILTER (${size} >= 1e17) AS u1000000000`;
+    count(*) FILTER (${size} >= 1e17 AND ${size} < ${SIZE_MAX}) AS u1000000000`;
 }

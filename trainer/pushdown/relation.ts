@@ -4,6 +4,7 @@
  * text, so each store gives the same rows.
  */
 import { innerQuery } from "../connectors/inner-query.ts";
+import { SIZE_MAX } from "../dataset/time-expression.ts";
 import type { Dialect } from "./dialect.ts";
 
 /** Columns user_id, item_id, seconds, positive and, of a Rating, rating. */
@@ -152,7 +153,7 @@ function unitsSql(table: SourceTable): string {
   const size = table.dialect.magnitude(table.facts.timeNumber ?? "NULL");
   const count = (condition: string) => `SUM(CASE WHEN ${condition} THEN 1 ELSE 0 END)`;
   return `SELECT ${count(`${size} < 1e11`)} AS u1, ${count(`${size} >= 1e11 AND ${size} < 1e14`)} AS u1000,
-    ${count(`${size} >= 1e14 AND ${size} < 1e17`)} AS u1000000, ${count(`${size} >= 1e17`)} AS u1000000000
+    ${count(`${size} >= 1e14 AND ${size} < 1e17`)} AS u1000000, ${count(`${size} >= 1e17 AND ${size} < ${SIZE_MAX}`)} AS u1000000000
     FROM (${columnsSql(table)}) AS named`;
 }
 

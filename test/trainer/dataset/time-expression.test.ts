@@ -82,6 +82,7 @@ test("the unit is what most numbers speak for, whatever the outliers", async () 
   expect(await count("(1704164645000000000)")).toBe(1_000_000_000);
   expect(await count("(NULL::BIGINT)")).toBe(1);
   expect(await count("(-9223372036854775808), (1704164645), (1704164645)")).toBe(1); // pandas' NaT
+  expect(await count("('nan'::DOUBLE), ('nan'), ('-inf'), (1704164645000)")).toBe(1_000);
 });
 
 test("a column's unit is asked of its numbers, and of nothing when it has none", async () => {

@@ -40,6 +40,8 @@ test("the unit is the one that most times speak for; timestamps have none", asyn
   expect(await readUnit(await sourceOf([["u", "i", T * 1e6, 1]]))).toBe(1_000_000);
   expect(await readUnit(await sourceOf([["u", "i", null, 1]]))).toBe(1);
   expect(await readUnit(await sourceOf([["u", "i", "2024-01-01", 1]], { time: "timestamp" }))).toBe(1);
+  const texts = ["NaN", "NaN", "Infinity", String(T)].map((time): Rows["rows"][number] => ["u", "i", time, 1]);
+  expect(await readUnit(await sourceOf(texts, { time: "text" }))).toBe(1);
 });
 
 test("rows are counted by why they cannot be used", async () => {
