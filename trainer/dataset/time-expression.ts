@@ -35,7 +35,7 @@ export function timeExpression(column: string, type: DuckDBType): TimeExpression
   return {
     seconds: (unit) =>
       `CASE WHEN ${number} IS NOT NULL THEN ${ofNumber(number, unit)}
-       ELSE ${ofTimestamp(`TRY_CAST(${column} AS TIMESTAMPTZ)`)} END`,
+       ELSE ${ofTimestamp(`TRY_CAST(trim(${column}) AS TIMESTAMPTZ)`)} END`, // DuckDB refuses a blank after a day
     number,
     isMissing: `(${column} IS NULL OR trim(${column}) = '')`,
   };
