@@ -1,6 +1,6 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import type { Label } from "../../shared/model-spec.ts";
-import { TIMES } from "./column-kinds.ts";
+import { NUMBERS } from "./column-kinds.ts";
 
 /** How SQL reads a column of labels. */
 export type LabelExpression = {
@@ -11,17 +11,12 @@ export type LabelExpression = {
   readonly isMissing: string;
 };
 
-const NO_NUMBER: ReadonlySet<DuckDBTypeId> = new Set([
-  ...TIMES,
-  DuckDBTypeId.TIME,
-  DuckDBTypeId.INTERVAL,
-  DuckDBTypeId.UUID,
-  DuckDBTypeId.BLOB,
-  DuckDBTypeId.LIST,
-  DuckDBTypeId.ARRAY,
-  DuckDBTypeId.STRUCT,
-  DuckDBTypeId.MAP,
-  DuckDBTypeId.UNION,
+const LABELS: ReadonlySet<DuckDBTypeId> = new Set([
+  ...NUMBERS,
+  DuckDBTypeId.BIGNUM,
+  DuckDBTypeId.BOOLEAN,
+  DuckDBTypeId.VARCHAR,
+  DuckDBTypeId.ENUM,
 ]);
 
 /**
@@ -31,7 +26,7 @@ const NO_NUMBER: ReadonlySet<DuckDBTypeId> = new Set([
  * finite numbers, positive from `positive_from` on.
  */
 export function labelExpression(column: string, type: DuckDBType, label: Label): LabelExpression | undefined {
-  if (NO_NUMBER.has(type.typeId)) return undefined;
+  if (!LABELS.has(type.typeId)) return undefined;
   const isText = type.typeId === DuckDBTypeId.VARCHAR || type.typeId === DuckDBTypeId.ENUM;
   const isMissing = isText ? `(${column} IS NULL OR trim(${column}) = '')` : `${column} IS NULL`;
   if (label.type === "Rating") {

@@ -51,6 +51,9 @@ test.each<[string, unknown]>([
   ["DATE '2024-01-01'", "no label"],
   ["'2024-01-01'::TIMESTAMP_NS", "no label"],
   ["'2024-01-01'::TIMESTAMP_S", "no label"],
+  ["TIMETZ '10:00:00+00'", "no label"],
+  ["'1'::BIT", "no label"],
+  ["1::BIGNUM", 1],
   ["[1]", "no label"],
 ])("Binary: %s → %j", async (sql, expected) => expect(await read(sql, binary)).toBe(expected));
 
