@@ -143,12 +143,13 @@ function numberSql(sql: string, kind: DuckDBTypeId): string {
 /** Without blanks around it, and without a U+FEFF, which DuckDB's client drops from the beginning: two values would look like one. */
 const trimmed = (text: string) => `trim(ltrim(trim(${text}), '\ufeff'))`;
 
-/** A number as people write it: 7, not 7.0. */
+/** A number as people write it: 7, not 7.0; NULL for what is none, such as NaN. */
 function plainText(sql: string, type: DuckDBType): string {
   const text = trimmed(`CAST(${sql} AS VARCHAR)`);
   if (type instanceof DuckDBDecimalType && type.scale > 0) return `regexp_replace(${text}, '[.]?0+$', '')`;
   if (type.typeId !== DuckDBTypeId.DOUBLE && type.typeId !== DuckDBTypeId.FLOAT) return text;
-  return `CASE WHEN ${sql} = trunc(${sql}) AND abs(${sql}) < 1e15 THEN CAST(CAST(${sql} AS BIGINT) AS VARCHAR)
+  return `CASE WHEN NOT isfinite(${sql}) THEN NULL
+    WHEN ${sql} = trunc(${sql}) AND abs(${sql}) <= ${Number.MAX_SAFE_INTEGER} THEN CAST(CAST(${sql} AS BIGINT) AS VARCHAR)
     ELSE CAST(${sql} AS VARCHAR) END`;
 }
 

@@ -55,6 +55,7 @@ test.each<[string, unknown]>([
   ["(['b', 'a', 'a', NULL, '']), (NULL), ([])", ["CategoryList", [["a", "b"], null, []]]],
   ["([2, 1])", ["CategoryList", [["1", "2"]]]],
   ["([36, 37.5, NULL]::DOUBLE[])", ["CategoryList", [["36", "37.5"]]]],
+  ["(['nan'::DOUBLE, 4, 'inf'])", ["CategoryList", [["4"]]]],
   ["([9.99, 4]::FLOAT[])", ["CategoryList", [["4", "9.99"]]]],
   ["([1.50, 10.00, 0]::DECIMAL(5,2)[])", ["CategoryList", [["0", "1.5", "10"]]]],
   ["('red'), ('blue'), ('red')", ["Category", ["red", "blue", "red"]]],
@@ -93,6 +94,7 @@ test("a text longer than 1000 characters counts as missing", async () => {
 
 test.each<[string, FeatureType, unknown]>([
   ["(7.0::DOUBLE), (7.5)", "Category", ["Category", ["7", "7.5"]]],
+  ["('nan'::DOUBLE), ('-inf'), (9007199254740991)", "Category", ["Category", [null, null, "9007199254740991"]]],
   ["(1700000000000), (1700000001000)", "Timestamp", ["Timestamp", [1_700_000_000, 1_700_000_001]]],
   ["(7.50::DECIMAL(5,2)), (10)", "Category", ["Category", ["7.5", "10"]]],
   ["('12'), ('twelve'), ('1_2')", "Numerical", ["Numerical", [12, null, null]]],
