@@ -15,12 +15,7 @@ export type IdExpression = {
   readonly jsonType: ItemIdType;
 };
 
-const AS_TEXT: ReadonlySet<DuckDBTypeId> = new Set([
-  ...TIMES,
-  DuckDBTypeId.BOOLEAN,
-  DuckDBTypeId.UUID,
-  DuckDBTypeId.ENUM,
-]);
+const AS_TEXT: ReadonlySet<DuckDBTypeId> = new Set([...TIMES, DuckDBTypeId.BOOLEAN, DuckDBTypeId.UUID]);
 
 /**
  * The expression for an id column of a type, or undefined when such values cannot be ids (lists, structs, …).
@@ -31,24 +26,23 @@ const AS_TEXT: ReadonlySet<DuckDBTypeId> = new Set([
 export function idExpression(column: string, type: DuckDBType, which: "user" | "item"): IdExpression | undefined {
   const missing = `WHEN ${column} IS NULL THEN 'missing_${which}'`;
   const plain = { key: column, isIntegral: null, reason: `CASE ${missing} END` };
-  if (INTEGERS.has(type.typeId) || type.typeId === DuckDBTypeId.BIGNUM)
-    return { ...plain, text: "CAST(key AS VARCHAR)", jsonType: "integer" };
+  if (INTEGERS.has(type.typeId)) return { ...plain, text: "CAST(key AS VARCHAR)", jsonType: "integer" };
   if (AS_TEXT.has(type.typeId)) return { ...plain, text: "CAST(key AS VARCHAR)", jsonType: "string" };
   switch (type.typeId) {
     case DuckDBTypeId.VARCHAR:
-      return {
-        ...plain,
-        text: "key",
-        reason: `CASE ${missing} WHEN ${column} = '' THEN 'missing_${which}'
-          WHEN strlen(${column}) > ${ID_BYTES_MAX} THEN 'id_too_long'
-          WHEN contains(${column}, chr(0)) THEN 'id_has_nul' END`,
-        jsonType: "string",
-      };
+      return { ...plain, text: "key", reason: `CASE ${missing} ${textFaults(column, which)} END`, jsonType: "string" };
+    case DuckDBTypeId.ENUM:
+    case DuckDBTypeId.BIGNUM: {
+      const reason = `CASE ${missing} ${textFaults(`CAST(${column} AS VARCHAR)`, which)} END`;
+      const jsonType = type.typeId === DuckDBTypeId.ENUM ? "string" : "integer";
+      return { ...plain, text: "CAST(key AS VARCHAR)", reason, jsonType };
+    }
     case DuckDBTypeId.BLOB:
       return {
         ...plain,
         text: "to_base64(key)",
-        reason: `CASE ${missing} WHEN octet_length(${column}) > ${(ID_BYTES_MAX / 4) * 3} THEN 'id_too_long' END`,
+        reason: `CASE ${missing} WHEN octet_length(${column}) = 0 THEN 'missing_${which}'
+          WHEN octet_length(${column}) > ${(ID_BYTES_MAX / 4) * 3} THEN 'id_too_long' END`,
         jsonType: "string",
       };
     case DuckDBTypeId.FLOAT:
@@ -78,3 +72,7 @@ export function idExpression(column: string, type: DuckDBType, which: "user" | "
       return undefined;
   }
 }
+
+const textFaults = (text: string, which: "user" | "item") => `WHEN ${text} = '' THEN 'missing_${which}'
+  WHEN strlen(${text}) > ${ID_BYTES_MAX} THEN 'id_too_long'
+  WHEN contains(${text}, chr(0)) THEN 'id_has_nul'`;
