@@ -1,10 +1,11 @@
-import { type DuckDBConnection, type Json, JsonDuckDBValueConverter } from "@duckdb/node-api";
+import { type Json, JsonDuckDBValueConverter } from "@duckdb/node-api";
 import type { z } from "zod";
 import type { ConnectorConfig } from "../../../shared/model-spec.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import type { Connector, ConnectorContext, Inspection, ReadOptions, ReadSinceOptions } from "../connector.ts";
 import { verifyCompressed } from "../duckdb/compressed.ts";
 import { findFiles, type SourceFile } from "../duckdb/files.ts";
+import { countMalformed, rejectCount } from "../duckdb/malformed-lines.ts";
 import { identifier } from "../duckdb/quote.ts";
 import { estimateRows } from "../duckdb/row-estimate.ts";
 import { openSandbox, type Sandbox } from "../duckdb/sandbox.ts";
@@ -84,8 +85,12 @@ function fileConnector(files: readonly SourceFile[], sandbox: Sandbox, { setting
         const watch = await watchFiles(toVerify);
         const whole = Promise.all(toVerify.map((file) => verifyCompressed(file, signal)));
         whole.catch(() => undefined); // told below, or not at all when the reader has left
+        let rows = 0;
         try {
-          yield* stream.chunks;
+          for await (const chunk of stream.chunks) {
+            rows += chunk.rowCount;
+            yield chunk;
+          }
           await whole;
           if (await watch.hasChanged()) throw changedError(read);
         } catch (error) {
@@ -93,7 +98,10 @@ function fileConnector(files: readonly SourceFile[], sandbox: Sandbox, { setting
         } finally {
           watch.end();
         }
-        malformed = (await rejectCount(sandbox.connection)) - before;
+        malformed =
+          rows === limit
+            ? await countMalformed(sandbox.connection, read, limits(signal))
+            : (await rejectCount(sandbox.connection)) - before;
       };
       return {
         columns: columnsOf(stream.result),
@@ -115,16 +123,6 @@ function fileConnector(files: readonly SourceFile[], sandbox: Sandbox, { setting
 /** Of a query over one file, as if it took every row; what a join gives, nobody knows beforehand. */
 const rowsOf = async (read: readonly SourceFile[], { parser }: Sandbox) =>
   read.length === 1 ? await estimateRows(parser, read[0]!) : null;
-
-/** Lines left out so far because they do not fit their file's columns. */
-async function rejectCount(connection: DuckDBConnection): Promise<number> {
-  const tables = await connection.runAndReadAll(
-    "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'reject_errors' AND temporary",
-  );
-  if (Number(tables.value(0, 0)) === 0) return 0;
-  const lines = await connection.runAndReadAll("SELECT count(DISTINCT (scan_id, file_id, line)) FROM reject_errors");
-  return Number(lines.value(0, 0));
-}
 
 const reasons = (error: z.ZodError) =>
   error.issues.map((issue) => `${issue.path.join(".") || "it"}: ${issue.message}`).join("; ");
