@@ -12,9 +12,10 @@ import {
   type Rejected,
   type StagedInteractions,
 } from "../dataset/check-interactions.ts";
-import { describeRejected, isRejectReason, meaningOf, type RejectReason } from "../dataset/checks.ts";
+import { countRejected, describeRejected, isRejectReason, meaningOf, type RejectReason } from "../dataset/checks.ts";
 import type { TypedAttribute } from "../dataset/infer-attributes.ts";
 import { attributeColumns, checkAttributes, strangersWarning } from "../dataset/read-attributes.ts";
+import { unreadableOf } from "../dataset/stage-query.ts";
 import { openStaging, readStaged, type StagedTable, type Staging, stageRows } from "../dataset/staging.ts";
 import { StageError } from "../stage/stage-error.ts";
 import { meanRowBytes, sampleRows } from "./dry-run-sample.ts";
@@ -138,7 +139,7 @@ async function tryInteractions(means: Means): Promise<Known | undefined> {
     const nowSeconds = Math.floor(means.nowMs / 1000);
     const checked = await checkInteractions(staging, sample.table, spec.schema, { nowSeconds, signal });
     report.item_id_type = checked.itemIdType;
-    report.problems.push(...rejectProblems(checked.rejected, sample.table.rows, means.rejectedShareMax));
+    report.problems.push(...rejectProblems(checked.rejected, sample, means.rejectedShareMax));
     report.problems.push(...(await contentProblems(means, checked.acceptedSql, sample)));
     return { checked, isWhole: sample.isWhole };
   });
@@ -217,16 +218,29 @@ const POINTER_OF_REASON: Readonly<Record<RejectReason, string>> = {
   unparsable_label: "/schema/interaction/label",
 };
 
-function rejectProblems(rejected: Rejected, rows: number, shareMax: number): DryRunProblem[] {
-  const total = Object.values(rejected).reduce((sum, { count }) => sum + count, 0);
-  const severity = total / Math.max(1, rows) > shareMax || (total === rows && rows > 0) ? "error" : "warning";
-  return Object.entries(rejected).map(([reason, found]) => ({
+/** A training refuses by the share of all rows, the lines that no reading gives among them. */
+function rejectProblems(rejected: Rejected, sample: Sample, shareMax: number): DryRunProblem[] {
+  const { table, unreadable, unreadableShare } = sample;
+  const refusedShare = countRejected(rejected) / Math.max(1, table.rows);
+  const share = unreadableShare + (1 - unreadableShare) * refusedShare;
+  const severity = share > shareMax || share >= 1 ? "error" : "warning";
+  const problem = (reason: string, message: string): DryRunProblem => ({
     pointer: isRejectReason(reason) ? POINTER_OF_REASON[reason] : "/schema",
     severity,
     code: reason,
-    message: `Rows that would be left out, of ${rows} read: ${describeRejected({ [reason]: found })[0]}`,
-  }));
+    message,
+  });
+  return [
+    ...Object.keys(unreadable).map((reason) => problem(reason, unreadableMessage(unreadable, reason))),
+    ...Object.entries(rejected).map(([reason, found]) => {
+      const told = describeRejected({ [reason]: found })[0];
+      return problem(reason, `Rows that would be left out, of ${table.rows} read: ${told}`);
+    }),
+  ];
 }
+
+const unreadableMessage = (unreadable: Rejected, reason: string) =>
+  `${unreadable[reason]!.count} × ${meaningOf(reason)}`;
 
 function missingColumns({ schema }: ModelSpec, available: readonly string[]): DryRunProblem[] {
   const { user, item, interaction } = schema;
@@ -266,6 +280,10 @@ async function tryAttributes(means: Means, what: "item" | "user", known: Known |
   await orProblem(means, pointer, async () => {
     const idType = what === "item" ? known?.checked.itemIdType : undefined;
     const staged = await checkAttributes(staging, sample.table, { entity, what, idType, signal });
+    for (const reason of Object.keys(sample.unreadable)) {
+      const message = unreadableMessage(sample.unreadable, reason);
+      report.problems.push({ pointer: `${pointer}/query`, severity: "warning", code: reason, message });
+    }
     const isWhole = sample.isWhole && known?.isWhole;
     const strangers =
       isWhole && (await strangersWarning(staging, staged, { known: idsSql(known.checked, what), what, signal }));
@@ -305,7 +323,15 @@ function idsSql({ acceptedSql, userKey, itemKey }: StagedInteractions, what: "it
   return `(SELECT ${text} AS text FROM (SELECT DISTINCT ${what}_key AS key FROM ${acceptedSql}))`;
 }
 
-type Sample = { readonly table: StagedTable /** Whether the query gave no more rows. */; readonly isWhole: boolean };
+type Sample = {
+  readonly table: StagedTable;
+  /** Whether the query gave no more rows. */
+  readonly isWhole: boolean;
+  /** Of the source, not only of its beginning, where it can tell. */
+  readonly unreadable: Rejected;
+  /** Their share of the source's rows: 0…1, and 0 where nobody knows how many those are. */
+  readonly unreadableShare: number;
+};
 type QueryToTry = { readonly name: string; readonly source: Source; readonly pointer: string };
 
 /** The beginning of a query in a table; undefined when a problem of it was reported. */
@@ -341,14 +367,13 @@ async function sampleQuery(
       const table = await stageRows(staging, { name, source: rows }, { signal, progress: () => undefined });
       query.sample_size = table.rows;
       query.sample = await sampleRows(staging, table);
-      for (const [code, count] of Object.entries(rows.unreadable?.() ?? {}))
-        report.problems.push({
-          pointer: `${pointer}/query`,
-          severity: "warning",
-          code,
-          message: `${count} × ${meaningOf(code)}`,
-        });
-      return { table, isWhole: table.rows < SAMPLE_ROWS };
+      const unreadable = unreadableOf(rows);
+      const isWhole = table.rows < SAMPLE_ROWS;
+      const left = countRejected(unreadable);
+      const all = isWhole
+        ? table.rows + left
+        : Math.max(table.rows + left, found.estimatedRows ?? Number.POSITIVE_INFINITY);
+      return { table, isWhole, unreadable, unreadableShare: left / Math.max(1, all) };
     });
   } finally {
     await connector.close();

@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ModelSpec } from "../../../shared/model-spec.ts";
 import { type DryRunOptions, DryRunReport, dryRun } from "../../../trainer/dry-run/dry-run.ts";
 import { StageError } from "../../../trainer/stage/stage-error.ts";
@@ -175,6 +175,54 @@ test("what a connector refuses is a problem, not a failure", async () => {
   expect(briefly(await run({ ...file("", ""), connector_configs: [{ type: "Fiel" }] }, { connect }))).toEqual([
     "error unknown_connector_type /connector_configs/0",
   ]);
+});
+
+describe("lines that no reading gives", () => {
+  const tell = async (lines: number, isBad: (n: number) => boolean) => {
+    const line = (n: number) => (isBad(n) ? `u${n}\n` : `u${n % 50},${n % 30},${T + n},1\n`);
+    await writeFile(join(folder, "bad.csv"), `u,i,t,l\n${Array.from({ length: lines }, (_, n) => line(n)).join("")}`);
+    const spec = {
+      ...specOf({ interactions: "FROM bad" }),
+      connector_configs: [{ type: "File", location: "bad.csv" }],
+    };
+    const { connect } = await import("../../../trainer/connectors/connect.ts");
+    const context = { customer: "t", settings: fileSettings([folder], folder) };
+    const trained = await readRows(spec, { connect, context }).then(
+      () => true,
+      (error: StageError) => error.code,
+    );
+    return { report: await run(spec, { connect }), trained };
+  };
+  const pointer = "/schema/interaction/source/query";
+
+  test("beyond the sample are told too", async () => {
+    const { report, trained } = await tell(20_000, (n) => n % 10 === 3);
+    expect(briefly(report)).toEqual([`warning malformed_line ${pointer}`]);
+    expect(report.problems[0]!.message).toMatch(/^2000 × /);
+    expect([report.ok, trained]).toEqual([true, true]);
+  });
+
+  test.each([3000, 40_000])("of %d lines are an error where a training refuses so many", async (lines) => {
+    const { report, trained } = await tell(lines, (n) => n % 3 > 0);
+    expect(briefly(report)[0]).toBe(`error malformed_line ${pointer}`);
+    expect([report.ok, trained]).toEqual([false, "too_many_rejected_rows"]);
+  });
+
+  test("and rows that are refused count together", async () => {
+    const { report, trained } = await tell(3000, (n) => n % 5 < 2);
+    expect([report.ok, trained]).toEqual([true, true]);
+    const twice = await run(
+      {
+        ...specOf({ interactions: "SELECT CASE WHEN t % 5 = 2 THEN NULL ELSE u END AS u, i, t, l FROM bad" }),
+        connector_configs: [{ type: "File", location: "bad.csv" }],
+      },
+      { connect: (await import("../../../trainer/connectors/connect.ts")).connect },
+    );
+    expect(briefly(twice).slice(0, 2)).toEqual([
+      `error malformed_line ${pointer}`,
+      "error missing_user /schema/user/id",
+    ]);
+  });
 });
 
 test("an aborted signal ends it with its reason", async () => {
