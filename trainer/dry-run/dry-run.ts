@@ -145,17 +145,15 @@ async function tryInteractions(means: Means): Promise<Known | undefined> {
   });
 }
 
-/** A store that does not tell its rows may tell its bytes. */
+/** BigQuery does not tell its rows, but the bytes of the query's columns; those of files are of whatever is in them. */
 async function predicted(means: Means, { table, isWhole }: Sample, query: z.infer<typeof QueryReport>) {
   const { spec, fitSecondsMax, staging } = means;
-  const { estimated_bytes: bytes, estimated_rows: told } = query;
-  const rowBytes = await meanRowBytes(staging, table);
-  const rows = isWhole
-    ? table.rows
-    : (told ?? (bytes === null || rowBytes === 0 ? null : Math.round(bytes / rowBytes)));
-  if (rows === null) return null;
   const connectorType = connectorOf(spec, spec.schema.interaction.source).type;
-  return { rows, seconds: predictedSeconds({ rows, connectorType, fitSecondsMax }) };
+  const bytes = connectorType === "BigQuery" ? query.estimated_bytes : null;
+  const rowBytes = await meanRowBytes(staging, table);
+  const byBytes = bytes === null || rowBytes === 0 ? null : Math.round(bytes / rowBytes);
+  const rows = isWhole ? table.rows : (query.estimated_rows ?? byBytes);
+  return rows === null ? null : { rows, seconds: predictedSeconds({ rows, connectorType, fitSecondsMax }) };
 }
 
 /** What the accepted rows of the sample lack. Of a whole query, that would stop a training; of a part, it may. */

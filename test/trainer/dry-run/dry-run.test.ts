@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ModelSpec } from "../../../shared/model-spec.ts";
+import type { Connector, ConnectorFactory } from "../../../trainer/connectors/connector.ts";
 import { type DryRunOptions, DryRunReport, dryRun } from "../../../trainer/dry-run/dry-run.ts";
 import { StageError } from "../../../trainer/stage/stage-error.ts";
 import { fileSettings } from "../../fixtures/real-data.ts";
@@ -64,6 +65,22 @@ test("of a long query only the beginning is read", async () => {
   const report = await run(specOf({ interactions: good.replace("range(2000)", "range(100_000_000)") }));
   expect(report.queries[0]!.sample_size).toBe(5000);
   expect(report.ok).toBe(true);
+});
+
+test("rows are predicted from bytes where those are of the query's columns, and not of files with others", async () => {
+  const interactions = good.replace("range(2000)", "range(6000)");
+  const connect: ConnectorFactory = async (...asked) => {
+    const connector = await connectMemory(...asked);
+    const inspect: Connector["inspect"] = async (...query) => ({
+      ...(await connector.inspect(...query)),
+      estimatedBytes: 10_000_000,
+    });
+    return { ...connector, inspect };
+  };
+  const predict = async (type: string) =>
+    (await run({ ...specOf({ interactions }), connector_configs: [{ type }] }, { connect })).predicted_training;
+  expect(await predict("BigQuery")).toMatchObject({ rows: Math.round(10_000_000 / (3 * 8 + 2 + 2.8)) });
+  expect(await predict("File")).toBeNull();
 });
 
 test("missing columns point to the fields that name them, with the nearest name", async () => {
