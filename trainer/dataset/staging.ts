@@ -7,6 +7,7 @@ import {
   type DuckDBDataChunk,
   DuckDBInstance,
   type DuckDBType,
+  DuckDBTypeId,
 } from "@duckdb/node-api";
 import { identifier } from "../connectors/duckdb/quote.ts";
 import { streamWhole } from "../connectors/duckdb/whole-stream.ts";
@@ -62,10 +63,19 @@ export async function stageRows(
   table: { readonly name: string; readonly source: SourceRows },
   { signal, progress }: StageOptions,
 ): Promise<StagedTable> {
+  for (const { name, type } of table.source.columns) if (type.typeId === DuckDBTypeId.VARIANT) throw unstorable(name);
   const definition = columnsOf(table.source).map(({ sql, type }) => `${sql} ${type}`);
   await staging.connection.run(`CREATE TABLE ${identifier(table.name)} (${definition.join(", ")})`);
   return await appendRows(staging, table, { signal, progress });
 }
+
+/** What DuckDB writes to disk only in its newest form, which is larger. */
+const unstorable = (name: string) =>
+  new StageError(
+    "checking",
+    "unsupported_column_type",
+    `The column ${JSON.stringify(name)} has the type VARIANT, which cannot be read; convert it in the query, or leave it out`,
+  );
 
 /** Copies a query's rows behind those of a table of the same columns. Tells of the table as if it had no others. */
 export async function appendRows(

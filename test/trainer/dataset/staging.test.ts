@@ -58,6 +58,12 @@ test("values of every type that a store may give come through unchanged, and row
   expect(table.columns.map(({ name }) => name).join("")).toBe("abcdefghijklmnopqrstuvwxy");
 });
 
+test("a type that cannot be stored is told by the column's name", () =>
+  expect(stage("SELECT 1 AS a, {'x': 1}::VARIANT AS v")).rejects.toMatchObject({
+    code: "unsupported_column_type",
+    message: expect.stringContaining('"v"'),
+  }));
+
 test("rows are appended behind those that are there, and only they are told of", async () => {
   await stage("SELECT 1 AS n");
   const connector = await connectMemory({ type: "Memory" }, { customer: "t", settings: fileSettings([], folder) });
