@@ -22,6 +22,9 @@ test("integers keep every digit, times every microsecond, and nothing stays noth
   expect(read(["a", null], new Utf8())).toEqual(["a", null]);
 });
 
+test("texts are whole, with the byte order mark that they begin with", () =>
+  expect(read(["\ufeffé", null, "", "🎈", "e"], new Utf8())).toEqual(["\ufeffé", null, "", "🎈", "e"]));
+
 test("a list leaves out what is missing in it, and a missing list is none", () => {
   expect(read([["a", null, "b"], null, []], new List(new Field("item", new Utf8(), true)))).toEqual([
     "['a', 'b']",
