@@ -8,38 +8,39 @@ const TEXT_BYTES_MAX = 50_000_000;
 /** A byte of a compressed file is about as many of text. */
 const UNPACKED = 8;
 
-/** Lines left out so far because they do not fit their file's columns. Those of a file count when a scan has reached its end. */
-export const rejectCount = (connection: DuckDBConnection): Promise<number> => countRejects(connection, "true");
+/** Whether columns have the types that all rows give them. Else a value of another type, further on, is no fault of its line. */
+type Typing = { readonly typesAreSure: boolean };
 
-async function countRejects(connection: DuckDBConnection, condition: string): Promise<number> {
+/** Lines left out so far because they do not fit their file's columns. Those of a file count when a scan has reached its end. */
+export async function rejectCount(connection: DuckDBConnection, { typesAreSure }: Typing): Promise<number> {
   const tables = await connection.runAndReadAll(
     "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'reject_errors' AND temporary",
   );
   if (Number(tables.value(0, 0)) === 0) return 0;
   const lines = await connection.runAndReadAll(
-    `SELECT count(DISTINCT (scan_id, file_id, line)) FROM reject_errors WHERE ${condition}`,
+    `SELECT count(DISTINCT (scan_id, file_id, line)) FROM reject_errors
+     WHERE ${typesAreSure ? "true" : "error_type != 'CAST'"}`,
   );
   return Number(lines.value(0, 0));
 }
 
 /**
  * Lines that do not fit their file's columns, of files whose scan a LIMIT has ended early: each is parsed once more, to its end. 0 where
- * that would take long. Values of other types than a beginning of the file had are no fault: all rows give the column another type.
+ * that would take long.
  */
 export async function countMalformed(
   connection: DuckDBConnection,
   files: readonly SourceFile[],
-  limits: StreamLimits,
+  { limits, ...typing }: Typing & { readonly limits: StreamLimits },
 ): Promise<number> {
   const texts = files.filter(({ format }) => format === "csv" || format === "tsv");
   const bytesOf = ({ sizeBytes, compression }: SourceFile) => sizeBytes * (compression === "none" ? 1 : UNPACKED);
   if (texts.reduce((sum, file) => sum + bytesOf(file), 0) > TEXT_BYTES_MAX) return 0;
-  const isMalformed = "error_type != 'CAST'";
-  const before = await countRejects(connection, isMalformed);
+  const before = await rejectCount(connection, typing);
   for (const { table } of texts) {
     // Of every column, since what is not asked for is not judged.
     const { chunks } = await streamRows(connection, `SELECT count(COLUMNS(*)) FROM ${identifier(table)}`, limits);
     for await (const _ of chunks); // the connection is free then
   }
-  return (await countRejects(connection, isMalformed)) - before;
+  return (await rejectCount(connection, typing)) - before;
 }

@@ -38,6 +38,7 @@ export async function connectFile(config: ConnectorConfig, context: ConnectorCon
 function fileConnector(files: readonly SourceFile[], sandbox: Sandbox, { settings }: ConnectorContext): Connector {
   const tables = files.map((file) => file.table);
   let abandoned = false;
+  const typesAreSure = settings.typedByRows === undefined;
   const limits = (signal: AbortSignal): StreamLimits => ({
     signal,
     timeoutSeconds: settings.timeoutSeconds,
@@ -73,7 +74,7 @@ function fileConnector(files: readonly SourceFile[], sandbox: Sandbox, { setting
 
     async read(query, { signal, columns, limit }: ReadOptions): Promise<SourceRows> {
       const { inner, read } = await check(query);
-      const before = await rejectCount(sandbox.connection);
+      const before = await rejectCount(sandbox.connection, { typesAreSure });
       const expectedRows = limit === undefined ? await rowsOf(read, sandbox) : null;
       const list = columns?.map(identifier).join(", ") ?? "*";
       const end = limit === undefined ? "" : ` LIMIT ${limit}`;
@@ -100,8 +101,8 @@ function fileConnector(files: readonly SourceFile[], sandbox: Sandbox, { setting
         }
         malformed =
           rows === limit
-            ? await countMalformed(sandbox.connection, read, limits(signal))
-            : (await rejectCount(sandbox.connection)) - before;
+            ? await countMalformed(sandbox.connection, read, { typesAreSure, limits: limits(signal) })
+            : (await rejectCount(sandbox.connection, { typesAreSure })) - before;
       };
       return {
         columns: columnsOf(stream.result),

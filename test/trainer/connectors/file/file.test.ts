@@ -137,6 +137,16 @@ describe("formats", () => {
     expect(unreadable).toEqual({ malformed_line: 2 });
   });
 
+  test("values of another type than the rows that columns are typed by are no fault of their lines", async () => {
+    const folder = await folderWith({ "t.csv": `id,n\n${"1,1\n".repeat(30_000)}${"A17,1\n".repeat(9)}1\n` });
+    const counted = async (settings: Partial<ConnectorSettings>) =>
+      (await rowsOf(folder, "t.csv", "SELECT count(DISTINCT (id, n)) FROM t", settings)).unreadable;
+    expect([await counted({ typedByRows: 1000 }), await counted({})]).toEqual([
+      { malformed_line: 1 },
+      { malformed_line: 1 },
+    ]);
+  });
+
   test("bytes that are not UTF-8 late in the file cost their line only", async () => {
     const content = Buffer.concat([
       Buffer.from(`a,b\n${"x,1\n".repeat(300_000)}`),
