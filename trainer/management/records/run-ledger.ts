@@ -40,7 +40,8 @@ export type RunLedger = {
   purge(): Promise<void>;
 };
 
-const KEPT_DAYS = 30;
+const STILL = "select 1 from shortlist.runs where run_id = $1 and finished_at is null";
+const PURGE = "delete from shortlist.runs where finished_at < now() - interval '30 days'";
 
 export function runLedger(database: Database, trainerId: string, heartbeatSeconds: number): RunLedger {
   const free = `(trainer_id is null or seen_at < now() - ${heartbeatSeconds} * interval '1 second')`;
@@ -100,9 +101,7 @@ export function runLedger(database: Database, trainerId: string, heartbeatSecond
          where run_id = $1 and finished_at is null and ${free}`,
         [runId],
       );
-      const left = await queries.query("select 1 from shortlist.runs where run_id = $1 and finished_at is null", [
-        runId,
-      ]);
+      const left = await queries.query(STILL, [runId]);
       return left.length > 0;
     },
     async hasten(runId, queries) {
@@ -127,17 +126,19 @@ export function runLedger(database: Database, trainerId: string, heartbeatSecond
          where finished_at is null and not_before <= now() and ${free} order by created_at limit $1`,
         [limit],
       );
-      return rows.map((row) => ({
-        runId: String(row.run_id),
-        customer: String(row.customer),
-        modelName: String(row.model_name),
-      }));
+      return rows.map(runOfRow);
     },
     async releaseAll() {
       await database.query("update shortlist.runs set trainer_id = null where finished_at is null");
     },
     async purge() {
-      await database.query(`delete from shortlist.runs where finished_at < now() - ${KEPT_DAYS} * interval '1 day'`);
+      await database.query(PURGE);
     },
   };
 }
+
+const runOfRow = (row: Readonly<Record<string, unknown>>): Run => ({
+  runId: String(row.run_id),
+  customer: String(row.customer),
+  modelName: String(row.model_name),
+});
