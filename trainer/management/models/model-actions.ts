@@ -215,7 +215,7 @@ export async function destroyModel(context: ActionContext, ref: ModelRef, waitMs
   await deletion.enqueue(modelKey(ref), { customer: ref.customer, modelName: ref.modelName });
   deletion.wake();
   const deadlineMs = performance.now() + (isStopping ? 0 : waitMs);
-  while ((await registry.find(ref.customer, ref.modelName))?.createdAt === model.createdAt) {
+  while (await registry.isThere(model)) {
     if (performance.now() >= deadlineMs) return false;
     await delay(50); // whichever trainer removes it, the row tells
   }
@@ -231,7 +231,7 @@ export async function activateVersion(context: ActionContext, model: Model, vers
   const { registry, store, pointers, nowMs } = context;
   const { customer, modelName } = model;
   if (model.status === "DESTROYING") throw modelNotFound(modelName);
-  const isThere = async () => (await registry.find(customer, modelName))?.createdAt === model.createdAt;
+  const isThere = () => registry.isThere(model);
   const manifest = await activate(store, { customer, modelName }, { version, nowMs: nowMs(), isThere });
   const metrics = (await registry.findVersion(customer, modelName, version))?.metrics ?? null;
   const changed = await registry.apply(customer, modelName, {

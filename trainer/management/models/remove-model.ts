@@ -31,7 +31,7 @@ export async function removeModel({ customer, modelName }: ModelRef, context: Re
   if (await ledger.isHeld(customer, modelName)) return false;
   // A status that was on its way when the deletion was asked for would arrive after everything is gone.
   await pointers.settled({ customer, modelName }, SETTLE_MS_MAX);
-  const isThere = async () => (await registry.find(customer, modelName))?.createdAt === model.createdAt;
+  const isThere = () => registry.isThere(model);
   await deleteModel(store, { customer, modelName }, { nowMs: nowMs(), signal, isThere });
   await folders.removeModel(customer, modelName);
   await registry.remove(model);

@@ -42,9 +42,14 @@ export type ModelRegistry = {
   pending(now: string, limit: number): Promise<readonly Model[]>;
   /** Every model of every customer. */
   names(): Promise<readonly { readonly customer: string; readonly modelName: string }[]>;
+  /** Whether this very model is there still, and not another of its name. */
+  isThere(model: ModelIdentity): Promise<boolean>;
   /** Forgets a model that is being deleted, with its runs and versions; not a new one of its name. */
-  remove(model: Pick<Model, "customer" | "modelName" | "createdAt">): Promise<void>;
+  remove(model: ModelIdentity): Promise<void>;
 };
+
+/** Names are used again; a model of a name has a time of its own. */
+export type ModelIdentity = Pick<Model, "customer" | "modelName" | "createdAt">;
 
 export type NewModel = {
   readonly customer: string;
@@ -108,6 +113,7 @@ export function modelRegistry(database: Database, nowMs: () => number): ModelReg
       const rows = await database.query("select customer, model_name from shortlist.models");
       return rows.map((row) => ({ customer: String(row.customer), modelName: String(row.model_name) }));
     },
+    isThere: async ({ customer, modelName, createdAt }) => (await find(customer, modelName))?.createdAt === createdAt,
     async remove({ customer, modelName, createdAt }) {
       await database.transaction(async (queries) => {
         const model = await find(customer, modelName, queries);

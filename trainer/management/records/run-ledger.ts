@@ -40,7 +40,7 @@ export type RunLedger = {
   purge(): Promise<void>;
 };
 
-const STILL = "select 1 from shortlist.runs where run_id = $1 and finished_at is null";
+const UNFINISHED = "select 1 from shortlist.runs where run_id = $1 and finished_at is null";
 const PURGE = "delete from shortlist.runs where finished_at < now() - interval '30 days'";
 
 export function runLedger(database: Database, trainerId: string, heartbeatSeconds: number): RunLedger {
@@ -101,7 +101,7 @@ export function runLedger(database: Database, trainerId: string, heartbeatSecond
          where run_id = $1 and finished_at is null and ${free}`,
         [runId],
       );
-      const left = await queries.query(STILL, [runId]);
+      const left = await queries.query(UNFINISHED, [runId]);
       return left.length > 0;
     },
     async hasten(runId, queries) {

@@ -1,10 +1,11 @@
 import { describe, expect, test, vi } from "vitest";
-import { meanOf, type TrialMeans } from "../../../../trainer/evaluate/choosing/trial.ts";
+import { meanOf } from "../../../../trainer/evaluate/choosing/trial.ts";
 import { tuneMethod, withSomeUsers } from "../../../../trainer/evaluate/choosing/tune-method.ts";
 import { casesOfSplit } from "../../../../trainer/evaluate/lists/evaluation-cases.ts";
 import { fittedLinear } from "../../../../trainer/models/linear/fitted-linear.ts";
 import type { Method, Params } from "../../../../trainer/models/model.ts";
 import { trainingData } from "../../../fixtures/checkerboard.ts";
+import { TRIAL_MEANS } from "../../../fixtures/trial-means.ts";
 
 /** 3,000 users who all know item 0 and will choose item 1. */
 const users = Array.from({ length: 3000 });
@@ -20,16 +21,7 @@ const cases = casesOfSplit(
   ),
 );
 const positions = Uint32Array.from({ length: 40 }, (_, i) => i * 7);
-const means: TrialMeans = {
-  cutOffs: [4],
-  includeSeen: false,
-  budget: { weightBytesMax: 1e6 },
-  memoryMbMax: 100,
-  seed: 1,
-  signal: new AbortController().signal,
-  clock: () => 0,
-  progress: () => {},
-};
+const means = { ...TRIAL_MEANS, cutOffs: [4], budget: { weightBytesMax: 1e6 }, memoryMbMax: 100 };
 /** Item 1 comes at the place that the setting names. Fitting costs a second on all users; `place` 9 fails. */
 const fittedOn: number[] = [];
 const placing: Method = {
