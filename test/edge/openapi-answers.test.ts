@@ -67,6 +67,15 @@ test(`${REQUESTS} drawn requests: no undescribed status, type, body or header`, 
     seen.get("trainModel")!.add(answer.status);
     await new Promise((done) => setTimeout(done, 100));
   }
+  // Drawn changes meet models that the other lane has deleted: one more finds its model.
+  const change = { method: "PATCH", key: world.key, body: { train_schedule: "@hourly" } };
+  const changed = await edge.call("/v0/models/late", change);
+  expect(changed.status).toBe(200);
+  const changeView = { template: "/v0/models/{model_name}", method: "PATCH" };
+  const text = await changed.text();
+  const changeFault = faultOf(changeView, { status: changed.status, headers: changed.headers, text });
+  if (changeFault !== undefined) faults.push(`PATCH /v0/models/late: ${changeFault}`);
+  seen.get("changeModel")!.add(changed.status);
   expect(faults.slice(0, 10)).toEqual([]);
   expect([...seen.keys()].sort()).toEqual(
     Object.values(api.paths)
