@@ -3,7 +3,7 @@ import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { REQUEST_ID } from "../shared/api.ts";
 import { Problem } from "../shared/problem.ts";
-import { type Caller, refuseInTime, requireScope } from "./auth.ts";
+import { type Caller, requireScope } from "./auth.ts";
 import { docsPage } from "./docs-page.ts";
 import type { EdgeEnv } from "./edge-env.ts";
 import { settingsOf } from "./env.ts";
@@ -113,10 +113,7 @@ const refuseLongAddresses: MiddlewareHandler<EdgeEnv> = (c, next) => {
 /** Lets through a known key within its rate. */
 const authenticate: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   const { keys, reader, settings } = c.get("isolate");
-  const { nowMs } = c.get("access");
-  const startedMs = nowMs();
-  const asked = keys.callerOf(c.req.header("x-api-key"), { ...c.get("access"), reader });
-  const caller = await asked.catch((error: unknown) => refuseInTime(error, startedMs, nowMs));
+  const caller = await keys.callerOf(c.req.header("x-api-key"), { ...c.get("access"), reader });
   c.set("caller", caller);
   c.get("isolate").holders.note(c.req.header("x-api-key")!, caller.customer);
   if (await isBeyondRate(c, caller)) {

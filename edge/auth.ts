@@ -10,7 +10,7 @@ import type { RequestAccess } from "./reading/request-access.ts";
 export type Caller = { readonly keyId: string; readonly customer: string; readonly scopes: readonly Scope[] };
 
 export type Keyring = {
-  /** Throws Problem missing_api_key, invalid_api_key, artifact_unavailable. */
+  /** Throws Problem missing_api_key and invalid_api_key, both REFUSAL_MS or twice it after the call, and artifact_unavailable. */
   callerOf(apiKey: string | undefined, access: RequestAccess & { readonly reader: ArtifactReader }): Promise<Caller>;
 };
 
@@ -32,12 +32,21 @@ export function keyring(cacheMs: number): Keyring {
   );
   return {
     async callerOf(apiKey, access) {
-      if (apiKey === undefined || apiKey === "") throw new Problem("missing_api_key", DETAIL);
-      if (!isWellFormedApiKey(apiKey)) throw new Problem("invalid_api_key", DETAIL);
-      const key = keyRecordKey(await hashApiKey(apiKey));
-      const record = await cache.get(key, () => access.reader.json(key, KeyRecord), access).catch(unreadable);
-      if (record === undefined || !isKeyValid(record, access.nowMs())) throw new Problem("invalid_api_key", DETAIL);
-      return { keyId: record.key_id, customer: record.customer, scopes: record.scopes };
+      const refusal = timedRefusal();
+      try {
+        if (apiKey === undefined || apiKey === "") return await refusal.leave("missing_api_key");
+        if (!isWellFormedApiKey(apiKey)) return await refusal.leave("invalid_api_key");
+        const key = keyRecordKey(await hashApiKey(apiKey));
+        const read = () => {
+          refusal.begin();
+          return access.reader.json(key, KeyRecord);
+        };
+        const record = await cache.get(key, read, access).catch(unreadable);
+        if (record === undefined || !isKeyValid(record, access.nowMs())) return await refusal.leave("invalid_api_key");
+        return { keyId: record.key_id, customer: record.customer, scopes: record.scopes };
+      } finally {
+        refusal.end();
+      }
     },
   };
 }
@@ -46,13 +55,32 @@ export function keyring(cacheMs: number): Keyring {
 export const REFUSAL_MS = 250;
 
 /**
- * Throws the error. A refusal for its key leaves when every such refusal does, whether its record was read, was absent or
- * was not looked for: reading one takes longer than finding none, and would tell that there was one.
+ * A refusal for its key leaves when every such refusal does, whether its record was read, was absent or was not looked for:
+ * reading one takes longer than finding none, and would tell that there was one. The timer runs from before the read: one
+ * that is set after it would have to ask a clock that knows whole milliseconds only. Whoever misses a tick takes the next.
  */
-export async function refuseInTime(error: unknown, startedMs: number, nowMs: () => number): Promise<never> {
-  const isRefusal = error instanceof Problem && (error.code === "missing_api_key" || error.code === "invalid_api_key");
-  if (isRefusal) await new Promise((resolve) => setTimeout(resolve, Math.max(0, startedMs + REFUSAL_MS - nowMs())));
-  throw error;
+function timedRefusal() {
+  let timer: ReturnType<typeof setInterval> | undefined;
+  let hasEnded = false;
+  let onTick = () => {};
+  const begin = () => {
+    if (!hasEnded) timer ??= setInterval(() => onTick(), REFUSAL_MS);
+  };
+  return {
+    begin,
+    /** Throws the problem when it is time. */
+    async leave(code: "missing_api_key" | "invalid_api_key"): Promise<never> {
+      begin();
+      await new Promise<void>((resolve) => {
+        onTick = resolve;
+      });
+      throw new Problem(code, DETAIL);
+    },
+    end() {
+      hasEnded = true;
+      clearInterval(timer);
+    },
+  };
 }
 
 /** Throws Problem insufficient_scope. */
