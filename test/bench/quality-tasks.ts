@@ -14,6 +14,8 @@ export type QualityTask = {
   readonly k: number;
   /** Items with fewer interactions, then users, are left out, once each. */
   readonly coreMin: number;
+  /** Whether methods see what the catalog says of items; the published ones do not. */
+  readonly withAttributes?: boolean;
   /** Methods measured, and what a study of the same data found for them: Recall@k and NDCG@k. */
   readonly references: Readonly<Record<string, readonly [recall: number, ndcg: number] | undefined>>;
   /** What the best of them must reach. */
@@ -119,8 +121,11 @@ export type PreparedTask = {
 const TEST_SHARE = 0.2;
 
 /** Reads the data and parts them; the catalog is in the order of popularity in the training part. */
-export async function prepare({ set, protocol, coreMin }: QualityTask, seed: number): Promise<PreparedTask> {
-  const { dataset } = await readRealData(set, { everyRowPositive: true, tieOrder: "row" });
+export async function prepare(
+  { set, protocol, coreMin, withAttributes = false }: QualityTask,
+  seed: number,
+): Promise<PreparedTask> {
+  const { dataset } = await readRealData(set, { everyRowPositive: true, tieOrder: "row", withAttributes });
   const all = { ...dataset, ...core(dataset, coreMin) };
   const plan = (data: Interactions) => partsFor(protocol, data, { share: TEST_SHARE, seed });
   // Items that the core has left out come last, behind items that only the test part has, and are cut off.

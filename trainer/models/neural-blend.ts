@@ -2,6 +2,7 @@ import type { ItemIndex } from "../../shared/ids.ts";
 import type { History } from "../../shared/snapshot.ts";
 import { topK } from "../../shared/top-k.ts";
 import { rowsWhere } from "../dataset/split.ts";
+import { attributesSetting } from "./attributes/source-attributes.ts";
 import { checkpoint } from "./checkpoint.ts";
 import type { FitContext, FittedModel, Method, TrainingData } from "./model.ts";
 import { type JudgedPool, learnShares } from "./neural/blend-shares.ts";
@@ -18,6 +19,8 @@ export type NeuralBlendParams = SasrecParams & {
   readonly lambda: number;
   /** How much histories read backwards count in the near-sighted closed form. */
   readonly reversed: number;
+  /** Of both closed forms, as in `sequential_ridge`. */
+  readonly attributes?: number;
 };
 
 /**
@@ -29,7 +32,7 @@ export const neuralBlend: Method<NeuralBlendParams> = {
   fillsItsTime: true,
   grid: (data) => {
     const lambda = sequentialGrid(data)[0]!.lambda;
-    return sasrec.grid(data).map((network) => ({ ...network, lambda, reversed: 0.3 }));
+    return sasrec.grid(data).map((network) => ({ ...network, lambda, reversed: 0.3, ...attributesSetting(data) }));
   },
   cost(data, params) {
     const network = sasrec.cost(data, networkOf(params));
@@ -61,10 +64,10 @@ const networkOf = ({ length, width, blocks, heads, ...rest }: NeuralBlendParams)
 const EXACT_ITEMS_MAX = 6000;
 const NEIGHBOURS = 300;
 
-function recipesFor(data: TrainingData, { lambda, reversed }: NeuralBlendParams): BlendRecipe[] {
+function recipesFor(data: TrainingData, { lambda, reversed, attributes = 0 }: NeuralBlendParams): BlendRecipe[] {
   const isExact = data.itemCount <= EXACT_ITEMS_MAX;
   const method = (isExact ? sequentialRidge : sequentialLocalRidge) as Method;
-  const own = { lambda, negatives: 0, ...(isExact ? {} : { neighbours: NEIGHBOURS }) };
+  const own = { lambda, negatives: 0, attributes, ...(isExact ? {} : { neighbours: NEIGHBOURS }) };
   const far = { ...own, longScale: 20, longWindow: 60, shortScale: 2, shortWindow: 8, reversed: 0 };
   const near = { ...own, longScale: 10, longWindow: 40, shortScale: 1, shortWindow: 3, reversed };
   return [far, near].map((params) => ({ method, params, share: 1 }));

@@ -1,3 +1,4 @@
+import { attributesSetting } from "./attributes/source-attributes.ts";
 import { ease } from "./ease.ts";
 import { graphFilter, rankFor } from "./graph-filter.ts";
 import { localSetRidge } from "./local-set-ridge.ts";
@@ -19,6 +20,8 @@ export type SequentialBlendParams = {
   readonly filterShare: number;
   /** As in `sequential_ridge`. */
   readonly negatives: number;
+  /** As in `sequential_ridge`. */
+  readonly attributes?: number;
 };
 
 /** Items up to which the exact solutions are quick; beyond, each item is regressed on its neighbours. */
@@ -30,7 +33,8 @@ export const sequentialBlend: Method<SequentialBlendParams> = {
   name: "sequential_blend",
   grid(data) {
     const lambda = sequentialGrid(data)[0]!.lambda;
-    const even = { lambda, reversed: 0.3, nearShare: 0.5, setShare: 0.15, filterShare: 0.15, negatives: 0 };
+    const shares = { nearShare: 0.5, setShare: 0.15, filterShare: 0.15 };
+    const even = { lambda, reversed: 0.3, ...shares, negatives: 0, ...attributesSetting(data) };
     const settings = [even, { ...even, setShare: 0, filterShare: 0 }, { ...even, lambda: 3 * lambda }];
     if (hasNegatives(data)) settings.splice(1, 0, { ...even, negatives: 1 });
     return settings;
@@ -52,8 +56,8 @@ export const sequentialBlend: Method<SequentialBlendParams> = {
 function recipesFor(data: TrainingData, params: SequentialBlendParams): BlendRecipe[] {
   const isExact = data.itemCount <= EXACT_ITEMS_MAX;
   const sequential = (isExact ? sequentialRidge : sequentialLocalRidge) as Method;
-  const { lambda, reversed, nearShare, setShare, filterShare, negatives } = params;
-  const own = isExact ? { lambda, negatives } : { lambda, negatives, neighbours: NEIGHBOURS };
+  const { lambda, reversed, nearShare, setShare, filterShare, negatives, attributes = 0 } = params;
+  const own = { lambda, negatives, attributes, ...(isExact ? {} : { neighbours: NEIGHBOURS }) };
   const far = { ...own, longScale: 20, longWindow: 60, shortScale: 2, shortWindow: 8, reversed: 0 };
   const near = { ...own, longScale: 10, longWindow: 40, shortScale: 1, shortWindow: 3, reversed };
   const set = (isExact ? ease : localSetRidge) as Method;

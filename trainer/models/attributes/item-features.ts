@@ -33,6 +33,8 @@ export type DescribedItems = {
   /** [itemCount] 1: the item has a feature that other items have too. */
   readonly isDescribed: Uint8Array;
   readonly featureCount: number;
+  /** Features of all items together. */
+  readonly entryCount: number;
 };
 
 const DESCRIBED = new WeakMap<readonly AttributeColumn[], DescribedItems>();
@@ -43,7 +45,7 @@ export function describedItems(columns: readonly AttributeColumn[], itemCount: n
   if (known?.isDescribed.length === itemCount) return known;
   const { start, columnCount } = itemFeatures(columns, itemCount);
   const isDescribed = Uint8Array.from({ length: itemCount }, (_, item) => (start[item + 1]! > start[item]! ? 1 : 0));
-  const described = { isDescribed, featureCount: columnCount };
+  const described = { isDescribed, featureCount: columnCount, entryCount: start[itemCount]! };
   DESCRIBED.set(columns, described);
   return described;
 }

@@ -16,6 +16,8 @@ export type LocalProblem = {
   isNeighbour(feature: number, target: number): boolean;
   /** How many neighbours a target has at most. */
   readonly neighbours: number;
+  /** Takes from a target's entries of C at its neighbours what is explained already; the weights are of the rest. */
+  explain?(target: number, neighbours: Int32Array, entries: Float64Array): void;
 };
 
 const TARGETS_BETWEEN_CHECKS = 64;
@@ -39,7 +41,9 @@ export async function localRidge(
     const strength = (feature: number) =>
       problem.isNeighbour(feature, target) ? sums.values[feature]! / Math.sqrt(diagonal[feature]! || 1) : 0;
     const chosen = largestColumns(sums, neighbours, strength).filter((feature) => strength(feature) > 0);
-    const weights = system.solve(chosen, sums.values);
+    const entries = Float64Array.from(chosen, (feature) => sums.values[feature]!);
+    problem.explain?.(target, chosen, entries);
+    const weights = system.solve(chosen, entries);
     for (const [i, feature] of chosen.entries()) byTarget.add(feature, weights[i]!);
     byTarget.endRow();
     clearRow(sums);
@@ -79,13 +83,12 @@ function localSystem({ featureCount, lower, diagonal, ridge }: LocalProblem) {
     for (const feature of chosen) localOf[feature] = -1;
   }
 
-  /** Conjugate gradients, preconditioned by the diagonal (Golub & Van Loan 11.5.2). */
-  function solve(chosen: Int32Array, right: Float64Array): Float64Array {
+  /** Conjugate gradients, preconditioned by the diagonal (Golub & Van Loan 11.5.2). `rest` is the right side, and is used up. */
+  function solve(chosen: Int32Array, rest: Float64Array): Float64Array {
     gather(chosen);
     const size = chosen.length;
     const own = Float64Array.from(chosen, (feature) => diagonal[feature]! + ridge[feature]!);
     const solution = new Float64Array(size);
-    const rest = Float64Array.from(chosen, (feature) => right[feature]!);
     const scaled = rest.map((value, i) => value / own[i]!);
     const direction = scaled.slice();
     const image = new Float64Array(size);
