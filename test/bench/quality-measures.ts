@@ -18,7 +18,7 @@ import { HIDDEN_USER_TASKS, hiddenUserFigures } from "./quality-hidden-users.ts"
 import { BUDGET, benchContext, type Judged, judge } from "./quality-judge.ts";
 import { RATED_TASKS, ratedFigures } from "./quality-rated.ts";
 import { SMALL_SET, SMALL_TASKS, smallFigures } from "./quality-small.ts";
-import { type PreparedTask, partsFor, prepare, QUALITY_TASKS, type QualityTask } from "./quality-tasks.ts";
+import { type PreparedTask, partsFor, prepare, QUALITY_TASKS, type QualityTask, taskName } from "./quality-tasks.ts";
 
 const SEED = 7;
 const SETTINGS_MAX = 3;
@@ -50,7 +50,7 @@ export function qualityMeasures(options: QualityOptions & Saying): Measured[] {
   const { say } = options;
   const tasks = [
     ...QUALITY_TASKS.map((task) => {
-      const name = `${task.set}.${task.protocol}`;
+      const name = taskName(task);
       return { name, set: task.set, measure: () => taskFigures(task, { ...options, name: `quality.${name}` }) };
     }),
     ...COLD_TASKS.map((set) => ({ name: `${set}.cold`, set, measure: () => coldFigures(set, say) })),

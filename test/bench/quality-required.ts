@@ -33,6 +33,10 @@ const REQUIRED: readonly Required[] = [
     ],
   },
   { what: "amazon-beauty, next item", bounds: pair("quality.amazon-beauty.next-item.best", 10, [0.099, 0.062]) },
+  {
+    what: "amazon-beauty with its catalog, next item",
+    bounds: pair("quality.amazon-beauty.next-item-described.best", 10, [0.105, 0.066]),
+  },
   { what: "amazon-games, next item", bounds: pair("quality.amazon-games.next-item.best", 10, [0.122, 0.071]) },
   { what: "ml-100k, sets", bounds: pair("quality.ml-100k.set.best", 20, [0.376, 0.45]) },
   { what: "ml-1m, sets", bounds: pair("quality.ml-1m.set.best", 20, [0.28, 0.422]) },
@@ -53,6 +57,7 @@ const REQUIRED: readonly Required[] = [
   ),
   choice("ml-1m.next-item", 10),
   choice("amazon-beauty.next-item", 10),
+  choice("amazon-beauty.next-item-described", 10),
   choice("amazon-games.next-item", 10),
   choice("ml-100k.next-item", 10),
   choice("ml-100k.set", 20),

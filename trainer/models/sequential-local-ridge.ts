@@ -142,12 +142,14 @@ async function withPrior(
   const { rowCount, columnCount } = weights;
   const builder = sparseBuilder(rowCount, columnCount);
   const sum = new Float32Array(columnCount);
-  for (let row = 0; row < rowCount; row++) {
-    sum.fill(0);
-    addRow(weights, row, 1, sum);
+  const strongest = (row: number) => {
+    addRow(weights, row, 1, sum.fill(0));
     prior.addWeights(row, sum);
     const count = Math.max(keep, weights.start[row + 1]! - weights.start[row]!);
-    const { columns, values } = strongestWeights(denseWeights(1, columnCount, sum), count);
+    return strongestWeights(denseWeights(1, columnCount, sum), count);
+  };
+  for (let row = 0; row < rowCount; row++) {
+    const { columns, values } = prior.hasWeights(row) ? strongest(row) : rowRange(weights, row, row + 1);
     for (const [i, column] of columns.entries()) builder.add(column, values[i]!);
     builder.endRow();
     if (row % 256 === 0) await afterRows(row / rowCount);

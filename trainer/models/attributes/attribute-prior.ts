@@ -14,6 +14,8 @@ export type AttributePrior = {
   explain(target: number, features: Int32Array, entries: Float64Array): void;
   /** The same of all entries, [featureCount, targetCount]. */
   explainAll(entries: Float32Array, gemm: Gemm): Promise<void>;
+  /** Whether row `feature` of P can be other than zero. */
+  hasWeights(feature: number): boolean;
   /** Adds row `feature` of P to `into` [targetCount]. */
   addWeights(feature: number, into: Float32Array): void;
 };
@@ -77,6 +79,7 @@ export function priorBuilder(attributes: SparseWeights, targetCount: number): Pr
             values.set((await gemm.multiply({ a, b, alpha: -1, plus })).values);
           }
         },
+        hasWeights: (feature) => attributes.start[feature + 1]! > attributes.start[feature]!,
         addWeights(feature, into) {
           for (let at = attributes.start[feature]!; at < attributes.start[feature + 1]!; at++)
             addRow(weights, attributes.columns[at]!, attributes.values[at]!, into);

@@ -50,7 +50,7 @@ export function sourceAttributesCost({ itemAttributes, itemCount }: TrainingData
   const solving = count ** 3 / 2.5e10 + (2 * count ** 2 * itemCount) / 3e10;
   return {
     seconds:
-      solving + 4e-9 * (entries * ofItem + known * count ** 0.5) + 2e-9 * itemCount * (entryCount + 3 * itemCount),
+      solving + 4e-9 * (entries * ofItem + known * count ** 0.5) + 2e-9 * itemCount * (entryCount + 12 * itemCount),
     memoryMb: (16 * known + 8 * count * (itemCount + count)) / 1e6,
   };
 }

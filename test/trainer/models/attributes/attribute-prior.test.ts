@@ -69,6 +69,7 @@ test("P, and what it leaves of C, are as by plain matrices", async () => {
           expect(Math.abs(entries[i]! - rest[feature]![target]!) / scale).toBeLessThan(1e-3);
       }
       for (const feature of a.keys()) {
+        expect(prior.hasWeights(feature)).toBe(s[feature]!.some((value) => value !== 0));
         const row = new Float32Array(c[0]!.length).fill(1);
         prior.addWeights(feature, row);
         for (const [j, value] of row.entries())

@@ -60,3 +60,14 @@ test("a target has no more neighbours than allowed, and none that it must not ha
   for (const count of perTarget) expect(count).toBeLessThanOrEqual(5);
   expect(Math.max(...perTarget)).toBeGreaterThan(0);
 });
+
+test("what is explained already is not learnt: all of it leaves no weights, half of it half", async () => {
+  const explain = (share: number) => (_target: number, _neighbours: Int32Array, entries: Float64Array) => {
+    for (const i of entries.keys()) entries[i]! *= 1 - share;
+  };
+  const weights = (share: number) => localRidge({ ...problem(SIZE), explain: explain(share) }, async () => {});
+  const [whole, half, none] = await Promise.all([weights(0), weights(0.5), weights(1)]);
+  expect(none.values).toHaveLength(0);
+  expect(half.columns).toEqual(whole.columns);
+  for (const [i, value] of half.values.entries()) expect(value).toBeCloseTo(whole.values[i]! / 2, 3);
+});
