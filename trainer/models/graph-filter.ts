@@ -97,7 +97,10 @@ async function graphFilterTerms(
     ? strongestWeights(scaledWeights(normalised, 1 / largest), ROW_MAX)
     : await normalisedNeighbours(counts, divisor, { largest, context });
   const terms: LinearTerm[] = [{ weighting: AS_SET, matrix: neighbours }];
-  if (smooth > 0) terms.push({ weighting: AS_SET, matrix: smoothPart(eigen, divisor, smooth) });
+  if (smooth > 0) {
+    eraseRows(eigen.vectors, (item) => popularity[item] === 0);
+    terms.push({ weighting: AS_SET, matrix: smoothPart(eigen, divisor, smooth) });
+  }
   return terms;
 }
 
@@ -180,6 +183,11 @@ async function normalisedNeighbours(
       await checkpoint(context, 0.5 + (0.5 * item) / itemCount, "counting co-occurrences");
   }
   return builder.build();
+}
+
+/** Of items that nobody chose eigenvectors hold rounding alone, which a blend would magnify to the size of other models' scores. */
+function eraseRows({ rows, columns, values }: Matrix, isErased: (row: number) => boolean): void {
+  for (let row = 0; row < rows; row++) if (isErased(row)) values.fill(0, row * columns, (row + 1) * columns);
 }
 
 /** Below this share of the largest an eigenvalue is rounding, and its vector chance. */

@@ -54,3 +54,16 @@ test.each([
     expect(scores[j]!).toBeCloseTo(expected, 2);
   }
 });
+
+test.each([
+  ["a dense matrix", { itemCount: 40, perUser: 8 }],
+  ["user by user", { itemCount: 240, perUser: 2 }],
+])("an item that nobody chose says nothing, and nothing is said of it: %s", async (_, sizes) => {
+  const chosen = drawn(sizes);
+  const data = { ...chosen, itemCount: chosen.itemCount + 3 };
+  const model = await graphFilter.fit(data, graphFilter.grid(data)[0]!, fitContext());
+  const unknown = chosen.itemCount as ItemIndex;
+  expect(model.score({ items: [unknown], agesDays: [0] }).every((score) => score === 0)).toBe(true);
+  const known = model.score({ items: [chosen.items[0]! as ItemIndex], agesDays: [0] });
+  expect([...known.subarray(unknown)]).toEqual([0, 0, 0]);
+});
