@@ -1,6 +1,7 @@
 import { type Gemm, type Matrix, openGemm } from "../linear-algebra/gemm.ts";
 import { factorLower, lowerTriangle, setRidged, solveLower } from "../linear-algebra/lower-triangle.ts";
 import { type OuterProducts, openOuterProducts } from "../linear-algebra/outer-products.ts";
+import { symmetricEigen } from "../linear-algebra/symmetric-eigen.ts";
 import { transposed } from "../linear-algebra/transposed.ts";
 import { checkpoint } from "./checkpoint.ts";
 import { type LeastSquares, partnersOf, solvedRows } from "./linear/alternating-least-squares.ts";
@@ -88,7 +89,8 @@ async function itemFactors(
   const gemm = openGemm();
   const outerProducts = await openOuterProducts();
   try {
-    const vectors = await alternated(histories, { ...params, rank }, { counts, gemm, outerProducts, context });
+    const found = await alternated(histories, { ...params, rank }, { counts, gemm, outerProducts, context });
+    const vectors = await alongAxes(found, gemm);
     const left = await folded(vectors, params, { counts, gemm });
     return factorWeights(itemCount, rank, { left, right: transposed(vectors.values, rank) });
   } finally {
@@ -131,6 +133,17 @@ async function alternated(
     items = await solvedRows(byItem, users, means(2 * i + 1, "fitting items to users", counts.users));
   }
   return items;
+}
+
+/**
+ * The same vectors seen along the axes of VᵀV, the one that holds most of them first: scores stay, and where an export has no room
+ * for every number of a vector, those that matter least go.
+ */
+async function alongAxes(vectors: Matrix, gemm: Gemm): Promise<Matrix> {
+  const rank = vectors.columns;
+  const gram = await gemm.multiply({ a: vectors, b: vectors, transposeA: true });
+  const axes = Float32Array.from(symmetricEigen(gram.values, rank).vectors);
+  return await gemm.multiply({ a: vectors, b: { rows: rank, columns: rank, values: axes }, transposeB: true });
 }
 
 type Weighing = Pick<ImplicitAlsParams, "density" | "penalty" | "frequencyExponent">;

@@ -3,6 +3,7 @@ import type { ItemIndex } from "../../../shared/ids.ts";
 import { implicitAls } from "../../../trainer/models/implicit-als.ts";
 import type { Method } from "../../../trainer/models/model.ts";
 import { normal } from "../../../trainer/models/neural/sasrec-parameters.ts";
+import { openScorer } from "../../../trainer/models/scoring/onnx-scorer.ts";
 import { trainingData } from "../../fixtures/checkerboard.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
 import { solvedLonghand } from "../../fixtures/solved-longhand.ts";
@@ -34,6 +35,35 @@ test("progress goes from nothing to nearly all and never back", async () => {
   expect(shares).toEqual(shares.toSorted((a, b) => a - b));
   expect(shares[0]).toBe(0);
   expect(shares.at(-1)).toBeLessThan(1);
+});
+
+test("where half of each vector must go, it is the half that matters least", async () => {
+  const { random } = fitContext(7);
+  const itemCount = 200;
+  const tastes = 6;
+  const histories = Array.from({ length: 300 }, (_, user) =>
+    Array.from({ length: 8 }, () => {
+      const item = Math.floor(itemCount * random() ** 2);
+      return random() < 0.3 ? item : item - (item % tastes) + (user % tastes);
+    }).filter((item) => item < itemCount),
+  );
+  const rank = 16;
+  const model = await implicitAls.fit(trainingData(itemCount, histories), { ...params, rank }, fitContext());
+  const bytesOfRank = (kept: number) => 2 * itemCount * kept + 4 * (itemCount + kept);
+  const exported = model.export({ weightBytesMax: bytesOfRank(rank / 2) });
+  expect(exported.truncation).toContain("rank 8 of 16");
+  const scorer = await openScorer(exported, itemCount);
+  let [lost, whole] = [0, 0];
+  for (const items of histories.slice(0, 30) as ItemIndex[][]) {
+    const history = { items, agesDays: items.map(() => 0) };
+    const cut = await scorer.score(history);
+    for (const [item, score] of model.score(history).entries()) {
+      lost += (score - cut[item]!) ** 2;
+      whole += score ** 2;
+    }
+  }
+  await scorer.close();
+  expect(lost / whole).toBeLessThan(0.1);
 });
 
 type Rows = readonly (readonly number[])[];
