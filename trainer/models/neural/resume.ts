@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import type { AdamState } from "../../autodiff/adam.ts";
@@ -54,17 +54,18 @@ export function resumable(folder: string | undefined, identity: string, live: Li
   const path = join(folder, `fit-${createHash("sha256").update(identity).digest("hex").slice(0, 32)}.bin`);
   return {
     load() {
-      const found = existsSync(path) ? opened(readFileSync(path)) : undefined;
-      if (found?.header.identity !== identity) return undefined;
-      const { epoch, seconds, hasEnded, stepCount, bestEpochs, judgement } = found.header;
+      if (!existsSync(path)) return undefined;
       const best = averagesOf(live.averages);
-      const arrays = arraysOf(live, best, hasEnded);
-      if (found.floats.length !== lengthOf(arrays)) return undefined;
-      let at = 0;
-      for (const array of arrays) {
-        array.set(found.floats.subarray(at, at + array.length));
-        at += array.length;
-      }
+      const header = withFile(path, "r", (file) => {
+        const found = headerOf(file);
+        if (found?.identity !== identity) return undefined;
+        const arrays = arraysOf(live, best, found.hasEnded);
+        if (found.floatCount !== lengthOf(arrays)) return undefined;
+        for (const array of arrays) inPieces(bytesOf(array), (piece) => readSync(file, piece));
+        return found;
+      });
+      if (!header) return undefined;
+      const { epoch, seconds, hasEnded, stepCount, bestEpochs, judgement } = header;
       live.optimizer.stepCount = stepCount;
       const outcome = { averages: best, judgement: judgement ?? undefined, epochs: bestEpochs };
       return { epoch, seconds, hasEnded, best: outcome };
@@ -82,7 +83,11 @@ export function resumable(folder: string | undefined, identity: string, live: Li
         judgement: best.judgement ?? null,
         floatCount: lengthOf(arrays),
       };
-      writeFileSync(`${path}.new`, packed(header, arrays));
+      const text = new TextEncoder().encode(JSON.stringify(header));
+      withFile(`${path}.new`, "w", (file) => {
+        for (const part of [Uint32Array.of(text.length), text, ...arrays])
+          inPieces(bytesOf(part), (piece) => writeSync(file, piece));
+      });
       renameSync(`${path}.new`, path);
     },
   };
@@ -98,19 +103,40 @@ function arraysOf({ parameters, averages, optimizer }: Live, best: Averages, bes
 }
 const lengthOf = (arrays: readonly Float32Array[]) => arrays.reduce((sum, { length }) => sum + length, 0);
 
-function packed(header: z.infer<typeof Header>, arrays: readonly Float32Array[]): Uint8Array {
-  const text = new TextEncoder().encode(JSON.stringify(header));
-  const length = new Uint8Array(Uint32Array.of(text.length).buffer);
-  return Buffer.concat([length, text, ...arrays.map((a) => new Uint8Array(a.buffer, a.byteOffset, a.byteLength))]);
+const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView) => new Uint8Array(buffer, byteOffset, byteLength);
+
+/** A call of the system moves less than 2 GiB. */
+const PIECE_BYTES = 2 ** 30;
+
+function inPieces(bytes: Uint8Array, moved: (piece: Uint8Array) => number): void {
+  for (let at = 0; at < bytes.length; ) {
+    const count = moved(bytes.subarray(at, at + PIECE_BYTES));
+    if (count === 0) throw new Error(`A state of training ends ${bytes.length - at} bytes too early.`);
+    at += count;
+  }
 }
 
-/** Undefined for a file that is not whole: training then begins anew, which is always right. */
-function opened(file: Buffer): { header: z.infer<typeof Header>; floats: Float32Array } | undefined {
-  if (file.length < 4) return undefined;
-  const start = 4 + file.readUInt32LE(0);
-  const header = Header.safeParse(parsedJson(file.subarray(4, start).toString()));
-  if (!header.success || file.length !== start + 4 * header.data.floatCount) return undefined;
-  return { header: header.data, floats: new Float32Array(new Uint8Array(file.subarray(start)).buffer) };
+function withFile<Result>(path: string, flags: "r" | "w", use: (file: number) => Result): Result {
+  const file = openSync(path, flags);
+  try {
+    return use(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Undefined for a file that is not whole: training then begins anew, which is always right. Leaves the file where the floats begin. */
+function headerOf(file: number): z.infer<typeof Header> | undefined {
+  const { size } = fstatSync(file);
+  const length = new Uint32Array(1);
+  if (size < length.byteLength) return undefined;
+  inPieces(bytesOf(length), (piece) => readSync(file, piece));
+  const start = length.byteLength + length[0]!;
+  if (size < start) return undefined;
+  const text = new Uint8Array(length[0]!);
+  inPieces(text, (piece) => readSync(file, piece));
+  const header = Header.safeParse(parsedJson(new TextDecoder().decode(text)));
+  return header.success && size === start + 4 * header.data.floatCount ? header.data : undefined;
 }
 
 function parsedJson(text: string): unknown {

@@ -39,6 +39,21 @@ test("what was saved comes back to the last bit", () => {
   expect(fresh.optimizer).toEqual(state.optimizer);
 });
 
+test("a state is saved and found without a second copy of it: a large one is more than one call can move", () => {
+  const parameters = new Map([["w", parameter([1_000_000], Math.sin)]]);
+  const state = { parameters, averages: averagesOf(parameters), optimizer: adam(parameters).state };
+  const best = { averages: state.averages, judgement: 0.5, epochs: 1 };
+  const bytesOfArray = 4_000_000;
+  const grownBy = (work: () => void) => {
+    const before = process.memoryUsage().arrayBuffers;
+    work();
+    return process.memoryUsage().arrayBuffers - before;
+  };
+  const { load, save } = resumable(folder, "large", state);
+  expect(grownBy(() => save({ epoch: 1, seconds: 1, best, hasEnded: false }))).toBeLessThan(bytesOfArray);
+  expect(grownBy(() => expect(load()?.epoch).toBe(1))).toBeLessThan(2 * bytesOfArray); // what was best, alone
+});
+
 test("another identity begins anew", () => {
   savedState();
   expect(resumable(folder, "unknown", live(50)).load()).toBeUndefined();
