@@ -79,7 +79,12 @@ async function remainder(matrix: SymmetricTiles, gemm: Gemm, i: number, k: numbe
 }
 
 /** X of A X = B, in place of B [size, columns]. */
-export async function solve(cholesky: Cholesky, b: Matrix, gemm: Gemm): Promise<Matrix> {
+export async function solve(
+  cholesky: Cholesky,
+  b: Matrix,
+  gemm: Gemm,
+  afterTile?: (share: number) => Promise<void>,
+): Promise<Matrix> {
   const { tile, rows, size } = cholesky;
   const part = (i: number, count = 1) => {
     const [from, to] = [i * tile, Math.min(size, (i + count) * tile)];
@@ -91,6 +96,7 @@ export async function solve(cholesky: Cholesky, b: Matrix, gemm: Gemm): Promise<
     const rest =
       i === 0 ? own : await gemm.multiply({ a: left, b: part(0, i), transposeA: true, alpha: -1, plus: own });
     own.values.set((await gemm.multiply({ a: diagonal(cholesky, i), b: rest })).values);
+    await afterTile?.(((i + 1) / rows.length) ** 2 / 2);
   }
   for (let i = rows.length - 1; i >= 0; i--) {
     const own = part(i);
@@ -99,6 +105,7 @@ export async function solve(cholesky: Cholesky, b: Matrix, gemm: Gemm): Promise<
       rest = await gemm.multiply({ a: panel(cholesky, j, i * tile, own.rows), b: part(j), alpha: -1, plus: rest });
     }
     own.values.set((await gemm.multiply({ a: diagonal(cholesky, i), b: rest, transposeA: true })).values);
+    await afterTile?.(0.5 + ((rows.length - i) / rows.length) ** 2 / 2);
   }
   return b;
 }

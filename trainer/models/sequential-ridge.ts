@@ -159,7 +159,9 @@ async function solved(
     const ridge = sourceRidge(featureCount, params.lambda * mean);
     addDiagonal(tiles, (feature) => ridge[feature]!);
     await factor(tiles, gemm, (share) => checkpoint(context, 0.4 + 0.2 * share, "factoring"));
-    await solve(tiles, { rows: featureCount, columns: itemCount, values: targets }, gemm);
+    await solve(tiles, { rows: featureCount, columns: itemCount, values: targets }, gemm, (share) =>
+      checkpoint(context, 0.6 + 0.4 * share, "solving"),
+    );
     for (let feature = 0; prior && feature < featureCount; feature++)
       prior.addWeights(feature, targets.subarray(feature * itemCount, (feature + 1) * itemCount));
   } finally {

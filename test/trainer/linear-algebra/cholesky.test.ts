@@ -42,3 +42,22 @@ test("a matrix that is not positive definite is refused", async () => {
   setLower(tiles, 1, Float32Array.of(2, 1));
   await expect(factor(tiles, gemm)).rejects.toThrow("not positive definite: pivot 1 is -3");
 });
+
+test("solving tells after every tile how much is done, and ends when that throws", async () => {
+  const system = async () => {
+    const a = positiveDefinite(10);
+    const tiles = symmetricTiles(10, 4);
+    for (let row = 0; row < 10; row++) setLower(tiles, row, a.subarray(row * 10, (row + 1) * 10));
+    return await factor(tiles, gemm);
+  };
+  const right = () => ({ rows: 10, columns: 1, values: new Float32Array(10).fill(1) });
+  const shares: number[] = [];
+  await solve(await system(), right(), gemm, async (share) => void shares.push(share));
+  expect(shares).toHaveLength(2 * 3);
+  expect(shares).toEqual(shares.toSorted((a, b) => a - b));
+  expect(shares.at(-1)).toBe(1);
+  const enough = async () => {
+    throw new Error("enough");
+  };
+  await expect(solve(await system(), right(), gemm, enough)).rejects.toThrow("enough");
+});

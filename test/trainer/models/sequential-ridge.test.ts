@@ -99,3 +99,14 @@ test("with attributes the first setting learns from them and the second does not
   expect([first?.attributes, second?.attributes]).toEqual([20, undefined]);
   expect(second).toEqual({ ...first, attributes: undefined });
 });
+
+test("a fit that is solving still hears that it should end, and tells how far it is", async () => {
+  const data = trainingData(4, [
+    [0, 1, 2],
+    [3, 1],
+  ]);
+  const controller = new AbortController();
+  const progress = (share: number) => share > 0.7 && controller.abort(new Error("enough"));
+  const context = { ...fitContext(), signal: controller.signal, progress };
+  await expect(sequentialRidge.fit(data, settings(data), context)).rejects.toThrow("enough");
+});
