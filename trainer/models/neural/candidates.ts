@@ -23,7 +23,7 @@ export function candidateSource({ targetCounts, drawnCount, random }: CandidateD
   const itemCount = targetCounts.length;
   const total = targetCounts.reduce((sum, count) => sum + count, 0);
   const place = new Int32Array(itemCount).fill(-1);
-  const kept = Math.max(0, 1 - drawnCount / itemCount);
+  const kept = (1 - 1 / itemCount) ** drawnCount; // an item may be drawn twice
   return (targets: Int32Array): Candidates => {
     const chosen: number[] = [];
     const choose = (item: number) => {
