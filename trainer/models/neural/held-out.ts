@@ -61,7 +61,7 @@ export async function judgeHeldOut(
 }
 const JUDGED_TOGETHER = 32;
 
-/** 1 / log2(1 + rank) of the target among items outside the history, 0 if it is not one. Overwrites scores. */
+/** 1 / log2(1 + rank) of the target among items outside the history, 0 if it is not one or has no score. Overwrites scores. */
 export function gainOf(scores: Float32Array, history: Int32Array, target: number): number {
   const score = scores[target]!;
   for (const item of history) scores[item] = Number.NEGATIVE_INFINITY;
@@ -70,5 +70,5 @@ export function gainOf(scores: Float32Array, history: Int32Array, target: number
     // Of equal scores the smaller index comes first, as in shared/top-k.ts.
     if (scores[item]! > score || (scores[item] === score && item < target)) rank++;
   }
-  return history.includes(target) ? 0 : 1 / Math.log2(1 + rank);
+  return history.includes(target) || Number.isNaN(score) ? 0 : 1 / Math.log2(1 + rank);
 }

@@ -41,6 +41,13 @@ test.each([
   ["an equal score of a smaller index stands above", [0, 5, 0, 5, 0], [0], 3, 1 / Math.log2(3)],
   ["an equal score of a larger index stands below", [0, 0, 0, 5, 5], [0], 3, 1],
   ["a target that was seen cannot be found", [1, 2, 3, 4, 5], [3], 3, 0],
+  [
+    "a target whose score is no number is not found: training that has failed is not perfect",
+    [NaN, NaN, NaN],
+    [0],
+    1,
+    0,
+  ],
   ["rank 11, far down, still counts", [1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2], [], 0, 1 / Math.log2(12)],
 ])("%s", (_, scores, history, target, gain) => {
   expect(gainOf(Float32Array.from(scores), Int32Array.from(history), target)).toBeCloseTo(gain, 9);
