@@ -32,15 +32,15 @@ function ratedHistories(data: Interactions, newest: number): Histories {
   const { userStart, userCount, itemCount, items } = data;
   const ratings = data.ratings ?? new Float32Array(items.length);
   const largest = ratings.reduce((most, rating) => Math.max(most, rating), Number.MIN_VALUE);
-  const positive = Uint8Array.from(ratings, (rating) => (rating > 0 ? 1 : 0));
+  const worth = ratings.map((rating) => rating / largest); // beside the largest of floats a small one comes to 0
+  const positive = Uint8Array.from(worth, (value) => (value > 0 ? 1 : 0));
   const distinct = distinctItems(positiveHistories({ ...data, positive }, newest));
   const values = new Float32Array(distinct.items.length);
   const best = new Map<number, number>();
   for (let user = 0; user < userCount; user++) {
     best.clear();
     for (let at = userStart[user]!; at < userStart[user + 1]!; at++) {
-      const value = ratings[at]! / largest;
-      if (value > (best.get(items[at]!) ?? 0)) best.set(items[at]!, value);
+      if (worth[at]! > (best.get(items[at]!) ?? 0)) best.set(items[at]!, worth[at]!);
     }
     for (let at = distinct.start[user]!; at < distinct.start[user + 1]!; at++) {
       values[at] = best.get(distinct.items[at]!)!;

@@ -22,6 +22,16 @@ test("every rated item counts as its rating; of repeats the best; a rating of 0 
   for (const [i, rating] of [0.2, 0.8, 1, 1].entries()) expect(values![i]).toBeCloseTo(rating, 6);
 });
 
+test("a rating that is nothing beside the largest teaches nothing: what counts 0 would leave sums of one row in the next", () => {
+  const extreme = { ...data, ratings: Float32Array.of(3e38, 1e-10, 1e-10, 2e38, 1, 1e-30) };
+  const { start, items, values } = taughtSets(extreme, { ratings: 1 }, 100);
+  expect([[...start], [...items]]).toEqual([
+    [0, 1, 3],
+    [2, 0, 3],
+  ]);
+  expect(values!.every((value) => value > 0)).toBe(true);
+});
+
 test("without ratings in the settings the positive items count alike", () => {
   const { items, values } = taughtSets(data, {}, 100);
   expect([...items, values]).toEqual([1, 2, 0, undefined]);
