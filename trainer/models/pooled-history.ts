@@ -96,7 +96,7 @@ async function learn(
     epoch,
     stepsPerEpoch,
     step: (batch) => step.run(batch),
-    judge: (averages) => judgeHeldOut(scorer, averages, { histories, heldOut, length }),
+    judge: (averages) => judgeHeldOut(scorer, averages, { histories, heldOut, length, signal: context.signal }),
   };
   const identity = JSON.stringify({ method: "pooled_history", params, seed, data: digestOf(histories) });
   try {

@@ -32,6 +32,13 @@ const HELD_OUT_MAX = 1000;
 const HELD_OUT_ENOUGH = 300;
 const HELD_OUT_MIN = 30;
 
+export type JudgedWith = {
+  readonly histories: Histories;
+  readonly heldOut: HeldOut;
+  readonly length: number;
+  readonly signal: AbortSignal;
+};
+
 /**
  * Mean NDCG of the held-out entries in whole rankings of all items that their history lacks; undefined when none are held out.
  * Without a cut-off: NDCG@10 of a thousand users jumps by more from epoch to epoch than training moves it.
@@ -39,7 +46,7 @@ const HELD_OUT_MIN = 30;
 export async function judgeHeldOut(
   scorer: BatchScorer,
   averages: Averages,
-  { histories, heldOut, length }: { readonly histories: Histories; readonly heldOut: HeldOut; readonly length: number },
+  { histories, heldOut, length, signal }: JudgedWith,
 ): Promise<number | undefined> {
   const { start, items, itemCount } = histories;
   const windows = Array.from(heldOut.users, (user): Window & { readonly user: number } => {
@@ -51,6 +58,7 @@ export async function judgeHeldOut(
   for (let from = 0; from < windows.length; from += JUDGED_TOGETHER) {
     const group = windows.slice(from, from + JUDGED_TOGETHER);
     const scores = await scorer.score(averages, sequenceBatch(items, group));
+    signal.throwIfAborted(); // of a million items all groups take half a minute
     for (const [row, { user }] of group.entries()) {
       const history = items.subarray(start[user], heldOut.ends[user]);
       const own = scores.subarray(row * itemCount, (row + 1) * itemCount);

@@ -31,7 +31,7 @@ test("too few users: nothing is held out", async () => {
   const heldOut = holdOut(histories(80), fitContext().random);
   expect(heldOut.users.length).toBe(0);
   const scorer = { score: async () => new Float32Array(0), release: async () => {} };
-  const setup = { histories: histories(80), heldOut, length: LENGTH };
+  const setup = { histories: histories(80), heldOut, length: LENGTH, signal: fitContext().signal };
   expect(await judgeHeldOut(scorer, averagesOf(new Map()), setup)).toBeUndefined();
 });
 
@@ -66,5 +66,21 @@ test("judged on the window before the held out entry", async () => {
     return scores;
   };
   const scorer = { score, release: async () => {} };
-  expect(await judgeHeldOut(scorer, averagesOf(new Map()), { histories: setup, heldOut, length: 2 })).toBe(1);
+  const { signal } = fitContext();
+  expect(await judgeHeldOut(scorer, averagesOf(new Map()), { histories: setup, heldOut, length: 2, signal })).toBe(1);
+});
+
+test("whoever stops the fit need not wait until all are judged", async () => {
+  const controller = new AbortController();
+  let scored = 0;
+  const score = async (_: unknown, { rowCount }: { rowCount: number }) => {
+    scored++;
+    controller.abort(new Error("enough"));
+    return new Float32Array(rowCount * 20);
+  };
+  const scorer = { score, release: async () => {} };
+  const setup = { histories: histories(400), heldOut: holdOut(histories(400), fitContext().random), length: LENGTH };
+  const judging = judgeHeldOut(scorer, averagesOf(new Map()), { ...setup, signal: controller.signal });
+  await expect(judging).rejects.toThrow("enough");
+  expect(scored).toBe(1);
 });
