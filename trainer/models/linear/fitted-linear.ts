@@ -1,6 +1,6 @@
 import type { Params } from "../model.ts";
 import { type AppendScores, type BlendableModel, exportScores } from "../scoring/scoring-graph.ts";
-import { appendLinear } from "./linear-export.ts";
+import { appendLinear, leastLinearBytes } from "./linear-export.ts";
 import { type LinearModel, scoreLinear } from "./linear-model.ts";
 
 export type FittedLinear = BlendableModel & { readonly linear: LinearModel };
@@ -12,6 +12,7 @@ export function fittedLinear(method: string, params: Params, linear: LinearModel
     params,
     linear,
     append,
+    bytesLeast: () => leastLinearBytes(linear),
     historyMax: Math.max(1, ...linear.terms.map((term) => term.weighting.window)),
     export: exportScores(method, linear.itemCount, append),
     score: (history) => scoreLinear(linear, history),

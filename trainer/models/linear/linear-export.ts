@@ -4,7 +4,13 @@ import type { DataType } from "../../onnx/proto.ts";
 import { fileBox, type GraphPart, type HistoryInputs, type PartBudget } from "../scoring/scoring-graph.ts";
 import { float32, gather, int32, int64 } from "../scoring/tensor-values.ts";
 import { addSparseScores, type ExternalFile, type WeighedHistory } from "../weights/sparse-scores.ts";
-import { type EncodedBias, type EncodedDense, type EncodedFactors, encodeWithin } from "../weights/weight-encoding.ts";
+import {
+  type EncodedBias,
+  type EncodedDense,
+  type EncodedFactors,
+  encodeWithin,
+  leastBytes,
+} from "../weights/weight-encoding.ts";
 import type { HistoryWeighting, LinearModel, LinearTerm } from "./linear-model.ts";
 
 /** Adds a linear model's nodes to a graph. */
@@ -34,6 +40,13 @@ export function appendLinear(
   const scores = [begin, ...dense].filter(Boolean).reduce((sum, part) => graph.op("Add", [sum, part]));
   return { scores, weights: files, truncation };
 }
+
+/** Bytes of the files below which no budget is kept. */
+export const leastLinearBytes = ({ terms, bias }: LinearModel): number =>
+  leastBytes(
+    terms.map(({ matrix }) => ({ matrix, rowFactors: undefined })),
+    bias,
+  );
 
 /** Weights of rows that histories seldom reach count less: by this power of how often. Measured on four data sets. */
 const USE_EXPONENT = 0.3;

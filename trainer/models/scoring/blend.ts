@@ -20,6 +20,7 @@ export function blend(method: string, params: Params, parts: readonly BlendPart[
     params,
     historyMax,
     append,
+    bytesLeast: () => leastOf(parts),
     export: exportScores(method, itemCount, append),
     score(history) {
       const sum = new Float32Array(itemCount);
@@ -77,8 +78,16 @@ function appendBlend(parts: readonly BlendPart[]): AppendScores {
   };
 }
 
-/** Bytes for the first part: what it needs at most, and where that is too much beside the others, by its share. */
+const leastOf = (parts: readonly BlendPart[]): number =>
+  parts.reduce((sum, { model }) => sum + (model.bytesLeast?.() ?? 0), 0);
+
+/** Bytes for the first part: its due, but no more than the least of all others leaves. */
 function bytesOfFirst(parts: readonly BlendPart[], weightBytesMax: number): number {
+  return Math.min(dueOfFirst(parts, weightBytesMax), weightBytesMax - leastOf(parts.slice(1)));
+}
+
+/** What the first part needs at most, and where that is too much beside the others, by its share. */
+function dueOfFirst(parts: readonly BlendPart[], weightBytesMax: number): number {
   const first = bytesNeeded(parts[0]!.model);
   let left = weightBytesMax;
   let open = parts.map(({ model, share }) => ({ model, share, needed: bytesNeeded(model) }));

@@ -20,7 +20,11 @@ export type GraphPart = {
 /** A model as part of a larger graph. `prefix` begins the names of its files, so that those of two parts differ. */
 export type AppendScores = (graph: GraphBuilder, inputs: HistoryInputs, budget: PartBudget) => GraphPart;
 /** A fitted model whose scoring can be part of a blend's. */
-export type BlendableModel = FittedModel & { readonly append: AppendScores };
+export type BlendableModel = FittedModel & {
+  readonly append: AppendScores;
+  /** Bytes that its files take at least; absent where a budget below that is refused. */
+  readonly bytesLeast?: () => number;
+};
 export type PartBudget = ServingBudget & { readonly prefix: string };
 
 /** The graph of one model. */

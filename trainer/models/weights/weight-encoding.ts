@@ -54,13 +54,20 @@ const SHARES = 1e6;
  * most weights are far smaller than the largest.
  */
 export function encodeWithin(parts: readonly WeightPart[], bias: Float32Array | undefined, bytesMax: number): Encoding {
-  const whole = (["exact", "coded", "packed"] as const).map((form): Plan => ({ form, share: 1 }));
   const fits = (plan: Plan) => bytesUnder(parts, bias, plan) <= bytesMax;
-  const fitting = parts.length === 0 ? whole[0] : whole.find(fits);
+  const fitting = parts.length === 0 ? WHOLE[0] : WHOLE.find(fits);
   if (fitting) return encodeUnder(parts, bias, fitting);
-  const cut = (count: number): Plan => ({ form: "packed", share: count / SHARES });
   return encodeUnder(parts, bias, cut(largest(SHARES - 1, (count) => fits(cut(count)))));
 }
+
+const WHOLE = (["exact", "coded", "packed"] as const).map((form): Plan => ({ form, share: 1 }));
+const cut = (count: number): Plan => ({ form: "packed", share: count / SHARES });
+
+/** Bytes of the smallest encoding: below that no budget is kept. */
+export const leastBytes = (parts: readonly WeightPart[], bias: Float32Array | undefined): number =>
+  Math.min(
+    ...(parts.length === 0 ? WHOLE.slice(0, 1) : [...WHOLE, cut(0)]).map((plan) => bytesUnder(parts, bias, plan)),
+  );
 
 /** The largest integer up to `max` for which the condition, true for small ones, holds; 0 if for none. */
 function largest(max: number, holds: (count: number) => boolean): number {

@@ -2,6 +2,7 @@ import ortWeb from "onnxruntime-web/wasm";
 import { expect, test } from "vitest";
 import type { ItemIndex } from "../../../../shared/ids.ts";
 import { fittedLinear } from "../../../../trainer/models/linear/fitted-linear.ts";
+import { leastLinearBytes } from "../../../../trainer/models/linear/linear-export.ts";
 import { AS_SET } from "../../../../trainer/models/linear/linear-model.ts";
 import { openScorer } from "../../../../trainer/models/scoring/onnx-scorer.ts";
 import { denseWeights, strongestWeights } from "../../../../trainer/models/weights/weight-matrix.ts";
@@ -68,4 +69,18 @@ test("what is used most is pruned least, over all terms", async () => {
   expect(await heard(3)).toBeGreaterThan(38);
   expect(await heard(4)).toBeLessThan(15);
   await scorer.close();
+});
+
+test.each([
+  ["dense", dense],
+  ["sparse", strongestWeights(dense, 8)],
+])("%s: the least bytes are those of the smallest export", (_, matrix) => {
+  const linear = { itemCount: SIZE, terms: [{ weighting: AS_SET, matrix }], bias };
+  const sizeWithin = (weightBytesMax: number) =>
+    fittedLinear("m", {}, linear)
+      .export({ weightBytesMax })
+      .weights.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  const least = leastLinearBytes(linear);
+  expect(sizeWithin(least)).toBe(least);
+  expect(sizeWithin(0)).toBe(least);
 });

@@ -5,7 +5,7 @@ import { AS_SET } from "../../../../trainer/models/linear/linear-model.ts";
 import type { Method } from "../../../../trainer/models/model.ts";
 import { blend, fitParts } from "../../../../trainer/models/scoring/blend.ts";
 import { openScorer } from "../../../../trainer/models/scoring/onnx-scorer.ts";
-import { denseWeights } from "../../../../trainer/models/weights/weight-matrix.ts";
+import { denseWeights, factorWeights, type WeightMatrix } from "../../../../trainer/models/weights/weight-matrix.ts";
 import { trainingData } from "../../../fixtures/checkerboard.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 
@@ -77,6 +77,23 @@ test("a part that needs less than its share leaves the rest to the others, whate
   const tight = sizeOf(whole - 1);
   expect(tight.bytes).toBeLessThan(whole);
   expect(tight.truncation).toBe("m: 8-bit weights");
+});
+
+test("a part of a small share has what it takes at least, and the budget is kept", () => {
+  const itemCount = 40;
+  const values = (count: number) => Float32Array.from({ length: count }, (_, i) => Math.sin(i));
+  const factors = factorWeights(itemCount, 4, { left: values(4 * itemCount), right: values(4 * itemCount) });
+  const modelWith = (matrix: WeightMatrix) =>
+    fittedLinear("m", {}, { itemCount, terms: [{ weighting: AS_SET, matrix }], bias: undefined });
+  const parts = [
+    { model: modelWith(denseWeights(itemCount, itemCount, values(itemCount ** 2))), share: 1 },
+    { model: modelWith(factors), share: 0.1 },
+  ];
+  for (const weightBytesMax of [500, 1000, 2000]) {
+    const { weights, truncation } = blend("b", {}, parts).export({ weightBytesMax });
+    expect(weights.reduce((sum, { bytes }) => sum + bytes.length, 0)).toBeLessThanOrEqual(weightBytesMax);
+    expect(truncation).toContain("rank 1 of 4");
+  }
 });
 
 test("fitting parts shares out the progress; a model that cannot be part of a graph is refused", async () => {

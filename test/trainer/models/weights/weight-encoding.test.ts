@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import {
   type EncodedDense,
   encodeWithin,
+  leastBytes,
   type WeightPart,
 } from "../../../../trainer/models/weights/weight-encoding.ts";
 import {
@@ -54,6 +55,15 @@ test("with less room weights become codes c·|c| of 8 bits, right to a 60th of t
     const scale = matrix.rowScales![Math.floor(i / 4)]!;
     expect(Math.abs(code * Math.abs(code) * scale - dense.values[i]!)).toBeLessThan((127 ** 2 * scale) / 60);
   }
+});
+
+test("the least is the smallest of all forms: codes, a vector of one number for each item, nothing but where rows begin", () => {
+  expect(leastBytes([part(dense)], undefined)).toBe(12 + 4 * 3);
+  const factors = factorWeights(9, 4, { left: new Float32Array(36), right: new Float32Array(36) });
+  expect(leastBytes([part(factors)], new Float32Array(9))).toBe(9 + 9 + 4 * (9 + 1) + 9);
+  const many = strongestWeights(denseWeights(64, 64, new Float32Array(64 ** 2).fill(1)), 20);
+  expect(leastBytes([part(many)], undefined)).toBe(3 * 32 + 2 * (64 + 1) + 4 * 2);
+  expect(leastBytes([], new Float32Array(9))).toBe(4 * 9);
 });
 
 const large = denseWeights(
