@@ -4,11 +4,11 @@ import { availableParallelism, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { POPULARITY } from "../shared/manifest.ts";
+import { readAttributeFile } from "./evaluate/files/attribute-file.ts";
 import { evaluateFiles, type FileEvaluation } from "./evaluate/files/evaluate-files.ts";
 import { readInteractionFiles, type TrainAndTest } from "./evaluate/files/interaction-files.ts";
 import { InteractionFileError } from "./evaluate/files/interaction-scan.ts";
 import { qualityPlot } from "./evaluate/files/quality-plot.ts";
-import { readUserFile } from "./evaluate/files/user-file.ts";
 import { METHODS } from "./models/methods.ts";
 import type { Method } from "./models/model.ts";
 
@@ -22,6 +22,8 @@ whole numbers, first a user's id, then those of the user's items.
                         --time-column none: the rows of a user are in the order of the file
   --users FILE          users' attributes, one row a user under the same column name: users of the test file without train rows are
                         then ranked for by them, where the train file shows that it helps, and figures tell by how much
+  --items FILE          items' attributes, one row an item under the same column name: what is like what is learnt from them too, and
+                        items without train rows have a place in one of ten
   --label-column NAME   rows count as positive where it is true or above 0; without it every row does
   --protocol set|next-item|sessions   (set)
         set        the test rows of a user are a set to be found
@@ -56,7 +58,7 @@ try {
 async function main(args: readonly string[]): Promise<void> {
   const options = parse(args);
   if (options === "help") return void process.stdout.write(USAGE);
-  const { files, users, json, plot, resume, ...evaluation } = options;
+  const { files, users, items, json, plot, resume, ...evaluation } = options;
   if (plot !== undefined) writing(plot, () => closeSync(openSync(plot, "a")));
   const begin = performance.now();
   const clock = () => (performance.now() - begin) / 1000;
@@ -64,8 +66,7 @@ async function main(args: readonly string[]): Promise<void> {
   const abort = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"]) process.once(name, () => abort.abort(new UsageError("Stopped.")));
 
-  const found = await readInteractionFiles(files);
-  const data = users === undefined ? found : await withUsers(found, users);
+  const data = await withAttributes(await readInteractionFiles(files), { users, items });
   for (const warning of data.warnings) log(`warning: ${warning}`);
   const { user, item, time, label } = data.columns;
   log(`columns: user ${user}, item ${item}, time ${time ?? "none"}, label ${label ?? "none"}`);
@@ -79,10 +80,20 @@ async function main(args: readonly string[]): Promise<void> {
   if (plot !== undefined) writePlot(plot, result, Math.max(...evaluation.cutOffs));
 }
 
-async function withUsers(data: TrainAndTest, path: string): Promise<TrainAndTest> {
+type AttributeFiles = { readonly users: string | undefined; readonly items: string | undefined };
+
+async function withAttributes(data: TrainAndTest, { users, items }: AttributeFiles): Promise<TrainAndTest> {
   const { columns, train } = data;
-  const userAttributes = await readUserFile(path, { userColumn: columns.user, userIds: train.userIds });
-  return { ...data, train: { ...train, userAttributes } };
+  const userFile = { what: "user", idColumn: columns.user, ids: train.userIds } as const;
+  const itemFile = { what: "item", idColumn: columns.item, ids: train.itemIds } as const;
+  return {
+    ...data,
+    train: {
+      ...train,
+      ...(users !== undefined && { userAttributes: await readAttributeFile(users, userFile) }),
+      ...(items !== undefined && { itemAttributes: await readAttributeFile(items, itemFile) }),
+    },
+  };
 }
 
 function writePlot(path: string, { protocol, users, items, models }: FileEvaluation, k: number): void {
@@ -126,6 +137,7 @@ function parse(args: readonly string[]) {
       plot: text,
       resume: text,
       users: text,
+      items: text,
       "include-seen": flag,
       json: flag,
       help: flag,
@@ -153,6 +165,7 @@ function parse(args: readonly string[]) {
     plot: values.plot,
     resume: values.resume,
     users: values.users,
+    items: values.items,
     json: values.json,
   };
 }

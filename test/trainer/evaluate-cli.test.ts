@@ -113,6 +113,23 @@ test("--users tells what attributes are worth to users without train rows", () =
   expect([missing.status, missing.stdout]).toEqual([1, ""]);
   expect(missing.stderr).toMatch(/nobody\.csv cannot be read/);
 });
+test("--items lets methods learn from what the catalog says", () => {
+  const items = join(folder, "catalog.csv");
+  writeFileSync(
+    items,
+    ["sku,aisle", ...Array.from({ length: 60 }, (_, i) => `${i},${i % 2 ? "odd" : "even"}`)].join("\n"),
+  );
+  const args = [...files, "--models", "attribute_ridge", "--at", "10", "--seconds", "60"];
+  expect(run(...args).stdout).toMatch(/^not measured: attribute_ridge: /m);
+  const { stdout, status } = run(...args, "--items", items);
+  expect([status, stdout]).toEqual([0, expect.stringMatching(/^attribute_ridge /m)]);
+  const missing = run(...args, "--items", join(folder, "nothing.csv"));
+  expect([missing.status, missing.stdout, missing.stderr]).toEqual([
+    1,
+    "",
+    expect.stringMatching(/nothing\.csv cannot be read/),
+  ]);
+});
 test("--help explains, with status 0", () => {
   const { stdout, status } = run("--help");
   expect([status, stdout.includes("--protocol set|next-item|sessions")]).toEqual([0, true]);

@@ -7,27 +7,35 @@ import type { StagedTable, Staging } from "../../dataset/staging.ts";
 import { areWholeDecimals, textOfBytes, withoutPoint } from "./interaction-ids.ts";
 import { aboutFile, columnNamed, columnsOf, typedScanOf } from "./interaction-scan.ts";
 
-const ROWS = "user_rows";
+const ROWS = "attribute_rows";
+
+export type Described = {
+  readonly what: "user" | "item";
+  /** The column of the id, as in the files of interactions. */
+  readonly idColumn: string;
+  readonly ids: PackedStrings;
+};
 
 /**
- * The attributes of some users, in their order, of a file with one row for each: read as a customer's user query is, types inferred.
+ * The attributes of some users or items, in their order, of a file with one row for each: read as a customer's query of them is, types
+ * inferred.
  *
- * @param userColumn The column of the id, as in the files of interactions.
  * @throws InteractionFileError
  */
-export async function readUserFile(
+export async function readAttributeFile(
   path: string,
-  { userColumn, userIds }: { readonly userColumn: string; readonly userIds: PackedStrings },
+  { what, idColumn, ids }: Described,
 ): Promise<readonly AttributeColumn[]> {
   const { signal } = new AbortController();
+  const index = `${what}s` as const;
   const instance = await DuckDBInstance.create(":memory:");
   const staging: Staging = { connection: await instance.connect(), close: async () => instance.closeSync() };
   try {
-    await stageIds(staging, userIds);
+    await stageIds(staging, index, ids);
     return await aboutFile(path, async () => {
-      const table = await stageFile(staging, path, userColumn);
-      const staged = await checkAttributes(staging, table, { entity: { id: userColumn }, what: "user", signal });
-      return (await readAttributes(staging, staged, { index: "users", count: countOf(userIds), signal })).columns;
+      const table = await stageFile(staging, path, { idColumn, meaning: ` for the ${what}s' ids` });
+      const staged = await checkAttributes(staging, table, { entity: { id: idColumn }, what, signal });
+      return (await readAttributes(staging, staged, { index, count: countOf(ids), signal })).columns;
     });
   } finally {
     staging.connection.closeSync();
@@ -35,23 +43,25 @@ export async function readUserFile(
   }
 }
 
-async function stageIds({ connection }: Staging, ids: PackedStrings): Promise<void> {
-  await connection.run("CREATE TABLE users (text VARCHAR)");
-  const appender = await connection.createAppender("users");
-  for (let user = 0; user < countOf(ids); user++) {
-    appender.appendVarchar(stringAt(ids, user));
+async function stageIds({ connection }: Staging, table: string, ids: PackedStrings): Promise<void> {
+  await connection.run(`CREATE TABLE ${table} (text VARCHAR)`);
+  const appender = await connection.createAppender(table);
+  for (let i = 0; i < countOf(ids); i++) {
+    appender.appendVarchar(stringAt(ids, i));
     appender.endRow();
   }
   appender.closeSync();
 }
 
-async function stageFile({ connection }: Staging, path: string, userColumn: string): Promise<StagedTable> {
+type Id = { readonly idColumn: string; readonly meaning: string };
+
+async function stageFile({ connection }: Staging, path: string, { idColumn, meaning }: Id): Promise<StagedTable> {
   const found = await columnsOf(connection, path, { typed: true });
-  columnNamed(path, found, userColumn, " for the users' ids");
-  const scan = await typedScanOf(connection, path, { columns: found, id: userColumn });
+  columnNamed(path, found, idColumn, meaning);
+  const scan = await typedScanOf(connection, path, { columns: found, id: idColumn });
   const described = await connection.runAndReadAll(`SELECT * FROM ${scan} LIMIT 0`);
   const all = found.map(({ name }, i) => ({ name, type: described.columnType(i), from: identifier(name) }));
-  const given = all.find(({ name }) => name === userColumn)!;
+  const given = all.find(({ name }) => name === idColumn)!;
   const isBytes = given.type.typeId === DuckDBTypeId.BLOB;
   const id = isBytes ? { ...given, type: VARCHAR, from: textOfBytes(given.from) } : given;
   const columns = [id, ...all.filter((column) => column !== given)].map((column, i) => ({ ...column, sql: `c${i}` }));

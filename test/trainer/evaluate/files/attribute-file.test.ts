@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, expect, test } from "vitest";
 import { packStrings } from "../../../../shared/packed-strings.ts";
+import { readAttributeFile } from "../../../../trainer/evaluate/files/attribute-file.ts";
 import { InteractionFileError } from "../../../../trainer/evaluate/files/interaction-scan.ts";
-import { readUserFile } from "../../../../trainer/evaluate/files/user-file.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "user-file-"));
+const folder = mkdtempSync(join(tmpdir(), "attribute-file-"));
 afterAll(() => rm(folder, { recursive: true }));
 const file = (name: string, content: string) => {
   const path = join(folder, name);
@@ -23,8 +23,8 @@ async function parquetFile(sql: string): Promise<string> {
   connection.closeSync();
   return path;
 }
-const read = (path: string, ids: readonly string[], userColumn = "user_id") =>
-  readUserFile(path, { userColumn, userIds: packStrings(ids) });
+const read = (path: string, ids: readonly string[]) =>
+  readAttributeFile(path, { what: "user", idColumn: "user_id", ids: packStrings(ids) });
 
 test("columns are typed and aligned with the users; who is not in the file has no values", async () => {
   const path = file("a.csv", "city,user_id,age\nBonn,7,30\nUlm,9,\nBonn,11,41.5\nKiel,99,1\n");
@@ -86,4 +86,21 @@ test.each([
   const path = file(name, content);
   await expect(read(path, ["ann"])).rejects.toThrow(InteractionFileError);
   await expect(read(path, ["ann"])).rejects.toThrow(`${path} ${sentence}`);
+});
+
+test("of items the same, under their own column", async () => {
+  const path = file("items.csv", "sku,tags\nb,red|round\na,red\n");
+  const about = { what: "item", idColumn: "sku", ids: packStrings(["a", "new", "b"]) } as const;
+  expect(await readAttributeFile(path, about)).toMatchObject([
+    {
+      type: "CategoryList",
+      dictionary: ["red", "round"],
+      start: Uint32Array.of(0, 1, 1, 3),
+      codes: Uint32Array.of(0, 0, 1),
+    },
+  ]);
+  const other = { ...about, idColumn: "item_id" };
+  await expect(readAttributeFile(path, other)).rejects.toThrow(
+    `${path} has no column "item_id" for the items' ids; its columns are "sku", "tags".`,
+  );
 });
