@@ -81,6 +81,7 @@ export async function openSession(target: PostgresTarget, options: SessionOption
     await run("SET LOCAL TIME ZONE 'UTC'");
     await run("SET LOCAL DateStyle = 'ISO, YMD'");
     await run("SET LOCAL IntervalStyle = 'iso_8601'");
+    await run("SET LOCAL extra_float_digits = 1"); // with 0, several doubles are written alike
     return session;
   } catch (error) {
     await session.close();

@@ -142,6 +142,15 @@ describe.skipIf(!bin)("on a real server", () => {
     await connector.close();
   });
 
+  test("doubles arrive exactly, also where the database rounds what it writes", async () => {
+    await server.execute("CREATE DATABASE rounding");
+    await server.execute("ALTER DATABASE rounding SET extra_float_digits = 0");
+    const connector = await connect(configOf("rounding"), context());
+    const query = "SELECT 9007199254740991::float8, 9007199254740990::float8, 4.1::float4";
+    expect(await rowsOf(connector, query)).toEqual([[9007199254740991, 9007199254740990, 4.1]]);
+    await connector.close();
+  });
+
   test("two reads of one run see one state of the database", async () => {
     await server.execute("CREATE TABLE one_state AS SELECT 1 AS n");
     const connector = await open();
