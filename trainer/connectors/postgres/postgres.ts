@@ -234,6 +234,7 @@ function stopInTime(session: PostgresSession, signal: AbortSignal, seconds: numb
   const onAbort = () => session.stop(signal.reason);
   const timer = setTimeout(() => session.stop(new StageError("fetching", "source_timeout", message)), seconds * 1000);
   signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort(); // while the session was opened
   return {
     end() {
       clearTimeout(timer);

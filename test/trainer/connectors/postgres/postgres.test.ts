@@ -229,6 +229,17 @@ describe.skipIf(!bin)("on a real server", () => {
       .toBe(0);
   });
 
+  test("a reading that is given up while the connection is made reads nothing", async () => {
+    const connector = await open();
+    const given = new AbortController();
+    const reading = connector.read("SELECT pg_sleep(10)", { signal: given.signal });
+    given.abort(new Error("no longer wanted"));
+    const startedMs = performance.now();
+    await expect(reading).rejects.toThrow("no longer wanted");
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
+    await connector.close();
+  });
+
   async function countOf(sql: string): Promise<number> {
     const { default: pg } = await import("pg");
     const client = new pg.Client({
