@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import pg from "pg";
 import { StageError } from "../../stage/stage-error.ts";
 import { allowedAddress } from "../network-guard.ts";
@@ -30,12 +31,15 @@ type SessionOptions = {
 const CONNECT_MS = 15_000;
 const ATTEMPTS = 3;
 const PAUSE_MS = 1_000;
+const LAST_WORDS_MS = 4_000;
 
 export async function openSession(target: PostgresTarget, options: SessionOptions): Promise<PostgresSession> {
   const address = await allowedAddress(target.host, { allowPrivate: options.allowPrivate });
   const client = await connectWithPatience(target, address, options);
   const state: { stopped?: { readonly reason: unknown }; failed: boolean } = { failed: false };
   const stopped = () => state.stopped;
+  let running = 0;
+  let cancelled: Promise<void> | undefined;
   // What the server says between two statements, such as why it ends the connection: the next one only finds it cut.
   let lastWords: unknown;
   client.on("error", (error: Error & { readonly code?: string }) => {
@@ -45,6 +49,7 @@ export async function openSession(target: PostgresTarget, options: SessionOption
   const run = async (sql: string, inner?: InnerQuery): Promise<RawResult> => {
     const before = stopped();
     if (before) throw before.reason;
+    running++;
     try {
       // The extended protocol takes one statement only, so a query cannot end the transaction and go on.
       return await client.query({
@@ -57,6 +62,8 @@ export async function openSession(target: PostgresTarget, options: SessionOption
       state.failed = true;
       const during = stopped();
       throw during ? during.reason : explainPostgresError(lastWords ?? error, target, inner);
+    } finally {
+      running--;
     }
   };
   const session: PostgresSession = {
@@ -66,12 +73,13 @@ export async function openSession(target: PostgresTarget, options: SessionOption
       if (state.stopped) return;
       state.stopped = { reason };
       const pid = (client as unknown as { readonly processID: number | null }).processID;
-      if (pid !== null) void cancelOnServer(target, address, pid);
+      if (pid !== null && running > 0) cancelled = cancelOnServer(target, address, pid);
       void client.end().catch(() => undefined);
     },
     async close() {
       state.stopped ??= { reason: new StageError("fetching", "source_closed", "The connector is closed") };
-      await client.end().catch(() => undefined);
+      // Who closes may end the process, and with it what is still to be said to the server.
+      await Promise.all([hangUp(client), cancelled]);
     },
   };
   try {
@@ -128,6 +136,7 @@ function newClient(target: PostgresTarget, address: string): pg.Client {
 /** A backend that computes does not notice a closed connection. Best effort: the statement has its timeout too. */
 async function cancelOnServer(target: PostgresTarget, address: string, pid: number): Promise<void> {
   const client = newClient(target, address);
+  const callOff = cutOffAfter(client, LAST_WORDS_MS);
   try {
     await client.connect();
     await client.query("SELECT pg_cancel_backend($1)", [pid]);
@@ -135,5 +144,19 @@ async function cancelOnServer(target: PostgresTarget, address: string, pid: numb
     return; // gone already, or not reachable: nothing more can be done from here
   } finally {
     await client.end().catch(() => undefined);
+    callOff();
   }
+}
+
+async function hangUp(client: pg.Client): Promise<void> {
+  const callOff = cutOffAfter(client, LAST_WORDS_MS);
+  await client.end().catch(() => undefined);
+  callOff();
+}
+
+/** A server that is silent answers no goodbye either. */
+function cutOffAfter(client: pg.Client, ms: number): () => void {
+  const { connection } = client as unknown as { readonly connection: { readonly stream: Socket } };
+  const timer = setTimeout(() => connection.stream.destroy(), ms);
+  return () => clearTimeout(timer);
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect } from "../../../../trainer/connectors/connect.ts";
 import type { ConnectorContext } from "../../../../trainer/connectors/connector.ts";
 import { findPostgres, type PostgresServer, startPostgres, startReplica } from "../../../fixtures/postgres-server.ts";
+import { startTcpRelay } from "../../../fixtures/tcp-relay.ts";
 import { connectorSuite, type StoredTable } from "../../../suites/connector-suite.ts";
 
 const bin = findPostgres();
@@ -238,6 +239,35 @@ describe.skipIf(!bin)("on a real server", () => {
     await expect(reading).rejects.toThrow("no longer wanted");
     expect(performance.now() - startedMs).toBeLessThan(5_000);
     await connector.close();
+  });
+
+  test("once a stopped connector is closed its query runs no more, however far away the server is", async () => {
+    const relay = await startTcpRelay(server.port);
+    const connector = await open({ location: `postgres://owner@127.0.0.1:${relay.port}/postgres` });
+    await rowsOf(connector, "SELECT 7");
+    relay.delayMs = 50;
+    const given = new AbortController();
+    const reading = (async () => {
+      for await (const _ of (await connector.read("SELECT pg_sleep(30)", { signal: given.signal })).chunks);
+    })();
+    setTimeout(() => given.abort(new Error("no longer wanted")), 800);
+    await expect(reading).rejects.toThrow("no longer wanted");
+    await connector.close();
+    expect(
+      await countOf("SELECT count(*)::int AS n FROM pg_stat_activity WHERE query LIKE 'FETCH%' AND state = 'active'"),
+    ).toBe(0);
+    relay.close();
+  });
+
+  test("a server that has fallen silent does not hold up the closing", async () => {
+    const relay = await startTcpRelay(server.port);
+    const connector = await open({ location: `postgres://owner@127.0.0.1:${relay.port}/postgres` });
+    await rowsOf(connector, "SELECT 7");
+    relay.isSilent = true;
+    const startedMs = performance.now();
+    await connector.close();
+    expect(performance.now() - startedMs).toBeLessThan(10_000);
+    relay.close();
   });
 
   async function countOf(sql: string): Promise<number> {
