@@ -28,6 +28,9 @@ const FORMATS: Readonly<Record<string, FileFormat>> = {
 };
 const NAME = /^(.+?)\.(csv|tsv|parquet|json|jsonl|ndjson)(?:\.(gz|zst))?$/i;
 const GLOB = /[*?[\]{}]/;
+/** `{csv,tsv.gz}`: names only. Of dots, slashes and ranges a pattern could be made that leaves the folder, or millions of patterns. */
+const ALTERNATIVES = /\{[^{}[\].,/*]+(?:\.[^{}[\].,/*]+)*(?:,[^{}[\].,/*]+(?:\.[^{}[\].,/*]+)*)+\}/g;
+const PATTERNS_MAX = 100;
 
 /**
  * The files that a location names: a file or a glob, relative to one of the customer's folders or absolute below one.
@@ -79,6 +82,11 @@ function checkLocation(location: string): void {
   if (location.includes("\\")) refuse("contains a backslash; write / between folders");
   if (location.split("/").includes("..")) refuse("contains ..");
   if (location.split("/").includes("**")) refuse("contains **; name the folders");
+  if (/\[[^\]]*\./.test(location)) refuse("has a dot in brackets");
+  if (/[{}]/.test(location.replaceAll(ALTERNATIVES, ""))) refuse("has braces that are no list of names like {csv,tsv}");
+  const lists = location.match(ALTERNATIVES) ?? [];
+  const patterns = lists.reduce((product, list) => product * list.split(",").length, 1);
+  if (patterns > PATTERNS_MAX) refuse(`is ${patterns} patterns in one, and at most ${PATTERNS_MAX} are looked for`);
 }
 
 /** The location relative to a root, or undefined when it is an absolute path elsewhere. */

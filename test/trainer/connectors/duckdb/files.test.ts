@@ -44,9 +44,8 @@ test("a file, relative or absolute, with its table, format and compression", asy
 });
 
 test("a glob leaves out what is no table, in the order of paths", async () => {
-  expect((await find("shop/*.{csv,parquet}".replace("{csv,parquet}", "parquet"))).map(([table]) => table)).toEqual([
-    "c",
-  ]);
+  expect((await find("shop/*.parquet")).map(([table]) => table)).toEqual(["c"]);
+  expect((await find("shop/{a,b}.{csv,tsv.gz}")).map(([table]) => table)).toEqual(["a", "b"]);
   expect((await find("shop/[abc].*")).map(([table]) => table)).toEqual(["a", "b", "c"]);
   expect((await find("shop/deep/*")).map(([table]) => table)).toEqual(["d"]);
 });
@@ -65,6 +64,15 @@ test.each<[string, string]>([
   ["s3://bucket/a.csv", "bad_location"],
   ["x".repeat(2000), "bad_location"],
   ["**/*.csv", "bad_location"],
+  ["{**,shop}/*.csv", "bad_location"],
+  ["{..,shop}/*.csv", "bad_location"],
+  ["{.,}{.,}/*.csv", "bad_location"],
+  ["[.][.]/*.csv", "bad_location"],
+  ["{../outside,shop/a}.csv", "bad_location"],
+  ["{[,]}.{],x}{[,]}.{],x}/*.csv", "bad_location"],
+  ["{a,{b,c}}.csv", "bad_location"],
+  ["{1..10000000}.csv", "bad_location"],
+  [`${"{a,b}".repeat(25)}.csv`, "bad_location"],
   ["shop", "bad_location"],
   ["odd", "file_not_found"],
   ["shop/odd[1].csv", "file_not_found"],
