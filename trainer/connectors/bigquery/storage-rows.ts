@@ -11,6 +11,8 @@ import { type FinishedJob, patiently } from "./job.ts";
 const STREAMS = 4;
 const CHUNK_ROWS = 2048;
 const ATTEMPTS = 5;
+/** Else the library begins a stream anew that was cancelled before its first rows, and nobody cancels it again. */
+const ONCE = { retryRequestOptions: { retries: 0, noResponseRetries: 0 } };
 
 export type StorageOptions = {
   readonly identity: CustomerIdentity;
@@ -86,9 +88,11 @@ type StreamContext = {
 /** One stream's rows. After a broken connection it goes on at the row where it broke. */
 async function* streamRows(session: StorageSession, readStream: string, context: StreamContext) {
   const { party, signal, columns } = context;
+  const { headers } = session;
   let offset = 0;
   for (let attempt = 1; ; attempt++) {
-    const responses = session.client.readRows({ readStream, offset }, { otherArgs: { headers: session.headers } });
+    signal.throwIfAborted();
+    const responses = session.client.readRows({ readStream, offset }, { otherArgs: { headers }, ...ONCE });
     const stop = () => responses.cancel();
     signal.addEventListener("abort", stop, { once: true });
     try {

@@ -8,7 +8,7 @@ import {
   storageRows,
 } from "../../../../trainer/connectors/bigquery/storage-rows.ts";
 import { type BigQueryWorld, bigqueryWorld } from "../../../fixtures/bigquery-world.ts";
-import { type FakeStorage, startFakeStorage } from "../../../fixtures/fake-bigquery-storage.ts";
+import { type FakeBreak, type FakeStorage, startFakeStorage } from "../../../fixtures/fake-bigquery-storage.ts";
 
 const never = new AbortController().signal;
 const ROWS = 24_000; // above what is read over REST
@@ -79,6 +79,20 @@ test("one of which nothing comes any more ends when the time of a query is over"
   await expect(rowsOf(storage.endpoint, 1)).rejects.toMatchObject({ code: "source_timeout", retryable: false });
 });
 
+test("also one of which nothing has come", async () => {
+  storage.breaks.push(...Array<FakeBreak>(3).fill({ after: 0, status: "stalls" }));
+  await expect(rowsOf(storage.endpoint, 2)).rejects.toMatchObject({ code: "source_timeout", retryable: false });
+  storage.breaks.length = 0; // on a busy machine the time was over before the streams began
+});
+
+test("one that breaks before its first row is opened again", async () => {
+  storage.offsets.length = 0;
+  storage.breaks.push(0, 0, 0, 0);
+  const rows = await rowsOf(storage.endpoint);
+  expect([new Set(rows).size, rows.length]).toEqual([ROWS, ROWS]);
+  expect(storage.offsets).toEqual([0, 0, 0, 0, 0, 0, 0]);
+});
+
 test("a reading that is stopped ends with the reason", async () => {
   const connector = await world.open({ bigqueryStorageEndpoint: storage.endpoint });
   const controller = new AbortController();
@@ -89,6 +103,23 @@ test("a reading that is stopped ends with the reason", async () => {
   })();
   await expect(reading).rejects.toBe(reason);
   await connector.close();
+});
+
+test("a reading that is stopped while it waits to go on with a broken stream ends", async () => {
+  const stopped = new AbortController();
+  let streams = 0;
+  const readRows = () => {
+    const { promise, reject } = Promise.withResolvers<never>();
+    const cancel = () => reject(new Error("cancelled"));
+    if (streams++ === 0) setTimeout(10).then(() => reject(Object.assign(new Error("reset"), { code: 14 })));
+    if (streams === 1) setTimeout(50).then(() => stopped.abort(new Error("stop now")));
+    const responses = { [Symbol.asyncIterator]: () => ({ next: () => promise }) };
+    return Object.assign(responses, { cancel, destroy: () => undefined });
+  };
+  const client = { readRows, close: async () => undefined };
+  const session = { client, arrowSchema: new Uint8Array(), streams: ["one"], headers: {} } as unknown as StorageSession;
+  const reading = Array.fromAsync(storageRows(session, [], { party: {} } as StorageOptions, stopped.signal));
+  await expect(reading).rejects.toThrow("stop now");
 });
 
 test("a stream that fails for good while its rows are worked on fails the reading, and not the process", async () => {
