@@ -17,9 +17,15 @@ type Look = { readonly inode: bigint; readonly size: bigint; readonly writtenNs:
 const LOOK_EVERY_MS = 100;
 const END_BYTES = 4096;
 
-/** Looks at files while they are read, until it is ended. */
-export async function watchFiles(files: readonly SourceFile[]): Promise<FileWatch> {
-  const before = await Promise.all(files.map((file) => lookAt(file)));
+/** What files looked like at a moment. */
+export type FileLooks = ReadonlyMap<SourceFile, Look | undefined>;
+
+export const lookAtFiles = async (files: readonly SourceFile[]): Promise<FileLooks> =>
+  new Map(await Promise.all(files.map(async (file) => [file, await lookAt(file)] as const)));
+
+/** Looks at files while they are read, until it is ended. Changes count from the first looks on. */
+export function watchFiles(files: readonly SourceFile[], looks: FileLooks): FileWatch {
+  const before = files.map((file) => looks.get(file));
   let wasCut = false;
   const timer = setInterval(() => {
     for (const [i, { path }] of files.entries())

@@ -15,7 +15,7 @@ import { innerQuery } from "../inner-query.ts";
 import type { RowsSince, Unsuitable } from "../since.ts";
 import type { SourceRows } from "../source-rows.ts";
 import { FileConfig } from "./config.ts";
-import { changedError, mayBeOfChange, watchFiles } from "./file-watch.ts";
+import { changedError, type FileLooks, lookAtFiles, mayBeOfChange, watchFiles } from "./file-watch.ts";
 import { columnsOf, readFilesSince } from "./since.ts";
 
 /**
@@ -31,11 +31,15 @@ export async function connectFile(config: ConnectorConfig, context: ConnectorCon
       `The File connector's configuration is wrong: ${reasons(parsed.error)}`,
     );
   const files = await findFiles(parsed.data.location, context.settings.fileRoots);
+  // Before their columns and types are found: those of one text would misread another. Parquet tells its own.
+  const looks = await lookAtFiles(files.filter(({ format }) => format !== "parquet"));
   const sandbox = await openSandbox(files, context.settings);
-  return fileConnector(files, sandbox, context);
+  return fileConnector({ files, looks }, sandbox, context);
 }
 
-function fileConnector(files: readonly SourceFile[], sandbox: Sandbox, { settings }: ConnectorContext): Connector {
+type Found = { readonly files: readonly SourceFile[]; readonly looks: FileLooks };
+
+function fileConnector({ files, looks }: Found, sandbox: Sandbox, { settings }: ConnectorContext): Connector {
   const tables = files.map((file) => file.table);
   let abandoned = false;
   const typesAreSure = settings.typedByRows === undefined;
@@ -83,7 +87,7 @@ function fileConnector(files: readonly SourceFile[], sandbox: Sandbox, { setting
       const chunks = async function* () {
         // DuckDB takes a cut-off file for a shorter one, so that it is whole is checked beside the reading.
         const toVerify = limit === undefined ? read : [];
-        const watch = await watchFiles(toVerify);
+        const watch = watchFiles(toVerify, new Map([...(await lookAtFiles(toVerify)), ...looks]));
         const whole = Promise.all(toVerify.map((file) => verifyCompressed(file, signal)));
         whole.catch(() => undefined); // told below, or not at all when the reader has left
         let rows = 0;

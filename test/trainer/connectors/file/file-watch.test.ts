@@ -4,7 +4,12 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findFiles } from "../../../../trainer/connectors/duckdb/files.ts";
-import { changedError, mayBeOfChange, watchFiles } from "../../../../trainer/connectors/file/file-watch.ts";
+import {
+  changedError,
+  lookAtFiles,
+  mayBeOfChange,
+  watchFiles,
+} from "../../../../trainer/connectors/file/file-watch.ts";
 import { StageError } from "../../../../trainer/stage/stage-error.ts";
 
 let root: string;
@@ -18,7 +23,8 @@ const ROWS = "a,b\n".repeat(3000);
 async function watchedDuring(happens: (path: string) => Promise<unknown>, name = "t.csv"): Promise<boolean> {
   const path = join(root, name);
   await writeFile(path, ROWS);
-  const watch = await watchFiles(await findFiles(name, [root]));
+  const files = await findFiles(name, [root]);
+  const watch = watchFiles(files, await lookAtFiles(files));
   await happens(path);
   return watch.hasChanged().finally(watch.end);
 }

@@ -1,4 +1,4 @@
-import { appendFile, mkdir, mkdtemp, readdir, rm, symlink, truncate, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, mkdtemp, readdir, rename, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync, zstdCompressSync } from "node:zlib";
@@ -211,6 +211,18 @@ test("a file that is cut while it is read is told, and may be tried again", asyn
     }
   };
   await expect(read()).rejects.toMatchObject({ stage: "fetching", code: "file_changed", retryable: true });
+  await connector.close();
+});
+
+test("a file that is replaced once its columns are known is told, and not read by the columns of the other", async () => {
+  const folder = await folderWith({
+    "t.csv": "user_id,item_id,rating\nu1,i1,4\n",
+    next: "item_id,user_id,rating\ni1,u1,4.5\n",
+  });
+  const connector = await open(folder, "t.csv");
+  await rename(join(folder, "next"), join(folder, "t.csv"));
+  const { chunks } = await connector.read("SELECT user_id, item_id, rating FROM t", { signal: never });
+  await expect(Array.fromAsync(chunks)).rejects.toMatchObject({ code: "file_changed", retryable: true });
   await connector.close();
 });
 
