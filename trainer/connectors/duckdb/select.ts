@@ -49,6 +49,7 @@ export async function checkSelect(
 
   const nodes = [...nodesOf(parsed.statements[0])];
   const withs = new Set(nodes.flatMap(withNames));
+  if (withs.size > 0) await refuseOwnNames(connection, withs);
   const read = new Set<string>();
   for (const node of nodes) {
     const table = checkNode(node, { tables, withs });
@@ -80,6 +81,17 @@ function withNames(node: Node): string[] {
   return Array.isArray(map) ? map.map((entry) => String(entry.key).toLowerCase()) : [];
 }
 
+/** Where a WITH is out of sight, its name would be that of what DuckDB tells of the machine. */
+async function refuseOwnNames(connection: DuckDBConnection, withs: ReadonlySet<string>): Promise<void> {
+  const views = await connection.runAndReadAll(
+    "SELECT view_name FROM duckdb_views() WHERE internal AND schema_name IN ('main', 'pg_catalog')",
+  );
+  const names = [...views.getRows().map(([name]) => String(name)), "reject_errors", "reject_scans"];
+  const own = names.find((name) => withs.has(name));
+  if (own !== undefined)
+    fail("source_query_refused", `The query calls a WITH ${JSON.stringify(own)}, which is DuckDB's own; rename it`);
+}
+
 /** Refuses what reads anything but the tables; tells the table if the node reads one. */
 function checkNode(
   node: Node,
@@ -103,8 +115,8 @@ function checkNode(
   const name = String(node.table_name);
   // A WITH named like a table may read that table, so the table counts as read.
   const table = known.tables.find((one) => one.toLowerCase() === name.toLowerCase());
-  if (known.withs.has(name.toLowerCase())) return table;
   const schema = String(node.schema_name ?? "").toLowerCase();
+  if (schema === "" && known.withs.has(name.toLowerCase())) return table;
   if (table === undefined || !["", "main"].includes(schema))
     fail(
       "source_table_not_found",

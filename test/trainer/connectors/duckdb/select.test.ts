@@ -20,6 +20,7 @@ test.each<[string, string[]]>([
   ["SELECT (SELECT count(*) FROM items) FROM range(3)", ["Items"]],
   ["SELECT unnest(x), u FROM events, unnest([1, 2]) t(u)", ["events"]],
   ["WITH events AS (SELECT * FROM events) SELECT * FROM events", ["events"]],
+  ["WITH views AS (SELECT * FROM events) SELECT * FROM views", ["events"]],
   ["WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT * FROM r", []],
 ])("%s reads %j", async (query, tables) => expect([...(await check(query)).tables].sort()).toEqual(tables));
 
@@ -33,6 +34,13 @@ test("a table that is not there is told with those that are, and the nearest", (
 
 test("another schema is another table", () =>
   expect(check("SELECT * FROM information_schema.events")).rejects.toMatchObject({ code: "source_table_not_found" }));
+
+test.each([
+  ["WITH pg_settings AS (SELECT 1) SELECT * FROM pg_catalog.pg_settings", "source_query_refused"],
+  ["SELECT * FROM duckdb_views, (WITH Duckdb_Views AS (SELECT 1) FROM Duckdb_Views)", "source_query_refused"],
+  ["SELECT * FROM reject_scans, (WITH reject_scans AS (SELECT 1) FROM reject_scans)", "source_query_refused"],
+  ["WITH tables AS (SELECT 1) SELECT * FROM information_schema.tables", "source_table_not_found"],
+])("a WITH opens no table of the same name: %s", (query, code) => expect(check(query)).rejects.toMatchObject({ code }));
 
 test("a quote in a query cannot leave the check's own statement", () =>
   expect(check("SELECT '); DROP TABLE x; --' FROM events")).resolves.toEqual({ tables: ["events"] }));
