@@ -18,14 +18,20 @@ export async function jsonTable(connection: DuckDBConnection, file: SourceFile, 
   const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${found}`);
   const columns = described.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }));
   const isFixable = canBeNamed(columns) && (await haveIsoTimes(connection, file, { columns, typedByRows }));
-  const source = isFixable ? readJson(file, columnsOption(columns.map(uuidAsText))) : found;
-  const mixed = columns.filter(({ type }) => type === "JSON").map(({ name }) => identifier(name));
-  if (mixed.length === 0) return source;
-  return `(SELECT * REPLACE (${mixed.map((name) => `${name} ->> '$' AS ${name}`).join(", ")}) FROM ${source})`;
+  const source = isFixable ? readJson(file, columnsOption(columns.map(fixed))) : found;
+  const namesOf = (wanted: string) => columns.filter(({ type }) => type === wanted).map(({ name }) => identifier(name));
+  const replaced = [
+    ...namesOf("JSON").map((name) => `${name} ->> '$' AS ${name}`),
+    ...(isFixable ? namesOf("TIMESTAMP").map((name) => `${name} AT TIME ZONE 'UTC' AS ${name}`) : []),
+  ];
+  return replaced.length === 0 ? source : `(SELECT * REPLACE (${replaced.join(", ")}) FROM ${source})`;
 }
 
-/** As a UUID, letters would become small ones. */
-const uuidAsText = ({ name, type }: Column): Column => ({ name, type: type === "UUID" ? "VARCHAR" : type });
+/** As a UUID, letters would become small ones; a fixed TIMESTAMP does not see the zone of a text. */
+const fixed = ({ name, type }: Column): Column => ({
+  name,
+  type: type === "UUID" ? "VARCHAR" : type === "TIMESTAMP" ? "TIMESTAMPTZ" : type,
+});
 
 /** Whether each column is the key of its name: values that are no objects are one column json; `id` next to `Id` is id_1. */
 function canBeNamed(columns: readonly Column[]): boolean {

@@ -11,6 +11,7 @@ let connection: DuckDBConnection;
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), "duckdb-json-table-"));
   connection = await (await DuckDBInstance.create(":memory:")).connect();
+  await connection.run("SET TimeZone = 'UTC'"); // as the sandbox has it
 });
 afterAll(async () => {
   connection.closeSync();
@@ -42,6 +43,15 @@ test("texts of a JSON file stay as they are written, also in a column of several
     [id, "7", "red", { a: "1" }, ["x"]],
     [id, "7", '["red","blue"]', { a: "2" }, []],
   ]);
+});
+
+test("JSON times with a zone are moments, not what a clock showed there", async () => {
+  const clocks = ["10:00:00+02:00", "10:00:00-0200", "10:00:00Z"];
+  const rows = await valuesOf(
+    "zones.jsonl",
+    clocks.map((clock) => ({ t: `2024-01-01T${clock}` })),
+  );
+  expect(rows.flat()).toEqual(["2024-01-01 08:00:00", "2024-01-01 12:00:00", "2024-01-01 10:00:00"]);
 });
 
 test("JSON times in any form, keys that differ in case and values that are no objects are read as DuckDB finds them", async () => {
