@@ -78,10 +78,19 @@ export async function runQuery(access: BigQueryAccess, query: string, caller: Ab
   const { signal, end } = withDeadline(caller, timeoutSeconds);
   const jobId = `shortlist-${randomUUID()}`;
   const job = client.job(jobId, { location: party.location });
-  const cancel = () => void job.cancel().catch(() => undefined); // it ends by its time limit at the latest
+  let beginning: Promise<unknown> | undefined;
+  const cancel = () => {
+    const end = () => job.cancel().catch(() => undefined); // it ends by its time limit at the latest
+    void end();
+    void beginning?.then(end, end); // what the service has not begun yet cannot be cancelled
+  };
   try {
     const options = { ...optionsOf(access, query), jobId };
-    await patiently(access, signal, () => client.createQueryJob(options).catch(unlessItExists));
+    await patiently(access, signal, () => {
+      beginning = client.createQueryJob(options).catch(unlessItExists);
+      return beginning;
+    });
+    beginning = undefined;
     for (let pause = 200; ; pause = Math.min(2 * pause, POLL_MS_MAX)) {
       const [metadata] = await patiently(access, signal, () => job.getMetadata());
       const failure = metadata.status?.errorResult;

@@ -65,6 +65,22 @@ test("a job that began unheard of is cancelled with the run", async () => {
   world.fake.faults.length = 0;
 });
 
+test("a job that is asked for when the run is stopped is cancelled once it has begun", async () => {
+  const told: string[] = [];
+  const job = { cancel: async () => void told.push("cancelled") };
+  const createQueryJob = async () => {
+    await setTimeout(50);
+    told.push("begun");
+  };
+  const client = { job: () => job, createQueryJob } as unknown as BigQueryAccess["client"];
+  const controller = new AbortController();
+  const running = runQuery({ ...access, client }, "SELECT 1", controller.signal);
+  controller.abort(new Error("stop"));
+  await expect(running).rejects.toThrow("stop");
+  await expect.poll(() => told.at(-2)).toBe("begun");
+  expect(told.at(-1)).toBe("cancelled");
+});
+
 test("a job that takes longer than it may is cancelled", async () => {
   world.fake.faults.push({ on: /job runs on/ });
   const running = runQuery({ ...access, timeoutSeconds: 0.3 }, "SELECT 1 AS slow", never);
