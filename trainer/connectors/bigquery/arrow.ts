@@ -12,10 +12,10 @@ export function arrowReader(vector: Vector): (row: number) => DuckDBValue {
   if (DataType.isUtf8(vector.type)) return textReader(vector);
   if (DataType.isList(vector.type))
     return (row) => {
-      const elements = vector.get(row) as Iterable<unknown> | null;
-      return elements === null
-        ? null
-        : new DuckDBListValue([...elements].filter((element) => element !== null).map(String));
+      const elements = vector.get(row) as Vector | null; // of texts: columns.ts casts them
+      if (elements === null) return null;
+      const texts = Array.from({ length: elements.length }, (_, i) => i).map(textReader(elements));
+      return new DuckDBListValue(texts.filter((text) => text !== null));
     };
   return (row) => vector.get(row) as DuckDBValue;
 }

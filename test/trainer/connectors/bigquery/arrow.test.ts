@@ -26,9 +26,10 @@ test("texts are whole, with the byte order mark that they begin with", () =>
   expect(read(["\ufeffé", null, "", "🎈", "e"], new Utf8())).toEqual(["\ufeffé", null, "", "🎈", "e"]));
 
 test("a list leaves out what is missing in it, and a missing list is none", () => {
-  expect(read([["a", null, "b"], null, []], new List(new Field("item", new Utf8(), true)))).toEqual([
+  expect(read([["a", null, "b"], null, [], ["\ufeffé", "c"]], new List(new Field("item", new Utf8(), true)))).toEqual([
     "['a', 'b']",
     null,
     "[]",
+    "['\ufeffé', 'c']",
   ]);
 });
