@@ -48,7 +48,8 @@ export async function forward(request: Request, options: ForwardOptions): Promis
     body: WITHOUT_BODY.has(request.method) ? new Uint8Array(0) : await readBody(request, MANAGEMENT_BODY_BYTES_MAX),
   };
   const headers = await forwardHeaders(signed, request.headers.get("content-type"), options);
-  const answer = await fetch(new URL(signed.path, trainerUrl), {
+  // Not resolved against it: a path that begins with two slashes would name another host.
+  const answer = await fetch(new URL(trainerUrl).origin + signed.path, {
     method: signed.method,
     headers,
     redirect: "manual",

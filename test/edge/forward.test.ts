@@ -1,7 +1,7 @@
 import { type RequestOptions, request } from "node:http";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { MANAGEMENT_BODY_BYTES_MAX } from "../../shared/api.ts";
-import { type ForwardTrainer, startForwardTrainer } from "../fixtures/edge-trainer.ts";
+import { type ForwardTrainer, sendRaw, startForwardTrainer } from "../fixtures/edge-trainer.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 
 let edge: EdgeWorld;
@@ -67,6 +67,24 @@ test("a body that comes with GET means nothing", async () => {
 test("a name in other characters arrives as it was sent, so that its signature holds", async () => {
   expect((await edge.call("/v0/models/caf%C3%A9%2F..%20x?status=%41")).status).toBe(200);
   expect(trainer.received.at(-1)!.url).toBe("/v0/models/caf%C3%A9%2F..%20x?status=%41");
+});
+test("no path leads what is signed to another host", async () => {
+  const elsewhere = await startForwardTrainer();
+  try {
+    const [{ key }, { host }] = [await edge.issueKey(), new URL(elsewhere.url)];
+    const up = "..\\";
+    for (const path of [
+      `/v0/models/${up}${up}\\${host}`,
+      `/v0/models/x/versions/${up.repeat(4)}\\${host}\\x/activate`,
+    ]) {
+      const method = path.endsWith("activate") ? "POST" : "GET";
+      const head = `host: edge\r\nx-api-key: ${key}\r\ncontent-length: 0\r\n\r\n`;
+      const [before, line] = [trainer.asked(), await sendRaw(edge.workerUrl, `${method} ${path} HTTP/1.1\r\n${head}`)];
+      expect([line, trainer.asked() - before, elsewhere.asked()]).toEqual(["HTTP/1.1 200 OK", 1, 0]);
+    }
+  } finally {
+    await elsewhere.stop();
+  }
 });
 test("the answer comes back with what of its headers is the caller's", async () => {
   trainer.answer({
