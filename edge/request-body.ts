@@ -12,8 +12,10 @@ export async function readBody(request: Request, bytesMax: number): Promise<Uint
     return await within(BODY_SECONDS_MAX * 1000, "the body", collect(reader, bytesMax));
   } catch (error) {
     await reader.cancel().catch(() => undefined);
-    if (!(error instanceof DeadlineError)) throw error;
-    throw new Problem("invalid_json", `The body did not end within ${BODY_SECONDS_MAX} seconds.`, { cause: error });
+    if (error instanceof Problem) throw error;
+    const isLate = error instanceof DeadlineError;
+    const detail = isLate ? `The body did not end within ${BODY_SECONDS_MAX} seconds.` : "The body broke off.";
+    throw new Problem("invalid_json", detail, { cause: error });
   }
 }
 

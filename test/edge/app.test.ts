@@ -173,6 +173,13 @@ test("hostile requests end in a refusal, never in a 5xx", async () => {
   ]);
   for (const line of lines) expect(line).toMatch(/^HTTP\/1\.1 (200|4\d\d|501) /);
 });
+test("a body that is no chunk is the caller's fault, and alarms nobody", async () => {
+  const { key } = await edge.issueKey();
+  const head = `host: edge\r\nx-api-key: ${key}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked`;
+  const sent = `POST /v0/models/shop/rank HTTP/1.1\r\n${head}\r\n\r\nno chunk\r\n`;
+  expect(await sendRaw(edge.workerUrl, sent)).toBe("HTTP/1.1 400 Bad Request");
+  expect(edge.log.join()).not.toContain("request_failed");
+});
 
 test("no API key ever stands in the log", async () => {
   const { key } = await edge.issueKey();

@@ -39,6 +39,11 @@ test("an endless body is stopped at the limit", async () => {
   });
   expect(sent).toBeLessThan(20_000);
 });
+test("a body that breaks off, whose caller hung up or sent no right chunks, is told as that", async () => {
+  const broken = new ReadableStream({ pull: (controller) => controller.error(new Error("Network connection lost.")) });
+  const reading = readBody(sending(broken as unknown as BodyInit), 10);
+  await expect(reading).rejects.toMatchObject({ code: "invalid_json", message: "The body broke off." });
+});
 
 test.each(["application/json", "Application/JSON; charset=utf-8", "application/json ;x=y"])("%s is JSON", (type) =>
   expect(jsonTextOf(new TextEncoder().encode('"é"'), type)).toBe('"é"'),
