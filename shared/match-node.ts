@@ -36,9 +36,14 @@ export function joined(kind: "and" | "or", nodes: readonly MatchNode[]): MatchNo
   const groups = new Map<unknown, KeyTest[]>();
   const inner: MatchNode[] = [];
   for (const node of flat) {
-    if (!isTest(node)) inner.push(node);
-    else
-      groups.set(`${node.kind} ${node.column.name}`, [...(groups.get(`${node.kind} ${node.column.name}`) ?? []), node]);
+    if (!isTest(node)) {
+      inner.push(node);
+      continue;
+    }
+    const name = `${node.kind} ${node.column.name}`;
+    const group = groups.get(name);
+    if (group) group.push(node);
+    else groups.set(name, [node]);
   }
   const merged = [...[...groups.values()].flatMap((group) => mergedTests(kind, group)), ...inner];
   // An inner node of the other kind without parts is a constant that decides: false in an `and`, true in an `or`.
@@ -48,9 +53,13 @@ export function joined(kind: "and" | "or", nodes: readonly MatchNode[]): MatchNo
   return parts.length === 1 ? parts[0]! : { kind, of: parts };
 }
 
+/** Of all clauses together: making more of them takes too long. */
+const CLAUSE_TESTS_MAX = 16_384;
+const testsIn = (clauses: readonly (readonly KeyTest[])[]) => clauses.reduce((sum, { length }) => sum + length, 0);
+
 /**
- * The same as an `or` of `and`s of tests, or undefined when that takes more than `clausesMax` of them. Tests of a
- * clause are on different columns, except for lists.
+ * The same as an `or` of `and`s of tests, or undefined when that takes more than `clausesMax` of them, or too many tests.
+ * Tests of a clause are on different columns, except for lists.
  */
 export function clausesOf(node: MatchNode, clausesMax: number): (readonly KeyTest[])[] | undefined {
   if (isTest(node)) return [[node]];
@@ -61,12 +70,15 @@ export function clausesOf(node: MatchNode, clausesMax: number): (readonly KeyTes
       if (clauses === undefined || all.length + clauses.length > clausesMax) return undefined;
       all.push(...clauses);
     }
-    return all;
+    return testsIn(all) > CLAUSE_TESTS_MAX ? undefined : all;
   }
-  let product: (readonly KeyTest[])[] = [[]];
+  let product = conjunction(node.of.filter(isTest)); // at once: one after another, a thousand of them took seconds
   for (const part of node.of) {
+    if (isTest(part)) continue;
     const clauses = clausesOf(part, clausesMax);
     if (clauses === undefined || product.length * clauses.length > clausesMax) return undefined;
+    const tests = testsIn(product) * clauses.length + testsIn(clauses) * product.length;
+    if (tests > CLAUSE_TESTS_MAX) return undefined;
     product = product.flatMap((left) => clauses.flatMap((right) => conjunction([...left, ...right])));
   }
   return product;

@@ -85,6 +85,15 @@ test("clauses beyond the bound are not made", () => {
   expect(clausesOf({ kind: "or", of: [has(a), has(b), has(c)] }, 2)).toBeUndefined();
   expect(clausesOf(NEVER, 0)).toEqual([]);
 });
+test("nor are clauses of too many tests together", () => {
+  const tests = Array.from({ length: 200 }, (_, i) => has(c, i));
+  const eithers = Array.from(
+    { length: 7 },
+    (_, i): MatchNode => ({ kind: "or", of: [has(c, 300 + i), has(c, 400 + i)] }),
+  );
+  expect(clausesOf({ kind: "and", of: [...tests, ...eithers.slice(1)] }, 1000)).toHaveLength(64);
+  expect(clausesOf({ kind: "and", of: [...tests, ...eithers] }, 1000)).toBeUndefined();
+});
 
 describe("constants", () => {
   test("nothing of nothing", () => {
