@@ -34,8 +34,13 @@ export const classifierBy = (classAt: Classifier["classAt"]): Classifier => ({
 /** The key of a missing value, but for numbers stored as they are, where it is −∞. */
 export const MISSING_KEY = 0;
 
+/** Bytes that the tables of one query's classifiers may still take; without one, keys are searched for. */
+export type TableRoom = { bytesLeft: number };
+/** Some thirty tables of an attribute with more than 255 values. */
+export const tableRoom = (): TableRoom => ({ bytesLeft: 8_000_000 });
+
 /** An attribute of the table as a column. */
-export function attributeColumn(name: string, column: TableColumn): MatchColumn {
+export function attributeColumn(name: string, column: TableColumn, room = tableRoom()): MatchColumn {
   const isPlain = "form" in column && column.form === "plain";
   const missing: KeySet = isPlain ? [-Infinity, -Number.MAX_VALUE] : [MISSING_KEY, MISSING_KEY + 1];
   const order = { first: isPlain ? -Number.MAX_VALUE : 1, after: isPlain ? nextUp : (key: number) => key + 1 };
@@ -48,7 +53,7 @@ export function attributeColumn(name: string, column: TableColumn): MatchColumn 
   return {
     name,
     start: column.type === "CategoryList" ? column.start : undefined,
-    classifier: (bounds) => classifierOf(column.keys, bounds),
+    classifier: (bounds) => classifierOf(column.keys, bounds, room),
     keysOf(test) {
       if (test.kind === "compare") {
         if (column.type === "Boolean")
@@ -144,7 +149,7 @@ function numberPlace(column: Extract<TableColumn, { form: string }>, value: numb
   return { key: Math.max(1, Math.ceil(value) - column.base + 1), isPresent };
 }
 
-function classifierOf(column: TableColumn["keys"], bounds: readonly number[]): Classifier {
+function classifierOf(column: TableColumn["keys"], bounds: readonly number[], room: TableRoom): Classifier {
   if (column instanceof Float32Array || column instanceof Float64Array) {
     const rising = Float64Array.from(bounds);
     return classifierBy((at) => countNotAbove(rising, Number.isNaN(column[at]!) ? -Infinity : column[at]!));
@@ -153,11 +158,13 @@ function classifierOf(column: TableColumn["keys"], bounds: readonly number[]): C
     const [from, to] = bounds as [number, number];
     return classifierBy((at) => (column[at]! < from ? 0 : column[at]! < to ? 1 : 2));
   }
-  if (column instanceof Uint32Array) {
+  const keyCount = 2 ** (8 * column.BYTES_PER_ELEMENT); // there can be
+  if (4 * keyCount > room.bytesLeft) {
     const rising = Float64Array.from(bounds);
     return classifierBy((at) => countNotAbove(rising, column[at]!));
   }
-  const classOf = new Uint32Array(column instanceof Uint8Array ? 2 ** 8 : 2 ** 16); // of every key there can be
+  const classOf = new Uint32Array(keyCount);
+  room.bytesLeft -= classOf.byteLength;
   for (const [i, bound] of bounds.entries())
     classOf.fill(i + 1, Math.max(0, bound), Math.max(0, bounds[i + 1] ?? Infinity));
   return {

@@ -11,7 +11,7 @@ import type { Catalog } from "./catalog.ts";
 import { clauseTable } from "./clause-table.ts";
 import type { ItemIndex } from "./ids.ts";
 import { hasKey } from "./key-set.ts";
-import { attributeColumn, type MatchColumn, MISSING_KEY } from "./match-column.ts";
+import { attributeColumn, type MatchColumn, MISSING_KEY, type TableRoom, tableRoom } from "./match-column.ts";
 import { idColumn } from "./match-id-column.ts";
 import { clausesOf, isTest, type KeyTest, type MatchNode, matchNodeOf, negated, testCount } from "./match-node.ts";
 import { didYouMean } from "./nearest-name.ts";
@@ -41,8 +41,9 @@ const NAMES_SHOWN = 50;
 /** Throws Problem unknown_attribute, filter_type_mismatch or filter_too_large. */
 export function matcherOf(query: RetrievalQuery, source: MatcherSource): IsMatch {
   const columns = new Map<string, MatchColumn>();
+  const room = tableRoom();
   const node = matchNodeOf(query, (test) => {
-    const column = columns.get(test.attribute) ?? columnOf(test, source);
+    const column = columns.get(test.attribute) ?? columnOf(test, source, room);
     columns.set(test.attribute, column);
     return column;
   });
@@ -64,11 +65,12 @@ export function matcherOf(query: RetrievalQuery, source: MatcherSource): IsMatch
 }
 
 /** The column that a test names. Throws Problem unknown_attribute. */
-function columnOf(test: RetrievalTest, { table, catalog, itemIdColumn, onTable }: MatcherSource): MatchColumn {
+function columnOf(test: RetrievalTest, source: MatcherSource, room: TableRoom): MatchColumn {
+  const { table, catalog, itemIdColumn, onTable } = source;
   const name = test.attribute;
   if (name === itemIdColumn) return idColumn(name, catalog, onTable);
   const column = table?.columns.get(name);
-  if (column) return attributeColumn(name, column);
+  if (column) return attributeColumn(name, column, room);
   const known = [itemIdColumn, ...(table?.columns.keys() ?? [])];
   const names = known.slice(0, NAMES_SHOWN).join(", ");
   throw fault("unknown_attribute", test.pointer, `is not an attribute${didYouMean(name, known)}; known are ${names}`);

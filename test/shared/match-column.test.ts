@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { decodeAttributes, encodeAttributes } from "../../shared/attributes.ts";
 import { hasKey } from "../../shared/key-set.ts";
-import { attributeColumn, mismatch, orderKeys } from "../../shared/match-column.ts";
+import { attributeColumn, mismatch, orderKeys, tableRoom } from "../../shared/match-column.ts";
 import type { RetrievalTest } from "../../shared/retrieval.ts";
 
 /** Numbers in the form that the writer chooses for them. */
@@ -61,6 +61,23 @@ describe.each([
         expect(classAt(at) === i + 1).toBe(isInside);
       }
   });
+});
+
+test("classes are the same without room for a table, and a query's tables take no more than their room", () => {
+  const keys = Uint16Array.from({ length: 1000 }, (_, i) => (i * 61) % 1000);
+  const room = tableRoom();
+  const column = attributeColumn("n", { type: "Numerical", form: "based", keys, base: 0 }, room);
+  const bounds = [1, 2, 300, 500, 501, 999];
+  const tableBytes = 4 * 2 ** 16;
+  const classesWith = (bytesLeft: number) => {
+    room.bytesLeft = bytesLeft;
+    const classes = new Uint32Array(keys.length);
+    column.classifier(bounds).classify(0, keys.length, classes);
+    return { classes, taken: bytesLeft - room.bytesLeft };
+  };
+  expect(classesWith(tableBytes).taken).toBe(tableBytes);
+  expect(classesWith(tableBytes - 1)).toEqual({ classes: classesWith(tableBytes).classes, taken: 0 });
+  expect(tableRoom().bytesLeft).toBeLessThan(10_000_000);
 });
 
 test("orderKeys keeps the value itself out of a strict order, where it is present", () => {

@@ -195,6 +195,21 @@ test("a list that must have thousands of values does not take half a minute", ()
   }
   expect(performance.now() - clock).toBeLessThan(10_000);
 });
+test("hundreds of tests of one list fit an isolate", () => {
+  const lists = Array.from({ length: 500 }, (_, i) => Array.from({ length: 250 }, (_, j) => (i + j).toString(36)));
+  const source = openShop(
+    lists.map((tags, i) => ({ ...empty, id: String(i), tags })),
+    "integer",
+  );
+  const query = {
+    $and: Array.from({ length: 250 }, (_, i) => ({ tags: { $in: [3 * i, 3 * i + 2].map((n) => n.toString(36)) } })),
+  };
+  const before = process.memoryUsage().arrayBuffers;
+  const isMatch = matcherOf(parseRetrieval({ $or: [query, { tags: "a" }] }), source);
+  const bytes = process.memoryUsage().arrayBuffers - before;
+  expect(lists.map((_, item) => isMatch(item as ItemIndex))).toEqual(lists.map((tags) => tags.includes("a")));
+  expect(bytes).toBeLessThan(30e6);
+});
 
 describe("a query of many alternatives within alternatives", () => {
   const many = Array.from({ length: 20_000 }, (_, i) => ({ ...empty, id: String(i), price: i / 7, year: i % 50 }));
