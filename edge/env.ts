@@ -33,7 +33,7 @@ const Variables = z.object({
   CACHE_MEGABYTES: whole(16, 120).default(80),
   /** Cache for recent user records, within what versions leave of CACHE_MEGABYTES; 0 disables it. */
   RECORD_MEGABYTES: whole(0, 64).default(8),
-  /** A read of R2 that takes longer has failed. Four of them, one after another, end before a call's lease of its version. */
+  /** A read of R2 that takes longer has failed. Six of them, one after another, end before a call's lease of its version. */
   READ_TIMEOUT_MS: whole(50, 6000).default(5000),
   /** Limit on all that a rank call waits for; beyond it the answer is 503. */
   RANK_TIMEOUT_MS: whole(500, 28_000).default(13_000),

@@ -35,7 +35,11 @@ export function snapshotOf(loaded: LoadedVersion, policy: RecordPolicy): Snapsho
     async userRecord(user) {
       try {
         if (!loaded.directory || (await policy.isErased(user))) return undefined;
-        return await readUserRecord(loaded, user, policy);
+        const askedMs = policy.access.nowMs();
+        const record = await readUserRecord(loaded, user, policy);
+        // What was asked may have grown too old while the record was read.
+        const isLater = policy.access.nowMs() > askedMs;
+        return isLater && (await policy.isErased(user)) ? undefined : record;
       } catch (error) {
         if (!(error instanceof ReadError || error instanceof FormatError)) throw error;
         if (policy.serveUnfiltered) {

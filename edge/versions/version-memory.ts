@@ -52,7 +52,7 @@ type Entry = {
 };
 type Reservation = { readonly cost: MemoryCost; readonly untilMs: number };
 
-const LEASE_MS = 30_000;
+const LEASE_MS = 40_000;
 export const RESERVATION_MS = 30_000;
 const WAIT_MS = 5000;
 const LOOK_AGAIN_MS = 10;

@@ -113,6 +113,16 @@ test("an erased user has none, though the page is in memory", async () => {
   const { record } = recordOf("bob", undefined, { pages: memory, isErased: async () => true });
   expect(await record).toBeUndefined();
 });
+test("a user who is erased while the record is read has none", async () => {
+  let isErased = false;
+  const slow = async () => {
+    await new Promise((done) => setTimeout(done, 20));
+    isErased = true;
+    return pages;
+  };
+  const { record, reads } = recordOf("bob", slow, { isErased: async () => isErased });
+  expect([await record, reads]).toEqual([undefined, [PAGES]]);
+});
 test("whether a user is erased must be known, else nothing is ranked", async () => {
   const isErased = () => Promise.reject(new ReadError("down"));
   await expect(recordOf("bob", pages, { isErased }).record).rejects.toMatchObject({ code: "user_record_unavailable" });
