@@ -233,7 +233,7 @@ export const CALLS: readonly Call[] = [
         schema: Deleted,
       },
     ],
-    problems: ["unknown_field", "body_too_large", "model_not_found"],
+    problems: ["unknown_field", "invalid_json", "body_too_large", "model_not_found"],
   },
   {
     method: "post",
@@ -300,7 +300,7 @@ export const CALLS: readonly Call[] = [
     answers: [
       { status: 202, description: "From honoured_by on no edge uses what is stored of the user.", schema: Erased },
     ],
-    problems: ["unknown_field", "invalid_parameter", "body_too_large"],
+    problems: ["unknown_field", "invalid_json", "body_too_large"],
   },
   {
     method: "get",

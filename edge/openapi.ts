@@ -8,7 +8,7 @@ type Json = Readonly<Record<string, unknown>>;
 const WITH_KEY: readonly ProblemCode[] = ["missing_api_key", "invalid_api_key", "rate_limited", "artifact_unavailable"];
 const OF_SCOPE: Readonly<Record<Scope, readonly ProblemCode[]>> = {
   rank: ["insufficient_scope"],
-  manage: ["insufficient_scope", "trainer_unavailable", "overloaded"],
+  manage: ["invalid_parameter", "insufficient_scope", "trainer_unavailable", "overloaded"], // the first: of Idempotency-Key
 };
 const OF_EVERY_CALL: readonly ProblemCode[] = ["uri_too_long", "internal"];
 

@@ -1,5 +1,7 @@
 import { type RequestOptions, request } from "node:http";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { problemsOf } from "../../edge/openapi.ts";
+import { CALLS as OPEN_API_CALLS } from "../../edge/openapi-calls.ts";
 import { MANAGEMENT_BODY_BYTES_MAX } from "../../shared/api.ts";
 import { type ForwardTrainer, sendRaw, startForwardTrainer } from "../fixtures/edge-trainer.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
@@ -126,6 +128,18 @@ test.each(["x".repeat(256), "é", "two words"])(
     expect(await answer.json()).toMatchObject({ status: 400, code: "invalid_parameter" });
   },
 );
+test("what the edge itself finds wrong with a call is described of that call", async () => {
+  const { key } = await edge.issueKey();
+  for (const call of OPEN_API_CALLS.filter(({ scope }) => scope === "manage")) {
+    const [method, path] = [call.method.toUpperCase(), call.path.replaceAll(/[{}]/g, "")];
+    const unsigned = await edge.call(path, { method, key, headers: { "idempotency-key": "two words" } });
+    expect(problemsOf(call)).toContain(((await unsigned.json()) as { code: string }).code);
+    if (method === "GET") continue;
+    const head = `host: edge\r\nx-api-key: ${key}\r\ntransfer-encoding: chunked\r\n\r\n`;
+    const line = await sendRaw(edge.workerUrl, `${method} ${path} HTTP/1.1\r\n${head}no chunk\r\n`);
+    expect([line, problemsOf(call)]).toEqual(["HTTP/1.1 400 Bad Request", expect.arrayContaining(["invalid_json"])]);
+  }
+});
 test("a key without the scope manage is refused before the trainer hears of it", async () => {
   const { key } = await edge.issueKey({ scopes: ["rank"] });
   const received = trainer.received.length;
