@@ -21,7 +21,8 @@ export type VersionMemory = {
   isServingOther(target: LiveVersion): boolean;
   /**
    * Lets go of what was used least recently until `cost` fits, in the budget and, with what the load takes besides, in
-   * an isolate; an older version of the same model last.
+   * an isolate; an older version of the same model last. Where only that one is in the way and is always in use, it is not
+   * lent for a while, so that it comes to be let go.
    *
    * @returns the function that gives the reservation back.
    * @throws FormatError for a version that fits in no case; Problem overloaded when all is in use for too long.
@@ -55,6 +56,8 @@ type Reservation = { readonly cost: MemoryCost; readonly untilMs: number };
 const LEASE_MS = 40_000;
 export const RESERVATION_MS = 30_000;
 const WAIT_MS = 5000;
+/** After so long an older version of the same model is no longer lent. */
+const LENT_MS = 1000;
 const LOOK_AGAIN_MS = 10;
 
 /**
@@ -68,8 +71,7 @@ export function versionMemory(
 ): VersionMemory {
   const entries = new Map<string, Entry>();
   const reservations = new Set<Reservation>();
-  const { usedBytes, measure } = usage(entries, reservations, heapBytes);
-  const loadingBytes = () => [...reservations].reduce((total, { cost }) => total + cost.loadingBytes, 0);
+  const { usedBytes, spareBytes, fits, measure } = usage(entries, reservations, { budgetBytes, heapBytes });
   const letGo = (key: string, { loaded }: Entry, access: RequestAccess) => {
     entries.delete(key);
     onLetGo(loaded);
@@ -89,13 +91,9 @@ export function versionMemory(
     };
     return { loaded: entry.loaded, release };
   };
-  const fits = (bytesMore: number, loadingBytes: number, nowMs: number) => {
-    const bytes = usedBytes(nowMs) + bytesMore;
-    return bytes <= budgetBytes && bytes + loadingBytes <= ISOLATE_BYTES_MAX;
-  };
   /** Lets go of idle versions while a version more does not fit; says whether that was enough. */
   const trim = (more: MemoryCost, target: LiveVersion, access: RequestAccess): boolean => {
-    while (!fits(more.heapBytes + more.scriptBytes, more.loadingBytes, access.nowMs())) {
+    while (!fits(bytesOf(more), more.loadingBytes, access.nowMs())) {
       const victim = leastRecent(idle(access.nowMs()), target);
       if (!victim || versionKey(victim[1].loaded.target) === versionKey(target)) return false;
       letGo(...victim, access);
@@ -127,13 +125,17 @@ export function versionMemory(
     },
     letGo: (model, access) => retire(versionsOf(model), access),
     async reserve(target, cost, access) {
-      const bytes = cost.heapBytes + cost.scriptBytes;
+      const bytes = bytesOf(cost);
       if (RUNTIME_HEAP_BYTES + bytes > budgetBytes) throw tooLarge(bytes, budgetBytes);
-      const untilMs = access.nowMs() + WAIT_MS;
+      const [beganMs, unlent] = [access.nowMs(), unlentVersions()];
       while (!trim(cost, target, access)) {
         // What is over is the heap's, never to be given back, or what the load itself takes.
         if (entries.size + reservations.size === 0) break;
-        if (access.nowMs() > untilMs) throw noMemory();
+        const [nowMs, older] = [access.nowMs(), versionsOf(target)];
+        if (nowMs > beganMs + WAIT_MS) throw unlent.lendAgain(noMemory());
+        const isAllElse = entries.size + reservations.size === older.length;
+        const isEnough = isAllElse || fits(bytes - bytesTogether(older), cost.loadingBytes, nowMs);
+        if (isEnough && nowMs > beganMs + LENT_MS) unlent.add(older);
         await sleep(LOOK_AGAIN_MS);
       }
       const reservation = { cost, untilMs: access.nowMs() + RESERVATION_MS };
@@ -151,7 +153,7 @@ export function versionMemory(
       trim(NOTHING, loaded.target, access); // the heap may have grown more than was reserved
     },
     usedBytes,
-    spareBytes: (nowMs) => Math.max(0, Math.min(budgetBytes, ISOLATE_BYTES_MAX - loadingBytes()) - usedBytes(nowMs)),
+    spareBytes,
     versions: () => [...entries.keys()],
   };
 }
@@ -162,18 +164,50 @@ function retireOlder(versions: readonly Entry[], newKey: string, beganMs: number
     if (entry.beganMs <= beganMs) entry.isRetired = versionKey(entry.loaded.target) !== newKey;
 }
 
+/** Versions that are not lent while a newer one waits for their memory. */
+function unlentVersions() {
+  const unlent: Entry[] = [];
+  return {
+    add(versions: readonly Entry[]): void {
+      const lent = versions.filter(({ isRetired }) => !isRetired);
+      for (const entry of lent) entry.isRetired = true;
+      unlent.push(...lent);
+    },
+    /** Gives the error because of which the newer one waits no more. */
+    lendAgain(error: Problem): Problem {
+      for (const entry of unlent) entry.isRetired = false;
+      return error;
+    },
+  };
+}
+
+const bytesOf = ({ heapBytes, scriptBytes }: MemoryCost) => heapBytes + scriptBytes;
+const bytesTogether = (versions: readonly Entry[]) => versions.reduce((sum, { cost }) => sum + bytesOf(cost), 0);
+
 const unused = (nowMs: number) => ({ leases: createLeases(LEASE_MS), lastUsedMs: nowMs, isRetired: false });
 
 /** Counts what entries and reservations take. */
-function usage(entries: ReadonlyMap<string, Entry>, reservations: Set<Reservation>, heapBytes: () => number) {
+function usage(
+  entries: ReadonlyMap<string, Entry>,
+  reservations: Set<Reservation>,
+  { budgetBytes, heapBytes }: { readonly budgetBytes: number; readonly heapBytes: () => number },
+) {
   let explainedBytes = RUNTIME_HEAP_BYTES; // the most that the versions together should ever have needed
   let wasteBytes = 0; // what the heap has grown beyond that: it never shrinks
   const sum = (name: keyof MemoryCost) =>
     [...entries.values(), ...reservations].reduce((total, { cost }) => total + cost[name], 0);
+  const usedBytes = (nowMs: number): number => {
+    for (const reservation of reservations) if (reservation.untilMs < nowMs) reservations.delete(reservation);
+    return RUNTIME_HEAP_BYTES + sum("heapBytes") + wasteBytes + sum("scriptBytes");
+  };
+  const loadingBytes = () => [...reservations].reduce((total, { cost }) => total + cost.loadingBytes, 0);
   return {
-    usedBytes(nowMs: number): number {
-      for (const reservation of reservations) if (reservation.untilMs < nowMs) reservations.delete(reservation);
-      return RUNTIME_HEAP_BYTES + sum("heapBytes") + wasteBytes + sum("scriptBytes");
+    usedBytes,
+    spareBytes: (nowMs: number): number =>
+      Math.max(0, Math.min(budgetBytes, ISOLATE_BYTES_MAX - loadingBytes()) - usedBytes(nowMs)),
+    fits(bytesMore: number, loadingBytes: number, nowMs: number): boolean {
+      const bytes = usedBytes(nowMs) + bytesMore;
+      return bytes <= budgetBytes && bytes + loadingBytes <= ISOLATE_BYTES_MAX;
     },
     /** To be called whenever a version was loaded. */
     measure() {

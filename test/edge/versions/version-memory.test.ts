@@ -223,6 +223,42 @@ test("when it stays in use, the load is overloaded and reserves nothing", async 
   await expect(memory.reserve(liveVersion("b", "v1"), cost(8), ticking)).rejects.toMatchObject({ code: "overloaded" });
   expect(memory.usedBytes(now)).toBe(RUNTIME + 8 * MB);
 });
+test("an older version that is always in use makes room for the newer, however many call; where it cannot, it serves on", async () => {
+  const memory = memoryOf(10);
+  const older = await put(memory, "shop", "v1", 8);
+  const newer = liveVersion("shop", "v2");
+  const ticking = { nowMs: () => (now += 100), waitUntil: () => {} };
+  let lease = memory.lease(older.target, access);
+  let isWaiting = true;
+  const calls = (async () => {
+    while (isWaiting) {
+      const next = memory.leaseOther(newer, access); // before the one before it ends
+      lease?.release();
+      lease = next;
+      await new Promise(setImmediate);
+    }
+  })();
+  (await memory.reserve(newer, cost(8), ticking))();
+  isWaiting = false;
+  await calls;
+  expect(names(memory)).toEqual([]);
+
+  const again = await put(memory, "shop", "v3", 4);
+  memory.lease(again.target, access); // whose caller hung up
+  await expect(memory.reserve(newer, cost(8), ticking)).rejects.toMatchObject({ code: "overloaded" });
+  expect(memory.leaseOther(newer, access)?.loaded).toBe(again);
+});
+test("an older version goes on to be lent where another model is in the way as well", async () => {
+  const memory = memoryOf(10);
+  for (const name of ["shop", "other"]) memory.lease((await put(memory, name, "v1", 4)).target, access);
+  const newer = liveVersion("shop", "v2");
+  const ticking = { nowMs: () => (now += 100), waitUntil: () => {} };
+  let isWaiting = true;
+  const reserved = memory.reserve(newer, cost(8), ticking).finally(() => (isWaiting = false));
+  reserved.catch(() => undefined);
+  for (; isWaiting; await new Promise(setImmediate)) expect(memory.leaseOther(newer, access)).toBeDefined();
+  await expect(reserved).rejects.toMatchObject({ code: "overloaded" });
+});
 test("a reservation whose load died ends by itself", async () => {
   const memory = memoryOf(10);
   await memory.reserve(liveVersion("a", "v1"), cost(8), access);
