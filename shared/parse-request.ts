@@ -33,7 +33,8 @@ export function parseWith<T>(schema: z.ZodType<T>, value: unknown, options: Pars
     },
   });
   if (result.success) return result.data;
-  const errors = result.error.issues.flatMap((issue) => partsOf(issue, known, options)).slice(0, ERRORS_MAX);
+  const issues = result.error.issues.slice(0, ERRORS_MAX);
+  const errors = issues.flatMap((issue) => partsOf(issue, known, options)).slice(0, ERRORS_MAX);
   throw problemOf(errors);
 }
 
@@ -86,7 +87,7 @@ function partsOf(issue: Issue, known: ReadonlyMap<unknown, readonly string[]>, o
   const pointer = (options.at ?? "") + issue.path.map(pointerStep).join("");
   if (issue.code === "unrecognized_keys") {
     const names = known.get(issue.input) ?? [];
-    return issue.keys.map((key) => ({
+    return issue.keys.slice(0, ERRORS_MAX).map((key) => ({
       pointer: pointer + pointerStep(key),
       code: "unknown_field",
       message: `is not a field of this call${didYouMean(key, names) || knownShown(names)}`,

@@ -133,7 +133,18 @@ test("no more than fifty faults, however many there are", () =>
       z.array(z.string()),
     ).errors,
   ).toHaveLength(50));
-
+test("nothing is done for the faults beyond", () => {
+  const asked: string[] = [];
+  const codeOf = (pointer: string) => void asked.push(pointer);
+  const list = Array.from({ length: 1000 }, () => 1);
+  expect(() => parseWith(z.array(z.string()), list, { codeOf })).toThrow(Problem);
+  expect(asked).toHaveLength(50);
+  const misspelt = Object.fromEntries(Array.from({ length: 150_000 }, (_, i) => [`interuction${i}`, 1]));
+  const schema = z.strictObject({ interactions: z.any(), interaction_ids: z.any(), interactive: z.any() });
+  const clock = performance.now();
+  expect(() => parseWith(schema, misspelt)).toThrow("49 more");
+  expect(performance.now() - clock).toBeLessThan(1000);
+});
 test("any JSON is parsed or refused by a Problem of bounded size", () =>
   fc.assert(
     fc.property(
