@@ -9,6 +9,7 @@ import { openApiDocument } from "./openapi.ts";
 import { type ArtifactReader, artifactReader } from "./reading/artifact-reader.ts";
 import { CLAIM_MS } from "./reading/claims.ts";
 import { type RefreshedCache, refreshedCache } from "./reading/refreshed-cache.ts";
+import { BODY_MS_MAX } from "./request-body.ts";
 import { type ErasedLists, erasedLists } from "./versions/erased-lists.ts";
 import { type LivePointers, livePointers } from "./versions/live-pointers.ts";
 import { type SnapshotCache, snapshotCache, type VersionLoader } from "./versions/snapshot-cache.ts";
@@ -35,9 +36,10 @@ export type Isolate = {
   readonly openApi: () => string;
 };
 
-const RANK_MS_MAX = 30_000;
 /** Of a call that is let in, beyond twice what calls may wait: the thread's stalls. Nobody waits longer to begin. */
 const QUEUED_MS_MORE = 1000;
+/** By which a timer may be late. */
+const LATE_MS = 1000;
 const HOLDERS_MAX = 1000;
 const MANAGEMENT_MS_MAX = 150_000;
 const READINESS_MS = 2000;
@@ -55,7 +57,8 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     absentMs: 0,
     claimMs: CLAIM_MS,
   };
-  const admission = createAdmission(settings.QUEUE_MS_MAX, 2 * settings.QUEUE_MS_MAX + QUEUED_MS_MORE);
+  const queuedMsMax = 2 * settings.QUEUE_MS_MAX + QUEUED_MS_MORE;
+  const admission = createAdmission(settings.QUEUE_MS_MAX, queuedMsMax);
   const versions = snapshotCache(
     { bytes: settings.CACHE_MEGABYTES * MEGABYTE, pageBytesMax: settings.RECORD_MEGABYTES * MEGABYTE },
     loader,
@@ -68,8 +71,8 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     pointers: livePointers(settings.POINTER_CACHE_SECONDS * 1000, versions.letGo),
     erased: erasedLists(settings.POINTER_CACHE_SECONDS * 1000),
     versions,
-    ranks: createShares(sharesOf(settings.CONCURRENT_RANKS_MAX), RANK_MS_MAX),
-    rankBodies: createShares(sharesOf(RANK_BODIES_MAX), RANK_MS_MAX),
+    ranks: createShares(sharesOf(settings.CONCURRENT_RANKS_MAX), settings.RANK_TIMEOUT_MS + queuedMsMax),
+    rankBodies: createShares(sharesOf(RANK_BODIES_MAX), BODY_MS_MAX + LATE_MS),
     managementBodies: createShares(sharesOf(MANAGEMENT_BODIES_MAX), MANAGEMENT_MS_MAX),
     admission,
     holders: createHolders(HOLDERS_MAX),

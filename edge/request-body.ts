@@ -2,6 +2,7 @@ import { Problem } from "../shared/problem.ts";
 import { DeadlineError, within } from "./reading/deadline.ts";
 
 const BODY_SECONDS_MAX = 10;
+export const BODY_MS_MAX = BODY_SECONDS_MAX * 1000;
 
 /** The body's bytes, counted while they arrive; empty when there is none. Throws Problem body_too_large, invalid_json. */
 export async function readBody(request: Request, bytesMax: number): Promise<Uint8Array> {
@@ -9,7 +10,7 @@ export async function readBody(request: Request, bytesMax: number): Promise<Uint
   if (request.body === null) return new Uint8Array(0);
   const reader = request.body.getReader() as ReadableStreamDefaultReader<Uint8Array>;
   try {
-    return await within(BODY_SECONDS_MAX * 1000, "the body", collect(reader, bytesMax));
+    return await within(BODY_MS_MAX, "the body", collect(reader, bytesMax));
   } catch (error) {
     await reader.cancel().catch(() => undefined);
     if (error instanceof Problem) throw error;

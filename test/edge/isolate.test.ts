@@ -39,6 +39,18 @@ test("the settings reach what they are about: records have their own share of it
   expect(bytesOf({ RECORD_MEGABYTES: 0 })).toBe(0);
   expect(bytesOf({ CACHE_MEGABYTES: 18, RECORD_MEGABYTES: 64 })).toBeLessThan(18e6 - 16 * 2 ** 20);
 });
+test("what calls had whose callers hung up comes back as soon as none of them could still be under way", () => {
+  const { bucket } = memoryBucket(new Map());
+  const { ranks, rankBodies } = createIsolate(bucket, settingsOf({ MODELS: bucket }), loader);
+  for (const [shares, longestMs] of [
+    [rankBodies, 10_000],
+    [ranks, 13_000],
+  ] as const) {
+    while (shares.take("acme", 0)) {}
+    expect(shares.take("acme", longestMs)).toBeUndefined();
+    expect(shares.take("acme", longestMs + 2000)).toBeDefined();
+  }
+});
 test("the description is made once", () => {
   const { bucket } = memoryBucket(new Map());
   const isolate = createIsolate(bucket, settingsOf({ MODELS: bucket }), loader);
