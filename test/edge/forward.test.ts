@@ -70,20 +70,21 @@ test("a name in other characters arrives as it was sent, so that its signature h
   expect((await edge.call("/v0/models/caf%C3%A9%2F..%20x?status=%41")).status).toBe(200);
   expect(trainer.received.at(-1)!.url).toBe("/v0/models/caf%C3%A9%2F..%20x?status=%41");
 });
-test("no path leads what is signed to another host", async () => {
+test("no path leads what is signed to another host, or to another call", async () => {
   const elsewhere = await startForwardTrainer();
   try {
     const [{ key }, { host }] = [await edge.issueKey(), new URL(elsewhere.url)];
     const up = "..\\";
-    for (const path of [
-      `/v0/models/${up}${up}\\${host}`,
-      `/v0/models/x/versions/${up.repeat(4)}\\${host}\\x/activate`,
-    ]) {
-      const method = path.endsWith("activate") ? "POST" : "GET";
-      const head = `host: edge\r\nx-api-key: ${key}\r\ncontent-length: 0\r\n\r\n`;
-      const [before, line] = [trainer.asked(), await sendRaw(edge.workerUrl, `${method} ${path} HTTP/1.1\r\n${head}`)];
-      expect([line, trainer.asked() - before, elsewhere.asked()]).toEqual(["HTTP/1.1 200 OK", 1, 0]);
-    }
+    const head = `host: edge\r\nx-api-key: ${key}\r\ncontent-length: 0\r\n\r\n`;
+    const before = trainer.asked();
+    for (const call of [
+      `GET /v0/models/${up}${up}\\${host}`,
+      `POST /v0/models/x/versions/${up.repeat(4)}\\${host}\\x/activate`,
+      `DELETE /v0/models/${up}users\\bob`,
+    ])
+      expect(await sendRaw(edge.workerUrl, `${call} HTTP/1.1\r\n${head}`)).toBe("HTTP/1.1 404 Not Found");
+    expect([trainer.asked() - before, elsewhere.asked()]).toEqual([0, 0]);
+    expect(await sendRaw(edge.workerUrl, `GET /v0/models/%2e%2e/ HTTP/1.1\r\n${head}`)).toBe("HTTP/1.1 404 Not Found");
   } finally {
     await elsewhere.stop();
   }
