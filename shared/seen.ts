@@ -83,7 +83,7 @@ export function decodeSeen(bytes: Uint8Array, itemCount: number): (item: ItemInd
   return (item) => isInBloom(bloom, item);
 }
 
-/** The parameter with which the gaps have the fewest bits. */
+/** The parameter with which the gaps have the fewest bits, of those near what evenly spread items need. */
 function bestRice(items: ArrayLike<number>, itemCount: number): { parameter: number; bits: number } {
   const guess = Math.max(0, Math.floor(Math.log2(itemCount / Math.max(1, items.length))));
   let best = { parameter: 0, bits: Infinity };

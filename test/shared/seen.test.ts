@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FormatError } from "../../shared/assert.ts";
+import { createBloom } from "../../shared/bloom.ts";
 import type { ItemIndex } from "../../shared/ids.ts";
 import { decodeSeen, encodeSeen, SEEN_FALSE_POSITIVE_RATE } from "../../shared/seen.ts";
 
@@ -10,12 +11,12 @@ const rising = (items: Iterable<number>) => [...new Set(items)].sort((a, b) => a
 const cases = fc
   .tuple(
     fc.constantFrom(1, 2, 7, 8, 9, 100, 5000, 1_000_000, 2 ** 31),
-    fc.array(fc.double({ min: 0, max: 0.999, noNaN: true }), { maxLength: 60, size: "max" }),
+    fc.array(fc.nat(999_999), { maxLength: 60, size: "max" }), // evenly spread, as fc.double is not
     fc.boolean(),
   )
-  .map(([itemCount, shares, isCrowded]) => ({
+  .map(([itemCount, millionths, isCrowded]) => ({
     itemCount,
-    items: rising(shares.map((share) => Math.floor(itemCount * (isCrowded ? share ** 6 : share)))),
+    items: rising(millionths.map((n) => Math.floor(itemCount * (n / 1e6) ** (isCrowded ? 6 : 1)))),
   }));
 
 test("a seen item is never answered with no, and of the exact forms nothing else is answered with yes", () =>
@@ -39,6 +40,25 @@ test("a byte array that does not begin at 0 of its buffer is read too", () => {
   const hasSeen = decodeSeen(moved.subarray(5, 5 + bytes.length), 1000);
   expect([0, 1, 2, 5].map((item) => hasSeen(item as ItemIndex))).toEqual([false, true, false, true]);
 });
+
+/** Bytes of the shorter exact form, by their definitions, where the gaps have the parameter for evenly spread items. */
+function exactBytes(items: readonly number[], itemCount: number): number {
+  const r = Math.max(0, Math.floor(Math.log2(itemCount / Math.max(1, items.length))));
+  const bits = items.reduce((sum, item, i) => sum + ((item - (items[i - 1] ?? -1) - 1) >>> r) + 1 + r, 0);
+  return Math.min(3 + Math.ceil(bits / 8), 1 + Math.ceil(itemCount / 8));
+}
+
+test("no form is longer than another would be, and where a bloom filter is no shorter the form is exact", () =>
+  fc.assert(
+    fc.property(cases, ({ itemCount, items }) => {
+      const exact = exactBytes(items, itemCount);
+      const bloom = 2 + createBloom(items.length, SEEN_FALSE_POSITIVE_RATE).bytes.length;
+      const bytes = encodeSeen(items, itemCount);
+      expect(bytes.length).toBeLessThanOrEqual(Math.min(exact, bloom));
+      if (bloom >= exact) expect(bytes[0]).toBeLessThan(2);
+    }),
+    { numRuns: 1000 },
+  ));
 
 const every = (step: number, count: number) => Array.from({ length: count }, (_, i) => i * step);
 
@@ -96,9 +116,9 @@ test("over many users, at most one unseen item in a thousand is hidden", () => {
 
 test.each<[string, string, number]>([
   ["no bytes", "", 8],
-  ["an unknown form", "03", 8],
+  ["an unknown form", "030a46", 8],
   ["more items than the catalog has", "000009ffff", 8],
-  ["a parameter that no writer uses", "002001ff", 8],
+  ["a parameter that no writer uses", "0020010000000000", 8],
   ["an item beyond the catalog", "00010352", 6],
   ["gaps cut off", "000103", 8],
   ["a run of ones without end", `000001${"ff".repeat(20)}`, 8],
@@ -112,6 +132,9 @@ test.each<[string, string, number]>([
 ])("%s is refused", (_, hex, itemCount) =>
   expect(() => decodeSeen(Buffer.from(hex, "hex"), itemCount)).toThrow(FormatError),
 );
+
+test("a count beyond the catalog is refused before there is room for so many", () =>
+  expect(() => decodeSeen(Buffer.from("0000ffff3f", "hex"), 8)).toThrow("expected at most 8 items"));
 
 test("items that do not rise, or lie outside, are our mistake", () => {
   for (const items of [[2, 1], [1, 1], [8], [-1]]) expect(() => encodeSeen(items, 8)).toThrow("items rise below 8");
