@@ -92,6 +92,12 @@ test("a record without values has the bytes of format 1, and the first number te
   expect(encodeUserRecord(newcomer, ITEMS)).toHaveLength(7);
 });
 
+test("as many values as a record may have come back", () => {
+  const values = Array.from({ length: RECORD_VALUES_MAX }, (_, i) => 255 - RECORD_VALUES_MAX + i);
+  const page = pageOf([{ hash: ann.hash, content: { ...ann.content, values } }]);
+  expect(decodeUserPage(page, ann.hash, ITEMS)!.values).toEqual(values);
+});
+
 test("values that do not rise, are too many or too large are a mistake of the writer", () => {
   const many = Array.from({ length: RECORD_VALUES_MAX + 1 }, (_, i) => i);
   for (const values of [[7, 3], [3, 3], [256], many]) expect(() => withValues(values)).toThrow();
@@ -150,12 +156,21 @@ describe("a page with a right checksum can still lie", () => {
   };
   test.each([
     ["more records than bytes", 4, 1000, "do not fit"],
+    ["a record more than bytes", 4, 3, "do not fit"],
     ["a record that ends before it begins", 24, 27, "record 0 lies at"],
     ["a record that ends beyond the page", 24, 4000, "record 0 lies at"],
     ["a record cut short", 24, 30, "expected"],
   ])("%s", (_, at, word, sentence) => {
     expect(() => decodeUserPage(forged(at, word), ann.hash, ITEMS)).toThrow(FormatError);
     expect(() => decodeUserPage(forged(at, word), ann.hash, ITEMS)).toThrow(sentence);
+  });
+  test("a record that begins among the entries", () => {
+    const bob = { ...ann, hash: { high: 5, low: 8 } };
+    const page = pageOf([ann, bob]);
+    const view = new DataView(page.buffer);
+    view.setUint32(24, 38, true); // where ann's record ends and bob's begins
+    view.setUint32(0, crc32(page.subarray(4)), true);
+    expect(() => decodeUserPage(page, bob.hash, ITEMS)).toThrow("record 1 lies at 38");
   });
   test("the largest page is read, even by a user who is not in it", () => {
     const record = new Uint8Array(GIANT_PAGE_BYTES_MAX - pageBytesOf(1, 4) + 4);
@@ -195,6 +210,9 @@ test("what cannot be found again is not written", () => {
     encodeUserPage({ firstHigh: 0, lastHigh: 9, users: [], ...content });
   const at = (high: number, low: number) => ({ hash: { high, low }, record: bytes });
   expect(page({ users: [at(10, 0)] })).toThrow("answers for");
+  expect(page({ firstHigh: 6, users: [at(5, 0)] })).toThrow("answers for");
+  expect(() => directory([0, 10], [16, 16], [1])).toThrow("in one file");
+  expect(() => directory([0, 10], [16], [2])).toThrow("in one file");
   expect(page({ users: [at(5, 1), at(5, 1)] })).toThrow("no two have the same");
   expect(page({ users: [at(5, 2), at(5, 1)] })).toThrow("users rise by hash");
   expect(() => encodeUserRecord({ items: [1], times: [], seen: [] }, ITEMS)).toThrow("has its time");
@@ -206,7 +224,7 @@ test("pageBytesOf foretells the bytes of a page", () => {
   expect(pageOf([ann]).length).toBe(pageBytesOf(1, bytes.length));
 });
 
-const salt = Uint8Array.from({ length: 16 }, (_, i) => i);
+const salt = Uint8Array.from({ length: 16 }, (_, i) => i * 17);
 const directory = (firstHigh: number[], pageBytes: number[], pagesOfFile: number[]) =>
   decodeUserDirectory(encodeUserDirectory({ salt, userCount: 3, itemCount: ITEMS, firstHigh, pageBytes, pagesOfFile }));
 
@@ -269,24 +287,33 @@ test("a directory of 160,000 pages has less than a megabyte", () => {
   });
 });
 
-const file = (first_high: number[], file_first_page: number[], eighths = first_high.length) =>
+const file = (first_high: number[], file_first_page: number[], eighths = first_high.length, more: object = {}) =>
   encodeContainer({
     kind: "user-directory",
-    metadata: { salt: "00".repeat(16), user_count: 1, item_count: 1 },
+    metadata: { salt: "00".repeat(16), user_count: 1, item_count: 1, ...more },
     arrays: {
       first_high: Uint32Array.from(first_high),
       eighths_less_1: new Uint16Array(eighths),
       file_first_page: Uint32Array.from(file_first_page),
     },
   });
+const about = (more: object) => file([0], [0], 1, more);
+test("the directory that the lies are changes of is none", () =>
+  expect(decodeUserDirectory(about({})).pageCount).toBe(1));
 test.each<[string, Uint8Array, string]>([
   ["pages that do not begin with 0", file([1, 2], [0]), "do not follow"],
   ["pages that do not rise", file([0, 2, 2], [0]), "do not follow"],
   ["a file that begins beyond the pages", file([0], [0, 1]), "do not follow"],
+  ["a last file that begins beyond the pages", file([0, 1, 2], [0, 1, 3]), "do not follow"],
   ["files that do not begin with 0", file([0, 1], [1]), "do not follow"],
   ["pages without files", file([0], []), "do not follow"],
   ["files without pages", file([], [0]), "do not follow"],
   ["too few lengths", file([0, 1], [0], 1), "expected 2 elements, found 1"],
+  ["a salt that is no hex", about({ salt: `${"00".repeat(16)}zz` }), "metadata"],
+  ["a salt that only ends as hex", about({ salt: `zz${"00".repeat(16)}` }), "metadata"],
+  ["less than no users", about({ user_count: -1 }), "metadata"],
+  ["less than no items", about({ item_count: -1 }), "metadata"],
+  ["more to say than is known", about({ more: 1 }), "metadata"],
 ])("a directory with %s is refused", (_, bytes, sentence) => {
   expect(() => decodeUserDirectory(bytes)).toThrow(FormatError);
   expect(() => decodeUserDirectory(bytes)).toThrow(sentence);
