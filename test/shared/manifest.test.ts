@@ -4,6 +4,7 @@ import {
   FORMAT,
   FORMAT_WITH_USER_VALUES,
   FORMATS_READ,
+  listsKey,
   livePointerKey,
   Manifest,
   MEDIA_TYPES,
@@ -37,6 +38,9 @@ const manifest = {
 
 test("a whole manifest is read as it was written", () => expect(Manifest.parse(manifest)).toEqual(manifest));
 
+test("a version without users has no records of them", () =>
+  expect(Manifest.parse({ ...manifest, users: null }).users).toBeNull());
+
 test("the written formats are among those read", () => {
   expect(FORMATS_READ).toContain(FORMAT);
   expect(FORMATS_READ).toContain(FORMAT_WITH_USER_VALUES);
@@ -56,6 +60,18 @@ test.each<[string, object]>([
   ["fewer than no users", { user_count: -1 }],
   ["an id type that does not exist", { item_id_type: "uuid" }],
   ["a digest of another kind", { catalog: { ...file, digest: "md5:00" } }],
+  ["more than a digest", { catalog: { ...file, digest: `${file.digest}/x` } }],
+  ["a digest behind something else", { catalog: { ...file, digest: `x/${file.digest}` } }],
+  ["a file of less than no bytes", { catalog: { ...file, size: -1 } }],
+  ["fewer than no items", { item_count: -1 }],
+  ["a file that is told more of", { catalog: { ...file, offset: 0 } }],
+  ["a model that is told more of", { model: { ...manifest.model, quantized: true } }],
+  ["weights that are told more of", { model: { ...manifest.model, weights: [{ path: "w", file, offset: 8 }] } }],
+  ["users that are told more of", { users: { ...manifest.users, salt: "00" } }],
+  [
+    "a golden item before the first",
+    { model: { ...manifest.model, golden: [{ ...manifest.model.golden[0], items: [-1] }] } },
+  ],
   ["a history of nothing", { model: { ...manifest.model, history_max: 0 } }],
   ["no tolerance at all", { model: { ...manifest.model, golden_tolerance: 0 } }],
 ])("%s is refused", (_, change) => expect(Manifest.safeParse({ ...manifest, ...change }).success).toBe(false));
@@ -64,12 +80,14 @@ test("every object of a model lies under its prefix, which no other model's pref
   const keys = [
     manifestKey("acme", "shop", "v1"),
     reportKey("acme", "shop", "v1"),
+    listsKey("acme", "shop", "v1"),
     blobKey("acme", "shop", file.digest),
     livePointerKey("acme", "shop"),
   ];
   expect(keys).toEqual([
     "models/acme/shop/versions/v1.json",
     "models/acme/shop/reports/v1.json",
+    "models/acme/shop/lists/v1.bin",
     `models/acme/shop/blobs/${"ab".repeat(32)}`,
     "models/acme/shop/live.json",
   ]);
