@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { areOfOneModel, LivePointer, liveAfter, ModelStatus } from "../../shared/live-pointer.ts";
+import { areOfOneModel, LivePointer, liveAfter, MANIFEST_TYPE, ModelStatus } from "../../shared/live-pointer.ts";
 
 const manifest = { media_type: "application/json", digest: `sha256:${"0".repeat(64)}`, size: 1 };
 const pointer = { format: 1, status: "ACTIVE", live: { version: "v1", manifest }, updated_at: "2026-01-01T00:00:00Z" };
@@ -16,6 +16,7 @@ test.each([
   ["an unknown status", { status: "READY" }],
   ["an unknown field", { extra: 1 }],
   ["a digest that is none", { live: { version: "v1", manifest: { ...manifest, digest: "sha256:xyz" } } }],
+  ["an unknown field of what is live", { live: { version: "v1", manifest, extra: 1 } }],
   ["a negative size", { live: { version: "v1", manifest: { ...manifest, size: -1 } } }],
 ])("%s is refused", (_, change) => expect(LivePointer.safeParse({ ...pointer, ...change }).success).toBe(false));
 
@@ -39,5 +40,6 @@ test("the mark fits the format, which every Worker checks strictly", () => {
     const live = liveAfter(null, version, manifest);
     expect(LivePointer.parse({ ...pointer, live }).live).toEqual(live);
     expect(live.manifest).toMatchObject({ digest: manifest.digest, size: manifest.size });
+    expect(live.manifest.media_type).toMatch(`${MANIFEST_TYPE}; first=${version.slice(0, 20)}`);
   }
 });
