@@ -23,7 +23,7 @@ export function epochSecondsIn(text: string): number | undefined {
   ];
   const midnight = new Date(0);
   midnight.setUTCFullYear(year, month - 1, day); // Date.UTC would take the years 0 to 99 for 1900 to 1999
-  if (midnight.getUTCMonth() !== month - 1 || midnight.getUTCDate() !== day) return undefined;
+  if (midnight.getUTCMonth() !== month - 1) return undefined; // so too for every day that the month does not have
   if (hour > 23 || minute > 59 || second > 60) return undefined;
   const offset = zoneSeconds(match);
   if (offset === undefined) return undefined;

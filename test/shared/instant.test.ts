@@ -26,7 +26,9 @@ test.each<[string, number | undefined]>([
   ["2024-01-01T24:00:00Z", undefined],
   ["2024-01-01T00:60:00Z", undefined],
   ["2024-01-01T00:00:61Z", undefined],
+  ["1970-01-02T00:00:00+23:59", 60],
   ["2024-01-01T00:00:00+24:00", undefined],
+  ["2024-01-01T00:00:00+00:60", undefined],
   ["2024-01-01T00:00:00", undefined], // no zone, no moment
   ["2024-01-01T00:00Z", undefined],
   ["2024-1-1", undefined],
