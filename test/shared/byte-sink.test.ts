@@ -36,6 +36,7 @@ test.each([
   ["nothing", ""],
   ["a number cut off", "ff"],
   ["33 bits", "ffffffff1f"],
+  ["2^32", "8080808010"],
   ["more than five bytes", "808080808001"],
   ["a zero written as two bytes", "8000"],
 ])("%s is refused", (_, hex) =>
