@@ -42,6 +42,8 @@ test("no string lies before the first or after the last", () => {
 test("order is by code point, which UTF-16 does not keep", () => {
   expect("\u{1F600}" < "\uFFFD").toBe(true);
   expect(compareBytes(utf8Of("\u{1F600}"), utf8Of("\uFFFD"))).toBeGreaterThan(0);
+  expect(compareBytes(utf8Of("\u{1F600}"), utf8Of("\uFFFDabc"))).toBeGreaterThan(0);
+  expect(compareBytes(utf8Of("ab"), utf8Of("ac"))).toBeLessThan(0);
   expect(compareBytes(utf8Of("ab"), utf8Of("a"))).toBeGreaterThan(0);
   expect(compareBytes(utf8Of("a"), utf8Of("a"))).toBe(0);
 });
@@ -55,5 +57,7 @@ test("lowerBound is the number of strings below", () =>
       expect(lowerBound(packStrings(sorted), text)).toBe(below);
     }),
   ));
+
+test("a byte order mark at the beginning is part of the text", () => expect(textOf(utf8Of("\uFEFFa"))).toBe("\uFEFFa"));
 
 test("bytes that are no UTF-8 are no text", () => expect(() => textOf(Uint8Array.of(0xff))).toThrow(TypeError));
