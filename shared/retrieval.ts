@@ -195,7 +195,7 @@ const invalid = (place: Place, message: string) => fault("invalid_filter", place
 const tooLarge = (pointer: string, message: string) => fault("filter_too_large", pointer, message);
 
 function unknownOperator(operator: string, place: Place, known: readonly string[]): Problem {
-  const reason = Object.hasOwn(REFUSED, operator) ? REFUSED[operator] : undefined;
+  const reason = REFUSED[operator];
   if (reason) return invalid(place, `is not supported: ${reason}`);
   return invalid(place, `is not an operator here${didYouMean(operator, known)}; known are ${known.join(" ")}`);
 }
