@@ -13,6 +13,8 @@ test("every value once, so many at a time", async () => {
   expect([done.toSorted((a, b) => a - b), most]).toEqual([[1, 2, 3, 4, 5, 6, 7], 3]);
   await eachOf([], 3, () => Promise.reject(new Error("nothing to do")));
 });
+test("a single failure is thrown", () =>
+  expect(eachOf([1, 2, 3], 2, async (value) => expect(value).not.toBe(2))).rejects.toThrow("not to be 2"));
 test("the first failure is thrown when what was begun has ended, and nothing is begun after it", async () => {
   const [begun, ended]: [number[], number[]] = [[], []];
   const work = async (value: number) => {
