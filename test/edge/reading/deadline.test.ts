@@ -1,10 +1,17 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { DeadlineError, sleep, within } from "../../../edge/reading/deadline.ts";
 
 const never = new Promise<never>(() => {});
 
 test("work that ends in time gives its value", async () =>
   expect(await within(1000, "it", Promise.resolve(7))).toBe(7));
+test("no timer is left of work that has ended", async () => {
+  vi.useFakeTimers();
+  await within(1000, "it", Promise.resolve(7));
+  await within(1000, "it", Promise.reject(new Error("no"))).catch(() => undefined);
+  expect(vi.getTimerCount()).toBe(0);
+  vi.useRealTimers();
+});
 test("work that fails in time fails with its own error", () =>
   expect(within(1000, "it", Promise.reject(new RangeError("no")))).rejects.toThrow(RangeError));
 test("work that takes longer fails, and the error says what it was", async () => {
