@@ -58,6 +58,13 @@ test("while it cannot be read, an old value is kept, but not for ever", async ()
   now = 2000;
   await expect(cache.get("k", fails, access)).rejects.toThrow("down");
 });
+test("how long it is kept does not depend on when it was read", async () => {
+  const cache = refreshedCache<string>(FRESHNESS, 10);
+  now = 5000;
+  await cache.get("k", gives("a"), access);
+  now = 6999;
+  expect(await cache.get("k", fails, access)).toBe("a");
+});
 test("while one call reads what is too old, no other is given the old value: it may be gone", async () => {
   const cache = refreshedCache<string>(FRESHNESS, 10);
   await cache.get("k", gives("a"), access);
@@ -169,6 +176,8 @@ test("values together stay within their bytes; the newest stays, however large",
   reads = 0;
   for (const key of ["bb", "cc", "aa"]) await cache.get(key, gives(key), access);
   expect(reads).toBe(1);
+  for (now = 100; now < 500; now += 100) await cache.get("cc", gives("cc"), access); // counts once
+  expect(await cache.get("aa", fails, access)).toBe("aa");
   await cache.get("large", gives("x".repeat(9)), access);
   expect(await cache.get("large", fails, access)).toBe("x".repeat(9));
 });
@@ -178,6 +187,7 @@ describe("with claims", () => {
 
   test("one reads what is not known, the others look again until it has come", async () => {
     const cache = claiming();
+    now = 100;
     const { promise, resolve } = Promise.withResolvers<string>();
     const slow = () => {
       reads++;
@@ -187,6 +197,16 @@ describe("with claims", () => {
     resolve("a");
     expect(new Set(await Promise.all(all))).toEqual(new Set(["a"]));
     expect(reads).toBe(1);
+  });
+  test("an old value is read again first, and an absent one after its own age", async () => {
+    const cache = claiming();
+    now = 100;
+    await cache.get("k", gives("a"), access);
+    await cache.get("absent", gives(undefined), access);
+    now = 106;
+    expect(await cache.get("absent", gives("b"), access)).toBe("b");
+    now = 120;
+    expect(await cache.get("k", gives("b"), access)).toBe("b");
   });
   test("what failed is read by another; what hangs is waited for no longer than the claim", async () => {
     const cache = claiming();
