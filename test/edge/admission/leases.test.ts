@@ -21,6 +21,11 @@ test("a lease that is never given back ends by itself, and no sooner", () => {
   expect(leases.count(100)).toBe(1);
   expect(leases.count(150)).toBe(0);
 });
+test("nothing is left of weights that are fractions", () => {
+  const leases = createLeases(100);
+  for (const end of [0.1, 0.2].map((weight) => leases.take(0, weight))) end();
+  expect(leases.weight(0)).toBe(0); // 0.1 + 0.2 − 0.1 − 0.2 is not
+});
 test("weights add up, and go with their leases, whichever way these end", () => {
   const leases = createLeases(100);
   const end = leases.take(0, 2.5);
