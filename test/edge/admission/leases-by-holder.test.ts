@@ -35,6 +35,10 @@ test("leases are counted and weighed in all and of each holder, until they end o
 test("of many holders those without a lease are forgotten, the others are not", () => {
   const leases = createLeasesByHolder(10_000);
   leases.take("acme", 0, 3);
-  for (let i = 0; i < 3000; i++) leases.take(`holder-${i}`, 0)();
+  for (let i = 0; i < 3000; i++) {
+    const end = leases.take(`holder-${i}`, 0);
+    expect(leases.countOf(`holder-${i}`, 0)).toBe(1);
+    end();
+  }
   expect([leases.weightOf("acme", 0), leases.count(0)]).toEqual([3, 1]);
 });
