@@ -5,15 +5,15 @@ const CALL_MS = 2;
 
 test("a gap while calls wait is a stall; one that is short, not awaited, or of an isolate nobody asks is none", () => {
   const stalls = createStalls(1000);
-  stalls.pass(0, true, CALL_MS);
-  stalls.pass(11, true, CALL_MS);
-  stalls.pass(200, false, CALL_MS);
-  stalls.pass(3000, true, CALL_MS);
+  expect(stalls.pass(0, true, CALL_MS)).toBe(0);
+  expect(stalls.pass(11, true, CALL_MS)).toBe(0);
+  expect(stalls.pass(200, false, CALL_MS)).toBe(0);
+  expect(stalls.pass(3000, true, CALL_MS)).toBe(0);
   expect([stalls.total(), stalls.patienceMs(3000)]).toEqual([0, 0]);
-  stalls.pass(3025, true, CALL_MS);
-  stalls.pass(3125, true, CALL_MS);
+  expect(stalls.pass(3025, true, CALL_MS)).toBe(25);
+  expect(stalls.pass(3125, true, CALL_MS)).toBe(100);
   expect(stalls.total()).toBe(125);
-  stalls.pass(3225, true, 60); // a call of a large catalog
+  expect(stalls.pass(3225, true, 60)).toBe(0); // a call of a large catalog
   expect(stalls.total()).toBe(125);
 });
 
