@@ -8,7 +8,7 @@ function saturated(
 ) {
   let [dueMs, freeMs, stalledMs] = [1000, 1000, 0];
   for (let call = 0; call < calls; call++) {
-    if (call === calls / 2 && stallMs > 0) {
+    if (call % 4 === 0) {
       freeMs += stallMs;
       stalledMs += stallMs;
     }
@@ -36,7 +36,22 @@ test("however long they take, at most some twice their estimate apart", () => {
 });
 test("a stall is not what calls take", () => {
   const usual = saturated(createBeginPace(), { tookMs: 2 });
-  expect(saturated(createBeginPace(), { tookMs: 2, stallMs: 100 })).toBeLessThan(1.1 * usual);
+  const stalled = saturated(createBeginPace(), { tookMs: 2, stallMs: 100 });
+  expect(stalled).toBeGreaterThan(0.9 * usual);
+  expect(stalled).toBeLessThan(1.1 * usual);
+});
+test("nor is the time in which the thread idled, however late its calls begin", () => {
+  const pace = createBeginPace();
+  for (let dueMs = 1000; dueMs < 3000; dueMs += 20) pace.begun({ callMs: 2, dueMs, nowMs: dueMs + 5, stalledMs: 0 });
+  expect(pace.afterMs(2, 3000)).toBe(1);
+});
+test("what was learnt is known until half of it is forgotten, after two seconds", () => {
+  const pace = createBeginPace();
+  const learnt = saturated(pace, { tookMs: 3, calls: 1000 });
+  pace.begun({ callMs: 2, dueMs: 4000, nowMs: 4000, stalledMs: 0 });
+  const known = pace.afterMs(2, 4000);
+  expect(known).toBeGreaterThan(0.9 * learnt);
+  expect(pace.afterMs(2, 6000)).toBeCloseTo(known / 2, 5);
 });
 test.each([5, 20_000])(
   "what was learnt is forgotten while calls begin in time, or none comes: every %d ms",
