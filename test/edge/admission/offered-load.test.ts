@@ -80,6 +80,65 @@ test("an overload is seen within a sixth of a second, and over within a second",
   expect(load.isBeyondCapacity(6000)).toBe(true);
   expect(load.isBeyondCapacity(7000)).toBe(false);
 });
+/** A call every 5 ms until 2000; then the thread is held up for a second, and so many calls come at once. */
+function afterStall(calls: number, atMs: number): boolean {
+  const load = createOfferedLoad(CALL_MS);
+  for (let ms = 0; ms < 2000; ms += 5) load.arrived(ms);
+  load.stalled(3000, 1000);
+  for (let call = 0; call < calls; call++) load.arrived(atMs);
+  return load.isBeyondCapacity(atMs);
+}
+test("of those who come after a stall as many are owed as came in so long before, for as long; the others tell of an overload", () => {
+  expect([afterStall(190, 3000), afterStall(190, 4000)]).toEqual([false, false]);
+  expect([afterStall(400, 3000), afterStall(190, 4001)]).toEqual([true, true]);
+});
+test("stalls between answers, of which it is told, do not lower the capacity", () => {
+  const load = createOfferedLoad(10);
+  let nowMs = 1000;
+  for (let call = 0; call < 500; call++) {
+    load.answered(nowMs, 20);
+    nowMs += 100;
+    load.stalled(nowMs, 100);
+    nowMs += CALL_MS;
+  }
+  nowMs += 5000;
+  for (const endMs = nowMs + 2000; nowMs < endMs; nowMs += 4) load.arrived(nowMs);
+  expect(load.isBeyondCapacity(nowMs)).toBe(false);
+});
+test("what was answered before a stall can be answered after it, though nobody had to wait", () => {
+  const load = createOfferedLoad(10);
+  for (let ms = 0; ms <= 2000; ms += 4) {
+    load.arrived(ms);
+    load.answered(ms, 0);
+  }
+  load.stalled(3000, 1000);
+  expect(load.isBeyondCapacity(3000)).toBe(false);
+});
+test("an overload before a stall is one after it", () => {
+  const load = createOfferedLoad(CALL_MS);
+  for (let ms = 0; ms <= 2000; ms++) load.arrived(ms);
+  load.stalled(3000, 1000);
+  expect([load.isBeyondCapacity(3000), load.isBeyondCapacity(4000)]).toEqual([true, false]);
+});
+test("a capacity that has changed is learnt, since what was is forgotten", () => {
+  const load = createOfferedLoad(CALL_MS);
+  let nowMs = 0;
+  const answer = (callMs: number, untilMs: number) => {
+    for (; nowMs < untilMs; nowMs += callMs) load.answered(nowMs, 20);
+  };
+  const isBeyond = (everyMs: number) => {
+    nowMs += 5000; // what was answered of late tells no more
+    for (const endMs = nowMs + 2000; nowMs < endMs; nowMs += everyMs) load.arrived(nowMs);
+    return load.isBeyondCapacity(nowMs);
+  };
+  answer(10, 100_000);
+  expect(isBeyond(8)).toBe(true);
+  answer(2.5, nowMs + 60_000);
+  expect(isBeyond(3)).toBe(false);
+  answer(2.5, nowMs + 10); // the thread had idled
+  answer(200, nowMs + 300); // one or two slow ones are no lack of capacity
+  expect(isBeyond(3)).toBe(false);
+});
 test("answers with few others waiting do not tell the capacity", () => {
   const load = createOfferedLoad(CALL_MS);
   for (let ms = 0; ms < 60_000; ms += 20) load.answered(ms, 3); // 50 a second, idle between
