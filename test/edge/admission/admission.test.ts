@@ -50,7 +50,9 @@ test("a call that waits for a read is ahead of nobody until it goes on", async (
   const places = fill(admission, 1_000_000, 0);
   const { promise, resolve } = Promise.withResolvers<string>();
   const away = places.map((place) => place.away(promise, () => 1));
-  expect(fill(admission, 1_000_000, 200)).toHaveLength(places.length);
+  const others = fill(admission, 1_000_000, 200);
+  expect(others).toHaveLength(places.length);
+  for (const other of others) other.end(200);
   resolve("read");
   expect(await Promise.all(away)).toEqual(places.map(() => "read"));
   expect(admission.admit({ holder: "acme", itemCount: 1_000_000, nowMs: 1 })).toBeUndefined();
@@ -132,7 +134,9 @@ test("where waits are usually shorter than estimated up to twice as many are let
 });
 test("in an overload a fifth as many wait, once it is seen to be one; after it as many as before", () => {
   const admission = createAdmission(200, TTL_MS);
-  expect(lettingIn(admission, { times: 1, fromMs: 0, untilMs: 5000, isOverloaded: true })).toBeLessThanOrEqual(11);
+  const letIn = lettingIn(admission, { times: 1, fromMs: 0, untilMs: 5000, isOverloaded: true });
+  expect(letIn).toBeGreaterThanOrEqual(7);
+  expect(letIn).toBeLessThanOrEqual(11);
   expect(fill(admission, FIVE_MS, 7000).length).toBe(40);
 });
 test("one stall is no overload", () => {
@@ -154,6 +158,15 @@ test("one stall is no overload", () => {
     place.end(2140);
   }
   expect(fill(admission, FIVE_MS, 2140).length).toBeGreaterThanOrEqual(30);
+});
+test("an overload that begins after a stall is seen at once: only as many are owed as did not come meanwhile", () => {
+  const admission = createAdmission(200, TTL_MS);
+  for (let nowMs = 0; nowMs < 2000; nowMs += 7)
+    admission.admit({ holder: "acme", itemCount: FIVE_MS, nowMs })!.end(nowMs);
+  admission.admit({ holder: "acme", itemCount: FIVE_MS, nowMs: 2000 });
+  admission.isFull(2140, "acme");
+  for (let call = 0; call < 250; call++) admission.refuse(2141);
+  expect(fill(admission, FIVE_MS, 2141).length).toBeLessThanOrEqual(8);
 });
 /** Lets in a call, then nothing happens for so long; gives how many are let in after it. */
 function afterStall(admission: Admission, { atMs, stallMs }: { atMs: number; stallMs: number }): number {
@@ -265,6 +278,9 @@ test("of two customers who ask none fills the queue; one alone may", () => {
   };
   const alone = createAdmission(100, TTL_MS);
   expect(letIn(alone, "acme")).toBe(20);
+  const unknown = createAdmission(100, TTL_MS); // until its key was checked
+  unknown.admit({ holder: "bolt", itemCount: FIVE_MS, nowMs: 1000 })!.end(1000);
+  expect(letIn(unknown, "acme")).toBe(15);
   const shared = createAdmission(100, TTL_MS);
   expect(shared.isFull(1000, "bolt")).toBe(false);
   expect(letIn(shared, "acme")).toBe(15);
@@ -285,6 +301,23 @@ test("a key that is not known yet may be of the same customer, and counts as ano
   expect(admission.isFull(1000, "")).toBe(true);
   for (const place of places.slice(0, 4)) place.end(1000);
   expect([admit(1000), admission.isFull(1000, "")]).toEqual([undefined, false]);
+});
+
+test("a stall is seen though the only call that waited ends with it", () => {
+  const admission = createAdmission(100, TTL_MS);
+  admission.admit({ holder: "acme", itemCount: FIVE_MS, nowMs: 1000 })!.end(1100);
+  expect(fill(admission, FIVE_MS, 1100).length).toBe(40);
+});
+
+test("calls that take longer than estimated begin further apart", () => {
+  const admission = createAdmission(200, TTL_MS);
+  const apart = () => {
+    const places = fill(admission, FIVE_MS, 100_000);
+    for (const place of places) place.end(100_000);
+    return places[2]!.beginMs - places[1]!.beginMs;
+  };
+  lettingIn(admission, { times: 1.5, fromMs: 10_000, untilMs: 99_000 });
+  expect(apart()).toBeGreaterThan(5);
 });
 
 test("a clock that steps back holds nobody up for as long", () => {
