@@ -19,6 +19,14 @@ test("a version takes its weights once, its graph, a run, and what is decoded", 
   expect(leastMemoryBytes(manifest)).toBe(RUNTIME_HEAP_BYTES + cost.heapBytes + cost.scriptBytes);
 });
 
+test("what a version does not have takes nothing", () => {
+  const file = { size: 1000 };
+  const bare = { attributes: null, users: null, item_count: 0 } as unknown as Manifest;
+  const model = { graph: file, weights: [] } as unknown as Manifest["model"];
+  const cost = { heapBytes: 3500, scriptBytes: 1250, loadingBytes: 0 };
+  expect(memoryCostOf({ ...bare, model, catalog: file } as unknown as Manifest)).toEqual(cost);
+});
+
 test("while they load, weights are in JavaScript a few pieces at a time", () => {
   const loadingBytes = (size: number) =>
     memoryCostOf({
