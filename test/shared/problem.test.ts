@@ -49,9 +49,18 @@ describe.each(codes)("%s", (code, { status, title }) => {
   });
 });
 
+test("what a problem is told with is kept", () => {
+  const told = {
+    errors: [{ pointer: "/a", code: "internal", message: "is wrong" }],
+    retryAfterSeconds: 5,
+    extra: { model_status: "TRAINING" },
+    headers: { allow: "GET" },
+  };
+  expect({ ...new Problem("internal", "x", told) }).toMatchObject(told);
+});
 test("a problem without options has none", () => {
   const cause = new Error("below");
   const problem = new Problem("internal", "x", { cause });
-  expect(problem).toMatchObject({ name: "Problem", errors: [], retryAfterSeconds: undefined, extra: {}, headers: {} });
+  expect({ ...problem }).toEqual({ name: "Problem", code: "internal", errors: [], extra: {}, headers: {} });
   expect(problem.cause).toBe(cause);
 });
