@@ -47,11 +47,20 @@ test("below a field that may hold a secret nothing is repeated", () => {
     expect(JSON.stringify(problem.errors)).not.toMatch(/hunter2|5/);
     expect(problem.errors.map(({ message }) => message).at(-1)).toContain('found "b"');
   }
+  const foundIn = (connectors: unknown) =>
+    problemFor({ connectors }, schema, { unshown: "connectors" }).message.replace(/.*found /, "");
+  expect(["hunter2", [{ type: 5 }], [{ type: ["hunter2"] }], [{ type: null }]].map(foundIn)).toEqual([
+    "text",
+    "a number",
+    "a list of 1",
+    "null",
+  ]);
 });
 describe("each fault has its place, its code and a sentence", () => {
   test.each<[unknown, string, string, string]>([
     [null, "", "invalid_parameter", "must be an object, found null"],
     [[], "", "invalid_parameter", "must be an object, found a list of 0"],
+    ["x", "", "invalid_parameter", 'must be an object, found "x"'],
     [{ name: 5 }, "/name", "invalid_parameter", "must be a string, found 5"],
     [{ name: null }, "/name", "invalid_parameter", "must be a string, found null"],
     [{ name: "x" }, "/name", "invalid_parameter", "must be at least 2 characters long"],
@@ -81,6 +90,9 @@ describe("each fault has its place, its code and a sentence", () => {
     expect(problem.message).toContain(message);
   });
 });
+
+test("of a number no unit is told, and of one fault no others", () =>
+  expect(problemFor({ n: 10 }, z.strictObject({ n: z.int().max(9) })).message).toBe("/n must be at most 9"));
 
 test("several faults are all named; the first gives the code", () => {
   const problem = problemFor({ a: 1, count: "x", nam: 2 });
@@ -171,14 +183,19 @@ test("text that is not JSON says where", () => {
 });
 
 test("what is wrong with a text is said without quoting it: it may hold a secret", () => {
-  for (const text of ['{"password": hunter2, "more": "hunter2"}', `{"k": "hunter2${"x".repeat(99)}" oops hunter2}`])
+  const texts = [
+    '{"password": hunter2, "more": "hunter2"}',
+    '{"password":\nhunter2\n}',
+    `{"k": "hunter2${"x".repeat(99)}" oops hunter2}`,
+  ];
+  for (const text of texts)
     try {
       parseJson(text);
     } catch (error) {
       expect((error as Problem).code).toBe("invalid_json");
       expect(`${(error as Problem).message} ${String((error as Problem).cause)}`).not.toContain("unter2");
     }
-  expect.assertions(4);
+  expect.assertions(6);
 });
 
 test.each<[unknown, string]>([
