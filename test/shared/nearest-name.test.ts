@@ -31,6 +31,28 @@ test.each([
   ["x".repeat(10_000), undefined],
 ])("%.20s → %s", (name, expected) => expect(nearestName(name, FIELDS)).toBe(expected));
 
+test("of several near ones it is the nearest, and the first of equally near ones", () => {
+  expect(nearestName("categori", ["categories", "category", "categoric"])).toBe("category");
+  expect(nearestName("categori", ["category", "categories"])).toBe("category");
+});
+test("a name of 64 characters can be meant, longer ones cannot", () => {
+  const name = (length: number) => "x".repeat(length);
+  expect([nearestName(name(64), [name(63)]), nearestName(name(65), [name(63)])]).toEqual([name(63), undefined]);
+  expect([nearestName(name(63), [name(64)]), nearestName(name(63), [name(65)])]).toEqual([name(64), undefined]);
+});
+test("a third of the letters may be wrong, one of a short name", () => {
+  expect(["ab", "axc", "abcdeff"].map((name) => nearestName(name, ["abcdefxy", "abc"]))).toEqual([
+    "abc",
+    "abc",
+    "abcdefxy",
+  ]);
+  expect(["a", "xyc", "abcdxyz"].map((name) => nearestName(name, ["abcdefgh", "abc"]))).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  expect(nearestName("ITEMS", ["items"])).toBe("items");
+});
 test("the hint is ready to be appended", () => {
   expect(didYouMean("limt", FIELDS)).toBe('; did you mean "limit"?');
   expect(didYouMean("zzz", FIELDS)).toBe("");
