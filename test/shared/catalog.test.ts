@@ -45,6 +45,11 @@ describe("id ↔ index, for every form of the column", () => {
     ),
   );
 
+  test("integers on both sides of 2^32", () => {
+    check(["0", "4294967295"], "integer", ["4294967296"]);
+    check(["1", "4294967296"], "integer", ["0"]);
+  });
+
   test("ids of every length to the most", () =>
     check(
       Array.from({ length: ID_BYTES_MAX }, (_, i) => String.fromCharCode(33 + (i % 90)).repeat(i + 1)),
@@ -76,6 +81,7 @@ test("the worked example", () => {
 
 test("an index outside the catalog is our mistake", () => {
   expect(() => open(["a"], "string").idAt(1 as ItemIndex)).toThrow(RangeError);
+  expect(() => open(["7"], "integer").idAt(-1 as ItemIndex)).toThrow("no item -1 of 1");
   expect(() => open([], "integer").idAt(0 as ItemIndex)).toThrow("no item 0 of 0");
 });
 
@@ -117,6 +123,15 @@ test.each<[string, Uint8Array, string]>([
     file({ form: "text" }, { bytes: Uint8Array.of(65, 0xc3, 0xa9), length_less_1: Uint8Array.of(1, 0), order }),
     "an id is not UTF-8",
   ],
+  [
+    "a character parted between two ids before the last",
+    file(
+      { form: "text", item_count: 3 },
+      { bytes: Uint8Array.of(0xc3, 0xa9, 65), length_less_1: new Uint8Array(3), order: Uint32Array.of(0, 1, 2) },
+    ),
+    "an id is not UTF-8",
+  ],
+  ["more to say than is known", file({ form: "numbers", more: 1 }, { ids: order, order }), "metadata"],
   ["no order", file({ form: "numbers" }, { ids: order }), '"order" is missing'],
   ["a form that does not exist", file({ form: "hash" }, { ids: order, order }), "metadata"],
 ])("a file with %s is refused", (_, bytes, sentence) => {
