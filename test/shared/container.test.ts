@@ -104,12 +104,19 @@ describe("every way to lie is refused by name", () => {
     ["a header beyond the file", changed(12, 4096), "the header needs 4112 bytes"],
     ["a header that is not JSON", withHeader("{{"), "not JSON"],
     ["a header that is not UTF-8", withHeader("\u0080".repeat(3)).map((x, i) => (i === 16 ? 0xff : x)), "not JSON"],
+    [
+      "a text in the header that is not UTF-8",
+      withHeader(header([a, b], { metadata: "\u00e9" })).map((x) => (x === 0xc3 ? 0xff : x)),
+      "not JSON",
+    ],
+    ["a header behind a byte order mark", withHeader(`\uFEFF${JSON.stringify(header([a, b]))}`), "not JSON"],
     ["a header that is not an object", withHeader("[]"), "header:"],
     ["an unknown field in the header", withHeader(header([a, b], { extra: 1 })), "header:"],
     ["a deep header", withHeader("[".repeat(100_000)), "not JSON"],
     ["another kind", withHeader(header([a, b], { kind: "y" })), 'found "y"'],
     ["an unknown element type", withHeader(header([{ ...a, dtype: "u64" }, b])), "header:"],
     ["a negative length", withHeader(header([{ ...a, length: -1 }, b])), "header:"],
+    ["an array that is told more of", withHeader(header([{ ...a, more: 1 }, b])), "header:"],
     ["half an element", withHeader(header([{ ...a, length: 1.5 }, b])), "header:"],
     ["an empty name", withHeader(header([{ ...a, name: "" }, b])), "header:"],
     ["a name used twice", withHeader(header([a, { ...b, name: "a" }])), 'array "a" stands twice'],
@@ -137,6 +144,17 @@ describe("every way to lie is refused by name", () => {
 
   test("metadata of another shape", () =>
     expect(() => decodeContainer(sample(), "x", z.strictObject({ n: z.int() }))).toThrow("x: metadata:"));
+});
+
+test("as many arrays as allowed are written and read, one more is not", () => {
+  const write = (count: number) =>
+    encodeContainer({
+      kind: "k",
+      metadata: {},
+      arrays: Object.fromEntries(Array.from({ length: count }, (_, i) => [`n${i}`, new Uint8Array()])),
+    });
+  expect(decodeContainer(write(ARRAYS_MAX), "k", Any).arrays.size).toBe(ARRAYS_MAX);
+  expect(() => write(ARRAYS_MAX + 1)).toThrow("k has 2049 arrays");
 });
 
 test("a header of the most bytes is written and read, one more is neither", () => {
