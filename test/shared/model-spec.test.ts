@@ -106,6 +106,51 @@ test.each<[string, object]>([
   ["no model name", { model_name: undefined }],
 ])("%s is refused", (_, change) => expect(faultsOf(change)).not.toEqual([]));
 
+describe("every object refuses a field that it does not know, and every text has its bounds", () => {
+  const source = { query };
+  const { label } = schema.interaction;
+  const item = (more: object) => ({ schema: { ...schema, item: { ...schema.item, source, ...more } } });
+  const connector = (more: object) => ({ connector_configs: [{ ...body.connector_configs[0], ...more }] });
+  const feature = { name: "a", type: "Category" };
+  const long = (length: number) => "x".repeat(length);
+
+  test.each<[string, object]>([
+    ["schema.item", item({ extra: 1 })],
+    ["schema.item.features.0", item({ features: [{ ...feature, extra: 1 }] })],
+    ["schema.interaction", interaction({ extra: 1 })],
+    ["schema.interaction.source", interaction({ source: { ...source, extra: 1 } })],
+    ["schema.interaction.label", interaction({ label: { ...label, extra: 1 } })],
+    ["schema.interaction.label", interaction({ label: { type: "Rating", name: "s", positive_from: 1, extra: 1 } })],
+  ])("an unknown field in %s", (path, change) =>
+    expect(faultsOf(change)).toEqual([expect.stringMatching(new RegExp(`^${path}: .*extra`))]),
+  );
+
+  test.each<[string, number, (text: string) => object]>([
+    ["schema.item.id", 128, (id) => item({ id })],
+    ["schema.item.features.0.name", 128, (name) => item({ features: [{ ...feature, name }] })],
+    ["schema.interaction.source.connector_id", 63, (id) => interaction({ source: { query, connector_id: id } })],
+    ["connector_configs.0.id", 63, (id) => connector({ id })],
+    ["connector_configs.0.type", 40, (type) => connector({ type })],
+    ["train_schedule", 100, (train_schedule) => ({ train_schedule })],
+  ])("%s has 1 to %i characters", (path, most, change) => {
+    expect([1, most].map((length) => faultsOf(change(long(length))))).toEqual([[], []]);
+    const outside = expect.stringMatching(`^${path}: `);
+    expect([0, most + 1].map((length) => faultsOf(change(long(length))))).toEqual([[outside], [outside]]);
+  });
+
+  test("at most 10 connectors and 200 features", () => {
+    const connectors = (count: number) => ({
+      ...interaction({ source: { query, connector_id: "c0" } }),
+      connector_configs: Array.from({ length: count }, (_, i) => ({ id: `c${i}`, type: "File" })),
+    });
+    const features = (count: number) =>
+      item({ features: Array.from({ length: count }, (_, i) => ({ ...feature, name: `f${i}` })) });
+    expect([faultsOf(connectors(10)), faultsOf(features(200))]).toEqual([[], []]);
+    expect(faultsOf(connectors(11))).toEqual([expect.stringMatching("^connector_configs: ")]);
+    expect(faultsOf(features(201))).toEqual([expect.stringMatching("^schema.item.features: ")]);
+  });
+});
+
 test("a query of 64 KiB and a rating label are fine", () => {
   expect(faultsOf(interaction({ source: { query: "é".repeat(32_768) } }))).toEqual([]);
   expect(faultsOf(interaction({ label: { type: "Rating", name: "stars", positive_from: 4 } }))).toEqual([]);
