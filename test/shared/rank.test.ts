@@ -75,6 +75,20 @@ describe("who asks, and what comes back", () => {
   });
 });
 
+test("nobody has no record, not even that of a user with such a name", async () => {
+  const { snapshot } = shop();
+  const userRecord = () => Promise.reject(new Error("asked for a record"));
+  const request = {
+    userId: undefined,
+    limit: 1,
+    session: [],
+    retrieval: undefined,
+    excludeSeen: true,
+    nowSeconds: NOW,
+  };
+  expect((await rank(request, { ...snapshot, userRecord })).items).toEqual([0]);
+});
+
 test("the model is given stored history, then the session, with ages in days", async () => {
   const { scored } = await ask({ user: "ann", session: "cd" });
   expect(scored).toEqual([{ items: [0, 2, 3], agesDays: [10, 0, 0] }]);
