@@ -3,10 +3,12 @@ import { describe, expect, test } from "vitest";
 import {
   LIST_LIMIT_DEFAULT,
   LIST_LIMIT_MAX,
+  MANAGEMENT_BODY_BYTES_MAX,
   parseListQuery,
   parseRankBody,
   parseRankQuery,
   queryOf,
+  RANK_BODY_BYTES_MAX,
   RANK_LIMIT_DEFAULT,
   RANK_LIMIT_MAX,
   SESSION_MAX,
@@ -26,6 +28,13 @@ function problemOf(parse: () => unknown): Problem {
 
 const query = (text: string) => parseRankQuery(new URLSearchParams(text));
 const list = (text: string) => parseListQuery(new URLSearchParams(text));
+
+test("the numbers of the contract", () =>
+  expect({
+    limits: [RANK_LIMIT_DEFAULT, RANK_LIMIT_MAX, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX],
+    session: SESSION_MAX,
+    bodies: [RANK_BODY_BYTES_MAX, MANAGEMENT_BODY_BYTES_MAX],
+  }).toEqual({ limits: [15, 500, 50, 100], session: 500, bodies: [64 * 1024, 256 * 1024] }));
 
 test("without anything: popular items, fifteen of them", () => {
   const nothing = {
@@ -229,6 +238,7 @@ test("listing: defaults, all parameters, and what is refused", () => {
     cursor: "abc",
     status: "ACTIVE",
   });
+  expect(list(`cursor=${"x".repeat(500)}`).cursor).toHaveLength(500);
   for (const limit of ["0", "101", "x", "1.0", ""])
     expect(problemOf(() => list(`limit=${limit}`))).toMatchObject({ code: "limit_out_of_range" });
   expect(problemOf(() => list("status=active")).message).toContain('must be "SCHEDULING" or');
