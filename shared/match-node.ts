@@ -46,11 +46,10 @@ export function joined(kind: "and" | "or", nodes: readonly MatchNode[]): MatchNo
     else groups.set(name, [node]);
   }
   const merged = [...[...groups.values()].flatMap((group) => mergedTests(kind, group)), ...inner];
-  // An inner node of the other kind without parts is a constant that decides: false in an `and`, true in an `or`.
-  const decided = merged.find((node) => !isTest(node) && node.kind !== kind && node.of.length === 0);
+  // An inner node is of the other kind, and without parts it is a constant that decides: false in an `and`, true in an `or`.
+  const decided = merged.find((node) => !isTest(node) && node.of.length === 0);
   if (decided) return decided;
-  const parts = merged.filter((node) => isTest(node) || node.kind !== kind);
-  return parts.length === 1 ? parts[0]! : { kind, of: parts };
+  return merged.length === 1 ? merged[0]! : { kind, of: merged };
 }
 
 /** Of all clauses together: making more of them takes too long. */
