@@ -21,6 +21,7 @@ describe("ids as a column", () => {
     [texts, "string", { kind: "in", values: ["a", 9, "z", null] }, ["a", "9"]],
     [texts, "string", { kind: "compare", operator: "$lt", value: "9" }, ["10"]],
     [texts, "string", { kind: "compare", operator: "$gte", value: 9 }, ["b", "a", "9"]],
+    [texts, "string", { kind: "compare", operator: "$gt", value: "a" }, ["b"]],
     [numbers, "integer", { kind: "in", values: [3, "20", "007"] }, ["20", "3"]],
     [numbers, "integer", { kind: "compare", operator: "$gt", value: 3 }, ["20", "9007199254740993"]],
     [numbers, "integer", { kind: "compare", operator: "$lte", value: "4" }, ["-5", "3"]],
@@ -40,7 +41,15 @@ describe("ids as a column", () => {
 test.each([10, 5000, 10_000])("classes of %i items, by a small table or by one of all items", (count) => {
   const ids = Array.from({ length: count }, (_, i) => String((i * 7 + 3) % count)); // 7 and count have no common factor
   const column = open(ids, "integer");
-  for (const bounds of [[3, 5], [0, count - 2], [2, 3, count / 2, count / 2 + 1, Infinity], [-Infinity, 1], []]) {
+  const odd = Array.from({ length: 299 }, (_, i) => Math.floor((i * count) / 300) + (i % 2));
+  for (const bounds of [
+    odd.filter((bound, i) => bound > (odd[i - 1] ?? -1)),
+    [3, 5],
+    [0, count - 2],
+    [2, 3, count / 2, count / 2 + 1, Infinity],
+    [-Infinity, 1],
+    [],
+  ]) {
     const { classAt } = column.classifier(bounds);
     const expected = ids.map((id) => bounds.filter((bound) => bound <= Number(id)).length);
     expect(ids.map((_, item) => classAt(item))).toEqual(expected);
