@@ -99,3 +99,28 @@ test("a mismatch names the attribute, the place in a list, and what was expected
   expect(problem.errors[0]!.pointer).toBe("/r/n/$in/3");
   expect(problem.message).toContain('the type of "n": expected a number, found "x"');
 });
+
+test.each([
+  ["8 bits", 200, 1],
+  ["16 bits", 40_000, 2],
+  ["32 bits", 3_000_000, 4],
+])("classes of keys of %s, for as many bounds as there may be", (_, most, bytes) => {
+  const values = [0, 1, most / 2, most - 1, most, Number.NaN];
+  const stored = decodeAttributes(
+    encodeAttributes([{ name: "n", type: "Numerical", values: Float64Array.from(values) }], values.length),
+  ).columns.get("n")!;
+  expect(stored.keys.BYTES_PER_ELEMENT).toBe(bytes);
+  const column = attributeColumn("n", stored);
+  const keysOf = (wanted: (number | null)[]) =>
+    column.keysOf({ kind: "in", attribute: "n", pointer: "/n", path: "/$in", values: wanted });
+  const bounds = [[most], [0, most], [1, most / 2, most - 1], [most / 2, null], []].map(keysOf);
+  for (const rising of [...bounds, [-Infinity, 2, 5, Infinity]]) {
+    const { classAt, classify } = column.classifier(rising);
+    const expected = Array.from(stored.keys, (key) => rising.filter((bound) => bound <= key).length);
+    expect(values.map((_, at) => classAt(at))).toEqual(expected);
+    const classes = new Uint32Array(values.length - 1);
+    classify(1, values.length, classes);
+    expect([...classes]).toEqual(expected.slice(1));
+  }
+  expect(Array.from(stored.keys, (key) => hasKey(bounds[3]!, key))).toEqual([false, false, true, false, false, true]);
+});
