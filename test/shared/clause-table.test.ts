@@ -6,16 +6,27 @@ import type { KeyTest } from "../../shared/match-node.ts";
 import { seededRandom } from "../../trainer/chance/seeded-random.ts";
 import { COLUMNS, ITEMS, KEYS_OF, listColumn, passesTest, plainColumn, tests } from "../fixtures/key-columns.ts";
 
+const [a, , c] = COLUMNS;
+const keyTest = (kind: KeyTest["kind"], key: number, column = a!): KeyTest => ({ kind, column, keys: [key, key + 1] });
 const items = Array.from({ length: ITEMS }, (_, item) => item as ItemIndex);
 
 /** At most one test per column and clause, except on the list, as the matcher's clauses are. */
-const clauses = fc
-  .array(fc.array(tests, { maxLength: 5 }), { maxLength: 70, size: "max" })
-  .map((all) =>
-    all.map((clause) =>
-      clause.filter((one, i) => one.column.start || clause.findIndex((other) => other.column === one.column) === i),
-    ),
-  );
+const clausesOf = (clause: fc.Arbitrary<KeyTest[]>, maxLength: number) =>
+  fc
+    .array(clause, { maxLength, size: "max" })
+    .map((all) =>
+      all.map((tried) =>
+        tried.filter((one, i) => one.column.start || tried.findIndex((other) => other.column === one.column) === i),
+      ),
+    );
+/** A few among many that let nothing through, since many at random let nearly everything through. */
+const fewAmongMany = fc
+  .tuple(clausesOf(fc.array(tests, { minLength: 2, maxLength: 5 }), 3), fc.nat(70), fc.nat(70))
+  .map(([few, before, after]) => {
+    const never = (count: number) => Array.from({ length: count }, () => [keyTest("some", 99)]);
+    return [...never(before), ...few, ...never(after)];
+  });
+const clauses = fc.oneof(clausesOf(fc.array(tests, { maxLength: 5 }), 70), fewAmongMany);
 
 test("an item passes when it passes all tests of any clause", () =>
   fc.assert(
@@ -56,8 +67,6 @@ test("items asked one after another, which are asked in blocks, get the answers 
   );
 });
 
-const [a, , c] = COLUMNS;
-const keyTest = (kind: KeyTest["kind"], key: number, column = a!): KeyTest => ({ kind, column, keys: [key, key + 1] });
 const passing = (all: KeyTest[][]) => items.filter(clauseTable(all, ITEMS).isMatch);
 
 test("no clauses let nothing through, a clause without tests everything", () => {
@@ -94,4 +103,8 @@ test("the time for all items grows with items, clauses, keys of a list and what 
   expect(nsOf([[list, never]])).toBeCloseTo(nsOf([[never]]), 9);
   expect(nsOf([[list, passed]])).toBeGreaterThan(nsOf([[list]]));
   expect(nsOf([], 0)).toBe(0);
+  const inOrder = (lists: number[][]) => nsOf([[{ ...list, column: listColumn("c", lists) }]]);
+  const lists = [[], [1], [1, 2], [1, 2, 3], [], []];
+  expect(inOrder(lists)).toBeCloseTo(inOrder(lists.toReversed()), 9);
+  expect(inOrder(lists)).toBeGreaterThan(inOrder([[], [], [], [], [], []]));
 });
