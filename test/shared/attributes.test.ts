@@ -202,6 +202,11 @@ test.each<[string, Uint8Array, string]>([
     "key 3, above the maximum 2",
   ],
   [
+    "a first key beyond the dictionary",
+    file({ type: "Category" }, { keys: Uint8Array.of(3, 0), ...ab }),
+    "key 3, above the maximum 2",
+  ],
+  [
     "a key that is no truth value",
     file({ type: "Boolean" }, { keys: Uint8Array.of(0, 3) }),
     "key 3, above the maximum 2",
