@@ -72,4 +72,8 @@ test("a full list fits what an edge reads, and one more is a mistake", () => {
   expect(() => encodeErasedUsers(more)).toThrow("Assertion failed");
 });
 
+test.each(["", `${SALT}00`, `zz${SALT}`, SALT.toUpperCase()])("%j is no salt that any reader would take", (salt) =>
+  expect(() => encodeErasedUsers(erasedUsersOf(salt, []))).toThrow("salt"),
+);
+
 test("its key is one that every store takes", () => checkKey(erasedUsersKey("acme-1")));
