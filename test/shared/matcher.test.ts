@@ -111,6 +111,14 @@ describe("by hand: 7 is red, new, on sale, 10, in stock; 8 is blue, new, 20, not
   ])("%j", (query, expected) => expect(ids(query)).toEqual(expected));
 });
 
+test("so many attributes that they are asked all at once, in one alternative or in several", () => {
+  const seven = { color: "red", title: null, tags: "new", price: { $gte: 10 }, year: null, weight: null, stock: true };
+  const eight = { ...seven, color: "blue", price: 20, stock: false };
+  expect([ids(seven), ids({ ...seven, title: "a" })]).toEqual([["7"], []]);
+  expect([ids({ $or: [seven, eight] }), ids({ $nor: [seven, eight] })]).toEqual([["7", "8"], ["9"]]);
+  expect(ids({ $not: { ...eight, id: { $gt: "7" }, at: null } })).toEqual(["7", "9"]);
+});
+
 function problemOf(query: unknown, source: MatcherSource = shop): Problem {
   try {
     matcherOf(parseRetrieval(query), source);
