@@ -84,6 +84,13 @@ test("an absent file is a format error, for the manifest named it", () =>
 
 test("exactly the range", async () =>
   expect(await holding(BYTES).reader.range("k", { offset: 4, length: 7 })).toEqual(BYTES.slice(4, 11)));
+test("a range of no object is refused, and not asked for twice", async () => {
+  const { reader, reads } = memoryReader(new Map());
+  await expect(reader.range("k", { offset: 0, length: 7 })).rejects.toThrow(
+    new FormatError("k: expected a range of bytes, found no such object"),
+  );
+  expect(reads.length).toBe(1);
+});
 test("a range beyond the end is refused", () =>
   expect(holding(BYTES).reader.range("k", { offset: 20, length: 7 })).rejects.toThrow(
     "expected 7 bytes at 20, found 1",
@@ -92,6 +99,11 @@ test("a range beyond the end is refused", () =>
 test("JSON by its schema; undefined when absent", async () => {
   expect(await holding('{"a":1}').reader.json("k", Shape)).toEqual({ a: 1 });
   expect(await memoryReader(new Map()).reader.json("k", Shape)).toBeUndefined();
+});
+test("JSON of the most bytes that are read", async () => {
+  const text = `"${"x".repeat(65_534)}"`;
+  expect(await holding(text).reader.json("k", z.string())).toHaveLength(65_534);
+  await expect(holding(`${text} `).reader.json("k", z.string())).rejects.toThrow("at most 65536 bytes, found 65537");
 });
 test.each([
   ["not JSON", "k: expected JSON"],
@@ -110,6 +122,14 @@ test("a read that fails once is tried again", async () => {
     return BYTES;
   };
   expect(await holding(flaky).reader.file("k", descriptorOf(BYTES))).toEqual(BYTES);
+});
+test("what the second attempt finds wrong with a file is told as such", async () => {
+  let attempts = 0;
+  const { reader } = holding(async () => {
+    if (attempts++ === 0) throw new Error("internal error");
+    return null;
+  });
+  await expect(reader.file("k", descriptorOf(BYTES))).rejects.toThrow(FormatError);
 });
 test("a read that fails twice is a read error with its cause", async () => {
   const { reader, reads } = holding(() => Promise.reject(new Error("internal error")));
