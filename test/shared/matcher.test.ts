@@ -237,11 +237,14 @@ describe("a query of many alternatives within alternatives", () => {
     })),
   });
 
-  test("is asked test by test where the catalog is small", () => {
-    const isMatch = matcherOf(parseRetrieval(lists(20)), shop);
-    expect(items.map((_, item) => isMatch(item as ItemIndex))).toEqual(
-      items.map((item) => passes(lists(20), item, "string")),
-    );
+  test("is asked test by test where the catalog is small, however many alternatives there are", () => {
+    for (const query of [lists(20), lists(40)]) {
+      // of 20 pairs 400 alternatives are made the other way round, of 40 more than may be
+      const isMatch = matcherOf(parseRetrieval(query), shop);
+      expect(items.map((_, item) => isMatch(item as ItemIndex))).toEqual(
+        items.map((item) => passes(query, item, "string")),
+      );
+    }
   });
   test("is rewritten where that is possible", () => {
     const source = openShop(many, "integer");
