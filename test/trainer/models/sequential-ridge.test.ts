@@ -4,12 +4,11 @@ import type { Method } from "../../../trainer/models/model.ts";
 import { sequentialRidge } from "../../../trainer/models/sequential-ridge.ts";
 import { trainingData } from "../../fixtures/checkerboard.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
-import { twoAisles } from "../../fixtures/two-aisles.ts";
-import { withShelves } from "../../fixtures/with-shelves.ts";
+import { attributeSuite } from "../../suites/attribute-suite.ts";
 import { modelSuite } from "../../suites/model-suite.ts";
 
 modelSuite(sequentialRidge as Method);
-modelSuite(withShelves(sequentialRidge as Method));
+attributeSuite(sequentialRidge as Method);
 
 const settings = (data: Parameters<typeof sequentialRidge.grid>[0]) => sequentialRidge.grid(data)[0]!;
 
@@ -79,25 +78,6 @@ test("dense data may look back three times, and what is far, near and between is
   const items = [2, 3, 1, 2, 3] as ItemIndex[];
   const scores = model.score({ items, agesDays: items.map(() => 0) });
   expect(scores.indexOf(Math.max(...scores))).toBe(1);
-});
-
-test("what nobody has chosen yet tells of its aisle, where the settings let attributes speak", async () => {
-  const data = twoAisles();
-  const aisleOf = async (attributes: number) => {
-    const model = await sequentialRidge.fit(data, { ...sequentialRidge.grid(data)[0]!, attributes }, fitContext());
-    const scores = model.score({ items: [22 as ItemIndex], agesDays: [0] }); // of the even aisle
-    const mean = (rest: number) =>
-      scores.filter((_, item) => item < 22 && item % 2 === rest).reduce((a, b) => a + b) / 11;
-    return mean(0) - mean(1);
-  };
-  expect(await aisleOf(0)).toBeCloseTo(0, 2);
-  expect(await aisleOf(1)).toBeGreaterThan(0.005);
-});
-
-test("with attributes the first setting learns from them and the second does not", () => {
-  const [first, second] = sequentialRidge.grid(twoAisles());
-  expect([first?.attributes, second?.attributes]).toEqual([20, undefined]);
-  expect(second).toEqual({ ...first, attributes: undefined });
 });
 
 test("a fit that is solving still hears that it should end, and tells how far it is", async () => {
