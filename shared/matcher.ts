@@ -8,7 +8,7 @@
  */
 import type { AttributeTable } from "./attributes.ts";
 import type { Catalog } from "./catalog.ts";
-import { clauseTable } from "./clause-table.ts";
+import { clauseTable, meanOver } from "./clause-table.ts";
 import type { ItemIndex } from "./ids.ts";
 import { hasKey } from "./key-set.ts";
 import { attributeColumn, type MatchColumn, MISSING_KEY, type TableRoom, tableRoom } from "./match-column.ts";
@@ -48,19 +48,22 @@ export function matcherOf(query: RetrievalQuery, source: MatcherSource): IsMatch
     return column;
   });
   const tests = testCount(node);
-  if (tests <= FEW_TESTS) return isMatchOf(node);
+  const { itemCount } = source.catalog;
+  if (tests <= FEW_TESTS) {
+    const { isMatch, nsAt } = askedOf(node);
+    if (tests === 1 || itemCount * meanOver(itemCount, nsAt) <= NS_MAX) return isMatch;
+  }
   const clauses = clausesOf(node, CLAUSES_MAX);
   const opposite = clausesOf(negated(node), Math.min(CLAUSES_MAX, (clauses?.length ?? CLAUSES_MAX + 1) - 1));
-  const { itemCount } = source.catalog;
   const table = opposite ? clauseTable(opposite, itemCount) : clauses && clauseTable(clauses, itemCount);
   if (table && table.totalNs() <= NS_MAX) {
     const { isMatch } = table;
     return opposite ? (item) => !isMatch(item) : isMatch;
   }
-  if (tests * itemCount <= TESTS_MAX) return isMatchOf(node);
+  if (tests > FEW_TESTS && tests * itemCount <= TESTS_MAX) return askedOf(node).isMatch;
   const detail =
-    `the retrieval query has too many combinations of alternatives for ${itemCount} items: ` +
-    `use $in for several values of one attribute, or nest less`;
+    `the retrieval query takes too long on ${itemCount} items: ask fewer attributes, ` +
+    `use $in for several values of one of them, or nest less`;
   throw new Problem("filter_too_large", detail);
 }
 
@@ -76,31 +79,48 @@ function columnOf(test: RetrievalTest, source: MatcherSource, room: TableRoom): 
   throw fault("unknown_attribute", test.pointer, `is not an attribute${didYouMean(name, known)}; known are ${names}`);
 }
 
-function isMatchOf(node: MatchNode): IsMatch {
+/** A question that is asked test by test, and the estimated nanoseconds of asking an item. */
+type Asked = { readonly isMatch: IsMatch; readonly nsAt: (item: ItemIndex) => number };
+
+function askedOf(node: MatchNode): Asked {
   if (isTest(node)) return testerOf(node);
-  const parts = node.of.toSorted((a, b) => testCount(a) - testCount(b)).map(isMatchOf);
-  if (node.kind === "and")
-    return (item) => {
-      for (let i = 0; i < parts.length; i++) if (!parts[i]!(item)) return false;
-      return true;
-    };
-  return (item) => {
-    for (let i = 0; i < parts.length; i++) if (parts[i]!(item)) return true;
-    return false;
+  const parts = node.of.toSorted((a, b) => testCount(a) - testCount(b)).map(askedOf);
+  const questions = parts.map(({ isMatch }) => isMatch);
+  const decides = node.kind === "or"; // the answer after which no other part is asked
+  return {
+    isMatch(item) {
+      for (let i = 0; i < questions.length; i++) if (questions[i]!(item) === decides) return decides;
+      return !decides;
+    },
+    nsAt(item) {
+      const last = questions.findIndex((isMatch) => isMatch(item) === decides);
+      const asked = last < 0 ? parts : parts.slice(0, last + 1);
+      return asked.reduce((sum, { nsAt }) => sum + nsAt(item), 0);
+    },
   };
 }
 
+/** Of a list, besides its keys. */
+const LIST_NS = 12;
+
 /** The class of a key among the bounds of a set is odd inside the set. */
-function testerOf({ kind, column, keys }: KeyTest): IsMatch {
-  const { classAt } = column.classifier(keys);
+function testerOf({ kind, column, keys }: KeyTest): Asked {
+  const { isInside, nsAt } = column.classifier(keys);
   const isSome = kind === "some";
   const { start } = column;
-  if (start === undefined) return (item) => (classAt(item) & 1) === 1;
+  if (start === undefined) return { isMatch: isInside, nsAt };
   const hasMissing = hasKey(keys, MISSING_KEY);
-  return (item) => {
-    const end = start[item + 1]!;
-    if (start[item] === end) return hasMissing === isSome;
-    for (let at = start[item]!; at < end; at++) if ((classAt(at) & 1) === 1) return isSome;
-    return !isSome;
+  return {
+    isMatch(item) {
+      const end = start[item + 1]!;
+      if (start[item] === end) return hasMissing === isSome;
+      for (let at = start[item]!; at < end; at++) if (isInside(at)) return isSome;
+      return !isSome;
+    },
+    nsAt(item) {
+      let ns = LIST_NS;
+      for (let at = start[item]!; at < start[item + 1]!; at++) ns += nsAt(at);
+      return ns;
+    },
   };
 }
