@@ -1,6 +1,6 @@
 import { addDiagonal, factor, setLower, solve, symmetricTiles } from "../../linear-algebra/cholesky.ts";
 import type { Gemm } from "../../linear-algebra/gemm.ts";
-import { clearRow, type RowSum, rowSum } from "../weights/row-sum.ts";
+import { addTo, clearRow, type RowSum, rowSum } from "../weights/row-sum.ts";
 import { sparseBuilder } from "../weights/sparse-builder.ts";
 import { addRow, denseWeights, type SparseWeights } from "../weights/weight-matrix.ts";
 
@@ -29,7 +29,7 @@ export type PriorBuilder = {
 
 const ROWS_PER_BLOCK = 512;
 
-/** @param attributes S, [featureCount, attributes]. */
+/** @param attributes S, [featureCount, attributes], none negative. */
 export function priorBuilder(attributes: SparseWeights, targetCount: number): PriorBuilder {
   const { rowCount: featureCount, columnCount: size } = attributes;
   const moments = sparseBuilder(featureCount, size); // A·S
@@ -37,11 +37,8 @@ export function priorBuilder(attributes: SparseWeights, targetCount: number): Pr
   const weights = denseWeights(size, targetCount, new Float32Array(size * targetCount)); // Sᵀ·C, then what solves it
   const row = rowSum(size);
   const addMoment = (feature: number, amount: number) => {
-    for (let at = attributes.start[feature]!; at < attributes.start[feature + 1]!; at++) {
-      const column = attributes.columns[at]!;
-      if (row.values[column] === 0) row.touched[row.count++] = column;
-      row.values[column]! += amount * attributes.values[at]!;
-    }
+    for (let at = attributes.start[feature]!; at < attributes.start[feature + 1]!; at++)
+      addTo(row, attributes.columns[at]!, amount * attributes.values[at]!);
   };
   return {
     addFeature(feature, sources, targets) {
