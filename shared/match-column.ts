@@ -32,6 +32,8 @@ export type Classifier = {
 /** Where the class is looked up, and where it is compared with two bounds. */
 const CLASS_NS = 10;
 const RANGE_NS = 7;
+/** Of an item's list, besides its keys. */
+export const LIST_NS = 12;
 
 export const classifierBy = (
   classAt: Classifier["classAt"],

@@ -11,7 +11,7 @@ import type { Catalog } from "./catalog.ts";
 import { clauseTable, meanOver } from "./clause-table.ts";
 import type { ItemIndex } from "./ids.ts";
 import { hasKey } from "./key-set.ts";
-import { attributeColumn, type MatchColumn, MISSING_KEY, type TableRoom, tableRoom } from "./match-column.ts";
+import { attributeColumn, LIST_NS, type MatchColumn, MISSING_KEY, type TableRoom, tableRoom } from "./match-column.ts";
 import { idColumn } from "./match-id-column.ts";
 import { clausesOf, isTest, type KeyTest, type MatchNode, matchNodeOf, negated, testCount } from "./match-node.ts";
 import { didYouMean } from "./nearest-name.ts";
@@ -99,9 +99,6 @@ function askedOf(node: MatchNode): Asked {
     },
   };
 }
-
-/** Of a list, besides its keys. */
-const LIST_NS = 12;
 
 /** The class of a key among the bounds of a set is odd inside the set. */
 function testerOf({ kind, column, keys }: KeyTest): Asked {

@@ -1,15 +1,15 @@
 import { openGemm } from "../linear-algebra/gemm.ts";
 import { type AttributePrior, type PriorBuilder, priorBuilder } from "./attributes/attribute-prior.ts";
-import { sourceAttributes, sourceAttributesCost } from "./attributes/source-attributes.ts";
+import { sourceAttributes } from "./attributes/source-attributes.ts";
 import { checkpoint } from "./checkpoint.ts";
 import { type FittedLinear, fittedLinear } from "./linear/fitted-linear.ts";
 import { localRidge } from "./linear/local-ridge.ts";
 import { meanOf } from "./linear/ridge.ts";
 import type { FitContext, Method, TrainingData } from "./model.ts";
 import {
+  attributesCost,
   countingSeconds,
   decaysOf,
-  FREE,
   type SequentialRidgeParams,
   sequentialGrid,
   sourceEntries,
@@ -39,7 +39,7 @@ export const sequentialLocalRidge: Method<SequentialLocalRidgeParams> = {
     const looks = decaysOf(params).length;
     const entries = Math.min(looks * itemCount * rowMax(itemCount), sourceEntries(data, params));
     const solving = itemCount * (1e-5 + 4e-9 * params.neighbours * Math.min(rowMax(itemCount), entries / itemCount));
-    const more = params.attributes ? sourceAttributesCost(data, sourceEntries(data, params)) : FREE;
+    const more = attributesCost(data, params);
     return {
       seconds: 0.05 + solving + countingSeconds(data, params) + more.seconds,
       memoryMb: 100 + (16 * entries + 24 * itemCount * params.neighbours + 40 * items.length) / 1e6 + more.memoryMb,

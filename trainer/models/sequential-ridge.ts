@@ -53,7 +53,7 @@ export const sequentialRidge: Method<SequentialRidgeParams> = {
     // Factoring is looks³/3·n³ multiply-adds and solving looks²·2·n³, 100 G of them a second. Matrices are float32.
     const solving = ((looks ** 3 / 3 + 2 * looks ** 2) / 1e11) * data.itemCount ** 3;
     const matrices = (2 * looks ** 2 + 5 * looks) * data.itemCount ** 2;
-    const more = params.attributes ? sourceAttributesCost(data, sourceEntries(data, params)) : FREE;
+    const more = attributesCost(data, params);
     return {
       seconds: 0.05 + solving + countingSeconds(data, params) + more.seconds,
       memoryMb: 100 + (matrices + 40 * data.items.length) / 1e6 + more.memoryMb,
@@ -71,7 +71,9 @@ export const sequentialRidge: Method<SequentialRidgeParams> = {
 export const taughtHistories = (data: TrainingData, { negatives }: SequentialRidgeParams): Histories =>
   (negatives > 0 ? wholeHistories : positiveHistories)(data, SEQUENCE_MAX);
 
-export const FREE: Cost = { seconds: 0, memoryMb: 0 };
+/** What learning from attributes costs besides. */
+export const attributesCost = (data: TrainingData, params: SequentialRidgeParams): Cost =>
+  params.attributes ? sourceAttributesCost(data, sourceEntries(data, params)) : { seconds: 0, memoryMb: 0 };
 
 /** Second moments other than zero, at most: each entry meets those within its windows, or its whole history if that is shorter. */
 export function sourceEntries({ itemCount, items, userCount }: TrainingData, params: SequentialRidgeParams): number {

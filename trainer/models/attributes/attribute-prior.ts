@@ -1,5 +1,6 @@
 import { addDiagonal, factor, setLower, solve, symmetricTiles } from "../../linear-algebra/cholesky.ts";
 import type { Gemm } from "../../linear-algebra/gemm.ts";
+import { transposed } from "../../linear-algebra/transposed.ts";
 import { addTo, clearRow, type RowSum, rowSum } from "../weights/row-sum.ts";
 import { sparseBuilder } from "../weights/sparse-builder.ts";
 import { addRow, denseWeights, type SparseWeights } from "../weights/weight-matrix.ts";
@@ -57,7 +58,7 @@ export function priorBuilder(attributes: SparseWeights, targetCount: number): Pr
       for (let f = 0; f < size; f++) setLower(tiles, f, gram.values.subarray(f * size, (f + 1) * size));
       addDiagonal(tiles, (f) => ridge[f]!);
       await solve(await factor(tiles, gemm), { rows: size, columns: targetCount, values: weights.values }, gemm);
-      const byTarget = turned(weights.values, size, targetCount);
+      const byTarget = transposed(weights.values, targetCount);
       const known = moments.build();
       return {
         explain(target, features, entries) {
@@ -94,12 +95,4 @@ function rowTimes({ start, columns, values }: SparseWeights, row: number, vector
   let sum = 0;
   for (let at = start[row]!; at < start[row + 1]!; at++) sum += values[at]! * vector[columns[at]!]!;
   return sum;
-}
-
-/** [rows, columns] as [columns, rows]. */
-function turned(values: Float32Array, rows: number, columns: number): Float32Array {
-  const to = new Float32Array(values.length);
-  for (let row = 0; row < rows; row++)
-    for (let column = 0; column < columns; column++) to[column * rows + row] = values[row * columns + column]!;
-  return to;
 }
