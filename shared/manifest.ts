@@ -58,7 +58,7 @@ export type GoldenScores = z.infer<typeof GoldenScores>;
  * only some), output `scores` float32 [item_count].
  */
 export const ModelDescription = z.strictObject({
-  /** Name of the method in trainer/models, such as `ease`. */
+  /** Name of the method in trainer/learn, such as `ease`. */
   method: z.string().max(60),
   history_max: z.int().min(1).max(1000),
   graph: Descriptor,

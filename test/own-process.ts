@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 
 /** Folders whose tests may start processes, servers or databases, fake the clock or set variables. */
-const SERVICES = ["edge", "system", "trainer/management", "trainer/local"];
+const SERVICES = ["edge", "system", "trainer/manage", "trainer/run", "trainer/local"];
 
 /** What a test, or a fixture that it imports, does then. */
 const MARKS = [
@@ -17,7 +17,7 @@ export function testsInOwnProcess(root: string): string[] {
   const tests = readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" })
     .filter((path) => path.endsWith(".test.ts"))
     .map((path) => `test/${path}`);
-  const ofRuns = tests.filter((path) => dirname(path) === "test/trainer");
+  const ofRuns = tests.filter((path) => ["test/trainer", "test/trainer/run"].includes(dirname(path)));
   const ofServices = tests.filter((path) => SERVICES.some((folder) => path.startsWith(`test/${folder}/`)));
   return [...ofRuns, ...ofServices.filter((path) => isMarked(path, root))];
 }

@@ -7,7 +7,7 @@ const pathOf = (place: string) => fileURLToPath(new URL(place, import.meta.url).
 // Hundreds of processes load the same modules.
 process.env.NODE_COMPILE_CACHE ??= pathOf("../node_modules/.cache/compiled");
 
-const OWN_PROCESS = [...testsInOwnProcess(pathOf("..")), "test/trainer/models/neural/training.test.ts"];
+const OWN_PROCESS = [...testsInOwnProcess(pathOf("..")), "test/trainer/learn/neural/training.test.ts"];
 const ALL = "test/**/*.test.ts";
 
 /** Every test runs in Node; those of the edge start a real workerd through Miniflare and talk HTTP to it. */

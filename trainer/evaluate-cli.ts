@@ -4,13 +4,13 @@ import { availableParallelism, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { POPULARITY } from "../shared/manifest.ts";
-import { readAttributeFile } from "./evaluate/files/attribute-file.ts";
-import { evaluateFiles, type FileEvaluation } from "./evaluate/files/evaluate-files.ts";
-import { readInteractionFiles, type TrainAndTest } from "./evaluate/files/interaction-files.ts";
-import { InteractionFileError } from "./evaluate/files/interaction-scan.ts";
-import { qualityPlot } from "./evaluate/files/quality-plot.ts";
-import { METHODS } from "./models/methods.ts";
-import type { Method } from "./models/model.ts";
+import { readAttributeFile } from "./choose/files/attribute-file.ts";
+import { evaluateFiles, type FileEvaluation } from "./choose/files/evaluate-files.ts";
+import { readInteractionFiles, type TrainAndTest } from "./choose/files/interaction-files.ts";
+import { InteractionFileError } from "./choose/files/interaction-scan.ts";
+import { qualityPlot } from "./choose/files/quality-plot.ts";
+import { METHODS } from "./learn/methods.ts";
+import type { Method } from "./learn/model.ts";
 
 const USAGE = `npm run evaluate -- --train FILE --test FILE [options]
 

@@ -1,10 +1,10 @@
 /** `npm run train`: the trainer, until SIGTERM or SIGINT. Wiring only. */
 import { fileURLToPath } from "node:url";
 import { errorForLog, lineLog } from "./log/log.ts";
-import { StateLockedError } from "./management/state-lock.ts";
-import { startTrainer } from "./management/trainer.ts";
-import { s3Store } from "./publish/s3-store.ts";
+import { StateLockedError } from "./manage/state-lock.ts";
+import { startTrainer } from "./manage/trainer.ts";
 import { readSettings, SettingsError } from "./settings.ts";
+import { s3Store } from "./store/s3-store.ts";
 
 const nowMs = () => Date.now();
 
@@ -14,8 +14,8 @@ try {
   const trainer = await startTrainer({
     settings,
     store: s3Store(settings.store),
-    program: fileURLToPath(import.meta.resolve("./training-child.ts")),
-    dryRunProgram: fileURLToPath(import.meta.resolve("./dry-run/dry-run-child.ts")),
+    program: fileURLToPath(import.meta.resolve("./run/training-child.ts")),
+    dryRunProgram: fileURLToPath(import.meta.resolve("./manage/dry-run/dry-run-child.ts")),
     nowMs,
     log,
   });

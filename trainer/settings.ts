@@ -6,7 +6,7 @@ import { isAbsolute, resolve } from "node:path";
 import { z } from "zod";
 import { CustomerId } from "../shared/key-record.ts";
 import { MEGABYTE } from "../shared/memory-cost.ts";
-import type { ConnectorSettings } from "./connectors/connector.ts";
+import type { ConnectorSettings } from "./read/connectors/connector.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -268,7 +268,7 @@ function parse<Schema extends z.ZodType>(schema: Schema, environment: Environmen
     return given[name] === undefined ? `${name} is not set` : `${name} ${issue.message}`;
   });
   throw new SettingsError(
-    `The settings are not right: ${[...new Set(faults)].join("; ")}. See trainer/management/README.md.`,
+    `The settings are not right: ${[...new Set(faults)].join("; ")}. See trainer/manage/README.md.`,
   );
 }
 

@@ -1,6 +1,6 @@
 import { packStrings } from "../../shared/packed-strings.ts";
-import { seededRandom } from "../../trainer/chance/seeded-random.ts";
-import type { Dataset } from "../../trainer/dataset/dataset.ts";
+import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
+import type { Dataset } from "../../trainer/read/dataset/dataset.ts";
 
 const BEGIN = 1_700_000_000;
 const DAY = 86_400;

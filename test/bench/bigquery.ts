@@ -10,9 +10,9 @@ import {
   Utf8,
   vectorFromArray,
 } from "apache-arrow";
-import { type BigQueryField, columnOf } from "../../trainer/connectors/bigquery/columns.ts";
-import { restRows } from "../../trainer/connectors/bigquery/rest-rows.ts";
-import { storageRows } from "../../trainer/connectors/bigquery/storage-rows.ts";
+import { type BigQueryField, columnOf } from "../../trainer/read/connectors/bigquery/columns.ts";
+import { restRows } from "../../trainer/read/connectors/bigquery/rest-rows.ts";
+import { storageRows } from "../../trainer/read/connectors/bigquery/storage-rows.ts";
 import { type Bench, compared, quantile, timesMs } from "./bench.ts";
 
 const ROWS = 100_000;

@@ -1,7 +1,7 @@
 import type { ItemIndex } from "../../shared/ids.ts";
 import type { History } from "../../shared/snapshot.ts";
-import { itemKnn } from "../../trainer/models/item-knn.ts";
-import { openScorer } from "../../trainer/models/scoring/onnx-scorer.ts";
+import { itemKnn } from "../../trainer/learn/item-knn.ts";
+import { openScorer } from "../../trainer/learn/scoring/onnx-scorer.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 import { fitContext } from "../fixtures/fit-context.ts";
 import { type Bench, compared, type Figure, quantile, timesMs } from "./bench.ts";

@@ -1,4 +1,4 @@
-import type { BuiltVersion } from "../../trainer/publish/version-files.ts";
+import type { BuiltVersion } from "../../trainer/store/version-files.ts";
 import { type EdgeOptions, type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 import { childProcesses } from "./edge-scale-process.ts";
 import { HISTORY_MAX, type ScaleWorld } from "./edge-scale-world.ts";

@@ -2,11 +2,11 @@ import type { AttributeColumn } from "../../shared/attributes.ts";
 import type { ItemIndex } from "../../shared/ids.ts";
 import { packStrings } from "../../shared/packed-strings.ts";
 import { topK } from "../../shared/top-k.ts";
-import { seededRandom } from "../../trainer/chance/seeded-random.ts";
-import type { Dataset } from "../../trainer/dataset/dataset.ts";
-import type { ExportedModel } from "../../trainer/models/model.ts";
-import { appendPooled } from "../../trainer/models/neural/pooled-export.ts";
-import { exportScores } from "../../trainer/models/scoring/scoring-graph.ts";
+import type { ExportedModel } from "../../trainer/learn/model.ts";
+import { appendPooled } from "../../trainer/learn/neural/pooled-export.ts";
+import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
+import { exportScores } from "../../trainer/learn/scoring/scoring-graph.ts";
+import type { Dataset } from "../../trainer/read/dataset/dataset.ts";
 
 /** A drawn world of one size: what an edge serves, and what it ought to answer. */
 export type ScaleWorld = {

@@ -3,7 +3,7 @@ import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ItemIndex } from "../../shared/ids.ts";
 import type { Manifest } from "../../shared/manifest.ts";
-import { openScorer } from "../../trainer/models/scoring/onnx-scorer.ts";
+import { openScorer } from "../../trainer/learn/scoring/onnx-scorer.ts";
 import { type Bench, compared, type Figure, quantile, timesMs } from "./bench.ts";
 import { watchIsolate } from "./edge-scale-isolate.ts";
 import { type ProcessUse, processUse } from "./edge-scale-process.ts";

@@ -1,8 +1,8 @@
 import type { ItemIndex } from "../../shared/ids.ts";
 import { packStrings } from "../../shared/packed-strings.ts";
-import { seededRandom } from "../../trainer/chance/seeded-random.ts";
-import type { Dataset, Interactions } from "../../trainer/dataset/dataset.ts";
-import { byFallingScore, countPerItem } from "../../trainer/dataset/reorder-items.ts";
+import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
+import type { Dataset, Interactions } from "../../trainer/read/dataset/dataset.ts";
+import { byFallingScore, countPerItem } from "../../trainer/read/dataset/reorder-items.ts";
 
 /** What many people chose in a large catalog, and what each of them chose next. */
 export type SparseWorld = {

@@ -1,4 +1,4 @@
-import { openGemm } from "../../trainer/linear-algebra/gemm.ts";
+import { openGemm } from "../../trainer/learn/numerics/linear-algebra/gemm.ts";
 
 const SIZE = 1024;
 const RUNS = 10;

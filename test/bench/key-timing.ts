@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { formatApiKey } from "../../shared/api-key.ts";
-import { seededRandom } from "../../trainer/chance/seeded-random.ts";
+import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 import { type Bench, type Figure, quantile } from "./bench.ts";
 import { separability, separabilityBy } from "./separability.ts";

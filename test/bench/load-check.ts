@@ -1,5 +1,5 @@
 import type { ItemIndex } from "../../shared/ids.ts";
-import { openScorer } from "../../trainer/models/scoring/onnx-scorer.ts";
+import { openScorer } from "../../trainer/learn/scoring/onnx-scorer.ts";
 import { HISTORY_MAX, PER_USER, RARITIES, type ScaleWorld } from "./edge-scale-world.ts";
 
 /** A rank call of the load, by what it asks for. */

@@ -5,11 +5,11 @@
 import { createReadStream } from "node:fs";
 import { setPriority } from "node:os";
 import { createInterface } from "node:readline";
-import { buildVersion } from "../../trainer/export/build-version.ts";
-import { setStatus } from "../../trainer/publish/live-pointer-swap.ts";
-import { publish } from "../../trainer/publish/publish.ts";
-import type { S3Options } from "../../trainer/publish/s3-request.ts";
-import { s3Store } from "../../trainer/publish/s3-store.ts";
+import { buildVersion } from "../../trainer/publish/build-version.ts";
+import { setStatus } from "../../trainer/store/live-pointer-swap.ts";
+import { publish } from "../../trainer/store/publish.ts";
+import type { S3Options } from "../../trainer/store/s3-request.ts";
+import { s3Store } from "../../trainer/store/s3-store.ts";
 import { drawnWorld, HISTORY_MAX } from "./edge-scale-world.ts";
 import { type Checker, openChecker } from "./load-check.ts";
 import { type Answer, type FromJudge, type ToJudge, WORLD } from "./load-judge.ts";

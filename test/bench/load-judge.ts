@@ -4,7 +4,7 @@ import { createWriteStream } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { finished } from "node:stream/promises";
-import type { S3Options } from "../../trainer/publish/s3-request.ts";
+import type { S3Options } from "../../trainer/store/s3-request.ts";
 import type { LoadCall } from "./load-check.ts";
 
 /** The world that is served, all but for its seed. */

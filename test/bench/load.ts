@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { constants, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
-import { seededRandom } from "../../trainer/chance/seeded-random.ts";
+import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
 import type { EdgeWorld } from "../fixtures/edge-world.ts";
 import { type Bench, type BenchContext, type Figure, quantile } from "./bench.ts";
 import { type Burst, burstsOf } from "./bursts.ts";

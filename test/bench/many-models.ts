@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { seededRandom } from "../../trainer/chance/seeded-random.ts";
+import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
 import { shopModel } from "../fixtures/edge-shop.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 import { type Bench, quantile, timesMs } from "./bench.ts";

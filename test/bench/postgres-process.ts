@@ -1,5 +1,5 @@
 /** The process that `postgres.ts` measures. Arguments: the port, the query. The password stands in the environment. */
-import { connect } from "../../trainer/connectors/connect.ts";
+import { connect } from "../../trainer/read/connectors/connect.ts";
 import { fileSettings } from "../fixtures/real-data.ts";
 import type { PostgresMeasured } from "./postgres.ts";
 

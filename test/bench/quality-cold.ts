@@ -1,11 +1,11 @@
 import type { ItemIndex } from "../../shared/ids.ts";
 import { topK } from "../../shared/top-k.ts";
-import { samplePositions, seededRandom } from "../../trainer/chance/seeded-random.ts";
-import { byFallingScore, countPerItem, reorderItems } from "../../trainer/dataset/reorder-items.ts";
-import { rowsWhere } from "../../trainer/dataset/split.ts";
-import { METRICS } from "../../trainer/evaluate/metrics.ts";
-import { METHODS } from "../../trainer/models/methods.ts";
-import { openScorer } from "../../trainer/models/scoring/onnx-scorer.ts";
+import { METRICS } from "../../trainer/choose/metrics.ts";
+import { METHODS } from "../../trainer/learn/methods.ts";
+import { samplePositions, seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
+import { openScorer } from "../../trainer/learn/scoring/onnx-scorer.ts";
+import { byFallingScore, countPerItem, reorderItems } from "../../trainer/read/dataset/reorder-items.ts";
+import { rowsWhere } from "../../trainer/read/dataset/split.ts";
 import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";
 import { compared, type Figure } from "./bench.ts";
 import { benchContext } from "./quality-judge.ts";

@@ -1,15 +1,15 @@
 import type { ItemIndex } from "../../shared/ids.ts";
 import { topK } from "../../shared/top-k.ts";
 import { decodeUserValues } from "../../shared/user-values.ts";
-import { seededRandom } from "../../trainer/chance/seeded-random.ts";
-import type { Dataset } from "../../trainer/dataset/dataset.ts";
-import { reorderItems } from "../../trainer/dataset/reorder-items.ts";
-import { rowsWhere } from "../../trainer/dataset/split.ts";
-import { codesOfUsers, userValueTable } from "../../trainer/dataset/user-value-table.ts";
-import { popularityOrder } from "../../trainer/evaluate/choosing/validation.ts";
-import { METRICS } from "../../trainer/evaluate/metrics.ts";
-import { chooseUserValues } from "../../trainer/evaluate/newcomers/choose-user-values.ts";
-import { refitUserValues } from "../../trainer/evaluate/newcomers/refit-user-values.ts";
+import { popularityOrder } from "../../trainer/choose/choosing/validation.ts";
+import { METRICS } from "../../trainer/choose/metrics.ts";
+import { chooseUserValues } from "../../trainer/choose/newcomers/choose-user-values.ts";
+import { refitUserValues } from "../../trainer/choose/newcomers/refit-user-values.ts";
+import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
+import type { Dataset } from "../../trainer/read/dataset/dataset.ts";
+import { reorderItems } from "../../trainer/read/dataset/reorder-items.ts";
+import { rowsWhere } from "../../trainer/read/dataset/split.ts";
+import { codesOfUsers, userValueTable } from "../../trainer/read/dataset/user-value-table.ts";
 import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";
 import { compared, type Figure } from "./bench.ts";
 

@@ -1,7 +1,7 @@
-import { mean } from "../../trainer/evaluate/lists/bootstrap.ts";
-import { evaluate } from "../../trainer/evaluate/lists/evaluate.ts";
-import type { EvaluationCases } from "../../trainer/evaluate/lists/evaluation-cases.ts";
-import type { FitContext, FittedModel } from "../../trainer/models/model.ts";
+import { mean } from "../../trainer/choose/lists/bootstrap.ts";
+import { evaluate } from "../../trainer/choose/lists/evaluate.ts";
+import type { EvaluationCases } from "../../trainer/choose/lists/evaluation-cases.ts";
+import type { FitContext, FittedModel } from "../../trainer/learn/model.ts";
 
 /** What an edge holds of one model. */
 export const BUDGET = { weightBytesMax: 24e6 };

@@ -4,13 +4,13 @@
  * setting. The automatic choice sees the training part only. Every list is scored by the exported ONNX and made by shared/rank.ts.
  */
 
-import { samplePositions, seededRandom } from "../../trainer/chance/seeded-random.ts";
-import { methodNamed } from "../../trainer/evaluate/choosing/blend-method.ts";
-import { casesOfSplit } from "../../trainer/evaluate/lists/evaluation-cases.ts";
-import { selectModel } from "../../trainer/evaluate/select.ts";
-import { fitSeconds as secondsForChoice } from "../../trainer/fit-seconds.ts";
-import { METHODS } from "../../trainer/models/methods.ts";
-import type { Method, TrainingData } from "../../trainer/models/model.ts";
+import { methodNamed } from "../../trainer/choose/choosing/blend-method.ts";
+import { fitSeconds as secondsForChoice } from "../../trainer/choose/fit-seconds.ts";
+import { casesOfSplit } from "../../trainer/choose/lists/evaluation-cases.ts";
+import { selectModel } from "../../trainer/choose/select.ts";
+import { METHODS } from "../../trainer/learn/methods.ts";
+import type { Method, TrainingData } from "../../trainer/learn/model.ts";
+import { samplePositions, seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
 import type { RealDataSet } from "../fixtures/real-data.ts";
 import { compared, type Figure } from "./bench.ts";
 import { COLD_TASKS, coldFigures } from "./quality-cold.ts";

@@ -1,8 +1,8 @@
-import { seededRandom } from "../../trainer/chance/seeded-random.ts";
-import { rowsWhere } from "../../trainer/dataset/split.ts";
-import { casesOfSplit } from "../../trainer/evaluate/lists/evaluation-cases.ts";
-import { METHODS } from "../../trainer/models/methods.ts";
-import type { Params } from "../../trainer/models/model.ts";
+import { casesOfSplit } from "../../trainer/choose/lists/evaluation-cases.ts";
+import { METHODS } from "../../trainer/learn/methods.ts";
+import type { Params } from "../../trainer/learn/model.ts";
+import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
+import { rowsWhere } from "../../trainer/read/dataset/split.ts";
 import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";
 import { compared, type Figure } from "./bench.ts";
 import { benchContext, judge } from "./quality-judge.ts";

@@ -1,9 +1,9 @@
-import { seededRandom } from "../../trainer/chance/seeded-random.ts";
-import type { Dataset, Interactions } from "../../trainer/dataset/dataset.ts";
-import { byFallingScore, countPerItem, reorderItems } from "../../trainer/dataset/reorder-items.ts";
-import { leaveLastOut, rowsWhere, type Split, setSplit } from "../../trainer/dataset/split.ts";
-import { casesOfSplit, type EvaluationCases } from "../../trainer/evaluate/lists/evaluation-cases.ts";
-import type { TrainingData } from "../../trainer/models/model.ts";
+import { casesOfSplit, type EvaluationCases } from "../../trainer/choose/lists/evaluation-cases.ts";
+import type { TrainingData } from "../../trainer/learn/model.ts";
+import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
+import type { Dataset, Interactions } from "../../trainer/read/dataset/dataset.ts";
+import { byFallingScore, countPerItem, reorderItems } from "../../trainer/read/dataset/reorder-items.ts";
+import { leaveLastOut, rowsWhere, type Split, setSplit } from "../../trainer/read/dataset/split.ts";
 import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";
 
 /** A public data set under one published protocol. */

@@ -4,9 +4,9 @@
  */
 import { join } from "node:path";
 import { ModelSpec } from "../../shared/model-spec.ts";
-import { watchPeakMemory } from "../../trainer/evaluate/files/peak-memory.ts";
-import { setStatus } from "../../trainer/publish/live-pointer-swap.ts";
-import { trainModel } from "../../trainer/train-model.ts";
+import { watchPeakMemory } from "../../trainer/choose/files/peak-memory.ts";
+import { trainModel } from "../../trainer/run/train-model.ts";
+import { setStatus } from "../../trainer/store/live-pointer-swap.ts";
 import { directoryStore } from "../fixtures/directory-store.ts";
 import { fileSettings } from "../fixtures/real-data.ts";
 import type { ScaleMeasured, ScaleStage } from "./scale.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { seededRandom } from "../../trainer/chance/seeded-random.ts";
+import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
 import { separability, separabilityBy } from "./separability.ts";
 
 test("is the share of pairs in order, ties counting half", () => {

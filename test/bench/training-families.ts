@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { topK } from "../../shared/top-k.ts";
-import { METHODS } from "../../trainer/models/methods.ts";
+import { METHODS } from "../../trainer/learn/methods.ts";
 import { missingRealData, type RealDataSet } from "../fixtures/real-data.ts";
 import { type BenchContext, compared, type Figure } from "./bench.ts";
 import { gemmGflops } from "./gemm-speed.ts";

@@ -4,15 +4,16 @@
  *
  *     npm run bench -- training-neural
  */
-import { adam } from "../../trainer/autodiff/adam.ts";
-import { maskPool } from "../../trainer/autodiff/mask-pool.ts";
-import { seededRandom } from "../../trainer/chance/seeded-random.ts";
-import { epochBatches, type SequenceBatch } from "../../trainer/models/neural/batches.ts";
-import { candidateSource } from "../../trainer/models/neural/candidates.ts";
-import { causalSpansFor, compileSasrecStep } from "../../trainer/models/neural/sasrec-graph.ts";
-import { freshParameters } from "../../trainer/models/neural/sasrec-parameters.ts";
-import type { TransformerShape } from "../../trainer/models/neural/transformer.ts";
-import type { Histories } from "../../trainer/models/statistics/histories.ts";
+
+import { epochBatches, type SequenceBatch } from "../../trainer/learn/neural/batches.ts";
+import { candidateSource } from "../../trainer/learn/neural/candidates.ts";
+import { causalSpansFor, compileSasrecStep } from "../../trainer/learn/neural/sasrec-graph.ts";
+import { freshParameters } from "../../trainer/learn/neural/sasrec-parameters.ts";
+import type { TransformerShape } from "../../trainer/learn/neural/transformer.ts";
+import { adam } from "../../trainer/learn/numerics/autodiff/adam.ts";
+import { maskPool } from "../../trainer/learn/numerics/autodiff/mask-pool.ts";
+import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
+import type { Histories } from "../../trainer/learn/statistics/histories.ts";
 import { type Bench, compared, type Figure } from "./bench.ts";
 import { cpuSeconds, gemmGflops } from "./gemm-speed.ts";
 

@@ -1,9 +1,9 @@
 /** The process that `training-stages.ts` measures. Arguments: the data's folder, a work folder, seconds for fitting. */
 import type { TrainingState } from "../../shared/model-record.ts";
 import { ModelSpec } from "../../shared/model-spec.ts";
-import { setStatus } from "../../trainer/publish/live-pointer-swap.ts";
-import { memoryStore } from "../../trainer/publish/memory-store.ts";
-import { trainModel } from "../../trainer/train-model.ts";
+import { trainModel } from "../../trainer/run/train-model.ts";
+import { setStatus } from "../../trainer/store/live-pointer-swap.ts";
+import { memoryStore } from "../../trainer/store/memory-store.ts";
 import { fileSettings } from "../fixtures/real-data.ts";
 
 const [dataFolder, workDirectory, fitSeconds] = process.argv.slice(2) as [string, string, string];

@@ -5,7 +5,7 @@ import { erasureHash } from "../../shared/erased-users.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { keyRecordKey } from "../../shared/key-record.ts";
 import { blobKey } from "../../shared/manifest.ts";
-import { addErasedUsers } from "../../trainer/publish/erased-list.ts";
+import { addErasedUsers } from "../../trainer/store/erased-list.ts";
 import { shopItemId, shopModel } from "../fixtures/edge-shop.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 

@@ -1,7 +1,7 @@
 /** What callers see while versions, keys and models change under them. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buryModel, deleteModel } from "../../trainer/publish/delete-model.ts";
-import { activate } from "../../trainer/publish/versions.ts";
+import { buryModel, deleteModel } from "../../trainer/store/delete-model.ts";
+import { activate } from "../../trainer/store/versions.ts";
 import { shopModel } from "../fixtures/edge-shop.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { livePointerKey } from "../../shared/manifest.ts";
 import { PROBLEMS, type ProblemCode } from "../../shared/problem.ts";
-import { setStatus } from "../../trainer/publish/live-pointer-swap.ts";
+import { setStatus } from "../../trainer/store/live-pointer-swap.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 
 const OF_THE_TRAINER: readonly ProblemCode[] = [

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { RANK_BODY_BYTES_MAX } from "../../shared/api.ts";
 import { erasureHash } from "../../shared/erased-users.ts";
 import type { UserId } from "../../shared/ids.ts";
-import { addErasedUsers } from "../../trainer/publish/erased-list.ts";
+import { addErasedUsers } from "../../trainer/store/erased-list.ts";
 import { overlongModel, SHOP_ITEMS, shopDataset, shopItemId } from "../fixtures/edge-shop.ts";
 import { type Call, type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 

@@ -6,7 +6,7 @@ import { LivePointer } from "../../shared/live-pointer.ts";
 import { Manifest, MEDIA_TYPES } from "../../shared/manifest.ts";
 import { packStrings } from "../../shared/packed-strings.ts";
 import { encodeSeen } from "../../shared/seen.ts";
-import { writeUserRecords } from "../../trainer/export/write-user-records.ts";
+import { writeUserRecords } from "../../trainer/publish/write-user-records.ts";
 
 export const TEXT_IDS = ["b", "ab", "c", "é", "\u{1F600}"];
 export const INTEGER_IDS = ["7", "3", "4294967295", "0", "12"];

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { clauseTable } from "../../shared/clause-table.ts";
 import type { ItemIndex } from "../../shared/ids.ts";
 import type { KeyTest } from "../../shared/match-node.ts";
-import { seededRandom } from "../../trainer/chance/seeded-random.ts";
+import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
 import { COLUMNS, ITEMS, KEYS_OF, listColumn, passesTest, plainColumn, tests } from "../fixtures/key-columns.ts";
 
 const [a, , c] = COLUMNS;

@@ -13,7 +13,7 @@ import {
   isErased,
 } from "../../shared/erased-users.ts";
 import type { UserId } from "../../shared/ids.ts";
-import { checkKey } from "../../trainer/publish/object-store.ts";
+import { checkKey } from "../../trainer/store/object-store.ts";
 
 const SALT = "00112233445566778899aabbccddeeff";
 const user = (id: string) => id as UserId;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ItemIndex } from "../../shared/ids.ts";
-import type { Method } from "../../trainer/models/model.ts";
+import type { Method } from "../../trainer/learn/model.ts";
 import { fitContext } from "../fixtures/fit-context.ts";
 import { twoAisles } from "../fixtures/two-aisles.ts";
 import { withShelves } from "../fixtures/with-shelves.ts";

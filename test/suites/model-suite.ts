@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import type { ItemIndex } from "../../shared/ids.ts";
 import type { History } from "../../shared/snapshot.ts";
 import { topK } from "../../shared/top-k.ts";
-import type { ExportedModel, FittedModel, Method, TrainingData } from "../../trainer/models/model.ts";
-import { openScorer } from "../../trainer/models/scoring/onnx-scorer.ts";
+import type { ExportedModel, FittedModel, Method, TrainingData } from "../../trainer/learn/model.ts";
+import { openScorer } from "../../trainer/learn/scoring/onnx-scorer.ts";
 import { checkerboard, trainingData } from "../fixtures/checkerboard.ts";
 import { fitContext } from "../fixtures/fit-context.ts";
 

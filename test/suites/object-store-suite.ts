@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ObjectBody, ObjectStore } from "../../trainer/publish/object-store.ts";
+import type { ObjectBody, ObjectStore } from "../../trainer/store/object-store.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const text = async (store: ObjectStore, key: string) => {

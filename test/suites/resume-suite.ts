@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { Method } from "../../trainer/models/model.ts";
+import type { Method } from "../../trainer/learn/model.ts";
 import { checkerboard } from "../fixtures/checkerboard.ts";
 import { fitContext } from "../fixtures/fit-context.ts";
 

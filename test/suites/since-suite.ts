@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Connector } from "../../trainer/connectors/connector.ts";
-import { type Since, TALLY_MODULUS } from "../../trainer/connectors/since.ts";
+import type { Connector } from "../../trainer/read/connectors/connector.ts";
+import { type Since, TALLY_MODULUS } from "../../trainer/read/connectors/since.ts";
 
 export type TimeKind = "timestamp" | "zoned timestamp" | "date" | "integer" | "text";
 

@@ -9,7 +9,7 @@ import { blobKey, type Manifest } from "../../shared/manifest.ts";
 import type { ModelRecord } from "../../shared/model-record.ts";
 import { stringAt } from "../../shared/packed-strings.ts";
 import { decodeUserDirectory } from "../../shared/user-records.ts";
-import { readManifest } from "../../trainer/publish/versions.ts";
+import { readManifest } from "../../trainer/store/versions.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 import { twoTastes } from "../fixtures/two-tastes.ts";
 import { decodeUserPage } from "../fixtures/user-page.ts";

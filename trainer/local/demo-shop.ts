@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { seededRandom } from "../chance/seeded-random.ts";
+import { seededRandom } from "../learn/numerics/seeded-random.ts";
 import {
   DEMO_AGE_GROUPS,
   DEMO_BRANDS,

@@ -1,4 +1,4 @@
-import { identifier } from "../connectors/duckdb/quote.ts";
+import { identifier } from "../read/connectors/duckdb/quote.ts";
 
 /** What a label column says: yes and no, or how much, and from where on that is a yes. */
 export type LabelMeaning = {

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { hashApiKey } from "../../shared/api-key.ts";
 import { isKeyValid, KeyRecord, keyRecordKey } from "../../shared/key-record.ts";
-import { issueKey } from "../publish/key-store.ts";
-import type { ObjectStore } from "../publish/object-store.ts";
+import { issueKey } from "../store/key-store.ts";
+import type { ObjectStore } from "../store/object-store.ts";
 import { LOCAL_CUSTOMER } from "./local-state.ts";
 
 /** The given key if the bucket knows it as valid, else a new one of the customer `local` with both scopes. */

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { realpath, stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
-import { connect } from "../connectors/connect.ts";
-import type { Connector, ConnectorSettings } from "../connectors/connector.ts";
-import { findFiles } from "../connectors/duckdb/files.ts";
-import { identifier } from "../connectors/duckdb/quote.ts";
-import { guessColumns } from "../dataset/guess-columns.ts";
+import { connect } from "../read/connectors/connect.ts";
+import type { Connector, ConnectorSettings } from "../read/connectors/connector.ts";
+import { findFiles } from "../read/connectors/duckdb/files.ts";
+import { identifier } from "../read/connectors/duckdb/quote.ts";
+import { guessColumns } from "../read/dataset/guess-columns.ts";
 import { StageError } from "../stage/stage-error.ts";
 import { type CreationBody, creationBody, type LocalColumns, type SourceTable } from "./creation-body.ts";
 import { labelMeaning } from "./label-meaning.ts";

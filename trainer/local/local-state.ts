@@ -12,7 +12,7 @@ import { randomBytes } from "node:crypto";
 import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import type { S3Options } from "../publish/s3-request.ts";
+import type { S3Options } from "../store/s3-request.ts";
 import { LocalError } from "./local-error.ts";
 
 const LocalService = z.looseObject({

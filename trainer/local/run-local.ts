@@ -1,7 +1,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { lockState, StateLockedError } from "../management/state-lock.ts";
-import { s3Store } from "../publish/s3-store.ts";
+import { lockState, StateLockedError } from "../manage/state-lock.ts";
+import { s3Store } from "../store/s3-store.ts";
 import { demoFiles } from "./demo-files.ts";
 import { ensureModel, type LocalRecord } from "./ensure-model.ts";
 import { LocalError, sentence } from "./local-error.ts";

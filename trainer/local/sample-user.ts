@@ -1,4 +1,4 @@
-import { identifier, literal } from "../connectors/duckdb/quote.ts";
+import { identifier, literal } from "../read/connectors/duckdb/quote.ts";
 import { type LocalSource, type Look, queryRows } from "./local-source.ts";
 
 /** Somebody to rank for: a user with enough of a history to be known by. */

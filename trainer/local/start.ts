@@ -1,4 +1,4 @@
-import { StoreError } from "../publish/object-store.ts";
+import { StoreError } from "../store/object-store.ts";
 import { LocalError } from "./local-error.ts";
 import { runLocal } from "./run-local.ts";
 import { parseStartFlags, START_USAGE } from "./start-flags.ts";

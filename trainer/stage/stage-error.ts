@@ -4,7 +4,7 @@ export type Stage = "fetching" | "checking" | "training" | "evaluating" | "deplo
 export class StageError extends Error {
   override readonly name = "StageError";
   readonly stage: Stage;
-  /** Lower-case words joined by `_`, such as `source_query_failed`; documented in trainer/README.md and trainer/management/README.md. */
+  /** Lower-case words joined by `_`, such as `source_query_failed`; documented in trainer/README.md and trainer/manage/README.md. */
   readonly code: string;
   /** Whether the same run may succeed later without anybody changing anything. */
   readonly retryable: boolean;

@@ -1,4 +1,4 @@
-"""The closed forms of trainer/models as one would write them in numpy and scipy: what `npm run bench -- training` compares with.
+"""The closed forms of trainer/learn as one would write them in numpy and scipy: what `npm run bench -- training` compares with.
 
     python closed_forms.py FOLDER
 
@@ -202,7 +202,7 @@ def pairs(data, reverse):
 
 
 def sequence_statistics(data, p):
-    """A [features, features] and C [features, items] as sparse matrices: see trainer/models/sequential-statistics.ts."""
+    """A [features, features] and C [features, items] as sparse matrices: see trainer/learn/sequential-statistics.ts."""
     looks = [(p[f"{name}Scale"], p[f"{name}Window"]) for name in ("long", "middle", "short") if p.get(f"{name}Scale", 0) > 0]
     n, size = data.n, len(looks) * data.n + 1
     a, c = sp.csr_matrix((size, size)), sp.csr_matrix((size, n))

@@ -5,7 +5,7 @@ import type { LivePointer } from "../../../shared/live-pointer.ts";
 import { blobKey, type Descriptor, livePointerKey, type Manifest, manifestKey } from "../../../shared/manifest.ts";
 import { packStrings } from "../../../shared/packed-strings.ts";
 import { encodeUserValues } from "../../../shared/user-values.ts";
-import type { BuiltVersion } from "../../../trainer/publish/version-files.ts";
+import type { BuiltVersion } from "../../../trainer/store/version-files.ts";
 import { type EdgeWorld, startEdge } from "../../fixtures/edge-world.ts";
 
 let edge: EdgeWorld;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ItemIndex } from "../../../shared/ids.ts";
-import { openScorer } from "../../../trainer/models/scoring/onnx-scorer.ts";
-import { graphBuilder } from "../../../trainer/onnx/graph.ts";
+import { graphBuilder } from "../../../trainer/learn/numerics/onnx/graph.ts";
+import { openScorer } from "../../../trainer/learn/scoring/onnx-scorer.ts";
 import { SHOP_ITEMS, shopItemId, shopModel } from "../../fixtures/edge-shop.ts";
 import { type EdgeWorld, startEdge } from "../../fixtures/edge-world.ts";
 

@@ -11,7 +11,7 @@ import { userHash } from "../../../shared/hash.ts";
 import type { ItemIndex, UserId } from "../../../shared/ids.ts";
 import { blobKey } from "../../../shared/manifest.ts";
 import { decodeUserDirectory } from "../../../shared/user-records.ts";
-import { writeUserRecords } from "../../../trainer/export/write-user-records.ts";
+import { writeUserRecords } from "../../../trainer/publish/write-user-records.ts";
 import { memoryReader, type Stored } from "../../fixtures/edge-bucket.ts";
 import { shopDataset } from "../../fixtures/edge-shop.ts";
 import { liveVersion, smallVersion } from "../../fixtures/edge-version.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { warmUpGraph } from "../../../edge/versions/warm-up-graph.ts";
 import type { ItemIndex } from "../../../shared/ids.ts";
-import { openScorer } from "../../../trainer/models/scoring/onnx-scorer.ts";
-import { graphBuilder } from "../../../trainer/onnx/graph.ts";
+import { graphBuilder } from "../../../trainer/learn/numerics/onnx/graph.ts";
+import { openScorer } from "../../../trainer/learn/scoring/onnx-scorer.ts";
 
 test("the bytes are those of its definition", () => {
   const graph = graphBuilder("warm_up");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ensureLocalKey } from "../../../trainer/local/local-key.ts";
-import { listKeys, revokeKey } from "../../../trainer/publish/key-store.ts";
-import { memoryStore } from "../../../trainer/publish/memory-store.ts";
+import { listKeys, revokeKey } from "../../../trainer/store/key-store.ts";
+import { memoryStore } from "../../../trainer/store/memory-store.ts";
 
 test("a key is issued once and kept, until it is revoked or its bucket is gone", async () => {
   const store = memoryStore();

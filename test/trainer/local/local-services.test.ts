@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { ensureLocalKey } from "../../../trainer/local/local-key.ts";
 import { type LocalServices, startServices } from "../../../trainer/local/local-services.ts";
 import { ensureLocalSecrets, type LocalSecrets, localS3 } from "../../../trainer/local/local-state.ts";
-import { s3Store } from "../../../trainer/publish/s3-store.ts";
+import { s3Store } from "../../../trainer/store/s3-store.ts";
 import { putDatabase } from "../../fixtures/trainer-state.ts";
 
 const TIMEOUT = 240_000;

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { findFiles } from "../../../trainer/connectors/duckdb/files.ts";
 import { describeFiles, queryRows } from "../../../trainer/local/local-source.ts";
 import type { GivenFiles } from "../../../trainer/local/start-flags.ts";
+import { findFiles } from "../../../trainer/read/connectors/duckdb/files.ts";
 
 let root: string;
 beforeEach(async () => {

@@ -1,0 +1,239 @@
+import { describe, expect, test } from "vitest";
+import { type EvaluateFilesOptions, evaluateFiles } from "../../../../trainer/choose/files/evaluate-files.ts";
+import type { TrainAndTest } from "../../../../trainer/choose/files/interaction-files.ts";
+import { ease } from "../../../../trainer/learn/ease.ts";
+import type { Method } from "../../../../trainer/learn/model.ts";
+import { seededRandom } from "../../../../trainer/learn/numerics/seeded-random.ts";
+import { popularity } from "../../../../trainer/learn/popularity.ts";
+import { rowsWhere } from "../../../../trainer/read/dataset/split.ts";
+import { twoTastes } from "../../../fixtures/two-tastes.ts";
+
+const columns = { kind: "guessed", user: "user", item: "item", time: null, label: null } as const;
+const whole = twoTastes({ users: 300, items: 40, perUser: 10 });
+const parted = (isTest: (row: number) => boolean): TrainAndTest => ({
+  train: { ...whole, ...rowsWhere(whole, (row) => !isTest(row)) },
+  test: rowsWhere(whole, isTest),
+  columns,
+  rejectedRows: 0,
+  warnings: [],
+});
+const random = seededRandom(5);
+const isHeld = Uint8Array.from(whole.items, () => (random() < 0.2 ? 1 : 0));
+const log: string[] = [];
+const run = (data: TrainAndTest, changes: Partial<EvaluateFilesOptions> = {}) =>
+  evaluateFiles(data, {
+    protocol: "set",
+    methods: { popularity: popularity as Method, ease: ease as Method },
+    measureAll: true,
+    cutOffs: [5, 10],
+    includeSeen: false,
+    secondsMax: 60,
+    memoryMbMax: 1000,
+    budget: { weightBytesMax: 1e7 },
+    seed: 1,
+    signal: new AbortController().signal,
+    clock: () => performance.now() / 1000,
+    log: (line) => log.push(line),
+    ...changes,
+  });
+
+describe("set", () => {
+  test("every model with its figures, the chosen first", async () => {
+    const { protocol, users, items, models } = await run(parted((row) => isHeld[row] === 1));
+    expect({ protocol, items }).toEqual({ protocol: "set", items: 40 });
+    expect(users).toBeGreaterThan(250);
+    expect(models.map(({ name, chosen }) => [name, chosen])).toEqual([
+      ["ease", true],
+      ["popularity", false],
+    ]);
+    const names = ["recall", "ndcg", "mrr", "hr", "coverage"].flatMap((name) => [`${name}@5`, `${name}@10`]);
+    for (const model of models) {
+      expect(Object.keys(model.metrics).sort()).toEqual(names.sort());
+      for (const value of Object.values(model.metrics)) expect(value >= 0 && value <= 1).toBe(true);
+      expect(model.fit_seconds).toBeGreaterThan(0);
+      expect(model.peak_mb).toBeGreaterThan(10);
+      expect(model.artifact_bytes).toBeGreaterThan(10);
+    }
+    expect(models[0]!.metrics["ndcg@10"]).toBeGreaterThan(1.2 * models[1]!.metrics["ndcg@10"]!);
+    expect(log.some((line) => line.startsWith("dropped: ease"))).toBe(true);
+  });
+  test("nothing of the test part is learnt: other targets change no list, only what they are worth", async () => {
+    const data = parted((row) => isHeld[row] === 1);
+    const other = { ...data, test: { ...data.test, items: data.test.items.map((item) => (item + 1) % 40) } };
+    const [one, changed] = [await run(data), await run(other)];
+    expect(changed.models.map(({ params }) => params)).toEqual(one.models.map(({ params }) => params));
+    expect(changed.models[0]!.metrics["ndcg@10"]).not.toBe(one.models[0]!.metrics["ndcg@10"]);
+  });
+  test("auto measures the chosen and popularity only", async () => {
+    const { models } = await run(
+      parted((row) => isHeld[row] === 1),
+      { measureAll: false },
+    );
+    expect(models.map(({ name }) => name)).toEqual(["ease", "popularity"]);
+  });
+});
+
+test("next-item: the last of each user, of which there is one: recall is the hit rate", async () => {
+  const { users, models } = await run(
+    parted((row) => row % 10 === 9),
+    { protocol: "next-item" },
+  );
+  expect(users).toBe(300);
+  expect(models[0]!.metrics["recall@5"]).toBe(models[0]!.metrics["hr@5"]);
+});
+test("sessions: users of the test file are new, and every prefix asks", async () => {
+  const data = parted((row) => row >= 250 * 10);
+  const { users, models } = await run(data, { protocol: "sessions" });
+  expect(users).toBe(50 * 9);
+  expect(models.find(({ name }) => name === "ease")!.metrics["hr@10"]).toBeGreaterThan(0.2);
+});
+test("users whom only the test file has change nothing but its lists", async () => {
+  const fitted: number[] = [];
+  const counted: Method = {
+    ...(ease as Method),
+    fit: (data, params, context) => {
+      fitted.push(data.userCount, data.items.length);
+      return (ease as Method).fit(data, params, context);
+    },
+  };
+  const methods = { popularity: popularity as Method, ease: counted };
+  const fitsOf = async (data: TrainAndTest) => {
+    fitted.length = 0;
+    const { models } = await run(data, { protocol: "sessions", methods });
+    return { fits: [...fitted], params: models.map(({ params }) => params) };
+  };
+  const more = parted((row) => row >= 250 * 10);
+  const [userStart, items] = [more.test.userStart.slice(0, 261), more.test.items.slice(0, 100)];
+  const cut = { userCount: 260, userStart };
+  const fewer = {
+    ...more,
+    train: { ...more.train, userCount: 260, userStart: more.train.userStart.slice(0, 261) },
+    test: {
+      ...more.test,
+      ...cut,
+      items,
+      times: more.test.times.slice(0, 100),
+      positive: more.test.positive.slice(0, 100),
+    },
+  };
+  expect(await fitsOf(more)).toEqual(await fitsOf(fewer));
+});
+test("seen items may be shown when they are wanted", async () => {
+  const data = parted((row) => isHeld[row] === 1);
+  const again = { ...data, test: data.train };
+  const hidden = await run(again, { measureAll: false });
+  const shown = await run(again, { measureAll: false, includeSeen: true });
+  expect(hidden.users).toBe(0);
+  expect(shown.users).toBe(300);
+});
+
+test("a chosen model that cannot be fitted again gives way to the next best", async () => {
+  let fits = 0;
+  const tried = ease.grid({} as never).length;
+  const once: Method = {
+    ...(ease as Method),
+    // As when the machine has become busy: what was in time before is not now.
+    fit: (data, params, context) =>
+      ++fits > tried ? Promise.reject(new Error("too late")) : (ease as Method).fit(data, params, context),
+  };
+  const methods = { popularity: popularity as Method, ease: once };
+  const { models, not_measured } = await run(
+    parted((row) => isHeld[row] === 1),
+    { methods, measureAll: false },
+  );
+  expect(models.map(({ name, chosen }) => [name, chosen])).toEqual([["popularity", true]]);
+  expect(not_measured).toEqual([{ name: "ease", reason: "too late" }]);
+  expect(log.at(-2)).toBe("ease failed: too late: the next best is taken");
+});
+
+test.each([
+  [5, ["second", "popularity"]],
+  [30, ["popularity"]],
+])("after it, one that took %i s in the choice is fitted only where that is left: %j", async (seconds, expected) => {
+  let [now, fits] = [0, 0];
+  const [params] = ease.grid({} as never);
+  const lasting = (name: string, from: Method<never>, fit: Method["fit"]): Method =>
+    ({ ...from, name, grid: () => [params], fit }) as unknown as Method;
+  const first = lasting("first", ease as Method<never>, async (data, _, context) => {
+    now += fits++ === 0 ? 1 : 60;
+    if (fits > 1) throw new Error("too late");
+    return ease.fit(data, params!, context);
+  });
+  const second = lasting("second", ease as Method<never>, async (data, _, context) => {
+    now += seconds;
+    return ease.fit(data, { ...params!, lambda: 300 }, context); // somewhat worse
+  });
+  const { models, not_measured } = await run(
+    parted((row) => isHeld[row] === 1),
+    {
+      methods: { popularity: popularity as Method, first, second },
+      measureAll: false,
+      secondsMax: 100,
+      clock: () => now,
+    },
+  );
+  expect(models.map(({ name }) => name)).toEqual(expected);
+  const left = [
+    { name: "first", reason: "too late" },
+    { name: "second", reason: "it took 30.0 s on a part of the data, and 19.0 s are left" },
+  ];
+  expect(not_measured).toEqual(left.slice(0, 3 - expected.length));
+});
+
+describe("what was asked for is measured where it fits, or it is told why not", () => {
+  const named = (name: string, changes: Partial<Method> = {}): Method => ({ ...(ease as Method), name, ...changes });
+  const tooMuch = (seconds: number, memoryMb: number) => ({ cost: () => ({ seconds, memoryMb }) });
+  const few = twoTastes({ users: 20, items: 40, perUser: 10 });
+  const data: TrainAndTest = {
+    ...parted(() => false),
+    train: { ...few, ...rowsWhere(few, (row) => row % 10 < 8) },
+    test: rowsWhere(few, (row) => row % 10 >= 8),
+  };
+  test("with too few users to choose settings: the first setting", async () => {
+    const methods = {
+      popularity: popularity as Method,
+      ease: ease as Method,
+      slow: named("slow", tooMuch(1e6, 1)),
+      large: named("large", tooMuch(1, 1e6)),
+    };
+    const { models, not_measured } = await run(data, { methods });
+    expect(models.map(({ name, chosen }) => [name, chosen])).toEqual([
+      ["popularity", true],
+      ["ease", false],
+    ]);
+    expect(models[1]!.params).toEqual(ease.grid({} as never)[0]);
+    expect(not_measured).toEqual([
+      { name: "large", reason: expect.stringMatching(/^it needs about 1000000 MB to fit, and may use 1000 MB/) },
+      { name: "slow", reason: expect.stringMatching(/^it needs about 1000000 s to fit, and \d+\.\d s are left/) },
+    ]);
+    expect((await run(data, { methods, measureAll: false })).not_measured).toEqual([]);
+  });
+  test("no further model is fitted beyond the time for all of them", async () => {
+    let seconds = 0;
+    const told: number[] = [];
+    const all = parted((row) => isHeld[row] === 1);
+    const long = (name: string) =>
+      named(name, {
+        fit: (data, params, context) => {
+          const isWhole = data.items.length === all.train.items.length;
+          if (isWhole) told.push(context.secondsMax);
+          seconds += isWhole ? 20 : 0.1;
+          return (ease as Method).fit(data, params, context);
+        },
+      });
+    const methods = { popularity: popularity as Method, a: long("a"), b: long("b"), c: long("c"), d: long("d") };
+    const { models, not_measured } = await run(all, { methods, clock: () => seconds });
+    expect(models.map(({ name }) => name).filter((name) => name !== "popularity")).toHaveLength(3);
+    expect(not_measured).toEqual([{ name: expect.stringMatching(/^[abcd]$/), reason: "no time was left for it" }]);
+    expect([told.length, told[1]! <= 20, told[2]! <= 20]).toEqual([3, true, true]);
+  });
+  test("a method that failed while settings were chosen is told with its fault", async () => {
+    const faulty = named("faulty", { fit: () => Promise.reject(new Error("no inverse")) });
+    const methods = { popularity: popularity as Method, faulty };
+    const { not_measured } = await run(
+      parted((row) => isHeld[row] === 1),
+      { methods },
+    );
+    expect(not_measured).toEqual([{ name: "faulty", reason: "failed: no inverse" }]);
+  });
+});

@@ -1,0 +1,65 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { depthFor, newestChoices } from "../../../../trainer/choose/splits/newest-choices.ts";
+import { trainingData } from "../../../fixtures/checkerboard.ts";
+
+const options = { depth: 2, includeSeen: false };
+
+describe("one user's history of eight", () => {
+  const all = trainingData(9, [
+    [0, 1, 2, 3, 4, 5, 6, 7],
+    [8, 0],
+  ]);
+  const { train, cases } = newestChoices(all, options);
+  test("its newest two are asked for, each after all that came before it", () => {
+    const asked = [0, 1].map((at) => cases.caseAt(at));
+    expect(asked.map(({ items, relevant }) => [items.at(-1), items.length, relevant])).toEqual([
+      [5, 6, [6]],
+      [6, 7, [7]],
+    ]);
+    expect([...asked[1]!.seen]).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    expect([0, 1].map(cases.sizesAt)).toEqual([6, 7].map((known) => ({ known, wanted: 1 })));
+    expect(asked[1]!.nowSeconds).toBe(all.times[7]);
+    expect([cases.count, cases.userAt(0), cases.userAt(1), cases.ownerAt(1)]).toEqual([2, 0, 0, 0]);
+  });
+  test("and learnt from is what came before both, and all of a user with fewer than three", () =>
+    expect([...train.items]).toEqual([0, 1, 2, 3, 4, 5, 8, 0]));
+});
+
+test("a repeated item is no target, unless seen ones may be shown again", () => {
+  const all = trainingData(4, [[0, 1, 2, 3, 0, 1, 0, 3]]);
+  expect(newestChoices(all, options).cases.count).toBe(0);
+  expect(newestChoices(all, { ...options, includeSeen: true }).cases.count).toBe(2);
+});
+
+test("a target is in no training part, and never known before its own case", () =>
+  fc.assert(
+    fc.property(fc.array(fc.array(fc.nat(20), { maxLength: 30 })), fc.integer({ min: 1, max: 5 }), (lists, depth) => {
+      const all = trainingData(
+        21,
+        lists.map((items) => [...new Set(items)]),
+      );
+      const { train, cases } = newestChoices(all, { depth, includeSeen: false });
+      expect(train.items.length + cases.count).toBe(all.items.length);
+      for (let at = 0; at < cases.count; at++) {
+        const { seen, relevant } = cases.caseAt(at);
+        const user = cases.userAt(at)!;
+        expect(seen.has(relevant[0]!)).toBe(false);
+        expect([...train.items.subarray(train.userStart[user], train.userStart[user + 1])]).not.toContain(relevant[0]);
+      }
+    }),
+  ));
+
+test.each([
+  [100, 1],
+  [250, 5],
+  [1000, 3],
+  [3000, 1],
+  [9000, 1],
+])("of %i users up to %i choices are asked for", (users, depth) => {
+  const all = trainingData(
+    3,
+    Array.from({ length: users }, () => [0, 1, 2]),
+  );
+  expect(depthFor(all)).toBe(depth);
+});

@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import type { ItemIndex } from "../../../../shared/ids.ts";
+import { attributeRidge, attributeWeights } from "../../../../trainer/learn/attributes/attribute-ridge.ts";
+import { checkerboard } from "../../../fixtures/checkerboard.ts";
+import { fitContext } from "../../../fixtures/fit-context.ts";
+import { twoAisles } from "../../../fixtures/two-aisles.ts";
+
+const PARAMS = { lambda: 10, neighbours: 50 };
+
+test("a new item of the aisle that a user shops in scores above the new one of the other aisle", async () => {
+  const model = await attributeRidge.fit(twoAisles(), PARAMS, fitContext());
+  const even = model.score({ items: [0, 4] as ItemIndex[], agesDays: [1, 0] });
+  const odd = model.score({ items: [3, 7] as ItemIndex[], agesDays: [1, 0] });
+  expect(even[22]).toBeGreaterThan(even[23]!);
+  expect(odd[23]).toBeGreaterThan(odd[22]!);
+});
+
+test("only the targets that are asked for, and no more than the neighbours of each row", async () => {
+  const weights = await attributeWeights(
+    twoAisles(),
+    Int32Array.of(22, 23),
+    { lambda: 10, neighbours: 1 },
+    fitContext(),
+  );
+  expect(new Set(weights.columns)).toEqual(new Set([22, 23]));
+  expect(weights.columns.length).toBeLessThanOrEqual(24);
+});
+
+test("without attributes there is nothing to try", () => {
+  expect(attributeRidge.grid(checkerboard(6))).toEqual([]);
+  expect(attributeRidge.grid(twoAisles())).toHaveLength(1);
+});

@@ -1,0 +1,89 @@
+import { expect, test } from "vitest";
+import type { ItemIndex } from "../../../../shared/ids.ts";
+import { topK } from "../../../../shared/top-k.ts";
+import { COLD_EVERY, placedAsIn, warmOf, withColdItems } from "../../../../trainer/learn/attributes/cold-start.ts";
+import { ease } from "../../../../trainer/learn/ease.ts";
+import type { Method } from "../../../../trainer/learn/model.ts";
+import { openScorer } from "../../../../trainer/learn/scoring/onnx-scorer.ts";
+import type { BlendableModel } from "../../../../trainer/learn/scoring/scoring-graph.ts";
+import { sequentialRidge } from "../../../../trainer/learn/sequential-ridge.ts";
+import { checkerboard } from "../../../fixtures/checkerboard.ts";
+import { fitContext } from "../../../fixtures/fit-context.ts";
+import { twoAisles } from "../../../fixtures/two-aisles.ts";
+
+const data = twoAisles();
+const history = { items: [0, 4] as ItemIndex[], agesDays: [1, 0] };
+
+test.each([
+  ["ease", ease],
+  ["sequential_ridge", sequentialRidge],
+])(
+  "%s: the best cold item comes right behind the tenth of the others not in the history, and the export says so too",
+  async (_, method) => {
+    const cold = withColdItems(method as Method);
+    const params = cold.grid(data)[0]!;
+    const model = await cold.fit(data, params, fitContext());
+    const scorer = await openScorer(model.export({ weightBytesMax: 1e6 }), data.itemCount);
+    const scores = await scorer.score(history);
+    await scorer.close();
+    for (const [item, score] of model.score(history).entries()) expect(scores[item]).toBeCloseTo(score, 4);
+
+    const ranked = topK(scores, data.itemCount, (item) => !history.items.includes(item));
+    expect(ranked.indexOf(22 as ItemIndex)).toBe(COLD_EVERY);
+    expect(scores[23]).toBeLessThan(scores[22]!);
+
+    const plain = (await (method as Method).fit(data, params, fitContext())).score(history);
+    for (let item = 0; item < 22; item++) expect(scores[item]).toBeCloseTo(plain[item]!, 4);
+  },
+);
+
+test("with the setting coldEvery it comes behind as many, and the export says so too", async () => {
+  const cold = withColdItems(ease as Method);
+  const params = { ...cold.grid(data)[0]!, coldEvery: 4 };
+  const model = await cold.fit(data, params, fitContext());
+  expect(model.params).toEqual(params);
+  const scorer = await openScorer(model.export({ weightBytesMax: 1e6 }), data.itemCount);
+  const exported = await scorer.score(history);
+  await scorer.close();
+  for (const scores of [exported, model.score(history)]) {
+    const ranked = topK(scores, data.itemCount, (item) => !history.items.includes(item));
+    expect(ranked.indexOf(22 as ItemIndex)).toBe(4);
+  }
+});
+
+test("data without cold items get the method as it is", async () => {
+  const board = checkerboard(8);
+  const method = ease as Method;
+  const [params] = method.grid(board);
+  const [as, was] = [
+    await withColdItems(method).fit(board, params!, fitContext()),
+    await method.fit(board, params!, fitContext()),
+  ];
+  const bytes = (model: typeof as) => Buffer.from(model.export({ weightBytesMax: 1e6 }).graph).toString("base64");
+  expect(bytes(as)).toBe(bytes(was));
+});
+
+test("a prediction has what the cold items cost, as a part that all fits on the same data share", async () => {
+  const own = { ...data };
+  const method = ease as Method;
+  const [params] = method.grid(own);
+  const cold = withColdItems(method);
+  const [plain, before] = [method.cost(own, params!), cold.cost(own, params!)];
+  expect(before.shared).toMatchObject({ isLearnt: false });
+  expect(before.seconds).toBeCloseTo(plain.seconds + before.shared!.seconds, 9);
+  await cold.fit(own, params!, fitContext());
+  expect(withColdItems(sequentialRidge as Method).cost(own, {}).shared).toMatchObject({ isLearnt: true });
+  expect(cold.cost(own, params!).seconds).toBe(before.seconds);
+  expect(cold.cost(checkerboard(8), params!).shared).toBeUndefined();
+});
+
+test("another model has cold items placed as rarely as in the rarest of some", async () => {
+  const cold = withColdItems(ease as Method);
+  const [params] = cold.grid(data);
+  const often = (await cold.fit(data, { ...params!, coldEvery: 3 }, fitContext())) as BlendableModel;
+  const rarely = (await cold.fit(data, { ...params!, coldEvery: 6 }, fitContext())) as BlendableModel;
+  const plain = warmOf(often);
+  expect([...placedAsIn([often, rarely, plain], plain).score(history)]).toEqual([...rarely.score(history)]);
+  expect(placedAsIn([plain], plain)).toBe(plain);
+  expect(warmOf(plain)).toBe(plain);
+});

@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+import type { ItemIndex } from "../../../shared/ids.ts";
+import { graphFilter } from "../../../trainer/learn/graph-filter.ts";
+import type { Method } from "../../../trainer/learn/model.ts";
+import { symmetricEigen } from "../../../trainer/learn/numerics/linear-algebra/symmetric-eigen.ts";
+import { trainingData } from "../../fixtures/checkerboard.ts";
+import { fitContext } from "../../fixtures/fit-context.ts";
+import { modelSuite } from "../../suites/model-suite.ts";
+
+modelSuite(graphFilter as Method);
+
+/** Users of `perUser` distinct items each, some near each other. */
+function drawn({ itemCount, perUser }: { readonly itemCount: number; readonly perUser: number }) {
+  const { random } = fitContext(11);
+  const histories = Array.from({ length: itemCount / 2 }, (_, user) => {
+    const first = Math.floor(itemCount * random());
+    return Array.from({ length: perUser }, (_, i) => (first + i * (1 + (user % 3))) % itemCount);
+  });
+  return trainingData(itemCount, histories);
+}
+
+test.each([
+  ["many rows for each item, so that RᵀR is a dense matrix", { itemCount: 40, perUser: 8 }],
+  ["few rows for each item, so that it never is", { itemCount: 240, perUser: 2 }],
+])("scores are the formula written out: %s", async (_, sizes) => {
+  const data = drawn(sizes);
+  const { itemCount, userCount, userStart } = data;
+  const params = { userExponent: 0.4, itemExponent: 0.3, smooth: 0.7, rank: itemCount };
+  const fitted = await graphFilter.fit(data, params, fitContext());
+
+  const popularity = new Array<number>(itemCount).fill(0);
+  for (const item of data.items) popularity[item]!++;
+  const divisor = popularity.map((own) => own ** params.itemExponent || 1);
+  const gram = new Float64Array(itemCount ** 2);
+  for (let user = 0; user < userCount; user++) {
+    const own = data.items.subarray(userStart[user], userStart[user + 1]);
+    for (const i of own)
+      for (const j of own)
+        gram[i * itemCount + j]! += own.length ** (-2 * params.userExponent) / (divisor[i]! * divisor[j]!);
+  }
+  const { values, vectors } = symmetricEigen(gram, itemCount);
+  const real = Array.from(values.keys()).filter((k) => values[k]! > 1e-4 * values[0]!);
+  const history = [3, 7].map((i) => data.items[i]! as ItemIndex);
+  const scores = fitted.score({ items: history, agesDays: [0, 0] });
+  for (let j = 0; j < itemCount; j++) {
+    let expected = 0;
+    for (const i of history) {
+      expected += gram[i * itemCount + j]! / values[0]!;
+      for (const k of real) {
+        const [own, other] = [vectors[k * itemCount + i]!, vectors[k * itemCount + j]!];
+        expected += (params.smooth * own * other * divisor[j]!) / divisor[i]!;
+      }
+    }
+    expect(scores[j]!).toBeCloseTo(expected, 2);
+  }
+});
+
+test.each([
+  ["a dense matrix", { itemCount: 40, perUser: 8 }],
+  ["user by user", { itemCount: 240, perUser: 2 }],
+])("an item that nobody chose says nothing, and nothing is said of it: %s", async (_, sizes) => {
+  const chosen = drawn(sizes);
+  const data = { ...chosen, itemCount: chosen.itemCount + 3 };
+  const model = await graphFilter.fit(data, graphFilter.grid(data)[0]!, fitContext());
+  const unknown = chosen.itemCount as ItemIndex;
+  expect(model.score({ items: [unknown], agesDays: [0] }).every((score) => score === 0)).toBe(true);
+  const known = model.score({ items: [chosen.items[0]! as ItemIndex], agesDays: [0] });
+  expect([...known.subarray(unknown)]).toEqual([0, 0, 0]);
+});

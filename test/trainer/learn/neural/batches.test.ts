@@ -1,0 +1,79 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { epochBatches, sequenceBatch, shuffled } from "../../../../trainer/learn/neural/batches.ts";
+import type { Histories } from "../../../../trainer/learn/statistics/histories.ts";
+import { fitContext } from "../../../fixtures/fit-context.ts";
+
+/** Histories in which the entry after item i of a user is always i + 1. */
+function counting(lengths: readonly number[]): Histories {
+  const start = new Uint32Array(lengths.length + 1);
+  for (const [user, length] of lengths.entries()) start[user + 1] = start[user]! + length;
+  const items = Int32Array.from(lengths.flatMap((length, user) => Array.from({ length }, (_, i) => 1000 * user + i)));
+  return { userCount: lengths.length, itemCount: 1000 * lengths.length, start, items };
+}
+
+test("two windows side by side: the shorter is padded, and padding has no target", () => {
+  const batch = sequenceBatch(Int32Array.of(5, 6, 7, 8, 9), [
+    { first: 0, size: 1 },
+    { first: 1, size: 3 },
+  ]);
+  expect(batch).toEqual({
+    rowCount: 2,
+    length: 3,
+    items: Int32Array.of(5, 0, 0, 6, 7, 8),
+    cells: Int32Array.of(0, 3, 4, 5),
+    inverse: Int32Array.of(0, 4, 4, 1, 2, 3),
+    targets: Int32Array.of(6, 7, 8, 9),
+  });
+});
+
+test("an epoch holds one window of every user with two entries, and each target follows its item", () => {
+  const lengths = fc.array(fc.integer({ min: 0, max: 30 }), { minLength: 1, maxLength: 12 });
+  fc.assert(
+    fc.property(
+      lengths,
+      fc.integer({ min: 1, max: 12 }),
+      fc.constantFrom(1, 4),
+      fc.integer(),
+      (sizes, length, wanted, seed) => {
+        const lengthLeast = Math.min(wanted, length);
+        const histories = counting(sizes);
+        const options = { length, lengthLeast, cellsMax: 25, random: fitContext(seed).random };
+        const batches = [...epochBatches(histories, histories.start.slice(1), options)];
+        for (const { items, cells, targets, rowCount, length: padded } of batches) {
+          expect(rowCount === 1 || rowCount * padded <= 25).toBe(true);
+          expect(padded).toBeGreaterThanOrEqual(lengthLeast);
+          for (const [i, cell] of cells.entries()) expect(targets[i]).toBe(items[cell]! + 1);
+        }
+        const cellCount = batches.reduce((sum, { cells }) => sum + cells.length, 0);
+        expect(cellCount).toBe(sizes.reduce((sum, size) => sum + Math.min(length, Math.max(0, size - 1)), 0));
+      },
+    ),
+  );
+});
+
+test("entries at or after a user's end are never seen", () => {
+  const histories = counting([6]);
+  const options = { length: 10, cellsMax: 100, random: fitContext().random };
+  const [batch] = [...epochBatches(histories, Uint32Array.of(4), options)];
+  expect([...batch!.targets]).toEqual([1, 2, 3]);
+});
+
+test("a history longer than a window gives its newest part about half of the time, and every part at times", () => {
+  const histories = counting([50]);
+  const firsts = Array.from({ length: 300 }, (_, seed) => {
+    const options = { length: 5, cellsMax: 100, random: fitContext(seed).random };
+    return [...epochBatches(histories, histories.start.slice(1), options)][0]!.items[0]!;
+  });
+  const newest = firsts.filter((first) => first === 44).length;
+  expect(newest).toBeGreaterThan(120);
+  expect(newest).toBeLessThan(190);
+  expect(new Set(firsts).size).toBeGreaterThan(30);
+});
+
+test("shuffling keeps every value", () => {
+  const values = Array.from({ length: 20 }, (_, i) => i);
+  const mixed = shuffled(values, fitContext(3).random);
+  expect(mixed).not.toEqual(values);
+  expect(mixed.toSorted((a, b) => a - b)).toEqual(values);
+});

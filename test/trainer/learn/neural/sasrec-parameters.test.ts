@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { freshParameters, normal } from "../../../../trainer/learn/neural/sasrec-parameters.ts";
+import { fitContext } from "../../../fixtures/fit-context.ts";
+
+test("two blocks have the item table, twelve matrices, two tables of distances, and their vectors", () => {
+  const shape = { itemCount: 7, length: 5, width: 4, blocks: 2, heads: 2 };
+  const parameters = freshParameters(shape, fitContext().random);
+  const dims = [...parameters].map(([name, { dims }]) => `${name.replace(/^block\d\./, "")} ${dims.join("x")}`);
+  const count = (text: string) => dims.filter((dim) => dim.endsWith(text)).length;
+  expect(dims[0]).toBe("item_table 7x4");
+  expect(count(" 4x4")).toBe(12);
+  expect(count("distance_bias 5x2")).toBe(2);
+  expect(count("_bias 4")).toBe(10);
+  expect(count(".gain 4")).toBe(5);
+});
+
+test("normal numbers have mean 0 and variance 1", () => {
+  const { random } = fitContext();
+  const values = Array.from({ length: 20_000 }, () => normal(random));
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  const variance = values.reduce((sum, value) => sum + value ** 2, 0) / values.length;
+  expect(mean).toBeCloseTo(0, 1);
+  expect(variance).toBeCloseTo(1, 1);
+  expect(values.every(Number.isFinite)).toBe(true);
+});

@@ -1,0 +1,239 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import type { FitContext } from "../../../../trainer/learn/model.ts";
+import {
+  learningRateAt,
+  type Trainee,
+  type TrainingPlan,
+  trainEpochs,
+} from "../../../../trainer/learn/neural/training.ts";
+import { parameter } from "../../../../trainer/learn/numerics/autodiff/parameters.ts";
+import { fitContext } from "../../../fixtures/fit-context.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "training-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** A clock that only `passes` moves. */
+let nowMs = 0;
+const passes = (ms: number) => {
+  nowMs += ms;
+};
+beforeEach(() => {
+  nowMs = 0;
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
+  onTestFinished(() => clock.mockRestore());
+});
+
+const PLAN: TrainingPlan = {
+  epochs: 20,
+  learningRate: 0.1,
+  warmupSteps: 5,
+  weightDecay: 0,
+  averagedSteps: 5,
+  patience: 20,
+};
+
+/** Learns one number, 3, by the gradient of (w − 3)² / 2; every epoch has ten steps. */
+function trainee(judge: (epoch: number, weight: number) => number | undefined, onStep: () => void = () => {}) {
+  const weight = parameter([1], () => 0);
+  let epochs = 0;
+  const learner: Trainee<number> = {
+    parameters: new Map([["w", weight]]),
+    stepsPerEpoch: 10,
+    epoch: () => Array.from({ length: 10 }, (_, i) => i),
+    step: async () => {
+      onStep();
+      weight.gradient[0] = weight.value[0]! - 3;
+      return (weight.value[0]! - 3) ** 2 / 2;
+    },
+    judge: async (averages) => judge(++epochs, averages.get("w")!.value[0]!),
+  };
+  return learner;
+}
+
+const run = (learner: Trainee<number>, context: FitContext = fitContext(), plan = PLAN) =>
+  trainEpochs(learner, plan, { context, identity: "a number" });
+
+test("learns, and gives the last averages where nothing could be judged", async () => {
+  const { averages, epochs } = await run(trainee(() => undefined));
+  expect(epochs).toBe(20);
+  expect(averages.get("w")!.value[0]).toBeCloseTo(3, 1);
+});
+
+test("stops when judgements no longer rise, and gives back the best", async () => {
+  const judged: number[] = [];
+  const { averages, epochs, judgement } = await run(
+    trainee((epoch, weight) => {
+      judged.push(weight);
+      return epoch <= 3 ? epoch : 0;
+    }),
+    fitContext(),
+    { ...PLAN, patience: 4 },
+  );
+  expect([epochs, judgement, judged.length]).toEqual([3, 3, 7]);
+  expect(averages.get("w")!.value[0]).toBe(judged[2]);
+});
+
+test("ends with the time budget, on what was learnt by then", async () => {
+  const context = { ...fitContext(), secondsMax: 0.05 };
+  const { averages, epochs } = await run(
+    trainee(
+      () => undefined,
+      () => passes(5),
+    ),
+    context,
+  );
+  expect(epochs).toBeLessThan(20);
+  expect(averages.get("w")!.value[0]).toBeGreaterThan(0);
+});
+
+test("an abort ends it with the reason, in the midst of an epoch", async () => {
+  const controller = new AbortController();
+  let steps = 0;
+  const learner = trainee(
+    () => undefined,
+    () => {
+      if (++steps === 13) controller.abort(new Error("enough"));
+    },
+  );
+  await expect(run(learner, { ...fitContext(), signal: controller.signal })).rejects.toThrow("enough");
+  expect(steps).toBe(13);
+});
+
+test("killed and started again, it ends where it would have ended", async () => {
+  const whole = await run(trainee(() => undefined));
+  const context = { ...fitContext(), checkpointFolder: folder };
+  let steps = 0;
+  const killed = trainee(
+    () => undefined,
+    () => {
+      if (++steps === 75) throw new Error("killed");
+    },
+  );
+  await expect(run(killed, context)).rejects.toThrow("killed");
+  let stepsAfter = 0;
+  const resumed = await run(
+    trainee(
+      () => undefined,
+      () => stepsAfter++,
+    ),
+    context,
+  );
+  expect(stepsAfter).toBe(130);
+  expect(resumed.averages).toEqual(whole.averages);
+});
+
+test("asked for again, an ended fit is not trained twice", async () => {
+  const context = { ...fitContext(), checkpointFolder: join(folder, "ended") };
+  const once = await run(
+    trainee((epoch) => epoch),
+    context,
+  );
+  let steps = 0;
+  const again = await run(
+    trainee(
+      () => undefined,
+      () => steps++,
+    ),
+    context,
+  );
+  expect(steps).toBe(0);
+  expect(again).toEqual(once);
+});
+
+test("a fit that time has cut short goes on when it is asked for with more", async () => {
+  const context = { ...fitContext(), checkpointFolder: join(folder, "cut"), secondsMax: 0.5 };
+  let steps = 0;
+  const step = () => {
+    steps++;
+    passes(5);
+  };
+  const short = await run(
+    trainee(() => undefined, step),
+    context,
+  );
+  const before = steps;
+  expect(
+    await run(
+      trainee(() => undefined, step),
+      context,
+    ),
+  ).toEqual(short);
+  expect(steps).toBe(before);
+  const { epochs } = await run(
+    trainee(() => undefined, step),
+    { ...context, secondsMax: 60 },
+  );
+  expect(epochs).toBe(20);
+  expect(steps).toBeLessThan(220);
+});
+
+test("a machine that falters does not change what is learnt while time is ample", async () => {
+  const calm = await run(trainee(() => undefined));
+  let steps = 0;
+  const faltering = trainee(
+    () => undefined,
+    () => passes(steps++ < 3 ? 150 : steps % 7),
+  );
+  // Three of 200 steps take an eighth of the time, a second is enough for all.
+  const context = { ...fitContext(), secondsMax: 6 };
+  expect((await run(faltering, context)).averages).toEqual(calm.averages);
+});
+
+test("with half the time the learning rate still falls to its end", async () => {
+  const rates: number[] = [];
+  const learner = trainee(
+    () => undefined,
+    () => passes(4),
+  );
+  const progress = (share: number) => void rates.push(share);
+  const { epochs } = await run(learner, { ...fitContext(), secondsMax: 0.4, progress });
+  expect(epochs).toBeLessThan(15);
+  expect(rates.at(-1)).toBeGreaterThan(0.85);
+});
+
+test("time that a killed process has spent counts", async () => {
+  const context = { ...fitContext(), checkpointFolder: join(folder, "spent"), secondsMax: 0.3 };
+  let steps = 0;
+  const slow = () => {
+    passes(5);
+    if (++steps === 45) throw new Error("killed");
+  };
+  await expect(
+    run(
+      trainee(() => undefined, slow),
+      context,
+    ),
+  ).rejects.toThrow("killed");
+  await run(
+    trainee(() => undefined, slow),
+    context,
+  );
+  expect(steps).toBeGreaterThan(50);
+  expect(steps).toBeLessThanOrEqual(66);
+});
+
+test("progress rises to the end and tells the time that is left", async () => {
+  const shares: number[] = [];
+  const details = new Set<string>();
+  const progress = (share: number, detail: string) => {
+    shares.push(share);
+    details.add(detail);
+  };
+  await run(
+    trainee((epoch) => epoch),
+    { ...fitContext(), progress },
+  );
+  expect(shares).toEqual(shares.toSorted((a, b) => a - b));
+  expect(shares.at(-1)).toBeGreaterThan(0.9);
+  expect([...details].some((detail) => /epoch 3 of 20, NDCG 2\.0000, at most \d+ s left/.test(detail))).toBe(true);
+});
+
+test("the learning rate rises in the warm-up and falls to a fiftieth", () => {
+  expect(learningRateAt(PLAN, 0, 0)).toBeCloseTo(0.02, 6);
+  expect(learningRateAt(PLAN, 5, 0)).toBeCloseTo(0.1, 6);
+  expect(learningRateAt(PLAN, 100, 0.5)).toBeCloseTo(0.051, 6);
+  expect(learningRateAt(PLAN, 200, 1)).toBeCloseTo(0.002, 6);
+});

@@ -1,0 +1,41 @@
+import { test } from "vitest";
+import { NO_DROPOUT, transformer } from "../../../../trainer/learn/neural/transformer.ts";
+import { integers } from "../../../../trainer/learn/numerics/autodiff/graph-shorthand.ts";
+import { checkGradients } from "../numerics/autodiff/gradient-check.ts";
+
+const width = 4;
+const named = (block: string, names: readonly string[], dims: readonly number[]) =>
+  Object.fromEntries(names.map((name) => [`${block}${name}`, dims]));
+const MATRICES = ["query", "key", "value", "output", "inner", "outer"];
+const BIASED = MATRICES.filter((name) => name !== "key");
+const NORMS = ["before_attention", "before_feed_forward"];
+
+test("gradients of the whole network: every parameter and the item vectors, through a padded batch", () =>
+  checkGradients({
+    shapes: { vectors: [6, width] },
+    outputShape: [6, width],
+    parameters: {
+      ...named("block0.", MATRICES, [width, width]),
+      ...named(
+        "block0.",
+        BIASED.map((name) => `${name}_bias`),
+        [width],
+      ),
+      ...named(
+        "block0.",
+        NORMS.flatMap((name) => [`${name}.gain`, `${name}.bias`]),
+        [width],
+      ),
+      "block0.distance_bias": [3, 2],
+      "last.gain": [width],
+      "last.bias": [width],
+    },
+    build: (tape, { vectors }) =>
+      transformer(
+        tape,
+        { itemCount: 9, length: 3, width, blocks: 1, heads: 2 },
+        { vectors: vectors!, size: integers(tape.graph, 2, 3), masks: NO_DROPOUT },
+      ),
+    step: 2e-3,
+    tolerance: 2e-3,
+  }));

@@ -1,0 +1,10 @@
+import { expect, test } from "vitest";
+import { block, place } from "../../../../../trainer/learn/numerics/linear-algebra/matrix-block.ts";
+
+test("a block of a 3 × 4 matrix, and back into another place", () => {
+  const whole = { rows: 3, columns: 4, values: Float32Array.from({ length: 12 }, (_, i) => i) };
+  const part = block(whole, [1, 3], [2, 4]);
+  expect([part.rows, part.columns, ...part.values]).toEqual([2, 2, 6, 7, 10, 11]);
+  place(part, whole, 0, 1);
+  expect([...whole.values]).toEqual([0, 6, 7, 3, 4, 10, 11, 7, 8, 9, 10, 11]);
+});

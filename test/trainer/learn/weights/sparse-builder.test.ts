@@ -1,0 +1,80 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { addTo, rowSum } from "../../../../trainer/learn/weights/row-sum.ts";
+import {
+  largestColumns,
+  rowRange,
+  sparseBuilder,
+  transposed,
+} from "../../../../trainer/learn/weights/sparse-builder.ts";
+import { addRow, type SparseWeights } from "../../../../trainer/learn/weights/weight-matrix.ts";
+
+const dense = [
+  [0, 1, 2],
+  [0, 0, 0],
+  [3, 0, 4],
+  [5, 6, 7],
+];
+
+function built(): SparseWeights {
+  const builder = sparseBuilder(4, 3);
+  for (const row of dense) {
+    for (const [column, value] of row.entries()) builder.add(column, value);
+    builder.endRow();
+  }
+  return builder.build();
+}
+const rowsOf = (matrix: SparseWeights) =>
+  Array.from({ length: matrix.rowCount }, (_, row) => {
+    const into = new Float64Array(matrix.columnCount);
+    addRow(matrix, row, 1, into);
+    return [...into];
+  });
+
+test("rows come back as they were added, zeros not stored", () => {
+  expect(rowsOf(built())).toEqual(dense);
+  expect(built().values.length).toBe(7);
+});
+
+test("more entries than were foreseen are kept", () => {
+  const builder = sparseBuilder(1, 5000);
+  for (let column = 0; column < 5000; column++) builder.add(column, column + 1);
+  builder.endRow();
+  expect(builder.build().values.reduce((sum, value) => sum + value, 0)).toBe((5000 * 5001) / 2);
+});
+
+test("rows and columns exchanged, twice, are the matrix again", () => {
+  expect(rowsOf(transposed(built()))).toEqual([0, 1, 2].map((column) => dense.map((row) => row[column])));
+  expect(rowsOf(transposed(transposed(built())))).toEqual(dense);
+});
+
+test("a range of rows", () => expect(rowsOf(rowRange(built(), 1, 3))).toEqual(dense.slice(1, 3)));
+
+test("the largest columns, ascending; of equal ones the lower", () => {
+  const row = rowSum(6);
+  for (const [column, amount] of [
+    [5, 1],
+    [3, 2],
+    [1, 1],
+    [0, 1],
+  ] as const)
+    addTo(row, column, amount);
+  const value = (column: number) => row.values[column]!;
+  expect([...largestColumns(row, 3, value)]).toEqual([0, 1, 3]);
+  expect([...largestColumns(row, 9, value)]).toEqual([0, 1, 3, 5]);
+});
+
+test("the largest columns are those that sorting gives", () => {
+  const sizes = fc.uniqueArray(fc.tuple(fc.nat(60), fc.integer({ min: 1, max: 9 })), {
+    selector: ([column]) => column,
+  });
+  fc.assert(
+    fc.property(sizes, fc.nat(40), (entries, keep) => {
+      const row = rowSum(61);
+      for (const [column, amount] of entries) addTo(row, column, amount);
+      const bySorting = entries.toSorted(([a, x], [b, y]) => y - x || a - b).slice(0, keep);
+      const expected = bySorting.map(([column]) => column).sort((a, b) => a - b);
+      expect([...largestColumns(row, keep, (column) => row.values[column]!)]).toEqual(expected);
+    }),
+  );
+});

@@ -1,0 +1,250 @@
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { ModelSpec } from "../../../../shared/model-spec.ts";
+import { type DryRunOptions, DryRunReport, dryRun } from "../../../../trainer/manage/dry-run/dry-run.ts";
+import type { Connector, ConnectorFactory } from "../../../../trainer/read/connectors/connector.ts";
+import { StageError } from "../../../../trainer/stage/stage-error.ts";
+import { fileSettings } from "../../../fixtures/real-data.ts";
+import { connectMemory } from "../../../fixtures/rows-memory.ts";
+import { NOW_MS, readRows, specOf } from "../../../fixtures/rows-spec.ts";
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "dry-run-test-"));
+});
+afterAll(async () => {
+  expect((await readdir(folder)).filter((name) => name.startsWith("dry-run-"))).toEqual([]);
+  await rm(folder, { recursive: true, force: true });
+});
+
+const run = (spec: ModelSpec, options: DryRunOptions = {}, signal = new AbortController().signal) =>
+  dryRun(spec, { customer: "t", settings: fileSettings([folder], folder) }, signal, {
+    nowMs: NOW_MS,
+    connect: connectMemory,
+    ...options,
+  });
+
+const T = 1_700_000_000;
+const good = `SELECT 'u' || range % 50 AS u, range % 30 AS i, ${T} + range AS t, range % 2 AS l FROM range(2000)`;
+const briefly = ({ problems }: DryRunReport) =>
+  problems.map(({ pointer, severity, code }) => `${severity} ${code} ${pointer}`);
+
+test("good rows: columns, types, sizes, attributes and no problems", async () => {
+  const report = await run(
+    specOf({
+      interactions: good,
+      items: "SELECT range AS i, 'Item ' || range AS name FROM range(30)",
+      users: "SELECT 'u1' AS u, 33 AS age",
+    }),
+  );
+  expect(DryRunReport.parse(report)).toEqual(report);
+  expect(report).toMatchObject({ ok: true, item_id_type: "integer", problems: [] });
+  expect(report.queries[0]).toMatchObject({
+    pointer: "/schema/interaction/source",
+    sample_size: 2000,
+    columns: [
+      { name: "u", type: "VARCHAR" },
+      { name: "i", type: "BIGINT" },
+      { name: "t", type: "BIGINT" },
+      { name: "l", type: "BIGINT" },
+    ],
+  });
+  expect(report.queries[0]!.sample).toHaveLength(5);
+  expect(report.queries[0]!.sample[1]).toEqual({ u: "u1", i: 1, t: T + 1, l: 1 });
+  expect(report.predicted_training).toEqual({ rows: 2000, seconds: 7 });
+  expect(report.queries.map(({ pointer }) => pointer).slice(1)).toEqual(["/schema/item/source", "/schema/user/source"]);
+  expect(report.item_attributes).toEqual([{ name: "name", type: "Text", inferred: true, present: 30, distinct: 30 }]);
+  expect(report.user_attributes).toEqual([
+    { name: "age", type: "Numerical", inferred: true, present: 1, distinct: null },
+  ]);
+});
+
+test("of a long query only the beginning is read", async () => {
+  const report = await run(specOf({ interactions: good.replace("range(2000)", "range(100_000_000)") }));
+  expect(report.queries[0]!.sample_size).toBe(5000);
+  expect(report.ok).toBe(true);
+});
+
+test("rows are predicted from bytes where those are of the query's columns, and not of files with others", async () => {
+  const interactions = good.replace("range(2000)", "range(6000)");
+  const connect: ConnectorFactory = async (...asked) => {
+    const connector = await connectMemory(...asked);
+    const inspect: Connector["inspect"] = async (...query) => ({
+      ...(await connector.inspect(...query)),
+      estimatedBytes: 10_000_000,
+    });
+    return { ...connector, inspect };
+  };
+  const predict = async (type: string) =>
+    (await run({ ...specOf({ interactions }), connector_configs: [{ type }] }, { connect })).predicted_training;
+  expect(await predict("BigQuery")).toMatchObject({ rows: Math.round(10_000_000 / (3 * 8 + 2 + 2.8)) });
+  expect(await predict("File")).toBeNull();
+});
+
+test("missing columns point to the fields that name them, with the nearest name", async () => {
+  const report = await run(specOf({ interactions: good.replace("AS t", "AS time").replace("AS i,", "AS item,") }));
+  expect(briefly(report)).toEqual([
+    "error missing_column /schema/item/id",
+    "error missing_column /schema/interaction/created_at",
+  ]);
+  expect(report.problems[1]!.message).toContain('its columns are "u", "item", "time", "l"');
+  expect(report).toMatchObject({ ok: false, item_id_type: null });
+});
+
+const rows = (values: string) => `SELECT * FROM (VALUES ${values}) v(u, i, t, l)`;
+test.each<[string, string[]]>([
+  [rows(`(1, 7, 'soon', 1), (2, 8, 'later', 1)`), ["error unparsable_time /schema/interaction/created_at"]],
+  [rows(`(1, 7, ${T}, 5), (2, 8, ${T}, 4)`), ["error unparsable_label /schema/interaction/label"]],
+  [rows("(1, 7, '2030-01-01', 1), (2, 8, '2030-01-01', 1)"), ["error future_time /schema/interaction/created_at"]],
+  [
+    rows(`(1, 7, ${T}, 1), (1, 8, ${T}, 1)`),
+    ["warning one_user /schema/user/id", "warning few_interactions /schema/interaction/source/query"],
+  ],
+  [
+    rows(`(1, 7, ${T}, 1), (2, 7, ${T}, 1)`),
+    ["error too_few_items /schema/item/id", "warning few_interactions /schema/interaction/source/query"],
+  ],
+  [
+    rows(`(1, 7, ${T}, 0), (2, 8, ${T}, 0)`),
+    [
+      "error all_labels_negative /schema/interaction/label",
+      "warning few_interactions /schema/interaction/source/query",
+    ],
+  ],
+  [`${good} LIMIT 0`, ["error no_rows /schema/interaction/source/query"]],
+  [rows(`([1], 7, ${T}, 1)`), ["error unsupported_column_type /schema/interaction"]],
+  [
+    `SELECT CASE WHEN range > 5 THEN 'u' || range % 9 END AS u, range % 30 AS i, ${T} AS t, 1 AS l FROM range(3000)`,
+    ["warning missing_user /schema/user/id"],
+  ],
+  [
+    `SELECT CASE WHEN range > 5 THEN range % 9 ELSE 'nan'::DOUBLE END AS u, range % 30 AS i, ${T} AS t, 1 AS l FROM range(3000)`,
+    ["warning id_not_finite /schema"],
+  ],
+])("%#: %j", async (interactions, problems) => {
+  const report = await run(specOf({ interactions }));
+  expect(briefly(report)).toEqual(problems);
+  expect(report.ok).toBe(problems.every((problem) => problem.startsWith("warning")));
+});
+
+test("in the sample of a long query, one user is only a warning", async () => {
+  const interactions = `SELECT range // 10_000 AS u, range % 30 AS i, ${T} + range AS t, 1 AS l FROM range(1_000_000)`;
+  expect(briefly(await run(specOf({ interactions })))).toEqual(["warning one_user /schema/user/id"]);
+});
+
+test("problems of attribute queries point to theirs, by position of the feature", async () => {
+  const itemFeatures = [
+    { name: "name", type: "Text" as const },
+    { name: "prize", type: "Numerical" as const },
+  ];
+  const items = "SELECT range AS i, 'x' AS name, 1.5 AS price FROM range(3)";
+  const report = await run(specOf({ interactions: good, items, itemFeatures }));
+  expect(briefly(report)).toEqual(["error missing_column /schema/item/features/1/name"]);
+  expect(report.problems[0]!.message).toContain('did you mean "price"?');
+});
+
+test("item ids that are no integers, where the interactions' are, and ids that nobody has, are told", async () => {
+  const messages = async (items: string, interactions = good) =>
+    (await run(specOf({ interactions, items }))).problems.map(({ code, message }) => `${code}: ${message}`);
+  expect(await messages("SELECT unnest(['1', '2', 'TOTAL']) AS i, 5 AS price")).toEqual([
+    `attribute_rows: 1 rows of the item query have an id such as "TOTAL" and were left out: the interactions' ids are whole numbers, written without leading zeros`,
+  ]);
+  const strangers = "SELECT range + 100 AS i, 5 AS price FROM range(9)";
+  expect(await messages(strangers)).toEqual([
+    expect.stringMatching(/^attribute_rows: No id of the item query, such as "100" is among those of the interactions/),
+  ]);
+  expect(await messages(strangers, good.replace("range(2000)", "range(6000)"))).toEqual([]); // nobody knows of the rest
+});
+
+test("an attribute whose name is too long would be left out, and that is told", async () => {
+  const report = await run(
+    specOf({ interactions: good, items: `SELECT range AS i, 5 AS "${"x".repeat(1001)}" FROM range(9)` }),
+  );
+  expect(briefly(report)).toEqual(["warning attribute_rows /schema/item/source"]);
+  expect(report.item_attributes).toEqual([]);
+});
+
+test("attributes are described as a training describes them", async () => {
+  const rows =
+    "(0, 'a|b', 'x', true, 1), (1, '', 'y', NULL, 2), (2, '|', 'x', false, NULL), (3, 'b|c', NULL, NULL, 2), (4, NULL, '', NULL, 1)";
+  const items = `SELECT i, tags, kind, string_split(tags, '|') AS list, is_new, size FROM (VALUES ${rows}) v(i, tags, kind, is_new, size)`;
+  const spec = specOf({ interactions: good, items });
+  const { item_attributes: told } = await run(spec);
+  expect(told).toEqual((await readRows(spec)).summary.item_attributes);
+  expect(told.slice(0, 1)).toEqual([{ name: "tags", type: "CategoryList", inferred: true, present: 2, distinct: 3 }]);
+});
+
+test("what a connector refuses is a problem, not a failure", async () => {
+  await writeFile(join(folder, "t.csv"), "u,i,t,l\n1,2,3,1\n");
+  const file = (location: string, query: string): ModelSpec => ({
+    ...specOf({ interactions: query }),
+    connector_configs: [{ type: "File", location }],
+  });
+  const { connect } = await import("../../../../trainer/read/connectors/connect.ts");
+  expect(briefly(await run(file("nothing.csv", "FROM t"), { connect }))).toEqual([
+    "error file_not_found /connector_configs/0",
+  ]);
+  expect(briefly(await run(file("t.csv", "FROM tt"), { connect }))).toEqual([
+    "error source_table_not_found /schema/interaction/source/query",
+  ]);
+  expect(briefly(await run({ ...file("", ""), connector_configs: [{ type: "Fiel" }] }, { connect }))).toEqual([
+    "error unknown_connector_type /connector_configs/0",
+  ]);
+});
+
+describe("lines that no reading gives", () => {
+  const tell = async (lines: number, isBad: (n: number) => boolean) => {
+    const line = (n: number) => (isBad(n) ? `u${n}\n` : `u${n % 50},${n % 30},${T + n},1\n`);
+    await writeFile(join(folder, "bad.csv"), `u,i,t,l\n${Array.from({ length: lines }, (_, n) => line(n)).join("")}`);
+    const spec = {
+      ...specOf({ interactions: "FROM bad" }),
+      connector_configs: [{ type: "File", location: "bad.csv" }],
+    };
+    const { connect } = await import("../../../../trainer/read/connectors/connect.ts");
+    const context = { customer: "t", settings: fileSettings([folder], folder) };
+    const trained = await readRows(spec, { connect, context }).then(
+      () => true,
+      (error: StageError) => error.code,
+    );
+    return { report: await run(spec, { connect }), trained };
+  };
+  const pointer = "/schema/interaction/source/query";
+
+  test("beyond the sample are told too", async () => {
+    const { report, trained } = await tell(20_000, (n) => n % 10 === 3);
+    expect(briefly(report)).toEqual([`warning malformed_line ${pointer}`]);
+    expect(report.problems[0]!.message).toMatch(/^2000 × /);
+    expect([report.ok, trained]).toEqual([true, true]);
+  });
+
+  test.each([3000, 40_000])("of %d lines are an error where a training refuses so many", async (lines) => {
+    const { report, trained } = await tell(lines, (n) => n % 3 > 0);
+    expect(briefly(report)[0]).toBe(`error malformed_line ${pointer}`);
+    expect([report.ok, trained]).toEqual([false, "too_many_rejected_rows"]);
+  });
+
+  test("and rows that are refused count together", async () => {
+    const { report, trained } = await tell(3000, (n) => n % 5 < 2);
+    expect([report.ok, trained]).toEqual([true, true]);
+    const twice = await run(
+      {
+        ...specOf({ interactions: "SELECT CASE WHEN t % 5 = 2 THEN NULL ELSE u END AS u, i, t, l FROM bad" }),
+        connector_configs: [{ type: "File", location: "bad.csv" }],
+      },
+      { connect: (await import("../../../../trainer/read/connectors/connect.ts")).connect },
+    );
+    expect(briefly(twice).slice(0, 2)).toEqual([
+      `error malformed_line ${pointer}`,
+      "error missing_user /schema/user/id",
+    ]);
+  });
+});
+
+test("an aborted signal ends it with its reason", async () => {
+  const reason = new Error("the caller has gone");
+  await expect(run(specOf({ interactions: good }), {}, AbortSignal.abort(reason))).rejects.toBe(reason);
+  const connect = () => Promise.reject(new StageError("fetching", "source_timeout", "interrupted"));
+  await expect(run(specOf({ interactions: good }), { connect }, AbortSignal.abort(reason))).rejects.toBe(reason);
+});

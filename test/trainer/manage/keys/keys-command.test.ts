@@ -1,0 +1,162 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { isWellFormedApiKey } from "../../../../shared/api-key.ts";
+import { runKeysCommand } from "../../../../trainer/manage/keys/keys-command.ts";
+import type { S3Options } from "../../../../trainer/store/s3-request.ts";
+import { startLocalR2 } from "../../../fixtures/local-r2.ts";
+
+const NOW = Date.UTC(2026, 0, 1);
+let s3: S3Options;
+let stop: () => Promise<void>;
+let directory: string;
+beforeAll(async () => {
+  ({ s3, stop } = await startLocalR2());
+  directory = await mkdtemp(join(tmpdir(), "keys-"));
+});
+afterAll(async () => {
+  await stop();
+  await rm(directory, { recursive: true });
+});
+
+const keys = (line: string, more: Record<string, string> = {}) =>
+  runKeysCommand(line.split(" ").filter(Boolean), {
+    environment: {
+      SHORTLIST_S3_ENDPOINT: s3.endpoint,
+      SHORTLIST_S3_BUCKET: s3.bucket,
+      SHORTLIST_S3_ACCESS_KEY_ID: s3.accessKeyId,
+      SHORTLIST_S3_SECRET_ACCESS_KEY: s3.secretAccessKey,
+      SHORTLIST_EGRESS_ADDRESSES: "192.0.2.1 192.0.2.2",
+      SHORTLIST_SERVICE_ACCOUNTS: '{"cold": "cold@p.iam.gserviceaccount.com"}',
+      ...more,
+    },
+    nowMs: NOW,
+    random: (count) => crypto.getRandomValues(new Uint8Array(count)),
+  });
+
+test("issue, list, revoke", async () => {
+  const issued = await keys("issue --customer acme --scopes rank --expires 90d");
+  const key = /rk_\w+/.exec(issued)![0];
+  expect(isWellFormedApiKey(key)).toBe(true);
+  expect(issued).toMatch(/scopes +rank\n +expires +2026-04-01T00:00:00.000Z/);
+  expect(issued).toContain("192.0.2.1, 192.0.2.2");
+  const keyId = /key id +(\w+)/.exec(issued)![1];
+
+  const listed = await keys("list --customer acme");
+  expect(listed).toMatch(new RegExp(`^${keyId} +acme +rank +valid until 2026-04-01`, "m"));
+  expect(listed).not.toContain(key.slice(3));
+
+  expect(await keys(`revoke --key-id ${keyId}`)).toContain("is revoked since 2026-01-01T00:00:00.000Z");
+  expect(await keys("list")).toMatch(new RegExp(`^${keyId} +acme +rank +revoked 2026`, "m"));
+});
+
+test("the customer's service account is the settings', else what was said last, else its lack is told", async () => {
+  const account = async (line: string) => JSON.parse(await keys(`${line} --json`)).service_account;
+  expect(await account("issue --customer cold")).toBe("cold@p.iam.gserviceaccount.com");
+  await expect(keys("issue --customer cold --service-account new@p.iam.gserviceaccount.com")).rejects.toThrow(
+    "SHORTLIST_SERVICE_ACCOUNTS says that cold has cold@p.iam.gserviceaccount.com",
+  );
+  expect(await account("issue --customer warm --service-account new@p.iam.gserviceaccount.com")).toMatch(/^new@/);
+  expect(await account("issue --customer warm")).toMatch(/^new@/);
+  expect(await keys("issue --customer bare")).toMatch(/service account +none: --service-account/);
+});
+
+test("one customer's account is not given to another", async () => {
+  await keys("issue --customer first --service-account own@p.iam.gserviceaccount.com");
+  const taken = keys("issue --customer second --service-account own@p.iam.gserviceaccount.com");
+  await expect(taken).rejects.toThrow("own@p.iam.gserviceaccount.com is first's");
+  await keys("issue --customer cold");
+  const fixed = keys("issue --customer second --service-account cold@p.iam.gserviceaccount.com");
+  await expect(fixed).rejects.toThrow("is cold's");
+  expect(JSON.parse(await keys("list --customer second --json"))).toEqual([]);
+});
+
+test("what the customer and the operator have to grant is printed as commands, with the names that are known", async () => {
+  const account = "grants@p.iam.gserviceaccount.com";
+  const issued = await keys(
+    `issue --customer grants-eu --service-account ${account} --project acme-shop --dataset shop`,
+  );
+  expect(issued).toContain(
+    `gcloud projects add-iam-policy-binding acme-shop --member=serviceAccount:${account} --role=roles/bigquery.jobUser`,
+  );
+  expect(issued).toContain(
+    `bq query --project_id=acme-shop --use_legacy_sql=false 'GRANT \`roles/bigquery.dataViewer\` ON SCHEMA \`acme-shop.shop\` TO "serviceAccount:${account}"'`,
+  );
+  expect(issued).toContain(`add-iam-policy-binding ${account} --project=p`);
+  expect(issued).toContain("roles/iam.serviceAccountTokenCreator");
+  expect(issued).toContain("lets in 192.0.2.1, 192.0.2.2:");
+  expect(issued).toContain("SHORTLIST_SECRET_GRANTS_EU__DB");
+  expect(await keys("issue --customer bare")).not.toContain("bq query");
+});
+
+test("with --json a script gets everything", async () => {
+  const issued = JSON.parse(await keys("issue --customer script --json"));
+  expect(issued).toMatchObject({
+    customer: "script",
+    scopes: ["rank", "manage"],
+    expires_at: null,
+    egress_addresses: ["192.0.2.1", "192.0.2.2"],
+  });
+  expect(JSON.parse(await keys("list --customer script --json"))).toHaveLength(1);
+  expect(await keys("list --customer nobody")).toBe("No keys have been issued.");
+});
+
+test("help is printed when nothing is asked", async () => {
+  for (const line of ["", "--help", "issue --help"]) expect(await keys(line)).toMatch(/^Usage:/);
+});
+
+test.each([
+  ["forget", 'There is no command "forget"'],
+  ["constructor", "There is no command"],
+  ["issue", "needs --customer"],
+  ["issue --customer Acme", "must be of a-z 0-9"],
+  ["issue --customer acme --scopes rank,write", 'no scope "write"'],
+  ["issue --customer acme --expires soon", "--expires must be like"],
+  ["issue --customer acme --expires 5", "--expires must be like"],
+  ["issue --customer acme --expires 2020-01-01", "not in the future"],
+  ["issue --customer acme --service-account nobody", "e-mail address"],
+  ["issue --customer acme --project $(rm)", "--project must be"],
+  ["issue --customer acme --dataset a'b", "--dataset must be"],
+  ["issue --customer acme --colour red", "--colour"],
+  ["issue now --customer acme", '"now"'],
+  ["revoke", "--key-id"],
+  ["revoke --key-id 000000000000", "no key with the id"],
+])("%s: one sentence", async (line, expected) => {
+  const failure = (await keys(line).catch((error: Error) => error)) as Error;
+  expect(failure.message).toContain(expected);
+  expect(failure.message.split("\n")).toHaveLength(1);
+});
+
+test("without settings, their names are told", async () => {
+  await expect(keys("list", { SHORTLIST_S3_ENDPOINT: "" })).rejects.toThrow("SHORTLIST_S3_ENDPOINT is not set");
+});
+
+test("a state folder without a service, and one whose service is down, are told", async () => {
+  await expect(keys(`list --state ${directory}`)).rejects.toThrow("run npm start first");
+  const down = { edge_url: "http://127.0.0.1:1", trainer_url: "http://127.0.0.1:1", api_key: "k", model_name: "m" };
+  await writeFile(join(directory, "local.json"), JSON.stringify(down));
+  const secret = "s".repeat(40);
+  const secrets = { forward_secret: secret, s3_access_key_id: secret, s3_secret_access_key: secret, api_key: null };
+  await writeFile(join(directory, "secrets.json"), JSON.stringify(secrets));
+  await expect(keys(`list --state ${directory}`)).rejects.toThrow("not up: run npm start first");
+});
+
+test("with a state folder, keys are in the local bucket", async () => {
+  const up = {
+    edge_url: new URL(s3.endpoint).origin,
+    trainer_url: "http://127.0.0.1:1",
+    api_key: "k",
+    model_name: "m",
+  };
+  await writeFile(join(directory, "local.json"), JSON.stringify(up));
+  const secrets = {
+    forward_secret: "s".repeat(40),
+    s3_access_key_id: s3.accessKeyId,
+    s3_secret_access_key: s3.secretAccessKey,
+    api_key: null,
+  };
+  await writeFile(join(directory, "secrets.json"), JSON.stringify(secrets));
+  const issued = await keys(`issue --customer near --state ${directory}`).catch((error: Error) => error.message);
+  expect(issued).toContain("The API key of near");
+});

@@ -1,0 +1,67 @@
+import { expect, test } from "vitest";
+import { checkSchedule, nextRunAt, ScheduleError, soonerRunAt } from "../../../../trainer/manage/models/schedule.ts";
+
+const CREATED = Date.parse("2026-01-01T10:20:30.000Z");
+const check = (schedule: string, now: string, expected: string | null) =>
+  expect(nextRunAt(schedule, CREATED, Date.parse(now))).toBe(expected);
+
+test("once is never again", () => check("@once", "2026-01-01T10:20:30Z", null));
+
+test("periods count from the creation", () => {
+  check("@hourly", "2026-01-01T10:20:30Z", "2026-01-01T11:20:30.000Z");
+  check("@daily", "2026-01-01T10:20:30Z", "2026-01-02T10:20:30.000Z");
+  check("@weekly", "2026-01-01T10:20:30Z", "2026-01-08T10:20:30.000Z");
+});
+
+test("what was missed while the trainer was off is made good once", () => {
+  check("@hourly", "2026-03-05T00:00:00Z", "2026-03-05T00:20:30.000Z");
+  check("@daily", "2026-01-02T10:20:30Z", "2026-01-03T10:20:30.000Z");
+  check("@daily", "2026-01-01T09:00:00Z", "2026-01-02T10:20:30.000Z");
+});
+
+test("cron lines mean UTC", () => {
+  check("30 4 * * *", "2026-01-01T10:20:30Z", "2026-01-02T04:30:00.000Z");
+  check("0 0 1 * *", "2026-01-01T10:20:30Z", "2026-02-01T00:00:00.000Z");
+  check("*/15 * * * MON", "2026-01-01T10:20:30Z", "2026-01-05T00:00:00.000Z");
+});
+
+test.each([
+  ["@monthly", "1 fields"],
+  ["@toString", "1 fields"],
+  ["* * * * * *", "6 fields"],
+  ["61 * * * *", "found"],
+  ["0 0 30 2 *", "found"],
+  ["", "1 fields"],
+])("%j is refused with the known ones", (schedule, reason) => {
+  const read = () => nextRunAt(schedule, CREATED, CREATED);
+  expect(read).toThrow(ScheduleError);
+  expect(read).toThrow("@once, @hourly, @daily, @weekly or a cron line of five fields");
+  expect(read).toThrow(reason);
+});
+
+test.each(["H H * * *", "H/5 * * * *", "0 H(0-3) * * *", "0 0 * * H", "0 1,H * * *"])(
+  "%j would come at random",
+  (schedule) => {
+    expect(() => checkSchedule(schedule)).toThrow(ScheduleError);
+    expect(() => checkSchedule(schedule)).toThrow("H stands for a random value");
+  },
+);
+test("of a stored model it is read as it is", () =>
+  expect(nextRunAt("H H * * *", CREATED, CREATED)).toMatch(/^2026-01-0[12]/));
+
+test("only a time that is sooner than the one that a model has is told", () => {
+  const times = { createdAtMs: CREATED, nowMs: CREATED };
+  const sooner = (schedule: string, has: string | null) => soonerRunAt(schedule, has, times);
+  expect(sooner("@hourly", "2026-01-02T00:20:30.000Z")).toBe("2026-01-01T11:20:30.000Z");
+  expect(sooner("30 4 * * *", "2027-01-01T04:30:00.000Z")).toBe("2026-01-02T04:30:00.000Z");
+  for (const has of ["2026-01-01T11:20:30.000Z", "2026-01-01T09:20:30.000Z", null])
+    expect(sooner("@hourly", has)).toBe(undefined);
+  expect(sooner("@once", "2027-01-01T00:00:00.000Z")).toBe(undefined);
+  expect(sooner("H H * * *", "2027-01-01T00:00:00.000Z")).toBe(undefined);
+});
+
+test.each(["@hourly", "@once", "0 4 * * THU", "0 4 * * 1-5"])("%j can be a model's", (schedule) =>
+  expect(checkSchedule(schedule)).toBeUndefined(),
+);
+
+test("what is no schedule cannot be a model's", () => expect(() => checkSchedule("61 * * * *")).toThrow(ScheduleError));

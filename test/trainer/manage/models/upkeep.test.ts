@@ -1,0 +1,267 @@
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { LogEntry } from "../../../../trainer/log/log.ts";
+import { startUpkeep, tend, type UpkeepContext } from "../../../../trainer/manage/models/upkeep.ts";
+import type { WorkQueue } from "../../../../trainer/manage/models/work-queue.ts";
+import { type Database, openDatabase } from "../../../../trainer/manage/records/database.ts";
+import { modelRegistry } from "../../../../trainer/manage/records/model-registry.ts";
+import { runLedger } from "../../../../trainer/manage/records/run-ledger.ts";
+import { modelFolders } from "../../../../trainer/manage/runs/model-folders.ts";
+import { specOf } from "../../../fixtures/trainer-spec.ts";
+import { freshFolder, freshState } from "../../../fixtures/trainer-state.ts";
+
+const DAY_MS = 86_400_000;
+const NAME = { customer: "acme", modelName: "shop" };
+const START = Date.parse("2026-01-01T00:00:00Z");
+let database: Database;
+let context: UpkeepContext;
+let nowMs = START;
+let upkept: string[];
+let settled: string[];
+let queued: { training: string[]; deletion: string[] };
+const logs: LogEntry[] = [];
+
+beforeAll(async () => {
+  database = await openDatabase(null, await freshState());
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  for (const table of ["models", "runs"]) await database.query(`delete from shortlist.${table}`);
+  nowMs = START;
+  upkept = [];
+  settled = [];
+  queued = { training: [], deletion: [] };
+  const noting = <Work extends object>(name: keyof typeof queued): WorkQueue<Work> => ({
+    enqueue: async (key) => queued[name].push(key) > 0,
+    take: async () => {},
+    wake: () => {},
+  });
+  context = {
+    database,
+    registry: modelRegistry(database, () => nowMs),
+    ledger: runLedger(database, "ours", 30),
+    training: noting("training"),
+    deletion: noting("deletion"),
+    pointers: {
+      settle: ({ modelName }) => void settled.push(modelName),
+      settled: async () => {},
+      retry: () => void upkept.push("retry"),
+      idle: async () => {},
+    },
+    folders: modelFolders(await freshFolder()),
+    erasures: {
+      erase: async () => {},
+      settle: async () => void upkept.push("settle"),
+      restore: async () => void upkept.push("restore"),
+      restoreOf: async () => {},
+      lastBefore: async (ms) => [{ customer: "acme", erasedMs: ms }],
+    },
+    nowMs: () => nowMs,
+    log: (entry) => void logs.push(entry),
+  };
+});
+
+/** A model whose first run is over. */
+async function aTrainedModel(name: string, schedule: string, nextRunAt: string | null) {
+  const spec = specOf(name, "wait", { train_schedule: schedule });
+  await context.registry.insert(database, { customer: "acme", spec, nextRunAt });
+  const first = { runId: `first-${name}`, attempt: 1 };
+  await context.registry.apply("acme", name, { kind: "scheduled", runId: first.runId });
+  await context.registry.apply("acme", name, { kind: "started", ...first });
+  const failure = {
+    stage: "fetching",
+    code: "no_rows",
+    message: "None.",
+    at: "2026-01-01T00:00:00Z",
+    retryable: false,
+  };
+  await context.registry.apply("acme", name, { kind: "failed", failure, ...first });
+}
+const find = async (name: string) => (await context.registry.find("acme", name))!;
+
+test("a model that is due gets a run and its next time; until then it gets none", async () => {
+  await aTrainedModel("hourly", "@hourly", new Date(START + 3_600_000).toISOString());
+  await tend(context);
+  expect(queued.training).toEqual([]);
+  nowMs = START + 5 * 3_600_000 + 1; // the trainer was off for some hours
+  await tend(context);
+  expect(await find("hourly")).toMatchObject({
+    training: { state: "SCHEDULED", finishedAt: null, nextRunAt: "2026-01-01T06:00:00.000Z" },
+  });
+  expect(queued.training).toContain("acme/hourly");
+  const { runId } = (await find("hourly")).training;
+  await tend(context);
+  expect((await find("hourly")).training.runId).toBe(runId);
+});
+
+test("a clock that was ahead and was set right puts no schedule off", async () => {
+  await aTrainedModel("early", "@hourly", new Date(START).toISOString());
+  nowMs = START + 14 * 3_600_000; // such as of a machine that takes local time for UTC
+  await tend(context);
+  const nextRun = async () => (await find("early")).training.nextRunAt;
+  expect(await nextRun()).toBe("2026-01-01T15:00:00.000Z");
+  nowMs = START + 60_000;
+  const upkeep = startUpkeep(context, 3_600_000);
+  await expect.poll(nextRun).toBe("2026-01-01T01:00:00.000Z");
+  await upkeep.stop();
+});
+
+test("a model that is due while its run works waits for its next time", async () => {
+  await aTrainedModel("busy", "@hourly", new Date(START).toISOString());
+  await context.registry.apply("acme", "busy", { kind: "scheduled", runId: "works" });
+  nowMs = START + 1;
+  await tend(context);
+  expect(await find("busy")).toMatchObject({ training: { runId: "works", nextRunAt: "2026-01-01T01:00:00.000Z" } });
+});
+
+test("a model that was changed since its run read it is trained again", async () => {
+  await aTrainedModel("changed", "@once", null);
+  await tend(context);
+  expect(queued.training).toEqual([]);
+  const { spec } = await find("changed");
+  await context.registry.apply("acme", "changed", {
+    kind: "changed",
+    from: spec,
+    spec,
+    retrain: true,
+    nextRunAt: null,
+  });
+  await tend(context);
+  expect(queued.training).toContain("acme/changed");
+});
+
+test("a run that nobody works on is queued, one that somebody does is not", async () => {
+  await context.ledger.create(database, { runId: "idle", customer: "acme", modelName: "idle" });
+  await context.ledger.create(database, { runId: "held", customer: "acme", modelName: "held" });
+  await context.ledger.claim("held");
+  await tend(context);
+  expect(queued.training).toEqual(["acme/idle"]);
+});
+
+test("a deletion that was interrupted is queued", async () => {
+  await aTrainedModel("dying", "@once", null);
+  await context.registry.apply("acme", "dying", { kind: "destroying" });
+  await tend(context);
+  expect(queued).toEqual({ training: [], deletion: ["acme/dying"] });
+});
+
+test("one model's trouble is logged and does not keep the others waiting", async () => {
+  for (const name of ["a", "b"]) await aTrainedModel(name, "@hourly", new Date(START).toISOString());
+  await database.query(`update shortlist.models set spec = replace(spec, '@hourly', '@never') where model_name = 'a'`);
+  nowMs = START + 1;
+  await tend(context);
+  expect(logs).toContainEqual(expect.objectContaining({ event: "upkeep_failed", model_name: "a" }));
+  expect(queued.training).toContain("acme/b");
+});
+
+test("it looks at once, again when asked, and not after it was stopped", async () => {
+  let looks = 0;
+  let looked = () => {};
+  const wake = () => {
+    looks++;
+    looked();
+  };
+  const next = () => new Promise<void>((done) => (looked = done));
+  const first = next();
+  const upkeep = startUpkeep({ ...context, training: { ...context.training, wake } }, 3_600_000);
+  await first;
+  const second = next();
+  upkeep.soon();
+  await second;
+  await upkeep.stop();
+  const after = looks;
+  upkeep.soon();
+  await upkeep.stop();
+  expect(looks).toBe(after);
+});
+
+test("rows kept from before an erasure that is a week old go, whether or not a run comes", async () => {
+  const folder = await freshFolder();
+  const folders = modelFolders(folder);
+  const rows = join(await folders.makeModel("acme", "shop"), "interactions");
+  await mkdir(rows);
+  nowMs = Date.now() + 7 * DAY_MS - 1000; // erased a second before the rows were kept, by a run that had begun earlier
+  const upkeep = startUpkeep(
+    { ...context, folders, registry: { ...context.registry, names: async () => [NAME] } },
+    3_600_000,
+  );
+  await expect.poll(() => existsSync(rows)).toBe(false);
+  await upkeep.stop();
+});
+
+test("lists of erased users are settled at every turn, and looked for at the start", async () => {
+  const upkeep = startUpkeep(context, 3_600_000);
+  const lists = () => upkept.filter((what) => what !== "retry");
+  await expect.poll(lists).toEqual(["settle", "restore"]);
+  upkeep.soon();
+  await expect.poll(lists).toEqual(["settle", "restore", "settle"]);
+  await upkeep.stop();
+});
+
+test("a step of the sweep that fails is logged and done again, and keeps no other from being done", async () => {
+  await aTrainedModel("a", "@once", null);
+  let restores = 0;
+  const restore = async () => {
+    if (++restores === 1) throw new Error("no bucket");
+  };
+  const upkeep = startUpkeep({ ...context, erasures: { ...context.erasures, restore } }, 3_600_000);
+  await expect.poll(() => settled).toEqual(["a"]);
+  expect(logs).toContainEqual(
+    expect.objectContaining({ event: "upkeep_failed", error: expect.stringContaining("no bucket") }),
+  );
+  upkeep.soon();
+  await expect.poll(() => restores).toBe(2);
+  await upkeep.stop();
+  expect(settled).toEqual(["a"]);
+});
+
+test("the sweep forgets answers of more than a day ago, and folders of models that are no more", async () => {
+  await aTrainedModel("known", "@once", null);
+  for (const [key, age] of [
+    ["old", "2 days"],
+    ["new", "1 hour"],
+  ])
+    await database.query(
+      `insert into shortlist.idempotency_keys (customer, idempotency_key, request_digest, model_name, answer, created_at)
+       values ('acme', '${key}', '', 'known', '', now() - interval '${age}')`,
+    );
+  const [known, gone] = [
+    await context.folders.makeModel("acme", "known"),
+    await context.folders.makeModel("acme", "gone"),
+  ];
+  const upkeep = startUpkeep(context, 3_600_000);
+  await expect.poll(() => settled).toEqual(["known"]); // the last step
+  await upkeep.stop();
+  expect([existsSync(known), existsSync(gone)]).toEqual([true, false]);
+  expect(await database.query("select idempotency_key from shortlist.idempotency_keys")).toEqual([
+    { idempotency_key: "new" },
+  ]);
+});
+
+test("the sweep forgets runs that were over a month ago", async () => {
+  for (const runId of ["long over", "over", "waits"])
+    await context.ledger.create(database, { runId, customer: "acme", modelName: "shop" });
+  for (const [runId, days] of [
+    ["long over", 31],
+    ["over", 29],
+  ])
+    await database.query(
+      `update shortlist.runs set finished_at = now() - interval '${days} days' where run_id = '${runId}'`,
+    );
+  const upkeep = startUpkeep(context, 3_600_000);
+  const left = async () =>
+    (await database.query("select run_id from shortlist.runs order by run_id")).map(({ run_id }) => run_id);
+  await expect.poll(left).toEqual(["over", "waits"]);
+  await upkeep.stop();
+});
+
+test("pointers that could not be written are tried at every turn, and every model's is looked at when a trainer starts", async () => {
+  for (const name of ["a", "b"]) await aTrainedModel(name, "@once", null);
+  await tend(context);
+  expect([upkept.filter((what) => what === "retry"), settled]).toEqual([["retry"], []]);
+  const upkeep = startUpkeep(context, 3_600_000);
+  await expect.poll(() => settled.toSorted()).toEqual(["a", "b"]);
+  await upkeep.stop();
+});

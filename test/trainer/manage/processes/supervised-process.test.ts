@@ -1,0 +1,98 @@
+import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { type ProcessOptions, superviseProcess } from "../../../../trainer/manage/processes/supervised-process.ts";
+import { freshFolder } from "../../../fixtures/trainer-state.ts";
+
+/** Runs a program of these lines. What the end of a run means is tested with run-child. */
+async function supervise(lines: string, options: Partial<ProcessOptions> = {}) {
+  const program = join(await freshFolder(), "program.mjs");
+  await writeFile(program, lines);
+  const received: unknown[] = [];
+  const end = await superviseProcess({
+    program,
+    input: { hello: ["there"] },
+    environment: {},
+    memoryMbMax: 1000,
+    secondsMax: 20,
+    graceSeconds: 0.2,
+    signal: new AbortController().signal,
+    onMessage: (value) => {
+      received.push(value);
+      return "more";
+    },
+    ...options,
+  });
+  return { ...end, received };
+}
+const ECHO = 'process.once("message", (input) => process.send(input, () => process.disconnect()));';
+
+test("it gets its input, and everything that it sends arrives before its end", async () => {
+  const flood = "for (let i = 0; i < 2000; i++) process.send({ i, padding: 'x'.repeat(1000) });";
+  const { received, ended, exit } = await supervise(`${flood}${ECHO}`);
+  expect(received).toHaveLength(2001);
+  expect(received.at(-1)).toEqual({ hello: ["there"] });
+  expect([ended, exit]).toEqual(["", { code: 0, signal: null, error: undefined }]);
+});
+
+test("one that nobody waits for any more when it starts is ended", async () => {
+  const { ended } = await supervise("setInterval(() => {}, 1000);", { signal: AbortSignal.abort() });
+  expect(ended).toBe("stopped");
+});
+
+test("after its last message it is helped to end, and says nothing more", async () => {
+  const received: unknown[] = [];
+  const endless = 'process.once("message", () => setInterval(() => process.send(process.uptime()), 10));';
+  const { ended, exit } = await supervise(endless, {
+    onMessage: (value) => {
+      received.push(value);
+      return "last";
+    },
+  });
+  expect(received).toHaveLength(1);
+  expect([ended, exit.signal]).toEqual(["", "SIGKILL"]);
+});
+
+test("it ends with the process that supervises it", async () => {
+  // The preloaded watch ends a process whose channel is closed; its input never comes.
+  const { exit } = await supervise("process.disconnect(); setInterval(() => {}, 1000);");
+  expect(exit).toMatchObject({ code: 0, signal: null });
+});
+
+test("a program that does not parse ends with its complaint", async () => {
+  const { exit, outputTail } = await supervise("this is no program");
+  expect(exit.code).toBe(1);
+  expect(outputTail).toContain("SyntaxError");
+});
+
+/** A process in which one cannot be started, and what it makes of that. */
+async function superviseWhere(trouble: string) {
+  const program = join(await freshFolder(), "supervising.mts");
+  const path = new URL("../../../../trainer/manage/processes/supervised-process.ts", import.meta.url).href;
+  await writeFile(
+    program,
+    `import { openSync } from "node:fs";
+     const { superviseProcess } = await import(${JSON.stringify(path)});
+     ${trouble}
+     const options = { program: "", input: {}, environment: {}, memoryMbMax: 100, secondsMax: 5, graceSeconds: 1 };
+     const signal = new AbortController().signal;
+     const { exit } = await superviseProcess({ ...options, signal, onMessage: () => "more" });
+     await new Promise((done) => setTimeout(done, 50));
+     process.stdout.write(exit.error);`,
+  );
+  const command = `ulimit -n 100 && exec "${process.execPath}" --no-warnings "${program}"`;
+  return (await promisify(execFile)("sh", ["-c", command])).stdout;
+}
+
+test.each([
+  ["whose program is gone, as while Node is updated,", 'process.execPath = "/gone/node";', "ENOENT"],
+  [
+    "for which no file can be opened any more",
+    'try { for (;;) openSync("/dev/null", "r"); } catch { /* all are open */ }',
+    "EMFILE",
+  ],
+])("one %s ends with the reason, and who supervises it lives on", async (_, trouble, reason) =>
+  expect(await superviseWhere(trouble)).toContain(reason),
+);

@@ -1,0 +1,85 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, test } from "vitest";
+import type { EvaluationQuestion } from "../../../../shared/evaluation-report.ts";
+import { answerQuestion } from "../../../../trainer/choose/reporting/answer-question.ts";
+import { type EvaluationDetail, encodeDetail } from "../../../../trainer/choose/reporting/evaluation-detail.ts";
+import { type EvaluationLimits, evaluations } from "../../../../trainer/manage/questions/evaluations.ts";
+import { SMALL_DETAIL } from "../../../fixtures/small-detail.ts";
+
+const STAYS = new AbortController().signal;
+const THREADS = { atOnce: 1, seconds: 25, smallBytes: 0 };
+const QUESTION: EvaluationQuestion = { item_attribute: "genres" };
+
+/** Everybody of the small detail, many times over. */
+function manyUsers(times: number): EvaluationDetail {
+  const { users, chosen, popularity, relevantStart, relevant } = SMALL_DETAIL;
+  const repeated = (values: Int32Array) =>
+    Int32Array.from({ length: times * values.length }, (_, i) => values[i % values.length]!);
+  const start = Uint32Array.from({ length: times * users.length + 1 }, (_, i) => {
+    return Math.floor(i / users.length) * relevant.length + relevantStart[i % users.length]!;
+  });
+  return {
+    ...SMALL_DETAIL,
+    users: BigUint64Array.from({ length: times * users.length }, (_, i) => BigInt(i + 1)),
+    userColumns: [],
+    chosen: repeated(chosen),
+    popularity: repeated(popularity),
+    relevantStart: start,
+    relevant: repeated(relevant),
+  };
+}
+
+const SMALL = encodeDetail(SMALL_DETAIL);
+const LARGE = encodeDetail(manyUsers(3000));
+const stored = (bytes: Uint8Array) => ({ packedBytes: bytes.length, read: async () => bytes });
+const ask = (bytes: Uint8Array, limits: EvaluationLimits, question = QUESTION, caller = STAYS) =>
+  evaluations(limits).answer(stored(bytes), question, { customer: "acme", caller });
+
+test("large or small: the same answer", async () => {
+  expect(await ask(SMALL, THREADS)).toEqual(answerQuestion(SMALL_DETAIL, QUESTION));
+  expect(await ask(SMALL, { ...THREADS, smallBytes: 2 ** 17 })).toEqual(answerQuestion(SMALL_DETAIL, QUESTION));
+});
+
+test("timers go on during a large answer", async () => {
+  let isDone = false;
+  const answer = ask(LARGE, { ...THREADS, smallBytes: 2 ** 17 }).finally(() => {
+    isDone = true;
+  });
+  let turns = 0;
+  while (!isDone && turns < 10) {
+    await delay(1);
+    if (!isDone) turns++;
+  }
+  expect(turns).toBe(10);
+  expect((await answer).users).toBe(9000);
+});
+
+test("what is refused is refused in the same words", async () => {
+  const refused = { code: "unknown_attribute", errors: [{ pointer: "/item_attribute" }] };
+  const asked = ask(SMALL, THREADS, { item_attribute: "genre" });
+  await expect(asked).rejects.toMatchObject(refused);
+  await expect(asked).rejects.toThrow('did you mean "genres"');
+  await expect(ask(new Uint8Array(9).fill(1), THREADS)).rejects.toMatchObject({ name: "FormatError" });
+});
+
+test("what takes too long, or is not waited for, is ended", async () => {
+  const late = ask(LARGE, { ...THREADS, seconds: 0.02 });
+  await expect(late).rejects.toMatchObject({ code: "overloaded", retryAfterSeconds: 5 });
+  await expect(ask(LARGE, THREADS, QUESTION, AbortSignal.timeout(20))).rejects.toThrow("The caller did not wait");
+});
+
+test("a customer's second large one is refused, a small one and the next are not", async () => {
+  const limited = evaluations({ ...THREADS, atOnce: 1, smallBytes: 2 ** 17 });
+  const start = (bytes: Uint8Array, customer: string) =>
+    limited.answer(stored(bytes), QUESTION, { customer, caller: STAYS });
+  const first = start(LARGE, "acme");
+  await expect(start(LARGE, "acme")).rejects.toMatchObject({ code: "rate_limited", retryAfterSeconds: 5 });
+  await expect(start(LARGE, "globex")).rejects.toMatchObject({ code: "overloaded", retryAfterSeconds: 5 });
+  expect((await start(SMALL, "acme")).users).toBe(3);
+  // What is refused is not even read.
+  const unread = { packedBytes: 1e9, read: () => Promise.reject(new Error("read")) };
+  const asked = limited.answer(unread, QUESTION, { customer: "acme", caller: STAYS });
+  await expect(asked).rejects.toMatchObject({ code: "rate_limited" });
+  await first;
+  expect((await start(LARGE, "acme")).users).toBe(9000);
+});

@@ -1,0 +1,119 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer, Socket } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { bossInside, type Database, isDuplicate, openDatabase } from "../../../../trainer/manage/records/database.ts";
+import { lockState } from "../../../../trainer/manage/state-lock.ts";
+import { freshFolder, freshState } from "../../../fixtures/trainer-state.ts";
+
+const insert = "insert into shortlist.versions (customer, model_name, version, created_at) values ($1, $2, $3, now())";
+const count = async (database: Database) =>
+  Number((await database.query("select count(*) as n from shortlist.versions"))[0]!.n);
+
+describe("one database", () => {
+  let database: Database;
+  beforeAll(async () => {
+    database = await openDatabase(null, await freshState());
+  });
+  afterAll(() => database.close());
+
+  test("a failed transaction leaves nothing, and the next query works", async () => {
+    const before = await count(database);
+    const failing = database.transaction(async (inner) => {
+      await inner.query(insert, ["acme", "lost", "v1"]);
+      throw new Error("no");
+    });
+    await expect(failing).rejects.toThrow("no");
+    expect(await count(database)).toBe(before);
+  });
+
+  test("a second row with the same key is told apart from other failures", async () => {
+    await database.query(insert, ["acme", "twice", "v1"]);
+    expect(isDuplicate(await database.query(insert, ["acme", "twice", "v1"]).catch((error) => error))).toBe(true);
+    expect(isDuplicate(await database.query("select nothing from nowhere").catch((error) => error))).toBe(false);
+    expect(isDuplicate(undefined)).toBe(false);
+  });
+
+  test("a transaction that the server asks to repeat is repeated", async () => {
+    let attempts = 0;
+    const result = await database.transaction(async () => {
+      attempts++;
+      if (attempts < 3) throw Object.assign(new Error("retry"), { code: "40001" });
+      return attempts;
+    });
+    expect(result).toBe(3);
+  });
+
+  test("pg-boss may write inside a transaction", async () => {
+    await database.transaction(async (inner) => {
+      await bossInside(inner).executeSql(insert, ["acme", "boss", "v1"]);
+      expect(await inner.query("select version from shortlist.versions where model_name = 'boss'")).toHaveLength(1);
+    });
+  });
+});
+
+test("a process killed while it writes leaves every committed row, and the next start is at once", async () => {
+  const state = await freshFolder();
+  const program = new URL("../../../fixtures/trainer-killed-writer.ts", import.meta.url).pathname;
+  const [, signal] = await once(
+    spawn(process.execPath, ["--liftoff-only", program, state], { stdio: "inherit" }),
+    "exit",
+  );
+  expect(signal).toBe("SIGKILL");
+  const lock = await lockState(state);
+  const database = await openDatabase(null, state);
+  expect(await count(database)).toBe(50);
+  await database.close();
+  lock.release();
+});
+
+test("a first start killed half-way is begun anew", async () => {
+  const state = await freshFolder();
+  await mkdir(join(state, "database.new", "base"), { recursive: true });
+  await writeFile(join(state, "database.new", "PG_VERSION"), "17\n");
+  const database = await openDatabase(null, state);
+  expect(await count(database)).toBe(0);
+  await database.close();
+  expect((await readdir(state)).sort()).toEqual(["database"]);
+});
+
+test("a database from a newer trainer is refused", async () => {
+  const state = await freshState();
+  const newer = await openDatabase(null, state);
+  await newer.query("insert into shortlist.migrations (step, applied_at) values (1000, now())");
+  await newer.close();
+  await expect(openDatabase(null, state)).rejects.toThrow("at step 1000, newer than this trainer");
+});
+
+test("a server that does not answer is told without its password", async () => {
+  const refused = openDatabase("postgres://user:planted@127.0.0.1:1/models", await freshState());
+  await expect(refused).rejects.toThrow(/The database at DATABASE_URL does not answer: .*127\.0\.0\.1:1/);
+  await expect(refused).rejects.not.toThrow("planted");
+});
+
+test("a server that falls silent fails the query after a minute", async () => {
+  const message = (type: string, body: readonly number[]) =>
+    Buffer.from([type.charCodeAt(0), 0, 0, 0, 4 + body.length, ...body]);
+  const welcome = Buffer.concat([message("R", [0, 0, 0, 0]), message("Z", ["I".charCodeAt(0)])]);
+  let asked = () => {};
+  const query = new Promise<void>((done) => (asked = done));
+  const server = createServer((socket) => socket.once("data", () => socket.once("data", asked).write(welcome)));
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const keepAlive = vi.spyOn(Socket.prototype, "setKeepAlive");
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const { port } = server.address() as AddressInfo;
+    const opening = openDatabase(`postgres://user:planted@127.0.0.1:${port}/models`, "");
+    const answer = expect(opening).rejects.toThrow("does not answer: Query read timeout");
+    await query;
+    await vi.advanceTimersByTimeAsync(65_000);
+    await answer;
+    expect(keepAlive.mock.calls[0]?.[0]).toBe(true);
+  } finally {
+    vi.useRealTimers();
+    keepAlive.mockRestore();
+    server.close();
+  }
+});

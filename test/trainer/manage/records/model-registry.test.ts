@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ModelSpec } from "../../../../shared/model-spec.ts";
+import { type Database, openDatabase } from "../../../../trainer/manage/records/database.ts";
+import { type ModelRegistry, modelRegistry } from "../../../../trainer/manage/records/model-registry.ts";
+import { specOf } from "../../../fixtures/trainer-spec.ts";
+import { freshState } from "../../../fixtures/trainer-state.ts";
+
+const METRICS = { method: "popular", baseline: {} };
+let nowMs = Date.parse("2026-01-01T00:00:00Z");
+let database: Database;
+let registry: ModelRegistry;
+beforeAll(async () => {
+  database = await openDatabase(null, await freshState());
+  registry = modelRegistry(database, () => nowMs++);
+});
+afterAll(() => database.close());
+
+const insert = (customer: string, name: string, nextRunAt: string | null = null) =>
+  registry.insert(database, { customer, spec: specOf(name, "wait"), nextRunAt });
+const published = (runId: string, version: string) => ({
+  kind: "published" as const,
+  runId,
+  attempt: 1,
+  version,
+  itemIdType: "integer" as const,
+  metrics: METRICS,
+});
+async function publish(customer: string, name: string, runId: string, version: string) {
+  await registry.apply(customer, name, { kind: "scheduled", runId });
+  await registry.apply(customer, name, { kind: "started", runId, attempt: 1 });
+  return await registry.apply(customer, name, published(runId, version));
+}
+
+test("a model is there as it was made, for its customer alone", async () => {
+  const model = await insert("acme", "one");
+  expect(await registry.find("acme", "one")).toEqual(model);
+  expect(await registry.find("other", "one")).toBe(undefined);
+  expect(await insert("acme", "one")).toBe(undefined);
+  expect(await insert("other", "one")).toBeDefined();
+});
+
+test("a model that today's rules would refuse is read as it was stored", async () => {
+  const spec = specOf("earlier", "wait");
+  const features = ["a", "a", "item_id"].map((name) => ({ name, type: "Text" as const }));
+  const earlier = { ...spec, schema: { ...spec.schema, item: { id: "user_id", features } } };
+  expect(ModelSpec.safeParse(earlier).success).toBe(false);
+  await registry.insert(database, { customer: "acme", spec: earlier, nextRunAt: null });
+  expect((await registry.find("acme", "earlier"))?.spec).toEqual(earlier);
+  await registry.apply("acme", "earlier", { kind: "scheduled", runId: "run-of-earlier" });
+  expect((await registry.find("acme", "earlier"))?.spec).toEqual(earlier);
+});
+
+test("changes made at once are all made, one upon the other", async () => {
+  await insert("acme", "busy");
+  await registry.apply("acme", "busy", { kind: "scheduled", runId: "r" });
+  await registry.apply("acme", "busy", { kind: "started", runId: "r", attempt: 1 });
+  const next = (i: number) => new Date(Date.UTC(2026, 5, i + 1)).toISOString();
+  await Promise.all(
+    Array.from({ length: 8 }, (_, i) => registry.apply("acme", "busy", { kind: "due", nextRunAt: next(i) })),
+  );
+  expect((await registry.find("acme", "busy"))!.revision).toBe(11);
+});
+
+test("an event without a place changes nothing", async () => {
+  await insert("acme", "quiet");
+  const before = await registry.find("acme", "quiet");
+  expect(await registry.apply("acme", "quiet", published("r", "v1"))).toBe(undefined);
+  expect(await registry.find("acme", "quiet")).toEqual(before);
+  expect(await registry.apply("acme", "absent", { kind: "destroying" })).toBe(undefined);
+});
+
+test("versions are kept, newest first, and the same one twice is one", async () => {
+  await insert("acme", "versions");
+  for (const [run, version] of [
+    ["a", "v1"],
+    ["b", "v2"],
+    ["c", "v1"],
+  ])
+    expect(await publish("acme", "versions", run!, version!)).toMatchObject({ version, status: "ACTIVE" });
+  const versions = await registry.versions("acme", "versions", 10);
+  expect(versions.map(({ version, runId }) => [version, runId])).toEqual([
+    ["v2", "b"],
+    ["v1", "a"],
+  ]);
+  expect(await registry.versions("acme", "versions", 1)).toHaveLength(1);
+  expect(await registry.findVersion("acme", "versions", "v1")).toMatchObject({ metrics: METRICS });
+  expect(await registry.findVersion("acme", "versions", "v3")).toBe(undefined);
+});
+
+test("a version goes live and into the list, or neither", async () => {
+  await insert("acme", "atomic");
+  await registry.apply("acme", "atomic", { kind: "scheduled", runId: "r" });
+  await registry.apply("acme", "atomic", { kind: "started", runId: "r", attempt: 1 });
+  const failing = modelRegistry(
+    {
+      ...database,
+      transaction: (work) =>
+        database.transaction((inner) =>
+          work({
+            query: (text, values) =>
+              text.includes("insert into shortlist.versions")
+                ? Promise.reject(new Error("no"))
+                : inner.query(text, values),
+          }),
+        ),
+    },
+    () => nowMs++,
+  );
+  await expect(failing.apply("acme", "atomic", published("r", "v1"))).rejects.toThrow("no");
+  expect(await registry.find("acme", "atomic")).toMatchObject({ version: null, status: "FETCHING" });
+});
+
+test("a list goes on where it ended, and shows one customer and one status", async () => {
+  for (const name of ["c", "a", "b", "B"]) await insert("lister", name);
+  await registry.apply("lister", "b", { kind: "destroying" });
+  const options = { limit: 2, afterName: undefined, status: undefined };
+  const first = await registry.list("lister", options);
+  const second = await registry.list("lister", { ...options, afterName: first.nextName });
+  const names = [...first.models, ...second.models].map(({ modelName }) => modelName);
+  expect([...names].sort()).toEqual(["B", "a", "b", "c"]);
+  expect(first.models).toHaveLength(2);
+  expect(second.nextName).toBe(undefined);
+  const destroying = await registry.list("lister", { ...options, status: "DESTROYING" });
+  expect(destroying.models.map(({ modelName }) => modelName)).toEqual(["b"]);
+  expect(await registry.list("nobody", options)).toEqual({ models: [], nextName: undefined });
+});
+
+test("what something must be done about: due, changed since its run, to be deleted", async () => {
+  for (const name of ["due", "later", "changed", "gone", "idle"]) await insert("pending", name);
+  await registry.apply("pending", "due", { kind: "due", nextRunAt: "2026-01-01T00:00:00.000Z" });
+  await registry.apply("pending", "later", { kind: "due", nextRunAt: "2030-01-01T00:00:00.000Z" });
+  for (const name of ["changed", "idle"]) await publish("pending", name, `run-${name}`, "v1");
+  const { spec } = (await registry.find("pending", "changed"))!;
+  await registry.apply("pending", "changed", { kind: "changed", from: spec, spec, retrain: true, nextRunAt: null });
+  await registry.apply("pending", "gone", { kind: "destroying" });
+  const pending = await registry.pending("2026-06-01T00:00:00.000Z", 100);
+  const names = pending.filter(({ customer }) => customer === "pending").map(({ modelName }) => modelName);
+  expect(names.sort()).toEqual(["changed", "due", "gone"]);
+  // However many wait for their deletion, somebody's run is due.
+  const few = await registry.pending("2026-06-01T00:00:00.000Z", 1);
+  expect(few.map(({ status }) => status === "DESTROYING")).toEqual([true, false]);
+});
+
+test("only what is being deleted is removed, and with it all that is its own", async () => {
+  await insert("acme", "removed");
+  const model = await publish("acme", "removed", "run-removed", "v1");
+  await expect(registry.remove(model!)).rejects.toThrow("only when it is being deleted");
+  await registry.apply("acme", "removed", { kind: "destroying" });
+  await registry.remove({ ...model!, createdAt: "2020-01-01T00:00:00.000Z" });
+  expect(await registry.find("acme", "removed")).toBeDefined();
+  await registry.remove(model!);
+  await registry.remove(model!);
+  expect(await registry.find("acme", "removed")).toBe(undefined);
+  expect(await registry.versions("acme", "removed", 10)).toEqual([]);
+  expect(await registry.names()).toContainEqual({ customer: "acme", modelName: "one" });
+  expect(await registry.names()).not.toContainEqual({ customer: "acme", modelName: "removed" });
+});
+
+test("of a model that trains for years the newest thousand versions are known, of the others all", async () => {
+  await insert("acme", "years");
+  await publish("acme", "one", "run-of-one", "v-of-one");
+  await database.query(
+    `insert into shortlist.versions (customer, model_name, version, run_id, created_at, metrics)
+     select 'acme', 'years', 'old-' || i, null, timestamptz '2020-01-01' + i * interval '1 hour', null from generate_series(1, 1500) i`,
+  );
+  await publish("acme", "years", "run-of-years", "newest");
+  const known = (await registry.versions("acme", "years", 10_000)).map(({ version }) => version);
+  expect([known.length, known[0], known[1], known.at(-1)]).toEqual([1000, "newest", "old-1500", "old-502"]);
+  expect(await registry.versions("acme", "one", 10)).toHaveLength(1);
+});

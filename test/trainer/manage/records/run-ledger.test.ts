@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Database, openDatabase } from "../../../../trainer/manage/records/database.ts";
+import { type RunLedger, runLedger } from "../../../../trainer/manage/records/run-ledger.ts";
+import { freshState } from "../../../fixtures/trainer-state.ts";
+
+let database: Database;
+let ours: RunLedger;
+let theirs: RunLedger;
+beforeAll(async () => {
+  database = await openDatabase(null, await freshState());
+  ours = runLedger(database, "ours", 30);
+  theirs = runLedger(database, "theirs", 30);
+});
+afterAll(() => database.close());
+
+let count = 0;
+async function newRun(): Promise<string> {
+  const runId = `run-${count++}`;
+  await ours.create(database, { runId, customer: "acme", modelName: runId });
+  return runId;
+}
+const fallSilent = (runId: string) =>
+  database.query("update shortlist.runs set seen_at = now() - interval '31 seconds' where run_id = $1", [runId]);
+const waiting = async () => (await ours.waiting(1000)).map(({ runId }) => runId);
+
+test("one trainer gets a run, also when both ask at once", async () => {
+  const runId = await newRun();
+  const claims = await Promise.all([ours.claim(runId), theirs.claim(runId), ours.claim(runId)]);
+  expect(claims.filter((claim) => claim !== undefined)).toEqual([{ runId, attempt: 1, crashes: 0, cancelled: false }]);
+  expect(await ours.isHeld("acme", runId)).toBe(true);
+  expect(await waiting()).not.toContain(runId);
+});
+
+test("a trainer that falls silent has lost its run, and its attempt has no say any more", async () => {
+  const runId = await newRun();
+  const lost = (await ours.claim(runId))!;
+  await fallSilent(runId);
+  expect(await waiting()).toContain(runId);
+  expect(await ours.isHeld("acme", runId)).toBe(false);
+  expect(await theirs.claim(runId)).toMatchObject({ attempt: 2, crashes: 1 });
+  expect(await ours.renew(lost)).toBe("lost");
+  await ours.finish(lost, "published");
+  await ours.release(lost, { delaySeconds: 0, forgiven: true });
+  expect(await theirs.renew({ runId, attempt: 2 })).toBe("held");
+});
+
+test("a trainer that was seen in time keeps its run", async () => {
+  const runId = await newRun();
+  const claim = (await ours.claim(runId))!;
+  await fallSilent(runId);
+  expect(await ours.renew(claim)).toBe("held");
+  expect(await theirs.claim(runId)).toBe(undefined);
+});
+
+test("a run that was given back waits as long as it should, and counts what was its fault", async () => {
+  const runId = await newRun();
+  await ours.release((await ours.claim(runId))!, { delaySeconds: 0, forgiven: true });
+  expect(await waiting()).toContain(runId);
+  const second = (await theirs.claim(runId))!;
+  expect(second).toMatchObject({ attempt: 2, crashes: 0 });
+  await theirs.release(second, { delaySeconds: 60, forgiven: false });
+  expect(await waiting()).not.toContain(runId);
+  expect(await ours.claim(runId)).toMatchObject({ attempt: 3, crashes: 1 });
+});
+
+test("a run that waits for its next attempt can be hastened; no other can", async () => {
+  const runId = await newRun();
+  expect(await ours.hasten(runId, database)).toBe(false);
+  const claim = (await ours.claim(runId))!;
+  expect(await ours.hasten(runId, database)).toBe(false);
+  await ours.release(claim, { delaySeconds: 3600, forgiven: false });
+  expect(await waiting()).not.toContain(runId);
+  expect(await theirs.hasten(runId, database)).toBe(true);
+  expect(await waiting()).toContain(runId);
+  expect(await theirs.hasten(runId, database)).toBe(false);
+  await ours.release((await ours.claim(runId))!, { delaySeconds: 3600, forgiven: false });
+  await ours.cancel(runId);
+  expect(await ours.hasten(runId, database)).toBe(false);
+});
+
+test("a finished run is over", async () => {
+  const runId = await newRun();
+  const claim = (await ours.claim(runId))!;
+  await ours.finish(claim, "published");
+  expect([await ours.claim(runId), await ours.renew(claim), await ours.isHeld("acme", runId)]).toEqual([
+    undefined,
+    "lost",
+    false,
+  ]);
+  expect(await waiting()).not.toContain(runId);
+});
+
+test("cancelling ends what nobody works on, and asks who works to end", async () => {
+  const idle = await newRun();
+  expect(await ours.cancel(idle)).toBe(false);
+  expect(await ours.claim(idle)).toBe(undefined);
+  const held = await newRun();
+  const claim = (await theirs.claim(held))!;
+  expect(await ours.cancel(held)).toBe(true);
+  expect(await theirs.renew(claim)).toBe("cancelled");
+  const silent = await newRun();
+  await theirs.claim(silent);
+  await fallSilent(silent);
+  expect(await ours.cancel(silent)).toBe(false);
+});
+
+test("when the only trainer starts anew, every run waits again", async () => {
+  const runId = await newRun();
+  await ours.claim(runId);
+  await ours.releaseAll();
+  expect(await waiting()).toContain(runId);
+  expect(await ours.claim(runId)).toMatchObject({ attempt: 2, crashes: 1 });
+});

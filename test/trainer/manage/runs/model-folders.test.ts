@@ -1,0 +1,77 @@
+import { existsSync } from "node:fs";
+import { mkdir, readdir, stat, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { modelFolders } from "../../../../trainer/manage/runs/model-folders.ts";
+import { freshFolder } from "../../../fixtures/trainer-state.ts";
+
+test("a run's folder is fresh, and gone when the run is over", async () => {
+  const folders = modelFolders(await freshFolder());
+  const { work, temp } = await folders.makeRun("r");
+  await writeFile(join(temp, "spilt"), "x");
+  expect((await stat(work)).mode & 0o077).toBe(0);
+  await folders.makeRun("r");
+  expect(await readdir(work)).toEqual(["temp"]);
+  expect(await readdir(temp)).toEqual([]);
+  await folders.removeRun("r");
+  await folders.removeRun("r");
+  expect(existsSync(work)).toBe(false);
+});
+
+test("a model's folder stays until the model goes; names that differ in case are two", async () => {
+  const folders = modelFolders(await freshFolder());
+  const upper = await folders.makeModel("acme", "Shop");
+  const lower = await folders.makeModel("acme", "shop");
+  await writeFile(join(upper, "kept"), "x");
+  expect(upper.toLowerCase()).not.toBe(lower.toLowerCase());
+  expect(await folders.makeModel("acme", "Shop")).toBe(upper);
+  await folders.removeModel("acme", "shop");
+  expect([existsSync(lower), existsSync(join(upper, "kept"))]).toEqual([false, true]);
+});
+
+test("sweeping leaves what is known, and the models are asked for after the folders were seen", async () => {
+  const state = await freshFolder();
+  const dead = (await modelFolders(state).makeRun("dead")).work; // of a process before this one
+  const folders = modelFolders(state);
+  const paths = [await folders.makeModel("acme", "old"), await folders.makeModel("acme", "new")];
+  const alive = (await folders.makeRun("alive")).work;
+  let late = "";
+  await folders.sweep(async () => {
+    late = await folders.makeModel("acme", "late");
+    return [{ customer: "acme", modelName: "new" }];
+  });
+  const isThere = [...paths, dead, alive, late].map((path) => existsSync(path));
+  expect(isThere).toEqual([false, true, false, true, true]);
+});
+
+test("sweeping where nothing has ever been is nothing", async () => {
+  await modelFolders(join(await freshFolder(), "none")).sweep(async () => []);
+});
+
+test("a customer's kept rows from before a moment go; later ones, other customers' and other things stay", async () => {
+  const folders = modelFolders(await freshFolder());
+  const kept = async (customer: string, name: string, seconds: number) => {
+    const rows = join(await folders.makeModel(customer, name), "interactions");
+    await mkdir(rows);
+    await writeFile(join(rows, "kept.json"), "{}");
+    await utimes(join(rows, "kept.json"), seconds, seconds);
+    return rows;
+  };
+  const [old, late, foreign] = [await kept("acme", "a", 100), await kept("acme", "b", 300), await kept("z", "a", 100)];
+  await writeFile(join(old, "../checkpoint"), "x");
+  await folders.removeRows("acme", 200_000);
+  await folders.removeRows("nobody", 200_000);
+  const isThere = [old, late, foreign, join(old, "../checkpoint")].map((path) => existsSync(path));
+  expect(isThere).toEqual([false, true, true, true]);
+});
+
+test("kept rows go by when they were put in place, whatever else was begun in their folder since", async () => {
+  const folders = modelFolders(await freshFolder());
+  const rows = join(await folders.makeModel("acme", "a"), "interactions");
+  await mkdir(rows);
+  await writeFile(join(rows, "kept.json"), "{}");
+  await utimes(join(rows, "kept.json"), 100, 100);
+  await writeFile(join(rows, "writing-1"), ""); // by a run that was ended
+  await folders.removeRows("acme", 200_000);
+  expect(existsSync(rows)).toBe(false);
+});

@@ -1,0 +1,333 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { erasedUsersKey, isErased } from "../../../../shared/erased-users.ts";
+import type { UserId } from "../../../../shared/ids.ts";
+import type { LogEntry } from "../../../../trainer/log/log.ts";
+import { type Database, openDatabase } from "../../../../trainer/manage/records/database.ts";
+import { erasures } from "../../../../trainer/manage/records/erasures.ts";
+import { type ModelRegistry, modelRegistry } from "../../../../trainer/manage/records/model-registry.ts";
+import { type RunLedger, runLedger } from "../../../../trainer/manage/records/run-ledger.ts";
+import { modelFolders } from "../../../../trainer/manage/runs/model-folders.ts";
+import { performRun, type RunContext, type StopReason } from "../../../../trainer/manage/runs/perform-run.ts";
+import { pointerKeeper } from "../../../../trainer/manage/runs/pointer-keeper.ts";
+import { readSettings } from "../../../../trainer/settings.ts";
+import { readErasedUsers } from "../../../../trainer/store/erased-list.ts";
+import { changeLivePointer, readLivePointer } from "../../../../trainer/store/live-pointer-swap.ts";
+import { memoryStore } from "../../../../trainer/store/memory-store.ts";
+import { type ObjectStore, StoreError } from "../../../../trainer/store/object-store.ts";
+import { environmentOf } from "../../../fixtures/trainer-client.ts";
+import { specOf } from "../../../fixtures/trainer-spec.ts";
+import { freshFolder, freshState } from "../../../fixtures/trainer-state.ts";
+
+let database: Database;
+let registry: ModelRegistry;
+let ledger: RunLedger;
+let state: string;
+beforeAll(async () => {
+  state = await freshState();
+  database = await openDatabase(null, state);
+  registry = modelRegistry(database, Date.now);
+  ledger = runLedger(database, "ours", 30);
+});
+afterAll(() => database.close());
+
+let count = 0;
+type Options = {
+  readonly store?: ObjectStore;
+  readonly attemptsMax?: number;
+  readonly retrySeconds?: number;
+  readonly heartbeatSeconds?: number;
+  readonly password?: string;
+};
+
+/** A model whose run waits, and a way to perform it. */
+async function waitingRun(script: string, options: Options = {}) {
+  const modelName = `model-${count++}`;
+  const run = { runId: `run-${count}`, customer: "acme", modelName };
+  const { password } = options;
+  const more = password === undefined ? {} : { connector_configs: [{ type: "Postgres", password }] };
+  await registry.insert(database, { customer: "acme", spec: specOf(modelName, script, more), nextRunAt: null });
+  await registry.apply("acme", modelName, { kind: "scheduled", runId: run.runId });
+  await ledger.create(database, run);
+  const settings = readSettings({
+    ...environmentOf(state),
+    SHORTLIST_RUN_ATTEMPTS: String(options.attemptsMax ?? 2),
+    SHORTLIST_RETRY_SECONDS: String(options.retrySeconds ?? 0),
+    SHORTLIST_HEARTBEAT_SECONDS: "10",
+  });
+  const { heartbeatSeconds = settings.runs.heartbeatSeconds } = options;
+  const logs: LogEntry[] = [];
+  const store = options.store ?? memoryStore();
+  const log = (entry: LogEntry) => void logs.push(entry);
+  const erased = erasures({ database, store, nowMs: Date.now, newSalt: () => "0".repeat(32), log });
+  const context: RunContext = {
+    database,
+    registry,
+    ledger,
+    store,
+    pointers: pointerKeeper({ store, registry, nowMs: Date.now, log }),
+    folders: modelFolders(state),
+    erasures: erased,
+    settings: { ...settings, runs: { ...settings.runs, heartbeatSeconds } },
+    program: new URL("../../../fixtures/trainer-scripted-run.ts", import.meta.url).pathname,
+    nowMs: Date.now,
+    log,
+  };
+  const perform = async (stop = new AbortController()) => {
+    await performRun(run, context, stop);
+    await context.pointers.idle();
+    return (await registry.find("acme", modelName))!;
+  };
+  return { run, modelName, store, logs, erased, perform };
+}
+const isWaiting = async (runId: string) => (await ledger.waiting(1000)).some((run) => run.runId === runId);
+/** Once the run says that it trains. The embedded database answers without ever yielding, so the loop must. */
+async function training(modelName: string): Promise<void> {
+  while ((await registry.find("acme", modelName))!.training.state !== "TRAINING")
+    await new Promise((done) => setTimeout(done, 20));
+}
+const statusAtEdge = async (store: ObjectStore, modelName: string) =>
+  (await readLivePointer(store, { customer: "acme", modelName }))?.pointer.status;
+
+test("a failure that may pass is tried again, a bounded number of times", async () => {
+  const { run, perform, store, modelName } = await waitingRun("fail source_down retryable");
+  expect(await perform()).toMatchObject({
+    status: "SCHEDULING",
+    failure: { code: "source_down", retryable: true },
+    training: { state: "SCHEDULED", finishedAt: null },
+  });
+  expect(await isWaiting(run.runId)).toBe(true);
+  expect(await perform()).toMatchObject({ status: "ERROR", training: { state: "FAILED", attempt: 2 } });
+  expect(await isWaiting(run.runId)).toBe(false);
+  expect(await statusAtEdge(store, modelName)).toBe("ERROR");
+});
+
+test("a retry waits", async () => {
+  const { run, perform } = await waitingRun("fail source_down retryable", { retrySeconds: 60 });
+  await perform();
+  expect(await isWaiting(run.runId)).toBe(false);
+});
+
+test("a failure that will not pass is not tried again", async () => {
+  const { run, perform } = await waitingRun("fail no_positives");
+  expect(await perform()).toMatchObject({ status: "ERROR", failure: { code: "no_positives" } });
+  expect(await isWaiting(run.runId)).toBe(false);
+});
+
+test("a version that the gate refuses is told with its reasons", async () => {
+  const { perform } = await waitingRun("refuse");
+  expect(await perform()).toMatchObject({
+    status: "ERROR",
+    failure: { code: "version_refused", message: "The new version was not put live: worse than popular." },
+  });
+});
+
+test("secrets are cut out of what a run says, and not out of names and codes", async () => {
+  const failing = await waitingRun("say pass shop\nfail no_shop_here", { password: "shop" });
+  const { failure } = await failing.perform();
+  expect(failure).toMatchObject({ code: "no_shop_here", message: "It failed with no_***_here." });
+  expect(failing.logs.find(({ event }) => event === "run_ended")?.output).toBe("pass ***\n");
+  const publishing = await waitingRun("say pass shop\npublish shop-v1", { password: "shop" });
+  expect(await publishing.perform()).toMatchObject({ status: "ACTIVE", version: "shop-v1" });
+  expect(publishing.logs.find(({ event }) => event === "run_ended")?.output).toBe("pass ***\n");
+});
+
+test("a failed retrain keeps the live version and what it is measured by", async () => {
+  const marker = join(await freshFolder(), "first");
+  const { run, perform, modelName } = await waitingRun(`first ${marker} publish v1\nfail no_positives`);
+  const before = await perform();
+  expect(before).toMatchObject({ status: "ACTIVE", version: "v1" });
+  const second = { ...run, runId: `${run.runId}-again` };
+  await registry.apply("acme", modelName, { kind: "scheduled", runId: second.runId });
+  await ledger.create(database, second);
+  Object.assign(run, second);
+  expect(await perform()).toMatchObject({
+    status: "ACTIVE",
+    version: "v1",
+    metrics: before.metrics,
+    failure: { code: "no_positives" },
+    training: { state: "FAILED" },
+  });
+});
+
+describe("a store that does not answer", () => {
+  test("is a failure that may pass; nothing was fetched for nothing", async () => {
+    const down: ObjectStore = { ...memoryStore(), get: () => Promise.reject(new StoreError("no route to hunter2")) };
+    const { perform, logs } = await waitingRun("publish v1", { store: down });
+    const { failure } = await perform();
+    expect(failure).toMatchObject({ code: "store_unavailable", retryable: true });
+    expect(failure!.message).not.toContain("hunter2");
+    expect(logs).toContainEqual(expect.objectContaining({ event: "run_error" }));
+  });
+});
+
+test("the edge has something to be published over before the run begins", async () => {
+  const { perform, store, modelName } = await waitingRun("progress TRAINING\nfail no_positives");
+  const seen: (string | undefined)[] = [];
+  const swap = store.swap;
+  store.swap = async (...args) => {
+    const result = await swap(...args);
+    seen.push(await statusAtEdge(store, modelName));
+    return result;
+  };
+  await perform();
+  expect([seen[0], seen.at(-1)]).toEqual(["FETCHING", "ERROR"]);
+});
+
+test("what a dead trainer had published is adopted", async () => {
+  const { perform, store, modelName } = await waitingRun("progress TRAINING\nfail no_positives");
+  const manifest = { media_type: "x", digest: `sha256:${"0".repeat(64)}`, size: 1 };
+  const live = { version: "v9", manifest };
+  await changeLivePointer(store, { customer: "acme", modelName }, () => ({
+    format: 1,
+    status: "ACTIVE",
+    live,
+    updated_at: "",
+  }));
+  expect(await perform()).toMatchObject({ status: "ACTIVE", version: "v9" });
+});
+
+test("a list of erased users that is gone is there again before the run reads a row", async () => {
+  const { perform, store, erased } = await waitingRun("publish v1");
+  await erased.erase("acme", "ann" as UserId);
+  await store.delete(erasedUsersKey("acme"));
+  await perform();
+  expect(await isErased((await readErasedUsers(store, "acme"))!, "ann" as UserId)).toBe(true);
+});
+
+describe("a run that is stopped", () => {
+  /** Performs a run that hangs, and stops it once it has said that it trains. */
+  async function stopped(reason: StopReason) {
+    const waiting = await waitingRun("progress TRAINING\nwait");
+    const stop = new AbortController();
+    const ended = waiting.perform(stop);
+    await training(waiting.modelName);
+    stop.abort(reason);
+    return { ...waiting, model: await ended };
+  }
+
+  test("because the trainer stops waits for the next, uncounted", async () => {
+    const { model, run } = await stopped("stopping");
+    expect(model).toMatchObject({ status: "SCHEDULING", failure: null, training: { finishedAt: null } });
+    expect(await isWaiting(run.runId)).toBe(true);
+    expect(await ledger.claim(run.runId)).toMatchObject({ crashes: 0 });
+  });
+
+  test("because it was cancelled is over", async () => {
+    const { model, run } = await stopped("cancelled");
+    expect(model.training.finishedAt).not.toBe(null);
+    expect(await ledger.claim(run.runId)).toBe(undefined);
+  });
+
+  test("because another trainer has it says nothing at all", async () => {
+    const { model, run } = await stopped("lost");
+    expect(model).toMatchObject({ status: "TRAINING", training: { state: "TRAINING", finishedAt: null } });
+    expect(await ledger.renew({ runId: run.runId, attempt: 1 })).toBe("held");
+  });
+});
+
+test("a cancellation by another trainer is noticed", async () => {
+  const { run, perform, modelName } = await waitingRun("progress TRAINING\nwait");
+  const ended = perform();
+  await training(modelName);
+  expect(await runLedger(database, "theirs", 30).cancel(run.runId)).toBe(true);
+  expect((await ended).training.finishedAt).not.toBe(null);
+});
+
+test("a change is trained on also when the trainer that was to end the run for it died before it did", async () => {
+  const { run, modelName, perform } = await waitingRun("publish v1");
+  const claim = (await runLedger(database, "theirs", 30).claim(run.runId))!;
+  const { spec } = (await registry.apply("acme", modelName, { kind: "started", runId: run.runId, attempt: 1 }))!;
+  await registry.apply("acme", modelName, { kind: "changed", from: spec, spec, retrain: true, nextRunAt: null });
+  expect(await ledger.cancel(run.runId)).toBe(true);
+  await database.query("update shortlist.runs set seen_at = now() - interval '1 hour' where run_id = $1", [run.runId]);
+  expect(await perform()).toMatchObject({
+    version: null,
+    training: { attempt: claim.attempt + 1, state: "SCHEDULED" },
+  });
+  const pending = await registry.pending(new Date().toISOString(), 100);
+  expect(pending.map((model) => model.modelName)).toContain(modelName);
+});
+
+test("right before it publishes, a run asks whether it was cancelled, whatever the last renewal said", async () => {
+  const { perform, modelName, logs, run } = await waitingRun(
+    `progress TRAINING\nuntil ${join(state, "cancelled")}\nask-held\nfail source_down retryable`,
+  );
+  const ended = perform();
+  await training(modelName);
+  await runLedger(database, "theirs", 30).cancel(run.runId);
+  await writeFile(join(state, "cancelled"), "");
+  expect((await ended).training.finishedAt).not.toBe(null);
+  expect(logs).toContainEqual(expect.objectContaining({ event: "run_ended", outcome: "stopped" }));
+});
+
+describe("a run that asks whether it is held", () => {
+  async function asked(renewals: readonly ("held" | "lost" | Error)[]) {
+    const { perform, logs } = await waitingRun("ask-held\nexit 3");
+    const told = [...renewals];
+    const renew = ledger.renew;
+    ledger.renew = (attempt) => {
+      const next = told.shift() ?? "held";
+      if (next instanceof Error) return Promise.reject(next);
+      return next === "held" ? renew(attempt) : Promise.resolve(next);
+    };
+    await perform().finally(() => {
+      ledger.renew = renew;
+    });
+    return { logs, untold: told.length };
+  }
+  const outputOf = (logs: readonly LogEntry[]) => logs.find(({ event }) => event === "run_ended")?.output;
+
+  test("is told so while it is", async () => {
+    expect(outputOf((await asked(["held"])).logs)).toContain("held=true");
+  });
+
+  test("hears when another trainer has it, and is over here", async () => {
+    const { logs } = await asked(["lost"]);
+    expect(logs.find(({ event }) => event === "run_ended")?.outcome).toBe("stopped");
+  });
+
+  test("hears once a database answers that did not", async () => {
+    const { logs, untold } = await asked([new Error("no database"), new Error("no database"), "held"]);
+    expect(outputOf(logs)).toContain("held=true");
+    expect(untold).toBe(0);
+  });
+});
+
+test.each<[string, () => Promise<never>, number]>([
+  ["fails", () => Promise.reject(new Error("no database")), 20],
+  ["never answers", () => new Promise(() => {}), 1],
+])(
+  "a run is let go in time when the database %s, and says nothing then",
+  async (_, answer, asksMax) => {
+    const { perform, modelName, run } = await waitingRun("progress TRAINING\nwait", { heartbeatSeconds: 3 });
+    const stop = new AbortController();
+    const ended = perform(stop);
+    await training(modelName);
+    const renewal = vi.spyOn(ledger, "renew").mockImplementation(answer);
+    const sinceMs = performance.now();
+    expect(await ended).toMatchObject({ status: "TRAINING", training: { finishedAt: null } });
+    expect(stop.signal.reason).toBe("lost");
+    expect(performance.now() - sinceMs).toBeGreaterThan(500);
+    expect(renewal.mock.calls.length).toBeLessThanOrEqual(asksMax);
+    renewal.mockRestore();
+    expect(await ledger.renew({ runId: run.runId, attempt: 1 })).toBe("held");
+  },
+  15_000,
+);
+
+test("a run of a model that is being deleted does not begin", async () => {
+  const { run, perform, modelName, logs } = await waitingRun("publish v1");
+  await registry.apply("acme", modelName, { kind: "destroying" });
+  expect(await perform()).toMatchObject({ status: "DESTROYING", version: null });
+  expect(logs).toEqual([]);
+  expect(await ledger.claim(run.runId)).toBe(undefined);
+});
+
+test("a run that another trainer holds is left to it", async () => {
+  const { run, perform, logs } = await waitingRun("publish v1");
+  await runLedger(database, "theirs", 30).claim(run.runId);
+  expect(await perform()).toMatchObject({ status: "SCHEDULING", training: { attempt: 0 } });
+  expect(logs).toEqual([]);
+});

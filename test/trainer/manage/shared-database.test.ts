@@ -1,0 +1,173 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { PgBoss } from "pg-boss";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startWorkQueues } from "../../../trainer/manage/models/work-queue.ts";
+import { openDatabase } from "../../../trainer/manage/records/database.ts";
+import { findPostgres, type PostgresServer, startPostgres } from "../../fixtures/postgres-server.ts";
+import { caller, environmentOf, signedHeaders } from "../../fixtures/trainer-client.ts";
+import { startHarness } from "../../fixtures/trainer-harness.ts";
+import { specOf } from "../../fixtures/trainer-spec.ts";
+import { freshFolder } from "../../fixtures/trainer-state.ts";
+
+const bin = findPostgres();
+if (bin === undefined) console.warn("No Postgres server on this machine: trainers that share one are not tested.");
+
+describe.skipIf(bin === undefined)("several trainers on one Postgres server", () => {
+  let server: PostgresServer;
+  let url: string;
+  beforeAll(async () => {
+    server = await startPostgres(bin!);
+    url = `postgres://owner:${encodeURIComponent(server.password)}@127.0.0.1:${server.port}/postgres`;
+  });
+  afterAll(() => server.stop());
+  const shared = () => ({ DATABASE_URL: url, SHORTLIST_HEARTBEAT_SECONDS: "10" });
+
+  test("may all start at once on an empty one", async () => {
+    const databases = await Promise.all([1, 2, 3, 4].map(() => openDatabase(url, "")));
+    const steps = await Promise.all(
+      databases.map((database) => database.query("select step from shortlist.migrations")),
+    );
+    expect(new Set(steps.map((rows) => JSON.stringify(rows))).size).toBe(1);
+    const failing = databases[0]!.transaction(async (queries) => {
+      await queries.query("insert into shortlist.migrations (step, applied_at) values (99, now())");
+      throw new Error("no");
+    });
+    await expect(failing).rejects.toThrow("no");
+    expect(await databases[1]!.query("select step from shortlist.migrations where step = 99")).toEqual([]);
+    for (const database of databases) await database.close();
+  });
+
+  test("what pg-boss asks ends after a minute as well", async () => {
+    const database = await openDatabase(url, "");
+    const boss = new PgBoss({ ...database.bossOptions, schema: "bounded_jobs" });
+    await boss.start();
+    const { rows } = await boss.getDb().executeSql("show statement_timeout");
+    expect(rows).toEqual([{ statement_timeout: "1min" }]);
+    await boss.stop({ graceful: false });
+    await database.close();
+  });
+
+  test.each(["cockroachdb", "yugabytedb"] as const)(
+    "queue work by the statements that are meant for %s",
+    async (backend) => {
+      await server.execute(`CREATE DATABASE ${backend}`);
+      const database = await openDatabase(url.replace(/postgres$/, backend), "");
+      const bossOptions = { ...database.bossOptions, backend };
+      const parts = { database: { ...database, bossOptions }, log: (entry: object) => void logs.push(entry) };
+      const logs: object[] = [];
+      const [one, two] = [1, 2].map(() => startWorkQueues({ ...parts, heartbeatSeconds: 10 }));
+      const queues = await Promise.all([one!, two!]);
+      try {
+        const [first, second] = await Promise.all(queues.map((queue) => queue.open<{ n: number }>("training")));
+        const enqueued = await database.transaction((queries) => first!.enqueue("acme/shop", { n: 1 }, queries));
+        expect([enqueued, await second!.enqueue("acme/shop", { n: 2 })]).toEqual([true, false]);
+        const taken: number[] = [];
+        const done = Promise.withResolvers<void>();
+        for (const queue of [first!, second!])
+          await queue.take(1, async ({ n }) => {
+            taken.push(n);
+            if (n === 3) done.resolve();
+          });
+        await expect.poll(() => second!.enqueue("acme/shop", { n: 3 }), { timeout: 20_000 }).toBe(true);
+        await done.promise;
+        expect(taken).toEqual([1, 3]);
+        expect(logs).toEqual([]);
+      } finally {
+        for (const queue of queues) await queue.stop(5);
+        await database.close();
+      }
+    },
+  );
+
+  test("answer for each other, and each run is done once", async () => {
+    const [one, two] = await Promise.all([
+      startHarness({ environment: shared() }),
+      startHarness({ environment: shared() }),
+    ]);
+    try {
+      const names = Array.from({ length: 6 }, (_, i) => `model-${i}`);
+      await Promise.all(names.map((name, i) => [one, two][i % 2]!.create(name, "progress TRAINING\npublish v1")));
+      for (const [i, name] of names.entries())
+        await [two, one][i % 2]!.until(name, ({ status }) => status === "ACTIVE");
+      const started = [...one.logs, ...two.logs].filter(({ event }) => event === "run_started");
+      expect(started.map(({ model_name }) => model_name).sort()).toEqual(names);
+      expect((await two.call("DELETE", "/v0/models/model-0")).status).toBe(200);
+      expect((await one.call("GET", "/v0/models/model-0")).status).toBe(404);
+    } finally {
+      await Promise.all([one.stop(), two.stop()]);
+    }
+  });
+
+  test("refuse a signed request that another has taken", async () => {
+    const [one, other] = await Promise.all([
+      startHarness({ environment: shared() }),
+      startHarness({ environment: shared() }),
+    ]);
+    try {
+      const headers = await signedHeaders("DELETE", "/v0/users/ann", new Uint8Array(0), {});
+      const send = ({ port }: typeof one) =>
+        fetch(`http://127.0.0.1:${port}/v0/users/ann`, { method: "DELETE", headers });
+      const answers = await Promise.all([send(one), send(other), send(one), send(other)]);
+      expect(answers.map(({ status }) => status).sort()).toEqual([202, 401, 401, 401]);
+      expect((await send(other)).status).toBe(401);
+    } finally {
+      await Promise.all([one.stop(), other.stop()]);
+    }
+  });
+
+  test("end each other's runs when a model is deleted", async () => {
+    const one = await startHarness({ environment: shared() });
+    await one.create("elsewhere", "progress TRAINING\nwait");
+    await one.until("elsewhere", ({ training }) => training.state === "TRAINING");
+    const two = await startHarness({ environment: shared(), store: one.store });
+    try {
+      expect((await two.call("DELETE", "/v0/models/elsewhere")).status).toBe(202);
+      const deadlineMs = performance.now() + 20_000;
+      while ((await two.call("GET", "/v0/models/elsewhere")).status !== 404)
+        expect(performance.now()).toBeLessThan(deadlineMs);
+      expect(one.logs).toContainEqual(expect.objectContaining({ event: "run_ended", outcome: "stopped" }));
+    } finally {
+      await Promise.all([one.stop(), two.stop()]);
+    }
+  });
+
+  test("take over from one that was killed", async () => {
+    const state = await freshFolder();
+    const program = new URL("../../fixtures/trainer-process.ts", import.meta.url).pathname;
+    const env = { ...environmentOf(state), ...shared() } as NodeJS.ProcessEnv;
+    const killed = spawn(process.execPath, ["--liftoff-only", program, state], {
+      stdio: ["ignore", "pipe", "inherit"],
+      env,
+    });
+    const [line] = await once(killed.stdout, "data");
+    const marker = join(await freshFolder(), "first");
+    const script = `progress TRAINING\nfirst ${marker} wait\npublish v1`;
+    await caller(Number(String(line)))("POST", "/v0/models", { body: specOf("orphan", script) });
+    while (!existsSync(marker)) await new Promise((done) => setTimeout(done, 50));
+    killed.kill("SIGKILL");
+    await once(killed, "exit");
+    const heir = await startHarness({ environment: shared() });
+    try {
+      await heir.until("orphan", ({ status }) => status === "ACTIVE", {}, 50_000);
+    } finally {
+      await heir.stop();
+    }
+  }, 90_000);
+
+  test("ride out a restart of the server", async () => {
+    const harness = await startHarness({ environment: shared() });
+    try {
+      await server.restart();
+      const deadlineMs = performance.now() + 20_000;
+      while ((await harness.call("GET", "/v0/models")).status !== 200)
+        expect(performance.now()).toBeLessThan(deadlineMs);
+      await harness.create("after-restart", "publish v1");
+      await harness.until("after-restart", ({ status }) => status === "ACTIVE");
+    } finally {
+      await harness.stop();
+    }
+  });
+});

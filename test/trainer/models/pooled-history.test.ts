@@ -1,8 +1,0 @@
-import type { Method } from "../../../trainer/models/model.ts";
-import { pooledHistory } from "../../../trainer/models/pooled-history.ts";
-import { modelSuite } from "../../suites/model-suite.ts";
-import { killSuite, resumeSuite } from "../../suites/resume-suite.ts";
-
-modelSuite(pooledHistory as Method);
-resumeSuite(pooledHistory as Method);
-killSuite(pooledHistory as Method);

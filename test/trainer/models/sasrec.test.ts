@@ -1,8 +1,0 @@
-import type { Method } from "../../../trainer/models/model.ts";
-import { sasrec } from "../../../trainer/models/sasrec.ts";
-import { modelSuite } from "../../suites/model-suite.ts";
-import { killSuite, resumeSuite } from "../../suites/resume-suite.ts";
-
-modelSuite(sasrec as Method);
-resumeSuite(sasrec as Method);
-killSuite(sasrec as Method);

@@ -1,0 +1,23 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { customerIdentity } from "../../../../../trainer/read/connectors/bigquery/identity.ts";
+import { type BigQueryWorld, bigqueryWorld, READER } from "../../../../fixtures/bigquery-world.ts";
+
+let world: BigQueryWorld;
+beforeAll(async () => {
+  world = await bigqueryWorld();
+});
+afterAll(() => world.stop());
+
+test("tokens are of the customer's account, minted by the trainer's own identity", async () => {
+  const identity = await customerIdentity({ customer: "acme", settings: world.settings() });
+  expect(identity.serviceAccount).toBe(READER);
+  expect((await identity.client.getAccessToken()).token).toBe(`as:${READER}`);
+  expect(world.fake.requests).toContain("POST /token");
+});
+
+test("a customer without an account is told to ask for one, before any request", async () => {
+  const before = world.fake.requests.length;
+  const settings = world.settings({ bigqueryServiceAccount: null });
+  await expect(customerIdentity({ customer: "acme", settings })).rejects.toMatchObject({ code: "no_service_account" });
+  expect(world.fake.requests.length).toBe(before);
+});

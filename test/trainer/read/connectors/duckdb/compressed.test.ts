@@ -1,0 +1,47 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync, zstdCompressSync } from "node:zlib";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { verifyCompressed } from "../../../../../trainer/read/connectors/duckdb/compressed.ts";
+import { findFiles } from "../../../../../trainer/read/connectors/duckdb/files.ts";
+
+let root: string;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), "compressed-"));
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+const text = Buffer.from("a,b\n1,2\n".repeat(5000));
+const never = new AbortController().signal;
+
+async function verify(name: string, content: Uint8Array, signal = never): Promise<void> {
+  await writeFile(join(root, name), content);
+  await verifyCompressed((await findFiles(name, [root]))[0]!, signal);
+}
+
+test("whole files pass, also several gzip members after each other", async () => {
+  await verify("a.csv", text);
+  await verify("a.csv.gz", gzipSync(text));
+  await verify("a.csv.gz", Buffer.concat([gzipSync(text), gzipSync(text)]));
+  await verify("a.csv.zst", zstdCompressSync(text));
+});
+
+test.each<[string, Uint8Array]>([
+  ["a.csv.gz", gzipSync(text)],
+  ["a.csv.zst", zstdCompressSync(text)],
+])("%s is refused when cut anywhere or when a bit is flipped", async (name, whole) => {
+  for (const length of [whole.length - 1, whole.length - 5, Math.floor(whole.length / 2), 12])
+    await expect(verify(name, whole.subarray(0, length))).rejects.toMatchObject({ code: "file_malformed" });
+});
+
+test("a flipped bit breaks gzip's checksum", async () => {
+  const flipped = Uint8Array.from(gzipSync(text, { level: 0 }));
+  flipped[1000]! ^= 1;
+  await expect(verify("a.csv.gz", flipped)).rejects.toMatchObject({ code: "file_malformed" });
+});
+
+test("an aborted signal ends it with its reason", async () => {
+  const reason = new Error("enough");
+  await expect(verify("a.csv.gz", gzipSync(text), AbortSignal.abort(reason))).rejects.toBe(reason);
+});

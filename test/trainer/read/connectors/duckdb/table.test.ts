@@ -1,0 +1,96 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findFiles } from "../../../../../trainer/read/connectors/duckdb/files.ts";
+import { tableFunction } from "../../../../../trainer/read/connectors/duckdb/table.ts";
+
+let root: string;
+let connection: DuckDBConnection;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), "duckdb-table-"));
+  connection = await (await DuckDBInstance.create(":memory:")).connect();
+});
+afterAll(async () => {
+  connection.closeSync();
+  await rm(root, { recursive: true, force: true });
+});
+
+async function columnsOf(name: string, content: string, typedByRows?: number): Promise<Record<string, string>> {
+  await writeFile(join(root, name), content);
+  const [file] = await findFiles(name, [root]);
+  const result = await connection.runAndReadAll(
+    `SELECT * FROM ${await tableFunction(connection, file!, typedByRows)} LIMIT 0`,
+  );
+  return Object.fromEntries(result.columnNames().map((column, i) => [column, String(result.columnType(i))]));
+}
+
+test("types are found from all values of a small file", async () => {
+  const types = await columnsOf(
+    "types.csv",
+    "i,d,t,z,day,b,s,code\n1,1.5,2024-01-01 10:00:00,2024-01-01T10:00:00Z,2024-01-01,true,x,007\n",
+  );
+  expect(types).toEqual({
+    i: "BIGINT",
+    d: "DOUBLE",
+    t: "TIMESTAMP",
+    z: "TIMESTAMP WITH TIME ZONE",
+    day: "DATE",
+    b: "BOOLEAN",
+    s: "VARCHAR",
+    code: "VARCHAR",
+  });
+});
+
+test("whole numbers beyond 64 bits are text, since as doubles several would be one; other numbers stay numbers", async () => {
+  const types = await columnsOf(
+    "long.csv",
+    "visitor,price,wei,few\n12345678901234567890,1.5,12345678901234567890,3.0\n12345678901234567891,2,1.5,4\n7,,2,\n",
+  );
+  expect(types).toEqual({ visitor: "VARCHAR", price: "DOUBLE", wei: "DOUBLE", few: "DOUBLE" });
+  const [file] = await findFiles("long.csv", [root]);
+  const rows = await connection.runAndReadAll(`SELECT visitor FROM ${await tableFunction(connection, file!)}`);
+  expect(rows.getRows().flat()).toEqual(["12345678901234567890", "12345678901234567891", "7"]);
+});
+
+test("ragged lines do not hide the delimiter of the header", async () => {
+  expect(Object.keys(await columnsOf("ragged.csv", "user_id,item_id\nu1,1\nu2\nu3,3,4\n"))).toEqual([
+    "user_id",
+    "item_id",
+  ]);
+});
+
+test("names with quotes, blanks and commas are kept", async () => {
+  expect(Object.keys(await columnsOf("odd.csv", `a b,"q""x",c'd,"e,f"\n1,2,3,4\n`))).toEqual([
+    "a b",
+    'q"x',
+    "c'd",
+    "e,f",
+  ]);
+});
+
+test("a column of one value is a table of one column", async () => {
+  expect(Object.keys(await columnsOf("one.csv", "user_id\nu1\n"))).toEqual(["user_id"]);
+});
+
+test.each([
+  ["zip.csv", "PK\u0003\u0004abc\n\u0000\u0001\n"],
+  ["nul.csv", "a\0b,c\n1,2\n"],
+])("%s is told to be no text", async (name, content) => {
+  await expect(columnsOf(name, content)).rejects.toMatchObject({ code: "file_malformed" });
+});
+
+test("a table of very many columns is refused", () =>
+  expect(columnsOf("wide.csv", `${Array.from({ length: 1001 }, (_, i) => `c${i}`).join(",")}\n`)).rejects.toThrow(
+    "1001 columns",
+  ));
+
+test("a value after 200,000 rows of a large CSV counts for the type of its column", async () => {
+  const pad = "p".repeat(100);
+  const content = `rating,item,pad\n${`4,1,${pad}\n`.repeat(320_000)}4.5,x1,${pad}\n`;
+  expect(await columnsOf("late.csv", content)).toEqual({ rating: "DOUBLE", item: "VARCHAR", pad: "VARCHAR" });
+  // Unless there is no time for that.
+  const quick = await columnsOf("late.csv", content, 200_000);
+  expect(quick).toEqual({ rating: "BIGINT", item: "BIGINT", pad: "VARCHAR" });
+});

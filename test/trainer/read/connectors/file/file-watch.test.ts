@@ -1,0 +1,67 @@
+import { appendFile, cp, mkdtemp, rename, rm, truncate, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findFiles } from "../../../../../trainer/read/connectors/duckdb/files.ts";
+import {
+  changedError,
+  lookAtFiles,
+  mayBeOfChange,
+  watchFiles,
+} from "../../../../../trainer/read/connectors/file/file-watch.ts";
+import { StageError } from "../../../../../trainer/stage/stage-error.ts";
+
+let root: string;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), "file-watch-"));
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+const ROWS = "a,b\n".repeat(3000);
+
+async function watchedDuring(happens: (path: string) => Promise<unknown>, name = "t.csv"): Promise<boolean> {
+  const path = join(root, name);
+  await writeFile(path, ROWS);
+  const files = await findFiles(name, [root]);
+  const watch = watchFiles(files, await lookAtFiles(files));
+  await happens(path);
+  return watch.hasChanged().finally(watch.end);
+}
+const copyOver = async (path: string, content: string) => {
+  await writeFile(`${path}.new`, content);
+  await truncate(path, 0); // as cp does
+  await delay(250);
+  await cp(`${path}.new`, path);
+  await rm(`${path}.new`);
+};
+
+test.each<[string, (path: string) => Promise<unknown>]>([
+  ["nothing", async () => undefined],
+  ["lines that are added", (path) => appendFile(path, "c,d\n")],
+])("%s: not changed", async (_what, happens) => expect(await watchedDuring(happens)).toBe(false));
+
+test.each<[string, (path: string) => Promise<unknown>]>([
+  ["cut", (path) => truncate(path, 100)],
+  ["cut and written again, with more at its end", (path) => copyOver(path, `${ROWS}c,d\n`)],
+  ["other rows and more of them", (path) => writeFile(path, "x,yy\n".repeat(3000))],
+  ["as many other bytes", (path) => writeFile(path, "x,y\n".repeat(3000))],
+  ["replaced", (path) => writeFile(`${path}.new`, ROWS).then(() => rename(`${path}.new`, path))],
+  ["gone", (path) => rm(path)],
+  ["written at another time", (path) => utimes(path, 1, 1)],
+])("%s: changed", async (_what, happens) => expect(await watchedDuring(happens)).toBe(true));
+
+test("only plain lines may grow", async () => {
+  for (const name of ["t.json", "t.parquet", "t.csv.gz"])
+    expect([name, await watchedDuring((path) => appendFile(path, "c,d\n"), name)]).toEqual([name, true]);
+});
+
+test("a change is told of the files by name, and not put in place of what it cannot have caused", async () => {
+  await writeFile(join(root, "t.csv"), ROWS);
+  const changed = changedError(await findFiles("t.csv", [root]));
+  expect(changed).toMatchObject({ code: "file_changed", retryable: true });
+  expect(changed.message).toContain('"t.csv" changed while being read');
+  expect(mayBeOfChange(new StageError("fetching", "file_malformed", "cut off"))).toBe(true);
+  expect(mayBeOfChange(new StageError("fetching", "source_timeout", "too long"))).toBe(false);
+  expect(mayBeOfChange(new Error("stopped"))).toBe(false);
+});

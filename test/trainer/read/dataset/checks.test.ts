@@ -1,0 +1,104 @@
+import { expect, test } from "vitest";
+import {
+  checkInteractionsUsable,
+  checkRows,
+  countRejected,
+  describeRejected,
+  isRejectReason,
+  meaningOf,
+  REJECT_REASONS,
+  type RowReport,
+  warningsOf,
+} from "../../../../trainer/read/dataset/checks.ts";
+import type { Interactions } from "../../../../trainer/read/dataset/dataset.ts";
+
+const label = { type: "Binary", name: "liked" } as const;
+const report = (given: Partial<RowReport>): RowReport => ({
+  rows: 100,
+  rejected: {},
+  rejectedShareMax: 0.1,
+  label,
+  ...given,
+});
+const rejected = (count: number, reason = "missing_user") => ({ [reason]: { count, firstRows: [1, 2] } });
+
+const interactions = (users: number, items: readonly number[], positive: readonly number[]): Interactions => ({
+  userCount: users,
+  itemCount: 9,
+  userStart: new Uint32Array(users + 1).fill(items.length, 1),
+  items: Int32Array.from(items),
+  times: Uint32Array.from(items, (_, i) => 1_700_000_000 + i),
+  positive: Uint8Array.from(positive),
+  ratings: null,
+});
+
+test.each<[Partial<RowReport>, string | null]>([
+  [{}, null],
+  [{ rows: 0 }, "no_rows"],
+  [{ rejected: rejected(10) }, null], // the share itself is still allowed
+  [{ rejected: rejected(11) }, "too_many_rejected_rows"],
+  [{ rejected: { ...rejected(6), ...rejected(5, "future_time") } }, "too_many_rejected_rows"],
+  [{ rejected: rejected(100, "future_time") }, "all_times_in_future"],
+  [{ rejected: rejected(100, "future_time"), rejectedShareMax: 1 }, "all_times_in_future"],
+  [{ rejected: rejected(100), rejectedShareMax: 1 }, "too_many_rejected_rows"], // nothing would be left
+  [{ rejected: rejected(99), rejectedShareMax: 1 }, null],
+])("rows %# → %s", (given, code) => {
+  const check = () => checkRows(report(given));
+  if (code === null) expect(check).not.toThrow();
+  else expect(check).toThrow(expect.objectContaining({ stage: "checking", code }));
+});
+
+test.each<[Interactions, string | null]>([
+  [interactions(2, [0, 1], [1, 0]), null],
+  [interactions(2, [3, 3], [1, 1]), "too_few_items"],
+  [interactions(2, [3], [1]), "too_few_items"],
+  [interactions(1, [0, 1], [1, 1]), null],
+  [interactions(2, [0, 1], [0, 0]), "all_labels_negative"],
+])("interactions %# → %s", (given, code) => {
+  const check = () => checkInteractionsUsable(given, label);
+  if (code === null) expect(check).not.toThrow();
+  else expect(check).toThrow(expect.objectContaining({ stage: "checking", code }));
+});
+
+test("without a rating above the bar, the bar is named", () =>
+  expect(() => checkInteractionsUsable(interactions(2, [0, 1], [0, 0]), { type: "Rating", name: "stars" })).toThrow(
+    expect.objectContaining({ code: "no_positives", message: expect.stringContaining("positive_from") }),
+  ));
+
+test("the message tells counts, the allowed share, reasons and rows", () =>
+  expect(() => checkRows(report({ rejected: rejected(50) }))).toThrow(
+    "50 of 100 rows cannot be used, more than the 10 % allowed: 50 × missing_user: the user id is null or empty (row 1, 2, …)",
+  ));
+
+test("the most frequent reason stands first", () =>
+  expect(describeRejected({ ...rejected(1), ...rejected(5, "missing_time") })[0]).toContain("missing_time"));
+
+test("every reason has a sentence", () => {
+  for (const sentence of Object.values(REJECT_REASONS)) expect(sentence.length).toBeGreaterThan(10);
+  expect(countRejected({ ...rejected(1), ...rejected(5, "missing_time") })).toBe(6);
+});
+
+test("a reason that only a connector knows has one too", () => {
+  expect(["missing_user", "torn_page", "constructor"].map(isRejectReason)).toEqual([true, false, false]);
+  for (const reason of ["torn_page", "constructor"]) expect(meaningOf(reason)).toBe("see the documentation");
+});
+
+test("warnings: few interactions, one time for all, times before 1990, every rating positive", () => {
+  const odd = { ...interactions(2, [0, 1], [1, 1]), times: Uint32Array.of(20_240_131, 20_240_131) };
+  const rating = { type: "Rating", name: "stars" } as const;
+  const warnings = warningsOf(odd, report({ label: rating, rejected: rejected(3) }), 0);
+  for (const text of ["3 × missing_user", "only 2 interactions", "same time", "before 1990", "Every rating"])
+    expect(warnings.join("\n")).toContain(text);
+  const usual = interactions(
+    2,
+    Array.from({ length: 1000 }, (_, i) => i % 9),
+    new Array(1000).fill(1),
+  );
+  expect(warningsOf(usual, report({}), 0)).toEqual([]);
+});
+
+test("that all is of one user is told", () => {
+  const told = (users: number) => warningsOf(interactions(users, [0, 1], [1, 0]), report({}), 0).join();
+  expect(told(1)).toContain("all of one user");
+  expect(told(2)).not.toContain("all of one user");
+});

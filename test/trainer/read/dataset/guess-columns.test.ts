@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import { guessColumns, guessSessionColumn } from "../../../../trainer/read/dataset/guess-columns.ts";
+
+const guessed = (user: string, item: string, time: string | null, label: string | null) => ({
+  kind: "guessed",
+  user,
+  item,
+  time,
+  label,
+});
+
+test.each([
+  [["user_id", "item_id", "created_at", "rating", "label"], guessed("user_id", "item_id", "created_at", "label")],
+  [["userId", "movieId", "rating", "timestamp"], guessed("userId", "movieId", "timestamp", "rating")],
+  [["reviewerID", "asin", "overall", "unixReviewTime"], guessed("reviewerID", "asin", "unixReviewTime", "overall")],
+  [["timestamp", "visitorid", "event", "itemid"], guessed("visitorid", "itemid", "timestamp", null)],
+  [["CustomerID", "StockCode", "InvoiceDate"], guessed("CustomerID", "StockCode", "InvoiceDate", null)],
+  [
+    ["user_id:token", "item_id:token", "timestamp:float"],
+    guessed("user_id:token", "item_id:token", "timestamp:float", null),
+  ],
+  [["session_id", "user_id", "product_id", "event_time"], guessed("user_id", "product_id", "event_time", null)],
+  [["session", "sku", "ts"], guessed("session", "sku", "ts", null)],
+  [["Customer Id", "Product Id"], guessed("Customer Id", "Product Id", null, null)],
+  [["shop_user_id", "shop_item_id", "order_date"], guessed("shop_user_id", "shop_item_id", "order_date", null)],
+  [["u", "i", "t"], guessed("u", "i", "t", null)],
+])("%j", (columns, expected) => expect(guessColumns(columns)).toEqual(expected));
+
+test("a column that was given is not guessed for another role", () =>
+  expect(guessColumns(["user_id", "customer_id", "sku"], { user: "customer_id" })).toEqual(
+    guessed("customer_id", "sku", null, null),
+  ));
+test("what cannot be guessed is said, with the flag that says it and the columns there are", () =>
+  expect(guessColumns(["a", "b", "created_at"])).toEqual({
+    kind: "unclear",
+    reasons: [
+      "No column looks like the user's id: name it with --user-column",
+      "No column looks like the item's id: name it with --item-column",
+      'The columns are "a", "b", "created_at"',
+    ],
+  }));
+test("a given column that is not there is an answer, not a guess", () =>
+  expect(guessColumns(["user_id", "item_id"], { time: "when" })).toEqual({
+    kind: "unclear",
+    reasons: ['There is no column "when" for the time', 'The columns are "user_id", "item_id"'],
+  }));
+test("one column is never two things", () => {
+  const { kind, ...rest } = guessColumns(["user_id_item_id"]);
+  expect(kind).toBe("unclear");
+  expect(JSON.stringify(rest)).toContain("the item's id");
+});
+test("nor is one that was given for two", () =>
+  expect(guessColumns(["id", "item_id"], { user: "id", item: "id", time: undefined, label: undefined })).toEqual({
+    kind: "unclear",
+    reasons: ['The column "id" is given for the user and for the item'],
+  }));
+test("a table without columns", () => expect(guessColumns([]).kind).toBe("unclear"));
+
+test("a column of sessions is known by its name", () => {
+  const columns = [
+    ["user_id", "sessionId", "sku"],
+    ["user_id", "user_session"],
+    ["user_id", "sku"],
+  ];
+  expect(columns.map(guessSessionColumn)).toEqual(["sessionId", "user_session", undefined]);
+});

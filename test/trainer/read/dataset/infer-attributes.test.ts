@@ -1,0 +1,110 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { FeatureType } from "../../../../shared/model-spec.ts";
+import { typeAttribute } from "../../../../trainer/read/dataset/infer-attributes.ts";
+import { openStaging, readStaged, runStaged, type Staging } from "../../../../trainer/read/dataset/staging.ts";
+
+let folder: string;
+let staging: Staging;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "infer-attributes-"));
+  staging = await openStaging({ workDirectory: folder, memoryMb: 128 });
+});
+afterAll(async () => {
+  await staging.close();
+  await rm(folder, { recursive: true });
+});
+
+const signal = new AbortController().signal;
+
+/** The type that a column of SQL values gets, and what its values become. */
+async function read(values: string, declared?: FeatureType): Promise<unknown> {
+  await runStaged(staging, `CREATE OR REPLACE TABLE t AS SELECT * FROM (VALUES ${values}) v(c)`, signal);
+  const type = (await staging.connection.runAndReadAll("SELECT c FROM t")).columnType(0);
+  const typed = await typeAttribute({ staging, table: "t", signal }, { sql: "c", name: "c", type }, declared);
+  if (typed === undefined) return "left out";
+  const rows = await readStaged(staging, `SELECT ${typed.value} AS v FROM t`, signal);
+  return [typed.type, rows.map(({ v }) => v)];
+}
+
+const many = (make: (n: number) => string, count = 60) =>
+  Array.from({ length: count }, (_, n) => `('${make(n)}')`).join(", ");
+
+test.each<[string, unknown]>([
+  ["(1), (2), (NULL)", ["Numerical", [1, 2, null]]],
+  ["(1.5::DECIMAL(5,2))", ["Numerical", [1.5]]],
+  ["(9.99::FLOAT), ('inf'::FLOAT)", ["Numerical", [9.99, null]]],
+  ["(9007199254740991), (-9007199254740991)", ["Numerical", [9007199254740991, -9007199254740991]]],
+  ["(9007199254740993), (2)", ["Category", ["9007199254740993", "2"]]],
+  ["(12345678901234567890::DECIMAL(38,0))", ["Category", ["12345678901234567890"]]],
+  ["(9223372036854775807), (2)", ["Numerical", [2 ** 63, 2]]], // for no limit
+  ["('9007199254740993'), ('2')", ["Category", ["9007199254740993", "2"]]],
+  ["('36_38'), ('40')", ["Category", ["36_38", "40"]]],
+  ["('nan'::DOUBLE), (2)", ["Numerical", [null, 2]]],
+  ["(true), (false), (NULL)", ["Boolean", [1, 0, null]]],
+  ["(DATE '2024-01-02')", ["Timestamp", [1_704_153_600]]],
+  ["(TIMESTAMPTZ '2024-01-02 02:00:00+02')", ["Timestamp", [1_704_153_600]]],
+  ["('1'), ('2.5'), (''), (NULL)", ["Numerical", [1, 2.5, null, null]]],
+  ["('007'), ('010')", ["Category", ["007", "010"]]], // a code, not a number
+  ["('yes'), ('No'), (NULL)", ["Boolean", [1, 0, null]]],
+  ["('2024-01-02'), ('2024-01-02T00:00:10Z')", ["Timestamp", [1_704_153_600, 1_704_153_610]]],
+  ["('a|b'), ('b'), (''), (NULL)", ["CategoryList", [["a", "b"], ["b"], null, null]]],
+  ["(' b | a |a||')", ["CategoryList", [["a", "b"]]]],
+  ["(['b', 'a', 'a', NULL, '']), (NULL), ([])", ["CategoryList", [["a", "b"], null, []]]],
+  ["([2, 1])", ["CategoryList", [["1", "2"]]]],
+  ["([36, 37.5, NULL]::DOUBLE[])", ["CategoryList", [["36", "37.5"]]]],
+  ["(['nan'::DOUBLE, 4, 'inf'])", ["CategoryList", [["4"]]]],
+  ["([9.99, 4]::FLOAT[])", ["CategoryList", [["4", "9.99"]]]],
+  ["([1.50, 10.00, 0]::DECIMAL(5,2)[])", ["CategoryList", [["0", "1.5", "10"]]]],
+  ["('red'), ('blue'), ('red')", ["Category", ["red", "blue", "red"]]],
+  ["('\u00a0red '), (' \ufeff red')", ["Category", ["red", "red"]]],
+  ["('2024-01-02 '), ('2024-01-02T00:00:10Z')", ["Timestamp", [1_704_153_600, 1_704_153_610]]],
+  ["('x'::ENUM('x', 'y'))", ["Category", ["x"]]],
+  ["(NULL::VARCHAR), ('')", ["Text", [null, null]]],
+  ["({'a': 1})", "left out"],
+  ["(MAP {'a': 1})", "left out"],
+  ["('ab'::BLOB)", "left out"],
+  ["([[1]])", "left out"],
+])("%s → %j", async (values, expected) => {
+  const got = await read(values);
+  const empty = (value: unknown) => (Array.isArray(value) && value.length === 0 ? null : value);
+  const plain = (of: unknown) => (Array.isArray(of) ? [of[0], (of[1] as unknown[]).map(empty)] : of);
+  expect(plain(got)).toEqual(plain(expected));
+});
+
+const typeOf = async (values: string) => ((await read(values)) as unknown[])[0];
+
+test("texts that are all different are Text, those that repeat are a Category", async () => {
+  expect(await typeOf(many((n) => `A long title, number ${n}`))).toBe("Text");
+  expect(await typeOf(many((n) => `brand ${n % 25}`))).toBe("Category");
+});
+
+test("a | here and there does not make a list", async () => {
+  expect(await typeOf(many((n) => (n === 3 ? "Either|Or, a novel" : `Novel number ${n}`)))).toBe("Text");
+});
+
+test("a text longer than 1000 characters counts as missing", async () => {
+  expect(await read("(repeat('x', 1000)), (repeat('x', 1001)), ('y')", "Text")).toEqual([
+    "Text",
+    ["x".repeat(1000), null, "y"],
+  ]);
+});
+
+test.each<[string, FeatureType, unknown]>([
+  ["(7.0::DOUBLE), (7.5)", "Category", ["Category", ["7", "7.5"]]],
+  ["('nan'::DOUBLE), ('-inf'), (9007199254740991)", "Category", ["Category", [null, null, "9007199254740991"]]],
+  ["(1700000000000), (1700000001000)", "Timestamp", ["Timestamp", [1_700_000_000, 1_700_000_001]]],
+  ["(7.50::DECIMAL(5,2)), (10)", "Category", ["Category", ["7.5", "10"]]],
+  ["('12'), ('twelve'), ('1_2')", "Numerical", ["Numerical", [12, null, null]]],
+  ["(-9223372036854775808), (1700000000)", "Timestamp", ["Timestamp", [-(2 ** 63), 1_700_000_000]]],
+  ["(1), (0), (2)", "Boolean", ["Boolean", [1, 0, null]]],
+  ["('a|b')", "Text", ["Text", ["a|b"]]],
+  ["('a|b')", "Category", ["Category", ["a|b"]]],
+  ["('a')", "CategoryList", ["CategoryList", [["a"]]]],
+  ["(['a'])", "Category", "left out"],
+  ["(true)", "Timestamp", "left out"],
+])("%s declared as %s → %j", async (values, declared, expected) =>
+  expect(await read(values, declared)).toEqual(expected),
+);

@@ -1,0 +1,81 @@
+import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Label } from "../../../../shared/model-spec.ts";
+import { labelExpression, positiveWord } from "../../../../trainer/read/dataset/label-expression.ts";
+
+let connection: DuckDBConnection;
+beforeAll(async () => {
+  connection = await (await DuckDBInstance.create(":memory:")).connect();
+});
+afterAll(() => connection.closeSync());
+
+async function read(sql: string, label: Label): Promise<unknown> {
+  const type = (await connection.runAndReadAll(`SELECT ${sql} AS c`)).columnType(0);
+  const expression = labelExpression("c", type, label);
+  if (expression === undefined) return "no label";
+  const result = await connection.runAndReadAll(
+    `SELECT ${expression.isMissing} AS missing, ${expression.positive} AS positive, ${expression.rating ?? "NULL"} AS rating
+     FROM (SELECT ${sql} AS c)`,
+  );
+  const [missing, positive, rating] = result.getRows()[0]!;
+  if (missing) return "missing";
+  return positive === null ? "unparsable" : label.type === "Binary" ? positive : [positive, rating];
+}
+
+const binary: Label = { type: "Binary", name: "c" };
+test.each<[string, unknown]>([
+  ["true", 1],
+  ["false", 0],
+  ["1::INTEGER", 1],
+  ["0::BIGINT", 0],
+  ["1.0::DOUBLE", 1],
+  ["0.0::DECIMAL(3,1)", 0],
+  ["'true'", 1],
+  ["' Yes '", 1],
+  ["'T'", 1],
+  ["'1'", 1],
+  ["'1.00'", 1],
+  ["'0.00'", 0],
+  ["'10.0'", "unparsable"],
+  ["'no'", 0],
+  ["'FALSE'", 0],
+  ["'0'", 0],
+  ["5::INTEGER", "unparsable"],
+  ["-1::INTEGER", "unparsable"],
+  ["0.5::DOUBLE", "unparsable"],
+  ["'nan'::DOUBLE", "unparsable"],
+  ["'maybe'", "unparsable"],
+  ["''", "missing"],
+  ["NULL::INTEGER", "missing"],
+  ["NULL::VARCHAR", "missing"],
+  ["DATE '2024-01-01'", "no label"],
+  ["'2024-01-01'::TIMESTAMP_NS", "no label"],
+  ["'2024-01-01'::TIMESTAMP_S", "no label"],
+  ["TIMETZ '10:00:00+00'", "no label"],
+  ["'1'::BIT", "no label"],
+  ["1::BIGNUM", 1],
+  ["[1]", "no label"],
+])("Binary: %s → %j", async (sql, expected) => expect(await read(sql, binary)).toBe(expected));
+
+const rating: Label = { type: "Rating", name: "c", positive_from: 4.1 };
+test.each<[string, unknown]>([
+  ["5::INTEGER", [1, 5]],
+  ["4::INTEGER", [0, 4]],
+  ["4.1::DOUBLE", [1, Math.fround(4.1)]], // rounded to float it would be below 4.1
+  ["4.1::DECIMAL(3,1)", [1, Math.fround(4.1)]],
+  ["4.1::FLOAT", [1, Math.fround(4.1)]],
+  ["4.09::FLOAT", [0, Math.fround(4.09)]],
+  ["'4.5'", [1, 4.5]],
+  ["-3", [0, -3]],
+  ["'4.5'::ENUM('4.5')", [1, 4.5]],
+  ["'five'", "unparsable"],
+  ["'4_5'", "unparsable"],
+  ["'inf'::DOUBLE", "unparsable"],
+  ["NULL::DOUBLE", "missing"],
+  ["''", "missing"],
+])("Rating from 4.1: %s → %j", async (sql, expected) => expect(await read(sql, rating)).toEqual(expected));
+
+test("words for yes and no, of any case", async () => {
+  const rows = await connection.runAndReadAll(`SELECT ${positiveWord("w")} FROM (VALUES ('YES'), ('n'), ('oui')) t(w)`);
+  expect(rows.getRows()).toEqual([[1], [0], [null]]);
+});

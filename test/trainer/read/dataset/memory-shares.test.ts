@@ -1,0 +1,28 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import {
+  interactionMb,
+  interactionsThatFit,
+  mbOfInteractions,
+  stagingMb,
+} from "../../../../trainer/read/dataset/memory-shares.ts";
+
+test("of 4096 MB, 2048 are for interactions: 157,538,461 of 13 bytes, or 120,470,588 of 17 with ratings", () => {
+  expect(interactionsThatFit(4096, "Binary")).toBe(157_538_461);
+  expect(interactionsThatFit(4096, "Rating")).toBe(120_470_588);
+  expect(interactionsThatFit(Number.POSITIVE_INFINITY, "Binary")).toBe(Number.POSITIVE_INFINITY);
+});
+
+test("as many as fit take no more than their share, and one more does; the staging database fits beside them", () =>
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 1e6 }),
+      fc.constantFrom("Binary" as const, "Rating" as const),
+      (mb, label) => {
+        const count = interactionsThatFit(mb, label);
+        expect(mbOfInteractions(count, label)).toBeLessThanOrEqual(interactionMb(mb));
+        expect(mbOfInteractions(count + 1, label)).toBeGreaterThan(interactionMb(mb));
+        expect(interactionMb(mb) + stagingMb(mb)).toBeLessThan(mb);
+      },
+    ),
+  ));

@@ -1,0 +1,174 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { decodeAttributes, encodeAttributes, NAME_LENGTH_MAX } from "../../../../shared/attributes.ts";
+import type { ItemIdType } from "../../../../shared/ids.ts";
+import {
+  attributeColumns,
+  checkAttributes,
+  idsOf,
+  QUERY_ATTRIBUTES_MAX,
+  readAttributes,
+  strangersWarning,
+} from "../../../../trainer/read/dataset/read-attributes.ts";
+import {
+  openStaging,
+  readStaged,
+  runStaged,
+  type Staging,
+  stageRows,
+} from "../../../../trainer/read/dataset/staging.ts";
+import { fileSettings } from "../../../fixtures/real-data.ts";
+import { connectMemory } from "../../../fixtures/rows-memory.ts";
+
+test("the id first, then every other column, or only the declared ones", () => {
+  expect(attributeColumns({ id: "i" }, ["a", "i", "b"], "item")).toEqual(["i", "a", "b"]);
+  const features = [{ name: "b", type: "Text" as const }];
+  expect(attributeColumns({ id: "i", features }, ["a", "i", "b"], "item")).toEqual(["i", "b"]);
+});
+
+test("what is missing or too much is told", () => {
+  const features = [{ name: "c", type: "Text" as const }];
+  expect(() => attributeColumns({ id: "j", features }, ["i", "b"], "user")).toThrow(
+    'The user query has no column "j", "c"; it has "i", "b"',
+  );
+  const wide = ["i", ...Array.from({ length: QUERY_ATTRIBUTES_MAX + 1 }, (_, n) => `a${n}`)];
+  expect(() => attributeColumns({ id: "i" }, wide, "item")).toThrow("201 attributes");
+});
+
+let folder: string;
+let staging: Staging;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "read-attributes-"));
+  staging = await openStaging({ workDirectory: folder, memoryMb: 128 });
+  await runStaged(staging, "CREATE TABLE items AS SELECT unnest(['a', 'b', 'c']) AS text", signal);
+});
+afterEach(async () => {
+  await staging.close();
+  await rm(folder, { recursive: true });
+});
+
+const signal = new AbortController().signal;
+
+async function read(sql: string, idType?: ItemIdType) {
+  const connector = await connectMemory({ type: "Memory" }, { customer: "t", settings: fileSettings([], folder) });
+  const source = await connector.read(sql, { signal });
+  const table = await stageRows(staging, { name: "item_rows", source }, { signal, progress: () => undefined });
+  await connector.close();
+  const staged = await checkAttributes(staging, table, { entity: { id: "i" }, what: "item", idType, signal });
+  return { staged, ...(await readAttributes(staging, staged, { index: "items", count: 3, signal })) };
+}
+
+test("dictionaries are sorted by code point, codes point into them, and missing is missing", async () => {
+  const { columns, descriptions } = await read(
+    "SELECT * FROM (VALUES ('c', 'z|ü'), ('a', '🎈|z'), ('zz', 'unknown item|q')) v(i, tags)",
+  );
+  expect(columns).toEqual([
+    {
+      name: "tags",
+      type: "CategoryList",
+      dictionary: ["z", "ü", "🎈"],
+      start: Uint32Array.of(0, 2, 2, 4),
+      codes: Uint32Array.of(0, 2, 0, 1),
+    },
+  ]);
+  expect(descriptions).toEqual([{ name: "tags", type: "CategoryList", inferred: true, present: 2, distinct: 3 }]);
+});
+
+test("a value with a byte order mark before it is the value, so that no text stands twice in a dictionary", async () => {
+  const mark = "chr(65279)";
+  const { columns } = await read(
+    `SELECT * FROM (VALUES ('a', 'red', ['x'], '1', '2024-01-01'),
+     ('b', ${mark} || 'red', [${mark} || 'x'], ${mark} || '2', ${mark} || '2024-01-02'),
+     ('c', 'blue', [], '3', NULL)) v(i, colour, tags, size, since)`,
+  );
+  expect(columns).toMatchObject([
+    { type: "Category", dictionary: ["blue", "red"], codes: Uint32Array.of(1, 1, 0) },
+    { type: "CategoryList", dictionary: ["x"], codes: Uint32Array.of(0, 0) },
+    { type: "Numerical", values: Float64Array.of(1, 2, 3) },
+    { type: "Timestamp", values: Float64Array.of(1_704_067_200, 1_704_153_600, Number.NaN) },
+  ]);
+});
+
+test("a long dictionary is sorted, whatever the order of the rows", async () => {
+  await runStaged(staging, "CREATE OR REPLACE TABLE items AS SELECT 'i' || range AS text FROM range(3)", signal);
+  const tags = "list_transform(range(400), x -> 't' || (x * 7919) % 1009)";
+  const { columns } = await read(`SELECT 'i0' AS i, ${tags} AS tags`);
+  const { dictionary } = columns[0] as { dictionary: readonly string[] };
+  expect(dictionary.length).toBe(200); // what a list may hold
+  expect(dictionary).toEqual([...dictionary].sort());
+});
+
+test("integer ids of the table meet text ids of the catalog", async () => {
+  await runStaged(staging, "CREATE OR REPLACE TABLE items AS SELECT unnest(['1', '10', '2']) AS text", signal);
+  const { columns } = await read("SELECT * FROM (VALUES (10, 5.5), (1, 7)) v(i, price)");
+  expect(columns).toEqual([{ name: "price", type: "Numerical", values: Float64Array.of(7, 5.5, Number.NaN) }]);
+});
+
+test("the ids of the table are there for the catalog, each once", async () => {
+  const { staged } = await read("SELECT * FROM (VALUES ('x', 1), ('x', 2), (NULL, 3), ('y', 4)) v(i, n)");
+  expect(await readStaged(staging, `SELECT text FROM ${idsOf(staged)} ORDER BY text`, signal)).toEqual([
+    { text: "x" },
+    { text: "y" },
+  ]);
+});
+
+test("a column that cannot be an attribute is left out with a warning, the others stay", async () => {
+  const { staged, columns } = await read("SELECT 'a' AS i, {'x': 1} AS odd, 3 AS fine");
+  expect(columns.map(({ name }) => name)).toEqual(["fine"]);
+  expect(staged.warnings.length).toBe(1);
+  expect(staged.warnings[0]).toMatch(/^The item attribute "odd" was left out: STRUCT\(.*\) cannot be an attribute$/);
+});
+
+test("a column whose name no version can have is left out with a warning", async () => {
+  const [fits, long] = ["x".repeat(NAME_LENGTH_MAX), `y${"x".repeat(NAME_LENGTH_MAX)}`];
+  const { staged, columns } = await read(`SELECT 'a' AS i, 3 AS "${fits}", 4 AS "${long}"`);
+  expect(columns.map(({ name }) => name)).toEqual([fits]);
+  expect(decodeAttributes(encodeAttributes(columns, 3)).itemCount).toBe(3);
+  expect(staged.warnings).toEqual([
+    `The item attribute "y${"x".repeat(39)}…" was left out: its name has more than 1000 characters; give it another with AS`,
+  ]);
+});
+
+test("an id column that cannot be one stops", () =>
+  expect(read("SELECT [1] AS i, 2 AS n")).rejects.toMatchObject({ code: "unsupported_column_type" }));
+
+test("where the interactions' ids are integers, a row with another id is left out, and its values mean nothing", async () => {
+  const rows =
+    "('7', '1'), ('TOTAL', 'x'), ('007', '2'), ('-0', '2'), ('+7', '2'), ('0', '2'), ('-12', '3'), (NULL, '4')";
+  const sql = `SELECT * FROM (VALUES ${rows}, ('9007199254740993', '4'), ('123456789012345678901234567890', '4')) v(i, n)`;
+  const { staged } = await read(sql, "integer");
+  expect(await readStaged(staging, `SELECT text FROM ${idsOf(staged)}`, signal)).toEqual(
+    ["7", "0", "-12", "9007199254740993", "123456789012345678901234567890"].map((text) => ({ text })),
+  );
+  expect(staged.attributes).toMatchObject([{ name: "n", type: "Numerical" }]);
+  expect(staged.warnings).toEqual([
+    "1 rows of the item query have no usable id and were left out",
+    `4 rows of the item query have an id such as "+7" and were left out: the interactions' ids are whole numbers, written without leading zeros`,
+  ]);
+});
+
+test.each(["CAST(range AS DOUBLE)", "range", "CAST(range AS DECIMAL(9, 2))"])(
+  "whole numbers as %s are integers",
+  async (id) => {
+    const { staged } = await read(`SELECT ${id} AS i, 1 AS n FROM range(20)`, "integer");
+    expect(staged.warnings).toEqual([]);
+    expect(
+      await readStaged(staging, `SELECT text FROM ${idsOf(staged)} WHERE text IN ('0', '10')`, signal),
+    ).toHaveLength(2);
+  },
+);
+
+test("a table none of whose ids is known is told, with an example of both", async () => {
+  const warn = async (sql: string) => {
+    await runStaged(staging, "DROP TABLE IF EXISTS item_rows; DROP TABLE IF EXISTS item_rows_by_id", signal);
+    const { staged } = await read(sql);
+    return await strangersWarning(staging, staged, { known: "items", what: "item", signal });
+  };
+  expect(await warn("SELECT 'A' AS i, 1 AS n")).toBe(
+    'No id of the item query, such as "A" is among those of the interactions, such as "a": is the id column the right one?',
+  );
+  expect(await warn("SELECT unnest(['A', 'b']) AS i, 1 AS n")).toBeUndefined();
+  expect(await warn("SELECT 'A' AS i, 1 AS n LIMIT 0")).toBeUndefined();
+});

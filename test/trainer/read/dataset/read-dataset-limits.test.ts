@@ -1,0 +1,80 @@
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ModelSpec } from "../../../../shared/model-spec.ts";
+import type { ConnectorSettings } from "../../../../trainer/read/connectors/connector.ts";
+import { readDataset } from "../../../../trainer/read/dataset/read-dataset.ts";
+import { StageError } from "../../../../trainer/stage/stage-error.ts";
+import { fileSettings } from "../../../fixtures/real-data.ts";
+import { smallDisk } from "../../../fixtures/small-disk.ts";
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "limits-"));
+  await writeFile(join(folder, "one.csv"), "one\n1\n");
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+/** `count` rows of whoever likes whatever. */
+const rows = (count: number | string, { user = "range % 1000", item = "range % 500" } = {}) =>
+  `SELECT ${user} AS user_id, ${item} AS item_id, 1700000000 + range % 86400 AS at, 1 AS label FROM range(${count}), one`;
+
+type Given = { readonly query: string; readonly work?: string; readonly settings?: Partial<ConnectorSettings> };
+
+/** How reading ends: the StageError, after which nothing may be left on the disk. */
+async function endOf({ query, work = folder, settings }: Given): Promise<StageError> {
+  const workDirectory = await mkdtemp(join(work, "run-"));
+  const spec = ModelSpec.parse({
+    model_name: "limits",
+    connector_configs: [{ type: "File", location: "one.csv" }],
+    schema: {
+      user: { id: "user_id" },
+      item: { id: "item_id" },
+      interaction: { created_at: "at", label: { type: "Binary", name: "label" }, source: { query } },
+    },
+  });
+  try {
+    const read = readDataset(spec, {
+      context: { customer: "test", settings: { ...fileSettings([folder], workDirectory), memoryMb: 128, ...settings } },
+      workDirectory,
+      rejectedShareMax: 0.01,
+      signal: new AbortController().signal,
+      nowMs: Date.UTC(2026, 0, 1),
+      progress: () => undefined,
+    });
+    const error = await read.then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    if (!(error instanceof StageError)) throw new Error(`It did not end with a reason: ${error}`, { cause: error });
+    expect(await readdir(workDirectory)).toEqual([]);
+    return error;
+  } finally {
+    await rm(workDirectory, { recursive: true });
+  }
+}
+
+describe("what would do harm ends with its reason, and gives the disk back", () => {
+  test("a query of ten billion rows", async () => {
+    const { code, message } = await endOf({ query: rows("10_000_000_000"), settings: { rowsMax: 300_000 } });
+    expect([code, message]).toEqual(["too_many_rows", expect.stringContaining("more than the 300000 rows allowed")]);
+  });
+
+  test("a source that is slower than its deadline", async () => {
+    const slow = `SELECT * FROM (${rows(10)}) WHERE user_id < (SELECT max(a.range * b.range) FROM range(10_000_000) a, range(10_000) b)`;
+    const { code } = await endOf({ query: slow, settings: { timeoutSeconds: 0.5 } });
+    expect(code).toBe("source_timeout");
+  });
+
+  test("a column of texts of 1 MB", async () => {
+    const { code, message } = await endOf({ query: rows(3000, { item: "repeat('x', 1_000_000) || range" }) });
+    expect([code, message]).toEqual(["source_out_of_memory", expect.stringContaining("more memory")]);
+  });
+
+  const full = smallDisk("24m");
+  test.skipIf(full === undefined)("no disk left", async () => {
+    const query = rows(5_000_000, { user: "hash(range)", item: "hash(range + 1)" });
+    expect(await endOf({ query, work: full! })).toMatchObject({ code: "work_disk_full", retryable: true });
+  });
+});

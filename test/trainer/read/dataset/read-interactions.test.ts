@@ -1,0 +1,87 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { checkInteractions } from "../../../../trainer/read/dataset/check-interactions.ts";
+import { numberIds } from "../../../../trainer/read/dataset/number-ids.ts";
+import { readInteractions, type TieOrder } from "../../../../trainer/read/dataset/read-interactions.ts";
+import { specOf } from "../../../fixtures/rows-spec.ts";
+import { openStagedRows, type StagedRows } from "../../../fixtures/rows-staged.ts";
+
+let rows: StagedRows;
+beforeEach(async () => {
+  rows = await openStagedRows();
+});
+afterEach(() => rows.close());
+
+const signal = new AbortController().signal;
+const T = 1_700_000_000;
+
+async function read(sql: string, tieOrder: TieOrder = "lot") {
+  const { schema } = specOf({ interactions: "" });
+  const table = await rows.stage("rows", sql);
+  const staged = await checkInteractions(rows.staging, table, schema, { nowSeconds: 1_800_000_000, signal });
+  await numberIds(rows.staging, staged, { moreItems: null, signal });
+  const told: number[] = [];
+  const result = await readInteractions(rows.staging, staged, {
+    tieOrder,
+    signal,
+    progress: (count) => told.push(count),
+  });
+  return { ...result, told };
+}
+
+test("a thousand users, each with its rows in time order, whatever the order they came in", async () => {
+  const { interactions, duplicates } = await read(
+    `SELECT 1000 + range % 1000, range % 3, ${T} + range, range % 2 FROM range(3000) ORDER BY hash(range)`,
+  );
+  expect(duplicates).toBe(0);
+  expect(interactions).toMatchObject({ userCount: 1000, itemCount: 3, ratings: null });
+  for (let user = 0; user < 1000; user++) {
+    const [from, to] = [interactions.userStart[user]!, interactions.userStart[user + 1]!];
+    const rowNumbers = [user, user + 1000, user + 2000];
+    expect([...interactions.times.subarray(from, to)]).toEqual(rowNumbers.map((n) => T + n));
+    expect([...interactions.items.subarray(from, to)]).toEqual(rowNumbers.map((n) => n % 3));
+    expect([...interactions.positive.subarray(from, to)]).toEqual(rowNumbers.map((n) => n % 2));
+  }
+});
+
+test("two thousand rows of one user and second: duplicates collapse, next to each other or not", async () => {
+  const sql = `SELECT 1, range % 1000, ${T}, range >= 1000 FROM range(2000)`;
+  for (const tieOrder of ["lot", "row"] as const) {
+    const { interactions, duplicates } = await read(sql, tieOrder);
+    expect(duplicates).toBe(1000);
+    expect(interactions.items.length).toBe(1000);
+    expect(interactions.positive.every((label) => label === 1)).toBe(true);
+    await rows.close();
+    rows = await openStagedRows();
+  }
+});
+
+test("of one second the order is by lot: of no item's id, for each user another, and never by the order of the rows", async () => {
+  const sql = (order: string) => `SELECT range // 8, range % 8, ${T}, 1 FROM range(16000) ORDER BY ${order}`;
+  const { interactions } = await read(sql("range"));
+  const newest = new Uint32Array(8);
+  for (let user = 0; user < 2000; user++) newest[interactions.items[interactions.userStart[user + 1]! - 1]!]!++;
+  expect(Math.min(...newest)).toBeGreaterThan(200); // 250 ± 15
+  expect(Math.max(...newest)).toBeLessThan(300);
+  const after = new Uint32Array(8); // what follows item 0
+  for (const [at, item] of interactions.items.entries())
+    if (item === 0 && at % 8 < 7) after[interactions.items[at + 1]!]!++;
+  expect(Math.min(...after.subarray(1))).toBeGreaterThan(200);
+  await rows.close();
+  rows = await openStagedRows();
+  expect((await read(sql("hash(range)"))).interactions).toEqual(interactions);
+});
+
+test("the same item at another second, or of another user, is no duplicate", async () => {
+  const { interactions, duplicates } = await read(
+    `SELECT * FROM (VALUES (1, 7, ${T}, 1), (1, 7, ${T + 1}, 0), (2, 7, ${T + 1}, 1), (2, 8, ${T + 1}, 1))`,
+    "row",
+  );
+  expect([duplicates, interactions.items.length]).toEqual([0, 4]);
+  expect([...interactions.userStart]).toEqual([0, 2, 4]);
+});
+
+test("progress counts the rows as they are collected", async () => {
+  const { told } = await read(`SELECT range % 9, range % 7, ${T} + range, 1 FROM range(300_000)`);
+  expect(told.length).toBeGreaterThan(1);
+  expect(told).toEqual([...told].sort((a, b) => a - b));
+});

@@ -1,0 +1,75 @@
+import { expect, test } from "vitest";
+import {
+  connectorsOf,
+  openQuery,
+  stageOpened,
+  stageOptions,
+  unreadableOf,
+} from "../../../../trainer/read/dataset/stage-query.ts";
+import type { StageProgress } from "../../../../trainer/stage/stage-reporter.ts";
+import { fileSettings } from "../../../fixtures/real-data.ts";
+import { connectMemory } from "../../../fixtures/rows-memory.ts";
+import { specOf } from "../../../fixtures/rows-spec.ts";
+import { openStagedRows } from "../../../fixtures/rows-staged.ts";
+
+const { signal } = new AbortController();
+const context = { customer: "test", settings: fileSettings([], "") };
+const source = { query: "SELECT 1 AS a, 'x' AS b UNION ALL SELECT 2, 'y'" };
+
+test("a configuration is opened once, when it is first asked for, and closed however closing goes", async () => {
+  const calls: string[] = [];
+  const connectors = connectorsOf(specOf({ interactions: "" }), {
+    context,
+    connect: async (config, given) => {
+      calls.push("open");
+      const connector = await connectMemory(config, given);
+      return {
+        ...connector,
+        close: async () => {
+          calls.push("close");
+          await connector.close();
+          throw new Error("the store is gone");
+        },
+      };
+    },
+  });
+  expect(calls).toEqual([]);
+  expect(await connectors.of(source)).toBe(await connectors.of(source));
+  await connectors.close();
+  expect(calls).toEqual(["open", "close"]);
+});
+
+test("a query's chosen columns are staged in their order", async () => {
+  const staged = await openStagedRows();
+  const connectors = connectorsOf(specOf({ interactions: "" }), { context, connect: connectMemory });
+  const progress: StageProgress[] = [];
+  const means = { connectors, signal, progress: (one: StageProgress) => progress.push(one) };
+  const choose = (available: readonly string[]) => [...available].reverse();
+  const opened = await openQuery({ source, name: "rows_of_it", what: "things", choose }, means);
+  expect(opened.columns.map(({ name, type }) => `${name} ${type}`)).toEqual(["b VARCHAR", "a INTEGER"]);
+  const { table, unreadable } = await stageOpened(staged.staging, opened, means);
+  expect([table.rows, table.columns.map(({ sql, name }) => `${sql} ${name}`), unreadable]).toEqual([
+    2,
+    ["c0 b", "c1 a"],
+    {},
+  ]);
+  expect(progress.map(({ detail }) => detail)).toEqual(["connecting for things", "reading things"]);
+  await connectors.close();
+  await staged.close();
+});
+
+test("the origin is noted, progress is a share of what is expected, and what cannot be read has no row numbers", () => {
+  const connectors = connectorsOf(specOf({ interactions: "" }), { context });
+  const told: StageProgress[] = [];
+  const means = { connectors, signal, progress: (one: StageProgress) => told.push(one) };
+  const rows = { columns: [], chunks: (async function* () {})(), expectedRows: 10, origin: "job 7" };
+  const opened = { connector: {} as never, query: "", name: "", what: "things", columns: [] };
+  const { progress } = stageOptions(opened, rows, means);
+  progress(5);
+  progress(50);
+  expect(connectors.origins).toEqual(["things: job 7"]);
+  expect(told.map(({ share }) => share)).toEqual([0.5, 0.99]);
+  expect(unreadableOf({ ...rows, unreadable: () => ({ malformed_line: 3 }) })).toEqual({
+    malformed_line: { count: 3, firstRows: [] },
+  });
+});

@@ -1,0 +1,70 @@
+import { DOUBLE, DuckDBDataChunk, VARCHAR } from "@duckdb/node-api";
+import { expect, test } from "vitest";
+import type { Connector } from "../../../../trainer/read/connectors/connector.ts";
+import type { SourceRows } from "../../../../trainer/read/connectors/source-rows.ts";
+import { DUCKDB } from "../../../../trainer/read/pushdown/duckdb-dialect.ts";
+import { openRelation, type PushedSource, readSmallRelation } from "../../../../trainer/read/pushdown/read-relation.ts";
+import { sourceTable } from "../../../../trainer/read/pushdown/source-table.ts";
+import { schemaOf } from "../../../fixtures/pushdown-stores.ts";
+
+const { signal } = new AbortController();
+
+function chunk(rows: readonly (readonly [string | null, number])[]) {
+  const made = DuckDBDataChunk.create([VARCHAR, DOUBLE], rows.length);
+  made.setRows(rows.map((row) => [...row]));
+  return made;
+}
+
+/** A source whose store answers everything with these rows, as one job. */
+function source(
+  rows: readonly (readonly [string | null, number])[],
+  chunks = 1,
+): PushedSource & { readonly asked: string[] } {
+  const asked: string[] = [];
+  const read: Connector["read"] = async (query, options): Promise<SourceRows> => {
+    expect(options.signal).toBe(signal);
+    asked.push(query);
+    const columns = [
+      { name: "reason", type: VARCHAR },
+      { name: "row_count", type: DOUBLE },
+    ];
+    return {
+      columns,
+      chunks: (async function* () {
+        for (let i = 0; i < chunks; i++) yield chunk(rows);
+      })(),
+      expectedRows: null,
+      origin: `job ${asked.length}`,
+    };
+  };
+  const query = "SELECT 1";
+  const available = ["u", "i", "t"]
+    .map((name) => ({ name, type: VARCHAR }))
+    .concat({ name: "l", type: DOUBLE as never });
+  const schema = schemaOf({ type: "Binary", name: "l" }, query);
+  const table = sourceTable({ dialect: DUCKDB, query, available, schema, nowSeconds: 0 }, 1);
+  if ("column" in table) throw new Error(table.meaning);
+  return { connector: { read } as unknown as Connector, table, signal, told: [], asked };
+}
+
+test("rows come as texts by column, NULL as null, and the job is remembered", async () => {
+  const store = source([
+    ["x", 1.5],
+    [null, 2],
+  ]);
+  expect(await readSmallRelation(store, { kind: "reasons" })).toEqual([
+    { reason: "x", row_count: "1.5" },
+    { reason: null, row_count: "2" },
+  ]);
+  await openRelation(store, { kind: "item_counts", of: { kind: "accepted" } });
+  expect(store.told).toEqual(["reasons: job 1", "item counts: job 2"]);
+  expect(store.asked[0]).toContain("FROM (\nSELECT 1\n) AS source");
+});
+
+test("more rows than totals can have are refused", async () => {
+  const store = source(
+    Array.from({ length: 501 }, (_, i) => ["x", i] as const),
+    2,
+  );
+  await expect(readSmallRelation(store, { kind: "reasons" })).rejects.toMatchObject({ code: "too_many_rows" });
+});

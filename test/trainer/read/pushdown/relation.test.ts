@@ -1,0 +1,201 @@
+import { createHash } from "node:crypto";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Label } from "../../../../shared/model-spec.ts";
+import { readSmallRelation } from "../../../../trainer/read/pushdown/read-relation.ts";
+import { DISTINCT, type Relation } from "../../../../trainer/read/pushdown/relation.ts";
+import {
+  type Cell,
+  heldTable,
+  openStores,
+  type Rows,
+  type Store,
+  valuesQuery,
+} from "../../../fixtures/pushdown-stores.ts";
+import { NOW_MS, readRows, rowsOf, specOf } from "../../../fixtures/rows-spec.ts";
+
+let stores: Store[] = [];
+beforeAll(async () => {
+  stores = await openStores();
+  console.log(`These tests ran on ${stores.map(({ dialect }) => dialect.name).join(", ")}.`);
+}, 60_000);
+afterAll(async () => {
+  for (const store of stores) await store.stop();
+});
+
+const never = new AbortController().signal;
+const nowSeconds = NOW_MS / 1000;
+const T = 1_700_000_000;
+const BINARY: Label = { type: "Binary", name: "l" };
+const RATING: Label = { type: "Rating", name: "l", positive_from: 3.5 };
+const SALT = "00ff10";
+
+const RELATIONS: Readonly<Record<string, Relation>> = {
+  reasons: { kind: "reasons" },
+  units: { kind: "units" },
+  totals: { kind: "totals", of: DISTINCT, perUser: 2 },
+  item_counts: { kind: "item_counts", of: DISTINCT },
+  distinct: { kind: "rows", of: DISTINCT },
+  newest: { kind: "rows", of: { kind: "newest", of: DISTINCT, perUser: 2 } },
+  sampled: { kind: "rows", of: { kind: "sampled", of: DISTINCT, below: "80000000" } },
+  records: { kind: "records", of: DISTINCT, saltHex: SALT, historyMax: 2, erasedSalt: "ab" },
+};
+
+type Told = Readonly<Record<string, string[]>>;
+
+/** Every relation as the store gives it: rows as text, sorted, since a relation has no order. */
+async function told(store: Store, rows: Rows, label: Label): Promise<Told> {
+  const table = await heldTable(store, rows, { label, nowSeconds });
+  const answers: Record<string, string[]> = {};
+  for (const [name, relation] of Object.entries(RELATIONS)) {
+    if (name === "units" && table.facts.timeNumber === null) continue;
+    const read = await readSmallRelation({ connector: store.connector, table, signal: never, told: [] }, relation);
+    answers[name] = read.map((row) => JSON.stringify(Object.values(row))).sort();
+  }
+  return answers;
+}
+
+/** The same by the trainer's own reading, and by hand. */
+async function expectedOf(rows: Rows, label: Label) {
+  const { dataset, summary } = await readRows(specOf({ interactions: valuesQuery(rows), label }), {
+    rejectedShareMax: 1,
+  });
+  const facts = rowsOf(dataset).map((row, i) => {
+    const [user, item, second, positive] = row.split(" ") as [string, string, string, string];
+    return { user, item, second, positive, value: dataset.ratings ? String(dataset.ratings[i]) : positive };
+  });
+  return { facts, rejected: summary.rejected_rows };
+}
+
+const textRow = (values: readonly (string | number)[]) => JSON.stringify(values.map(String));
+
+function check(answers: Told, { facts, rejected }: Awaited<ReturnType<typeof expectedOf>>) {
+  const rowText = ({ user, item, second, value }: (typeof facts)[number]) => textRow([user, item, second, value]);
+  const reasons = answers.reasons!.map((row) => JSON.parse(row) as [string | null, string]);
+  expect(
+    Object.fromEntries(reasons.filter(([reason]) => reason !== null).map(([reason, n]) => [reason, Number(n)])),
+  ).toEqual(rejected);
+  expect(answers.distinct).toEqual(facts.map(rowText).sort());
+  // The trainer's order within a user is time, then the lot: the newest are its last.
+  const users = Map.groupBy(facts, ({ user }) => user);
+  const newest = [...users.values()].flatMap((own) => own.slice(-2));
+  expect(answers.newest).toEqual(newest.map(rowText).sort());
+  const half = facts.filter(({ user }) => createHash("md5").update(user).digest("hex") < "80000000");
+  expect(answers.sampled).toEqual(half.map(rowText).sort());
+  const seconds = facts.map(({ second }) => Number(second));
+  const positives = facts.filter(({ positive }) => positive === "1");
+  expect(answers.totals).toEqual([
+    textRow([users.size, facts.length, positives.length, Math.min(...seconds), Math.max(...seconds), newest.length]),
+  ]);
+  const items = Map.groupBy(facts, ({ item }) => item);
+  const counts = [...items].map(([item, own]) =>
+    textRow([item, own.length, own.filter((f) => f.positive === "1").length]),
+  );
+  expect(answers.item_counts).toEqual(counts.sort());
+  expect(answers.records).toEqual([...users].flatMap(([user, own]) => recordRows(user, own)).sort());
+}
+
+type Fact = Awaited<ReturnType<typeof expectedOf>>["facts"][number];
+
+function recordRows(user: string, own: readonly Fact[]): string[] {
+  const sha = (salt: Buffer, digits: number) =>
+    createHash("sha256").update(salt).update(user).digest("hex").slice(0, digits);
+  const history = own.filter(({ positive }) => positive === "1").slice(-2);
+  const kept = own.filter(
+    (fact, i) => history.includes(fact) || !own.slice(i + 1).some(({ item }) => item === fact.item),
+  );
+  return kept.map(({ item, second, positive }) =>
+    textRow([sha(Buffer.from(SALT, "hex"), 24), item, second, positive, lotOf(user, item), sha(Buffer.from("ab"), 16)]),
+  );
+}
+
+const lotOf = (user: string, item: string) =>
+  createHash("md5")
+    .update(user + item)
+    .digest("hex")
+    .slice(0, 8);
+
+const orNull = <Value extends Cell>(values: fc.Arbitrary<Value>) => fc.option(values, { nil: null, freq: 12 });
+const IDS = ["a", "B", "b", "ä", "é", "日本", "😀", "\uffee", "10", "9", "a'b", "A", "x".repeat(257), ""];
+const texts = orNull(fc.constantFrom(...IDS));
+const integers = orNull(fc.constantFrom(1, 2, 9, 10, -3, "9007199254740993"));
+const times = orNull(fc.oneof(fc.integer({ min: T, max: T + 3 }), fc.constantFrom(-1, 2 ** 33, nowSeconds + 90_000)));
+const stamps = orNull(
+  fc.constantFrom(
+    "2024-01-01 00:00:00+00",
+    "2024-01-01 00:00:00.9+00",
+    "2023-12-31 23:30:00-02",
+    "1969-12-31 23:59:59.5+00",
+    "2031-01-01 00:00:00+00",
+  ),
+);
+const binary = orNull(fc.constantFrom(0, 1, 2));
+const words = orNull(fc.constantFrom("yes", " TRUE ", "\u00a0no\u3000", "\tyes", "1.0", "1.00", "", " ", "maybe"));
+const stars = orNull(fc.constantFrom(1, 3.5, 3.25, 5));
+const starTexts = orNull(fc.constantFrom("3.5", " 4 ", "-1", "4e0", "+5.", ".5", "four", "", "0x10"));
+
+const CASES: readonly {
+  name: string;
+  kinds: Rows["kinds"];
+  label: Label;
+  row: fc.Arbitrary<Cell[]>;
+  good: Cell[][];
+}[] = [
+  {
+    name: "text ids, epoch seconds, 0 and 1",
+    kinds: { u: "text", i: "text", t: "integer", l: "integer" },
+    label: BINARY,
+    row: fc.tuple(texts, texts, times, binary),
+    good: [
+      // Three of one second, of which two are the newest.
+      ...["B", "ä", "b"].map((item) => ["tied", item, T, 1]),
+      ["a", "b", T, 1],
+      ["ä", "B", T, 1],
+    ],
+  },
+  {
+    name: "integer ids, timestamps, words",
+    kinds: { u: "integer", i: "integer", t: "timestamp", l: "text" },
+    label: BINARY,
+    row: fc.tuple(integers, integers, stamps, words),
+    good: [
+      ...[9, 10, 2].map((item) => [7, item, "2024-01-01 00:00:00+00", "y"]),
+      [1, 10, "2024-01-01 00:00:00+00", "y"],
+      [2, 9, "2024-01-01 00:00:00+00", "t"],
+    ],
+  },
+  {
+    name: "ids of both kinds, seconds with fractions, ratings",
+    kinds: { u: "integer", i: "text", t: "double", l: "double" },
+    label: RATING,
+    row: fc.tuple(integers, texts, orNull(fc.constantFrom(T + 0.5, T + 0.9, T, -0.5, 1e19)), stars),
+    good: [
+      [1, "b", T, 5],
+      [2, "B", T, 5],
+    ],
+  },
+  {
+    name: "booleans, and ratings that are texts",
+    kinds: { u: "boolean", i: "text", t: "integer", l: "text" },
+    label: RATING,
+    row: fc.tuple(orNull(fc.boolean()), texts, times, starTexts),
+    good: [
+      [true, "b", T, "5"],
+      [false, "B", T, "5"],
+    ],
+  },
+];
+
+describe.each(CASES)("$name", ({ kinds, label, row, good }) => {
+  test("every store gives what the trainer's own reading gives", { timeout: 120_000 }, () =>
+    fc.assert(
+      fc.asyncProperty(fc.array(row, { maxLength: 40 }), async (random) => {
+        // Twice, so that there are duplicates whatever was drawn.
+        const rows = { kinds, rows: [...good, ...random, ...random.slice(0, 3)] };
+        const expected = await expectedOf(rows, label);
+        for (const store of stores) check(await told(store, rows, label), expected);
+      }),
+      { numRuns: 4 },
+    ),
+  );
+});

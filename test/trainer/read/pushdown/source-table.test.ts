@@ -1,0 +1,61 @@
+import { BIGINT, BLOB, BOOLEAN, DATE, DOUBLE, INTEGER, LIST, TIMESTAMP, VARCHAR } from "@duckdb/node-api";
+import { describe, expect, test } from "vitest";
+import type { Label } from "../../../../shared/model-spec.ts";
+import { CONNECTOR_TYPES } from "../../../../trainer/read/connectors/connector-config.ts";
+import type { SourceColumn } from "../../../../trainer/read/connectors/source-rows.ts";
+import { DIALECTS, sourceTable } from "../../../../trainer/read/pushdown/source-table.ts";
+import { schemaOf } from "../../../fixtures/pushdown-stores.ts";
+
+const BINARY: Label = { type: "Binary", name: "l" };
+const good = { u: VARCHAR, i: BIGINT, t: TIMESTAMP, l: BOOLEAN };
+
+function table(
+  type: keyof typeof DIALECTS,
+  change: Partial<Record<keyof typeof good, SourceColumn["type"]>>,
+  native?: string,
+) {
+  const columns = Object.entries({ ...good, ...change });
+  const available = columns.map(([name, own]) => ({ name, type: own, ...(native && name in change && { native }) }));
+  const query = "SELECT 1";
+  return sourceTable({ dialect: DIALECTS[type], query, available, schema: schemaOf(BINARY, query), nowSeconds: 0 }, 1);
+}
+const refused = (...args: Parameters<typeof table>) => {
+  const outcome = table(...args);
+  return "column" in outcome ? outcome.column.name : null;
+};
+
+test("every kind of store has its language", () =>
+  expect(Object.keys(DIALECTS).sort()).toEqual([...CONNECTOR_TYPES].sort()));
+
+describe.each(CONNECTOR_TYPES)("%s", (type) => {
+  test("ids are integers or texts, times are times or numbers, labels are numbers, booleans or texts", () => {
+    expect(refused(type, {})).toBeNull();
+    expect(refused(type, { u: BIGINT, i: VARCHAR, t: BIGINT, l: BIGINT })).toBeNull();
+    expect(refused(type, { t: DATE, l: VARCHAR })).toBeNull();
+    expect(refused(type, { t: DOUBLE, l: DOUBLE })).toBeNull();
+    expect(refused(type, { u: DOUBLE })).toBe("u");
+    expect(refused(type, { i: LIST(VARCHAR) })).toBe("i");
+    expect(refused(type, { t: BOOLEAN })).toBe("t");
+    expect(refused(type, { l: TIMESTAMP })).toBe("l");
+  });
+});
+
+test("times that are texts are judged by DuckDB alone", () => {
+  expect(CONNECTOR_TYPES.map((type) => refused(type, { t: VARCHAR }))).toEqual(["t", null, "t"]);
+});
+
+test("what BigQuery sends in a form of its own is not cast; what it casts alike is", () => {
+  expect(refused("BigQuery", { u: VARCHAR }, "BYTES")).toBe("u");
+  expect(refused("BigQuery", { i: VARCHAR }, "JSON")).toBe("i");
+  expect(refused("BigQuery", { u: VARCHAR }, "NUMERIC")).toBeNull();
+  expect(refused("BigQuery", { u: VARCHAR }, "STRING")).toBeNull();
+});
+
+test("DuckDB's bytes are ids by their base64, and its 32-bit integers are integers", () => {
+  const read = table("File", { u: BLOB, i: INTEGER });
+  expect("facts" in read && [read.facts.user, read.facts.userIsInteger, read.facts.itemIsInteger]).toEqual([
+    "to_base64(c0)",
+    false,
+    true,
+  ]);
+});

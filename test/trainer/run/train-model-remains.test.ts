@@ -1,0 +1,85 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { manifestKey, reportKey } from "../../../shared/manifest.ts";
+import { gate } from "../../../trainer/choose/choosing/gate.ts";
+import { readLivePointer, setStatus } from "../../../trainer/store/live-pointer-swap.ts";
+import { memoryStore } from "../../../trainer/store/memory-store.ts";
+import { type ObjectStore, StoreError } from "../../../trainer/store/object-store.ts";
+import { versionNames } from "../../../trainer/store/versions.ts";
+import { interactionsCsv, trainOnFiles } from "../../fixtures/train-on-files.ts";
+
+vi.mock("../../../trainer/choose/choosing/gate.ts", () => ({ gate: vi.fn() }));
+
+const model = { customer: "acme", modelName: "shop" };
+const DAY_MS = 86_400_000;
+const NOW = Date.parse("2024-03-01T00:00:00Z");
+const SPENT = ["0-a", "0-b", "0-c"];
+const OLD = [...SPENT, "0-d", "0-e", "0-f"];
+let folder: string;
+let store: ObjectStore;
+let storeMs = NOW;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "train-remains-"));
+  const rows = Array.from(
+    { length: 600 },
+    (_, row) => `u${row % 60},i${(row * 7) % 11},${NOW / 1000 - 9e6 + row * 1e3},1`,
+  );
+  await writeFile(join(folder, "interactions.csv"), ["user_id,item_id,at,label", ...rows].join("\n"));
+  store = memoryStore(() => storeMs);
+  await setStatus(store, model, { status: "SCHEDULING", nowMs: NOW });
+  await train("published", NOW);
+  const { bytes } = (await store.get(manifestKey("acme", "shop", await liveVersion())))!;
+  for (const name of OLD) await store.putIfAbsent(manifestKey("acme", "shop", name), bytes, "application/json");
+}, 60_000);
+afterAll(() => rm(folder, { recursive: true }));
+
+const liveVersion = async () => (await readLivePointer(store, model))!.pointer.live!.version;
+
+/** A run of one model, and what it could not finish. */
+async function train(kind: "published" | "refused", nowMs: number, on = store) {
+  vi.mocked(gate).mockReturnValue({ pass: kind === "published", reasons: ["no"], notes: [] });
+  storeMs = nowMs;
+  const undone: unknown[] = [];
+  const { outcome } = await trainOnFiles({
+    model,
+    folder,
+    ...interactionsCsv(),
+    store: on,
+    nowMs,
+    settings: { fitSecondsMax: 1, ignoreGate: false, modelDirectory: join(folder, "model") },
+    onLeftUndone: (error) => undone.push(error),
+  });
+  expect(outcome.kind).toBe(kind);
+  return undone;
+}
+const areFitsKept = () => existsSync(join(folder, "model", "fits"));
+
+test("a version whose sweep fails is live; the run tells why", async () => {
+  expect(areFitsKept()).toBe(false);
+  const down = new StoreError("no list today");
+  const list: ObjectStore["list"] = () => {
+    throw down;
+  };
+  expect(await train("published", NOW + 2 * DAY_MS, { ...store, list })).toEqual([down]);
+  expect(await versionNames(store, model)).toEqual(expect.arrayContaining(OLD));
+});
+
+test("a published run leaves neither its fits nor a version that nobody can want back", async () => {
+  expect(await train("published", NOW + 3 * DAY_MS)).toEqual([]);
+  expect(areFitsKept()).toBe(false);
+  const left = await versionNames(store, model);
+  expect(left.filter((name) => SPENT.includes(name))).toEqual([]);
+  expect(left).toContain(await liveVersion());
+});
+
+test("a refused run leaves no fits; a damaged report of the live version is as none", async () => {
+  const key = reportKey("acme", "shop", await liveVersion());
+  await store.swap(key, new TextEncoder().encode("{damaged"), (await store.get(key))!.etag);
+  await train("refused", NOW + 4 * DAY_MS);
+  expect(vi.mocked(gate).mock.lastCall![1]).toBeUndefined();
+  expect(areFitsKept()).toBe(false);
+});

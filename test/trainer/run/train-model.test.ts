@@ -1,0 +1,152 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { erasedUsersKey, erasureHash } from "../../../shared/erased-users.ts";
+import { EvaluationReport } from "../../../shared/evaluation-report.ts";
+import type { UserId } from "../../../shared/ids.ts";
+import { reportKey } from "../../../shared/manifest.ts";
+import { stringAt } from "../../../shared/packed-strings.ts";
+import { evaluationAnswer } from "../../../trainer/manage/http/evaluation-answer.ts";
+import { evaluations } from "../../../trainer/manage/questions/evaluations.ts";
+import { addErasedUsers } from "../../../trainer/store/erased-list.ts";
+import { readLivePointer, setStatus } from "../../../trainer/store/live-pointer-swap.ts";
+import { memoryStore } from "../../../trainer/store/memory-store.ts";
+import { type ObjectStore, StoreError } from "../../../trainer/store/object-store.ts";
+import { readManifest } from "../../../trainer/store/versions.ts";
+import { interactionsCsv, trainOnFiles } from "../../fixtures/train-on-files.ts";
+import { twoTastes } from "../../fixtures/two-tastes.ts";
+
+const model = { customer: "acme", modelName: "shop" };
+const NOW = Date.parse("2024-03-01T00:00:00Z");
+/** Ample, so that a busy machine chooses alike. */
+const AMPLE_SECONDS = 120;
+const FEW_SECONDS = 3;
+let folder: string;
+/** Two runs of the same rows, seed and time, each in a store of its own. */
+let first: Run;
+let twin: Run;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "train-model-"));
+  await writeFile(join(folder, "interactions.csv"), csvOf(twoTastes({ users: 300, items: 40, perUser: 9 })));
+  await writeFile(join(folder, "nothing.csv"), "user_id,item_id,at,label\n");
+  first = await run(await newStore(), { fitSecondsMax: AMPLE_SECONDS });
+  twin = await run(await newStore(), { fitSecondsMax: AMPLE_SECONDS });
+}, 300_000);
+afterAll(() => rm(folder, { recursive: true }));
+
+function csvOf(data: ReturnType<typeof twoTastes>): string {
+  const rows = ["user_id,item_id,at,label"];
+  for (let user = 0; user < data.userCount; user++) {
+    for (let row = data.userStart[user]!; row < data.userStart[user + 1]!; row++) {
+      rows.push(`u${user},${stringAt(data.itemIds, data.items[row]!)},${data.times[row]},1`);
+    }
+  }
+  return rows.join("\n");
+}
+
+async function newStore(): Promise<ObjectStore> {
+  const store = memoryStore();
+  await setStatus(store, model, { status: "SCHEDULING", nowMs: NOW });
+  return store;
+}
+
+type RunOptions = { query?: string; nowMs?: number; edgeMemoryBytes?: number; fitSecondsMax?: number };
+type Run = Awaited<ReturnType<typeof run>>;
+
+async function run(
+  store: ObjectStore,
+  { query, nowMs = NOW, edgeMemoryBytes = 80e6, fitSecondsMax = FEW_SECONDS }: RunOptions = {},
+) {
+  const stages: string[] = [];
+  const trained = await trainOnFiles({
+    model,
+    folder,
+    ...interactionsCsv(query),
+    store,
+    nowMs,
+    settings: { fitSecondsMax, memoryMbMax: 2048, edgeMemoryBytes, ignoreGate: false },
+    connector: { memoryMb: 256 },
+    report: { enter: (state) => stages.push(state), progress: () => undefined },
+  });
+  return { ...trained, stages, store };
+}
+
+/** What this run has put live. */
+function versionOf({ outcome }: Run): string {
+  if (outcome.kind !== "published") throw new Error(outcome.kind);
+  return outcome.version;
+}
+
+test("rows become a live version with its report, stage by stage", async () => {
+  const { store, outcome, stages, data } = first;
+  expect(stages).toEqual(["FETCHING", "TRAINING", "EVALUATING", "TRAINING", "DEPLOYING"]);
+  expect(data).toMatchObject({ users: 300, items: 40, interactions: 2700, positives: 2700 });
+  if (outcome.kind !== "published") throw new Error(outcome.kind);
+  // Tastes are what popularity does not know, so something personal must have won.
+  expect(outcome.metrics.method).not.toBe("popularity");
+  expect(outcome.metrics["ndcg@10"]).toBeGreaterThan(outcome.metrics.baseline["ndcg@10"]!);
+
+  const live = (await readLivePointer(store, model))!.pointer;
+  expect(live).toMatchObject({ status: "ACTIVE", live: { version: outcome.version } });
+  const stored = await store.get(reportKey(model.customer, model.modelName, outcome.version));
+  const report = EvaluationReport.parse(JSON.parse(new TextDecoder().decode(stored!.bytes)));
+  expect(report.gate?.pass).toBe(true);
+  expect(report.refit).not.toBeNull();
+
+  // The lists behind the report are stored with it: all of them together have its figures.
+  const ref = { ...model, version: outcome.version };
+  const question = { user_ids: Array.from({ length: 300 }, (_, user) => `u${user}`) };
+  const answer = await evaluationAnswer(ref, question, {
+    store,
+    evaluations: evaluations(),
+    caller: new AbortController().signal,
+  });
+  expect(answer.users).toBe(report.split.validation.users_measured);
+  expect(answer.chosen["ndcg@10"]!.value).toBeCloseTo(report.chosen.metrics["ndcg@10"]!.value!, 9);
+  expect(answer.popularity["recall@20"]!.value).toBeCloseTo(report.popularity.metrics["recall@20"]!.value!, 9);
+});
+
+test("a version goes live also where the clock is behind the one that named the live version", async () => {
+  const store = await newStore();
+  const ahead = await run(store, { nowMs: NOW + 86_400_000 });
+  const behind = await run(store, { nowMs: NOW });
+  expect(versionOf(behind) > versionOf(ahead)).toBe(true);
+  expect((await readLivePointer(store, model))!.pointer.live!.version).toBe(versionOf(behind));
+});
+
+test("a retrain compares itself with the live version and replaces it; a failed one leaves it", async () => {
+  const { store } = twin;
+  const second = await run(store, { nowMs: NOW + 60_000, fitSecondsMax: AMPLE_SECONDS });
+  expect(versionOf(second) > versionOf(twin)).toBe(true);
+  const failed = run(store, { query: "SELECT * FROM nothing", nowMs: NOW + 120_000 });
+  await expect(failed).rejects.toMatchObject({ name: "StageError" });
+  expect((await readLivePointer(store, model))!.pointer.live!.version).toBe(versionOf(second));
+});
+
+test("a version that no edge could open is not published, and the live one stays", async () => {
+  const { store } = first;
+  const options = { nowMs: NOW + 60_000, edgeMemoryBytes: 16 * 2 ** 20 };
+  const refused = run(store, options);
+  await expect(refused).rejects.toMatchObject({ stage: "deploying", code: "version_too_large" });
+  expect((await readLivePointer(store, model))!.pointer.live!.version).toBe(versionOf(first));
+});
+
+test("the same rows, seed and time give the same version, byte by byte", () => {
+  expect(versionOf(first)).toBe(versionOf(twin));
+});
+
+test("an erased user is in no part of the next version, and without the list nothing is learnt", async () => {
+  const store = await newStore();
+  const salt = "00112233445566778899aabbccddeeff";
+  await addErasedUsers(store, model.customer, { salt, hashes: [await erasureHash(salt, "u7" as UserId)] });
+  const without = await run(store);
+  expect(without.data).toMatchObject({ users: 299, erased_rows: 9, interactions: 2691 });
+  expect((await readManifest(store, model, versionOf(without)))!.user_count).toBe(299);
+
+  const get: ObjectStore["get"] = (key, range) =>
+    key === erasedUsersKey(model.customer) ? Promise.reject(new StoreError("down")) : store.get(key, range);
+  const failed = run({ ...store, get }, { nowMs: NOW + 60_000 });
+  await expect(failed).rejects.toMatchObject({ stage: "fetching", code: "store_unavailable" });
+});

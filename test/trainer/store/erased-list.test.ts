@@ -1,0 +1,71 @@
+import { expect, test } from "vitest";
+import { ERASED_USERS_MAX, erasedUsersKey, hashesOf } from "../../../shared/erased-users.ts";
+import { addErasedUsers, readErasedUsers } from "../../../trainer/store/erased-list.ts";
+import { memoryStore } from "../../../trainer/store/memory-store.ts";
+import type { ObjectStore } from "../../../trainer/store/object-store.ts";
+
+const salt = "00112233445566778899aabbccddeeff";
+const [ANN, BOB, CYD] = ["aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb", "cccccccccccccccc"] as const;
+const listed = async (store: ObjectStore, customer = "acme") => hashesOf((await readErasedUsers(store, customer))!);
+
+test("a list is made, grows, and keeps to its customer", async () => {
+  const store = memoryStore();
+  expect(await readErasedUsers(store, "acme")).toBeUndefined();
+  await addErasedUsers(store, "acme", { salt, hashes: [BOB] });
+  await addErasedUsers(store, "acme", { salt, hashes: [ANN, BOB] });
+  await addErasedUsers(store, "globex", { salt, hashes: [CYD] });
+  expect([await listed(store), await listed(store, "globex")]).toEqual([[ANN, BOB], [CYD]]);
+});
+
+test("who is on it already costs no write", async () => {
+  const store = memoryStore();
+  await addErasedUsers(store, "acme", { salt, hashes: [ANN, BOB] });
+  const swap = () => Promise.reject(new Error("written"));
+  await addErasedUsers({ ...store, swap }, "acme", { salt, hashes: [BOB] });
+});
+
+test("what another trainer writes between our look and our write is kept", async () => {
+  const store = memoryStore();
+  await addErasedUsers(store, "acme", { salt, hashes: [ANN] });
+  let races = 3;
+  const racing: ObjectStore = {
+    ...store,
+    async swap(...write) {
+      if (races-- > 0) await addErasedUsers(store, "acme", { salt, hashes: [`000000000000000${races}`] });
+      return store.swap(...write);
+    },
+  };
+  await addErasedUsers(racing, "acme", { salt, hashes: [BOB] });
+  expect(await listed(store)).toEqual(["0000000000000000", "0000000000000001", "0000000000000002", ANN, BOB]);
+});
+
+test("users who are too many for the list are refused, and the list stays as it is", async () => {
+  const store = memoryStore();
+  const hashes = Array.from({ length: ERASED_USERS_MAX }, (_, i) => i.toString(16).padStart(16, "0"));
+  await addErasedUsers(store, "acme", { salt, hashes });
+  const before = (await store.get(erasedUsersKey("acme")))!.etag;
+  await expect(addErasedUsers(store, "acme", { salt, hashes: [ANN] })).rejects.toMatchObject({ code: "overloaded" });
+  await addErasedUsers(store, "acme", { salt, hashes: [hashes[7]!] });
+  expect((await store.get(erasedUsersKey("acme")))!.etag).toBe(before);
+});
+
+test("a write that never wins ends, and may be tried again", async () => {
+  const store = { ...memoryStore(), swap: async () => undefined };
+  await expect(addErasedUsers(store, "acme", { salt, hashes: [ANN] })).rejects.toMatchObject({ retryable: true });
+});
+
+test("a list by another salt is not touched: it could not be searched by these hashes", async () => {
+  const store = memoryStore();
+  await addErasedUsers(store, "acme", { salt, hashes: [ANN] });
+  const other = { salt: "ff".repeat(16), hashes: [BOB] };
+  await expect(addErasedUsers(store, "acme", other)).rejects.toThrow("another database");
+  expect(await listed(store)).toEqual([ANN]);
+});
+
+test("a damaged list is told, and not written over", async () => {
+  const store = memoryStore();
+  const key = erasedUsersKey("acme");
+  await store.swap(key, new TextEncoder().encode("SHORTLST?"), null);
+  await expect(addErasedUsers(store, "acme", { salt, hashes: [ANN] })).rejects.toThrow("is damaged");
+  expect((await store.get(key))!.bytes.length).toBe(9);
+});

@@ -1,0 +1,82 @@
+import { expect, test } from "vitest";
+import type { ModelStatus } from "../../../shared/live-pointer.ts";
+import { livePointerKey } from "../../../shared/manifest.ts";
+import { changeLivePointer, readLivePointer, setStatus } from "../../../trainer/store/live-pointer-swap.ts";
+import { memoryStore } from "../../../trainer/store/memory-store.ts";
+import type { ObjectStore } from "../../../trainer/store/object-store.ts";
+
+const model = { customer: "acme", modelName: "movies" };
+const key = livePointerKey("acme", "movies");
+const manifest = { media_type: "m", digest: `sha256:${"0".repeat(64)}`, size: 1 };
+const live = { version: "v1", manifest };
+const pointer = (status: ModelStatus, isLive = false) =>
+  ({ format: 1, status, live: isLive ? live : null, updated_at: "2026-01-01T00:00:00.000Z" }) as const;
+const storing = async (value: unknown): Promise<ObjectStore> => {
+  const store = memoryStore();
+  await store.swap(key, new TextEncoder().encode(typeof value === "string" ? value : JSON.stringify(value)), null);
+  return store;
+};
+const statusOf = async (store: ObjectStore) => (await readLivePointer(store, model))?.pointer.status;
+
+test("a model that does not exist has no pointer", async () => {
+  expect(await readLivePointer(memoryStore(), model)).toBeUndefined();
+});
+
+test.each(["", "not json", "{}", '{"format":2}'])("an unreadable pointer %j is named", async (text) => {
+  await expect(readLivePointer(await storing(text), model)).rejects.toThrow(key);
+});
+
+const after = async (status: ModelStatus, isLive: boolean, next: ModelStatus) => {
+  const store = await storing(pointer(status, isLive));
+  await setStatus(store, model, { status: next, nowMs: 0 });
+  return statusOf(store);
+};
+test("a first training moves through its states", async () => {
+  expect(await after("SCHEDULING", false, "FETCHING")).toBe("FETCHING");
+  expect(await after("FETCHING", false, "ERROR")).toBe("ERROR");
+  expect(await after("ERROR", false, "SCHEDULING")).toBe("SCHEDULING");
+});
+test("nothing but deletion takes away what is live", async () => {
+  for (const status of ["FETCHING", "ERROR", "SCHEDULING"] as const)
+    expect(await after("ACTIVE", true, status)).toBe("ACTIVE");
+  expect(await after("ACTIVE", true, "DESTROYING")).toBe("DESTROYING");
+});
+test("a tombstone comes only in place of a pointer, names no version, and gives way to a model that is there", async () => {
+  const empty = memoryStore();
+  await setStatus(empty, model, { status: "DESTROYING", nowMs: 0 });
+  expect(await statusOf(empty)).toBe(undefined);
+  expect(await after("DESTROYING", false, "SCHEDULING")).toBe("SCHEDULING");
+  const store = await storing(pointer("ACTIVE", true));
+  await setStatus(store, model, { status: "DESTROYING", nowMs: 0 });
+  expect((await readLivePointer(store, model))!.pointer.live).toBeNull();
+});
+test("the first status makes the pointer", async () => {
+  const store = memoryStore();
+  await setStatus(store, model, { status: "SCHEDULING", nowMs: 0 });
+  expect((await readLivePointer(store, model))!.pointer).toMatchObject({ status: "SCHEDULING", live: null });
+});
+
+test("a lost race is decided on what the winner wrote", async () => {
+  const store = await storing(pointer("FETCHING"));
+  let races = 0;
+  const racing: ObjectStore = {
+    ...store,
+    async swap(...args) {
+      const now = (await store.get(key))!;
+      if (races++ === 0) await store.swap(key, new TextEncoder().encode(JSON.stringify(pointer("ERROR"))), now.etag);
+      return store.swap(...args);
+    },
+  };
+  const seen: (string | undefined)[] = [];
+  await changeLivePointer(racing, model, (current) => {
+    seen.push(current?.status);
+    return pointer("TRAINING");
+  });
+  expect(seen).toEqual(["FETCHING", "ERROR"]);
+  expect(await statusOf(store)).toBe("TRAINING");
+});
+
+test("races that never end are given up", async () => {
+  const losing: ObjectStore = { ...(await storing(pointer("FETCHING"))), swap: async () => undefined };
+  await expect(changeLivePointer(losing, model, () => pointer("TRAINING"))).rejects.toThrow("20 times in a row");
+});

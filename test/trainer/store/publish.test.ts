@@ -1,0 +1,233 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { blobKey, listsKey, livePointerKey, manifestKey, reportKey } from "../../../shared/manifest.ts";
+import { StageError } from "../../../trainer/stage/stage-error.ts";
+import { deleteModel } from "../../../trainer/store/delete-model.ts";
+import { setStatus } from "../../../trainer/store/live-pointer-swap.ts";
+import { memoryStore } from "../../../trainer/store/memory-store.ts";
+import type { ObjectStore } from "../../../trainer/store/object-store.ts";
+import { type PublishContext, publish } from "../../../trainer/store/publish.ts";
+import type { BuiltVersion } from "../../../trainer/store/version-files.ts";
+import { type Fault, faultyStore } from "../../fixtures/faulty-store.ts";
+import { meanwhileStore } from "../../fixtures/meanwhile-store.ts";
+import { servedVersion, TINY_MODEL, tinyVersion } from "../../fixtures/tiny-version.ts";
+
+const NOW = Date.UTC(2026, 0, 1);
+const report = new TextEncoder().encode('{"report": true}');
+const contextOf = (store: ObjectStore, more: Partial<PublishContext> = {}): PublishContext => ({
+  store,
+  nowMs: () => NOW,
+  signal: new AbortController().signal,
+  progress: () => {},
+  ...more,
+});
+const put = (store: ObjectStore, version: BuiltVersion) => publish(version, report, contextOf(store));
+const keyOf = (version: BuiltVersion, file: number) =>
+  blobKey(TINY_MODEL.customer, TINY_MODEL.modelName, version.files[file]!.descriptor.digest);
+
+/** A store with the model, and with `live` put live in it. */
+async function worldWith(live?: BuiltVersion): Promise<ObjectStore> {
+  const store = memoryStore(() => NOW);
+  await setStatus(store, TINY_MODEL, { status: "DEPLOYING", nowMs: NOW });
+  if (live) await put(store, live);
+  return store;
+}
+
+const first = await tinyVersion("first", NOW);
+const second = await tinyVersion("second", NOW + 1000);
+
+test("a published version is served whole, with its manifest, its report and the lists behind it", async () => {
+  const store = await worldWith();
+  const shares: number[] = [];
+  const lists = Uint8Array.of(1, 2);
+  const outcome = await publish(first, report, contextOf(store, { lists, progress: (share) => shares.push(share) }));
+  expect(outcome).toEqual({ kind: "live", version: first.version });
+  expect(await servedVersion(store, TINY_MODEL)).toBe(first.version);
+  expect((await store.get(reportKey("acme", "movies", first.version)))!.bytes).toEqual(report);
+  expect((await store.get(listsKey("acme", "movies", first.version)))!.bytes).toEqual(lists);
+  expect(shares.at(-1)).toBe(1);
+  expect(shares).toEqual([...shares].sort((a, b) => a - b));
+});
+
+test("blobs that are there are not sent again", async () => {
+  const store = await worldWith(first);
+  const sent: string[] = [];
+  const watching: ObjectStore = {
+    ...store,
+    putIfAbsent: (key, ...rest) => {
+      sent.push(key);
+      return store.putIfAbsent(key, ...rest);
+    },
+  };
+  await put(watching, second);
+  expect(sent).not.toContain(keyOf(second, 2)); // the catalog, which both share
+  expect(sent).toContain(keyOf(second, 0));
+});
+
+/** Every call of a publish over a live version, failing before and after its effect. */
+const counting = faultyStore(await worldWith(first), null);
+await put(counting.store, second);
+const swapCall = counting.calls.indexOf("swap") + 1;
+const faults: Fault[] = counting.calls.flatMap((_, i) => [
+  { call: i + 1, when: "before" as const },
+  { call: i + 1, when: "after" as const },
+]);
+
+test("there are faults to plant, before and after the one swap", () => {
+  expect(faults.length).toBeGreaterThan(40);
+  expect(counting.calls.filter((name) => name === "swap")).toHaveLength(1);
+  expect(swapCall).toBeLessThan(counting.calls.length);
+});
+
+test.each(faults)("a crash $when call $call changes nothing served, and publishing again succeeds", async (fault) => {
+  const store = await worldWith(first);
+  const failure = await put(faultyStore(store, fault).store, second).catch((error: unknown) => error);
+  const isSwapped = fault.call > swapCall || (fault.call === swapCall && fault.when === "after");
+  expect(await servedVersion(store, TINY_MODEL)).toBe(isSwapped ? second.version : first.version);
+  expect(failure).toMatchObject({ name: "StageError", stage: "deploying", code: "store_unavailable", retryable: true });
+
+  expect(await put(store, second)).toEqual({ kind: "live", version: second.version });
+  expect(await servedVersion(store, TINY_MODEL)).toBe(second.version);
+});
+
+test("bytes that came to harm in the store are replaced before anything names them", async () => {
+  const store = await worldWith();
+  const key = keyOf(first, 1);
+  const harmed = new TextEncoder().encode("weights of fIrst");
+  expect(harmed.length).toBe(first.files[1]!.descriptor.size);
+  await store.putIfAbsent(key, harmed, "x");
+  await store.putIfAbsent(keyOf(first, 0), harmed.subarray(1), "x");
+  await put(store, first);
+  expect(await servedVersion(store, TINY_MODEL)).toBe(first.version);
+});
+
+test("a store that keeps harming the bytes stops the publish, and nothing goes live", async () => {
+  const store = await worldWith();
+  const harming: ObjectStore = {
+    ...store,
+    putIfAbsent: (key, body, type) =>
+      store.putIfAbsent(key, body instanceof Blob ? body : body.map((byte, i) => (i === 0 ? byte ^ 1 : byte)), type),
+  };
+  await expect(put(harming, first)).rejects.toThrow(/read back.*has digest sha256:.*, expected sha256:/);
+  expect(await servedVersion(store, TINY_MODEL)).toBeNull();
+});
+
+test("a blob that a sweep took while it was being shared is put back", async () => {
+  const store = await worldWith(first);
+  const sweeping: ObjectStore = {
+    ...store,
+    async swap(...args) {
+      await store.delete(keyOf(second, 2));
+      return store.swap(...args);
+    },
+  };
+  await put(sweeping, second);
+  expect(await servedVersion(store, TINY_MODEL)).toBe(second.version);
+});
+
+test("an older version does not replace a newer one", async () => {
+  const store = await worldWith(second);
+  const outcome = await put(store, first);
+  expect(outcome).toEqual({ kind: "superseded", version: first.version, liveVersion: second.version });
+  expect(await servedVersion(store, TINY_MODEL)).toBe(second.version);
+});
+
+test("a run that is heard is the newest, though the clock of the trainer before it was ahead", async () => {
+  const store = await worldWith(second);
+  const outcome = await publish(first, report, contextOf(store, { isHeld: () => Promise.resolve(true) }));
+  expect(outcome).toEqual({ kind: "live", version: first.version });
+  expect(await servedVersion(store, TINY_MODEL)).toBe(first.version);
+});
+
+test.each(["before the run publishes", "between its upload and its swap"])(
+  "a model deleted %s is not revived",
+  async (when) => {
+    const store = await worldWith(first);
+    const bury = () => setStatus(store, TINY_MODEL, { status: "DESTROYING", nowMs: NOW });
+    if (when.startsWith("before")) await bury();
+    const deleting: ObjectStore = {
+      ...store,
+      async swap(...args) {
+        await bury();
+        return store.swap(...args);
+      },
+    };
+    const failure = await put(deleting, second).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(StageError);
+    expect(failure).toMatchObject({ code: "model_deleted", retryable: false });
+    expect(await servedVersion(store, TINY_MODEL)).toBeNull();
+    expect(await store.head(keyOf(second, 0))).toBeUndefined();
+    expect(await store.head(manifestKey("acme", "movies", second.version))).toBeUndefined();
+  },
+);
+
+/** A model that is deleted, with all that was stored, and made again under its name right before that call of an old run. */
+test.each(counting.calls.slice(0, swapCall).map((name, i) => [i + 1, name] as const))(
+  "a run of a model that was deleted and made again before call %i (%s) does not go live in the new one",
+  async (call) => {
+    const store = await worldWith(first);
+    let isHeld = true;
+    const happens = async () => {
+      await deleteModel(store, TINY_MODEL, { nowMs: NOW, signal: new AbortController().signal });
+      await setStatus(store, TINY_MODEL, { status: "SCHEDULING", nowMs: NOW + 1000 });
+      isHeld = false;
+    };
+    const old = contextOf(meanwhileStore(store, { call, happens }).store, { isHeld: () => Promise.resolve(isHeld) });
+    // A manifest that is gone when it is read back is a fault of the store to whoever stored it.
+    const isReadBack = call > swapCall - 4 && call < swapCall - 1;
+    const code = isReadBack ? expect.stringMatching(/^(run_superseded|store_unavailable)$/) : "run_superseded";
+    await expect(publish(second, report, old)).rejects.toMatchObject({ stage: "deploying", code });
+    expect(await servedVersion(store, TINY_MODEL)).toBeNull();
+    expect(await store.head(manifestKey("acme", "movies", second.version))).toBeUndefined();
+    expect(await put(store, second)).toEqual({ kind: "live", version: second.version }); // of the new model's own run
+  },
+);
+
+test("what is live already stays whole when the run was lost after it", async () => {
+  const store = await worldWith(first);
+  const outcome = await publish(first, report, contextOf(store, { isHeld: () => Promise.resolve(false) }));
+  expect(outcome).toEqual({ kind: "live", version: first.version });
+  expect(await servedVersion(store, TINY_MODEL)).toBe(first.version);
+});
+
+test("for a deleted model nothing is sent", async () => {
+  const store = await worldWith(first);
+  await setStatus(store, TINY_MODEL, { status: "DESTROYING", nowMs: NOW });
+  const counting = faultyStore(store, null);
+  await expect(put(counting.store, second)).rejects.toThrow("was deleted");
+  expect(counting.calls).not.toContain("putIfAbsent");
+});
+
+test("a model without a pointer is not made by publishing", async () => {
+  const store = memoryStore();
+  await expect(put(store, first)).rejects.toThrow('"movies" was deleted');
+  expect(await store.head(livePointerKey("acme", "movies"))).toBeUndefined();
+});
+
+test("an aborted run publishes nothing", async () => {
+  const store = await worldWith(first);
+  const signal = AbortSignal.abort(new Error("stopped by its owner"));
+  await expect(publish(second, report, contextOf(store, { signal }))).rejects.toThrow("stopped by its owner");
+  expect(await servedVersion(store, TINY_MODEL)).toBe(first.version);
+});
+
+test("two trainers at once, in any order of their calls: the newer version is served, whole", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.scheduler(), async (scheduler) => {
+      const store = await worldWith();
+      const interleaved: ObjectStore = {
+        ...store,
+        putIfAbsent: (...args) => scheduler.schedule(Promise.resolve()).then(() => store.putIfAbsent(...args)),
+        get: (...args) => scheduler.schedule(Promise.resolve()).then(() => store.get(...args)),
+        head: (...args) => scheduler.schedule(Promise.resolve()).then(() => store.head(...args)),
+        swap: (...args) => scheduler.schedule(Promise.resolve()).then(() => store.swap(...args)),
+      };
+      const both = Promise.all([put(interleaved, first), put(interleaved, second)]);
+      await scheduler.waitFor(both);
+      const [, outcome] = await both;
+      expect(outcome).toEqual({ kind: "live", version: second.version });
+      expect(await servedVersion(store, TINY_MODEL)).toBe(second.version);
+    }),
+    { numRuns: 50 },
+  );
+});

@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { S3Options } from "../../../trainer/store/s3-request.ts";
+import { s3Store } from "../../../trainer/store/s3-store.ts";
+import { startLocalR2 } from "../../fixtures/local-r2.ts";
+import { objectStoreSuite } from "../../suites/object-store-suite.ts";
+
+let s3: S3Options;
+let stop: () => Promise<void>;
+beforeAll(async () => {
+  ({ s3, stop } = await startLocalR2());
+});
+afterAll(() => stop());
+
+objectStoreSuite(async () => s3Store(s3));
+
+test("a list of more than one page comes whole and in order", async () => {
+  const store = s3Store(s3);
+  const names = Array.from({ length: 1005 }, (_, i) => `pages/${String(i).padStart(4, "0")}`);
+  const rest = names.values();
+  const work = async () => {
+    for (const key of rest) await store.putIfAbsent(key, new Uint8Array(1), "text/plain");
+  };
+  await Promise.all(Array.from({ length: 8 }, work));
+  const listed: string[] = [];
+  for await (const { key } of store.list("pages/")) listed.push(key);
+  expect(listed).toEqual(names);
+});
+
+test("a wrong secret is told with its remedy, and the secret is not in the text", async () => {
+  const store = s3Store({ ...s3, secretAccessKey: "wrong-secret-hunter2" });
+  const failure = await store.get("a").catch((error: Error) => error.message);
+  expect(failure).toMatch(/SignatureDoesNotMatch.*check the access key id/);
+  expect(failure).not.toContain("hunter2");
+});
+
+test("a bucket that does not exist is named", async () => {
+  const store = s3Store({ ...s3, bucket: "no-such-bucket" });
+  await expect(store.get("a")).rejects.toThrow(/"no-such-bucket".*create the bucket/);
+});

@@ -1,0 +1,10 @@
+import { expect, test } from "vitest";
+import { storedJson } from "../../../trainer/store/stored-json.ts";
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+test("stored bytes are what their JSON says, and undefined where they are none", () => {
+  expect(storedJson(bytes('{"a":[1,null]}'))).toEqual({ a: [1, null] });
+  expect(storedJson(bytes("null"))).toBe(null);
+  for (const damaged of ["", '{"a":', "undefined", "\u0000"]) expect(storedJson(bytes(damaged))).toBe(undefined);
+});

@@ -1,0 +1,104 @@
+import { expect, test } from "vitest";
+import { manifestKey } from "../../../shared/manifest.ts";
+import { setStatus } from "../../../trainer/store/live-pointer-swap.ts";
+import { memoryStore } from "../../../trainer/store/memory-store.ts";
+import { publish } from "../../../trainer/store/publish.ts";
+import { sweep } from "../../../trainer/store/sweep.ts";
+import { activate, versionNames } from "../../../trainer/store/versions.ts";
+import { faultyStore } from "../../fixtures/faulty-store.ts";
+import { servedVersion, TINY_MODEL, tinyVersion } from "../../fixtures/tiny-version.ts";
+
+const DAY = 86_400_000;
+const signal = new AbortController().signal;
+
+/** Versions v0, v1, … published a day apart, and an orphan blob stored on the first day. */
+async function world(count: number) {
+  let now = 0;
+  const store = memoryStore(() => now);
+  await setStatus(store, TINY_MODEL, { status: "DEPLOYING", nowMs: 0 });
+  await store.putIfAbsent("models/acme/movies/blobs/orphan", new Uint8Array(1), "x");
+  const versions: string[] = [];
+  for (let day = 0; day < count; day++) {
+    now = day * DAY;
+    const built = await tinyVersion(`v${day}`, now);
+    const lists = new Uint8Array(1);
+    await publish(built, new Uint8Array(1), { store, nowMs: () => now, signal, progress: () => {}, lists });
+    versions.push(built.version);
+  }
+  return { store, versions, nowMs: now };
+}
+const keysOf = async (store: ReturnType<typeof memoryStore>) => {
+  const keys: string[] = [];
+  for await (const { key } of store.list("")) keys.push(key);
+  return keys;
+};
+
+test("the live version and the newest stay, each whole; the rest goes", async () => {
+  const { store, versions, nowMs } = await world(6);
+  await activate(store, TINY_MODEL, { version: versions[0]!, nowMs });
+  const deleted = await sweep(store, TINY_MODEL, { keepVersions: 2, graceMs: 1, nowMs: nowMs + DAY, signal });
+  expect(await versionNames(store, TINY_MODEL)).toEqual([versions[0], versions[4], versions[5]]);
+  expect(deleted).toContain("models/acme/movies/blobs/orphan");
+  for (const version of [versions[4]!, versions[5]!, versions[0]!]) {
+    await activate(store, TINY_MODEL, { version, nowMs });
+    expect(await servedVersion(store, TINY_MODEL)).toBe(version);
+  }
+  // Pointer; per version a manifest, a report, its lists and four files; the catalog that all share.
+  expect(await keysOf(store)).toHaveLength(1 + 3 * 7 + 1);
+});
+
+test("nothing young is touched", async () => {
+  const { store, nowMs } = await world(6);
+  const before = await keysOf(store);
+  expect(await sweep(store, TINY_MODEL, { keepVersions: 1, graceMs: 10 * DAY, nowMs, signal })).toEqual([]);
+  expect(await keysOf(store)).toEqual(before);
+});
+
+test("by default five versions stay, and a day's grace", async () => {
+  const { store, versions, nowMs } = await world(8);
+  await sweep(store, TINY_MODEL, { nowMs: nowMs + 2 * DAY, signal });
+  expect(await versionNames(store, TINY_MODEL)).toEqual(versions.slice(3));
+});
+
+test("a sweep that crashed anywhere leaves the live version whole, and the next one finishes", async () => {
+  const options = { keepVersions: 1, graceMs: 1, nowMs: 10 * DAY, signal };
+  const whole = await world(4);
+  const counting = faultyStore(whole.store, null);
+  await sweep(counting.store, TINY_MODEL, options);
+  const expected = await keysOf(whole.store);
+  for (let call = 1; call <= counting.calls.length; call++) {
+    const { store, versions } = await world(4);
+    await expect(sweep(faultyStore(store, { call, when: "after" }).store, TINY_MODEL, options)).rejects.toThrow(
+      "planted",
+    );
+    expect(await servedVersion(store, TINY_MODEL)).toBe(versions[3]);
+    await sweep(store, TINY_MODEL, options);
+    expect(await keysOf(store)).toEqual(expected);
+  }
+});
+
+test("a kept manifest that cannot be read stops the sweep before anything goes", async () => {
+  const { store, versions, nowMs } = await world(3);
+  const key = manifestKey("acme", "movies", versions[1]!);
+  await store.delete(key);
+  await store.putIfAbsent(key, new TextEncoder().encode("{"), "x");
+  const before = await keysOf(store);
+  const options = { keepVersions: 2, graceMs: 0, nowMs: nowMs + DAY, signal };
+  await expect(sweep(store, TINY_MODEL, options)).rejects.toThrow("is not a manifest");
+  expect(await keysOf(store)).toEqual(before);
+});
+
+test("a live version whose manifest is away keeps its files, and the sweep says why it stops", async () => {
+  const { store, versions, nowMs } = await world(3);
+  await store.delete(manifestKey("acme", "movies", versions[2]!));
+  const before = await keysOf(store);
+  const options = { keepVersions: 5, graceMs: 0, nowMs: nowMs + DAY, signal };
+  await expect(sweep(store, TINY_MODEL, options)).rejects.toThrow("is absent, but its version is in use");
+  expect(await keysOf(store)).toEqual(before);
+});
+
+test("a deleted model is left to its deletion", async () => {
+  const { store, nowMs } = await world(1);
+  await setStatus(store, TINY_MODEL, { status: "DESTROYING", nowMs });
+  expect(await sweep(store, TINY_MODEL, { graceMs: 0, nowMs: nowMs + DAY, signal })).toEqual([]);
+});

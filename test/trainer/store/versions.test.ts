@@ -1,0 +1,85 @@
+import { expect, test } from "vitest";
+import { areOfOneModel } from "../../../shared/live-pointer.ts";
+import { blobKey, manifestKey } from "../../../shared/manifest.ts";
+import { deleteModel } from "../../../trainer/store/delete-model.ts";
+import { readLivePointer, setStatus } from "../../../trainer/store/live-pointer-swap.ts";
+import { memoryStore } from "../../../trainer/store/memory-store.ts";
+import { publish } from "../../../trainer/store/publish.ts";
+import { activate, readManifest, versionNames } from "../../../trainer/store/versions.ts";
+import { servedVersion, TINY_MODEL, tinyVersion } from "../../fixtures/tiny-version.ts";
+
+const versions = [await tinyVersion("a", 1000), await tinyVersion("b", 2000), await tinyVersion("c", 3000)] as const;
+const [a, b, c] = versions;
+
+async function world() {
+  const store = memoryStore();
+  await setStatus(store, TINY_MODEL, { status: "DEPLOYING", nowMs: 0 });
+  const context = { store, nowMs: () => 0, signal: new AbortController().signal, progress: () => {} };
+  for (const version of versions) await publish(version, new Uint8Array(1), context);
+  return store;
+}
+const go = async (store: Awaited<ReturnType<typeof world>>, version: string) =>
+  activate(store, TINY_MODEL, { version, nowMs: 9 });
+
+test("versions are listed, the oldest first, and each tells what it is", async () => {
+  const store = await world();
+  expect(await versionNames(store, TINY_MODEL)).toEqual([a.version, b.version, c.version]);
+  expect(await readManifest(store, TINY_MODEL, b.version)).toEqual(b.manifest);
+  expect(await readManifest(store, TINY_MODEL, "nothing-like-it")).toBeUndefined();
+});
+
+test("back and forward", async () => {
+  const store = await world();
+  expect(await go(store, a.version)).toEqual(a.manifest);
+  expect(await servedVersion(store, TINY_MODEL)).toBe(a.version);
+  await go(store, c.version);
+  expect(await servedVersion(store, TINY_MODEL)).toBe(c.version);
+});
+
+test.each(["nothing-like-it", "../../keys/x", ""])("an unknown version %j is told", async (version) => {
+  const store = await world();
+  await expect(go(store, version)).rejects.toMatchObject({ name: "Problem", code: "version_not_found" });
+  expect(await servedVersion(store, TINY_MODEL)).toBe(c.version);
+});
+
+test("a version that has lost a file is not activated", async () => {
+  const store = await world();
+  await store.delete(blobKey("acme", "movies", a.files[0]!.descriptor.digest));
+  await expect(go(store, a.version)).rejects.toThrow("some of its files are not");
+  expect(await servedVersion(store, TINY_MODEL)).toBe(c.version);
+});
+
+test("a version that has half a file is not activated", async () => {
+  const store = await world();
+  const key = blobKey("acme", "movies", a.files[0]!.descriptor.digest);
+  await store.delete(key);
+  await store.putIfAbsent(key, new Uint8Array(1), "x");
+  await expect(go(store, a.version)).rejects.toThrow("some of its files are not");
+});
+
+test("a manifest that is none is named", async () => {
+  const store = await world();
+  await store.delete(manifestKey("acme", "movies", a.version));
+  await store.putIfAbsent(manifestKey("acme", "movies", a.version), new TextEncoder().encode("{"), "x");
+  await expect(go(store, a.version)).rejects.toThrow(`${a.version}.json is not a manifest`);
+});
+
+test("every version of a model is marked as such, that of a new one by its name is not", async () => {
+  const store = await world();
+  const live = async () => (await readLivePointer(store, TINY_MODEL))!.pointer.live!;
+  const newest = await live();
+  await go(store, a.version);
+  expect([areOfOneModel(newest, await live()), (await live()).version]).toEqual([true, a.version]);
+  const signal = new AbortController().signal;
+  await deleteModel(store, TINY_MODEL, { nowMs: 10, signal });
+  await setStatus(store, TINY_MODEL, { status: "DEPLOYING", nowMs: 11 });
+  await publish(await tinyVersion("d", 4000), new Uint8Array(1), { store, nowMs: () => 0, signal, progress: () => {} });
+  expect(areOfOneModel(newest, await live())).toBe(false);
+});
+
+test("a deleted model is not revived", async () => {
+  const store = await world();
+  await setStatus(store, TINY_MODEL, { status: "DESTROYING", nowMs: 0 });
+  await expect(go(store, a.version)).rejects.toMatchObject({ code: "model_not_found" });
+  expect(await servedVersion(store, TINY_MODEL)).toBeNull();
+});

@@ -1,0 +1,165 @@
+import type { FittedModel, Method, Params, ServingBudget, TrainingData } from "../../learn/model.ts";
+import { seededRandom } from "../../learn/numerics/seeded-random.ts";
+import { mean } from "../lists/bootstrap.ts";
+import { type Evaluation, evaluate, type MetricAtK } from "../lists/evaluate.ts";
+import { type EvaluationCases, ownersOf } from "../lists/evaluation-cases.ts";
+import { joined } from "../lists/judged.ts";
+import type { Served } from "../lists/served.ts";
+
+/** One method with one set of params: what is tried. */
+export type Candidate = { readonly method: Method; readonly params: Params };
+
+/** A candidate fitted, exported and judged. */
+export type Trial = Candidate & {
+  /** Share of the training users that it learnt from. */
+  readonly trainShare: number;
+  /** Undefined once it has been let go to save memory. */
+  readonly fitted: FittedModel | undefined;
+  readonly served: Served;
+  readonly evaluation: Evaluation;
+  readonly fitSeconds: number;
+  /** Of making and judging one list. */
+  readonly secondsPerList: number;
+  readonly artifactBytes: number;
+};
+
+/** The means of every trial of one selection. */
+export type TrialMeans = {
+  readonly cutOffs: readonly number[];
+  readonly includeSeen: boolean;
+  readonly budget: ServingBudget;
+  readonly memoryMbMax: number;
+  readonly seed: number;
+  readonly signal: AbortSignal;
+  /** Seconds on a clock that never goes back. */
+  readonly clock: () => number;
+  /** `share` 0…1 of this trial. */
+  readonly progress: (share: number, detail: string) => void;
+  /** Where long fits keep their state, so that the same ones asked for again go on, or are there at once. */
+  readonly checkpointFolder?: string | undefined;
+};
+
+export type FitTask = {
+  readonly data: TrainingData;
+  /** What the fit is told; a method that can stop early keeps to it. */
+  readonly secondsMax: number;
+  /** When the fit, and of a trial the judging, is stopped and counts as failed. */
+  readonly secondsHard: number;
+};
+
+/** What a trial learns from, and what it is judged on. */
+export type TrialTask = FitTask & {
+  readonly trainShare: number;
+  readonly cases: EvaluationCases;
+  readonly positions: Uint32Array;
+  /** Judged first, some of `positions`; when these lists leave no hope, the others are not made. */
+  readonly probe?: { readonly positions: Uint32Array; readonly isHopeless: (evaluation: Evaluation) => boolean };
+};
+
+/**
+ * A candidate fitted. The seconds are those of a fit by itself, as the one on all data will be: what other fits had learnt for it
+ * counts as predicted. Throws what the fit throws, and an Error that says so when it took too long.
+ */
+export async function fitCandidate(
+  { method, params }: Candidate,
+  { data, secondsMax, secondsHard }: FitTask,
+  means: TrialMeans,
+): Promise<{ readonly fitted: FittedModel; readonly seconds: number }> {
+  const { shared } = method.cost(data, params);
+  const begin = means.clock();
+  const fitted = await stoppedAfter(secondsHard, means.signal, (signal) =>
+    method.fit(data, params, {
+      random: seededRandom(means.seed, 17),
+      signal,
+      secondsMax,
+      memoryMbMax: means.memoryMbMax,
+      progress: (share, detail) => means.progress(FIT_SHARE * share, `${method.name}: ${detail}`),
+      ...(means.checkpointFolder === undefined ? {} : { checkpointFolder: means.checkpointFolder }),
+    }),
+  );
+  return { fitted, seconds: means.clock() - begin + (shared?.isLearnt ? shared.seconds : 0) };
+}
+
+/** A candidate fitted, exported and judged, all within `secondsHard`. Throws as `fitCandidate` and `evaluate` do. */
+export async function runTrial(candidate: Candidate, task: TrialTask, means: TrialMeans): Promise<Trial> {
+  return await stoppedAfter(task.secondsHard, means.signal, async (signal) => {
+    const { fitted, seconds } = await fitCandidate(candidate, task, { ...means, signal });
+    return await judgeFitted({ candidate, fitted, fitSeconds: seconds }, task, { ...means, signal });
+  });
+}
+
+/** What the work gives; it is aborted when its time is up, and the error then says so. */
+async function stoppedAfter<Result>(
+  seconds: number,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const deadline = AbortSignal.timeout(Math.ceil(Math.min(seconds, TIMEOUT_SECONDS_MAX) * 1000));
+  try {
+    return await work(AbortSignal.any([signal, deadline]));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!deadline.aborted) throw error;
+    throw new Error(`it was stopped after ${Math.round(seconds)} s`, { cause: error });
+  }
+}
+
+export type FittedCandidate = {
+  readonly candidate: Candidate;
+  readonly fitted: FittedModel;
+  readonly fitSeconds: number;
+};
+
+/** A fitted candidate exported and judged. Throws as `evaluate` does. */
+export async function judgeFitted(
+  { candidate, fitted, fitSeconds }: FittedCandidate,
+  task: Omit<TrialTask, keyof FitTask>,
+  means: TrialMeans,
+): Promise<Trial> {
+  const served = { exported: fitted.export(means.budget), historyMax: fitted.historyMax };
+  const users = ownersOf(task.cases, task.positions).size;
+  const begin = means.clock();
+  const evaluation = await judge(served, task, {
+    ...means,
+    progress: (share) =>
+      means.progress(FIT_SHARE + (1 - FIT_SHARE) * share, `${candidate.method.name}: ranking for ${users} users`),
+  });
+  const judged = { evaluation, secondsPerList: (means.clock() - begin) / Math.max(1, evaluation.positions.length) };
+  return {
+    ...candidate,
+    ...judged,
+    trainShare: task.trainShare,
+    fitted,
+    served,
+    fitSeconds,
+    artifactBytes: bytesOf(served),
+  };
+}
+
+type JudgeMeans = Omit<TrialMeans, "progress"> & { readonly progress: (share: number) => void };
+
+async function judge(served: Served, task: Omit<TrialTask, keyof FitTask>, means: JudgeMeans): Promise<Evaluation> {
+  const { cases, positions, probe } = task;
+  const { cutOffs, includeSeen, signal, memoryMbMax, progress } = means;
+  const options = { cutOffs, includeSeen, signal, memoryMbMax };
+  if (!probe) return await evaluate(cases, served, { ...options, positions, progress });
+  const first = await evaluate(cases, served, { ...options, positions: probe.positions });
+  if (probe.isHopeless(first)) return first;
+  const isProbed = new Set(probe.positions);
+  const rest = positions.filter((at) => !isProbed.has(at));
+  return joined(first, await evaluate(cases, served, { ...options, positions: rest, progress }));
+}
+
+const FIT_SHARE = 0.7; // of a trial's progress
+const TIMEOUT_SECONDS_MAX = 1e6; // timers take 31 bits of milliseconds
+
+/** Bytes of the files that an edge loads to score. */
+export const bytesOf = ({ exported }: Served): number =>
+  exported.graph.length + exported.weights.reduce((sum, { bytes }) => sum + bytes.length, 0);
+
+/** The mean of one metric over the lists judged. */
+export const meanOf = (evaluation: Evaluation, metric: MetricAtK): number => mean(evaluation.values.get(metric)!);
+
+/** The best first; sorting leaves equal ones in the order in which they were tried. */
+export const byMetric = (metric: MetricAtK) => (a: Trial, b: Trial) =>
+  meanOf(b.evaluation, metric) - meanOf(a.evaluation, metric);

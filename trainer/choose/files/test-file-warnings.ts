@@ -1,0 +1,48 @@
+import type { Interactions } from "../../read/dataset/dataset.ts";
+import type { EvaluationCases } from "../lists/evaluation-cases.ts";
+import type { Protocol } from "../splits/choose-split.ts";
+
+type Files = { readonly train: Interactions; readonly test: Interactions };
+type Options = { readonly protocol: Protocol; readonly includeSeen: boolean };
+
+/** Below this share known from the train file, ids are more likely written in two ways than new. */
+const KNOWN_SHARE_MIN = 0.05;
+
+/** What is so unusual of a test file that its figures may mean something else than is thought. */
+export function testFileWarnings(
+  { train, test }: Files,
+  cases: Pick<EvaluationCases, "count">,
+  { protocol, includeSeen }: Options,
+): string[] {
+  const warnings: string[] = [];
+  const usersOf = ({ userStart, userCount }: Interactions) =>
+    Array.from({ length: userCount }, (_, user) => userStart[user]! < userStart[user + 1]!);
+  const inTrain = usersOf(train);
+  const users = usersOf(test).flatMap((isThere, user) => (isThere ? [inTrain[user]!] : []));
+  const trainItems = new Set(train.items);
+  const items = [...new Set(test.items)].map((item) => trainItems.has(item));
+  for (const [what, isKnown] of [["users", users] as const, ["items", items] as const]) {
+    const known = isKnown.filter(Boolean).length;
+    // Sessions to be judged are new ones.
+    if (known >= KNOWN_SHARE_MIN * isKnown.length || (what === "users" && protocol === "sessions")) continue;
+    warnings.push(
+      `Only ${known} of ${isKnown.length} ${what} of the test file are in the train file: are their ids written alike?`,
+    );
+  }
+  if (cases.count === 0) warnings.push(`Nothing is judged: ${whyNothing(test, { protocol, includeSeen })}.`);
+  return warnings;
+}
+
+function whyNothing(test: Interactions, { protocol, includeSeen }: Options): string {
+  const rows = test.items.length;
+  const negative = rows - test.positive.reduce((sum, own) => sum + own, 0);
+  const ofLabel =
+    negative === 0 ? [] : [`${negative} of ${rows} rows of the test file are not positive by their label`];
+  if (protocol === "sessions") return [...ofLabel, "no session of the test file has two positive rows"].join(", ");
+  const seen = includeSeen ? 0 : rows - negative; // since there is no case, all of them
+  const ofSeen =
+    seen === 0
+      ? []
+      : [`${seen} of ${rows} rows have an item that the user has in the train file (--include-seen counts them)`];
+  return [...ofLabel, ...ofSeen].join(", ");
+}

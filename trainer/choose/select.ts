@@ -1,0 +1,231 @@
+import type { EvaluationReport } from "../../shared/evaluation-report.ts";
+import { POPULARITY } from "../../shared/manifest.ts";
+import type { Method, ServingBudget } from "../learn/model.ts";
+import type { Dataset } from "../read/dataset/dataset.ts";
+import { codesOfUsers, type UserValueTable } from "../read/dataset/user-value-table.ts";
+import { unknownMethod } from "./choosing/blend-method.ts";
+import { type Choice, choiceOf, isSameChoice } from "./choosing/choice.ts";
+import { withColdPlaces } from "./choosing/cold-places.ts";
+import { decide, USERS_MIN } from "./choosing/decide.ts";
+import { lastRound, withBlend } from "./choosing/last-round.ts";
+import { meanOf, runTrial, type Trial, type TrialMeans } from "./choosing/trial.ts";
+import { type SelectState, scaled, tryMethods } from "./choosing/try-methods.ts";
+import { discardedTrial, tuneMethod } from "./choosing/tune-method.ts";
+import { judgedWithin, type Validation, validationOf } from "./choosing/validation.ts";
+import type { MetricAtK } from "./lists/evaluate.ts";
+import { ownersOf } from "./lists/evaluation-cases.ts";
+import { lift } from "./lists/judged.ts";
+import type { ServedValues } from "./lists/served.ts";
+import { type ChosenUserValues, chooseUserValues, type UserValueChoice } from "./newcomers/choose-user-values.ts";
+import { servedValues } from "./newcomers/refit-user-values.ts";
+import { serveNewcomers } from "./newcomers/serve-newcomers.ts";
+import { type EvaluationDetail, evaluationDetail } from "./reporting/evaluation-detail.ts";
+import { buildReport, sizesOf } from "./reporting/report.ts";
+import { type Protocol, planSplit } from "./splits/choose-split.ts";
+import { dataForChoosing } from "./splits/data-within-means.ts";
+
+export type SelectInput = {
+  /** Catalog in any order: the selection makes its own, from what may be known. */
+  readonly dataset: Dataset;
+  /** By name; must have `popularity`. */
+  readonly methods: Readonly<Record<string, Method>>;
+  readonly protocol: Protocol;
+  readonly includeSeen?: boolean;
+  readonly cutOffs?: readonly number[];
+  /** Which metric chooses; it must be at one of the cut-offs. */
+  readonly metric?: MetricAtK;
+  /** For choosing and for the refit that follows. */
+  readonly secondsMax: number;
+  /** Of the whole run, the dataset included. */
+  readonly memoryMbMax: number;
+  readonly budget: ServingBudget;
+  readonly seed: number;
+  readonly signal: AbortSignal;
+  /** Seconds on a clock that never goes back. */
+  readonly clock: () => number;
+  /** `share` 0…1 of the selection. */
+  readonly progress: (share: number, detail: string) => void;
+  /** Where long fits keep their state: a choice that was interrupted goes on there. */
+  readonly checkpointFolder?: string | undefined;
+  /** What the live version is: tried as well, on the same footing. */
+  readonly live?: Choice | undefined;
+  /** What users have in common, for those without a history; absent: they are given what is popular. */
+  readonly userValues?: UserValueTable | undefined;
+};
+
+export type Selection = {
+  readonly chosen: Choice;
+  /** The best settings of every method that could be tried, the best first; popularity among them. */
+  readonly families: readonly Choice[];
+  /** Decides the order of the catalog, which is the answer for users without a history. */
+  readonly halfLifeDays: number;
+  /** By which values users without a history are ranked for; undefined: by none. */
+  readonly userValues: UserValueChoice | undefined;
+  readonly report: EvaluationReport;
+  /** The lists that the report stands on; they name users. */
+  readonly detail: EvaluationDetail;
+};
+
+export const CUT_OFFS = [5, 10, 20] as const;
+
+/**
+ * The method and settings that rank this dataset best, by honest evaluation within a time budget: cheap methods first, settings by
+ * successive halving, each judged as it would be served, popularity when nothing is reliably better. Of very many interactions, those
+ * of a sample of the users are compared on.
+ */
+export async function selectModel(whole: SelectInput): Promise<Selection> {
+  const begin = whole.clock();
+  const { warning, ...bounded } = dataForChoosing(whole.dataset, whole);
+  const input = { ...whole, ...bounded };
+  const metric = input.metric ?? "ndcg@10";
+  const means = trialMeans(input);
+  const { validation, baseline, discarded } = await judgePopularity(input, means, metric);
+  const secondsLeft = () => input.secondsMax - (input.clock() - begin);
+  const { methods, secondsMax } = input;
+  const live = input.live && unknownMethod(input.live, methods) === undefined ? input.live : undefined;
+  const time = { secondsMax, secondsLeft };
+  const state = { methods, live, means, metric, validation, baseline, ...time, discarded: [...discarded] };
+
+  const users = ownersOf(validation.split.cases, validation.positions).size;
+  const tried = users < USERS_MIN ? [] : await tryAll(state);
+  const { finalists, baseline: judgedBaseline, positions } = await lastRound(state, tried);
+  const interactions = validation.train.items.length;
+  const verdict = decide(finalists, judgedBaseline, { metric, interactions, seed: input.seed });
+  const halfLifeDays = baseline.params.halfLifeDays ?? 0;
+  const byValues = await valuesFor(input, validation, halfLifeDays);
+  const trial = verdict.chosen === undefined ? judgedBaseline : finalists[verdict.chosen]!;
+  const { cutOffs, includeSeen, signal } = means;
+  const serving = { cutOffs, includeSeen, signal, values: byValues?.served };
+  const chosen = await serveNewcomers(trial, validation, serving);
+  const report = buildReport({
+    validation: { ...validation, positions },
+    metric,
+    baseline: judgedBaseline,
+    baselineOnAll: baseline.evaluation,
+    finalists,
+    verdict,
+    chosen,
+    userAttributes: byValues?.report ?? null,
+    discarded: state.discarded,
+    live: live?.method === POPULARITY ? judgedBaseline : finalists.find((trial) => isSameChoice(choiceOf(trial), live)),
+    seconds: { budget: input.secondsMax, used: input.clock() - begin },
+    seed: input.seed,
+    warnings: [...(warning ? [warning] : []), ...warningsOf(input)],
+  });
+  input.progress(1, "chosen");
+  return {
+    chosen: choiceOf(chosen),
+    families: familiesOf([...tried, baseline], metric),
+    halfLifeDays,
+    userValues: byValues?.choice,
+    report: { ...report, data: sizesOf(whole.dataset) },
+    detail: evaluationDetail(
+      validation,
+      { chosen: chosen.evaluation, popularity: judgedBaseline.evaluation },
+      report.split.fingerprint,
+    ),
+  };
+}
+
+async function tryAll(state: SelectState): Promise<Trial[]> {
+  const placed = { ...state, methods: await withColdPlaces(state) };
+  return await withBlend(placed, await tryMethods(placed));
+}
+
+/** Learnt and judged within the training part: what comes after it is nobody's yet. */
+async function valuesFor(
+  { userValues: table, seed, signal, progress }: SelectInput,
+  { train }: Validation,
+  halfLifeDays: number,
+): Promise<(ChosenUserValues & { readonly served: ServedValues | undefined }) | undefined> {
+  if (table === undefined) return undefined;
+  const codes = codesOfUsers(table, train.userAttributes, train.userCount);
+  const tell = (share: number) => progress(0.98 + 0.02 * share, "attributes of users without a history");
+  const chosen = await chooseUserValues({ train, codes, table, halfLifeDays, seed, signal, progress: tell });
+  const { choice } = chosen;
+  return { ...chosen, served: choice && servedValues(train, { table, choice, halfLifeDays }) };
+}
+
+/** Of the seconds, for judging one candidate: with a large catalog it could else take all of them. */
+const JUDGE_SHARE = 0.05;
+/** Lists of the slowest to score (the graph filter, item-kNN: products with sparse matrices) on ml-100k. */
+const SLOWER_THAN_POPULARITY = 15;
+/** With many items it is ranking that takes the time, of popularity as well. */
+const SECONDS_ABOVE_POPULARITY = 0.005;
+
+/** Popularity first: its half-life decides the catalog order that all others are judged under. */
+async function judgePopularity(input: SelectInput, means: TrialMeans, metric: MetricAtK) {
+  const { dataset, methods, protocol, seed, includeSeen = false } = input;
+  const method = methods[POPULARITY];
+  if (!method) throw new Error("The table of methods must have popularity: it is what others are compared with.");
+  const plan = planSplit(dataset, { protocol, seed, includeSeen });
+  const judging = { secondsMax: JUDGE_SHARE * input.secondsMax, seed };
+  const plain = judgedWithin(validationOf(dataset, plan, 0, seed), judging);
+  const grid = method.grid(plain.train);
+  const { split, train, earlyPositions: positions } = plain;
+  const task = { method, grid, data: train, cases: split.cases, positions, metric, keepMax: grid.length };
+  const tuned = await tuneMethod({ ...task, secondsMax: input.secondsMax / 4 }, scaled(means, 0, 0.1));
+  const best = reliablyBest(tuned.finalists, grid[0]!, { metric, seed });
+  const params = best?.params ?? grid[0]!;
+  const others = tuned.finalists
+    .filter((trial) => trial !== best)
+    .map((trial) => discardedTrial(trial, { best: best!, metric }));
+  const slowest = ({ secondsPerList }: Trial) =>
+    Math.min(SLOWER_THAN_POPULARITY * secondsPerList, secondsPerList + SECONDS_ABOVE_POPULARITY);
+  const validation = judgedWithin(validationOf(dataset, plan, params.halfLifeDays ?? 0, seed), {
+    ...judging,
+    ...(best && { earlySecondsPerList: slowest(best) }),
+  });
+  const baseline = await runTrial(
+    { method, params },
+    wholeTask(validation, input.secondsMax),
+    scaled(means, 0.1, 0.15),
+  );
+  return { validation, baseline, discarded: [...tuned.discarded, ...others] };
+}
+
+/**
+ * The best trial where it is better than the plain setting beyond the doubt of a paired interval, else the plain one: on few choices the
+ * best of some half-lives is the luckiest, and users without a history would be ranked for by luck.
+ */
+function reliablyBest(
+  trials: readonly Trial[],
+  plain: Trial["params"],
+  { metric, seed }: { readonly metric: MetricAtK; readonly seed: number },
+): Trial | undefined {
+  const [best] = trials;
+  const usual = trials.find(({ params }) => params === plain);
+  if (!best || !usual || best === usual) return best;
+  return lift(best.evaluation, usual.evaluation, { metric, seed, confidence: 0.999 }).low > 0 ? best : usual;
+}
+
+const wholeTask = ({ train, split, positions }: Validation, secondsMax: number) => ({
+  data: train,
+  cases: split.cases,
+  positions,
+  trainShare: 1,
+  secondsMax,
+  secondsHard: 2 * secondsMax,
+});
+
+/** The best of each method. `trials` are the best first but for the baseline. */
+function familiesOf(trials: readonly Trial[], metric: MetricAtK): Choice[] {
+  const sorted = trials.toSorted((a, b) => meanOf(b.evaluation, metric) - meanOf(a.evaluation, metric));
+  const first = sorted.filter(({ method }, i) => sorted.findIndex((other) => other.method === method) === i);
+  return first.map(choiceOf);
+}
+
+function trialMeans(input: SelectInput): TrialMeans {
+  const { budget, memoryMbMax, seed, signal, clock, progress, includeSeen = false, cutOffs = CUT_OFFS } = input;
+  const { checkpointFolder } = input;
+  return { budget, memoryMbMax, seed, signal, clock, progress, includeSeen, cutOffs, checkpointFolder };
+}
+
+function warningsOf({ live, methods }: SelectInput): string[] {
+  const unknown = live && unknownMethod(live, methods);
+  if (unknown === undefined) return [];
+  const whole = unknown === live!.method ? "" : `, a part of its ${live!.method},`;
+  return [
+    `The live version's method ${JSON.stringify(unknown)}${whole} is not known any more, so it was not compared.`,
+  ];
+}

@@ -1,0 +1,165 @@
+import { createHash } from "node:crypto";
+import { seededRandom } from "../../learn/numerics/seeded-random.ts";
+import type { Dataset, Interactions } from "../../read/dataset/dataset.ts";
+import {
+  instantsForShares,
+  leaveLastOut,
+  rowsWhere,
+  type Split,
+  setSplit,
+  temporalSplit,
+} from "../../read/dataset/split.ts";
+import { casesOfSessions, casesOfSplit, type EvaluationCases } from "../lists/evaluation-cases.ts";
+import { depthFor, newestChoices } from "./newest-choices.ts";
+
+/**
+ * How what is to be predicted differs from what is known. `service`: the later from the earlier, as in production.
+ * `next-item`: each user's next choice. `set`: random rows of the same users, whatever their time. `sessions`: every next step
+ * of sessions nobody has seen.
+ */
+export type Protocol = "service" | "next-item" | "set" | "sessions";
+
+/** A training part and the lists to be judged on what is not in it. */
+export type ValidationSplit = {
+  readonly kind: "temporal" | "leave-last-out" | "held-out" | "sessions";
+  readonly reason: string;
+  /** Epoch seconds; null unless temporal. */
+  readonly instantSeconds: number | null;
+  readonly train: Interactions;
+  readonly cases: EvaluationCases;
+};
+
+/** Applied to the same interactions under another order of the catalog, it parts the same rows. */
+export type SplitPlan = (data: Interactions) => ValidationSplit;
+
+export type SplitOptions = { readonly protocol: Protocol; readonly seed: number; readonly includeSeen: boolean };
+
+/** Users with a history and something to find that a temporal split must have, else each user's newest is held out. */
+const WARM_USERS_MIN = 200;
+/** Shares of the positives that may come after the instant, the smallest first: what is learnt from should be most. */
+const SHARES_AFTER = [0.1, 0.125, 0.15, 0.175, 0.2] as const;
+/** Warm users from which a later instant, with more to learn from, is worth more than further users. */
+const WARM_USERS_PLENTY = 5000;
+const HELD_OUT_SHARE = 0.1;
+
+/** How to part a dataset into what is learnt from and what is judged on. */
+export function planSplit(data: Interactions, { protocol, seed, includeSeen }: SplitOptions): SplitPlan {
+  if (protocol === "service") return planServiceSplit(data, includeSeen);
+  if (protocol === "next-item") return newestHeldOut("The next item of each user is asked for.", includeSeen);
+  if (protocol === "sessions") return sessionsHeldOut(data, seed);
+  return (all) => {
+    const split = setSplit(all, HELD_OUT_SHARE, seededRandom(seed, 11));
+    const reason = "Random interactions of the same users are asked for: a tenth of them is held out.";
+    return fromSplit(split, { kind: "held-out", reason, instantSeconds: null }, includeSeen);
+  };
+}
+
+/** A digest of the data and the parting: equal only when two reports were measured on the same. */
+export function splitFingerprint(dataset: Dataset, split: ValidationSplit): string {
+  const hash = createHash("sha256");
+  hash.update(`${split.kind} ${split.instantSeconds} ${split.train.items.length} ${split.cases.count} `);
+  for (const part of [dataset.userStart, dataset.items, dataset.times, dataset.positive, dataset.itemIds.bytes]) {
+    hash.update(new Uint8Array(part.buffer, part.byteOffset, part.byteLength));
+  }
+  return `sha256:${hash.digest("hex")}`;
+}
+
+function planServiceSplit(data: Interactions, includeSeen: boolean): SplitPlan {
+  const objection = objectionToTimes(data);
+  if (objection) return newestHeldOut(objection, includeSeen);
+  const instants = instantsForShares(data, SHARES_AFTER);
+  const options = instants.map((instant) => ({ instant, warm: warmUsers(data, instant) }));
+  const best =
+    options.find(({ warm }) => warm >= WARM_USERS_PLENTY) ?? options.reduce((a, b) => (b.warm > a.warm ? b : a));
+  if (best.warm < WARM_USERS_MIN) {
+    const found = `only ${best.warm} users have choices both before and after any instant that leaves enough to learn from`;
+    return newestHeldOut(`Each user's newest choice is asked for, since ${found}.`, includeSeen);
+  }
+  const reason = `What users chose at or after one instant is asked for; ${best.warm} of them have a history before it.`;
+  return (all) => {
+    const split = temporalSplit(all, best.instant);
+    return fromSplit(split, { kind: "temporal", reason, instantSeconds: best.instant }, includeSeen);
+  };
+}
+
+/** Why one instant for all users would mean nothing in these data, or undefined when it does mean something. */
+function objectionToTimes(data: Interactions): string | undefined {
+  const usersByFirstTime = new Map<number, number>();
+  let users = 0;
+  let together = 0; // at the moment at which most begin
+  for (let user = 0; user < data.userCount; user++) {
+    if (data.userStart[user] === data.userStart[user + 1]) continue;
+    users++;
+    const first = data.times[data.userStart[user]!]!;
+    const begun = (usersByFirstTime.get(first) ?? 0) + 1;
+    usersByFirstTime.set(first, begun);
+    together = Math.max(together, begun);
+  }
+  if (together * 2 <= users || users < 2) return undefined;
+  const found = `${together} of ${users} users begin at the same moment, so times are comparable within a user only`;
+  return `Each user's newest choice is asked for, since ${found}.`;
+}
+
+function warmUsers(data: Interactions, instant: number): number {
+  let warm = 0;
+  for (let user = 0; user < data.userCount; user++) {
+    let [before, after] = [false, false];
+    for (let row = data.userStart[user]!; row < data.userStart[user + 1]!; row++) {
+      if (!data.positive[row]) continue;
+      if (data.times[row]! < instant) before = true;
+      else after = true;
+    }
+    if (before && after) warm++;
+  }
+  return warm;
+}
+
+function newestHeldOut(reason: string, includeSeen: boolean): SplitPlan {
+  return (all) => {
+    const depth = depthFor(all);
+    if (depth > 1) {
+      const more = `${reason} Users are few, so up to ${depth} choices of each are asked for, one after the other.`;
+      const kind = { kind: "leave-last-out" as const, reason: more, instantSeconds: null };
+      return { ...kind, ...newestChoices(all, { depth, includeSeen }) };
+    }
+    const { refit, test } = leaveLastOut(all);
+    return fromSplit(
+      { train: refit, targets: test },
+      { kind: "leave-last-out", reason, instantSeconds: null },
+      includeSeen,
+    );
+  };
+}
+
+/** A tenth of the sessions: the newest by their first row, or where times do not tell, random ones. */
+function sessionsHeldOut(data: Interactions, seed: number): SplitPlan {
+  const random = seededRandom(seed, 13);
+  const sessions = Array.from({ length: data.userCount }, (_, session) => ({
+    session,
+    begin: data.times[data.userStart[session]!] ?? 0,
+    chance: random(),
+  }));
+  sessions.sort((a, b) => b.begin - a.begin || a.chance - b.chance);
+  const isHeldOut = new Uint8Array(data.userCount);
+  for (const { session } of sessions.slice(0, Math.ceil(data.userCount * HELD_OUT_SHARE))) isHeldOut[session] = 1;
+  return (all) => {
+    const ofSession = new Uint32Array(all.items.length);
+    for (let session = 0; session < all.userCount; session++) {
+      ofSession.fill(session, all.userStart[session]!, all.userStart[session + 1]!);
+    }
+    return {
+      kind: "sessions",
+      reason: "Every next step of new sessions is asked for: a tenth of the sessions, the newest, is held out.",
+      instantSeconds: null,
+      train: rowsWhere(all, (row) => !isHeldOut[ofSession[row]!]),
+      cases: casesOfSessions(rowsWhere(all, (row) => isHeldOut[ofSession[row]!] === 1)),
+    };
+  };
+}
+
+type Kind = Pick<ValidationSplit, "kind" | "reason" | "instantSeconds">;
+
+function fromSplit({ train, targets }: Split, kind: Kind, includeSeen: boolean): ValidationSplit {
+  const instant = kind.instantSeconds === null ? {} : { instantSeconds: kind.instantSeconds };
+  return { ...kind, train, cases: casesOfSplit(train, targets, { includeSeen, ...instant }) };
+}

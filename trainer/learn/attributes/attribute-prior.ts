@@ -1,0 +1,98 @@
+import { addDiagonal, factor, setLower, solve, symmetricTiles } from "../numerics/linear-algebra/cholesky.ts";
+import type { Gemm } from "../numerics/linear-algebra/gemm.ts";
+import { transposed } from "../numerics/linear-algebra/transposed.ts";
+import { addTo, clearRow, type RowSum, rowSum } from "../weights/row-sum.ts";
+import { sparseBuilder } from "../weights/sparse-builder.ts";
+import { addRow, denseWeights, type SparseWeights } from "../weights/weight-matrix.ts";
+
+/**
+ * What attributes alone say of a ridge's weights, P = S (SᵀAS + Λ)⁻¹ SᵀC, with S which attributes a feature has: the ridge on
+ * everything that an item's attributes have in common. A ridge on single items that is solved for the rest, C − A·P, shrinks
+ * towards P and not towards 0: an item that was seldom met borrows from those like it (Lindley and Smith 1972).
+ */
+export type AttributePrior = {
+  /** Takes from a target's entries of C at these features what P explains of them. */
+  explain(target: number, features: Int32Array, entries: Float64Array): void;
+  /** The same of all entries, [featureCount, targetCount]. */
+  explainAll(entries: Float32Array, gemm: Gemm): Promise<void>;
+  /** Whether row `feature` of P can be other than zero. */
+  hasWeights(feature: number): boolean;
+  /** Adds row `feature` of P to `into` [targetCount]. */
+  addWeights(feature: number, into: Float32Array): void;
+};
+
+export type PriorBuilder = {
+  /** The whole rows of A and C of a feature; all features one after the other. */
+  addFeature(feature: number, sources: RowSum, targets: RowSum): void;
+  /** @param ridge Float64Array(attributes of S), above 0. */
+  solve(ridge: Float64Array, gemm: Gemm): Promise<AttributePrior>;
+};
+
+const ROWS_PER_BLOCK = 512;
+
+/** @param attributes S, [featureCount, attributes], none negative. */
+export function priorBuilder(attributes: SparseWeights, targetCount: number): PriorBuilder {
+  const { rowCount: featureCount, columnCount: size } = attributes;
+  const moments = sparseBuilder(featureCount, size); // A·S
+  const gram = denseWeights(size, size, new Float32Array(size * size)); // Sᵀ·A·S
+  const weights = denseWeights(size, targetCount, new Float32Array(size * targetCount)); // Sᵀ·C, then what solves it
+  const row = rowSum(size);
+  const addMoment = (feature: number, amount: number) => {
+    for (let at = attributes.start[feature]!; at < attributes.start[feature + 1]!; at++)
+      addTo(row, attributes.columns[at]!, amount * attributes.values[at]!);
+  };
+  return {
+    addFeature(feature, sources, targets) {
+      for (let i = 0; i < sources.count; i++) addMoment(sources.touched[i]!, sources.values[sources.touched[i]!]!);
+      for (let at = attributes.start[feature]!; at < attributes.start[feature + 1]!; at++) {
+        const [column, value] = [attributes.columns[at]!, attributes.values[at]!];
+        addSum(row, value, gram.values.subarray(column * size, (column + 1) * size));
+        addSum(targets, value, weights.values.subarray(column * targetCount, (column + 1) * targetCount));
+      }
+      for (let i = 0; i < row.count; i++) moments.add(row.touched[i]!, row.values[row.touched[i]!]!);
+      moments.endRow();
+      clearRow(row);
+    },
+    async solve(ridge, gemm) {
+      const tiles = symmetricTiles(size);
+      for (let f = 0; f < size; f++) setLower(tiles, f, gram.values.subarray(f * size, (f + 1) * size));
+      addDiagonal(tiles, (f) => ridge[f]!);
+      await solve(await factor(tiles, gemm), { rows: size, columns: targetCount, values: weights.values }, gemm);
+      const byTarget = transposed(weights.values, targetCount);
+      const known = moments.build();
+      return {
+        explain(target, features, entries) {
+          const own = byTarget.subarray(target * size, (target + 1) * size);
+          for (const [i, feature] of features.entries()) entries[i]! -= rowTimes(known, feature, own);
+        },
+        async explainAll(entries, gemm) {
+          for (let first = 0; first < featureCount; first += ROWS_PER_BLOCK) {
+            const rows = Math.min(ROWS_PER_BLOCK, featureCount - first);
+            const a = { rows, columns: size, values: new Float32Array(rows * size) };
+            for (let row = 0; row < rows; row++)
+              addRow(known, first + row, 1, a.values.subarray(row * size, (row + 1) * size));
+            const values = entries.subarray(first * targetCount, (first + rows) * targetCount);
+            const plus = { rows, columns: targetCount, values };
+            const b = { rows: size, columns: targetCount, values: weights.values };
+            values.set((await gemm.multiply({ a, b, alpha: -1, plus })).values);
+          }
+        },
+        hasWeights: (feature) => attributes.start[feature + 1]! > attributes.start[feature]!,
+        addWeights(feature, into) {
+          for (let at = attributes.start[feature]!; at < attributes.start[feature + 1]!; at++)
+            addRow(weights, attributes.columns[at]!, attributes.values[at]!, into);
+        },
+      };
+    },
+  };
+}
+
+function addSum(sum: RowSum, factor: number, into: Float32Array): void {
+  for (let i = 0; i < sum.count; i++) into[sum.touched[i]!]! += factor * sum.values[sum.touched[i]!]!;
+}
+
+function rowTimes({ start, columns, values }: SparseWeights, row: number, vector: Float32Array): number {
+  let sum = 0;
+  for (let at = start[row]!; at < start[row + 1]!; at++) sum += values[at]! * vector[columns[at]!]!;
+  return sum;
+}

@@ -1,0 +1,105 @@
+import { checkpoint } from "./checkpoint.ts";
+import { fittedLinear } from "./linear/fitted-linear.ts";
+import { SET_HISTORY_MAX, setWeighting } from "./linear/linear-model.ts";
+import { ridgeOf } from "./linear/ridge.ts";
+import type { FitContext, Method, TrainingData } from "./model.ts";
+import { openGemm } from "./numerics/linear-algebra/gemm.ts";
+import { invertInPlace } from "./numerics/linear-algebra/inverse.ts";
+import { addCoOccurrences, coOccurrence, itemWeights } from "./statistics/co-occurrence.ts";
+import { timesChosen } from "./statistics/histories.ts";
+import { type RatedParams, taughtSets, withRatings } from "./statistics/rated-histories.ts";
+import { clearRow, rowSum } from "./weights/row-sum.ts";
+import { denseWeights } from "./weights/weight-matrix.ts";
+
+export type EaseParams = RatedParams & {
+  /** Ridge, relative to the mean of the Gram matrix's diagonal. */
+  readonly lambda: number;
+  /** How much a long history counts less: its weight is length^−userExponent. */
+  readonly userExponent: number;
+  /** How the ridge grows with an item's popularity: as popularity^penaltyExponent. */
+  readonly penaltyExponent: number;
+  /** An entry of the history weighs e^(−position / recentScale) when it is scored; 0: all alike. */
+  readonly recentScale: number;
+};
+
+/**
+ * EASE (Steck 2019, "Embarrassingly shallow autoencoders for sparse data", eq. 8): item → item weights in closed form,
+ * and a constant feature beside the items, which learns popularity: the more ridge, the more popularity.
+ */
+export const ease: Method<EaseParams> = {
+  name: "ease",
+  grid: (data) =>
+    withRatings<EaseParams>(data, [
+      { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 0 },
+      { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 10 },
+      { lambda: 1, userExponent: 0.5, penaltyExponent: 0, recentScale: 0 },
+      { lambda: 4, userExponent: 0, penaltyExponent: 0, recentScale: 0 },
+      { lambda: 10, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 0 },
+      { lambda: 30, userExponent: 0, penaltyExponent: 0, recentScale: 10 },
+    ]),
+  cost: ({ itemCount, items, userCount }) => ({
+    seconds: 0.05 + 2.5e-11 * itemCount ** 3 + 1e-9 * ((items.length / Math.max(1, userCount)) * items.length),
+    memoryMb: 50 + (14 * itemCount ** 2 + 24 * items.length) / 1e6,
+  }),
+  fit: async (data, params, context) => {
+    const { itemCount } = data;
+    const { weights, bias } = await easeWeights(data, params, context);
+    const terms = [
+      { weighting: setWeighting(params.recentScale), matrix: denseWeights(itemCount, itemCount, weights) },
+    ];
+    return fittedLinear("ease", params, { itemCount, terms, bias, uses: timesChosen(data) });
+  },
+};
+
+/** `weights` [itemCount²]: row i holds what item i in a history adds to every item; the diagonal is 0. */
+async function easeWeights(data: TrainingData, params: EaseParams, context: FitContext) {
+  const size = data.itemCount + 1; // the constant is the last feature
+  const gram = await gramWithConstant(data, params, context);
+  const gemm = openGemm();
+  try {
+    await invertInPlace({ rows: size, columns: size, values: gram }, gemm, (share) =>
+      checkpoint(context, 0.4 + 0.6 * share, "inverting the co-occurrences"),
+    );
+  } finally {
+    await gemm.close();
+  }
+  // W_ij = −P_ij / P_jj (eq. 8), closing up the rows in place: what is read stands behind what is written.
+  const diagonal = Float64Array.from({ length: size }, (_, j) => gram[j * size + j]!);
+  const bias = new Float32Array(data.itemCount);
+  for (let j = 0; j < data.itemCount; j++) bias[j] = -gram[(size - 1) * size + j]! / diagonal[j]!;
+  for (let i = 0; i < data.itemCount; i++) {
+    for (let j = 0; j < data.itemCount; j++) {
+      gram[i * data.itemCount + j] = i === j ? 0 : -gram[i * size + j]! / diagonal[j]!;
+    }
+  }
+  return { weights: gram.subarray(0, data.itemCount ** 2), bias };
+}
+
+const ROWS_BETWEEN_CHECKS = 256;
+const CONSTANT_RIDGE = 1;
+
+/** The ridged Gram matrix of all items and the constant. */
+async function gramWithConstant(data: TrainingData, params: EaseParams, context: FitContext): Promise<Float32Array> {
+  const counts = coOccurrence(taughtSets(data, params, SET_HISTORY_MAX), params.userExponent);
+  const size = data.itemCount + 1;
+  const gram = new Float32Array(size * size);
+  const popularity = itemWeights(counts);
+  const columnOfConstant = itemWeights(counts, 1);
+  const ridge = ridgeOf(popularity, params.lambda, params.penaltyExponent);
+  const row = rowSum(data.itemCount);
+  for (let item = 0; item < data.itemCount; item++) {
+    addCoOccurrences(counts, item, row, "lower");
+    for (let other = 0; other < item; other++) {
+      gram[item * size + other] = gram[other * size + item] = row.values[other]!;
+    }
+    gram[item * size + item] = popularity[item]! + ridge[item]!;
+    gram[item * size + size - 1] = gram[(size - 1) * size + item] = columnOfConstant[item]!;
+    clearRow(row);
+    if (item % ROWS_BETWEEN_CHECKS === 0) {
+      await checkpoint(context, (0.4 * item) / data.itemCount, "counting co-occurrences");
+    }
+  }
+  const users = counts.weights.reduce((sum, weight) => sum + weight, 0);
+  gram[size * size - 1] = users + CONSTANT_RIDGE;
+  return gram;
+}

@@ -1,0 +1,206 @@
+import type { Interactions } from "../read/dataset/dataset.ts";
+import { checkpoint } from "./checkpoint.ts";
+import { fittedLinear } from "./linear/fitted-linear.ts";
+import { AS_SET, type LinearTerm, SET_HISTORY_MAX } from "./linear/linear-model.ts";
+import type { FitContext, Method } from "./model.ts";
+import type { Matrix } from "./numerics/linear-algebra/gemm.ts";
+import { openGemm } from "./numerics/linear-algebra/gemm.ts";
+import { type LeadingEigen, leadingEigen } from "./numerics/linear-algebra/leading-eigen.ts";
+import { addCoOccurrences, type CoOccurrence, coOccurrence, itemWeights, pairsOf } from "./statistics/co-occurrence.ts";
+import { distinctItems, type Histories, positiveHistories, timesChosen } from "./statistics/histories.ts";
+import { clearRow, rowSum } from "./weights/row-sum.ts";
+import { largestColumns, sparseBuilder } from "./weights/sparse-builder.ts";
+import { denseWeights, factorWeights, type SparseWeights, strongestWeights } from "./weights/weight-matrix.ts";
+
+export type GraphFilterParams = {
+  /** A user of n items weighs n^−2·userExponent. */
+  readonly userExponent: number;
+  /** Items are divided by popularity^itemExponent. */
+  readonly itemExponent: number;
+  /** Weight of the smooth part against that of direct neighbours. */
+  readonly smooth: number;
+  /** Singular vectors of the smooth part. */
+  readonly rank: number;
+};
+
+/** Co-occurrences that one item keeps, the strongest after normalisation. */
+const ROW_MAX = 2000;
+
+/**
+ * GF-CF (Shen et al. 2021, "How powerful is graph convolution for recommendation?", eq. 12): with the normalised
+ * interactions R = D_u^−a X D_i^−b, W = RᵀR / σ₁² + α · D_i^−b V_k V_kᵀ D_i^b, V_k the leading right singular vectors.
+ */
+export const graphFilter: Method<GraphFilterParams> = {
+  name: "graph_filter",
+  grid: (data) => {
+    const rank = rankFor(data);
+    return [
+      { userExponent: 0.4, itemExponent: 0.4, smooth: 1, rank },
+      { userExponent: 0.5, itemExponent: 0.5, smooth: 1, rank },
+      { userExponent: 0.5, itemExponent: 0.4, smooth: 0.3, rank },
+    ];
+  },
+  cost(data, { rank }) {
+    const { itemCount, items } = data;
+    const finding = isQuickerDense(data) ? 1e-10 * itemCount ** 2 * rank : 8e-8 * items.length * rank;
+    return {
+      seconds: 0.1 + 4e-9 * pairsOf(data, SET_HISTORY_MAX) + finding + 3e-5 * itemCount,
+      memoryMb:
+        100 +
+        (8 * itemCount * Math.min(itemCount, ROW_MAX) + 16 * itemCount * rank + 32 * items.length) / 1e6 +
+        (isQuickerDense(data) ? (4 * itemCount ** 2) / 1e6 : 0),
+    };
+  },
+  fit: async (data, params, context) => {
+    const terms = await graphFilterTerms(
+      coOccurrence(distinctItems(positiveHistories(data, SET_HISTORY_MAX)), 2 * params.userExponent),
+      params,
+      context,
+    );
+    return fittedLinear("graph_filter", params, {
+      itemCount: data.itemCount,
+      terms,
+      bias: undefined,
+      uses: timesChosen(data),
+    });
+  },
+};
+
+/** Small data have little smooth structure that is not chance. */
+export const rankFor = ({ userCount, itemCount }: Interactions): number =>
+  Math.max(16, Math.min(128, Math.round(Math.min(userCount, itemCount) / 32)));
+
+async function graphFilterTerms(
+  counts: CoOccurrence,
+  { itemExponent, smooth, rank }: GraphFilterParams,
+  context: FitContext,
+): Promise<LinearTerm[]> {
+  const { histories } = counts;
+  const popularity = itemWeights({ ...counts, weights: new Float64Array(counts.weights.length).fill(1) });
+  const divisor = popularity.map((own) => own ** itemExponent || 1);
+  const normalised = isQuickerDense(histories) ? await denseNormalised(counts, divisor, context) : undefined;
+  const gemm = openGemm();
+  let eigen: LeadingEigen;
+  try {
+    eigen = await leadingEigen(
+      async (vectors) => {
+        await checkpoint(context, 0.4, "finding the smooth part");
+        return normalised ? gemm.multiply({ a: normalised, b: vectors }) : applyNormalised(counts, divisor, vectors);
+      },
+      { size: histories.itemCount, count: Math.min(rank, histories.itemCount), random: context.random, gemm },
+    );
+  } finally {
+    await gemm.close();
+  }
+  const largest = eigen.values[0] || 1;
+  const neighbours = normalised
+    ? strongestWeights(scaledWeights(normalised, 1 / largest), ROW_MAX)
+    : await normalisedNeighbours(counts, divisor, { largest, context });
+  const terms: LinearTerm[] = [{ weighting: AS_SET, matrix: neighbours }];
+  if (smooth > 0) {
+    eraseRows(eigen.vectors, (item) => popularity[item] === 0);
+    terms.push({ weighting: AS_SET, matrix: smoothPart(eigen, divisor, smooth) });
+  }
+  return terms;
+}
+
+/** 144 MB as a whole matrix. */
+const DENSE_ITEMS_MAX = 6000;
+/** Multiplications of a dense product that take the time of one that is scattered. */
+const DENSE_SPEED = 50;
+
+const isQuickerDense = ({ itemCount, items }: Pick<Histories, "itemCount" | "items">) =>
+  itemCount <= DENSE_ITEMS_MAX && itemCount ** 2 < 2 * DENSE_SPEED * items.length;
+
+const ROWS_BETWEEN_CHECKS = 256;
+
+/** RᵀR as a whole. [itemCount, itemCount] */
+async function denseNormalised(counts: CoOccurrence, divisor: Float64Array, context: FitContext): Promise<Matrix> {
+  const { itemCount } = counts.histories;
+  const values = new Float32Array(itemCount * itemCount);
+  const row = rowSum(itemCount);
+  for (let item = 0; item < itemCount; item++) {
+    addCoOccurrences(counts, item, row, "lower");
+    for (let i = 0; i < row.count; i++) {
+      const other = row.touched[i]!;
+      const value = row.values[other]! / (divisor[item]! * divisor[other]!);
+      values[item * itemCount + other] = values[other * itemCount + item] = value;
+    }
+    clearRow(row);
+    if (item % ROWS_BETWEEN_CHECKS === 0)
+      await checkpoint(context, (0.4 * item) / itemCount, "counting co-occurrences");
+  }
+  return { rows: itemCount, columns: itemCount, values };
+}
+
+/** In place. */
+function scaledWeights({ rows, columns, values }: Matrix, factor: number) {
+  for (let i = 0; i < values.length; i++) values[i]! *= factor;
+  return denseWeights(rows, columns, values);
+}
+
+/** RᵀR · vectors, user by user, without RᵀR. */
+function applyNormalised({ histories, weights }: CoOccurrence, divisor: Float64Array, vectors: Matrix): Matrix {
+  const { userCount, start, items } = histories;
+  const { rows, columns: width, values } = vectors;
+  const image = new Float32Array(rows * width);
+  const profile = new Float64Array(width);
+  for (let user = 0; user < userCount; user++) {
+    if (start[user] === start[user + 1]) continue;
+    profile.fill(0);
+    for (let at = start[user]!; at < start[user + 1]!; at++) {
+      const factor = 1 / divisor[items[at]!]!;
+      const offset = items[at]! * width;
+      for (let k = 0; k < width; k++) profile[k]! += factor * values[offset + k]!;
+    }
+    for (let at = start[user]!; at < start[user + 1]!; at++) {
+      const factor = weights[user]! / divisor[items[at]!]!;
+      const offset = items[at]! * width;
+      for (let k = 0; k < width; k++) image[offset + k]! += factor * profile[k]!;
+    }
+  }
+  return { rows, columns: width, values: image };
+}
+
+type NeighbourMeans = { readonly largest: number; readonly context: FitContext };
+
+/** RᵀR / σ₁², the strongest entries of each row. */
+async function normalisedNeighbours(
+  counts: CoOccurrence,
+  divisor: Float64Array,
+  { largest, context }: NeighbourMeans,
+): Promise<SparseWeights> {
+  const { itemCount } = counts.histories;
+  const builder = sparseBuilder(itemCount, itemCount);
+  const row = rowSum(itemCount);
+  for (let item = 0; item < itemCount; item++) {
+    addCoOccurrences(counts, item, row, "whole");
+    const weightOf = (other: number) => row.values[other]! / (divisor[item]! * divisor[other]! * largest);
+    for (const other of largestColumns(row, ROW_MAX, weightOf)) builder.add(other, weightOf(other));
+    builder.endRow();
+    clearRow(row);
+    if (item % ROWS_BETWEEN_CHECKS === 0)
+      await checkpoint(context, 0.5 + (0.5 * item) / itemCount, "counting co-occurrences");
+  }
+  return builder.build();
+}
+
+/** Of items that nobody chose eigenvectors hold rounding alone, which a blend would magnify to the size of other models' scores. */
+function eraseRows({ rows, columns, values }: Matrix, isErased: (row: number) => boolean): void {
+  for (let row = 0; row < rows; row++) if (isErased(row)) values.fill(0, row * columns, (row + 1) * columns);
+}
+
+/** Below this share of the largest an eigenvalue is rounding, and its vector chance. */
+const EIGENVALUE_LEAST = 1e-5;
+
+/** α · D^−b V Vᵀ D^b as its two factors. */
+function smoothPart({ values: eigenvalues, vectors }: LeadingEigen, divisor: Float64Array, smooth: number) {
+  const { rows, columns: rank, values } = vectors;
+  const isReal = eigenvalues.map((own) => (own > EIGENVALUE_LEAST * eigenvalues[0]! ? 1 : 0));
+  const left = values.map((value, i) => (isReal[i % rank]! * smooth * value) / divisor[Math.floor(i / rank)]!);
+  const right = new Float32Array(rank * rows);
+  for (let item = 0; item < rows; item++) {
+    for (let k = 0; k < rank; k++) right[k * rows + item] = values[item * rank + k]! * divisor[item]!;
+  }
+  return factorWeights(rows, rank, { left, right });
+}

@@ -1,0 +1,116 @@
+import type { Gemm, Matrix } from "../numerics/linear-algebra/gemm.ts";
+import {
+  addLower,
+  factorLower,
+  lowerTriangle,
+  setRidged,
+  solveLower,
+} from "../numerics/linear-algebra/lower-triangle.ts";
+import type { OuterProducts, RowLists } from "../numerics/linear-algebra/outer-products.ts";
+
+/** Who chose what, seen from the users or from the items: row r's partners are positions start[r] … start[r + 1] − 1. */
+export type Partners = {
+  readonly start: Uint32Array; // [rowCount + 1]
+  readonly partners: Int32Array | Uint32Array; // [entryCount]
+  /** The rows that have partners, those of most partners first: neighbours in this order fill a batch evenly. */
+  readonly order: Uint32Array;
+};
+
+export function partnersOf(start: Uint32Array, partners: Int32Array | Uint32Array): Partners {
+  const lengthOf = (row: number) => start[row + 1]! - start[row]!;
+  const order = Uint32Array.from({ length: start.length - 1 }, (_, row) => row)
+    .filter((row) => lengthOf(row) > 0)
+    .sort((a, b) => lengthOf(b) - lengthOf(a) || a - b);
+  return { start, partners, order };
+}
+
+export type LeastSquares = {
+  readonly gemm: Gemm;
+  readonly outerProducts: OuterProducts;
+  /** α: weight of every pair, chosen or not, whose score should be 0. */
+  readonly everyPair: number;
+  /** Ridge of a row of so many partners. */
+  readonly ridgeOf: (count: number) => number;
+  /** Called before each bounded piece of work with the share 0…1 that is done; what it throws ends the work. */
+  readonly beforePiece: (share: number) => Promise<void>;
+};
+
+/**
+ * One half of an iteration: for each row u the vector of least squares given its partners' vectors v, rows of `fixed`,
+ * u = (α VᵀV + Σ v vᵀ + ridge · I)⁻¹ Σ v (Hu, Koren and Volinsky 2008, eq. 4). Rows without partners are zero. [rowCount, rank]
+ */
+export async function solvedRows(
+  { start, partners, order }: Partners,
+  fixed: Matrix,
+  { gemm, outerProducts, everyPair, ridgeOf, beforePiece }: LeastSquares,
+): Promise<Matrix> {
+  const rank = fixed.columns;
+  const rows = start.length - 1;
+  const values = new Float32Array(rows * rank);
+  const ofAll = await gemm.multiply({ a: fixed, b: fixed, transposeA: true });
+  const padded = withZeroRow(fixed);
+  const system = lowerTriangle(rank);
+  const sum = new Float64Array(rank);
+  let done = 0;
+  for (const batch of batchesOf({ start, order, rank })) {
+    await beforePiece(done / order.length);
+    const lists = listsOf(batch, partners, fixed.rows);
+    const { products, vectors } = await outerProducts.sums(padded, lists);
+    for (const [i, { row, from, to }] of batch.entries()) {
+      if (from === start[row]!) {
+        setRidged(system, ofAll.values, { factor: everyPair, ridge: ridgeOf(start[row + 1]! - from) });
+        sum.fill(0);
+      }
+      addLower(system, products.subarray(i * rank * rank, (i + 1) * rank * rank));
+      for (let k = 0; k < rank; k++) sum[k]! += vectors[i * rank + k]!;
+      if (to < start[row + 1]!) continue;
+      factorLower(system);
+      solveLower(system, sum);
+      values.set(sum, row * rank);
+      done++;
+    }
+  }
+  return { rows, columns: rank, values };
+}
+
+/** A part of a row's partners: positions from … to − 1. */
+type Part = { readonly row: number; readonly from: number; readonly to: number };
+
+const PART_MAX = 1024;
+/** Numbers that a batch gathers, and that it gives, at most: 8 MB each. */
+const BATCH_MAX = 2 ** 21;
+
+/** The rows in order, long ones in parts of equal length, as many at a time as a batch may hold. */
+function* batchesOf({ start, order, rank }: Pick<Partners, "start" | "order"> & { readonly rank: number }) {
+  let batch: Part[] = [];
+  let longest = 0;
+  for (const row of order) {
+    const [first, end] = [start[row]!, start[row + 1]!];
+    const size = Math.ceil((end - first) / Math.ceil((end - first) / PART_MAX));
+    for (let from = first; from < end; from += size) {
+      const count = batch.length + 1;
+      if (count > 1 && count * rank * Math.max(rank, longest, size) > BATCH_MAX) {
+        yield batch;
+        batch = [];
+        longest = 0;
+      }
+      batch.push({ row, from, to: Math.min(end, from + size) });
+      longest = Math.max(longest, size);
+    }
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** `nothing`: the row that fills up shorter lists. */
+function listsOf(batch: readonly Part[], partners: Int32Array | Uint32Array, nothing: number): RowLists {
+  const length = batch.reduce((longest, { from, to }) => Math.max(longest, to - from), 0);
+  const rows = new Int32Array(batch.length * length).fill(nothing);
+  for (const [i, { from, to }] of batch.entries()) rows.set(partners.subarray(from, to), i * length);
+  return { count: batch.length, length, rows };
+}
+
+function withZeroRow({ rows, columns, values }: Matrix): Matrix {
+  const longer = new Float32Array((rows + 1) * columns);
+  longer.set(values);
+  return { rows: rows + 1, columns, values: longer };
+}

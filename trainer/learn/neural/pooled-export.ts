@@ -1,0 +1,83 @@
+import { integer, integers, scalar } from "../numerics/autodiff/graph-shorthand.ts";
+import type { GraphBuilder } from "../numerics/onnx/graph.ts";
+import { fileBox, type GraphPart, type HistoryInputs, type PartBudget } from "../scoring/scoring-graph.ts";
+import type { Averages } from "./averages.ts";
+import { newestEntries, serveItems } from "./item-matrix.ts";
+import type { PooledShape } from "./pooled-graph.ts";
+
+/**
+ * Adds the pooled model for one history. The matrix beside the graph holds unit vectors; their lengths, which weigh an
+ * item within a history, lie in a file of their own.
+ */
+export function appendPooled(
+  graph: GraphBuilder,
+  inputs: HistoryInputs,
+  { shape, parameters }: { readonly shape: PooledShape; readonly parameters: Averages },
+  budget: PartBudget,
+): GraphPart {
+  const { itemCount, width, length, ordered } = shape;
+  const items = newestEntries(graph, inputs.items, length);
+  const { units, lengths } = unitsAndLengths(parameters, shape);
+  const weightBytesMax = budget.weightBytesMax - lengths.byteLength;
+  const served = serveItems(graph, { itemCount, width, values: units }, { ...budget, weightBytesMax });
+  const box = fileBox(graph, budget.prefix);
+  const lengthTable = box.external("lengths", "float32", [itemCount], lengths);
+  const float = (name: string, dims: readonly number[]) =>
+    graph.constant({ type: "float32", dims, data: parameters.get(name)!.value });
+
+  const byItem = graph.op("Gather", [lengthTable, items]);
+  const byPlace = ordered ? placeWeights(graph, items, float("place_weights", [length])) : undefined;
+  const weights = byPlace ? graph.op("Mul", [byItem, byPlace]) : byItem;
+  const pooled = graph.op("MatMul", [graph.op("Unsqueeze", [weights, integers(graph, 0)]), served.rowsOf(items)]);
+  const user = graph.op("Gemm", [pooled, float("projection", [width, width]), float("everyone", [width])]);
+  const size = graph.op("ReduceL2", [user, integers(graph, -1)]);
+  const unit = graph.op("Div", [user, graph.op("Max", [size, scalar(graph, 1e-6)])]);
+  return {
+    scores: served.scoresOf(unit),
+    weights: [...served.files, ...box.files],
+    truncation: served.truncation,
+  };
+}
+
+/** float32 [L]: exp of the learnt weight by distance from the newest entry, which stands last. */
+function placeWeights(graph: GraphBuilder, items: string, table: string): string {
+  const count = graph.op("Squeeze", [graph.op("Shape", [items])]);
+  const ascending = graph.op("Range", [integer(graph, 0), count, integer(graph, 1)]);
+  // Not Range(count − 1, −1, −1): ONNX Runtime 1.30 fuses that with Gather into a Slice that ends at −1, the last entry.
+  const places = graph.op("Sub", [graph.op("Sub", [count, integer(graph, 1)]), ascending]);
+  return graph.op("Exp", [graph.op("Gather", [table, places])]);
+}
+
+function unitsAndLengths(parameters: Averages, { itemCount, width }: PooledShape) {
+  const units = parameters.get("item_table")!.value.slice();
+  const lengths = new Float32Array(itemCount);
+  for (let item = 0; item < itemCount; item++) {
+    const row = units.subarray(item * width, (item + 1) * width);
+    const length = Math.max(1e-6, Math.hypot(...row));
+    lengths[item] = length;
+    for (let i = 0; i < width; i++) row[i] = row[i]! / length;
+  }
+  return { units, lengths };
+}
+
+/** Float32Array(itemCount): the scores after a history, in plain loops, to compare with. Items are oldest first. */
+export function pooledScores(shape: PooledShape, parameters: Averages, items: readonly number[]): Float32Array {
+  const { itemCount, width, ordered } = shape;
+  const values = (name: string) => parameters.get(name)!.value;
+  const table = values("item_table");
+  const pooled = new Float64Array(width);
+  for (const [at, item] of items.entries()) {
+    const weight = ordered ? Math.exp(values("place_weights")[items.length - 1 - at]!) : 1;
+    for (let i = 0; i < width; i++) pooled[i] = pooled[i]! + weight * table[item * width + i]!;
+  }
+  const [projection, bias] = [values("projection"), values("everyone")];
+  const user = Float64Array.from({ length: width }, (_, to) =>
+    pooled.reduce((sum, value, from) => sum + value * projection[from * width + to]!, bias[to]!),
+  );
+  const userLength = Math.max(1e-6, Math.hypot(...user));
+  return Float32Array.from({ length: itemCount }, (_, item) => {
+    const row = table.subarray(item * width, (item + 1) * width);
+    const product = row.reduce((sum, value, i) => sum + value * user[i]!, 0);
+    return product / userLength / Math.max(1e-6, Math.hypot(...row));
+  });
+}

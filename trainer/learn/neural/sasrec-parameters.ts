@@ -1,0 +1,45 @@
+import { integers } from "../numerics/autodiff/graph-shorthand.ts";
+import { type Parameter, type Parameters, parameter } from "../numerics/autodiff/parameters.ts";
+import { newTape } from "../numerics/autodiff/tape.ts";
+import { graphBuilder } from "../numerics/onnx/graph.ts";
+import { ITEM_TABLE } from "./sasrec-graph.ts";
+import { NO_DROPOUT, type TransformerShape, transformer } from "./transformer.ts";
+
+/**
+ * Fresh parameters, those of the network in the order in which it declares them. Matrices have variance 1 / inputs, so
+ * that layers keep the size of what they are given; item vectors are small, gains 1, biases 0. `lazy`: item vectors are
+ * updated only when touched.
+ */
+export function freshParameters(
+  shape: TransformerShape,
+  random: () => number,
+  options: { readonly lazy?: boolean } = {},
+): Parameters {
+  const { itemCount, width } = shape;
+  const parameters = new Map<string, Parameter>();
+  parameters.set(
+    ITEM_TABLE,
+    parameter([itemCount, width], () => ITEM_DEVIATION * normal(random), options),
+  );
+  const graph = graphBuilder("declarations");
+  const tape = newTape(graph, (name, dims) => {
+    parameters.set(name, parameter(dims as readonly number[], initialValue(name, dims as readonly number[], random)));
+    return name;
+  });
+  const size = integers(graph, 1, 1);
+  transformer(tape, shape, { vectors: tape.constant("vectors"), size, masks: NO_DROPOUT });
+  return parameters;
+}
+
+const ITEM_DEVIATION = 0.02;
+
+function initialValue(name: string, dims: readonly number[], random: () => number): (index: number) => number {
+  if (name.endsWith(".gain")) return () => 1;
+  if (dims.length === 1 || name.endsWith("distance_bias")) return () => 0;
+  const deviation = 1 / Math.sqrt(dims[0]!);
+  return () => deviation * normal(random);
+}
+
+/** A standard normal number (Box and Muller 1958). */
+export const normal = (random: () => number) =>
+  Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());

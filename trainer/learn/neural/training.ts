@@ -1,0 +1,155 @@
+import { checkpoint } from "../checkpoint.ts";
+import type { FitContext } from "../model.ts";
+import { adam } from "../numerics/autodiff/adam.ts";
+import type { Parameters } from "../numerics/autodiff/parameters.ts";
+import { type Averages, averagesOf, follow } from "./averages.ts";
+import type { TrainingOutcome } from "./resume.ts";
+import { resumable } from "./resume.ts";
+
+export type TrainingPlan = {
+  readonly epochs: number;
+  /** Highest learning rate: reached after `warmupSteps`, then falling to a fiftieth of it along a cosine. */
+  readonly learningRate: number;
+  readonly warmupSteps: number;
+  readonly weightDecay: number;
+  /** Steps that the averaged parameters look back, about. */
+  readonly averagedSteps: number;
+  /** Epochs without a better judgement after which training stops. */
+  readonly patience: number;
+};
+
+/** What is trained, as the loop sees it. */
+export type Trainee<Batch> = {
+  readonly parameters: Parameters;
+  /** The batches of an epoch (from 0): the same ones, and the same chance in their steps, each time it is asked. */
+  epoch(epoch: number): Iterable<Batch>;
+  /** Steps of one epoch, about. */
+  readonly stepsPerEpoch: number;
+  /** The loss of a batch; leaves gradients in `parameters`. */
+  step(batch: Batch): Promise<number>;
+  /** How good parameters are on what was held out, higher is better; undefined when nothing could be held out. */
+  judge(averages: Averages): Promise<number | undefined>;
+};
+
+/**
+ * Trains until the plan's epochs are over, judgements stop rising or time is up. The learning rate falls with the share of
+ * the steps made; where the pace tells that time will not do for all of them, they are fewer, so that a short budget still
+ * ends on small steps. With time to spare, the result depends on data and seed alone.
+ *
+ * Throws the signal's reason when aborted.
+ *
+ * @param identity Of data, settings and seed: what was saved under another one is not resumed.
+ */
+export async function trainEpochs<Batch>(
+  trainee: Trainee<Batch>,
+  plan: TrainingPlan,
+  { context, identity }: { readonly context: FitContext; readonly identity: string },
+): Promise<TrainingOutcome> {
+  const { parameters } = trainee;
+  const optimizer = adam(parameters, { weightDecay: plan.weightDecay });
+  const averages = averagesOf(parameters);
+  const saved = resumable(context.checkpointFolder, identity, { parameters, averages, optimizer: optimizer.state });
+  const found = saved.load();
+  if (found?.hasEnded) return found.best;
+  let { epoch, best } = found ?? {
+    epoch: 0,
+    best: { averages: averagesOf(averages), judgement: undefined, epochs: 0 },
+  };
+  const followEvery = followInterval(parameters);
+  const pace = paceWithin(context.secondsMax - (found?.seconds ?? 0), {
+    stepsBefore: optimizer.state.stepCount,
+    stepsWanted: Math.max(1, plan.epochs * trainee.stepsPerEpoch),
+  });
+  const position = (hasEnded: boolean) => {
+    return { epoch, best, hasEnded, seconds: (found?.seconds ?? 0) + pace.seconds() };
+  };
+
+  while (epoch < plan.epochs && epoch - best.epochs < plan.patience && !pace.isOver(optimizer.state.stepCount)) {
+    for (const batch of trainee.epoch(epoch)) {
+      const { stepCount: step } = optimizer.state;
+      const affordable = pace.stepsAffordable(step);
+      const share = Math.min(1, step / affordable);
+      const epochs = Math.ceil(affordable / trainee.stepsPerEpoch);
+      await checkpoint(context, share, describe({ epoch, epochs, best, secondsLeft: pace.secondsLeft(step) }));
+      await trainee.step(batch);
+      optimizer.step(learningRateAt(plan, step, share));
+      if (step % followEvery === 0) follow(averages, parameters, { steps: plan.averagedSteps / followEvery, step });
+      if (pace.isOver(step + 1)) break;
+    }
+    epoch++;
+    const judgement = await trainee.judge(averages);
+    if (judgement === undefined || best.judgement === undefined || judgement > best.judgement) {
+      best = { averages: averagesOf(averages), judgement, epochs: epoch };
+    }
+    saved.save(position(false));
+  }
+  // What time has cut short goes on where it stands when there is more.
+  saved.save(position(!pace.isOver(optimizer.state.stepCount)));
+  return best;
+}
+
+/** Averaging reads every parameter, so many of them are averaged only now and then. */
+function followInterval(parameters: Parameters): number {
+  let count = 0;
+  for (const { value } of parameters.values()) count += value.length;
+  return Math.min(20, Math.max(1, Math.round(count / FOLLOWED_AT_ONCE)));
+}
+const FOLLOWED_AT_ONCE = 1_000_000;
+
+/** Linear warm-up, then half a cosine down to LAST_RATE (Loshchilov and Hutter 2017). */
+export function learningRateAt({ learningRate, warmupSteps }: TrainingPlan, step: number, share: number): number {
+  const warmth = Math.min(1, (step + 1) / warmupSteps);
+  return learningRate * warmth * (LAST_RATE + ((1 - LAST_RATE) * (1 + Math.cos(Math.PI * share))) / 2);
+}
+const LAST_RATE = 0.02;
+
+type Standing = {
+  readonly epoch: number;
+  /** That there will be, as it looks now. */
+  readonly epochs: number;
+  readonly best: TrainingOutcome;
+  readonly secondsLeft: number | undefined;
+};
+
+function describe({ epoch, epochs, best, secondsLeft }: Standing): string {
+  const quality = best.judgement === undefined ? "" : `, NDCG ${best.judgement.toFixed(4)}`;
+  const left = secondsLeft === undefined ? "" : `, at most ${Math.ceil(secondsLeft)} s left`;
+  return `epoch ${epoch + 1} of ${Math.max(epoch + 1, epochs)}${quality}${left}`;
+}
+
+/** Steps between two looks at the pace; the first ones are slow, and say something only where they are all that there will be. */
+const STEPS_BETWEEN_LOOKS = 50;
+const STEPS_LEAST = 5;
+const SHARE_EARLY = 0.1;
+
+/** Steps wanted, or as many as a budget of wall time allows at the pace that was found. */
+function paceWithin(
+  secondsMax: number,
+  { stepsBefore, stepsWanted }: { readonly stepsBefore: number; readonly stepsWanted: number },
+) {
+  const startedAt = performance.now();
+  const seconds = () => (performance.now() - startedAt) / 1000;
+  let affordable = stepsWanted;
+  const isTimeToLook = (done: number) =>
+    done >= STEPS_LEAST &&
+    (done % STEPS_BETWEEN_LOOKS === 0 || (done < STEPS_BETWEEN_LOOKS && seconds() > SHARE_EARLY * secondsMax));
+  return {
+    seconds,
+    stepsAffordable(step: number) {
+      const done = step - stepsBefore;
+      if (isTimeToLook(done)) {
+        const stepsLeft = Math.floor(((secondsMax - seconds()) / seconds()) * done);
+        affordable = Math.min(stepsWanted, step + Math.max(0, stepsLeft));
+      }
+      return affordable;
+    },
+    /** Whether time is up; a plan that can be finished in time ends with its epochs. */
+    isOver: (step: number) => seconds() >= secondsMax || (affordable < stepsWanted && step >= affordable),
+    /** Undefined until a few steps have shown their pace. */
+    secondsLeft(step: number) {
+      const done = step - stepsBefore;
+      const atThisPace = (seconds() / done) * (affordable - step);
+      return done < STEPS_LEAST ? undefined : Math.max(0, Math.min(atThisPace, secondsMax - seconds()));
+    },
+  };
+}

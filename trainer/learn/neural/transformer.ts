@@ -1,0 +1,124 @@
+import { attention, joinHeads, splitHeads } from "../numerics/autodiff/attention.ts";
+import { type DistanceLayout, distanceBias } from "../numerics/autodiff/distance-bias.ts";
+import { cast, integer, integers } from "../numerics/autodiff/graph-shorthand.ts";
+import { linear } from "../numerics/autodiff/linear.ts";
+import { layerNorm } from "../numerics/autodiff/normalise.ts";
+import { add, dropout, relu, scale } from "../numerics/autodiff/pointwise.ts";
+import type { Tensor } from "../numerics/autodiff/recorded.ts";
+import type { Tape } from "../numerics/autodiff/tape.ts";
+
+/** Sizes of the network. `width` is a multiple of `heads`. */
+export type TransformerShape = {
+  readonly itemCount: number;
+  /** History entries at most. */
+  readonly length: number;
+  readonly width: number;
+  readonly blocks: number;
+  readonly heads: number;
+};
+
+/** Gives a mask's name each time one is needed, or undefined for none. */
+export type DropoutMasks = {
+  /** For [batch · length, width] activations. */
+  readonly activation: () => string | undefined;
+  /** For (batch, head, length, length) attention weights. */
+  readonly attention: () => string | undefined;
+};
+export const NO_DROPOUT: DropoutMasks = { activation: () => undefined, attention: () => undefined };
+
+/**
+ * [batch · length, width]: what each position expects next. The causal transformer of SASRec (Kang and McAuley 2018), with
+ * layer norms before each part and learnt attention biases by distance in place of positions.
+ */
+export function transformer(
+  tape: Tape,
+  shape: TransformerShape,
+  inputs: {
+    /** [batch · length, width] the vectors of the items, oldest first, padded at the end: causality makes that safe. */
+    readonly vectors: Tensor;
+    /** int64 [2]: batch, length. */
+    readonly size: string;
+    readonly masks: DropoutMasks;
+    /** As in `attention`. */
+    readonly causalSpans?: number;
+  },
+): Tensor {
+  const { width, blocks } = shape;
+  const { masks, causalSpans = 1 } = inputs;
+  const layout = headLayout(tape, shape, inputs.size);
+  let x = dropout(tape, scale(tape, inputs.vectors, Math.sqrt(width)), masks.activation());
+  for (let block = 0; block < blocks; block++) {
+    const named = (name: string) => `block${block}.${name}`;
+    const attended = attend(tape, norm(tape, x, named("before_attention"), width), {
+      shape,
+      layout,
+      named,
+      masks,
+      causalSpans,
+    });
+    x = add(tape, x, dropout(tape, attended, masks.activation()));
+    const fed = feedForward(tape, norm(tape, x, named("before_feed_forward"), width), { width, named, masks });
+    x = add(tape, x, dropout(tape, fed, masks.activation()));
+  }
+  return norm(tape, x, "last", width);
+}
+
+type Layout = DistanceLayout & {
+  /** int64 [4]: batch, length, heads, headSize. */
+  readonly shape4: string;
+};
+type AttentionContext = { readonly shape: TransformerShape; readonly layout: Layout; readonly causalSpans: number };
+type BlockContext = { readonly named: (name: string) => string; readonly masks: DropoutMasks };
+
+function attend(
+  tape: Tape,
+  x: Tensor,
+  { shape, layout, named, masks, causalSpans }: BlockContext & AttentionContext,
+): Tensor {
+  const { width, heads, length } = shape;
+  const { shape4 } = layout;
+  const split = (projected: Tensor) => splitHeads(tape, projected, { shape4, width });
+  const project = (name: string) => split(linear(tape, x, layer(tape, named(name), width)));
+  // Keys have no bias: it would add the same to every score of a query, and softmax would take it away.
+  const keys = split(linear(tape, x, { weight: tape.parameter(named("key"), [width, width]) }));
+  const table = tape.parameter(named("distance_bias"), [length, heads]);
+  const output = attention(tape, {
+    queries: project("query"),
+    keys,
+    values: project("value"),
+    bias: distanceBias(tape, table, layout),
+    mask: masks.attention(),
+    headSize: width / heads,
+    causalSpans,
+  });
+  return linear(tape, joinHeads(tape, output, { shape4, width }), layer(tape, named("output"), width));
+}
+
+function feedForward(tape: Tape, x: Tensor, { width, named, masks }: BlockContext & { readonly width: number }) {
+  const inner = relu(tape, linear(tape, x, layer(tape, named("inner"), width)));
+  return linear(tape, dropout(tape, inner, masks.activation()), layer(tape, named("outer"), width));
+}
+
+const layer = (tape: Tape, name: string, width: number) => ({
+  weight: tape.parameter(name, [width, width]),
+  bias: tape.parameter(`${name}_bias`, [width]),
+});
+
+const norm = (tape: Tape, x: Tensor, name: string, width: number) =>
+  layerNorm(tape, x, {
+    gain: tape.parameter(`${name}.gain`, [width]),
+    bias: tape.parameter(`${name}.bias`, [width]),
+  });
+
+/** What depends on the batch's size alone. */
+function headLayout({ graph }: Tape, { heads, width }: TransformerShape, size: string): Layout {
+  const shape4 = graph.op("Concat", [size, integers(graph, heads, width / heads)], { axis: { int: 0 } });
+  const zero = integer(graph, 0);
+  const places = graph.op("Range", [zero, graph.op("Gather", [size, integer(graph, 1)]), integer(graph, 1)]);
+  const asColumn = graph.op("Unsqueeze", [places, integers(graph, 1)]);
+  const behind = graph.op("Sub", [asColumn, graph.op("Unsqueeze", [places, integers(graph, 0)])]);
+  const distances = cast(graph, graph.op("Max", [behind, zero]), "int32");
+  const isFuture = cast(graph, graph.op("Less", [behind, zero]), "float32");
+  const never = graph.constant({ type: "float32", dims: [], data: Float32Array.of(-1e9) });
+  return { shape4, places, distances, future: graph.op("Mul", [isFuture, never]) };
+}

@@ -1,0 +1,158 @@
+import { type AttributePrior, type PriorBuilder, priorBuilder } from "./attributes/attribute-prior.ts";
+import { sourceAttributes } from "./attributes/source-attributes.ts";
+import { checkpoint } from "./checkpoint.ts";
+import { type FittedLinear, fittedLinear } from "./linear/fitted-linear.ts";
+import { localRidge } from "./linear/local-ridge.ts";
+import { meanOf } from "./linear/ridge.ts";
+import type { FitContext, Method, TrainingData } from "./model.ts";
+import { openGemm } from "./numerics/linear-algebra/gemm.ts";
+import {
+  attributesCost,
+  countingSeconds,
+  decaysOf,
+  type SequentialRidgeParams,
+  sequentialGrid,
+  sourceEntries,
+  sourceRidge,
+  taughtHistories,
+} from "./sequential-ridge.ts";
+import { timesChosen } from "./statistics/histories.ts";
+import { type SequentialStatistics, sequentialStatistics } from "./statistics/sequential-statistics.ts";
+import { clearRow, rowSum } from "./weights/row-sum.ts";
+import { largestColumns, rowRange, sparseBuilder } from "./weights/sparse-builder.ts";
+import { addRow, denseWeights, type SparseWeights, strongestWeights } from "./weights/weight-matrix.ts";
+
+export type SequentialLocalRidgeParams = SequentialRidgeParams & {
+  /** Features that one target's regression takes at most. */
+  readonly neighbours: number;
+};
+
+/** Entries of A that one feature keeps, the largest: bounds the memory, some 1.3 GB at worst. */
+const rowMax = (itemCount: number) => Math.max(200, Math.min(2000, Math.floor(4e7 / itemCount)));
+
+/** The sequential ridge for catalogs whose full matrix is out of reach: each target is regressed on its neighbours. */
+export const sequentialLocalRidge: Method<SequentialLocalRidgeParams> = {
+  name: "sequential_local_ridge",
+  grid: (data) => sequentialGrid(data).map((params) => ({ ...params, neighbours: 300 })),
+  cost(data, params) {
+    const { itemCount, items } = data;
+    const looks = decaysOf(params).length;
+    const entries = Math.min(looks * itemCount * rowMax(itemCount), sourceEntries(data, params));
+    const solving = itemCount * (1e-5 + 4e-9 * params.neighbours * Math.min(rowMax(itemCount), entries / itemCount));
+    const more = attributesCost(data, params);
+    return {
+      seconds: 0.05 + solving + countingSeconds(data, params) + more.seconds,
+      memoryMb: 100 + (16 * entries + 24 * itemCount * params.neighbours + 40 * items.length) / 1e6 + more.memoryMb,
+    };
+  },
+  fit: fitLocally,
+};
+
+async function fitLocally(
+  data: TrainingData,
+  params: SequentialLocalRidgeParams,
+  context: FitContext,
+): Promise<FittedLinear> {
+  const { itemCount } = data;
+  const decays = decaysOf(params);
+  const statistics = sequentialStatistics(taughtHistories(data, params), decays, params.reversed);
+  const { featureCount } = statistics;
+  const attributes = params.attributes ? sourceAttributes(data, decays.length) : undefined;
+  const builder = attributes && priorBuilder(attributes, itemCount);
+  const { lower, diagonal } = await prunedMoments(statistics, { itemCount, builder }, (share) =>
+    checkpoint(context, 0.4 * share, "counting sequences"),
+  );
+  const mean = meanOf(diagonal.subarray(0, -1));
+  const prior =
+    builder && (await solvedPrior(builder, sourceRidge(attributes!.columnCount, params.attributes! * mean)));
+  const weights = await localRidge(
+    {
+      featureCount,
+      targetCount: itemCount,
+      lower,
+      diagonal,
+      ridge: sourceRidge(featureCount, params.lambda * mean),
+      addTarget: statistics.addSourcesOf,
+      isNeighbour: () => true,
+      neighbours: params.neighbours,
+      ...(prior && { explain: prior.explain }),
+    },
+    (share) => checkpoint(context, 0.4 + 0.5 * share, "solving for each item"),
+  );
+  const whole = prior
+    ? await withPrior(weights, { prior, keep: params.neighbours }, (share) =>
+        checkpoint(context, 0.9 + 0.1 * share, "adding what attributes say"),
+      )
+    : weights;
+  const terms = decays.map(({ scale, window }, decay) => ({
+    weighting: { distinct: false, scale, halfLifeDays: Number.POSITIVE_INFINITY, window },
+    matrix: rowRange(whole, decay * itemCount, (decay + 1) * itemCount),
+  }));
+  const bias = new Float32Array(itemCount);
+  addRow(weights, featureCount - 1, 1, bias);
+  prior?.addWeights(featureCount - 1, bias);
+  return fittedLinear("sequential_local_ridge", params, { itemCount, terms, bias, uses: timesChosen(data) });
+}
+
+type Means = { readonly itemCount: number; readonly builder: PriorBuilder | undefined };
+
+async function prunedMoments(
+  statistics: SequentialStatistics,
+  { itemCount, builder }: Means,
+  afterRows: (share: number) => Promise<void>,
+) {
+  const { featureCount } = statistics;
+  const keep = rowMax(itemCount);
+  const diagonal = new Float64Array(featureCount);
+  const lower = sparseBuilder(featureCount, featureCount);
+  const sums = rowSum(featureCount);
+  const targets = rowSum(itemCount);
+  for (let feature = 0; feature < featureCount; feature++) {
+    statistics.addSources(feature, sums, builder ? "whole" : "lower");
+    if (builder) {
+      statistics.addTargets(feature, targets);
+      builder.addFeature(feature, sums, targets);
+      clearRow(targets);
+    }
+    diagonal[feature] = sums.values[feature]!;
+    const kept = largestColumns(sums, keep, (column) => (column > feature ? 0 : sums.values[column]!));
+    for (const column of kept) if (column < feature) lower.add(column, sums.values[column]!);
+    lower.endRow();
+    clearRow(sums);
+    if (feature % 256 === 0) await afterRows(feature / featureCount);
+  }
+  return { lower: lower.build(), diagonal };
+}
+
+async function solvedPrior(builder: PriorBuilder, ridge: Float64Array): Promise<AttributePrior> {
+  const gemm = openGemm();
+  try {
+    return await builder.solve(ridge, gemm);
+  } finally {
+    await gemm.close();
+  }
+}
+
+/** The weights and what attributes say: of each row as many of the strongest as it had, and at least `keep`. */
+async function withPrior(
+  weights: SparseWeights,
+  { prior, keep }: { readonly prior: AttributePrior; readonly keep: number },
+  afterRows: (share: number) => Promise<void>,
+): Promise<SparseWeights> {
+  const { rowCount, columnCount } = weights;
+  const builder = sparseBuilder(rowCount, columnCount);
+  const sum = new Float32Array(columnCount);
+  const strongest = (row: number) => {
+    addRow(weights, row, 1, sum.fill(0));
+    prior.addWeights(row, sum);
+    const count = Math.max(keep, weights.start[row + 1]! - weights.start[row]!);
+    return strongestWeights(denseWeights(1, columnCount, sum), count);
+  };
+  for (let row = 0; row < rowCount; row++) {
+    const { columns, values } = prior.hasWeights(row) ? strongest(row) : rowRange(weights, row, row + 1);
+    for (const [i, column] of columns.entries()) builder.add(column, values[i]!);
+    builder.endRow();
+    if (row % 256 === 0) await afterRows(row / rowCount);
+  }
+  return builder.build();
+}

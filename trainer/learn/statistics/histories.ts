@@ -1,0 +1,94 @@
+import { createHash } from "node:crypto";
+import type { Interactions } from "../../read/dataset/dataset.ts";
+
+/** Positive interactions by user, oldest first: user u's are positions start[u] … start[u + 1] − 1. Immutable. */
+export type Histories = {
+  readonly userCount: number;
+  readonly itemCount: number;
+  readonly start: Uint32Array; // [userCount + 1]
+  readonly items: Int32Array; // [entryCount]
+  /** How much each entry counts, above 0; absent: 1. */
+  readonly values?: Float32Array; // [entryCount]
+};
+
+/**
+ * The newest `newest` positive interactions of each user. An item that is repeated stays repeated.
+ * Statistics cost the square of a history's length, so a bound on it bounds the cost per interaction.
+ */
+export function positiveHistories(data: Interactions, newest = Number.POSITIVE_INFINITY): Histories {
+  const { userCount, itemCount, userStart, items, positive } = data;
+  const start = new Uint32Array(userCount + 1);
+  for (let user = 0; user < userCount; user++) {
+    let count = 0;
+    for (let at = userStart[user]!; at < userStart[user + 1]!; at++) count += positive[at]!;
+    start[user + 1] = start[user]! + Math.min(count, newest);
+  }
+  const kept = new Int32Array(start[userCount]!);
+  for (let user = 0; user < userCount; user++) {
+    let to = start[user + 1]!;
+    for (let at = userStart[user + 1]! - 1; to > start[user]!; at--) if (positive[at]) kept[--to] = items[at]!;
+  }
+  return { userCount, itemCount, start, items: kept };
+}
+
+/** The same of all interactions, whatever their label: a film that was disliked was watched all the same. */
+export function wholeHistories(data: Interactions, newest = Number.POSITIVE_INFINITY): Histories {
+  return positiveHistories({ ...data, positive: new Uint8Array(data.items.length).fill(1) }, newest);
+}
+
+/** How often each item was chosen. Float32Array(itemCount) */
+export function timesChosen({ itemCount, items, positive }: Interactions): Float32Array {
+  const counts = new Float32Array(itemCount);
+  for (let i = 0; i < items.length; i++) counts[items[i]!]! += positive[i]!;
+  return counts;
+}
+
+/** Which histories these are: equal for equal ones, on machines of one byte order. */
+export function digestOf({ itemCount, start, items }: Histories): string {
+  const hash = createHash("sha256").update(String(itemCount));
+  for (const { buffer, byteOffset, byteLength } of [start, items])
+    hash.update(new Uint8Array(buffer, byteOffset, byteLength));
+  return hash.digest("hex");
+}
+
+/** Whether any interaction is negative. */
+export const hasNegatives = ({ positive }: Interactions): boolean => positive.includes(0);
+
+/** The distinct items of each history, in ascending order of index. */
+export function distinctItems({ userCount, itemCount, start, items }: Histories): Histories {
+  const distinctStart = new Uint32Array(userCount + 1);
+  const kept = new Int32Array(items.length);
+  let to = 0;
+  for (let user = 0; user < userCount; user++) {
+    const sorted = items.slice(start[user]!, start[user + 1]!).sort();
+    for (let i = 0; i < sorted.length; i++) if (i === 0 || sorted[i] !== sorted[i - 1]) kept[to++] = sorted[i]!;
+    distinctStart[user + 1] = to;
+  }
+  return { userCount, itemCount, start: distinctStart, items: kept.subarray(0, to) };
+}
+
+/** Where each item occurs: item i's are positions start[i] … start[i + 1] − 1 of both arrays. */
+export type Occurrences = {
+  readonly start: Uint32Array; // [itemCount + 1]
+  readonly users: Uint32Array; // [entryCount]
+  /** Position in the histories' `items`. */
+  readonly positions: Uint32Array; // [entryCount]
+};
+
+/** The histories by item, users ascending. */
+export function occurrencesOf({ userCount, itemCount, start, items }: Histories): Occurrences {
+  const itemStart = new Uint32Array(itemCount + 1);
+  for (const item of items) itemStart[item + 1]!++;
+  for (let item = 0; item < itemCount; item++) itemStart[item + 1]! += itemStart[item]!;
+  const next = itemStart.slice();
+  const users = new Uint32Array(items.length);
+  const positions = new Uint32Array(items.length);
+  for (let user = 0; user < userCount; user++) {
+    for (let at = start[user]!; at < start[user + 1]!; at++) {
+      const to = next[items[at]!]!++;
+      users[to] = user;
+      positions[to] = at;
+    }
+  }
+  return { start: itemStart, users, positions };
+}

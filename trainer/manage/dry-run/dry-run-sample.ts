@@ -1,0 +1,49 @@
+/** The first rows of a staged query as a report can show them. */
+import { DuckDBListValue, DuckDBTimestampTZValue, DuckDBTimestampValue, type DuckDBValue } from "@duckdb/node-api";
+import type { StagedTable, Staging } from "../../read/dataset/staging.ts";
+
+/** A value of a sample: what JSON has, times as RFC 3339, and large integers as text. */
+export type SampleValue = string | number | boolean | null | readonly SampleValue[];
+export type SampleRow = Readonly<Record<string, SampleValue>>;
+
+const ROWS = 5;
+const TEXT_MAX = 200;
+const LIST_MAX = 20;
+
+/** At most five rows, by the names that the query gives. Long texts and lists are cut. */
+export async function sampleRows({ connection }: Staging, table: StagedTable): Promise<SampleRow[]> {
+  const list = table.columns.map(({ sql }) => sql).join(", ");
+  const reader = await connection.runAndReadAll(`SELECT ${list} FROM ${table.name} ORDER BY rowid LIMIT ${ROWS}`);
+  return reader
+    .getRows()
+    .map((row) => Object.fromEntries(row.map((value, i) => [table.columns[i]!.name, shown(value)])));
+}
+
+/** Bytes that BigQuery counts for a row of the sample (its documentation: "Data type sizes"); 0 without rows. */
+export async function meanRowBytes({ connection }: Staging, table: StagedTable): Promise<number> {
+  const size = ({ sql, type }: StagedTable["columns"][number]) =>
+    /VARCHAR/.test(String(type))
+      ? `2 + strlen(coalesce(CAST(${sql} AS VARCHAR), ''))`
+      : String(type) === "BOOLEAN"
+        ? "1"
+        : "8";
+  const sum = table.columns.map(size).join(" + ");
+  const reader = await connection.runAndReadAll(`SELECT coalesce(avg(${sum}), 0) FROM ${table.name}`);
+  return Number(reader.value(0, 0));
+}
+
+function shown(value: DuckDBValue): SampleValue {
+  if (value === null || typeof value === "boolean") return value;
+  if (typeof value === "number") return Number.isFinite(value) ? value : String(value);
+  if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
+  if (value instanceof DuckDBListValue) return value.items.slice(0, LIST_MAX).map(shown);
+  if (value instanceof DuckDBTimestampTZValue || value instanceof DuckDBTimestampValue) return rfc3339(value);
+  const text = String(value);
+  return text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text;
+}
+
+/** The zone of a time without one is not known, and not shown. */
+const rfc3339 = (value: DuckDBTimestampTZValue | DuckDBTimestampValue): string =>
+  String(value)
+    .replace(/^(\d+-\d\d-\d\d) /, "$1T")
+    .replace(/\+00$/, "Z");

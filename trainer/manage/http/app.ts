@@ -1,0 +1,117 @@
+/** The management API: what the edge forwards, verified, and the trainer's own health. */
+import { type Context, Hono } from "hono";
+import { REQUEST_ID } from "../../../shared/api.ts";
+import { FORWARD_HEADERS } from "../../../shared/forward-signature.ts";
+import { PROBLEMS, Problem, problemBody } from "../../../shared/problem.ts";
+import { errorForLog, type Log } from "../../log/log.ts";
+import { StoreError } from "../../store/object-store.ts";
+import type { ForwardVerifier } from "./forwarded.ts";
+import { type AppEnv, type ModelRoutes, ROUTES, WITH_QUERY } from "./models-route.ts";
+import { requireNoQuery } from "./query-parameters.ts";
+import { readBody } from "./request-body.ts";
+import { pathForLog, USER_ROUTES, type UserRoutes } from "./users-route.ts";
+
+export type AppContext = {
+  readonly routes: ModelRoutes & UserRoutes;
+  readonly verify: ForwardVerifier;
+  /** Throws while the trainer cannot do its work. */
+  readonly checkReady: () => Promise<void>;
+  readonly log: Log;
+  readonly newId: () => string;
+};
+
+export function managementApp({ routes, verify, checkReady, log, newId }: AppContext): Hono<AppEnv> {
+  const app = new Hono<AppEnv>();
+
+  app.use(async (c, next) => {
+    const sent = c.req.header(FORWARD_HEADERS.requestId) ?? "";
+    c.set("requestId", REQUEST_ID.test(sent) ? sent : newId());
+    const startedMs = performance.now();
+    await next();
+    c.header("x-request-id", c.get("requestId"));
+    c.header("cache-control", "no-store");
+    if (c.req.path.startsWith("/v0/")) log(requestEntry(c, performance.now() - startedMs));
+  });
+
+  app.get("/health/live", (c) => c.json({ status: "live" }));
+  app.get("/health/ready", async (c) => {
+    try {
+      await checkReady();
+      return c.json({ status: "ready" });
+    } catch (error) {
+      log({ event: "not_ready", level: "warning", error: errorForLog(error) });
+      return c.json({ status: "not ready" }, 503);
+    }
+  });
+
+  app.use("/v0/*", async (c, next) => {
+    const body = await readBody(c.req.raw);
+    const caller = await verify(c.req.raw, body);
+    if (!caller.scopes.includes("manage"))
+      throw new Problem(
+        "insufficient_scope",
+        "This API key may rank, but not manage models: it lacks the scope manage.",
+      );
+    c.set("caller", caller);
+    c.set("body", body);
+    await next();
+  });
+  for (const { path, methods } of [...ROUTES, ...USER_ROUTES]) {
+    for (const [method, name] of Object.entries(methods))
+      app.on(method, path, (c) => {
+        if (!WITH_QUERY.has(name)) requireNoQuery(c.req.url);
+        return routes[name](c);
+      });
+    const allow = Object.keys(methods).join(", ");
+    app.all(path, (c) => {
+      const detail = `${path} answers ${allow}, not ${c.req.method}.`;
+      throw new Problem("method_not_allowed", detail, { headers: { allow } });
+    });
+  }
+
+  app.notFound((c) => answer(new Problem("not_found", `There is nothing at ${c.req.path}.`), c));
+  app.onError((error, c) => {
+    const problem = problemOfError(error);
+    if (PROBLEMS[problem.code].status >= 500)
+      log({ event: "request_failed", level: "error", request_id: c.get("requestId"), error: errorForLog(error) });
+    return answer(problem, c);
+  });
+  return app;
+}
+
+/** What the caller is told of an error: its own fault in full, ours not at all. */
+function problemOfError(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof StoreError)
+    return new Problem("artifact_unavailable", PROBLEMS.artifact_unavailable.title, {
+      cause: error,
+      retryAfterSeconds: 5,
+    });
+  return new Problem("internal", PROBLEMS.internal.title, { cause: error });
+}
+
+function answer(problem: Problem, c: Context<AppEnv>): Response {
+  const { retryAfterSeconds } = problem;
+  const headers = {
+    ...problem.headers,
+    ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) }),
+    "content-type": "application/problem+json",
+  };
+  const body = JSON.stringify(problemBody(problem, c.get("requestId")));
+  return c.body(body, PROBLEMS[problem.code].status, headers);
+}
+
+const requestEntry = (c: Context<AppEnv>, milliseconds: number) => {
+  const caller = c.get("caller") as AppEnv["Variables"]["caller"] | undefined;
+  return {
+    event: "request",
+    level: "info" as const,
+    request_id: c.get("requestId"),
+    method: c.req.method,
+    path: pathForLog(c.req.path),
+    status: c.res.status,
+    milliseconds: Math.round(milliseconds),
+    customer: caller?.customer,
+    key_id: caller?.keyId,
+  };
+};

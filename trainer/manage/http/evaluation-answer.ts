@@ -1,0 +1,60 @@
+import { FormatError } from "../../../shared/assert.ts";
+import { isErased } from "../../../shared/erased-users.ts";
+import { type EvaluationAnswer, EvaluationQuestion } from "../../../shared/evaluation-report.ts";
+import type { UserId } from "../../../shared/ids.ts";
+import { listsKey } from "../../../shared/manifest.ts";
+import { parseWith } from "../../../shared/parse-request.ts";
+import { Problem } from "../../../shared/problem.ts";
+import { readErasedUsers } from "../../store/erased-list.ts";
+import type { ObjectStore } from "../../store/object-store.ts";
+import type { Evaluations } from "../questions/evaluations.ts";
+
+export type AnswerContext = {
+  readonly store: ObjectStore;
+  readonly evaluations: Evaluations;
+  /** Aborts when the caller goes away. */
+  readonly caller: AbortSignal;
+};
+
+type LiveModel = { readonly customer: string; readonly modelName: string; readonly version: string };
+
+/**
+ * What the evaluation of a version says of the users, the items or the attribute that the body asks about. Users who were
+ * erased since are told as not measured. Throws Problem.
+ */
+export async function evaluationAnswer(
+  { customer, modelName, version }: LiveModel,
+  body: unknown,
+  { store, evaluations, caller }: AnswerContext,
+): Promise<EvaluationAnswer> {
+  const question = parseWith(EvaluationQuestion, body);
+  const key = listsKey(customer, modelName, version);
+  const gone = () => new FormatError(`The lists behind the report of version ${version} are not there:`);
+  try {
+    const packedBytes = await store.head(key);
+    if (packedBytes === undefined) throw gone();
+    const read = async () => {
+      const found = await store.get(key);
+      if (found === undefined) throw gone();
+      return found.bytes;
+    };
+    const answerTo = (asked: EvaluationQuestion) =>
+      evaluations.answer({ packedBytes, read }, asked, { customer, caller });
+    if (question.user_ids === undefined) return await answerTo(question);
+    const erased = await erasedOf(question.user_ids, customer, store);
+    const user_ids = question.user_ids.filter((id) => !erased.includes(id));
+    const answer = await answerTo({ ...question, user_ids });
+    return { ...answer, not_measured: [...answer.not_measured, ...erased] };
+  } catch (error) {
+    if (!(error instanceof FormatError)) throw error;
+    const detail = `${error.message} train the model again to have them.`;
+    throw new Problem("artifact_unavailable", detail, { cause: error, retryAfterSeconds: 60 });
+  }
+}
+
+async function erasedOf(ids: readonly (string | number)[], customer: string, store: ObjectStore) {
+  const list = await readErasedUsers(store, customer);
+  if (list === undefined) return [];
+  const areErased = await Promise.all(ids.map((id) => isErased(list, String(id) as UserId)));
+  return ids.filter((_, i) => areErased[i]);
+}

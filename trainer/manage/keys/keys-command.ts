@@ -1,0 +1,220 @@
+import { parseArgs } from "node:util";
+import { z } from "zod";
+import { CustomerId, type KeyRecord, Scope } from "../../../shared/key-record.ts";
+import { LocalError } from "../../local/local-error.ts";
+import { localS3, readLocalSecrets, readLocalService } from "../../local/local-state.ts";
+import { type Environment, readKeySettings, secretPrefixOf } from "../../settings.ts";
+import { issueKey, listCustomers, listKeys, readCustomer, revokeKey, writeCustomer } from "../../store/key-store.ts";
+import type { ObjectStore } from "../../store/object-store.ts";
+import { s3Store } from "../../store/s3-store.ts";
+import { bigqueryGrants, type GrantPlace, postgresGrants } from "./keys-grants.ts";
+
+export type KeysWorld = {
+  readonly environment: Environment;
+  readonly nowMs: number;
+  readonly random: (count: number) => Uint8Array;
+};
+
+const USAGE = `Usage:
+  npm run keys -- issue --customer NAME [--scopes rank,manage] [--expires 90d|2027-01-31] [--service-account EMAIL]
+                          [--project ID] [--dataset NAME]
+  npm run keys -- list [--customer NAME]
+  npm run keys -- revoke --key-id ID
+
+  --customer NAME          the customer that the key belongs to: a-z 0-9 -
+  --scopes LIST            rank, manage or both (both when not given)
+  --expires TIME           days (90d), hours (12h) or a date; never when not given
+  --service-account EMAIL  the identity that reads this customer's warehouse; kept for later keys
+  --project, --dataset     the customer's in BigQuery, for the commands that grant access to it
+  --state DIR              the service that npm start runs on this machine with that folder (usually .shortlist);
+                           without it, the bucket that SHORTLIST_S3_ENDPOINT and its like name
+  --json                   one JSON object or array, for scripts`;
+
+const OPTIONS = {
+  customer: { type: "string" },
+  scopes: { type: "string", default: "rank,manage" },
+  expires: { type: "string" },
+  "service-account": { type: "string" },
+  project: { type: "string" },
+  dataset: { type: "string" },
+  "key-id": { type: "string" },
+  state: { type: "string" },
+  json: { type: "boolean", default: false },
+  help: { type: "boolean", default: false },
+} as const;
+
+type Flags = ReturnType<typeof parseFlags>["values"];
+type Operator = {
+  readonly store: ObjectStore;
+  readonly egressAddresses: readonly string[];
+  readonly serviceAccount: (customer: string) => string | null;
+};
+
+/** What the command prints. Throws LocalError, StoreError or SettingsError with one sentence. */
+export async function runKeysCommand(args: readonly string[], world: KeysWorld): Promise<string> {
+  const { values: flags, positionals } = parseFlags(args);
+  const [command, ...rest] = positionals;
+  if (flags.help || command === undefined) return USAGE;
+  if (rest.length > 0) throw new LocalError(`There is nothing to do with ${JSON.stringify(rest[0])}. See --help.`);
+  const commands = { issue, list, revoke };
+  if (!Object.hasOwn(commands, command))
+    throw new LocalError(`There is no command ${JSON.stringify(command)}: issue, list and revoke are there.`);
+  return commands[command as keyof typeof commands](flags, world);
+}
+
+async function issue(flags: Flags, world: KeysWorld): Promise<string> {
+  const customer = customerOf(flags, "issue");
+  const scopes = flags.scopes.split(",").map((scope) => scope.trim());
+  const unknown = scopes.find((scope) => !Scope.safeParse(scope).success);
+  if (unknown !== undefined) throw new LocalError(`There is no scope ${JSON.stringify(unknown)}: rank and manage are.`);
+  const expiresAtMs = flags.expires === undefined ? null : expiryOf(flags.expires, world.nowMs);
+  const email = flags["service-account"];
+  if (email !== undefined && !z.email().safeParse(email).success)
+    throw new LocalError(`--service-account must be an e-mail address; ${JSON.stringify(email)} is none.`);
+  const named = placeOf(flags);
+
+  const { store, egressAddresses, serviceAccount } = await operatorOf(flags, world.environment);
+  if (email !== undefined) await giveAccount(store, { customer, email, fixedOf: serviceAccount });
+  // The order in which a run looks for it.
+  const account = serviceAccount(customer) ?? (await readCustomer(store, customer))?.service_account ?? null;
+  const request = { customer, scopes: scopes as Scope[], expiresAtMs, nowMs: world.nowMs, random: world.random };
+  const { key, record } = await issueKey(store, request);
+  if (flags.json)
+    return JSON.stringify({ api_key: key, ...record, service_account: account, egress_addresses: egressAddresses });
+  return `The API key of ${customer}, shown this once and stored nowhere:
+
+    ${key}
+
+  key id            ${record.key_id}
+  scopes            ${record.scopes.join(", ")}
+  expires           ${record.expires_at ?? "never"}
+  service account   ${account ?? "none: --service-account names the identity that reads this customer's warehouse"}
+  egress addresses  ${egressAddresses.join(", ") || "none are set: SHORTLIST_EGRESS_ADDRESSES names them"}
+
+${sourcesText(customer, account, { ...named, egressAddresses })}`;
+}
+
+/** What is to be done at the customer's sources before a model can read them. */
+function sourcesText(customer: string, account: string | null, place: GrantPlace): string {
+  const prefix = secretPrefixOf(customer);
+  const postgres = prefix === undefined ? "" : postgresGrants(`${prefix}DB`, place);
+  return [account === null ? "" : bigqueryGrants(account, place), postgres].filter(Boolean).join("\n\n");
+}
+
+function placeOf({ project, dataset }: Flags): Pick<GrantPlace, "project" | "dataset"> {
+  // They go into commands that somebody pastes.
+  if (project !== undefined && !/^[a-z][a-z0-9-]{4,28}[a-z0-9]$/.test(project))
+    throw new LocalError(`--project must be a project id such as my-shop-123; ${JSON.stringify(project)} is none.`);
+  if (dataset !== undefined && !/^\w{1,1024}$/.test(dataset))
+    throw new LocalError(`--dataset must be of letters, digits and _; ${JSON.stringify(dataset)} is not.`);
+  return { project, dataset };
+}
+
+type GivenAccount = {
+  readonly customer: string;
+  readonly email: string;
+  /** What the settings say, which comes before what is kept here. */
+  readonly fixedOf: (customer: string) => string | null;
+};
+
+/** Keeps the account for the customer. One account is one customer's: else each could read what the other has granted. */
+async function giveAccount(store: ObjectStore, { customer, email, fixedOf }: GivenAccount): Promise<void> {
+  const fixed = fixedOf(customer);
+  if (fixed !== null && fixed !== email)
+    throw new LocalError(`SHORTLIST_SERVICE_ACCOUNTS says that ${customer} has ${fixed}: change it there.`);
+  for (const other of await listCustomers(store)) {
+    if (other === customer) continue;
+    const theirs = fixedOf(other) ?? (await readCustomer(store, other))?.service_account;
+    if (theirs !== email) continue;
+    throw new LocalError(
+      `${email} is ${other}'s: make another account for ${customer}, or each could read what the other grants.`,
+    );
+  }
+  await writeCustomer(store, { format: 1, customer, service_account: email });
+}
+
+async function list(flags: Flags, world: KeysWorld): Promise<string> {
+  const { store } = await operatorOf(flags, world.environment);
+  const customers = flags.customer === undefined ? await listCustomers(store) : [customerOf(flags, "list")];
+  const records = (await Promise.all(customers.map((customer) => listKeys(store, customer)))).flat();
+  if (flags.json) return JSON.stringify(records);
+  if (records.length === 0) return "No keys have been issued.";
+  const rows = records.map((record) => [
+    record.key_id,
+    record.customer,
+    record.scopes.join(","),
+    stateOf(record, world.nowMs),
+    record.created_at,
+  ]);
+  return table([["key id", "customer", "scopes", "state", "created"], ...rows]);
+}
+
+async function revoke(flags: Flags, world: KeysWorld): Promise<string> {
+  const keyId = flags["key-id"];
+  if (keyId === undefined || !/^[a-z0-9]{8,20}$/.test(keyId))
+    throw new LocalError("revoke needs --key-id ID, as the command list shows it.");
+  const { store } = await operatorOf(flags, world.environment);
+  const record = await revokeKey(store, { keyId, nowMs: world.nowMs });
+  if (record === undefined) throw new LocalError(`There is no key with the id ${JSON.stringify(keyId)}.`);
+  if (flags.json) return JSON.stringify(record);
+  return `The key ${keyId} of ${record.customer} is revoked since ${record.revoked_at}; every edge knows within a minute.`;
+}
+
+async function operatorOf(flags: Flags, environment: Environment): Promise<Operator> {
+  if (flags.state === undefined) {
+    const settings = readKeySettings(environment);
+    const { store, egressAddresses, serviceAccountOf } = settings;
+    return { store: s3Store(store), egressAddresses, serviceAccount: serviceAccountOf };
+  }
+  const [service, secrets] = await Promise.all([readLocalService(flags.state), readLocalSecrets(flags.state)]);
+  if (!service || !secrets)
+    throw new LocalError(`No service has been started with the state folder ${flags.state}: run npm start first.`);
+  const reachable = await fetch(new URL("/health/live", service.edge_url), { signal: AbortSignal.timeout(5000) }).then(
+    () => true,
+    () => false,
+  );
+  if (!reachable) throw new LocalError(`The local bucket is part of the edge, which is not up: run npm start first.`);
+  return { store: s3Store(localS3(service.edge_url, secrets)), egressAddresses: [], serviceAccount: () => null };
+}
+
+function parseFlags(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true, strict: true });
+  } catch (cause) {
+    throw new LocalError(`${(cause as Error).message.split(". ")[0]}. See --help.`, { cause });
+  }
+}
+
+function customerOf(flags: Flags, command: string): string {
+  if (flags.customer === undefined) throw new LocalError(`${command} needs --customer NAME.`);
+  if (CustomerId.safeParse(flags.customer).success) return flags.customer;
+  throw new LocalError(`--customer must be of a-z 0-9 and -; ${JSON.stringify(flags.customer)} is not.`);
+}
+
+/** `90d`, `12h`, or a date or time as ISO 8601 has it. */
+function expiryOf(text: string, nowMs: number): number {
+  const [, count, unit] = /^(\d{1,6})([dh])$/.exec(text) ?? [];
+  const atMs = count === undefined ? Date.parse(text) : nowMs + Number(count) * (unit === "d" ? 86_400_000 : 3_600_000);
+  if (Number.isNaN(atMs) || (count === undefined && !/^\d{4}-/.test(text)))
+    throw new LocalError(`--expires must be like 90d, 12h or 2027-01-31; ${JSON.stringify(text)} is not.`);
+  if (atMs <= nowMs) throw new LocalError(`--expires ${text} is not in the future.`);
+  return atMs;
+}
+
+function stateOf(record: KeyRecord, nowMs: number): string {
+  if (record.revoked_at !== null) return `revoked ${record.revoked_at}`;
+  if (record.expires_at === null) return "valid";
+  return `${Date.parse(record.expires_at) <= nowMs ? "expired" : "valid until"} ${record.expires_at}`;
+}
+
+function table(rows: readonly (readonly string[])[]): string {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  return rows
+    .map((row) =>
+      row
+        .map((cell, i) => cell.padEnd(widths[i]!))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}

@@ -1,0 +1,250 @@
+/** What may be done with a customer's models: each action changes the rows first, and then sets the rest going. */
+import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
+import { modelKey } from "../../../shared/manifest.ts";
+import type { ModelSpec } from "../../../shared/model-spec.ts";
+import { Problem } from "../../../shared/problem.ts";
+import type { ModelRef } from "../../store/live-pointer-swap.ts";
+import type { ObjectStore } from "../../store/object-store.ts";
+import { activate } from "../../store/versions.ts";
+import type { Database, Queries } from "../records/database.ts";
+import { forgetAnswersOf } from "../records/idempotency.ts";
+import type { ModelRegistry } from "../records/model-registry.ts";
+import { isBusy, type Model, type SpecChange } from "../records/model-transitions.ts";
+import type { Run, RunLedger } from "../records/run-ledger.ts";
+import type { StopReason } from "../runs/perform-run.ts";
+import type { PointerKeeper } from "../runs/pointer-keeper.ts";
+import { nextRunAt } from "./schedule.ts";
+import type { WorkQueue } from "./work-queue.ts";
+
+export type ActionContext = {
+  readonly database: Database;
+  readonly registry: ModelRegistry;
+  readonly ledger: RunLedger;
+  readonly training: WorkQueue<Run>;
+  readonly deletion: WorkQueue<ModelRef>;
+  readonly store: ObjectStore;
+  readonly pointers: PointerKeeper;
+  /** The runs that work in this process, by run id. */
+  readonly running: ReadonlyMap<string, AbortController>;
+  readonly nowMs: () => number;
+};
+
+/** How long an answer waits for the live pointer to tell what the record tells; upkeep makes good what takes longer. */
+export const POINTER_WAIT_MS = 2000;
+
+/** The model of that name. Throws Problem model_not_found. */
+export async function findModel({ registry }: ActionContext, { customer, modelName }: ModelRef): Promise<Model> {
+  const model = await registry.find(customer, modelName);
+  if (model === undefined) throw modelNotFound(modelName);
+  return model;
+}
+
+/**
+ * The new model, its first run scheduled. `note` may write more in the same transaction.
+ *
+ * @throws Problem model_exists.
+ */
+export async function createModel(
+  context: ActionContext,
+  { customer, spec }: { readonly customer: string; readonly spec: ModelSpec },
+  note: (queries: Queries, model: Model) => Promise<void>,
+): Promise<Model> {
+  const { database, registry, training, pointers } = context;
+  const nowMs = context.nowMs();
+  const model = await database.transaction(async (queries) => {
+    const times = { createdAt: new Date(nowMs).toISOString(), nextRunAt: nextRunAt(spec.train_schedule, nowMs, nowMs) };
+    const inserted = await registry.insert(queries, { customer, spec, ...times });
+    if (inserted === undefined)
+      throw nameTaken(spec.model_name, await registry.find(customer, spec.model_name, queries));
+    const scheduled = (await scheduleRun(context, inserted, queries))!;
+    await note(queries, scheduled);
+    return scheduled;
+  });
+  pointers.settle(model);
+  training.wake();
+  return model;
+}
+
+function nameTaken(modelName: string, model: Model | undefined): Problem {
+  const name = JSON.stringify(modelName);
+  if (model?.status === "DESTROYING")
+    return new Problem("model_exists", `A model with the name ${name} is still being deleted.`, {
+      retryAfterSeconds: 30,
+    });
+  return new Problem(
+    "model_exists",
+    `There is already a model with the name ${name}: delete it, or choose another name.`,
+  );
+}
+
+/** The model with a new run waiting; undefined when it has one already or is being deleted. */
+export async function scheduleRun(
+  { registry, ledger, training }: Pick<ActionContext, "registry" | "ledger" | "training">,
+  { customer, modelName }: ModelRef,
+  queries: Queries,
+): Promise<Model | undefined> {
+  const run = { runId: randomUUID(), customer, modelName };
+  const model = await registry.apply(customer, modelName, { kind: "scheduled", runId: run.runId }, queries);
+  if (model === undefined) return undefined;
+  await ledger.create(queries, run);
+  await training.enqueue(modelKey(model), run, queries);
+  return model;
+}
+
+async function hastenRun(
+  { registry, ledger, training }: ActionContext,
+  { customer, modelName }: ModelRef,
+  queries: Queries,
+): Promise<Model | undefined> {
+  const model = await registry.find(customer, modelName, queries);
+  const runId = model?.training.runId;
+  if (!model || !runId || model.status === "DESTROYING" || !(await ledger.hasten(runId, queries))) return undefined;
+  await training.enqueue(modelKey(model), { runId, customer, modelName }, queries);
+  return model;
+}
+
+/**
+ * The model with a new run waiting, or with the one that was to be tried again later and is now. Throws Problem model_busy,
+ * model_not_found.
+ */
+export async function trainNow(context: ActionContext, ref: ModelRef): Promise<Model> {
+  const scheduled = await context.database.transaction(
+    async (queries) => (await scheduleRun(context, ref, queries)) ?? (await hastenRun(context, ref, queries)),
+  );
+  if (scheduled === undefined) {
+    const model = await findModel(context, ref);
+    if (model.status === "DESTROYING") throw modelNotFound(ref.modelName);
+    const { runId, state } = model.training;
+    const name = JSON.stringify(ref.modelName);
+    const detail = `The model ${name} has the run ${runId} in state ${state}: wait for its end.`;
+    throw new Problem("model_busy", detail, { retryAfterSeconds: 30, extra: { training: { state, run_id: runId } } });
+  }
+  context.pointers.settle(scheduled);
+  context.training.wake();
+  return scheduled;
+}
+
+/**
+ * The model with the spec that `revise` makes of its present one. What changes its data or its schema ends a run under
+ * way and starts a new one.
+ *
+ * @throws Problem model_not_found, model_busy when others keep changing it.
+ */
+export async function changeModel(
+  context: ActionContext,
+  ref: ModelRef,
+  revise: (model: Model) => ModelSpec,
+): Promise<Model> {
+  for (let attempt = 0; attempt < CHANGES_MAX; attempt++) {
+    const model = await findModel(context, ref);
+    if (model.status === "DESTROYING") throw modelNotFound(ref.modelName);
+    const change = changeTo(revise(model), model, context.nowMs());
+    const changed = await context.database.transaction((queries) => writeChange(context, model, change, queries));
+    if (changed === undefined) continue;
+    if (change.retrain) stopRun(context, model);
+    context.pointers.settle(changed);
+    context.training.wake();
+    return changed;
+  }
+  throw new Problem("model_busy", "The model is being changed by others: read it again, and repeat the change.");
+}
+
+const CHANGES_MAX = 5;
+
+function changeTo(spec: ModelSpec, model: Model, nowMs: number): SpecChange {
+  const { spec: from, createdAt, training } = model;
+  const isRescheduled = spec.train_schedule !== from.train_schedule;
+  return {
+    kind: "changed",
+    from,
+    spec,
+    retrain:
+      !isDeepStrictEqual(spec.schema, from.schema) ||
+      !isDeepStrictEqual(spec.connector_configs, from.connector_configs),
+    nextRunAt: isRescheduled ? nextRunAt(spec.train_schedule, Date.parse(createdAt), nowMs) : training.nextRunAt,
+  };
+}
+
+async function writeChange(context: ActionContext, model: Model, change: SpecChange, queries: Queries) {
+  const changed = await context.registry.apply(model.customer, model.modelName, change, queries);
+  if (changed === undefined || !change.retrain) return changed;
+  const free = isBusy(changed) ? await cancelRun(context, changed, queries) : changed;
+  // A run that works now is asked to end; the next look at the models finds the spec newer than its run.
+  return (free && (await scheduleRun(context, free, queries))) ?? changed;
+}
+
+/** The model without its run when nobody works on it yet; undefined when a trainer has been asked to end it. */
+async function cancelRun(
+  { ledger, registry }: ActionContext,
+  model: Model,
+  queries: Queries,
+): Promise<Model | undefined> {
+  const { runId, attempt } = model.training;
+  if (await ledger.cancel(runId!, queries)) return undefined;
+  const event = { kind: "cancelled" as const, runId: runId!, attempt };
+  return await registry.apply(model.customer, model.modelName, event, queries);
+}
+
+/** Ends the model's run at once if it works in this process; another process notices when it renews its hold. */
+function stopRun({ running }: ActionContext, { training }: Model): void {
+  if (training.runId !== null) running.get(training.runId)?.abort("cancelled" satisfies StopReason);
+}
+
+/**
+ * Deletes a model, in whatever state it is: ranking stops now, what belongs to it is removed in the background.
+ *
+ * @returns Whether everything is gone already. False while a run is being stopped, or when the removal takes longer
+ * than `waitMs`.
+ * @throws Problem model_not_found.
+ */
+export async function destroyModel(context: ActionContext, ref: ModelRef, waitMs: number): Promise<boolean> {
+  const { database, registry, ledger, deletion, pointers } = context;
+  const model = await database.transaction(async (queries) => {
+    const destroying = await registry.apply(ref.customer, ref.modelName, { kind: "destroying" }, queries);
+    await forgetAnswersOf(ref, queries);
+    if (destroying?.training.runId) await ledger.cancel(destroying.training.runId, queries);
+    return destroying;
+  });
+  if (model === undefined) throw modelNotFound(ref.modelName);
+  stopRun(context, model);
+  pointers.settle(ref); // from here on it is ranked for as unknown; what fails is made good by the removal
+  await pointers.settled(ref, POINTER_WAIT_MS);
+  const isStopping = await ledger.isHeld(ref.customer, ref.modelName);
+  await deletion.enqueue(modelKey(ref), { customer: ref.customer, modelName: ref.modelName });
+  deletion.wake();
+  const deadlineMs = performance.now() + (isStopping ? 0 : waitMs);
+  while (await registry.isThere(model)) {
+    if (performance.now() >= deadlineMs) return false;
+    await delay(50); // whichever trainer removes it, the row tells
+  }
+  return true;
+}
+
+/**
+ * The model with another of its stored versions live: the given one, unless somebody has activated yet another since.
+ *
+ * @throws Problem version_not_found, model_not_found.
+ */
+export async function activateVersion(context: ActionContext, model: Model, version: string): Promise<Model> {
+  const { registry, store, pointers, nowMs } = context;
+  const { customer, modelName } = model;
+  if (model.status === "DESTROYING") throw modelNotFound(modelName);
+  const isThere = () => registry.isThere(model);
+  const manifest = await activate(store, { customer, modelName }, { version, nowMs: nowMs(), isThere });
+  const metrics = (await registry.findVersion(customer, modelName, version))?.metrics ?? null;
+  const changed = await registry.apply(customer, modelName, {
+    kind: "activated",
+    version,
+    itemIdType: manifest.item_id_type,
+    metrics,
+  });
+  if (changed === undefined) throw modelNotFound(modelName);
+  pointers.settle(changed);
+  await pointers.settled(changed, POINTER_WAIT_MS);
+  return await findModel(context, changed);
+}
+
+const modelNotFound = (modelName: string) =>
+  new Problem("model_not_found", `There is no model with the name ${JSON.stringify(modelName)}.`);

@@ -1,0 +1,94 @@
+/** Answers to requests with an Idempotency-Key, kept for a day: the same request again has the effect of one. */
+import { createHash } from "node:crypto";
+import { Problem } from "../../../shared/problem.ts";
+import type { ModelRef } from "../../store/live-pointer-swap.ts";
+import { type Database, isDuplicate, type Queries } from "./database.ts";
+
+export type IdempotentRequest = {
+  readonly customer: string;
+  /** As sent; null when there was none. */
+  readonly key: string | null;
+  readonly body: Uint8Array;
+};
+
+export type IdempotentAnswer = { readonly modelName: string; readonly answer: string; readonly isReplay: boolean };
+
+const KEPT_SECONDS = 86_400;
+const KEY_LENGTH_MAX = 255;
+
+/**
+ * The answer to a request, computed once. `perform` must write its effect and, by the given function, its answer in one
+ * transaction.
+ *
+ * @throws Problem idempotency_conflict when the key was used with another body, invalid_parameter when it is no key.
+ */
+export async function once(
+  database: Database,
+  request: IdempotentRequest,
+  perform: (note: (queries: Queries, modelName: string, answer: string) => Promise<void>) => Promise<void>,
+): Promise<IdempotentAnswer> {
+  const { customer, key, body } = request;
+  if (key !== null && !/^[\x21-\x7e]+$/.test(key.slice(0, KEY_LENGTH_MAX + 1)))
+    throw new Problem(
+      "invalid_parameter",
+      "The Idempotency-Key must consist of printable ASCII characters without spaces.",
+    );
+  if (key !== null && key.length > KEY_LENGTH_MAX)
+    throw new Problem("invalid_parameter", `The Idempotency-Key must have at most ${KEY_LENGTH_MAX} characters.`);
+  const digest = createHash("sha256").update(body).digest("hex");
+  const known = key === null ? undefined : await replay(database, customer, key, digest);
+  if (known !== undefined) return known;
+  let given: IdempotentAnswer | undefined;
+  try {
+    await perform(async (queries, modelName, answer) => {
+      if (key !== null) {
+        await queries.query(`delete from shortlist.idempotency_keys where ${OWN_KEY} and ${EXPIRED}`, [customer, key]);
+        await queries.query(INSERT, [customer, key, digest, modelName, answer]);
+      }
+      given = { modelName, answer, isReplay: false };
+    });
+  } catch (error) {
+    // Two requests with one key at once: the second one's effect was undone, and the first one's answer is there.
+    const first = key !== null && isRepetition(error) ? await replay(database, customer, key, digest) : undefined;
+    if (first === undefined) throw error;
+    return first;
+  }
+  return given!;
+}
+
+/** Forgets the answers that tell of a model: once it is being deleted they are no longer so. */
+export async function forgetAnswersOf({ customer, modelName }: ModelRef, queries: Queries): Promise<void> {
+  await queries.query("delete from shortlist.idempotency_keys where customer = $1 and model_name = $2", [
+    customer,
+    modelName,
+  ]);
+}
+
+/** Forgets the answers that are older than a day. */
+export async function purgeIdempotencyKeys(database: Database): Promise<void> {
+  await database.query(`delete from shortlist.idempotency_keys where ${EXPIRED}`);
+}
+
+const OWN_KEY = "customer = $1 and idempotency_key = $2";
+const EXPIRED = `created_at < now() - ${KEPT_SECONDS} * interval '1 second'`;
+const INSERT = `insert into shortlist.idempotency_keys
+  (customer, idempotency_key, request_digest, model_name, answer, created_at) values ($1, $2, $3, $4, $5, now())`;
+
+const isRepetition = (error: unknown) =>
+  isDuplicate(error) || (error instanceof Problem && error.code === "model_exists");
+
+async function replay(
+  database: Database,
+  customer: string,
+  key: string,
+  digest: string,
+): Promise<IdempotentAnswer | undefined> {
+  const [row] = await database.query(
+    `select request_digest, model_name, answer from shortlist.idempotency_keys where ${OWN_KEY} and not ${EXPIRED}`,
+    [customer, key],
+  );
+  if (row === undefined) return undefined;
+  if (row.request_digest !== digest)
+    throw new Problem("idempotency_conflict", "This Idempotency-Key was used with another body: use a new key.");
+  return { modelName: String(row.model_name), answer: String(row.answer), isReplay: true };
+}

@@ -1,0 +1,220 @@
+/**
+ * Model records and their versions, durable. Every change goes through `modelAfter` and is written only over the
+ * revision that was read, so that of two trainers that change one model neither undoes the other.
+ */
+import { assert } from "../../../shared/assert.ts";
+import type { ModelStatus } from "../../../shared/live-pointer.ts";
+import type { ModelSpec } from "../../../shared/model-spec.ts";
+import type { RunMetrics } from "../../run/training-run.ts";
+import type { Database, Queries, SqlValue } from "./database.ts";
+import {
+  INSERT_MODEL,
+  json,
+  modelOfRow,
+  parsed,
+  SELECT_MODEL,
+  timeOf,
+  UPDATE_MODEL,
+  valuesOfModel,
+} from "./model-row.ts";
+import { type Model, type ModelEvent, modelAfter } from "./model-transitions.ts";
+
+export type Version = {
+  readonly version: string;
+  readonly createdAt: string;
+  readonly runId: string | null;
+  readonly metrics: RunMetrics | null;
+};
+
+export type ModelPage = { readonly models: readonly Model[]; readonly nextName: string | undefined };
+
+export type ModelRegistry = {
+  /** The new model, or undefined when the customer has one of that name. */
+  insert(queries: Queries, spec: NewModel): Promise<Model | undefined>;
+  find(customer: string, modelName: string, queries?: Queries): Promise<Model | undefined>;
+  list(customer: string, options: ListOptions): Promise<ModelPage>;
+  /** The model after the event; undefined when there is no such model or the event has no place (see modelAfter). */
+  apply(customer: string, modelName: string, event: ModelEvent, queries?: Queries): Promise<Model | undefined>;
+  /** Newest first. */
+  versions(customer: string, modelName: string, limit: number): Promise<readonly Version[]>;
+  findVersion(customer: string, modelName: string, version: string): Promise<Version | undefined>;
+  /** Models that something must be done about now: so many that are to be deleted, so many that are due or changed since their last run. */
+  pending(now: string, limit: number): Promise<readonly Model[]>;
+  /** Every model of every customer. */
+  names(): Promise<readonly { readonly customer: string; readonly modelName: string }[]>;
+  /** Whether this very model is there still, and not another of its name. */
+  isThere(model: ModelIdentity): Promise<boolean>;
+  /** Forgets a model that is being deleted, with its runs and versions; not a new one of its name. */
+  remove(model: ModelIdentity): Promise<void>;
+};
+
+/** Names are used again; a model of a name has a time of its own. */
+export type ModelIdentity = Pick<Model, "customer" | "modelName" | "createdAt">;
+
+export type NewModel = {
+  readonly customer: string;
+  readonly spec: ModelSpec;
+  /** The present, unless given. */
+  readonly createdAt?: string;
+  readonly nextRunAt: string | null;
+};
+
+export type ListOptions = {
+  readonly limit: number;
+  /** Names after this one. */
+  readonly afterName: string | undefined;
+  readonly status: ModelStatus | undefined;
+};
+
+const CONFLICTS_MAX = 20;
+
+export function modelRegistry(database: Database, nowMs: () => number): ModelRegistry {
+  const now = () => new Date(nowMs()).toISOString();
+
+  const find = async (customer: string, modelName: string, queries: Queries = database) => {
+    const where = "where customer = $1 and model_name = $2";
+    const [row] = await queries.query(`${SELECT_MODEL} ${where}`, [customer, modelName]);
+    return row && modelOfRow(row);
+  };
+
+  return {
+    find,
+    async insert(queries, { customer, spec, createdAt = now(), nextRunAt }) {
+      const model = newModel(customer, spec, createdAt, nextRunAt);
+      const taken = "on conflict (customer, model_name) do nothing returning revision";
+      const rows = await queries.query(`${INSERT_MODEL} ${taken}`, valuesOfModel(model));
+      return rows.length === 0 ? undefined : model;
+    },
+    async list(customer, { limit, afterName, status }) {
+      const rows = await database.query(
+        `${SELECT_MODEL} where customer = $1 and model_name > $2 and ($3 = '' or status = $3)
+         order by model_name limit $4`,
+        [customer, afterName ?? "", status ?? "", limit + 1],
+      );
+      const models = rows.slice(0, limit).map(modelOfRow);
+      return { models, nextName: rows.length > limit ? models.at(-1)!.modelName : undefined };
+    },
+    apply(customer, modelName, event, queries = database) {
+      const change = (within: Queries) => changeModel(within, { find, customer, modelName, event, now });
+      // A version goes live and into the list of versions, or neither.
+      return event.kind === "published" && queries === database ? database.transaction(change) : change(queries);
+    },
+    ...versionQueries(database),
+    async pending(at, limit) {
+      const first = (condition: string, values: readonly SqlValue[]) =>
+        database.query(`${SELECT_MODEL} where ${condition} order by updated_at limit $1`, [limit, ...values]);
+      // Apart, since deletions that do not come to an end must keep nobody's run waiting.
+      const deleted = await first("status = 'DESTROYING'", []);
+      const changed = "(finished_at is not null and spec_revision > run_spec_revision)";
+      const due = await first(`status <> 'DESTROYING' and (next_run_at <= $2 or ${changed})`, [at]);
+      return [...deleted, ...due].map(modelOfRow);
+    },
+    async names() {
+      const rows = await database.query("select customer, model_name from shortlist.models");
+      return rows.map((row) => ({ customer: String(row.customer), modelName: String(row.model_name) }));
+    },
+    isThere: async ({ customer, modelName, createdAt }) => (await find(customer, modelName))?.createdAt === createdAt,
+    async remove({ customer, modelName, createdAt }) {
+      await database.transaction(async (queries) => {
+        const model = await find(customer, modelName, queries);
+        if (model?.createdAt !== createdAt) return;
+        assert(model.status === "DESTROYING", `${modelName} is removed only when it is being deleted`);
+        for (const table of ["versions", "runs", "models"])
+          await queries.query(`delete from shortlist.${table} where customer = $1 and model_name = $2`, [
+            customer,
+            modelName,
+          ]);
+      });
+    },
+  };
+}
+
+type ModelChange = {
+  readonly find: ModelRegistry["find"];
+  readonly customer: string;
+  readonly modelName: string;
+  readonly event: ModelEvent;
+  readonly now: () => string;
+};
+
+async function changeModel(queries: Queries, change: ModelChange): Promise<Model | undefined> {
+  const { find, customer, modelName, event, now } = change;
+  for (let conflicts = 0; conflicts < CONFLICTS_MAX; conflicts++) {
+    const model = await find(customer, modelName, queries);
+    const next = model && modelAfter(model, event, now());
+    if (next === undefined || next === model) return next;
+    const written = await queries.query(UPDATE_MODEL, [...valuesOfModel(next), model!.revision]);
+    if (written.length === 0) continue;
+    if (event.kind === "published") await insertVersion(queries, next, event.runId);
+    return next;
+  }
+  throw new Error(`Model ${customer}/${modelName} changed ${CONFLICTS_MAX} times while it was being changed.`);
+}
+
+const newModel = (customer: string, spec: ModelSpec, now: string, nextRunAt: string | null): Model => ({
+  customer,
+  modelName: spec.model_name,
+  revision: 1,
+  status: "SCHEDULING",
+  spec,
+  specRevision: 1,
+  version: null,
+  itemIdType: null,
+  createdAt: now,
+  updatedAt: now,
+  trainedAt: null,
+  training: {
+    state: "SCHEDULED",
+    runId: null,
+    attempt: 0,
+    specRevision: 1,
+    startedAt: null,
+    finishedAt: null,
+    nextRunAt,
+    progress: null,
+  },
+  data: null,
+  metrics: null,
+  failure: null,
+});
+
+function versionQueries(database: Database): Pick<ModelRegistry, "versions" | "findVersion"> {
+  const select =
+    "select version, created_at, run_id, metrics from shortlist.versions where customer = $1 and model_name = $2";
+  return {
+    async versions(customer, modelName, limit) {
+      const order = "order by created_at desc, version limit $3";
+      const rows = await database.query(`${select} ${order}`, [customer, modelName, limit]);
+      return rows.map(versionOfRow);
+    },
+    async findVersion(customer, modelName, version) {
+      const [row] = await database.query(`${select} and version = $3`, [customer, modelName, version]);
+      return row && versionOfRow(row);
+    },
+  };
+}
+
+const versionOfRow = (row: Readonly<Record<string, unknown>>): Version => ({
+  version: String(row.version),
+  createdAt: timeOf(row.created_at)!,
+  runId: row.run_id as string | null,
+  metrics: parsed(row.metrics),
+});
+
+/** Of a model, the newest: many more than its bucket ever has, of which only the newest and the live one stay. */
+const VERSIONS_KEPT = 1000;
+
+/** The same rows and settings give the same version again. */
+async function insertVersion(queries: Queries, model: Model, runId: string): Promise<void> {
+  await queries.query(
+    `insert into shortlist.versions (customer, model_name, version, run_id, created_at, metrics)
+     values ($1, $2, $3, $4, $5, $6) on conflict (customer, model_name, version) do nothing`,
+    [model.customer, model.modelName, model.version, runId, model.updatedAt, json(model.metrics)],
+  );
+  const own = "customer = $1 and model_name = $2";
+  await queries.query(
+    `delete from shortlist.versions where ${own} and version not in (select version from shortlist.versions
+     where ${own} order by created_at desc, version limit ${VERSIONS_KEPT})`,
+    [model.customer, model.modelName],
+  );
+}

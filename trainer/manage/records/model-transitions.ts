@@ -1,0 +1,180 @@
+import { isDeepStrictEqual } from "node:util";
+import type { ItemIdType } from "../../../shared/ids.ts";
+import type { ModelStatus } from "../../../shared/live-pointer.ts";
+import {
+  type DataSummary,
+  type Failure,
+  type Progress,
+  statusAfter,
+  type TrainingState,
+} from "../../../shared/model-record.ts";
+import type { ModelSpec } from "../../../shared/model-spec.ts";
+import type { PublishedVersion, RunMetrics } from "../../run/training-run.ts";
+
+/** All that is kept of a model. Times RFC 3339 UTC. */
+export type Model = {
+  readonly customer: string;
+  readonly modelName: string;
+  /** Grows with every change: who writes must have read the newest. */
+  readonly revision: number;
+  readonly status: ModelStatus;
+  /** As sent: its connectors refer to secrets and hold none. */
+  readonly spec: ModelSpec;
+  /** Grows when what a run reads or how it reads it changes. */
+  readonly specRevision: number;
+  /** The live version. */
+  readonly version: string | null;
+  /** Of the live version. */
+  readonly itemIdType: ItemIdType | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly trainedAt: string | null;
+  readonly training: Training;
+  readonly data: DataSummary | null;
+  readonly metrics: RunMetrics | null;
+  readonly failure: Failure | null;
+};
+
+export type Training = {
+  readonly state: TrainingState;
+  /** The newest run; finished when `finishedAt` is not null. */
+  readonly runId: string | null;
+  readonly attempt: number;
+  readonly specRevision: number;
+  readonly startedAt: string | null;
+  readonly finishedAt: string | null;
+  readonly nextRunAt: string | null;
+  readonly progress: Progress | null;
+};
+
+/** One attempt of a run: what it tells counts only while it is the newest. */
+export type Attempt = { readonly runId: string; readonly attempt: number };
+
+/** What an attempt tells of itself. */
+export type RunEvent =
+  | { readonly kind: "started" }
+  | { readonly kind: "progress"; readonly state: TrainingState; readonly progress: Progress }
+  | { readonly kind: "data"; readonly data: DataSummary }
+  | ({ readonly kind: "published" } & PublishedVersion)
+  /** The run is over without a new version. `idle`: it ended well, such as by the gate's refusal. */
+  | { readonly kind: "failed"; readonly failure: Failure; readonly idle?: boolean }
+  /** Interrupted: it waits for another attempt, after a failure or without one. */
+  | { readonly kind: "waiting"; readonly failure: Failure | null }
+  /** Stopped on purpose, such as by a change of the schema. */
+  | { readonly kind: "cancelled" };
+
+export type ModelEvent =
+  | { readonly kind: "scheduled"; readonly runId: string }
+  | (RunEvent & Attempt)
+  | {
+      readonly kind: "activated";
+      readonly version: string;
+      readonly itemIdType: ItemIdType | null;
+      readonly metrics: RunMetrics | null;
+    }
+  | SpecChange
+  | { readonly kind: "due"; readonly nextRunAt: string | null }
+  | { readonly kind: "destroying" };
+
+export type SpecChange = {
+  readonly kind: "changed";
+  /** What the change was made from: it has no place once that has changed too. */
+  readonly from: ModelSpec;
+  readonly spec: ModelSpec;
+  readonly retrain: boolean;
+  readonly nextRunAt: string | null;
+};
+
+/** Whether a run of this model waits or works. */
+export const isBusy = (model: Model): boolean => model.training.runId !== null && model.training.finishedAt === null;
+
+/**
+ * The model after an event, or undefined when the event has no place: nothing but further deletion happens to a model
+ * that is being deleted, a second run waits for the first one's end, and an attempt that is not the newest has no say.
+ */
+export function modelAfter(model: Model, event: ModelEvent, now: string): Model | undefined {
+  if (model.status === "DESTROYING") return event.kind === "destroying" ? model : undefined;
+  if ("attempt" in event && !isCurrent(model, event)) return undefined;
+  const change = changeBy(model, event, now);
+  if (change === undefined) return undefined;
+  const { training, ...rest } = change;
+  const next = { ...model, ...rest, training: { ...model.training, ...training } };
+  const status = rest.status ?? statusAfter(model.status, next.training.state, next.version !== null);
+  return { ...next, status, updatedAt: now, revision: model.revision + 1 };
+}
+
+type Change = Partial<Omit<Model, "training">> & { readonly training?: Partial<Training> };
+
+function isCurrent(model: Model, { runId, attempt, kind }: Attempt & { kind: string }): boolean {
+  if (!isBusy(model) || model.training.runId !== runId) return false;
+  return kind === "started" ? attempt > model.training.attempt : attempt === model.training.attempt;
+}
+
+function changeBy(model: Model, event: ModelEvent, now: string): Change | undefined {
+  switch (event.kind) {
+    case "scheduled":
+      return isBusy(model) ? undefined : { failure: null, training: newRun(event.runId, model.specRevision) };
+    case "started":
+      // The spec is read now: a change made while the run waited is already in it.
+      return {
+        training: {
+          attempt: event.attempt,
+          specRevision: model.specRevision,
+          startedAt: now,
+          state: "FETCHING",
+          progress: null,
+        },
+      };
+    case "progress":
+      return { training: { state: event.state, progress: event.progress } };
+    case "data":
+      return { data: event.data };
+    case "published":
+      return {
+        version: event.version,
+        itemIdType: event.itemIdType,
+        metrics: event.metrics,
+        trainedAt: now,
+        failure: null,
+        training: { ...finished(now), state: "IDLE" },
+      };
+    case "failed":
+      return {
+        failure: event.failure,
+        training: { ...finished(now), state: event.idle && model.version !== null ? "IDLE" : "FAILED" },
+      };
+    case "waiting":
+      return { failure: event.failure, training: { state: "SCHEDULED", progress: null } };
+    case "cancelled":
+      return { training: { ...cancelled(now), state: model.version === null ? "SCHEDULED" : "IDLE" } };
+    case "activated":
+      return { version: event.version, itemIdType: event.itemIdType, metrics: event.metrics, status: "ACTIVE" };
+    case "changed":
+      return isDeepStrictEqual(model.spec, event.from) ? changed(model, event) : undefined;
+    case "due":
+      return { training: { nextRunAt: event.nextRunAt } };
+    case "destroying":
+      return { status: "DESTROYING" };
+  }
+}
+
+const newRun = (runId: string, specRevision: number) => ({
+  state: "SCHEDULED" as const,
+  runId,
+  attempt: 0,
+  specRevision,
+  startedAt: null,
+  finishedAt: null,
+  progress: null,
+});
+
+const finished = (now: string) => ({ finishedAt: now, progress: null });
+
+/** Whatever spec the attempt has read, a trainer that took it over only to end it the newest: the model is still to be trained. */
+const cancelled = (now: string) => ({ ...finished(now), specRevision: 0 });
+
+const changed = (model: Model, event: SpecChange) => ({
+  spec: event.spec,
+  specRevision: model.specRevision + (event.retrain ? 1 : 0),
+  training: { nextRunAt: event.nextRunAt },
+});

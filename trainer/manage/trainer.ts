@@ -1,0 +1,187 @@
+/** The trainer as one thing that is started and stopped: database, queues, upkeep and the management API. */
+import { randomBytes, randomUUID } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { serve } from "@hono/node-server";
+import { errorForLog, type Log } from "../log/log.ts";
+import { type Settings, SettingsError } from "../settings.ts";
+import type { ModelRef } from "../store/live-pointer-swap.ts";
+import type { ObjectStore } from "../store/object-store.ts";
+import { managementApp } from "./http/app.ts";
+import { databaseNonces } from "./http/database-nonces.ts";
+import { forwardVerifier } from "./http/forwarded.ts";
+import { modelRoutes } from "./http/models-route.ts";
+import { userRoutes } from "./http/users-route.ts";
+import { type RemovalContext, removeModel } from "./models/remove-model.ts";
+import { startUpkeep } from "./models/upkeep.ts";
+import { startWorkQueues } from "./models/work-queue.ts";
+import { closeInReverse } from "./processes/close-in-reverse.ts";
+import { dryRunInProcess } from "./questions/dry-run-process.ts";
+import { dryRuns } from "./questions/dry-runs.ts";
+import { evaluations } from "./questions/evaluations.ts";
+import { openDatabase } from "./records/database.ts";
+import { erasures } from "./records/erasures.ts";
+import { modelRegistry } from "./records/model-registry.ts";
+import { type Run, runLedger } from "./records/run-ledger.ts";
+import { modelFolders } from "./runs/model-folders.ts";
+import { performRun, type RunContext, type StopReason } from "./runs/perform-run.ts";
+import { pointerKeeper } from "./runs/pointer-keeper.ts";
+import { lockState } from "./state-lock.ts";
+
+export type TrainerParts = {
+  readonly settings: Settings;
+  readonly store: ObjectStore;
+  /** The program of a run's process. */
+  readonly program: string;
+  /** The program of a dry run's process. */
+  readonly dryRunProgram: string;
+  readonly nowMs: () => number;
+  readonly log: Log;
+};
+
+export type Trainer = {
+  readonly port: number;
+  /** Rejects when its database has failed for good: only another process can go on. Never resolves. */
+  readonly failed: Promise<never>;
+  /** Hands runs back, closes everything. Called again, it waits for the first call's end. */
+  stop(): Promise<void>;
+};
+
+const UPKEEP_PAUSE_MS = 3000;
+const STOP_SECONDS_MAX = 15;
+const SETTLE_SECONDS_MAX = 3;
+/** Told before the edge gives up on its caller's behalf (TRAINER_TIMEOUT_SECONDS, 30). */
+const DRY_RUN_LIMITS = { atOnce: 2, seconds: 25, memoryMbMax: 1536 };
+
+export async function startTrainer(parts: TrainerParts): Promise<Trainer> {
+  const { settings } = parts;
+  await mkdir(settings.stateDirectory, { recursive: true, mode: 0o700 });
+  const closing: (() => Promise<void> | void)[] = []; // done last to first
+  const close = () => closeInReverse(closing, parts.log);
+  try {
+    const { server, failed } = await open(parts, closing);
+    let stopped: Promise<void> | undefined;
+    return {
+      port: (server.address() as AddressInfo).port,
+      failed,
+      stop: () => {
+        stopped ??= close();
+        return stopped;
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+type Opened = { readonly server: Server; readonly failed: Promise<never> };
+
+async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]): Promise<Opened> {
+  const { settings, store, nowMs, log } = parts;
+  const { stateDirectory, runs } = settings;
+  const lock = await lockState(stateDirectory);
+  closing.push(() => lock.release());
+  const database = await openDatabase(settings.databaseUrl, stateDirectory);
+  closing.push(() => database.close());
+  const registry = modelRegistry(database, nowMs);
+  const pointers = pointerKeeper({ store, registry, nowMs, log });
+  // What cannot be settled now, such as while the bucket is silent, is settled when a trainer starts.
+  const forAWhile = (work: Promise<void>) =>
+    Promise.race([work, delay(SETTLE_SECONDS_MAX * 1000, undefined, { ref: false })]);
+  closing.push(() => forAWhile(pointers.idle()));
+  const ledger = runLedger(database, randomUUID(), runs.heartbeatSeconds);
+  if (database.isEmbedded) await ledger.releaseAll();
+  const queues = await startWorkQueues({ database, log, heartbeatSeconds: runs.heartbeatSeconds });
+  closing.push(() => queues.stop(STOP_SECONDS_MAX));
+  const training = await queues.open<Run>("training");
+  const deletion = await queues.open<ModelRef>("deletion");
+
+  const running = new Map<string, AbortController>();
+  const stopping = new AbortController();
+  const folders = modelFolders(stateDirectory);
+  const erased = erasures({ database, store, nowMs, newSalt: () => randomBytes(16).toString("hex"), log });
+  const means = { training, deletion, pointers, running, folders, erasures: erased };
+  const context = { ...parts, database, registry, ledger, ...means };
+  const upkeep = startUpkeep(context, UPKEEP_PAUSE_MS);
+  closing.push(() => forAWhile(upkeep.stop()));
+  const handBack = async () => {
+    stopping.abort();
+    for (const run of running.values()) run.abort("stopping" satisfies StopReason);
+    await queues.pause();
+  };
+  closing.push(handBack);
+  await training.take(runs.concurrency, async (run) => {
+    if (!stopping.signal.aborted) await work(run, context, running);
+    upkeep.soon();
+  });
+  await deletion.take(1, (ref) => remove(ref, { ...context, signal: stopping.signal }));
+
+  const { seconds, memoryMbMax } = DRY_RUN_LIMITS;
+  const dryRunParts = { program: parts.dryRunProgram, secondsMax: seconds + 5, memoryMbMax, log };
+  const dryRun = dryRunInProcess({ settings, folders, ...dryRunParts });
+  const app = managementApp({
+    routes: {
+      ...modelRoutes({
+        ...context,
+        edgeUrl: settings.edgeUrl,
+        dryRuns: dryRuns(dryRun, DRY_RUN_LIMITS),
+        evaluations: evaluations(),
+      }),
+      ...userRoutes(erased, nowMs),
+    },
+    verify: forwardVerifier(settings.forwardSecret, nowMs, databaseNonces(database, nowMs)),
+    checkReady: async () => void (await database.query("select 1")),
+    log,
+    newId: randomUUID,
+  });
+  const server = await listen(app.fetch, settings, closing);
+  closing.push(handBack); // before callers are waited for: what stops this process may have stopped the runs' as well
+  return { server, failed: database.failed };
+}
+
+async function work(run: Run, context: RunContext, running: Map<string, AbortController>): Promise<void> {
+  const stop = new AbortController();
+  running.set(run.runId, stop);
+  try {
+    await performRun(run, context, stop);
+  } catch (error) {
+    context.log({ event: "run_error", level: "error", run_id: run.runId, error: errorForLog(error) });
+  } finally {
+    running.delete(run.runId);
+  }
+}
+
+async function remove(ref: ModelRef, context: RemovalContext & { readonly log: Log }): Promise<void> {
+  const about = { customer: ref.customer, model_name: ref.modelName };
+  try {
+    if (await removeModel(ref, context)) context.log({ event: "model_removed", level: "info", ...about });
+  } catch (error) {
+    context.log({ event: "removal_failed", level: "error", ...about, error: errorForLog(error) });
+  }
+}
+
+function listen(
+  fetch: (request: Request) => Response | Promise<Response>,
+  { host, port }: Settings,
+  closing: (() => Promise<void> | void)[],
+): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = serve({ fetch, hostname: host, port }, () => resolve(server)) as Server;
+    server.once("error", (cause: Error & { code?: string }) => {
+      const isTaken = cause.code === "EADDRINUSE";
+      const sentence = `Port ${port} of ${host} is in use: stop what listens there, or set SHORTLIST_TRAINER_PORT.`;
+      reject(isTaken ? new SettingsError(sentence, { cause }) : cause);
+    });
+    server.requestTimeout = 30_000;
+    closing.push(async () => {
+      const closed = new Promise<void>((done) => server.close(() => done()));
+      server.closeIdleConnections();
+      const forced = setTimeout(() => server.closeAllConnections(), 2000);
+      await closed;
+      clearTimeout(forced);
+    });
+  });
+}

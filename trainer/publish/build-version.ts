@@ -1,0 +1,150 @@
+import { createHash } from "node:crypto";
+import { openAsBlob } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { encodeAttributes } from "../../shared/attributes.ts";
+import { encodeCatalog } from "../../shared/catalog.ts";
+import { FORMAT, FORMAT_WITH_USER_VALUES, Manifest, MEDIA_TYPES } from "../../shared/manifest.ts";
+import type { ExportedModel } from "../learn/model.ts";
+import { openScorer } from "../learn/scoring/onnx-scorer.ts";
+import type { Dataset } from "../read/dataset/dataset.ts";
+import { historiesOf, type UserHistories } from "../read/spool/user-histories.ts";
+import { StageError } from "../stage/stage-error.ts";
+import { type BuiltVersion, describe, manifestBytes, type VersionFile, versionFile } from "../store/version-files.ts";
+import { GOLDEN_TOLERANCE, goldenHistories, goldenScores } from "./golden.ts";
+import { packUserRecords } from "./write-user-records.ts";
+
+export type VersionInput = {
+  readonly customer: string;
+  readonly modelName: string;
+  /** Name of the item id column, filterable like an attribute. */
+  readonly itemIdColumn: string;
+  readonly createdAtMs: number;
+  /** The dataset that the model was fitted on: its item indices are the model's. */
+  readonly dataset: Dataset;
+  readonly exported: ExportedModel;
+  readonly method: string;
+  /** History entries that the model takes. */
+  readonly historyMax: number;
+  /** Every user of the source, with item indices of `dataset`, when it holds only some of them. */
+  readonly users?: UserHistories | undefined;
+  /** The file of shared/user-values.ts, whose codes `users` has; absent: nobody is ranked for by values. */
+  readonly userValues?: Uint8Array | undefined;
+  /** A folder of this run alone: user records pass through it, so that they are never in memory together. */
+  readonly workDirectory: string;
+  readonly signal?: AbortSignal;
+  /** `share` 0…1 of the users written. */
+  readonly progress?: (share: number) => void;
+};
+
+/** A version as a manifest and its files. The same input gives the same bytes, digests and name. */
+export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
+  const { dataset, exported } = input;
+  const graph = await versionFile(exported.graph, MEDIA_TYPES.model);
+  const weights = await Promise.all(exported.weights.map(({ bytes }) => versionFile(bytes, MEDIA_TYPES.weights)));
+  const catalog = await versionFile(encodeCatalog(dataset), MEDIA_TYPES.catalog);
+  const attributes = dataset.itemAttributes.length
+    ? await versionFile(encodeAttributes(dataset.itemAttributes, dataset.itemCount), MEDIA_TYPES.attributes)
+    : null;
+  const histories = input.users ?? historiesOf(dataset, dataset.userIds, userSalt(input));
+  const users = await userFiles(histories, input);
+  const userValues = input.userValues && (await versionFile(input.userValues, MEDIA_TYPES.userValues));
+
+  const manifest = checkManifest({
+    format: userValues ? FORMAT_WITH_USER_VALUES : FORMAT,
+    customer: input.customer,
+    model_name: input.modelName,
+    created_at: new Date(input.createdAtMs).toISOString(),
+    item_id_type: dataset.itemIdType,
+    item_id_column: input.itemIdColumn,
+    item_count: dataset.itemCount,
+    user_count: users?.userCount ?? 0,
+    model: {
+      method: input.method,
+      history_max: input.historyMax,
+      graph: graph.descriptor,
+      weights: exported.weights.map(({ path }, i) => ({ path, file: weights[i]!.descriptor })),
+      golden: await goldenOf(input),
+      golden_tolerance: GOLDEN_TOLERANCE,
+    },
+    catalog: catalog.descriptor,
+    attributes: attributes?.descriptor ?? null,
+    users: users && { directory: users.directory.descriptor, pages: users.pages.map((page) => page.descriptor) },
+    ...(userValues && { user_values: userValues.descriptor }),
+  });
+  const all = [graph, ...weights, catalog, ...(attributes ? [attributes] : [])];
+  const ofUsers = [...(users ? [...users.pages, users.directory] : []), ...(userValues ? [userValues] : [])];
+  const files = unique([...all, ...ofUsers]);
+  return { version: await versionName(manifest), manifest, files };
+}
+
+/** Compact UTC time, then what the manifest's digest begins with: names sort by age, and equal names are equal versions. */
+export async function versionName(manifest: Manifest): Promise<string> {
+  const { digest } = await describe(manifestBytes(manifest), "");
+  return `${manifest.created_at.replace(/[-:.]/g, "")}-${digest.slice("sha256:".length, "sha256:".length + 8)}`;
+}
+
+/** When a version was made, by its name: epoch milliseconds. NaN for a name of another form. */
+export const timeOfVersion = (version: string): number =>
+  Date.parse(version.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-.*/, "$1-$2-$3T$4:$5:$6.$7Z"));
+
+async function goldenOf({ dataset, exported, historyMax }: VersionInput) {
+  const scorer = await openScorer(exported, dataset.itemCount);
+  try {
+    return await goldenScores(scorer, goldenHistories(dataset, historyMax));
+  } finally {
+    await scorer.close();
+  }
+}
+
+type UserFiles = {
+  readonly pages: readonly VersionFile[];
+  readonly directory: VersionFile;
+  readonly userCount: number;
+};
+
+async function userFiles(histories: UserHistories, input: VersionInput): Promise<UserFiles | null> {
+  if (histories.userCount === 0) return null;
+  await mkdir(input.workDirectory, { recursive: true });
+  const { signal, progress, historyMax } = input;
+  const options = { historyMax, ...(signal && { signal }), ...(progress && { progress }) };
+  const pages: VersionFile[] = [];
+  for await (const file of packUserRecords(histories, options)) {
+    const { kind, bytes } = file;
+    if (kind === "directory")
+      return { pages, directory: await versionFile(bytes, MEDIA_TYPES.userDirectory), userCount: file.userCount };
+    pages.push(await fileOnDisk(bytes, join(input.workDirectory, `user-pages-${pages.length}.bin`)));
+  }
+  throw new Error("packUserRecords gave no directory.");
+}
+
+async function fileOnDisk(bytes: Uint8Array, path: string): Promise<VersionFile> {
+  const descriptor = await describe(bytes, MEDIA_TYPES.userPages);
+  await writeFile(path, bytes);
+  return { descriptor, body: await openAsBlob(path) };
+}
+
+/** Another one for every version, so that records of two versions cannot be told to be one user's. */
+export function userSalt({
+  customer,
+  modelName,
+  createdAtMs,
+}: Pick<VersionInput, "customer" | "modelName" | "createdAtMs">): Uint8Array {
+  return createHash("sha256")
+    .update(JSON.stringify(["user-salt", customer, modelName, createdAtMs]))
+    .digest()
+    .subarray(0, 16);
+}
+
+const unique = (files: readonly VersionFile[]) => [
+  ...new Map(files.map((file) => [file.descriptor.digest, file])).values(),
+];
+
+/** The edge refuses what the schema refuses, so such a version must not get that far. */
+function checkManifest(manifest: Manifest): Manifest {
+  const checked = Manifest.safeParse(manifest);
+  if (checked.success) return checked.data;
+  const [issue] = checked.error.issues;
+  const fault = `${issue?.path.join(".")} ${issue?.message}`;
+  throw new StageError("deploying", "manifest_invalid", `The version cannot be described: ${fault}.`);
+}

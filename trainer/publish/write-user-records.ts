@@ -1,0 +1,170 @@
+import type { PackedStrings } from "../../shared/packed-strings.ts";
+import {
+  encodeUserDirectory,
+  encodeUserPage,
+  encodeUserRecord,
+  GIANT_PAGE_BYTES_MAX,
+  PAGE_BYTES_TARGET,
+  PAGE_FILE_BYTES_MAX,
+  type PageContent,
+  pageBytesOf,
+  type RecordContent,
+} from "../../shared/user-records.ts";
+import type { Interactions } from "../read/dataset/dataset.ts";
+import { historiesOf, type UserHistories } from "../read/spool/user-histories.ts";
+import { StageError } from "../stage/stage-error.ts";
+
+/** A finished file: page files in the order of the manifest's `users.pages`, then, last, the one directory. */
+export type UserRecordFile =
+  | { readonly kind: "pages"; readonly bytes: Uint8Array }
+  | { readonly kind: "directory"; readonly bytes: Uint8Array; readonly userCount: number };
+
+export type UserRecordOptions = PackOptions & {
+  /** 16 to 64 bytes; the same salt gives the same bytes. */
+  readonly salt: Uint8Array;
+};
+
+export type PackOptions = {
+  /** Positive interactions kept per user, the newest; at most 1,000. */
+  readonly historyMax?: number;
+  readonly signal?: AbortSignal;
+  /** `share` 0…1 of the users written. */
+  readonly progress?: (share: number) => void;
+  /** Where page files are cut. */
+  readonly fileBytesMax?: number;
+};
+
+const HISTORY_MAX = 500;
+const HIGH_MAX = 2 ** 32 - 1;
+const SAMPLE_USERS = 2000;
+const PAGES_WANTED = 160_000; // a directory of about 1 MB
+const LARGEST_TARGET = 49_152;
+
+/** The records of a dataset's users, as packUserRecords gives them. */
+export const writeUserRecords = (
+  interactions: Interactions,
+  userIds: PackedStrings,
+  { salt, ...options }: UserRecordOptions,
+): AsyncGenerator<UserRecordFile> => packUserRecords(historiesOf(interactions, userIds, salt), options);
+
+/**
+ * Every user's record, file by file: each at most 64 MiB, one in memory at a time. Throws StageError when a record
+ * cannot be stored, or the signal's reason.
+ */
+export async function* packUserRecords(histories: UserHistories, options: PackOptions): AsyncGenerator<UserRecordFile> {
+  const fileBytesMax = options.fileBytesMax ?? PAGE_FILE_BYTES_MAX;
+  const [firstHigh, pageBytes, pagesOfFile]: [number[], number[], number[]] = [[], [], []];
+  let file = new Uint8Array(fileBytesMax);
+  let filled = 0;
+  let pages = 0;
+  let userCount = 0;
+  for await (const page of pagesOf(histories, options)) {
+    if (filled + page.bytes.length > file.length) {
+      yield { kind: "pages", bytes: file.subarray(0, filled) };
+      pagesOfFile.push(pages);
+      file = new Uint8Array(Math.max(fileBytesMax, page.bytes.length));
+      filled = 0;
+      pages = 0;
+    }
+    file.set(page.bytes, filled);
+    filled += page.bytes.length;
+    pages++;
+    userCount += page.userCount;
+    firstHigh.push(page.firstHigh);
+    pageBytes.push(page.bytes.length);
+  }
+  if (pages > 0) {
+    yield { kind: "pages", bytes: file.slice(0, filled) };
+    pagesOfFile.push(pages);
+  }
+  const { salt, itemCount } = histories;
+  const bytes = encodeUserDirectory({ salt, userCount, itemCount, firstHigh, pageBytes, pagesOfFile });
+  yield { kind: "directory", bytes, userCount };
+}
+
+type Page = { readonly firstHigh: number; readonly bytes: Uint8Array; readonly userCount: number };
+
+type EncodedUser = PageContent["users"][number];
+
+/** The pages, in the order of hashes, cut where the high words differ. */
+async function* pagesOf(histories: UserHistories, options: PackOptions): AsyncGenerator<Page> {
+  const { signal, progress } = options;
+  let target = PAGE_BYTES_TARGET;
+  let pending: EncodedUser[] = [];
+  let recordBytes = 0;
+  let firstHigh = 0;
+  let done = 0;
+  for await (const batch of withSample(encoded(histories, options.historyMax ?? HISTORY_MAX))) {
+    signal?.throwIfAborted();
+    if (done === 0) target = pageTarget(batch, histories.userCount);
+    progress?.(done / histories.userCount);
+    for (const user of batch) {
+      const { hash, record } = user;
+      const isFull = pageBytesOf(pending.length + 1, recordBytes + record.length) > target;
+      if (isFull && pending.length > 0 && pending.at(-1)!.hash.high !== hash.high) {
+        const bytes = closePage({ firstHigh, lastHigh: hash.high - 1, users: pending });
+        yield { firstHigh, bytes, userCount: pending.length };
+        pending = [];
+        recordBytes = 0;
+        firstHigh = hash.high;
+      }
+      pending.push(user);
+      recordBytes += record.length;
+    }
+    done += batch.length;
+  }
+  if (pending.length > 0) {
+    const bytes = closePage({ firstHigh, lastHigh: HIGH_MAX, users: pending });
+    yield { firstHigh, bytes, userCount: pending.length };
+  }
+  progress?.(1);
+}
+
+async function* encoded({ batches, itemCount }: UserHistories, historyMax: number) {
+  for await (const batch of batches())
+    yield batch.map(
+      ({ hash, content }): EncodedUser => ({ hash, record: encodeRecord(content, historyMax, itemCount) }),
+    );
+}
+
+/** The same users; the first batch has as many as say how large records are. */
+async function* withSample(batches: AsyncIterable<readonly EncodedUser[]>): AsyncGenerator<readonly EncodedUser[]> {
+  const first: EncodedUser[] = [];
+  let isFirst = true;
+  for await (const batch of batches) {
+    if (!isFirst) {
+      yield batch;
+      continue;
+    }
+    first.push(...batch);
+    if (first.length < SAMPLE_USERS) continue;
+    isFirst = false;
+    yield first;
+  }
+  if (isFirst && first.length > 0) yield first;
+}
+
+function closePage(content: PageContent): Uint8Array {
+  const bytes = encodeUserPage(content);
+  if (bytes.length <= GIANT_PAGE_BYTES_MAX) return bytes;
+  throw new StageError(
+    "deploying",
+    "user_record_too_large",
+    `A page of user records would have ${bytes.length} bytes, at most ${GIANT_PAGE_BYTES_MAX} can be read at once. ` +
+      "Some user has interactions with millions of items: is it a technical account that the query should leave out?",
+  );
+}
+
+function encodeRecord({ items, times, ...others }: RecordContent, historyMax: number, itemCount: number): Uint8Array {
+  const from = Math.max(0, items.length - historyMax);
+  const newest = <Values extends ArrayLike<number>>(values: Values) => Array.prototype.slice.call(values, from);
+  return encodeUserRecord({ ...others, items: newest(items), times: newest(times) }, itemCount);
+}
+
+/** Bytes at which a page is cut: more than usual when there would be too many pages for a small directory. */
+function pageTarget(sample: readonly EncodedUser[], userCount: number): number {
+  let bytes = 0; // the sample is the first in the order of hashes, so it is random
+  for (const { record } of sample) bytes += pageBytesOf(1, record.length);
+  const total = (bytes / Math.max(1, sample.length)) * userCount;
+  return Math.min(LARGEST_TARGET, Math.max(PAGE_BYTES_TARGET, Math.ceil(total / PAGES_WANTED)));
+}

@@ -1,0 +1,188 @@
+import { randomUUID } from "node:crypto";
+import { BigQuery, type Job } from "@google-cloud/bigquery";
+import { StageError } from "../../../stage/stage-error.ts";
+import type { ConnectorContext } from "../connector.ts";
+import type { BigQueryField } from "./columns.ts";
+import { type BigQueryParty, explainBigQueryError, isWorthWaiting } from "./errors.ts";
+import type { CustomerIdentity } from "./identity.ts";
+
+export type DryRun = { readonly fields: readonly BigQueryField[]; readonly bytes: number };
+
+export type BigQueryAccess = {
+  readonly client: BigQuery;
+  readonly party: BigQueryParty;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly bytesBilledMax: number;
+  readonly timeoutSeconds: number;
+};
+
+export type FinishedJob = {
+  readonly job: Job;
+  /** `project:location.id`, as BigQuery's console shows it. */
+  readonly id: string;
+  readonly fields: readonly BigQueryField[];
+  readonly totalRows: number | null;
+  /** The temporary table that holds the result. */
+  readonly table: { readonly projectId: string; readonly datasetId: string; readonly tableId: string } | undefined;
+};
+
+const ATTEMPTS = 5;
+const PAUSE_MS = 500;
+const POLL_MS_MAX = 5_000;
+
+export function openAccess(
+  party: BigQueryParty,
+  identity: CustomerIdentity,
+  context: ConnectorContext,
+): BigQueryAccess {
+  const { settings, customer } = context;
+  const client = new BigQuery({
+    projectId: party.projectId,
+    location: party.location,
+    // The client's type is of its own copy of the authentication library.
+    authClient: identity.client as never,
+    ...(settings.bigqueryApiEndpoint && { apiEndpoint: settings.bigqueryApiEndpoint }),
+    retryOptions: { autoRetry: false }, // waiting is done here, where it is bounded and can be stopped
+  });
+  return {
+    client,
+    party,
+    labels: { application: "shortlist", customer },
+    bytesBilledMax: settings.bigqueryBytesBilledMax,
+    timeoutSeconds: settings.timeoutSeconds,
+  };
+}
+
+/** What the query would give and read. Nothing is run or billed. Throws StageError `not_a_select`. */
+export async function dryRunQuery(access: BigQueryAccess, query: string, signal: AbortSignal): Promise<DryRun> {
+  const [job] = await patiently(access, signal, () =>
+    access.client.createQueryJob({ ...optionsOf(access, query), dryRun: true }),
+  );
+  const statistics = job.metadata?.statistics?.query ?? {};
+  if (statistics.statementType !== undefined && statistics.statementType !== "SELECT")
+    throw new StageError(
+      "fetching",
+      "not_a_select",
+      `The query is a ${statistics.statementType} statement, and source queries only read; make it one SELECT`,
+    );
+  const bytes = Number(statistics.totalBytesProcessed ?? job.metadata?.statistics?.totalBytesProcessed ?? 0);
+  return { fields: statistics.schema?.fields ?? [], bytes };
+}
+
+/**
+ * Runs the query to its end. The job is cancelled when the signal is aborted or its time is over; quota and faults of
+ * the service are waited for, a few times.
+ */
+export async function runQuery(access: BigQueryAccess, query: string, caller: AbortSignal): Promise<FinishedJob> {
+  const { client, party, timeoutSeconds } = access;
+  const { signal, end } = withDeadline(caller, timeoutSeconds);
+  const jobId = `shortlist-${randomUUID()}`;
+  const job = client.job(jobId, { location: party.location });
+  let beginning: Promise<unknown> | undefined;
+  const cancel = () => {
+    const end = () => job.cancel().catch(() => undefined); // it ends by its time limit at the latest
+    void end();
+    void beginning?.then(end, end); // what the service has not begun yet cannot be cancelled
+  };
+  try {
+    const options = { ...optionsOf(access, query), jobId };
+    await patiently(access, signal, () => {
+      beginning = client.createQueryJob(options).catch(unlessItExists);
+      return beginning;
+    });
+    beginning = undefined;
+    for (let pause = 200; ; pause = Math.min(2 * pause, POLL_MS_MAX)) {
+      const [metadata] = await patiently(access, signal, () => job.getMetadata());
+      const failure = metadata.status?.errorResult;
+      if (failure) throw explainBigQueryError(failure, party);
+      if (metadata.status?.state === "DONE") return await finished(job, metadata, { access, signal });
+      await sleep(pause, signal);
+    }
+  } catch (error) {
+    cancel();
+    throw error;
+  } finally {
+    end();
+  }
+}
+
+/** The signal, aborted also when the time is over; `end` when it is not needed any more. */
+export function withDeadline(signal: AbortSignal, seconds: number) {
+  const over = new AbortController();
+  const timer = setTimeout(() => over.abort(timeoutError(seconds)), seconds * 1000).unref();
+  return { signal: AbortSignal.any([signal, over.signal]), end: () => clearTimeout(timer) };
+}
+
+/** A job that was asked for before, though the answer was lost, is not run and billed again. */
+function unlessItExists(error: unknown): void {
+  if ((error as { readonly code?: unknown }).code !== 409) throw error;
+}
+
+async function finished(
+  job: Job,
+  metadata: Record<string, never>,
+  { access, signal }: { readonly access: BigQueryAccess; readonly signal: AbortSignal },
+): Promise<FinishedJob> {
+  const facts = metadata as unknown as {
+    readonly configuration?: { readonly query?: { readonly destinationTable?: FinishedJob["table"] } };
+  };
+  const [, , response] = (await patiently(access, signal, () =>
+    job.getQueryResults({ maxResults: 0, autoPaginate: false, skipParsing: true }),
+  )) as unknown as [unknown, unknown, { totalRows?: string; schema?: { fields?: BigQueryField[] } }];
+  return {
+    job,
+    id: `${access.party.projectId}:${access.party.location}.${job.id}`,
+    fields: response?.schema?.fields ?? [],
+    totalRows: response?.totalRows === undefined ? null : Number(response.totalRows),
+    table: facts.configuration?.query?.destinationTable,
+  };
+}
+
+const optionsOf = ({ labels, bytesBilledMax, timeoutSeconds, party }: BigQueryAccess, query: string) => ({
+  query,
+  location: party.location,
+  labels: { ...labels },
+  maximumBytesBilled: String(bytesBilledMax),
+  jobTimeoutMs: timeoutSeconds * 1000,
+  useLegacySql: false,
+});
+
+/** A request, asked again with growing pauses while that can help. Throws StageError; the signal's reason when aborted. */
+export async function patiently<Value>(
+  { party }: { readonly party: BigQueryParty },
+  signal: AbortSignal,
+  request: () => Promise<Value>,
+): Promise<Value> {
+  for (let attempt = 1; ; attempt++) {
+    signal.throwIfAborted();
+    try {
+      return await unlessAborted(request(), signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (attempt >= ATTEMPTS || !isWorthWaiting(error)) throw explainBigQueryError(error, party);
+      await sleep(PAUSE_MS * 2 ** (attempt - 1), signal);
+    }
+  }
+}
+
+async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await unlessAborted(promise, signal).finally(() => clearTimeout(timer));
+}
+
+/** Does not wait for who does not answer. */
+async function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const stop = () => reject(signal.reason);
+  signal.addEventListener("abort", stop, { once: true });
+  return await Promise.race([promise, aborted]).finally(() => signal.removeEventListener("abort", stop));
+}
+
+const timeoutError = (seconds: number) =>
+  new StageError(
+    "fetching",
+    "source_timeout",
+    `The query ran longer than the ${seconds} seconds allowed; make it read less, or ask the operator for more time`,
+  );

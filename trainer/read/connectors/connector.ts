@@ -1,0 +1,65 @@
+import type { ConnectorConfig } from "../../../shared/model-spec.ts";
+import type { RowsSince, Since, Unsuitable } from "./since.ts";
+import type { SourceColumn, SourceRows } from "./source-rows.ts";
+
+/** What a dry run tells: nothing is kept. */
+export type Inspection = {
+  readonly columns: readonly SourceColumn[];
+  /** The first rows, at most as many as asked for, as plain JSON values. */
+  readonly sample: readonly Readonly<Record<string, unknown>>[];
+  readonly estimatedRows: number | null;
+  readonly estimatedBytes: number | null;
+  readonly estimatedCostUsd: number | null;
+};
+
+/** A way to read rows from one kind of store. The only part of the trainer that knows the kind. */
+export interface Connector {
+  /** With `sampleRows` 0 nothing is read but what names and types the columns. Throws StageError. */
+  inspect(query: string, options: { readonly sampleRows: number; readonly signal: AbortSignal }): Promise<Inspection>;
+  read(query: string, options: ReadOptions): Promise<SourceRows>;
+  /** The query's rows from a moment on, next to what the others amount to. Absent: this kind of store cannot. */
+  readSince?(query: string, options: ReadSinceOptions): Promise<RowsSince | Unsuitable>;
+  close(): Promise<void>;
+}
+
+export type ReadOptions = {
+  readonly signal: AbortSignal;
+  /** Exactly these columns of the query's, in this order, so that the store need not send the others. */
+  readonly columns?: readonly string[];
+  /** At most so many rows, whichever the store gives first; else all. */
+  readonly limit?: number;
+};
+
+export type ReadSinceOptions = Pick<ReadOptions, "signal" | "columns"> & { readonly since: Since };
+
+/** What a connector may know besides its own configuration. Comes from the operator, never from the request. */
+export type ConnectorContext = {
+  readonly customer: string;
+  readonly settings: ConnectorSettings;
+};
+
+export type ConnectorSettings = {
+  /** Folders that this customer's File connectors may read, absolute. */
+  readonly fileRoots: readonly string[];
+  readonly memoryMb: number;
+  readonly timeoutSeconds: number;
+  /** Rows after which a query is stopped. */
+  readonly rowsMax: number;
+  readonly tempDirectory: string;
+  /** Rows of a text file by which its columns' types are found, for who has little time; absent: all, since later ones may not fit. */
+  readonly typedByRows?: number;
+  /** Service account that this customer's BigQuery connectors impersonate; null: BigQuery is refused. */
+  readonly bigqueryServiceAccount: string | null;
+  readonly bigqueryBytesBilledMax: number;
+  /** For tests: a loopback stand-in of BigQuery's API. */
+  readonly bigqueryApiEndpoint: string | null;
+  /** For tests: `host:port` of a stand-in of its Storage Read API. */
+  readonly bigqueryStorageEndpoint?: string | null;
+  /** Whether connectors may reach loopback, link-local and private addresses. */
+  readonly allowPrivateAddresses: boolean;
+  /** Resolves `{"env": "NAME"}`; undefined when this customer may not use that name. */
+  secret(name: string): string | undefined;
+};
+
+/** How a kind of store is opened. Throws StageError when the configuration is wrong or the store cannot be reached. */
+export type ConnectorFactory = (config: ConnectorConfig, context: ConnectorContext) => Promise<Connector>;

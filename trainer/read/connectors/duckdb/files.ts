@@ -1,0 +1,178 @@
+import type { Stats } from "node:fs";
+import { glob, lstat, realpath, stat } from "node:fs/promises";
+import { basename, isAbsolute, join, relative, sep } from "node:path";
+import { StageError } from "../../../stage/stage-error.ts";
+
+export type FileFormat = "csv" | "tsv" | "parquet" | "json" | "jsonl";
+export type FileCompression = "none" | "gzip" | "zstd";
+
+/** A file that a customer may read, and the table it is. */
+export type SourceFile = {
+  readonly path: string; // absolute, without symbolic links, below an allowed folder
+  readonly shownAs: string; // relative to that folder: what errors may say
+  readonly table: string; // the stem of its name
+  readonly format: FileFormat;
+  readonly compression: FileCompression;
+  readonly sizeBytes: number;
+};
+
+const FILES_MAX = 200;
+const LOCATION_LENGTH_MAX = 1024;
+const FORMATS: Readonly<Record<string, FileFormat>> = {
+  csv: "csv",
+  tsv: "tsv",
+  parquet: "parquet",
+  json: "json",
+  jsonl: "jsonl",
+  ndjson: "jsonl",
+};
+const NAME = /^(.+?)\.(csv|tsv|parquet|json|jsonl|ndjson)(?:\.(gz|zst))?$/i;
+const GLOB = /[*?[\]{}]/;
+/** `{csv,tsv.gz}`: names only. Of dots, slashes and ranges a pattern could be made that leaves the folder, or millions of patterns. */
+const ALTERNATIVES = /\{[^{}[\].,/*]+(?:\.[^{}[\].,/*]+)*(?:,[^{}[\].,/*]+(?:\.[^{}[\].,/*]+)*)+\}/g;
+const PATTERNS_MAX = 100;
+
+/**
+ * The files that a location names: a file or a glob, relative to one of the customer's folders or absolute below one.
+ * Sorted by path.
+ *
+ * Throws StageError: `bad_location`, `no_allowed_folder`, `location_not_allowed`, `file_not_found`,
+ * `unknown_file_format`, `table_name_clash`, `too_many_files`.
+ */
+export async function findFiles(location: string, roots: readonly string[]): Promise<SourceFile[]> {
+  checkLocation(location);
+  if (roots.length === 0)
+    fail("no_allowed_folder", "This customer may not read files here: the operator has to allow a folder first");
+  const isGlob = GLOB.test(location);
+  const paths = new Map<string, SourceFile>();
+  let leftOut = 0;
+  for (const root of roots) {
+    const within = await patternBelow(root, location);
+    if (within === undefined) continue;
+    for await (const path of isGlob ? glob(within, { cwd: root }) : [within]) {
+      const file = await openable(join(root, path), root, isGlob);
+      if (file === undefined) leftOut++;
+      else paths.set(file.path, file);
+      if (paths.size > FILES_MAX)
+        fail("too_many_files", `${shown(location)} matches more than ${FILES_MAX} files; name fewer`);
+    }
+    if (!isGlob && paths.size > 0) break;
+  }
+  if (paths.size === 0) failNotFound(location, { leftOut, isGlob });
+  const files = [...paths.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+  checkNames(files);
+  return files;
+}
+
+/** A text that is another one when a file was written to or replaced meanwhile. */
+export async function stateOf(files: readonly SourceFile[]): Promise<string> {
+  const states = files.map(async ({ path }) => {
+    const found = await stat(path, { bigint: true }).catch(() => undefined);
+    return found === undefined ? "gone" : [found.ino, found.size, found.mtimeNs, found.ctimeNs].join(":");
+  });
+  return (await Promise.all(states)).join(" ");
+}
+
+function checkLocation(location: string): void {
+  const refuse = (reason: string): never =>
+    fail("bad_location", `The location ${shown(location)} ${reason}; expected a path such as "shop/*.csv"`);
+  if (location.length > LOCATION_LENGTH_MAX) refuse(`is longer than ${LOCATION_LENGTH_MAX} characters`);
+  if (location.includes("\0")) refuse("contains a NUL");
+  if (/^[a-z][a-z0-9+.-]*:/i.test(location)) refuse("is an address, and the File connector reads files only");
+  if (location.includes("\\")) refuse("contains a backslash; write / between folders");
+  if (location.split("/").includes("..")) refuse("contains ..");
+  if (location.split("/").includes("**")) refuse("contains **; name the folders");
+  if (/\[[^\]]*\./.test(location)) refuse("has a dot in brackets");
+  if (/[{}]/.test(location.replaceAll(ALTERNATIVES, ""))) refuse("has braces that are no list of names like {csv,tsv}");
+  const lists = location.match(ALTERNATIVES) ?? [];
+  const patterns = lists.reduce((product, list) => product * list.split(",").length, 1);
+  if (patterns > PATTERNS_MAX) refuse(`is ${patterns} patterns in one, and at most ${PATTERNS_MAX} are looked for`);
+}
+
+/** The location relative to a root, or undefined when it is an absolute path elsewhere. */
+async function patternBelow(root: string, location: string): Promise<string | undefined> {
+  if (!isAbsolute(location)) return location;
+  for (const form of [root, await realpath(root).catch(() => root)]) {
+    const prefix = form.endsWith(sep) ? form : form + sep;
+    if (location.startsWith(prefix)) return location.slice(prefix.length);
+  }
+  return undefined;
+}
+
+/** The file at a path, if it is there. Of a glob's matches, those that are no tables are left out. */
+async function openable(path: string, root: string, isGlob: boolean): Promise<SourceFile | undefined> {
+  const found = await statIfThere(path);
+  if (found === undefined) return undefined;
+  const realRoot = await realpath(root);
+  const real = await realpath(path);
+  const shownAs = relative(realRoot, real);
+  // Where a symbolic link leads is what is read, so that is what must be allowed.
+  if (shownAs === "" || shownAs.startsWith("..") || isAbsolute(shownAs))
+    fail("location_not_allowed", `${shown(relative(root, path))} leads outside the allowed folder`);
+  const match = NAME.exec(basename(path));
+  if (isGlob && (match === null || !found.isFile())) return undefined;
+  if (found.isDirectory())
+    fail("bad_location", `${shown(relative(root, path))} is a folder; write ${shown(`${relative(root, path)}/*.csv`)}`);
+  if (!found.isFile()) fail("bad_location", `${shown(relative(root, path))} is not a regular file`);
+  if (match === null)
+    fail(
+      "unknown_file_format",
+      `${shown(basename(path))} does not end in ${Object.keys(FORMATS).join(", ")} (or .gz, .zst of these)`,
+    );
+  // DuckDB would take such a name for a pattern.
+  if (GLOB.test(real)) fail("bad_location", `The name ${shown(shownAs)} contains one of * ? [ ] { }; rename the file`);
+  const compression = match[3] === undefined ? "none" : match[3].toLowerCase() === "gz" ? "gzip" : "zstd";
+  const format = FORMATS[match[2]!.toLowerCase()]!;
+  if (format === "parquet" && compression !== "none")
+    fail(
+      "unknown_file_format",
+      `${shown(shownAs)} is a compressed Parquet file; Parquet is compressed inside, so give it as .parquet`,
+    );
+  return { path: real, shownAs, table: match[1]!, format, compression, sizeBytes: found.size };
+}
+
+async function statIfThere(path: string): Promise<Stats | undefined> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    const isLink = await lstat(path).then(
+      (link) => link.isSymbolicLink(),
+      () => false,
+    );
+    if (isLink) fail("location_not_allowed", `${shown(basename(path))} is a symbolic link that leads nowhere`);
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    return fail("file_not_readable", `${shown(basename(path))} cannot be read (${code})`);
+  }
+}
+
+function checkNames(files: readonly SourceFile[]): void {
+  const byName = new Map<string, SourceFile>();
+  for (const file of files) {
+    const clash = byName.get(file.table.toLowerCase()); // DuckDB's names do not tell case apart
+    if (clash)
+      fail(
+        "table_name_clash",
+        `${shown(clash.shownAs)} and ${shown(file.shownAs)} would both be the table ${shown(file.table)}; ` +
+          "rename one, or give them to two connectors",
+      );
+    byName.set(file.table.toLowerCase(), file);
+  }
+}
+
+function failNotFound(location: string, { leftOut, isGlob }: { leftOut: number; isGlob: boolean }): never {
+  if (isAbsolute(location) && leftOut === 0)
+    fail(
+      "location_not_allowed",
+      `${shown(location)} is not there, or not below a folder that the operator has allowed`,
+    );
+  if (isGlob && leftOut > 0)
+    fail("file_not_found", `${shown(location)} matches no file that ends in ${Object.keys(FORMATS).join(", ")}`);
+  return fail("file_not_found", `There is no file ${shown(location)} below the allowed folder`);
+}
+
+const shown = (text: string) => JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text);
+
+function fail(code: string, message: string): never {
+  throw new StageError("fetching", code, message);
+}

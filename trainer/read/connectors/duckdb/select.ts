@@ -1,0 +1,152 @@
+import type { DuckDBConnection } from "@duckdb/node-api";
+import { z } from "zod";
+import { didYouMean } from "../../../../shared/nearest-name.ts";
+import { StageError } from "../../../stage/stage-error.ts";
+
+/** What a customer's statement reads, once it is known to be one SELECT over the tables given. */
+export type CheckedSelect = { readonly tables: readonly string[] };
+
+/** Functions that make rows out of their arguments. Every other table function reads something. */
+const TABLE_FUNCTIONS = new Set([
+  "range",
+  "generate_series",
+  "unnest",
+  "json_each",
+  "json_tree",
+  "regexp_split_to_table",
+]);
+/** Functions that tell about the machine or write to its log. */
+const REFUSED_FUNCTIONS = new Set(["current_setting", "getenv", "getvariable", "write_log", "nextval", "currval"]);
+const SYNTAX_NODES_MAX = 100_000;
+
+const Serialized = z.union([
+  z.object({ error: z.literal(false), statements: z.array(z.unknown()) }),
+  z.object({
+    error: z.literal(true),
+    error_type: z.string(),
+    error_message: z.string(),
+    position: z.string().optional(),
+  }),
+]);
+
+/**
+ * Checks by DuckDB's own parser that a text is one SELECT that reads nothing but the given tables. The instance must
+ * be locked down all the same: this check is what gives a clear answer, the lock is what holds.
+ *
+ * Throws StageError `source_query_failed` (does not parse), `source_query_not_select`, `source_query_refused`,
+ * `source_table_not_found`.
+ */
+export async function checkSelect(
+  connection: DuckDBConnection,
+  query: string,
+  tables: readonly string[],
+): Promise<CheckedSelect> {
+  const reader = await connection.runAndReadAll("SELECT json_serialize_sql($1::VARCHAR)", [query]);
+  const parsed = Serialized.parse(JSON.parse(String(reader.value(0, 0))));
+  if (parsed.error) throw parseError(query, parsed);
+  if (parsed.statements.length !== 1)
+    fail("source_query_not_select", `The query has ${parsed.statements.length} statements; expected one SELECT`);
+
+  const nodes = [...nodesOf(parsed.statements[0])];
+  const withs = new Set(nodes.flatMap(withNames));
+  if (withs.size > 0) await refuseOwnNames(connection, withs);
+  const read = new Set<string>();
+  for (const node of nodes) {
+    const table = checkNode(node, { tables, withs });
+    if (table !== undefined) read.add(table);
+  }
+  return { tables: [...read] };
+}
+
+type Node = Readonly<Record<string, unknown>>;
+
+/** Every object of a syntax tree. Iterative, since a hostile tree is deep. */
+function* nodesOf(root: unknown): Generator<Node> {
+  const open: unknown[] = [root];
+  for (let count = 0; open.length > 0; count++) {
+    if (count > SYNTAX_NODES_MAX) fail("source_query_refused", "The query is too complicated; write a simpler one");
+    const value = open.pop();
+    if (Array.isArray(value)) for (const element of value) open.push(element);
+    else if (typeof value === "object" && value !== null) {
+      yield value as Node;
+      for (const element of Object.values(value))
+        if (typeof element === "object" && element !== null) open.push(element);
+    }
+  }
+}
+
+/** The names that a WITH clause defines. */
+function withNames(node: Node): string[] {
+  const map = (node.cte_map as { map?: { key: string }[] } | undefined)?.map;
+  return Array.isArray(map) ? map.map((entry) => String(entry.key).toLowerCase()) : [];
+}
+
+/** Where a WITH is out of sight, its name would be that of what DuckDB tells of the machine. */
+async function refuseOwnNames(connection: DuckDBConnection, withs: ReadonlySet<string>): Promise<void> {
+  const views = await connection.runAndReadAll(
+    "SELECT view_name FROM duckdb_views() WHERE internal AND schema_name IN ('main', 'pg_catalog')",
+  );
+  const names = [...views.getRows().map(([name]) => String(name)), "reject_errors", "reject_scans"];
+  const own = names.find((name) => withs.has(name));
+  if (own !== undefined)
+    fail("source_query_refused", `The query calls a WITH ${JSON.stringify(own)}, which is DuckDB's own; rename it`);
+}
+
+/** Refuses what reads anything but the tables; tells the table if the node reads one. */
+function checkNode(
+  node: Node,
+  known: { readonly tables: readonly string[]; readonly withs: ReadonlySet<string> },
+): string | undefined {
+  if (node.type === "SHOW_REF")
+    fail("source_query_not_select", "The query describes a table; expected a SELECT of its rows");
+  if (node.type === "TABLE_FUNCTION") {
+    const name = String((node.function as Node | undefined)?.function_name ?? "").toLowerCase();
+    if (!TABLE_FUNCTIONS.has(name))
+      fail(
+        "source_query_refused",
+        `The query calls ${JSON.stringify(name)}, which is not allowed: files are read by their table names only, ` +
+          listed(known.tables),
+      );
+  }
+  if (node.class === "FUNCTION" && REFUSED_FUNCTIONS.has(String(node.function_name).toLowerCase()))
+    fail("source_query_refused", `The query calls ${JSON.stringify(node.function_name)}, which is not allowed`);
+  if (node.type !== "BASE_TABLE") return undefined;
+
+  const name = String(node.table_name);
+  // A WITH named like a table may read that table, so the table counts as read.
+  const table = known.tables.find((one) => one.toLowerCase() === name.toLowerCase());
+  const schema = String(node.schema_name ?? "").toLowerCase();
+  if (schema === "" && known.withs.has(name.toLowerCase())) return table;
+  if (table === undefined || !["", "main"].includes(schema))
+    fail(
+      "source_table_not_found",
+      `There is no table ${JSON.stringify(name)}; ${listed(known.tables)}${didYouMean(name, known.tables)}`,
+    );
+  return table;
+}
+
+const listed = (tables: readonly string[]) =>
+  `the tables are ${tables
+    .slice(0, 20)
+    .map((name) => JSON.stringify(name))
+    .join(", ")}${tables.length > 20 ? " and others" : ""}`;
+
+function parseError(
+  query: string,
+  { error_type, error_message, position }: z.infer<typeof Serialized> & { error: true },
+) {
+  if (error_type !== "parser")
+    return new StageError("fetching", "source_query_not_select", "The query is not a SELECT; only SELECT can be run");
+  if (query.trim() === "" || /no statement/i.test(error_message))
+    return new StageError("fetching", "source_query_not_select", "The query is empty; expected a SELECT");
+  const before = position === undefined ? "" : query.slice(0, Number(position));
+  const where =
+    position === undefined
+      ? ""
+      : ` at line ${before.split("\n").length}, column ${before.length - before.lastIndexOf("\n")}`;
+  return new StageError("fetching", "source_query_failed", `The query does not parse${where}: ${error_message}`);
+}
+
+function fail(code: string, message: string): never {
+  throw new StageError("fetching", code, message);
+}

@@ -1,0 +1,153 @@
+import { StageError } from "../../stage/stage-error.ts";
+import type { Rejected } from "./check-interactions.ts";
+import type { Interactions } from "./dataset.ts";
+
+/** What reading the rows gave, before there is a dataset. */
+export type RowReport = {
+  /** Rows of the query, with those that the source could not give. */
+  readonly rows: number;
+  readonly rejected: Rejected;
+  /** Refused rows that are too many, as a share of all: 0…1. */
+  readonly rejectedShareMax: number;
+  readonly label: { readonly type: "Binary" | "Rating"; readonly name: string };
+};
+
+/** What each reason for refusing a row means, for people. */
+export const REJECT_REASONS = {
+  malformed_line: "the line does not fit the file's columns, or is not UTF-8",
+  missing_user: "the user id is null or empty",
+  missing_item: "the item id is null or empty",
+  id_too_long: "an id is longer than 256 bytes",
+  id_has_nul: "an id contains a NUL character",
+  id_not_finite: "an id is an infinite number or not a number",
+  id_not_exact: "an id is a floating-point number too large to be exact: store it as text or as a whole number",
+  missing_time: "the time is null or empty",
+  unparsable_time: "the time is neither ISO 8601 nor an epoch number",
+  time_out_of_range: "the time is before 1970 or after 2106",
+  future_time: "the time lies more than a day in the future",
+  missing_label: "the label is null or empty",
+  unparsable_label: "the label is not one that the schema's label type knows",
+} as const satisfies Readonly<Record<string, string>>;
+
+export type RejectReason = keyof typeof REJECT_REASONS;
+
+export const isRejectReason = (reason: string): reason is RejectReason => Object.hasOwn(REJECT_REASONS, reason);
+
+/** A reason for people. */
+export const meaningOf = (reason: string): string =>
+  isRejectReason(reason) ? REJECT_REASONS[reason] : "see the documentation";
+
+/** Throws StageError with the code of the first check that the rows fail. */
+export function checkRows(report: RowReport): void {
+  checkAnyRows(report);
+  checkNotAllFuture(report);
+  checkRejectedShare(report);
+}
+
+/** Throws StageError with the code of the first check that the interactions fail. */
+export function checkInteractionsUsable(interactions: Interactions, label: RowReport["label"]): void {
+  checkTwoItems(interactions);
+  checkAnyPositive(interactions, label);
+}
+
+function checkAnyRows({ rows }: RowReport): void {
+  if (rows === 0)
+    fail("no_rows", "The interaction query gives no rows: check its conditions, and that the table is not empty");
+}
+
+function checkNotAllFuture({ rows, rejected }: RowReport): void {
+  if (rejected.future_time?.count === rows)
+    fail(
+      "all_times_in_future",
+      "Every interaction lies in the future: check the time column's unit and time zone; times without a zone are read as UTC",
+    );
+}
+
+function checkRejectedShare({ rows, rejected, rejectedShareMax, label }: RowReport): void {
+  const count = countRejected(rejected);
+  if (count < rows && count / rows <= rejectedShareMax) return;
+  const isStars = label.type === "Binary" && rejected.unparsable_label !== undefined;
+  const hint = isStars
+    ? ". A Binary label is true or false, 1 or 0; for numbers such as stars use the label type Rating"
+    : "";
+  const reasons = describeRejected(rejected).join("; ");
+  const allowed = percent(rejectedShareMax);
+  fail(
+    "too_many_rejected_rows",
+    `${count} of ${rows} rows cannot be used, more than the ${allowed} allowed: ${reasons}${hint}`,
+  );
+}
+
+function checkTwoItems({ itemCount, items }: Interactions): void {
+  if (new Set(items.subarray(0, 100_000)).size < 2 && !hasTwo(items))
+    fail(
+      "too_few_items",
+      `The interactions are all with one item${itemCount > 1 ? " of the catalog" : ""}; ranking needs at least 2`,
+    );
+}
+
+function checkAnyPositive({ positive }: Interactions, label: RowReport["label"]): void {
+  if (positive.includes(1)) return;
+  if (label.type === "Binary")
+    fail(
+      "all_labels_negative",
+      `Every label in ${JSON.stringify(label.name)} is 0 or false; at least one must be 1 or true`,
+    );
+  fail(
+    "no_positives",
+    `No rating in ${JSON.stringify(label.name)} reaches positive_from; lower it, or check the column`,
+  );
+}
+
+const hasTwo = (items: Int32Array) => items.some((item) => item !== items[0]);
+
+const FEW_INTERACTIONS = 1000;
+const YEAR_1990 = 631_152_000;
+
+/** What the owner of the data should know although the run goes on. */
+export function warningsOf(interactions: Interactions, report: RowReport, duplicates: number): string[] {
+  const { times, items, positive } = interactions;
+  const warnings = describeRejected(report.rejected).map((text) => `Rows left out: ${text}`);
+  const warn = (condition: boolean, text: string) => {
+    if (condition) warnings.push(text);
+  };
+  warn(
+    items.length < FEW_INTERACTIONS,
+    `There are only ${items.length} interactions; below ${FEW_INTERACTIONS}, lists will be close to plain popularity`,
+  );
+  warn(
+    interactions.userCount === 1,
+    "The interactions are all of one user, so lists will be plain popularity: is the user column the right one?",
+  );
+  warn(
+    items.length > 1 && times.every((time) => time === times[0]),
+    "Every interaction has the same time, so nothing can be learnt from order or recency",
+  );
+  warn(
+    times.some((time) => time < YEAR_1990),
+    "Some times lie before 1990: check the time column's unit",
+  );
+  warn(!positive.includes(0) && report.label.type === "Rating", "Every rating counts as positive");
+  warn(duplicates > items.length, `${duplicates} rows repeat the user, item and time of another`);
+  return warnings;
+}
+
+/** A sentence for each reason, the most frequent first, with the rows where it begins. */
+export function describeRejected(rejected: Rejected): string[] {
+  return Object.entries(rejected)
+    .sort(([, a], [, b]) => b.count - a.count)
+    .map(([reason, { count, firstRows }]) => {
+      const where =
+        firstRows.length === 0 ? "" : ` (row ${firstRows.join(", ")}${count > firstRows.length ? ", …" : ""})`;
+      return `${count} × ${reason}: ${meaningOf(reason)}${where}`;
+    });
+}
+
+export const countRejected = (rejected: Rejected): number =>
+  Object.values(rejected).reduce((sum, { count }) => sum + count, 0);
+
+const percent = (share: number) => `${Math.round(share * 1000) / 10} %`;
+
+function fail(code: string, message: string): never {
+  throw new StageError("checking", code, message);
+}

@@ -1,0 +1,28 @@
+import type { AttributeColumn } from "../../../shared/attributes.ts";
+import type { PackedStrings } from "../../../shared/packed-strings.ts";
+
+/**
+ * Every accepted interaction, grouped by user, each user's oldest first. Compressed sparse rows: user u's interactions
+ * are positions userStart[u] … userStart[u + 1] − 1. Item indices are catalog positions: items in order of falling
+ * popularity with recency, so index 0 is the most popular one. Immutable.
+ */
+export type Interactions = {
+  readonly userCount: number;
+  readonly itemCount: number;
+  readonly userStart: Uint32Array; // [userCount + 1]
+  readonly items: Int32Array; // [interactionCount] item index
+  readonly times: Uint32Array; // [interactionCount] epoch seconds
+  readonly positive: Uint8Array; // [interactionCount] 1 positive, 0 negative
+  /** The value of a Rating label; null for Binary. */
+  readonly ratings: Float32Array | null; // [interactionCount]
+};
+
+export type { AttributeColumn };
+
+export type Dataset = Interactions & {
+  readonly itemIds: PackedStrings; // [itemCount]
+  readonly userIds: PackedStrings; // [userCount]
+  readonly itemIdType: "string" | "integer";
+  readonly itemAttributes: readonly AttributeColumn[];
+  readonly userAttributes: readonly AttributeColumn[];
+};

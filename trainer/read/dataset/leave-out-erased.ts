@@ -1,0 +1,43 @@
+import { type ErasedUsers, hashesOf } from "../../../shared/erased-users.ts";
+import { idExpression } from "./id-expression.ts";
+import { readStaged, runStaged, type StagedTable, type Staging } from "./staging.ts";
+
+export type LeftOut = {
+  /** The table without the rows of erased users. */
+  readonly table: StagedTable;
+  readonly rows: number;
+};
+
+/**
+ * A staged table without the rows of users who were erased: they are deleted before anything is learnt or kept of them.
+ * The first column is the user id; hashing is done once for each user, in the database.
+ */
+export async function leaveOutErased(
+  staging: Staging,
+  table: StagedTable,
+  { erased, signal }: { readonly erased: ErasedUsers | undefined; readonly signal: AbortSignal },
+): Promise<LeftOut> {
+  const [userColumn] = table.columns;
+  const id = userColumn && idExpression(userColumn.sql, userColumn.type, "user");
+  if (erased === undefined || erased.high.length === 0 || id === undefined) return { table, rows: 0 };
+  await loadHashes(staging, erased, signal);
+  const users = `(SELECT DISTINCT ${id.key} AS key FROM ${table.name} WHERE ${userColumn!.sql} IS NOT NULL)`;
+  const hash = `substr(sha256('${erased.salt}' || ${id.text}), 1, 16)`;
+  const keys = `(SELECT key FROM ${users} WHERE ${hash} IN (SELECT hash FROM erased_hashes))`;
+  const count = `SELECT count(*) AS count FROM ${table.name}`;
+  await runStaged(staging, `DELETE FROM ${table.name} WHERE ${id.key} IN ${keys}`, signal);
+  const [left] = await readStaged(staging, count, signal);
+  await runStaged(staging, "DROP TABLE erased_hashes", signal);
+  const rows = table.rows - Number(left!.count);
+  return { table: { ...table, rows: table.rows - rows }, rows };
+}
+
+async function loadHashes(staging: Staging, erased: ErasedUsers, signal: AbortSignal): Promise<void> {
+  await runStaged(staging, "CREATE OR REPLACE TABLE erased_hashes (hash VARCHAR)", signal);
+  const appender = await staging.connection.createAppender("erased_hashes");
+  for (const hash of hashesOf(erased)) {
+    appender.appendVarchar(hash);
+    appender.endRow();
+  }
+  appender.closeSync();
+}

@@ -1,0 +1,50 @@
+import type { DuckDBBlobValue } from "@duckdb/node-api";
+import type { PackedStrings } from "../../../shared/packed-strings.ts";
+import type { StagedInteractions } from "./check-interactions.ts";
+import { readStaged, runStaged, type Staging, streamStaged } from "./staging.ts";
+
+/**
+ * Numbers the users and items: tables `users (key, text)` and `items (text)`, sorted by text, whose rowid is the index;
+ * and `item_keys (key, item, text)`.
+ *
+ * @param moreItems SQL of a relation of further item ids, column `text`: those known by their attributes only.
+ */
+export async function numberIds(
+  staging: Staging,
+  { acceptedSql, userKey, itemKey }: StagedInteractions,
+  { moreItems, signal }: { readonly moreItems: string | null; readonly signal: AbortSignal },
+): Promise<void> {
+  const distinct = (column: string) => `(SELECT DISTINCT ${column} AS key FROM ${acceptedSql})`;
+  const run = (sql: string) => runStaged(staging, sql, signal);
+  // Insertion order is kept, so rowid is the position in the order.
+  await run(`CREATE TABLE users AS SELECT key, ${userKey.text} AS text FROM ${distinct("user_key")} ORDER BY text`);
+  await run(`CREATE TABLE item_texts AS SELECT key, ${itemKey.text} AS text FROM ${distinct("item_key")}`);
+  const more = moreItems === null ? "" : `UNION SELECT text FROM ${moreItems}`;
+  await run(`CREATE TABLE items AS SELECT text FROM (SELECT text FROM item_texts ${more}) ORDER BY text`);
+  await run(`CREATE TABLE item_keys AS
+    SELECT item_texts.key AS key, CAST(items.rowid AS INTEGER) AS item, text FROM item_texts JOIN items USING (text)`);
+}
+
+/** The texts of `users` or `items` by index. */
+export async function readIds(staging: Staging, table: "users" | "items", signal: AbortSignal): Promise<PackedStrings> {
+  const [size] = await readStaged(
+    staging,
+    `SELECT count(*) AS count, coalesce(sum(strlen(text)), 0) AS bytes FROM ${table}`,
+    signal,
+  );
+  const bytes = new Uint8Array(Number(size!.bytes));
+  const start = new Uint32Array(Number(size!.count) + 1);
+  let index = 0;
+  let end = 0;
+  // As bytes: DuckDB's client takes a U+FEFF from the beginning of a text, which would make two ids one.
+  for await (const chunk of streamStaged(staging, `SELECT encode(text) FROM ${table} ORDER BY rowid`, signal)) {
+    const texts = chunk.getColumnVector(0);
+    for (let i = 0; i < chunk.rowCount; i++) {
+      const text = (texts.getItem(i) as DuckDBBlobValue).bytes;
+      bytes.set(text, end);
+      end += text.length;
+      start[++index] = end;
+    }
+  }
+  return { bytes, start };
+}

@@ -1,0 +1,270 @@
+import { DuckDBListValue } from "@duckdb/node-api";
+import type { z } from "zod";
+import { NAME_LENGTH_MAX } from "../../../shared/attributes.ts";
+import { INTEGER, type ItemIdType } from "../../../shared/ids.ts";
+import type { AttributeDescription } from "../../../shared/model-record.ts";
+import type { ModelSchema } from "../../../shared/model-spec.ts";
+import { StageError } from "../../stage/stage-error.ts";
+import { identifier } from "../connectors/duckdb/quote.ts";
+import type { AttributeColumn } from "./dataset.ts";
+import { type IdExpression, idExpression } from "./id-expression.ts";
+import { type TypedAttribute, typeAttribute } from "./infer-attributes.ts";
+import { readStaged, runStaged, type StagedTable, type Staging, streamStaged } from "./staging.ts";
+
+type Entity = ModelSchema["item"];
+
+export type StagedAttributes = {
+  /** Table `(text, …)`: one row for each id, the last of its rows. */
+  readonly table: string;
+  readonly attributes: readonly TypedAttribute[];
+  readonly warnings: readonly string[];
+};
+
+export type ReadAttributes = {
+  readonly columns: readonly AttributeColumn[];
+  readonly descriptions: readonly z.infer<typeof AttributeDescription>[];
+  readonly warnings: readonly string[];
+};
+
+export const QUERY_ATTRIBUTES_MAX = 200;
+/** Of one column: what a dictionary may hold. */
+const DICTIONARY_VALUES_MAX = 2_000_000;
+const DICTIONARY_CHARACTERS_MAX = 200_000_000;
+
+/**
+ * The columns to read of an attribute query: the id first, then the declared ones, or all others.
+ *
+ * Throws StageError `missing_column`, `too_many_attributes`.
+ */
+export function attributeColumns(entity: Entity, available: readonly string[], what: "item" | "user"): string[] {
+  const wanted = entity.features?.map((feature) => feature.name) ?? available.filter((name) => name !== entity.id);
+  const missing = [entity.id, ...wanted].filter((name) => !available.includes(name));
+  if (missing.length > 0)
+    throw new StageError(
+      "checking",
+      "missing_column",
+      `The ${what} query has no column ${missing.map((name) => JSON.stringify(name)).join(", ")}; ` +
+        `it has ${available
+          .slice(0, 50)
+          .map((name) => JSON.stringify(name))
+          .join(", ")}`,
+    );
+  if (wanted.length > QUERY_ATTRIBUTES_MAX)
+    throw new StageError(
+      "checking",
+      "too_many_attributes",
+      `The ${what} query has ${wanted.length} attributes; at most ${QUERY_ATTRIBUTES_MAX} can be kept: declare them as features`,
+    );
+  return [entity.id, ...wanted.filter((name) => name !== entity.id)];
+}
+
+export type CheckAttributesOptions = {
+  readonly entity: Entity;
+  readonly what: "item" | "user";
+  /** What the interactions' ids are; absent: any text can be an id. */
+  readonly idType?: ItemIdType | undefined;
+  readonly signal: AbortSignal;
+};
+
+/** One row per id and the type of each column. Rows whose id none of the interactions could have are left out. */
+export async function checkAttributes(
+  staging: Staging,
+  staged: StagedTable,
+  { entity, what, idType, signal }: CheckAttributesOptions,
+): Promise<StagedAttributes> {
+  const [idColumn, ...others] = staged.columns;
+  const id = idExpression("c0", idColumn!.type, what);
+  if (id === undefined)
+    throw new StageError(
+      "checking",
+      "unsupported_column_type",
+      `The column ${JSON.stringify(idColumn!.name)} of the ${what} query has the type ${idColumn!.type}, which cannot be an id`,
+    );
+  const { table, warnings } = await keepById(staging, staged, { id, what, idType, signal });
+  const attributes: TypedAttribute[] = [];
+  for (const column of others) {
+    if (column.name.length > NAME_LENGTH_MAX) {
+      warnings.push(
+        `The ${what} attribute ${JSON.stringify(`${column.name.slice(0, 40)}…`)} was left out: ` +
+          `its name has more than ${NAME_LENGTH_MAX} characters; give it another with AS`,
+      );
+      continue;
+    }
+    const declared = entity.features?.find((feature) => feature.name === column.name)?.type;
+    const typed = await typeAttribute({ staging, table, signal }, column, declared);
+    if (typed !== undefined) attributes.push(typed);
+    else
+      warnings.push(
+        `The ${what} attribute ${JSON.stringify(column.name)} was left out: ${column.type} cannot be ${declared ?? "an attribute"}`,
+      );
+  }
+  return { table, attributes, warnings };
+}
+
+type KeepOptions = Omit<CheckAttributesOptions, "entity"> & { readonly id: IdExpression };
+
+/** The table `(text, …)` of the last row of each id, and what was left out. */
+async function keepById(staging: Staging, staged: StagedTable, { id, what, idType, signal }: KeepOptions) {
+  const table = `${staged.name}_by_id`;
+  const text = id.text.replaceAll(/\bkey\b/g, id.key);
+  const isOther =
+    idType === "integer" ? `((${id.reason}) IS NULL AND NOT regexp_full_match(${text}, '${INTEGER.source}'))` : "false";
+  await runStaged(
+    staging,
+    `CREATE TABLE ${table} AS SELECT ${text} AS text, * EXCLUDE (c0) FROM ${staged.name} WHERE rowid IN
+     (SELECT max(rowid) FROM ${staged.name} WHERE (${id.reason}) IS NULL AND NOT ${isOther} GROUP BY ${text})`,
+    signal,
+  );
+  const [counts] = await readStaged(
+    staging,
+    `SELECT (SELECT count(*) FROM ${table}) AS kept, count(*) FILTER ((${id.reason}) IS NOT NULL) AS bad,
+     count(*) FILTER (${isOther}) AS other, min(${text}) FILTER (${isOther}) AS example FROM ${staged.name}`,
+    signal,
+  );
+  const [kept, bad, other] = [Number(counts!.kept), Number(counts!.bad), Number(counts!.other)];
+  const repeated = staged.rows - bad - other - kept;
+  const warnings: string[] = [];
+  if (bad > 0) warnings.push(`${bad} rows of the ${what} query have no usable id and were left out`);
+  if (other > 0)
+    warnings.push(
+      `${other} rows of the ${what} query have an id such as ${JSON.stringify(counts!.example)} and were left out: ` +
+        "the interactions' ids are whole numbers, written without leading zeros",
+    );
+  if (repeated > 0) warnings.push(`${repeated} rows of the ${what} query repeat an id; the last row of each was taken`);
+  return { table, warnings };
+}
+
+/**
+ * Why attributes would be of no use; undefined when at least one row's id is among those of the interactions. Users are
+ * not named, since the record outlives them.
+ *
+ * @param known SQL of the interactions' ids, column `text`.
+ */
+export async function strangersWarning(
+  staging: Staging,
+  { table }: StagedAttributes,
+  { known, what, signal }: { readonly known: string; readonly what: "item" | "user"; readonly signal: AbortSignal },
+): Promise<string | undefined> {
+  const [row] = await readStaged(
+    staging,
+    `SELECT count(*) AS rows, min(text) AS example, (SELECT min(text) FROM ${known}) AS expected,
+     EXISTS (SELECT 1 FROM ${table} JOIN ${known} USING (text)) AS meets FROM ${table}`,
+    signal,
+  );
+  if (Number(row!.rows) === 0 || row!.meets === true || row!.expected === null) return undefined;
+  const [example, expected] = [row!.example, row!.expected].map((id) =>
+    what === "item" ? `, such as ${JSON.stringify(id)}` : "",
+  );
+  return `No id of the ${what} query${example} is among those of the interactions${expected}: is the id column the right one?`;
+}
+
+/**
+ * The attributes of every item or user that has an index, in the order of `index`.
+ *
+ * @param index The table whose `text` is the id and whose rowid is the index.
+ */
+export async function readAttributes(
+  staging: Staging,
+  staged: StagedAttributes,
+  { index, count, signal }: { index: "users" | "items"; count: number; signal: AbortSignal },
+): Promise<ReadAttributes> {
+  const columns: AttributeColumn[] = [];
+  const descriptions: z.infer<typeof AttributeDescription>[] = [];
+  const warnings: string[] = [];
+  for (const attribute of staged.attributes) {
+    const relation = `(SELECT CAST(${index}.rowid AS INTEGER) AS i, ${attribute.value} AS v
+      FROM ${staged.table} JOIN ${index} USING (text))`;
+    const read = await readColumn({ staging, relation, count, signal }, attribute);
+    if (typeof read === "string") {
+      warnings.push(`The attribute ${JSON.stringify(attribute.name)} was left out: ${read}`);
+      continue;
+    }
+    columns.push(read.column);
+    const { name, type, inferred } = attribute;
+    descriptions.push({ name, type, inferred, present: read.present, distinct: read.distinct });
+  }
+  return { columns, descriptions, warnings };
+}
+
+type Place = {
+  readonly staging: Staging;
+  readonly relation: string; // (i INTEGER, v)
+  readonly count: number;
+  readonly signal: AbortSignal;
+};
+type ReadColumn = { readonly column: AttributeColumn; readonly present: number; readonly distinct: number | null };
+
+async function readColumn(place: Place, { name, type }: TypedAttribute): Promise<ReadColumn | string> {
+  if (type === "Numerical" || type === "Timestamp") {
+    const values = new Float64Array(place.count).fill(Number.NaN);
+    const present = await fill(place, (i, value) => {
+      values[i] = value as number;
+    });
+    return { column: { name, type, values }, present, distinct: null };
+  }
+  if (type === "Boolean") {
+    const values = new Uint8Array(place.count).fill(255);
+    const present = await fill(place, (i, value) => {
+      values[i] = value as number;
+    });
+    return { column: { name, type, values }, present, distinct: null };
+  }
+  return await readTexts(place, { name, type });
+}
+
+/** Calls back for each value that is there, by index. Tells how many there are. */
+async function fill(
+  { staging, relation, signal }: Place,
+  set: (index: number, value: unknown) => void,
+): Promise<number> {
+  let present = 0;
+  for await (const chunk of streamStaged(staging, `SELECT i, v FROM ${relation} WHERE v IS NOT NULL`, signal)) {
+    const [indices, values] = [chunk.getColumnVector(0), chunk.getColumnVector(1)];
+    for (let row = 0; row < chunk.rowCount; row++) set(indices.getItem(row) as number, values.getItem(row));
+    present += chunk.rowCount;
+  }
+  return present;
+}
+
+async function readTexts(
+  place: Place,
+  { name, type }: { name: string; type: "Category" | "CategoryList" | "Text" },
+): Promise<ReadColumn | string> {
+  const single =
+    type === "CategoryList" ? `SELECT unnest(v) AS v FROM ${place.relation}` : `SELECT v FROM ${place.relation}`;
+  const [size] = await readStaged(
+    place.staging,
+    `SELECT count(*) AS count, coalesce(sum(length(v)), 0) AS characters FROM (SELECT DISTINCT v FROM (${single}) WHERE v IS NOT NULL)`,
+    place.signal,
+  );
+  if (Number(size!.count) > DICTIONARY_VALUES_MAX) return `it has more than ${DICTIONARY_VALUES_MAX} different values`;
+  if (Number(size!.characters) > DICTIONARY_CHARACTERS_MAX) return "its texts are too long altogether";
+
+  // Sorted by code point, so that comparing codes is comparing texts.
+  const dictionary: string[] = [];
+  const sorted = `SELECT DISTINCT v FROM (${single}) WHERE v IS NOT NULL ORDER BY v`;
+  for await (const chunk of streamStaged(place.staging, sorted, place.signal))
+    for (const value of chunk.getColumnValues(0)) dictionary.push(value as string);
+  const codeOf = new Map(dictionary.map((value, code) => [value, code]));
+  const byIndex: (readonly number[] | undefined)[] = new Array(place.count);
+  let total = 0;
+  let present = 0;
+  await fill(place, (i, value) => {
+    const texts = value instanceof DuckDBListValue ? (value.items as readonly string[]) : [value as string];
+    byIndex[i] = texts.map((text) => codeOf.get(text)!);
+    total += texts.length;
+    if (texts.length > 0) present++;
+  });
+  const start = new Uint32Array(place.count + 1);
+  const codes = new Uint32Array(total);
+  for (let i = 0, end = 0; i < place.count; i++) {
+    const of = byIndex[i] ?? [];
+    codes.set(of, end);
+    end += of.length;
+    start[i + 1] = end;
+  }
+  return { column: { name, type, dictionary, start, codes }, present, distinct: dictionary.length };
+}
+
+/** SQL of the ids of an attribute table, column `text`. */
+export const idsOf = (staged: StagedAttributes): string => `(SELECT text FROM ${identifier(staged.table)})`;

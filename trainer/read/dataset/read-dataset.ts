@@ -1,0 +1,173 @@
+import type { ErasedUsers } from "../../../shared/erased-users.ts";
+import type { DataSummary } from "../../../shared/model-record.ts";
+import type { ModelSpec } from "../../../shared/model-spec.ts";
+import { StageError } from "../../stage/stage-error.ts";
+import type { StageProgress } from "../../stage/stage-reporter.ts";
+import type { ConnectorContext, ConnectorFactory } from "../connectors/connector.ts";
+import { spoolUserValues, type UserValueSpool, type ValueSpoolPlace } from "../spool/spool-user-values.ts";
+import type { StagedInteractions } from "./check-interactions.ts";
+import { checkInteractionsUsable, warningsOf } from "./checks.ts";
+import type { Dataset, Interactions } from "./dataset.ts";
+import type { KeptOptions } from "./incremental.ts";
+import { interactionMb, mbOfInteractions, stagingMb } from "./memory-shares.ts";
+import { numberIds, readIds } from "./number-ids.ts";
+import {
+  idsOf,
+  type ReadAttributes,
+  readAttributes,
+  type StagedAttributes,
+  strangersWarning,
+} from "./read-attributes.ts";
+import { readInteractions, type TieOrder } from "./read-interactions.ts";
+import { byFallingScore, countPerItem, reorderItems } from "./reorder-items.ts";
+import { stageSources } from "./stage-sources.ts";
+import { openStaging, type Staging } from "./staging.ts";
+import { userValueTable } from "./user-value-table.ts";
+
+export type ReadDatasetOptions = {
+  readonly context: ConnectorContext;
+  /** A folder for what does not fit memory. All in it that this call makes is gone when it returns, but the spool of values. */
+  readonly workDirectory: string;
+  /** Memory that the reading may take in all, the dataset included; else the staging database has a connector's. */
+  readonly memoryMbMax?: number;
+  readonly rejectedShareMax: number;
+  /** Users whose rows are left out before anything else is done with them. */
+  readonly erased?: ErasedUsers | undefined;
+  readonly signal: AbortSignal;
+  /** The present: what lies a day after it is refused. */
+  readonly nowMs: number;
+  readonly progress: (progress: StageProgress) => void;
+  /** Order of a user's interactions of the same second; else by lot, so that the order of rows has no meaning. */
+  readonly tieOrder?: TieOrder;
+  /** Where interactions of a source that is declared incremental are kept between runs; else every run reads all. */
+  readonly kept?: KeptOptions;
+  /** Where the values of everybody in the user query are kept for their records; absent: nowhere. */
+  readonly userValues?: ValueSpoolPlace;
+  /** How connectors are opened, for tests. */
+  readonly connect?: ConnectorFactory;
+};
+
+export type ReadDataset = {
+  readonly dataset: Dataset;
+  readonly summary: DataSummary;
+  /** Null where nobody has a value that many users share. */
+  readonly userValues: UserValueSpool | null;
+};
+
+/**
+ * Rows → dataset: everything that a specification's queries give, checked, in typed arrays. The items are in order of
+ * falling count of positive interactions, equal counts by id; items without any interaction stand last.
+ *
+ * The same rows in another order give the same dataset. Throws StageError (fetching or checking); the signal's reason
+ * when it is aborted.
+ */
+export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions): Promise<ReadDataset> {
+  const { memoryMbMax = Number.POSITIVE_INFINITY, workDirectory } = options;
+  const memoryMb = Math.min(options.context.settings.memoryMb, stagingMb(memoryMbMax));
+  const staging = await openStaging({ workDirectory, memoryMb });
+  try {
+    const staged = await stageSources(staging, spec, options);
+    const { signal, progress } = options;
+    progress({ detail: "numbering users and items" });
+    checkFits(staged.interactions, memoryMbMax);
+    await numberIds(staging, staged.interactions, { moreItems: staged.items ? idsOf(staged.items) : null, signal });
+    const { interactions, duplicates } = await collect(staging, staged.interactions, options);
+    checkInteractionsUsable(interactions, spec.schema.interaction.label);
+
+    progress({ detail: "reading attributes" });
+    const { itemCount, userCount } = interactions;
+    const itemAttributes = await attributesOf(staging, staged.items, { what: "item", count: itemCount, signal });
+    const userAttributes = await attributesOf(staging, staged.users, { what: "user", count: userCount, signal });
+    const userValues = await valuesOf(staging, staged.users, userAttributes, options);
+    const dataset: Dataset = {
+      ...interactions,
+      itemIds: await readIds(staging, "items", signal),
+      userIds: await readIds(staging, "users", signal),
+      itemIdType: staged.interactions.itemIdType,
+      itemAttributes: itemAttributes.columns,
+      userAttributes: userAttributes.columns,
+    };
+    const summary: DataSummary = {
+      ...countsOf(interactions),
+      rejected_rows: Object.fromEntries(
+        Object.entries(staged.report.rejected).map(([reason, { count }]) => [reason, count]),
+      ),
+      duplicate_rows: duplicates,
+      ...(options.erased && { erased_rows: staged.erasedRows }),
+      ...(staged.told.length > 0 && { sources: [...staged.told] }),
+      item_attributes: [...itemAttributes.descriptions],
+      user_attributes: [...userAttributes.descriptions],
+      warnings: [
+        ...staged.warnings,
+        ...warningsOf(interactions, staged.report, duplicates),
+        ...itemAttributes.warnings,
+        ...userAttributes.warnings,
+      ].slice(0, WARNINGS_MAX),
+    };
+    return { dataset: reorderItems(dataset, byFallingScore(countPerItem(interactions))), summary, userValues };
+  } finally {
+    await staging.close();
+  }
+}
+
+const WARNINGS_MAX = 50;
+
+/** Throws StageError `too_many_interactions` before the arrays are made. */
+function checkFits({ accepted, hasRatings }: StagedInteractions, memoryMbMax: number): void {
+  const [neededMb, mb] = [mbOfInteractions(accepted, hasRatings ? "Rating" : "Binary"), interactionMb(memoryMbMax)];
+  if (neededMb <= mb) return;
+  throw new StageError(
+    "checking",
+    "too_many_interactions",
+    `${accepted} interactions need ${Math.ceil(neededMb)} MB, and ${Math.floor(mb)} MB of this run's memory are for them; ` +
+      "narrow the query, such as to the newest interactions, or give the run more memory",
+  );
+}
+
+async function collect(staging: Staging, checked: StagedInteractions, options: ReadDatasetOptions) {
+  const { signal, progress, tieOrder = "lot" } = options;
+  progress({ detail: "sorting rows", rows: checked.accepted });
+  return await readInteractions(staging, checked, {
+    tieOrder,
+    signal,
+    progress: (rows) => progress({ detail: "collecting rows", rows, share: rows / Math.max(1, checked.accepted) }),
+  });
+}
+
+async function attributesOf(
+  staging: Staging,
+  staged: StagedAttributes | undefined,
+  { what, count, signal }: { readonly what: "item" | "user"; readonly count: number; readonly signal: AbortSignal },
+): Promise<ReadAttributes> {
+  if (staged === undefined) return { columns: [], descriptions: [], warnings: [] };
+  const read = await readAttributes(staging, staged, { index: `${what}s`, count, signal });
+  // `items` has those of the item query too.
+  const known = what === "item" ? "item_texts" : "users";
+  const strangers = await strangersWarning(staging, staged, { known, what, signal });
+  return { ...read, warnings: [...staged.warnings, ...(strangers ? [strangers] : []), ...read.warnings] };
+}
+
+/** Which values there are is told by users with interactions; kept are those of all users. */
+async function valuesOf(
+  staging: Staging,
+  staged: StagedAttributes | undefined,
+  { columns }: ReadAttributes,
+  { userValues: place, signal, progress }: ReadDatasetOptions,
+): Promise<UserValueSpool | null> {
+  const table = userValueTable(columns);
+  if (staged === undefined || place === undefined || table.valueCount === 0) return null;
+  progress({ detail: "keeping what users have in common" });
+  return await spoolUserValues(staging, staged, { ...place, table, signal });
+}
+
+function countsOf({ userCount, itemCount, items, positive, times }: Interactions) {
+  let positives = 0;
+  let [from, to] = [Number.POSITIVE_INFINITY, 0];
+  for (let row = 0; row < items.length; row++) {
+    positives += positive[row]!;
+    if (times[row]! < from) from = times[row]!;
+    if (times[row]! > to) to = times[row]!;
+  }
+  const iso = (seconds: number) => (items.length === 0 ? null : new Date(seconds * 1000).toISOString());
+  return { users: userCount, items: itemCount, interactions: items.length, positives, from: iso(from), to: iso(to) };
+}

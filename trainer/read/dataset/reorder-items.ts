@@ -1,0 +1,84 @@
+import type { PackedStrings } from "../../../shared/packed-strings.ts";
+import type { AttributeColumn, Dataset, Interactions } from "./dataset.ts";
+
+/** Positions by falling score; equal scores keep their order. */
+export function byFallingScore(scores: ArrayLike<number>): Int32Array {
+  const order = Int32Array.from(scores, (_, i) => i);
+  return order.sort((a, b) => scores[b]! - scores[a]! || a - b);
+}
+
+/** Positive interactions per item, and a little less than one more for any other interaction. Float64Array(itemCount). */
+export function countPerItem(interactions: Interactions): Float64Array {
+  const { itemCount, items, positive } = interactions;
+  const positives = new Float64Array(itemCount);
+  const rows = new Float64Array(itemCount);
+  for (let row = 0; row < items.length; row++) {
+    positives[items[row]!]! += positive[row]!;
+    rows[items[row]!]!++;
+  }
+  const rowShare = 1 / (items.length + 1); // of any number of rows, less than one positive
+  // Not summed row by row, where rounding would tell equal counts apart.
+  return positives.map((count, item) => count + rowShare * rows[item]!);
+}
+
+/**
+ * The same dataset with its items renumbered.
+ *
+ * @param order Int32Array(itemCount), a permutation: the item at new index i is the one that had index order[i].
+ */
+export function reorderItems(dataset: Dataset, order: Int32Array): Dataset {
+  const newIndex = new Int32Array(order.length);
+  for (const [to, from] of order.entries()) newIndex[from] = to;
+  return {
+    ...dataset,
+    items: renumber(dataset.items, newIndex),
+    itemIds: pickStrings(dataset.itemIds, order),
+    itemAttributes: dataset.itemAttributes.map((column) => pickColumn(column, order)),
+  };
+}
+
+function renumber(items: Int32Array, newIndex: Int32Array): Int32Array {
+  const renumbered = new Int32Array(items.length);
+  for (let row = 0; row < items.length; row++) renumbered[row] = newIndex[items[row]!]!;
+  return renumbered;
+}
+
+/** The strings of some positions, in their order. */
+export function pickStrings({ bytes, start }: PackedStrings, positions: Int32Array): PackedStrings {
+  const pickedStart = pickedStarts(start, positions);
+  const picked = new Uint8Array(pickedStart.at(-1)!);
+  for (const [to, from] of positions.entries()) {
+    picked.set(bytes.subarray(start[from]!, start[from + 1]!), pickedStart[to]!);
+  }
+  return { bytes: picked, start: pickedStart };
+}
+
+/** The values of some positions, in their order. */
+export function pickColumn(column: AttributeColumn, positions: Int32Array): AttributeColumn {
+  switch (column.type) {
+    case "Numerical":
+    case "Timestamp":
+      return { ...column, values: Float64Array.from(positions, (from) => column.values[from]!) };
+    case "Boolean":
+      return { ...column, values: Uint8Array.from(positions, (from) => column.values[from]!) };
+    default:
+      return { ...column, ...pickCodes(column, positions) };
+  }
+}
+
+type Codes = { readonly start: Uint32Array; readonly codes: Uint32Array };
+
+function pickCodes({ start, codes }: Codes, positions: Int32Array): Codes {
+  const pickedStart = pickedStarts(start, positions);
+  const picked = new Uint32Array(pickedStart.at(-1)!);
+  for (const [to, from] of positions.entries()) {
+    picked.set(codes.subarray(start[from]!, start[from + 1]!), pickedStart[to]!);
+  }
+  return { start: pickedStart, codes: picked };
+}
+
+function pickedStarts(start: Uint32Array, positions: Int32Array): Uint32Array {
+  const picked = new Uint32Array(positions.length + 1);
+  for (const [to, from] of positions.entries()) picked[to + 1] = picked[to]! + start[from + 1]! - start[from]!;
+  return picked;
+}

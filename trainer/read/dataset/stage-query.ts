@@ -1,0 +1,96 @@
+import { type ConnectorConfig, connectorOf, type ModelSpec, type Source } from "../../../shared/model-spec.ts";
+import type { StageProgress } from "../../stage/stage-reporter.ts";
+import { connect } from "../connectors/connect.ts";
+import type { Connector, ConnectorContext, ConnectorFactory } from "../connectors/connector.ts";
+import type { SourceColumn, SourceRows } from "../connectors/source-rows.ts";
+import type { Rejected } from "./check-interactions.ts";
+import { type StagedTable, type StageOptions, type Staging, stageRows } from "./staging.ts";
+
+/** The connectors that sources name, each opened when it is first asked for. */
+export type Connectors = {
+  of(source: Source): Promise<Connector>;
+  /** What the stores called the readings, such as job ids. */
+  readonly origins: string[];
+  close(): Promise<void>;
+};
+
+export function connectorsOf(
+  spec: ModelSpec,
+  { context, connect: open = connect }: { readonly context: ConnectorContext; readonly connect?: ConnectorFactory },
+): Connectors {
+  const opened = new Map<ConnectorConfig, Connector>();
+  return {
+    origins: [],
+    async of(source) {
+      const config = connectorOf(spec, source);
+      const connector = opened.get(config) ?? (await open(config, context));
+      opened.set(config, connector);
+      return connector;
+    },
+    // What was read is read: that a store could not be left in good order is no reason to lose it.
+    close: async () => void (await Promise.allSettled([...opened.values()].map((connector) => connector.close()))),
+  };
+}
+
+export type QueryMeans = {
+  readonly connectors: Connectors;
+  readonly signal: AbortSignal;
+  readonly progress: (progress: StageProgress) => void;
+};
+
+export type QueryToStage = {
+  readonly source: Source;
+  readonly name: string; // of the table
+  readonly what: string; // in the progress
+  /** Which columns to read, and in which order, given those that there are. */
+  readonly choose: (available: readonly string[]) => string[];
+};
+
+/** A query whose columns are known. */
+export type OpenedQuery = {
+  readonly connector: Connector;
+  readonly query: string;
+  readonly name: string;
+  readonly what: string;
+  /** Those that were chosen. */
+  readonly columns: readonly SourceColumn[];
+};
+
+export async function openQuery(
+  { source, name, what, choose }: QueryToStage,
+  { connectors, signal, progress }: QueryMeans,
+): Promise<OpenedQuery> {
+  progress({ detail: `connecting for ${what}` });
+  const connector = await connectors.of(source);
+  const { columns } = await connector.inspect(source.query, { sampleRows: 0, signal });
+  const chosen = choose(columns.map((column) => column.name));
+  const columnOf = (wanted: string) => columns.find((column) => column.name === wanted)!;
+  return { connector, query: source.query, name, what, columns: chosen.map(columnOf) };
+}
+
+/** A query's rows in a table, and what the source could not give. */
+export type StagedQuery = { readonly table: StagedTable; readonly unreadable: Rejected };
+
+export async function stageOpened(staging: Staging, opened: OpenedQuery, means: QueryMeans): Promise<StagedQuery> {
+  const { connector, query, columns } = opened;
+  const source = await connector.read(query, { signal: means.signal, columns: columns.map(({ name }) => name) });
+  const table = await stageRows(staging, { name: opened.name, source }, stageOptions(opened, source, means));
+  return { table, unreadable: unreadableOf(source) };
+}
+
+/** How rows are taken over: their origin is noted, their number is told. */
+export function stageOptions(
+  { what }: OpenedQuery,
+  { origin, expectedRows }: SourceRows,
+  { connectors, signal, progress }: QueryMeans,
+): StageOptions {
+  if (origin !== undefined) connectors.origins.push(`${what}: ${origin}`);
+  const share = (rows: number) =>
+    expectedRows === null ? {} : { share: Math.min(0.99, rows / Math.max(1, expectedRows)) };
+  return { signal, progress: (rows) => progress({ detail: `reading ${what}`, rows, ...share(rows) }) };
+}
+
+export const unreadableOf = (source: SourceRows): Rejected =>
+  Object.fromEntries(
+    Object.entries(source.unreadable?.() ?? {}).map(([reason, count]) => [reason, { count, firstRows: [] }]),
+  );

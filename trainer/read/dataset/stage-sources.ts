@@ -1,0 +1,125 @@
+import type { ErasedUsers } from "../../../shared/erased-users.ts";
+import type { ItemIdType } from "../../../shared/ids.ts";
+import type { ModelSchema, ModelSpec, Source } from "../../../shared/model-spec.ts";
+import { didYouMean } from "../../../shared/nearest-name.ts";
+import { StageError } from "../../stage/stage-error.ts";
+import type { StageProgress } from "../../stage/stage-reporter.ts";
+import type { ConnectorContext, ConnectorFactory } from "../connectors/connector.ts";
+import { checkInteractions, interactionColumns, type StagedInteractions } from "./check-interactions.ts";
+import { checkRows, countRejected, type RowReport } from "./checks.ts";
+import { type IncrementalMeans, type KeptOptions, keepForNext, stageGrowing } from "./incremental.ts";
+import { leaveOutErased } from "./leave-out-erased.ts";
+import { attributeColumns, checkAttributes, type StagedAttributes } from "./read-attributes.ts";
+import { connectorsOf, openQuery, stageOpened } from "./stage-query.ts";
+import type { Staging } from "./staging.ts";
+
+export type StageSourcesOptions = {
+  readonly context: ConnectorContext;
+  readonly rejectedShareMax: number;
+  readonly erased?: ErasedUsers | undefined;
+  readonly signal: AbortSignal;
+  readonly nowMs: number;
+  readonly progress: (progress: StageProgress) => void;
+  readonly kept?: KeptOptions;
+  readonly connect?: ConnectorFactory;
+};
+
+export type StagedSources = {
+  readonly interactions: StagedInteractions;
+  readonly report: RowReport;
+  readonly erasedRows: number;
+  readonly items: StagedAttributes | undefined;
+  readonly users: StagedAttributes | undefined;
+  /** How the sources were read: ids of jobs, and which part of them. */
+  readonly told: readonly string[];
+  readonly warnings: readonly string[];
+};
+
+/** The rows of every query in the staging database. Connectors are open only here, one for each configuration. */
+export async function stageSources(
+  staging: Staging,
+  spec: ModelSpec,
+  options: StageSourcesOptions,
+): Promise<StagedSources> {
+  const { user, item, interaction } = spec.schema;
+  const connectors = connectorsOf(spec, options);
+  const means = { ...options, connectors };
+  const stageAll = async () => {
+    const staged = await stageInteractions(staging, spec, means);
+    const rejected = { ...staged.interactions.rejected, ...staged.unreadable };
+    const rows = staged.interactions.table.rows + countRejected(staged.unreadable);
+    const report = { rows, rejected, rejectedShareMax: options.rejectedShareMax, label: interaction.label };
+    checkRows(report);
+    const idType = staged.interactions.itemIdType;
+    const ofItems = item.source && ({ entity: item, what: "item", source: item.source, idType } as const);
+    const ofUsers = user.source && ({ entity: user, what: "user", source: user.source } as const);
+    const items = ofItems && (await stageAttributes(staging, ofItems, means));
+    const users = ofUsers && (await stageAttributes(staging, ofUsers, means));
+    return { ...staged, report, items, users };
+  };
+  const staged = await stageAll().finally(connectors.close);
+  const { interactions, toKeep } = staged;
+  if (toKeep !== undefined) options.progress({ detail: "keeping rows for the next run" });
+  const keepWarnings = toKeep && (await keepForNext(staging, interactions.table, { toKeep, signal: options.signal }));
+  return {
+    ...staged,
+    told: [...connectors.origins, ...staged.told],
+    warnings: [...staged.warnings, ...(keepWarnings ?? [])],
+  };
+}
+
+type Means = IncrementalMeans & Pick<StageSourcesOptions, "erased">;
+
+async function stageInteractions(staging: Staging, spec: ModelSpec, means: Means) {
+  const { signal, nowMs, erased } = means;
+  const { schema } = spec;
+  const choose = (available: readonly string[]) => {
+    checkPresent(schema, available);
+    return interactionColumns(schema);
+  };
+  const query = { name: "interaction_rows", what: "interactions", source: schema.interaction.source, choose };
+  const staged = await stageGrowing(staging, await openQuery(query, means), spec, means);
+  const { table, rows } = await leaveOutErased(staging, staged.table, { erased, signal });
+  means.progress({ detail: "checking rows", rows: table.rows });
+  const nowSeconds = Math.floor(nowMs / 1000);
+  const interactions = await checkInteractions(staging, table, schema, { nowSeconds, signal });
+  return { ...staged, interactions, erasedRows: staged.erasedBefore + rows };
+}
+
+/** Throws StageError `missing_column` naming every column that the query lacks. */
+function checkPresent(schema: ModelSchema, available: readonly string[]): void {
+  const missing = [...new Set(interactionColumns(schema))].filter((name) => !available.includes(name));
+  if (missing.length === 0) return;
+  const [names, columns] = [missing, available.slice(0, 50)].map((list) =>
+    list.map((name) => JSON.stringify(name)).join(", "),
+  );
+  throw new StageError(
+    "checking",
+    "missing_column",
+    `The interaction query gives no column ${names}; its columns are ${columns}${didYouMean(missing[0]!, available)}`,
+  );
+}
+
+type AttributeSource = {
+  readonly entity: ModelSchema["item"];
+  readonly what: "item" | "user";
+  readonly source: Source;
+  readonly idType?: ItemIdType;
+};
+
+async function stageAttributes(
+  staging: Staging,
+  { entity, what, source, idType }: AttributeSource,
+  means: Means,
+): Promise<StagedAttributes> {
+  const choose = (available: readonly string[]) => attributeColumns(entity, available, what);
+  const query = { name: `${what}_rows`, what: `${what} attributes`, source, choose };
+  const { table: all, unreadable } = await stageOpened(staging, await openQuery(query, means), means);
+  const erased = what === "user" ? means.erased : undefined;
+  const { table } = await leaveOutErased(staging, all, { erased, signal: means.signal });
+  const staged = await checkAttributes(staging, table, { entity, what, idType, signal: means.signal });
+  const unread = countRejected(unreadable);
+  if (unread === 0) return staged;
+  const warning = `${unread} lines of the ${what} query's files cannot be read and were left out`;
+  return { ...staged, warnings: [...staged.warnings, warning] };
+}

@@ -1,0 +1,174 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import {
+  type DuckDBAppender,
+  type DuckDBConnection,
+  type DuckDBDataChunk,
+  DuckDBInstance,
+  type DuckDBType,
+  DuckDBTypeId,
+} from "@duckdb/node-api";
+import { StageError } from "../../stage/stage-error.ts";
+import { identifier } from "../connectors/duckdb/quote.ts";
+import { streamWhole } from "../connectors/duckdb/whole-stream.ts";
+import type { SourceRows } from "../connectors/source-rows.ts";
+
+/** A database of one run, on disk, in which rows become a dataset. Runs our own SQL only, never a customer's. */
+export type Staging = {
+  readonly connection: DuckDBConnection;
+  /** Ends the connection and gives the disk back. */
+  close(): Promise<void>;
+};
+
+export type StagingOptions = { readonly workDirectory: string; readonly memoryMb: number };
+
+/** An empty database in a folder of its own below `workDirectory`. What exceeds the memory goes to the same folder. */
+export async function openStaging({ workDirectory, memoryMb }: StagingOptions): Promise<Staging> {
+  const folder = await mkdtemp(join(workDirectory, "staging-"));
+  const instance = await DuckDBInstance.create(join(folder, "rows.duckdb"), {
+    threads: String(Math.min(8, availableParallelism())),
+    memory_limit: `${Math.max(64, Math.floor(memoryMb))}MB`,
+    temp_directory: join(folder, "spilled"),
+    preserve_insertion_order: "true",
+    autoinstall_known_extensions: "false",
+    autoload_known_extensions: "false",
+  });
+  const connection = await instance.connect();
+  await connection.run("SET GLOBAL TimeZone = 'UTC'");
+  return {
+    connection,
+    async close() {
+      connection.closeSync();
+      instance.closeSync();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A table of staged rows: its columns are named by position, and `rowid` is the position of the row in the source. */
+export type StagedTable = {
+  readonly name: string;
+  readonly rows: number;
+  readonly columns: readonly { readonly sql: string; readonly name: string; readonly type: DuckDBType }[];
+};
+
+export type StageOptions = { readonly signal: AbortSignal; readonly progress: (rows: number) => void };
+
+const PROGRESS_EVERY_CHUNKS = 64;
+
+/** Copies a query's rows into a new table, chunk by chunk. Memory does not grow with the rows. */
+export async function stageRows(
+  staging: Staging,
+  table: { readonly name: string; readonly source: SourceRows },
+  { signal, progress }: StageOptions,
+): Promise<StagedTable> {
+  for (const { name, type } of table.source.columns) if (type.typeId === DuckDBTypeId.VARIANT) throw unstorable(name);
+  const definition = columnsOf(table.source).map(({ sql, type }) => `${sql} ${type}`);
+  await staging.connection.run(`CREATE TABLE ${identifier(table.name)} (${definition.join(", ")})`);
+  return await appendRows(staging, table, { signal, progress });
+}
+
+/** What DuckDB writes to disk only in its newest form, which is larger. */
+const unstorable = (name: string) =>
+  new StageError(
+    "checking",
+    "unsupported_column_type",
+    `The column ${JSON.stringify(name)} has the type VARIANT, which cannot be read; convert it in the query, or leave it out`,
+  );
+
+/** Copies a query's rows behind those of a table of the same columns. Tells of the table as if it had no others. */
+export async function appendRows(
+  staging: Staging,
+  table: { readonly name: string; readonly source: SourceRows },
+  { signal, progress }: StageOptions,
+): Promise<StagedTable> {
+  const appender = await staging.connection.createAppender(table.name);
+  let rows = 0;
+  try {
+    let chunks = 0;
+    for await (const chunk of table.source.chunks) {
+      signal.throwIfAborted();
+      appender.appendDataChunk(chunk);
+      rows += chunk.rowCount;
+      if (++chunks % PROGRESS_EVERY_CHUNKS === 0) progress(rows);
+    }
+    appender.closeSync();
+  } catch (error) {
+    closeQuietly(appender);
+    throw explainStaging(error);
+  }
+  progress(rows);
+  return { name: table.name, rows, columns: columnsOf(table.source) };
+}
+
+const columnsOf = ({ columns }: SourceRows) => columns.map(({ name, type }, i) => ({ sql: `c${i}`, name, type }));
+
+/** Closing writes what is left, which on a full disk fails once more; the first failure is the one to tell. */
+function closeQuietly(appender: DuckDBAppender): void {
+  try {
+    appender.closeSync();
+  } catch {
+    // The staging folder is removed, whatever is in it.
+  }
+}
+
+/** Runs a statement of ours; a full disk or too little memory is told as such. */
+export async function runStaged(staging: Staging, sql: string, signal: AbortSignal): Promise<void> {
+  await interruptible(staging, signal, () => staging.connection.run(sql));
+}
+
+/** The rows of a small result, as JavaScript values. */
+export async function readStaged(
+  staging: Staging,
+  sql: string,
+  signal: AbortSignal,
+): Promise<Record<string, unknown>[]> {
+  return await interruptible(staging, signal, async () => {
+    const reader = await staging.connection.runAndReadAll(sql);
+    return reader.getRowObjectsJS();
+  });
+}
+
+/** The chunks of a large result, as they are computed. Nothing else may be asked of the database until they end. */
+export async function* streamStaged(
+  staging: Staging,
+  sql: string,
+  signal: AbortSignal,
+): AsyncGenerator<DuckDBDataChunk> {
+  const stream = await interruptible(staging, signal, () => streamWhole(staging.connection, sql));
+  try {
+    for (;;) {
+      const chunk = await interruptible(staging, signal, () => stream.next());
+      if (chunk === undefined) return;
+      yield chunk;
+    }
+  } finally {
+    await stream.leave();
+  }
+}
+
+async function interruptible<Value>(staging: Staging, signal: AbortSignal, step: () => Promise<Value>): Promise<Value> {
+  signal.throwIfAborted();
+  const interrupt = () => staging.connection.interrupt();
+  signal.addEventListener("abort", interrupt, { once: true });
+  try {
+    return await step();
+  } catch (error) {
+    signal.throwIfAborted();
+    throw explainStaging(error);
+  } finally {
+    signal.removeEventListener("abort", interrupt);
+  }
+}
+
+function explainStaging(error: unknown): unknown {
+  const message = error instanceof Error ? error.message : String(error);
+  const make = (code: string, text: string) =>
+    new StageError("checking", code, text, { cause: error, retryable: true });
+  if (/No space left on device|max_temp_directory_size/i.test(message))
+    return make("work_disk_full", "The trainer's disk is full: free space below its state folder, or read fewer rows");
+  if (/^Out of Memory Error/.test(message))
+    return make("work_memory_full", "The rows do not fit the memory of this run: give it more, or read fewer rows");
+  return error;
+}

@@ -1,0 +1,127 @@
+import { RECORD_VALUES_MAX } from "../../../shared/user-records.ts";
+import { USER_VALUES_MAX } from "../../../shared/user-values.ts";
+import type { AttributeColumn } from "./dataset.ts";
+
+/** What one cell of an attribute holds: nothing, a text, a number (Boolean 0 or 1), or a list of texts. */
+export type Cell = null | string | number | readonly string[];
+
+/** Of one attribute: what its values are called, and which code each has. Values without a code are too rare. */
+export type ValueColumn = {
+  readonly name: string;
+  /** Of numbers and times: the bounds of equal shares of the users, rising; a number is named by how many it reaches. */
+  readonly bounds: readonly number[] | null;
+  readonly codes: ReadonlyMap<string, number>;
+};
+
+/** The values of users' attributes that many users share, each by its code 0 … valueCount − 1, the most frequent first. */
+export type UserValueTable = {
+  /** Attributes with at least one such value. */
+  readonly columns: readonly ValueColumn[];
+  readonly valueCount: number;
+};
+
+/** Users' codes: user u's are codes[start[u]] … codes[start[u + 1] − 1], rising. */
+export type UserCodes = {
+  readonly start: Uint32Array; // [userCount + 1]
+  readonly codes: Uint8Array;
+};
+
+/** A value of fewer users says little of others, and might tell who they are. */
+export const VALUE_USERS_MIN = 20;
+/** Numbers are parted into so many equal shares of the users. */
+const SHARES = 8;
+
+/** Free texts have no values. Columns are aligned with the users that have interactions. */
+export function userValueTable(columns: readonly AttributeColumn[]): UserValueTable {
+  const usable = columns.filter(({ type }) => type !== "Text");
+  const bounds = usable.map((column) =>
+    column.type === "Numerical" || column.type === "Timestamp" ? equalShares(column.values) : null,
+  );
+  const frequent = usable.flatMap((column, c) =>
+    [...usersOfNames(column, bounds[c]!)]
+      .filter(([, users]) => users >= VALUE_USERS_MIN)
+      .map(([name, users]) => ({ c, name, users })),
+  );
+  frequent.sort((a, b) => b.users - a.users || a.c - b.c || (a.name < b.name ? -1 : 1));
+  const codes = usable.map(() => new Map<string, number>());
+  const kept = frequent.slice(0, USER_VALUES_MAX);
+  for (const [code, { c, name }] of kept.entries()) codes[c]!.set(name, code);
+  const all = usable.map(({ name }, c) => ({ name, bounds: bounds[c]!, codes: codes[c]! }));
+  return { columns: all.filter((column) => column.codes.size > 0), valueCount: kept.length };
+}
+
+/** The codes of every user of some columns. */
+export function codesOfUsers(table: UserValueTable, columns: readonly AttributeColumn[], userCount: number): UserCodes {
+  const cells = table.columns.map(({ name }) => cellReader(columns.find((column) => column.name === name)!));
+  const start = new Uint32Array(userCount + 1);
+  let codes = new Uint8Array(1024);
+  let end = 0;
+  for (let user = 0; user < userCount; user++) {
+    const own = codesOfCells(
+      table,
+      cells.map((cellOf) => cellOf(user)),
+    );
+    if (end + own.length > codes.length) codes = grown(codes);
+    codes.set(own, end);
+    end += own.length;
+    start[user + 1] = end;
+  }
+  return { start, codes: codes.slice(0, end) };
+}
+
+/** The codes of one user, rising: those of the most frequent values, as many as a record holds. `cells` are aligned with the columns. */
+export function codesOfCells({ columns }: UserValueTable, cells: readonly Cell[]): number[] {
+  const own = new Set<number>();
+  for (const [c, { bounds, codes }] of columns.entries()) {
+    for (const name of namesOf(cells[c]!, bounds)) {
+      const code = codes.get(name);
+      if (code !== undefined) own.add(code);
+    }
+  }
+  return [...own].sort((a, b) => a - b).slice(0, RECORD_VALUES_MAX);
+}
+
+/** What the values of a cell are called. */
+function namesOf(cell: Cell, bounds: readonly number[] | null): readonly string[] {
+  if (cell === null) return [];
+  if (typeof cell === "number") {
+    if (Number.isNaN(cell)) return [];
+    return [String(bounds === null ? cell : bounds.filter((bound) => cell >= bound).length)];
+  }
+  return typeof cell === "string" ? [cell] : cell;
+}
+
+function cellReader(column: AttributeColumn): (user: number) => Cell {
+  switch (column.type) {
+    case "Numerical":
+    case "Timestamp":
+      return (user) => column.values[user]!;
+    case "Boolean":
+      return (user) => (column.values[user] === 255 ? null : column.values[user]!);
+    default: {
+      const { start, codes, dictionary } = column;
+      return (user) => Array.from(codes.subarray(start[user], start[user + 1]), (code) => dictionary[code]!);
+    }
+  }
+}
+
+function usersOfNames(column: AttributeColumn, bounds: readonly number[] | null): Map<string, number> {
+  const users = new Map<string, number>();
+  const cellOf = cellReader(column);
+  const count = "start" in column ? column.start.length - 1 : column.values.length;
+  for (let user = 0; user < count; user++)
+    for (const name of new Set(namesOf(cellOf(user), bounds))) users.set(name, (users.get(name) ?? 0) + 1);
+  return users;
+}
+
+function equalShares(values: Float64Array): number[] {
+  const sorted = values.filter((value) => !Number.isNaN(value)).sort();
+  const bounds = Array.from({ length: SHARES - 1 }, (_, i) => sorted[Math.floor(((i + 1) * sorted.length) / SHARES)]);
+  return [...new Set(bounds.filter((bound) => bound !== undefined))];
+}
+
+function grown(codes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(2 * codes.length);
+  larger.set(codes);
+  return larger;
+}

@@ -1,0 +1,76 @@
+import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
+import { ID_BYTES_MAX } from "../../../shared/ids.ts";
+import { quoted } from "../connectors/bigquery/columns.ts";
+import type { TimeExpression } from "../dataset/time-expression.ts";
+import { type Dialect, labelBy, NUMBER_PATTERN, type PushedId, SPACES } from "./dialect.ts";
+
+/** What is no text by nature, such as BYTES and JSON, is fetched in a form of its own. */
+const CAST_ALIKE = new Set(
+  "STRING INTEGER INT64 FLOAT FLOAT64 BOOLEAN BOOL TIMESTAMP DATETIME DATE NUMERIC BIGNUMERIC".split(" "),
+);
+
+/** GoogleSQL. Types are those by which the connector (connectors/bigquery/columns.ts) gives a column. */
+export const BIGQUERY: Dialect = {
+  name: "BigQuery",
+  identifier: quoted,
+  arrivesAsCast: ({ native }) => native === undefined || CAST_ALIKE.has(native),
+  id,
+  time,
+  label: labelBy({
+    numbers: [DuckDBTypeId.BIGINT, DuckDBTypeId.DOUBLE],
+    trimmed: (column) => `TRIM(${textOf(column)}, '${SPACES}')`,
+    lower: (text) => `LOWER(${text})`,
+    asInteger: (column) => `CAST(${column} AS INT64)`,
+    ratingNumber,
+  }),
+  magnitude: (number) => `ABS(CAST(${number} AS FLOAT64))`,
+  digits: (integer) => `CAST(${integer} AS STRING)`,
+  byCodePoint: (text) => text,
+  md5: (text) => `TO_HEX(MD5(${text}))`,
+  sha256: (saltHex, text) => `TO_HEX(SHA256(FROM_HEX('${saltHex}') || CAST(${text} AS BYTES)))`,
+};
+
+/** The text that the connector would fetch, compared by code point whatever the column's collation. */
+const textOf = (column: string) => `COLLATE(CAST(${column} AS STRING), '')`;
+
+function id(column: string, { typeId }: DuckDBType, which: "user" | "item"): PushedId | undefined {
+  const missing = `WHEN ${column} IS NULL THEN 'missing_${which}'`;
+  if (typeId === DuckDBTypeId.BIGINT) return { key: column, isInteger: true, reason: `CASE ${missing} END` };
+  if (typeId === DuckDBTypeId.BOOLEAN)
+    return { key: `CAST(${column} AS STRING)`, isInteger: false, reason: `CASE ${missing} END` };
+  if (typeId !== DuckDBTypeId.VARCHAR) return undefined;
+  const key = textOf(column);
+  const reason = `CASE ${missing} WHEN ${key} = '' THEN 'missing_${which}'
+    WHEN BYTE_LENGTH(${key}) > ${ID_BYTES_MAX} THEN 'id_too_long'
+    WHEN REGEXP_CONTAINS(${key}, r'\\x00') THEN 'id_has_nul' END`;
+  return { key, isInteger: false, reason };
+}
+
+function time(column: string, { typeId }: DuckDBType): TimeExpression | undefined {
+  const isMissing = `${column} IS NULL`;
+  switch (typeId) {
+    case DuckDBTypeId.BIGINT:
+      return { seconds: (unit) => (unit === 1 ? column : `DIV(${column}, ${unit})`), number: column, isMissing };
+    case DuckDBTypeId.DOUBLE: {
+      // Of NaN no comparison holds.
+      const seconds = (unit: number) =>
+        `CASE WHEN ABS(${column} / ${unit}) < 9.2e18 THEN CAST(FLOOR(${column} / ${unit}) AS INT64) END`;
+      return { seconds, number: column, isMissing };
+    }
+    case DuckDBTypeId.DATE:
+    case DuckDBTypeId.TIMESTAMP:
+      return { seconds: () => `UNIX_SECONDS(CAST(${column} AS TIMESTAMP))`, number: null, isMissing };
+    default:
+      return undefined;
+  }
+}
+
+function ratingNumber(column: string, typeId: DuckDBTypeId): string {
+  if (typeId === DuckDBTypeId.BOOLEAN) return `CAST(CAST(${column} AS INT64) AS FLOAT64)`;
+  if (typeId === DuckDBTypeId.VARCHAR) {
+    const text = textOf(column);
+    const number = `REGEXP_EXTRACT(${text}, r'[^[:space:]]+')`;
+    return `CASE WHEN REGEXP_CONTAINS(${text}, r'${NUMBER_PATTERN}') THEN SAFE_CAST(${number} AS FLOAT64) END`;
+  }
+  return `CASE WHEN ABS(CAST(${column} AS FLOAT64)) <= 1.7976931348623157e308 THEN CAST(${column} AS FLOAT64) END`;
+}

@@ -1,0 +1,137 @@
+import { join } from "node:path";
+import type { DataSummary } from "../../../shared/model-record.ts";
+import type { ModelSpec } from "../../../shared/model-spec.ts";
+import { RECORD_HISTORY_MAX } from "../../../shared/user-records.ts";
+import { StageError } from "../../stage/stage-error.ts";
+import { checkRows, countRejected, describeRejected } from "../dataset/checks.ts";
+import { interactionsThatFit, stagingMb } from "../dataset/memory-shares.ts";
+import type { ReadDataset, ReadDatasetOptions } from "../dataset/read-dataset.ts";
+import { openStaging, stageRows } from "../dataset/staging.ts";
+import type { TimeUnit } from "../dataset/time-expression.ts";
+import { spoolUsers, type UserSpool } from "../spool/spool-users.ts";
+import { completeCatalog } from "./complete-catalog.ts";
+import { openRelation, type PushedSource } from "./read-relation.ts";
+import { NEWEST_PER_USER, readSample } from "./read-sample.ts";
+import { DISTINCT } from "./relation.ts";
+import { type SourceQuery, sourceTable } from "./source-table.ts";
+import { readRejected, readTotals, readUnit, type Totals } from "./source-totals.ts";
+import { stageCatalog } from "./stage-catalog.ts";
+
+export type PushDownOptions = ReadDatasetOptions & {
+  /** 16 to 64 bytes, of the hashes of users. */
+  readonly salt: Uint8Array;
+};
+
+export type PushedDown = ReadDataset & {
+  /** Everybody's history, in the work folder. */
+  readonly spool: UserSpool;
+};
+
+export type Asked = { readonly query: SourceQuery; readonly connector: PushedSource["connector"] };
+
+/**
+ * A source whose interactions do not fit memory: its store checks them, removes duplicates and counts items; the
+ * trainer takes the whole catalog, the newest interactions of as many users as fit, and, through its disk, what every
+ * user has seen.
+ *
+ * Throws StageError `too_many_interactions` when a column has a type that the store cannot judge as the trainer does.
+ */
+export async function readPushedDown(spec: ModelSpec, asked: Asked, options: PushDownOptions): Promise<PushedDown> {
+  const { progress, rejectedShareMax } = options;
+  progress({ detail: "counting interactions in the store" });
+  const source = await openSource(asked, options);
+  const { rows, rejected } = await readRejected(source);
+  checkRows({ rows, rejected, rejectedShareMax, label: spec.schema.interaction.label });
+  const totals = await readTotals(source, NEWEST_PER_USER);
+  const sample = await readSample(spec, { source, totals }, options);
+  const { counts, spool } = await readEverybody(source, options);
+  const dataset = completeCatalog(sample.dataset, counts);
+  const warnings = [
+    pushedWarning(spec, { query: asked.query, totals, sample, spool }, options),
+    ...describeRejected(rejected).map((text) => `Rows left out: ${text}`),
+  ];
+  const sources = [...(sample.summary.sources ?? []), ...source.told];
+  const summary: DataSummary = {
+    ...sample.summary,
+    users: spool.userCount,
+    items: dataset.itemCount,
+    interactions: totals.interactions,
+    positives: totals.positives,
+    rejected_rows: Object.fromEntries(Object.entries(rejected).map(([reason, { count }]) => [reason, count])),
+    duplicate_rows: rows - countRejected(rejected) - totals.interactions,
+    ...(sources.length > 0 && { sources }),
+    from: new Date(totals.firstSecond * 1000).toISOString(),
+    to: new Date(totals.lastSecond * 1000).toISOString(),
+    // Lines that a file could not give are told of the sample too.
+    warnings: [...new Set([...warnings, ...sample.summary.warnings])],
+  };
+  return { ...sample, dataset, summary, spool };
+}
+
+/** The source with the unit of its times known. */
+async function openSource({ query, connector }: Asked, { signal }: PushDownOptions): Promise<PushedSource> {
+  const told: string[] = [];
+  const ask = (unit: TimeUnit): PushedSource => {
+    const table = sourceTable(query, unit);
+    if (!("column" in table)) return { connector, table, signal, told };
+    const { column, meaning } = table;
+    throw new StageError(
+      "checking",
+      "too_many_interactions",
+      `There are more interactions than this run's memory holds, and ${query.dialect.name} cannot prepare them ` +
+        `because the column ${JSON.stringify(column.name)} is ${column.native ?? column.type}: expected ${meaning}. ` +
+        "Convert it in the query, narrow the query, or give the run more memory",
+    );
+  };
+  const source = ask(1);
+  const unit = await readUnit(source);
+  return unit === 1 ? source : ask(unit);
+}
+
+/** The whole catalog, and everybody's history sorted by hash on the trainer's disk. */
+async function readEverybody(source: PushedSource, options: PushDownOptions) {
+  const { workDirectory, salt, erased, signal, progress, context, memoryMbMax = Number.POSITIVE_INFINITY } = options;
+  const memoryMb = Math.min(context.settings.memoryMb, stagingMb(memoryMbMax));
+  const staging = await openStaging({ workDirectory, memoryMb });
+  try {
+    const counts = await stageCatalog(staging, source, (rows) => progress({ detail: "reading the catalog", rows }));
+    const records = await openRelation(source, {
+      kind: "records",
+      of: DISTINCT,
+      saltHex: Buffer.from(salt).toString("hex"),
+      historyMax: RECORD_HISTORY_MAX,
+      erasedSalt: erased?.salt ?? null,
+    });
+    const tell = (detail: string) => (rows: number) => progress({ detail, rows });
+    const means = { signal, progress: tell("reading what every user has seen") };
+    const table = await stageRows(staging, { name: "record_rows", source: records }, means);
+    const path = join(workDirectory, "users.spool");
+    const sorting = { path, erased, signal, progress: tell("sorting what every user has seen") };
+    const userCount = await spoolUsers(staging, table, sorting);
+    return { counts, spool: { path, salt, userCount, itemIds: counts.itemIds } satisfies UserSpool };
+  } finally {
+    await staging.close();
+  }
+}
+
+type Outcome = {
+  readonly query: SourceQuery;
+  readonly totals: Totals;
+  readonly sample: ReadDataset;
+  readonly spool: UserSpool;
+};
+
+/** What was done where, for the record. */
+function pushedWarning(
+  spec: ModelSpec,
+  { query, totals, sample: { dataset }, spool }: Outcome,
+  { memoryMbMax = Number.POSITIVE_INFINITY }: PushDownOptions,
+): string {
+  const fit = interactionsThatFit(memoryMbMax, spec.schema.interaction.label.type);
+  return (
+    `${totals.interactions} interactions are more than the ${fit} that this run's memory holds: ` +
+    `${query.dialect.name} prepared them. Models are chosen and fitted on the newest ${dataset.items.length} ` +
+    `interactions of ${dataset.userCount} of ${spool.userCount} users, drawn by lot (at most ${NEWEST_PER_USER} a user); ` +
+    `the catalog has every item, and what all ${spool.userCount} users have seen is kept from them`
+  );
+}

@@ -1,0 +1,41 @@
+import { StageError } from "../../stage/stage-error.ts";
+
+/**
+ * Positions in the order of their 64-bit hashes, given as high and low words. Throws StageError when two are equal.
+ */
+export function hashOrder(high: Uint32Array, low: Uint32Array): Uint32Array {
+  const order = orderBy(high);
+  sortTies(order, high, low);
+  return order;
+}
+
+/** Positions in the order of their 32-bit keys: radix sort, two passes of 16 bits, stable. */
+function orderBy(keys: Uint32Array): Uint32Array {
+  let order = Uint32Array.from(keys.keys());
+  for (const shift of [0, 16]) {
+    const next = new Uint32Array(65_537);
+    for (const key of keys) next[((key >>> shift) & 0xffff) + 1]!++;
+    for (let digit = 1; digit < next.length; digit++) next[digit]! += next[digit - 1]!;
+    const sorted = new Uint32Array(keys.length);
+    for (const at of order) sorted[next[(keys[at]! >>> shift) & 0xffff]!++] = at;
+    order = sorted;
+  }
+  return order;
+}
+
+/** Among neighbours with the same high word, the one with the lower low word first. Two equal hashes are refused. */
+function sortTies(order: Uint32Array, high: Uint32Array, low: Uint32Array): void {
+  for (let i = 1; i < order.length; i++) {
+    for (let at = i; at > 0 && high[order[at - 1]!] === high[order[at]!]; at--) {
+      const [before, after] = [order[at - 1]!, order[at]!];
+      if (low[before]! < low[after]!) break;
+      // Once in a hundred thousand runs with ten million users; another salt has another outcome.
+      if (low[before] === low[after])
+        throw new StageError("deploying", "user_hash_collision", "Two users have the same 64-bit hash; train again.", {
+          retryable: true,
+        });
+      order[at - 1] = after;
+      order[at] = before;
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import type { DuckDBDataChunk } from "@duckdb/node-api";
+import { type ErasedUsers, hashesOf } from "../../../shared/erased-users.ts";
+import type { Hash64 } from "../../../shared/hash.ts";
+import { type PackedStrings, stringAt } from "../../../shared/packed-strings.ts";
+import { RECORD_HISTORY_MAX } from "../../../shared/user-records.ts";
+import { StageError } from "../../stage/stage-error.ts";
+import { type StagedTable, type Staging, streamStaged } from "../dataset/staging.ts";
+import type { UserHistories } from "./user-histories.ts";
+import { createSpool, readSpool, type SpoolWriter } from "./user-spool.ts";
+
+/** Everybody's history on the trainer's disk. */
+export type UserSpool = {
+  readonly path: string;
+  readonly salt: Uint8Array;
+  readonly userCount: number;
+  /** The ids behind the item numbers in it. */
+  readonly itemIds: PackedStrings;
+};
+
+export type SpoolOptions = {
+  readonly path: string;
+  readonly erased: ErasedUsers | undefined;
+  readonly signal: AbortSignal;
+  readonly progress: (rows: number) => void;
+};
+
+const PROGRESS_EVERY_CHUNKS = 64;
+
+/**
+ * Staged rows of the relation `records`, sorted out of core, as a spool; users who were erased are left out. Items are
+ * numbered by the rowid of the staged table `items (text)`; a row of an item that is not in it came after the items
+ * were counted, and is left out.
+ *
+ * @returns Users written. Throws StageError `user_hash_collision`.
+ */
+export async function spoolUsers(staging: Staging, rows: StagedTable, options: SpoolOptions): Promise<number> {
+  const { erased, signal, progress } = options;
+  const erasedHash = rows.columns.length > 5 ? "c5" : "NULL::VARCHAR";
+  const sql = `SELECT c0, CAST(items.rowid AS INTEGER) AS item, CAST(c2 AS UINTEGER) AS seconds,
+      CAST(c3 AS UTINYINT) AS positive, ${erasedHash}
+    FROM ${rows.name} JOIN items ON items.text = CAST(c1 AS VARCHAR) ORDER BY c0, seconds, c4, item`;
+  const spool = await createSpool(options.path);
+  try {
+    const users = userCollector(spool, new Set(erased ? hashesOf(erased) : []));
+    let count = 0;
+    let chunks = 0;
+    for await (const chunk of streamStaged(staging, sql, signal)) {
+      await users.add(chunk);
+      count += chunk.rowCount;
+      if (++chunks % PROGRESS_EVERY_CHUNKS === 0) progress(count);
+    }
+    await users.end();
+    return await spool.end();
+  } finally {
+    await spool.close();
+  }
+}
+
+/** Takes rows sorted by user and second: columns hash, item, second, positive, hash among the erased. */
+function userCollector(spool: SpoolWriter, erased: ReadonlySet<string>) {
+  let name = "";
+  let isErased = false;
+  let items: number[] = [];
+  let times: number[] = [];
+  let seen = new Set<number>();
+
+  const finish = async () => {
+    if (name === "" || isErased) return;
+    await spool.add(hashOf(name), {
+      items: items.slice(-RECORD_HISTORY_MAX),
+      times: times.slice(-RECORD_HISTORY_MAX),
+      seen: Uint32Array.from(seen).sort(),
+    });
+  };
+  const begin = (next: string, erasedHash: string | null) => {
+    if (next.slice(0, 16) === name.slice(0, 16))
+      throw new StageError("fetching", "user_hash_collision", "Two users have the same 64-bit hash; train again.", {
+        retryable: true,
+      });
+    name = next;
+    isErased = erasedHash !== null && erased.has(erasedHash);
+    items = [];
+    times = [];
+    seen = new Set();
+  };
+  return {
+    async add(chunk: DuckDBDataChunk): Promise<void> {
+      const [names, itemOf, seconds, labels, erasedHashes] = [0, 1, 2, 3, 4].map((i) => chunk.getColumnVector(i));
+      for (let i = 0; i < chunk.rowCount; i++) {
+        const user = names!.getItem(i) as string;
+        if (user !== name) {
+          await finish();
+          begin(user, erasedHashes!.getItem(i) as string | null);
+        }
+        const item = itemOf!.getItem(i) as number;
+        seen.add(item);
+        if (labels!.getItem(i) !== 1) continue;
+        items.push(item);
+        times.push(seconds!.getItem(i) as number);
+      }
+    },
+    end: finish,
+  };
+}
+
+const hashOf = (name: string): Hash64 => ({
+  high: Number.parseInt(name.slice(0, 8), 16),
+  low: Number.parseInt(name.slice(8, 16), 16),
+});
+
+/** The users of a spool, their items numbered as in a catalog that has every one of them. */
+export function spooledHistories(spool: UserSpool, itemIds: PackedStrings): UserHistories {
+  const itemCount = itemIds.start.length - 1;
+  const { userCount, salt } = spool;
+  return {
+    userCount,
+    itemCount,
+    salt,
+    async *batches() {
+      const newIndex = indexIn(itemIds, spool.itemIds);
+      const renumbered = (items: ArrayLike<number>) => Uint32Array.from(items, (item) => newIndex[item]!);
+      for await (const batch of readSpool(spool.path))
+        yield batch.map(({ hash, content: { items, times, seen } }) => ({
+          hash,
+          content: { items: renumbered(items), times, seen: renumbered(seen).sort() },
+        }));
+    },
+  };
+}
+
+/** Of each of the ids, its position in the catalog. */
+function indexIn(catalog: PackedStrings, ids: PackedStrings): Uint32Array {
+  const count = ids.start.length - 1;
+  const positions = new Map<string, number>();
+  for (let item = 0; item < catalog.start.length - 1; item++) positions.set(stringAt(catalog, item), item);
+  return Uint32Array.from({ length: count }, (_, i) => {
+    const position = positions.get(stringAt(ids, i));
+    if (position === undefined) throw new Error(`The catalog lacks ${JSON.stringify(stringAt(ids, i))}.`);
+    return position;
+  });
+}
