@@ -11,6 +11,18 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   trainer: ["trainer", "shared"],
   test: ["edge", "shared", "test", "trainer"],
 };
+/** The trainer's rooms from top to bottom. A room imports only from rooms of lower lines. */
+const TRAINER_FLOORS: readonly (readonly string[])[] = [
+  ["keys"],
+  ["main.ts", "evaluate-cli.ts", "local"],
+  ["manage"],
+  ["run"],
+  ["choose", "publish"],
+  ["learn"],
+  ["read"],
+  ["store"],
+  ["settings.ts", "log", "stage"],
+];
 const EMPTY_NAMES = /(^|[/-])(utils?|helpers?|common|misc|manager|base|lib|types|constants)(\.ts|\/)/;
 const IMPURE = /\b(Date\.now|new Date\(\)|Math\.random|process\.|fetch\(|console\.)|from "node:/;
 const NODE_ONLY = /from "node:|\bprocess\.|\bBuffer\b/;
@@ -23,6 +35,11 @@ const RULES: readonly Rule[] = [
   ({ path, text }) => {
     const foreign = importsOf(path, text).find((to) => !MAY_IMPORT[roomOf(path)]?.includes(roomOf(to)));
     return foreign && `${roomOf(path)}/ may not import ${foreign}`;
+  },
+  ({ path, text }) => {
+    const from = floorOf(path);
+    const higher = importsOf(path, text).find((to) => roomOf(path) === "trainer" && floorOf(to) < from);
+    return higher && `${path.split("/").slice(0, 2).join("/")} may not import ${higher}`;
   },
   ({ path, text }) => {
     const foreign = packagesOf(text).find((name) => roomOf(path) === "shared" && name !== "zod");
@@ -64,6 +81,12 @@ export function circles(files: readonly SourceFile[]): string[] {
 
 const when = (condition: boolean, reason: string) => (condition ? reason : undefined);
 const roomOf = (path: string) => path.slice(0, path.indexOf("/"));
+/** The line of TRAINER_FLOORS that a file of the trainer stands on; below all of them for any other file. */
+const floorOf = (path: string) => {
+  const room = path.split("/")[1]!;
+  const floor = TRAINER_FLOORS.findIndex((rooms) => path.startsWith("trainer/") && rooms.includes(room));
+  return floor < 0 ? TRAINER_FLOORS.length : floor;
+};
 
 /** The files of this repository that a file imports, by their path from the root. */
 function importsOf(path: string, text: string): string[] {

@@ -6,7 +6,6 @@ import { isAbsolute, resolve } from "node:path";
 import { z } from "zod";
 import { CustomerId } from "../shared/key-record.ts";
 import { MEGABYTE } from "../shared/memory-cost.ts";
-import type { ConnectorSettings } from "./read/connectors/connector.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -41,6 +40,30 @@ export type RunSettings = {
   readonly retrySeconds: number;
   /** A machine silent for so long has lost its runs. */
   readonly heartbeatSeconds: number;
+};
+
+/** What the operator allows a customer's connectors. */
+export type ConnectorSettings = {
+  /** Folders that this customer's File connectors may read, absolute. */
+  readonly fileRoots: readonly string[];
+  readonly memoryMb: number;
+  readonly timeoutSeconds: number;
+  /** Rows after which a query is stopped. */
+  readonly rowsMax: number;
+  readonly tempDirectory: string;
+  /** Rows of a text file by which its columns' types are found, for who has little time; absent: all, since later ones may not fit. */
+  readonly typedByRows?: number;
+  /** Service account that this customer's BigQuery connectors impersonate; null: BigQuery is refused. */
+  readonly bigqueryServiceAccount: string | null;
+  readonly bigqueryBytesBilledMax: number;
+  /** For tests: a loopback stand-in of BigQuery's API. */
+  readonly bigqueryApiEndpoint: string | null;
+  /** For tests: `host:port` of a stand-in of its Storage Read API. */
+  readonly bigqueryStorageEndpoint?: string | null;
+  /** Whether connectors may reach loopback, link-local and private addresses. */
+  readonly allowPrivateAddresses: boolean;
+  /** Resolves `{"env": "NAME"}`; undefined when this customer may not use that name. */
+  secret(name: string): string | undefined;
 };
 
 export type Settings = {

@@ -109,7 +109,7 @@ test("a second npm start on the same folder is refused in one sentence, and harm
 
 test("keys can be issued and revoked for the running service", () => {
   const keys = (...args: string[]) =>
-    execFileSync(process.execPath, ["trainer/manage/keys/keys-cli.ts", ...args, "--state", state, "--json"], {
+    execFileSync(process.execPath, ["trainer/keys/keys-cli.ts", ...args, "--state", state, "--json"], {
       encoding: "utf8",
     });
   const issued = JSON.parse(keys("issue", "--customer", "local", "--scopes", "rank"));

@@ -1,7 +1,8 @@
 import type { ModelSpec } from "../../shared/model-spec.ts";
+import type { ConnectorSettings } from "../settings.ts";
 import { readCustomer } from "../store/key-store.ts";
 import type { ObjectStore } from "../store/object-store.ts";
-import type { ConnectorContext, ConnectorSettings } from "./connectors/connector.ts";
+import type { ConnectorContext } from "./connectors/connector.ts";
 
 type ContextParts = {
   readonly customer: string;

@@ -1,7 +1,7 @@
 import type { ItemIdType } from "../../shared/ids.ts";
 import type { DataSummary, Failure, Progress, TrainingState } from "../../shared/model-record.ts";
 import type { ModelSpec } from "../../shared/model-spec.ts";
-import type { ConnectorSettings } from "../read/connectors/connector.ts";
+import type { ConnectorSettings } from "../settings.ts";
 
 /** What a run is given: everything that crosses from the management process to the child, as JSON. */
 export type TrainingJob = {

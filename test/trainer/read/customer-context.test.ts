@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ModelSpec } from "../../../shared/model-spec.ts";
-import type { ConnectorSettings } from "../../../trainer/read/connectors/connector.ts";
 import { customerContext } from "../../../trainer/read/customer-context.ts";
+import type { ConnectorSettings } from "../../../trainer/settings.ts";
 import { writeCustomer } from "../../../trainer/store/key-store.ts";
 import { memoryStore } from "../../../trainer/store/memory-store.ts";
 

@@ -27,10 +27,9 @@ import { StageError } from "../../stage/stage-error.ts";
 import { meanRowBytes, sampleRows } from "./dry-run-sample.ts";
 import { predictedSeconds } from "./predict-training.ts";
 
-/** One thing that is wrong, or may be: where in the body, and what to do. */
+/** A problem or a warning that a creation body would lead to. */
 export const DryRunProblem = z.strictObject({
-  /** JSON pointer (RFC 6901) into the creation body. */
-  pointer: z.string(),
+  pointer: z.string(), // JSON pointer (RFC 6901) into the creation body
   severity: z.enum(["error", "warning"]),
   code: z.string(),
   message: z.string(),
@@ -49,7 +48,6 @@ const QueryReport = z.strictObject({
   estimated_cost_usd: z.number().nullable(),
 });
 
-/** What a creation would read. */
 export const DryRunReport = z.strictObject({
   model_name: z.string(),
   /** Whether nothing was found that would stop a training. */

@@ -1,4 +1,5 @@
 import type { ConnectorConfig } from "../../../shared/model-spec.ts";
+import type { ConnectorSettings } from "../../settings.ts";
 import type { RowsSince, Since, Unsuitable } from "./since.ts";
 import type { SourceColumn, SourceRows } from "./source-rows.ts";
 
@@ -36,29 +37,6 @@ export type ReadSinceOptions = Pick<ReadOptions, "signal" | "columns"> & { reado
 export type ConnectorContext = {
   readonly customer: string;
   readonly settings: ConnectorSettings;
-};
-
-export type ConnectorSettings = {
-  /** Folders that this customer's File connectors may read, absolute. */
-  readonly fileRoots: readonly string[];
-  readonly memoryMb: number;
-  readonly timeoutSeconds: number;
-  /** Rows after which a query is stopped. */
-  readonly rowsMax: number;
-  readonly tempDirectory: string;
-  /** Rows of a text file by which its columns' types are found, for who has little time; absent: all, since later ones may not fit. */
-  readonly typedByRows?: number;
-  /** Service account that this customer's BigQuery connectors impersonate; null: BigQuery is refused. */
-  readonly bigqueryServiceAccount: string | null;
-  readonly bigqueryBytesBilledMax: number;
-  /** For tests: a loopback stand-in of BigQuery's API. */
-  readonly bigqueryApiEndpoint: string | null;
-  /** For tests: `host:port` of a stand-in of its Storage Read API. */
-  readonly bigqueryStorageEndpoint?: string | null;
-  /** Whether connectors may reach loopback, link-local and private addresses. */
-  readonly allowPrivateAddresses: boolean;
-  /** Resolves `{"env": "NAME"}`; undefined when this customer may not use that name. */
-  secret(name: string): string | undefined;
 };
 
 /** How a kind of store is opened. Throws StageError when the configuration is wrong or the store cannot be reached. */

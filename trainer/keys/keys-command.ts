@@ -1,12 +1,12 @@
 import { parseArgs } from "node:util";
 import { z } from "zod";
-import { CustomerId, type KeyRecord, Scope } from "../../../shared/key-record.ts";
-import { LocalError } from "../../local/local-error.ts";
-import { localS3, readLocalSecrets, readLocalService } from "../../local/local-state.ts";
-import { type Environment, readKeySettings, secretPrefixOf } from "../../settings.ts";
-import { issueKey, listCustomers, listKeys, readCustomer, revokeKey, writeCustomer } from "../../store/key-store.ts";
-import type { ObjectStore } from "../../store/object-store.ts";
-import { s3Store } from "../../store/s3-store.ts";
+import { CustomerId, type KeyRecord, Scope } from "../../shared/key-record.ts";
+import { LocalError } from "../local/local-error.ts";
+import { localS3, readLocalSecrets, readLocalService } from "../local/local-state.ts";
+import { type Environment, readKeySettings, secretPrefixOf } from "../settings.ts";
+import { issueKey, listCustomers, listKeys, readCustomer, revokeKey, writeCustomer } from "../store/key-store.ts";
+import type { ObjectStore } from "../store/object-store.ts";
+import { s3Store } from "../store/s3-store.ts";
 import { bigqueryGrants, type GrantPlace, postgresGrants } from "./keys-grants.ts";
 
 export type KeysWorld = {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { LocalError } from "../../local/local-error.ts";
-import { SettingsError } from "../../settings.ts";
-import { StoreError } from "../../store/object-store.ts";
+import { LocalError } from "../local/local-error.ts";
+import { SettingsError } from "../settings.ts";
+import { StoreError } from "../store/object-store.ts";
 import { runKeysCommand } from "./keys-command.ts";
 
 /** `npm run keys`: prints what was asked for; a fault is one sentence on stderr and exit code 1. */

@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { isWellFormedApiKey } from "../../../../shared/api-key.ts";
-import { runKeysCommand } from "../../../../trainer/manage/keys/keys-command.ts";
-import type { S3Options } from "../../../../trainer/store/s3-request.ts";
-import { startLocalR2 } from "../../../fixtures/local-r2.ts";
+import { isWellFormedApiKey } from "../../../shared/api-key.ts";
+import { runKeysCommand } from "../../../trainer/keys/keys-command.ts";
+import type { S3Options } from "../../../trainer/store/s3-request.ts";
+import { startLocalR2 } from "../../fixtures/local-r2.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 let s3: S3Options;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bigqueryGrants, postgresGrants } from "../../../../trainer/manage/keys/keys-grants.ts";
+import { bigqueryGrants, postgresGrants } from "../../../trainer/keys/keys-grants.ts";
 
 const nowhere = { project: undefined, dataset: undefined, egressAddresses: [] };
 
