@@ -46,7 +46,7 @@ function orderPlace(test: Extract<RetrievalTest, { kind: "compare" }>, catalog: 
 
 const SMALL = 4096; // items that a Map holds; beyond, an array of the catalog's size is smaller and faster
 
-type ClassifierMeans = {
+type ClassifierOptions = {
   readonly bounds: readonly number[];
   readonly onTable: ((table: ArrayBufferView) => void) | undefined;
 };
@@ -55,7 +55,7 @@ type ClassifierMeans = {
  * Finds the class of an item by a table of the items outside the largest class: an exclude list of a thousand ids costs
  * a Map of a thousand, whatever the size of the catalog.
  */
-function classifierOf({ order, itemCount }: Catalog, { bounds, onTable }: ClassifierMeans): Classifier {
+function classifierOf({ order, itemCount }: Catalog, { bounds, onTable }: ClassifierOptions): Classifier {
   const ends = [...bounds, Infinity].map((bound) => Math.min(itemCount, Math.max(0, bound)));
   const runs = ends.map((end, i) => order.subarray(ends[i - 1] ?? 0, end)); // runs[c]: the items of class c
   const largest = runs.reduce((best, run, i) => (run.length > runs[best]!.length ? i : best), 0);

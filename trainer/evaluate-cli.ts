@@ -72,8 +72,8 @@ async function main(args: readonly string[]): Promise<void> {
   log(`columns: user ${user}, item ${item}, time ${time ?? "none"}, label ${label ?? "none"}`);
   log(`train ${data.train.items.length} rows, test ${data.test.items.length}, rejected ${data.rejectedRows}`);
   const checkpointFolder = resume ?? mkdtempSync(join(tmpdir(), "shortlist-fits-"));
-  const means = { ...evaluation, signal: abort.signal, clock, log, checkpointFolder };
-  const result = await evaluateFiles(data, means).finally(() => {
+  const context = { ...evaluation, signal: abort.signal, clock, log, checkpointFolder };
+  const result = await evaluateFiles(data, context).finally(() => {
     if (resume === undefined) rmSync(checkpointFolder, { recursive: true, force: true });
   });
   process.stdout.write(json ? `${JSON.stringify(result)}\n` : tableOf(result, evaluation.cutOffs));

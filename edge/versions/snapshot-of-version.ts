@@ -6,9 +6,9 @@ import { Problem } from "../../shared/problem.ts";
 import type { Snapshot } from "../../shared/snapshot.ts";
 import { ReadError } from "../reading/artifact-reader.ts";
 import type { LoadedVersion } from "./load-version.ts";
-import { type PageMeans, readUserRecord } from "./user-pages.ts";
+import { type PageContext, readUserRecord } from "./user-pages.ts";
 
-export type RecordPolicy = PageMeans & {
+export type RecordPolicy = PageContext & {
   /** Whether the customer has had this user erased: then there is no record. Throws ReadError, FormatError. */
   readonly isErased: (user: UserId) => Promise<boolean>;
   /** Rank without history and seen filter when a record cannot be read. */

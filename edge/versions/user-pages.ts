@@ -11,7 +11,7 @@ import type { RequestAccess } from "../reading/request-access.ts";
 import type { LoadedVersion } from "./load-version.ts";
 import { ENTRY_BYTES, type PageMemory, pageKey } from "./page-memory.ts";
 
-export type PageMeans = {
+export type PageContext = {
   readonly reader: ArtifactReader;
   readonly pages: PageMemory;
   readonly access: RequestAccess;
@@ -42,24 +42,24 @@ async function pageOf({ manifest, directory, target }: LoadedVersion, user: User
 export async function readUserRecord(
   loaded: LoadedVersion,
   user: UserId,
-  means: PageMeans,
+  context: PageContext,
 ): Promise<UserRecord | undefined> {
   const page = await pageOf(loaded, user);
   if (!page) return undefined;
-  const { pages, access } = means;
+  const { pages, access } = context;
   const itemCount = loaded.manifest.item_count;
   const look = () => {
     const known = pages.get(page.key);
     return known && { value: recordInPage(known, page.hash, itemCount) };
   };
   const claim = (nowMs: number) => pages.claim(page.key, page.place, nowMs);
-  const read = () => readPage(page, itemCount, means);
+  const read = () => readPage(page, itemCount, context);
   return lookOrRead({ look, claim, read, waitMs: CLAIM_MS }, access);
 }
 
 /** Gives the user's record at once, since the page may be let go as soon as it is kept. */
-async function readPage({ hash, place, objectKey, key }: PageOfUser, itemCount: number, means: PageMeans) {
-  const { reader, pages, access } = means;
+async function readPage({ hash, place, objectKey, key }: PageOfUser, itemCount: number, context: PageContext) {
+  const { reader, pages, access } = context;
   try {
     const page = openUserPage(await reader.range(objectKey, place));
     const record = recordInPage(page, hash, itemCount);
@@ -87,8 +87,8 @@ const AHEAD_SHARE = 0.5;
  * Reads the pages of these users, one after another, before the version serves: else all calls of its first moments would
  * wait for R2. As many as there is room and time for; a failure ends it, and is of no consequence.
  */
-export async function readAhead(loaded: LoadedVersion, users: readonly UserId[], means: PageMeans): Promise<void> {
-  const { pages, access } = means;
+export async function readAhead(loaded: LoadedVersion, users: readonly UserId[], context: PageContext): Promise<void> {
+  const { pages, access } = context;
   const untilMs = access.nowMs() + AHEAD_MS_MAX;
   let bytesLeft = AHEAD_SHARE * pages.bytesMost(access.nowMs());
   for (const user of users.slice(0, AHEAD_USERS_MAX)) {
@@ -99,7 +99,7 @@ export async function readAhead(loaded: LoadedVersion, users: readonly UserId[],
     bytesLeft -= page.place.length + ENTRY_BYTES;
     if (bytesLeft < 0) return;
     try {
-      const reading = readPage(page, loaded.manifest.item_count, means);
+      const reading = readPage(page, loaded.manifest.item_count, context);
       await within(untilMs - access.nowMs(), `reading ${page.key} ahead`, reading);
     } catch {
       return;

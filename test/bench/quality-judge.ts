@@ -27,7 +27,7 @@ export async function judge(
   return { recall: mean(values.get(`recall@${k}`)!), ndcg: mean(values.get(`ndcg@${k}`)!), megabytes };
 }
 
-/** The means of a fit: time and memory for all that is measured here. */
+/** The limits of a fit: time and memory for all that is measured here. */
 export const benchContext = (random: () => number, checkpointFolder?: string): FitContext => ({
   random,
   signal: new AbortController().signal,

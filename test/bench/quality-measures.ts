@@ -164,7 +164,7 @@ async function automatic(
 ) {
   const begin = performance.now();
   const clock = () => (performance.now() - begin) / 1000;
-  const means = { signal: new AbortController().signal, clock, memoryMbMax: 8000, budget: BUDGET, seed: SEED };
+  const limits = { signal: new AbortController().signal, clock, memoryMbMax: 8000, budget: BUDGET, seed: SEED };
   const protocol = task.protocol;
   let told = 0;
   const progress = (share: number, detail: string) => {
@@ -174,7 +174,7 @@ async function automatic(
   };
   const { dataset } = prepared;
   const selection = await selectModel({
-    ...means,
+    ...limits,
     dataset,
     methods: METHODS,
     protocol,

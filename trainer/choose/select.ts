@@ -8,7 +8,7 @@ import { type Choice, choiceOf, isSameChoice } from "./choosing/choice.ts";
 import { withColdPlaces } from "./choosing/cold-places.ts";
 import { decide, USERS_MIN } from "./choosing/decide.ts";
 import { lastRound, withBlend } from "./choosing/last-round.ts";
-import { meanOf, runTrial, type Trial, type TrialMeans } from "./choosing/trial.ts";
+import { meanOf, runTrial, type Trial, type TrialContext } from "./choosing/trial.ts";
 import { type SelectState, scaled, tryMethods } from "./choosing/try-methods.ts";
 import { discardedTrial, tuneMethod } from "./choosing/tune-method.ts";
 import { judgedWithin, type Validation, validationOf } from "./choosing/validation.ts";
@@ -22,7 +22,7 @@ import { serveNewcomers } from "./newcomers/serve-newcomers.ts";
 import { type EvaluationDetail, evaluationDetail } from "./reporting/evaluation-detail.ts";
 import { buildReport, sizesOf } from "./reporting/report.ts";
 import { type Protocol, planSplit } from "./splits/choose-split.ts";
-import { dataForChoosing } from "./splits/data-within-means.ts";
+import { dataForChoosing } from "./splits/data-within-budget.ts";
 
 export type SelectInput = {
   /** Catalog in any order: the selection makes its own, from what may be known. */
@@ -78,13 +78,13 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const { warning, ...bounded } = dataForChoosing(whole.dataset, whole);
   const input = { ...whole, ...bounded };
   const metric = input.metric ?? "ndcg@10";
-  const means = trialMeans(input);
-  const { validation, baseline, discarded } = await judgePopularity(input, means, metric);
+  const context = trialContext(input);
+  const { validation, baseline, discarded } = await judgePopularity(input, context, metric);
   const secondsLeft = () => input.secondsMax - (input.clock() - begin);
   const { methods, secondsMax } = input;
   const live = input.live && unknownMethod(input.live, methods) === undefined ? input.live : undefined;
   const time = { secondsMax, secondsLeft };
-  const state = { methods, live, means, metric, validation, baseline, ...time, discarded: [...discarded] };
+  const state = { methods, live, context, metric, validation, baseline, ...time, discarded: [...discarded] };
 
   const users = ownersOf(validation.split.cases, validation.positions).size;
   const tried = users < USERS_MIN ? [] : await tryAll(state);
@@ -94,7 +94,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const halfLifeDays = baseline.params.halfLifeDays ?? 0;
   const byValues = await valuesFor(input, validation, halfLifeDays);
   const trial = verdict.chosen === undefined ? judgedBaseline : finalists[verdict.chosen]!;
-  const { cutOffs, includeSeen, signal } = means;
+  const { cutOffs, includeSeen, signal } = context;
   const serving = { cutOffs, includeSeen, signal, values: byValues?.served };
   const chosen = await serveNewcomers(trial, validation, serving);
   const report = buildReport({
@@ -154,7 +154,7 @@ const SLOWER_THAN_POPULARITY = 15;
 const SECONDS_ABOVE_POPULARITY = 0.005;
 
 /** Popularity first: its half-life decides the catalog order that all others are judged under. */
-async function judgePopularity(input: SelectInput, means: TrialMeans, metric: MetricAtK) {
+async function judgePopularity(input: SelectInput, context: TrialContext, metric: MetricAtK) {
   const { dataset, methods, protocol, seed, includeSeen = false } = input;
   const method = methods[POPULARITY];
   if (!method) throw new Error("The table of methods must have popularity: it is what others are compared with.");
@@ -164,7 +164,7 @@ async function judgePopularity(input: SelectInput, means: TrialMeans, metric: Me
   const grid = method.grid(plain.train);
   const { split, train, earlyPositions: positions } = plain;
   const task = { method, grid, data: train, cases: split.cases, positions, metric, keepMax: grid.length };
-  const tuned = await tuneMethod({ ...task, secondsMax: input.secondsMax / 4 }, scaled(means, 0, 0.1));
+  const tuned = await tuneMethod({ ...task, secondsMax: input.secondsMax / 4 }, scaled(context, 0, 0.1));
   const best = reliablyBest(tuned.finalists, grid[0]!, { metric, seed });
   const params = best?.params ?? grid[0]!;
   const others = tuned.finalists
@@ -179,7 +179,7 @@ async function judgePopularity(input: SelectInput, means: TrialMeans, metric: Me
   const baseline = await runTrial(
     { method, params },
     wholeTask(validation, input.secondsMax),
-    scaled(means, 0.1, 0.15),
+    scaled(context, 0.1, 0.15),
   );
   return { validation, baseline, discarded: [...tuned.discarded, ...others] };
 }
@@ -215,7 +215,7 @@ function familiesOf(trials: readonly Trial[], metric: MetricAtK): Choice[] {
   return first.map(choiceOf);
 }
 
-function trialMeans(input: SelectInput): TrialMeans {
+function trialContext(input: SelectInput): TrialContext {
   const { budget, memoryMbMax, seed, signal, clock, progress, includeSeen = false, cutOffs = CUT_OFFS } = input;
   const { checkpointFolder } = input;
   return { budget, memoryMbMax, seed, signal, clock, progress, includeSeen, cutOffs, checkpointFolder };

@@ -162,13 +162,13 @@ function applyNormalised({ histories, weights }: CoOccurrence, divisor: Float64A
   return { rows, columns: width, values: image };
 }
 
-type NeighbourMeans = { readonly largest: number; readonly context: FitContext };
+type NeighbourOptions = { readonly largest: number; readonly context: FitContext };
 
 /** RᵀR / σ₁², the strongest entries of each row. */
 async function normalisedNeighbours(
   counts: CoOccurrence,
   divisor: Float64Array,
-  { largest, context }: NeighbourMeans,
+  { largest, context }: NeighbourOptions,
 ): Promise<SparseWeights> {
   const { itemCount } = counts.histories;
   const builder = sparseBuilder(itemCount, itemCount);

@@ -99,8 +99,8 @@ async function itemFactors(
   }
 }
 
-type Means = { readonly counts: Counts; readonly gemm: Gemm };
-type FitMeans = Means & { readonly outerProducts: OuterProducts; readonly context: FitContext };
+type FoldContext = { readonly counts: Counts; readonly gemm: Gemm };
+type AlternationContext = FoldContext & { readonly outerProducts: OuterProducts; readonly context: FitContext };
 
 const FIRST_LENGTH = 0.1;
 
@@ -108,7 +108,7 @@ const FIRST_LENGTH = 0.1;
 async function alternated(
   histories: Histories,
   { rank, iterations, ...params }: ImplicitAlsParams,
-  { counts, gemm, outerProducts, context }: FitMeans,
+  { counts, gemm, outerProducts, context }: AlternationContext,
 ): Promise<Matrix> {
   const byUser = partnersOf(histories.start, histories.items);
   const { start, users } = occurrencesOf(histories);
@@ -121,7 +121,7 @@ async function alternated(
     columns: rank,
     values: Float32Array.from({ length: histories.itemCount * rank }, first),
   };
-  const means = (step: number, detail: string, othersCount: number): LeastSquares => ({
+  const leastSquares = (step: number, detail: string, othersCount: number): LeastSquares => ({
     gemm,
     outerProducts,
     everyPair: everyPairOf(counts, params),
@@ -129,8 +129,8 @@ async function alternated(
     beforePiece: (share) => checkpoint(context, (step + share) / (2 * iterations), detail),
   });
   for (let i = 0; i < iterations; i++) {
-    const users = await solvedRows(byUser, items, means(2 * i, "fitting users to items", counts.items));
-    items = await solvedRows(byItem, users, means(2 * i + 1, "fitting items to users", counts.users));
+    const users = await solvedRows(byUser, items, leastSquares(2 * i, "fitting users to items", counts.items));
+    items = await solvedRows(byItem, users, leastSquares(2 * i + 1, "fitting items to users", counts.users));
   }
   return items;
 }
@@ -159,7 +159,7 @@ const ridgeOf = (
 ) => params.penalty * (count + everyPairOf(counts, params) * othersCount) ** params.frequencyExponent;
 
 /** V B, row-major: what each entry of a history adds to its user's vector. [itemCount * rank] */
-async function folded(vectors: Matrix, params: Weighing, { counts, gemm }: Means): Promise<Float32Array> {
+async function folded(vectors: Matrix, params: Weighing, { counts, gemm }: FoldContext): Promise<Float32Array> {
   const { rows: itemCount, columns: rank } = vectors;
   const left = new Float32Array(itemCount * rank);
   if (counts.rows === 0) return left;

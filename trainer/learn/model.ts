@@ -7,7 +7,7 @@ export type TrainingData = Interactions & {
   readonly userAttributes: readonly AttributeColumn[];
 };
 
-/** The means a fit is given besides data. Nothing else of the world is touched. */
+/** What a fit receives besides the data: seed, limits, abort signal and progress. A fit touches nothing else. */
 export type FitContext = {
   /** Uniform in [0, 1); seeded: the same data and seed give the same bytes. */
   readonly random: () => number;

@@ -94,11 +94,11 @@ async function fitLocally(
   return fittedLinear("sequential_local_ridge", params, { itemCount, terms, bias, uses: timesChosen(data) });
 }
 
-type Means = { readonly itemCount: number; readonly builder: PriorBuilder | undefined };
+type MomentOptions = { readonly itemCount: number; readonly builder: PriorBuilder | undefined };
 
 async function prunedMoments(
   statistics: SequentialStatistics,
-  { itemCount, builder }: Means,
+  { itemCount, builder }: MomentOptions,
   afterRows: (share: number) => Promise<void>,
 ) {
   const { featureCount } = statistics;

@@ -137,7 +137,7 @@ export function decaysOf(params: SequentialRidgeParams): Decay[] {
   return looks.filter(({ scale }, look) => look === 0 || scale > 0);
 }
 
-type Means = {
+type SolveOptions = {
   readonly decays: readonly Decay[];
   readonly params: SequentialRidgeParams;
   readonly context: FitContext;
@@ -146,7 +146,7 @@ type Means = {
 async function solved(
   data: TrainingData,
   statistics: SequentialStatistics,
-  { decays, params, context }: Means,
+  { decays, params, context }: SolveOptions,
 ): Promise<LinearModel> {
   const { itemCount } = data;
   const { featureCount } = statistics;

@@ -77,7 +77,7 @@ async function startAll(options: StartOptions, source: LocalSource, world: Local
   });
 }
 
-type Means = {
+type LocalContext = {
   readonly options: StartOptions;
   readonly source: LocalSource;
   readonly world: LocalWorld;
@@ -85,7 +85,7 @@ type Means = {
 };
 
 /** Key, model, ranking, local.json. */
-async function useServices(services: LocalServices, { options, source, world, look }: Means): Promise<void> {
+async function useServices(services: LocalServices, { options, source, world, look }: LocalContext): Promise<void> {
   const { state } = options;
   const say = (line: string) => world.output.write(`${line}\n`);
   const secrets = await ensureLocalSecrets(state);

@@ -103,8 +103,8 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
   const stopping = new AbortController();
   const folders = modelFolders(stateDirectory);
   const erased = erasures({ database, store, nowMs, newSalt: () => randomBytes(16).toString("hex"), log });
-  const means = { training, deletion, pointers, running, folders, erasures: erased };
-  const context = { ...parts, database, registry, ledger, ...means };
+  const services = { training, deletion, pointers, running, folders, erasures: erased };
+  const context = { ...parts, database, registry, ledger, ...services };
   const upkeep = startUpkeep(context, UPKEEP_PAUSE_MS);
   closing.push(() => forAWhile(upkeep.stop()));
   const handBack = async () => {

@@ -161,9 +161,9 @@ function refitChosen(dataset: Dataset, { chosen, halfLifeDays }: Selection, { se
   const { seed, memoryMbMax, weightBytesMax } = settings;
   const { signal, clock } = deps;
   const checkpointFolder = deps.fits.folder;
-  const means = { budget: { weightBytesMax }, memoryMbMax, seed, signal, clock, progress, checkpointFolder };
+  const context = { budget: { weightBytesMax }, memoryMbMax, seed, signal, clock, progress, checkpointFolder };
   const secondsMax = REFIT_SHARE * fitSeconds(dataset.items.length, settings.fitSecondsMax);
-  return refit({ dataset, methods: METHODS, choice: chosen, halfLifeDays, secondsMax, means });
+  return refit({ dataset, methods: METHODS, choice: chosen, halfLifeDays, secondsMax, context });
 }
 
 /** What is stored of users: of a dataset that has all of them that is seen at once, else spooled; and their values, where they help. */

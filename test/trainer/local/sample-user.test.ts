@@ -26,10 +26,10 @@ beforeAll(async () => {
   const items = range(40).map((i) => `i${i},"Item ""${i}""",${i % 3 ? "plain|red" : "plain|blue"},${i % 4}`);
   await writeFile(join(root, "items.csv"), ["item_id,title,tags,size", ...items].join("\n"));
   const files = { interactions: join(root, "events.csv"), items: join(root, "items.csv"), users: null, columns: {} };
-  const means = { model: null, tempDirectory: root, signal: new AbortController().signal };
-  source = await describeFiles(files, means);
-  bare = await describeFiles({ ...files, items: null }, means);
-  look = { folders: source.folders, ...means };
+  const options = { model: null, tempDirectory: root, signal: new AbortController().signal };
+  source = await describeFiles(files, options);
+  bare = await describeFiles({ ...files, items: null }, options);
+  look = { folders: source.folders, ...options };
 });
 afterAll(() => rm(root, { recursive: true }));
 

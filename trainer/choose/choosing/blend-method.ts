@@ -93,8 +93,8 @@ function blendOf(methods: Readonly<Record<string, Method>>): Method {
         const secondsOf = ({ method, params: own }: BlendRecipe) => Math.max(1e-3, ownSeconds(method.cost(data, own)));
         const share = secondsOf(recipe) / recipes.reduce((sum, other) => sum + secondsOf(other), 0);
         const progress = (done: number, detail: string) => context.progress((i + done) / recipes.length, detail);
-        const means = { ...context, progress, secondsMax: context.secondsMax * share };
-        parts.push(...(await fitParts(data, [recipe], means)));
+        const partContext = { ...context, progress, secondsMax: context.secondsMax * share };
+        parts.push(...(await fitParts(data, [recipe], partContext)));
       }
       return blendOfFitted(params, parts);
     },

@@ -15,7 +15,7 @@ const TIME_SHARE = 0.1;
  * part: in an old catalog what nobody has chosen is what nobody wants. The cheapest method decides for all.
  */
 export async function withColdPlaces(state: SelectState): Promise<SelectState["methods"]> {
-  const { methods, means, validation, secondsLeft } = state;
+  const { methods, context, validation, secondsLeft } = state;
   const { train, split, earlyPositions: positions } = validation;
   if (coldItems(train).length === 0) return methods;
   const method = cheapest(methods, train);
@@ -26,17 +26,17 @@ export async function withColdPlaces(state: SelectState): Promise<SelectState["m
   const cost = method.cost(train, params);
   if (ownSeconds(cost) > secondsMax) return methods;
   // The first of them stands behind the tenth item, where a metric at 10 does not look.
-  const deepest = `ndcg@${Math.max(...means.cutOffs)}` as MetricAtK;
+  const deepest = `ndcg@${Math.max(...context.cutOffs)}` as MetricAtK;
   const time = { secondsMax, secondsHard: 2 * secondsMax + (cost.shared?.seconds ?? 0) };
   const task = { data: train, cases: split.cases, positions, trainShare: 1, ...time };
   try {
-    const often = await runTrial({ method, params }, task, scaled(means, 0.15, 0.16));
+    const often = await runTrial({ method, params }, task, scaled(context, 0.15, 0.16));
     const candidate = { method, params: { ...params, coldEvery: COLD_EVERY_RARE } };
-    const rarely = await runTrial(candidate, task, scaled(means, 0.16, 0.17));
-    const gain = lift(rarely.evaluation, often.evaluation, { metric: deepest, seed: means.seed });
+    const rarely = await runTrial(candidate, task, scaled(context, 0.16, 0.17));
+    const gain = lift(rarely.evaluation, often.evaluation, { metric: deepest, seed: context.seed });
     return gain.low > 0 ? withRarePlaces(methods) : methods;
   } catch (error) {
-    means.signal.throwIfAborted();
+    context.signal.throwIfAborted();
     if (!(error instanceof Error)) throw error;
     return methods; // what fails here fails again when the method is tried, and is told then
   }

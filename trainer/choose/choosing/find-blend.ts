@@ -4,7 +4,7 @@ import { isBlendable } from "../../learn/scoring/blend.ts";
 import type { MetricAtK } from "../lists/evaluate.ts";
 import { restrictedTo } from "../lists/judged.ts";
 import { BLEND, blendOfFitted, blendParams, methodNamed } from "./blend-method.ts";
-import { judgeFitted, meanOf, type Trial, type TrialMeans } from "./trial.ts";
+import { judgeFitted, meanOf, type Trial, type TrialContext } from "./trial.ts";
 import type { Validation } from "./validation.ts";
 
 export type BlendTask = {
@@ -13,7 +13,7 @@ export type BlendTask = {
   readonly methods: Readonly<Record<string, Method>>;
   readonly validation: Validation;
   readonly metric: MetricAtK;
-  /** When the search ends with what it has, on the clock of the means. */
+  /** When the search ends with what it has, on the clock of the context. */
   readonly deadline: number;
   /** Of the fits of all parts together, as they took: what is chosen is fitted again. */
   readonly fitSecondsMax: number;
@@ -34,27 +34,27 @@ const GAIN_MIN = 0.005;
  * The best blend of models already fitted, judged on the early cases: parts are added one at a time to the best model (greedy forward
  * selection, Caruana et al. 2004), searched on some of the cases. Undefined when no blend gains enough, or nothing can be blended.
  */
-export async function findBlend(task: BlendTask, means: TrialMeans): Promise<Trial | undefined> {
+export async function findBlend(task: BlendTask, context: TrialContext): Promise<Trial | undefined> {
   const { validation, metric } = task;
   // The live version may be a blend: its parts were tried by themselves.
   const usable = task.trials.filter(({ method, fitted }) => method.name !== BLEND && fitted && isBlendable(fitted));
   const best = usable[0];
   if (!best || usable.length < 2) return undefined;
   const early = validation.earlyPositions;
-  const some = samplePositions(early.length, SEARCH_LISTS, seededRandom(means.seed, 53)).map((i) => early[i]!);
+  const some = samplePositions(early.length, SEARCH_LISTS, seededRandom(context.seed, 53)).map((i) => early[i]!);
   const start = { parts: [{ trial: best, share: 1 }], value: meanOf(restrictedTo(best.evaluation, some), metric) };
 
   let mix: Mix = start;
   // The search leaves the time that the last judging of what it finds will take.
   const last = judgeSeconds([best, ...usable.slice(1, PARTS_MAX)], early.length);
   const search = { ...task, positions: some, deadline: task.deadline - last };
-  while (mix.parts.length < PARTS_MAX && means.clock() < search.deadline) {
-    const further = await addPart(mix, usable, search, means);
+  while (mix.parts.length < PARTS_MAX && context.clock() < search.deadline) {
+    const further = await addPart(mix, usable, search, context);
     if (further.value < mix.value * (1 + GAIN_MIN)) break;
     mix = further;
   }
   if (mix.parts.length === 1) return undefined;
-  const trial = await judgeMix(mix.parts, { ...task, positions: early }, means);
+  const trial = await judgeMix(mix.parts, { ...task, positions: early }, context);
   const fresh = unsearched(early, some);
   const meanOn = (own: Trial) => meanOf(restrictedTo(own.evaluation, fresh), metric);
   return meanOn(trial) > meanOn(best) * (1 + GAIN_MIN) ? trial : undefined;
@@ -79,7 +79,7 @@ const fitSecondsOf = (parts: readonly Part[]): number => parts.reduce((sum, { tr
 type Search = BlendTask & { readonly positions: Uint32Array };
 
 /** The mix with one part more: the best partner at one share, then the best share of that partner. */
-async function addPart(mix: Mix, usable: readonly Trial[], search: Search, means: TrialMeans): Promise<Mix> {
+async function addPart(mix: Mix, usable: readonly Trial[], search: Search, context: TrialContext): Promise<Mix> {
   const fitSeconds = fitSecondsOf(mix.parts);
   const partners = usable
     .filter((trial) => !mix.parts.some((part) => part.trial === trial))
@@ -90,10 +90,10 @@ async function addPart(mix: Mix, usable: readonly Trial[], search: Search, means
   let tried = 0;
   const tryWith = async (trial: Trial, share: number) => {
     const own = judgeSeconds([...mix.parts.map((part) => part.trial), trial], search.positions.length);
-    if (means.clock() + own >= search.deadline) return;
-    const progress = (done: number, detail: string) => means.progress((tried + done) / total, detail);
+    if (context.clock() + own >= search.deadline) return;
+    const progress = (done: number, detail: string) => context.progress((tried + done) / total, detail);
     const parts = [...mix.parts, { trial, share }];
-    const value = meanOf((await judgeMix(parts, search, { ...means, progress })).evaluation, search.metric);
+    const value = meanOf((await judgeMix(parts, search, { ...context, progress })).evaluation, search.metric);
     tried++;
     if (value > best.value) best = { parts, value };
   };
@@ -104,7 +104,7 @@ async function addPart(mix: Mix, usable: readonly Trial[], search: Search, means
   return best;
 }
 
-async function judgeMix(parts: readonly Part[], { methods, validation, positions }: Search, means: TrialMeans) {
+async function judgeMix(parts: readonly Part[], { methods, validation, positions }: Search, context: TrialContext) {
   const params = blendParams(
     parts.map(({ trial, share }) => ({ method: trial.method.name, params: trial.params, share })),
   );
@@ -117,5 +117,5 @@ async function judgeMix(parts: readonly Part[], { methods, validation, positions
   const fitSeconds = fitSecondsOf(parts);
   const candidate = { method: methodNamed(BLEND, methods)!, params };
   const { cases } = validation.split;
-  return await judgeFitted({ candidate, fitted, fitSeconds }, { cases, positions, trainShare: 1 }, means);
+  return await judgeFitted({ candidate, fitted, fitSeconds }, { cases, positions, trainShare: 1 }, context);
 }

@@ -4,24 +4,24 @@ import { joined, restrictedTo } from "../lists/judged.ts";
 import { BLEND, methodNamed } from "./blend-method.ts";
 import { choiceOf, isSameChoice } from "./choice.ts";
 import { findBlend } from "./find-blend.ts";
-import { meanOf, type Trial, type TrialMeans } from "./trial.ts";
+import { meanOf, type Trial, type TrialContext } from "./trial.ts";
 import { NEAR_THE_BEST, REFIT_MARGIN, type SelectState, scaled, shareOfBest } from "./try-methods.ts";
 import { discardedTrial, failureReason, untried } from "./tune-method.ts";
 
 /** The candidates and the best blend of some of them, the best first. */
 export async function withBlend(state: SelectState, tried: readonly Trial[]): Promise<Trial[]> {
-  const { methods, means, metric, validation, secondsLeft, discarded } = state;
+  const { methods, context, metric, validation, secondsLeft, discarded } = state;
   // What could not be fitted again in time can be no part: trained for less, it would not be what was judged.
   const seconds = secondsLeft();
   const trials = tried.filter(({ fitSeconds }) => REFIT_MARGIN * fitSeconds <= seconds);
   const searchSeconds = Math.min(seconds / 3, seconds - REFIT_MARGIN * longestFit(trials));
   const fitSecondsMax = (seconds - searchSeconds) / ALL_DATA_MARGIN;
-  const task = { trials, methods, validation, metric, deadline: means.clock() + searchSeconds, fitSecondsMax };
+  const task = { trials, methods, validation, metric, deadline: context.clock() + searchSeconds, fitSecondsMax };
   try {
-    const blend = await findBlend(task, scaled(means, 0.8, 0.88));
+    const blend = await findBlend(task, scaled(context, 0.8, 0.88));
     return blend ? [blend, ...tried] : [...tried];
   } catch (error) {
-    means.signal.throwIfAborted();
+    context.signal.throwIfAborted();
     discarded.push({ ...untried(methodNamed(BLEND, methods)!, {}, failureReason(error)), outcome: "failed" });
     return [...tried];
   }
@@ -50,7 +50,7 @@ const POSITIONS_STEP = 1000;
  * @param tried Judged on the early cases, the best first.
  */
 export async function lastRound(state: SelectState, tried: readonly Trial[]): Promise<LastRound> {
-  const { live, means, metric, validation, discarded } = state;
+  const { live, context, metric, validation, discarded } = state;
   const best = tried[0];
   const least = shareOfBest(NEAR_THE_BEST, tried, metric);
   const isEarlyAll = validation.earlyPositions.length === validation.positions.length;
@@ -63,13 +63,13 @@ export async function lastRound(state: SelectState, tried: readonly Trial[]): Pr
   const rest = furtherPositions(state, near);
   const finalists: Trial[] = [];
   for (const [i, trial] of near.entries()) {
-    const progress = scaled(means, 0.88 + (0.12 * i) / near.length, 0.88 + (0.12 * (i + 1)) / near.length);
+    const progress = scaled(context, 0.88 + (0.12 * i) / near.length, 0.88 + (0.12 * (i + 1)) / near.length);
     if (rest.length === 0) finalists.push(trial);
     else {
       try {
-        finalists.push(await judgedOn(rest, trial, { state, means: progress }));
+        finalists.push(await judgedOn(rest, trial, { state, context: progress }));
       } catch (error) {
-        means.signal.throwIfAborted();
+        context.signal.throwIfAborted();
         discarded.push({ ...untried(trial.method, trial.params, failureReason(error)), outcome: "failed" });
       }
     }
@@ -81,7 +81,7 @@ export async function lastRound(state: SelectState, tried: readonly Trial[]): Pr
 }
 
 /** The cases that were not among the early ones: all, or a sample that can be judged in time. */
-function furtherPositions({ validation, secondsLeft, means }: SelectState, trials: readonly Trial[]): Uint32Array {
+function furtherPositions({ validation, secondsLeft, context }: SelectState, trials: readonly Trial[]): Uint32Array {
   const isEarly = new Set(validation.earlyPositions);
   const rest = validation.positions.filter((at) => !isEarly.has(at));
   const secondsEach = trials.reduce((sum, trial) => sum + trial.secondsPerList, 0);
@@ -90,17 +90,17 @@ function furtherPositions({ validation, secondsLeft, means }: SelectState, trial
   if (affordable >= rest.length) return rest;
   // In steps, so that a machine a little slower chooses on the same users.
   const count = Math.floor(affordable / POSITIONS_STEP) * POSITIONS_STEP;
-  return samplePositions(rest.length, count, seededRandom(means.seed, 59)).map((i) => rest[i]!);
+  return samplePositions(rest.length, count, seededRandom(context.seed, 59)).map((i) => rest[i]!);
 }
 
 async function judgedOn(
   positions: Uint32Array,
   trial: Trial,
-  { state, means }: { readonly state: SelectState; readonly means: TrialMeans },
+  { state, context }: { readonly state: SelectState; readonly context: TrialContext },
 ): Promise<Trial> {
-  const { cutOffs, includeSeen, signal, memoryMbMax } = means;
+  const { cutOffs, includeSeen, signal, memoryMbMax } = context;
   const detail = `${trial.method.name}: ${positions.length} further lists`;
-  const progress = (share: number) => means.progress(share, detail);
+  const progress = (share: number) => context.progress(share, detail);
   const options = { cutOffs, includeSeen, signal, memoryMbMax, positions, progress };
   const evaluation = await evaluate(state.validation.split.cases, trial.served, options);
   return { ...trial, evaluation: joined(trial.evaluation, evaluation) };

@@ -2,10 +2,10 @@ import type { EvaluationReport } from "../../../shared/evaluation-report.ts";
 import type { ExportedModel, FittedModel, Method } from "../../learn/model.ts";
 import type { Dataset } from "../../read/dataset/dataset.ts";
 import { reorderItems } from "../../read/dataset/reorder-items.ts";
-import { dataForFit } from "../splits/data-within-means.ts";
+import { dataForFit } from "../splits/data-within-budget.ts";
 import { methodNamed } from "./blend-method.ts";
 import type { Choice } from "./choice.ts";
-import { bytesOf, fitCandidate, type TrialMeans } from "./trial.ts";
+import { bytesOf, fitCandidate, type TrialContext } from "./trial.ts";
 import { popularityOrder } from "./validation.ts";
 
 export type RefitInput = {
@@ -15,7 +15,7 @@ export type RefitInput = {
   readonly halfLifeDays: number;
   /** What the fit is told; it is stopped at three times that. */
   readonly secondsMax: number;
-  readonly means: Omit<TrialMeans, "cutOffs" | "includeSeen">;
+  readonly context: Omit<TrialContext, "cutOffs" | "includeSeen">;
 };
 
 export type Refit = {
@@ -30,19 +30,26 @@ export type Refit = {
  * The chosen method fitted on all data, and its served form; where all do not fit into memory or time, on as many of the users as do.
  * Throws what the fit throws.
  */
-export async function refit({ dataset, methods, choice, halfLifeDays, secondsMax, means }: RefitInput): Promise<Refit> {
+export async function refit({
+  dataset,
+  methods,
+  choice,
+  halfLifeDays,
+  secondsMax,
+  context,
+}: RefitInput): Promise<Refit> {
   const method = methodNamed(choice.method, methods);
   if (!method) throw new Error(`There is no method ${JSON.stringify(choice.method)}.`);
-  const ordered = reorderItems(dataset, popularityOrder(dataset, halfLifeDays, means.seed));
+  const ordered = reorderItems(dataset, popularityOrder(dataset, halfLifeDays, context.seed));
   const secondsHard = 3 * secondsMax;
-  const data = dataForFit({ method, params: choice.params }, ordered, { ...means, secondsHard });
+  const data = dataForFit({ method, params: choice.params }, ordered, { ...context, secondsHard });
   const task = { data, secondsMax, secondsHard };
   const { fitted, seconds } = await fitCandidate({ method, params: choice.params }, task, {
-    ...means,
+    ...context,
     cutOffs: [],
     includeSeen: false,
   });
-  const exported = fitted.export(means.budget);
+  const exported = fitted.export(context.budget);
   const artifactBytes = bytesOf({ exported, historyMax: fitted.historyMax });
   const report = { interactions: data.items.length, seconds, artifact_bytes: artifactBytes };
   return { dataset: ordered, fitted, exported, report };

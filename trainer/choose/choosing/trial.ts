@@ -23,8 +23,8 @@ export type Trial = Candidate & {
   readonly artifactBytes: number;
 };
 
-/** The means of every trial of one selection. */
-export type TrialMeans = {
+/** Limits, clock, seed and abort signal that all trials of one selection share. */
+export type TrialContext = {
   readonly cutOffs: readonly number[];
   readonly includeSeen: boolean;
   readonly budget: ServingBudget;
@@ -63,28 +63,28 @@ export type TrialTask = FitTask & {
 export async function fitCandidate(
   { method, params }: Candidate,
   { data, secondsMax, secondsHard }: FitTask,
-  means: TrialMeans,
+  context: TrialContext,
 ): Promise<{ readonly fitted: FittedModel; readonly seconds: number }> {
   const { shared } = method.cost(data, params);
-  const begin = means.clock();
-  const fitted = await stoppedAfter(secondsHard, means.signal, (signal) =>
+  const begin = context.clock();
+  const fitted = await stoppedAfter(secondsHard, context.signal, (signal) =>
     method.fit(data, params, {
-      random: seededRandom(means.seed, 17),
+      random: seededRandom(context.seed, 17),
       signal,
       secondsMax,
-      memoryMbMax: means.memoryMbMax,
-      progress: (share, detail) => means.progress(FIT_SHARE * share, `${method.name}: ${detail}`),
-      ...(means.checkpointFolder === undefined ? {} : { checkpointFolder: means.checkpointFolder }),
+      memoryMbMax: context.memoryMbMax,
+      progress: (share, detail) => context.progress(FIT_SHARE * share, `${method.name}: ${detail}`),
+      ...(context.checkpointFolder === undefined ? {} : { checkpointFolder: context.checkpointFolder }),
     }),
   );
-  return { fitted, seconds: means.clock() - begin + (shared?.isLearnt ? shared.seconds : 0) };
+  return { fitted, seconds: context.clock() - begin + (shared?.isLearnt ? shared.seconds : 0) };
 }
 
 /** A candidate fitted, exported and judged, all within `secondsHard`. Throws as `fitCandidate` and `evaluate` do. */
-export async function runTrial(candidate: Candidate, task: TrialTask, means: TrialMeans): Promise<Trial> {
-  return await stoppedAfter(task.secondsHard, means.signal, async (signal) => {
-    const { fitted, seconds } = await fitCandidate(candidate, task, { ...means, signal });
-    return await judgeFitted({ candidate, fitted, fitSeconds: seconds }, task, { ...means, signal });
+export async function runTrial(candidate: Candidate, task: TrialTask, context: TrialContext): Promise<Trial> {
+  return await stoppedAfter(task.secondsHard, context.signal, async (signal) => {
+    const { fitted, seconds } = await fitCandidate(candidate, task, { ...context, signal });
+    return await judgeFitted({ candidate, fitted, fitSeconds: seconds }, task, { ...context, signal });
   });
 }
 
@@ -114,17 +114,17 @@ export type FittedCandidate = {
 export async function judgeFitted(
   { candidate, fitted, fitSeconds }: FittedCandidate,
   task: Omit<TrialTask, keyof FitTask>,
-  means: TrialMeans,
+  context: TrialContext,
 ): Promise<Trial> {
-  const served = { exported: fitted.export(means.budget), historyMax: fitted.historyMax };
+  const served = { exported: fitted.export(context.budget), historyMax: fitted.historyMax };
   const users = ownersOf(task.cases, task.positions).size;
-  const begin = means.clock();
+  const begin = context.clock();
   const evaluation = await judge(served, task, {
-    ...means,
+    ...context,
     progress: (share) =>
-      means.progress(FIT_SHARE + (1 - FIT_SHARE) * share, `${candidate.method.name}: ranking for ${users} users`),
+      context.progress(FIT_SHARE + (1 - FIT_SHARE) * share, `${candidate.method.name}: ranking for ${users} users`),
   });
-  const judged = { evaluation, secondsPerList: (means.clock() - begin) / Math.max(1, evaluation.positions.length) };
+  const judged = { evaluation, secondsPerList: (context.clock() - begin) / Math.max(1, evaluation.positions.length) };
   return {
     ...candidate,
     ...judged,
@@ -136,11 +136,11 @@ export async function judgeFitted(
   };
 }
 
-type JudgeMeans = Omit<TrialMeans, "progress"> & { readonly progress: (share: number) => void };
+type JudgeContext = Omit<TrialContext, "progress"> & { readonly progress: (share: number) => void };
 
-async function judge(served: Served, task: Omit<TrialTask, keyof FitTask>, means: JudgeMeans): Promise<Evaluation> {
+async function judge(served: Served, task: Omit<TrialTask, keyof FitTask>, context: JudgeContext): Promise<Evaluation> {
   const { cases, positions, probe } = task;
-  const { cutOffs, includeSeen, signal, memoryMbMax, progress } = means;
+  const { cutOffs, includeSeen, signal, memoryMbMax, progress } = context;
   const options = { cutOffs, includeSeen, signal, memoryMbMax };
   if (!probe) return await evaluate(cases, served, { ...options, positions, progress });
   const first = await evaluate(cases, served, { ...options, positions: probe.positions });

@@ -4,7 +4,7 @@ import type { MetricAtK } from "../lists/evaluate.ts";
 import { methodNamed } from "./blend-method.ts";
 import { type Choice, choiceOf, isSameChoice } from "./choice.ts";
 import { paceFor, predictedSeconds } from "./pace.ts";
-import { byMetric, meanOf, type Trial, type TrialMeans } from "./trial.ts";
+import { byMetric, meanOf, type Trial, type TrialContext } from "./trial.ts";
 import { type Discarded, tuneMethod, untried } from "./tune-method.ts";
 import type { Validation } from "./validation.ts";
 
@@ -12,7 +12,7 @@ import type { Validation } from "./validation.ts";
 export type SelectState = {
   readonly methods: Readonly<Record<string, Method>>;
   readonly live: Choice | undefined;
-  readonly means: TrialMeans;
+  readonly context: TrialContext;
   readonly metric: MetricAtK;
   readonly validation: Validation;
   readonly baseline: Trial;
@@ -45,7 +45,7 @@ const costOfBestGuess = (method: Method, train: TrainingData) =>
  * may find no time at all, and on data with an order any look at it beats every method that is blind to it.
  */
 async function tryScouts(methods: readonly Method[], state: SelectState, before: Trial[]): Promise<Trial[]> {
-  const { means, validation, secondsLeft } = state;
+  const { context, validation, secondsLeft } = state;
   const { train } = validation;
   const evenShare = secondsLeft() / methods.length;
   const secondsMax = SCOUT_SHARE * secondsLeft();
@@ -56,7 +56,7 @@ async function tryScouts(methods: readonly Method[], state: SelectState, before:
     const cheapest = others.sort((a, b) => secondsFor(a) - secondsFor(b))[0];
     if (!best || !cheapest || secondsFor(best) <= evenShare) continue;
     if (secondsFor(cheapest) > Math.min(secondsMax, secondsFor(best) / SCOUT_CHEAPER)) continue;
-    if (method.cost(train, cheapest).memoryMb > means.memoryMbMax) continue;
+    if (method.cost(train, cheapest).memoryMb > context.memoryMbMax) continue;
     tried = await tryMethod(method, { state, tried, grid: [cheapest], secondsMax, from: 0, to: 0 });
   }
   return tried;
@@ -126,8 +126,8 @@ async function tryLeftOut(state: SelectState, before: Trial[]): Promise<Trial[]>
  * better late than lists by popularity until the next training.
  */
 async function tryLate(methods: readonly Method[], state: SelectState): Promise<Trial[]> {
-  const begin = state.means.clock();
-  const late = { ...state, secondsLeft: () => state.secondsMax - (state.means.clock() - begin) };
+  const begin = state.context.clock();
+  const late = { ...state, secondsLeft: () => state.secondsMax - (state.context.clock() - begin) };
   let tried = await tryLive(late);
   for (const method of methods) {
     if (tried.length > 0) break;
@@ -178,7 +178,7 @@ type Turn = {
 
 /** What was tried and the best of this method's settings, the best first. */
 async function tryMethod(method: Method, { state, tried, from, to, ...turn }: Turn): Promise<Trial[]> {
-  const { live, means, metric, validation, discarded, secondsLeft } = state;
+  const { live, context, metric, validation, discarded, secondsLeft } = state;
   const { train, split, earlyPositions: positions } = validation;
   const left = secondsLeft();
   // Of what is left, a third is kept for the refit, since what is chosen is fitted once more, and one for blends and judging.
@@ -187,11 +187,11 @@ async function tryMethod(method: Method, { state, tried, from, to, ...turn }: Tu
   const grid = turn.grid.filter((params) => !known.some((one) => isSameChoice({ method: method.name, params }, one)));
   const time = { secondsMax, secondsHard: left - refitReserve(tried, left), pace: paceFor(method, tried, train) };
   const task = { method, grid, data: train, cases: split.cases, positions, metric, ...time };
-  const memoryMbMax = means.memoryMbMax - retainedMb(tried, train);
-  const progress = scaled(means, 0.2 + 0.6 * from, 0.2 + 0.6 * to);
+  const memoryMbMax = context.memoryMbMax - retainedMb(tried, train);
+  const progress = scaled(context, 0.2 + 0.6 * from, 0.2 + 0.6 * to);
   const tuned = await tuneMethod({ ...task, keepMax: FINALISTS_PER_METHOD }, { ...progress, memoryMbMax });
   discarded.push(...tuned.discarded);
-  return released([...tried, ...tuned.finalists].sort(byMetric(metric)), train, means.memoryMbMax * RETAINED_SHARE);
+  return released([...tried, ...tuned.finalists].sort(byMetric(metric)), train, context.memoryMbMax * RETAINED_SHARE);
 }
 
 /** Whatever runs late is stopped while there is time for the best so far to be fitted on all data. */
@@ -220,19 +220,19 @@ function released(trials: readonly Trial[], train: TrainingData, memoryMb: numbe
 
 /** The live version's method with its settings, which no other setting can push out. */
 async function tryLive(state: SelectState): Promise<Trial[]> {
-  const { live, methods, means, metric, validation, discarded } = state;
+  const { live, methods, context, metric, validation, discarded } = state;
   const method = live && methodNamed(live.method, methods);
   if (!live || !method || method.name === POPULARITY) return [];
   const { train, split, earlyPositions: positions } = validation;
   const task = { method, grid: [live.params], data: train, cases: split.cases, positions, metric, keepMax: 1 };
   forget(discarded, (one) => one.outcome === "left_out" && isSameChoice(one, live));
-  const tuned = await tuneMethod({ ...task, secondsMax: state.secondsLeft() / 3 }, scaled(means, 0.15, 0.2));
+  const tuned = await tuneMethod({ ...task, secondsMax: state.secondsLeft() / 3 }, scaled(context, 0.15, 0.2));
   discarded.push(...tuned.discarded);
   return [...tuned.finalists];
 }
 
 /** Progress of a part, as progress of the whole. */
-export const scaled = (means: TrialMeans, from: number, to: number): TrialMeans => ({
-  ...means,
-  progress: (share, detail) => means.progress(from + (to - from) * share, detail),
+export const scaled = (context: TrialContext, from: number, to: number): TrialContext => ({
+  ...context,
+  progress: (share, detail) => context.progress(from + (to - from) * share, detail),
 });

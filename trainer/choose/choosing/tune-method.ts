@@ -8,7 +8,7 @@ import type { EvaluationCases } from "../lists/evaluation-cases.ts";
 import { restrictedTo, usersIn } from "../lists/judged.ts";
 import { planHalving, type Rung } from "./halving.ts";
 import { AS_PREDICTED, type Pace, predictedSecondsOfAll } from "./pace.ts";
-import { byMetric, meanOf, runTrial, type Trial, type TrialMeans, type TrialTask } from "./trial.ts";
+import { byMetric, meanOf, runTrial, type Trial, type TrialContext, type TrialTask } from "./trial.ts";
 
 export type TuneTask = {
   readonly method: Method;
@@ -49,9 +49,9 @@ export type Tuned = {
 };
 
 /** The best settings of one method, found by successive halving within a time and a memory bound. */
-export async function tuneMethod(task: TuneTask, means: TrialMeans): Promise<Tuned> {
+export async function tuneMethod(task: TuneTask, context: TrialContext): Promise<Tuned> {
   const discarded: Discarded[] = [];
-  const grid = withinTime(task, withinMemory(task, means, discarded), discarded);
+  const grid = withinTime(task, withinMemory(task, context, discarded), discarded);
   const secondsOf = predictionOf(task, grid);
   const rungs = planHalving({
     candidateCount: grid.length,
@@ -59,8 +59,8 @@ export async function tuneMethod(task: TuneTask, means: TrialMeans): Promise<Tun
     secondsOf,
     secondsMax: task.secondsMax,
   });
-  const begin = means.clock();
-  const secondsUsed = () => means.clock() - begin;
+  const begin = context.clock();
+  const secondsUsed = () => context.clock() - begin;
   const secondsLeft = () => task.secondsMax - secondsUsed();
   const secondsHard = () => (task.secondsHard ?? Number.POSITIVE_INFINITY) - secondsUsed();
   let left = grid.slice(0, rungs[0]?.tried ?? 0);
@@ -70,11 +70,11 @@ export async function tuneMethod(task: TuneTask, means: TrialMeans): Promise<Tun
   }
   for (const [r, rung] of rungs.entries()) {
     const isLast = r === rungs.length - 1;
-    const data = isLast ? task.data : withSomeUsers(task.data, rung.trainShare, means.seed);
+    const data = isLast ? task.data : withSomeUsers(task.data, rung.trainShare, context.seed);
     const keep = isLast ? task.keepMax : rung.keep;
     const round: Round = { task: { ...task, data }, rung, left, secondsLeft, secondsHard, keep };
-    const progress = (share: number, detail: string) => means.progress((r + share) / rungs.length, detail);
-    const kept = await runRound(round, { ...means, progress }, discarded);
+    const progress = (share: number, detail: string) => context.progress((r + share) / rungs.length, detail);
+    const kept = await runRound(round, { ...context, progress }, discarded);
     if (isLast) return { finalists: kept, discarded };
     left = kept.map(({ params }) => params);
   }
@@ -92,15 +92,15 @@ type Round = {
 };
 
 /** The best `keep` of a round, the best first; the others are in `discarded`. */
-async function runRound(round: Round, means: TrialMeans, discarded: Discarded[]): Promise<Trial[]> {
+async function runRound(round: Round, context: TrialContext, discarded: Discarded[]): Promise<Trial[]> {
   const { task, rung, left, keep } = round;
   const trials: Trial[] = [];
   for (const [c, params] of left.entries()) {
-    const probe = trials[0] && raceAgainst(trials[0], task, means.seed);
+    const probe = trials[0] && raceAgainst(trials[0], task, context.seed);
     const time = { secondsLeft: round.secondsLeft(), secondsHard: round.secondsHard(), isFirst: c === 0 };
     const one: One = { ...task, ...time, params, rung, ...(probe && { probe }) };
-    const progress = (share: number, detail: string) => means.progress((c + share) / left.length, detail);
-    const trial = await tryOne(one, { ...means, progress }, discarded);
+    const progress = (share: number, detail: string) => context.progress((c + share) / left.length, detail);
+    const trial = await tryOne(one, { ...context, progress }, discarded);
     if (!trial) continue;
     if (trial.evaluation.positions.length < task.positions.length) {
       discarded.push(discardedTrial(trial, { best: trials[0]!, metric: task.metric }));
@@ -116,7 +116,11 @@ async function runRound(round: Round, means: TrialMeans, discarded: Discarded[])
 }
 
 /** Settings whose fit is predicted to fit into memory; the others are recorded with the reason. */
-function withinMemory({ method, grid, data }: TuneTask, { memoryMbMax }: TrialMeans, discarded: Discarded[]): Params[] {
+function withinMemory(
+  { method, grid, data }: TuneTask,
+  { memoryMbMax }: TrialContext,
+  discarded: Discarded[],
+): Params[] {
   return grid.filter((params) => {
     const { memoryMb } = method.cost(data, params);
     if (memoryMb <= memoryMbMax) return true;
@@ -186,7 +190,7 @@ type One = TuneTask & {
 };
 
 /** A trial, or undefined when it failed or time is up: the reason is then in `discarded`. */
-async function tryOne(one: One, means: TrialMeans, discarded: Discarded[]): Promise<Trial | undefined> {
+async function tryOne(one: One, context: TrialContext, discarded: Discarded[]): Promise<Trial | undefined> {
   const { method, params, rung, secondsLeft } = one;
   if ((secondsLeft <= 0 && !one.isFirst) || one.secondsHard <= 0) {
     discarded.push(
@@ -199,9 +203,13 @@ async function tryOne(one: One, means: TrialMeans, discarded: Discarded[]): Prom
   const patience = Math.max(20 + 2 * secondsMax, PATIENCE * predictionOf(one, [params])(1, 1));
   const secondsHard = Math.min(patience, one.secondsHard);
   try {
-    return await runTrial({ method, params }, { ...one, trainShare: rung.trainShare, secondsMax, secondsHard }, means);
+    return await runTrial(
+      { method, params },
+      { ...one, trainShare: rung.trainShare, secondsMax, secondsHard },
+      context,
+    );
   } catch (error) {
-    means.signal.throwIfAborted();
+    context.signal.throwIfAborted();
     discarded.push({
       ...untried(method, params, failureReason(error)),
       outcome: "failed",

@@ -8,7 +8,7 @@ import { rowsWhere } from "../../read/dataset/split.ts";
 import type { UserValueTable } from "../../read/dataset/user-value-table.ts";
 import { methodNamed } from "../choosing/blend-method.ts";
 import { type Choice, isSameChoice } from "../choosing/choice.ts";
-import { bytesOf, fitCandidate, type TrialMeans } from "../choosing/trial.ts";
+import { bytesOf, fitCandidate, type TrialContext } from "../choosing/trial.ts";
 import { popularityOrder } from "../choosing/validation.ts";
 import { mean } from "../lists/bootstrap.ts";
 import { type Evaluation, evaluate, type MetricAtK, timesShown } from "../lists/evaluate.ts";
@@ -98,10 +98,10 @@ export async function evaluateFiles(data: TrainAndTest, options: EvaluateFilesOp
   return newcomers ? { ...whole, users_without_history: newcomers } : whole;
 }
 
-type Means = EvaluateFilesOptions & { /** By the clock, of the choosing. */ readonly begin: number };
+type TimedOptions = EvaluateFilesOptions & { /** By the clock, of the choosing. */ readonly begin: number };
 
 /** The chosen model; where it cannot be fitted again, the next best that can. */
-async function measureChosen(selection: Selection, task: Judging, options: Means) {
+async function measureChosen(selection: Selection, task: Judging, options: TimedOptions) {
   const notMeasured: NotMeasured[] = [];
   for (const choice of byChance(selection)) {
     const secondsMax = Math.max(SECONDS_LEAST, options.secondsMax - (options.clock() - options.begin));
@@ -129,7 +129,7 @@ async function measureOthers(
   selection: Selection,
   first: { readonly choice: Choice; readonly notMeasured: readonly NotMeasured[]; readonly judgingSeconds: number },
   task: Judging,
-  options: Means,
+  options: TimedOptions,
 ) {
   const { methods, memoryMbMax, clock, begin } = options;
   const rest = options.measureAll ? untuned(selection, methods, task.train) : { choices: [], notMeasured: [] };
@@ -242,9 +242,9 @@ async function measure(
   const method = methodNamed(choice.method, methods);
   if (!method) throw new Error(`There is no method ${JSON.stringify(choice.method)}.`);
   const peakMb = watchPeakMemory();
-  const means: TrialMeans = { ...options, checkpointFolder: undefined, progress: () => {} };
+  const context: TrialContext = { ...options, checkpointFolder: undefined, progress: () => {} };
   const task = { data: train, secondsMax, secondsHard };
-  const { fitted, seconds } = await fitCandidate({ method, params: choice.params }, task, means);
+  const { fitted, seconds } = await fitCandidate({ method, params: choice.params }, task, context);
   const served = { exported: fitted.export(options.budget), historyMax: fitted.historyMax, values };
   log(`${choice.method}: fitted on the whole train file in ${seconds.toFixed(1)} s, ranking for ${positions.length}`);
   const begin = options.clock();

@@ -34,9 +34,9 @@ export async function textScanOf(
 
 /** SQL of the lines of a text file, as `line`; undefined for a file of another kind. */
 export function linesScanOf(path: string): string | undefined {
-  const means =
+  const csvOptions =
     "header = false, auto_detect = false, delim = '\u0001', quote = '', escape = '', strict_mode = false, columns = {'line': 'VARCHAR'}";
-  return kindOf(path) === "csv" ? `read_csv(${textPath(path)}, ${means})` : undefined;
+  return kindOf(path) === "csv" ? `read_csv(${textPath(path)}, ${csvOptions})` : undefined;
 }
 
 /** SQL of a file's rows, types found by looking at all of them, but the column of ids of a text file as it is written. */
@@ -120,8 +120,8 @@ async function checkEven(connection: DuckDBConnection, path: string, header: str
   const delimiter = DELIMITERS.find((one) => header.includes(one));
   if (delimiter === undefined) return;
   const names = texts(header.split(delimiter).map((_, column) => `column ${column + 1}`));
-  const means = `header = true, auto_detect = false, delim = ${literal(delimiter)}, quote = '"', columns = ${names}`;
-  await connection.run(`SELECT count(COLUMNS(*)) FROM read_csv(${textPath(path)}, ${means})`);
+  const csvOptions = `header = true, auto_detect = false, delim = ${literal(delimiter)}, quote = '"', columns = ${names}`;
+  await connection.run(`SELECT count(COLUMNS(*)) FROM read_csv(${textPath(path)}, ${csvOptions})`);
 }
 
 /** What the work gives. What DuckDB complains about is about the file: its first sentences say what. */

@@ -116,10 +116,10 @@ export async function attributeWeights(
   }
 }
 
-type Means = { readonly lambda: number; readonly known: (item: number) => boolean; readonly gemm: Gemm };
+type SolveOptions = { readonly lambda: number; readonly known: (item: number) => boolean; readonly gemm: Gemm };
 
 /** T_c (TᵀT + λI)⁻¹, TᵀT over the known items: [targets, features]. */
-async function solvedTargets(features: SparseWeights, targets: Int32Array, { lambda, known, gemm }: Means) {
+async function solvedTargets(features: SparseWeights, targets: Int32Array, { lambda, known, gemm }: SolveOptions) {
   const size = features.columnCount;
   const gram = new Float32Array(size * size);
   for (let item = 0; item < features.rowCount; item++) {

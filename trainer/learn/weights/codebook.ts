@@ -21,7 +21,7 @@ export function codebook(values: Float32Array, count: number): Codebook {
   const weights = new Float64Array(BINS);
   for (const value of values) weights[binOf(value)]!++;
   let centres = firstCentres(weights, count);
-  for (let round = 0; round < ROUNDS; round++) centres = means(weights, centres);
+  for (let round = 0; round < ROUNDS; round++) centres = clusterMeans(weights, centres);
   const codes = nearest(centres);
   const levels = Float32Array.from(centres, (bin) => signedSquare(least + bin / perRoot));
   return { levels, codeOf: (value) => codes[binOf(value)]! };
@@ -44,7 +44,7 @@ function firstCentres(weights: Float64Array, count: number): number[] {
 }
 
 /** Each centre moves to the mean of what is nearest to it; one with nothing stays. */
-function means(weights: Float64Array, centres: readonly number[]): number[] {
+function clusterMeans(weights: Float64Array, centres: readonly number[]): number[] {
   const codes = nearest(centres);
   const sums = new Float64Array(centres.length);
   const masses = new Float64Array(centres.length);

@@ -99,11 +99,11 @@ export async function dryRun(
     problems: [],
   };
   const { nowMs = Date.now(), rejectedShareMax = 0.5, fitSecondsMax = 7200, connect: open = connect } = options;
-  const means: Means = { spec, context, signal, nowMs, rejectedShareMax, fitSecondsMax, open, staging, report };
+  const state: DryRunState = { spec, context, signal, nowMs, rejectedShareMax, fitSecondsMax, open, staging, report };
   try {
-    const known = await tryInteractions(means);
-    await tryAttributes(means, "item", known);
-    await tryAttributes(means, "user", known);
+    const known = await tryInteractions(state);
+    await tryAttributes(state, "item", known);
+    await tryAttributes(state, "user", known);
     report.ok = report.problems.every(({ severity }) => severity !== "error");
     return DryRunReport.parse(report);
   } finally {
@@ -113,7 +113,7 @@ export async function dryRun(
 }
 
 type Mutable = { -readonly [Field in keyof DryRunReport]: DryRunReport[Field] };
-type Means = {
+type DryRunState = {
   readonly spec: ModelSpec;
   readonly context: ConnectorContext;
   readonly signal: AbortSignal;
@@ -128,30 +128,30 @@ type Means = {
 /** What the interactions told: undefined when they cannot be judged. */
 type Known = { readonly checked: StagedInteractions; readonly isWhole: boolean };
 
-async function tryInteractions(means: Means): Promise<Known | undefined> {
-  const { spec, signal, staging, report } = means;
+async function tryInteractions(state: DryRunState): Promise<Known | undefined> {
+  const { spec, signal, staging, report } = state;
   const { source } = spec.schema.interaction;
   const pointer = "/schema/interaction/source";
-  const sample = await sampleQuery(means, { name: "interaction_rows", source, pointer }, (available) => {
+  const sample = await sampleQuery(state, { name: "interaction_rows", source, pointer }, (available) => {
     const problems = missingColumns(spec, available);
     report.problems.push(...problems);
     return problems.length === 0 ? interactionColumns(spec.schema) : undefined;
   });
   if (sample === undefined) return undefined;
-  report.predicted_training = await predicted(means, sample, report.queries.at(-1)!);
-  return await orProblem(means, "/schema/interaction", async () => {
-    const nowSeconds = Math.floor(means.nowMs / 1000);
+  report.predicted_training = await predicted(state, sample, report.queries.at(-1)!);
+  return await orProblem(state, "/schema/interaction", async () => {
+    const nowSeconds = Math.floor(state.nowMs / 1000);
     const checked = await checkInteractions(staging, sample.table, spec.schema, { nowSeconds, signal });
     report.item_id_type = checked.itemIdType;
-    report.problems.push(...rejectProblems(checked.rejected, sample, means.rejectedShareMax));
-    report.problems.push(...(await contentProblems(means, checked.acceptedSql, sample)));
+    report.problems.push(...rejectProblems(checked.rejected, sample, state.rejectedShareMax));
+    report.problems.push(...(await contentProblems(state, checked.acceptedSql, sample)));
     return { checked, isWhole: sample.isWhole };
   });
 }
 
 /** BigQuery does not tell its rows, but the bytes of the query's columns; those of files are of whatever is in them. */
-async function predicted(means: Means, { table, isWhole }: Sample, query: z.infer<typeof QueryReport>) {
-  const { spec, fitSecondsMax, staging } = means;
+async function predicted(state: DryRunState, { table, isWhole }: Sample, query: z.infer<typeof QueryReport>) {
+  const { spec, fitSecondsMax, staging } = state;
   const connectorType = connectorOf(spec, spec.schema.interaction.source).type;
   const bytes = connectorType === "BigQuery" ? query.estimated_bytes : null;
   const rowBytes = await meanRowBytes(staging, table);
@@ -161,12 +161,12 @@ async function predicted(means: Means, { table, isWhole }: Sample, query: z.infe
 }
 
 /** What the accepted rows of the sample lack. Of a whole query, that would stop a training; of a part, it may. */
-async function contentProblems(means: Means, acceptedSql: string, sample: Sample): Promise<DryRunProblem[]> {
+async function contentProblems(state: DryRunState, acceptedSql: string, sample: Sample): Promise<DryRunProblem[]> {
   const [row] = await readStaged(
-    means.staging,
+    state.staging,
     `SELECT count(*) AS accepted, count(DISTINCT user_key) AS users, count(DISTINCT item_key) AS items,
      coalesce(sum(positive), 0) AS positives FROM ${acceptedSql}`,
-    means.signal,
+    state.signal,
   );
   const count = (name: string) => Number(row![name]);
   const severity = sample.isWhole ? ("error" as const) : ("warning" as const);
@@ -188,7 +188,7 @@ async function contentProblems(means: Means, acceptedSql: string, sample: Sample
       message: `There is only one user${among}`,
     });
   add(count("items") < 2, "/schema/item/id", ["too_few_items", `There is only one item${among}`]);
-  const { label } = means.spec.schema.interaction;
+  const { label } = state.spec.schema.interaction;
   const none = label.type === "Binary" ? "all_labels_negative" : "no_positives";
   add(count("positives") === 0, "/schema/interaction/label", [none, `No label is positive${among}`]);
   if (sample.isWhole && count("accepted") < FEW_INTERACTIONS)
@@ -263,13 +263,13 @@ function missingColumn(pointer: string, name: string, available: readonly string
   return { pointer, severity: "error", code: "missing_column", message };
 }
 
-async function tryAttributes(means: Means, what: "item" | "user", known: Known | undefined): Promise<void> {
-  const { spec, signal, staging, report } = means;
+async function tryAttributes(state: DryRunState, what: "item" | "user", known: Known | undefined): Promise<void> {
+  const { spec, signal, staging, report } = state;
   const entity = spec.schema[what];
   const { source } = entity;
   if (source === undefined) return;
   const pointer = `/schema/${what}/source`;
-  const sample = await sampleQuery(means, { name: `${what}_rows`, source, pointer }, (available) => {
+  const sample = await sampleQuery(state, { name: `${what}_rows`, source, pointer }, (available) => {
     const wanted = [
       [`/schema/${what}/id`, entity.id] as const,
       ...(entity.features ?? []).map(({ name }, i) => [`/schema/${what}/features/${i}/name`, name] as const),
@@ -279,7 +279,7 @@ async function tryAttributes(means: Means, what: "item" | "user", known: Known |
     return missing.length === 0 ? attributeColumns(entity, available, what) : undefined;
   });
   if (sample === undefined) return;
-  await orProblem(means, pointer, async () => {
+  await orProblem(state, pointer, async () => {
     const idType = what === "item" ? known?.checked.itemIdType : undefined;
     const staged = await checkAttributes(staging, sample.table, { entity, what, idType, signal });
     for (const reason of Object.keys(sample.unreadable)) {
@@ -291,7 +291,7 @@ async function tryAttributes(means: Means, what: "item" | "user", known: Known |
       isWhole && (await strangersWarning(staging, staged, { known: idsSql(known.checked, what), what, signal }));
     for (const message of strangers ? [...staged.warnings, strangers] : staged.warnings)
       report.problems.push({ pointer, severity: "warning", code: "attribute_rows", message });
-    const describe = (attribute: TypedAttribute) => describeAttribute(means, staged.table, attribute);
+    const describe = (attribute: TypedAttribute) => describeAttribute(state, staged.table, attribute);
     const described = await Promise.all(staged.attributes.map(describe));
     if (what === "item") report.item_attributes = described;
     else report.user_attributes = described;
@@ -299,7 +299,7 @@ async function tryAttributes(means: Means, what: "item" | "user", known: Known |
 }
 
 /** As the training counts: a list without elements is no value, and what differs are a list's elements. */
-async function describeAttribute({ staging, signal }: Means, table: string, attribute: TypedAttribute) {
+async function describeAttribute({ staging, signal }: DryRunState, table: string, attribute: TypedAttribute) {
   const { name, type, inferred, value } = attribute;
   const isList = type === "CategoryList";
   const [row] = await readStaged(
@@ -338,20 +338,20 @@ type QueryToTry = { readonly name: string; readonly source: Source; readonly poi
 
 /** The beginning of a query in a table; undefined when a problem of it was reported. */
 async function sampleQuery(
-  means: Means,
+  state: DryRunState,
   { name, source, pointer }: QueryToTry,
   choose: (available: readonly string[]) => string[] | undefined,
 ): Promise<Sample | undefined> {
-  const { spec, context, signal, staging, report } = means;
+  const { spec, context, signal, staging, report } = state;
   const config = connectorOf(spec, source);
   const connector: Connector | undefined = await orProblem(
-    means,
+    state,
     `/connector_configs/${spec.connector_configs.indexOf(config)}`,
-    () => means.open(config, context),
+    () => state.open(config, context),
   );
   if (connector === undefined) return undefined;
   try {
-    return await orProblem(means, `${pointer}/query`, async () => {
+    return await orProblem(state, `${pointer}/query`, async () => {
       const found = await connector.inspect(source.query, { sampleRows: 0, signal });
       const query: z.infer<typeof QueryReport> = {
         pointer,
@@ -384,7 +384,7 @@ async function sampleQuery(
 
 /** The value of a step, or undefined once its StageError stands in the report. */
 async function orProblem<Value>(
-  { report, signal }: Means,
+  { report, signal }: DryRunState,
   pointer: string,
   step: () => Promise<Value>,
 ): Promise<Value | undefined> {

@@ -7,7 +7,7 @@ import type { RowsSince, Tally, Unsuitable } from "../connectors/since.ts";
 import { interactionColumns, type Rejected } from "./check-interactions.ts";
 import { dropKept, KEPT_ROWS_FOLDER, type KeptCopy, keepRows, loadKept, type NoCopy, openKept } from "./kept-copy.ts";
 import { type NextPart, nextPart } from "./kept-part.ts";
-import { type OpenedQuery, type QueryMeans, stageOpened, stageOptions, unreadableOf } from "./stage-query.ts";
+import { type OpenedQuery, type QueryOptions, stageOpened, stageOptions, unreadableOf } from "./stage-query.ts";
 import { appendRows, runStaged, type StagedTable, type Staging } from "./staging.ts";
 
 /** How interactions of a source that only grows are kept from one run to the next. */
@@ -20,7 +20,7 @@ export type KeptOptions = {
   readonly fullReadSeconds?: number;
 };
 
-export type IncrementalMeans = QueryMeans & {
+export type IncrementalOptions = QueryOptions & {
   readonly context: ConnectorContext;
   readonly nowMs: number;
   readonly kept?: KeptOptions | undefined;
@@ -51,30 +51,30 @@ export async function stageGrowing(
   staging: Staging,
   opened: OpenedQuery,
   spec: ModelSpec,
-  means: IncrementalMeans,
+  options: IncrementalOptions,
 ): Promise<StagedGrowing> {
-  const { kept, signal } = means;
+  const { kept, signal } = options;
   const directory = kept && join(kept.directory, KEPT_ROWS_FOLDER);
   const isGrowing = spec.schema.interaction.incremental === true && kept?.fullReadSeconds !== 0;
   if (directory === undefined || !isGrowing) {
     if (directory !== undefined) await dropKept(directory);
-    const staged = await stageOpened(staging, opened, means);
+    const staged = await stageOpened(staging, opened, options);
     return { ...staged, told: [], warnings: [], erasedBefore: 0, toKeep: undefined };
   }
-  const binding = bindingOf(spec, means.context);
-  const attempt = await readPart(staging, opened, { ...means, directory, binding, spec });
-  const staged = attempt.kind === "part" ? attempt : await stageOpened(staging, opened, means);
+  const binding = bindingOf(spec, options.context);
+  const attempt = await readPart(staging, opened, { ...options, directory, binding, spec });
+  const staged = attempt.kind === "part" ? attempt : await stageOpened(staging, opened, options);
   const earlier = attempt.kind === "part" ? attempt.copy : undefined;
   const next = await nextPart(staging, staged.table, {
     timeIndex: interactionColumns(spec.schema).indexOf(spec.schema.interaction.created_at),
-    nowSeconds: Math.floor(means.nowMs / 1000),
+    nowSeconds: Math.floor(options.nowMs / 1000),
     overlapSeconds: kept?.overlapSeconds ?? DAY_SECONDS,
     earlier,
     signal,
   });
   const mayKeep = next !== undefined && (attempt.kind === "part" || attempt.mayKeep);
   if (!mayKeep) await dropKept(directory);
-  const fullReadMs = earlier?.fullReadMs ?? means.nowMs;
+  const fullReadMs = earlier?.fullReadMs ?? options.nowMs;
   return {
     table: staged.table,
     unreadable: staged.unreadable,
@@ -112,20 +112,24 @@ type Full = {
   readonly mayKeep: boolean;
 };
 
-type PartMeans = IncrementalMeans & { readonly directory: string; readonly binding: string; readonly spec: ModelSpec };
+type PartOptions = IncrementalOptions & {
+  readonly directory: string;
+  readonly binding: string;
+  readonly spec: ModelSpec;
+};
 
-async function readPart(staging: Staging, opened: OpenedQuery, means: PartMeans): Promise<Part | Full> {
-  const { signal, directory, binding } = means;
-  means.progress({ detail: "looking at what is kept of earlier runs" });
+async function readPart(staging: Staging, opened: OpenedQuery, options: PartOptions): Promise<Part | Full> {
+  const { signal, directory, binding } = options;
+  options.progress({ detail: "looking at what is kept of earlier runs" });
   const found = await openKept(directory, { binding, signal });
-  const parted = await partedBy(opened, found, means);
+  const parted = await partedBy(opened, found, options);
   if ("unsuitable" in parted) return { kind: "full", why: parted.unsuitable, isUsual: false, mayKeep: false };
   const full = (why: string, isUsual = false): Full => ({ kind: "full", why, isUsual, mayKeep: true });
   if (found.kind !== "kept") return full(WHY_NOT[found.kind], found.kind !== "damaged");
-  const older = whyOlder(found, opened, means);
+  const older = whyOlder(found, opened, options);
   if (older !== undefined) return full(older, true);
 
-  means.progress({ detail: "comparing what is kept with the source" });
+  options.progress({ detail: "comparing what is kept with the source" });
   const differs = whyDiffers(found, await parted.before());
   if (differs !== undefined) return full(differs);
   const { name, columns } = opened;
@@ -141,7 +145,7 @@ async function readPart(staging: Staging, opened: OpenedQuery, means: PartMeans)
     return await restart(WHY_NOT.damaged);
   }
   const source = await parted.rows();
-  const appended = await appendRows(staging, { name, source }, stageOptions(opened, source, means));
+  const appended = await appendRows(staging, { name, source }, stageOptions(opened, source, options));
   if (await parted.hasChanged?.()) return await restart("the source's files changed while they were read");
   const table = { ...appended, rows: found.rows + appended.rows };
   return { kind: "part", table, unreadable: unreadableOf(source), copy: found };
@@ -157,7 +161,7 @@ const WHY_NOT: Readonly<Record<NoCopy["kind"], string>> = {
 async function partedBy(
   { connector, query, columns }: OpenedQuery,
   found: Awaited<ReturnType<typeof openKept>>,
-  { spec, signal }: PartMeans,
+  { spec, signal }: PartOptions,
 ): Promise<RowsSince | Unsuitable> {
   const moment = found.kind === "kept" ? found.since : { epochSeconds: 0, number: 0n };
   const since = { column: spec.schema.interaction.created_at, ...moment };
@@ -167,7 +171,7 @@ async function partedBy(
 }
 
 /** Why a whole copy is not of use any more. */
-function whyOlder(copy: KeptCopy, { columns }: OpenedQuery, { nowMs, kept }: PartMeans): string | undefined {
+function whyOlder(copy: KeptCopy, { columns }: OpenedQuery, { nowMs, kept }: PartOptions): string | undefined {
   const fullReadSeconds = kept?.fullReadSeconds ?? 7 * DAY_SECONDS;
   const age = (nowMs - copy.fullReadMs) / 1000;
   if (age < 0 || age >= fullReadSeconds) {

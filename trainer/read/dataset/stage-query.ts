@@ -32,7 +32,7 @@ export function connectorsOf(
   };
 }
 
-export type QueryMeans = {
+export type QueryOptions = {
   readonly connectors: Connectors;
   readonly signal: AbortSignal;
   readonly progress: (progress: StageProgress) => void;
@@ -58,7 +58,7 @@ export type OpenedQuery = {
 
 export async function openQuery(
   { source, name, what, choose }: QueryToStage,
-  { connectors, signal, progress }: QueryMeans,
+  { connectors, signal, progress }: QueryOptions,
 ): Promise<OpenedQuery> {
   progress({ detail: `connecting for ${what}` });
   const connector = await connectors.of(source);
@@ -71,10 +71,10 @@ export async function openQuery(
 /** A query's rows in a table, and what the source could not give. */
 export type StagedQuery = { readonly table: StagedTable; readonly unreadable: Rejected };
 
-export async function stageOpened(staging: Staging, opened: OpenedQuery, means: QueryMeans): Promise<StagedQuery> {
+export async function stageOpened(staging: Staging, opened: OpenedQuery, options: QueryOptions): Promise<StagedQuery> {
   const { connector, query, columns } = opened;
-  const source = await connector.read(query, { signal: means.signal, columns: columns.map(({ name }) => name) });
-  const table = await stageRows(staging, { name: opened.name, source }, stageOptions(opened, source, means));
+  const source = await connector.read(query, { signal: options.signal, columns: columns.map(({ name }) => name) });
+  const table = await stageRows(staging, { name: opened.name, source }, stageOptions(opened, source, options));
   return { table, unreadable: unreadableOf(source) };
 }
 
@@ -82,7 +82,7 @@ export async function stageOpened(staging: Staging, opened: OpenedQuery, means: 
 export function stageOptions(
   { what }: OpenedQuery,
   { origin, expectedRows }: SourceRows,
-  { connectors, signal, progress }: QueryMeans,
+  { connectors, signal, progress }: QueryOptions,
 ): StageOptions {
   if (origin !== undefined) connectors.origins.push(`${what}: ${origin}`);
   const share = (rows: number) =>

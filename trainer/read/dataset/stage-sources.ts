@@ -7,7 +7,7 @@ import type { StageProgress } from "../../stage/stage-reporter.ts";
 import type { ConnectorContext, ConnectorFactory } from "../connectors/connector.ts";
 import { checkInteractions, interactionColumns, type StagedInteractions } from "./check-interactions.ts";
 import { checkRows, countRejected, type RowReport } from "./checks.ts";
-import { type IncrementalMeans, type KeptOptions, keepForNext, stageGrowing } from "./incremental.ts";
+import { type IncrementalOptions, type KeptOptions, keepForNext, stageGrowing } from "./incremental.ts";
 import { leaveOutErased } from "./leave-out-erased.ts";
 import { attributeColumns, checkAttributes, type StagedAttributes } from "./read-attributes.ts";
 import { connectorsOf, openQuery, stageOpened } from "./stage-query.ts";
@@ -43,9 +43,9 @@ export async function stageSources(
 ): Promise<StagedSources> {
   const { user, item, interaction } = spec.schema;
   const connectors = connectorsOf(spec, options);
-  const means = { ...options, connectors };
+  const sourceOptions = { ...options, connectors };
   const stageAll = async () => {
-    const staged = await stageInteractions(staging, spec, means);
+    const staged = await stageInteractions(staging, spec, sourceOptions);
     const rejected = { ...staged.interactions.rejected, ...staged.unreadable };
     const rows = staged.interactions.table.rows + countRejected(staged.unreadable);
     const report = { rows, rejected, rejectedShareMax: options.rejectedShareMax, label: interaction.label };
@@ -53,8 +53,8 @@ export async function stageSources(
     const idType = staged.interactions.itemIdType;
     const ofItems = item.source && ({ entity: item, what: "item", source: item.source, idType } as const);
     const ofUsers = user.source && ({ entity: user, what: "user", source: user.source } as const);
-    const items = ofItems && (await stageAttributes(staging, ofItems, means));
-    const users = ofUsers && (await stageAttributes(staging, ofUsers, means));
+    const items = ofItems && (await stageAttributes(staging, ofItems, sourceOptions));
+    const users = ofUsers && (await stageAttributes(staging, ofUsers, sourceOptions));
     return { ...staged, report, items, users };
   };
   const staged = await stageAll().finally(connectors.close);
@@ -68,19 +68,19 @@ export async function stageSources(
   };
 }
 
-type Means = IncrementalMeans & Pick<StageSourcesOptions, "erased">;
+type SourceOptions = IncrementalOptions & Pick<StageSourcesOptions, "erased">;
 
-async function stageInteractions(staging: Staging, spec: ModelSpec, means: Means) {
-  const { signal, nowMs, erased } = means;
+async function stageInteractions(staging: Staging, spec: ModelSpec, options: SourceOptions) {
+  const { signal, nowMs, erased } = options;
   const { schema } = spec;
   const choose = (available: readonly string[]) => {
     checkPresent(schema, available);
     return interactionColumns(schema);
   };
   const query = { name: "interaction_rows", what: "interactions", source: schema.interaction.source, choose };
-  const staged = await stageGrowing(staging, await openQuery(query, means), spec, means);
+  const staged = await stageGrowing(staging, await openQuery(query, options), spec, options);
   const { table, rows } = await leaveOutErased(staging, staged.table, { erased, signal });
-  means.progress({ detail: "checking rows", rows: table.rows });
+  options.progress({ detail: "checking rows", rows: table.rows });
   const nowSeconds = Math.floor(nowMs / 1000);
   const interactions = await checkInteractions(staging, table, schema, { nowSeconds, signal });
   return { ...staged, interactions, erasedRows: staged.erasedBefore + rows };
@@ -110,14 +110,14 @@ type AttributeSource = {
 async function stageAttributes(
   staging: Staging,
   { entity, what, source, idType }: AttributeSource,
-  means: Means,
+  options: SourceOptions,
 ): Promise<StagedAttributes> {
   const choose = (available: readonly string[]) => attributeColumns(entity, available, what);
   const query = { name: `${what}_rows`, what: `${what} attributes`, source, choose };
-  const { table: all, unreadable } = await stageOpened(staging, await openQuery(query, means), means);
-  const erased = what === "user" ? means.erased : undefined;
-  const { table } = await leaveOutErased(staging, all, { erased, signal: means.signal });
-  const staged = await checkAttributes(staging, table, { entity, what, idType, signal: means.signal });
+  const { table: all, unreadable } = await stageOpened(staging, await openQuery(query, options), options);
+  const erased = what === "user" ? options.erased : undefined;
+  const { table } = await leaveOutErased(staging, all, { erased, signal: options.signal });
+  const staged = await checkAttributes(staging, table, { entity, what, idType, signal: options.signal });
   const unread = countRejected(unreadable);
   if (unread === 0) return staged;
   const warning = `${unread} lines of the ${what} query's files cannot be read and were left out`;

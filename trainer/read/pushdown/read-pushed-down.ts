@@ -103,8 +103,8 @@ async function readEverybody(source: PushedSource, options: PushDownOptions) {
       erasedSalt: erased?.salt ?? null,
     });
     const tell = (detail: string) => (rows: number) => progress({ detail, rows });
-    const means = { signal, progress: tell("reading what every user has seen") };
-    const table = await stageRows(staging, { name: "record_rows", source: records }, means);
+    const stageOptions = { signal, progress: tell("reading what every user has seen") };
+    const table = await stageRows(staging, { name: "record_rows", source: records }, stageOptions);
     const path = join(workDirectory, "users.spool");
     const sorting = { path, erased, signal, progress: tell("sorting what every user has seen") };
     const userCount = await spoolUsers(staging, table, sorting);

@@ -27,60 +27,65 @@ const ROW_BYTES_LEAST = 4;
  */
 export async function readWithinBudget(spec: ModelSpec, options: PushDownOptions): Promise<ReadWithinBudget> {
   const connectors = openOnce(options.connect);
-  const means = { ...options, connect: connectors.open };
+  const openOptions = { ...options, connect: connectors.open };
   try {
-    const asked = await openInteractions(spec, means);
-    if (asked !== undefined && !(await mayFit(asked, spec, means))) return await readPushedDown(spec, asked, means);
+    const asked = await openInteractions(spec, openOptions);
+    if (asked !== undefined && !(await mayFit(asked, spec, openOptions)))
+      return await readPushedDown(spec, asked, openOptions);
     try {
       // A connector that is closed once its rows are read gives back its memory before they are sorted.
       return { ...(await readDataset(spec, { ...options, connect: connectors.handOver })), spool: null };
     } catch (error) {
       const isTooLarge = error instanceof StageError && error.code === "too_many_interactions";
       if (!isTooLarge || asked === undefined) throw error;
-      return await readPushedDown(spec, { ...asked, connector: await openSource(spec, means) }, means);
+      return await readPushedDown(spec, { ...asked, connector: await openSource(spec, openOptions) }, openOptions);
     }
   } finally {
     await connectors.close();
   }
 }
 
-type Means = PushDownOptions & { readonly connect: ReturnType<typeof openOnce>["open"] };
+type OpenOptions = PushDownOptions & { readonly connect: ReturnType<typeof openOnce>["open"] };
 type Opened = Asked & { readonly inspection: Inspection };
 
 /**
  * The interaction query as its store describes it; undefined when there is no limit, a column is missing or no language
  * is known.
  */
-async function openInteractions(spec: ModelSpec, means: Means): Promise<Opened | undefined> {
-  if (means.memoryMbMax === undefined) return undefined;
+async function openInteractions(spec: ModelSpec, options: OpenOptions): Promise<Opened | undefined> {
+  if (options.memoryMbMax === undefined) return undefined;
   const { schema } = spec;
   const { source } = schema.interaction;
   const config = connectorOf(spec, source);
   if (!Object.hasOwn(DIALECTS, config.type)) return undefined;
   const columns = interactionColumns(schema);
   if (new Set(columns).size < columns.length) return undefined; // two columns of one name cannot be told apart
-  means.progress({ detail: "connecting for interactions" });
-  const connector = await openSource(spec, means);
-  const inspection = await connector.inspect(source.query, { sampleRows: 0, signal: means.signal });
+  options.progress({ detail: "connecting for interactions" });
+  const connector = await openSource(spec, options);
+  const inspection = await connector.inspect(source.query, { sampleRows: 0, signal: options.signal });
   const available = inspection.columns;
   // The reading tells which column is missing.
   if (!columns.every((name) => available.some((column) => column.name === name))) return undefined;
-  const nowSeconds = Math.floor(means.nowMs / 1000);
+  const nowSeconds = Math.floor(options.nowMs / 1000);
   const query = { dialect: DIALECTS[config.type as ConnectorType], query: source.query, available, schema, nowSeconds };
   return { query, connector, inspection };
 }
 
-const openSource = (spec: ModelSpec, { connect, context }: Means): Promise<Connector> =>
+const openSource = (spec: ModelSpec, { connect, context }: OpenOptions): Promise<Connector> =>
   connect(connectorOf(spec, spec.schema.interaction.source), context);
 
 /** Whether the interactions are so few, as far as the store tells, that they can be read. */
-async function mayFit({ connector, query, inspection }: Opened, spec: ModelSpec, means: Means): Promise<boolean> {
-  const fit = interactionsThatFit(means.memoryMbMax!, spec.schema.interaction.label.type);
+async function mayFit(
+  { connector, query, inspection }: Opened,
+  spec: ModelSpec,
+  options: OpenOptions,
+): Promise<boolean> {
+  const fit = interactionsThatFit(options.memoryMbMax!, spec.schema.interaction.label.type);
   const { estimatedRows, estimatedBytes } = inspection;
   if (estimatedRows !== null && estimatedRows <= SURE_SHARE * fit) return true;
   if (estimatedRows === null && (estimatedBytes ?? 0) / ROW_BYTES_LEAST <= fit) return true;
-  means.progress({ detail: "counting interactions in the store" });
-  return (await countRows(connector, query.query, means.signal)) <= fit;
+  options.progress({ detail: "counting interactions in the store" });
+  return (await countRows(connector, query.query, options.signal)) <= fit;
 }
 
 async function countRows(connector: Connector, query: string, signal: AbortSignal): Promise<number> {

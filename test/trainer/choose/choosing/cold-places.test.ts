@@ -9,10 +9,10 @@ import { COLD_EVERY_RARE } from "../../../../trainer/learn/attributes/cold-start
 import { fittedLinear } from "../../../../trainer/learn/linear/fitted-linear.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { popularity } from "../../../../trainer/learn/popularity.ts";
-import { TRIAL_MEANS } from "../../../fixtures/trial-means.ts";
+import { TRIAL_CONTEXT } from "../../../fixtures/trial-context.ts";
 import { twoTastes } from "../../../fixtures/two-tastes.ts";
 
-const means = { ...TRIAL_MEANS, cutOffs: [5, 10] };
+const context = { ...TRIAL_CONTEXT, cutOffs: [5, 10] };
 const warm = twoTastes({ users: 200, items: 20, perUser: 4 });
 /** One item more, which nobody has chosen, like half of the others. */
 const shop = {
@@ -46,10 +46,10 @@ async function gridAfter(method: Method, dataset: typeof warm = shop) {
   const state: SelectState = {
     methods: { popularity: popularity as Method, placing: method },
     live: undefined,
-    means,
+    context,
     metric: "ndcg@5",
     validation,
-    baseline: await runTrial({ method: popularity as Method, params: { halfLifeDays: 0 } }, task, means),
+    baseline: await runTrial({ method: popularity as Method, params: { halfLifeDays: 0 } }, task, context),
     secondsMax: 1000,
     secondsLeft: () => 1000,
     discarded: [],

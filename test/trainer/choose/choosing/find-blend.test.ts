@@ -7,13 +7,13 @@ import { planSplit } from "../../../../trainer/choose/splits/choose-split.ts";
 import { fittedLinear } from "../../../../trainer/learn/linear/fitted-linear.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { seededRandom } from "../../../../trainer/learn/numerics/seeded-random.ts";
-import { TRIAL_MEANS } from "../../../fixtures/trial-means.ts";
+import { TRIAL_CONTEXT } from "../../../fixtures/trial-context.ts";
 import { twoTastes } from "../../../fixtures/two-tastes.ts";
 
 const shop = twoTastes({ users: 300, items: 40, perUser: 6 });
 const plan = planSplit(shop, { protocol: "next-item", seed: 1, includeSeen: false });
 const validation = validationOf(shop, plan, 0, 1);
-const means = { ...TRIAL_MEANS, memoryMbMax: 1000 };
+const context = { ...TRIAL_CONTEXT, memoryMbMax: 1000 };
 /** Scores items by how often they are validation targets, through noise of its own: two such know more than one. */
 const noisy: Method = {
   name: "noisy",
@@ -34,10 +34,10 @@ const trialOf = (seed: number, noise: number) =>
   runTrial(
     { method: noisy, params: { seed, noise } },
     { data: validation.train, cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 9 },
-    means,
+    context,
   );
 const find = (trials: readonly Trial[], deadline = 1, fitSecondsMax = 100) =>
-  findBlend({ trials, methods: { noisy }, validation, metric: "ndcg@10", deadline, fitSecondsMax }, means);
+  findBlend({ trials, methods: { noisy }, validation, metric: "ndcg@10", deadline, fitSecondsMax }, context);
 
 describe("three models of independent noise", () => {
   let trials: Trial[];
@@ -56,7 +56,7 @@ describe("three models of independent noise", () => {
     expect(blend.method.name).toBe("blend");
     expect(partsOf(blend.params)[0]).toMatchObject({ method: "noisy", params: trials[0]!.params, share: 1 });
     const task = { data: validation.train, cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 9 };
-    const again = await runTrial({ method: blend.method, params: blend.params }, task, means);
+    const again = await runTrial({ method: blend.method, params: blend.params }, task, context);
     expect(meanOf(again.evaluation, "ndcg@10")).toBeCloseTo(meanOf(blend.evaluation, "ndcg@10"), 9);
   });
   test("when time is up there is none", async () => expect(await find(trials, 0)).toBeUndefined());

@@ -6,12 +6,12 @@ import { validationOf } from "../../../../trainer/choose/choosing/validation.ts"
 import { planSplit } from "../../../../trainer/choose/splits/choose-split.ts";
 import { fittedLinear } from "../../../../trainer/learn/linear/fitted-linear.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
-import { TRIAL_MEANS } from "../../../fixtures/trial-means.ts";
+import { TRIAL_CONTEXT } from "../../../fixtures/trial-context.ts";
 import { twoTastes } from "../../../fixtures/two-tastes.ts";
 
 const shop = twoTastes({ users: 5000, items: 20, perUser: 4 });
 const validation = validationOf(shop, planSplit(shop, { protocol: "next-item", seed: 1, includeSeen: false }), 0, 1);
-const means = { ...TRIAL_MEANS, memoryMbMax: 1000 };
+const context = { ...TRIAL_CONTEXT, memoryMbMax: 1000 };
 /** Popularity, the first `shift` places of the catalog left to the end. */
 const shifted: Method = {
   name: "shifted",
@@ -28,7 +28,7 @@ const trialOf = (shift: number, positions: Uint32Array) =>
   runTrial(
     { method: shifted, params: { shift } },
     { data: validation.train, cases: validation.split.cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 9 },
-    means,
+    context,
   );
 let baseline: Trial;
 let tried: Trial[];
@@ -39,7 +39,7 @@ beforeAll(async () => {
 const stateOf = (changes: Partial<SelectState> = {}): SelectState => ({
   methods: { shifted },
   live: undefined,
-  means,
+  context,
   metric: "ndcg@10",
   validation,
   baseline,

@@ -14,7 +14,7 @@ const input: RefitInput = {
   choice: { method: "ease", params: { ...ease.grid(shop)[0]!, lambda: 2 } },
   halfLifeDays: 0,
   secondsMax: 10,
-  means: {
+  context: {
     budget: { weightBytesMax: 1e7 },
     memoryMbMax: 1000,
     seed: 1,

@@ -1,10 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { bytesOf, fitCandidate, meanOf, runTrial, type TrialMeans } from "../../../../trainer/choose/choosing/trial.ts";
+import {
+  bytesOf,
+  fitCandidate,
+  meanOf,
+  runTrial,
+  type TrialContext,
+} from "../../../../trainer/choose/choosing/trial.ts";
 import { casesOfSplit } from "../../../../trainer/choose/lists/evaluation-cases.ts";
 import { ease } from "../../../../trainer/learn/ease.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { checkerboard, trainingData } from "../../../fixtures/checkerboard.ts";
-import { TRIAL_MEANS } from "../../../fixtures/trial-means.ts";
+import { TRIAL_CONTEXT } from "../../../fixtures/trial-context.ts";
 
 const data = checkerboard(20);
 const cases = casesOfSplit(
@@ -15,8 +21,8 @@ const cases = casesOfSplit(
   ),
 );
 const heard: string[] = [];
-const means: TrialMeans = {
-  ...TRIAL_MEANS,
+const context: TrialContext = {
+  ...TRIAL_CONTEXT,
   cutOffs: [1, 5],
   budget: { weightBytesMax: 1e6 },
   memoryMbMax: 1000,
@@ -27,7 +33,11 @@ const candidate = { method: ease as Method, params: { ...ease.grid(data)[0]!, la
 const task = { data, secondsMax: 10, secondsHard: 20 };
 
 test("a trial fits, exports and judges, and says how far it is", async () => {
-  const trial = await runTrial(candidate, { ...task, cases, positions: Uint32Array.of(0, 3, 4), trainShare: 1 }, means);
+  const trial = await runTrial(
+    candidate,
+    { ...task, cases, positions: Uint32Array.of(0, 3, 4), trainShare: 1 },
+    context,
+  );
   expect(meanOf(trial.evaluation, "recall@1")).toBe(1);
   expect(trial.evaluation.positions.length).toBe(3);
   expect(trial.artifactBytes).toBe(bytesOf(trial.served));
@@ -41,7 +51,7 @@ test("the seconds of a fit are those that it would take by itself: with what oth
     ...candidate.method,
     cost: () => ({ seconds: 31, memoryMb: 1, shared: { seconds: 30, isLearnt } }),
   });
-  const secondsOf = async (method: Method) => (await fitCandidate({ ...candidate, method }, task, means)).seconds;
+  const secondsOf = async (method: Method) => (await fitCandidate({ ...candidate, method }, task, context)).seconds;
   expect(await secondsOf(sharing(false))).toBeLessThan(30);
   expect(await secondsOf(sharing(true))).toBeGreaterThan(30);
 });
@@ -54,12 +64,12 @@ const endless: Method = {
 };
 describe("a fit that does not end", () => {
   test("is stopped at its time, and says so", () =>
-    expect(fitCandidate({ ...candidate, method: endless }, { ...task, secondsHard: 0.05 }, means)).rejects.toThrow(
+    expect(fitCandidate({ ...candidate, method: endless }, { ...task, secondsHard: 0.05 }, context)).rejects.toThrow(
       "it was stopped after 0 s",
     ));
   test("ends with the run's reason when the run is aborted", async () => {
     const abort = new AbortController();
-    const fit = fitCandidate({ ...candidate, method: endless }, task, { ...means, signal: abort.signal });
+    const fit = fitCandidate({ ...candidate, method: endless }, task, { ...context, signal: abort.signal });
     abort.abort(new Error("deleted"));
     await expect(fit).rejects.toThrow("deleted");
   });
@@ -73,10 +83,10 @@ test("judging that takes too long is stopped as well", async () => {
     },
   };
   const many = { ...task, cases: slow, positions: new Uint32Array(200), trainShare: 1, secondsHard: 1 };
-  await expect(runTrial(candidate, many, means)).rejects.toThrow("it was stopped after 1 s");
+  await expect(runTrial(candidate, many, context)).rejects.toThrow("it was stopped after 1 s");
 });
 
 test("a fit that fails tells its own reason", () => {
   const failing: Method = { ...candidate.method, fit: () => Promise.reject(new Error("singular")) };
-  return expect(fitCandidate({ ...candidate, method: failing }, task, means)).rejects.toThrow("singular");
+  return expect(fitCandidate({ ...candidate, method: failing }, task, context)).rejects.toThrow("singular");
 });

@@ -6,12 +6,12 @@ import { planSplit } from "../../../../trainer/choose/splits/choose-split.ts";
 import { fittedLinear } from "../../../../trainer/learn/linear/fitted-linear.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { popularity } from "../../../../trainer/learn/popularity.ts";
-import { TRIAL_MEANS } from "../../../fixtures/trial-means.ts";
+import { TRIAL_CONTEXT } from "../../../fixtures/trial-context.ts";
 import { twoTastes } from "../../../fixtures/two-tastes.ts";
 
 const shop = twoTastes({ users: 60, items: 20, perUser: 4 });
 const validation = validationOf(shop, planSplit(shop, { protocol: "next-item", seed: 1, includeSeen: false }), 0, 1);
-const means = TRIAL_MEANS;
+const context = TRIAL_CONTEXT;
 let order: string[];
 beforeEach(() => {
   order = [];
@@ -33,10 +33,10 @@ const stateOf = async (methods: Method[], changes: Partial<SelectState> = {}): P
   return {
     methods: Object.fromEntries(methods.map((method) => [method.name, method])),
     live: undefined,
-    means,
+    context,
     metric: "ndcg@10",
     validation,
-    baseline: await runTrial({ method: popularity as Method, params: { halfLifeDays: 0 } }, task, means),
+    baseline: await runTrial({ method: popularity as Method, params: { halfLifeDays: 0 } }, task, context),
     secondsMax: changes.secondsLeft?.() ?? 1000,
     secondsLeft: () => 1000,
     discarded: [],
@@ -107,7 +107,7 @@ const ticking = (name: string, grid: number[], seconds: { predicted: number; tak
 };
 const running = async (parts: ReturnType<typeof ticking>[], secondsMax: number) => {
   const now = () => parts.reduce((sum, { seconds }) => sum + seconds(), 0);
-  const changes = { means: { ...means, clock: now }, secondsLeft: () => secondsMax - now() };
+  const changes = { context: { ...context, clock: now }, secondsLeft: () => secondsMax - now() };
   return await stateOf(
     parts.map(({ method }) => method),
     changes,
@@ -153,7 +153,7 @@ test("where no time was left for any, one is tried late: the live version, else 
 test("a sum of methods that are all far behind is left out, and told", async () => {
   const summing = (...sums: string[]): Method => ({ ...named("sum", 9), sums });
   const [good, bad] = [named("good", 1), withScout("bad", 2, 2, false)];
-  const short = { metric: "ndcg@3", means: { ...means, cutOffs: [3] } } as const; // of longer lists of 20 items none is far behind
+  const short = { metric: "ndcg@3", context: { ...context, cutOffs: [3] } } as const; // of longer lists of 20 items none is far behind
   const state = await stateOf([good, bad, summing("bad")], short);
   await tryMethods(state);
   expect(order.some((line) => line.startsWith("sum"))).toBe(false);
@@ -184,6 +184,6 @@ test("the live version's settings are tried before all others, and not twice", a
 });
 test("progress of a part is progress of the whole", () => {
   const heard: number[] = [];
-  scaled({ ...means, progress: (share) => heard.push(share) }, 0.5, 0.7).progress(0.5, "");
+  scaled({ ...context, progress: (share) => heard.push(share) }, 0.5, 0.7).progress(0.5, "");
   expect(heard[0]).toBeCloseTo(0.6, 12);
 });

@@ -5,7 +5,7 @@ import { casesOfSplit } from "../../../../trainer/choose/lists/evaluation-cases.
 import { fittedLinear } from "../../../../trainer/learn/linear/fitted-linear.ts";
 import type { Method, Params } from "../../../../trainer/learn/model.ts";
 import { trainingData } from "../../../fixtures/checkerboard.ts";
-import { TRIAL_MEANS } from "../../../fixtures/trial-means.ts";
+import { TRIAL_CONTEXT } from "../../../fixtures/trial-context.ts";
 
 /** 3,000 users who all know item 0 and will choose item 1. */
 const users = Array.from({ length: 3000 });
@@ -21,7 +21,7 @@ const cases = casesOfSplit(
   ),
 );
 const positions = Uint32Array.from({ length: 40 }, (_, i) => i * 7);
-const means = { ...TRIAL_MEANS, cutOffs: [4], budget: { weightBytesMax: 1e6 }, memoryMbMax: 100 };
+const context = { ...TRIAL_CONTEXT, cutOffs: [4], budget: { weightBytesMax: 1e6 }, memoryMbMax: 100 };
 /** Item 1 comes at the place that the setting names. Fitting costs a second on all users; `place` 9 fails. */
 const fittedOn: number[] = [];
 const placing: Method = {
@@ -38,7 +38,7 @@ const placing: Method = {
 const tune = (grid: Params[], secondsMax: number, keepMax = 1) => {
   fittedOn.length = 0;
   const task = { method: placing, grid, data, cases, positions, metric: "mrr@4" as const, secondsMax, keepMax };
-  return tuneMethod(task, means);
+  return tuneMethod(task, context);
 };
 const places = (...all: number[]) => all.map((place) => ({ place }));
 
@@ -76,7 +76,7 @@ test("without time for one, nothing is tried, and each says what it needs", asyn
 test("where the best guess takes too long, those that fit are tried", async () => {
   const dear = { ...placing, cost: (_: unknown, { place }: Params) => ({ seconds: place === 1 ? 9 : 1, memoryMb: 1 }) };
   const task = { method: dear as Method, grid: places(1, 3, 2), data, cases, positions, metric: "mrr@4" as const };
-  const { finalists, discarded } = await tuneMethod({ ...task, secondsMax: 4, keepMax: 1 }, means);
+  const { finalists, discarded } = await tuneMethod({ ...task, secondsMax: 4, keepMax: 1 }, context);
   expect(finalists.map(({ params }) => params.place)).toEqual([2]);
   expect(discarded[0]!.reason).toBe("needs about 9.0 s to fit and judge, and 4.0 s are left for it");
 });
@@ -98,14 +98,14 @@ test("when time is up, the rest is left out", async () => {
   const task = { method: placing, grid: places(3, 2, 1), data, cases, positions, metric: "mrr@4" as const };
   const { finalists, discarded } = await tuneMethod(
     { ...task, secondsMax: 4, keepMax: 1 },
-    { ...means, clock: () => now++ },
+    { ...context, clock: () => now++ },
   );
   expect(finalists.length).toBe(1);
   expect(discarded.some(({ reason }) => reason.includes("were used up"))).toBe(true);
 });
 test("an aborted run is not a failed setting", () => {
   const task = { method: placing, grid: places(1), data, cases, positions, metric: "mrr@4" as const };
-  const aborted = { ...means, signal: AbortSignal.abort(new Error("deleted")) };
+  const aborted = { ...context, signal: AbortSignal.abort(new Error("deleted")) };
   return expect(tuneMethod({ ...task, secondsMax: 9, keepMax: 1 }, aborted)).rejects.toThrow("deleted");
 });
 
@@ -120,11 +120,11 @@ describe("some of the users", () => {
 });
 test("nothing is begun after the last moment, and a slow machine tries less", async () => {
   const task = { method: placing, grid: places(3, 1), data, cases, positions, metric: "mrr@4" as const, keepMax: 1 };
-  const late = await tuneMethod({ ...task, secondsMax: 10, secondsHard: 0 }, means);
+  const late = await tuneMethod({ ...task, secondsMax: 10, secondsHard: 0 }, context);
   expect(late.finalists).toEqual([]);
   expect(late.discarded.map(({ outcome }) => outcome)).toEqual(["left_out", "left_out"]);
   fittedOn.length = 0;
-  const slow = await tuneMethod({ ...task, secondsMax: 10, pace: { fit: 8, judge: 1 } }, means);
+  const slow = await tuneMethod({ ...task, secondsMax: 10, pace: { fit: 8, judge: 1 } }, context);
   expect([slow.finalists.length, fittedOn.length]).toEqual([1, 1]);
 });
 
@@ -139,9 +139,10 @@ test("a trial may take three times what is predicted, also when the time of its 
     const task = { method: dear, grid: places(1), data, cases, positions, metric: "mrr@4" as const, keepMax: 1 };
     let now = 0;
     const clock = () => now++ && 105; // all but five seconds are gone when it begins
-    expect((await tuneMethod({ ...task, secondsMax: 110 }, { ...means, clock })).finalists.length).toBe(1);
+    expect((await tuneMethod({ ...task, secondsMax: 110 }, { ...context, clock })).finalists.length).toBe(1);
     expect(
-      (await tuneMethod({ ...task, secondsMax: 110, secondsHard: 250 }, { ...means, clock: () => 0 })).finalists.length,
+      (await tuneMethod({ ...task, secondsMax: 110, secondsHard: 250 }, { ...context, clock: () => 0 })).finalists
+        .length,
     ).toBe(1);
     expect(waits.map((ms) => Math.round(ms / 1000))).toEqual([300, 300, 250, 250]); // of the trial, and of its fit
   } finally {

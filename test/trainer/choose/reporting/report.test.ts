@@ -9,7 +9,7 @@ import { planSplit } from "../../../../trainer/choose/splits/choose-split.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { popularity } from "../../../../trainer/learn/popularity.ts";
 import { trainingData } from "../../../fixtures/checkerboard.ts";
-import { TRIAL_MEANS } from "../../../fixtures/trial-means.ts";
+import { TRIAL_CONTEXT } from "../../../fixtures/trial-context.ts";
 import { twoTastes } from "../../../fixtures/two-tastes.ts";
 
 const shop = twoTastes({ users: 60, items: 20, perUser: 5 });
@@ -21,7 +21,7 @@ beforeAll(async () => {
   baseline = await runTrial(
     { method: popularity as Method, params: { halfLifeDays: 0 } },
     { data, cases: split.cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 9 },
-    { ...TRIAL_MEANS, cutOffs: [5, 10], budget: { weightBytesMax: 1e6 }, memoryMbMax: 100 },
+    { ...TRIAL_CONTEXT, cutOffs: [5, 10], budget: { weightBytesMax: 1e6 }, memoryMbMax: 100 },
   );
   const verdict = decide([], baseline, { metric: "ndcg@10", interactions: 300, seed: 1 });
   const seconds = { budget: 60, used: 1 };

@@ -43,11 +43,11 @@ test("a query's chosen columns are staged in their order", async () => {
   const staged = await openStagedRows();
   const connectors = connectorsOf(specOf({ interactions: "" }), { context, connect: connectMemory });
   const progress: StageProgress[] = [];
-  const means = { connectors, signal, progress: (one: StageProgress) => progress.push(one) };
+  const options = { connectors, signal, progress: (one: StageProgress) => progress.push(one) };
   const choose = (available: readonly string[]) => [...available].reverse();
-  const opened = await openQuery({ source, name: "rows_of_it", what: "things", choose }, means);
+  const opened = await openQuery({ source, name: "rows_of_it", what: "things", choose }, options);
   expect(opened.columns.map(({ name, type }) => `${name} ${type}`)).toEqual(["b VARCHAR", "a INTEGER"]);
-  const { table, unreadable } = await stageOpened(staged.staging, opened, means);
+  const { table, unreadable } = await stageOpened(staged.staging, opened, options);
   expect([table.rows, table.columns.map(({ sql, name }) => `${sql} ${name}`), unreadable]).toEqual([
     2,
     ["c0 b", "c1 a"],
@@ -61,10 +61,10 @@ test("a query's chosen columns are staged in their order", async () => {
 test("the origin is noted, progress is a share of what is expected, and what cannot be read has no row numbers", () => {
   const connectors = connectorsOf(specOf({ interactions: "" }), { context });
   const told: StageProgress[] = [];
-  const means = { connectors, signal, progress: (one: StageProgress) => told.push(one) };
+  const options = { connectors, signal, progress: (one: StageProgress) => told.push(one) };
   const rows = { columns: [], chunks: (async function* () {})(), expectedRows: 10, origin: "job 7" };
   const opened = { connector: {} as never, query: "", name: "", what: "things", columns: [] };
-  const { progress } = stageOptions(opened, rows, means);
+  const { progress } = stageOptions(opened, rows, options);
   progress(5);
   progress(50);
   expect(connectors.origins).toEqual(["things: job 7"]);

@@ -2,7 +2,7 @@ import type { Method, Params } from "../../learn/model.ts";
 import type { Dataset } from "../../read/dataset/dataset.ts";
 import { interactionBytes, sampleUsers } from "./sample-users.ts";
 
-export type Means = { readonly memoryMbMax: number; readonly seed: number };
+export type DataBudget = { readonly memoryMbMax: number; readonly seed: number };
 
 export type DataForChoosing = {
   readonly dataset: Dataset;
@@ -18,7 +18,7 @@ const ROWS_PER_MB = 5000;
 const COPIES = 3;
 
 /** The dataset that methods are compared on: as it is, or of very many interactions those of users drawn by lot. */
-export function dataForChoosing(whole: Dataset, { memoryMbMax, seed }: Means): DataForChoosing {
+export function dataForChoosing(whole: Dataset, { memoryMbMax, seed }: DataBudget): DataForChoosing {
   const dataset = sampleUsers(whole, (memoryMbMax * ROWS_PER_MB) / Math.max(1, whole.items.length), seed);
   const heldMb = (interactionBytes(whole) + COPIES * interactionBytes(dataset)) / 1e6;
   const left = Math.max(0, memoryMbMax - heldMb);
@@ -41,7 +41,7 @@ const USERS_LEAST = 1000;
 export function dataForFit(
   { method, params }: FitToBound,
   whole: Dataset,
-  { memoryMbMax, seed, secondsHard }: Means & { readonly secondsHard: number },
+  { memoryMbMax, seed, secondsHard }: DataBudget & { readonly secondsHard: number },
 ): Dataset {
   const leftMb = Math.max(0, memoryMbMax - (2 * interactionBytes(whole)) / 1e6);
   let data = whole;

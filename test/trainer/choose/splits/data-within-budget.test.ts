@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { dataForChoosing, dataForFit } from "../../../../trainer/choose/splits/data-within-means.ts";
+import { dataForChoosing, dataForFit } from "../../../../trainer/choose/splits/data-within-budget.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { twoTastes } from "../../../fixtures/two-tastes.ts";
 
@@ -28,11 +28,11 @@ test("of more than the memory is for, those of some users are compared on, and t
 test("what is left for a fit is never below nothing", () =>
   expect(dataForChoosing(shop, { memoryMbMax: 0.1, seed: 1 }).memoryMbMax).toBe(0));
 
-test("a fit within its means learns from everybody", () => expect(usedFor({ mb: 90, seconds: 60 })).toBe(shop));
+test("a fit within its budget learns from everybody", () => expect(usedFor({ mb: 90, seconds: 60 })).toBe(shop));
 test.each([
   ["memory", { mb: 180 }, 2],
   ["time", { seconds: 200 }, 4],
-])("a fit that needs too much %s learns from as many users as its means allow", (_, params, part) => {
+])("a fit that needs too much %s learns from as many users as its budget allows", (_, params, part) => {
   const users = usedFor(params).userCount;
   expect(users).toBeGreaterThan((0.9 * 8000) / part);
   expect(users).toBeLessThan((1.1 * 8000) / part);
