@@ -13,6 +13,10 @@ test("live says that the Worker runs, ready that the bucket answers; neither nee
   expect(await statusOf("/health/live")).toBe(200);
   expect(await statusOf("/health/ready")).toBe(200);
 });
+test("the running Worker has nothing of Node's API", async () => {
+  const answer = await fetch(`${edge.url}/test/runtime`);
+  expect(await answer.json()).toEqual({ process: "undefined", buffer: "undefined", hasNodeModules: false });
+});
 test("without the bucket it is live, not ready, and ready again afterwards", async () => {
   await edge.inject({ keys: "health", kind: "error" });
   await expect.poll(() => statusOf("/health/ready"), { timeout: 10_000 }).toBe(503);

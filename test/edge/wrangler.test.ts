@@ -36,7 +36,6 @@ test("the rate limit's period is what Retry-After says", () => {
 test("the Worker's own lines are kept, and no addresses of calls, which may hold users' ids", () => {
   expect(config.observability).toEqual({ logs: { enabled: true, invocation_logs: false } });
 });
-test("no secret stands in it, and Node's API is off", () => {
+test("no secret stands in it", () => {
   expect(Object.keys(config.vars)).not.toContain("FORWARD_SECRET");
-  expect(config.compatibility_flags).toEqual([]);
 });
