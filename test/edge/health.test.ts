@@ -13,9 +13,15 @@ test("live says that the Worker runs, ready that the bucket answers; neither nee
   expect(await statusOf("/health/live")).toBe(200);
   expect(await statusOf("/health/ready")).toBe(200);
 });
-test("the running Worker has nothing of Node's API", async () => {
+test("the running Worker has nothing of Node's API, and in tests its clocks advance only with I/O", async () => {
   const answer = await fetch(`${edge.url}/test/runtime`);
-  expect(await answer.json()).toEqual({ process: "undefined", buffer: "undefined", hasNodeModules: false });
+  expect(await answer.json()).toEqual({
+    process: "undefined",
+    buffer: "undefined",
+    hasNodeModules: false,
+    isFrozen: true,
+    advances: true,
+  });
 });
 test("without the bucket it is live, not ready, and ready again afterwards", async () => {
   await edge.inject({ keys: "health", kind: "error" });
