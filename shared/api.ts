@@ -1,17 +1,17 @@
 import { z } from "zod";
+import {
+  FILTER_BYTES_MAX,
+  FILTER_CLAUSES_MAX,
+  FILTER_DEPTH_MAX,
+  FILTER_OPERATORS,
+  FILTER_VALUES_MAX,
+  parseFilter,
+} from "./filter/parse-filter.ts";
 import { ID_BYTES_MAX, type ItemId, idFaultOf, type UserId } from "./ids.ts";
 import { ModelStatus } from "./live-pointer.ts";
 import { ERRORS_MAX, type ParseOptions, parseWith, pointerStep, problemOf, shown } from "./parse-request.ts";
 import type { ProblemPart } from "./problem.ts";
 import type { RankRequest } from "./rank.ts";
-import {
-  parseRetrieval,
-  RETRIEVAL_BYTES_MAX,
-  RETRIEVAL_CLAUSES_MAX,
-  RETRIEVAL_DEPTH_MAX,
-  RETRIEVAL_OPERATORS,
-  RETRIEVAL_VALUES_MAX,
-} from "./retrieval.ts";
 
 export const RANK_LIMIT_DEFAULT = 15;
 export const RANK_LIMIT_MAX = 500;
@@ -87,9 +87,9 @@ export const RankBody = z.strictObject({
     .meta({
       description:
         "Which items may be in the answer: a subset of MongoDB's query language over item attributes and the item id. " +
-        `Operators: ${RETRIEVAL_OPERATORS.join(" ")}. On a list attribute a test holds if any element passes it. ` +
-        `At most ${RETRIEVAL_BYTES_MAX / 1024} KiB of JSON, ${RETRIEVAL_DEPTH_MAX} levels, ${RETRIEVAL_CLAUSES_MAX} tests, ` +
-        `${RETRIEVAL_VALUES_MAX} values in a list.`,
+        `Operators: ${FILTER_OPERATORS.join(" ")}. On a list attribute a test holds if any element passes it. ` +
+        `At most ${FILTER_BYTES_MAX / 1024} KiB of JSON, ${FILTER_DEPTH_MAX} levels, ${FILTER_CLAUSES_MAX} tests, ` +
+        `${FILTER_VALUES_MAX} values in a list.`,
       examples: [{ category: { $in: ["lamps", "rugs"] }, price: { $lt: 80 } }],
     }),
   exclude_seen: z.boolean().default(true).meta({ description: "Whether items that the user has seen are left out." }),
@@ -107,7 +107,7 @@ export function parseRankBody(body: unknown): RankParameters {
     userId: parsed.user_id as UserId | undefined,
     limit: parsed.limit,
     session: parsed.interactions.map((interaction) => interaction.item_id as ItemId),
-    retrieval: parsed.retrieval === undefined ? undefined : parseRetrieval(parsed.retrieval, "/retrieval"),
+    filter: parsed.retrieval === undefined ? undefined : parseFilter(parsed.retrieval, "/retrieval"),
     excludeSeen: parsed.exclude_seen,
   };
 }
@@ -146,7 +146,7 @@ export function parseRankQuery(query: URLSearchParams): RankParameters {
     userId: parsed.user_id as UserId | undefined,
     limit: parsed.limit,
     session: [],
-    retrieval: undefined,
+    filter: undefined,
     excludeSeen: true,
   };
 }

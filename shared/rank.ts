@@ -1,5 +1,5 @@
+import type { Filter } from "./filter/parse-filter.ts";
 import type { ItemId, ItemIndex, UserId } from "./ids.ts";
-import type { RetrievalQuery } from "./retrieval.ts";
 import type { History, Snapshot, UserRecord } from "./snapshot.ts";
 import { firstCandidates, topK } from "./top-k.ts";
 
@@ -8,7 +8,7 @@ export type RankRequest = {
   readonly limit: number;
   /** The caller's own interactions, oldest first; ids unknown to the model are skipped and counted. */
   readonly session: readonly ItemId[];
-  readonly retrieval: RetrievalQuery | undefined;
+  readonly filter: Filter | undefined;
   readonly excludeSeen: boolean;
   /** Epoch seconds, for the ages of the history. */
   readonly nowSeconds: number;
@@ -25,7 +25,7 @@ export type RankAnswer = {
 
 /** The items this user should see, best first. At most `limit`, and none the user has seen. */
 export async function rank(request: RankRequest, snapshot: Snapshot): Promise<RankAnswer> {
-  const isMatch = request.retrieval ? snapshot.matcher(request.retrieval) : () => true; // throws before any I/O
+  const isMatch = request.filter ? snapshot.compileFilter(request.filter) : () => true; // throws before any I/O
   const session = request.session.flatMap((id) => snapshot.indexOf(id) ?? []);
   const record = request.userId === undefined ? undefined : await snapshot.userRecord(request.userId);
   const history = historyOf(record, session, { nowSeconds: request.nowSeconds, historyMax: snapshot.historyMax });

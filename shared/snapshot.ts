@@ -1,5 +1,5 @@
+import type { Filter } from "./filter/parse-filter.ts";
 import type { ItemId, ItemIdType, ItemIndex, UserId } from "./ids.ts";
-import type { RetrievalQuery } from "./retrieval.ts";
 
 /** Positive interactions, oldest first: parallel arrays of one length. */
 export type History = {
@@ -44,5 +44,5 @@ export type Snapshot = {
    *
    * @param onTable Told of each array of the catalog's size that the answer works with.
    */
-  matcher(query: RetrievalQuery, onTable?: (table: ArrayBufferView) => void): (item: ItemIndex) => boolean;
+  compileFilter(query: Filter, onTable?: (table: ArrayBufferView) => void): (item: ItemIndex) => boolean;
 };

@@ -16,7 +16,7 @@ export function lentScores(snapshot: Snapshot): { readonly snapshot: Snapshot; r
       ...snapshot,
       score: async (history) => lend(await snapshot.score(history)),
       scoreByValues: scoreByValues && ((values) => lend(scoreByValues(values))),
-      matcher: (query) => snapshot.matcher(query, lend),
+      compileFilter: (query) => snapshot.compileFilter(query, lend),
     },
     giveBack() {
       for (const { buffer } of lent.splice(0)) if (buffer instanceof ArrayBuffer) buffer.transfer(0);

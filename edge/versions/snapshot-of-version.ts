@@ -1,7 +1,7 @@
 import { FormatError } from "../../shared/assert.ts";
+import { compileFilter } from "../../shared/filter/compile-filter.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { POPULARITY } from "../../shared/manifest.ts";
-import { matcherOf } from "../../shared/matcher.ts";
 import { Problem } from "../../shared/problem.ts";
 import type { Snapshot } from "../../shared/snapshot.ts";
 import { ReadError } from "../reading/artifact-reader.ts";
@@ -30,8 +30,8 @@ export function snapshotOf(loaded: LoadedVersion, policy: RecordPolicy): Snapsho
     idAt: catalog.idAt,
     score: scorer.score,
     scoreByValues: userValues?.score,
-    matcher: (query, onTable) =>
-      matcherOf(query, { table: attributes, catalog, itemIdColumn: manifest.item_id_column, onTable }),
+    compileFilter: (query, onTable) =>
+      compileFilter(query, { table: attributes, catalog, itemIdColumn: manifest.item_id_column, onTable }),
     async userRecord(user) {
       try {
         if (!loaded.directory || (await policy.isErased(user))) return undefined;

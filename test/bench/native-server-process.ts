@@ -31,7 +31,7 @@ const snapshot = offlineSnapshot(cases, await openScorer(exported, itemCount), {
 const server = createServer(async (request, response) => {
   const query = new URL(request.url!, "http://localhost").searchParams;
   const userId = query.get("user_id") as UserId;
-  const asked = { limit: Number(query.get("limit")), session: [], retrieval: undefined, nowSeconds: 0 };
+  const asked = { limit: Number(query.get("limit")), session: [], filter: undefined, nowSeconds: 0 };
   const { items } = await rank({ userId, ...asked, excludeSeen: true }, snapshot);
   response.setHeader("content-type", "application/json");
   response.end(JSON.stringify(items.map((item) => item + 1)));

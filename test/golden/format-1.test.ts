@@ -2,13 +2,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { decodeAttributes } from "../../shared/attributes.ts";
 import { decodeCatalog } from "../../shared/catalog.ts";
+import { compileFilter } from "../../shared/filter/compile-filter.ts";
+import { parseFilter } from "../../shared/filter/parse-filter.ts";
 import { userHash } from "../../shared/hash.ts";
 import type { ItemId, ItemIndex } from "../../shared/ids.ts";
 import { KeyRecord } from "../../shared/key-record.ts";
 import { LivePointer } from "../../shared/live-pointer.ts";
 import { FORMATS_READ, Manifest } from "../../shared/manifest.ts";
-import { matcherOf } from "../../shared/matcher.ts";
-import { parseRetrieval } from "../../shared/retrieval.ts";
 import { decodeSeen } from "../../shared/seen.ts";
 import { decodeUserDirectory } from "../../shared/user-records.ts";
 import { decodeUserPage } from "../fixtures/user-page.ts";
@@ -62,7 +62,7 @@ test.each<[unknown, number[]]>([
 ])("attributes.bin: %j", (query, expected) => {
   const table = decodeAttributes(frozen("attributes.bin"));
   const catalog = decodeCatalog(frozen("catalog-integers.bin"));
-  const isMatch = matcherOf(parseRetrieval(query), { table, catalog, itemIdColumn: "item_id" });
+  const isMatch = compileFilter(parseFilter(query), { table, catalog, itemIdColumn: "item_id" });
   expect([0, 1, 2, 3].filter((item) => isMatch(item as ItemIndex))).toEqual(expected);
 });
 

@@ -41,7 +41,7 @@ test("without anything: popular items, fifteen of them", () => {
     userId: undefined,
     limit: RANK_LIMIT_DEFAULT,
     session: [],
-    retrieval: undefined,
+    filter: undefined,
     excludeSeen: true,
   };
   expect(parseRankBody({})).toEqual(nothing);
@@ -57,7 +57,7 @@ test("a whole body", () => {
     exclude_seen: false,
   };
   expect(parseRankBody(body)).toMatchObject({ userId: "u7", limit: 3, session: ["5", "a b"], excludeSeen: false });
-  expect(parseRankBody(body).retrieval).toMatchObject({ kind: "compare", attribute: "price" });
+  expect(parseRankBody(body).filter).toMatchObject({ kind: "compare", attribute: "price" });
 });
 
 test.each(["", "?", "?a=1", "?a=1?b=2", "?a=1#b?c", "#?a=1"])(

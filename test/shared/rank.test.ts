@@ -30,7 +30,7 @@ function shop() {
       scored.push(history);
       return Float32Array.of(1, 2, 3, 4);
     },
-    matcher: () => (item) => item % 2 === 1,
+    compileFilter: () => (item) => item % 2 === 1,
   };
   return { snapshot, scored };
 }
@@ -43,7 +43,7 @@ async function ask({ user, session = "", limit = 10, onlyOdd = false, excludeSee
     userId: user as UserId | undefined,
     limit,
     session: [...session] as ItemId[],
-    retrieval: onlyOdd ? { kind: "and", of: [] } : undefined,
+    filter: onlyOdd ? { kind: "and", of: [] } : undefined,
     excludeSeen,
     nowSeconds: NOW,
   };
@@ -66,8 +66,8 @@ describe("who asks, and what comes back", () => {
     ["ids unknown to the model are counted", { session: "bzz" }, "dca", "session", 2],
     ["a session of unknown ids only is nobody", { session: "zz" }, "abcd", "popular", 2],
     ["the limit cuts", { limit: 2 }, "ab", "popular", 0],
-    ["retrieval narrows before the limit cuts", { limit: 2, onlyOdd: true }, "bd", "popular", 0],
-    ["retrieval and seen together", { user: "ann", onlyOdd: true }, "d", "personalized", 0],
+    ["a filter narrows before the limit cuts", { limit: 2, onlyOdd: true }, "bd", "popular", 0],
+    ["a filter and seen together", { user: "ann", onlyOdd: true }, "d", "personalized", 0],
     ["an empty list is a normal answer", { user: "ann", session: "cd" }, "", "personalized", 0],
   ])("%s", async (_, asked, list, strategy, ignored) => {
     const answer = await ask(asked);
@@ -82,7 +82,7 @@ test("nobody has no record, not even that of a user with such a name", async () 
     userId: undefined,
     limit: 1,
     session: [],
-    retrieval: undefined,
+    filter: undefined,
     excludeSeen: true,
     nowSeconds: NOW,
   };
@@ -103,7 +103,7 @@ test("a query that does not fit is refused before any user record is read", asyn
   let read = 0;
   const refusing: Snapshot = {
     ...snapshot,
-    matcher: () => {
+    compileFilter: () => {
       throw new Error("unknown attribute");
     },
     userRecord: async () => {
@@ -112,7 +112,7 @@ test("a query that does not fit is refused before any user record is read", asyn
     },
   };
   const request = { userId: "ann" as UserId, limit: 1, session: [], excludeSeen: true, nowSeconds: NOW };
-  await expect(rank({ ...request, retrieval: { kind: "and", of: [] } }, refusing)).rejects.toThrow("unknown attribute");
+  await expect(rank({ ...request, filter: { kind: "and", of: [] } }, refusing)).rejects.toThrow("unknown attribute");
   expect(read).toBe(0);
 });
 
@@ -120,7 +120,7 @@ test("a failed user record fails the call, rather than return a seen item", asyn
   const { snapshot } = shop();
   const broken = { ...snapshot, userRecord: () => Promise.reject(new Error("unreadable")) };
   const request = { userId: "ann" as UserId, limit: 1, session: [], excludeSeen: true, nowSeconds: NOW };
-  await expect(rank({ ...request, retrieval: undefined }, broken)).rejects.toThrow("unreadable");
+  await expect(rank({ ...request, filter: undefined }, broken)).rejects.toThrow("unreadable");
 });
 
 test("the history is the newest entries of stored history and session, oldest first", () =>
@@ -149,7 +149,7 @@ test("what a model answers that knows nobody is not called personal", async () =
     session: [],
     excludeSeen: true,
     nowSeconds: NOW,
-    retrieval: undefined,
+    filter: undefined,
   };
   expect((await rank(request, snapshot)).strategy).toBe("personalized");
   expect((await rank(request, { ...snapshot, personalizes: false })).strategy).toBe("popular");
@@ -168,7 +168,7 @@ describe("users without a history whose values are known", () => {
       userId: "zoe" as UserId,
       limit: 10,
       session: [...session] as ItemId[],
-      retrieval: undefined,
+      filter: undefined,
       excludeSeen: true,
       nowSeconds: NOW,
     };

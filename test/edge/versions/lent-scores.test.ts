@@ -1,21 +1,21 @@
 import { expect, test } from "vitest";
 import { lentScores } from "../../../edge/versions/lent-scores.ts";
+import type { Filter } from "../../../shared/filter/parse-filter.ts";
 import type { ItemIndex } from "../../../shared/ids.ts";
-import type { RetrievalQuery } from "../../../shared/retrieval.ts";
 import type { Snapshot } from "../../../shared/snapshot.ts";
 
 test("so are scores by values and what a filter works with", () => {
   const classes = new Uint8Array(3);
   const own = {
     scoreByValues: () => Float32Array.of(1, 2),
-    matcher: (_: RetrievalQuery, onTable?: (table: ArrayBufferView) => void) => {
+    compileFilter: (_: Filter, onTable?: (table: ArrayBufferView) => void) => {
       onTable?.(classes);
       return (item: ItemIndex) => classes[item] === 0;
     },
   } as unknown as Snapshot;
   const { snapshot, giveBack } = lentScores(own);
   const scores = snapshot.scoreByValues!([1]);
-  expect([scores.length, snapshot.matcher({ kind: "and", of: [] })(0 as ItemIndex)]).toEqual([2, true]);
+  expect([scores.length, snapshot.compileFilter({ kind: "and", of: [] })(0 as ItemIndex)]).toEqual([2, true]);
   giveBack();
   expect([scores.length, classes.length]).toEqual([0, 0]);
   expect(lentScores({} as Snapshot).snapshot.scoreByValues).toBeUndefined();

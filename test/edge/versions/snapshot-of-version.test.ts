@@ -221,6 +221,6 @@ test("the rest is the version's", async () => {
   expect(snapshot).toMatchObject({ version: "v1", itemCount: 2, itemIdType: "string", historyMax: 10 });
   expect(snapshot.idAt(1 as ItemIndex)).toBe("b");
   expect([...(await snapshot.score({ items: [], agesDays: [] }))]).toEqual([1, 2]);
-  const isB = snapshot.matcher({ kind: "in", values: ["b"], attribute: "item_id", pointer: "", path: "" });
+  const isB = snapshot.compileFilter({ kind: "in", values: ["b"], attribute: "item_id", pointer: "", path: "" });
   expect([0, 1].map((item) => isB(item as ItemIndex))).toEqual([false, true]);
 });

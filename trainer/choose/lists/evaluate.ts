@@ -65,7 +65,7 @@ async function judgeLists(cases: EvaluationCases, snapshot: Snapshot, options: E
     const at = positions[i]!;
     const { relevant, nowSeconds } = cases.caseAt(at);
     const userId = String(at) as UserId;
-    const request = { userId, limit: listLength, session: [], retrieval: undefined, nowSeconds };
+    const request = { userId, limit: listLength, session: [], filter: undefined, nowSeconds };
     const { items } = await rank({ ...request, excludeSeen: !options.includeSeen }, snapshot);
     lists.set(items, i * listLength);
     const isRelevant = new Set(relevant);

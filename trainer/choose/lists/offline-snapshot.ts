@@ -1,5 +1,5 @@
+import type { Filter } from "../../../shared/filter/parse-filter.ts";
 import type { ItemId, ItemIndex } from "../../../shared/ids.ts";
-import type { RetrievalQuery } from "../../../shared/retrieval.ts";
 import type { Snapshot } from "../../../shared/snapshot.ts";
 import type { Scorer } from "../../learn/scoring/onnx-scorer.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
@@ -29,7 +29,7 @@ export function offlineSnapshot(
     },
     score: (history) => scorer.score(history),
     scoreByValues: values?.score,
-    matcher(_query: RetrievalQuery) {
+    compileFilter(_query: Filter) {
       throw new Error("The offline evaluation does not filter by attributes.");
     },
   };

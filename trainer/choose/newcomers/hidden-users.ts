@@ -239,7 +239,7 @@ function snapshotOf(
     userRecord: async (user) => ({ items: [], times: [], values: codesOf(user), hasSeen: () => false }),
     score: () => neverAsked(),
     scoreByValues: score,
-    matcher: () => neverAsked(),
+    compileFilter: () => neverAsked(),
   };
 }
 
@@ -255,6 +255,6 @@ const codesOf = (user: UserId): number[] => (user.length === 0 ? [] : user.split
 
 async function listFor(values: readonly number[], snapshot: Snapshot): Promise<ItemIndex[]> {
   const userId = values.join(" ") as UserId;
-  const request = { userId, limit: LIST_LENGTH, session: [], retrieval: undefined, excludeSeen: true, nowSeconds: 0 };
+  const request = { userId, limit: LIST_LENGTH, session: [], filter: undefined, excludeSeen: true, nowSeconds: 0 };
   return (await rank(request, snapshot)).items;
 }

@@ -19,7 +19,7 @@ const scorer = {
   close: async () => {},
 };
 const listFor = async (user: number, historyMax = 10, excludeSeen = true) => {
-  const request = { userId: String(user) as UserId, limit: 9, session: [], retrieval: undefined, excludeSeen };
+  const request = { userId: String(user) as UserId, limit: 9, session: [], filter: undefined, excludeSeen };
   return (await rank({ ...request, nowSeconds: 1_700_172_800 }, offlineSnapshot(cases, scorer, { historyMax }))).items;
 };
 
@@ -42,7 +42,7 @@ test("a new user whose values are known is ranked for by them, any other as befo
   };
   const snapshot = offlineSnapshot(cases, scorer, { historyMax: 10, values });
   const listOf = async (user: number) => {
-    const request = { userId: String(user) as UserId, limit: 9, session: [], retrieval: undefined, excludeSeen: true };
+    const request = { userId: String(user) as UserId, limit: 9, session: [], filter: undefined, excludeSeen: true };
     return (await rank({ ...request, nowSeconds: 1_700_172_800 }, snapshot)).items;
   };
   expect([await listOf(1), await listOf(0)]).toEqual([
@@ -51,6 +51,6 @@ test("a new user whose values are known is ranked for by them, any other as befo
   ]);
 });
 test("filters have no meaning here", () =>
-  expect(() => offlineSnapshot(cases, scorer, { historyMax: 1 }).matcher({ kind: "and", of: [] })).toThrow(
+  expect(() => offlineSnapshot(cases, scorer, { historyMax: 1 }).compileFilter({ kind: "and", of: [] })).toThrow(
     "does not filter",
   ));

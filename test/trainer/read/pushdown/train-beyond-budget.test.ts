@@ -84,7 +84,7 @@ async function snapshotOf(store: ObjectStore, version: string): Promise<Snapshot
       return decodeUserPage(pages[file]!.subarray(offset, offset + length), hash, manifest.item_count);
     },
     score: async () => new Float32Array(manifest.item_count),
-    matcher: () => () => true,
+    compileFilter: () => () => true,
   };
 }
 
@@ -95,7 +95,7 @@ test("a table beyond a run's memory becomes a version in which nobody is shown a
   const users = Map.groupBy(facts, ({ user }) => user);
   expect(snapshot).toMatchObject({ userCount: users.size, itemCount: ITEMS });
   for (const [user, own] of users) {
-    const request = { limit: ITEMS, session: [], retrieval: undefined, excludeSeen: true, nowSeconds: NOW / 1000 };
+    const request = { limit: ITEMS, session: [], filter: undefined, excludeSeen: true, nowSeconds: NOW / 1000 };
     const answer = await rank({ ...request, userId: user as UserId }, snapshot);
     const shown = new Set(answer.items.map((item) => String(snapshot.idAt(item))));
     expect(own.filter(({ item }) => shown.has(item))).toEqual([]);

@@ -12,10 +12,10 @@
  * Bounds: 16 KiB of JSON, 8 levels of queries and conditions within each other, 256 tests, 1,000 values in a list.
  */
 
-import { utf8BytesOf } from "./ids.ts";
-import { didYouMean } from "./nearest-name.ts";
-import { pointerStep, shown } from "./parse-request.ts";
-import { Problem, type ProblemCode } from "./problem.ts";
+import { utf8BytesOf } from "../ids.ts";
+import { didYouMean } from "../nearest-name.ts";
+import { pointerStep, shown } from "../parse-request.ts";
+import { Problem, type ProblemCode } from "../problem.ts";
 
 export type Scalar = string | number | boolean | null;
 export type OrderOperator = "$gt" | "$gte" | "$lt" | "$lte";
@@ -26,24 +26,24 @@ export type OrderOperator = "$gt" | "$gte" | "$lt" | "$lte";
  * nothing holds, an `or` of nothing does not. `pointer` says where in the request the attribute stands (RFC 6901),
  * `path` where its value stands from there, such as `/$in`.
  */
-export type RetrievalQuery =
-  | { readonly kind: "and" | "or"; readonly of: readonly RetrievalQuery[] }
-  | { readonly kind: "not"; readonly of: RetrievalQuery }
-  | RetrievalTest;
+export type Filter =
+  | { readonly kind: "and" | "or"; readonly of: readonly Filter[] }
+  | { readonly kind: "not"; readonly of: Filter }
+  | FilterTest;
 
 type Tested = { readonly attribute: string; readonly pointer: string; readonly path: string };
-export type RetrievalTest =
+export type FilterTest =
   | (Tested & { readonly kind: "in"; readonly values: readonly Scalar[] })
   | (Tested & { readonly kind: "compare"; readonly operator: OrderOperator; readonly value: string | number });
 
-export const RETRIEVAL_BYTES_MAX = 16_384;
-export const RETRIEVAL_DEPTH_MAX = 8;
-export const RETRIEVAL_CLAUSES_MAX = 256;
-export const RETRIEVAL_VALUES_MAX = 1000;
+export const FILTER_BYTES_MAX = 16_384;
+export const FILTER_DEPTH_MAX = 8;
+export const FILTER_CLAUSES_MAX = 256;
+export const FILTER_VALUES_MAX = 1000;
 
 const OPERATORS = ["$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$all", "$exists", "$not"] as const;
 const CONNECTIVES = ["$and", "$or", "$nor", "$not"] as const;
-export const RETRIEVAL_OPERATORS: readonly string[] = [...new Set<string>([...OPERATORS, ...CONNECTIVES])];
+export const FILTER_OPERATORS: readonly string[] = [...new Set<string>([...OPERATORS, ...CONNECTIVES])];
 /** Known from MongoDB and left out on purpose. */
 const REFUSED: Readonly<Record<string, string>> = {
   $regex: "patterns cannot be bounded in time; use $in with the values meant",
@@ -53,11 +53,11 @@ const REFUSED: Readonly<Record<string, string>> = {
 };
 
 /** Throws Problem invalid_filter or filter_too_large. `at` is the JSON pointer of the value in the request. */
-export function parseRetrieval(value: unknown, at = "/retrieval"): RetrievalQuery {
+export function parseFilter(value: unknown, at = "/retrieval"): Filter {
   const reading = { clauses: 0 };
   const query = parseQuery(value, { pointer: at, depth: 1, reading });
   const bytes = utf8BytesOf(JSON.stringify(value)); // after parsing: what parses is not deep
-  if (bytes > RETRIEVAL_BYTES_MAX) throw tooLarge(at, `has ${bytes} bytes of JSON; at most ${RETRIEVAL_BYTES_MAX}`);
+  if (bytes > FILTER_BYTES_MAX) throw tooLarge(at, `has ${bytes} bytes of JSON; at most ${FILTER_BYTES_MAX}`);
   return query;
 }
 
@@ -68,29 +68,29 @@ type Place = {
   readonly reading: { clauses: number };
 };
 
-function parseQuery(value: unknown, place: Place): RetrievalQuery {
+function parseQuery(value: unknown, place: Place): Filter {
   const entries = entriesOf(value, place, 'a query is an object such as {"category": "shoes"}');
   return and(entries.map(([key, sent]) => parseEntry(key, sent, at(place, key))));
 }
 
-function parseEntry(key: string, sent: unknown, place: Place): RetrievalQuery {
+function parseEntry(key: string, sent: unknown, place: Place): Filter {
   if (!key.startsWith("$")) return parseCondition({ name: key, pointer: place.pointer }, sent, place);
   if (key === "$not") return { kind: "not", of: parseQuery(sent, deeper(place)) };
   if (key !== "$and" && key !== "$or" && key !== "$nor") throw unknownOperator(key, place, CONNECTIVES);
   if (!Array.isArray(sent)) throw invalid(place, `must be a list of queries, found ${shown(sent)}`);
   if (sent.length === 0) throw invalid(place, "must not be empty: leave it out to restrict nothing");
-  if (sent.length > RETRIEVAL_CLAUSES_MAX)
-    throw tooLarge(place.pointer, `has ${sent.length} queries; at most ${RETRIEVAL_CLAUSES_MAX}`);
+  if (sent.length > FILTER_CLAUSES_MAX)
+    throw tooLarge(place.pointer, `has ${sent.length} queries; at most ${FILTER_CLAUSES_MAX}`);
   const of = sent.map((query: unknown, i) => parseQuery(query, deeper(at(place, i))));
   if (key === "$and") return and(of);
-  const either: RetrievalQuery = of.length === 1 ? of[0]! : { kind: "or", of };
+  const either: Filter = of.length === 1 ? of[0]! : { kind: "or", of };
   return key === "$or" ? either : { kind: "not", of: either };
 }
 
 /** Where an attribute stands, and its name. */
 type Attribute = { readonly name: string; readonly pointer: string };
 
-function parseCondition(attribute: Attribute, sent: unknown, place: Place): RetrievalQuery {
+function parseCondition(attribute: Attribute, sent: unknown, place: Place): Filter {
   if (Array.isArray(sent))
     throw invalid(place, 'must be a value or an object of operators; for a list of values write {"$in": […]}');
   if (typeof sent !== "object" || sent === null) return isIn(attribute, [scalarOf(sent, place)], counted(place));
@@ -101,7 +101,7 @@ function parseCondition(attribute: Attribute, sent: unknown, place: Place): Retr
 
 type Test = { readonly operator: string; readonly operand: unknown };
 
-function parseTest(attribute: Attribute, { operator, operand }: Test, place: Place): RetrievalQuery {
+function parseTest(attribute: Attribute, { operator, operand }: Test, place: Place): Filter {
   switch (operator) {
     case "$eq":
       return isIn(attribute, [scalarOf(operand, place)], counted(place));
@@ -135,14 +135,14 @@ function parseTest(attribute: Attribute, { operator, operand }: Test, place: Pla
   }
 }
 
-function compare(attribute: Attribute, test: Test & { operator: OrderOperator }, place: Place): RetrievalQuery {
+function compare(attribute: Attribute, test: Test & { operator: OrderOperator }, place: Place): Filter {
   const value = scalarOf(test.operand, place);
   if (typeof value !== "string" && typeof value !== "number")
     throw invalid(place, `must be a number or text, which have an order, found ${shown(value)}`);
   return { kind: "compare", operator: test.operator, value, ...tested(attribute, place) };
 }
 
-const isIn = (attribute: Attribute, values: readonly Scalar[], place: Place): RetrievalQuery => ({
+const isIn = (attribute: Attribute, values: readonly Scalar[], place: Place): Filter => ({
   kind: "in",
   values,
   ...tested(attribute, place),
@@ -157,15 +157,15 @@ const tested = ({ name, pointer }: Attribute, place: Place): Tested => ({
 /** The same place, after counting the test that stands there. */
 function counted(place: Place): Place {
   place.reading.clauses++;
-  if (place.reading.clauses > RETRIEVAL_CLAUSES_MAX)
-    throw tooLarge(place.pointer, `is test number ${place.reading.clauses}; at most ${RETRIEVAL_CLAUSES_MAX}`);
+  if (place.reading.clauses > FILTER_CLAUSES_MAX)
+    throw tooLarge(place.pointer, `is test number ${place.reading.clauses}; at most ${FILTER_CLAUSES_MAX}`);
   return place;
 }
 
 function listOf(operand: unknown, place: Place): Scalar[] {
   if (!Array.isArray(operand)) throw invalid(place, `must be a list of values, found ${shown(operand)}`);
-  if (operand.length > RETRIEVAL_VALUES_MAX)
-    throw tooLarge(place.pointer, `has ${operand.length} values; at most ${RETRIEVAL_VALUES_MAX}`);
+  if (operand.length > FILTER_VALUES_MAX)
+    throw tooLarge(place.pointer, `has ${operand.length} values; at most ${FILTER_VALUES_MAX}`);
   return operand.map((value: unknown, i) => scalarOf(value, at(place, i)));
 }
 
@@ -180,13 +180,13 @@ function scalarOf(value: unknown, place: Place): Scalar {
 function entriesOf(value: unknown, place: Place, hint: string): [string, unknown][] {
   if (Array.isArray(value) || typeof value !== "object" || value === null)
     throw invalid(place, `must be an object, found ${shown(value)}: ${hint}`);
-  if (place.depth > RETRIEVAL_DEPTH_MAX)
-    throw tooLarge(place.pointer, `is level ${place.depth}; at most ${RETRIEVAL_DEPTH_MAX}`);
+  if (place.depth > FILTER_DEPTH_MAX)
+    throw tooLarge(place.pointer, `is level ${place.depth}; at most ${FILTER_DEPTH_MAX}`);
   return Object.entries(value);
 }
 
-const and = (of: readonly RetrievalQuery[]): RetrievalQuery => (of.length === 1 ? of[0]! : { kind: "and", of });
-const not = (of: RetrievalQuery): RetrievalQuery => ({ kind: "not", of });
+const and = (of: readonly Filter[]): Filter => (of.length === 1 ? of[0]! : { kind: "and", of });
+const not = (of: Filter): Filter => ({ kind: "not", of });
 
 const at = (place: Place, key: string | number): Place => ({ ...place, pointer: place.pointer + pointerStep(key) });
 const deeper = (place: Place): Place => ({ ...place, depth: place.depth + 1 });

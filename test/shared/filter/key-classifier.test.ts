@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { classSearch } from "../../shared/class-search.ts";
+import { classSearch } from "../../../shared/filter/key-classifier.ts";
 
 const SPECIAL = [
   0,

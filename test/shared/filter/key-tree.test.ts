@@ -6,22 +6,22 @@ import {
   isTest,
   joined,
   type KeyTest,
-  type MatchNode,
-  matchNodeOf,
+  type KeyTree,
+  keyTreeOf,
   NEVER,
   negated,
   testCount,
-} from "../../shared/match-node.ts";
-import { parseRetrieval } from "../../shared/retrieval.ts";
-import { COLUMNS, ITEMS, passesNode, tests } from "../fixtures/key-columns.ts";
+} from "../../../shared/filter/key-tree.ts";
+import { parseFilter } from "../../../shared/filter/parse-filter.ts";
+import { COLUMNS, ITEMS, passesNode, tests } from "../../fixtures/key-columns.ts";
 
 const items = Array.from({ length: ITEMS }, (_, item) => item);
-const passing = (node: MatchNode) => items.filter((item) => passesNode(node, item));
+const passing = (node: KeyTree) => items.filter((item) => passesNode(node, item));
 
-const { node: nodes } = fc.letrec<{ node: MatchNode }>((tie) => ({
+const { node: nodes } = fc.letrec<{ node: KeyTree }>((tie) => ({
   node: fc.oneof(
     { maxDepth: 3, depthSize: "small" },
-    tests as fc.Arbitrary<MatchNode>,
+    tests as fc.Arbitrary<KeyTree>,
     fc
       .tuple(fc.constantFrom("and" as const, "or" as const), fc.array(tie("node"), { maxLength: 4 }))
       .map(([kind, of]) => joined(kind, of)),
@@ -48,7 +48,7 @@ test("joining changes the form and not the meaning", () =>
 test("a node has no parts of its own kind, and one test at most per attribute that is no list", () =>
   fc.assert(
     fc.property(nodes, (node) => {
-      const check = (each: MatchNode): void => {
+      const check = (each: KeyTree): void => {
         if (isTest(each)) return;
         const names = each.of
           .filter(isTest)
@@ -68,7 +68,7 @@ test("clauses mean what the tree means", () =>
   fc.assert(
     fc.property(nodes, (node) => {
       const clauses = clausesOf(node, 1000)!;
-      const of = clauses.map((clause): MatchNode => ({ kind: "and", of: clause }));
+      const of = clauses.map((clause): KeyTree => ({ kind: "and", of: clause }));
       expect(passing({ kind: "or", of })).toEqual(passing(node));
     }),
     { numRuns: 1000 },
@@ -78,8 +78,8 @@ const [a, b, c] = COLUMNS;
 const has = (column = a!, key = 1): KeyTest => ({ kind: "some", column, keys: [key, key + 1] });
 
 test("clauses beyond the bound are not made", () => {
-  const either = (...of: MatchNode[]): MatchNode => ({ kind: "or", of });
-  const product: MatchNode = { kind: "and", of: [either(has(a, 1), has(c, 1)), either(has(b, 2), has(c, 2))] };
+  const either = (...of: KeyTree[]): KeyTree => ({ kind: "or", of });
+  const product: KeyTree = { kind: "and", of: [either(has(a, 1), has(c, 1)), either(has(b, 2), has(c, 2))] };
   expect(clausesOf(product, 4)).toHaveLength(4);
   expect(clausesOf(product, 3)).toBeUndefined();
   expect(clausesOf({ kind: "or", of: [has(a), has(b), has(c)] }, 2)).toBeUndefined();
@@ -89,7 +89,7 @@ test("nor are clauses of too many tests together", () => {
   const tests = Array.from({ length: 200 }, (_, i) => has(c, i));
   const eithers = Array.from(
     { length: 7 },
-    (_, i): MatchNode => ({ kind: "or", of: [has(c, 300 + i), has(c, 400 + i)] }),
+    (_, i): KeyTree => ({ kind: "or", of: [has(c, 300 + i), has(c, 400 + i)] }),
   );
   expect(clausesOf({ kind: "and", of: [...tests, ...eithers.slice(1)] }, 1000)).toHaveLength(64);
   expect(clausesOf({ kind: "and", of: [...tests, ...eithers] }, 1000)).toBeUndefined();
@@ -114,12 +114,9 @@ describe("constants", () => {
 
 test("every column of a query is opened, also where the answer would not depend on it", () => {
   const opened: string[] = [];
-  matchNodeOf(
-    parseRetrieval({ $and: [{ x: { $in: [] } }, { $or: [{ y: 1 }, { z: { $not: { $gt: 5 } } }] }] }),
-    (one) => {
-      opened.push(one.attribute);
-      return { ...a!, name: one.attribute, keysOf: () => (one.attribute === "x" ? [] : [1, 2]) };
-    },
-  );
+  keyTreeOf(parseFilter({ $and: [{ x: { $in: [] } }, { $or: [{ y: 1 }, { z: { $not: { $gt: 5 } } }] }] }), (one) => {
+    opened.push(one.attribute);
+    return { ...a!, name: one.attribute, keysOf: () => (one.attribute === "x" ? [] : [1, 2]) };
+  });
   expect(opened).toEqual(["x", "y", "z"]);
 });

@@ -1,40 +1,41 @@
 /** A retrieval query after its values are looked up: a small tree of tests on keys, simplified. */
+
+import type { KeyColumn } from "./key-column.ts";
 import { complement, intersection, type KeySet, union } from "./key-set.ts";
-import type { MatchColumn } from "./match-column.ts";
-import type { RetrievalQuery, RetrievalTest } from "./retrieval.ts";
+import type { Filter, FilterTest } from "./parse-filter.ts";
 
 /** `some`: a key of the item is in the set (most attributes have exactly one key per item). `none`: no key is. */
-export type KeyTest = { readonly kind: "some" | "none"; readonly column: MatchColumn; readonly keys: KeySet };
-export type MatchNode = KeyTest | { readonly kind: "and" | "or"; readonly of: readonly MatchNode[] };
+export type KeyTest = { readonly kind: "some" | "none"; readonly column: KeyColumn; readonly keys: KeySet };
+export type KeyTree = KeyTest | { readonly kind: "and" | "or"; readonly of: readonly KeyTree[] };
 
-export const ALWAYS: MatchNode = { kind: "and", of: [] };
-export const NEVER: MatchNode = { kind: "or", of: [] };
+export const ALWAYS: KeyTree = { kind: "and", of: [] };
+export const NEVER: KeyTree = { kind: "or", of: [] };
 
-export const isTest = (node: MatchNode): node is KeyTest => "column" in node;
+export const isTest = (node: KeyTree): node is KeyTest => "column" in node;
 
 /** The tree of a query. `open` gives the column of a test; it and the column throw what does not fit. */
-export function matchNodeOf(query: RetrievalQuery, open: (test: RetrievalTest) => MatchColumn): MatchNode {
-  if (query.kind === "not") return negated(matchNodeOf(query.of, open));
+export function keyTreeOf(query: Filter, open: (test: FilterTest) => KeyColumn): KeyTree {
+  if (query.kind === "not") return negated(keyTreeOf(query.of, open));
   if ("attribute" in query) {
     const column = open(query);
     return testOf({ kind: "some", column, keys: column.keysOf(query) });
   }
-  const nodes = query.of.map((part) => matchNodeOf(part, open)); // every part, so that every mistake is found
+  const nodes = query.of.map((part) => keyTreeOf(part, open)); // every part, so that every mistake is found
   return joined(query.kind, nodes);
 }
 
 /** The exact complement. */
-export function negated(node: MatchNode): MatchNode {
+export function negated(node: KeyTree): KeyTree {
   if (!isTest(node)) return joined(node.kind === "and" ? "or" : "and", node.of.map(negated));
   if (node.column.start === undefined) return testOf({ ...node, keys: complement(node.keys) });
   return testOf({ ...node, kind: node.kind === "some" ? "none" : "some" });
 }
 
 /** One node for several: flat, without constants, and with one test per attribute where tests can be merged. */
-export function joined(kind: "and" | "or", nodes: readonly MatchNode[]): MatchNode {
+export function joined(kind: "and" | "or", nodes: readonly KeyTree[]): KeyTree {
   const flat = nodes.flatMap((node) => (node.kind === kind ? node.of : [node]));
   const groups = new Map<unknown, KeyTest[]>();
-  const inner: MatchNode[] = [];
+  const inner: KeyTree[] = [];
   for (const node of flat) {
     if (!isTest(node)) {
       inner.push(node);
@@ -60,7 +61,7 @@ const testsIn = (clauses: readonly (readonly KeyTest[])[]) => clauses.reduce((su
  * The same as an `or` of `and`s of tests, or undefined when that takes more than `clausesMax` of them, or too many tests.
  * Tests of a clause are on different columns, except for lists.
  */
-export function clausesOf(node: MatchNode, clausesMax: number): (readonly KeyTest[])[] | undefined {
+export function clausesOf(node: KeyTree, clausesMax: number): (readonly KeyTest[])[] | undefined {
   if (isTest(node)) return [[node]];
   if (node.kind === "or") {
     const all: (readonly KeyTest[])[] = [];
@@ -91,10 +92,10 @@ function conjunction(tests: readonly KeyTest[]): (readonly KeyTest[])[] {
 }
 
 /** How many tests the tree has. */
-export const testCount = (node: MatchNode): number =>
+export const testCount = (node: KeyTree): number =>
   isTest(node) ? 1 : node.of.reduce((sum, part) => sum + testCount(part), 0);
 
-function testOf(test: KeyTest): MatchNode {
+function testOf(test: KeyTest): KeyTree {
   const { keys } = test;
   if (keys.length === 0) return test.kind === "some" ? NEVER : ALWAYS;
   if (keys[0] === -Infinity && keys[1] === Infinity) return test.kind === "some" ? ALWAYS : NEVER;
@@ -102,7 +103,7 @@ function testOf(test: KeyTest): MatchNode {
 }
 
 /** Tests of one attribute and kind, as one where that is exact: on a list, "some key in A and some in B" is not. */
-function mergedTests(kind: "and" | "or", group: readonly KeyTest[]): readonly MatchNode[] {
+function mergedTests(kind: "and" | "or", group: readonly KeyTest[]): readonly KeyTree[] {
   const first = group[0]!;
   if (group.length === 1) return group;
   const isList = first.column.start !== undefined;

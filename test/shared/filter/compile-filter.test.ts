@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { decodeAttributes, encodeAttributes } from "../../shared/attributes.ts";
-import type { ItemIndex } from "../../shared/ids.ts";
-import { type MatcherSource, matcherOf } from "../../shared/matcher.ts";
-import type { Problem } from "../../shared/problem.ts";
-import { parseRetrieval } from "../../shared/retrieval.ts";
-import { openShop, queries, type ShopItem, shops } from "../fixtures/filter-shop.ts";
-import { passes } from "../fixtures/slow-filter.ts";
+import { decodeAttributes, encodeAttributes } from "../../../shared/attributes.ts";
+import { compileFilter, type FilterSource } from "../../../shared/filter/compile-filter.ts";
+import { parseFilter } from "../../../shared/filter/parse-filter.ts";
+import type { ItemIndex } from "../../../shared/ids.ts";
+import type { Problem } from "../../../shared/problem.ts";
+import { openShop, queries, type ShopItem, shops } from "../../fixtures/filter-shop.ts";
+import { passes } from "../../fixtures/slow-filter.ts";
 
 test("the matcher and the slow reference agree on every item and query", () => {
   let matched = 0;
@@ -19,7 +19,7 @@ test("the matcher and the slow reference agree on every item and query", () => {
       ([{ items, itemIdType }, sent]) => {
         const source = openShop(items, itemIdType);
         for (const query of sent) {
-          const isMatch = matcherOf(parseRetrieval(query), source);
+          const isMatch = compileFilter(parseFilter(query), source);
           const expected = items.map((item) => passes(query, item, itemIdType));
           expect(items.map((_, item) => isMatch(item as ItemIndex))).toEqual(expected);
           asked += items.length;
@@ -45,7 +45,7 @@ test("they agree on queries so large that clauses are asked all at once", () =>
       ),
       ([{ items, itemIdType }, parts, connective]) => {
         const query = { [connective]: parts };
-        const isMatch = matcherOf(parseRetrieval(query), openShop(items, itemIdType));
+        const isMatch = compileFilter(parseFilter(query), openShop(items, itemIdType));
         const expected = items.map((item) => passes(query, item, itemIdType));
         expect(items.map((_, item) => isMatch(item as ItemIndex))).toEqual(expected);
       },
@@ -73,7 +73,7 @@ const shop = openShop(items, "string");
 
 /** The ids of the items that a query lets through. */
 function ids(query: unknown): string[] {
-  const isMatch = matcherOf(parseRetrieval(query), shop);
+  const isMatch = compileFilter(parseFilter(query), shop);
   return items.filter((_, item) => isMatch(item as ItemIndex)).map((item) => item.id);
 }
 
@@ -119,9 +119,9 @@ test("so many attributes that they are asked all at once, in one alternative or 
   expect(ids({ $not: { ...eight, id: { $gt: "7" }, at: null } })).toEqual(["7", "9"]);
 });
 
-function problemOf(query: unknown, source: MatcherSource = shop): Problem {
+function problemOf(query: unknown, source: FilterSource = shop): Problem {
   try {
-    matcherOf(parseRetrieval(query), source);
+    compileFilter(parseFilter(query), source);
   } catch (error) {
     return error as Problem;
   }
@@ -160,7 +160,7 @@ describe("what does not fit the attributes is refused, with its place", () => {
   test("a version without attributes knows the id column alone", () => {
     const bare = { ...shop, table: null };
     expect(problemOf({ color: "red" }, bare).message).toContain("known are id");
-    expect(matcherOf(parseRetrieval({ id: "7" }), bare)(0 as ItemIndex)).toBe(true);
+    expect(compileFilter(parseFilter({ id: "7" }), bare)(0 as ItemIndex)).toBe(true);
   });
 
   test("an integer id column is not compared with other text", () =>
@@ -172,11 +172,11 @@ test("exclude lists longer than a small set, and their complement", () => {
   const source = openShop(many, "integer");
   const even = many.filter((_, i) => i % 2 === 0).map((item) => item.id);
   const $in = even.slice(0, 1000);
-  const isIn = matcherOf(parseRetrieval({ id: { $in } }), source);
-  const isOut = matcherOf(parseRetrieval({ id: { $nin: $in } }), source);
+  const isIn = compileFilter(parseFilter({ id: { $in } }), source);
+  const isOut = compileFilter(parseFilter({ id: { $nin: $in } }), source);
   const tables: ArrayBufferView[] = [];
   const onTable = (table: ArrayBufferView) => tables.push(table);
-  const isHalf = matcherOf(parseRetrieval({ id: { $gte: 10_000 } }), { ...source, onTable });
+  const isHalf = compileFilter(parseFilter({ id: { $gte: 10_000 } }), { ...source, onTable });
   expect(tables.map(({ byteLength }) => byteLength)).toEqual([many.length]);
   const passing = (isMatch: (item: ItemIndex) => boolean) =>
     many.filter((_, i) => isMatch(i as ItemIndex)).map(({ id }) => id);
@@ -196,7 +196,7 @@ test("a list that must have thousands of values does not take half a minute", ()
   const all = { $and: [0, 100, 200].map((from) => ({ tags: { $all: tags.slice(from, from + 1000) } })) };
   const clock = performance.now();
   for (const query of [all, { $not: all }]) {
-    const isMatch = matcherOf(parseRetrieval(query), source);
+    const isMatch = compileFilter(parseFilter(query), source);
     expect(lists.map((_, item) => isMatch(item as ItemIndex))).toEqual(
       lists.map((_, i) => (i === 0) === (query === all)),
     );
@@ -213,7 +213,7 @@ test("hundreds of tests of one list fit an isolate", () => {
     $and: Array.from({ length: 250 }, (_, i) => ({ tags: { $in: [3 * i, 3 * i + 2].map((n) => n.toString(36)) } })),
   };
   const before = process.memoryUsage().arrayBuffers;
-  const isMatch = matcherOf(parseRetrieval({ $or: [query, { tags: "a" }] }), source);
+  const isMatch = compileFilter(parseFilter({ $or: [query, { tags: "a" }] }), source);
   const bytes = process.memoryUsage().arrayBuffers - before;
   expect(lists.map((_, item) => isMatch(item as ItemIndex))).toEqual(lists.map((tags) => tags.includes("a")));
   expect(bytes).toBeLessThan(30e6);
@@ -240,7 +240,7 @@ describe("a query of many alternatives within alternatives", () => {
   test("is asked test by test where the catalog is small, however many alternatives there are", () => {
     for (const query of [lists(20), lists(40)]) {
       // of 20 pairs 400 alternatives are made the other way round, of 40 more than may be
-      const isMatch = matcherOf(parseRetrieval(query), shop);
+      const isMatch = compileFilter(parseFilter(query), shop);
       expect(items.map((_, item) => isMatch(item as ItemIndex))).toEqual(
         items.map((item) => passes(query, item, "string")),
       );
@@ -249,7 +249,7 @@ describe("a query of many alternatives within alternatives", () => {
   test("is rewritten where that is possible", () => {
     const source = openShop(many, "integer");
     const query = nested(3, 3);
-    const isMatch = matcherOf(parseRetrieval(query), source);
+    const isMatch = compileFilter(parseFilter(query), source);
     for (let item = 0; item < 20_000; item += 37)
       expect(isMatch(item as ItemIndex)).toBe(passes(query, many[item]!, "integer"));
   });
@@ -271,12 +271,12 @@ describe("a query of many alternatives within alternatives", () => {
       ],
     });
     const [some, many] = [sourceOf(100_000), sourceOf(1_000_000)];
-    const isMatch = matcherOf(parseRetrieval(pairs(9)), some);
+    const isMatch = compileFilter(parseFilter(pairs(9)), some);
     for (let item = 0; item < 100_000; item += 997) {
       const [price, year] = [(item * 7) % 100, (item * 3) % 100];
       expect(isMatch(item as ItemIndex)).toBe((price > 8 || year > 8) && price < 99 && year < 99);
     }
-    expect(matcherOf(parseRetrieval(pairs(3)), many)(0 as ItemIndex)).toBe(false);
+    expect(compileFilter(parseFilter(pairs(3)), many)(0 as ItemIndex)).toBe(false);
     expect(problemOf(pairs(9), many).code).toBe("filter_too_large");
   });
   test("is refused also where few tests would take too long, but no test by itself", () => {
@@ -289,11 +289,11 @@ describe("a query of many alternatives within alternatives", () => {
     const among = (name: string, values: number) => ({
       [name]: { $in: Array.from({ length: values }, (_, i) => 125 * i) },
     });
-    const isMatch = matcherOf(parseRetrieval(among("a", 1000)), source);
+    const isMatch = compileFilter(parseFilter(among("a", 1000)), source);
     for (let item = 0; item < itemCount; item += 997) expect(isMatch(item as ItemIndex)).toBe(keys[item]! % 125 === 0);
     expect(problemOf({ $or: attributes.map((name) => among(name, 150)) }, source).code).toBe("filter_too_large");
     const ranges = { $or: attributes.map((name, i) => ({ [name]: { $lt: i } })) };
-    expect(matcherOf(parseRetrieval(ranges), source)(0 as ItemIndex)).toBe(true);
+    expect(compileFilter(parseFilter(ranges), source)(0 as ItemIndex)).toBe(true);
   });
   test("is refused where it could take seconds", () => {
     const source = { ...shop, catalog: { ...shop.catalog, itemCount: 1_000_000 } };

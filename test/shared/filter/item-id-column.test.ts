@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { decodeCatalog, encodeCatalog } from "../../shared/catalog.ts";
-import type { ItemIdType } from "../../shared/ids.ts";
-import { idColumn } from "../../shared/match-id-column.ts";
-import { packStrings } from "../../shared/packed-strings.ts";
-import type { RetrievalTest } from "../../shared/retrieval.ts";
+import { decodeCatalog, encodeCatalog } from "../../../shared/catalog.ts";
+import { idColumn } from "../../../shared/filter/item-id-column.ts";
+import type { FilterTest } from "../../../shared/filter/parse-filter.ts";
+import type { ItemIdType } from "../../../shared/ids.ts";
+import { packStrings } from "../../../shared/packed-strings.ts";
 
 const open = (ids: readonly string[], itemIdType: ItemIdType) =>
   idColumn("id", decodeCatalog(encodeCatalog({ itemIds: packStrings(ids), itemIdType })));
-const asked = (change: object) => ({ attribute: "id", pointer: "/id", path: "", ...change }) as RetrievalTest;
+const asked = (change: object) => ({ attribute: "id", pointer: "/id", path: "", ...change }) as FilterTest;
 
 describe("ids as a column", () => {
   const passing = (ids: string[], type: ItemIdType, change: object) => {

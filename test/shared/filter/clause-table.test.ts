@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { clauseTable } from "../../shared/clause-table.ts";
-import type { ItemIndex } from "../../shared/ids.ts";
-import type { KeyTest } from "../../shared/match-node.ts";
-import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
-import { COLUMNS, ITEMS, KEYS_OF, listColumn, passesTest, plainColumn, tests } from "../fixtures/key-columns.ts";
+import { clauseTable } from "../../../shared/filter/clause-table.ts";
+import type { KeyTest } from "../../../shared/filter/key-tree.ts";
+import type { ItemIndex } from "../../../shared/ids.ts";
+import { seededRandom } from "../../../trainer/learn/numerics/seeded-random.ts";
+import { COLUMNS, ITEMS, KEYS_OF, listColumn, passesTest, plainColumn, tests } from "../../fixtures/key-columns.ts";
 
 const [a, , c] = COLUMNS;
 const keyTest = (kind: KeyTest["kind"], key: number, column = a!): KeyTest => ({ kind, column, keys: [key, key + 1] });

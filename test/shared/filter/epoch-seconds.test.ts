@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { epochSecondsIn, epochSecondsOf, MILLISECONDS_FROM } from "../../shared/instant.ts";
+import { epochSecondsIn, epochSecondsOf, MILLISECONDS_FROM } from "../../../shared/filter/epoch-seconds.ts";
 
 test("any moment's RFC 3339 form is read as that moment", () =>
   fc.assert(

@@ -6,19 +6,26 @@
  * small tree is asked as it is, test by test; a large one is rewritten as alternatives that are asked all at once
  * (shared/clause-table.ts), at some tens of nanoseconds an item; one that would take too long on all is refused.
  */
-import type { AttributeTable } from "./attributes.ts";
-import type { Catalog } from "./catalog.ts";
+import type { AttributeTable } from "../attributes.ts";
+import type { Catalog } from "../catalog.ts";
+import type { ItemIndex } from "../ids.ts";
+import { didYouMean } from "../nearest-name.ts";
+import { Problem } from "../problem.ts";
 import { clauseTable, meanOver } from "./clause-table.ts";
-import type { ItemIndex } from "./ids.ts";
+import { idColumn } from "./item-id-column.ts";
+import {
+  attributeColumn,
+  createTableBudget,
+  type KeyColumn,
+  LIST_NS,
+  MISSING_KEY,
+  type TableBudget,
+} from "./key-column.ts";
 import { hasKey } from "./key-set.ts";
-import { attributeColumn, LIST_NS, type MatchColumn, MISSING_KEY, type TableRoom, tableRoom } from "./match-column.ts";
-import { idColumn } from "./match-id-column.ts";
-import { clausesOf, isTest, type KeyTest, type MatchNode, matchNodeOf, negated, testCount } from "./match-node.ts";
-import { didYouMean } from "./nearest-name.ts";
-import { Problem } from "./problem.ts";
-import { fault, type RetrievalQuery, type RetrievalTest } from "./retrieval.ts";
+import { clausesOf, isTest, type KeyTest, type KeyTree, keyTreeOf, negated, testCount } from "./key-tree.ts";
+import { type Filter, type FilterTest, fault } from "./parse-filter.ts";
 
-export type MatcherSource = {
+export type FilterSource = {
   /** Null when the version has no item attributes. */
   readonly table: AttributeTable | null;
   readonly catalog: Catalog;
@@ -39,10 +46,10 @@ const TESTS_MAX = 2_000_000;
 const NAMES_SHOWN = 50;
 
 /** Throws Problem unknown_attribute, filter_type_mismatch or filter_too_large. */
-export function matcherOf(query: RetrievalQuery, source: MatcherSource): IsMatch {
-  const columns = new Map<string, MatchColumn>();
-  const room = tableRoom();
-  const node = matchNodeOf(query, (test) => {
+export function compileFilter(query: Filter, source: FilterSource): IsMatch {
+  const columns = new Map<string, KeyColumn>();
+  const room = createTableBudget();
+  const node = keyTreeOf(query, (test) => {
     const column = columns.get(test.attribute) ?? columnOf(test, source, room);
     columns.set(test.attribute, column);
     return column;
@@ -68,7 +75,7 @@ export function matcherOf(query: RetrievalQuery, source: MatcherSource): IsMatch
 }
 
 /** The column that a test names. Throws Problem unknown_attribute. */
-function columnOf(test: RetrievalTest, source: MatcherSource, room: TableRoom): MatchColumn {
+function columnOf(test: FilterTest, source: FilterSource, room: TableBudget): KeyColumn {
   const { table, catalog, itemIdColumn, onTable } = source;
   const name = test.attribute;
   if (name === itemIdColumn) return idColumn(name, catalog, onTable);
@@ -82,7 +89,7 @@ function columnOf(test: RetrievalTest, source: MatcherSource, room: TableRoom): 
 /** A question that is asked test by test, and the estimated nanoseconds of asking an item. */
 type Asked = { readonly isMatch: IsMatch; readonly nsAt: (item: ItemIndex) => number };
 
-function askedOf(node: MatchNode): Asked {
+function askedOf(node: KeyTree): Asked {
   if (isTest(node)) return testerOf(node);
   const parts = node.of.toSorted((a, b) => testCount(a) - testCount(b)).map(askedOf);
   const questions = parts.map(({ isMatch }) => isMatch);

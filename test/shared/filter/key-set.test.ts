@@ -10,7 +10,7 @@ import {
   nextUp,
   rangesOf,
   union,
-} from "../../shared/key-set.ts";
+} from "../../../shared/filter/key-set.ts";
 
 const bound = fc.constantFrom(-Infinity, -2, -1, 0, 1, 2, 3, 4, Infinity);
 const sets: fc.Arbitrary<KeySet> = fc

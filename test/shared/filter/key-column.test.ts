@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { decodeAttributes, encodeAttributes } from "../../shared/attributes.ts";
-import { hasKey } from "../../shared/key-set.ts";
-import { attributeColumn, mismatch, orderKeys, tableRoom } from "../../shared/match-column.ts";
-import type { RetrievalTest } from "../../shared/retrieval.ts";
+import { decodeAttributes, encodeAttributes } from "../../../shared/attributes.ts";
+import { attributeColumn, createTableBudget, mismatch, orderKeys } from "../../../shared/filter/key-column.ts";
+import { hasKey } from "../../../shared/filter/key-set.ts";
+import type { FilterTest } from "../../../shared/filter/parse-filter.ts";
 
 /** Numbers in the form that the writer chooses for them. */
 function open(values: readonly number[]) {
@@ -30,7 +30,7 @@ describe.each([
   ["plain", plain],
 ])("%s numbers", (form, values) => {
   const { column, form: found } = open(values);
-  const test1 = (change: object) => ({ attribute: "n", pointer: "/n", path: "", ...change }) as RetrievalTest;
+  const test1 = (change: object) => ({ attribute: "n", pointer: "/n", path: "", ...change }) as FilterTest;
   const passing = (change: object) => {
     const keys = column.keysOf(test1(change));
     const { classAt } = column.classifier(keys);
@@ -65,7 +65,7 @@ describe.each([
 
 test("classes are the same without room for a table, and a query's tables take no more than their room", () => {
   const keys = Uint16Array.from({ length: 1000 }, (_, i) => (i * 61) % 1000);
-  const room = tableRoom();
+  const room = createTableBudget();
   const column = attributeColumn("n", { type: "Numerical", form: "based", keys, base: 0 }, room);
   const bounds = [1, 2, 300, 500, 501, 999];
   const tableBytes = 4 * 2 ** 16;
@@ -77,7 +77,7 @@ test("classes are the same without room for a table, and a query's tables take n
   };
   expect(classesWith(tableBytes).taken).toBe(tableBytes);
   expect(classesWith(tableBytes - 1)).toEqual({ classes: classesWith(tableBytes).classes, taken: 0 });
-  expect(tableRoom().bytesLeft).toBeLessThan(10_000_000);
+  expect(createTableBudget().bytesLeft).toBeLessThan(10_000_000);
 });
 
 test("orderKeys keeps the value itself out of a strict order, where it is present", () => {

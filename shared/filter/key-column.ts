@@ -1,19 +1,19 @@
 /** How the matcher sees an attribute: values to sets of keys, and an item's keys to the range they lie in. */
-import { countBelow, type TableColumn } from "./attributes.ts";
-import { classSearch } from "./class-search.ts";
-import { epochSecondsIn, epochSecondsOf } from "./instant.ts";
+import { countBelow, type TableColumn } from "../attributes.ts";
+import { bytesAt, compareBytes, countOf, lowerBound, type PackedStrings, utf8Of } from "../packed-strings.ts";
+import { shown } from "../parse-request.ts";
+import type { Problem } from "../problem.ts";
+import { epochSecondsIn, epochSecondsOf } from "./epoch-seconds.ts";
+import { classSearch } from "./key-classifier.ts";
 import { type KeySet, keysFrom, NO_KEYS, nextUp, union } from "./key-set.ts";
-import { bytesAt, compareBytes, countOf, lowerBound, type PackedStrings, utf8Of } from "./packed-strings.ts";
-import { shown } from "./parse-request.ts";
-import type { Problem } from "./problem.ts";
-import { fault, type OrderOperator, type RetrievalTest, type Scalar } from "./retrieval.ts";
+import { type FilterTest, fault, type OrderOperator, type Scalar } from "./parse-filter.ts";
 
-export type MatchColumn = {
+export type KeyColumn = {
   readonly name: string;
   /** Item i's keys are at positions start[i] … start[i + 1] − 1; undefined where every item has one, at its index. */
   readonly start: Uint32Array | undefined;
   /** The keys of the values that pass a test. Throws Problem filter_type_mismatch. */
-  keysOf(test: RetrievalTest): KeySet;
+  keysOf(test: FilterTest): KeySet;
   classifier(bounds: readonly number[]): Classifier;
 };
 
@@ -51,17 +51,17 @@ export const classifierBy = (
 export const MISSING_KEY = 0;
 
 /** Bytes that the tables of one query's classifiers may still take; without one, keys are searched for. */
-export type TableRoom = { bytesLeft: number };
+export type TableBudget = { bytesLeft: number };
 /** Some thirty tables of an attribute with more than 255 values. */
-export const tableRoom = (): TableRoom => ({ bytesLeft: 8_000_000 });
+export const createTableBudget = (): TableBudget => ({ bytesLeft: 8_000_000 });
 
 /** An attribute of the table as a column. */
-export function attributeColumn(name: string, column: TableColumn, room = tableRoom()): MatchColumn {
+export function attributeColumn(name: string, column: TableColumn, room = createTableBudget()): KeyColumn {
   const isPlain = "form" in column && column.form === "plain";
   const missing: KeySet = isPlain ? [-Infinity, -Number.MAX_VALUE] : [MISSING_KEY, MISSING_KEY + 1];
   const order = { first: isPlain ? -Number.MAX_VALUE : 1, after: isPlain ? nextUp : (key: number) => key + 1 };
   const place = placeIn(column);
-  const placeOf = (test: RetrievalTest, value: Scalar, i?: number) => {
+  const placeOf = (test: FilterTest, value: Scalar, i?: number) => {
     const at = place(value);
     if (at === undefined) throw mismatch(test, value, { expected: EXPECTED[column.type], i });
     return at;
@@ -110,7 +110,7 @@ export function orderKeys(
 
 /** A Problem about a value of the wrong type; `i` is its place in a list of values. */
 export function mismatch(
-  test: RetrievalTest,
+  test: FilterTest,
   value: Scalar,
   { expected, i = 0 }: { readonly expected: string; readonly i?: number | undefined },
 ): Problem {
@@ -165,7 +165,11 @@ function numberPlace(column: Extract<TableColumn, { form: string }>, value: numb
   return { key: Math.max(1, Math.ceil(value) - column.base + 1), isPresent };
 }
 
-function classifierOf({ keys: column, ...rest }: TableColumn, bounds: readonly number[], room: TableRoom): Classifier {
+function classifierOf(
+  { keys: column, ...rest }: TableColumn,
+  bounds: readonly number[],
+  room: TableBudget,
+): Classifier {
   if (column instanceof Float32Array || column instanceof Float64Array) return floatClassifier(column, bounds);
   if (bounds.length === 2) {
     const [from, to] = bounds as [number, number];

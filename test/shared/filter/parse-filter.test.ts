@@ -1,19 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Problem } from "../../shared/problem.ts";
 import {
+  FILTER_BYTES_MAX,
+  FILTER_CLAUSES_MAX,
+  FILTER_DEPTH_MAX,
+  FILTER_VALUES_MAX,
   fault,
-  parseRetrieval,
-  RETRIEVAL_BYTES_MAX,
-  RETRIEVAL_CLAUSES_MAX,
-  RETRIEVAL_DEPTH_MAX,
-  RETRIEVAL_VALUES_MAX,
-} from "../../shared/retrieval.ts";
-import { queries } from "../fixtures/filter-shop.ts";
+  parseFilter,
+} from "../../../shared/filter/parse-filter.ts";
+import { Problem } from "../../../shared/problem.ts";
+import { queries } from "../../fixtures/filter-shop.ts";
 
 function problemOf(value: unknown): Problem {
   try {
-    parseRetrieval(value);
+    parseFilter(value);
   } catch (error) {
     if (error instanceof Problem) return error;
     throw error;
@@ -30,7 +30,7 @@ test("every operator becomes one of two tests", () => {
     path,
   });
   const not = (of: unknown) => ({ kind: "not", of });
-  const parse = (condition: unknown) => parseRetrieval({ a: condition });
+  const parse = (condition: unknown) => parseFilter({ a: condition });
   expect(parse(1)).toEqual(isIn([1], ""));
   expect(parse({ $eq: null })).toEqual(isIn([null], "/$eq"));
   expect(parse({ $ne: "x" })).toEqual(not(isIn(["x"], "/$ne")));
@@ -41,18 +41,18 @@ test("every operator becomes one of two tests", () => {
   expect(parse({ $all: ["x", "y"] })).toEqual({ kind: "and", of: [isIn(["x"], "/$all/0"), isIn(["y"], "/$all/1")] });
   expect(parse({ $not: { $eq: 1 } })).toEqual(not(isIn([1], "/$not/$eq")));
   expect(parse({ $gt: 1 })).toMatchObject({ kind: "compare", operator: "$gt", value: 1, path: "/$gt" });
-  expect(parseRetrieval({})).toEqual({ kind: "and", of: [] });
+  expect(parseFilter({})).toEqual({ kind: "and", of: [] });
   const inner = (pointer: string) => ({ ...isIn([1], ""), pointer });
-  expect(parseRetrieval({ $nor: [{ a: 1 }] })).toEqual(not(inner("/retrieval/$nor/0/a")));
+  expect(parseFilter({ $nor: [{ a: 1 }] })).toEqual(not(inner("/retrieval/$nor/0/a")));
   const either = { kind: "or", of: [inner("/retrieval/$or/0/a"), { kind: "and", of: [] }] };
-  expect(parseRetrieval({ $or: [{ a: 1 }, {}] })).toEqual(either);
+  expect(parseFilter({ $or: [{ a: 1 }, {}] })).toEqual(either);
 });
 
 test("every well-formed query is parsed, and nothing else happens", () =>
   fc.assert(
     fc.property(queries.string, (query) => {
       const before = JSON.stringify(query);
-      parseRetrieval(query);
+      parseFilter(query);
       expect(JSON.stringify(query)).toBe(before);
     }),
     { numRuns: 1000 },
@@ -62,7 +62,7 @@ test("any JSON at all is parsed or refused by a Problem about the filter", () =>
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 12 }), (value) => {
       try {
-        parseRetrieval(value);
+        parseFilter(value);
       } catch (error) {
         expect(error).toBeInstanceOf(Problem);
         expect(["invalid_filter", "filter_too_large"]).toContain((error as Problem).code);
@@ -126,27 +126,19 @@ const bytes = (size: number) => ({ a: "é".repeat((size - 8) / 2) }); // {"a":""
 
 describe("bounds: the most that is allowed, and one more", () => {
   test.each<[string, unknown, unknown]>([
-    ["levels of queries", nested(RETRIEVAL_DEPTH_MAX), nested(RETRIEVAL_DEPTH_MAX + 1)],
-    [
-      "levels of conditions",
-      { a: nestedCondition(RETRIEVAL_DEPTH_MAX) },
-      { a: nestedCondition(RETRIEVAL_DEPTH_MAX + 1) },
-    ],
+    ["levels of queries", nested(FILTER_DEPTH_MAX), nested(FILTER_DEPTH_MAX + 1)],
+    ["levels of conditions", { a: nestedCondition(FILTER_DEPTH_MAX) }, { a: nestedCondition(FILTER_DEPTH_MAX + 1) }],
     [
       "tests",
-      { $or: times(RETRIEVAL_CLAUSES_MAX) },
-      { $or: [...times(RETRIEVAL_CLAUSES_MAX - 1), { b: { $gt: 1, $lt: 2 } }] },
+      { $or: times(FILTER_CLAUSES_MAX) },
+      { $or: [...times(FILTER_CLAUSES_MAX - 1), { b: { $gt: 1, $lt: 2 } }] },
     ],
-    [
-      "queries in a list",
-      { $or: times(RETRIEVAL_CLAUSES_MAX) },
-      { $or: list(RETRIEVAL_CLAUSES_MAX + 1).map(() => ({})) },
-    ],
-    ["values", { a: { $in: list(RETRIEVAL_VALUES_MAX) } }, { a: { $nin: list(RETRIEVAL_VALUES_MAX + 1) } }],
-    ["values of $all", { a: { $all: list(RETRIEVAL_VALUES_MAX) } }, { a: { $all: list(RETRIEVAL_VALUES_MAX + 1) } }],
-    ["bytes of JSON", bytes(RETRIEVAL_BYTES_MAX), bytes(RETRIEVAL_BYTES_MAX + 2)],
+    ["queries in a list", { $or: times(FILTER_CLAUSES_MAX) }, { $or: list(FILTER_CLAUSES_MAX + 1).map(() => ({})) }],
+    ["values", { a: { $in: list(FILTER_VALUES_MAX) } }, { a: { $nin: list(FILTER_VALUES_MAX + 1) } }],
+    ["values of $all", { a: { $all: list(FILTER_VALUES_MAX) } }, { a: { $all: list(FILTER_VALUES_MAX + 1) } }],
+    ["bytes of JSON", bytes(FILTER_BYTES_MAX), bytes(FILTER_BYTES_MAX + 2)],
   ])("%s", (_, most, more) => {
-    expect(() => parseRetrieval(most)).not.toThrow();
+    expect(() => parseFilter(most)).not.toThrow();
     expect(problemOf(more).code).toBe("filter_too_large");
   });
 
@@ -155,7 +147,7 @@ describe("bounds: the most that is allowed, and one more", () => {
 });
 
 test("pointers begin where the value stands", () => {
-  expect(() => parseRetrieval({ $x: 1 }, "/filters/0")).toThrow("/filters/0/$x is not an operator here");
+  expect(() => parseFilter({ $x: 1 }, "/filters/0")).toThrow("/filters/0/$x is not an operator here");
   expect(fault("invalid_filter", "/p", "is wrong").errors).toEqual([
     { pointer: "/p", code: "invalid_filter", message: "is wrong" },
   ]);

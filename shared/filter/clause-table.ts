@@ -14,15 +14,15 @@
  *
  * Where one item after another is asked for, the next ones are asked together, column by column, which is quicker.
  */
-import type { ItemIndex } from "./ids.ts";
+import type { ItemIndex } from "../ids.ts";
+import { type Classifier, type KeyColumn, LIST_NS, MISSING_KEY } from "./key-column.ts";
 import { rangesOf } from "./key-set.ts";
-import { type Classifier, LIST_NS, type MatchColumn, MISSING_KEY } from "./match-column.ts";
-import type { KeyTest } from "./match-node.ts";
+import type { KeyTest } from "./key-tree.ts";
 
 /** Tests of different clauses on one column, of one kind. */
 type Layer = {
   readonly kind: KeyTest["kind"];
-  readonly column: MatchColumn;
+  readonly column: KeyColumn;
   readonly tests: Map<number, KeyTest>; // by clause
 };
 

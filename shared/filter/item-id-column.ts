@@ -1,14 +1,14 @@
 /** The item ids as a column of the matcher: an item's key is the place of its id in the order of ids. */
-import type { Catalog } from "./catalog.ts";
-import { INTEGER, type ItemId } from "./ids.ts";
+import type { Catalog } from "../catalog.ts";
+import { INTEGER, type ItemId } from "../ids.ts";
+import { type Classifier, classifierBy, type KeyColumn, mismatch, orderKeys, type Place } from "./key-column.ts";
 import { type KeySet, NO_KEYS, union } from "./key-set.ts";
-import { type Classifier, classifierBy, type MatchColumn, mismatch, orderKeys, type Place } from "./match-column.ts";
-import type { RetrievalTest, Scalar } from "./retrieval.ts";
+import type { FilterTest, Scalar } from "./parse-filter.ts";
 
 const EXPECTED = "an item id: text, or an integer within ±(2^53 − 1); send larger ones as text";
 
 /** @param onTable Told of each array of the catalog's size that its classifiers keep. */
-export function idColumn(name: string, catalog: Catalog, onTable?: (table: ArrayBufferView) => void): MatchColumn {
+export function idColumn(name: string, catalog: Catalog, onTable?: (table: ArrayBufferView) => void): KeyColumn {
   return {
     name,
     start: undefined,
@@ -36,7 +36,7 @@ function placeOf(value: string | number, catalog: Catalog): Place {
   return { key: catalog.countBelow(id), isPresent: catalog.indexOf(id) !== undefined };
 }
 
-function orderPlace(test: Extract<RetrievalTest, { kind: "compare" }>, catalog: Catalog): Place {
+function orderPlace(test: Extract<FilterTest, { kind: "compare" }>, catalog: Catalog): Place {
   const { value } = test;
   if (catalog.itemIdType === "integer" && typeof value === "string" && !INTEGER.test(value))
     throw mismatch(test, value, { expected: "an integer" });
