@@ -1,99 +1,99 @@
 /**
- * Many clauses asked at once: whether an item passes any of them, where a clause is an `and` of tests.
+ * Tests items against many clauses at once. A clause is a list of tests that must all hold; an item matches if it passes any clause.
  *
- * Idea. Clause i is bit i of a few 32-bit words. The bounds of all tests on a column cut its keys into classes; for
- * each class a row of words says which clauses have no objection to a key there. An item then costs one row per column,
- * joined with AND; it passes when a bit is left. So 128 clauses on two columns are 8 loads, not 256 tests.
+ * Clause i is bit i of a few 32-bit words. The bounds of all tests on a column divide the column's keys into classes. For each class, a
+ * row of words says which clauses a key of that class can still pass. An item takes one row per column; the rows are joined with AND, and
+ * the item matches if a bit is left. So 128 clauses on two columns are 8 loads instead of 256 tests.
  *
  *     clauses  0: color = red and price < 5      1: color = blue      2: price ≥ 9
  *     color    red 101   blue 110   other 100           price    below 5: 011   to 9: 010   from 9: 110
  *     blue, 7  110 & 010 = 010: passes clause 1
  *
- * On a list attribute the rows of an item's keys are joined with OR first, and turned around for "none". A clause with
- * several tests of one list and kind needs a layer of rows for each.
+ * On a list attribute, the rows of an item's keys are joined with OR first, and inverted for tests of kind `none`. If a clause has
+ * several tests on one list, each needs a layer of rows of its own.
  *
- * Where one item after another is asked for, the next ones are asked together, column by column, which is quicker.
+ * If items are requested one after another, the next 512 are computed together, column by column, which is faster.
  */
 import type { ItemIndex } from "../ids.ts";
-import { type Classifier, type KeyColumn, LIST_NS, MISSING_KEY } from "./key-column.ts";
+import type { KeyClassifier } from "./key-classifier.ts";
+import { type KeyColumn, MISSING_KEY } from "./key-column.ts";
 import { rangesOf } from "./key-set.ts";
-import type { KeyTest } from "./key-tree.ts";
+import type { Clause, KeyTest } from "./key-tree.ts";
 
-/** Tests of different clauses on one column, of one kind. */
+export type ClauseTable = {
+  /** Whether an item passes any clause. Fastest if called with rising items. */
+  isMatch(item: ItemIndex): boolean;
+  /** Estimated nanoseconds for the whole catalog, from a sample of its items. */
+  estimateTotalNs(): number;
+};
+
+/** Tests of one kind on one column, at most one per clause. */
 type Layer = {
   readonly kind: KeyTest["kind"];
   readonly column: KeyColumn;
   readonly tests: Map<number, KeyTest>; // by clause
 };
 
-/** Items that are asked together. */
+/** A layer, ready to test items. */
+type LayerTester = {
+  /** Clears the bits of the clauses that the item fails. Returns 0 if no clause is left. */
+  restrict(item: ItemIndex, left: Uint32Array): number;
+  /** Does the same for the items of a block. */
+  restrictBlock(block: Block): void;
+  /** Estimated nanoseconds for the item as part of a block. */
+  nsAt(item: ItemIndex): number;
+};
+
+/** Consecutive items that are tested together. */
 type Block = {
   readonly from: ItemIndex;
   readonly size: number;
-  /** [place * words + word]; the clauses that the item at a place still passes. */
+  /** [place * words + word] the clauses that the item at a place can still pass. */
   readonly left: Uint32Array;
-  /** The first `count` of these are the places of items with clauses left. */
+  /** The first `count` entries are the places of items with clauses left. */
   readonly places: Uint16Array;
   count: number;
 };
 
-/** A layer that items can be asked against. */
-type Sieve = {
-  /**
-   * Takes from `left` the clauses that the item fails in this layer.
-   * @returns 0 if no clause is left.
-   */
-  restrict(item: ItemIndex, left: Uint32Array): number;
-  /** The same for the items of a block. */
-  restrictAll(block: Block): void;
-  /** Estimated nanoseconds for the item, asked in a block. */
-  nsAt(item: ItemIndex): number;
-};
-
-export type ClauseTable = {
-  /** Whether an item passes any clause. Quickest for rising items. */
-  isMatch(item: ItemIndex): boolean;
-  /** Estimated nanoseconds of asking every item, from a sample of them. */
-  totalNs(): number;
-};
-
-/** Of an item and of a word of a row; in Node.js 24 on an AMD EPYC. */
+/** Nanoseconds per item and per word of a row, measured in Node.js 24 on an AMD EPYC. */
 const NS = { item: 10, word: 2.5 };
-const SAMPLE = 256;
+/** Nanoseconds per item for a list, in addition to those of its keys. */
+export const LIST_NS = 12;
+const SAMPLE_SIZE = 256;
 const BLOCK_ITEMS = 512;
-/** After so many items in a row, blocks are worth their while. */
-const ROW_LEAST = 16;
+/** Blocks are computed after this many consecutive items: below, a block costs more than it saves. */
+const RUN_LENGTH_MIN = 16;
 
-export function clauseTable(clauses: readonly (readonly KeyTest[])[], itemCount: number): ClauseTable {
+export function clauseTable(clauses: readonly Clause[], itemCount: number): ClauseTable {
   const words = Math.ceil(clauses.length / 32);
-  // Of lists, whose sieves take longer, only what the others have let through is asked.
+  // Lists are slower, so they come last and see only the items that passed the other layers.
   const layers = layersOf(clauses).sort((a, b) => Number(isList(a)) - Number(isList(b)));
-  const sieves = layers.map((layer) => sieveOf(layer, clauses.length));
+  const testers = layers.map((layer) => layerTester(layer, clauses.length));
   const all = bitsOf(clauses.keys(), words);
-  const left = new Uint32Array(words); // clauses that the item still passes
+  const left = new Uint32Array(words); // clauses that the item can still pass
   const isMatch = (item: ItemIndex) => {
     left.set(all);
-    for (let i = 0; i < sieves.length; i++) if (sieves[i]!.restrict(item, left) === 0) return false;
+    for (let i = 0; i < testers.length; i++) if (testers[i]!.restrict(item, left) === 0) return false;
     return words > 0;
   };
   const nsAt = (item: ItemIndex) => {
     left.set(all);
     let ns = NS.item + NS.word * words;
-    for (const sieve of sieves) {
-      ns += sieve.nsAt(item);
-      if (sieve.restrict(item, left) === 0) break;
+    for (const tester of testers) {
+      ns += tester.nsAt(item);
+      if (tester.restrict(item, left) === 0) break;
     }
     return ns;
   };
   return {
-    isMatch: inBlocks({ isMatch, sieves, all, itemCount }),
-    totalNs: () => itemCount * meanOver(itemCount, nsAt),
+    isMatch: inBlocks({ isMatch, testers, all, itemCount }),
+    estimateTotalNs: () => itemCount * meanOver(itemCount, nsAt),
   };
 }
 
-/** Of a sample of the items, evenly spread; 0 of none. */
+/** The mean over an evenly spaced sample of the items; 0 if there are none. */
 export function meanOver(itemCount: number, valueAt: (item: ItemIndex) => number): number {
-  const count = Math.min(SAMPLE, itemCount);
+  const count = Math.min(SAMPLE_SIZE, itemCount);
   let sum = 0;
   for (let i = 0; i < count; i++) sum += valueAt(Math.floor((i * itemCount) / count) as ItemIndex);
   return count === 0 ? 0 : sum / count;
@@ -101,23 +101,23 @@ export function meanOver(itemCount: number, valueAt: (item: ItemIndex) => number
 
 const isList = ({ column }: Layer) => column.start !== undefined;
 
-type Asked = {
+type Unblocked = {
   readonly isMatch: (item: ItemIndex) => boolean;
-  readonly sieves: readonly Sieve[];
+  readonly testers: readonly LayerTester[];
   readonly all: Uint32Array;
   readonly itemCount: number;
 };
 
-/** The same question, asked for many items together once it is asked for one after another. */
-function inBlocks({ isMatch, sieves, all, itemCount }: Asked): ClauseTable["isMatch"] {
+/** Wraps `isMatch`: once it is called for consecutive items, whole blocks are computed ahead. */
+function inBlocks({ isMatch, testers, all, itemCount }: Unblocked): ClauseTable["isMatch"] {
   const words = all.length;
-  if (words === 0 || sieves.length === 0) return isMatch;
-  let passes: Uint8Array | undefined;
+  if (words === 0 || testers.length === 0) return isMatch;
+  let passes: Uint8Array | undefined; // [place] 1 if the item of the block passes
   let full: Uint32Array | undefined; // `all` for every place
   let left: Uint32Array | undefined;
   let places: Uint16Array | undefined;
-  let [from, to, next, row] = [0, 0, 0, 0];
-  const askBlock = (first: ItemIndex) => {
+  let [from, to, next, runLength] = [0, 0, 0, 0]; // the block, the next consecutive item, and how many came so far
+  const computeBlock = (first: ItemIndex) => {
     full ??= Uint32Array.from({ length: BLOCK_ITEMS * words }, (_, i) => all[i % words]!);
     left ??= new Uint32Array(BLOCK_ITEMS * words);
     places ??= new Uint16Array(BLOCK_ITEMS);
@@ -127,30 +127,30 @@ function inBlocks({ isMatch, sieves, all, itemCount }: Asked): ClauseTable["isMa
     left.set(full);
     for (let place = 0; place < size; place++) places[place] = place;
     const block: Block = { from: first, size, left, places, count: size };
-    for (let i = 0; i < sieves.length && block.count > 0; i++) sieves[i]!.restrictAll(block);
+    for (let i = 0; i < testers.length && block.count > 0; i++) testers[i]!.restrictBlock(block);
     passes.fill(0);
     for (let i = 0; i < block.count; i++) passes[places[i]!] = 1;
   };
   return (item) => {
     if (item >= from && item < to) return passes![item - from] === 1;
-    row = item === next ? row + 1 : 0;
+    runLength = item === next ? runLength + 1 : 0;
     next = item + 1;
-    if (row < ROW_LEAST) return isMatch(item);
-    askBlock(item);
+    if (runLength < RUN_LENGTH_MIN) return isMatch(item);
+    computeBlock(item);
     next = to;
     return passes![0] === 1;
   };
 }
 
-/** Tests by column and kind; a second test of a clause on the same column goes to a second layer. */
-function layersOf(clauses: readonly (readonly KeyTest[])[]): Layer[] {
+/** Groups tests by column and kind. A clause's second test on the same list goes to a second layer. */
+function layersOf(clauses: readonly Clause[]): Layer[] {
   const layers = new Map<string, Layer>();
   for (const [clause, tests] of clauses.entries()) {
-    const taken = new Map<string, number>();
+    const depths = new Map<string, number>();
     for (const test of tests) {
       const name = `${test.kind} ${test.column.name}`;
-      const depth = taken.get(name) ?? 0;
-      taken.set(name, depth + 1);
+      const depth = depths.get(name) ?? 0;
+      depths.set(name, depth + 1);
       const key = `${depth} ${name}`;
       const layer = layers.get(key) ?? { kind: test.kind, column: test.column, tests: new Map<number, KeyTest>() };
       layer.tests.set(clause, test);
@@ -160,24 +160,28 @@ function layersOf(clauses: readonly (readonly KeyTest[])[]): Layer[] {
   return [...layers.values()];
 }
 
-function sieveOf(layer: Layer, clauseCount: number): Sieve {
+function layerTester(layer: Layer, clauseCount: number): LayerTester {
   const { column, tests, kind } = layer;
   const words = Math.ceil(clauseCount / 32);
   const bounds = [...new Set([...tests.values()].flatMap((test) => test.keys))].sort((a, b) => a - b);
   const rows = rowsOf(tests, bounds, words);
   const others = Array.from({ length: clauseCount }, (_, clause) => clause).filter((clause) => !tests.has(clause));
-  const untested = bitsOf(others, words); // clauses without a test here, which never object
+  const untested = bitsOf(others, words); // clauses without a test in this layer, which every item passes here
   const classifier = column.classifier(bounds);
   if (column.start === undefined) {
     for (let at = 0; at < rows.length; at++) rows[at]! |= untested[at % words]!;
-    return words === 1 ? wordSieve(classifier, rows) : plainSieve(classifier, rows, words);
+    return words === 1 ? singleWordTester(classifier, rows) : multiWordTester(classifier, rows, words);
   }
   const missing = bounds.filter((bound) => bound <= MISSING_KEY).length * words;
-  return listSieve({ start: column.start, classifier, rows, missing, untested, isNone: kind === "none" });
+  return listTester({ start: column.start, classifier, rows, missing, untested, isNone: kind === "none" });
 }
 
-/** Of a column with one key per item. Its loops are written out: called for each item, they would take twice as long. */
-function plainSieve({ classAt, classify, nsAt }: Classifier, rows: Uint32Array, words: number): Sieve {
+/** For a column with one key per item. Its loops are written out: as functions called per item they would take twice as long. */
+function multiWordTester(
+  { classAt, classifyRange, nsAt }: KeyClassifier,
+  rows: Uint32Array,
+  words: number,
+): LayerTester {
   const classes = new Uint32Array(BLOCK_ITEMS);
   return {
     restrict(item, left) {
@@ -186,9 +190,9 @@ function plainSieve({ classAt, classify, nsAt }: Classifier, rows: Uint32Array, 
       for (let word = 0; word < words; word++) any |= left[word]! &= rows[row + word]!;
       return any;
     },
-    restrictAll(block) {
+    restrictBlock(block) {
       const { from, size, left, places } = block;
-      classify(from, from + size, classes);
+      classifyRange(from, from + size, classes);
       let kept = 0;
       for (let i = 0; i < block.count; i++) {
         const place = places[i]!;
@@ -203,14 +207,14 @@ function plainSieve({ classAt, classify, nsAt }: Classifier, rows: Uint32Array, 
   };
 }
 
-/** The same where rows are single words, in half the time. */
-function wordSieve({ classAt, classify, nsAt }: Classifier, rows: Uint32Array): Sieve {
+/** The same for at most 32 clauses, in half the time. */
+function singleWordTester({ classAt, classifyRange, nsAt }: KeyClassifier, rows: Uint32Array): LayerTester {
   const classes = new Uint32Array(BLOCK_ITEMS);
   return {
     restrict: (item, left) => (left[0]! &= rows[classAt(item)]!),
-    restrictAll(block) {
+    restrictBlock(block) {
       const { from, size, left, places } = block;
-      classify(from, from + size, classes);
+      classifyRange(from, from + size, classes);
       let kept = 0;
       for (let i = 0; i < block.count; i++) {
         const place = places[i]!;
@@ -224,22 +228,22 @@ function wordSieve({ classAt, classify, nsAt }: Classifier, rows: Uint32Array): 
   };
 }
 
-type ListRows = {
-  /** Item i's keys are at start[i] … start[i + 1] − 1. */
+type ListLayer = {
+  /** [itemCount + 1] Item i's keys are at start[i] … start[i + 1] − 1. */
   readonly start: Uint32Array;
-  readonly classifier: Classifier;
+  readonly classifier: KeyClassifier;
   readonly rows: Uint32Array;
-  /** Where the row of a missing list begins. */
+  /** Where the row of an empty list begins. */
   readonly missing: number;
-  /** Clauses that never object. */
+  /** Bits of the clauses without a test in this layer. */
   readonly untested: Uint32Array;
   readonly isNone: boolean;
 };
 
-function listSieve({ start, classifier, rows, missing, untested, isNone }: ListRows): Sieve {
+function listTester({ start, classifier, rows, missing, untested, isNone }: ListLayer): LayerTester {
   const words = untested.length;
   const { classAt } = classifier;
-  const found = new Uint32Array(words); // clauses that some key of the item passes
+  const found = new Uint32Array(words); // clauses whose key set contains some key of the item
   const restrictAt = (item: number, left: Uint32Array, own: number) => {
     const end = start[item + 1]!;
     for (let word = 0; word < words; word++) found[word] = start[item] === end ? rows[missing + word]! : 0;
@@ -256,7 +260,7 @@ function listSieve({ start, classifier, rows, missing, untested, isNone }: ListR
   };
   return {
     restrict: (item, left) => restrictAt(item, left, 0),
-    restrictAll(block) {
+    restrictBlock(block) {
       const { from, left, places } = block;
       let kept = 0;
       for (let i = 0; i < block.count; i++) {
@@ -273,7 +277,7 @@ function listSieve({ start, classifier, rows, missing, untested, isNone }: ListR
   };
 }
 
-/** [class * words + word]; bit i of a class: its keys are in the set of clause i's test. */
+/** [class * words + word] Bit i of a class says that its keys are in the key set of clause i's test. */
 function rowsOf(tests: ReadonlyMap<number, KeyTest>, bounds: readonly number[], words: number): Uint32Array {
   const classFrom = new Map(bounds.map((bound, i) => [bound, i + 1]));
   const rows = new Uint32Array((bounds.length + 1) * words);

@@ -1,73 +1,75 @@
 /**
- * A checked retrieval query and a version's attributes, made into one question per item.
+ * Compiles a filter and a version's attributes into a function that says whether an item passes.
  *
- * Every test on an attribute becomes a set of keys (shared/key-set.ts), found by a few binary searches. Tests on the
- * same attribute that stand in one `and` or one `or` become a single set, and `not` is pushed down into the sets. A
- * small tree is asked as it is, test by test; a large one is rewritten as alternatives that are asked all at once
- * (shared/clause-table.ts), at some tens of nanoseconds an item; one that would take too long on all is refused.
+ * The steps, each in a file of this folder:
+ *
+ *     1. parse      parse-filter.ts     JSON → a tree of two kinds of tests; errors name their place
+ *     2. look up    key-column.ts       a test's values → a set of keys (key-set.ts), by a few binary searches;
+ *                   item-id-column.ts   the same for item ids
+ *     3. simplify   key-tree.ts         `not` moves into the key sets; tests on one column merge
+ *     4. plan       this file           test by test, or all clauses at once, or refuse
+ *     5. per item   this file           a small tree is evaluated test by test
+ *                   clause-table.ts     a large one as alternatives, all at once, at some tens of nanoseconds an item
+ *                   key-classifier.ts   both ask it where an item's key lies among the bounds of the key sets
  */
 import type { AttributeTable } from "../attributes.ts";
 import type { Catalog } from "../catalog.ts";
 import type { ItemIndex } from "../ids.ts";
 import { didYouMean } from "../nearest-name.ts";
 import { Problem } from "../problem.ts";
-import { clauseTable, meanOver } from "./clause-table.ts";
-import { idColumn } from "./item-id-column.ts";
-import {
-  attributeColumn,
-  createTableBudget,
-  type KeyColumn,
-  LIST_NS,
-  MISSING_KEY,
-  type TableBudget,
-} from "./key-column.ts";
+import { clauseTable, LIST_NS, meanOver } from "./clause-table.ts";
+import { itemIdColumn } from "./item-id-column.ts";
+import { createTableBudget, type TableBudget } from "./key-classifier.ts";
+import { attributeColumn, type KeyColumn, MISSING_KEY } from "./key-column.ts";
 import { hasKey } from "./key-set.ts";
-import { clausesOf, isTest, type KeyTest, type KeyTree, keyTreeOf, negated, testCount } from "./key-tree.ts";
-import { type Filter, type FilterTest, fault } from "./parse-filter.ts";
+import { countTests, isTest, type KeyTest, type KeyTree, keyTreeOf, negate, toClauses } from "./key-tree.ts";
+import { type Filter, type FilterTest, filterProblem } from "./parse-filter.ts";
 
 export type FilterSource = {
   /** Null when the version has no item attributes. */
   readonly table: AttributeTable | null;
   readonly catalog: Catalog;
   readonly itemIdColumn: string;
-  /** Told of each array of the catalog's size that the answer works with. */
+  /** Called with each array of catalog size that the compiled filter allocates, so that the caller can free it. */
   readonly onTable?: ((table: ArrayBufferView) => void) | undefined;
 };
 
-/** Whether an item passes. */
+/** Whether an item passes the filter. */
 type IsMatch = (item: ItemIndex) => boolean;
 
-const FEW_TESTS = 6; // asked one by one, which stops at the first that decides
+/** Up to this many tests, an item is tested one test after the other, which stops at the first test that decides. */
+const FEW_TESTS = 6;
 const CLAUSES_MAX = 1024;
-/** Estimated nanoseconds for asking the whole catalog by clauses: 50 ms, since estimates may be a tenth too low. */
+/** Limit on the estimated nanoseconds for the whole catalog. It stands for 50 ms, since estimates may be a tenth too low. */
 const NS_MAX = 44e6;
-/** Tests of one by one asking over the whole catalog; about 50 ms. */
+/** Limit on tests × items where a larger tree is evaluated test by test; about 50 ms. */
 const TESTS_MAX = 2_000_000;
 const NAMES_SHOWN = 50;
 
 /** Throws Problem unknown_attribute, filter_type_mismatch or filter_too_large. */
-export function compileFilter(query: Filter, source: FilterSource): IsMatch {
+export function compileFilter(filter: Filter, source: FilterSource): IsMatch {
   const columns = new Map<string, KeyColumn>();
-  const room = createTableBudget();
-  const node = keyTreeOf(query, (test) => {
-    const column = columns.get(test.attribute) ?? columnOf(test, source, room);
+  const budget = createTableBudget();
+  const tree = keyTreeOf(filter, (test) => {
+    const column = columns.get(test.attribute) ?? columnOf(test, source, budget);
     columns.set(test.attribute, column);
     return column;
   });
-  const tests = testCount(node);
+  const tests = countTests(tree);
   const { itemCount } = source.catalog;
   if (tests <= FEW_TESTS) {
-    const { isMatch, nsAt } = askedOf(node);
+    const { isMatch, nsAt } = treeEvaluator(tree);
     if (tests === 1 || itemCount * meanOver(itemCount, nsAt) <= NS_MAX) return isMatch;
   }
-  const clauses = clausesOf(node, CLAUSES_MAX);
-  const opposite = clausesOf(negated(node), Math.min(CLAUSES_MAX, (clauses?.length ?? CLAUSES_MAX + 1) - 1));
+  const clauses = toClauses(tree, CLAUSES_MAX);
+  // The negated tree may have fewer clauses. Then it is compiled and its answer inverted.
+  const opposite = toClauses(negate(tree), Math.min(CLAUSES_MAX, (clauses?.length ?? CLAUSES_MAX + 1) - 1));
   const table = opposite ? clauseTable(opposite, itemCount) : clauses && clauseTable(clauses, itemCount);
-  if (table && table.totalNs() <= NS_MAX) {
+  if (table && table.estimateTotalNs() <= NS_MAX) {
     const { isMatch } = table;
     return opposite ? (item) => !isMatch(item) : isMatch;
   }
-  if (tests > FEW_TESTS && tests * itemCount <= TESTS_MAX) return askedOf(node).isMatch;
+  if (tests > FEW_TESTS && tests * itemCount <= TESTS_MAX) return treeEvaluator(tree).isMatch;
   const detail =
     `the retrieval query takes too long on ${itemCount} items: ask fewer attributes, ` +
     `use $in for several values of one of them, or nest less`;
@@ -75,40 +77,40 @@ export function compileFilter(query: Filter, source: FilterSource): IsMatch {
 }
 
 /** The column that a test names. Throws Problem unknown_attribute. */
-function columnOf(test: FilterTest, source: FilterSource, room: TableBudget): KeyColumn {
-  const { table, catalog, itemIdColumn, onTable } = source;
+function columnOf(test: FilterTest, source: FilterSource, budget: TableBudget): KeyColumn {
+  const { table, catalog, onTable } = source;
   const name = test.attribute;
-  if (name === itemIdColumn) return idColumn(name, catalog, onTable);
+  if (name === source.itemIdColumn) return itemIdColumn(name, catalog, onTable);
   const column = table?.columns.get(name);
-  if (column) return attributeColumn(name, column, room);
-  const known = [itemIdColumn, ...(table?.columns.keys() ?? [])];
+  if (column) return attributeColumn(name, column, budget);
+  const known = [source.itemIdColumn, ...(table?.columns.keys() ?? [])];
   const names = known.slice(0, NAMES_SHOWN).join(", ");
-  throw fault("unknown_attribute", test.pointer, `is not an attribute${didYouMean(name, known)}; known are ${names}`);
+  const message = `is not an attribute${didYouMean(name, known)}; known are ${names}`;
+  throw filterProblem("unknown_attribute", test.pointer, message);
 }
 
-/** A question that is asked test by test, and the estimated nanoseconds of asking an item. */
-type Asked = { readonly isMatch: IsMatch; readonly nsAt: (item: ItemIndex) => number };
+/** A tree that is evaluated test by test, and the estimated nanoseconds to evaluate it for an item. */
+type Evaluator = { readonly isMatch: IsMatch; readonly nsAt: (item: ItemIndex) => number };
 
-function askedOf(node: KeyTree): Asked {
-  if (isTest(node)) return testerOf(node);
-  const parts = node.of.toSorted((a, b) => testCount(a) - testCount(b)).map(askedOf);
-  const questions = parts.map(({ isMatch }) => isMatch);
-  const decides = node.kind === "or"; // the answer after which no other part is asked
+function treeEvaluator(tree: KeyTree): Evaluator {
+  if (isTest(tree)) return testEvaluator(tree);
+  const parts = tree.of.toSorted((a, b) => countTests(a) - countTests(b)).map(treeEvaluator);
+  const matches = parts.map(({ isMatch }) => isMatch);
+  const decisive = tree.kind === "or"; // the result of a part that decides the whole
   return {
     isMatch(item) {
-      for (let i = 0; i < questions.length; i++) if (questions[i]!(item) === decides) return decides;
-      return !decides;
+      for (let i = 0; i < matches.length; i++) if (matches[i]!(item) === decisive) return decisive;
+      return !decisive;
     },
     nsAt(item) {
-      const last = questions.findIndex((isMatch) => isMatch(item) === decides);
-      const asked = last < 0 ? parts : parts.slice(0, last + 1);
-      return asked.reduce((sum, { nsAt }) => sum + nsAt(item), 0);
+      const last = matches.findIndex((isMatch) => isMatch(item) === decisive);
+      const evaluated = last < 0 ? parts : parts.slice(0, last + 1);
+      return evaluated.reduce((sum, { nsAt }) => sum + nsAt(item), 0);
     },
   };
 }
 
-/** The class of a key among the bounds of a set is odd inside the set. */
-function testerOf({ kind, column, keys }: KeyTest): Asked {
+function testEvaluator({ kind, column, keys }: KeyTest): Evaluator {
   const { isInside, nsAt } = column.classifier(keys);
   const isSome = kind === "some";
   const { start } = column;

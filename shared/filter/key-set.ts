@@ -1,22 +1,20 @@
 /**
- * A set of numbers as half-open ranges: bounds [a0, b0, a1, b1, …] mean a0 ≤ key < b0, or a1 ≤ key < b1, …; strictly
- * rising, so that no range is empty and none touches the next. A key is in the set when an odd number of bounds is not
- * above it. Every test of the retrieval language on one attribute, and every combination of them, is such a set.
+ * A set of numbers as half-open ranges. Bounds [a0, b0, a1, b1, …] mean a0 ≤ key < b0, or a1 ≤ key < b1, and so on. Bounds rise strictly,
+ * so no range is empty and none touches the next. A key is in the set when an odd number of bounds is at or below it. Every test of a
+ * filter on one attribute, and every combination of such tests, is such a set.
  */
 export type KeySet = readonly number[];
 
 export const NO_KEYS: KeySet = [];
 
-/** The keys from `from` to below `to`; none when the range is empty. */
+/** The keys k with from ≤ k < to. */
 export const keysFrom = (from: number, to: number): KeySet => (from < to ? [from, to] : NO_KEYS);
 
-/** All keys but these. */
 export function complement(keys: KeySet): KeySet {
   const bounds = keys[0] === -Infinity ? keys.slice(1) : [-Infinity, ...keys];
   return bounds.at(-1) === Infinity ? bounds.slice(0, -1) : [...bounds, Infinity];
 }
 
-/** The keys that are in any of the sets. */
 export function union(sets: readonly KeySet[]): KeySet {
   const ranges = sets.flatMap((set) => rangesOf(set)).sort((a, b) => a[0] - b[0]);
   const bounds: number[] = [];
@@ -28,12 +26,10 @@ export function union(sets: readonly KeySet[]): KeySet {
   return bounds;
 }
 
-/** The keys that are in all of the sets. */
 export const intersection = (sets: readonly KeySet[]): KeySet => complement(union(sets.map(complement)));
 
-/** Whether a key is in the set. */
-export function hasKey(keys: KeySet | Float64Array, key: number): boolean {
-  let low = 0; // how many bounds are not above the key
+export function hasKey(keys: KeySet, key: number): boolean {
+  let low = 0; // becomes the number of bounds at or below the key
   let high = keys.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
@@ -43,11 +39,11 @@ export function hasKey(keys: KeySet | Float64Array, key: number): boolean {
   return low % 2 === 1;
 }
 
-/** The ranges, in order. */
+/** The ranges, in rising order. */
 export const rangesOf = (keys: KeySet): [from: number, to: number][] =>
   Array.from({ length: keys.length / 2 }, (_, i) => [keys[2 * i]!, keys[2 * i + 1]!]);
 
-/** The least double above a finite one: the range [x, nextUp(x)) holds x alone. */
+/** The smallest double above a finite one. The range [x, nextUp(x)) holds x alone. */
 export function nextUp(value: number): number {
   if (value === 0) return Number.MIN_VALUE;
   const bits = new DataView(new ArrayBuffer(8));

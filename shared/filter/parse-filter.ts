@@ -1,17 +1,16 @@
 /**
- * The retrieval language: which items may be in an answer. A subset of MongoDB's query language.
+ * The filter language: which items may be in an answer. It is a subset of MongoDB's query language; requests send it as `retrieval`.
  *
  *     Query     = { (attribute: Condition | "$and": [Query+] | "$or": [Query+] | "$nor": [Query+] | "$not": Query)* }
  *     Condition = scalar | { ("$eq" | "$ne" | "$gt" | "$gte" | "$lt" | "$lte": scalar
  *                          | "$in" | "$nin" | "$all": [scalar*] | "$exists": boolean | "$not": Condition)* }
  *
- * All entries of an object must hold; `{}` restricts nothing, also as a condition. A missing value equals null and is in no order. On a
- * list, a test holds if any element passes it, and its negation if none does: `$ne`, `$nin` and `$not` are exact
- * complements. `$all` asks for every one of its values; `$all: []`, like `$in: []`, matches nothing (as in MongoDB).
+ * All entries of an object must hold. `{}` restricts nothing, also as a condition. A missing value equals null, and no order comparison
+ * holds for it. On a list, a test holds if any element passes it, and its negation if none does: `$ne`, `$nin` and `$not` are exact
+ * complements. `$all` needs every one of its values; `$all: []`, like `$in: []`, matches nothing (as in MongoDB).
  *
- * Bounds: 16 KiB of JSON, 8 levels of queries and conditions within each other, 256 tests, 1,000 values in a list.
+ * Bounds: 16 KiB of JSON, 8 nested levels of queries and conditions, 256 tests, 1,000 values in a list.
  */
-
 import { utf8BytesOf } from "../ids.ts";
 import { didYouMean } from "../nearest-name.ts";
 import { pointerStep, shown } from "../parse-request.ts";
@@ -21,20 +20,20 @@ export type Scalar = string | number | boolean | null;
 export type OrderOperator = "$gt" | "$gte" | "$lt" | "$lte";
 
 /**
- * A checked retrieval query. Every operator is reduced to two tests and and/or/not: `$eq` is `in` of one value, `$ne`
- * and `$nin` are `not in`, `$exists` is `not in [null]`, `$nor` is `not or`, `$all` is an `and` of `in`. An `and` of
- * nothing holds, an `or` of nothing does not. `pointer` says where in the request the attribute stands (RFC 6901),
- * `path` where its value stands from there, such as `/$in`.
+ * A checked filter. Every operator is reduced to two kinds of tests and to and/or/not: `$eq` is `in` with one value, `$ne` and `$nin` are
+ * `not in`, `$exists` is `not in [null]`, `$nor` is `not or`, `$all` is an `and` of `in`. An `and` without parts holds, an `or` without
+ * parts does not. `pointer` is the place of the attribute in the request (RFC 6901), `path` the place of the value below it, such as
+ * `/$in`.
  */
 export type Filter =
   | { readonly kind: "and" | "or"; readonly of: readonly Filter[] }
   | { readonly kind: "not"; readonly of: Filter }
   | FilterTest;
 
-type Tested = { readonly attribute: string; readonly pointer: string; readonly path: string };
+type TestPlace = { readonly attribute: string; readonly pointer: string; readonly path: string };
 export type FilterTest =
-  | (Tested & { readonly kind: "in"; readonly values: readonly Scalar[] })
-  | (Tested & { readonly kind: "compare"; readonly operator: OrderOperator; readonly value: string | number });
+  | (TestPlace & { readonly kind: "in"; readonly values: readonly Scalar[] })
+  | (TestPlace & { readonly kind: "compare"; readonly operator: OrderOperator; readonly value: string | number });
 
 export const FILTER_BYTES_MAX = 16_384;
 export const FILTER_DEPTH_MAX = 8;
@@ -44,7 +43,7 @@ export const FILTER_VALUES_MAX = 1000;
 const OPERATORS = ["$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$all", "$exists", "$not"] as const;
 const CONNECTIVES = ["$and", "$or", "$nor", "$not"] as const;
 export const FILTER_OPERATORS: readonly string[] = [...new Set<string>([...OPERATORS, ...CONNECTIVES])];
-/** Known from MongoDB and left out on purpose. */
+/** Operators of MongoDB that are left out on purpose, with the reason that the error gives. */
 const REFUSED: Readonly<Record<string, string>> = {
   $regex: "patterns cannot be bounded in time; use $in with the values meant",
   $where: "code is never run",
@@ -54,9 +53,8 @@ const REFUSED: Readonly<Record<string, string>> = {
 
 /** Throws Problem invalid_filter or filter_too_large. `at` is the JSON pointer of the value in the request. */
 export function parseFilter(value: unknown, at = "/retrieval"): Filter {
-  const reading = { clauses: 0 };
-  const query = parseQuery(value, { pointer: at, depth: 1, reading });
-  const bytes = utf8BytesOf(JSON.stringify(value)); // after parsing: what parses is not deep
+  const query = parseQuery(value, { pointer: at, depth: 1, count: { tests: 0 } });
+  const bytes = utf8BytesOf(JSON.stringify(value)); // only now: a query that parses is not too deep for stringify
   if (bytes > FILTER_BYTES_MAX) throw tooLarge(at, `has ${bytes} bytes of JSON; at most ${FILTER_BYTES_MAX}`);
   return query;
 }
@@ -64,8 +62,8 @@ export function parseFilter(value: unknown, at = "/retrieval"): Filter {
 type Place = {
   readonly pointer: string;
   readonly depth: number;
-  /** How much was read so far, in the whole query. */
-  readonly reading: { clauses: number };
+  /** The number of tests parsed so far in the whole query; shared by all places. */
+  readonly count: { tests: number };
 };
 
 function parseQuery(value: unknown, place: Place): Filter {
@@ -87,7 +85,7 @@ function parseEntry(key: string, sent: unknown, place: Place): Filter {
   return key === "$or" ? either : { kind: "not", of: either };
 }
 
-/** Where an attribute stands, and its name. */
+/** An attribute, and its place in the request. */
 type Attribute = { readonly name: string; readonly pointer: string };
 
 function parseCondition(attribute: Attribute, sent: unknown, place: Place): Filter {
@@ -95,13 +93,13 @@ function parseCondition(attribute: Attribute, sent: unknown, place: Place): Filt
     throw invalid(place, 'must be a value or an object of operators; for a list of values write {"$in": […]}');
   if (typeof sent !== "object" || sent === null) return isIn(attribute, [scalarOf(sent, place)], counted(place));
   const entries = entriesOf(sent, place, "a condition is a value or an object of operators");
-  if (entries.length === 0) return not(isIn(attribute, [], counted(place))); // holds, and names the attribute
+  if (entries.length === 0) return not(isIn(attribute, [], counted(place))); // always holds, but an unknown attribute is still found
   return and(entries.map(([operator, operand]) => parseTest(attribute, { operator, operand }, at(place, operator))));
 }
 
-type Test = { readonly operator: string; readonly operand: unknown };
+type SentTest = { readonly operator: string; readonly operand: unknown };
 
-function parseTest(attribute: Attribute, { operator, operand }: Test, place: Place): Filter {
+function parseTest(attribute: Attribute, { operator, operand }: SentTest, place: Place): Filter {
   switch (operator) {
     case "$eq":
       return isIn(attribute, [scalarOf(operand, place)], counted(place));
@@ -135,30 +133,30 @@ function parseTest(attribute: Attribute, { operator, operand }: Test, place: Pla
   }
 }
 
-function compare(attribute: Attribute, test: Test & { operator: OrderOperator }, place: Place): Filter {
+function compare(attribute: Attribute, test: SentTest & { operator: OrderOperator }, place: Place): Filter {
   const value = scalarOf(test.operand, place);
   if (typeof value !== "string" && typeof value !== "number")
     throw invalid(place, `must be a number or text, which have an order, found ${shown(value)}`);
-  return { kind: "compare", operator: test.operator, value, ...tested(attribute, place) };
+  return { kind: "compare", operator: test.operator, value, ...testPlace(attribute, place) };
 }
 
 const isIn = (attribute: Attribute, values: readonly Scalar[], place: Place): Filter => ({
   kind: "in",
   values,
-  ...tested(attribute, place),
+  ...testPlace(attribute, place),
 });
 
-const tested = ({ name, pointer }: Attribute, place: Place): Tested => ({
+const testPlace = ({ name, pointer }: Attribute, place: Place): TestPlace => ({
   attribute: name,
   pointer,
   path: place.pointer.slice(pointer.length),
 });
 
-/** The same place, after counting the test that stands there. */
+/** Counts the test at a place and returns the place. */
 function counted(place: Place): Place {
-  place.reading.clauses++;
-  if (place.reading.clauses > FILTER_CLAUSES_MAX)
-    throw tooLarge(place.pointer, `is test number ${place.reading.clauses}; at most ${FILTER_CLAUSES_MAX}`);
+  place.count.tests++;
+  if (place.count.tests > FILTER_CLAUSES_MAX)
+    throw tooLarge(place.pointer, `is test number ${place.count.tests}; at most ${FILTER_CLAUSES_MAX}`);
   return place;
 }
 
@@ -191,8 +189,8 @@ const not = (of: Filter): Filter => ({ kind: "not", of });
 const at = (place: Place, key: string | number): Place => ({ ...place, pointer: place.pointer + pointerStep(key) });
 const deeper = (place: Place): Place => ({ ...place, depth: place.depth + 1 });
 
-const invalid = (place: Place, message: string) => fault("invalid_filter", place.pointer, message);
-const tooLarge = (pointer: string, message: string) => fault("filter_too_large", pointer, message);
+const invalid = (place: Place, message: string) => filterProblem("invalid_filter", place.pointer, message);
+const tooLarge = (pointer: string, message: string) => filterProblem("filter_too_large", pointer, message);
 
 function unknownOperator(operator: string, place: Place, known: readonly string[]): Problem {
   const reason = REFUSED[operator];
@@ -200,7 +198,7 @@ function unknownOperator(operator: string, place: Place, known: readonly string[
   return invalid(place, `is not an operator here${didYouMean(operator, known)}; known are ${known.join(" ")}`);
 }
 
-/** A Problem about one place of a retrieval query. */
-export function fault(code: ProblemCode, pointer: string, message: string): Problem {
+/** A Problem about one place of a filter. */
+export function filterProblem(code: ProblemCode, pointer: string, message: string): Problem {
   return new Problem(code, `${pointer} ${message}`, { errors: [{ pointer, code, message }] });
 }

@@ -10,7 +10,7 @@ const [a, , c] = COLUMNS;
 const keyTest = (kind: KeyTest["kind"], key: number, column = a!): KeyTest => ({ kind, column, keys: [key, key + 1] });
 const items = Array.from({ length: ITEMS }, (_, item) => item as ItemIndex);
 
-/** At most one test per column and clause, except on the list, as the matcher's clauses are. */
+/** At most one test per column and clause, except on the list, as in the clauses that the compiler makes. */
 const clausesOf = (clause: fc.Arbitrary<KeyTest[]>, maxLength: number) =>
   fc
     .array(clause, { maxLength, size: "max" })
@@ -19,7 +19,7 @@ const clausesOf = (clause: fc.Arbitrary<KeyTest[]>, maxLength: number) =>
         tried.filter((one, i) => one.column.start || tried.findIndex((other) => other.column === one.column) === i),
       ),
     );
-/** A few among many that let nothing through, since many at random let nearly everything through. */
+/** A few random clauses among many that pass nothing: many random clauses would pass nearly everything. */
 const fewAmongMany = fc
   .tuple(clausesOf(fc.array(tests, { minLength: 2, maxLength: 5 }), 3), fc.nat(70), fc.nat(70))
   .map(([few, before, after]) => {
@@ -28,7 +28,7 @@ const fewAmongMany = fc
   });
 const clauses = fc.oneof(clausesOf(fc.array(tests, { maxLength: 5 }), 70), fewAmongMany);
 
-test("an item passes when it passes all tests of any clause", () =>
+test("an item matches if it passes all tests of any clause", () =>
   fc.assert(
     fc.property(clauses, (all) => {
       const { isMatch } = clauseTable(all, ITEMS);
@@ -38,12 +38,12 @@ test("an item passes when it passes all tests of any clause", () =>
     { numRuns: 500 },
   ));
 
-test("items asked one after another, which are asked in blocks, get the answers that they get alone", () => {
+test("consecutive items, which are computed in blocks, get the same results as single items", () => {
   const count = 1300; // two blocks and a part
   const random = seededRandom(3);
-  const own = Array.from({ length: count }, () => Math.floor(random() * ITEMS));
+  const kinds = Array.from({ length: count }, () => Math.floor(random() * ITEMS));
   const MANY = COLUMNS.map((column) => {
-    const keys = own.map((item) => KEYS_OF[column.name as keyof typeof KEYS_OF][item]!);
+    const keys = kinds.map((item) => KEYS_OF[column.name as keyof typeof KEYS_OF][item]!);
     return column.start ? listColumn(column.name, keys) : plainColumn(column.name, keys.flat());
   });
   const widened = (all: KeyTest[][]) =>
@@ -52,16 +52,15 @@ test("items asked one after another, which are asked in blocks, get the answers 
     fc.property(clauses, fc.array(fc.nat(count - 1), { maxLength: 4 }), (all, starts) => {
       const few = clauseTable(all, ITEMS);
       const alone = items.map((item) => few.isMatch(item));
-      const expected = own.map((item) => alone[item]!);
+      const expected = kinds.map((item) => alone[item]!);
       const many = clauseTable(widened(all), count);
-      const asked = (from: number, to: number) =>
+      const matchesOf = (from: number, to: number) =>
         Array.from({ length: to - from }, (_, i) => many.isMatch((from + i) as ItemIndex));
       for (const start of [0, ...starts]) {
-        // going back and forth as well
         const end = Math.min(count, start + 700);
-        expect(asked(start, end)).toEqual(expected.slice(start, end));
+        expect(matchesOf(start, end)).toEqual(expected.slice(start, end));
       }
-      expect(asked(0, count)).toEqual(expected);
+      expect(matchesOf(0, count)).toEqual(expected);
     }),
     { numRuns: 100 },
   );
@@ -69,7 +68,7 @@ test("items asked one after another, which are asked in blocks, get the answers 
 
 const passing = (all: KeyTest[][]) => items.filter(clauseTable(all, ITEMS).isMatch);
 
-test("no clauses let nothing through, a clause without tests everything", () => {
+test("no clauses pass no item, a clause without tests passes every item", () => {
   expect(passing([])).toEqual([]);
   expect(passing([[]])).toEqual(items);
 });
@@ -80,7 +79,7 @@ test.each([31, 32, 33, 64, 65])("the last of %i clauses counts", (count) => {
   expect(passing([...never, [keyTest("some", 99)]])).toEqual([]);
 });
 
-test("several tests of one list in one clause are asked apart", () => {
+test("several tests of one clause on one list are tested separately", () => {
   expect(passing([[keyTest("some", 1, c), keyTest("some", 2, c)]])).toEqual([2]);
   expect(passing([[keyTest("some", 1, c), keyTest("none", 2, c)]])).toEqual([1]);
 });
@@ -90,8 +89,8 @@ test("a missing list has the key 0", () => {
   expect(passing([[keyTest("none", 0, c)]])).toEqual([1, 2, 3, 4, 5]);
 });
 
-test("the time for all items grows with items, clauses, keys of a list and what is let through to it", () => {
-  const nsOf = (all: KeyTest[][], itemCount = ITEMS) => clauseTable(all, itemCount).totalNs();
+test("the estimated time grows with the items, the clauses, the keys of a list and the items that reach the list", () => {
+  const nsOf = (all: KeyTest[][], itemCount = ITEMS) => clauseTable(all, itemCount).estimateTotalNs();
   const never = keyTest("some", 99);
   const passed = { ...never, keys: [-1, 6] };
   const many = (count: number) => Array.from({ length: count }, () => [passed]);

@@ -8,7 +8,7 @@ import type { Problem } from "../../../shared/problem.ts";
 import { openShop, queries, type ShopItem, shops } from "../../fixtures/filter-shop.ts";
 import { passes } from "../../fixtures/slow-filter.ts";
 
-test("the matcher and the slow reference agree on every item and query", () => {
+test("the compiled filter and the slow reference agree on every item and query", () => {
   let matched = 0;
   let asked = 0;
   fc.assert(
@@ -33,7 +33,7 @@ test("the matcher and the slow reference agree on every item and query", () => {
   expect(matched / asked).toBeLessThan(0.8);
 });
 
-test("they agree on queries so large that clauses are asked all at once", () =>
+test("they agree on queries so large that they use a clause table", () =>
   fc.assert(
     fc.property(
       shops.chain((shop) =>
@@ -111,7 +111,7 @@ describe("by hand: 7 is red, new, on sale, 10, in stock; 8 is blue, new, 20, not
   ])("%j", (query, expected) => expect(ids(query)).toEqual(expected));
 });
 
-test("so many attributes that they are asked all at once, in one alternative or in several", () => {
+test("filters on many attributes use a clause table of one clause or several", () => {
   const seven = { color: "red", title: null, tags: "new", price: { $gte: 10 }, year: null, weight: null, stock: true };
   const eight = { ...seven, color: "blue", price: 20, stock: false };
   expect([ids(seven), ids({ ...seven, title: "a" })]).toEqual([["7"], []]);
@@ -128,7 +128,7 @@ function problemOf(query: unknown, source: FilterSource = shop): Problem {
   throw new Error("nothing was refused");
 }
 
-describe("what does not fit the attributes is refused, with its place", () => {
+describe("a filter that does not fit the attributes is refused, with the place of the fault", () => {
   test.each<[unknown, string, string, string]>([
     [{ colour: "red" }, "unknown_attribute", "/retrieval/colour", 'did you mean "color"?; known are id, color'],
     [{ $or: [{ color: "red" }, { x: { $gt: 1 } }] }, "unknown_attribute", "/retrieval/$or/1/x", "known are id, color"],
@@ -148,7 +148,7 @@ describe("what does not fit the attributes is refused, with its place", () => {
     [{ id: 1.5 }, "filter_type_mismatch", "/retrieval/id", "an item id"],
     [{ id: { $in: ["a", 2 ** 53] } }, "filter_type_mismatch", "/retrieval/id/$in/1", "send larger ones as text"],
     [{ id: { $nin: [true] } }, "filter_type_mismatch", "/retrieval/id/$nin/0", "an item id"],
-    // A mistake is found wherever it stands, also where the answer would not depend on it.
+    // An invalid test is found even if the result does not depend on it.
     [{ $and: [{ color: { $in: [] } }, { nope: 1 }] }, "unknown_attribute", "/retrieval/$and/1/nope", "known"],
   ])("%j", (query, code, pointer, sentence) => {
     const problem = problemOf(query);
@@ -157,7 +157,7 @@ describe("what does not fit the attributes is refused, with its place", () => {
     expect(problem.message).toContain(sentence);
   });
 
-  test("a version without attributes knows the id column alone", () => {
+  test("a version without attributes has only the id column", () => {
     const bare = { ...shop, table: null };
     expect(problemOf({ color: "red" }, bare).message).toContain("known are id");
     expect(compileFilter(parseFilter({ id: "7" }), bare)(0 as ItemIndex)).toBe(true);
@@ -167,7 +167,7 @@ describe("what does not fit the attributes is refused, with its place", () => {
     expect(problemOf({ id: { $lt: "x" } }, openShop([], "integer")).message).toContain("expected an integer"));
 });
 
-test("exclude lists longer than a small set, and their complement", () => {
+test("long lists of included or excluded ids, and half of the catalog", () => {
   const many = Array.from({ length: 20_000 }, (_, i) => ({ ...empty, id: String(i) }));
   const source = openShop(many, "integer");
   const even = many.filter((_, i) => i % 2 === 0).map((item) => item.id);
@@ -186,7 +186,7 @@ test("exclude lists longer than a small set, and their complement", () => {
   expect(passing(isHalf)).toEqual(many.slice(10_000).map(({ id }) => id));
 });
 
-test("a list that must have thousands of values does not take half a minute", () => {
+test("a filter that needs thousands of values in one list compiles quickly", () => {
   const tags = Array.from({ length: 1200 }, (_, i) => i.toString(36));
   const lists = [tags, tags.slice(1), tags.slice(0, 1199), []];
   const source = openShop(
@@ -203,7 +203,7 @@ test("a list that must have thousands of values does not take half a minute", ()
   }
   expect(performance.now() - clock).toBeLessThan(10_000);
 });
-test("hundreds of tests of one list fit an isolate", () => {
+test("hundreds of tests on one list fit into an isolate's memory", () => {
   const lists = Array.from({ length: 500 }, (_, i) => Array.from({ length: 250 }, (_, j) => (i + j).toString(36)));
   const source = openShop(
     lists.map((tags, i) => ({ ...empty, id: String(i), tags })),
@@ -219,7 +219,7 @@ test("hundreds of tests of one list fit an isolate", () => {
   expect(bytes).toBeLessThan(30e6);
 });
 
-describe("a query of many alternatives within alternatives", () => {
+describe("a filter of many nested alternatives", () => {
   const many = Array.from({ length: 20_000 }, (_, i) => ({ ...empty, id: String(i), price: i / 7, year: i % 50 }));
   const names = ["price", "year", "weight", "at"] as const;
   const nested = (width: number, depth: number): Record<string, unknown> => {
@@ -237,23 +237,23 @@ describe("a query of many alternatives within alternatives", () => {
     })),
   });
 
-  test("is asked test by test where the catalog is small, however many alternatives there are", () => {
+  test("is evaluated test by test on a small catalog, however many alternatives there are", () => {
     for (const query of [lists(20), lists(40)]) {
-      // of 20 pairs 400 alternatives are made the other way round, of 40 more than may be
+      // Negated, 20 pairs give 400 clauses; 40 pairs give more clauses than are allowed.
       const isMatch = compileFilter(parseFilter(query), shop);
       expect(items.map((_, item) => isMatch(item as ItemIndex))).toEqual(
         items.map((item) => passes(query, item, "string")),
       );
     }
   });
-  test("is rewritten where that is possible", () => {
+  test("is rewritten as clauses if that is possible", () => {
     const source = openShop(many, "integer");
     const query = nested(3, 3);
     const isMatch = compileFilter(parseFilter(query), source);
     for (let item = 0; item < 20_000; item += 37)
       expect(isMatch(item as ItemIndex)).toBe(passes(query, many[item]!, "integer"));
   });
-  test("is refused where so many clauses would take too long on so many items", () => {
+  test("is refused if its clauses would take too long on a large catalog", () => {
     const sourceOf = (itemCount: number) => {
       const column = (name: string, factor: number) => ({
         name,
@@ -279,7 +279,7 @@ describe("a query of many alternatives within alternatives", () => {
     expect(compileFilter(parseFilter(pairs(3)), many)(0 as ItemIndex)).toBe(false);
     expect(problemOf(pairs(9), many).code).toBe("filter_too_large");
   });
-  test("is refused also where few tests would take too long, but no test by itself", () => {
+  test("is refused if its few tests would take too long, but a single test never is", () => {
     const itemCount = 1_000_000;
     const keys = Float64Array.from({ length: itemCount }, (_, item) => ((item * 7919) % itemCount) / 8);
     const column = { type: "Numerical", form: "plain", keys } as const;
@@ -295,7 +295,7 @@ describe("a query of many alternatives within alternatives", () => {
     const ranges = { $or: attributes.map((name, i) => ({ [name]: { $lt: i } })) };
     expect(compileFilter(parseFilter(ranges), source)(0 as ItemIndex)).toBe(true);
   });
-  test("is refused where it could take seconds", () => {
+  test("is refused if it could take seconds", () => {
     const source = { ...shop, catalog: { ...shop.catalog, itemCount: 1_000_000 } };
     expect(problemOf(lists(60), source)).toMatchObject({ code: "filter_too_large" });
     expect(problemOf(lists(60), source).message).toContain("takes too long on 1000000 items");

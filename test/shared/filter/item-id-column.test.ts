@@ -1,18 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { decodeCatalog, encodeCatalog } from "../../../shared/catalog.ts";
-import { idColumn } from "../../../shared/filter/item-id-column.ts";
+import { itemIdColumn } from "../../../shared/filter/item-id-column.ts";
 import type { FilterTest } from "../../../shared/filter/parse-filter.ts";
 import type { ItemIdType } from "../../../shared/ids.ts";
 import { packStrings } from "../../../shared/packed-strings.ts";
 
 const open = (ids: readonly string[], itemIdType: ItemIdType) =>
-  idColumn("id", decodeCatalog(encodeCatalog({ itemIds: packStrings(ids), itemIdType })));
-const asked = (change: object) => ({ attribute: "id", pointer: "/id", path: "", ...change }) as FilterTest;
+  itemIdColumn("id", decodeCatalog(encodeCatalog({ itemIds: packStrings(ids), itemIdType })));
+const testOf = (change: object) => ({ attribute: "id", pointer: "/id", path: "", ...change }) as FilterTest;
 
 describe("ids as a column", () => {
   const passing = (ids: string[], type: ItemIdType, change: object) => {
     const column = open(ids, type);
-    const { classAt } = column.classifier(column.keysOf(asked(change)));
+    const { classAt } = column.classifier(column.keysOf(testOf(change)));
     return ids.filter((_, item) => classAt(item) % 2 === 1);
   };
   const texts = ["b", "a", "10", "9"];
@@ -34,11 +34,11 @@ describe("ids as a column", () => {
     ["integer", { kind: "compare", operator: "$gt", value: "x" }, "an integer"],
     ["integer", { kind: "compare", operator: "$gt", value: 1.5 }, "an item id"],
   ])("of type %s, %j is refused", (type, change, sentence) =>
-    expect(() => open(["1"], type).keysOf(asked(change))).toThrow(`expected ${sentence}`),
+    expect(() => open(["1"], type).keysOf(testOf(change))).toThrow(`expected ${sentence}`),
   );
 });
 
-test.each([10, 5000, 10_000])("classes of %i items, by a small table or by one of all items", (count) => {
+test.each([10, 5000, 10_000])("%i items are classified, by a Map or by an array of all items", (count) => {
   const ids = Array.from({ length: count }, (_, i) => String((i * 7 + 3) % count)); // 7 and count have no common factor
   const column = open(ids, "integer");
   const odd = Array.from({ length: 299 }, (_, i) => Math.floor((i * count) / 300) + (i % 2));

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { decodeAttributes, encodeAttributes } from "../../../shared/attributes.ts";
-import { attributeColumn, createTableBudget, mismatch, orderKeys } from "../../../shared/filter/key-column.ts";
+import { createTableBudget } from "../../../shared/filter/key-classifier.ts";
+import { attributeColumn, orderKeys, typeMismatch } from "../../../shared/filter/key-column.ts";
 import { hasKey } from "../../../shared/filter/key-set.ts";
 import type { FilterTest } from "../../../shared/filter/parse-filter.ts";
 
-/** Numbers in the form that the writer chooses for them. */
+/** A column of numbers, in the stored form that the writer chooses for them. */
 function open(values: readonly number[]) {
   const bytes = encodeAttributes([{ name: "n", type: "Numerical", values: Float64Array.from(values) }], values.length);
   const stored = decodeAttributes(bytes).columns.get("n")!;
@@ -47,12 +48,12 @@ describe.each([
     for (const value of [...BOUNDS, ...values.filter(Number.isFinite)])
       expect(passing({ kind: "compare", operator, value })).toEqual(values.filter((x) => isRight(x, value)));
   });
-  test("in, at every value, and missing", () => {
+  test("$in, at every value and for missing ones", () => {
     for (const value of [...BOUNDS, ...values.filter(Number.isFinite)])
       expect(passing({ kind: "in", values: [value] })).toEqual(values.filter((x) => x === value));
     expect(passing({ kind: "in", values: [null] })).toEqual([Number.NaN]);
   });
-  test("classes count the bounds that are not above the key", () => {
+  test("a class is the number of bounds at or below the key", () => {
     const bounds = [-Infinity, 1, 2, 5, 8];
     const { classAt } = column.classifier(bounds);
     for (const at of values.keys())
@@ -63,24 +64,24 @@ describe.each([
   });
 });
 
-test("classes are the same without room for a table, and a query's tables take no more than their room", () => {
+test("classes are the same without budget for a table, and a filter's tables stay within the budget", () => {
   const keys = Uint16Array.from({ length: 1000 }, (_, i) => (i * 61) % 1000);
-  const room = createTableBudget();
-  const column = attributeColumn("n", { type: "Numerical", form: "based", keys, base: 0 }, room);
+  const budget = createTableBudget();
+  const column = attributeColumn("n", { type: "Numerical", form: "based", keys, base: 0 }, budget);
   const bounds = [1, 2, 300, 500, 501, 999];
   const tableBytes = 4 * 2 ** 16;
   const classesWith = (bytesLeft: number) => {
-    room.bytesLeft = bytesLeft;
+    budget.bytesLeft = bytesLeft;
     const classes = new Uint32Array(keys.length);
-    column.classifier(bounds).classify(0, keys.length, classes);
-    return { classes, taken: bytesLeft - room.bytesLeft };
+    column.classifier(bounds).classifyRange(0, keys.length, classes);
+    return { classes, taken: bytesLeft - budget.bytesLeft };
   };
   expect(classesWith(tableBytes).taken).toBe(tableBytes);
   expect(classesWith(tableBytes - 1)).toEqual({ classes: classesWith(tableBytes).classes, taken: 0 });
   expect(createTableBudget().bytesLeft).toBeLessThan(10_000_000);
 });
 
-test("orderKeys keeps the value itself out of a strict order, where it is present", () => {
+test("a strict comparison leaves out the value itself, if the column has it", () => {
   const order = { first: 1, after: (key: number) => key + 1 };
   const keys = (operator: "$gt" | "$gte" | "$lt" | "$lte", isPresent: boolean) =>
     [0, 1, 2, 3].filter((key) => hasKey(orderKeys(operator, { key: 2, isPresent }, order), key));
@@ -94,7 +95,7 @@ test("orderKeys keeps the value itself out of a strict order, where it is presen
 
 test("a mismatch names the attribute, the place in a list, and what was expected", () => {
   const sent = { kind: "in", attribute: "n", values: [1], pointer: "/r/n", path: "/$in" } as const;
-  const problem = mismatch(sent, "x", { expected: "a number", i: 3 });
+  const problem = typeMismatch(sent, "x", { expected: "a number", i: 3 });
   expect(problem.code).toBe("filter_type_mismatch");
   expect(problem.errors[0]!.pointer).toBe("/r/n/$in/3");
   expect(problem.message).toContain('the type of "n": expected a number, found "x"');
@@ -104,7 +105,7 @@ test.each([
   ["8 bits", 200, 1],
   ["16 bits", 40_000, 2],
   ["32 bits", 3_000_000, 4],
-])("classes of keys of %s, for as many bounds as there may be", (_, most, bytes) => {
+])("keys of %s are classified, by few and by many bounds", (_, most, bytes) => {
   const values = [0, 1, most / 2, most - 1, most, Number.NaN];
   const stored = decodeAttributes(
     encodeAttributes([{ name: "n", type: "Numerical", values: Float64Array.from(values) }], values.length),
@@ -115,11 +116,11 @@ test.each([
     column.keysOf({ kind: "in", attribute: "n", pointer: "/n", path: "/$in", values: wanted });
   const bounds = [[most], [0, most], [1, most / 2, most - 1], [most / 2, null], []].map(keysOf);
   for (const rising of [...bounds, [-Infinity, 2, 5, Infinity]]) {
-    const { classAt, classify } = column.classifier(rising);
+    const { classAt, classifyRange } = column.classifier(rising);
     const expected = Array.from(stored.keys, (key) => rising.filter((bound) => bound <= key).length);
     expect(values.map((_, at) => classAt(at))).toEqual(expected);
     const classes = new Uint32Array(values.length - 1);
-    classify(1, values.length, classes);
+    classifyRange(1, values.length, classes);
     expect([...classes]).toEqual(expected.slice(1));
   }
   expect(Array.from(stored.keys, (key) => hasKey(bounds[3]!, key))).toEqual([false, false, true, false, false, true]);

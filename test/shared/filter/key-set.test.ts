@@ -19,7 +19,7 @@ const sets: fc.Arbitrary<KeySet> = fc
 const KEYS = [-Infinity, -2.5, -2, -1.5, -1, 0, 0.5, 1, 2, 3, 3.5, 4, 1e300];
 const members = (set: KeySet) => KEYS.filter((key) => hasKey(set, key));
 
-test("union, intersection and complement are those of sets", () =>
+test("union, intersection and complement are the operations on sets", () =>
   fc.assert(
     fc.property(fc.array(sets, { maxLength: 3 }), (all) => {
       expect(members(union(all))).toEqual(KEYS.filter((key) => all.some((set) => hasKey(set, key))));
@@ -50,7 +50,7 @@ test("a key is in a half-open range", () => {
   ]);
 });
 
-test("nextUp is the least number above", () =>
+test("nextUp is the smallest number above", () =>
   fc.assert(
     fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (x) => {
       const up = nextUp(x);

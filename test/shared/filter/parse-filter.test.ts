@@ -5,7 +5,7 @@ import {
   FILTER_CLAUSES_MAX,
   FILTER_DEPTH_MAX,
   FILTER_VALUES_MAX,
-  fault,
+  filterProblem,
   parseFilter,
 } from "../../../shared/filter/parse-filter.ts";
 import { Problem } from "../../../shared/problem.ts";
@@ -148,7 +148,7 @@ describe("bounds: the most that is allowed, and one more", () => {
 
 test("pointers begin where the value stands", () => {
   expect(() => parseFilter({ $x: 1 }, "/filters/0")).toThrow("/filters/0/$x is not an operator here");
-  expect(fault("invalid_filter", "/p", "is wrong").errors).toEqual([
+  expect(filterProblem("invalid_filter", "/p", "is wrong").errors).toEqual([
     { pointer: "/p", code: "invalid_filter", message: "is wrong" },
   ]);
 });
