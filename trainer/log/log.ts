@@ -5,12 +5,11 @@ export type LogEntry = Readonly<Record<string, unknown>> & {
   readonly event: string;
   readonly level: "info" | "warning" | "error";
 };
-/** Takes one event. */
 export type Log = (entry: LogEntry) => void;
 
 const TEXT_MAX = 8192;
 
-/** One JSON object a line, the operator's secrets and everybody's API keys cut out whatever the entry holds. */
+/** Writes each entry as one line of JSON. The given secrets and all API keys are replaced, wherever the entry holds them. */
 export function lineLog(write: (line: string) => void, nowMs: () => number, secrets: readonly string[]): Log {
   return (entry) => {
     const line = redacted({ time: new Date(nowMs()).toISOString(), ...entry }, secrets);
@@ -18,14 +17,14 @@ export function lineLog(write: (line: string) => void, nowMs: () => number, secr
   };
 }
 
-/** An error for a log line: with its stack and its causes, which no caller sees. */
+/** The text of an error for the log, with its stack and causes. Callers never see it. */
 export function errorForLog(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const text = error.stack ?? `${error.name}: ${error.message}`;
   return error.cause === undefined ? text : `${text}\ncaused by ${errorForLog(error.cause)}`;
 }
 
-/** Without keys first: half a key is not known for one. */
+/** Keys are removed before the text is shortened, because a truncated key would not be recognised. */
 const written = (_name: string, value: unknown) =>
   typeof value === "string" ? shortened(withoutApiKeys(value)) : value;
 

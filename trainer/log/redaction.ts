@@ -1,12 +1,12 @@
 /**
- * Secrets are write-only. Of a connector's configuration only fields known to be harmless are shown, so that a field
- * that nobody thought of is hidden; and what was hidden is cut out of every text that leaves a run.
+ * Secrets are write-only. Only fields of a connector's configuration that are known to be harmless are shown, so a new field is
+ * hidden by default. Hidden values are also removed from every text that leaves a run.
  */
 import type { ConnectorConfig } from "../../shared/model-spec.ts";
 
 const HIDDEN = "***";
 
-/** Fields whose text is shown. Numbers, booleans and `{"env": "NAME"}` references are shown anywhere. */
+/** Fields whose text is shown. Numbers, booleans and `{"env": "NAME"}` references are shown in every field. */
 const SHOWN_FIELDS = new Set([
   "id",
   "type",
@@ -27,10 +27,10 @@ const SHOWN_FIELDS = new Set([
   "format",
   "env",
 ]);
-/** Shorter texts are not cut out: they would be found everywhere. */
+/** Characters. Shorter secrets are not removed, because they would match ordinary text everywhere. */
 const SECRET_LENGTH_MIN = 4;
 
-/** The configuration as list and view may show it. */
+/** The configuration as the API shows it. */
 export function withoutSecrets(config: ConnectorConfig): Record<string, unknown> {
   return shownFields(config);
 }
@@ -43,9 +43,7 @@ export function secretsIn(value: unknown, field = ""): string[] {
   return byLength(Object.entries(value).flatMap(([name, inner]) => secretsIn(inner, name)));
 }
 
-/**
- * The same value with every secret cut out of every text in it. Also cut: a secret as JSON or a URL would write it.
- */
+/** The same value with the secrets removed from all its texts, also where JSON or a URL has escaped them. */
 export function redacted<Value>(value: Value, secrets: readonly string[]): Value {
   const needles = byLength(
     secrets
@@ -69,7 +67,7 @@ function shownValue(name: string, value: unknown): unknown {
   return value;
 }
 
-/** Of a shown field: the password inside an address. Of any other: all of it. */
+/** Parts of a field's text to hide: passwords inside an address for a shown field, else the whole text. */
 function hiddenParts(text: string, field: string): string[] {
   if (!SHOWN_FIELDS.has(field)) return text === "" ? [] : [text];
   const password = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*?:([^/?#]*)@/i.exec(text)?.[1];

@@ -12,12 +12,12 @@ type ContextParts = {
 };
 
 /**
- * What a customer's connectors may know. The service account for BigQuery is the one of the operator's settings, else
- * the one that was given when the customer's key was issued: both are the operator's word, and never the request's.
+ * The settings that a customer's connectors get. The service account for BigQuery comes from the operator's settings, else from
+ * the issuing of the customer's key. A request can never choose it.
  */
 export async function customerContext({ customer, spec, settings, store }: ContextParts): Promise<ConnectorContext> {
-  const asksForIt = spec.connector_configs.some(({ type }) => type === "BigQuery");
-  if (!asksForIt || settings.bigqueryServiceAccount !== null) return { customer, settings };
+  const usesBigQuery = spec.connector_configs.some(({ type }) => type === "BigQuery");
+  if (!usesBigQuery || settings.bigqueryServiceAccount !== null) return { customer, settings };
   const record = await readCustomer(store, customer);
   return { customer, settings: { ...settings, bigqueryServiceAccount: record?.service_account ?? null } };
 }

@@ -5,10 +5,9 @@ import { StoreError } from "../store/object-store.ts";
 const DISK_FULL = "The trainer's disk is full: free space below its state folder, or read fewer rows";
 
 /**
- * What the customer is told: a StageError's own words, of the store which object it was, that a disk is full, and of our mistakes
- * nothing but that there was one.
+ * The failure that the customer sees. Details of an internal error stay in the operator's log.
  *
- * @param stage Where the run was.
+ * @param stage The stage in which the error was thrown; a StageError names its own.
  */
 export function runFailure(error: unknown, stage: string): Omit<Failure, "at"> {
   if (error instanceof StageError) {
@@ -26,6 +25,5 @@ export function runFailure(error: unknown, stage: string): Omit<Failure, "at"> {
   };
 }
 
-/** Whatever file it was that a run could not go on with: a spool, user records, a fit's state. */
 const isDiskFull = (error: unknown) =>
   error instanceof Error && "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT");

@@ -2,22 +2,22 @@ import type { EvaluationReport } from "../../shared/evaluation-report.ts";
 import type { RunMetrics } from "./training-run.ts";
 
 /**
- * The figures of the record: each metric's mean of the chosen model, popularity's under `baseline`; where users have attributes, the
- * same of users whose history was hidden.
+ * The metrics that the model's record shows: means of the chosen model, and of popularity under `baseline`. Where users have
+ * attributes, `user_attributes` has the same metrics for users whose history was hidden.
  */
-export function runMetrics({ chosen, popularity, split, user_attributes: byValues }: EvaluationReport): RunMetrics {
+export function runMetrics({ chosen, popularity, split, user_attributes: hidden }: EvaluationReport): RunMetrics {
   return {
     method: chosen.method,
     split: split.kind,
     users_measured: split.validation.users_measured,
     ...meansOf(chosen.metrics),
     baseline: meansOf(popularity.metrics),
-    ...(byValues && {
+    ...(hidden && {
       user_attributes: {
-        served: byValues.served,
-        users_hidden: byValues.users_hidden,
-        ...meansOf(byValues.metrics),
-        baseline: meansOf(byValues.popularity),
+        served: hidden.served,
+        users_hidden: hidden.users_hidden,
+        ...meansOf(hidden.metrics),
+        baseline: meansOf(hidden.popularity),
       },
     }),
   };

@@ -1,20 +1,20 @@
-/** The program of one run's process: takes a TrainingJob over IPC, tells RunMessages, ends. */
+/** The program of a run's process: gets a TrainingJob over IPC, sends RunMessages, and ends. */
 
 import { customerContext } from "../read/customer-context.ts";
 import { readChildSettings } from "../settings.ts";
 import { StageError } from "../stage/stage-error.ts";
 import { stageReporter } from "../stage/stage-reporter.ts";
 import { s3Store } from "../store/s3-store.ts";
-import { askHeld } from "./ask-held.ts";
+import { askLease } from "./ask-lease.ts";
 import { runFailure } from "./run-failure.ts";
-import { type TrainDeps, trainModel } from "./train-model.ts";
+import { trainModel } from "./train-model.ts";
 import type { RunMessage, TrainingJob } from "./training-run.ts";
 
 process.once("message", (job) => {
   void perform(job as TrainingJob).then((last) => process.send?.(last, () => process.disconnect()));
 });
 
-/** The run's last message. */
+/** Does the run and returns its last message. */
 async function perform(job: TrainingJob): Promise<RunMessage> {
   const stop = new AbortController();
   process.once("SIGTERM", () =>
@@ -33,7 +33,7 @@ async function perform(job: TrainingJob): Promise<RunMessage> {
     const child = readChildSettings();
     const store = s3Store(child.store);
     const settings = { ...job.connectorSettings, secret: child.secret };
-    const deps: TrainDeps = {
+    return await trainModel(job, {
       connect: await customerContext({ ...job, settings, store }),
       store,
       signal: stop.signal,
@@ -41,10 +41,9 @@ async function perform(job: TrainingJob): Promise<RunMessage> {
       clock,
       report,
       onData: (data) => send({ kind: "data", data }),
-      isHeld: () => askHeld(process, stop.signal),
-      onLeftUndone: (error) => console.error("Superseded versions were not swept:", error),
-    };
-    return await trainModel(job, deps);
+      ownsLease: () => askLease(process, stop.signal),
+      onCleanupError: (error) => console.error("The clean-up after publishing failed:", error),
+    });
   } catch (error) {
     if (!(error instanceof StageError)) console.error(error);
     return { kind: "failed", failure: runFailure(error, stage) };

@@ -3,7 +3,7 @@ import type { DataSummary, Failure, Progress, TrainingState } from "../../shared
 import type { ModelSpec } from "../../shared/model-spec.ts";
 import type { ConnectorSettings } from "../settings.ts";
 
-/** What a run is given: everything that crosses from the management process to the child, as JSON. */
+/** The input of a run: everything that crosses from the management process to the child process, as JSON. */
 export type TrainingJob = {
   readonly runId: string;
   readonly customer: string;
@@ -13,45 +13,45 @@ export type TrainingJob = {
 };
 
 export type TrainingSettings = {
-  /** A folder of this run alone; removed when the run ends, however it ends. */
+  /** Only this run uses the folder. It is removed when the run ends, also after a crash. */
   readonly workDirectory: string;
-  /** A folder of this model alone, kept between runs; removed with the model. */
+  /** Only this model uses the folder. It is kept between runs and removed with the model. */
   readonly modelDirectory: string;
-  /** Of sources that are declared incremental; else a day, and a week. */
+  /** Applies to incremental sources. Absent: an overlap of one day and a full read each week. */
   readonly incremental?: { readonly overlapSeconds: number; readonly fullReadSeconds: number };
   readonly seed: number;
   readonly fitSecondsMax: number;
   readonly memoryMbMax: number;
   readonly rejectedShareMax: number;
   readonly weightBytesMax: number;
-  /** Memory that an isolate has for versions: more than that is not published. */
+  /** Memory that an isolate of the edge has for versions. A larger version is not published. */
   readonly edgeMemoryBytes: number;
-  /** Publish even a version that the gate refuses: the operator's choice for experiments. */
+  /** Publishes also what the gate refuses, for experiments. */
   readonly ignoreGate: boolean;
 };
 
-/** What a child tells while it works, over IPC, one object a message. */
+/** Messages of the child process to management. The last one is `published`, `refused` or `failed`. */
 export type RunMessage =
   | { readonly kind: "progress"; readonly state: TrainingState; readonly progress: Progress }
   | { readonly kind: "data"; readonly data: DataSummary }
-  /** Asks whether the run is still to be heard; the answer is a HeldAnswer. */
-  | { readonly kind: "is_held" }
+  /** Asks whether this run still owns the model's lease. The reply is a LeaseAnswer. */
+  | { readonly kind: "owns_lease" }
   | ({ readonly kind: "published" } & PublishedVersion)
-  /** The gate kept the live version: a run that ended well and changed nothing. */
+  /** The gate refused the new model: the run ended without an error, and the live version stays. */
   | { readonly kind: "refused"; readonly reasons: readonly string[]; readonly metrics: RunMetrics }
   | { readonly kind: "failed"; readonly failure: Omit<Failure, "at"> };
 
-/** What a child is told when it asks: the only message that it gets after its job. */
-export type HeldAnswer = { readonly is_held: boolean };
+/** The only message that a child gets after its job. */
+export type LeaseAnswer = { readonly owns_lease: boolean };
 
-/** A version, as the record tells of it while it is live. */
+/** What the model's record says about its live version. */
 export type PublishedVersion = {
   readonly version: string;
   readonly itemIdType: ItemIdType;
   readonly metrics: RunMetrics;
 };
 
-/** Of the winner on the validation part, next to popularity's under `baseline`; keys such as `ndcg@10`. */
+/** Validation metrics of the chosen model, with keys such as `ndcg@10`; those of popularity stand under `baseline`. */
 export type RunMetrics = { readonly method: string; readonly baseline: Record<string, number> } & Record<
   string,
   unknown

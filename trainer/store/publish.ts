@@ -26,7 +26,7 @@ export type PublishContext = {
   /** `share` 0…1 of the bytes stored and read back. */
   readonly progress: (share: number, detail: string) => void;
   /** Whether this run, of this very model, is still the one that may publish; absent: nobody else can be. */
-  readonly isHeld?: () => Promise<boolean>;
+  readonly ownsLease?: () => Promise<boolean>;
 };
 
 export type PublishOutcome =
@@ -94,15 +94,15 @@ async function storeManifest({ version, manifest }: BuiltVersion, store: ObjectS
 }
 
 /** The pointer as it is afterwards: ours, or somebody's newer one. */
-async function swapLive(built: BuiltVersion, model: ModelRef, { store, nowMs, signal, isHeld }: PublishContext) {
+async function swapLive(built: BuiltVersion, model: ModelRef, { store, nowMs, signal, ownsLease }: PublishContext) {
   const manifest = await describe(manifestBytes(built.manifest), MANIFEST_TYPE);
   signal.throwIfAborted();
   const pointer = await changeLivePointer(store, model, async (current) => {
     if (current === undefined || current.status === "DESTROYING") throw modelDeleted(model);
     const newest = current.status === "ACTIVE" ? current.live?.version : undefined;
     if (newest === built.version) return undefined; // ours already, though its answer was lost
-    if (isHeld && !(await isHeld())) throw superseded(model);
-    if (!isHeld && newest !== undefined && newest > built.version) return undefined;
+    if (ownsLease && !(await ownsLease())) throw superseded(model);
+    if (!ownsLease && newest !== undefined && newest > built.version) return undefined;
     const live = liveAfter(current.live, built.version, manifest);
     return { format: 1, status: "ACTIVE", live, updated_at: new Date(nowMs()).toISOString() } satisfies LivePointer;
   });

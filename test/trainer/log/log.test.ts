@@ -23,14 +23,14 @@ test("an entry is one line of JSON with its time", () => {
   });
 });
 
-test("a secret is cut out wherever it stands, and long texts keep their end", () => {
+test("a secret is removed at any depth, and long texts keep their end", () => {
   expect(lineOf({ event: "x", level: "info", deep: { in: ["a hunter2 b"] } }, ["hunter2"])).not.toContain("hunter2");
   const line = lineOf({ event: "x", level: "info", output: `${"y".repeat(100_000)}the end` });
   expect(line.length).toBeLessThan(9000);
   expect(line).toContain("the end");
 });
 
-test("an API key is cut out wherever a caller has put it, also where a long text is cut", () => {
+test("an API key is removed wherever a caller has put it, also where a long text is shortened", () => {
   const key = formatApiKey(new Uint8Array(64).map((_, i) => i));
   const line = lineOf({ event: "request", level: "info", request_id: key, path: `/v0/models/${key}`, deep: [{ key }] });
   expect(line).not.toContain(key.slice(3));

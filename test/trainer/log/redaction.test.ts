@@ -13,7 +13,7 @@ const CONFIG = {
   extra: ["one-planted", { deep: "two-planted" }],
 };
 
-test("only what is known to be harmless is shown; references are", () => {
+test("only fields known to be harmless are shown, and references to secrets", () => {
   expect(withoutSecrets(CONFIG)).toEqual({
     id: "main",
     type: "Postgres",
@@ -27,13 +27,13 @@ test("only what is known to be harmless is shown; references are", () => {
   });
 });
 
-test("every hidden text is a secret, the longest first", () => {
+test("every hidden text counts as a secret, the longest first", () => {
   expect(secretsIn(CONFIG)).toEqual(["tok-planted", "one-planted", "two-planted", "-----BEGIN", "hunter2"]);
   expect(secretsIn({ type: "File", location: "shop/*.csv?password=hunter3&x=1" })).toEqual(["hunter3"]);
   expect(secretsIn({ type: "File", location: "shop/*.csv" })).toEqual([]);
 });
 
-test("secrets are cut out of every text, also as JSON and URLs write them", () => {
+test("secrets are removed from every text, also where JSON or a URL has escaped them", () => {
   const secret = 'p"ss w0rd';
   const value = {
     a: `${secret}!`,
@@ -45,11 +45,11 @@ test("secrets are cut out of every text, also as JSON and URLs write them", () =
   expect(redacted(value, [secret])).toEqual({ a: "***!", b: ['x"***"'], c: "?p=***", d: 7, e: null });
 });
 
-test("a short secret would be found everywhere, and a lone surrogate is no reason to fail", () => {
+test("short secrets are not removed, and a lone surrogate does not fail", () => {
   expect(redacted("abc", ["b"])).toBe("abc");
   expect(redacted("x\ud800yyyz", ["\ud800yyy"])).toBe("x***z");
 });
 
-test("a secret inside a longer one does not keep the longer one's rest in", () => {
+test("a secret that contains another one is removed whole", () => {
   expect(redacted("secret-long", ["secret", "secret-long"])).toBe("***");
 });

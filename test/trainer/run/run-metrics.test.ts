@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { EvaluationReport } from "../../../shared/evaluation-report.ts";
 import { runMetrics } from "../../../trainer/run/run-metrics.ts";
 
-test("where users have attributes, what they are worth to hidden users stands beside", () => {
+test("where users have attributes, the metrics of users with a hidden history are added", () => {
   const mean = { value: 0.2, low: 0.1, high: 0.3 };
   const report = {
     chosen: { method: "ease", params: {}, metrics: {}, lists: {} },
@@ -20,7 +20,7 @@ test("where users have attributes, what they are worth to hidden users stands be
   expect(runMetrics({ ...report, user_attributes: null })).not.toHaveProperty("user_attributes");
 });
 
-test("means stand under their names, popularity's under baseline, and what could not be measured is absent", () => {
+test("metrics are named means, popularity's stand under baseline, and unmeasured ones are left out", () => {
   const mean = (value: number | null) => ({ value, low: value, high: value });
   const report = {
     chosen: { method: "ease", params: {}, metrics: { "ndcg@10": mean(0.12345678), "mrr@10": mean(null) }, lists: {} },

@@ -10,7 +10,7 @@ import { INCREMENTAL_EVENTS, trainOnFiles } from "../../fixtures/train-on-files.
 const model = { customer: "acme", modelName: "shop" };
 const NOW = Date.parse("2024-03-01T00:00:00Z");
 
-test("a second run reads what came since, from the copy in the model's folder", async () => {
+test("a second run reads only newer rows, because the model's folder keeps the older ones", async () => {
   const folder = await mkdtemp(join(tmpdir(), "train-incremental-"));
   const instance = await DuckDBInstance.create(":memory:");
   const connection = await instance.connect();

@@ -10,7 +10,7 @@ const NOW = Date.parse("2024-03-01T00:00:00Z");
 test.each([
   ["of 2 items", 2, 2],
   ["of 20 items", 20, 20],
-  ["with a single positive, and a second item that was not wanted: the least there may be,", 2, 1],
+  ["with a single positive and one item with a negative label, the minimum,", 2, 1],
 ])(
   "one user %s gives a version, and a warning",
   async (_, items, positives) => {

@@ -39,11 +39,11 @@ afterAll(() => rm(folder, { recursive: true }));
 
 const liveVersion = async () => (await readLivePointer(store, model))!.pointer.live!.version;
 
-/** A run of one model, and what it could not finish. */
+/** Runs a training and returns the errors of its clean-up. */
 async function train(kind: "published" | "refused", nowMs: number, on = store) {
   vi.mocked(gate).mockReturnValue({ pass: kind === "published", reasons: ["no"], notes: [] });
   storeMs = nowMs;
-  const undone: unknown[] = [];
+  const errors: unknown[] = [];
   const { outcome } = await trainOnFiles({
     model,
     folder,
@@ -51,14 +51,14 @@ async function train(kind: "published" | "refused", nowMs: number, on = store) {
     store: on,
     nowMs,
     settings: { fitSecondsMax: 1, ignoreGate: false, modelDirectory: join(folder, "model") },
-    onLeftUndone: (error) => undone.push(error),
+    onCleanupError: (error) => errors.push(error),
   });
   expect(outcome.kind).toBe(kind);
-  return undone;
+  return errors;
 }
 const areFitsKept = () => existsSync(join(folder, "model", "fits"));
 
-test("a version whose sweep fails is live; the run tells why", async () => {
+test("a version is live although the sweep after it fails; the run reports the error", async () => {
   expect(areFitsKept()).toBe(false);
   const down = new StoreError("no list today");
   const list: ObjectStore["list"] = () => {
@@ -68,7 +68,7 @@ test("a version whose sweep fails is live; the run tells why", async () => {
   expect(await versionNames(store, model)).toEqual(expect.arrayContaining(OLD));
 });
 
-test("a published run leaves neither its fits nor a version that nobody can want back", async () => {
+test("a published run removes its fits and the versions beyond the newest five", async () => {
   expect(await train("published", NOW + 3 * DAY_MS)).toEqual([]);
   expect(areFitsKept()).toBe(false);
   const left = await versionNames(store, model);
@@ -76,7 +76,7 @@ test("a published run leaves neither its fits nor a version that nobody can want
   expect(left).toContain(await liveVersion());
 });
 
-test("a refused run leaves no fits; a damaged report of the live version is as none", async () => {
+test("a refused run leaves no fits; a damaged report of the live version counts as absent", async () => {
   const key = reportKey("acme", "shop", await liveVersion());
   await store.swap(key, new TextEncoder().encode("{damaged"), (await store.get(key))!.etag);
   await train("refused", NOW + 4 * DAY_MS);

@@ -35,8 +35,8 @@ beforeAll(async () => {
       rows.push(`u${user},${stringAt(data.itemIds, data.items[row]!)},${data.times[row]},1`);
   await writeFile(join(folder, "interactions.csv"), rows.join("\n"));
   const people = Array.from({ length: data.userCount }, (_, user) => `u${user},${CITIES[user % 2]},${(user >> 1) % 3}`);
-  const newcomers = ["new-0,Bonn,0", "new-1,Ulm,1", "erased-1,Ulm,1", "new-2,Nowhere,"];
-  await writeFile(join(folder, "users.csv"), ["user_id,city,team", ...people, ...newcomers].join("\n"));
+  const withoutHistory = ["new-0,Bonn,0", "new-1,Ulm,1", "erased-1,Ulm,1", "new-2,Nowhere,"];
+  await writeFile(join(folder, "users.csv"), ["user_id,city,team", ...people, ...withoutHistory].join("\n"));
 });
 afterAll(() => rm(folder, { recursive: true }));
 
@@ -81,7 +81,7 @@ async function recordOf(store: ObjectStore, manifest: Manifest, user: string): P
   return decodeUserPage(file.slice(place.offset, place.offset + place.length), hash, manifest.item_count);
 }
 
-/** Shares of even and odd items among the first ten of whoever has these values. */
+/** The ten best items for a user who has these attribute values. */
 async function bestOf(store: ObjectStore, manifest: Manifest, values: readonly number[]) {
   const { score } = decodeUserValues(await blob(store, manifest.user_values!.digest));
   const scores = score(values);
@@ -92,7 +92,7 @@ async function bestOf(store: ObjectStore, manifest: Manifest, values: readonly n
 test.each<[string, { memoryMbMax?: number }]>([
   ["in memory", {}],
   ["through the disk, when interactions are more than memory", { memoryMbMax: 0.3 }],
-])("what users share is served to those without a history: %s", { timeout: 120_000 }, async (_, settings) => {
+])("attribute values rank items for users without a history: %s", { timeout: 120_000 }, async (_, settings) => {
   const { store, manifest, report, summary } = await run("SELECT * FROM users", settings);
   expect(manifest.format).toBe(2);
   expect(report).toMatchObject({
@@ -101,7 +101,7 @@ test.each<[string, { memoryMbMax?: number }]>([
   });
   expect(report!.lift["ndcg@10"]!.low).toBeGreaterThan(0.05);
 
-  // Everybody with interactions but the erased one, and the two newcomers whose city others share.
+  // Users with interactions except the erased one, and the two users without a history whose city is frequent.
   expect(summary!.users).toBe(1599);
   expect(manifest.user_count).toBe(1601);
   const [bonn, ulm] = await Promise.all(["new-0", "new-1"].map((user) => recordOf(store, manifest, user)));
@@ -111,12 +111,12 @@ test.each<[string, { memoryMbMax?: number }]>([
     expect([user, await recordOf(store, manifest, user)]).toEqual([user, undefined]);
   const known = (await recordOf(store, manifest, "u2"))!;
   expect(known.items.length).toBeGreaterThan(0);
-  expect(known.values).toEqual([]); // a history says more
+  expect(known.values).toEqual([]); // a user with a history is ranked by it alone
   const [ofBonn, ofUlm] = [await bestOf(store, manifest, bonn!.values!), await bestOf(store, manifest, ulm!.values!)];
   expect(ofBonn.filter((item) => ofUlm.includes(item)).length).toBeLessThan(3);
 });
 
-test("attributes that say nothing are refused: nobody's values are stored, and newcomers have no record", {
+test("attributes that do not help are refused: no values are stored, and users without a history have no record", {
   timeout: 120_000,
 }, async () => {
   const { store, manifest, report } = await run("SELECT user_id, team FROM users");
@@ -126,7 +126,7 @@ test("attributes that say nothing are refused: nobody's values are stored, and n
   expect(await recordOf(store, manifest, "new-0")).toBeUndefined();
 });
 
-test("without a user query nothing is tried", { timeout: 120_000 }, async () => {
+test("without a user query no attributes are evaluated", { timeout: 120_000 }, async () => {
   const { manifest, report } = await run(undefined);
   expect([report, manifest.format, manifest.user_count]).toEqual([null, 1, 1599]);
 });

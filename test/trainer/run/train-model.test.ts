@@ -19,11 +19,11 @@ import { twoTastes } from "../../fixtures/two-tastes.ts";
 
 const model = { customer: "acme", modelName: "shop" };
 const NOW = Date.parse("2024-03-01T00:00:00Z");
-/** Ample, so that a busy machine chooses alike. */
+/** Enough for every candidate, so that a busy machine makes the same choice. */
 const AMPLE_SECONDS = 120;
 const FEW_SECONDS = 3;
 let folder: string;
-/** Two runs of the same rows, seed and time, each in a store of its own. */
+/** Two runs with the same rows, seed and time, each with its own store. */
 let first: Run;
 let twin: Run;
 
@@ -73,18 +73,18 @@ async function run(
   return { ...trained, stages, store };
 }
 
-/** What this run has put live. */
+/** The version that this run has published. */
 function versionOf({ outcome }: Run): string {
   if (outcome.kind !== "published") throw new Error(outcome.kind);
   return outcome.version;
 }
 
-test("rows become a live version with its report, stage by stage", async () => {
+test("rows become a live version with its report, and each stage is entered once", async () => {
   const { store, outcome, stages, data } = first;
-  expect(stages).toEqual(["FETCHING", "TRAINING", "EVALUATING", "TRAINING", "DEPLOYING"]);
+  expect(stages).toEqual(["FETCHING", "TRAINING", "EVALUATING", "DEPLOYING"]);
   expect(data).toMatchObject({ users: 300, items: 40, interactions: 2700, positives: 2700 });
   if (outcome.kind !== "published") throw new Error(outcome.kind);
-  // Tastes are what popularity does not know, so something personal must have won.
+  // The data have two groups with different tastes, so a personalised method must win.
   expect(outcome.metrics.method).not.toBe("popularity");
   expect(outcome.metrics["ndcg@10"]).toBeGreaterThan(outcome.metrics.baseline["ndcg@10"]!);
 
@@ -95,7 +95,7 @@ test("rows become a live version with its report, stage by stage", async () => {
   expect(report.gate?.pass).toBe(true);
   expect(report.refit).not.toBeNull();
 
-  // The lists behind the report are stored with it: all of them together have its figures.
+  // The ranked lists are stored with the report, and their mean is the reported metric.
   const ref = { ...model, version: outcome.version };
   const question = { user_ids: Array.from({ length: 300 }, (_, user) => `u${user}`) };
   const answer = await evaluationAnswer(ref, question, {
@@ -108,7 +108,7 @@ test("rows become a live version with its report, stage by stage", async () => {
   expect(answer.popularity["recall@20"]!.value).toBeCloseTo(report.popularity.metrics["recall@20"]!.value!, 9);
 });
 
-test("a version goes live also where the clock is behind the one that named the live version", async () => {
+test("a version goes live also when its clock is behind the one that named the live version", async () => {
   const store = await newStore();
   const ahead = await run(store, { nowMs: NOW + 86_400_000 });
   const behind = await run(store, { nowMs: NOW });
@@ -116,7 +116,7 @@ test("a version goes live also where the clock is behind the one that named the 
   expect((await readLivePointer(store, model))!.pointer.live!.version).toBe(versionOf(behind));
 });
 
-test("a retrain compares itself with the live version and replaces it; a failed one leaves it", async () => {
+test("a retrain replaces the live version; a failed one leaves it", async () => {
   const { store } = twin;
   const second = await run(store, { nowMs: NOW + 60_000, fitSecondsMax: AMPLE_SECONDS });
   expect(versionOf(second) > versionOf(twin)).toBe(true);
@@ -125,7 +125,7 @@ test("a retrain compares itself with the live version and replaces it; a failed 
   expect((await readLivePointer(store, model))!.pointer.live!.version).toBe(versionOf(second));
 });
 
-test("a version that no edge could open is not published, and the live one stays", async () => {
+test("a version too large for an edge is not published, and the live one stays", async () => {
   const { store } = first;
   const options = { nowMs: NOW + 60_000, edgeMemoryBytes: 16 * 2 ** 20 };
   const refused = run(store, options);
@@ -137,7 +137,7 @@ test("the same rows, seed and time give the same version, byte by byte", () => {
   expect(versionOf(first)).toBe(versionOf(twin));
 });
 
-test("an erased user is in no part of the next version, and without the list nothing is learnt", async () => {
+test("an erased user is in no part of the next version; an unreadable list of erased users stops the run", async () => {
   const store = await newStore();
   const salt = "00112233445566778899aabbccddeeff";
   await addErasedUsers(store, model.customer, { salt, hashes: [await erasureHash(salt, "u7" as UserId)] });

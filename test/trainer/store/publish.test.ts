@@ -134,7 +134,7 @@ test("an older version does not replace a newer one", async () => {
 
 test("a run that is heard is the newest, though the clock of the trainer before it was ahead", async () => {
   const store = await worldWith(second);
-  const outcome = await publish(first, report, contextOf(store, { isHeld: () => Promise.resolve(true) }));
+  const outcome = await publish(first, report, contextOf(store, { ownsLease: () => Promise.resolve(true) }));
   expect(outcome).toEqual({ kind: "live", version: first.version });
   expect(await servedVersion(store, TINY_MODEL)).toBe(first.version);
 });
@@ -166,13 +166,15 @@ test.each(counting.calls.slice(0, swapCall).map((name, i) => [i + 1, name] as co
   "a run of a model that was deleted and made again before call %i (%s) does not go live in the new one",
   async (call) => {
     const store = await worldWith(first);
-    let isHeld = true;
+    let ownsLease = true;
     const happens = async () => {
       await deleteModel(store, TINY_MODEL, { nowMs: NOW, signal: new AbortController().signal });
       await setStatus(store, TINY_MODEL, { status: "SCHEDULING", nowMs: NOW + 1000 });
-      isHeld = false;
+      ownsLease = false;
     };
-    const old = contextOf(meanwhileStore(store, { call, happens }).store, { isHeld: () => Promise.resolve(isHeld) });
+    const old = contextOf(meanwhileStore(store, { call, happens }).store, {
+      ownsLease: () => Promise.resolve(ownsLease),
+    });
     // A manifest that is gone when it is read back is a fault of the store to whoever stored it.
     const isReadBack = call > swapCall - 4 && call < swapCall - 1;
     const code = isReadBack ? expect.stringMatching(/^(run_superseded|store_unavailable)$/) : "run_superseded";
@@ -185,7 +187,7 @@ test.each(counting.calls.slice(0, swapCall).map((name, i) => [i + 1, name] as co
 
 test("what is live already stays whole when the run was lost after it", async () => {
   const store = await worldWith(first);
-  const outcome = await publish(first, report, contextOf(store, { isHeld: () => Promise.resolve(false) }));
+  const outcome = await publish(first, report, contextOf(store, { ownsLease: () => Promise.resolve(false) }));
   expect(outcome).toEqual({ kind: "live", version: first.version });
   expect(await servedVersion(store, TINY_MODEL)).toBe(first.version);
 });

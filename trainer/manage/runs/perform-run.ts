@@ -58,13 +58,13 @@ export async function performRun(run: Run, context: RunContext, stop: AbortContr
     return;
   }
   log({ event: "run_started", level: "info", ...about });
-  const hold = keepHeld(claim, context, stop);
+  const lease = keepLease(claim, context, stop);
   try {
-    const outcome = await attemptRun(model, claim, { ...context, hold });
+    const outcome = await attemptRun(model, claim, { ...context, lease });
     const reason = stop.signal.aborted ? (stop.signal.reason as StopReason) : undefined;
     await conclude(run, claim, outcome, { ...context, reason });
   } finally {
-    hold.end();
+    lease.end();
     pointers.settle(run); // whatever the process has published, even if nobody listened to it any more
     await folders.removeRun(runId);
   }
@@ -73,8 +73,12 @@ export async function performRun(run: Run, context: RunContext, stop: AbortContr
 type Outcome = ChildResult["outcome"];
 
 /** The outcome of one attempt; what fails around the process is a failure of the run too. */
-async function attemptRun(model: Model, claim: Claim, context: RunContext & { readonly hold: Hold }): Promise<Outcome> {
-  const { settings, log, hold } = context;
+async function attemptRun(
+  model: Model,
+  claim: Claim,
+  context: RunContext & { readonly lease: Lease },
+): Promise<Outcome> {
+  const { settings, log, lease } = context;
   if (claim.crashes >= settings.runs.attemptsMax)
     return failed(
       "run_lost",
@@ -94,9 +98,9 @@ async function attemptRun(model: Model, claim: Claim, context: RunContext & { re
       program: context.program,
       memoryMbMax: settings.runs.memoryMbMax,
       secondsMax: settings.runs.secondsMax,
-      signal: hold.signal,
+      signal: lease.signal,
       onMessage: (message) => progress.write(cleaned(message, clean)),
-      isHeld: hold.isHeld,
+      ownsLease: lease.ownsLease,
     });
     await progress.end();
     const { kind } = result.outcome;
@@ -143,15 +147,15 @@ const failed = (code: string, message: string, retryable: boolean): Outcome => (
   failure: { stage: "fetching", code, message, retryable },
 });
 
-type Hold = {
+type Lease = {
   readonly signal: AbortSignal;
   /** By the ledger as it is now: a machine that slept wakes up with a run that may be another's. Never rejects. */
-  isHeld(): Promise<boolean>;
+  ownsLease(): Promise<boolean>;
   end(): void;
 };
 
-/** Renews the hold on the run; ends it when it was cancelled, taken by another, or cannot be renewed in time. */
-function keepHeld(attempt: Attempt, { ledger, settings, log }: RunContext, stop: AbortController): Hold {
+/** Renews the lease of the run; stops the run when it was cancelled, taken by another, or cannot be renewed in time. */
+function keepLease(attempt: Attempt, { ledger, settings, log }: RunContext, stop: AbortController): Lease {
   const heartbeatMs = settings.runs.heartbeatSeconds * 1000;
   const { signal } = stop;
   let renewedMs = performance.now();
@@ -175,9 +179,9 @@ function keepHeld(attempt: Attempt, { ledger, settings, log }: RunContext, stop:
   };
   const renew = async (): Promise<boolean> => {
     pending = ask();
-    const isHeld = await pending;
+    const ownsLease = await pending;
     pending = undefined;
-    return isHeld;
+    return ownsLease;
   };
   const renewal = setInterval(() => {
     if (pending === undefined) void renew();
@@ -185,11 +189,11 @@ function keepHeld(attempt: Attempt, { ledger, settings, log }: RunContext, stop:
   }, heartbeatMs / 6);
   return {
     signal,
-    async isHeld() {
+    async ownsLease() {
       while (!signal.aborted) {
         await pending; // what was asked before may be answered by what was true before
         if (await renew()) return true;
-        // A database that does not answer right now is asked again until the hold is over.
+        // A database that does not answer right now is asked again until the lease ends.
         await delay(heartbeatMs / 12, undefined, { signal }).catch(() => undefined);
       }
       return false;

@@ -1,6 +1,6 @@
 /** A training run in a process of its own, which ends with exactly one outcome. */
 import type { Failure, TrainingState } from "../../../shared/model-record.ts";
-import type { HeldAnswer, RunMessage, TrainingJob } from "../../run/training-run.ts";
+import type { LeaseAnswer, RunMessage, TrainingJob } from "../../run/training-run.ts";
 import type { Stage } from "../../stage/stage-error.ts";
 import { type ProcessEnd, type ProcessOptions, superviseProcess } from "../processes/supervised-process.ts";
 import { parseRunMessage } from "./run-message.ts";
@@ -12,7 +12,7 @@ export type ChildOptions = Omit<ProcessOptions, "input" | "onMessage" | "graceSe
   /** In order. The final message becomes the outcome. */
   readonly onMessage: (message: ProgressMessage) => void;
   /** Whether the run may still publish, asked right before it does. */
-  readonly isHeld: () => Promise<boolean>;
+  readonly ownsLease: () => Promise<boolean>;
 };
 
 /** What a run tells before it ends. */
@@ -48,8 +48,8 @@ export async function runChild(options: ChildOptions): Promise<ChildResult> {
     onMessage(value, answer) {
       const message = parseRunMessage(value);
       if (message === undefined) return "wrong";
-      if (message.kind === "is_held") {
-        void options.isHeld().then((is_held) => answer({ is_held } satisfies HeldAnswer));
+      if (message.kind === "owns_lease") {
+        void options.ownsLease().then((owns_lease) => answer({ owns_lease } satisfies LeaseAnswer));
         return "more";
       }
       if (message.kind === "progress") stage = STAGES[message.state] ?? "fetching";

@@ -9,7 +9,7 @@ const Metrics = z.looseObject({ method: z.string().max(100), baseline: z.record(
 const Message = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("progress"), state: TrainingState, progress: Progress }),
   z.object({ kind: z.literal("data"), data: DataSummary }),
-  z.object({ kind: z.literal("is_held") }),
+  z.object({ kind: z.literal("owns_lease") }),
   z.object({
     kind: z.literal("published"),
     version: z.string().min(1).max(64),

@@ -130,7 +130,7 @@ async function collect(staging: Staging, checked: StagedInteractions, options: R
   return await readInteractions(staging, checked, {
     tieOrder,
     signal,
-    progress: (rows) => progress({ detail: "collecting rows", rows, share: rows / Math.max(1, checked.accepted) }),
+    progress: (rows) => progress({ detail: "collecting rows", rows, fraction: rows / Math.max(1, checked.accepted) }),
   });
 }
 

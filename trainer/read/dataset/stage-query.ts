@@ -85,9 +85,9 @@ export function stageOptions(
   { connectors, signal, progress }: QueryOptions,
 ): StageOptions {
   if (origin !== undefined) connectors.origins.push(`${what}: ${origin}`);
-  const share = (rows: number) =>
-    expectedRows === null ? {} : { share: Math.min(0.99, rows / Math.max(1, expectedRows)) };
-  return { signal, progress: (rows) => progress({ detail: `reading ${what}`, rows, ...share(rows) }) };
+  const fraction = (rows: number) =>
+    expectedRows === null ? {} : { fraction: Math.min(0.99, rows / Math.max(1, expectedRows)) };
+  return { signal, progress: (rows) => progress({ detail: `reading ${what}`, rows, ...fraction(rows) }) };
 }
 
 export const unreadableOf = (source: SourceRows): Rejected =>

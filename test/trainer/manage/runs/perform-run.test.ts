@@ -252,7 +252,7 @@ test("a change is trained on also when the trainer that was to end the run for i
 
 test("right before it publishes, a run asks whether it was cancelled, whatever the last renewal said", async () => {
   const { perform, modelName, logs, run } = await waitingRun(
-    `progress TRAINING\nuntil ${join(state, "cancelled")}\nask-held\nfail source_down retryable`,
+    `progress TRAINING\nuntil ${join(state, "cancelled")}\nask-lease\nfail source_down retryable`,
   );
   const ended = perform();
   await training(modelName);
@@ -264,7 +264,7 @@ test("right before it publishes, a run asks whether it was cancelled, whatever t
 
 describe("a run that asks whether it is held", () => {
   async function asked(renewals: readonly ("held" | "lost" | Error)[]) {
-    const { perform, logs } = await waitingRun("ask-held\nexit 3");
+    const { perform, logs } = await waitingRun("ask-lease\nexit 3");
     const told = [...renewals];
     const renew = ledger.renew;
     ledger.renew = (attempt) => {
@@ -280,7 +280,7 @@ describe("a run that asks whether it is held", () => {
   const outputOf = (logs: readonly LogEntry[]) => logs.find(({ event }) => event === "run_ended")?.output;
 
   test("is told so while it is", async () => {
-    expect(outputOf((await asked(["held"])).logs)).toContain("held=true");
+    expect(outputOf((await asked(["held"])).logs)).toContain("owns_lease=true");
   });
 
   test("hears when another trainer has it, and is over here", async () => {
@@ -290,7 +290,7 @@ describe("a run that asks whether it is held", () => {
 
   test("hears once a database answers that did not", async () => {
     const { logs, untold } = await asked([new Error("no database"), new Error("no database"), "held"]);
-    expect(outputOf(logs)).toContain("held=true");
+    expect(outputOf(logs)).toContain("owns_lease=true");
     expect(untold).toBe(0);
   });
 });

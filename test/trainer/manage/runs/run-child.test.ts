@@ -16,7 +16,7 @@ async function run(script: string, options: Partial<ChildOptions> = {}) {
     graceSeconds: 0.3,
     signal: new AbortController().signal,
     onMessage: (message) => messages.push(message),
-    isHeld: () => Promise.resolve(true),
+    ownsLease: () => Promise.resolve(true),
     ...options,
   });
   return { ...result, messages };
@@ -39,9 +39,9 @@ test("what a run tells arrives in order, and its last word is the outcome", asyn
 
 test("a run that asks whether it is held is answered, each time anew, and nobody else hears of it", async () => {
   const answers = [true, false];
-  const isHeld = () => Promise.resolve(answers.shift()!);
-  const { outputTail, messages, outcome } = await run("ask-held\nask-held\npublish v1", { isHeld });
-  expect(outputTail).toContain("held=true\nheld=false");
+  const ownsLease = () => Promise.resolve(answers.shift()!);
+  const { outputTail, messages, outcome } = await run("ask-lease\nask-lease\npublish v1", { ownsLease });
+  expect(outputTail).toContain("owns_lease=true\nowns_lease=false");
   expect(messages).toEqual([]);
   expect(outcome).toMatchObject({ kind: "published" });
 });

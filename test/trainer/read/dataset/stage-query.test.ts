@@ -58,7 +58,7 @@ test("a query's chosen columns are staged in their order", async () => {
   await staged.close();
 });
 
-test("the origin is noted, progress is a share of what is expected, and what cannot be read has no row numbers", () => {
+test("the origin is noted, progress is a fraction of the expected rows, and what cannot be read has no row numbers", () => {
   const connectors = connectorsOf(specOf({ interactions: "" }), { context });
   const told: StageProgress[] = [];
   const options = { connectors, signal, progress: (one: StageProgress) => told.push(one) };
@@ -68,7 +68,7 @@ test("the origin is noted, progress is a share of what is expected, and what can
   progress(5);
   progress(50);
   expect(connectors.origins).toEqual(["things: job 7"]);
-  expect(told.map(({ share }) => share)).toEqual([0.5, 0.99]);
+  expect(told.map(({ fraction }) => fraction)).toEqual([0.5, 0.99]);
   expect(unreadableOf({ ...rows, unreadable: () => ({ malformed_line: 3 }) })).toEqual({
     malformed_line: { count: 3, firstRows: [] },
   });

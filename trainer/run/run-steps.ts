@@ -1,0 +1,193 @@
+/** The steps of a training run, in their order (train-model.ts). */
+import { join } from "node:path";
+import type { EvaluationReport } from "../../shared/evaluation-report.ts";
+import type { DataSummary } from "../../shared/model-record.ts";
+import { type Refit, refit } from "../choose/choosing/refit.ts";
+import { fitSeconds } from "../choose/fit-seconds.ts";
+import { refitUserValues } from "../choose/newcomers/refit-user-values.ts";
+import { encodeDetail } from "../choose/reporting/evaluation-detail.ts";
+import { type Selection, selectModel } from "../choose/select.ts";
+import { METHODS } from "../learn/methods.ts";
+import { buildVersion, userSalt } from "../publish/build-version.ts";
+import { checkServable } from "../publish/check-servable.ts";
+import { withUserValues } from "../publish/with-user-values.ts";
+import type { ConnectorContext } from "../read/connectors/connector.ts";
+import { type ReadWithinBudget, readWithinBudget } from "../read/pushdown/read-within-budget.ts";
+import { spooledHistories } from "../read/spool/spool-users.ts";
+import { historiesOf } from "../read/spool/user-histories.ts";
+import type { StageReporter } from "../stage/stage-reporter.ts";
+import type { ModelRef } from "../store/live-pointer-swap.ts";
+import type { ObjectStore } from "../store/object-store.ts";
+import { type PublishOutcome, publish } from "../store/publish.ts";
+import { sweep } from "../store/sweep.ts";
+import type { BuiltVersion } from "../store/version-files.ts";
+import { type KeptFits, openKeptFits } from "./kept-fits.ts";
+import { creationMs, erasedUsers } from "./stored-state.ts";
+import type { TrainingJob } from "./training-run.ts";
+
+export type TrainDeps = {
+  readonly connect: ConnectorContext;
+  readonly store: ObjectStore;
+  readonly signal: AbortSignal;
+  readonly nowMs: () => number;
+  /** Seconds on a clock that never goes back. */
+  readonly clock: () => number;
+  readonly report: StageReporter;
+  readonly onData: (data: DataSummary) => void;
+  /** True while this run still owns the model's lease. Checked right before the version goes live. */
+  readonly ownsLease?: () => Promise<boolean>;
+  /** Called with errors of the clean-up after publishing, which do not fail the run. */
+  readonly onCleanupError?: (error: unknown) => void;
+};
+
+/** What every step of a run gets. */
+export type Run = {
+  readonly job: TrainingJob;
+  readonly deps: TrainDeps;
+  readonly model: ModelRef;
+  /** Salt of the user hashes in this run's version. */
+  readonly salt: Uint8Array;
+  readonly fits: KeptFits;
+};
+
+export async function beginRun(job: TrainingJob, deps: TrainDeps): Promise<Run> {
+  const model = { customer: job.customer, modelName: job.spec.model_name };
+  const salt = userSalt({ ...model, createdAtMs: deps.nowMs() });
+  return { job, deps, model, salt, fits: await openKeptFits(job.settings.modelDirectory, deps.nowMs()) };
+}
+
+export async function readData({ job, deps, salt }: Run): Promise<ReadWithinBudget> {
+  const { spec, customer, settings } = job;
+  const { workDirectory, modelDirectory, incremental, rejectedShareMax, memoryMbMax } = settings;
+  const data = await readWithinBudget(spec, {
+    context: deps.connect,
+    workDirectory,
+    rejectedShareMax,
+    memoryMbMax,
+    erased: await erasedUsers(deps.store, customer),
+    kept: { directory: modelDirectory, ...incremental },
+    signal: deps.signal,
+    nowMs: deps.nowMs(),
+    progress: deps.report.progress,
+    salt,
+    userValues: { path: join(workDirectory, "user-values.spool"), salt },
+  });
+  deps.onData(data.summary);
+  return data;
+}
+
+/** The part of the stage TRAINING that choosing takes, by its seconds; the final fit takes the rest. */
+const CHOICE_FRACTION = 0.7;
+/** Seconds of the final fit, as a part of those for choosing: more than any candidate had, because it learns from more data. */
+const FINAL_FIT_SECONDS = 2 / 3;
+
+export function chooseModel(
+  { job: { settings }, deps, fits }: Run,
+  { dataset, userValues }: ReadWithinBudget,
+  live: EvaluationReport | undefined,
+): Promise<Selection> {
+  return selectModel({
+    dataset,
+    userValues: userValues?.table,
+    methods: METHODS,
+    protocol: "service",
+    secondsMax: fitSeconds(dataset.items.length, settings.fitSecondsMax),
+    memoryMbMax: settings.memoryMbMax,
+    budget: { weightBytesMax: settings.weightBytesMax },
+    seed: settings.seed,
+    signal: deps.signal,
+    clock: deps.clock,
+    checkpointFolder: fits.folder,
+    live: live && { method: live.chosen.method, params: live.chosen.params },
+    progress: (fraction, detail) => deps.report.progress({ fraction: CHOICE_FRACTION * fraction, detail }),
+  });
+}
+
+export function fitOnAllData(
+  { job: { settings }, deps, fits }: Run,
+  { dataset }: ReadWithinBudget,
+  selection: Selection,
+) {
+  const { seed, memoryMbMax, weightBytesMax, fitSecondsMax } = settings;
+  const progress = (fraction: number, detail: string) =>
+    deps.report.progress({
+      fraction: CHOICE_FRACTION + (1 - CHOICE_FRACTION) * fraction,
+      detail: `final fit on all data: ${detail}`,
+    });
+  return refit({
+    dataset,
+    methods: METHODS,
+    choice: selection.chosen,
+    halfLifeDays: selection.halfLifeDays,
+    secondsMax: FINAL_FIT_SECONDS * fitSeconds(dataset.items.length, fitSecondsMax),
+    context: {
+      budget: { weightBytesMax },
+      memoryMbMax,
+      seed,
+      signal: deps.signal,
+      clock: deps.clock,
+      progress,
+      checkpointFolder: fits.folder,
+    },
+  });
+}
+
+type FinalModel = { readonly data: ReadWithinBudget; readonly selection: Selection; readonly final: Refit };
+
+/** The files of the version, checked to fit into an edge's memory. */
+export async function buildFinal({ job, deps, model, salt }: Run, { data, selection, final }: FinalModel) {
+  const { workDirectory, edgeMemoryBytes } = job.settings;
+  const built = await buildVersion({
+    ...model,
+    itemIdColumn: job.spec.schema.item.id,
+    createdAtMs: await creationMs(deps.store, model, deps.nowMs()),
+    dataset: final.dataset,
+    exported: final.exported,
+    method: final.fitted.method,
+    historyMax: final.fitted.historyMax,
+    ...usersOf({ data, selection, final }, salt),
+    workDirectory,
+    signal: deps.signal,
+    progress: (fraction) => deps.report.progress({ fraction: fraction / 2, detail: "writing user records" }),
+  });
+  checkServable(built.manifest, edgeMemoryBytes);
+  return built;
+}
+
+/** User records: from the spool where the dataset is only a sample of the users; with attribute values where these help. */
+function usersOf({ data, selection, final }: FinalModel, salt: Uint8Array) {
+  const { dataset } = final;
+  const { userValues: choice, halfLifeDays } = selection;
+  const histories = data.spool
+    ? spooledHistories(data.spool, dataset.itemIds)
+    : historiesOf(dataset, dataset.userIds, salt);
+  if (data.userValues === null || choice === undefined) return { users: histories };
+  return {
+    users: withUserValues(histories, data.userValues, choice.values),
+    userValues: refitUserValues(dataset, { table: data.userValues.table, choice, halfLifeDays }),
+  };
+}
+
+export function upload(
+  { deps }: Run,
+  built: BuiltVersion,
+  { report, selection }: { readonly report: EvaluationReport; readonly selection: Selection },
+): Promise<PublishOutcome> {
+  return publish(built, new TextEncoder().encode(JSON.stringify(report)), {
+    store: deps.store,
+    nowMs: deps.nowMs,
+    signal: deps.signal,
+    progress: (fraction, detail) =>
+      deps.report.progress({ fraction: 0.5 + fraction / 2, detail: `uploading ${detail}` }),
+    lists: encodeDetail(selection.detail),
+    ...(deps.ownsLease && { ownsLease: deps.ownsLease }),
+  });
+}
+
+/** The version is live by now, so a failed sweep does not fail the run: the next run's sweep does the work. */
+export async function cleanUp({ deps, model, fits }: Run): Promise<void> {
+  await fits.remove();
+  await sweep(deps.store, model, { nowMs: deps.nowMs(), signal: deps.signal }).catch((error: unknown) =>
+    deps.onCleanupError?.(error),
+  );
+}
