@@ -11,6 +11,15 @@ const files = ["shared", "edge", "trainer", "test"].flatMap((room) =>
 
 test("the repository keeps its own rules", () => expect(untidy(files)).toEqual([]));
 
+test("every package of the lock file has an integrity hash, on every platform", () => {
+  const { packages } = JSON.parse(readFileSync("package-lock.json", "utf8")) as {
+    packages: Record<string, { integrity?: string; resolved?: string }>;
+  };
+  const installed = Object.entries(packages).filter(([path]) => path !== "");
+  expect(installed.length).toBeGreaterThan(100);
+  expect(installed.filter(([, { integrity }]) => !integrity?.startsWith("sha512-")).map(([path]) => path)).toEqual([]);
+});
+
 test("imports run one way", () => {
   expect(circles(files)).toEqual([]);
   const circle = [
