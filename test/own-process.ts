@@ -9,7 +9,7 @@ const MARKS = [
   /useFakeTimers|stubEnv|stubGlobal|spyOn|vi\.mock|Date\.now =|globalThis\./,
   /process\.(env|on|once|kill|exit|chdir|umask|stdout|stderr)|setPriority/,
   /node:child_process|node:worker_threads|new Worker|createServer|\.listen\(/,
-  /Miniflare|"wrangler"|PGlite|pg-boss/,
+  /Miniflare|"wrangler"|PGlite/,
 ];
 
 /** Paths, from the repository's root, of the tests that have a process of their own: one for each would cost a tenth of all the time. */

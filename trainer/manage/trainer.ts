@@ -5,18 +5,17 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { serve } from "@hono/node-server";
-import { errorForLog, type Log } from "../log/log.ts";
+import type { Log } from "../log/log.ts";
 import { type Settings, SettingsError } from "../settings.ts";
-import type { ModelRef } from "../store/live-pointer-swap.ts";
 import type { ObjectStore } from "../store/object-store.ts";
 import { managementApp } from "./http/app.ts";
 import { databaseNonces } from "./http/database-nonces.ts";
 import { forwardVerifier } from "./http/forwarded.ts";
 import { modelRoutes } from "./http/models-route.ts";
 import { userRoutes } from "./http/users-route.ts";
-import { type RemovalContext, removeModel } from "./models/remove-model.ts";
+import { startRemovals } from "./models/remove-model.ts";
+import { startRunWorkers } from "./models/run-workers.ts";
 import { startUpkeep } from "./models/upkeep.ts";
-import { startWorkQueues } from "./models/work-queue.ts";
 import { closeInReverse } from "./processes/close-in-reverse.ts";
 import { dryRunInProcess } from "./questions/dry-run-process.ts";
 import { dryRuns } from "./questions/dry-runs.ts";
@@ -24,9 +23,9 @@ import { evaluations } from "./questions/evaluations.ts";
 import { openDatabase } from "./records/database.ts";
 import { erasures } from "./records/erasures.ts";
 import { modelRegistry } from "./records/model-registry.ts";
-import { type Run, runLedger } from "./records/run-ledger.ts";
+import { runLedger } from "./records/run-ledger.ts";
 import { modelFolders } from "./runs/model-folders.ts";
-import { performRun, type RunContext, type StopReason } from "./runs/perform-run.ts";
+import { performRun } from "./runs/perform-run.ts";
 import { pointerKeeper } from "./runs/pointer-keeper.ts";
 import { lockState } from "./state-lock.ts";
 
@@ -88,36 +87,35 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
   closing.push(() => database.close());
   const registry = modelRegistry(database, nowMs);
   const pointers = pointerKeeper({ store, registry, nowMs, log });
-  // What cannot be settled now, such as while the bucket is silent, is settled when a trainer starts.
-  const forAWhile = (work: Promise<void>) =>
-    Promise.race([work, delay(SETTLE_SECONDS_MAX * 1000, undefined, { ref: false })]);
-  closing.push(() => forAWhile(pointers.idle()));
+  // What cannot be written now, such as while the bucket does not answer, is written when a trainer starts.
+  closing.push(() => waitAtMost(SETTLE_SECONDS_MAX, pointers.idle()));
   const ledger = runLedger(database, randomUUID(), runs.heartbeatSeconds);
   if (database.isEmbedded) await ledger.releaseAll();
-  const queues = await startWorkQueues({ database, log, heartbeatSeconds: runs.heartbeatSeconds });
-  closing.push(() => queues.stop(STOP_SECONDS_MAX));
-  const training = await queues.open<Run>("training");
-  const deletion = await queues.open<ModelRef>("deletion");
 
-  const running = new Map<string, AbortController>();
   const stopping = new AbortController();
   const folders = modelFolders(stateDirectory);
   const erased = erasures({ database, store, nowMs, newSalt: () => randomBytes(16).toString("hex"), log });
-  const services = { training, deletion, pointers, running, folders, erasures: erased };
-  const context = { ...parts, database, registry, ledger, ...services };
+  const services = { ...parts, database, registry, ledger, pointers, folders, erasures: erased };
+  const workers = startRunWorkers({
+    ledger,
+    concurrency: runs.concurrency,
+    log,
+    async perform(run, stop) {
+      await performRun(run, services, stop);
+      upkeep.wake(); // the model may have been changed during the run
+    },
+  });
+  closing.push(() => waitAtMost(STOP_SECONDS_MAX, workers.handBack()));
+  const removals = startRemovals({ ...services, signal: stopping.signal });
+  closing.push(() => waitAtMost(SETTLE_SECONDS_MAX, removals.stop()));
+  const context = { ...services, workers, removals };
   const upkeep = startUpkeep(context, UPKEEP_PAUSE_MS);
-  closing.push(() => forAWhile(upkeep.stop()));
-  const handBack = async () => {
+  closing.push(() => waitAtMost(SETTLE_SECONDS_MAX, upkeep.stop()));
+  const handBack = () => {
     stopping.abort();
-    for (const run of running.values()) run.abort("stopping" satisfies StopReason);
-    await queues.pause();
+    void workers.handBack();
   };
   closing.push(handBack);
-  await training.take(runs.concurrency, async (run) => {
-    if (!stopping.signal.aborted) await work(run, context, running);
-    upkeep.soon();
-  });
-  await deletion.take(1, (ref) => remove(ref, { ...context, signal: stopping.signal }));
 
   const { seconds, memoryMbMax } = DRY_RUN_LIMITS;
   const dryRunParts = { program: parts.dryRunProgram, secondsMax: seconds + 5, memoryMbMax, log };
@@ -142,25 +140,8 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
   return { server, failed: database.failed };
 }
 
-async function work(run: Run, context: RunContext, running: Map<string, AbortController>): Promise<void> {
-  const stop = new AbortController();
-  running.set(run.runId, stop);
-  try {
-    await performRun(run, context, stop);
-  } catch (error) {
-    context.log({ event: "run_error", level: "error", run_id: run.runId, error: errorForLog(error) });
-  } finally {
-    running.delete(run.runId);
-  }
-}
-
-async function remove(ref: ModelRef, context: RemovalContext & { readonly log: Log }): Promise<void> {
-  const about = { customer: ref.customer, model_name: ref.modelName };
-  try {
-    if (await removeModel(ref, context)) context.log({ event: "model_removed", level: "info", ...about });
-  } catch (error) {
-    context.log({ event: "removal_failed", level: "error", ...about, error: errorForLog(error) });
-  }
+async function waitAtMost(seconds: number, work: Promise<void>): Promise<void> {
+  await Promise.race([work, delay(seconds * 1000, undefined, { ref: false })]);
 }
 
 function listen(

@@ -2,7 +2,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import { modelKey } from "../../../shared/manifest.ts";
 import type { ModelSpec } from "../../../shared/model-spec.ts";
 import { Problem } from "../../../shared/problem.ts";
 import type { ModelRef } from "../../store/live-pointer-swap.ts";
@@ -12,22 +11,20 @@ import type { Database, Queries } from "../records/database.ts";
 import { forgetAnswersOf } from "../records/idempotency.ts";
 import type { ModelRegistry } from "../records/model-registry.ts";
 import { isBusy, type Model, type SpecChange } from "../records/model-transitions.ts";
-import type { Run, RunLedger } from "../records/run-ledger.ts";
-import type { StopReason } from "../runs/perform-run.ts";
+import type { RunLedger } from "../records/run-ledger.ts";
 import type { PointerKeeper } from "../runs/pointer-keeper.ts";
+import type { Loop } from "./repeat.ts";
+import type { RunWorkers } from "./run-workers.ts";
 import { nextRunAt } from "./schedule.ts";
-import type { WorkQueue } from "./work-queue.ts";
 
 export type ActionContext = {
   readonly database: Database;
   readonly registry: ModelRegistry;
   readonly ledger: RunLedger;
-  readonly training: WorkQueue<Run>;
-  readonly deletion: WorkQueue<ModelRef>;
+  readonly workers: Pick<RunWorkers, "wake" | "cancel">;
+  readonly removals: Pick<Loop, "wake">;
   readonly store: ObjectStore;
   readonly pointers: PointerKeeper;
-  /** The runs that work in this process, by run id. */
-  readonly running: ReadonlyMap<string, AbortController>;
   readonly nowMs: () => number;
 };
 
@@ -51,7 +48,7 @@ export async function createModel(
   { customer, spec }: { readonly customer: string; readonly spec: ModelSpec },
   note: (queries: Queries, model: Model) => Promise<void>,
 ): Promise<Model> {
-  const { database, registry, training, pointers } = context;
+  const { database, registry, workers, pointers } = context;
   const nowMs = context.nowMs();
   const model = await database.transaction(async (queries) => {
     const times = { createdAt: new Date(nowMs).toISOString(), nextRunAt: nextRunAt(spec.train_schedule, nowMs, nowMs) };
@@ -63,7 +60,7 @@ export async function createModel(
     return scheduled;
   });
   pointers.settle(model);
-  training.wake();
+  workers.wake();
   return model;
 }
 
@@ -81,7 +78,7 @@ function nameTaken(modelName: string, model: Model | undefined): Problem {
 
 /** The model with a new run waiting; undefined when it has one already or is being deleted. */
 export async function scheduleRun(
-  { registry, ledger, training }: Pick<ActionContext, "registry" | "ledger" | "training">,
+  { registry, ledger }: Pick<ActionContext, "registry" | "ledger">,
   { customer, modelName }: ModelRef,
   queries: Queries,
 ): Promise<Model | undefined> {
@@ -89,19 +86,17 @@ export async function scheduleRun(
   const model = await registry.apply(customer, modelName, { kind: "scheduled", runId: run.runId }, queries);
   if (model === undefined) return undefined;
   await ledger.create(queries, run);
-  await training.enqueue(modelKey(model), run, queries);
   return model;
 }
 
 async function hastenRun(
-  { registry, ledger, training }: ActionContext,
+  { registry, ledger }: ActionContext,
   { customer, modelName }: ModelRef,
   queries: Queries,
 ): Promise<Model | undefined> {
   const model = await registry.find(customer, modelName, queries);
   const runId = model?.training.runId;
   if (!model || !runId || model.status === "DESTROYING" || !(await ledger.hasten(runId, queries))) return undefined;
-  await training.enqueue(modelKey(model), { runId, customer, modelName }, queries);
   return model;
 }
 
@@ -122,7 +117,7 @@ export async function trainNow(context: ActionContext, ref: ModelRef): Promise<M
     throw new Problem("model_busy", detail, { retryAfterSeconds: 30, extra: { training: { state, run_id: runId } } });
   }
   context.pointers.settle(scheduled);
-  context.training.wake();
+  context.workers.wake();
   return scheduled;
 }
 
@@ -145,7 +140,7 @@ export async function changeModel(
     if (changed === undefined) continue;
     if (change.retrain) stopRun(context, model);
     context.pointers.settle(changed);
-    context.training.wake();
+    context.workers.wake();
     return changed;
   }
   throw new Problem("model_busy", "The model is being changed by others: read it again, and repeat the change.");
@@ -187,9 +182,9 @@ async function cancelRun(
   return await registry.apply(model.customer, model.modelName, event, queries);
 }
 
-/** Ends the model's run at once if it works in this process; another process notices when it renews its hold. */
-function stopRun({ running }: ActionContext, { training }: Model): void {
-  if (training.runId !== null) running.get(training.runId)?.abort("cancelled" satisfies StopReason);
+/** Stops the model's run at once if it works in this process. Another process notices when it renews the lease. */
+function stopRun({ workers }: ActionContext, { training }: Model): void {
+  if (training.runId !== null) workers.cancel(training.runId);
 }
 
 /**
@@ -200,7 +195,7 @@ function stopRun({ running }: ActionContext, { training }: Model): void {
  * @throws Problem model_not_found.
  */
 export async function destroyModel(context: ActionContext, ref: ModelRef, waitMs: number): Promise<boolean> {
-  const { database, registry, ledger, deletion, pointers } = context;
+  const { database, registry, ledger, removals, pointers } = context;
   const model = await database.transaction(async (queries) => {
     const destroying = await registry.apply(ref.customer, ref.modelName, { kind: "destroying" }, queries);
     await forgetAnswersOf(ref, queries);
@@ -211,9 +206,8 @@ export async function destroyModel(context: ActionContext, ref: ModelRef, waitMs
   stopRun(context, model);
   pointers.settle(ref); // from here on it is ranked for as unknown; what fails is made good by the removal
   await pointers.settled(ref, POINTER_WAIT_MS);
-  const isStopping = await ledger.isHeld(ref.customer, ref.modelName);
-  await deletion.enqueue(modelKey(ref), { customer: ref.customer, modelName: ref.modelName });
-  deletion.wake();
+  const isStopping = await ledger.isLeased(ref.customer, ref.modelName);
+  removals.wake();
   const deadlineMs = performance.now() + (isStopping ? 0 : waitMs);
   while (await registry.isThere(model)) {
     if (performance.now() >= deadlineMs) return false;

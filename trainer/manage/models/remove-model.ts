@@ -1,3 +1,4 @@
+import { errorForLog, type Log } from "../../log/log.ts";
 import { deleteModel } from "../../store/delete-model.ts";
 import type { ModelRef } from "../../store/live-pointer-swap.ts";
 import type { ObjectStore } from "../../store/object-store.ts";
@@ -5,6 +6,7 @@ import type { ModelRegistry } from "../records/model-registry.ts";
 import type { RunLedger } from "../records/run-ledger.ts";
 import type { ModelFolders } from "../runs/model-folders.ts";
 import type { PointerKeeper } from "../runs/pointer-keeper.ts";
+import { type Loop, repeat } from "./repeat.ts";
 
 export type RemovalContext = {
   readonly registry: ModelRegistry;
@@ -17,10 +19,29 @@ export type RemovalContext = {
 };
 
 const SETTLE_MS_MAX = 30_000;
+const POLL_MS = 2000;
+const BATCH = 100;
+
+/** Removes the models whose status is DESTROYING, one after the other, as often as it takes. */
+export function startRemovals(context: RemovalContext & { readonly log: Log }): Loop {
+  const { registry, signal, log } = context;
+  const removeAll = async () => {
+    for (const model of await registry.destroying(BATCH)) {
+      if (signal.aborted) return;
+      const about = { customer: model.customer, model_name: model.modelName };
+      try {
+        if (await removeModel(model, context)) log({ event: "model_removed", level: "info", ...about });
+      } catch (error) {
+        log({ event: "removal_failed", level: "error", ...about, error: errorForLog(error) });
+      }
+    }
+  };
+  return repeat(removeAll, { pauseMs: POLL_MS, failureEvent: "removal_failed", log });
+}
 
 /**
- * Removes everything of a model that is being deleted; its row goes last, so that after a crash at any point the same
- * call goes on. While a trainer still works on a run of it, nothing is removed.
+ * Removes everything of a model that is being deleted. Its row goes last, so that after a crash at any point the same
+ * call finishes the work. While a trainer still works on one of its runs, nothing is removed.
  *
  * @returns Whether the model is gone.
  */
@@ -28,8 +49,8 @@ export async function removeModel({ customer, modelName }: ModelRef, context: Re
   const { registry, ledger, store, pointers, folders, nowMs, signal } = context;
   const model = await registry.find(customer, modelName);
   if (model?.status !== "DESTROYING") return model === undefined;
-  if (await ledger.isHeld(customer, modelName)) return false;
-  // A status that was on its way when the deletion was asked for would arrive after everything is gone.
+  if (await ledger.isLeased(customer, modelName)) return false;
+  // A status update that is still on its way would otherwise arrive after everything is gone.
   await pointers.settled({ customer, modelName }, SETTLE_MS_MAX);
   const isThere = () => registry.isThere(model);
   await deleteModel(store, { customer, modelName }, { nowMs: nowMs(), signal, isThere });

@@ -3,38 +3,30 @@
  * interrupted, and the sweeping of what nobody needs. Every step looks at rows and can be done twice.
  */
 
-import { modelKey } from "../../../shared/manifest.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
-import type { ModelRef } from "../../store/live-pointer-swap.ts";
 import type { Database } from "../records/database.ts";
 import type { Erasures } from "../records/erasures.ts";
 import { purgeIdempotencyKeys } from "../records/idempotency.ts";
 import type { ModelRegistry } from "../records/model-registry.ts";
 import type { Model } from "../records/model-transitions.ts";
-import type { Run, RunLedger } from "../records/run-ledger.ts";
+import type { RunLedger } from "../records/run-ledger.ts";
 import type { ModelFolders } from "../runs/model-folders.ts";
 import type { PointerKeeper } from "../runs/pointer-keeper.ts";
 import { scheduleRun } from "./model-actions.ts";
+import { type Loop, repeat } from "./repeat.ts";
+import type { RunWorkers } from "./run-workers.ts";
 import { nextRunAt, soonerRunAt } from "./schedule.ts";
-import type { WorkQueue } from "./work-queue.ts";
 
 export type UpkeepContext = {
   readonly database: Database;
   readonly registry: ModelRegistry;
   readonly ledger: RunLedger;
-  readonly training: WorkQueue<Run>;
-  readonly deletion: WorkQueue<ModelRef>;
+  readonly workers: Pick<RunWorkers, "wake">;
   readonly pointers: PointerKeeper;
   readonly folders: ModelFolders;
   readonly erasures: Erasures;
   readonly nowMs: () => number;
   readonly log: Log;
-};
-
-export type Upkeep = {
-  /** Looks now rather than at the next turn. */
-  soon(): void;
-  stop(): Promise<void>;
 };
 
 const BATCH = 100;
@@ -47,74 +39,49 @@ const ROWS_OF_ERASED_MS = 7 * DAY_MS;
 /** What was kept so soon after an erasure may be of a run that began before it. */
 const RUN_MS_MAX = DAY_MS;
 
-/** Looks at once, and then again after every pause. */
-export function startUpkeep(context: UpkeepContext, pauseMs: number): Upkeep {
-  let timer: NodeJS.Timeout | undefined;
-  let turn: Promise<void> | undefined;
-  let again = false;
+export function startUpkeep(context: UpkeepContext, pauseMs: number): Loop {
   const stopping = new AbortController();
   let sweptMs = Number.NEGATIVE_INFINITY;
-  let toSweep: readonly SweepStep[] = [];
-
-  const look = async () => {
-    clearTimeout(timer);
-    try {
-      await tend(context);
-      if (performance.now() - sweptMs > SWEEP_EVERY_MS) {
-        toSweep = SWEEP;
-        sweptMs = performance.now();
-      }
-      toSweep = await sweep(toSweep, context, stopping.signal);
-    } catch (error) {
-      context.log({ event: "upkeep_failed", level: "error", error: errorForLog(error) });
+  let sweepSteps: readonly SweepStep[] = [];
+  const turn = async () => {
+    await scheduleDueRuns(context);
+    if (performance.now() - sweptMs > SWEEP_EVERY_MS) {
+      sweepSteps = SWEEP;
+      sweptMs = performance.now();
     }
-    turn = undefined;
-    if (stopping.signal.aborted) return;
-    if (again) soon();
-    else timer = setTimeout(soon, pauseMs);
+    sweepSteps = await sweep(sweepSteps, context, stopping.signal);
   };
-  const soon = () => {
-    again = turn !== undefined;
-    if (!again && !stopping.signal.aborted) turn = look();
-  };
-  soon();
+  const loop = repeat(turn, { pauseMs, failureEvent: "upkeep_failed", log: context.log });
   return {
-    soon,
-    async stop() {
+    wake: loop.wake,
+    stop() {
       stopping.abort();
-      clearTimeout(timer);
-      await turn;
+      return loop.stop();
     },
   };
 }
 
-/** One turn: everything that waits is queued. */
-export async function tend(context: UpkeepContext): Promise<void> {
-  const { registry, ledger, training, deletion, nowMs } = context;
-  for (const model of await registry.pending(new Date(nowMs()).toISOString(), BATCH))
+/** One turn without the sweep. */
+export async function scheduleDueRuns(context: UpkeepContext): Promise<void> {
+  const { registry, nowMs, log } = context;
+  for (const model of await registry.due(new Date(nowMs()).toISOString(), BATCH))
     try {
-      await tendModel(model, context);
+      await scheduleDueRun(model, context);
     } catch (error) {
       const about = { customer: model.customer, model_name: model.modelName };
-      context.log({ event: "upkeep_failed", level: "error", ...about, error: errorForLog(error) });
+      log({ event: "upkeep_failed", level: "error", ...about, error: errorForLog(error) });
     }
-  for (const run of await ledger.waiting(BATCH)) await training.enqueue(modelKey(run), run);
-  training.wake();
-  deletion.wake();
+  context.workers.wake();
   context.pointers.retry();
   await context.erasures.settle();
 }
 
-async function tendModel(model: Model, context: UpkeepContext): Promise<void> {
-  const { database, registry, deletion } = context;
+async function scheduleDueRun(model: Model, context: UpkeepContext): Promise<void> {
+  const { database, registry, nowMs } = context;
   const { customer, modelName, spec, createdAt } = model;
-  if (model.status === "DESTROYING") {
-    await deletion.enqueue(modelKey(model), { customer, modelName });
-    return;
-  }
   await database.transaction(async (queries) => {
-    const next = nextRunAt(spec.train_schedule, Date.parse(createdAt), context.nowMs());
-    // Of two trainers that find the model due, the second one's write meets a later revision and a run that waits.
+    const next = nextRunAt(spec.train_schedule, Date.parse(createdAt), nowMs());
+    // If two trainers find the same model due, the second one's write meets a later revision and a run that waits.
     await registry.apply(customer, modelName, { kind: "due", nextRunAt: next }, queries);
     await scheduleRun(context, model, queries);
   });

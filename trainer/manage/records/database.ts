@@ -7,9 +7,7 @@ import { mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
 import { Pool } from "pg";
-import { type ConstructorOptions, type Db, fromPglite } from "pg-boss";
 import { MIGRATIONS } from "./migrations.ts";
-import { refuseAfterPanic } from "./refuse-after-panic.ts";
 
 export type SqlRow = Readonly<Record<string, unknown>>;
 export type SqlValue = string | number | boolean | Date | null;
@@ -24,8 +22,6 @@ export type Database = Queries & {
   transaction<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result>;
   /** This process is the only one: what another has begun is dead. */
   readonly isEmbedded: boolean;
-  /** How pg-boss reaches the same database. */
-  readonly bossOptions: ConstructorOptions;
   /** Rejects when the database can do nothing more until this process has begun anew; never resolves. */
   readonly failed: Promise<never>;
   close(): Promise<void>;
@@ -43,20 +39,14 @@ export async function openDatabase(url: string | null, stateDirectory: string): 
   return database;
 }
 
-/** Lets pg-boss write inside somebody else's transaction. */
-export const bossInside = (queries: Queries): Db => ({
-  executeSql: async (text: string, values?: unknown[]) => ({
-    rows: [...(await queries.query(text, values as SqlValue[]))],
-  }),
-});
-
 /** Two wrote the same key: the second one's statement changed nothing. */
 export const isDuplicate = (error: unknown) => sqlStateOf(error) === "23505";
 
 /** Somebody else made the same table, type or index at the same time, so that looking again finds it. */
-export const wasMadeMeanwhile = (error: unknown) => /^(23505|42P0[67]|42710|XX000|40)/.test(sqlStateOf(error));
+const wasMadeMeanwhile = (error: unknown) => /^(23505|42P0[67]|42710|XX000|40)/.test(sqlStateOf(error));
 
 const ATTEMPTS_MAX = 8;
+const CONNECTIONS_MAX = 8;
 
 async function openEmbedded(stateDirectory: string): Promise<Database> {
   const path = join(stateDirectory, "database");
@@ -66,7 +56,6 @@ async function openEmbedded(stateDirectory: string): Promise<Database> {
   return {
     isEmbedded: true,
     failed: refuseAfterPanic(postgres),
-    bossOptions: { db: fromPglite(postgres), backend: "pglite" },
     query: async (text, values = []) => (await postgres.query<SqlRow>(text, [...values])).rows,
     transaction: (work) =>
       retried(() =>
@@ -78,6 +67,34 @@ async function openEmbedded(stateDirectory: string): Promise<Database> {
   };
 }
 
+/**
+ * Makes PGlite refuse every statement after a PANIC, such as on a disk without room for the log. It would otherwise retry
+ * the next statement forever and block this process, which could then not even exit.
+ *
+ * @returns A promise that rejects at the PANIC.
+ */
+function refuseAfterPanic(postgres: PGlite): Promise<never> {
+  const { promise: failed, reject } = Promise.withResolvers<never>();
+  failed.catch(() => undefined); // a rejection that nobody waits for must not crash the process
+  let panic: Error | undefined;
+  for (const name of ["execProtocol", "execProtocolStream"] as const) {
+    const call = postgres[name].bind(postgres) as (...sent: unknown[]) => Promise<unknown>;
+    const guarded = async (...sent: unknown[]) => {
+      if (panic !== undefined) throw panic;
+      try {
+        return await call(...sent);
+      } catch (error) {
+        if (!(error instanceof Error && "severity" in error && error.severity === "PANIC")) throw error;
+        panic = new Error(`The embedded database has given up: ${error.message}.`, { cause: error });
+        reject(panic);
+        throw panic;
+      }
+    };
+    Object.assign(postgres, { [name]: guarded });
+  }
+  return failed;
+}
+
 /** Made aside and renamed, so that a process killed in these seconds leaves nothing half made. */
 async function createEmbedded(path: string): Promise<void> {
   const aside = `${path}.new`;
@@ -86,48 +103,33 @@ async function createEmbedded(path: string): Promise<void> {
   await rename(aside, path);
 }
 
-/** No statement is waited for without end; what pg-boss does not name it hands on to its connections. */
-const BOUNDED = {
+/** Time limits, so that no statement waits forever. `query_timeout` is for a server that is gone and cannot end the statement itself. */
+const TIMEOUTS = {
   connectionTimeoutMillis: 10_000,
   statement_timeout: 60_000,
-  query_timeout: 65_000, // for a server that is no longer there to end the statement itself
+  query_timeout: 65_000,
   keepAlive: true,
 };
 
 async function openServer(url: string): Promise<Database> {
-  const pool = new Pool({
-    connectionString: url,
-    max: 8,
-    ...BOUNDED,
-  });
-  // An idle connection that breaks is replaced by the next query; that query tells if the server is gone.
+  const pool = new Pool({ connectionString: url, max: CONNECTIONS_MAX, ...TIMEOUTS });
+  // The pool replaces an idle connection that breaks; the next query fails if the server is gone.
   pool.on("error", () => {});
   try {
-    const { rows } = await pool.query<{ version: string }>("select version()");
-    return serverDatabase(pool, url, rows[0]!.version);
+    await pool.query("select 1");
   } catch (cause) {
     await pool.end();
     // The driver's sentence names host and port, never the password.
     const reason = cause instanceof Error ? cause.message || sqlStateOf(cause) : String(cause);
     throw new Error(`The database at DATABASE_URL does not answer: ${reason}.`, { cause });
   }
-}
-
-function serverDatabase(pool: Pool, url: string, version: string): Database {
   return {
     isEmbedded: false,
-    failed: new Promise(() => {}), // a server's connections are made again
-    bossOptions: { connectionString: url, max: 4, backend: backendOf(version), ...BOUNDED },
+    failed: new Promise(() => {}), // broken connections to a server are replaced
     query: async (text, values = []) => (await pool.query(text, [...values])).rows as SqlRow[],
     transaction: (work) => retried(() => inTransaction(pool, work)),
     close: () => pool.end(),
   };
-}
-
-/** What pg-boss must avoid depends on whose server it is. */
-function backendOf(version: string): "postgres" | "cockroachdb" | "yugabytedb" {
-  if (/cockroach/i.test(version)) return "cockroachdb";
-  return /yugabyte|-yb-/i.test(version) ? "yugabytedb" : "postgres";
 }
 
 async function inTransaction<Result>(pool: Pool, work: (queries: Queries) => Promise<Result>): Promise<Result> {

@@ -38,8 +38,10 @@ export type ModelRegistry = {
   /** Newest first. */
   versions(customer: string, modelName: string, limit: number): Promise<readonly Version[]>;
   findVersion(customer: string, modelName: string, version: string): Promise<Version | undefined>;
-  /** Models that something must be done about now: so many that are to be deleted, so many that are due or changed since their last run. */
-  pending(now: string, limit: number): Promise<readonly Model[]>;
+  /** Models that need a new run: their scheduled time has come, or they were changed since their last run. */
+  due(now: string, limit: number): Promise<readonly Model[]>;
+  /** Models that are to be removed. */
+  destroying(limit: number): Promise<readonly Model[]>;
   /** Every model of every customer. */
   names(): Promise<readonly { readonly customer: string; readonly modelName: string }[]>;
   /** Whether this very model is there still, and not another of its name. */
@@ -77,6 +79,11 @@ export function modelRegistry(database: Database, nowMs: () => number): ModelReg
     return row && modelOfRow(row);
   };
 
+  const first = async (condition: string, limit: number, values: readonly SqlValue[] = []) => {
+    const query = `${SELECT_MODEL} where ${condition} order by updated_at limit $1`;
+    return (await database.query(query, [limit, ...values])).map(modelOfRow);
+  };
+
   return {
     find,
     async insert(queries, { customer, spec, createdAt = now(), nextRunAt }) {
@@ -100,15 +107,11 @@ export function modelRegistry(database: Database, nowMs: () => number): ModelReg
       return event.kind === "published" && queries === database ? database.transaction(change) : change(queries);
     },
     ...versionQueries(database),
-    async pending(at, limit) {
-      const first = (condition: string, values: readonly SqlValue[]) =>
-        database.query(`${SELECT_MODEL} where ${condition} order by updated_at limit $1`, [limit, ...values]);
-      // Apart, since deletions that do not come to an end must keep nobody's run waiting.
-      const deleted = await first("status = 'DESTROYING'", []);
+    due: (at, limit) => {
       const changed = "(finished_at is not null and spec_revision > run_spec_revision)";
-      const due = await first(`status <> 'DESTROYING' and (next_run_at <= $2 or ${changed})`, [at]);
-      return [...deleted, ...due].map(modelOfRow);
+      return first(`status <> 'DESTROYING' and (next_run_at <= $2 or ${changed})`, limit, [at]);
     },
+    destroying: (limit) => first("status = 'DESTROYING'", limit),
     async names() {
       const rows = await database.query("select customer, model_name from shortlist.models");
       return rows.map((row) => ({ customer: String(row.customer), modelName: String(row.model_name) }));

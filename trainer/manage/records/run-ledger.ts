@@ -1,42 +1,46 @@
 /**
- * Who works on which run. A trainer holds a run by having been seen lately; when it falls silent, another may claim it,
- * and the attempt's number then tells the two apart. Times are the database's, so that machines' clocks do not matter.
+ * The queue of runs, and the leases on them. A trainer owns the lease of a run while it renews the lease often enough;
+ * after `heartbeatSeconds` without a renewal another trainer may claim the run, and the attempt number tells the two
+ * apart. All times are the database's, so that the clocks of machines do not matter. The statements are plain SQL, without
+ * `skip locked` or advisory locks, which not every supported database has.
  */
 import type { Database, Queries } from "./database.ts";
 import type { Attempt } from "./model-transitions.ts";
 
+/** A model has at most one unfinished run: its record refuses to schedule a second one. */
 export type Run = { readonly runId: string; readonly customer: string; readonly modelName: string };
 
 export type Claim = Attempt & {
-  /** Attempts that ended in a failure or with their trainer, this one not counted. */
+  /** Earlier attempts that ended in a failure or with their trainer. */
   readonly crashes: number;
   readonly cancelled: boolean;
 };
 
 export type RunLedger = {
+  /** Adds a run that waits. */
   create(queries: Queries, run: Run): Promise<void>;
-  /** A new attempt by this trainer; undefined when the run is over or another trainer holds it. */
+  /** Runs that wait, oldest first: nobody owns their lease, and the wait before their next attempt is over. */
+  waiting(limit: number): Promise<readonly Run[]>;
+  /** Begins a new attempt by this trainer. Undefined when the run does not wait any more. */
   claim(runId: string): Promise<Claim | undefined>;
-  /** Tells that this trainer is alive and whether it may go on. */
-  renew(attempt: Attempt): Promise<"held" | "cancelled" | "lost">;
-  /** Gives the run back for another attempt, at the earliest after so many seconds. */
+  /** Renews the lease. `lost`: it is another trainer's, or the run is over. */
+  renew(attempt: Attempt): Promise<"owned" | "cancelled" | "lost">;
+  /** Lets the run wait for another attempt. `forgiven`: the ended attempt does not count as a crash. */
   release(
     attempt: Attempt,
     options: { readonly delaySeconds: number; readonly forgiven: boolean },
     queries?: Queries,
   ): Promise<void>;
   finish(attempt: Attempt, outcome: string, queries?: Queries): Promise<void>;
-  /** Asks for the run's end. False: nobody works on it, and it is over now. */
+  /** Asks the trainer that works on the run to end it, and returns true. Without such a trainer the run is over now: false. */
   cancel(runId: string, queries?: Queries): Promise<boolean>;
-  /** Whether a living trainer works on a run of the model. */
-  isHeld(customer: string, modelName: string): Promise<boolean>;
-  /** Lets a run that waits for its next attempt begin now. False: it does not wait. */
+  /** Ends the wait before the next attempt. False when the run does not wait for one. */
   hasten(runId: string, queries: Queries): Promise<boolean>;
-  /** Runs that nobody works on and that may be worked on now. */
-  waiting(limit: number): Promise<readonly Run[]>;
-  /** At the start of the only trainer: whoever held a run is dead. */
+  /** Whether a living trainer works on a run of the model. */
+  isLeased(customer: string, modelName: string): Promise<boolean>;
+  /** Ends every lease. For the start of the only trainer of a database: the owners are dead. */
   releaseAll(): Promise<void>;
-  /** Forgets the runs that were over a month ago. */
+  /** Forgets the runs that ended over a month ago. */
   purge(): Promise<void>;
 };
 
@@ -45,7 +49,8 @@ const PURGE = "delete from shortlist.runs where finished_at < now() - interval '
 
 export function runLedger(database: Database, trainerId: string, heartbeatSeconds: number): RunLedger {
   const free = `(trainer_id is null or seen_at < now() - ${heartbeatSeconds} * interval '1 second')`;
-  const mine = "run_id = $1 and attempt = $2 and trainer_id = $3 and finished_at is null";
+  const waits = `finished_at is null and not_before <= now() and ${free}`;
+  const owned = "run_id = $1 and attempt = $2 and trainer_id = $3 and finished_at is null";
 
   return {
     async create(queries, { runId, customer, modelName }) {
@@ -55,17 +60,25 @@ export function runLedger(database: Database, trainerId: string, heartbeatSecond
         [runId, customer, modelName],
       );
     },
+    async waiting(limit) {
+      const rows = await database.query(
+        `select run_id, customer, model_name from shortlist.runs
+         where ${waits} order by created_at limit $1`,
+        [limit],
+      );
+      return rows.map(runOfRow);
+    },
     async claim(runId) {
       const [row] = await database.query(
         `update shortlist.runs set attempt = attempt + 1, crashes = crashes + 1, trainer_id = $2, seen_at = now()
-         where run_id = $1 and finished_at is null and ${free} returning attempt, crashes, cancelled`,
+         where run_id = $1 and ${waits} returning attempt, crashes, cancelled`,
         [runId, trainerId],
       );
       return (
         row && {
           runId,
           attempt: Number(row.attempt),
-          // Counted beforehand, so that a trainer which dies in the attempt has counted it too.
+          // The row counts this attempt already, so that a trainer that dies in it has counted it.
           crashes: Number(row.crashes) - 1,
           cancelled: row.cancelled === true,
         }
@@ -73,22 +86,22 @@ export function runLedger(database: Database, trainerId: string, heartbeatSecond
     },
     async renew({ runId, attempt }) {
       const [row] = await database.query(
-        `update shortlist.runs set seen_at = now() where ${mine} returning cancelled`,
+        `update shortlist.runs set seen_at = now() where ${owned} returning cancelled`,
         [runId, attempt, trainerId],
       );
       if (row === undefined) return "lost";
-      return row.cancelled === true ? "cancelled" : "held";
+      return row.cancelled === true ? "cancelled" : "owned";
     },
     async release({ runId, attempt }, { delaySeconds, forgiven }, queries = database) {
       await queries.query(
         `update shortlist.runs set trainer_id = null, crashes = crashes - $4::int4,
-           not_before = now() + $5::float8 * interval '1 second' where ${mine}`,
+           not_before = now() + $5::float8 * interval '1 second' where ${owned}`,
         [runId, attempt, trainerId, forgiven ? 1 : 0, delaySeconds],
       );
     },
     async finish({ runId, attempt }, outcome, queries = database) {
       await queries.query(
-        `update shortlist.runs set finished_at = now(), trainer_id = null, outcome = $4 where ${mine}`,
+        `update shortlist.runs set finished_at = now(), trainer_id = null, outcome = $4 where ${owned}`,
         [runId, attempt, trainerId, outcome],
       );
     },
@@ -112,21 +125,13 @@ export function runLedger(database: Database, trainerId: string, heartbeatSecond
       );
       return hastened.length > 0;
     },
-    async isHeld(customer, modelName) {
+    async isLeased(customer, modelName) {
       const rows = await database.query(
         `select run_id from shortlist.runs
          where customer = $1 and model_name = $2 and finished_at is null and not ${free} limit 1`,
         [customer, modelName],
       );
       return rows.length > 0;
-    },
-    async waiting(limit) {
-      const rows = await database.query(
-        `select run_id, customer, model_name from shortlist.runs
-         where finished_at is null and not_before <= now() and ${free} order by created_at limit $1`,
-        [limit],
-      );
-      return rows.map(runOfRow);
     },
     async releaseAll() {
       await database.query("update shortlist.runs set trainer_id = null where finished_at is null");

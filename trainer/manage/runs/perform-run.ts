@@ -168,9 +168,9 @@ function keepLease(attempt: Attempt, { ledger, settings, log }: RunContext, stop
     const askedMs = performance.now();
     try {
       const state = await ledger.renew(attempt);
-      if (state === "held") renewedMs = askedMs;
+      if (state === "owned") renewedMs = askedMs;
       else stop.abort(state satisfies StopReason);
-      return state === "held";
+      return state === "owned";
     } catch (error) {
       log({ event: "renewal_failed", level: "warning", run_id: attempt.runId, error: errorForLog(error) });
       letGoIfLate();

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { blobKey, livePointerKey, prefixOf } from "../../../../shared/manifest.ts";
-import { removeModel } from "../../../../trainer/manage/models/remove-model.ts";
+import type { LogEntry } from "../../../../trainer/log/log.ts";
+import { removeModel, startRemovals } from "../../../../trainer/manage/models/remove-model.ts";
 import { type Database, openDatabase } from "../../../../trainer/manage/records/database.ts";
 import { type ModelRegistry, modelRegistry } from "../../../../trainer/manage/records/model-registry.ts";
 import { runLedger } from "../../../../trainer/manage/records/run-ledger.ts";
@@ -80,6 +81,42 @@ test("while a trainer works on a run of it, nothing is removed", async () => {
   await ledger.finish(claim, "cancelled");
   expect(await remove(store)).toBe(true);
   expect(await registry.find("acme", "shop")).toBe(undefined);
+});
+
+test("models are removed one after the other; one that fails or is still in use keeps no other waiting", async () => {
+  const { registry, ledger, store, folders } = await aDyingModel();
+  for (const modelName of ["in-use", "last"]) {
+    await registry.insert(database, { customer: "acme", spec: specOf(modelName, "wait"), nextRunAt: null });
+    await registry.apply("acme", modelName, { kind: "destroying" });
+  }
+  await ledger.create(database, { runId: "run-in-use", customer: "acme", modelName: "in-use" });
+  await ledger.claim("run-in-use");
+  const logs: LogEntry[] = [];
+  let isDown = true;
+  const removals = startRemovals({
+    registry,
+    ledger,
+    folders,
+    store: {
+      ...store,
+      get: (key) => (isDown && key.includes("shop") ? Promise.reject(new Error("down")) : store.get(key)),
+    },
+    pointers: { settled: async () => {} },
+    nowMs: Date.now,
+    signal: new AbortController().signal,
+    log: (entry) => void logs.push(entry),
+  });
+  const names = async () => (await registry.destroying(10)).map(({ modelName }) => modelName).sort();
+  await expect.poll(names).toEqual(["in-use", "shop"]);
+  expect(logs).toContainEqual(expect.objectContaining({ event: "removal_failed", model_name: "shop" }));
+  isDown = false;
+  removals.wake();
+  await expect.poll(names).toEqual(["in-use"]);
+  await ledger.cancel("run-in-use");
+  await ledger.releaseAll();
+  removals.wake();
+  await expect.poll(names).toEqual([]);
+  await removals.stop();
 });
 
 test("a model that nobody deletes is left alone", async () => {

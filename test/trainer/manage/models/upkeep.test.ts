@@ -3,8 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { LogEntry } from "../../../../trainer/log/log.ts";
-import { startUpkeep, tend, type UpkeepContext } from "../../../../trainer/manage/models/upkeep.ts";
-import type { WorkQueue } from "../../../../trainer/manage/models/work-queue.ts";
+import { scheduleDueRuns, startUpkeep, type UpkeepContext } from "../../../../trainer/manage/models/upkeep.ts";
 import { type Database, openDatabase } from "../../../../trainer/manage/records/database.ts";
 import { modelRegistry } from "../../../../trainer/manage/records/model-registry.ts";
 import { runLedger } from "../../../../trainer/manage/records/run-ledger.ts";
@@ -20,7 +19,6 @@ let context: UpkeepContext;
 let nowMs = START;
 let upkept: string[];
 let settled: string[];
-let queued: { training: string[]; deletion: string[] };
 const logs: LogEntry[] = [];
 
 beforeAll(async () => {
@@ -32,18 +30,11 @@ beforeEach(async () => {
   nowMs = START;
   upkept = [];
   settled = [];
-  queued = { training: [], deletion: [] };
-  const noting = <Work extends object>(name: keyof typeof queued): WorkQueue<Work> => ({
-    enqueue: async (key) => queued[name].push(key) > 0,
-    take: async () => {},
-    wake: () => {},
-  });
   context = {
     database,
     registry: modelRegistry(database, () => nowMs),
     ledger: runLedger(database, "ours", 30),
-    training: noting("training"),
-    deletion: noting("deletion"),
+    workers: { wake: () => void upkept.push("wake") },
     pointers: {
       settle: ({ modelName }) => void settled.push(modelName),
       settled: async () => {},
@@ -79,27 +70,28 @@ async function aTrainedModel(name: string, schedule: string, nextRunAt: string |
   };
   await context.registry.apply("acme", name, { kind: "failed", failure, ...first });
 }
+const waiting = async () => (await context.ledger.waiting(100)).map(({ modelName }) => modelName);
 const find = async (name: string) => (await context.registry.find("acme", name))!;
 
 test("a model that is due gets a run and its next time; until then it gets none", async () => {
   await aTrainedModel("hourly", "@hourly", new Date(START + 3_600_000).toISOString());
-  await tend(context);
-  expect(queued.training).toEqual([]);
+  await scheduleDueRuns(context);
+  expect(await waiting()).toEqual([]);
   nowMs = START + 5 * 3_600_000 + 1; // the trainer was off for some hours
-  await tend(context);
+  await scheduleDueRuns(context);
   expect(await find("hourly")).toMatchObject({
     training: { state: "SCHEDULED", finishedAt: null, nextRunAt: "2026-01-01T06:00:00.000Z" },
   });
-  expect(queued.training).toContain("acme/hourly");
+  expect(await waiting()).toContain("hourly");
   const { runId } = (await find("hourly")).training;
-  await tend(context);
+  await scheduleDueRuns(context);
   expect((await find("hourly")).training.runId).toBe(runId);
 });
 
 test("a clock that was ahead and was set right puts no schedule off", async () => {
   await aTrainedModel("early", "@hourly", new Date(START).toISOString());
   nowMs = START + 14 * 3_600_000; // such as of a machine that takes local time for UTC
-  await tend(context);
+  await scheduleDueRuns(context);
   const nextRun = async () => (await find("early")).training.nextRunAt;
   expect(await nextRun()).toBe("2026-01-01T15:00:00.000Z");
   nowMs = START + 60_000;
@@ -112,14 +104,14 @@ test("a model that is due while its run works waits for its next time", async ()
   await aTrainedModel("busy", "@hourly", new Date(START).toISOString());
   await context.registry.apply("acme", "busy", { kind: "scheduled", runId: "works" });
   nowMs = START + 1;
-  await tend(context);
+  await scheduleDueRuns(context);
   expect(await find("busy")).toMatchObject({ training: { runId: "works", nextRunAt: "2026-01-01T01:00:00.000Z" } });
 });
 
 test("a model that was changed since its run read it is trained again", async () => {
   await aTrainedModel("changed", "@once", null);
-  await tend(context);
-  expect(queued.training).toEqual([]);
+  await scheduleDueRuns(context);
+  expect(await waiting()).toEqual([]);
   const { spec } = await find("changed");
   await context.registry.apply("acme", "changed", {
     kind: "changed",
@@ -128,53 +120,17 @@ test("a model that was changed since its run read it is trained again", async ()
     retrain: true,
     nextRunAt: null,
   });
-  await tend(context);
-  expect(queued.training).toContain("acme/changed");
-});
-
-test("a run that nobody works on is queued, one that somebody does is not", async () => {
-  await context.ledger.create(database, { runId: "idle", customer: "acme", modelName: "idle" });
-  await context.ledger.create(database, { runId: "held", customer: "acme", modelName: "held" });
-  await context.ledger.claim("held");
-  await tend(context);
-  expect(queued.training).toEqual(["acme/idle"]);
-});
-
-test("a deletion that was interrupted is queued", async () => {
-  await aTrainedModel("dying", "@once", null);
-  await context.registry.apply("acme", "dying", { kind: "destroying" });
-  await tend(context);
-  expect(queued).toEqual({ training: [], deletion: ["acme/dying"] });
+  await scheduleDueRuns(context);
+  expect(await waiting()).toContain("changed");
 });
 
 test("one model's trouble is logged and does not keep the others waiting", async () => {
   for (const name of ["a", "b"]) await aTrainedModel(name, "@hourly", new Date(START).toISOString());
   await database.query(`update shortlist.models set spec = replace(spec, '@hourly', '@never') where model_name = 'a'`);
   nowMs = START + 1;
-  await tend(context);
+  await scheduleDueRuns(context);
   expect(logs).toContainEqual(expect.objectContaining({ event: "upkeep_failed", model_name: "a" }));
-  expect(queued.training).toContain("acme/b");
-});
-
-test("it looks at once, again when asked, and not after it was stopped", async () => {
-  let looks = 0;
-  let looked = () => {};
-  const wake = () => {
-    looks++;
-    looked();
-  };
-  const next = () => new Promise<void>((done) => (looked = done));
-  const first = next();
-  const upkeep = startUpkeep({ ...context, training: { ...context.training, wake } }, 3_600_000);
-  await first;
-  const second = next();
-  upkeep.soon();
-  await second;
-  await upkeep.stop();
-  const after = looks;
-  upkeep.soon();
-  await upkeep.stop();
-  expect(looks).toBe(after);
+  expect(await waiting()).toContain("b");
 });
 
 test("rows kept from before an erasure that is a week old go, whether or not a run comes", async () => {
@@ -193,9 +149,9 @@ test("rows kept from before an erasure that is a week old go, whether or not a r
 
 test("lists of erased users are settled at every turn, and looked for at the start", async () => {
   const upkeep = startUpkeep(context, 3_600_000);
-  const lists = () => upkept.filter((what) => what !== "retry");
+  const lists = () => upkept.filter((what) => what !== "retry" && what !== "wake");
   await expect.poll(lists).toEqual(["settle", "restore"]);
-  upkeep.soon();
+  upkeep.wake();
   await expect.poll(lists).toEqual(["settle", "restore", "settle"]);
   await upkeep.stop();
 });
@@ -211,7 +167,7 @@ test("a step of the sweep that fails is logged and done again, and keeps no othe
   expect(logs).toContainEqual(
     expect.objectContaining({ event: "upkeep_failed", error: expect.stringContaining("no bucket") }),
   );
-  upkeep.soon();
+  upkeep.wake();
   await expect.poll(() => restores).toBe(2);
   await upkeep.stop();
   expect(settled).toEqual(["a"]);
@@ -259,7 +215,7 @@ test("the sweep forgets runs that were over a month ago", async () => {
 
 test("pointers that could not be written are tried at every turn, and every model's is looked at when a trainer starts", async () => {
   for (const name of ["a", "b"]) await aTrainedModel(name, "@once", null);
-  await tend(context);
+  await scheduleDueRuns(context);
   expect([upkept.filter((what) => what === "retry"), settled]).toEqual([["retry"], []]);
   const upkeep = startUpkeep(context, 3_600_000);
   await expect.poll(() => settled.toSorted()).toEqual(["a", "b"]);

@@ -1,12 +1,14 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { rmSync, statfsSync, writeFileSync } from "node:fs";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { bossInside, type Database, isDuplicate, openDatabase } from "../../../../trainer/manage/records/database.ts";
+import { type Database, isDuplicate, openDatabase } from "../../../../trainer/manage/records/database.ts";
 import { lockState } from "../../../../trainer/manage/state-lock.ts";
-import { freshFolder, freshState } from "../../../fixtures/trainer-state.ts";
+import { smallDisk } from "../../../fixtures/small-disk.ts";
+import { freshFolder, freshState, putDatabase } from "../../../fixtures/trainer-state.ts";
 
 const insert = "insert into shortlist.versions (customer, model_name, version, created_at) values ($1, $2, $3, now())";
 const count = async (database: Database) =>
@@ -44,13 +46,6 @@ describe("one database", () => {
       return attempts;
     });
     expect(result).toBe(3);
-  });
-
-  test("pg-boss may write inside a transaction", async () => {
-    await database.transaction(async (inner) => {
-      await bossInside(inner).executeSql(insert, ["acme", "boss", "v1"]);
-      expect(await inner.query("select version from shortlist.versions where model_name = 'boss'")).toHaveLength(1);
-    });
   });
 });
 
@@ -117,3 +112,31 @@ test("a server that falls silent fails the query after a minute", async () => {
     server.close();
   }
 });
+
+const full = smallDisk("80m");
+
+test.skipIf(full === undefined)(
+  "on a disk without room for the log the database refuses every statement, and this process lives on",
+  async () => {
+    await putDatabase(full!);
+    const database = await openDatabase(null, full!);
+    const { bavail, bsize } = statfsSync(full!);
+    writeFileSync(join(full!, "filler"), new Uint8Array(bavail * bsize - 2 ** 20));
+    // A megabyte of log each; the file of 16 is filled soon.
+    const logged = "select pg_logical_emit_message(false, 'x', repeat('x', 1000000))";
+    const logging = async () => {
+      for (let i = 0; i < 40; i++) await database.query(logged);
+    };
+    await expect(logging()).rejects.toThrow(/has given up: .*No space left on device/);
+    await expect(database.query("select 1")).rejects.toThrow("has given up");
+    await expect(database.transaction((queries) => queries.query("select 1"))).rejects.toThrow("has given up");
+    await expect(database.failed).rejects.toThrow("has given up");
+    await database.close().catch(() => undefined);
+    rmSync(join(full!, "filler"));
+    const again = await openDatabase(null, full!);
+    expect(await again.query("select max(step) > 0 as is_there from shortlist.migrations")).toEqual([
+      { is_there: true },
+    ]);
+    await again.close();
+  },
+);

@@ -27,7 +27,7 @@ test("one trainer gets a run, also when both ask at once", async () => {
   const runId = await newRun();
   const claims = await Promise.all([ours.claim(runId), theirs.claim(runId), ours.claim(runId)]);
   expect(claims.filter((claim) => claim !== undefined)).toEqual([{ runId, attempt: 1, crashes: 0, cancelled: false }]);
-  expect(await ours.isHeld("acme", runId)).toBe(true);
+  expect(await ours.isLeased("acme", runId)).toBe(true);
   expect(await waiting()).not.toContain(runId);
 });
 
@@ -36,19 +36,19 @@ test("a trainer that falls silent has lost its run, and its attempt has no say a
   const lost = (await ours.claim(runId))!;
   await fallSilent(runId);
   expect(await waiting()).toContain(runId);
-  expect(await ours.isHeld("acme", runId)).toBe(false);
+  expect(await ours.isLeased("acme", runId)).toBe(false);
   expect(await theirs.claim(runId)).toMatchObject({ attempt: 2, crashes: 1 });
   expect(await ours.renew(lost)).toBe("lost");
   await ours.finish(lost, "published");
   await ours.release(lost, { delaySeconds: 0, forgiven: true });
-  expect(await theirs.renew({ runId, attempt: 2 })).toBe("held");
+  expect(await theirs.renew({ runId, attempt: 2 })).toBe("owned");
 });
 
 test("a trainer that was seen in time keeps its run", async () => {
   const runId = await newRun();
   const claim = (await ours.claim(runId))!;
   await fallSilent(runId);
-  expect(await ours.renew(claim)).toBe("held");
+  expect(await ours.renew(claim)).toBe("owned");
   expect(await theirs.claim(runId)).toBe(undefined);
 });
 
@@ -60,6 +60,8 @@ test("a run that was given back waits as long as it should, and counts what was 
   expect(second).toMatchObject({ attempt: 2, crashes: 0 });
   await theirs.release(second, { delaySeconds: 60, forgiven: false });
   expect(await waiting()).not.toContain(runId);
+  expect(await ours.claim(runId)).toBe(undefined);
+  await ours.hasten(runId, database);
   expect(await ours.claim(runId)).toMatchObject({ attempt: 3, crashes: 1 });
 });
 
@@ -82,7 +84,7 @@ test("a finished run is over", async () => {
   const runId = await newRun();
   const claim = (await ours.claim(runId))!;
   await ours.finish(claim, "published");
-  expect([await ours.claim(runId), await ours.renew(claim), await ours.isHeld("acme", runId)]).toEqual([
+  expect([await ours.claim(runId), await ours.renew(claim), await ours.isLeased("acme", runId)]).toEqual([
     undefined,
     "lost",
     false,

@@ -223,7 +223,7 @@ describe("a run that is stopped", () => {
   test("because another trainer has it says nothing at all", async () => {
     const { model, run } = await stopped("lost");
     expect(model).toMatchObject({ status: "TRAINING", training: { state: "TRAINING", finishedAt: null } });
-    expect(await ledger.renew({ runId: run.runId, attempt: 1 })).toBe("held");
+    expect(await ledger.renew({ runId: run.runId, attempt: 1 })).toBe("owned");
   });
 });
 
@@ -246,7 +246,7 @@ test("a change is trained on also when the trainer that was to end the run for i
     version: null,
     training: { attempt: claim.attempt + 1, state: "SCHEDULED" },
   });
-  const pending = await registry.pending(new Date().toISOString(), 100);
+  const pending = await registry.due(new Date().toISOString(), 100);
   expect(pending.map((model) => model.modelName)).toContain(modelName);
 });
 
@@ -263,14 +263,14 @@ test("right before it publishes, a run asks whether it was cancelled, whatever t
 });
 
 describe("a run that asks whether it is held", () => {
-  async function asked(renewals: readonly ("held" | "lost" | Error)[]) {
+  async function asked(renewals: readonly ("owned" | "lost" | Error)[]) {
     const { perform, logs } = await waitingRun("ask-lease\nexit 3");
     const told = [...renewals];
     const renew = ledger.renew;
     ledger.renew = (attempt) => {
-      const next = told.shift() ?? "held";
+      const next = told.shift() ?? "owned";
       if (next instanceof Error) return Promise.reject(next);
-      return next === "held" ? renew(attempt) : Promise.resolve(next);
+      return next === "owned" ? renew(attempt) : Promise.resolve(next);
     };
     await perform().finally(() => {
       ledger.renew = renew;
@@ -280,7 +280,7 @@ describe("a run that asks whether it is held", () => {
   const outputOf = (logs: readonly LogEntry[]) => logs.find(({ event }) => event === "run_ended")?.output;
 
   test("is told so while it is", async () => {
-    expect(outputOf((await asked(["held"])).logs)).toContain("owns_lease=true");
+    expect(outputOf((await asked(["owned"])).logs)).toContain("owns_lease=true");
   });
 
   test("hears when another trainer has it, and is over here", async () => {
@@ -289,7 +289,7 @@ describe("a run that asks whether it is held", () => {
   });
 
   test("hears once a database answers that did not", async () => {
-    const { logs, untold } = await asked([new Error("no database"), new Error("no database"), "held"]);
+    const { logs, untold } = await asked([new Error("no database"), new Error("no database"), "owned"]);
     expect(outputOf(logs)).toContain("owns_lease=true");
     expect(untold).toBe(0);
   });
@@ -312,7 +312,7 @@ test.each<[string, () => Promise<never>, number]>([
     expect(performance.now() - sinceMs).toBeGreaterThan(500);
     expect(renewal.mock.calls.length).toBeLessThanOrEqual(asksMax);
     renewal.mockRestore();
-    expect(await ledger.renew({ runId: run.runId, attempt: 1 })).toBe("held");
+    expect(await ledger.renew({ runId: run.runId, attempt: 1 })).toBe("owned");
   },
   15_000,
 );
