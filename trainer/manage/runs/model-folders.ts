@@ -1,7 +1,7 @@
 /** The folders of the state folder: one for each running run, and one for each model's kept data. */
 import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { KEPT_LIST, KEPT_ROWS_FOLDER } from "../../read/dataset/kept-copy.ts";
+import { KEPT_FILE, KEPT_FOLDER } from "../../read/dataset/kept-copy.ts";
 
 export type ModelFolders = {
   /** A fresh folder of this run alone, and one in it for what spills over. */
@@ -40,9 +40,9 @@ export function modelFolders(stateDirectory: string): ModelFolders {
     removeModel: (customer, modelName) => remove(pathOf(customer, modelName)),
     async removeRows(customer, beforeMs) {
       for (const name of await entriesOf(join(models, customer))) {
-        const rows = join(models, customer, name, KEPT_ROWS_FOLDER);
+        const rows = join(models, customer, name, KEPT_FOLDER);
         // Not by the folder's own time, which changes whenever a copy is begun.
-        const list = stat(join(rows, KEPT_LIST)).catch(() => stat(rows));
+        const list = stat(join(rows, KEPT_FILE)).catch(() => stat(rows));
         const written = await list.catch(() => undefined);
         if (written !== undefined && written.mtimeMs < beforeMs) await remove(rows);
       }

@@ -1,6 +1,5 @@
 import type { ConnectorConfig } from "../../../shared/model-spec.ts";
 import type { ConnectorSettings } from "../../settings.ts";
-import type { RowsSince, Since, Unsuitable } from "./since.ts";
 import type { SourceColumn, SourceRows } from "./source-rows.ts";
 
 /** What a dry run tells: nothing is kept. */
@@ -18,8 +17,6 @@ export interface Connector {
   /** With `sampleRows` 0 nothing is read but what names and types the columns. Throws StageError. */
   inspect(query: string, options: { readonly sampleRows: number; readonly signal: AbortSignal }): Promise<Inspection>;
   read(query: string, options: ReadOptions): Promise<SourceRows>;
-  /** The query's rows from a moment on, next to what the others amount to. Absent: this kind of store cannot. */
-  readSince?(query: string, options: ReadSinceOptions): Promise<RowsSince | Unsuitable>;
   close(): Promise<void>;
 }
 
@@ -30,8 +27,6 @@ export type ReadOptions = {
   /** At most so many rows, whichever the store gives first; else all. */
   readonly limit?: number;
 };
-
-export type ReadSinceOptions = Pick<ReadOptions, "signal" | "columns"> & { readonly since: Since };
 
 /** What a connector may know besides its own configuration. Comes from the operator, never from the request. */
 export type ConnectorContext = {

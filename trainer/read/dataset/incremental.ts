@@ -1,22 +1,34 @@
+/**
+ * Reading a source that only grows. The first run reads all rows, and keeps those older than a watermark: the newest
+ * time minus an overlap. The next run reads the rows from the watermark on, and takes the older ones from the copy.
+ */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { connectorOf, type ModelSpec } from "../../../shared/model-spec.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import type { ConnectorContext } from "../connectors/connector.ts";
-import type { RowsSince, Tally, Unsuitable } from "../connectors/since.ts";
-import { interactionColumns, type Rejected } from "./check-interactions.ts";
-import { dropKept, KEPT_ROWS_FOLDER, type KeptCopy, keepRows, loadKept, type NoCopy, openKept } from "./kept-copy.ts";
-import { type NextPart, nextPart } from "./kept-part.ts";
-import { type OpenedQuery, type QueryOptions, stageOpened, stageOptions, unreadableOf } from "./stage-query.ts";
-import { appendRows, runStaged, type StagedTable, type Staging } from "./staging.ts";
+import type { Dialect } from "../pushdown/dialect.ts";
+import { dialectOf, type Moment, momentLiteral, queryFrom } from "../pushdown/dialects.ts";
+import { DUCKDB } from "../pushdown/duckdb-dialect.ts";
+import { type CopyMetadata, dropKept, KEPT_FOLDER, type KeptCopy, keepRows, loadKept, openKept } from "./kept-copy.ts";
+import {
+  type OpenedQuery,
+  type QueryOptions,
+  type StagedQuery,
+  stageOpened,
+  stageOptions,
+  unreadableOf,
+} from "./stage-query.ts";
+import { appendRows, readStaged, runStaged, type StagedTable, type Staging } from "./staging.ts";
+import { timeExpression, timeUnitOf } from "./time-expression.ts";
 
 /** How interactions of a source that only grows are kept from one run to the next. */
 export type KeptOptions = {
-  /** A folder of this model alone, which lasts. */
+  /** A lasting folder of this model alone. */
   readonly directory: string;
-  /** Rows may come in so much later than their time says; they are read again. Default: a day. */
+  /** Rows that arrive up to this long after their time are still found. Default: a day. */
   readonly overlapSeconds?: number;
-  /** So often everything is read, which alone finds what was changed in old rows. Default: a week; 0: always. */
+  /** The interval between full reads, which find changes in old rows. Default: a week. 0: every run reads all. */
   readonly fullReadSeconds?: number;
 };
 
@@ -26,196 +38,177 @@ export type IncrementalOptions = QueryOptions & {
   readonly kept?: KeptOptions | undefined;
 };
 
-export type StagedGrowing = {
-  /** All rows, however they came. */
-  readonly table: StagedTable;
-  readonly unreadable: Rejected;
-  /** How they were read, for the record; none when the source is not declared incremental. */
-  readonly told: readonly string[];
+export type StagedIncrementally = StagedQuery & {
+  /** How the rows were read, for the record; empty when the source is not declared incremental. */
+  readonly sources: readonly string[];
   readonly warnings: readonly string[];
-  /** Rows of erased users that are counted in the source and were not kept. */
-  readonly erasedBefore: number;
+  /** What to keep for the next run. */
   readonly toKeep: ToKeep | undefined;
 };
 
-/** What the next run can do without. */
-export type ToKeep = NextPart & { readonly directory: string; readonly binding: string; readonly fullReadMs: number };
+export type ToKeep = { readonly directory: string; readonly metadata: CopyMetadata; readonly condition: string };
 
+/** Position of the time in interactionColumns. */
+const TIME_INDEX = 2;
 const DAY_SECONDS = 86_400;
 
-/**
- * The rows of the interaction query. When the source is declared incremental, those kept from the last run and the ones
- * that came since, provided that the source still agrees with what is kept; else all of them.
- */
-export async function stageGrowing(
+/** All rows of the interaction query in a table: those read now and, where there is a usable copy, those kept. */
+export async function stageIncrementally(
   staging: Staging,
   opened: OpenedQuery,
   spec: ModelSpec,
   options: IncrementalOptions,
-): Promise<StagedGrowing> {
-  const { kept, signal } = options;
-  const directory = kept && join(kept.directory, KEPT_ROWS_FOLDER);
-  const isGrowing = spec.schema.interaction.incremental === true && kept?.fullReadSeconds !== 0;
-  if (directory === undefined || !isGrowing) {
+): Promise<StagedIncrementally> {
+  const { kept, nowMs } = options;
+  const { incremental, source } = spec.schema.interaction;
+  const dialect = dialectOf(connectorOf(spec, source).type);
+  const directory = kept && join(kept.directory, KEPT_FOLDER);
+  if (directory === undefined || dialect === undefined || incremental !== true || kept?.fullReadSeconds === 0) {
     if (directory !== undefined) await dropKept(directory);
-    const staged = await stageOpened(staging, opened, options);
-    return { ...staged, told: [], warnings: [], erasedBefore: 0, toKeep: undefined };
+    return { ...(await stageOpened(staging, opened, options)), sources: [], warnings: [], toKeep: undefined };
   }
-  const binding = bindingOf(spec, options.context);
-  const attempt = await readPart(staging, opened, { ...options, directory, binding, spec });
-  const staged = attempt.kind === "part" ? attempt : await stageOpened(staging, opened, options);
-  const earlier = attempt.kind === "part" ? attempt.copy : undefined;
-  const next = await nextPart(staging, staged.table, {
-    timeIndex: interactionColumns(spec.schema).indexOf(spec.schema.interaction.created_at),
-    nowSeconds: Math.floor(options.nowMs / 1000),
-    overlapSeconds: kept?.overlapSeconds ?? DAY_SECONDS,
-    earlier,
-    signal,
-  });
-  const mayKeep = next !== undefined && (attempt.kind === "part" || attempt.mayKeep);
-  if (!mayKeep) await dropKept(directory);
-  const fullReadMs = earlier?.fullReadMs ?? options.nowMs;
-  return {
-    table: staged.table,
-    unreadable: staged.unreadable,
-    ...tellingOf(attempt, staged.table),
-    erasedBefore: earlier === undefined ? 0 : earlier.before.rows - earlier.rows,
-    toKeep: mayKeep ? { ...next, directory, binding, fullReadMs } : undefined,
+  options.progress({ detail: "checking what is kept of earlier runs" });
+  const sourceDigest = digestOfSource(spec, opened, options.context);
+  const plan = await planReading(staging, opened, { ...options, dialect, directory, sourceDigest });
+  const part = "copy" in plan ? await stagePart(staging, opened, plan, options) : undefined;
+  const staged = part ?? (await stageOpened(staging, opened, options));
+  const watermark = await watermarkOf(staging, staged.table, options);
+  if (watermark === undefined) await dropKept(directory);
+  const report = part ?? fullReadReport(staged.table, "copy" in plan ? DAMAGED : plan);
+  const fullReadMs = part?.fullReadMs ?? nowMs;
+  const { table, unreadable } = staged;
+  const { sources, warnings } = report;
+  const toKeep = watermark && {
+    directory,
+    ...watermark,
+    metadata: { ...watermark.moment, source: sourceDigest, fullReadMs },
   };
+  return { table, unreadable, sources, warnings, toKeep };
 }
 
-/** Keeps rows for the next run. What cannot be kept is told, and does not end the run. */
-export async function keepForNext(
+/** Keeps rows for the next run. A failure becomes a warning and does not end the run. */
+export async function keepForNextRun(
   staging: Staging,
   table: StagedTable,
   { toKeep, signal }: { readonly toKeep: ToKeep; readonly signal: AbortSignal },
 ): Promise<string[]> {
-  const { directory, binding, part, sql, fullReadMs } = toKeep;
   try {
-    await keepRows(staging, table, { directory, binding, part, isBefore: sql.isBefore, fullReadMs, signal });
+    await keepRows(staging, table, { ...toKeep, signal });
     return [];
   } catch (error) {
     signal.throwIfAborted();
-    // Rows that erased users once had must not stay because new ones did not fit.
-    await dropKept(directory).catch(() => undefined);
-    const reason = error instanceof StageError ? error.message : codeOf(error);
+    // The old copy may hold rows of users who were erased since.
+    await dropKept(toKeep.directory).catch(() => undefined);
+    const reason = error instanceof StageError ? error.message : "the folder cannot be written to";
     return [`The interactions could not be kept, so that the next run reads them in full: ${reason}`];
   }
 }
 
-type Part = { readonly kind: "part"; readonly table: StagedTable; readonly unreadable: Rejected; copy: KeptCopy };
-type Full = {
-  readonly kind: "full";
-  readonly why: string;
-  /** Whether it is to be expected, such as in a first run. */
-  readonly isUsual: boolean;
-  readonly mayKeep: boolean;
-};
+/** Why everything is read, as the end of a sentence; a warning says so when the customer can help it. */
+type FullRead = { readonly why: string; readonly needsWarning: boolean };
 
-type PartOptions = IncrementalOptions & {
+const DAMAGED: FullRead = { why: "what was kept of the last run is damaged", needsWarning: true };
+
+/** The copy, and the query of the rows that it does not hold. */
+type PartialRead = { readonly copy: KeptCopy; readonly query: string };
+
+type PlanOptions = IncrementalOptions & {
+  readonly dialect: Dialect;
   readonly directory: string;
-  readonly binding: string;
-  readonly spec: ModelSpec;
+  readonly sourceDigest: string;
 };
 
-async function readPart(staging: Staging, opened: OpenedQuery, options: PartOptions): Promise<Part | Full> {
-  const { signal, directory, binding } = options;
-  options.progress({ detail: "looking at what is kept of earlier runs" });
-  const found = await openKept(directory, { binding, signal });
-  const parted = await partedBy(opened, found, options);
-  if ("unsuitable" in parted) return { kind: "full", why: parted.unsuitable, isUsual: false, mayKeep: false };
-  const full = (why: string, isUsual = false): Full => ({ kind: "full", why, isUsual, mayKeep: true });
-  if (found.kind !== "kept") return full(WHY_NOT[found.kind], found.kind !== "damaged");
-  const older = whyOlder(found, opened, options);
-  if (older !== undefined) return full(older, true);
+async function planReading(
+  staging: Staging,
+  opened: OpenedQuery,
+  { dialect, directory, sourceDigest, kept, nowMs, signal }: PlanOptions,
+): Promise<PartialRead | FullRead> {
+  const column = opened.columns[TIME_INDEX]!;
+  if (momentLiteral(dialect, column, { before: 0, unit: 1 }) === undefined) {
+    const type = column.native ?? String(column.type);
+    const why = `its column ${JSON.stringify(column.name)} has the type ${type}, whose order is not that of time; make it a timestamp, a date or a whole number`;
+    return { why, needsWarning: true };
+  }
+  const copy = await openKept(staging, directory, signal);
+  const usual = (why: string): FullRead => ({ why, needsWarning: false });
+  if (copy === "absent") return usual("nothing is kept of an earlier run");
+  if (copy === "damaged") return DAMAGED;
+  if (copy.source !== sourceDigest)
+    return usual("the query, its connector or its columns are others than those of the last run");
+  const fullReadSeconds = kept?.fullReadSeconds ?? 7 * DAY_SECONDS;
+  const ageSeconds = (nowMs - copy.fullReadMs) / 1000;
+  if (ageSeconds < 0 || ageSeconds >= fullReadSeconds) {
+    const days = Math.round((fullReadSeconds / DAY_SECONDS) * 10) / 10;
+    return usual(`once in ${days} days everything is read, which was last done on ${isoOf(copy.fullReadMs)}`);
+  }
+  return { copy, query: queryFrom(dialect, opened.query, column, copy)! };
+}
 
-  options.progress({ detail: "comparing what is kept with the source" });
-  const differs = whyDiffers(found, await parted.before());
-  if (differs !== undefined) return full(differs);
-  const { name, columns } = opened;
-  const restart = async (why: string) => {
-    await runStaged(staging, `DROP TABLE IF EXISTS ${name}`, signal);
-    return full(why);
-  };
+/** The kept rows and, after them, those that the source has from the watermark on; undefined when the copy is damaged. */
+async function stagePart(
+  staging: Staging,
+  opened: OpenedQuery,
+  { copy, query }: PartialRead,
+  options: IncrementalOptions,
+) {
+  const { name, columns, connector } = opened;
+  const { signal } = options;
+  let keptRows: number;
   try {
-    await loadKept(staging, found, { name, columns, signal });
+    keptRows = await loadKept(staging, copy, { name, columns, signal });
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof StageError) throw error;
-    return await restart(WHY_NOT.damaged);
+    await runStaged(staging, `DROP TABLE IF EXISTS ${name}`, signal);
+    return undefined;
   }
-  const source = await parted.rows();
-  const appended = await appendRows(staging, { name, source }, stageOptions(opened, source, options));
-  if (await parted.hasChanged?.()) return await restart("the source's files changed while they were read");
-  const table = { ...appended, rows: found.rows + appended.rows };
-  return { kind: "part", table, unreadable: unreadableOf(source), copy: found };
+  const rows = await connector.read(query, { signal, columns: columns.map((column) => column.name) });
+  const appended = await appendRows(staging, { name, source: rows }, stageOptions(opened, rows, options));
+  return {
+    table: { ...appended, rows: keptRows + appended.rows },
+    unreadable: unreadableOf(rows),
+    fullReadMs: copy.fullReadMs,
+    sources: [
+      `interactions: ${appended.rows} rows read since ${isoOf(copy.before * 1000)}, ${keptRows} kept from before`,
+    ],
+    warnings: [],
+  };
 }
 
-const WHY_NOT: Readonly<Record<NoCopy["kind"], string>> = {
-  absent: "nothing is kept of an earlier run",
-  other: "the query, its connector or its columns are others than those of the last run",
-  damaged: "what was kept of the last run is damaged",
-};
-
-/** Asks the store whether it can part the query's rows, which costs it nothing. */
-async function partedBy(
-  { connector, query, columns }: OpenedQuery,
-  found: Awaited<ReturnType<typeof openKept>>,
-  { spec, signal }: PartOptions,
-): Promise<RowsSince | Unsuitable> {
-  const moment = found.kind === "kept" ? found.since : { epochSeconds: 0, number: 0n };
-  const since = { column: spec.schema.interaction.created_at, ...moment };
-  const names = columns.map(({ name }) => name);
-  const parted = await connector.readSince?.(query, { since, signal, columns: names });
-  return parted ?? { unsuitable: "this type of connector cannot read a part of a query" };
-}
-
-/** Why a whole copy is not of use any more. */
-function whyOlder(copy: KeptCopy, { columns }: OpenedQuery, { nowMs, kept }: PartOptions): string | undefined {
-  const fullReadSeconds = kept?.fullReadSeconds ?? 7 * DAY_SECONDS;
-  const age = (nowMs - copy.fullReadMs) / 1000;
-  if (age < 0 || age >= fullReadSeconds) {
-    const days = Math.round((fullReadSeconds / DAY_SECONDS) * 10) / 10;
-    return `once in ${days} days everything is read, which was last done on ${isoOf(copy.fullReadMs)}`;
-  }
-  const types = columns.map(({ name, type }) => `${name} ${type}`).join();
-  if (types === copy.columns.map(({ name, type }) => `${name} ${type}`).join()) return undefined;
-  return "the types of the columns are others than in the last run";
-}
-
-/** Why the source is not what it was in the last run, only longer. */
-function whyDiffers({ since, before }: KeptCopy, now: Tally | null): string | undefined {
-  const moment = isoOf(since.epochSeconds * 1000);
-  if (now === null) return `the source has no row since ${moment} any more`;
-  if (now.rows === before.rows && now.times === before.times) return undefined;
-  const counts = now.rows === before.rows ? `other rows` : `${now.rows} rows, not ${before.rows} as in the last run,`;
-  return `the source has ${counts} before ${moment}: rows were deleted or changed, or came in later than the overlap`;
-}
-
-function tellingOf(attempt: Part | Full, { rows }: StagedTable): Pick<StagedGrowing, "told" | "warnings"> {
-  if (attempt.kind === "part") {
-    const moment = isoOf(attempt.copy.since.epochSeconds * 1000);
-    const fresh = rows - attempt.copy.rows;
-    return {
-      told: [`interactions: ${fresh} rows read since ${moment}, ${attempt.copy.rows} kept from before`],
-      warnings: [],
-    };
-  }
-  const { why, isUsual } = attempt;
+function fullReadReport({ rows }: StagedTable, { why, needsWarning }: FullRead) {
   const warning = `The interactions are declared incremental and were read in full all the same: ${why}`;
-  return { told: [`interactions: ${rows} rows read in full: ${why}`], warnings: isUsual ? [] : [warning] };
+  return { sources: [`interactions: ${rows} rows read in full: ${why}`], warnings: needsWarning ? [warning] : [] };
 }
 
-/** All that decides which rows the query gives, whatever the store holds. */
-function bindingOf(spec: ModelSpec, { settings, customer }: ConnectorContext): string {
+/** The moment up to which rows are kept, and its SQL condition; undefined when no row has a usable time. */
+async function watermarkOf(
+  staging: Staging,
+  { name, columns }: StagedTable,
+  { kept, nowMs, signal }: IncrementalOptions,
+) {
+  const column = columns[TIME_INDEX]!;
+  const time = timeExpression(column.sql, column.type);
+  if (time === undefined) return undefined;
+  const read = async (sql: string) => (await readStaged(staging, sql, signal))[0]!;
+  const unit = await timeUnitOf(time, (counts) => read(`SELECT ${counts} FROM ${name}`));
+  const { newest } = await read(
+    `SELECT max(s) FILTER (s BETWEEN 0 AND ${Math.floor(nowMs / 1000)}) AS newest
+     FROM (SELECT ${time.seconds(unit)} AS s FROM ${name})`,
+  );
+  if (newest === null) return undefined;
+  const before = Math.max(0, Number(newest) - (kept?.overlapSeconds ?? DAY_SECONDS));
+  const moment: Moment = { before, unit };
+  const literal = momentLiteral(DUCKDB, column, moment);
+  return literal === undefined ? undefined : { moment, condition: `${column.sql} < ${literal}` };
+}
+
+/** A digest of everything that decides which rows the query gives, apart from the content of the store. */
+function digestOfSource(spec: ModelSpec, { columns }: OpenedQuery, { settings, customer }: ConnectorContext): string {
   const { source } = spec.schema.interaction;
   const { fileRoots, bigqueryServiceAccount } = settings;
-  const parts = [customer, source.query, connectorOf(spec, source), interactionColumns(spec.schema)];
-  const text = JSON.stringify([...parts, fileRoots, bigqueryServiceAccount]);
-  return createHash("sha256").update(text).digest("hex");
+  const types = columns.map(({ name, type }) => [name, String(type)]);
+  const parts = [customer, source.query, connectorOf(spec, source), types, fileRoots, bigqueryServiceAccount];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 
 const isoOf = (ms: number) => new Date(ms).toISOString().slice(0, 19).concat("Z");
-
-const codeOf = (error: unknown) =>
-  error instanceof Error && "code" in error ? String(error.code) : "the folder cannot be written to";

@@ -94,7 +94,7 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
       ),
       duplicate_rows: duplicates,
       ...(options.erased && { erased_rows: staged.erasedRows }),
-      ...(staged.told.length > 0 && { sources: [...staged.told] }),
+      ...(staged.sources.length > 0 && { sources: [...staged.sources] }),
       item_attributes: [...itemAttributes.descriptions],
       user_attributes: [...userAttributes.descriptions],
       warnings: [

@@ -7,7 +7,7 @@ import type { StageProgress } from "../../stage/stage-reporter.ts";
 import type { ConnectorContext, ConnectorFactory } from "../connectors/connector.ts";
 import { checkInteractions, interactionColumns, type StagedInteractions } from "./check-interactions.ts";
 import { checkRows, countRejected, type RowReport } from "./checks.ts";
-import { type IncrementalOptions, type KeptOptions, keepForNext, stageGrowing } from "./incremental.ts";
+import { type IncrementalOptions, type KeptOptions, keepForNextRun, stageIncrementally } from "./incremental.ts";
 import { leaveOutErased } from "./leave-out-erased.ts";
 import { attributeColumns, checkAttributes, type StagedAttributes } from "./read-attributes.ts";
 import { connectorsOf, openQuery, stageOpened } from "./stage-query.ts";
@@ -31,7 +31,7 @@ export type StagedSources = {
   readonly items: StagedAttributes | undefined;
   readonly users: StagedAttributes | undefined;
   /** How the sources were read: ids of jobs, and which part of them. */
-  readonly told: readonly string[];
+  readonly sources: readonly string[];
   readonly warnings: readonly string[];
 };
 
@@ -60,10 +60,11 @@ export async function stageSources(
   const staged = await stageAll().finally(connectors.close);
   const { interactions, toKeep } = staged;
   if (toKeep !== undefined) options.progress({ detail: "keeping rows for the next run" });
-  const keepWarnings = toKeep && (await keepForNext(staging, interactions.table, { toKeep, signal: options.signal }));
+  const keepWarnings =
+    toKeep && (await keepForNextRun(staging, interactions.table, { toKeep, signal: options.signal }));
   return {
     ...staged,
-    told: [...connectors.origins, ...staged.told],
+    sources: [...connectors.origins, ...staged.sources],
     warnings: [...staged.warnings, ...(keepWarnings ?? [])],
   };
 }
@@ -78,12 +79,12 @@ async function stageInteractions(staging: Staging, spec: ModelSpec, options: Sou
     return interactionColumns(schema);
   };
   const query = { name: "interaction_rows", what: "interactions", source: schema.interaction.source, choose };
-  const staged = await stageGrowing(staging, await openQuery(query, options), spec, options);
+  const staged = await stageIncrementally(staging, await openQuery(query, options), spec, options);
   const { table, rows } = await leaveOutErased(staging, staged.table, { erased, signal });
   options.progress({ detail: "checking rows", rows: table.rows });
   const nowSeconds = Math.floor(nowMs / 1000);
   const interactions = await checkInteractions(staging, table, schema, { nowSeconds, signal });
-  return { ...staged, interactions, erasedRows: staged.erasedBefore + rows };
+  return { ...staged, interactions, erasedRows: rows };
 }
 
 /** Throws StageError `missing_column` naming every column that the query lacks. */

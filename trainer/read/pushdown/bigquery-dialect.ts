@@ -23,6 +23,10 @@ export const BIGQUERY: Dialect = {
     asInteger: (column) => `CAST(${column} AS INT64)`,
     ratingNumber,
   }),
+  timeLiteral({ native }, utc) {
+    if (native === "DATE") return `DATE '${utc.slice(0, 10)}'`;
+    return native === "DATETIME" ? `DATETIME '${utc}'` : `TIMESTAMP '${utc}+00'`;
+  },
   magnitude: (number) => `ABS(CAST(${number} AS FLOAT64))`,
   digits: (integer) => `CAST(${integer} AS STRING)`,
   byCodePoint: (text) => text,

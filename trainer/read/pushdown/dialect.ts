@@ -31,6 +31,8 @@ export type Dialect = {
   id(column: string, type: DuckDBType, which: "user" | "item"): PushedId | undefined;
   time(column: string, type: DuckDBType): TimeExpression | undefined;
   label(column: string, type: DuckDBType, label: Label): PushedLabel | undefined;
+  /** A literal to compare a column of timestamps or days with. `utc` looks like `2026-11-20 08:00:00`. */
+  timeLiteral(column: SourceColumn, utc: string): string;
   /** A number's magnitude; never overflows. */
   magnitude(number: string): string;
   /** An integer as decimal digits. */

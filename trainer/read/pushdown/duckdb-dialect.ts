@@ -25,6 +25,9 @@ export const DUCKDB: Dialect = {
     const number = type.typeId === DuckDBTypeId.FLOAT ? column : `TRY_CAST(${column} AS DOUBLE)`;
     return { ...expression, number: label.type === "Rating" ? number : null };
   },
+  // In the column's own type, so that nothing is rounded across the bound.
+  timeLiteral: ({ type }, utc) =>
+    type.typeId === DuckDBTypeId.TIMESTAMP_TZ ? `TIMESTAMPTZ '${utc}+00'` : `CAST(TIMESTAMP '${utc}' AS ${type})`,
   magnitude: (number) => `abs(CAST(${number} AS DOUBLE))`,
   digits: (integer) => `CAST(${integer} AS VARCHAR)`,
   byCodePoint: (text) => text,

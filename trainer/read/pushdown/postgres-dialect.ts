@@ -21,6 +21,7 @@ export const POSTGRES: Dialect = {
     asInteger: (column) => `CAST(${column} AS integer)`,
     ratingNumber,
   }),
+  timeLiteral: (_, utc) => `'${utc}+00'`, // takes the type of what it is compared with
   magnitude: (number) => `abs(CAST(${number} AS float8))`,
   digits: (integer) => `CAST(${integer} AS text)`,
   byCodePoint: (text) => `(${text}) COLLATE "C"`,

@@ -1,15 +1,14 @@
 import { connectorOf, type ModelSpec } from "../../../shared/model-spec.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import type { Connector, Inspection } from "../connectors/connector.ts";
-import type { ConnectorType } from "../connectors/connector-config.ts";
 import { innerQuery } from "../connectors/inner-query.ts";
 import { interactionColumns } from "../dataset/check-interactions.ts";
 import { interactionsThatFit } from "../dataset/memory-shares.ts";
 import { type ReadDataset, readDataset } from "../dataset/read-dataset.ts";
 import type { UserSpool } from "../spool/spool-users.ts";
+import { dialectOf } from "./dialects.ts";
 import { openOnce } from "./open-once.ts";
 import { type Asked, type PushDownOptions, readPushedDown } from "./read-pushed-down.ts";
-import { DIALECTS } from "./source-table.ts";
 
 /** `spool` is null when the dataset has every user. */
 export type ReadWithinBudget = ReadDataset & { readonly spool: UserSpool | null };
@@ -57,7 +56,8 @@ async function openInteractions(spec: ModelSpec, options: OpenOptions): Promise<
   const { schema } = spec;
   const { source } = schema.interaction;
   const config = connectorOf(spec, source);
-  if (!Object.hasOwn(DIALECTS, config.type)) return undefined;
+  const dialect = dialectOf(config.type);
+  if (dialect === undefined) return undefined;
   const columns = interactionColumns(schema);
   if (new Set(columns).size < columns.length) return undefined; // two columns of one name cannot be told apart
   options.progress({ detail: "connecting for interactions" });
@@ -67,7 +67,7 @@ async function openInteractions(spec: ModelSpec, options: OpenOptions): Promise<
   // The reading tells which column is missing.
   if (!columns.every((name) => available.some((column) => column.name === name))) return undefined;
   const nowSeconds = Math.floor(options.nowMs / 1000);
-  const query = { dialect: DIALECTS[config.type as ConnectorType], query: source.query, available, schema, nowSeconds };
+  const query = { dialect, query: source.query, available, schema, nowSeconds };
   return { query, connector, inspection };
 }
 

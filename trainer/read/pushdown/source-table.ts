@@ -1,20 +1,9 @@
 import type { ModelSchema } from "../../../shared/model-spec.ts";
-import type { ConnectorType } from "../connectors/connector-config.ts";
 import type { SourceColumn } from "../connectors/source-rows.ts";
 import { interactionColumns } from "../dataset/check-interactions.ts";
 import { SECONDS_MAX, type TimeUnit } from "../dataset/time-expression.ts";
-import { BIGQUERY } from "./bigquery-dialect.ts";
 import type { Dialect } from "./dialect.ts";
-import { DUCKDB } from "./duckdb-dialect.ts";
-import { POSTGRES } from "./postgres-dialect.ts";
 import type { SourceTable } from "./relation.ts";
-
-/** The language of each kind of store. */
-export const DIALECTS: Readonly<Record<ConnectorType, Dialect>> = {
-  BigQuery: BIGQUERY,
-  File: DUCKDB,
-  Postgres: POSTGRES,
-};
 
 export type SourceQuery = {
   readonly dialect: Dialect;

@@ -53,8 +53,8 @@ test("a customer's kept rows from before a moment go; later ones, other customer
   const kept = async (customer: string, name: string, seconds: number) => {
     const rows = join(await folders.makeModel(customer, name), "interactions");
     await mkdir(rows);
-    await writeFile(join(rows, "kept.json"), "{}");
-    await utimes(join(rows, "kept.json"), seconds, seconds);
+    await writeFile(join(rows, "rows.parquet"), "");
+    await utimes(join(rows, "rows.parquet"), seconds, seconds);
     return rows;
   };
   const [old, late, foreign] = [await kept("acme", "a", 100), await kept("acme", "b", 300), await kept("z", "a", 100)];
@@ -69,8 +69,8 @@ test("kept rows go by when they were put in place, whatever else was begun in th
   const folders = modelFolders(await freshFolder());
   const rows = join(await folders.makeModel("acme", "a"), "interactions");
   await mkdir(rows);
-  await writeFile(join(rows, "kept.json"), "{}");
-  await utimes(join(rows, "kept.json"), 100, 100);
+  await writeFile(join(rows, "rows.parquet"), "");
+  await utimes(join(rows, "rows.parquet"), 100, 100);
   await writeFile(join(rows, "writing-1"), ""); // by a run that was ended
   await folders.removeRows("acme", 200_000);
   expect(existsSync(rows)).toBe(false);

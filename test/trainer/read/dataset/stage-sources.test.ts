@@ -44,12 +44,12 @@ test("every query's rows are staged and judged, and connectors are closed", asyn
     report,
     items: itemRows,
     users,
-    told,
+    sources,
     warnings,
   } = await stage(specOf({ interactions, items }));
   expect([checked.accepted, report.rows, Object.keys(report.rejected)]).toEqual([2, 3, ["missing_item"]]);
   expect(itemRows?.attributes.map(({ name }) => name)).toEqual(["colour"]);
-  expect([users, told, warnings]).toEqual([undefined, [], []]);
+  expect([users, sources, warnings]).toEqual([undefined, [], []]);
 });
 
 test("a missing column ends it with its name, and connectors are closed all the same", async () => {

@@ -3,29 +3,26 @@ import { describe, expect, test } from "vitest";
 import type { Label } from "../../../../shared/model-spec.ts";
 import { CONNECTOR_TYPES } from "../../../../trainer/read/connectors/connector-config.ts";
 import type { SourceColumn } from "../../../../trainer/read/connectors/source-rows.ts";
-import { DIALECTS, sourceTable } from "../../../../trainer/read/pushdown/source-table.ts";
+import { dialectOf } from "../../../../trainer/read/pushdown/dialects.ts";
+import { sourceTable } from "../../../../trainer/read/pushdown/source-table.ts";
 import { schemaOf } from "../../../fixtures/pushdown-stores.ts";
 
 const BINARY: Label = { type: "Binary", name: "l" };
 const good = { u: VARCHAR, i: BIGINT, t: TIMESTAMP, l: BOOLEAN };
 
-function table(
-  type: keyof typeof DIALECTS,
-  change: Partial<Record<keyof typeof good, SourceColumn["type"]>>,
-  native?: string,
-) {
+function table(type: string, change: Partial<Record<keyof typeof good, SourceColumn["type"]>>, native?: string) {
   const columns = Object.entries({ ...good, ...change });
   const available = columns.map(([name, own]) => ({ name, type: own, ...(native && name in change && { native }) }));
   const query = "SELECT 1";
-  return sourceTable({ dialect: DIALECTS[type], query, available, schema: schemaOf(BINARY, query), nowSeconds: 0 }, 1);
+  return sourceTable(
+    { dialect: dialectOf(type)!, query, available, schema: schemaOf(BINARY, query), nowSeconds: 0 },
+    1,
+  );
 }
 const refused = (...args: Parameters<typeof table>) => {
   const outcome = table(...args);
   return "column" in outcome ? outcome.column.name : null;
 };
-
-test("every kind of store has its language", () =>
-  expect(Object.keys(DIALECTS).sort()).toEqual([...CONNECTOR_TYPES].sort()));
 
 describe.each(CONNECTOR_TYPES)("%s", (type) => {
   test("ids are integers or texts, times are times or numbers, labels are numbers, booleans or texts", () => {

@@ -1,16 +1,14 @@
 import type { ConnectorConfig } from "../../../../shared/model-spec.ts";
 import { StageError } from "../../../stage/stage-error.ts";
-import type { Connector, ConnectorContext, Inspection, ReadOptions, ReadSinceOptions } from "../connector.ts";
+import type { Connector, ConnectorContext, Inspection, ReadOptions } from "../connector.ts";
 import { endingWith } from "../ending-with.ts";
 import { innerQuery } from "../inner-query.ts";
-import { type RowsSince, type Unsuitable, unsuitableType } from "../since.ts";
 import type { SourceRows } from "../source-rows.ts";
 import { type BigQueryColumn, type BigQueryField, columnOf, selectList } from "./columns.ts";
 import { parseBigQueryConfig } from "./config.ts";
 import { customerIdentity } from "./identity.ts";
 import { type BigQueryAccess, dryRunQuery, type FinishedJob, openAccess, runQuery, withDeadline } from "./job.ts";
-import { firstRow, restRows } from "./rest-rows.ts";
-import { bigquerySince, parseTally, selectingSince } from "./since.ts";
+import { restRows } from "./rest-rows.ts";
 import { openStorage, type StorageOptions, storageRows } from "./storage-rows.ts";
 
 /** On-demand analysis, $ per TiB read; list price of 2026-11, the first TiB of a month not counted. */
@@ -80,30 +78,6 @@ function bigqueryConnector(access: BigQueryAccess, storage: StorageOptions, { se
       const columns = chosen(fields, wanted).map(columnOf);
       const job = await runQuery(access, selecting(query, columns, limit), signal);
       return await rowsOf(job, columns, signal);
-    },
-
-    async readSince(
-      query,
-      { signal: caller, columns: wanted, since }: ReadSinceOptions,
-    ): Promise<RowsSince | Unsuitable> {
-      const signal = stopping(caller);
-      const { fields } = await dryRunQuery(access, query, signal);
-      const [field] = chosen(fields, [since.column]);
-      const sql = bigquerySince(field!, since);
-      if (sql === undefined) return unsuitableType(since.column, `${field!.type}`);
-      const columns = chosen(fields, wanted).map(columnOf);
-      let job: Promise<FinishedJob> | undefined;
-      const run = () => {
-        job ??= runQuery(access, selectingSince(query, columns, sql), signal);
-        return job;
-      };
-      return {
-        async before() {
-          const [first] = await firstRow(access, await run(), signal);
-          return first === undefined ? null : parseTally(first[columns.length]);
-        },
-        rows: async () => await rowsOf(await run(), columns, signal),
-      };
     },
 
     async close() {

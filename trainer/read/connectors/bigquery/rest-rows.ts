@@ -42,14 +42,3 @@ export async function* restRows(
     }
   }
 }
-
-/** The values of a job's first row, in the API's text form; none when it has no rows. */
-export async function firstRow(
-  access: BigQueryAccess,
-  { job }: FinishedJob,
-  signal: AbortSignal,
-): Promise<readonly (readonly unknown[])[]> {
-  const options = { maxResults: 1, autoPaginate: false, skipParsing: true };
-  const [rows] = await patiently(access, signal, async () => (await job.getQueryResults(options)) as unknown as Page);
-  return rows.slice(0, 1).map(({ f }) => f.map(({ v }) => v));
-}

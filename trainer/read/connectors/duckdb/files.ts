@@ -64,15 +64,6 @@ export async function findFiles(location: string, roots: readonly string[]): Pro
   return files;
 }
 
-/** A text that is another one when a file was written to or replaced meanwhile. */
-export async function stateOf(files: readonly SourceFile[]): Promise<string> {
-  const states = files.map(async ({ path }) => {
-    const found = await stat(path, { bigint: true }).catch(() => undefined);
-    return found === undefined ? "gone" : [found.ino, found.size, found.mtimeNs, found.ctimeNs].join(":");
-  });
-  return (await Promise.all(states)).join(" ");
-}
-
 function checkLocation(location: string): void {
   const refuse = (reason: string): never =>
     fail("bad_location", `The location ${shown(location)} ${reason}; expected a path such as "shop/*.csv"`);

@@ -1,8 +1,8 @@
-import { type Json, JsonDuckDBValueConverter } from "@duckdb/node-api";
+import { type DuckDBResult, type Json, JsonDuckDBValueConverter } from "@duckdb/node-api";
 import type { z } from "zod";
 import type { ConnectorConfig } from "../../../../shared/model-spec.ts";
 import { StageError } from "../../../stage/stage-error.ts";
-import type { Connector, ConnectorContext, Inspection, ReadOptions, ReadSinceOptions } from "../connector.ts";
+import type { Connector, ConnectorContext, Inspection, ReadOptions } from "../connector.ts";
 import { verifyCompressed } from "../duckdb/compressed.ts";
 import { findFiles, type SourceFile } from "../duckdb/files.ts";
 import { countMalformed, rejectCount } from "../duckdb/malformed-lines.ts";
@@ -12,11 +12,9 @@ import { openSandbox, type Sandbox } from "../duckdb/sandbox.ts";
 import { checkSelect } from "../duckdb/select.ts";
 import { type StreamLimits, streamRows } from "../duckdb/stream.ts";
 import { innerQuery } from "../inner-query.ts";
-import type { RowsSince, Unsuitable } from "../since.ts";
-import type { SourceRows } from "../source-rows.ts";
+import type { SourceColumn, SourceRows } from "../source-rows.ts";
 import { FileConfig } from "./config.ts";
 import { changedError, type FileLooks, lookAtFiles, mayBeOfChange, watchFiles } from "./file-watch.ts";
-import { columnsOf, readFilesSince } from "./since.ts";
 
 /**
  * Tables from files: `shop/*.csv` makes each file below the customer's folders a table named by its stem. CSV, TSV,
@@ -116,11 +114,6 @@ function fileConnector({ files, looks }: Found, sandbox: Sandbox, { settings }: 
       };
     },
 
-    async readSince(query, options: ReadSinceOptions): Promise<RowsSince | Unsuitable> {
-      const { inner, read } = await check(query);
-      return await readFilesSince(sandbox.connection, { inner, files: read, limits: limits(options.signal) }, options);
-    },
-
     close: () => sandbox.close(abandoned),
   };
 }
@@ -128,6 +121,10 @@ function fileConnector({ files, looks }: Found, sandbox: Sandbox, { settings }: 
 /** Of a query over one file, as if it took every row; what a join gives, nobody knows beforehand. */
 const rowsOf = async (read: readonly SourceFile[], { parser }: Sandbox) =>
   read.length === 1 ? await estimateRows(parser, read[0]!) : null;
+
+/** In the order of the result. */
+const columnsOf = (result: DuckDBResult): SourceColumn[] =>
+  result.deduplicatedColumnNames().map((name, i) => ({ name, type: result.columnType(i) }));
 
 const reasons = (error: z.ZodError) =>
   error.issues.map((issue) => `${issue.path.join(".") || "it"}: ${issue.message}`).join("; ");

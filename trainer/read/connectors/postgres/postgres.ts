@@ -1,16 +1,14 @@
 import { DuckDBDataChunk, type DuckDBValue } from "@duckdb/node-api";
 import type { ConnectorConfig } from "../../../../shared/model-spec.ts";
 import { StageError } from "../../../stage/stage-error.ts";
-import type { Connector, ConnectorContext, Inspection, ReadOptions, ReadSinceOptions } from "../connector.ts";
+import type { Connector, ConnectorContext, Inspection, ReadOptions } from "../connector.ts";
 import { identifier } from "../duckdb/quote.ts";
 import { endingWith } from "../ending-with.ts";
 import { innerQuery } from "../inner-query.ts";
-import { type RowsSince, type SinceSql, TALLY_MODULUS, type Tally, type Unsuitable, unsuitableType } from "../since.ts";
 import type { SourceColumn, SourceRows } from "../source-rows.ts";
 import { type ColumnReader, readersOf } from "./columns.ts";
 import { type PostgresTarget, parsePostgresConfig } from "./config.ts";
 import { openSession, type PostgresSession, type RawResult } from "./session.ts";
-import { postgresSince, typeName } from "./since.ts";
 
 /**
  * Tables of a Postgres server, or of what speaks its protocol. Every read is a server-side cursor in the one read-only
@@ -43,21 +41,6 @@ function postgresConnector(
     };
     return { session: current, watch, end };
   };
-  /** A query's rows, or those of them that a condition holds for. */
-  const read = async (query: string, { signal, columns: wanted, limit }: ReadOptions, condition?: SinceRows) => {
-    const { session, end } = await begin(signal);
-    try {
-      if (condition !== undefined && condition.session !== session) throw otherState(target);
-      const estimate = condition === undefined ? await estimateOf(session, query) : { estimatedRows: null };
-      const { columns, readers } = await openCursor(session, query, { wanted, limit, where: condition?.sql.isSince });
-      const chunks = readChunks(session, readers, settings.rowsMax);
-      return { columns, chunks: endingWith(chunks, end), expectedRows: limit ?? estimate.estimatedRows };
-    } catch (error) {
-      await end();
-      throw error;
-    }
-  };
-
   return {
     async inspect(query, { sampleRows, signal }): Promise<Inspection> {
       const { session, end } = await begin(signal);
@@ -72,27 +55,16 @@ function postgresConnector(
       }
     },
 
-    read: (query, options): Promise<SourceRows> => read(query, options),
-
-    async readSince(query, { since, ...options }: ReadSinceOptions): Promise<RowsSince | Unsuitable> {
-      const { session, watch } = await begin(options.signal);
+    async read(query, { signal, columns: wanted, limit }: ReadOptions): Promise<SourceRows> {
+      const { session, end } = await begin(signal);
       try {
-        const column = identifier(since.column);
-        const { fields } = await runOver(session, query, (source) => `SELECT ${column} FROM ${source} LIMIT 0`);
-        const sql = postgresSince(column, fields[0]!.dataTypeID, since);
-        if (sql === undefined) return unsuitableType(since.column, typeName(fields[0]!.dataTypeID));
-        const before = async () => {
-          const counting = await begin(options.signal);
-          try {
-            if (counting.session !== session) throw otherState(target);
-            return await tallyBefore(session, query, sql);
-          } finally {
-            counting.watch.end();
-          }
-        };
-        return { before, rows: () => read(query, options, { session, sql }) };
-      } finally {
-        watch.end();
+        const { estimatedRows } = await estimateOf(session, query);
+        const { columns, readers } = await openCursor(session, query, { wanted, limit });
+        const chunks = readChunks(session, readers, settings.rowsMax);
+        return { columns, chunks: endingWith(chunks, end), expectedRows: limit ?? estimatedRows };
+      } catch (error) {
+        await end();
+        throw error;
       }
     },
 
@@ -110,21 +82,17 @@ const FETCH_ROWS_MAX = 8192;
 /** What one fetch should bring: rows are fetched fewer at a time the wider they are. */
 const FETCH_BYTES = 4 * 2 ** 20;
 
-/** Which rows, and the transaction in which the others were counted. */
-type SinceRows = { readonly session: PostgresSession; readonly sql: SinceSql };
-
 type CursorOptions = {
   readonly wanted?: readonly string[] | undefined;
   readonly limit?: number | undefined;
-  readonly where?: string | undefined;
 };
 type Cursor = { readonly columns: readonly SourceColumn[]; readonly readers: readonly ColumnReader[] };
 
 /** The query as a cursor. Postgres itself refuses as a cursor whatever is no SELECT. */
 async function openCursor(session: PostgresSession, query: string, options: CursorOptions): Promise<Cursor> {
-  const { wanted, limit, where } = options;
+  const { wanted, limit } = options;
   const list = wanted?.map(identifier).join(", ") ?? "*";
-  const end = `${where === undefined ? "" : ` WHERE ${where}`}${limit === undefined ? "" : ` LIMIT ${limit}`}`;
+  const end = limit === undefined ? "" : ` LIMIT ${limit}`;
   const declare = `DECLARE ${CURSOR} NO SCROLL CURSOR FOR SELECT ${list} FROM`;
   await runOver(session, query, (source) => `${declare} ${source}${end}`);
   const { fields } = await session.run(`FETCH FORWARD 0 FROM ${CURSOR}`);
@@ -203,17 +171,6 @@ function runOver(session: PostgresSession, query: string, statement: (source: st
   const sql = statement(`(\n${inner}\n) AS source`);
   return session.run(sql, { text: inner, offset: sql.indexOf(`(\n${inner}\n) AS source`) + 2 });
 }
-
-async function tallyBefore(session: PostgresSession, query: string, sql: SinceSql): Promise<Tally> {
-  const tally = `count(*), coalesce(sum(${sql.number} % ${TALLY_MODULUS}), 0)`;
-  const { rows } = await runOver(session, query, (source) => `SELECT ${tally} FROM ${source} WHERE ${sql.isBefore}`);
-  return { rows: Number(rows[0]![0]), times: BigInt(rows[0]![1]!) };
-}
-
-const otherState = ({ host }: PostgresTarget) =>
-  new StageError("fetching", "connection_lost", `The connection to ${host} broke off between two statements`, {
-    retryable: true,
-  });
 
 /** What the planner expects; null where the server does not tell it in this form. */
 async function estimateOf(session: PostgresSession, query: string) {
