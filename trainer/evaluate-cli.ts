@@ -1,7 +1,6 @@
 /** `npm run evaluate`: how well the models of this trainer rank two files that hold interactions. */
-import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
-import { availableParallelism, tmpdir, totalmem } from "node:os";
-import { join } from "node:path";
+import { closeSync, openSync, writeFileSync } from "node:fs";
+import { availableParallelism, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import { POPULARITY } from "../shared/manifest.ts";
 import { readAttributeFile } from "./choose/files/attribute-file.ts";
@@ -37,7 +36,6 @@ whole numbers, first a user's id, then those of the user's items.
   --memory-mb N         (two thirds of this machine's, at most 8000) for a fit
   --weight-mb N         (48) weights that the served model may have
   --seed N              (1)
-  --resume FOLDER       where long fits keep their state: the same command goes on there after an interruption
   --plot FILE           an SVG picture of quality against fitting time
   --include-seen        do not leave out items of the user's train rows
   --json                one JSON object on standard output; everything else goes to standard error
@@ -58,7 +56,7 @@ try {
 async function main(args: readonly string[]): Promise<void> {
   const options = parse(args);
   if (options === "help") return void process.stdout.write(USAGE);
-  const { files, users, items, json, plot, resume, ...evaluation } = options;
+  const { files, users, items, json, plot, ...evaluation } = options;
   if (plot !== undefined) writing(plot, () => closeSync(openSync(plot, "a")));
   const begin = performance.now();
   const clock = () => (performance.now() - begin) / 1000;
@@ -71,11 +69,7 @@ async function main(args: readonly string[]): Promise<void> {
   const { user, item, time, label } = data.columns;
   log(`columns: user ${user}, item ${item}, time ${time ?? "none"}, label ${label ?? "none"}`);
   log(`train ${data.train.items.length} rows, test ${data.test.items.length}, rejected ${data.rejectedRows}`);
-  const checkpointFolder = resume ?? mkdtempSync(join(tmpdir(), "shortlist-fits-"));
-  const context = { ...evaluation, signal: abort.signal, clock, log, checkpointFolder };
-  const result = await evaluateFiles(data, context).finally(() => {
-    if (resume === undefined) rmSync(checkpointFolder, { recursive: true, force: true });
-  });
+  const result = await evaluateFiles(data, { ...evaluation, signal: abort.signal, clock, log });
   process.stdout.write(json ? `${JSON.stringify(result)}\n` : tableOf(result, evaluation.cutOffs));
   if (plot !== undefined) writePlot(plot, result, Math.max(...evaluation.cutOffs));
 }
@@ -135,7 +129,6 @@ function parse(args: readonly string[]) {
       "weight-mb": { type: "string", default: "48" },
       seed: { type: "string", default: "1" },
       plot: text,
-      resume: text,
       users: text,
       items: text,
       "include-seen": flag,
@@ -163,7 +156,6 @@ function parse(args: readonly string[]) {
     seed: integer(values.seed, "--seed", 0, 2 ** 31 - 1),
     includeSeen: values["include-seen"],
     plot: values.plot,
-    resume: values.resume,
     users: values.users,
     items: values.items,
     json: values.json,

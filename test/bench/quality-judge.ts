@@ -28,11 +28,10 @@ export async function judge(
 }
 
 /** The limits of a fit: time and memory for all that is measured here. */
-export const benchContext = (random: () => number, checkpointFolder?: string): FitContext => ({
+export const benchContext = (random: () => number): FitContext => ({
   random,
   signal: new AbortController().signal,
   secondsMax: 3600,
   memoryMbMax: 8000,
   progress: () => undefined,
-  ...(checkpointFolder === undefined ? {} : { checkpointFolder }),
 });

@@ -33,8 +33,6 @@ export type QualityOptions = {
   readonly methods: readonly string[] | undefined;
   /** For the automatic choice; undefined: what the service would allow. */
   readonly seconds: number | undefined;
-  /** Where trained networks keep their state. */
-  readonly resume: string | undefined;
 };
 
 type Saying = { readonly say: (line: string) => void };
@@ -68,10 +66,7 @@ export function qualityMeasures(options: QualityOptions & Saying): Measured[] {
 
 type TaskOptions = QualityOptions & Saying & { readonly name: string };
 
-async function taskFigures(
-  task: QualityTask,
-  { name, methods, resume, say, ...given }: TaskOptions,
-): Promise<Figure[]> {
+async function taskFigures(task: QualityTask, { name, methods, say, ...given }: TaskOptions): Promise<Figure[]> {
   const runs: ReadonlyMap<string, Run>[] = [];
   let automaticJudged: Quality | undefined; // one more candidate for the best, where it was judged on the same splits
   const figures: Figure[] = [];
@@ -82,13 +77,13 @@ async function taskFigures(
     say(`  ${name}: ${data.itemCount} items, ${data.items.length} rows to learn from, ${cases.count} lists`);
     const run = new Map<string, Run>();
     for (const own of methods ?? Object.keys(task.references)) {
-      run.set(own, await fitAndJudge(own, prepared, { ...task, resume }));
+      run.set(own, await fitAndJudge(own, prepared, task));
       const { recall, ndcg, fitSeconds } = run.get(own)!;
       say(`    ${own}: recall ${recall.toFixed(4)}, ndcg ${ndcg.toFixed(4)}, ${fitSeconds.toFixed(1)} s`);
     }
     runs.push(run);
     if (seconds > 0 && seed === task.seeds[0]) {
-      const { judged, figures: own } = await automatic(task, prepared, { name, seconds, resume, say });
+      const { judged, figures: own } = await automatic(task, prepared, { name, seconds, say });
       if (task.seeds.length === 1) automaticJudged = judged;
       figures.push(...own);
     }
@@ -107,16 +102,12 @@ async function taskFigures(
   return [...figures, ...qualityFigures(`${name}.best`, task.k, best, task.target)];
 }
 
-async function fitAndJudge(
-  name: string,
-  prepared: PreparedTask,
-  { k, protocol, resume }: QualityTask & Pick<TaskOptions, "resume">,
-): Promise<Run> {
+async function fitAndJudge(name: string, prepared: PreparedTask, { k, protocol }: QualityTask): Promise<Run> {
   const method = METHODS[name];
   const params = method && (await bestParams(method, prepared.data, { k, protocol }));
   if (!method || !params) throw new Error(`No method ${JSON.stringify(name)} can learn from these data.`);
   const begin = performance.now();
-  const fitted = await method.fit(prepared.data, params, benchContext(seededRandom(SEED), resume));
+  const fitted = await method.fit(prepared.data, params, benchContext(seededRandom(SEED)));
   const fitSeconds = (performance.now() - begin) / 1000;
   return { ...(await judge(fitted, prepared.cases, { k })), fitSeconds };
 }
@@ -160,7 +151,7 @@ function qualityFigures(
 async function automatic(
   task: QualityTask,
   prepared: PreparedTask,
-  { name, seconds, resume, say }: Omit<TaskOptions, "methods" | "seconds"> & { readonly seconds: number },
+  { name, seconds, say }: Omit<TaskOptions, "methods" | "seconds"> & { readonly seconds: number },
 ) {
   const begin = performance.now();
   const clock = () => (performance.now() - begin) / 1000;
@@ -181,13 +172,12 @@ async function automatic(
     metric: `ndcg@${task.k as 10 | 20}`,
     secondsMax: seconds,
     progress,
-    checkpointFolder: resume,
   });
   const { chosen } = selection;
   const fitted = await methodNamed(chosen.method, METHODS)!.fit(
     prepared.data,
     chosen.params,
-    benchContext(seededRandom(SEED), resume),
+    benchContext(seededRandom(SEED)),
   );
   const judged = await judge(fitted, prepared.cases, task);
   say(`    chosen: ${chosen.method}, recall ${judged.recall.toFixed(4)}, ndcg ${judged.ndcg.toFixed(4)}`);

@@ -6,10 +6,9 @@ const flagSchema = z.object({
   task: z.string(),
   methods: z.array(z.string()).optional(),
   seconds: z.number().optional(),
-  resume: z.string().optional(),
 });
 
-const { task, methods, seconds, resume } = flagSchema.parse(JSON.parse(process.argv[2]!));
+const { task, methods, seconds } = flagSchema.parse(JSON.parse(process.argv[2]!));
 const say = (said: string) => process.send!({ said });
-const measure = qualityMeasures({ methods, seconds, resume, say }).find(({ name }) => name === task)!;
+const measure = qualityMeasures({ methods, seconds, say }).find(({ name }) => name === task)!;
 process.send!({ measured: await measure.measure() }, () => process.disconnect());

@@ -6,9 +6,8 @@
  *
  * The automatic choice has `--seconds` for each set (0: none; without: what the service would allow). Each task runs in a process
  * of its own, `--processes` of them at once: with as many as there are cores all of it takes an hour and a half to two, and fits are
- * slower for it. What is trained, and the figures of tasks that are done, are kept in the folder `--resume`, where the same command of
- * the same code goes on after an interruption; `fit_seconds` is then what was left. What is required stands next to what was measured
- * at the end, on standard error.
+ * slower for it. The figures of finished tasks are kept in the folder `--resume`; the same command measures only the other tasks.
+ * What is required stands next to what was measured at the end, on standard error.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -24,8 +23,8 @@ export const quality: Bench = async ({ say, fail, flags }) => {
   const options: QualityOptions = {
     methods: flags.get("methods")?.split(","),
     seconds: given === undefined ? undefined : Number(given),
-    resume: flags.get("resume"),
   };
+  const folder = flags.get("resume");
   const all = qualityMeasures({ ...options, say });
   for (const name of wanted ?? []) {
     if (!all.some((task) => task.name === name)) fail(`There is no task ${JSON.stringify(name)}.`);
@@ -40,7 +39,9 @@ export const quality: Bench = async ({ say, fail, flags }) => {
   const work = async () => {
     for (let task = waiting.shift(); task; task = waiting.shift()) {
       const { name } = task;
-      const measured = await measuredOrKept(name, options, (line) => say(`  ${name}: ${line.trim()}`)).catch(String);
+      const measured = await measuredOrKept(name, { folder, options }, (line) =>
+        say(`  ${name}: ${line.trim()}`),
+      ).catch(String);
       if (typeof measured === "string") fail(`${name}: ${measured}`);
       else byTask.set(name, measured);
     }
@@ -53,17 +54,19 @@ export const quality: Bench = async ({ say, fail, flags }) => {
   return figures;
 };
 
+type KeptIn = { readonly folder: string | undefined; readonly options: QualityOptions };
+
+/** The figures of a task, from the folder if the same task was measured before with the same options. */
 async function measuredOrKept(
   task: string,
-  options: QualityOptions,
+  { folder, options }: KeptIn,
   say: (line: string) => void,
 ): Promise<readonly Figure[]> {
-  const { resume, ...asked } = options;
-  const path = resume && join(resume, `${task}.json`);
+  const path = folder && join(folder, `${task}.json`);
   const kept = path && (await readFile(path, "utf8").catch(() => undefined));
   if (kept) {
-    const { asked: then, figures } = JSON.parse(kept) as { readonly asked: unknown; readonly figures: Figure[] };
-    if (JSON.stringify(then) === JSON.stringify(asked)) {
+    const { options: before, figures } = JSON.parse(kept) as { readonly options: unknown; readonly figures: Figure[] };
+    if (JSON.stringify(before) === JSON.stringify(options)) {
       say(`measured before, kept in ${path}`);
       return figures;
     }
@@ -71,8 +74,8 @@ async function measuredOrKept(
   const program = "quality-process.ts";
   const figures = await measuredInProcess<readonly Figure[]>(program, [JSON.stringify({ ...options, task })], say);
   if (path) {
-    await mkdir(resume, { recursive: true });
-    await writeFile(path, JSON.stringify({ asked, figures }));
+    await mkdir(folder, { recursive: true });
+    await writeFile(path, JSON.stringify({ options, figures }));
   }
   return figures;
 }

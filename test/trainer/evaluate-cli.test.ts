@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -152,27 +152,4 @@ test.each([
   expect([status, stdout]).toEqual([1, ""]);
   expect(stderr).toContain(sentence);
   expect(stderr).not.toMatch(/\n\s+at /);
-});
-
-test("the state of long fits is gone afterwards, but for a folder that is named with --resume", () => {
-  const temp = join(folder, "temp");
-  mkdirSync(temp);
-  const args = [
-    ...files,
-    "--time-column",
-    "when",
-    "--protocol",
-    "next-item",
-    "--models",
-    "popularity",
-    "--seconds",
-    "20",
-  ];
-  const env = { ...process.env, TMPDIR: temp };
-  const named = join(folder, "named");
-  mkdirSync(named);
-  const { status } = spawnSync(process.execPath, ["trainer/evaluate-cli.ts", ...args], { env, timeout: 60_000 });
-  expect([status, readdirSync(temp).filter((name) => name.startsWith("shortlist-fits-"))]).toEqual([0, []]);
-  expect(run(...args, "--resume", named).status).toBe(0);
-  expect(existsSync(named)).toBe(true);
 });

@@ -45,8 +45,6 @@ export type SelectInput = {
   readonly clock: () => number;
   /** `share` 0…1 of the selection. */
   readonly progress: (share: number, detail: string) => void;
-  /** Where long fits keep their state: a choice that was interrupted goes on there. */
-  readonly checkpointFolder?: string | undefined;
   /** What the live version is: tried as well, on the same footing. */
   readonly live?: Choice | undefined;
   /** What users have in common, for those without a history; absent: they are given what is popular. */
@@ -217,8 +215,7 @@ function familiesOf(trials: readonly Trial[], metric: MetricAtK): Choice[] {
 
 function trialContext(input: SelectInput): TrialContext {
   const { budget, memoryMbMax, seed, signal, clock, progress, includeSeen = false, cutOffs = CUT_OFFS } = input;
-  const { checkpointFolder } = input;
-  return { budget, memoryMbMax, seed, signal, clock, progress, includeSeen, cutOffs, checkpointFolder };
+  return { budget, memoryMbMax, seed, signal, clock, progress, includeSeen, cutOffs };
 }
 
 function warningsOf({ live, methods }: SelectInput): string[] {

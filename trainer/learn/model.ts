@@ -17,8 +17,6 @@ export type FitContext = {
   readonly memoryMbMax: number;
   /** `share` 0…1 of the work done. */
   readonly progress: (share: number, detail: string) => void;
-  /** Where a long fit keeps its state, so that the same fit started again goes on; absent: nowhere. */
-  readonly checkpointFolder?: string;
 };
 
 /** Settings of a method, from a small published grid; all numbers, so that they can be recorded and compared. */

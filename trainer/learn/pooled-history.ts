@@ -8,7 +8,7 @@ import { appendPooled, pooledScores } from "./neural/pooled-export.ts";
 import { compilePooledStep, freshPooledParameters, openPooledScorer, type PooledShape } from "./neural/pooled-graph.ts";
 import { type Trainee, type TrainingPlan, trainEpochs } from "./neural/training.ts";
 import { type AppendScores, type BlendableModel, exportScores } from "./scoring/scoring-graph.ts";
-import { digestOf, type Histories, positiveHistories } from "./statistics/histories.ts";
+import { type Histories, positiveHistories } from "./statistics/histories.ts";
 
 export type PooledHistoryParams = {
   readonly width: number;
@@ -98,9 +98,8 @@ async function learn(
     step: (batch) => step.run(batch),
     judge: (averages) => judgeHeldOut(scorer, averages, { histories, heldOut, length, signal: context.signal }),
   };
-  const identity = JSON.stringify({ method: "pooled_history", params, seed, data: digestOf(histories) });
   try {
-    return (await trainEpochs(trainee, planFor(params, stepsPerEpoch), { context, identity })).averages;
+    return (await trainEpochs(trainee, planFor(params, stepsPerEpoch), context)).averages;
   } finally {
     await Promise.all([step.release(), scorer.release()]);
   }
@@ -110,7 +109,6 @@ const planFor = ({ learningRate, epochs }: PooledHistoryParams, stepsPerEpoch: n
   epochs,
   learningRate,
   warmupSteps: 20,
-  weightDecay: 0,
   averagedSteps: Math.max(20, 2 * stepsPerEpoch),
   patience: Math.max(10, Math.ceil(epochs / 4)),
 });

@@ -12,7 +12,7 @@ import { type Trainee, type TrainingPlan, trainEpochs } from "./neural/training.
 import type { TransformerShape } from "./neural/transformer.ts";
 import { maskPool } from "./numerics/autodiff/mask-pool.ts";
 import { type AppendScores, type BlendableModel, exportScores } from "./scoring/scoring-graph.ts";
-import { digestOf, type Histories, positiveHistories } from "./statistics/histories.ts";
+import { type Histories, positiveHistories } from "./statistics/histories.ts";
 
 export type SasrecParams = {
   /** History entries at most. */
@@ -150,9 +150,8 @@ async function learn(
     step: (batch) => step.run(batch),
     judge: (averages) => judgeHeldOut(scorer, averages, { histories, heldOut, length, signal: context.signal }),
   };
-  const identity = JSON.stringify({ method: "sasrec", params, seed, data: digestOf(histories) });
   try {
-    const { averages } = await trainEpochs(trainee, planFor(params, stepsPerEpoch), { context, identity });
+    const { averages } = await trainEpochs(trainee, planFor(params, stepsPerEpoch), context);
     return { averages, heldOut };
   } finally {
     await Promise.all([step.release(), scorer.release()]);
@@ -169,7 +168,6 @@ const planFor = ({ learningRate, epochs }: SasrecParams, stepsPerEpoch: number):
   epochs,
   learningRate,
   warmupSteps: Math.min(200, Math.ceil((epochs * stepsPerEpoch) / 10)),
-  weightDecay: 0,
   averagedSteps: Math.max(20, 2 * stepsPerEpoch),
   patience: Math.max(6, Math.ceil(epochs / 3)),
 });

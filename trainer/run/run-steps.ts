@@ -21,7 +21,6 @@ import type { ObjectStore } from "../store/object-store.ts";
 import { type PublishOutcome, publish } from "../store/publish.ts";
 import { sweep } from "../store/sweep.ts";
 import type { BuiltVersion } from "../store/version-files.ts";
-import { type KeptFits, openKeptFits } from "./kept-fits.ts";
 import { creationMs, erasedUsers } from "./stored-state.ts";
 import type { TrainingJob } from "./training-run.ts";
 
@@ -47,13 +46,11 @@ export type Run = {
   readonly model: ModelRef;
   /** Salt of the user hashes in this run's version. */
   readonly salt: Uint8Array;
-  readonly fits: KeptFits;
 };
 
-export async function beginRun(job: TrainingJob, deps: TrainDeps): Promise<Run> {
+export function beginRun(job: TrainingJob, deps: TrainDeps): Run {
   const model = { customer: job.customer, modelName: job.spec.model_name };
-  const salt = userSalt({ ...model, createdAtMs: deps.nowMs() });
-  return { job, deps, model, salt, fits: await openKeptFits(job.settings.modelDirectory, deps.nowMs()) };
+  return { job, deps, model, salt: userSalt({ ...model, createdAtMs: deps.nowMs() }) };
 }
 
 export async function readData({ job, deps, salt }: Run): Promise<ReadWithinBudget> {
@@ -82,7 +79,7 @@ const CHOICE_FRACTION = 0.7;
 const FINAL_FIT_SECONDS = 2 / 3;
 
 export function chooseModel(
-  { job: { settings }, deps, fits }: Run,
+  { job: { settings }, deps }: Run,
   { dataset, userValues }: ReadWithinBudget,
   live: EvaluationReport | undefined,
 ): Promise<Selection> {
@@ -97,17 +94,12 @@ export function chooseModel(
     seed: settings.seed,
     signal: deps.signal,
     clock: deps.clock,
-    checkpointFolder: fits.folder,
     live: live && { method: live.chosen.method, params: live.chosen.params },
     progress: (fraction, detail) => deps.report.progress({ fraction: CHOICE_FRACTION * fraction, detail }),
   });
 }
 
-export function fitOnAllData(
-  { job: { settings }, deps, fits }: Run,
-  { dataset }: ReadWithinBudget,
-  selection: Selection,
-) {
+export function fitOnAllData({ job: { settings }, deps }: Run, { dataset }: ReadWithinBudget, selection: Selection) {
   const { seed, memoryMbMax, weightBytesMax, fitSecondsMax } = settings;
   const progress = (fraction: number, detail: string) =>
     deps.report.progress({
@@ -127,7 +119,6 @@ export function fitOnAllData(
       signal: deps.signal,
       clock: deps.clock,
       progress,
-      checkpointFolder: fits.folder,
     },
   });
 }
@@ -185,8 +176,7 @@ export function upload(
 }
 
 /** The version is live by now, so a failed sweep does not fail the run: the next run's sweep does the work. */
-export async function cleanUp({ deps, model, fits }: Run): Promise<void> {
-  await fits.remove();
+export async function cleanUp({ deps, model }: Run): Promise<void> {
   await sweep(deps.store, model, { nowMs: deps.nowMs(), signal: deps.signal }).catch((error: unknown) =>
     deps.onCleanupError?.(error),
   );

@@ -22,7 +22,7 @@ export type TrainOutcome =
 /** One training run, step by step. Each stage is entered once. Throws StageError. */
 export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<TrainOutcome> {
   const stage = deps.report;
-  const run = await beginRun(job, deps);
+  const run = beginRun(job, deps);
 
   stage.enter("FETCHING");
   const data = await readData(run);
@@ -35,7 +35,6 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
   stage.enter("EVALUATING");
   const verdict = gate(selection.report, live);
   if (!verdict.pass && !job.settings.ignoreGate) {
-    await run.fits.remove();
     return { kind: "refused", reasons: verdict.reasons, metrics: runMetrics(selection.report) };
   }
 

@@ -4,10 +4,8 @@ import { neuralBlend } from "../../../trainer/learn/neural-blend.ts";
 import { trainingData } from "../../fixtures/checkerboard.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
 import { modelSuite } from "../../suites/model-suite.ts";
-import { resumeSuite } from "../../suites/resume-suite.ts";
 
 modelSuite(neuralBlend as Method);
-resumeSuite(neuralBlend as Method);
 
 /** Each of 120 users walks around the same ring of 24 items, from a place of their own. */
 const ring = trainingData(

@@ -35,8 +35,6 @@ export type TrialContext = {
   readonly clock: () => number;
   /** `share` 0…1 of this trial. */
   readonly progress: (share: number, detail: string) => void;
-  /** Where long fits keep their state, so that the same ones asked for again go on, or are there at once. */
-  readonly checkpointFolder?: string | undefined;
 };
 
 export type FitTask = {
@@ -74,7 +72,6 @@ export async function fitCandidate(
       secondsMax,
       memoryMbMax: context.memoryMbMax,
       progress: (share, detail) => context.progress(FIT_SHARE * share, `${method.name}: ${detail}`),
-      ...(context.checkpointFolder === undefined ? {} : { checkpointFolder: context.checkpointFolder }),
     }),
   );
   return { fitted, seconds: context.clock() - begin + (shared?.isLearnt ? shared.seconds : 0) };

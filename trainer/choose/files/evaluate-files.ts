@@ -37,8 +37,6 @@ export type EvaluateFilesOptions = {
   readonly memoryMbMax: number;
   readonly budget: ServingBudget;
   readonly seed: number;
-  /** Where long fits of the choice keep their state; those measured are always made anew, so that their seconds are true. */
-  readonly checkpointFolder?: string;
   readonly signal: AbortSignal;
   readonly clock: () => number;
   readonly log: (line: string) => void;
@@ -242,7 +240,7 @@ async function measure(
   const method = methodNamed(choice.method, methods);
   if (!method) throw new Error(`There is no method ${JSON.stringify(choice.method)}.`);
   const peakMb = watchPeakMemory();
-  const context: TrialContext = { ...options, checkpointFolder: undefined, progress: () => {} };
+  const context: TrialContext = { ...options, progress: () => {} };
   const task = { data: train, secondsMax, secondsHard };
   const { fitted, seconds } = await fitCandidate({ method, params: choice.params }, task, context);
   const served = { exported: fitted.export(options.budget), historyMax: fitted.historyMax, values };

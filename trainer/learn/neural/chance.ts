@@ -1,6 +1,6 @@
 import { seededRandom } from "../numerics/seeded-random.ts";
 
-/** The chance of one training: apart for each purpose, and anew for each epoch, so that a resumed one draws the same. */
+/** The random numbers of one training: a stream for each purpose, and new streams for the batches and steps of each epoch. */
 export type TrainingChance = {
   /** Of a purpose that is served before the first epoch. */
   readonly of: (purpose: "held_out" | "parameters" | "masks") => () => number;

@@ -3,15 +3,12 @@ import type { FitContext } from "../model.ts";
 import { adam } from "../numerics/autodiff/adam.ts";
 import type { Parameters } from "../numerics/autodiff/parameters.ts";
 import { type Averages, averagesOf, follow } from "./averages.ts";
-import type { TrainingOutcome } from "./resume.ts";
-import { resumable } from "./resume.ts";
 
 export type TrainingPlan = {
   readonly epochs: number;
   /** Highest learning rate: reached after `warmupSteps`, then falling to a fiftieth of it along a cosine. */
   readonly learningRate: number;
   readonly warmupSteps: number;
-  readonly weightDecay: number;
   /** Steps that the averaged parameters look back, about. */
   readonly averagedSteps: number;
   /** Epochs without a better judgement after which training stops. */
@@ -31,60 +28,51 @@ export type Trainee<Batch> = {
   judge(averages: Averages): Promise<number | undefined>;
 };
 
+export type TrainingOutcome = {
+  /** The averaged parameters of the epoch with the best judgement. */
+  readonly averages: Averages;
+  /** Undefined when nothing could be held out. */
+  readonly judgement: number | undefined;
+  /** Epochs up to and including the best one. */
+  readonly epochs: number;
+};
+
 /**
- * Trains until the plan's epochs are over, judgements stop rising or time is up. The learning rate falls with the share of
- * the steps made; where the pace tells that time will not do for all of them, they are fewer, so that a short budget still
- * ends on small steps. With time to spare, the result depends on data and seed alone.
+ * Trains until the plan's epochs are over, judgements stop rising or time is up. The learning rate falls with the fraction
+ * of the steps made. If the pace shows that time does not suffice for all steps, fewer are planned, so that a short budget
+ * still ends on a small rate. With time to spare, the result depends on data and seed alone.
  *
  * Throws the signal's reason when aborted.
- *
- * @param identity Of data, settings and seed: what was saved under another one is not resumed.
  */
 export async function trainEpochs<Batch>(
   trainee: Trainee<Batch>,
   plan: TrainingPlan,
-  { context, identity }: { readonly context: FitContext; readonly identity: string },
+  context: FitContext,
 ): Promise<TrainingOutcome> {
   const { parameters } = trainee;
-  const optimizer = adam(parameters, { weightDecay: plan.weightDecay });
+  const optimizer = adam(parameters);
   const averages = averagesOf(parameters);
-  const saved = resumable(context.checkpointFolder, identity, { parameters, averages, optimizer: optimizer.state });
-  const found = saved.load();
-  if (found?.hasEnded) return found.best;
-  let { epoch, best } = found ?? {
-    epoch: 0,
-    best: { averages: averagesOf(averages), judgement: undefined, epochs: 0 },
-  };
   const followEvery = followInterval(parameters);
-  const pace = paceWithin(context.secondsMax - (found?.seconds ?? 0), {
-    stepsBefore: optimizer.state.stepCount,
-    stepsWanted: Math.max(1, plan.epochs * trainee.stepsPerEpoch),
-  });
-  const position = (hasEnded: boolean) => {
-    return { epoch, best, hasEnded, seconds: (found?.seconds ?? 0) + pace.seconds() };
-  };
-
-  while (epoch < plan.epochs && epoch - best.epochs < plan.patience && !pace.isOver(optimizer.state.stepCount)) {
+  const pace = paceWithin(context.secondsMax, Math.max(1, plan.epochs * trainee.stepsPerEpoch));
+  let best: TrainingOutcome = { averages: averagesOf(averages), judgement: undefined, epochs: 0 };
+  let step = 0;
+  for (let epoch = 0; epoch < plan.epochs && epoch - best.epochs < plan.patience && !pace.isOver(step); epoch++) {
     for (const batch of trainee.epoch(epoch)) {
-      const { stepCount: step } = optimizer.state;
       const affordable = pace.stepsAffordable(step);
-      const share = Math.min(1, step / affordable);
+      const fraction = Math.min(1, step / affordable);
       const epochs = Math.ceil(affordable / trainee.stepsPerEpoch);
-      await checkpoint(context, share, describe({ epoch, epochs, best, secondsLeft: pace.secondsLeft(step) }));
+      await checkpoint(context, fraction, describe({ epoch, epochs, best, secondsLeft: pace.secondsLeft(step) }));
       await trainee.step(batch);
-      optimizer.step(learningRateAt(plan, step, share));
+      optimizer.step(learningRateAt(plan, step, fraction));
       if (step % followEvery === 0) follow(averages, parameters, { steps: plan.averagedSteps / followEvery, step });
-      if (pace.isOver(step + 1)) break;
+      step++;
+      if (pace.isOver(step)) break;
     }
-    epoch++;
     const judgement = await trainee.judge(averages);
     if (judgement === undefined || best.judgement === undefined || judgement > best.judgement) {
-      best = { averages: averagesOf(averages), judgement, epochs: epoch };
+      best = { averages: averagesOf(averages), judgement, epochs: epoch + 1 };
     }
-    saved.save(position(false));
   }
-  // What time has cut short goes on where it stands when there is more.
-  saved.save(position(!pace.isOver(optimizer.state.stepCount)));
   return best;
 }
 
@@ -122,11 +110,8 @@ const STEPS_BETWEEN_LOOKS = 50;
 const STEPS_LEAST = 5;
 const SHARE_EARLY = 0.1;
 
-/** Steps wanted, or as many as a budget of wall time allows at the pace that was found. */
-function paceWithin(
-  secondsMax: number,
-  { stepsBefore, stepsWanted }: { readonly stepsBefore: number; readonly stepsWanted: number },
-) {
+/** Plans the steps that are wanted, or as many as a budget of wall time allows at the measured pace. */
+function paceWithin(secondsMax: number, stepsWanted: number) {
   const startedAt = performance.now();
   const seconds = () => (performance.now() - startedAt) / 1000;
   let affordable = stepsWanted;
@@ -134,21 +119,18 @@ function paceWithin(
     done >= STEPS_LEAST &&
     (done % STEPS_BETWEEN_LOOKS === 0 || (done < STEPS_BETWEEN_LOOKS && seconds() > SHARE_EARLY * secondsMax));
   return {
-    seconds,
-    stepsAffordable(step: number) {
-      const done = step - stepsBefore;
+    stepsAffordable(done: number) {
       if (isTimeToLook(done)) {
         const stepsLeft = Math.floor(((secondsMax - seconds()) / seconds()) * done);
-        affordable = Math.min(stepsWanted, step + Math.max(0, stepsLeft));
+        affordable = Math.min(stepsWanted, done + Math.max(0, stepsLeft));
       }
       return affordable;
     },
     /** Whether time is up; a plan that can be finished in time ends with its epochs. */
-    isOver: (step: number) => seconds() >= secondsMax || (affordable < stepsWanted && step >= affordable),
+    isOver: (done: number) => seconds() >= secondsMax || (affordable < stepsWanted && done >= affordable),
     /** Undefined until a few steps have shown their pace. */
-    secondsLeft(step: number) {
-      const done = step - stepsBefore;
-      const atThisPace = (seconds() / done) * (affordable - step);
+    secondsLeft(done: number) {
+      const atThisPace = (seconds() / done) * (affordable - done);
       return done < STEPS_LEAST ? undefined : Math.max(0, Math.min(atThisPace, secondsMax - seconds()));
     },
   };

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { Interactions } from "../../read/dataset/dataset.ts";
 
 /** Positive interactions by user, oldest first: user u's are positions start[u] … start[u + 1] − 1. Immutable. */
@@ -41,14 +40,6 @@ export function timesChosen({ itemCount, items, positive }: Interactions): Float
   const counts = new Float32Array(itemCount);
   for (let i = 0; i < items.length; i++) counts[items[i]!]! += positive[i]!;
   return counts;
-}
-
-/** Which histories these are: equal for equal ones, on machines of one byte order. */
-export function digestOf({ itemCount, start, items }: Histories): string {
-  const hash = createHash("sha256").update(String(itemCount));
-  for (const { buffer, byteOffset, byteLength } of [start, items])
-    hash.update(new Uint8Array(buffer, byteOffset, byteLength));
-  return hash.digest("hex");
 }
 
 /** Whether any interaction is negative. */

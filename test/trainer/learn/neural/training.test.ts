@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import type { FitContext } from "../../../../trainer/learn/model.ts";
 import {
   learningRateAt,
@@ -11,9 +8,6 @@ import {
 } from "../../../../trainer/learn/neural/training.ts";
 import { parameter } from "../../../../trainer/learn/numerics/autodiff/parameters.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
-
-const folder = mkdtempSync(join(tmpdir(), "training-"));
-afterAll(() => rmSync(folder, { recursive: true }));
 
 /** A clock that only `passes` moves. */
 let nowMs = 0;
@@ -30,7 +24,6 @@ const PLAN: TrainingPlan = {
   epochs: 20,
   learningRate: 0.1,
   warmupSteps: 5,
-  weightDecay: 0,
   averagedSteps: 5,
   patience: 20,
 };
@@ -54,7 +47,7 @@ function trainee(judge: (epoch: number, weight: number) => number | undefined, o
 }
 
 const run = (learner: Trainee<number>, context: FitContext = fitContext(), plan = PLAN) =>
-  trainEpochs(learner, plan, { context, identity: "a number" });
+  trainEpochs(learner, plan, context);
 
 test("learns, and gives the last averages where nothing could be judged", async () => {
   const { averages, epochs } = await run(trainee(() => undefined));
@@ -102,74 +95,6 @@ test("an abort ends it with the reason, in the midst of an epoch", async () => {
   expect(steps).toBe(13);
 });
 
-test("killed and started again, it ends where it would have ended", async () => {
-  const whole = await run(trainee(() => undefined));
-  const context = { ...fitContext(), checkpointFolder: folder };
-  let steps = 0;
-  const killed = trainee(
-    () => undefined,
-    () => {
-      if (++steps === 75) throw new Error("killed");
-    },
-  );
-  await expect(run(killed, context)).rejects.toThrow("killed");
-  let stepsAfter = 0;
-  const resumed = await run(
-    trainee(
-      () => undefined,
-      () => stepsAfter++,
-    ),
-    context,
-  );
-  expect(stepsAfter).toBe(130);
-  expect(resumed.averages).toEqual(whole.averages);
-});
-
-test("asked for again, an ended fit is not trained twice", async () => {
-  const context = { ...fitContext(), checkpointFolder: join(folder, "ended") };
-  const once = await run(
-    trainee((epoch) => epoch),
-    context,
-  );
-  let steps = 0;
-  const again = await run(
-    trainee(
-      () => undefined,
-      () => steps++,
-    ),
-    context,
-  );
-  expect(steps).toBe(0);
-  expect(again).toEqual(once);
-});
-
-test("a fit that time has cut short goes on when it is asked for with more", async () => {
-  const context = { ...fitContext(), checkpointFolder: join(folder, "cut"), secondsMax: 0.5 };
-  let steps = 0;
-  const step = () => {
-    steps++;
-    passes(5);
-  };
-  const short = await run(
-    trainee(() => undefined, step),
-    context,
-  );
-  const before = steps;
-  expect(
-    await run(
-      trainee(() => undefined, step),
-      context,
-    ),
-  ).toEqual(short);
-  expect(steps).toBe(before);
-  const { epochs } = await run(
-    trainee(() => undefined, step),
-    { ...context, secondsMax: 60 },
-  );
-  expect(epochs).toBe(20);
-  expect(steps).toBeLessThan(220);
-});
-
 test("a machine that falters does not change what is learnt while time is ample", async () => {
   const calm = await run(trainee(() => undefined));
   let steps = 0;
@@ -192,27 +117,6 @@ test("with half the time the learning rate still falls to its end", async () => 
   const { epochs } = await run(learner, { ...fitContext(), secondsMax: 0.4, progress });
   expect(epochs).toBeLessThan(15);
   expect(rates.at(-1)).toBeGreaterThan(0.85);
-});
-
-test("time that a killed process has spent counts", async () => {
-  const context = { ...fitContext(), checkpointFolder: join(folder, "spent"), secondsMax: 0.3 };
-  let steps = 0;
-  const slow = () => {
-    passes(5);
-    if (++steps === 45) throw new Error("killed");
-  };
-  await expect(
-    run(
-      trainee(() => undefined, slow),
-      context,
-    ),
-  ).rejects.toThrow("killed");
-  await run(
-    trainee(() => undefined, slow),
-    context,
-  );
-  expect(steps).toBeGreaterThan(50);
-  expect(steps).toBeLessThanOrEqual(66);
 });
 
 test("progress rises to the end and tells the time that is left", async () => {
