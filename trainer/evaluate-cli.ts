@@ -1,36 +1,37 @@
-/** `npm run evaluate`: how well the models of this trainer rank two files that hold interactions. */
+/** `npm run evaluate`: measures how well the models of this trainer rank the interactions of two files. */
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import { POPULARITY } from "../shared/manifest.ts";
-import { readAttributeFile } from "./choose/files/attribute-file.ts";
 import { evaluateFiles, type FileEvaluation } from "./choose/files/evaluate-files.ts";
-import { readInteractionFiles, type TrainAndTest } from "./choose/files/interaction-files.ts";
-import { InteractionFileError } from "./choose/files/interaction-scan.ts";
 import { qualityPlot } from "./choose/files/quality-plot.ts";
+import { FileError, readFiles } from "./choose/files/read-files.ts";
 import { METHODS } from "./learn/methods.ts";
 import type { Method } from "./learn/model.ts";
+
+/** Two thirds of the machine's memory, at most 8 GB, which is more than a service that trains many models gives to one fit. */
+const DEFAULT_MEMORY_MB = Math.round(Math.min(8000, (totalmem() / 2 ** 20) * (2 / 3)));
 
 const USAGE = `npm run evaluate -- --train FILE --test FILE [options]
 
 Fits models on the train file only, ranks all items of both files for every user of the test file, and prints how good
-the lists are. Files: CSV or TSV with a header line, Parquet, JSON or JSON Lines, optionally gzipped; or without a header lines of
-whole numbers, first a user's id, then those of the user's items.
+the lists are. Files: CSV or TSV with a header line, Parquet, JSON or JSON Lines, optionally gzipped, read as a training reads
+them; or without a header (.txt) lines of whole numbers: the id of a user, then the ids of that user's items.
 
   --user-column NAME  --item-column NAME  --time-column NAME   guessed from common names when not given;
                         --time-column none: the rows of a user are in the order of the file
-  --users FILE          users' attributes, one row a user under the same column name: users of the test file without train rows are
-                        then ranked for by them, where the train file shows that it helps, and figures tell by how much
-  --items FILE          items' attributes, one row an item under the same column name: what is like what is learnt from them too, and
-                        items without train rows have a place in one of ten
+  --users FILE          users' attributes, one row a user, the same name of the id column: lists of test users without train rows
+                        are made from them where the train file shows that it helps, and the figures say by how much
+  --items FILE          items' attributes, one row an item, the same name of the id column: similar items are learnt from them too,
+                        and items without train rows have one place in ten
   --label-column NAME   rows count as positive where it is true or above 0; without it every row does
   --protocol set|next-item|sessions   (set)
         set        the test rows of a user are a set to be found
         next-item  the test rows come after the train rows, whose order in time is the history
         sessions   test users are whole new sessions; every prefix predicts the next item
                    (rows that are not positive by --label-column are neither prefix nor to be found)
-  --models auto|all|NAME,…   (auto) the method chosen within the train file; every method; or these. What does not fit into the
-                        seconds or the memory is told with the reason, in the JSON as not_measured
+  --models auto|all|NAME,…   (auto) the method chosen within the train file; every method; or these. A method that does not fit into
+                        the seconds or the memory is printed with the reason, in the JSON as not_measured
   --at K,…              (10,20) cut-offs
   --seconds N           (900) for choosing and fitting, all models together
   --memory-mb N         (two thirds of this machine's, at most 8000) for a fit
@@ -41,6 +42,30 @@ whole numbers, first a user's id, then those of the user's items.
   --json                one JSON object on standard output; everything else goes to standard error
 `;
 
+const OPTIONS = {
+  train: { type: "string" },
+  test: { type: "string" },
+  users: { type: "string" },
+  items: { type: "string" },
+  "user-column": { type: "string" },
+  "item-column": { type: "string" },
+  "time-column": { type: "string" },
+  "label-column": { type: "string" },
+  protocol: { type: "string", default: "set" },
+  models: { type: "string", default: "auto" },
+  at: { type: "string", default: "10,20" },
+  seconds: { type: "string", default: "900" },
+  "memory-mb": { type: "string", default: String(DEFAULT_MEMORY_MB) },
+  "weight-mb": { type: "string", default: "48" },
+  seed: { type: "string", default: "1" },
+  plot: { type: "string" },
+  "include-seen": { type: "boolean", default: false },
+  json: { type: "boolean", default: false },
+  help: { type: "boolean", default: false },
+} as const;
+
+const PROTOCOLS = ["set", "next-item", "sessions"] as const;
+
 class UsageError extends Error {
   override readonly name = "UsageError";
 }
@@ -48,60 +73,34 @@ class UsageError extends Error {
 try {
   await main(process.argv.slice(2));
 } catch (error) {
-  const isTheirs = error instanceof UsageError || error instanceof InteractionFileError || isArgumentError(error);
-  process.stderr.write(isTheirs ? `${(error as Error).message}\n` : `${(error as Error).stack ?? error}\n`);
+  const isUsersFault = error instanceof UsageError || error instanceof FileError || isArgumentError(error);
+  process.stderr.write(isUsersFault ? `${(error as Error).message}\n` : `${(error as Error).stack ?? error}\n`);
   process.exitCode = 1;
 }
 
 async function main(args: readonly string[]): Promise<void> {
   const options = parse(args);
   if (options === "help") return void process.stdout.write(USAGE);
-  const { files, users, items, json, plot, ...evaluation } = options;
-  if (plot !== undefined) writing(plot, () => closeSync(openSync(plot, "a")));
+  const { files, json, plot, ...evaluation } = options;
+  if (plot !== undefined) tryToWrite(plot, () => closeSync(openSync(plot, "a")));
   const begin = performance.now();
   const clock = () => (performance.now() - begin) / 1000;
   const log = (line: string) => process.stderr.write(`${clock().toFixed(0).padStart(5)} s  ${line}\n`);
   const abort = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"]) process.once(name, () => abort.abort(new UsageError("Stopped.")));
 
-  const data = await withAttributes(await readInteractionFiles(files), { users, items });
+  const data = await readFiles(files, abort.signal);
   for (const warning of data.warnings) log(`warning: ${warning}`);
   const { user, item, time, label } = data.columns;
   log(`columns: user ${user}, item ${item}, time ${time ?? "none"}, label ${label ?? "none"}`);
   log(`train ${data.train.items.length} rows, test ${data.test.items.length}, rejected ${data.rejectedRows}`);
   const result = await evaluateFiles(data, { ...evaluation, signal: abort.signal, clock, log });
   process.stdout.write(json ? `${JSON.stringify(result)}\n` : tableOf(result, evaluation.cutOffs));
-  if (plot !== undefined) writePlot(plot, result, Math.max(...evaluation.cutOffs));
+  if (plot !== undefined) tryToWrite(plot, () => writeFileSync(plot, plotOf(result, Math.max(...evaluation.cutOffs))));
 }
 
-type AttributeFiles = { readonly users: string | undefined; readonly items: string | undefined };
-
-async function withAttributes(data: TrainAndTest, { users, items }: AttributeFiles): Promise<TrainAndTest> {
-  const { columns, train } = data;
-  const userFile = { what: "user", idColumn: columns.user, ids: train.userIds } as const;
-  const itemFile = { what: "item", idColumn: columns.item, ids: train.itemIds } as const;
-  return {
-    ...data,
-    train: {
-      ...train,
-      ...(users !== undefined && { userAttributes: await readAttributeFile(users, userFile) }),
-      ...(items !== undefined && { itemAttributes: await readAttributeFile(items, itemFile) }),
-    },
-  };
-}
-
-function writePlot(path: string, { protocol, users, items, models }: FileEvaluation, k: number): void {
-  const metric = `ndcg@${k}`;
-  const all = models.map(({ name, chosen, fit_seconds, metrics }) => {
-    return { name, isChosen: chosen, fitSeconds: fit_seconds, value: metrics[metric] ?? Number.NaN };
-  });
-  const points = all.filter(({ value }) => Number.isFinite(value)); // none where nothing is judged
-  const title = `${protocol}: ${metric} of ${users} lists over ${items} items`;
-  writing(path, () => writeFileSync(path, qualityPlot(points, { title, metric })));
-}
-
-/** Before the work, since minutes would be lost, and after it, since much can happen meanwhile. */
-function writing(path: string, write: () => void): void {
+/** Called before the work, so that a wrong path does not cost minutes, and after it. */
+function tryToWrite(path: string, write: () => void): void {
   try {
     write();
   } catch (error) {
@@ -110,35 +109,13 @@ function writing(path: string, write: () => void): void {
 }
 
 function parse(args: readonly string[]) {
-  const text = { type: "string" } as const;
-  const flag = { type: "boolean", default: false } as const;
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      train: text,
-      test: text,
-      "user-column": text,
-      "item-column": text,
-      "time-column": text,
-      "label-column": text,
-      protocol: { type: "string", default: "set" },
-      models: { type: "string", default: "auto" },
-      at: { type: "string", default: "10,20" },
-      seconds: { type: "string", default: "900" },
-      "memory-mb": { type: "string", default: String(defaultMemoryMb()) },
-      "weight-mb": { type: "string", default: "48" },
-      seed: { type: "string", default: "1" },
-      plot: text,
-      users: text,
-      items: text,
-      "include-seen": flag,
-      json: flag,
-      help: flag,
-    },
-  });
+  const { values } = parseArgs({ args: [...args], options: OPTIONS });
   if (values.help) return "help";
-  const { train, test } = values;
+  const { train, test, users, items, plot, json } = values;
   if (train === undefined || test === undefined) throw new UsageError(`--train and --test are needed.\n\n${USAGE}`);
+  const protocol = PROTOCOLS.find((one) => one === values.protocol);
+  if (protocol === undefined)
+    throw new UsageError(`--protocol: ${JSON.stringify(values.protocol)} is not one of ${PROTOCOLS.join(", ")}.`);
   const columns = {
     user: values["user-column"],
     item: values["item-column"],
@@ -146,45 +123,29 @@ function parse(args: readonly string[]) {
     label: values["label-column"],
   };
   return {
-    files: { train, test, areSessions: values.protocol === "sessions", columns },
-    protocol: oneOf(values.protocol, ["set", "next-item", "sessions"] as const, "--protocol"),
-    ...modelsOf(values.models),
+    files: { train, test, users, items, areSessions: protocol === "sessions", columns },
+    protocol,
+    ...methodsNamed(values.models),
     cutOffs: values.at.split(",").map((k) => integer(k, "--at", 1, 500)),
     secondsMax: integer(values.seconds, "--seconds", 1, 86_400),
     memoryMbMax: integer(values["memory-mb"], "--memory-mb", 64, 10_000_000),
     budget: { weightBytesMax: integer(values["weight-mb"], "--weight-mb", 1, 2000) * 2 ** 20 },
     seed: integer(values.seed, "--seed", 0, 2 ** 31 - 1),
     includeSeen: values["include-seen"],
-    plot: values.plot,
-    users: values.users,
-    items: values.items,
-    json: values.json,
+    plot,
+    json,
   };
 }
 
-/** Two thirds of the machine, at most 8 GB: fits beyond that are out of scope of a service that trains many models. */
-function defaultMemoryMb(): number {
-  return Math.round(Math.min(8000, (totalmem() / 2 ** 20) * (2 / 3)));
-}
-
-function modelsOf(names: string): { methods: Readonly<Record<string, Method>>; measureAll: boolean } {
+function methodsNamed(names: string): { methods: Readonly<Record<string, Method>>; measureAll: boolean } {
   if (names === "auto" || names === "all") return { methods: METHODS, measureAll: names === "all" };
   const wanted = names.split(",");
   const unknown = wanted.find((name) => !Object.hasOwn(METHODS, name));
-  if (unknown !== undefined) {
-    throw new UsageError(
-      `--models: ${JSON.stringify(unknown)} is not auto, all or one of ${Object.keys(METHODS).join(", ")}.`,
-    );
-  }
+  const known = Object.keys(METHODS).join(", ");
+  if (unknown !== undefined)
+    throw new UsageError(`--models: ${JSON.stringify(unknown)} is not auto, all or one of ${known}.`);
   const methods = Object.fromEntries([POPULARITY, ...wanted].map((name) => [name, METHODS[name]!]));
   return { methods, measureAll: true };
-}
-
-function oneOf<Value extends string>(value: string, allowed: readonly Value[], option: string): Value {
-  const found = allowed.find((one) => one === value);
-  if (found === undefined)
-    throw new UsageError(`${option}: ${JSON.stringify(value)} is not one of ${allowed.join(", ")}.`);
-  return found;
 }
 
 function integer(value: string, option: string, least: number, most: number): number {
@@ -197,14 +158,23 @@ function isArgumentError(error: unknown): boolean {
   return error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
 }
 
+function plotOf({ protocol, users, items, models }: FileEvaluation, k: number): string {
+  const metric = `ndcg@${k}`;
+  const all = models.map(({ name, chosen, fit_seconds, metrics }) => {
+    return { name, isChosen: chosen, fitSeconds: fit_seconds, value: metrics[metric] ?? Number.NaN };
+  });
+  const points = all.filter(({ value }) => Number.isFinite(value)); // empty when the test file has nothing to find
+  return qualityPlot(points, { title: `${protocol}: ${metric} of ${users} lists over ${items} items`, metric });
+}
+
+/** The result as text for a terminal. */
 function tableOf(result: FileEvaluation, cutOffs: readonly number[]): string {
-  const { protocol, users, items, models, not_measured: notMeasured, users_without_history: newcomers } = result;
+  const { protocol, users, items, models, not_measured: notMeasured, users_without_history: without } = result;
   const lines = [`${protocol}: ${users} lists over ${items} items, on ${availableParallelism()} processors`, ""];
   const names = ["recall", "ndcg", "mrr", "hr", "coverage"];
   for (const k of cutOffs) {
-    lines.push(
-      ["model".padEnd(24), ...names.map((name) => `${name}@${k}`.padStart(12)), "fit s", "peak MB", "MB"].join(" "),
-    );
+    const header = names.map((name) => `${name}@${k}`.padStart(12));
+    lines.push(["model".padEnd(24), ...header, "fit s", "peak MB", "MB"].join(" "));
     for (const model of models) {
       const figures = names.map((name) => (model.metrics[`${name}@${k}`] ?? Number.NaN).toFixed(4).padStart(12));
       const costs = [model.fit_seconds.toFixed(1), model.peak_mb.toFixed(0), (model.artifact_bytes / 1e6).toFixed(1)];
@@ -214,12 +184,12 @@ function tableOf(result: FileEvaluation, cutOffs: readonly number[]): string {
   }
   for (const { name, reason } of notMeasured) lines.push(`not measured: ${name}: ${reason}`);
   if (notMeasured.length > 0) lines.push("");
-  if (newcomers) {
+  if (without) {
     const k = Math.max(...cutOffs);
     const of = (figures: Readonly<Record<string, number>>) =>
       `recall@${k} ${figures[`recall@${k}`]!.toFixed(4)}, ndcg@${k} ${figures[`ndcg@${k}`]!.toFixed(4)}`;
-    lines.push(`${newcomers.users} lists of users without a history. ${newcomers.reason}`);
-    lines.push(`  by popularity: ${of(newcomers.popularity)}`, `  as served:     ${of(newcomers.attributes)}`, "");
+    lines.push(`${without.users} lists of users without a history. ${without.reason}`);
+    lines.push(`  by popularity: ${of(without.popularity)}`, `  as served:     ${of(without.attributes)}`, "");
   }
   return `${lines.join("\n")}\n`;
 }

@@ -5,8 +5,8 @@ import { connect } from "../read/connectors/connect.ts";
 import type { Connector } from "../read/connectors/connector.ts";
 import { findFiles } from "../read/connectors/duckdb/files.ts";
 import { identifier } from "../read/connectors/duckdb/quote.ts";
+import { fileSettings } from "../read/connectors/file/file-settings.ts";
 import { guessColumns } from "../read/dataset/guess-columns.ts";
-import type { ConnectorSettings } from "../settings.ts";
 import { StageError } from "../stage/stage-error.ts";
 import { type CreationBody, creationBody, type LocalColumns, type SourceTable } from "./creation-body.ts";
 import { labelMeaning } from "./label-meaning.ts";
@@ -28,7 +28,6 @@ export type LocalSource = {
   readonly findings: readonly string[];
 };
 
-const TIMEOUT_SECONDS = 600;
 const GENERIC_STEMS = /^(interactions?|events?|data|ratings?|train|log|rows)$/i;
 
 /**
@@ -105,18 +104,7 @@ async function tableOf(path: string, look: Look): Promise<SourceTable> {
 }
 
 function open(path: string, { folders, tempDirectory }: Look): Promise<Connector> {
-  const settings: ConnectorSettings = {
-    fileRoots: folders,
-    memoryMb: 1024,
-    timeoutSeconds: TIMEOUT_SECONDS,
-    rowsMax: 1e12,
-    tempDirectory,
-    bigqueryServiceAccount: null,
-    bigqueryBytesBilledMax: 0,
-    bigqueryApiEndpoint: null,
-    allowPrivateAddresses: false,
-    secret: () => undefined,
-  };
+  const settings = fileSettings(folders, tempDirectory);
   return connect({ type: "File", location: path }, { customer: LOCAL_CUSTOMER, settings });
 }
 

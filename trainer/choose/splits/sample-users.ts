@@ -9,8 +9,19 @@ import { pickColumn, pickStrings } from "../../read/dataset/reorder-items.ts";
  * @param share Of the users, 0…1; with 1 the data themselves.
  */
 export function sampleUsers(dataset: Dataset, share: number, seed: number): Dataset {
-  if (share >= 1) return dataset;
-  const users = drawn(dataset.userCount, share, seed);
+  return share >= 1 ? dataset : pickUsers(dataset, drawn(dataset.userCount, share, seed));
+}
+
+/** The users that have rows, renumbered; the catalog stays whole. */
+export function usersWithRows(dataset: Dataset): Dataset {
+  const { userStart, userCount } = dataset;
+  const users = Int32Array.from({ length: userCount }, (_, user) => user).filter(
+    (user) => userStart[user]! < userStart[user + 1]!,
+  );
+  return users.length === userCount ? dataset : pickUsers(dataset, users);
+}
+
+function pickUsers(dataset: Dataset, users: Int32Array): Dataset {
   return {
     ...dataset,
     ...rowsOf(dataset, users),

@@ -108,6 +108,8 @@ function collectInteractions(size: CollectSize) {
       const cut = <Column extends Int32Array | Uint32Array | Uint8Array | Float32Array>(column: Column) =>
         (count === size.rows ? column : column.slice(0, count)) as Column;
       const { userCount, itemCount } = size;
+      for (let user = 0; user < userCount; user++)
+        userStart[user + 1] = Math.max(userStart[user]!, userStart[user + 1]!); // a user without rows
       const columns = {
         items: cut(items),
         times: cut(times),

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { type EvaluateFilesOptions, evaluateFiles } from "../../../../trainer/choose/files/evaluate-files.ts";
-import type { TrainAndTest } from "../../../../trainer/choose/files/interaction-files.ts";
+import type { TrainAndTest } from "../../../../trainer/choose/files/read-files.ts";
 import { ease } from "../../../../trainer/learn/ease.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { seededRandom } from "../../../../trainer/learn/numerics/seeded-random.ts";
 import { popularity } from "../../../../trainer/learn/popularity.ts";
 import { rowsWhere } from "../../../../trainer/read/dataset/split.ts";
+import { tastesByCity } from "../../../fixtures/tastes-by-city.ts";
 import { twoTastes } from "../../../fixtures/two-tastes.ts";
 
 const columns = { kind: "guessed", user: "user", item: "item", time: null, label: null } as const;
@@ -235,5 +236,32 @@ describe("what was asked for is measured where it fits, or it is told why not", 
       { methods },
     );
     expect(not_measured).toEqual([{ name: "faulty", reason: "failed: no inverse" }]);
+  });
+});
+
+describe("users of the test file without train rows", () => {
+  const all = tastesByCity({ users: 400, items: 40, perUser: 10 });
+  /** The last hundred users are new: all their rows are in the test part, next to two rows of each of the others. */
+  const isTest = (row: number) => row >= 300 * 10 || row % 10 >= 8;
+  const train = { ...all, ...rowsWhere(all, (row) => !isTest(row)) };
+  const runWith = (userAttributes = train.userAttributes) =>
+    run(
+      { train: { ...train, userAttributes }, test: rowsWhere(all, isTest), columns, rejectedRows: 0, warnings: [] },
+      { measureAll: false },
+    );
+  test("are ranked for by their attributes, with figures of what that is worth", async () => {
+    const { users_without_history: figures, models } = await runWith();
+    expect(figures).toMatchObject({ users: 100, served: true });
+    expect(figures!.reason).toMatch(/^Users without a history are ranked for by attributes/);
+    expect(figures!.attributes["ndcg@10"]).toBeGreaterThan(1.3 * figures!.popularity["ndcg@10"]!);
+    // Models are measured as they would be served, so their figures contain these lists.
+    const without = await runWith([]);
+    expect(without).not.toHaveProperty("users_without_history");
+    expect(models[0]!.metrics["ndcg@10"]).toBeGreaterThan(without.models[0]!.metrics["ndcg@10"]!);
+  });
+  test("keep the lists by popularity where attributes say nothing", async () => {
+    const { users_without_history: figures } = await runWith([train.userAttributes[1]!]);
+    expect(figures).toMatchObject({ users: 100, served: false });
+    expect(figures!.attributes).toEqual(figures!.popularity);
   });
 });

@@ -1,0 +1,15 @@
+import type { ConnectorSettings } from "../../../settings.ts";
+
+/** Settings of a File connector that may read below some folders: for commands that a person runs on files of this machine. */
+export const fileSettings = (fileRoots: readonly string[], tempDirectory: string): ConnectorSettings => ({
+  fileRoots,
+  memoryMb: 1024,
+  timeoutSeconds: 600,
+  rowsMax: 1e12,
+  tempDirectory,
+  bigqueryServiceAccount: null,
+  bigqueryBytesBilledMax: 0,
+  bigqueryApiEndpoint: null,
+  allowPrivateAddresses: false,
+  secret: () => undefined,
+});
