@@ -1,35 +1,56 @@
 import { fitSeconds } from "../../choose/fit-seconds.ts";
 import type { ConnectorType } from "../../read/connectors/connector-config.ts";
+import type { StagedTable, Staging } from "../../read/dataset/staging.ts";
+import { meanRowBytes } from "./dry-run-sample.ts";
 
-/** What a training would take, said before anything is trained. */
 export type TrainingSize = {
   /** Rows of the interaction query. */
   readonly rows: number;
-  /** The `type` of the connector that gives them. */
+  /** The `type` of the connector that reads the rows. */
   readonly connectorType: string;
-  /** Of the operator's settings: time for choosing a model; the refit may take part of it again. */
+  /** The operator's limit for choosing a model. */
   readonly fitSecondsMax: number;
 };
 
+/** Estimates of the interaction query, and the sample's completeness. */
+export type QueryEstimate = Omit<TrainingSize, "rows"> & {
+  readonly rows: number | null;
+  readonly bytes: number | null;
+  readonly isWhole: boolean;
+};
+
+/** Rows and seconds of a training; null when the number of rows is unknown. */
+export async function predictTraining(staging: Staging, sample: StagedTable, estimate: QueryEstimate) {
+  const rows = estimate.isWhole ? sample.rows : (estimate.rows ?? (await rowsByBytes(staging, sample, estimate)));
+  return rows === null ? null : { rows, seconds: predictedSeconds({ ...estimate, rows }) };
+}
+
+/** BigQuery estimates no rows, but the bytes of the columns that the query reads. Bytes of files include other columns. */
+async function rowsByBytes(staging: Staging, sample: StagedTable, { bytes, connectorType }: QueryEstimate) {
+  if (connectorType !== "BigQuery" || bytes === null) return null;
+  const rowBytes = await meanRowBytes(staging, sample);
+  return rowBytes === 0 ? null : Math.round(bytes / rowBytes);
+}
+
 /**
- * Rows a second from the store to the trainer's disk, of the order that `npm run bench -- postgres bigquery scale` measures on a quick
- * machine; BigQuery's is of a stand-in.
+ * Rows per second from the store to the trainer's disk: the magnitude that `npm run bench -- postgres bigquery scale`
+ * measures on a fast machine. BigQuery's figure was measured on a stand-in server.
  */
 const ROWS_PER_SECOND: Readonly<Record<ConnectorType, number>> = {
   File: 600_000,
   Postgres: 128_000,
   BigQuery: 150_000,
 };
-/** Of numbering, histories, user records and publishing. */
+/** Rows per second of numbering, histories, user records and publishing together. */
 const DATASET_ROWS_PER_SECOND = 250_000;
-/** Processes that start, files that are sent. */
+/** Time to start the processes and to upload the files. */
 const BASE_SECONDS = 5;
-/** Small data are judged in about a minute for each hundred thousand rows; large ones by the budget. */
+/** Small data are evaluated in about a minute per hundred thousand rows; large data are limited by the time budget. */
 const FIT_SECONDS_PER_ROW = 6e-4;
-/** The choice has a budget; the refit on all data takes part of another one. */
+/** The choice takes one time budget, and the refit on all data takes up to 0.4 of another. */
 const BUDGETS = 1.4;
 
-/** Seconds of a whole run, to within a factor of two or three: the machine and the data's shape decide the rest. */
+/** Seconds of a whole run, correct within a factor of two or three: the machine and the shape of the data decide the rest. */
 export function predictedSeconds({ rows, connectorType, fitSecondsMax }: TrainingSize): number {
   const known: Readonly<Record<string, number>> = ROWS_PER_SECOND;
   const read = rows / (known[connectorType] ?? Math.min(...Object.values(known)));

@@ -63,9 +63,13 @@ function checkNotAllFuture({ rows, rejected }: RowReport): void {
     );
 }
 
+/** Whether so large a fraction of the rows is rejected that training stops. Without any usable row it always stops. */
+export const areTooManyRejected = (fraction: number, fractionMax: number): boolean =>
+  fraction >= 1 || fraction > fractionMax;
+
 function checkRejectedShare({ rows, rejected, rejectedShareMax, label }: RowReport): void {
   const count = countRejected(rejected);
-  if (count < rows && count / rows <= rejectedShareMax) return;
+  if (!areTooManyRejected(count / rows, rejectedShareMax)) return;
   const isStars = label.type === "Binary" && rejected.unparsable_label !== undefined;
   const hint = isStars
     ? ". A Binary label is true or false, 1 or 0; for numbers such as stars use the label type Rating"
@@ -106,29 +110,42 @@ const YEAR_1990 = 631_152_000;
 
 /** What the owner of the data should know although the run goes on. */
 export function warningsOf(interactions: Interactions, report: RowReport, duplicates: number): string[] {
-  const { times, items, positive } = interactions;
-  const warnings = describeRejected(report.rejected).map((text) => `Rows left out: ${text}`);
-  const warn = (condition: boolean, text: string) => {
-    if (condition) warnings.push(text);
+  const rejected = describeRejected(report.rejected).map((text) => `Rows left out: ${text}`);
+  return [...rejected, ...interactionWarnings(interactions, report.label, duplicates).map(({ message }) => message)];
+}
+
+/** Warnings about the accepted interactions. */
+export function interactionWarnings(
+  { times, items, positive, userCount }: Interactions,
+  label: RowReport["label"],
+  duplicates: number,
+): readonly { readonly code: string; readonly message: string }[] {
+  const warnings: { code: string; message: string }[] = [];
+  const warn = (condition: boolean, code: string, message: string) => {
+    if (condition) warnings.push({ code, message });
   };
   warn(
     items.length < FEW_INTERACTIONS,
+    "few_interactions",
     `There are only ${items.length} interactions; below ${FEW_INTERACTIONS}, lists will be close to plain popularity`,
   );
   warn(
-    interactions.userCount === 1,
+    userCount === 1,
+    "one_user",
     "The interactions are all of one user, so lists will be plain popularity: is the user column the right one?",
   );
   warn(
     items.length > 1 && times.every((time) => time === times[0]),
+    "one_time",
     "Every interaction has the same time, so nothing can be learnt from order or recency",
   );
   warn(
     times.some((time) => time < YEAR_1990),
+    "old_times",
     "Some times lie before 1990: check the time column's unit",
   );
-  warn(!positive.includes(0) && report.label.type === "Rating", "Every rating counts as positive");
-  warn(duplicates > items.length, `${duplicates} rows repeat the user, item and time of another`);
+  warn(!positive.includes(0) && label.type === "Rating", "all_positive", "Every rating counts as positive");
+  warn(duplicates > items.length, "duplicates", `${duplicates} rows repeat the user, item and time of another`);
   return warnings;
 }
 

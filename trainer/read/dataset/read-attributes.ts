@@ -166,7 +166,7 @@ export async function strangersWarning(
 export async function readAttributes(
   staging: Staging,
   staged: StagedAttributes,
-  { index, count, signal }: { index: "users" | "items"; count: number; signal: AbortSignal },
+  { index, count, signal }: { index: string; count: number; signal: AbortSignal },
 ): Promise<ReadAttributes> {
   const columns: AttributeColumn[] = [];
   const descriptions: z.infer<typeof AttributeDescription>[] = [];

@@ -100,14 +100,18 @@ test.each<[string, string[]]>([
   [rows("(1, 7, '2030-01-01', 1), (2, 8, '2030-01-01', 1)"), ["error future_time /schema/interaction/created_at"]],
   [
     rows(`(1, 7, ${T}, 1), (1, 8, ${T}, 1)`),
-    ["warning one_user /schema/user/id", "warning few_interactions /schema/interaction/source/query"],
+    [
+      "warning few_interactions /schema/interaction/source/query",
+      "warning one_user /schema/user/id",
+      "warning one_time /schema/interaction/created_at",
+    ],
   ],
   [
-    rows(`(1, 7, ${T}, 1), (2, 7, ${T}, 1)`),
+    rows(`(1, 7, ${T}, 1), (2, 7, ${T + 1}, 1)`),
     ["error too_few_items /schema/item/id", "warning few_interactions /schema/interaction/source/query"],
   ],
   [
-    rows(`(1, 7, ${T}, 0), (2, 8, ${T}, 0)`),
+    rows(`(1, 7, ${T}, 0), (2, 8, ${T + 1}, 0)`),
     [
       "error all_labels_negative /schema/interaction/label",
       "warning few_interactions /schema/interaction/source/query",
@@ -116,11 +120,11 @@ test.each<[string, string[]]>([
   [`${good} LIMIT 0`, ["error no_rows /schema/interaction/source/query"]],
   [rows(`([1], 7, ${T}, 1)`), ["error unsupported_column_type /schema/interaction"]],
   [
-    `SELECT CASE WHEN range > 5 THEN 'u' || range % 9 END AS u, range % 30 AS i, ${T} AS t, 1 AS l FROM range(3000)`,
+    `SELECT CASE WHEN range > 5 THEN 'u' || range % 9 END AS u, range % 30 AS i, ${T} + range AS t, 1 AS l FROM range(3000)`,
     ["warning missing_user /schema/user/id"],
   ],
   [
-    `SELECT CASE WHEN range > 5 THEN range % 9 ELSE 'nan'::DOUBLE END AS u, range % 30 AS i, ${T} AS t, 1 AS l FROM range(3000)`,
+    `SELECT CASE WHEN range > 5 THEN range % 9 ELSE 'nan'::DOUBLE END AS u, range % 30 AS i, ${T} + range AS t, 1 AS l FROM range(3000)`,
     ["warning id_not_finite /schema"],
   ],
 ])("%#: %j", async (interactions, problems) => {
