@@ -40,7 +40,7 @@ const printedLists = (output: string) =>
 test("progress was shown, and what was learnt", () => {
   for (const stage of ["fetching", "training", "deploying"])
     expect(service.output()).toMatch(new RegExp(`^${stage} +\\[`, "m"));
-  expect(service.output()).toMatch(/Learnt from \d+,\d+ interactions of 4,000 users/);
+  expect(service.output()).toMatch(/Trained on \d+,\d+ interactions of 4,000 users/);
   expect(service.errors()).toBe("");
 });
 
@@ -96,7 +96,7 @@ test("Ctrl-C stops everything, and a second start keeps key, model and version",
   expect(again.api_key).toBe(local.api_key);
   local = again;
   expect(await recordOf()).toMatchObject({ version: before.version, trained_at: before.trained_at });
-  expect(service.output()).toContain('The model "demo-shop" is there already');
+  expect(service.output()).toContain('The model "demo-shop" exists');
   expect(service.output()).not.toMatch(/^training/m);
 });
 

@@ -55,7 +55,7 @@ test("a port in use is told with the flag that chooses another", async () => {
 });
 
 test("a file that is not there, a flag that is not there, a column that is not there", async () => {
-  await fails(start("--data", join(directory, "nothing.csv")), /nothing\.csv, is not there\.$/);
+  await fails(start("--data", join(directory, "nothing.csv")), /nothing\.csv, does not exist\.$/);
   await fails(start("--colour"), /^Unknown option '--colour'/);
   const data = await csv("events.csv", [HEADER, ...tastes("1")]);
   await fails(
@@ -79,7 +79,7 @@ test("a trainer killed in mid-training: told, nothing left running, and the next
   const started = first.descendants();
   const trainer = started.find((pid) => commandOf(pid).includes("trainer/main.ts"))!;
   process.kill(trainer, "SIGKILL");
-  await fails(first, /^The trainer ended by itself \(SIGKILL\)/);
+  await fails(first, /^The trainer stopped unexpectedly \(SIGKILL\)/);
   while (started.some(isAlive)) await new Promise((resolve) => setTimeout(resolve, 50)); // the run's process sees to itself
 
   const second = start("--data", data, "--model", "killed", "--exit");

@@ -1,39 +1,39 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { createWriteStream } from "node:fs";
-import { open } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import { LocalError } from "./local-error.ts";
 
 export type ChildOptions = {
-  /** As people call it: `edge`, `trainer`. */
+  /** `edge` or `trainer`, as shown in messages. */
   readonly name: string;
-  /** The program, a TypeScript file, by its path. */
+  /** Path of the TypeScript file to run. */
   readonly program: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly logPath: string;
-  /** Modules loaded before the program, by their paths. */
+  /** Paths of modules that Node loads before the program. */
   readonly preload?: readonly string[];
-  /** Further flags of Node. */
+  /** Additional command line flags for Node. */
   readonly flags?: readonly string[];
 };
 
-/** A part of the service in a process of its own. */
+/** The edge or the trainer, running in a separate process. */
 export type ChildService = {
   readonly pid: number;
-  /** The next message that the process sends over IPC. Rejects when it ends first. */
+  /** The next IPC message of the process. Rejects if the process exits first. */
   message(): Promise<unknown>;
-  /** Rejects with a LocalError when the process ends without having been stopped; never resolves. */
+  /** Rejects with a LocalError if the process exits although nobody stopped it; never resolves. */
   readonly failed: Promise<never>;
-  /** Asks it to end and waits; after `graceMs`, or at once when that is 0, ends it and everything it has started. */
+  /** Sends SIGTERM and waits for `graceMs`, then kills the whole process group. With 0 it kills at once. */
   stop(graceMs: number): Promise<void>;
 };
 
-const TAIL_BYTES = 4096;
+const TAIL_CHARACTERS = 4096;
 
 /**
- * Starts a program in a process group of its own, so that Ctrl-C at the terminal reaches only us and we end the parts
- * in order. Its output goes to a log file. When we die, its IPC channel closes, which tells it to end.
+ * Starts a program in a separate process group. Ctrl-C then reaches only this process, which stops edge and trainer in
+ * order. The program's output goes to a log file. If this process dies, the IPC channel closes and the program exits.
  */
 export function startChild(options: ChildOptions): ChildService {
   const child = fork(options.program, [], {
@@ -61,10 +61,10 @@ export function startChild(options: ChildOptions): ChildService {
     if (isStopping) return new Promise(() => {});
     const tail = await lastLine(options.logPath);
     throw new LocalError(
-      `The ${options.name} ended by itself (${how})${tail && `: ${tail}`}; its log is ${options.logPath}.`,
+      `The ${options.name} stopped unexpectedly (${how})${tail && `: ${tail}`}; its log is ${options.logPath}.`,
     );
   });
-  failed.catch(() => undefined); // whoever waits is told; nobody waiting is not a crash
+  failed.catch(() => undefined); // an unobserved rejection must not crash this process
 
   return {
     pid: child.pid ?? -1,
@@ -77,7 +77,7 @@ export function startChild(options: ChildOptions): ChildService {
         child.kill("SIGTERM");
         await Promise.race([ended, timer(graceMs)]);
       }
-      signalGroup(child.pid, "SIGKILL"); // whatever it has started and left behind goes too
+      signalGroup(child.pid, "SIGKILL"); // also ends processes that the program has left behind
       await ended;
     },
   };
@@ -89,28 +89,17 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error; // ESRCH: the whole group has ended
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error; // ESRCH: no process of the group is left
   }
 }
 
-/** Does not keep the process alive. */
+/** A delay that does not keep the process alive. */
 const timer = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());
 
-/** The last line of a log that says something; empty when there is none. */
+/** The last error line of a log, else its last line; empty if there is none. */
 async function lastLine(path: string): Promise<string> {
-  const file = await open(path, "r").catch(() => undefined);
-  if (file === undefined) return "";
-  try {
-    const { size } = await file.stat();
-    const length = Math.min(size, TAIL_BYTES);
-    const { buffer, bytesRead } = await file.read(new Uint8Array(length), 0, length, size - length);
-    const lines = new TextDecoder().decode(buffer.subarray(0, bytesRead)).split("\n");
-    const telling = lines
-      .map((line) => line.trim())
-      .filter((line) => line !== "" && !/^(at |Node\.js v|\})/.test(line));
-    const named = telling.findLast((line) => /Error: /.test(line)) ?? telling.findLast((line) => /error/i.test(line));
-    return (named ?? telling.at(-1) ?? "").slice(0, 300);
-  } finally {
-    await file.close();
-  }
+  const text = await readFile(path, "utf8").catch(() => "");
+  const lines = text.slice(-TAIL_CHARACTERS).split("\n");
+  const messages = lines.map((line) => line.trim()).filter((line) => line !== "" && !/^(at |Node\.js v|\})/.test(line));
+  return (messages.findLast((line) => /error/i.test(line)) ?? messages.at(-1) ?? "").slice(0, 300);
 }

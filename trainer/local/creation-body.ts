@@ -1,10 +1,10 @@
 import { identifier } from "../read/connectors/duckdb/quote.ts";
 import type { LabelMeaning } from "./label-meaning.ts";
 
-/** A file as the File connector sees it. */
+/** A file as the File connector presents it. */
 export type SourceTable = {
   readonly path: string; // absolute
-  /** As the connector's configuration names it. */
+  /** `location` in the connector's configuration. */
   readonly location: string;
   readonly name: string;
   readonly columns: readonly string[];
@@ -20,7 +20,7 @@ export type LocalColumns = {
 type Source = { readonly connector_id?: string; readonly query: string };
 type Entity = { readonly id: string; readonly source?: Source };
 
-/** The body of `POST /v0/models`, as any customer would send it. */
+/** The body of `POST /v0/models`. */
 export type CreationBody = {
   readonly model_name: string;
   readonly connector_configs: readonly { readonly id?: string; readonly type: "File"; readonly location: string }[];
@@ -41,11 +41,11 @@ export type BodyParts = {
   readonly items: SourceTable | null;
   readonly users: SourceTable | null;
   readonly columns: LocalColumns;
-  /** Id columns of the attribute tables. */
+  /** Id columns of the item and user tables. */
   readonly ids: { readonly item: string | null; readonly user: string | null };
 };
 
-/** One connector per file, each with one query; what the interactions lack is filled in by the query. */
+/** Builds one connector with one query per file. The query adds a constant time or label if the interactions have none. */
 export function creationBody({ name, interactions, items, users, columns, ids }: BodyParts): CreationBody {
   const single = items === null && users === null;
   const sourceOf = (id: string, query: string): Source => (single ? { query } : { connector_id: id, query });
@@ -78,7 +78,7 @@ export function creationBody({ name, interactions, items, users, columns, ids }:
   };
 }
 
-/** Every column, the id under the name it has in the interactions. */
+/** Selects every column and gives the id column the name that it has in the interactions. */
 const renamed = (from: string, to: string) =>
   from === to ? "*" : `${identifier(from)} AS ${identifier(to)}, * EXCLUDE (${identifier(from)})`;
 

@@ -1,9 +1,9 @@
-/** The words that the demo shop's goods are made of. Every name is invented. */
+/** Words for the items of the demo shop. All names are invented. */
 export type DemoCategory = {
   readonly name: string;
   readonly nouns: readonly string[];
   readonly price: number; // of a typical item
-  /** Categories that people go on to in the same visit, by name. */
+  /** Names of the categories that users go on to in the same visit. */
   readonly goesWith: readonly string[];
 };
 

@@ -1,4 +1,5 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { seededRandom } from "../learn/numerics/seeded-random.ts";
 import {
@@ -15,11 +16,10 @@ export type DemoShopOptions = {
   readonly seed?: number;
   readonly users?: number;
   readonly items?: number;
-  /** The last visits are on the day before this moment. A fixed day by default, so that the files never differ. */
+  /** Visits end one day before this time. The default is a fixed day, so that the files never differ. */
   readonly endSeconds?: number;
 };
 
-/** Paths of the files written. */
 export type DemoShopFiles = { readonly interactions: string; readonly items: string; readonly users: string };
 
 const DAY = 86_400;
@@ -27,9 +27,9 @@ const DAYS = 180;
 const FIXED_END = Date.UTC(2025, 9, 1) / 1000;
 
 /**
- * A shop with customers of distinct tastes, as CSV files: about 100,000 events of 4,000 users on 1,500 items. People
- * come for a few categories, brands and styles that they like, in visits whose steps follow from each other; some goods
- * are far more popular than others. `label` is 1 when an item was put into the basket, 0 when it was only looked at.
+ * Writes a generated shop as CSV files: about 100,000 events of 4,000 users on 1,500 items. Each user prefers a few
+ * categories, brands and styles. The steps of a visit follow from each other, and item popularity is skewed. `label` is 1
+ * if the item was put into the basket and 0 if it was only viewed.
  *
  * The same options give the same bytes.
  */
@@ -43,11 +43,7 @@ export async function writeDemoShop(folder: string, options: DemoShopOptions = {
   events.sort((a, b) => a.seconds - b.seconds || a.user - b.user || a.item - b.item);
 
   await mkdir(folder, { recursive: true });
-  const files = {
-    interactions: join(folder, "interactions.csv"),
-    items: join(folder, "items.csv"),
-    users: join(folder, "users.csv"),
-  };
+  const files = filesIn(folder);
   const eventRows = events.map(({ user, item, seconds, label }) => [userId(user), itemId(item), iso(seconds), label]);
   await writeFile(files.interactions, csv("user_id,item_id,created_at,label", eventRows));
   await writeFile(
@@ -64,6 +60,18 @@ export async function writeDemoShop(folder: string, options: DemoShopOptions = {
   return files;
 }
 
+/** Returns the files of the demo shop in `folder`/demo-shop and generates them at the first call, atomically. */
+export async function ensureDemoShop(folder: string, write = writeDemoShop): Promise<DemoShopFiles> {
+  const shop = join(folder, "demo-shop");
+  if (!existsSync(shop)) {
+    const unfinished = `${shop}.unfinished`;
+    await rm(unfinished, { recursive: true, force: true });
+    await write(unfinished);
+    await rename(unfinished, shop);
+  }
+  return filesIn(shop);
+}
+
 type Random = () => number;
 type Item = {
   readonly index: number;
@@ -75,16 +83,16 @@ type Item = {
   readonly launchedSeconds: number;
   readonly tags: readonly string[];
   readonly inStock: boolean;
-  readonly popularity: number; // weight of being chosen, among its category
+  readonly popularity: number; // weight within the category
 };
 type User = {
   readonly index: number;
   readonly country: string;
   readonly ageGroup: string;
-  readonly categories: readonly DemoCategory[]; // the dearest first
+  readonly categories: readonly DemoCategory[]; // most preferred first
   readonly brands: ReadonlySet<string>;
   readonly style: string;
-  readonly thrift: number; // −1 buys dear things, 1 buys cheap ones
+  readonly thrift: number; // −1 prefers expensive items, 1 cheap ones
   readonly visits: number;
 };
 type Event = { readonly user: number; readonly item: number; readonly seconds: number; readonly label: 0 | 1 };
@@ -94,7 +102,7 @@ function makeItems(count: number, endSeconds: number, random: Random): Item[] {
   return Array.from({ length: count }, (_, index) => {
     const category = DEMO_CATEGORIES[index % DEMO_CATEGORIES.length]!;
     const at = DEMO_CATEGORIES.indexOf(category);
-    // Each brand makes goods of a few neighbouring categories, so that a brand says something about taste.
+    // Each brand makes items of a few neighbouring categories, so that the brand is informative.
     const brand = DEMO_BRANDS[(at + Math.floor(random() * 5)) % DEMO_BRANDS.length]!;
     const style = pick(DEMO_STYLES, random);
     const name = `${brand} ${capital(style)} ${pick(category.nouns, random)}`;
@@ -132,7 +140,7 @@ function makeUser(index: number, random: Random): User {
   };
 }
 
-/** What a user did: in each visit a walk that begins in a category they like and may go on to what goes with it. */
+/** The events of one user. Each visit starts in a preferred category and may move on to a related one. */
 function eventsOf(
   user: User,
   shelves: ReadonlyMap<DemoCategory, readonly Item[]>,
@@ -164,7 +172,7 @@ function chooseItem(user: User, shelf: readonly Item[], { seconds, seen, random 
   const weights = shelf.map((item) => {
     if (seen.has(item.index) || item.launchedSeconds > seconds) return 0;
     const ageDays = (seconds - item.launchedSeconds) / DAY;
-    return item.popularity * Math.exp(1.3 * affinity(user, item)) * (1 + Math.exp(-ageDays / 60)); // novelties are shown more
+    return item.popularity * Math.exp(1.3 * affinity(user, item)) * (1 + Math.exp(-ageDays / 60)); // new items are shown more often
   });
   let left = weights.reduce((sum, weight) => sum + weight, 0) * random();
   if (left === 0) return undefined;
@@ -174,7 +182,7 @@ function chooseItem(user: User, shelf: readonly Item[], { seconds, seen, random 
   });
 }
 
-/** How much an item is to a user's taste: about −1…2. */
+/** How well an item matches a user's preferences: about −1…2. */
 function affinity(user: User, item: Item): number {
   const brand = user.brands.has(item.brand) ? 0.9 : 0;
   const style = user.style === item.style ? 0.8 : 0;
@@ -182,6 +190,12 @@ function affinity(user: User, item: Item): number {
   const home = user.categories.includes(item.category) ? 0.2 : -0.3;
   return brand + style + price + home;
 }
+
+const filesIn = (folder: string): DemoShopFiles => ({
+  interactions: join(folder, "interactions.csv"),
+  items: join(folder, "items.csv"),
+  users: join(folder, "users.csv"),
+});
 
 const itemRow = (item: Item) => [
   itemId(item.index),
@@ -210,7 +224,7 @@ function csv(header: string, rows: readonly (readonly (string | number | boolean
 
 const pick = <Value>(values: readonly Value[], random: Random): Value => values[Math.floor(random() * values.length)]!;
 
-/** Standard normal, by the central limit: enough for tastes, and the same on every machine. */
+/** Approximately standard normal (sum of twelve uniforms), identical on every machine. */
 function normal(random: Random): number {
   let sum = -6;
   for (let i = 0; i < 12; i++) sum += random();

@@ -1,26 +1,25 @@
 /**
- * The edge in `wrangler dev`, as a process that `npm start` can start and end. Told what to do by its environment
- * (LOCAL_EDGE, JSON); says `{"url"}` over IPC when it is ready. Ends when asked to, and when its parent is gone.
+ * The program that runs the edge in `wrangler dev` for `npm start`. It reads its options from the variable LOCAL_EDGE
+ * (JSON), sends `{"url"}` over IPC when it is ready, and exits on SIGTERM or when its parent process is gone.
  */
 import { unstable_startWorker as startWorker } from "wrangler";
 import { z } from "zod";
 
 const EdgeOptions = z.strictObject({
-  /** wrangler.toml: what is deployed is what runs here, but for the bindings below. */
+  /** Path of wrangler.toml. Only the bindings below differ from a deployment. */
   config: z.string(),
   port: z.int(),
-  /** Where the local bucket is kept. */
+  /** Folder of the local bucket. */
   persist: z.string(),
   bucket: z.string(),
   s3AccessKeyId: z.string(),
   s3SecretAccessKey: z.string(),
-  /** Plain variables of the Worker. */
   vars: z.record(z.string(), z.string()),
   secrets: z.record(z.string(), z.string()),
 });
 export type EdgeOptions = z.infer<typeof EdgeOptions>;
 
-/** Does nothing when this file is imported for its types. */
+// Without the variable, this file is only imported for its types.
 if (process.env.LOCAL_EDGE !== undefined) await main(EdgeOptions.parse(JSON.parse(process.env.LOCAL_EDGE)));
 
 async function main(options: EdgeOptions): Promise<void> {
@@ -39,7 +38,7 @@ async function main(options: EdgeOptions): Promise<void> {
       server: { hostname: "127.0.0.1", port: options.port },
       inspector: false,
       persist: options.persist,
-      logLevel: "warn", // a line for each call would have its address, and in it users' ids
+      logLevel: "warn", // the line of each call would contain its address, and with it user ids
       watch: false,
     },
   });

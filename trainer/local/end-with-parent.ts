@@ -1,6 +1,6 @@
 /**
- * Preloaded into a part of the service (`--import`): ends it when the process that started it is gone, however it went.
- * The channel between the two does not keep a part alive that has nothing else to do.
+ * Preloaded into the trainer with `--import`. Ends it when the process that started it is gone, for whatever reason.
+ * The IPC channel by itself does not keep the trainer alive.
  */
 process.once("disconnect", () => process.exit());
 process.channel?.unref();

@@ -5,7 +5,7 @@ import type { CreationBody } from "./creation-body.ts";
 import { LocalError, sentence } from "./local-error.ts";
 import { expectStatus, type ServiceClient } from "./service-client.ts";
 
-/** What is read of a model's record here. */
+/** The fields of a model's record that `npm start` reads. */
 const LocalRecord = z.looseObject({
   status: ModelStatus,
   version: z.string().nullable(),
@@ -18,14 +18,14 @@ const LocalRecord = z.looseObject({
 export type LocalRecord = z.infer<typeof LocalRecord>;
 
 export type EnsureOptions = {
-  /** Fingerprint of what the model was made from when it was last asked for; undefined when that is not known. */
-  readonly known: string | undefined;
+  /** Fingerprint at the last creation or training request; undefined if there was none. */
+  readonly knownFingerprint: string | undefined;
   readonly fingerprint: string;
   readonly onProgress: (record: LocalRecord) => void;
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
   readonly pause: (ms: number) => Promise<void>;
-  /** Called once the model is known to be made, or to be made again, from these files. */
-  readonly onAsked: () => Promise<void>;
+  /** Called after a training on these files has been requested. */
+  readonly onRequested: () => Promise<void>;
 };
 
 const POLL_MS = 500;
@@ -33,10 +33,10 @@ const DESTROY_WAIT_MS = 120_000;
 const RUNNING: readonly TrainingState[] = ["SCHEDULED", "FETCHING", "TRAINING", "EVALUATING", "DEPLOYING"];
 
 /**
- * The record of the model once it is ACTIVE: created when it is not there, trained again when its files have changed or
- * its training had failed, and else taken as it is.
+ * Creates the model if it does not exist, retrains it if its files have changed or its last training failed, and returns
+ * its record once it is ACTIVE.
  *
- * @throws LocalError with the failure's own sentence when the training ends without a version that can rank.
+ * @throws LocalError with the failure's message if the training ends without a version.
  */
 export async function ensureModel(
   client: ServiceClient,
@@ -45,47 +45,50 @@ export async function ensureModel(
 ): Promise<LocalRecord> {
   const found = await findModel(client, body.model_name, options);
   if (found === undefined) {
-    options.say(`Creating the model ${JSON.stringify(body.model_name)}.`);
+    options.print(`Creating the model ${JSON.stringify(body.model_name)}.`);
     expectStatus(await client.call("POST", "/v0/models", body), 201);
-    await options.onAsked();
+    await options.onRequested();
     return follow(client, body.model_name, options);
   }
   const name = JSON.stringify(body.model_name);
-  if (options.known !== undefined && askedFor(options.known) !== askedFor(options.fingerprint))
+  if (
+    options.knownFingerprint !== undefined &&
+    requestPart(options.knownFingerprint) !== requestPart(options.fingerprint)
+  )
     throw new LocalError(
-      `There is already a model ${name}, made from other files or columns: choose another name with --model NAME, ` +
+      `There is already a model ${name}, trained on other files or columns: choose another name with --model NAME, ` +
         `or delete it with curl -X DELETE ${client.edgeUrl}/v0/models/${body.model_name} -H 'x-api-key: ${client.apiKey}'.`,
     );
-  if (options.known === undefined) await options.onAsked(); // a start that was stopped before it could note it
-  const isChanged = options.known !== undefined && options.known !== options.fingerprint;
+  if (options.knownFingerprint === undefined) await options.onRequested(); // an earlier start was stopped before it could write this down
+  const isChanged = options.knownFingerprint !== undefined && options.knownFingerprint !== options.fingerprint;
   if (RUNNING.includes(found.training.state)) {
-    options.say(`The model ${name} is being trained.`);
+    options.print(`The model ${name} is being trained.`);
     return follow(client, body.model_name, options);
   }
   if (found.status === "ACTIVE" && !isChanged) {
-    options.say(`The model ${name} is there already, trained ${found.trained_at ?? ""}.`.replace(" .", "."));
+    options.print(`The model ${name} exists, trained ${found.trained_at ?? ""}.`.replace(" .", "."));
     return found;
   }
-  options.say(
+  options.print(
     isChanged ? `The files of the model ${name} have changed: training it again.` : `Training the model ${name} again.`,
   );
   await trainAgain(client, body);
-  await options.onAsked();
+  await options.onRequested();
   return follow(client, body.model_name, options);
 }
 
-/** From where the files lie now; a model whose files were moved trains by being told so. */
+/** Sets the current paths of the files and starts a training, unless the changed paths have started one. */
 async function trainAgain(client: ServiceClient, { model_name, connector_configs }: CreationBody): Promise<void> {
   const path = `/v0/models/${model_name}`;
-  const told = recordOf(expectStatus(await client.call("PATCH", path, { connector_configs }), 200));
-  if (!RUNNING.includes(told.training.state)) expectStatus(await client.call("POST", `${path}/train`), 202);
+  const patched = recordOf(expectStatus(await client.call("PATCH", path, { connector_configs }), 200));
+  if (!RUNNING.includes(patched.training.state)) expectStatus(await client.call("POST", `${path}/train`), 202);
 }
 
-/** The part of a fingerprint that says what was asked for. */
-const askedFor = (fingerprint: string) => fingerprint.split(".")[0];
+/** The part of a fingerprint that identifies the request, without the state of the files. */
+const requestPart = (fingerprint: string) => fingerprint.split(".")[0];
 const recordOf = (body: unknown): LocalRecord => LocalRecord.parse(body);
 
-/** Undefined when there is none, or none any more. */
+/** Returns undefined if the model does not exist; waits for a deletion that is under way. */
 async function findModel(
   client: ServiceClient,
   name: string,
@@ -96,7 +99,7 @@ async function findModel(
     if (answer.status === 404) return undefined;
     const record = recordOf(expectStatus(answer, 200));
     if (record.status !== "DESTROYING") return record;
-    await options.pause(POLL_MS); // a deletion under way ends in seconds
+    await options.pause(POLL_MS);
   }
   throw new LocalError(`The model ${JSON.stringify(name)} is still being deleted; try again in a minute.`);
 }
@@ -105,16 +108,16 @@ async function follow(client: ServiceClient, name: string, options: EnsureOption
   for (;;) {
     const record = recordOf(expectStatus(await client.call("GET", `/v0/models/${name}`), 200));
     options.onProgress(record);
-    if (!RUNNING.includes(record.training.state)) return ended(record);
+    if (!RUNNING.includes(record.training.state)) return recordOfSuccess(record);
     await options.pause(POLL_MS);
   }
 }
 
-/** A retraining that failed leaves the model that ranks; a first one leaves nothing. */
-function ended(record: LocalRecord): LocalRecord {
+/** The record of an ended training; throws LocalError if the training failed. */
+function recordOfSuccess(record: LocalRecord): LocalRecord {
   if (record.status === "ACTIVE" && record.training.state === "IDLE") return record;
   const { failure } = record;
-  if (failure === null) throw new LocalError(`The model ended as ${record.status}, and its record does not tell why.`);
-  const consequence = record.status === "ACTIVE" ? " The version before it still ranks." : "";
+  if (failure === null) throw new LocalError(`The model ended as ${record.status}, and its record does not say why.`);
+  const consequence = record.status === "ACTIVE" ? " The previous version stays live." : "";
   throw new LocalError(`${sentence(`The training failed while ${failure.stage}: ${failure.message}`)}${consequence}`);
 }

@@ -1,7 +1,7 @@
-/** Something the person at the terminal can put right: shown as one sentence, without a stack trace. */
+/** An error that the user of the terminal can fix. It is printed as one sentence without a stack trace. */
 export class LocalError extends Error {
   override readonly name = "LocalError";
 }
 
-/** With its full stop, which the service's messages may lack. */
+/** Adds the full stop that some of the service's messages lack. */
 export const sentence = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`);

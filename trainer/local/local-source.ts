@@ -14,26 +14,26 @@ import { LocalError, sentence } from "./local-error.ts";
 import { LOCAL_CUSTOMER } from "./local-state.ts";
 import type { GivenFiles } from "./start-flags.ts";
 
-/** Files on this machine as a model: what to ask the service for, and how to look into them ourselves. */
+/** A model described by files on this machine. */
 export type LocalSource = {
   readonly body: CreationBody;
-  /** Folders that the service must be allowed to read. */
+  /** Folders that the trainer must be allowed to read. */
   readonly folders: readonly string[];
-  /** Changes when the files or what is asked for do. */
+  /** Changes whenever the files or the creation body change. */
   readonly fingerprint: string;
   readonly interactions: SourceTable;
   readonly items: SourceTable | null;
   readonly columns: LocalColumns;
-  /** What was found out, line by line, for the person at the terminal. */
+  /** The meaning of the columns, one line each, for the terminal. */
   readonly findings: readonly string[];
 };
 
 const GENERIC_STEMS = /^(interactions?|events?|data|ratings?|train|log|rows)$/i;
 
 /**
- * Looks into the files and decides what their columns mean.
+ * Reads the columns of the files and guesses the meaning of those that were not given.
  *
- * @throws LocalError in one sentence when a file is no table or its columns cannot be told.
+ * @throws LocalError if a file is not a table or its columns cannot be guessed.
  */
 export async function describeFiles(
   files: GivenFiles,
@@ -41,12 +41,12 @@ export async function describeFiles(
 ): Promise<LocalSource> {
   const given = [files.interactions, files.items, files.users].filter((path) => path !== null);
   const folders = [...new Set(await Promise.all(given.map(async (path) => dirname(await realpath(path)))))];
-  const look = { folders, tempDirectory, signal };
+  const access = { folders, tempDirectory, signal };
   try {
-    const interactions = await tableOf(files.interactions, look);
-    const items = files.items === null ? null : await tableOf(files.items, look);
-    const users = files.users === null ? null : await tableOf(files.users, look);
-    const columns = await columnsOf(interactions, files.columns, look);
+    const interactions = await tableOf(files.interactions, access);
+    const items = files.items === null ? null : await tableOf(files.items, access);
+    const users = files.users === null ? null : await tableOf(files.users, access);
+    const columns = await columnsOf(interactions, files.columns, access);
     const name = model ?? modelNameOf(files.interactions);
     const ids = {
       item: items && idColumn(items, columns.item, "items"),
@@ -68,34 +68,34 @@ export async function describeFiles(
   }
 }
 
-export type Look = {
+export type FileAccess = {
   readonly folders: readonly string[];
   readonly tempDirectory: string;
   readonly signal: AbortSignal;
 };
 
-/** A few rows that a query gives, read as the service itself would read them. */
+/** The first rows of a query, read by the same connector that the trainer uses. */
 export async function queryRows(
   table: SourceTable,
   query: string,
-  { rowsMax, ...look }: Look & { readonly rowsMax: number },
+  { rowsMax, ...access }: FileAccess & { readonly rowsMax: number },
 ): Promise<readonly Readonly<Record<string, unknown>>[]> {
-  const connector = await open(table.path, look);
+  const connector = await open(table.path, access);
   try {
-    return (await connector.inspect(query, { sampleRows: rowsMax, signal: look.signal })).sample;
+    return (await connector.inspect(query, { sampleRows: rowsMax, signal: access.signal })).sample;
   } finally {
     await connector.close();
   }
 }
 
-async function tableOf(path: string, look: Look): Promise<SourceTable> {
-  const [file] = await findFiles(await realpath(path), look.folders);
-  // In full: the service may read the folders of other models too, and a file of that name may lie in one of them.
+async function tableOf(path: string, access: FileAccess): Promise<SourceTable> {
+  const [file] = await findFiles(await realpath(path), access.folders);
+  // The full path, since the trainer may also read other folders that contain a file of the same name.
   const location = file!.path;
-  const connector = await open(file!.path, look);
+  const connector = await open(file!.path, access);
   try {
     const query = `SELECT * FROM ${identifier(file!.table)}`;
-    const { columns, sample } = await connector.inspect(query, { sampleRows: 1, signal: look.signal });
+    const { columns, sample } = await connector.inspect(query, { sampleRows: 1, signal: access.signal });
     if (sample.length === 0) throw new LocalError(`${path} has no rows.`);
     return { path: file!.path, location, name: file!.table, columns: columns.map((column) => column.name) };
   } finally {
@@ -103,24 +103,26 @@ async function tableOf(path: string, look: Look): Promise<SourceTable> {
   }
 }
 
-function open(path: string, { folders, tempDirectory }: Look): Promise<Connector> {
+function open(path: string, { folders, tempDirectory }: FileAccess): Promise<Connector> {
   const settings = fileSettings(folders, tempDirectory);
   return connect({ type: "File", location: path }, { customer: LOCAL_CUSTOMER, settings });
 }
 
-async function columnsOf(table: SourceTable, given: GivenFiles["columns"], look: Look): Promise<LocalColumns> {
+async function columnsOf(table: SourceTable, given: GivenFiles["columns"], access: FileAccess): Promise<LocalColumns> {
   const guess = guessColumns(table.columns, given);
   if (guess.kind === "unclear") throw new LocalError(`${guess.reasons.join("; ")}.`);
   const { user, item, time } = guess;
   const label =
-    guess.label === null ? null : await labelMeaning(guess.label, (expressions) => ask(table, expressions, look));
+    guess.label === null
+      ? null
+      : await labelMeaning(guess.label, (expressions) => selectRow(table, expressions, access));
   return { user, item, time, label };
 }
 
-const ask = async (table: SourceTable, expressions: string, look: Look) =>
-  (await queryRows(table, `SELECT ${expressions} FROM ${identifier(table.name)}`, { ...look, rowsMax: 1 }))[0]!;
+const selectRow = async (table: SourceTable, expressions: string, access: FileAccess) =>
+  (await queryRows(table, `SELECT ${expressions} FROM ${identifier(table.name)}`, { ...access, rowsMax: 1 }))[0]!;
 
-/** The column of an attribute table that holds the same ids: by the same name, else `id`, else by a common name. */
+/** Finds the id column of an attribute table: the same name as in the interactions, else `id`, else a common name. */
 function idColumn(table: SourceTable, name: string, what: "items" | "users"): string {
   if (table.columns.includes(name)) return name;
   const plain = table.columns.find((column) => /^_?id$/i.test(column));
@@ -135,21 +137,21 @@ function idColumn(table: SourceTable, name: string, what: "items" | "users"): st
   );
 }
 
-/** After the file, or its folder when the file's name says nothing. */
+/** Names the model after the file, or after its folder if the file name is generic. */
 function modelNameOf(path: string): string {
   const stem = basename(path).replace(/\.[^.]+(\.(gz|zst))?$/i, "");
-  const telling = GENERIC_STEMS.test(stem) ? basename(dirname(path)) : stem;
-  const name = telling
+  const specific = GENERIC_STEMS.test(stem) ? basename(dirname(path)) : stem;
+  const name = specific
     .replace(/[^A-Za-z0-9_.-]+/g, "-")
     .replace(/^[^A-Za-z0-9]+/, "")
     .slice(0, 63);
   return name === "" ? "local" : name;
 }
 
-type FilesAsked = { readonly paths: readonly string[]; readonly folders: readonly string[] };
+type FingerprintFiles = { readonly paths: readonly string[]; readonly folders: readonly string[] };
 
-/** What is asked for, and of which files: those of one folder may be moved together. */
-async function fingerprintOf(body: CreationBody, { paths, folders }: FilesAsked): Promise<string> {
+/** `request.files`: digests of the creation body and of the files. Moving all files of one folder together keeps the first part. */
+async function fingerprintOf(body: CreationBody, { paths, folders }: FingerprintFiles): Promise<string> {
   const hash = createHash("sha256");
   for (const path of paths) {
     const { size, mtimeMs } = await stat(path);
@@ -157,19 +159,19 @@ async function fingerprintOf(body: CreationBody, { paths, folders }: FilesAsked)
   }
   const within = (name: string, value: unknown) =>
     name === "location" && folders.length === 1 ? basename(value as string) : value;
-  const asked = createHash("sha256").update(JSON.stringify(body, within)).digest("hex").slice(0, 16);
-  return `${asked}.${hash.digest("hex").slice(0, 16)}`;
+  const request = createHash("sha256").update(JSON.stringify(body, within)).digest("hex").slice(0, 16);
+  return `${request}.${hash.digest("hex").slice(0, 16)}`;
 }
 
 function findingsOf({ user, item, time, label }: LocalColumns, given: GivenFiles["columns"]): string[] {
-  const told = (role: keyof GivenFiles["columns"], text: string) =>
+  const line = (role: keyof GivenFiles["columns"], text: string) =>
     `${role.padEnd(6)} ${text}${given[role] === undefined ? "  (guessed)" : ""}`;
   return [
-    told("user", user),
-    told("item", item),
-    time === null ? "time   none found: all interactions count as equally old" : told("time", time),
+    line("user", user),
+    line("item", item),
+    time === null ? "time   none found: all interactions get the same time" : line("time", time),
     label === null
       ? "label  none found: every row counts as positive"
-      : told("label", `${label.column}, ${label.sentence}`),
+      : line("label", `${label.column}, ${label.sentence}`),
   ];
 }

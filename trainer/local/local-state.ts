@@ -1,12 +1,12 @@
 /**
  * The state folder of `npm start`:
  *
- *     local.json       where the service is and with which key: for scripts
- *     secrets.json     what edge and trainer share, and the credentials of the local bucket
- *     sources.json     which files each model was made from, to tell whether they have changed
- *     r2/  trainer/  data/  logs/  compiled/ (by Node, of its modules)
+ *     local.json       addresses and API key of the service, for scripts
+ *     secrets.json     the secret that edge and trainer share, and the credentials of the local bucket
+ *     sources.json     the files of each model, to detect changes
+ *     r2/  trainer/  data/  logs/  compiled/ (Node's compile cache)
  *
- * Both secret files have mode 0600. Nothing here is ever sent anywhere.
+ * All JSON files have mode 0600 and never leave this machine.
  */
 import { randomBytes } from "node:crypto";
 import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
@@ -21,26 +21,25 @@ const LocalService = z.looseObject({
   api_key: z.string(),
   model_name: z.string(),
 });
-/** What local.json tells. */
 export type LocalService = z.infer<typeof LocalService>;
 
 const LocalSecrets = z.strictObject({
   forward_secret: z.string().min(32),
   s3_access_key_id: z.string().min(16),
   s3_secret_access_key: z.string().min(32),
-  /** Of the customer `local`; null until it is issued. */
+  /** API key of the customer `local`; null until it is issued. */
   api_key: z.string().nullable(),
 });
 export type LocalSecrets = z.infer<typeof LocalSecrets>;
 
 const LocalSources = z.record(z.string(), z.strictObject({ fingerprint: z.string(), folders: z.array(z.string()) }));
-/** Model name → fingerprint of the files it was made from, and the folders where they lie. */
+/** Model name → fingerprint and folders of the files that the model was trained on. */
 export type LocalSources = z.infer<typeof LocalSources>;
 
 export const LOCAL_BUCKET = "shortlist-models";
 export const LOCAL_CUSTOMER = "local";
 
-/** Undefined when no service has been started with this state. */
+/** Undefined if no service has been started with this state folder. */
 export const readLocalService = (state: string) => readJson(join(state, "local.json"), LocalService);
 export const writeLocalService = (state: string, service: LocalService) =>
   writeSecretJson(join(state, "local.json"), service);
@@ -49,7 +48,7 @@ export const readLocalSecrets = (state: string) => readJson(join(state, "secrets
 export const writeLocalSecrets = (state: string, secrets: LocalSecrets) =>
   writeSecretJson(join(state, "secrets.json"), secrets);
 
-/** The secrets of this state folder, made when it has none. */
+/** Reads the secrets of this state folder; generates them at the first start. */
 export async function ensureLocalSecrets(state: string): Promise<LocalSecrets> {
   const found = await readLocalSecrets(state);
   if (found) return found;
@@ -68,7 +67,7 @@ export const readLocalSources = async (state: string): Promise<LocalSources> =>
 export const writeLocalSources = (state: string, sources: LocalSources) =>
   writeSecretJson(join(state, "sources.json"), sources);
 
-/** The bucket of the edge that runs on this machine. */
+/** S3 access to the bucket of the edge that runs on this machine. */
 export const localS3 = (edgeUrl: string, secrets: LocalSecrets): S3Options => ({
   endpoint: new URL("/cdn-cgi/local/r2/s3", edgeUrl).href,
   bucket: LOCAL_BUCKET,
@@ -91,7 +90,7 @@ async function readJson<Schema extends z.ZodType>(path: string, schema: Schema):
   }
 }
 
-/** Whole or not at all: a crash in the middle leaves the old file. */
+/** Replaces the file atomically, so that a crash leaves either the old or the new content. */
 async function writeSecretJson(path: string, value: unknown): Promise<void> {
   await mkdir(join(path, ".."), { recursive: true });
   const temporary = `${path}.${process.pid}.tmp`;

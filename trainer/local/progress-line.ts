@@ -1,6 +1,6 @@
 import type { LocalRecord } from "./ensure-model.ts";
 
-/** Where progress is shown: a terminal's line is written over, anything else gets a line now and then. */
+/** Where progress is shown. On a terminal one line is overwritten; other outputs get a new line every few seconds. */
 export type ProgressOutput = {
   readonly isTerminal: boolean;
   readonly columns: number;
@@ -9,7 +9,7 @@ export type ProgressOutput = {
 
 export type ProgressLine = {
   show(record: LocalRecord): void;
-  /** Leaves what was shown last, and lets the next output begin on a line of its own. */
+  /** Ends the line, so that the next output starts on a new one. */
   end(): void;
 };
 
@@ -17,7 +17,7 @@ const CLEAR = "\r\u001b[2K";
 const SECONDS_BETWEEN_LINES = 5;
 const BAR_WIDTH = 20;
 
-/** The progress of a training, kept current. */
+/** Displays the progress of a training and updates it. */
 export function progressLine(output: ProgressOutput): ProgressLine {
   let shown = "";
   let stage = "";
@@ -42,15 +42,15 @@ export function progressLine(output: ProgressOutput): ProgressLine {
   };
 }
 
-/** Stage, share, rows, time and detail, such as `training    [########            ]  40 %  100,000 rows  12 s  fitting ease`. */
+/** Stage, fraction, rows, time and detail, such as `training    [########            ]  40 %  100,000 rows  12 s  fitting ease`. */
 export function progressText({ training: { state, progress } }: LocalRecord): string {
   if (state === "IDLE" || state === "FAILED") return "";
-  const share = progress?.share ?? null;
-  const filled = Math.round((share ?? 0) * BAR_WIDTH);
+  const fraction = progress?.share ?? null;
+  const filled = Math.round((fraction ?? 0) * BAR_WIDTH);
   const parts = [
     state.toLowerCase().padEnd(10),
     `[${"#".repeat(filled)}${" ".repeat(BAR_WIDTH - filled)}]`,
-    share === null ? "     " : `${String(Math.floor(share * 100)).padStart(3)} %`,
+    fraction === null ? "     " : `${String(Math.floor(fraction * 100)).padStart(3)} %`,
     progress?.rows ? `${progress.rows.toLocaleString("en-US")} rows` : "",
     progress ? duration(progress.elapsed_seconds) : "",
     progress?.remaining_seconds ? `about ${duration(progress.remaining_seconds)} left` : "",

@@ -1,15 +1,20 @@
+import { randomBytes } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { hashApiKey } from "../../shared/api-key.ts";
+import { isKeyValid, KeyRecord, keyRecordKey } from "../../shared/key-record.ts";
 import { lockState, StateLockedError } from "../manage/state-lock.ts";
+import { issueKey } from "../store/key-store.ts";
+import type { ObjectStore } from "../store/object-store.ts";
 import { s3Store } from "../store/s3-store.ts";
-import { demoFiles } from "./demo-files.ts";
+import { ensureDemoShop } from "./demo-shop.ts";
 import { ensureModel, type LocalRecord } from "./ensure-model.ts";
 import { LocalError, sentence } from "./local-error.ts";
-import { ensureLocalKey } from "./local-key.ts";
 import { type LocalServices, startServices } from "./local-services.ts";
-import { describeFiles, type LocalSource, type Look } from "./local-source.ts";
+import { describeFiles, type FileAccess, type LocalSource } from "./local-source.ts";
 import {
   ensureLocalSecrets,
+  LOCAL_CUSTOMER,
   localS3,
   readLocalSources,
   writeLocalSecrets,
@@ -19,40 +24,40 @@ import {
 import { type ProgressOutput, progressLine } from "./progress-line.ts";
 import { sampleFilter, sampleUser, titlesOf } from "./sample-user.ts";
 import { type ServiceClient, serviceClient } from "./service-client.ts";
-import { askRank, listText, type RankExample, rankExamples } from "./show-ranking.ts";
+import { callRank, listText, type RankExample, rankExamples } from "./show-ranking.ts";
 import type { StartOptions } from "./start-flags.ts";
 
 export type LocalWorld = {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly output: ProgressOutput;
   readonly nowMs: () => number;
-  /** Aborted when the person wants to stop. */
+  /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
 };
 
 const STOP_GRACE_MS = 20_000;
 
 /**
- * The whole of `npm start`: data → services → key → model → ranking; then up until the signal, or until it is printed.
- * Whatever happens, nothing is left running.
+ * Runs `npm start`: data → services → API key → model → example rankings. It then stays up until the signal is aborted,
+ * or returns after printing with `--exit`. No process is left running in any case.
  */
 export async function runLocal(options: StartOptions, world: LocalWorld): Promise<void> {
-  const say = (line: string) => world.output.write(`${line}\n`);
+  const print = (line: string) => world.output.write(`${line}\n`);
   await mkdir(options.state, { recursive: true, mode: 0o700 });
   const lock = await lockLocal(options.state);
   let services: LocalServices | undefined;
   try {
-    const look = { tempDirectory: join(options.state, "temp"), signal: world.signal };
-    await mkdir(look.tempDirectory, { recursive: true });
-    const files = options.files ?? (await demoFiles(join(options.state, "data")));
+    const access = { tempDirectory: join(options.state, "temp"), signal: world.signal };
+    await mkdir(access.tempDirectory, { recursive: true });
+    const files = options.files ?? { ...(await ensureDemoShop(join(options.state, "data"))), columns: {} };
     const model = options.model ?? (options.files === null ? "demo-shop" : null);
-    const source = await describeFiles(files, { model, ...look });
-    if (options.files !== null) say(["The columns:", ...source.findings].join("\n  "));
+    const source = await describeFiles(files, { model, ...access });
+    if (options.files !== null) print(["The columns:", ...source.findings].join("\n  "));
 
     services = await startAll(options, source, world);
-    await Promise.race([services.failed, useServices(services, { options, source, world, look })]);
+    await Promise.race([services.failed, useServices(services, { options, source, world, access })]);
     if (options.exit) return;
-    say(`\nUp until Ctrl-C. The edge is ${services.edgeUrl}, the trainer ${services.trainerUrl}.`);
+    print(`\nUp until Ctrl-C. The edge is ${services.edgeUrl}, the trainer ${services.trainerUrl}.`);
     await Promise.race([services.failed, aborted(world.signal)]);
   } finally {
     await services?.stop(STOP_GRACE_MS);
@@ -61,7 +66,7 @@ export async function runLocal(options: StartOptions, world: LocalWorld): Promis
   }
 }
 
-/** Starts both parts; they may read the folders of every model that has ever been made here. */
+/** Starts edge and trainer, which may read the folders of all models created with this state folder. */
 async function startAll(options: StartOptions, source: LocalSource, world: LocalWorld): Promise<LocalServices> {
   const known = Object.values(await readLocalSources(options.state)).flatMap((entry) => entry.folders);
   const secrets = await ensureLocalSecrets(options.state);
@@ -81,13 +86,13 @@ type LocalContext = {
   readonly options: StartOptions;
   readonly source: LocalSource;
   readonly world: LocalWorld;
-  readonly look: Omit<Look, "folders">;
+  readonly access: Omit<FileAccess, "folders">;
 };
 
-/** Key, model, ranking, local.json. */
-async function useServices(services: LocalServices, { options, source, world, look }: LocalContext): Promise<void> {
+/** Issues the key, trains the model, prints example rankings and writes local.json. */
+async function useServices(services: LocalServices, { options, source, world, access }: LocalContext): Promise<void> {
   const { state } = options;
-  const say = (line: string) => world.output.write(`${line}\n`);
+  const print = (line: string) => world.output.write(`${line}\n`);
   const secrets = await ensureLocalSecrets(state);
   const store = s3Store({ ...localS3(services.edgeUrl, secrets), signal: world.signal });
   const apiKey = await ensureLocalKey(store, { apiKey: secrets.api_key, nowMs: world.nowMs() });
@@ -96,13 +101,28 @@ async function useServices(services: LocalServices, { options, source, world, lo
   const client = serviceClient(services.edgeUrl, apiKey, world.signal);
   const name = source.body.model_name;
   const record = await trained(client, source, { state, world });
-  await showRankings(client, source, { record, say, look: { ...look, folders: source.folders } });
+  await showRankings(client, source, { record, print, access: { ...access, folders: source.folders } });
   await writeLocalService(state, {
     edge_url: services.edgeUrl,
     trainer_url: services.trainerUrl,
     api_key: apiKey,
     model_name: name,
   });
+}
+
+/** Returns the given API key if it is still valid, else issues one for the customer `local` with both scopes. */
+export async function ensureLocalKey(
+  store: ObjectStore,
+  { apiKey, nowMs }: { readonly apiKey: string | null; readonly nowMs: number },
+): Promise<string> {
+  if (apiKey !== null) {
+    const found = await store.get(keyRecordKey(await hashApiKey(apiKey)));
+    const record = found && KeyRecord.safeParse(JSON.parse(new TextDecoder().decode(found.bytes)));
+    if (record?.success && isKeyValid(record.data, nowMs)) return apiKey;
+  }
+  const scopes = ["rank", "manage"] as const;
+  const random = (count: number) => randomBytes(count);
+  return (await issueKey(store, { customer: LOCAL_CUSTOMER, scopes, expiresAtMs: null, nowMs, random })).key;
 }
 
 async function trained(
@@ -114,15 +134,15 @@ async function trained(
   const name = source.body.model_name;
   const line = progressLine(world.output);
   try {
-    const known = sources[name]?.fingerprint;
+    const knownFingerprint = sources[name]?.fingerprint;
     const { fingerprint, folders } = source;
     const record = await ensureModel(client, source.body, {
-      known,
+      knownFingerprint,
       fingerprint,
       onProgress: line.show,
-      say: (text) => world.output.write(`${text}\n`),
+      print: (text) => world.output.write(`${text}\n`),
       pause: (ms) => pause(ms, world.signal),
-      onAsked: () => writeLocalSources(state, { ...sources, [name]: { fingerprint, folders: [...folders] } }),
+      onRequested: () => writeLocalSources(state, { ...sources, [name]: { fingerprint, folders: [...folders] } }),
     });
     line.end();
     if (record.data) world.output.write(`${summaryOf(record)}\n`);
@@ -135,35 +155,39 @@ async function trained(
 async function showRankings(
   client: ServiceClient,
   source: LocalSource,
-  { record, say, look }: { readonly record: LocalRecord; readonly say: (line: string) => void; readonly look: Look },
+  {
+    record,
+    print,
+    access,
+  }: { readonly record: LocalRecord; readonly print: (line: string) => void; readonly access: FileAccess },
 ): Promise<void> {
-  const wait = (ms: number) => pause(ms, look.signal);
-  const user = await sampleUser(source, look);
+  const wait = (ms: number) => pause(ms, access.signal);
+  const user = await sampleUser(source, access);
   const name = source.body.model_name;
-  const known = await askRank(client, rankExamples(name, user, {}).known, wait);
+  const known = await callRank(client, rankExamples(name, user, {}).known, wait);
   const attributes = record.data?.item_attributes ?? [];
-  const retrieval = await sampleFilter(source, { attributes, ids: known.ids }, look);
+  const retrieval = await sampleFilter(source, { attributes, ids: known.ids }, access);
   const examples = rankExamples(name, user, retrieval);
 
-  const titles = await titlesOf(source, user.latest, look);
+  const titles = await titlesOf(source, user.latest, access);
   const latest = user.latest.map((id) => titles.get(id) ?? id).join(", ");
   const show = async (example: RankExample) => {
-    const { ids, line, strategy } = await askRank(client, example, wait);
-    say(`\n${example.title} (${strategy}):\n\n${line}\n\n${listText(ids, await titlesOf(source, ids, look))}`);
+    const { ids, line, strategy } = await callRank(client, example, wait);
+    print(`\n${example.title} (${strategy}):\n\n${line}\n\n${listText(ids, await titlesOf(source, ids, access))}`);
   };
-  say(`\nThe latest that user ${user.id} chose: ${latest || "nothing yet"}.`);
+  print(`\nThe latest items of user ${user.id}: ${latest || "none yet"}.`);
   for (const example of [examples.known, examples.session, examples.filtered]) await show(example);
 }
 
-/** What was learnt from, what is to be known of it, and how good it is: one sentence a line. */
+/** Describes the training data, its warnings and the quality of the model, one sentence per line. */
 export function summaryOf({ data, metrics, failure }: Pick<LocalRecord, "data" | "metrics" | "failure">): string {
   const count = (value: number) => value.toLocaleString("en-US");
   const [ndcg, baseline] = [metrics?.["ndcg@10"], metrics?.baseline["ndcg@10"]];
   const lines = [
-    `Learnt from ${count(data!.interactions)} interactions of ${count(data!.users)} users with ${count(data!.items)} items.`,
-    ...data!.warnings.map(sentence), // rejected rows among them
+    `Trained on ${count(data!.interactions)} interactions of ${count(data!.users)} users with ${count(data!.items)} items.`,
+    ...data!.warnings.map(sentence), // among them the numbers of rejected rows
     typeof ndcg === "number" && baseline !== undefined
-      ? `${metrics!.method}: NDCG@10 ${ndcg.toFixed(4)}, popularity ${baseline.toFixed(4)}, on interactions it had not seen.`
+      ? `${metrics!.method}: NDCG@10 ${ndcg.toFixed(4)}, popularity ${baseline.toFixed(4)}, on held-out interactions.`
       : "",
     failure ? sentence(`The latest training changed nothing: ${failure.message}`) : "",
   ];
@@ -189,7 +213,7 @@ const aborted = (signal: AbortSignal) =>
     else signal.addEventListener("abort", () => resolve(), { once: true });
   });
 
-/** Ends early, by throwing, when the person wants to stop. */
+/** Waits; throws the signal's reason if it is aborted. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   await new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,7 +1,7 @@
 import { identifier, literal } from "../read/connectors/duckdb/quote.ts";
-import { type LocalSource, type Look, queryRows } from "./local-source.ts";
+import { type FileAccess, type LocalSource, queryRows } from "./local-source.ts";
 
-/** Somebody to rank for: a user with enough of a history to be known by. */
+/** A user for the example calls. */
 export type SampleUser = {
   readonly id: string;
   /** Latest positive items, oldest first, at most five. */
@@ -12,8 +12,8 @@ const HISTORY_WANTED = 30;
 const LATEST_SHOWN = 5;
 const TITLE_NAMES = /^(title|name|item_name|item_title|product_name|product_title|movie_title|headline)$/i;
 
-/** The user whose count of positive interactions is nearest to a middling one. */
-export async function sampleUser(source: LocalSource, look: Look): Promise<SampleUser> {
+/** Picks the user whose number of positive interactions is nearest to HISTORY_WANTED. */
+export async function sampleUser(source: LocalSource, access: FileAccess): Promise<SampleUser> {
   const { interactions, columns } = source;
   const [user, item] = [identifier(columns.user), identifier(columns.item)];
   const from = `FROM ${identifier(interactions.name)} WHERE ${columns.label?.positive ?? "true"} AND ${user} IS NOT NULL`;
@@ -21,7 +21,7 @@ export async function sampleUser(source: LocalSource, look: Look): Promise<Sampl
     interactions,
     `SELECT CAST(${user} AS VARCHAR) AS id ${from} GROUP BY ${user}
      ORDER BY abs(count(*) - ${HISTORY_WANTED}), id LIMIT 1`,
-    { ...look, rowsMax: 1 },
+    { ...access, rowsMax: 1 },
   );
   if (found === undefined) return { id: "somebody-new", latest: [] };
   const id = String(found.id);
@@ -29,16 +29,16 @@ export async function sampleUser(source: LocalSource, look: Look): Promise<Sampl
   const rows = await queryRows(
     interactions,
     `SELECT CAST(${item} AS VARCHAR) AS item ${from} AND CAST(${user} AS VARCHAR) = ${literal(id)} ${order} LIMIT ${LATEST_SHOWN}`,
-    { ...look, rowsMax: LATEST_SHOWN },
+    { ...access, rowsMax: LATEST_SHOWN },
   );
   return { id, latest: rows.map((row) => String(row.item)).reverse() };
 }
 
-/** What to call items in a list: their titles, where the items' table has such a column. */
+/** Titles of items by id; empty if the items table has no title column. */
 export async function titlesOf(
   source: LocalSource,
   ids: readonly string[],
-  look: Look,
+  access: FileAccess,
 ): Promise<ReadonlyMap<string, string>> {
   const title = source.items?.columns.find((column) => TITLE_NAMES.test(column));
   if (source.items === null || title === undefined || ids.length === 0) return new Map();
@@ -48,37 +48,37 @@ export async function titlesOf(
     source.items,
     `SELECT ${id} AS id, CAST(${identifier(title)} AS VARCHAR) AS title FROM (${query})
      WHERE ${id} IN (${ids.map(literal).join(", ")})`,
-    { ...look, rowsMax: ids.length * 2 },
+    { ...access, rowsMax: ids.length * 2 },
   );
   return new Map(rows.flatMap((row) => (row.title ? [[String(row.id), String(row.title)]] : [])));
 }
 
-/** A condition that some items of a list meet and others do not, so that filtering by it shows. */
+/** Finds a filter that some items of the list pass and others do not, so that its effect is visible. */
 export async function sampleFilter(
   source: LocalSource,
   {
     attributes,
     ids,
   }: { readonly attributes: readonly { name: string; type: string }[]; readonly ids: readonly string[] },
-  look: Look,
+  access: FileAccess,
 ): Promise<Record<string, unknown>> {
   const known = attributes.filter(({ name, type }) => /^Category/.test(type) && !TITLE_NAMES.test(name));
-  const leaveOut = { [source.columns.item]: { $nin: ids.slice(0, 1) } };
-  if (source.items === null || known.length === 0 || ids.length === 0) return leaveOut;
+  const withoutFirst = { [source.columns.item]: { $nin: ids.slice(0, 1) } };
+  if (source.items === null || known.length === 0 || ids.length === 0) return withoutFirst;
   const id = `CAST(${identifier(source.columns.item)} AS VARCHAR)`;
   const list = ids.map(literal).join(", ");
   const columns = known.map(({ name }) => `CAST(${identifier(name)} AS VARCHAR) AS ${identifier(name)}`).join(", ");
   const query = `SELECT ${columns} FROM (${source.body.schema.item.source!.query}) WHERE ${id} IN (${list})`;
-  const rows = await queryRows(source.items, query, { ...look, rowsMax: ids.length * 2 });
+  const rows = await queryRows(source.items, query, { ...access, rowsMax: ids.length * 2 });
   for (const { name, type } of known) {
     const counts = new Map<string, number>();
     const valuesOf = (text: string) => (type === "CategoryList" ? text.split("|") : [text]);
     for (const row of rows)
       for (const value of new Set(row[name] === null ? [] : valuesOf(String(row[name]))))
         counts.set(value, (counts.get(value) ?? 0) + 1);
-    // The commonest value that is not everywhere.
+    // The most frequent value that not all items have.
     const [best] = [...counts].filter(([, count]) => count < rows.length).sort((a, b) => b[1] - a[1]);
     if (best) return { [name]: { $in: [best[0]] } };
   }
-  return leaveOut;
+  return withoutFirst;
 }

@@ -5,7 +5,7 @@ import { expectStatus } from "./service-client.ts";
 export type Ranked = { readonly ids: readonly string[]; readonly strategy: string; readonly line: string };
 
 export type RankExample = {
-  /** What the list is, for the person at the terminal. */
+  /** Heading of the list on the terminal. */
   readonly title: string;
   readonly method: "GET" | "POST";
   readonly path: string;
@@ -16,7 +16,7 @@ const LIMIT = 10;
 const RETRIES = 60;
 const PAUSE_MS = 500;
 
-/** The three calls that show what the service does: a known user, a session, a filter. */
+/** Three example calls: a known user, an anonymous session, and a filter. */
 export function rankExamples(
   model: string,
   user: SampleUser,
@@ -31,7 +31,7 @@ export function rankExamples(
       path: `${path}?user_id=${encodeURIComponent(user.id)}&limit=${LIMIT}`,
     },
     session: {
-      title: "For somebody unknown, by what they have just chosen",
+      title: "For an anonymous session with the same latest items",
       method: "POST",
       path,
       body: { interactions: session, limit: 5 },
@@ -45,8 +45,8 @@ export function rankExamples(
   };
 }
 
-/** The answer to an example, and the line that gets it again. An edge may need seconds to see a new version. */
-export async function askRank(
+/** Makes the example call and returns its answer with the curl line. It retries while the edge does not serve the version yet. */
+export async function callRank(
   client: ServiceClient,
   example: RankExample,
   pause: (ms: number) => Promise<void>,
@@ -63,14 +63,14 @@ export async function askRank(
   }
 }
 
-/** A line for a POSIX shell that makes the same call. */
+/** A command line for a POSIX shell that makes the same call. */
 export function curlLine({ edgeUrl, apiKey }: ServiceClient, { method, path, body }: RankExample): string {
   const data = body === undefined ? "" : ` -H 'content-type: application/json' -d ${quoted(JSON.stringify(body))}`;
   const verb = method === "GET" || data !== "" ? "" : ` -X ${method}`;
   return `curl -s${verb} ${quoted(edgeUrl + path)} -H ${quoted(`x-api-key: ${apiKey}`)}${data}`;
 }
 
-/** The list as text: rank, id, title. */
+/** Formats the list as lines of rank, id and title. */
 export function listText(ids: readonly string[], titles: ReadonlyMap<string, string>): string {
   if (ids.length === 0) return "   (nothing left to show)";
   const width = Math.max(...ids.map((id) => id.length));

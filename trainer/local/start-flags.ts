@@ -12,10 +12,10 @@ export type GivenFiles = {
 };
 
 export type StartOptions = {
-  /** Null: the generated demo shop. */
+  /** Null for the generated demo shop. */
   readonly files: GivenFiles | null;
   readonly model: string | null;
-  /** 0: any free port. */
+  /** 0 for any free port. */
   readonly edgePort: number;
   readonly trainerPort: number;
   readonly state: string; // absolute
@@ -27,17 +27,17 @@ export const START_USAGE = `npm start brings up the whole service on this machin
   npm start                          with a generated demo shop
   npm start -- --data FILE           with your interactions: CSV, TSV, Parquet, JSON or JSON Lines, also gzipped
 
-  --data FILE            interactions: who, what, when, and perhaps whether it was liked
-  --items FILE           attributes of items: rankings can be filtered by them
-  --users FILE           attributes of users: used to rank for users without a history, where that helps
-  --user-column NAME     the user's id, the item's id, the time and the label in the interactions; those not given
-  --item-column NAME     are guessed from their names, and the guess is printed
+  --data FILE            interactions: user, item, time, and optionally a label
+  --items FILE           item attributes, for filters and better rankings
+  --users FILE           user attributes, for users without a history
+  --user-column NAME     columns of the interactions: user id, item id, time and label.
+  --item-column NAME     Columns that are not given are guessed, and the guess is printed
   --time-column NAME
   --label-column NAME
-  --model NAME           name of the model (after the file; demo-shop for the demo)
-  --edge-port PORT       where rankings are asked for (8787; 0 takes any free port)
-  --trainer-port PORT    where the trainer listens (8788; 0 takes any free port)
-  --state DIR            where everything is kept (.shortlist)
+  --model NAME           name of the model (default: the file name, or demo-shop)
+  --edge-port PORT       port of the edge, which answers rank calls (8787; 0 takes any free port)
+  --trainer-port PORT    port of the trainer (8788; 0 takes any free port)
+  --state DIR            folder for all state (.shortlist)
   --exit                 stop after printing the ranking, for scripts
   --help`;
 
@@ -58,19 +58,21 @@ const OPTIONS = {
 } as const;
 
 /**
- * What was asked for; "help" when that is all.
+ * Parses the command line; returns "help" for --help.
  *
- * @param cwd Where relative paths start: the folder from which npm was called.
- * @throws LocalError in one sentence, also for a file that is not there.
+ * @param cwd Base of relative paths: the folder from which npm was called.
+ * @throws LocalError for a wrong flag or a missing file.
  */
 export async function parseStartFlags(args: readonly string[], cwd: string): Promise<StartOptions | "help"> {
   const flags = parse(args);
   if (flags.help) return "help";
   for (const name of ["items", "users", "user-column", "item-column", "time-column", "label-column"] as const)
     if (flags[name] !== undefined && flags.data === undefined)
-      throw new LocalError(`--${name} says something about your own data, so it needs --data FILE.`);
+      throw new LocalError(`--${name} describes your data, so it needs --data FILE.`);
   if (flags.model !== undefined && !ModelName.safeParse(flags.model).success)
-    throw new LocalError(`--model must be of A-Z a-z 0-9 _ . - and at most 63 long; ${shown(flags.model)} is not.`);
+    throw new LocalError(
+      `--model must consist of A-Z a-z 0-9 _ . - and have at most 63 characters; ${shown(flags.model)} does not.`,
+    );
   const [edgePort, trainerPort] = [portOf(flags, "edge-port"), portOf(flags, "trainer-port")];
   if (edgePort !== 0 && edgePort === trainerPort)
     throw new LocalError(`--edge-port and --trainer-port are both ${edgePort}; they must differ.`);
@@ -90,7 +92,7 @@ function parse(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: OPTIONS, strict: true }).values;
   } catch (cause) {
-    throw new LocalError(`${(cause as Error).message.split(/[.\n]/)[0]}; npm start -- --help tells what there is.`, {
+    throw new LocalError(`${(cause as Error).message.split(/[.\n]/)[0]}; npm start -- --help lists the flags.`, {
       cause,
     });
   }
@@ -112,11 +114,11 @@ async function readableFile(flag: string, given: string, cwd: string): Promise<s
   const path = isAbsolute(given) ? given : join(cwd, given);
   const found = await stat(path).catch((cause: NodeJS.ErrnoException) => {
     const reason =
-      cause.code === "ENOENT" || cause.code === "ENOTDIR" ? "is not there" : `cannot be read (${cause.code})`;
+      cause.code === "ENOENT" || cause.code === "ENOTDIR" ? "does not exist" : `cannot be read (${cause.code})`;
     throw new LocalError(`The file of --${flag}, ${path}, ${reason}.`, { cause });
   });
   if (found.isFile()) return path;
-  throw new LocalError(`--${flag} must name a file; ${path} is ${found.isDirectory() ? "a folder" : "not one"}.`);
+  throw new LocalError(`--${flag} must name a file; ${path} is ${found.isDirectory() ? "a folder" : "not a file"}.`);
 }
 
 function portOf(flags: Flags, name: "edge-port" | "trainer-port"): number {

@@ -3,26 +3,26 @@ import { LocalError } from "./local-error.ts";
 import { runLocal } from "./run-local.ts";
 import { parseStartFlags, START_USAGE } from "./start-flags.ts";
 
-/** `npm start`. Ctrl-C stops in order; a second one at once. A fault is one sentence and exit code 1. */
+/** The program of `npm start`. The first Ctrl-C stops in order, the second at once. A user error is one sentence and exit code 1. */
 async function main(): Promise<number> {
   const stop = new AbortController();
-  let asked = false;
+  let isStopping = false;
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
     process.on(signal, () => {
-      if (asked) process.exit(130); // the children end with the channel to us
-      asked = true;
+      if (isStopping) process.exit(130); // edge and trainer exit when their IPC channel closes
+      isStopping = true;
       process.stdout.write("\nStopping.\n");
       stop.abort(new Stopped("Stopped."));
     });
   try {
-    // npm changes into the repository's folder; relative paths are meant from where it was called.
+    // npm changes into the repository's folder, but relative paths start where the user called it.
     const cwd = process.env.INIT_CWD ?? process.cwd();
     const options = await parseStartFlags(process.argv.slice(2), cwd);
     if (options === "help") process.stdout.write(`${START_USAGE}\n`);
     else await runLocal(options, { environment: process.env, output, nowMs: Date.now, signal: stop.signal });
     return 0;
   } catch (error) {
-    if (stop.signal.aborted) return error === stop.signal.reason || isTold(error) ? 130 : fail(error);
+    if (stop.signal.aborted) return error === stop.signal.reason || isUserError(error) ? 130 : fail(error);
     return fail(error);
   }
 }
@@ -39,11 +39,11 @@ const output = {
   write: (text: string) => void process.stdout.write(text),
 };
 
-const isTold = (error: unknown) =>
+const isUserError = (error: unknown) =>
   error instanceof LocalError || error instanceof StoreError || error instanceof Stopped;
 
 function fail(error: unknown): number {
-  process.stderr.write(`${isTold(error) ? (error as Error).message : ((error as Error).stack ?? error)}\n`);
+  process.stderr.write(`${isUserError(error) ? (error as Error).message : ((error as Error).stack ?? error)}\n`);
   return 1;
 }
 

@@ -42,7 +42,7 @@ const gone = async (pid: number) => {
   while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 5));
 };
 
-test("tells what the program says, and keeps its output in the log", async () => {
+test("forwards the program's messages and writes its output to the log", async () => {
   const child = await start(
     `console.log("working"); process.send!({ said: process.env.GREETING }); process.on("message", () => {});`,
   );
@@ -51,14 +51,14 @@ test("tells what the program says, and keeps its output in the log", async () =>
   expect(await readFile(join(directory, "log"), "utf8")).toBe("working\n");
 });
 
-test("a program that ends by itself is told in one sentence, with its error and its log", async () => {
+test("an unexpected exit is reported in one sentence with the error and the log file", async () => {
   const child = await start(`throw new Error("no room left");`);
   const failure = (await child.message().catch((error: Error) => error)) as Error;
   expect(failure.name).toBe("LocalError");
   expect(failure.message).toMatch(/^The edge ended by itself \(code 1\): .*Error: no room left; its log is .*log\.$/);
 });
 
-test("a program that ends when asked is not a failure", async () => {
+test("a requested stop is not a failure", async () => {
   const child = await start(
     `process.on("SIGTERM", () => process.exit(0)); process.send!("up"); setInterval(() => {}, 1000);`,
   );
@@ -71,7 +71,7 @@ test("a program that ends when asked is not a failure", async () => {
   expect(await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, 20, "quiet"))])).toBe("quiet");
 });
 
-test("one that does not listen is ended, with everything it has started", async () => {
+test("a program that ignores SIGTERM is killed with all processes it has started", async () => {
   const child = await start(`
     import { spawn } from "node:child_process";
     process.on("SIGTERM", () => {});
@@ -86,7 +86,7 @@ test("one that does not listen is ended, with everything it has started", async 
   expect(isAlive(child.pid)).toBe(false);
 });
 
-test("a preloaded module comes first", async () => {
+test("preloaded modules run before the program", async () => {
   const child = await start(
     `process.send!(globalThis.first); process.on("message", () => {});`,
     `globalThis.first = "first";`,

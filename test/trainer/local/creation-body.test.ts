@@ -13,7 +13,7 @@ const parts: BodyParts = {
 };
 const label = { column: "ok", label: { type: "Binary" as const, name: "ok" }, sentence: "", positive: "" };
 
-test("one file: one connector without an id, and a label that is always true", () => {
+test("one file gives one connector without an id and a constant label", () => {
   const body = creationBody(parts);
   expect(body).toEqual({
     model_name: "films",
@@ -31,7 +31,7 @@ test("one file: one connector without an id, and a label that is always true", (
   ModelSpec.parse(body);
 });
 
-test("several files: each has a connector and a query of its own, and the id its name in the interactions", () => {
+test("several files give one connector and query each, with ids renamed as in the interactions", () => {
   const items = table("catalogue", ["id", "title"]);
   const users = table("people", ["who", "age"]);
   const body = creationBody({
@@ -55,7 +55,7 @@ test("several files: each has a connector and a query of its own, and the id its
   ModelSpec.parse(body);
 });
 
-test("names that the table has are not taken for what it lacks, and quotes stay quotes", () => {
+test("added columns get names that the table does not have, and quotes are escaped", () => {
   const interactions = table('a"b', ["u", "i", "created_at", "LABEL"]);
   const columns = { user: "u", item: "i", time: null, label: null };
   const { interaction } = creationBody({ ...parts, interactions, columns }).schema;

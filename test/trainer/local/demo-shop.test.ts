@@ -1,8 +1,8 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { writeDemoShop } from "../../../trainer/local/demo-shop.ts";
+import { ensureDemoShop, writeDemoShop } from "../../../trainer/local/demo-shop.ts";
 
 let folder: string;
 beforeAll(async () => {
@@ -28,7 +28,7 @@ test("the shop has some 100,000 events of 4,000 users on 1,500 items, in time or
   expect(positives / events.length).toBeLessThan(0.8);
 });
 
-test("some items are far more popular than others", async () => {
+test("item popularity is skewed", async () => {
   const files = await writeDemoShop(join(folder, "popular"), { users: 1000 });
   const counts = new Map<string, number>();
   for (const row of await rowsOf(files.interactions)) {
@@ -40,7 +40,7 @@ test("some items are far more popular than others", async () => {
   expect(top / sorted.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(0.3); // an even spread would give 0.1
 });
 
-test("users keep to their tastes: most of a user's events are in few categories", async () => {
+test("most events of a user are in few categories", async () => {
   const files = await writeDemoShop(join(folder, "tastes"), { users: 300 });
   const category = new Map((await rowsOf(files.items)).map((row) => [row.split(",")[0]!, row.split(",")[2]!]));
   const perUser = new Map<string, string[]>();
@@ -58,7 +58,7 @@ test("users keep to their tastes: most of a user's events are in few categories"
   expect(shares.reduce((sum, share) => sum + share, 0) / shares.length).toBeGreaterThan(0.6); // of 24 categories
 });
 
-test("the same seed gives the same bytes, another seed others", async () => {
+test("the same seed gives the same bytes and another seed different ones", async () => {
   const write = async (name: string, seed: number) => {
     const files = await writeDemoShop(join(folder, name), { seed, users: 50, items: 100 });
     return await Promise.all(Object.values(files).map((path) => readFile(path, "utf8")));
@@ -67,10 +67,32 @@ test("the same seed gives the same bytes, another seed others", async () => {
   expect(await write("other", 8)).not.toEqual(await write("once", 7));
 });
 
-test("the last visit is before the end that was asked for", async () => {
+test("all visits are before the given end", async () => {
   const endSeconds = Date.UTC(2024, 5, 1) / 1000;
   const files = await writeDemoShop(join(folder, "end"), { users: 200, endSeconds });
   const last = (await rowsOf(files.interactions)).at(-1)!.split(",")[2]!;
   expect(Date.parse(last)).toBeLessThan(endSeconds * 1000);
   expect(Date.parse(last)).toBeGreaterThan((endSeconds - 3 * 86_400) * 1000);
+});
+
+const small = (path: string) => writeDemoShop(path, { users: 20, items: 60 });
+
+test("the demo shop is generated once", async () => {
+  const parent = await mkdtemp(join(folder, "once-"));
+  const files = await ensureDemoShop(parent, small);
+  expect((await readFile(files.interactions, "utf8")).split("\n")[0]).toBe("user_id,item_id,created_at,label");
+  for (const path of [files.items, files.users]) expect((await stat(path)).size).toBeGreaterThan(0);
+  const never = () => Promise.reject(new Error("written twice"));
+  expect(await ensureDemoShop(parent, never)).toEqual(files);
+});
+
+test("an interrupted generation leaves no partial files", async () => {
+  const parent = await mkdtemp(join(folder, "cut-"));
+  const cut = async (path: string) => {
+    await small(path);
+    throw new Error("cut");
+  };
+  await expect(ensureDemoShop(parent, cut)).rejects.toThrow("cut");
+  const files = await ensureDemoShop(parent, small);
+  expect((await stat(files.items)).size).toBeGreaterThan(0);
 });

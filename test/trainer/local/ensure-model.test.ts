@@ -28,7 +28,7 @@ const run = (id: string, state: string) => record("ACTIVE", state, { training: {
 async function against(views: (object | 404)[], known?: string, patched: object = idle) {
   const calls: string[] = [];
   const lines: string[] = [];
-  let asked = 0;
+  let requested = 0;
   let view = 0;
   const client: ServiceClient = {
     edgeUrl: "http://edge",
@@ -47,18 +47,18 @@ async function against(views: (object | 404)[], known?: string, patched: object 
     },
   };
   const result = ensureModel(client, body, {
-    known,
+    knownFingerprint: known,
     fingerprint: "asked.files",
     onProgress: () => {},
-    say: (line) => lines.push(line),
+    print: (line) => lines.push(line),
     pause: async () => {},
-    onAsked: async () => void asked++,
+    onRequested: async () => void requested++,
   });
-  return { result: await result.catch((error: Error) => error), calls, lines, asked };
+  return { result: await result.catch((error: Error) => error), calls, lines, requested };
 }
 
-test("a model that is not there is created and followed to the end", async () => {
-  const { result, calls, asked } = await against([
+test("a missing model is created and followed until it is trained", async () => {
+  const { result, calls, requested } = await against([
     404,
     record("FETCHING", "FETCHING"),
     record("TRAINING", "TRAINING"),
@@ -66,22 +66,22 @@ test("a model that is not there is created and followed to the end", async () =>
   ]);
   expect(result).toMatchObject({ status: "ACTIVE" });
   expect(calls).toEqual(["POST /v0/models"]);
-  expect(asked).toBe(1);
+  expect(requested).toBe(1);
 });
 
-test("a model on the same files is taken as it is", async () => {
+test("a model on unchanged files is not retrained", async () => {
   const { result, calls, lines } = await against([idle], "asked.files");
   expect(result).toMatchObject({ status: "ACTIVE" });
   expect(calls).toEqual([]);
-  expect(lines).toEqual(['The model "films" is there already, trained 2026-01-01T00:00:00Z.']);
+  expect(lines).toEqual(['The model "films" exists, trained 2026-01-01T00:00:00Z.']);
 });
 
-test("a model that an interrupted start has made is adopted", async () => {
-  const { calls, asked } = await against([idle], undefined);
-  expect([calls, asked]).toEqual([[], 1]);
+test("a model created by an interrupted start is adopted", async () => {
+  const { calls, requested } = await against([idle], undefined);
+  expect([calls, requested]).toEqual([[], 1]);
 });
 
-test("changed files are trained on again, to the end of the new run", async () => {
+test("changed files start a new training", async () => {
   const after = [run("r1", "IDLE"), run("r2", "SCHEDULED"), run("r2", "TRAINING"), run("r2", "IDLE")];
   const { result, calls, lines } = await against(after, "asked.older");
   expect(calls).toEqual(["PATCH /v0/models/films", "POST /v0/models/films/train"]);
@@ -89,12 +89,12 @@ test("changed files are trained on again, to the end of the new run", async () =
   expect(result).toMatchObject({ training: { run_id: "r2" } });
 });
 
-test("files that were moved are trained on where they are now", async () => {
+test("moved files are trained on at their new place", async () => {
   const { calls } = await against([idle, run("r2", "IDLE")], "asked.older", run("r2", "SCHEDULED"));
   expect(calls).toEqual(["PATCH /v0/models/films"]); // which alone begins a run
 });
 
-test("a training that was under way is followed", async () => {
+test("a running training is followed", async () => {
   const { result, calls } = await against([record("TRAINING", "TRAINING"), idle], "asked.files");
   expect([(result as { status: string }).status, calls]).toEqual(["ACTIVE", []]);
 });
@@ -104,12 +104,12 @@ test("a failed model is trained again", async () => {
   expect(calls).toEqual(["PATCH /v0/models/films", "POST /v0/models/films/train"]);
 });
 
-test("a name that is taken by another question is told, with both ways out", async () => {
+test("a name used for other files is refused with both remedies", async () => {
   const { result } = await against([idle], "other.files");
   expect((result as Error).message).toMatch(/--model NAME.*curl -X DELETE http:\/\/edge\/v0\/models\/films/);
 });
 
-test("a failure is told in its own words, and whether something still ranks", async () => {
+test("a failed training is reported with its message and whether the old version is still live", async () => {
   const first = await against([404, record("ERROR", "FAILED", { failure })]);
   expect((first.result as Error).message).toBe("The training failed while fetching: The file is empty.");
   const again = await against(
@@ -123,11 +123,11 @@ test("a failure is told in its own words, and whether something still ranks", as
     "asked.older",
   );
   expect((again.result as Error).message).toBe(
-    "The training failed while fetching: The query gives no rows. The version before it still ranks.",
+    "The training failed while fetching: The query gives no rows. The previous version stays live.",
   );
 });
 
-test("a deletion under way is waited for", async () => {
+test("a running deletion is waited for", async () => {
   const { calls } = await against([record("DESTROYING", "IDLE"), record("DESTROYING", "IDLE"), 404, idle], undefined);
   expect(calls).toEqual(["POST /v0/models"]);
 });

@@ -23,7 +23,7 @@ test.each([
   ["'yes', 'no'", 1],
   ["1.0, 0.0", 1],
   ["1, 1", 2],
-])("%s is yes and no", async (values, positives) => {
+])("%s is read as yes and no", async (values, positives) => {
   expect(await meaningOf(values)).toMatchObject({ label: binary, positives });
 });
 
@@ -35,11 +35,11 @@ test.each([
   ["-1, 0, 1", rating(1), 1],
   ["5, 5", rating(5), 2],
   ["0.2, 0.5, 0.7", rating(0.7), 1],
-])("%s is a scale", async (values, label, positives) => {
+])("%s is read as a rating", async (values, label, positives) => {
   expect(await meaningOf(values)).toMatchObject({ label, positives });
 });
 
-test("on a wide scale, such as play counts, the middle value divides", async () => {
+test("on a wide range, such as play counts, the median is the threshold", async () => {
   const { label, sentence } = await meaningOf("1, 2, 3, 400, 90000");
   expect(label).toEqual(rating(3));
   expect(sentence).toBe("a number from 1 to 90000, positive from 3");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { LocalError, sentence } from "../../../trainer/local/local-error.ts";
 
-test("it is told apart by its name, and keeps its cause", () => {
+test("a LocalError has its name and cause", () => {
   const cause = new Error("EADDRINUSE");
   const error = new LocalError("Port 1 is in use.", { cause });
   expect(error).toBeInstanceOf(Error);
@@ -12,4 +12,4 @@ test.each([
   ["The query is empty", "The query is empty."],
   ["The file is gone.", "The file is gone."],
   ["Is the user column the right one?", "Is the user column the right one?"],
-])("%j ends as a sentence does", (text, expected) => expect(sentence(text)).toBe(expected));
+])("%j ends with a full stop or question mark", (text, expected) => expect(sentence(text)).toBe(expected));

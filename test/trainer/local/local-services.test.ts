@@ -1,10 +1,11 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ensureLocalKey } from "../../../trainer/local/local-key.ts";
 import { type LocalServices, startServices } from "../../../trainer/local/local-services.ts";
 import { ensureLocalSecrets, type LocalSecrets, localS3 } from "../../../trainer/local/local-state.ts";
+import { ensureLocalKey } from "../../../trainer/local/run-local.ts";
 import { s3Store } from "../../../trainer/store/s3-store.ts";
 import { putDatabase } from "../../fixtures/trainer-state.ts";
 
@@ -33,7 +34,9 @@ const start = async (environment: Record<string, string> = {}) => {
   return services;
 };
 
-test("both parts come up, trust each other, and share a bucket that outlives them", { timeout: TIMEOUT }, async () => {
+test("edge and trainer start, trust each other, and share a bucket that survives a restart", {
+  timeout: TIMEOUT,
+}, async () => {
   const { edgeUrl, trainerUrl, stop } = await start();
   const key = await ensureLocalKey(s3Store(localS3(edgeUrl, secrets)), { apiKey: null, nowMs: Date.now() });
   const list = (headers: Record<string, string>) => fetch(`${edgeUrl}/v0/models`, { headers });
@@ -49,10 +52,21 @@ test("both parts come up, trust each other, and share a bucket that outlives the
   expect((await fetch(`${again.edgeUrl}/v0/models`, { headers: { "x-api-key": key } })).status).toBe(200);
 });
 
-test("when the trainer cannot start, its reason is told and the edge is not left running", {
+test("a port in use is refused with the flag that chooses another", async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const options = { state, trainerPort: 0, secrets, folders: [], environment: process.env };
+  await expect(startServices({ ...options, edgePort: port })).rejects.toThrow(
+    new RegExp(`Port ${port} is in use: .*--edge-port PORT`),
+  );
+  server.close();
+});
+
+test("if the trainer cannot start, its error is reported and the edge is stopped", {
   timeout: TIMEOUT,
 }, async () => {
   await expect(start({ SHORTLIST_RUN_MEMORY_MB: "lots" })).rejects.toThrow(
-    /^The trainer ended by itself \(code 1\): .*SHORTLIST_RUN_MEMORY_MB/,
+    /^The trainer stopped unexpectedly \(code 1\): .*SHORTLIST_RUN_MEMORY_MB/,
   );
 });

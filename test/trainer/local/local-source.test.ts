@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true }));
 
-const look = () => ({ model: null, tempDirectory: join(root, "temp"), signal: new AbortController().signal });
+const access = () => ({ model: null, tempDirectory: join(root, "temp"), signal: new AbortController().signal });
 async function given(files: { [name: string]: string }, more: Partial<GivenFiles> = {}): Promise<GivenFiles> {
   for (const [name, text] of Object.entries(files))
     await writeFile(join(root, "shop", name), name.endsWith(".gz") ? gzipSync(text) : text);
@@ -23,33 +23,33 @@ async function given(files: { [name: string]: string }, more: Partial<GivenFiles
 }
 const EVENTS = "user_id,item_id,timestamp,rating\nu1,i1,100,5\nu1,i2,200,1\nu2,i1,300,4\n";
 const oneSentence = async (files: Promise<GivenFiles>) => {
-  const failure = (await describeFiles(await files, look()).catch((error: Error) => error)) as Error;
+  const failure = (await describeFiles(await files, access()).catch((error: Error) => error)) as Error;
   expect(failure.name).toBe("LocalError");
   expect(failure.message).not.toContain("\n");
   return failure.message;
 };
 
-test("a file becomes a model named after it, with guessed columns, read as the service would", async () => {
-  const source = await describeFiles(await given({ "rentals.csv": EVENTS }), look());
+test("a file becomes a model named after it, with guessed columns", async () => {
+  const source = await describeFiles(await given({ "rentals.csv": EVENTS }), access());
   expect(source.body.model_name).toBe("rentals");
   expect(source.columns).toMatchObject({ user: "user_id", item: "item_id", time: "timestamp" });
   expect(source.columns.label!.label).toEqual({ type: "Rating", name: "rating", positive_from: 4 });
   expect(source.findings.join("\n")).toMatch(/user +user_id {2}\(guessed\)/);
   const query = source.body.schema.interaction.source.query;
-  const rows = await queryRows(source.interactions, query, { folders: source.folders, ...look(), rowsMax: 10 });
+  const rows = await queryRows(source.interactions, query, { folders: source.folders, ...access(), rowsMax: 10 });
   expect(rows.map((row) => row.user_id)).toEqual(["u1", "u1", "u2"]);
 });
 
-test("a file whose name says nothing gives the model its folder's name", async () => {
-  const source = await describeFiles(await given({ "interactions.csv.gz": EVENTS }), look());
+test("a model of a file with a generic name is named after the folder", async () => {
+  const source = await describeFiles(await given({ "interactions.csv.gz": EVENTS }), access());
   expect(source.body.model_name).toBe("shop");
   expect(source.body.connector_configs).toEqual([
     { type: "File", location: join(root, "shop", "interactions.csv.gz") },
   ]);
 });
 
-test("a file is told from one of the same name in another model's folder", async () => {
-  const source = await describeFiles(await given({ "interactions.csv": EVENTS }), look());
+test("files of the same name in different folders are not confused", async () => {
+  const source = await describeFiles(await given({ "interactions.csv": EVENTS }), access());
   const other = join(root, "other");
   await mkdir(other);
   await writeFile(join(other, "interactions.csv"), EVENTS);
@@ -58,20 +58,20 @@ test("a file is told from one of the same name in another model's folder", async
   expect(found.map(({ path }) => path)).toEqual([source.interactions.path]);
 });
 
-test("a folder that was moved holds other files, and the same question", async () => {
+test("moving the folder changes only the second part of the fingerprint", async () => {
   const files = await given({ "rentals.csv": EVENTS });
-  const before = (await describeFiles(files, look())).fingerprint.split(".");
+  const before = (await describeFiles(files, access())).fingerprint.split(".");
   await rename(join(root, "shop"), join(root, "moved"));
   const interactions = join(root, "moved", "rentals.csv");
-  const after = (await describeFiles({ ...files, interactions }, look())).fingerprint.split(".");
+  const after = (await describeFiles({ ...files, interactions }, access())).fingerprint.split(".");
   expect([after[0] === before[0], after[1] === before[1]]).toEqual([true, false]);
 });
 
-test("files of two folders are both allowed and named in full", async () => {
+test("files of two folders are both allowed and have full paths", async () => {
   await mkdir(join(root, "more"));
   await writeFile(join(root, "more", "catalogue.csv"), "id,title\ni1,One\n");
   const files = await given({ "rentals.csv": EVENTS }, { items: join(root, "more", "catalogue.csv") });
-  const source = await describeFiles(files, look());
+  const source = await describeFiles(files, access());
   expect(source.folders).toHaveLength(2);
   expect(source.body.connector_configs.map(({ location }) => location)).toEqual([
     join(root, "shop", "rentals.csv"),
@@ -80,27 +80,27 @@ test("files of two folders are both allowed and named in full", async () => {
   expect(source.body.schema.item.source!.query).toContain('"id" AS "item_id"');
 });
 
-test("columns that are given are taken, and not called guessed", async () => {
+test("given columns are used and not marked as guessed", async () => {
   const columns = { user: "b", item: "a", time: "c" };
-  const source = await describeFiles(await given({ "x.csv": "a,b,c\n1,2,3\n" }, { columns }), look());
+  const source = await describeFiles(await given({ "x.csv": "a,b,c\n1,2,3\n" }, { columns }), access());
   expect(source.columns).toMatchObject({ ...columns, label: null });
   expect(source.findings[0]).toBe("user   b");
   expect(source.findings[3]).toContain("every row counts as positive");
 });
 
-test("the fingerprint tells a changed file from another question", async () => {
+test("the fingerprint distinguishes changed files from a changed request", async () => {
   const files = await given({ "rentals.csv": EVENTS });
-  const { fingerprint } = await describeFiles(files, look());
-  expect((await describeFiles(files, look())).fingerprint).toBe(fingerprint);
+  const { fingerprint } = await describeFiles(files, access());
+  expect((await describeFiles(files, access())).fingerprint).toBe(fingerprint);
   await utimes(files.interactions, 1, 1);
-  const touched = (await describeFiles(files, look())).fingerprint;
+  const touched = (await describeFiles(files, access())).fingerprint;
   expect(touched.split(".")[0]).toBe(fingerprint.split(".")[0]);
   expect(touched).not.toBe(fingerprint);
-  const other = await describeFiles({ ...files, columns: { user: "item_id", item: "user_id" } }, look());
+  const other = await describeFiles({ ...files, columns: { user: "item_id", item: "user_id" } }, access());
   expect(other.fingerprint.split(".")[0]).not.toBe(fingerprint.split(".")[0]);
 });
 
-test("what cannot be a table, and columns that cannot be told, are one sentence", async () => {
+test("an unreadable file and unclear columns are reported in one sentence", async () => {
   expect(await oneSentence(given({ "x.csv": "a,b,c\n1,2,3\n" }))).toMatch(
     /--user-column.*--item-column.*"a", "b", "c"/,
   );

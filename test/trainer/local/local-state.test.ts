@@ -19,14 +19,14 @@ afterEach(() => rm(join(state, "..", ".."), { recursive: true }));
 
 const service = { edge_url: "http://127.0.0.1:1", trainer_url: "http://127.0.0.1:2", api_key: "rk_x", model_name: "m" };
 
-test("secrets are made once, and each folder has its own", async () => {
+test("secrets are generated once per state folder", async () => {
   const secrets = await ensureLocalSecrets(state);
   expect(await ensureLocalSecrets(state)).toEqual(secrets);
   expect(await ensureLocalSecrets(join(state, "other"))).not.toEqual(secrets);
   expect(localS3("http://127.0.0.1:8787", secrets).endpoint).toBe("http://127.0.0.1:8787/cdn-cgi/local/r2/s3");
 });
 
-test("what is written is read, by the owner alone", async () => {
+test("files are read back and only the owner may read them", async () => {
   expect(await readLocalService(state)).toBeUndefined();
   expect(await readLocalSources(state)).toEqual({});
   await ensureLocalSecrets(state);
@@ -38,7 +38,7 @@ test("what is written is read, by the owner alone", async () => {
   expect(await readdir(state)).toEqual(["local.json", "secrets.json", "sources.json"]);
 });
 
-test("a damaged file is named", async () => {
+test("a damaged file is named in the error", async () => {
   await writeLocalService(state, service);
   await writeFile(join(state, "local.json"), "{");
   await expect(readLocalService(state)).rejects.toThrow(/local\.json is damaged: delete it/);

@@ -26,7 +26,7 @@ function outputs(isTerminal: boolean) {
   return { written, line };
 }
 
-test("stage, share, rows, time and detail are in the line", () => {
+test("the line shows stage, fraction, rows, time and detail", () => {
   const text = progressText(
     record("TRAINING", 72.4, { share: 0.406, rows: 100_000, detail: "fitting ease", remaining_seconds: 30 }),
   );
@@ -37,12 +37,12 @@ test("stage, share, rows, time and detail are in the line", () => {
   expect(progressText(record("IDLE", 5))).toBe("");
 });
 
-test("a minute that is all but full is a minute", () => {
+test("durations are rounded to whole seconds before minutes are split off", () => {
   const shown = (seconds: number) => / {2}(\d.*)$/.exec(progressText(record("FETCHING", seconds)))![1];
   expect([59.4, 59.6, 119.6].map(shown)).toEqual(["59 s", "1 min 0 s", "2 min 0 s"]);
 });
 
-test("a terminal's one line is written over, and never longer than the terminal is wide", () => {
+test("on a terminal one line is overwritten and never wraps", () => {
   const { written, line } = outputs(true);
   line.show(record("FETCHING", 1));
   line.show(record("FETCHING", 1));
@@ -55,7 +55,7 @@ test("a terminal's one line is written over, and never longer than the terminal 
   expect(written[2]).toBe("\n");
 });
 
-test("elsewhere there is a line for every stage, and one every five seconds", () => {
+test("other outputs get a line per stage and every five seconds", () => {
   const { written, line } = outputs(false);
   for (const seconds of [0, 1, 2, 5, 6, 10]) line.show(record("TRAINING", seconds));
   line.show(record("DEPLOYING", 10.2));

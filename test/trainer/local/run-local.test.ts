@@ -4,8 +4,10 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type LocalWorld, runLocal, summaryOf } from "../../../trainer/local/run-local.ts";
+import { ensureLocalKey, type LocalWorld, runLocal, summaryOf } from "../../../trainer/local/run-local.ts";
 import type { StartOptions } from "../../../trainer/local/start-flags.ts";
+import { listKeys, revokeKey } from "../../../trainer/store/key-store.ts";
+import { memoryStore } from "../../../trainer/store/memory-store.ts";
 
 let directory: string;
 let written: string;
@@ -36,7 +38,7 @@ async function usedPort(): Promise<{ port: number; close: () => void }> {
   return { port: (server.address() as AddressInfo).port, close: () => server.close() };
 }
 
-test("a start that fails gives the folder back, so that the next one fails for its own reason", async () => {
+test("a failed start releases the lock on the state folder", async () => {
   const { port, close } = await usedPort();
   for (let attempt = 0; attempt < 2; attempt++)
     await expect(runLocal(await options(port), world())).rejects.toThrow(`Port ${port} is in use`);
@@ -45,12 +47,12 @@ test("a start that fails gives the folder back, so that the next one fails for i
   expect(existsSync(join(directory, "state/temp"))).toBe(false);
 });
 
-test("columns that cannot be told end it before anything is started", async () => {
+test("unclear columns end the command before anything is started", async () => {
   await expect(runLocal(await options(0, "a,b,c"), world())).rejects.toThrow("--user-column");
   expect(written).toBe("");
 });
 
-test("what was learnt from is told, rejected rows once, each in a sentence of its own", () => {
+test("the summary names the data, each warning and the quality in one sentence each", () => {
   const data = {
     ...{ users: 2, items: 3, interactions: 1200, positives: 900, duplicate_rows: 0, from: null, to: null },
     rejected_rows: { missing_time: 3 },
@@ -60,8 +62,19 @@ test("what was learnt from is told, rejected rows once, each in a sentence of it
   };
   const metrics = { method: "ease", "ndcg@10": 0.25, baseline: { "ndcg@10": 0.2 } };
   expect(summaryOf({ data, metrics, failure: null }).split("\n")).toEqual([
-    "Learnt from 1,200 interactions of 2 users with 3 items.",
+    "Trained on 1,200 interactions of 2 users with 3 items.",
     "Rows left out: 3 × missing_time: the time is null or empty (row 2, 5, 9).",
-    "ease: NDCG@10 0.2500, popularity 0.2000, on interactions it had not seen.",
+    "ease: NDCG@10 0.2500, popularity 0.2000, on held-out interactions.",
   ]);
+});
+
+test("an API key is issued once and reused until it is revoked or the bucket is new", async () => {
+  const store = memoryStore();
+  const key = await ensureLocalKey(store, { apiKey: null, nowMs: 1 });
+  expect(await ensureLocalKey(store, { apiKey: key, nowMs: 2 })).toBe(key);
+  expect(await ensureLocalKey(memoryStore(), { apiKey: key, nowMs: 2 })).not.toBe(key);
+  const [record] = await listKeys(store, "local");
+  expect(record!.scopes).toEqual(["rank", "manage"]);
+  await revokeKey(store, { keyId: record!.key_id, nowMs: 3 });
+  expect(await ensureLocalKey(store, { apiKey: key, nowMs: 4 })).not.toBe(key);
 });

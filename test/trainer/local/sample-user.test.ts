@@ -2,13 +2,13 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { describeFiles, type LocalSource, type Look } from "../../../trainer/local/local-source.ts";
+import { describeFiles, type FileAccess, type LocalSource } from "../../../trainer/local/local-source.ts";
 import { sampleFilter, sampleUser, titlesOf } from "../../../trainer/local/sample-user.ts";
 
 let root: string;
 let source: LocalSource;
 let bare: LocalSource;
-let look: Look;
+let access: FileAccess;
 const range = (count: number) => Array.from({ length: count }, (_, i) => i);
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), "sample-"));
@@ -29,21 +29,21 @@ beforeAll(async () => {
   const options = { model: null, tempDirectory: root, signal: new AbortController().signal };
   source = await describeFiles(files, options);
   bare = await describeFiles({ ...files, items: null }, options);
-  look = { folders: source.folders, ...options };
+  access = { folders: source.folders, ...options };
 });
 afterAll(() => rm(root, { recursive: true }));
 
-test("the user with a middling history is chosen, with the latest positives, oldest first", async () => {
-  expect(await sampleUser(source, look)).toEqual({ id: "u2", latest: ["i24", "i25", "i26", "i27", "i28"] });
+test("the user with a medium history is chosen, with the latest positive items, oldest first", async () => {
+  expect(await sampleUser(source, access)).toEqual({ id: "u2", latest: ["i24", "i25", "i26", "i27", "i28"] });
 });
 
-test("titles come from the items' table, as far as it has them", async () => {
-  expect(await titlesOf(source, ["i1", "nothing"], look)).toEqual(new Map([["i1", 'Item "1"']]));
-  expect(await titlesOf(bare, ["i1"], look)).toEqual(new Map());
-  expect(await titlesOf(source, [], look)).toEqual(new Map());
+test("titles come from the items table", async () => {
+  expect(await titlesOf(source, ["i1", "nothing"], access)).toEqual(new Map([["i1", 'Item "1"']]));
+  expect(await titlesOf(bare, ["i1"], access)).toEqual(new Map());
+  expect(await titlesOf(source, [], access)).toEqual(new Map());
 });
 
-test("the filter is one that some items of the list meet and others do not", async () => {
+test("the sample filter passes some items of the list and not others", async () => {
   const ids = ["i0", "i1", "i2", "i3"];
   const attributes = [
     { name: "title", type: "Category" },
@@ -51,9 +51,11 @@ test("the filter is one that some items of the list meet and others do not", asy
     { name: "tags", type: "CategoryList" },
   ];
   // plain is everywhere; red is on i1 and i2, blue on i0 and i3: the first of the commonest.
-  expect(await sampleFilter(source, { attributes, ids: [...ids, "i4"] }, look)).toEqual({ tags: { $in: ["red"] } });
+  expect(await sampleFilter(source, { attributes, ids: [...ids, "i4"] }, access)).toEqual({ tags: { $in: ["red"] } });
 });
 
-test("without attributes the best item is left out", async () => {
-  expect(await sampleFilter(bare, { attributes: [], ids: ["i7", "i8"] }, look)).toEqual({ item_id: { $nin: ["i7"] } });
+test("without attributes the sample filter excludes the first item", async () => {
+  expect(await sampleFilter(bare, { attributes: [], ids: ["i7", "i8"] }, access)).toEqual({
+    item_id: { $nin: ["i7"] },
+  });
 });

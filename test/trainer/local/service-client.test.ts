@@ -26,29 +26,29 @@ afterAll(() => {
 });
 const client = (signal = new AbortController().signal) => serviceClient(url, "rk_key", signal);
 
-test("sends the key and the body, and reads JSON", async () => {
+test("sends key and body and parses the JSON answer", async () => {
   const answer = await client().call("POST", "/v0/models", { a: 1 });
   expect(answer.body).toEqual({ method: "POST", key: "rk_key", body: '{"a":1}' });
 });
 
-test("an answer that is not JSON is its text", async () => {
+test("an answer that is not JSON is returned as text", async () => {
   const answer = await client().call("GET", "/text");
   expect(answer).toMatchObject({ status: 502, body: "bad gateway" });
   expect(() => expectStatus(answer, 200)).toThrow("The service answered 502: bad gateway");
 });
 
-test("no answer is one sentence", async () => {
+test("a missing answer is reported in one sentence", async () => {
   await expect(client().call("GET", "/reset")).rejects.toThrow(/^GET \/reset got no answer/);
 });
 
-test("the person's wish to stop ends the waiting", async () => {
+test("aborting the signal ends the call", async () => {
   const stop = new AbortController();
   const call = client(stop.signal).call("GET", "/silence");
   stop.abort(new Error("Stopped."));
   await expect(call).rejects.toThrow("Stopped.");
 });
 
-test("a problem's sentence and its parts are told", () => {
+test("a problem is reported with its detail and pointers", () => {
   const errors = [{ pointer: "/schema/user/id", message: "is required" }];
   const answer = { status: 400, headers: new Headers(), body: { detail: "The body is wrong.", errors } };
   expect(() => expectStatus(answer, 200)).toThrow("400: The body is wrong. (/schema/user/id is required)");

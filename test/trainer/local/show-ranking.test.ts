@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
 import type { ServiceAnswer, ServiceClient } from "../../../trainer/local/service-client.ts";
-import { askRank, curlLine, listText, rankExamples } from "../../../trainer/local/show-ranking.ts";
+import { callRank, curlLine, listText, rankExamples } from "../../../trainer/local/show-ranking.ts";
 
 const clientOf = (...answers: (readonly [number, unknown])[]): ServiceClient & { calls: unknown[] } => {
   const calls: unknown[] = [];
@@ -22,7 +22,7 @@ const examples = rankExamples(
 );
 const now = async () => {};
 
-test("a known user, a session, a filter", () => {
+test("there is an example for a known user, a session and a filter", () => {
   expect(examples.known.path).toBe("/v0/models/films/rank?user_id=o'hara%20%26%20co&limit=10");
   expect(examples.session.body).toEqual({
     interactions: [{ item_id: "2" }, { item_id: "3" }, { item_id: "4" }],
@@ -34,7 +34,7 @@ test("a known user, a session, a filter", () => {
   });
 });
 
-test("a shell reads the line as it is meant, whatever the id contains", () => {
+test("a shell reads the curl line correctly whatever the id contains", () => {
   for (const example of Object.values(examples)) {
     const line = curlLine(clientOf([200, []]), example);
     const words = execFileSync("sh", ["-c", `printf '%s\\0' ${line}`], { encoding: "utf8" })
@@ -46,19 +46,19 @@ test("a shell reads the line as it is meant, whatever the id contains", () => {
   }
 });
 
-test("an edge that has not seen the version yet is asked again", async () => {
+test("a call is retried while the edge does not serve the version yet", async () => {
   const client = clientOf([404, {}], [409, {}], [200, [7, "8"]]);
-  expect(await askRank(client, examples.known, now)).toMatchObject({ ids: ["7", "8"], strategy: "personalized" });
+  expect(await callRank(client, examples.known, now)).toMatchObject({ ids: ["7", "8"], strategy: "personalized" });
   expect(client.calls).toHaveLength(3);
 });
 
-test("a refusal is told in the service's words, and asked for no more", async () => {
+test("a refused call is reported with the service's message and not retried", async () => {
   const client = clientOf([400, { detail: "There is no attribute genre" }]);
-  await expect(askRank(client, examples.filtered, now)).rejects.toThrow("answered 400: There is no attribute genre");
+  await expect(callRank(client, examples.filtered, now)).rejects.toThrow("answered 400: There is no attribute genre");
   expect(client.calls).toHaveLength(1);
 });
 
-test("lists have ranks, ids and titles", () => {
+test("lists show ranks, ids and titles", () => {
   expect(listText(["7", "11"], new Map([["7", "Seven"]]))).toBe("   1  7   Seven\n   2  11");
   expect(listText([], new Map())).toContain("nothing left");
 });

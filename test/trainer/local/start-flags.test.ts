@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => rm(cwd, { recursive: true }));
 const parse = (line: string) => parseStartFlags(line.split(" ").filter(Boolean), cwd);
 
-test("without flags: the demo shop on the usual ports, in .shortlist below the caller's folder", async () => {
+test("without flags it uses the demo shop, the default ports and .shortlist in the caller's folder", async () => {
   expect(await parse("")).toEqual({
     files: null,
     model: null,
@@ -23,7 +23,7 @@ test("without flags: the demo shop on the usual ports, in .shortlist below the c
   });
 });
 
-test("every flag arrives", async () => {
+test("every flag is parsed", async () => {
   const line =
     "--data data.csv --items items.csv --user-column u --item-column i --time-column t --label-column l " +
     "--model films --edge-port 0 --trainer-port 9000 --state /tmp/elsewhere --exit";
@@ -42,7 +42,7 @@ test("every flag arrives", async () => {
   });
 });
 
-test("help wins, and names every flag", async () => {
+test("--help takes precedence and lists every flag", async () => {
   expect(await parse("--help --data nowhere")).toBe("help");
   for (const flag of ["data", "items", "users", "user-column", "item-column", "time-column", "label-column", "model"])
     expect(START_USAGE).toContain(`--${flag} `);
@@ -53,17 +53,17 @@ test.each([
   ["--colour red", "Unknown option '--colour'"],
   ["now", "Unexpected argument 'now'"],
   ["--data", "argument missing"],
-  ["--data nowhere.csv", "is not there"],
+  ["--data nowhere.csv", "does not exist"],
   ["--data .", "is a folder"],
   ["--data data.csv --items nothing.csv", "The file of --items"],
   ["--items items.csv", "needs --data FILE"],
   ["--time-column t", "needs --data FILE"],
-  ["--model a/b", "--model must be of"],
+  ["--model a/b", "--model must consist of"],
   ["--edge-port 99999", "--edge-port must be a port"],
   ["--edge-port 80a", "--edge-port must be a port"],
   ["--trainer-port -1", "trainer-port"],
   ["--edge-port 9000 --trainer-port 9000", "must differ"],
-])("%s: one sentence", async (line, expected) => {
+])("%s is refused in one sentence", async (line, expected) => {
   const failure = (await parse(line).catch((error: Error) => error)) as Error;
   expect(failure.name).toBe("LocalError");
   expect(failure.message).toContain(expected);
