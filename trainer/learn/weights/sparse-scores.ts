@@ -99,14 +99,7 @@ function decoded(graph: GraphBuilder, at: string, { matrix: { entries }, file }:
   const low = widened(taken("low", "uint16", entries.low));
   const codes = widened(taken("codes", "uint8", entries.codes));
   const values = gather(graph, graph.constant(float32([entries.levels.length], ...entries.levels)), codes);
-  const { high, highs } = entries;
-  if (high) {
-    const upper = graph.op("Mul", [widened(taken("high", "uint8", high)), graph.constant(int32([], LOW_COLUMNS))]);
-    return { columns: graph.op("Add", [low, upper]), values };
-  }
-  if (!highs.some((value) => value > 0)) return { columns: low, values };
-  const upper = gather(graph, graph.constant(int32([highs.length], ...highs)), codes);
-  return { columns: graph.op("Add", [low, upper]), values };
+  if (!entries.highs.some((high) => high > 0)) return { columns: low, values };
+  const high = gather(graph, graph.constant(int32([entries.highs.length], ...entries.highs)), codes);
+  return { columns: graph.op("Add", [low, high]), values };
 }
-
-const LOW_COLUMNS = 65_536;

@@ -1,11 +1,4 @@
-import {
-  type EncodedSparse,
-  type EntryForm,
-  encodeSparse,
-  levelCount,
-  ROW_MAX,
-  sparseBytes,
-} from "./sparse-encoding.ts";
+import { type EncodedSparse, encodeSparse, levelCount, ROW_MAX, sparseBytes } from "./sparse-encoding.ts";
 import {
   type DenseWeights,
   denseWeights,
@@ -16,23 +9,23 @@ import {
 } from "./weight-matrix.ts";
 import { mostMattering, type RatedMatrix } from "./weight-pruning.ts";
 
-/** A matrix to be written, and how much the weights of each of its rows count beside those of others, where some must go. */
+/** A weight matrix, and how much the weights of each row count when some must be left out; absent: all rows alike. */
 export type WeightPart = { readonly matrix: WeightMatrix; readonly rowFactors: Float32Array | undefined };
 
-/** A weight matrix as its files hold it. The sparse ones of a model stand one below the other in one matrix. */
+/** A weight matrix as its files hold it. All sparse matrices of a model are stacked into one, where each has a first row. */
 export type EncodedMatrix = EncodedDense | EncodedFactors | { readonly kind: "stacked"; readonly firstRow: number };
 
-/** With `rowScales`, values are int8 codes: code c of row r is c·|c|·rowScales[r]. */
+/** With `rowScales`, values are int8 codes: code c of row r stands for c·|c|·rowScales[r]. */
 export type EncodedDense = {
   readonly kind: "dense";
   readonly rowCount: number;
   readonly columnCount: number;
   readonly rowScales: Float32Array | undefined; // [rowCount]
   readonly valueType: "float32" | "int8";
-  readonly values: Float32Array | Int8Array;
+  readonly values: Float32Array | Int8Array; // [rowCount * columnCount]
 };
 export type EncodedFactors = { readonly kind: "factors"; readonly left: EncodedDense; readonly right: EncodedDense };
-/** With a scale, values are int8 codes: code c is c·scale. */
+/** With a scale, values are int8 codes: code c stands for c·scale. */
 export type EncodedBias = { readonly values: Float32Array | Int8Array; readonly scale: number | undefined };
 
 export type Encoding = {
@@ -42,34 +35,32 @@ export type Encoding = {
   readonly truncation: string;
 };
 
-/** How much is kept: how exactly, and which share of the sparse weights and of the vectors of a factorisation. */
-type Plan = { readonly form: EntryForm; readonly share: number };
+/** Whether weights stay float32, and the fraction that is kept of all sparse weights and of each factorisation's rank. */
+type Plan = { readonly isExact: boolean; readonly fraction: number };
 
+const EXACT: Plan = { isExact: true, fraction: 1 };
+const CODED: Plan = { isExact: false, fraction: 1 };
+/** In such a plan all matrices but factorisations are sparse, and the bias is coded. */
+const cut = (steps: number): Plan => ({ isExact: false, fraction: steps / CUT_STEPS });
+const CUT_STEPS = 1e6;
 const CODE_MAX = 127;
-const SHARES = 1e6;
 
 /**
- * The weights within `bytesMax`, losing as little as may be: exact, else int8 codes, else codes that hold a part of the
- * column too, else the weights that matter most, as such codes, and an int8 bias. Codes are spaced by their square, since
- * most weights are far smaller than the largest.
+ * The weights within `bytesMax`, as exact as fits: float32, else 8-bit codes, else the codes of the weights that matter most
+ * and an 8-bit bias. Codes are spaced by their square, because most weights are far smaller than the largest.
  */
 export function encodeWithin(parts: readonly WeightPart[], bias: Float32Array | undefined, bytesMax: number): Encoding {
   const fits = (plan: Plan) => bytesUnder(parts, bias, plan) <= bytesMax;
-  const fitting = parts.length === 0 ? WHOLE[0] : WHOLE.find(fits);
-  if (fitting) return encodeUnder(parts, bias, fitting);
-  return encodeUnder(parts, bias, cut(largest(SHARES - 1, (count) => fits(cut(count)))));
+  if (parts.length === 0 || fits(EXACT)) return encodeUnder(parts, bias, EXACT);
+  if (fits(CODED)) return encodeUnder(parts, bias, CODED);
+  return encodeUnder(parts, bias, cut(largest(CUT_STEPS - 1, (steps) => fits(cut(steps)))));
 }
 
-const WHOLE = (["exact", "coded", "packed"] as const).map((form): Plan => ({ form, share: 1 }));
-const cut = (count: number): Plan => ({ form: "packed", share: count / SHARES });
-
-/** Bytes of the smallest encoding: below that no budget is kept. */
+/** Bytes of the smallest encoding: no smaller budget can be met. */
 export const leastBytes = (parts: readonly WeightPart[], bias: Float32Array | undefined): number =>
-  Math.min(
-    ...(parts.length === 0 ? WHOLE.slice(0, 1) : [...WHOLE, cut(0)]).map((plan) => bytesUnder(parts, bias, plan)),
-  );
+  Math.min(...(parts.length === 0 ? [EXACT] : [EXACT, CODED, cut(0)]).map((plan) => bytesUnder(parts, bias, plan)));
 
-/** The largest integer up to `max` for which the condition, true for small ones, holds; 0 if for none. */
+/** The largest integer from 0 to `max` that holds, where all smaller ones hold too; 0 if none does. */
 function largest(max: number, holds: (count: number) => boolean): number {
   let [low, high] = [0, max];
   while (low < high) {
@@ -80,46 +71,50 @@ function largest(max: number, holds: (count: number) => boolean): number {
   return low;
 }
 
-const bitsOf = ({ form }: Plan) => (form === "exact" ? 32 : 8);
-const rankUnder = (rank: number, { share }: Plan) => Math.max(Math.min(1, rank), Math.floor(rank * share));
-const isBiasCoded = ({ share }: Plan) => share < 1;
+const rankUnder = (rank: number, { fraction }: Plan) => Math.max(Math.min(1, rank), Math.floor(rank * fraction));
+const isBiasCoded = ({ fraction }: Plan) => fraction < 1;
 
 function bytesUnder(parts: readonly WeightPart[], bias: Float32Array | undefined, plan: Plan): number {
   let bytes = (bias?.length ?? 0) * (isBiasCoded(plan) ? 1 : 4);
   for (const { matrix } of parts) {
+    const { rowCount, columnCount } = matrix;
     if (matrix.kind === "factors") {
       const rank = rankUnder(matrix.right.rowCount, plan);
-      const scales = bitsOf(plan) === 8 ? 4 * (matrix.rowCount + rank) : 0;
-      bytes += (rank * (matrix.rowCount + matrix.columnCount) * bitsOf(plan)) / 8 + scales;
-    } else if (isDenseUnder(matrix, plan)) bytes += denseBytes(matrix, plan);
+      bytes += denseBytes(rowCount, rank, plan) + denseBytes(rank, columnCount, plan);
+    } else if (!isStacked(matrix, plan)) bytes += denseBytes(rowCount, columnCount, plan);
   }
-  const sparse = sparseUnder(parts, plan);
+  const sparse = stackedUnder(parts, plan);
   const [first] = sparse;
   if (!first) return bytes;
   const rowCount = sparse.reduce((sum, { matrix }) => sum + matrix.rowCount, 0);
   const { columnCount } = first.matrix;
-  return bytes + sparseBytes({ rowCount, columnCount }, keptCount(sparse, plan), plan.form);
+  return bytes + sparseBytes({ rowCount, columnCount }, keptCount(sparse, plan), plan.isExact);
 }
 
-type SparsePart = WeightPart & { readonly matrix: DenseWeights | SparseWeights };
+const denseBytes = (rowCount: number, columnCount: number, { isExact }: Plan) =>
+  isExact ? 4 * rowCount * columnCount : rowCount * (columnCount + 4);
 
-const sparseUnder = (parts: readonly WeightPart[], plan: Plan): SparsePart[] =>
-  parts.filter((part): part is SparsePart => part.matrix.kind !== "factors" && !isDenseUnder(part.matrix, plan));
+type StackedPart = WeightPart & { readonly matrix: DenseWeights | SparseWeights };
 
-/** A dense matrix stays dense as long as it fits: leaving out weights would save bytes and lose them. */
-function isDenseUnder(matrix: DenseWeights | SparseWeights, plan: Plan): boolean {
-  if (plan.share < 1) return false;
-  const asSparse = sparseBytes(matrix, boundedCount(matrix), plan.form);
-  return denseBytes(matrix, plan) <= asSparse || (matrix.kind === "dense" && matrix.columnCount > ROW_MAX);
+const stackedUnder = (parts: readonly WeightPart[], plan: Plan) =>
+  parts.filter((part): part is StackedPart => isStacked(part.matrix, plan));
+
+/**
+ * Whether a matrix is written in the sparse form. Whole matrices take the smaller form, and nearly full ones must not be
+ * sparse: 500 history entries over 300 items take onnxruntime-web 46 ms then, and .7 ms if dense.
+ */
+function isStacked(matrix: WeightMatrix, plan: Plan): boolean {
+  if (matrix.kind === "factors") return false;
+  if (plan.fraction < 1) return true;
+  if (matrix.kind === "dense") return false;
+  const { rowCount, columnCount } = matrix;
+  return sparseBytes(matrix, boundedCount(matrix), plan.isExact) < denseBytes(rowCount, columnCount, plan);
 }
 
-const denseBytes = (matrix: WeightMatrix, plan: Plan) =>
-  (matrix.rowCount * matrix.columnCount * bitsOf(plan)) / 8 + (bitsOf(plan) === 8 ? 4 * matrix.rowCount : 0);
+const keptCount = (sparse: readonly StackedPart[], { fraction }: Plan) =>
+  Math.floor(fraction * sparse.reduce((sum, { matrix }) => sum + boundedCount(matrix), 0));
 
-const keptCount = (sparse: readonly SparsePart[], { share }: Plan) =>
-  Math.floor(share * sparse.reduce((sum, { matrix }) => sum + boundedCount(matrix), 0));
-
-/** Weights of rows that are no longer than allowed. At most so many; exactly so many when no weight of a dense matrix is 0. */
+/** Weights of a matrix whose rows are cut at ROW_MAX. An upper bound for a dense matrix, which may have zeros. */
 function boundedCount(matrix: DenseWeights | SparseWeights): number {
   if (matrix.kind === "dense") return matrix.rowCount * Math.min(ROW_MAX, matrix.columnCount);
   let count = 0;
@@ -130,10 +125,8 @@ function boundedCount(matrix: DenseWeights | SparseWeights): number {
 }
 
 function encodeUnder(parts: readonly WeightPart[], bias: Float32Array | undefined, plan: Plan): Encoding {
-  const sparse = sparseUnder(parts, plan);
-  let firstRow = 0;
-  const matrices = parts.map((part): EncodedMatrix => {
-    const { matrix } = part;
+  let rowsBefore = 0;
+  const matrices = parts.map(({ matrix }): EncodedMatrix => {
     if (matrix.kind === "factors") {
       const rank = rankUnder(matrix.right.rowCount, plan);
       return {
@@ -142,20 +135,20 @@ function encodeUnder(parts: readonly WeightPart[], bias: Float32Array | undefine
         right: encodeDense(firstRows(matrix.right, rank), plan),
       };
     }
-    if (!sparse.includes(part as SparsePart)) return encodeDense(matrix, plan);
-    firstRow += matrix.rowCount;
-    return { kind: "stacked", firstRow: firstRow - matrix.rowCount };
+    if (!isStacked(matrix, plan)) return encodeDense(matrix.kind === "dense" ? matrix : filledIn(matrix), plan);
+    const firstRow = rowsBefore;
+    rowsBefore += matrix.rowCount;
+    return { kind: "stacked", firstRow };
   });
+  const sparse = stackedUnder(parts, plan);
   const rated = sparse.map(({ matrix, rowFactors }): RatedMatrix => ({ matrix: bounded(matrix), rowFactors }));
   const kept = rated.length > 0 ? mostMattering(rated, keptCount(sparse, plan)) : undefined;
+  const total = rated.reduce((sum, { matrix }) => sum + matrix.values.length, 0);
   return {
     matrices,
-    stacked: kept && encodeSparse(kept, plan.form),
+    stacked: kept && encodeSparse(kept, plan.isExact),
     bias: bias && encodeBias(bias, isBiasCoded(plan)),
-    truncation: truncationOf(parts, plan, {
-      total: rated.reduce((sum, { matrix }) => sum + matrix.values.length, 0),
-      kept,
-    }),
+    truncation: truncationOf(parts, plan, { kept, total }),
   };
 }
 
@@ -169,17 +162,17 @@ function truncationOf(
 ): string {
   const ranks = parts.flatMap(({ matrix }) => (matrix.kind === "factors" ? [matrix.right.rowCount] : []));
   const rank = Math.max(0, ...ranks);
-  const levels = kept ? levelCount(kept.columnCount, plan.form) : Number.POSITIVE_INFINITY;
+  const levels = kept ? levelCount(kept.columnCount) : Number.POSITIVE_INFINITY;
   const isRowFull = kept !== undefined && longestRow(kept) === ROW_MAX;
-  const isRowCut = isRowFull && sparseUnder(parts, plan).some(({ matrix }) => longestRow(matrix) > ROW_MAX);
-  const count = (of: number) => of.toLocaleString("en-US");
+  const isRowCut = isRowFull && stackedUnder(parts, plan).some(({ matrix }) => longestRow(matrix) > ROW_MAX);
+  const formatted = (count: number) => count.toLocaleString("en-US");
   return [
     isRowCut ? `top ${ROW_MAX} weights of each row` : "",
     kept && kept.values.length < total
-      ? `${count(kept.values.length)} of ${count(total)} weights, which matter most`
+      ? `${formatted(kept.values.length)} of ${formatted(total)} weights, which matter most`
       : "",
     rankUnder(rank, plan) < rank ? `rank ${rankUnder(rank, plan)} of ${rank}` : "",
-    plan.form === "exact" ? "" : levels < 256 ? `weights of ${levels} sizes` : "8-bit weights",
+    plan.isExact ? "" : levels < 256 ? `weights of ${levels} sizes` : "8-bit weights",
   ]
     .filter(Boolean)
     .join("; ");
@@ -204,35 +197,28 @@ function firstColumns({ rowCount, columnCount, values }: DenseWeights, count: nu
   return denseWeights(rowCount, count, kept);
 }
 
-function encodeDense(matrix: DenseWeights | SparseWeights, plan: Plan): EncodedDense {
-  const { rowCount, columnCount } = matrix;
-  const values = matrix.kind === "dense" ? matrix.values : scattered(matrix);
-  const start = Uint32Array.from({ length: rowCount + 1 }, (_, row) => row * columnCount);
-  return { kind: "dense", rowCount, columnCount, ...encodeValues(values, start, bitsOf(plan)) };
-}
-
-function scattered(matrix: SparseWeights): Float32Array {
-  const values = new Float32Array(matrix.rowCount * matrix.columnCount);
-  for (let row = 0; row < matrix.rowCount; row++) {
-    for (let at = matrix.start[row]!; at < matrix.start[row + 1]!; at++) {
-      values[row * matrix.columnCount + matrix.columns[at]!] = matrix.values[at]!;
-    }
+function filledIn({ rowCount, columnCount, start, columns, values }: SparseWeights): DenseWeights {
+  const filled = new Float32Array(rowCount * columnCount);
+  for (let row = 0; row < rowCount; row++) {
+    for (let at = start[row]!; at < start[row + 1]!; at++) filled[row * columnCount + columns[at]!] = values[at]!;
   }
-  return values;
+  return denseWeights(rowCount, columnCount, filled);
 }
 
-function encodeValues(values: Float32Array, start: Uint32Array, bits: 8 | 32) {
-  if (bits === 32) return { rowScales: undefined, valueType: "float32", values } as const;
-  const rowScales = new Float32Array(start.length - 1);
+function encodeDense({ rowCount, columnCount, values }: DenseWeights, { isExact }: Plan): EncodedDense {
+  const size = { kind: "dense", rowCount, columnCount } as const;
+  if (isExact) return { ...size, rowScales: undefined, valueType: "float32", values };
+  const rowScales = new Float32Array(rowCount);
   const codes = new Int8Array(values.length);
-  for (let row = 0; row < rowScales.length; row++) {
+  for (let row = 0; row < rowCount; row++) {
+    const [from, to] = [row * columnCount, (row + 1) * columnCount];
     let peak = 0;
-    for (let at = start[row]!; at < start[row + 1]!; at++) peak = Math.max(peak, Math.abs(values[at]!));
+    for (let at = from; at < to; at++) peak = Math.max(peak, Math.abs(values[at]!));
     rowScales[row] = peak / CODE_MAX ** 2;
-    for (let at = start[row]!; at < start[row + 1]!; at++) {
-      const size = peak === 0 ? 0 : Math.round(CODE_MAX * Math.sqrt(Math.abs(values[at]!) / peak));
-      codes[at] = values[at]! < 0 ? -size : size;
+    for (let at = from; at < to; at++) {
+      const code = peak === 0 ? 0 : Math.round(CODE_MAX * Math.sqrt(Math.abs(values[at]!) / peak));
+      codes[at] = values[at]! < 0 ? -code : code;
     }
   }
-  return { rowScales, valueType: "int8", values: codes } as const;
+  return { ...size, rowScales, valueType: "int8", values: codes };
 }

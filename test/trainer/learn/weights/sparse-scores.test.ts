@@ -3,7 +3,7 @@ import ortWeb from "onnxruntime-web/wasm";
 import { expect, test } from "vitest";
 import { graphBuilder } from "../../../../trainer/learn/numerics/onnx/graph.ts";
 import { int64 } from "../../../../trainer/learn/scoring/tensor-values.ts";
-import { type EncodedSparse, type EntryForm, encodeSparse } from "../../../../trainer/learn/weights/sparse-encoding.ts";
+import { type EncodedSparse, encodeSparse } from "../../../../trainer/learn/weights/sparse-encoding.ts";
 import { addSparseScores } from "../../../../trainer/learn/weights/sparse-scores.ts";
 import { addRow, type SparseWeights } from "../../../../trainer/learn/weights/weight-matrix.ts";
 
@@ -41,21 +41,19 @@ function graphOf(matrix: EncodedSparse) {
 }
 
 const HISTORIES = [[0, 1, 2, 6, 2], [1], [3, 1, 7], [7, 5, 1], [2, 2, 2], [1, 0]];
-const CASES: readonly (readonly [number, EntryForm])[] = [
+const CASES = [
   [500, "exact"],
   [500, "coded"],
-  [100_000, "packed"],
-  [1_000_000, "packed"],
   [70_000, "exact"],
   [70_000, "coded"],
-  [1_100_000, "packed"],
-];
+  [1_000_000, "coded"],
+] as const;
 
 test.each(CASES)(
-  "%i columns, %s: rows of any length, empty ones, only empty ones, in both runtimes",
+  "%i columns, %s: both runtimes add up rows of any length, empty ones included",
   async (columnCount, form) => {
     const matrix = unevenMatrix(columnCount);
-    const { bytes, options } = graphOf(encodeSparse(matrix, form));
+    const { bytes, options } = graphOf(encodeSparse(matrix, form === "exact"));
     for (const ort of [ortNode, ortWeb]) {
       const session = await ort.InferenceSession.create(bytes, options);
       for (const history of HISTORIES) {

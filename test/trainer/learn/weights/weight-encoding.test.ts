@@ -29,7 +29,7 @@ const part = (matrix: WeightMatrix, rowFactors?: Float32Array): WeightPart => ({
 const kinds = (parts: readonly WeightPart[], bytesMax: number) =>
   encodeWithin(parts, undefined, bytesMax).matrices.map(({ kind }) => kind);
 
-test("with room enough it is exact, in the smaller of the two forms; sparse ones stand one below the other", () => {
+test("within a large budget weights stay exact, and sparse matrices are stacked", () => {
   const { matrices, stacked, truncation } = encodeWithin([part(dense), part(wide), part(wide)], undefined, 1e6);
   expect(truncation).toBe("");
   expect((matrices[0] as EncodedDense).values).toEqual(dense.values);
@@ -46,7 +46,7 @@ test("with room enough it is exact, in the smaller of the two forms; sparse ones
   ]);
 });
 
-test("with less room weights become codes c·|c| of 8 bits, right to a 60th of the row's largest weight", () => {
+test("within less, weights become 8-bit codes c·|c|, right to a 60th of the row's largest weight", () => {
   const { matrices, truncation } = encodeWithin([part(dense)], undefined, 12 + 12);
   const matrix = matrices[0] as EncodedDense;
   expect([matrix.kind, truncation]).toEqual(["dense", "8-bit weights"]);
@@ -57,7 +57,7 @@ test("with less room weights become codes c·|c| of 8 bits, right to a 60th of t
   }
 });
 
-test("the least is the smallest of all forms: codes, a vector of one number for each item, nothing but where rows begin", () => {
+test("the smallest encodings are codes, a factorisation of rank 1, and sparse rows without entries", () => {
   expect(leastBytes([part(dense)], undefined)).toBe(12 + 4 * 3);
   const factors = factorWeights(9, 4, { left: new Float32Array(36), right: new Float32Array(36) });
   expect(leastBytes([part(factors)], new Float32Array(9))).toBe(9 + 9 + 4 * (9 + 1) + 9);
@@ -72,14 +72,14 @@ const large = denseWeights(
   Float32Array.from({ length: 2500 }, (_, i) => Math.sin(i + 1)),
 );
 
-test("with too little room for that those that matter most stay, as many as fit, and it says so", () => {
+test("when not all codes fit, the weights that matter most are kept, and the truncation says how many", () => {
   const { stacked, truncation } = encodeWithin([part(large)], undefined, 2000);
   // 51 offsets of 2 bytes and one beginning of 4, 3 bytes for each of 599 weights and for 32 outside: 1999.
   expect(truncation).toBe("599 of 2,500 weights, which matter most; 8-bit weights");
   expect(stacked!.blockStart[0]! + stacked!.offset[50]!).toBe(599);
 });
 
-test("a row that counts more keeps more", () => {
+test("a row with a larger factor keeps more weights", () => {
   const rowFactors = new Float32Array(50).fill(1);
   rowFactors[7] = 1e6;
   const { offset } = encodeWithin([part(large, rowFactors)], undefined, 2000).stacked!;
@@ -88,7 +88,7 @@ test("a row that counts more keeps more", () => {
   expect(Math.max(...lengths.toSpliced(7, 1))).toBeLessThan(20);
 });
 
-test("the bias is exact while all weights are kept, then of 8 bits, and alone it stays exact", () => {
+test("the bias is exact while all weights are kept or there are none, and 8-bit otherwise", () => {
   const bias = Float32Array.from({ length: 50 }, (_, i) => i / 49 - 0.25);
   const whole = 50 * 50 * 4 + 200;
   expect(encodeWithin([part(large)], bias, whole).bias).toEqual({ values: bias, scale: undefined });
@@ -99,7 +99,7 @@ test("the bias is exact while all weights are kept, then of 8 bits, and alone it
   expect(encodeWithin([], bias, 10)).toMatchObject({ bias: { values: bias, scale: undefined }, truncation: "" });
 });
 
-test("where columns need more than 16 bits, exact numbers give way to codes of their own, then to shared ones", () => {
+test("above 65,536 columns, codes have fewer levels and the same three bytes", () => {
   const rows = strongestWeights(
     denseWeights(
       2,
@@ -111,12 +111,12 @@ test("where columns need more than 16 bits, exact numbers give way to codes of t
   const fixed = 2 * 3 + 4;
   const truncationIn = (bytes: number) => encodeWithin([part(rows)], undefined, bytes).truncation;
   expect(truncationIn(fixed + 1832 * 8)).toBe("");
-  expect(truncationIn(fixed + 1832 * 8 - 1)).toBe("8-bit weights");
-  expect(truncationIn(fixed + 1832 * 4 - 1)).toBe("weights of 64 sizes");
+  expect(truncationIn(fixed + 1832 * 8 - 1)).toBe("weights of 64 sizes");
+  expect(truncationIn(fixed + 1832 * 3)).toBe("weights of 64 sizes");
   expect(truncationIn(fixed + 1832 * 3 - 1)).toBe("1,799 of 1,800 weights, which matter most; weights of 64 sizes");
 });
 
-test("factors lose their last vectors", () => {
+test("a factorisation loses its last vectors", () => {
   const factors = factorWeights(20, 8, { left: new Float32Array(160).fill(1), right: new Float32Array(160).fill(1) });
   const { matrices, truncation } = encodeWithin([part(factors)], undefined, 300);
   // 4 bytes of scale for each of 20 + r rows and 40·r codes: r = 5.
@@ -124,7 +124,7 @@ test("factors lose their last vectors", () => {
   expect(matrices[0]!.kind).toBe("factors");
 });
 
-test("a dense matrix is not cut while its codes fit", () => {
+test("a dense matrix stays dense while its codes fit", () => {
   expect(kinds([part(large)], 2700)).toEqual(["dense"]);
   expect(kinds([part(large)], 2699)).toEqual(["stacked"]);
 });
