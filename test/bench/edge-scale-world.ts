@@ -49,8 +49,8 @@ export function drawnWorld(options: {
     ["projection", { value: identity(WIDTH), dims: [WIDTH, WIDTH] }],
     ["everyone", { value: new Float32Array(WIDTH), dims: [WIDTH] }],
   ]);
-  const exported = exportScores("pooled", itemCount, (graph, inputs, budget) =>
-    appendPooled(graph, inputs, { shape, parameters }, budget),
+  const exported = exportScores("pooled", itemCount, (graph, items, budget) =>
+    appendPooled(graph, items, { shape, parameters }, budget),
   )({ weightBytesMax });
   const tastes = tasteCount(itemCount);
   const historyOf = (user: number, length: number): ItemIndex[] => {

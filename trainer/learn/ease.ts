@@ -1,8 +1,7 @@
-import { checkpoint } from "./checkpoint.ts";
-import { fittedLinear } from "./linear/fitted-linear.ts";
+import { fittedLinear } from "./linear/linear-export.ts";
 import { SET_HISTORY_MAX, setWeighting } from "./linear/linear-model.ts";
 import { ridgeOf } from "./linear/ridge.ts";
-import type { FitContext, Method, TrainingData } from "./model.ts";
+import { type FitContext, type Method, reportProgress, type TrainingData } from "./model.ts";
 import { openGemm } from "./numerics/linear-algebra/gemm.ts";
 import { invertInPlace } from "./numerics/linear-algebra/inverse.ts";
 import { addCoOccurrences, coOccurrence, itemWeights } from "./statistics/co-occurrence.ts";
@@ -58,7 +57,7 @@ async function easeWeights(data: TrainingData, params: EaseParams, context: FitC
   const gemm = openGemm();
   try {
     await invertInPlace({ rows: size, columns: size, values: gram }, gemm, (share) =>
-      checkpoint(context, 0.4 + 0.6 * share, "inverting the co-occurrences"),
+      reportProgress(context, 0.4 + 0.6 * share, "inverting the co-occurrences"),
     );
   } finally {
     await gemm.close();
@@ -96,7 +95,7 @@ async function gramWithConstant(data: TrainingData, params: EaseParams, context:
     gram[item * size + size - 1] = gram[(size - 1) * size + item] = columnOfConstant[item]!;
     clearRow(row);
     if (item % ROWS_BETWEEN_CHECKS === 0) {
-      await checkpoint(context, (0.4 * item) / data.itemCount, "counting co-occurrences");
+      await reportProgress(context, (0.4 * item) / data.itemCount, "counting co-occurrences");
     }
   }
   const users = counts.weights.reduce((sum, weight) => sum + weight, 0);

@@ -1,8 +1,7 @@
 import type { Interactions } from "../read/dataset/dataset.ts";
-import { checkpoint } from "./checkpoint.ts";
-import { fittedLinear } from "./linear/fitted-linear.ts";
+import { fittedLinear } from "./linear/linear-export.ts";
 import { AS_SET, type LinearTerm, SET_HISTORY_MAX } from "./linear/linear-model.ts";
-import type { FitContext, Method } from "./model.ts";
+import { type FitContext, type Method, reportProgress } from "./model.ts";
 import type { Matrix } from "./numerics/linear-algebra/gemm.ts";
 import { openGemm } from "./numerics/linear-algebra/gemm.ts";
 import { type LeadingEigen, leadingEigen } from "./numerics/linear-algebra/leading-eigen.ts";
@@ -84,7 +83,7 @@ async function graphFilterTerms(
   try {
     eigen = await leadingEigen(
       async (vectors) => {
-        await checkpoint(context, 0.4, "finding the smooth part");
+        await reportProgress(context, 0.4, "finding the smooth part");
         return normalised ? gemm.multiply({ a: normalised, b: vectors }) : applyNormalised(counts, divisor, vectors);
       },
       { size: histories.itemCount, count: Math.min(rank, histories.itemCount), random: context.random, gemm },
@@ -128,7 +127,7 @@ async function denseNormalised(counts: CoOccurrence, divisor: Float64Array, cont
     }
     clearRow(row);
     if (item % ROWS_BETWEEN_CHECKS === 0)
-      await checkpoint(context, (0.4 * item) / itemCount, "counting co-occurrences");
+      await reportProgress(context, (0.4 * item) / itemCount, "counting co-occurrences");
   }
   return { rows: itemCount, columns: itemCount, values };
 }
@@ -180,7 +179,7 @@ async function normalisedNeighbours(
     builder.endRow();
     clearRow(row);
     if (item % ROWS_BETWEEN_CHECKS === 0)
-      await checkpoint(context, 0.5 + (0.5 * item) / itemCount, "counting co-occurrences");
+      await reportProgress(context, 0.5 + (0.5 * item) / itemCount, "counting co-occurrences");
   }
   return builder.build();
 }

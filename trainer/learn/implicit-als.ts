@@ -1,8 +1,7 @@
-import { checkpoint } from "./checkpoint.ts";
 import { type LeastSquares, partnersOf, solvedRows } from "./linear/alternating-least-squares.ts";
-import { fittedLinear } from "./linear/fitted-linear.ts";
+import { fittedLinear } from "./linear/linear-export.ts";
 import { AS_SET } from "./linear/linear-model.ts";
-import type { FitContext, Method } from "./model.ts";
+import { type FitContext, type Method, reportProgress } from "./model.ts";
 import { normal } from "./neural/sasrec-parameters.ts";
 import { type Gemm, type Matrix, openGemm } from "./numerics/linear-algebra/gemm.ts";
 import { factorLower, lowerTriangle, setRidged, solveLower } from "./numerics/linear-algebra/lower-triangle.ts";
@@ -126,7 +125,7 @@ async function alternated(
     outerProducts,
     everyPair: everyPairOf(counts, params),
     ridgeOf: (count) => ridgeOf(count, othersCount, { counts, params }),
-    beforePiece: (share) => checkpoint(context, (step + share) / (2 * iterations), detail),
+    beforePiece: (share) => reportProgress(context, (step + share) / (2 * iterations), detail),
   });
   for (let i = 0; i < iterations; i++) {
     const users = await solvedRows(byUser, items, leastSquares(2 * i, "fitting users to items", counts.items));

@@ -1,7 +1,6 @@
-import { checkpoint } from "./checkpoint.ts";
-import { fittedLinear } from "./linear/fitted-linear.ts";
+import { fittedLinear } from "./linear/linear-export.ts";
 import { AS_SET, SET_HISTORY_MAX } from "./linear/linear-model.ts";
-import type { Method } from "./model.ts";
+import { type Method, reportProgress } from "./model.ts";
 import { addCoOccurrences, coOccurrence, itemWeights } from "./statistics/co-occurrence.ts";
 import { distinctItems, positiveHistories, timesChosen } from "./statistics/histories.ts";
 import { between, sparsity } from "./statistics/sparsity.ts";
@@ -51,7 +50,7 @@ export const itemKnn: Method<ItemKnnParams> = {
       for (const source of largestColumns(row, neighbours, weightOf)) byTarget.add(source, weightOf(source));
       byTarget.endRow();
       clearRow(row);
-      if (target % 256 === 0) await checkpoint(context, target / itemCount, "counting co-occurrences");
+      if (target % 256 === 0) await reportProgress(context, target / itemCount, "counting co-occurrences");
     }
     const terms = [{ weighting: AS_SET, matrix: transposed(byTarget.build()) }];
     return fittedLinear("item_knn", params, { itemCount, terms, bias: undefined, uses: timesChosen(data) });

@@ -1,10 +1,9 @@
-import { checkpoint } from "./checkpoint.ts";
 import type { EaseParams } from "./ease.ts";
-import { fittedLinear } from "./linear/fitted-linear.ts";
+import { fittedLinear } from "./linear/linear-export.ts";
 import { SET_HISTORY_MAX, setWeighting } from "./linear/linear-model.ts";
 import { localRidge } from "./linear/local-ridge.ts";
 import { ridgeOf } from "./linear/ridge.ts";
-import type { Method, TrainingData } from "./model.ts";
+import { type Method, reportProgress, type TrainingData } from "./model.ts";
 import { addCoOccurrences, coOccurrence, itemWeights, pairsOf } from "./statistics/co-occurrence.ts";
 import { timesChosen } from "./statistics/histories.ts";
 import { taughtSets, withRatings } from "./statistics/rated-histories.ts";
@@ -66,7 +65,7 @@ export const localSetRidge: Method<LocalRidgeParams> = {
       for (const other of largestColumns(row, ROW_MAX, cosine)) if (other < item) lower.add(other, row.values[other]!);
       lower.endRow();
       clearRow(row);
-      if (item % 256 === 0) await checkpoint(context, (0.3 * item) / itemCount, "counting co-occurrences");
+      if (item % 256 === 0) await reportProgress(context, (0.3 * item) / itemCount, "counting co-occurrences");
     }
     const matrix = await localRidge(
       {
@@ -79,7 +78,7 @@ export const localSetRidge: Method<LocalRidgeParams> = {
         isNeighbour: (feature, target) => feature !== target,
         neighbours: params.neighbours,
       },
-      (share) => checkpoint(context, 0.3 + 0.7 * share, "solving for each item"),
+      (share) => reportProgress(context, 0.3 + 0.7 * share, "solving for each item"),
     );
     return fittedLinear("local_ridge", params, {
       itemCount,

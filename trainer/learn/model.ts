@@ -1,58 +1,74 @@
+import { setImmediate } from "node:timers/promises";
 import type { History } from "../../shared/snapshot.ts";
 import type { AttributeColumn, Interactions } from "../read/dataset/dataset.ts";
+import type { GraphBuilder } from "./numerics/onnx/graph.ts";
 
-/** What a method learns from. `itemAttributes` may cover items without any interaction (cold items). */
+/** The data that a method learns from. `itemAttributes` may describe items without any interaction (cold items). */
 export type TrainingData = Interactions & {
   readonly itemAttributes: readonly AttributeColumn[];
   readonly userAttributes: readonly AttributeColumn[];
 };
 
-/** What a fit receives besides the data: seed, limits, abort signal and progress. A fit touches nothing else. */
+/** Everything that a fit receives besides the data. A fit reads no clock, file or network of its own. */
 export type FitContext = {
-  /** Uniform in [0, 1); seeded: the same data and seed give the same bytes. */
+  /** Uniform in [0, 1) and seeded: the same data and seed give the same bytes. */
   readonly random: () => number;
   readonly signal: AbortSignal;
   /** Seconds that the fit may take; a method that cannot stop early ignores it. */
   readonly secondsMax: number;
   readonly memoryMbMax: number;
-  /** `share` 0…1 of the work done. */
-  readonly progress: (share: number, detail: string) => void;
+  /** `fraction` of the work that is done, 0…1. */
+  readonly progress: (fraction: number, detail: string) => void;
 };
+
+/** Reports progress, lets other work of the process run, and throws if the fit was aborted. */
+export async function reportProgress(context: FitContext, fraction: number, detail: string): Promise<void> {
+  context.progress(fraction, detail);
+  await setImmediate();
+  context.signal.throwIfAborted();
+}
 
 /** Settings of a method, from a small published grid; all numbers, so that they can be recorded and compared. */
 export type Params = Readonly<Record<string, number>>;
 
-/** Of a fit by itself, as if nothing had been fitted before. */
+/** Predicted cost of one fit, as if nothing had been fitted before. Memory is the peak. */
 export type Cost = { readonly seconds: number; readonly memoryMb: number; readonly shared?: SharedCost };
 
-/** Part of the seconds that is taken once for all fits on the same data, and whether it has been. */
+/** The part of the seconds that all fits on the same data pay only once. `isLearnt`: it has been paid. */
 export type SharedCost = { readonly seconds: number; readonly isLearnt: boolean };
 
-/** Learning is a function. What it returns is finished: there is no half-trained model. */
+/** Seconds of one fit without the shared part. */
+export const ownSeconds = ({ seconds, shared }: Cost): number => seconds - (shared?.seconds ?? 0);
+
+/** Learning is a function: `fit` returns a finished model, and no half-trained model exists. */
 export type Method<P extends Params = Params> = {
-  /** As in the record and the report: `ease`, `sequential_ridge`, `sasrec`, … */
+  /** The name in records and reports: `ease`, `sequential_ridge`, `sasrec`, … */
   readonly name: string;
   /** Settings worth trying on this data, the best guess first. */
   grid(data: TrainingData): readonly P[];
-  /** Predicted cost, so that a plan can leave out what does not fit. Memory at the peak of the fit. */
   cost(data: TrainingData, params: P): Cost;
   fit(data: TrainingData, params: P, context: FitContext): Promise<FittedModel>;
-  /** Whether a fit takes the time that it is given, as what is trained in steps does. */
+  /** True when a fit uses all the time that it is given, as networks do. */
   readonly fillsItsTime?: boolean;
-  /** Names of the methods that it sums, where it is worth no look unless one of them is. */
-  readonly sums?: readonly string[];
-  /** Whether cold items enter its lists by the bounded rule; the setting `coldEvery` says how often. */
+  /** Names of the methods that this blend combines. It is skipped when none of them is near the best. */
+  readonly parts?: readonly string[];
+  /** True when cold items enter its lists by the bounded rule of attributes/cold-start.ts. */
   readonly placesColdItems?: boolean;
 };
 
 export type FittedModel = {
   readonly method: string;
   readonly params: Params;
-  /** History entries that the model takes at most; the newest are kept. */
+  readonly itemCount: number;
+  /** Largest number of history entries that the model reads; callers keep the newest. */
   readonly historyMax: number;
-  /** The serving form, within the budget; `truncation` says what was left out. */
+  /** Adds the model's scoring to a graph, which may hold other models too. */
+  readonly append: AppendScores;
+  /** Smallest total size of the model's weight files, in bytes. Absent: a smaller budget is refused by `append`. */
+  readonly bytesLeast?: () => number;
+  /** The serving form within the budget; `truncation` says what was left out. */
   export(budget: ServingBudget): ExportedModel;
-  /** Reference scores computed without ONNX, for the parity test. Float32Array(itemCount), every value finite. */
+  /** Reference scores, computed without ONNX for the parity test. Float32Array(itemCount), every value finite. */
   score(history: History): Float32Array;
 };
 
@@ -61,10 +77,21 @@ export type ServingBudget = {
   readonly weightBytesMax: number;
 };
 
-/**
- * ONNX with external data. Inputs `items` int32 [L], `ages_days` float32 [L] (only those it needs), L ≥ 1, oldest
- * first; output `scores` float32 [itemCount].
- */
+/** @param items Name of the graph's input: int32 [L], the history's items, oldest first. */
+export type AppendScores = (graph: GraphBuilder, items: string, budget: PartBudget) => GraphPart;
+
+/** `prefix` begins the names of the part's files, so that files of different parts never collide. */
+export type PartBudget = ServingBudget & { readonly prefix: string };
+
+/** One model's nodes within a scoring graph, its files, and what was left out to meet the budget. */
+export type GraphPart = {
+  /** Name of a float32 [itemCount] value. */
+  readonly scores: string;
+  readonly weights: ExportedModel["weights"];
+  readonly truncation: string;
+};
+
+/** ONNX with external data. Input `items` int32 [L], L ≥ 1, oldest first; output `scores` float32 [itemCount]. */
 export type ExportedModel = {
   readonly graph: Uint8Array;
   readonly weights: readonly { readonly path: string; readonly bytes: Uint8Array }[];

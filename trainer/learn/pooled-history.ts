@@ -1,4 +1,4 @@
-import type { FitContext, Method, TrainingData } from "./model.ts";
+import type { AppendScores, FitContext, FittedModel, Method, TrainingData } from "./model.ts";
 import { type Averages, averagesOf } from "./neural/averages.ts";
 import { candidateSource } from "./neural/candidates.ts";
 import { trainingChance } from "./neural/chance.ts";
@@ -7,7 +7,7 @@ import { type PooledBatch, pooledEpoch } from "./neural/pooled-batches.ts";
 import { appendPooled, pooledScores } from "./neural/pooled-export.ts";
 import { compilePooledStep, freshPooledParameters, openPooledScorer, type PooledShape } from "./neural/pooled-graph.ts";
 import { type Trainee, type TrainingPlan, trainEpochs } from "./neural/training.ts";
-import { type AppendScores, type BlendableModel, exportScores } from "./scoring/scoring-graph.ts";
+import { exportScores } from "./scoring/scoring-graph.ts";
 import { type Histories, positiveHistories } from "./statistics/histories.ts";
 
 export type PooledHistoryParams = {
@@ -119,13 +119,14 @@ function nothingLearnt(averages: Averages): Averages {
   return averages;
 }
 
-function fittedPooled(shape: PooledShape, params: PooledHistoryParams, parameters: Averages): BlendableModel {
-  const append: AppendScores = (graph, inputs, budget) => appendPooled(graph, inputs, { shape, parameters }, budget);
+function fittedPooled(shape: PooledShape, params: PooledHistoryParams, parameters: Averages): FittedModel {
+  const append: AppendScores = (graph, items, budget) => appendPooled(graph, items, { shape, parameters }, budget);
   return {
     method: "pooled_history",
     params,
-    append,
+    itemCount: shape.itemCount,
     historyMax: shape.length,
+    append,
     export: exportScores("pooled_history", shape.itemCount, append),
     score: ({ items }) => pooledScores(shape, parameters, items),
   };

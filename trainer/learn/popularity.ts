@@ -1,8 +1,7 @@
 import { POPULARITY } from "../../shared/manifest.ts";
 import type { Interactions } from "../read/dataset/dataset.ts";
-import { checkpoint } from "./checkpoint.ts";
-import { fittedLinear } from "./linear/fitted-linear.ts";
-import type { Method } from "./model.ts";
+import { fittedLinear } from "./linear/linear-export.ts";
+import { type Method, reportProgress } from "./model.ts";
 
 /** `halfLifeDays` 0: an interaction counts the same whenever it was. */
 export type PopularityParams = { readonly halfLifeDays: number };
@@ -13,7 +12,7 @@ export const popularity: Method<PopularityParams> = {
   grid: () => [0, 365, 90, 30, 7, 1].map((halfLifeDays) => ({ halfLifeDays })),
   cost: (data) => ({ seconds: 1e-8 * data.items.length, memoryMb: (12 * data.itemCount) / 1e6 }),
   async fit(data, params, context) {
-    await checkpoint(context, 0, "counting");
+    await reportProgress(context, 0, "counting");
     const bias = Float32Array.from(popularityWithRecency(data, params.halfLifeDays));
     return fittedLinear(POPULARITY, params, { itemCount: data.itemCount, terms: [], bias });
   },

@@ -1,4 +1,4 @@
-import type { FitContext, Method, TrainingData } from "./model.ts";
+import type { AppendScores, FitContext, FittedModel, Method, TrainingData } from "./model.ts";
 import { type Averages, averagesOf } from "./neural/averages.ts";
 import { epochBatches } from "./neural/batches.ts";
 import { candidateSource } from "./neural/candidates.ts";
@@ -11,7 +11,7 @@ import { freshParameters } from "./neural/sasrec-parameters.ts";
 import { type Trainee, type TrainingPlan, trainEpochs } from "./neural/training.ts";
 import type { TransformerShape } from "./neural/transformer.ts";
 import { maskPool } from "./numerics/autodiff/mask-pool.ts";
-import { type AppendScores, type BlendableModel, exportScores } from "./scoring/scoring-graph.ts";
+import { exportScores } from "./scoring/scoring-graph.ts";
 import { type Histories, positiveHistories } from "./statistics/histories.ts";
 
 export type SasrecParams = {
@@ -55,7 +55,7 @@ export async function fitSasrec(
   data: TrainingData,
   params: SasrecParams,
   context: FitContext,
-): Promise<{ readonly model: BlendableModel; readonly heldOut: HeldOut }> {
+): Promise<{ readonly model: FittedModel; readonly heldOut: HeldOut }> {
   const histories = positiveHistories(data);
   const { length, width, blocks, heads } = params;
   const shape: TransformerShape = { itemCount: data.itemCount, length, width, blocks, heads };
@@ -178,13 +178,14 @@ function nothingLearnt(averages: Averages): Averages {
   return averages;
 }
 
-function fittedSasrec(shape: TransformerShape, params: SasrecParams, parameters: Averages): BlendableModel {
-  const append: AppendScores = (graph, inputs, budget) => appendSasrec(graph, inputs, { shape, parameters }, budget);
+function fittedSasrec(shape: TransformerShape, params: SasrecParams, parameters: Averages): FittedModel {
+  const append: AppendScores = (graph, items, budget) => appendSasrec(graph, items, { shape, parameters }, budget);
   return {
     method: "sasrec",
     params,
-    append,
+    itemCount: shape.itemCount,
     historyMax: shape.length,
+    append,
     export: exportScores("sasrec", shape.itemCount, append),
     score: ({ items }) => sasrecScores(shape, parameters, items),
   };

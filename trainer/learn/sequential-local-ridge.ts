@@ -1,20 +1,19 @@
 import { type AttributePrior, type PriorBuilder, priorBuilder } from "./attributes/attribute-prior.ts";
 import { sourceAttributes } from "./attributes/source-attributes.ts";
-import { checkpoint } from "./checkpoint.ts";
-import { type FittedLinear, fittedLinear } from "./linear/fitted-linear.ts";
+import { type FittedLinear, fittedLinear } from "./linear/linear-export.ts";
 import { localRidge } from "./linear/local-ridge.ts";
 import { meanOf } from "./linear/ridge.ts";
-import type { FitContext, Method, TrainingData } from "./model.ts";
+import { type FitContext, type Method, reportProgress, type TrainingData } from "./model.ts";
 import { openGemm } from "./numerics/linear-algebra/gemm.ts";
 import {
   attributesCost,
   countingSeconds,
   decaysOf,
+  featureRidge,
+  learnedHistories,
+  momentCount,
   type SequentialRidgeParams,
   sequentialGrid,
-  sourceEntries,
-  sourceRidge,
-  taughtHistories,
 } from "./sequential-ridge.ts";
 import { timesChosen } from "./statistics/histories.ts";
 import { type SequentialStatistics, sequentialStatistics } from "./statistics/sequential-statistics.ts";
@@ -23,26 +22,31 @@ import { largestColumns, rowRange, sparseBuilder } from "./weights/sparse-builde
 import { addRow, denseWeights, type SparseWeights, strongestWeights } from "./weights/weight-matrix.ts";
 
 export type SequentialLocalRidgeParams = SequentialRidgeParams & {
-  /** Features that one target's regression takes at most. */
+  /** Largest number of features in one target's regression. */
   readonly neighbours: number;
 };
 
-/** Entries of A that one feature keeps, the largest: bounds the memory, some 1.3 GB at worst. */
+/** Largest entries of A that one feature keeps. Bounds the memory to about 1.3 GB. */
 const rowMax = (itemCount: number) => Math.max(200, Math.min(2000, Math.floor(4e7 / itemCount)));
 
-/** The sequential ridge for catalogs whose full matrix is out of reach: each target is regressed on its neighbours. */
+/**
+ * Computes the sequential ridge (sequential-ridge.ts) with each target item regressed only on its neighbours (as fsSLIM, Ning and
+ * Karypis 2011, does for EASE).
+ * Wins: next item, for catalogs whose whole matrix does not fit. Cost: linear in items · neighbours · entries per row.
+ */
 export const sequentialLocalRidge: Method<SequentialLocalRidgeParams> = {
   name: "sequential_local_ridge",
   grid: (data) => sequentialGrid(data).map((params) => ({ ...params, neighbours: 300 })),
   cost(data, params) {
     const { itemCount, items } = data;
-    const looks = decaysOf(params).length;
-    const entries = Math.min(looks * itemCount * rowMax(itemCount), sourceEntries(data, params));
+    const windows = decaysOf(params).length;
+    const entries = Math.min(windows * itemCount * rowMax(itemCount), momentCount(data, params));
     const solving = itemCount * (1e-5 + 4e-9 * params.neighbours * Math.min(rowMax(itemCount), entries / itemCount));
-    const more = attributesCost(data, params);
+    const attributes = attributesCost(data, params);
+    const bytes = 16 * entries + 24 * itemCount * params.neighbours + 40 * items.length;
     return {
-      seconds: 0.05 + solving + countingSeconds(data, params) + more.seconds,
-      memoryMb: 100 + (16 * entries + 24 * itemCount * params.neighbours + 40 * items.length) / 1e6 + more.memoryMb,
+      seconds: 0.05 + solving + countingSeconds(data, params) + attributes.seconds,
+      memoryMb: 100 + bytes / 1e6 + attributes.memoryMb,
     };
   },
   fit: fitLocally,
@@ -55,37 +59,37 @@ async function fitLocally(
 ): Promise<FittedLinear> {
   const { itemCount } = data;
   const decays = decaysOf(params);
-  const statistics = sequentialStatistics(taughtHistories(data, params), decays, params.reversed);
+  const statistics = sequentialStatistics(learnedHistories(data, params), decays, params.reversed);
   const { featureCount } = statistics;
   const attributes = params.attributes ? sourceAttributes(data, decays.length) : undefined;
   const builder = attributes && priorBuilder(attributes, itemCount);
-  const { lower, diagonal } = await prunedMoments(statistics, { itemCount, builder }, (share) =>
-    checkpoint(context, 0.4 * share, "counting sequences"),
+  const { lower, diagonal } = await prunedMoments(statistics, { itemCount, builder }, (fraction) =>
+    reportProgress(context, 0.4 * fraction, "counting sequences"),
   );
   const mean = meanOf(diagonal.subarray(0, -1));
   const prior =
-    builder && (await solvedPrior(builder, sourceRidge(attributes!.columnCount, params.attributes! * mean)));
+    builder && (await solvedPrior(builder, featureRidge(attributes!.columnCount, params.attributes! * mean)));
   const weights = await localRidge(
     {
       featureCount,
       targetCount: itemCount,
       lower,
       diagonal,
-      ridge: sourceRidge(featureCount, params.lambda * mean),
+      ridge: featureRidge(featureCount, params.lambda * mean),
       addTarget: statistics.addSourcesOf,
       isNeighbour: () => true,
       neighbours: params.neighbours,
       ...(prior && { explain: prior.explain }),
     },
-    (share) => checkpoint(context, 0.4 + 0.5 * share, "solving for each item"),
+    (fraction) => reportProgress(context, 0.4 + 0.5 * fraction, "solving for each item"),
   );
   const whole = prior
-    ? await withPrior(weights, { prior, keep: params.neighbours }, (share) =>
-        checkpoint(context, 0.9 + 0.1 * share, "adding what attributes say"),
+    ? await withPrior(weights, { prior, keep: params.neighbours }, (fraction) =>
+        reportProgress(context, 0.9 + 0.1 * fraction, "adding the weights from attributes"),
       )
     : weights;
   const terms = decays.map(({ scale, window }, decay) => ({
-    weighting: { distinct: false, scale, halfLifeDays: Number.POSITIVE_INFINITY, window },
+    weighting: { distinct: false, scale, window },
     matrix: rowRange(whole, decay * itemCount, (decay + 1) * itemCount),
   }));
   const bias = new Float32Array(itemCount);
@@ -96,10 +100,11 @@ async function fitLocally(
 
 type MomentOptions = { readonly itemCount: number; readonly builder: PriorBuilder | undefined };
 
+/** Counts A, keeping the diagonal and of each row the largest entries below it. */
 async function prunedMoments(
   statistics: SequentialStatistics,
   { itemCount, builder }: MomentOptions,
-  afterRows: (share: number) => Promise<void>,
+  afterRows: (fraction: number) => Promise<void>,
 ) {
   const { featureCount } = statistics;
   const keep = rowMax(itemCount);
@@ -133,11 +138,11 @@ async function solvedPrior(builder: PriorBuilder, ridge: Float64Array): Promise<
   }
 }
 
-/** The weights and what attributes say: of each row as many of the strongest as it had, and at least `keep`. */
+/** Adds the prior's weights. Each row then keeps its strongest entries: as many as it had, and at least `keep`. */
 async function withPrior(
   weights: SparseWeights,
   { prior, keep }: { readonly prior: AttributePrior; readonly keep: number },
-  afterRows: (share: number) => Promise<void>,
+  afterRows: (fraction: number) => Promise<void>,
 ): Promise<SparseWeights> {
   const { rowCount, columnCount } = weights;
   const builder = sparseBuilder(rowCount, columnCount);

@@ -1,8 +1,8 @@
-import { type GraphFilterParams, graphFilter, rankFor } from "./graph-filter.ts";
-import { FIRST_FACTORS, type ImplicitAlsParams, implicitAls } from "./implicit-als.ts";
+import { graphFilter, rankFor } from "./graph-filter.ts";
+import { FIRST_FACTORS, implicitAls } from "./implicit-als.ts";
 import { firstGuess, type LocalRidgeParams, localSetRidge } from "./local-set-ridge.ts";
 import type { Method } from "./model.ts";
-import { type BlendRecipe, blend, fitParts } from "./scoring/blend.ts";
+import { recipeBlend } from "./scoring/blend-recipe.ts";
 import { withRatings } from "./statistics/rated-histories.ts";
 
 export type SetBlendParams = LocalRidgeParams & {
@@ -10,21 +10,24 @@ export type SetBlendParams = LocalRidgeParams & {
   readonly filterItemExponent: number;
   readonly smooth: number;
   readonly rank: number;
-  /** How much the graph filter's opinion counts beside the local ridge's. */
+  /** Weight of the graph filter; the local ridge has 1. */
   readonly filterShare: number;
   readonly alsRank: number;
   readonly alsDensity: number;
   readonly alsPenalty: number;
   readonly alsFrequencyExponent: number;
   readonly alsIterations: number;
-  /** The same of the implicit ALS; 0: it has none, and is not fitted. */
+  /** Weight of the implicit ALS. */
   readonly alsShare: number;
 };
 
-/** Local ridge, graph filter and implicit ALS together: what is near, smooth or of low rank in the data err differently. */
-export const setBlend: Method<SetBlendParams> = {
+/**
+ * Computes the sum of `local_ridge`, `graph_filter` and `implicit_als`, each divided by its spread.
+ * Wins: sets, because the parts make different errors (neighbours, smooth structure, low rank). Cost: the sum of its parts.
+ */
+export const setBlend: Method<SetBlendParams> = recipeBlend({
   name: "set_blend",
-  sums: ["local_ridge", "graph_filter", "implicit_als"],
+  parts: ["local_ridge", "graph_filter", "implicit_als"],
   grid: (data) => {
     const first: SetBlendParams = {
       ...firstGuess(data),
@@ -49,33 +52,28 @@ export const setBlend: Method<SetBlendParams> = {
       { ...first, alsShare: 0 },
     ]);
   },
-  cost(data, params) {
-    const costs = recipesOf(params).map((own) => own.method.cost(data, own.params));
-    const sum = (of: (cost: (typeof costs)[number]) => number) => costs.reduce((total, own) => total + of(own), 0);
-    return { seconds: sum(({ seconds }) => seconds), memoryMb: sum(({ memoryMb }) => memoryMb) };
-  },
-  fit: async (data, params, context) => blend("set_blend", params, await fitParts(data, recipesOf(params), context)),
-};
-
-/** The parts that have a share. */
-const recipesOf = (params: SetBlendParams): BlendRecipe[] =>
-  [
-    { method: localSetRidge as Method, params, share: 1 },
-    { method: graphFilter as Method, params: filterParams(params), share: params.filterShare },
-    { method: implicitAls as Method, params: alsParams(params), share: params.alsShare },
-  ].filter(({ share }) => share > 0);
-
-const filterParams = (params: SetBlendParams): GraphFilterParams => ({
-  userExponent: params.filterUserExponent,
-  itemExponent: params.filterItemExponent,
-  smooth: params.smooth,
-  rank: params.rank,
-});
-
-const alsParams = (params: SetBlendParams): ImplicitAlsParams => ({
-  rank: params.alsRank,
-  density: params.alsDensity,
-  penalty: params.alsPenalty,
-  frequencyExponent: params.alsFrequencyExponent,
-  iterations: params.alsIterations,
+  recipesFor: (_data, params) => [
+    { method: localSetRidge as Method, params, weight: 1 },
+    {
+      method: graphFilter as Method,
+      params: {
+        userExponent: params.filterUserExponent,
+        itemExponent: params.filterItemExponent,
+        smooth: params.smooth,
+        rank: params.rank,
+      },
+      weight: params.filterShare,
+    },
+    {
+      method: implicitAls as Method,
+      params: {
+        rank: params.alsRank,
+        density: params.alsDensity,
+        penalty: params.alsPenalty,
+        frequencyExponent: params.alsFrequencyExponent,
+        iterations: params.alsIterations,
+      },
+      weight: params.alsShare,
+    },
+  ],
 });

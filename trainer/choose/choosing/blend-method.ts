@@ -1,7 +1,7 @@
 import { placedAsIn, warmOf } from "../../learn/attributes/cold-start.ts";
 import type { Method, Params } from "../../learn/model.ts";
-import { type BlendPart, type BlendRecipe, blend, fitParts } from "../../learn/scoring/blend.ts";
-import { ownSeconds } from "./pace.ts";
+import { type BlendPart, blend } from "../../learn/scoring/blend.ts";
+import { type BlendRecipe, costOfParts, fitParts } from "../../learn/scoring/blend-recipe.ts";
 
 export const BLEND = "blend";
 
@@ -59,7 +59,7 @@ export function unknownMethod(
 
 /** Fitted models as one. Cold items are placed once, in the lists of the whole: every part would give them places of its own. */
 export function blendOfFitted(params: Params, parts: readonly BlendPart[]) {
-  const warm = parts.map(({ model, share }) => ({ model: warmOf(model), share }));
+  const warm = parts.map(({ model, weight }) => ({ model: warmOf(model), weight }));
   return placedAsIn(
     parts.map(({ model }) => model),
     blend(BLEND, params, warm),
@@ -67,36 +67,16 @@ export function blendOfFitted(params: Params, parts: readonly BlendPart[]) {
 }
 
 function blendOf(methods: Readonly<Record<string, Method>>): Method {
-  const recipesOf = (params: Params): BlendRecipe[] =>
+  const recipesFor = (params: Params): BlendRecipe[] =>
     partsOf(params).map(({ method: name, params: own, share }) => {
       const method = methods[name];
       if (!method) throw new Error(`The blend has a part of the method ${JSON.stringify(name)}, which is not known.`);
-      return { method, params: own, share };
+      return { method, params: own, weight: share };
     });
   return {
     name: BLEND,
     grid: () => [],
-    cost(data, params) {
-      const costs = recipesOf(params).map(({ method, params: own }) => method.cost(data, own));
-      const shared = costs.map((cost) => cost.shared).find((one) => one !== undefined);
-      return {
-        seconds: costs.reduce((sum, cost) => sum + ownSeconds(cost), shared?.seconds ?? 0),
-        memoryMb: costs.reduce((sum, { memoryMb }) => sum + memoryMb, 0),
-        ...(shared && { shared }),
-      };
-    },
-    async fit(data, params, context) {
-      const recipes = recipesOf(params);
-      const parts: BlendPart[] = [];
-      for (const [i, recipe] of recipes.entries()) {
-        // By what each is predicted to take: a network beside closed forms has nearly all of the time.
-        const secondsOf = ({ method, params: own }: BlendRecipe) => Math.max(1e-3, ownSeconds(method.cost(data, own)));
-        const share = secondsOf(recipe) / recipes.reduce((sum, other) => sum + secondsOf(other), 0);
-        const progress = (done: number, detail: string) => context.progress((i + done) / recipes.length, detail);
-        const partContext = { ...context, progress, secondsMax: context.secondsMax * share };
-        parts.push(...(await fitParts(data, [recipe], partContext)));
-      }
-      return blendOfFitted(params, parts);
-    },
+    cost: (data, params) => costOfParts(data, recipesFor(params)),
+    fit: async (data, params, context) => blendOfFitted(params, await fitParts(data, recipesFor(params), context)),
   };
 }

@@ -1,9 +1,9 @@
 import { coldItems } from "../../learn/attributes/cold-items.ts";
 import { COLD_EVERY_RARE } from "../../learn/attributes/cold-start.ts";
-import type { Method, TrainingData } from "../../learn/model.ts";
+import { type Method, ownSeconds, type TrainingData } from "../../learn/model.ts";
 import type { MetricAtK } from "../lists/evaluate.ts";
 import { lift } from "../lists/judged.ts";
-import { ownSeconds } from "./pace.ts";
+
 import { runTrial } from "./trial.ts";
 import { type SelectState, scaled } from "./try-methods.ts";
 

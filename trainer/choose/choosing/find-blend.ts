@@ -1,6 +1,5 @@
 import type { Method } from "../../learn/model.ts";
 import { samplePositions, seededRandom } from "../../learn/numerics/seeded-random.ts";
-import { isBlendable } from "../../learn/scoring/blend.ts";
 import type { MetricAtK } from "../lists/evaluate.ts";
 import { restrictedTo } from "../lists/judged.ts";
 import { BLEND, blendOfFitted, blendParams, methodNamed } from "./blend-method.ts";
@@ -32,12 +31,12 @@ const GAIN_MIN = 0.005;
 
 /**
  * The best blend of models already fitted, judged on the early cases: parts are added one at a time to the best model (greedy forward
- * selection, Caruana et al. 2004), searched on some of the cases. Undefined when no blend gains enough, or nothing can be blended.
+ * selection, Caruana et al. 2004), searched on some of the cases. Undefined when no blend gains enough.
  */
 export async function findBlend(task: BlendTask, context: TrialContext): Promise<Trial | undefined> {
   const { validation, metric } = task;
   // The live version may be a blend: its parts were tried by themselves.
-  const usable = task.trials.filter(({ method, fitted }) => method.name !== BLEND && fitted && isBlendable(fitted));
+  const usable = task.trials.filter(({ method, fitted }) => method.name !== BLEND && fitted);
   const best = usable[0];
   if (!best || usable.length < 2) return undefined;
   const early = validation.earlyPositions;
@@ -108,11 +107,7 @@ async function judgeMix(parts: readonly Part[], { methods, validation, positions
   const params = blendParams(
     parts.map(({ trial, share }) => ({ method: trial.method.name, params: trial.params, share })),
   );
-  const models = parts.map(({ trial, share }) => {
-    if (!trial.fitted || !isBlendable(trial.fitted))
-      throw new Error(`Models of ${trial.method.name} cannot be part of a blend.`);
-    return { model: trial.fitted, share };
-  });
+  const models = parts.map(({ trial, share }) => ({ model: trial.fitted!, weight: share }));
   const fitted = blendOfFitted(params, models);
   const fitSeconds = fitSecondsOf(parts);
   const candidate = { method: methodNamed(BLEND, methods)!, params };

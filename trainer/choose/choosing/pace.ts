@@ -1,4 +1,4 @@
-import type { Cost, Method, Params, TrainingData } from "../../learn/model.ts";
+import { type Method, ownSeconds, type Params, type TrainingData } from "../../learn/model.ts";
 import type { Trial } from "./trial.ts";
 
 /** How many times longer than predicted fitting and judging take. */
@@ -11,9 +11,6 @@ export type PredictOptions = { readonly data: TrainingData; readonly listCount: 
 /** Seconds of fitting these settings and judging as many lists. */
 export const predictedSeconds = (method: Method, params: Params, options: PredictOptions): number =>
   predictedSecondsOfAll(method, [params], options);
-
-/** Of a fit, without what is learnt once for all on the same data. */
-export const ownSeconds = ({ seconds, shared }: Cost): number => seconds - (shared?.seconds ?? 0);
 
 /** Of one after the other: what their fits share is learnt once, or has been. */
 export function predictedSecondsOfAll(

@@ -73,7 +73,7 @@ async function tryInTurn(methods: readonly Method[], state: SelectState, before:
   for (const [m, method] of methods.entries()) {
     const grid = method.grid(validation.train);
     if (isHopeless(method, tried, metric)) {
-      const reason = "left out: each of the methods that it sums is far below the best";
+      const reason = "left out: each method that this blend combines is far below the best";
       discarded.push(...grid.map((params) => untried(method, params, reason)));
       continue;
     }
@@ -86,12 +86,12 @@ async function tryInTurn(methods: readonly Method[], state: SelectState, before:
   return tried;
 }
 
-/** Whether all that this one sums was tried, and none has a prospect: a sum gains less over its best part than that is behind. */
-function isHopeless({ sums = [] }: Method, tried: readonly Trial[], metric: MetricAtK): boolean {
+/** True for a blend whose parts were all tried and are all far below the best: a blend gains less over its best part than that. */
+function isHopeless({ parts = [] }: Method, tried: readonly Trial[], metric: MetricAtK): boolean {
   const least = shareOfBest(PART_LEAST, tried, metric);
   // The best first, so that the first of a name is its best.
-  const parts = sums.map((name) => tried.find(({ method }) => method.name === name));
-  return sums.length > 0 && parts.every((part) => part !== undefined && meanOf(part.evaluation, metric) < least);
+  const best = parts.map((name) => tried.find(({ method }) => method.name === name));
+  return parts.length > 0 && best.every((part) => part !== undefined && meanOf(part.evaluation, metric) < least);
 }
 
 /** Share of the best mean: a part below has no prospect. */

@@ -1,7 +1,6 @@
-import { checkpoint } from "../checkpoint.ts";
-import { fittedLinear } from "../linear/fitted-linear.ts";
+import { fittedLinear } from "../linear/linear-export.ts";
 import { AS_SET, SET_HISTORY_MAX } from "../linear/linear-model.ts";
-import type { Cost, FitContext, Method, TrainingData } from "../model.ts";
+import { type Cost, type FitContext, type Method, reportProgress, type TrainingData } from "../model.ts";
 import { addDiagonal, factor, setLower, solve, symmetricTiles } from "../numerics/linear-algebra/cholesky.ts";
 import { type Gemm, openGemm } from "../numerics/linear-algebra/gemm.ts";
 import { addCoOccurrences, coOccurrence, itemWeights } from "../statistics/co-occurrence.ts";
@@ -108,7 +107,7 @@ export async function attributeWeights(
         }
         builder.endRow();
       }
-      await checkpoint(context, 0.1 + (0.9 * first) / itemCount, "scoring items by their attributes");
+      await reportProgress(context, 0.1 + (0.9 * first) / itemCount, "scoring items by their attributes");
     }
     return builder.build();
   } finally {

@@ -1,22 +1,21 @@
-import { fittedLinear } from "../linear/fitted-linear.ts";
+import { fittedLinear } from "../linear/linear-export.ts";
 import { AS_SET } from "../linear/linear-model.ts";
-import type { FitContext, SharedCost, TrainingData } from "../model.ts";
-import type { BlendableModel } from "../scoring/scoring-graph.ts";
+import type { FitContext, FittedModel, SharedCost, TrainingData } from "../model.ts";
 import { timesChosen } from "../statistics/histories.ts";
 import { attributeCost, attributeWeights } from "./attribute-ridge.ts";
 import { describedItems } from "./item-features.ts";
 
 const SETTINGS = { lambda: 10, neighbours: 100 };
-/** Multiply-adds that scoring cold items may cost. */
+/** Largest number of multiply-adds for scoring cold items: some minutes. */
 const WORK_MAX = 5e12;
 
-/** By their data: what a selection asks for again with every candidate. */
+/** Results by training data, because a selection asks for them again with every candidate. */
 const COLD = new WeakMap<TrainingData, Int32Array>();
-const SCORERS = new WeakMap<TrainingData, BlendableModel>();
+const SCORERS = new WeakMap<TrainingData, FittedModel>();
 
 /**
- * Items without a positive interaction that have an attribute which other items share. Of very many, the first: as many
- * as can be scored in some minutes.
+ * Items without a positive interaction that have an attribute which other items share. Only the first ones, where scoring all of
+ * them would take more than some minutes.
  */
 export function coldItems(data: TrainingData): Int32Array {
   const known = COLD.get(data);
@@ -35,8 +34,8 @@ function findColdItems(data: TrainingData): Int32Array {
   return cold.slice(0, Math.floor(WORK_MAX / (data.itemCount * Math.max(1, featureCount))));
 }
 
-/** Scores of the cold items by their attributes: the same for every model of these data, so learnt once. */
-export async function coldScorer(data: TrainingData, context: FitContext): Promise<BlendableModel> {
+/** Scores the cold items by their attributes. It is the same for every model of these data, so it is learnt once. */
+export async function coldScorer(data: TrainingData, context: FitContext): Promise<FittedModel> {
   const known = SCORERS.get(data);
   if (known) return known;
   const matrix = await attributeWeights(data, coldItems(data), SETTINGS, context);
@@ -47,7 +46,7 @@ export async function coldScorer(data: TrainingData, context: FitContext): Promi
   return scorer;
 }
 
-/** Of coldScorer; undefined where nothing is cold. */
+/** The cost of `coldScorer`; undefined when there are no cold items. */
 export function coldCost(data: TrainingData): (SharedCost & { readonly memoryMb: number }) | undefined {
   const { length } = coldItems(data);
   if (length === 0) return undefined;

@@ -1,7 +1,8 @@
+import type { FittedModel, GraphPart, Params, PartBudget } from "../model.ts";
 import { cast } from "../numerics/autodiff/graph-shorthand.ts";
 import type { GraphBuilder } from "../numerics/onnx/graph.ts";
 import type { DataType } from "../numerics/onnx/proto.ts";
-import { fileBox, type GraphPart, type HistoryInputs, type PartBudget } from "../scoring/scoring-graph.ts";
+import { exportScores, fileBox } from "../scoring/scoring-graph.ts";
 import { float32, gather, int32, int64 } from "../scoring/tensor-values.ts";
 import { addSparseScores, type ExternalFile, type WeighedHistory } from "../weights/sparse-scores.ts";
 import {
@@ -11,20 +12,33 @@ import {
   encodeWithin,
   leastBytes,
 } from "../weights/weight-encoding.ts";
-import type { HistoryWeighting, LinearModel, LinearTerm } from "./linear-model.ts";
+import { type HistoryWeighting, type LinearModel, type LinearTerm, scoreLinear } from "./linear-model.ts";
+
+export type FittedLinear = FittedModel & { readonly linear: LinearModel };
+
+/** A fitted model that exports and scores `linear`. */
+export function fittedLinear(method: string, params: Params, linear: LinearModel): FittedLinear {
+  const append = (graph: GraphBuilder, items: string, budget: PartBudget) => appendLinear(graph, items, linear, budget);
+  return {
+    method,
+    params,
+    linear,
+    itemCount: linear.itemCount,
+    historyMax: Math.max(1, ...linear.terms.map((term) => term.weighting.window)),
+    append,
+    bytesLeast: () => leastLinearBytes(linear),
+    export: exportScores(method, linear.itemCount, append),
+    score: (history) => scoreLinear(linear, history),
+  };
+}
 
 /** Adds a linear model's nodes to a graph. */
-export function appendLinear(
-  graph: GraphBuilder,
-  inputs: HistoryInputs,
-  model: LinearModel,
-  budget: PartBudget,
-): GraphPart {
+function appendLinear(graph: GraphBuilder, items: string, model: LinearModel, budget: PartBudget): GraphPart {
   const { itemCount, terms } = model;
   const parts = terms.map((term) => ({ matrix: term.matrix, rowFactors: rowFactorsOf(model, term) }));
   const { matrices, stacked, bias, truncation } = encodeWithin(parts, model.bias, budget.weightBytesMax);
   const { external, files } = fileBox(graph, budget.prefix);
-  const historyOf = weighedHistories(graph, inputs);
+  const historyOf = weighedHistories(graph, items);
 
   const dense: string[] = [];
   const sparse: WeighedHistory[] = [];
@@ -35,29 +49,29 @@ export function appendLinear(
   }
   const base = bias ? biasScores(graph, bias, external) : stacked || dense.length === 0 ? zeros(graph, itemCount) : "";
   const begin = stacked
-    ? addSparseScores(graph, base, endToEnd(graph, sparse), { matrix: stacked, file: external })
+    ? addSparseScores(graph, base, concatenated(graph, sparse), { matrix: stacked, file: external })
     : base;
   const scores = [begin, ...dense].filter(Boolean).reduce((sum, part) => graph.op("Add", [sum, part]));
   return { scores, weights: files, truncation };
 }
 
-/** Bytes of the files below which no budget is kept. */
+/** Bytes of the smallest files that `appendLinear` writes; it cannot keep to a smaller budget. */
 export const leastLinearBytes = ({ terms, bias }: LinearModel): number =>
   leastBytes(
     terms.map(({ matrix }) => ({ matrix, rowFactors: undefined })),
     bias,
   );
 
-/** Weights of rows that histories seldom reach count less: by this power of how often. Measured on four data sets. */
+/** A weight's importance grows as its row's number of uses to this power. Tuned on four data sets. */
 const USE_EXPONENT = 0.3;
-/** A usual history, in entries. */
-const USUAL_LENGTH = 10;
+/** Entries of a typical history. */
+const TYPICAL_LENGTH = 10;
 
-/** How much a weight counts where some must go. Float32Array(itemCount) */
+/** Importance of each row when not all weights fit the budget. Float32Array(itemCount) */
 function rowFactorsOf({ uses, itemCount }: LinearModel, { weighting }: LinearTerm): Float32Array {
   const { scale, window } = weighting;
-  let reach = 0; // of the squares, as errors add up
-  for (let position = 0; position < Math.min(window, USUAL_LENGTH); position++)
+  let reach = 0; // sum of squared position weights, because squared errors add up
+  for (let position = 0; position < Math.min(window, TYPICAL_LENGTH); position++)
     reach += Math.exp((-2 * position) / scale);
   return Float32Array.from(
     { length: itemCount },
@@ -65,13 +79,14 @@ function rowFactorsOf({ uses, itemCount }: LinearModel, { weighting }: LinearTer
   );
 }
 
-/** The history of a term whose matrix begins at that row of the stack. */
+/** The history of a term whose matrix begins at row `firstRow` of the stacked matrix. */
 const inRowsFrom = (graph: GraphBuilder, { items, weights }: WeighedHistory, firstRow: number): WeighedHistory => ({
   items: firstRow > 0 ? graph.op("Add", [items, graph.constant(int32([], firstRow))]) : items,
   weights,
 });
 
-function endToEnd(graph: GraphBuilder, histories: readonly WeighedHistory[]): WeighedHistory {
+/** The histories of all terms as one list of rows and weights. */
+function concatenated(graph: GraphBuilder, histories: readonly WeighedHistory[]): WeighedHistory {
   if (histories.length === 1) return histories[0]!;
   const joined = (values: readonly string[]) => graph.op("Concat", values, { axis: { int: 0 } });
   return {
@@ -89,39 +104,38 @@ function biasScores(graph: GraphBuilder, { values, scale }: EncodedBias, file: E
   return graph.op("Mul", [cast(graph, codes, "float32"), graph.constant(float32([], scale))]);
 }
 
-/** Gives the history as a term sees it; terms of equal weighting share their nodes. */
-function weighedHistories(graph: GraphBuilder, inputs: HistoryInputs) {
+/** Returns a function that gives a term's weighted history; terms of equal weighting share their nodes. */
+function weighedHistories(graph: GraphBuilder, items: string) {
   const made = new Map<string, WeighedHistory>();
   return ({ weighting }: LinearTerm): WeighedHistory => {
-    const { distinct, scale, halfLifeDays, window } = weighting;
-    const key = [distinct, scale, halfLifeDays, window].join();
-    const weighed = made.get(key) ?? weighedHistory(graph, inputs, weighting);
+    const { distinct, scale, window } = weighting;
+    const key = [distinct, scale, window].join();
+    const weighed = made.get(key) ?? weighedHistory(graph, items, weighting);
     made.set(key, weighed);
     return weighed;
   };
 }
 
-function weighedHistory(graph: GraphBuilder, inputs: HistoryInputs, weighting: HistoryWeighting): WeighedHistory {
-  const { distinct, scale, halfLifeDays, window } = weighting;
+function weighedHistory(graph: GraphBuilder, all: string, weighting: HistoryWeighting): WeighedHistory {
+  const { distinct, scale, window } = weighting;
   const [first, end, axis] = [-window, END, 0].map((value) => graph.constant(int64([1], value)));
-  const inWindow = (value: string) => graph.op("Slice", [value, first!, end!, axis!]);
-  const items = inWindow(inputs.items);
+  const items = graph.op("Slice", [all, first!, end!, axis!]);
   // Position 0 is the newest entry, which stands last.
   const count = graph.op("Reshape", [graph.op("Shape", [items]), graph.constant(int64([0]))]);
   const ascending = graph.op("Range", [graph.constant(int64([], 0)), count, graph.constant(int64([], 1))]);
   const positions = graph.op("Sub", [graph.op("Sub", [count, graph.constant(int64([], 1))]), ascending]);
 
   const asFloat = (value: string) => cast(graph, value, "float32");
-  const exponential = (of: string, rate: number) =>
-    graph.op("Exp", [graph.op("Mul", [of, graph.constant(float32([], rate))])]);
-  const factors = [exponential(asFloat(positions), Number.isFinite(scale) ? -1 / scale : 0)];
-  if (Number.isFinite(halfLifeDays)) factors.push(exponential(inWindow(inputs.ages()), -Math.LN2 / halfLifeDays));
-  if (distinct) factors.push(asFloat(isNewestOfItsItem(graph, items, positions)));
-  return { items, weights: factors.reduce((product, factor) => graph.op("Mul", [product, factor])) };
+  const places = asFloat(positions);
+  const rate = graph.constant(float32([], Number.isFinite(scale) ? -1 / scale : 0));
+  const byPosition = graph.op("Exp", [graph.op("Mul", [places, rate])]);
+  if (!distinct) return { items, weights: byPosition };
+  const isNewest = asFloat(isNewestOfItem(graph, items, positions));
+  return { items, weights: graph.op("Mul", [byPosition, isNewest]) };
 }
 
 /** bool [L]: no newer entry has the same item. */
-function isNewestOfItsItem(graph: GraphBuilder, items: string, positions: string): string {
+function isNewestOfItem(graph: GraphBuilder, items: string, positions: string): string {
   const asRow = graph.constant(int64([1], 0));
   const asColumn = graph.constant(int64([1], 1));
   const across = (type: string, value: string) =>
@@ -136,41 +150,41 @@ function isNewestOfItsItem(graph: GraphBuilder, items: string, positions: string
 /** float32 [columnCount]: the weighted sum of the history's rows. */
 function termScores(
   graph: GraphBuilder,
-  inputs: WeighedHistory,
+  history: WeighedHistory,
   matrix: EncodedDense | EncodedFactors,
   file: ExternalFile,
 ): string {
   const flat = graph.constant(int64([1], -1));
-  if (matrix.kind === "dense") return graph.op("Reshape", [weightedRows(graph, inputs, matrix, file), flat]);
+  if (matrix.kind === "dense") return graph.op("Reshape", [weightedRows(graph, history, matrix, file), flat]);
   const { left, right } = matrix;
-  const profile = weightedRows(graph, inputs, left, (name, ...rest) => file(`left_${name}`, ...rest));
+  const profile = weightedRows(graph, history, left, (name, ...rest) => file(`left_${name}`, ...rest));
   const scales = right.rowScales && file("right_scales", "float32", [right.rowCount], right.rowScales);
   const values = file("right_rows", right.valueType, [right.rowCount, right.columnCount], right.values);
   const scaled = scales ? graph.op("Mul", [profile, scales]) : profile;
   return graph.op("Reshape", [graph.op("MatMul", [scaled, expanded(graph, values, right.valueType)]), flat]);
 }
 
-/** float32 [L]: what each history entry's row is multiplied by. */
-function rowFactors(graph: GraphBuilder, inputs: WeighedHistory, matrix: EncodedDense, file: ExternalFile) {
-  if (!matrix.rowScales) return inputs.weights;
+/** float32 [L]: factor of each history entry's row, its weight times the row's scale. */
+function rowFactors(graph: GraphBuilder, history: WeighedHistory, matrix: EncodedDense, file: ExternalFile) {
+  if (!matrix.rowScales) return history.weights;
   const scales = file("scales", "float32", [matrix.rowCount], matrix.rowScales);
-  return graph.op("Mul", [inputs.weights, gather(graph, scales, inputs.items)]);
+  return graph.op("Mul", [history.weights, gather(graph, scales, history.items)]);
 }
 
 /** float32 [1, columnCount] */
-function weightedRows(graph: GraphBuilder, inputs: WeighedHistory, matrix: EncodedDense, file: ExternalFile): string {
+function weightedRows(graph: GraphBuilder, history: WeighedHistory, matrix: EncodedDense, file: ExternalFile): string {
   const values = file("rows", matrix.valueType, [matrix.rowCount, matrix.columnCount], matrix.values);
-  const rows = expanded(graph, gather(graph, values, inputs.items), matrix.valueType);
-  const factors = rowFactors(graph, inputs, matrix, file);
+  const rows = expanded(graph, gather(graph, values, history.items), matrix.valueType);
+  const factors = rowFactors(graph, history, matrix, file);
   return graph.op("MatMul", [graph.op("Unsqueeze", [factors, graph.constant(int64([1], 0))]), rows]);
 }
 
-/** float32 of stored values; int8 code c stands for c·|c|, to be multiplied by the row's scale. */
+/** Stored values as float32. An int8 code c stands for c·|c|, to be multiplied by the row's scale. */
 function expanded(graph: GraphBuilder, values: string, type: DataType): string {
   if (type === "float32") return values;
   const codes = cast(graph, values, "float32");
   return graph.op("Mul", [codes, graph.op("Abs", [codes])]);
 }
 
-/** Behind every end. */
+/** A slice's end that lies behind every end. */
 const END = 2 ** 31 - 1;

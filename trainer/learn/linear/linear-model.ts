@@ -3,17 +3,15 @@ import { addRow, type WeightMatrix } from "../weights/weight-matrix.ts";
 
 /** How much each entry of a history counts. Position 0 is the newest entry. */
 export type HistoryWeighting = {
-  /** An item counts once, where it stands newest; else each occurrence counts. */
+  /** True: an item counts once, at its newest position. False: each occurrence counts. */
   readonly distinct: boolean;
-  /** The weight is e^(−position / scale); Infinity: all alike. */
+  /** The weight of a position is e^(−position / scale); Infinity: all positions weigh 1. */
   readonly scale: number;
-  /** Times 2^(−age / halfLifeDays); Infinity: age does not matter. */
-  readonly halfLifeDays: number;
-  /** Entries from this position on weigh nothing. */
+  /** Number of newest entries that are read; older ones weigh 0. */
   readonly window: number;
 };
 
-/** The part of a model that looks at the history through one weighting. */
+/** The part of a model that reads the history through one weighting. */
 export type LinearTerm = { readonly weighting: HistoryWeighting; readonly matrix: WeightMatrix };
 
 /** scores = bias + Σ over terms, Σ over the history: weight(entry) · matrix[item of the entry]. */
@@ -21,46 +19,45 @@ export type LinearModel = {
   readonly itemCount: number;
   readonly terms: readonly LinearTerm[];
   readonly bias: Float32Array | undefined; // [itemCount]
-  /** How often each item stands in a history: which weights may go when not all fit. Absent: all alike. */
+  /**
+   * How often each item occurs in histories. Where not all weights fit the budget, rows of frequent items keep more of theirs.
+   * Absent: all rows count alike.
+   */
   readonly uses?: Float32Array; // [itemCount]
 };
 
-/** The bound of a history that counts as a set. */
+/** Largest length of a history that is read as a set. */
 export const SET_HISTORY_MAX = 500;
-export const AS_SET: HistoryWeighting = {
-  distinct: true,
-  scale: Number.POSITIVE_INFINITY,
-  halfLifeDays: Number.POSITIVE_INFINITY,
-  window: SET_HISTORY_MAX,
-};
 
-/** A history as a set, its newest entries counting more: e^(−position / recentScale); 0: all alike. */
+/** Reads a history as a set in which newer entries count more: e^(−position / recentScale). 0: all entries count alike. */
 export const setWeighting = (recentScale: number): HistoryWeighting => ({
-  ...AS_SET,
+  distinct: true,
   scale: recentScale > 0 ? recentScale : Number.POSITIVE_INFINITY,
+  window: SET_HISTORY_MAX,
 });
+
+export const AS_SET = setWeighting(0);
 
 /** Scores without ONNX: the reference that the exported graph is compared with. */
 export function scoreLinear(model: LinearModel, history: History): Float32Array {
   const scores = new Float64Array(model.itemCount);
   if (model.bias) scores.set(model.bias);
   for (const { weighting, matrix } of model.terms) {
-    const weights = historyWeights(weighting, history);
+    const weights = historyWeights(weighting, history.items);
     for (const [i, item] of history.items.entries()) if (weights[i]) addRow(matrix, item, weights[i]!, scores);
   }
   return Float32Array.from(scores);
 }
 
-/** The weight of each entry of a history, oldest first as the history is. */
-export function historyWeights(weighting: HistoryWeighting, history: History): Float64Array {
-  const { items, agesDays } = history;
+/** The weight of each entry of a history that is ordered oldest first. Float64Array(items.length) */
+export function historyWeights(weighting: HistoryWeighting, items: readonly number[]): Float64Array {
   const weights = new Float64Array(items.length);
   const counted = new Set<number>();
   for (let position = 0; position < Math.min(items.length, weighting.window); position++) {
     const i = items.length - 1 - position;
     if (weighting.distinct && counted.has(items[i]!)) continue;
     counted.add(items[i]!);
-    weights[i] = Math.exp(-position / weighting.scale) * 2 ** (-agesDays[i]! / weighting.halfLifeDays);
+    weights[i] = Math.exp(-position / weighting.scale);
   }
   return weights;
 }

@@ -1,6 +1,7 @@
+import type { GraphPart, PartBudget } from "../model.ts";
 import { integer, integers, scalar } from "../numerics/autodiff/graph-shorthand.ts";
 import type { GraphBuilder } from "../numerics/onnx/graph.ts";
-import { fileBox, type GraphPart, type HistoryInputs, type PartBudget } from "../scoring/scoring-graph.ts";
+import { fileBox } from "../scoring/scoring-graph.ts";
 import type { Averages } from "./averages.ts";
 import { newestEntries, serveItems } from "./item-matrix.ts";
 import type { PooledShape } from "./pooled-graph.ts";
@@ -11,12 +12,12 @@ import type { PooledShape } from "./pooled-graph.ts";
  */
 export function appendPooled(
   graph: GraphBuilder,
-  inputs: HistoryInputs,
+  items: string,
   { shape, parameters }: { readonly shape: PooledShape; readonly parameters: Averages },
   budget: PartBudget,
 ): GraphPart {
   const { itemCount, width, length, ordered } = shape;
-  const items = newestEntries(graph, inputs.items, length);
+  const newest = newestEntries(graph, items, length);
   const { units, lengths } = unitsAndLengths(parameters, shape);
   const weightBytesMax = budget.weightBytesMax - lengths.byteLength;
   const served = serveItems(graph, { itemCount, width, values: units }, { ...budget, weightBytesMax });
@@ -25,10 +26,10 @@ export function appendPooled(
   const float = (name: string, dims: readonly number[]) =>
     graph.constant({ type: "float32", dims, data: parameters.get(name)!.value });
 
-  const byItem = graph.op("Gather", [lengthTable, items]);
-  const byPlace = ordered ? placeWeights(graph, items, float("place_weights", [length])) : undefined;
+  const byItem = graph.op("Gather", [lengthTable, newest]);
+  const byPlace = ordered ? placeWeights(graph, newest, float("place_weights", [length])) : undefined;
   const weights = byPlace ? graph.op("Mul", [byItem, byPlace]) : byItem;
-  const pooled = graph.op("MatMul", [graph.op("Unsqueeze", [weights, integers(graph, 0)]), served.rowsOf(items)]);
+  const pooled = graph.op("MatMul", [graph.op("Unsqueeze", [weights, integers(graph, 0)]), served.rowsOf(newest)]);
   const user = graph.op("Gemm", [pooled, float("projection", [width, width]), float("everyone", [width])]);
   const size = graph.op("ReduceL2", [user, integers(graph, -1)]);
   const unit = graph.op("Div", [user, graph.op("Max", [size, scalar(graph, 1e-6)])]);

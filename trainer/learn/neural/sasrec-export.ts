@@ -1,7 +1,7 @@
+import type { GraphPart, PartBudget } from "../model.ts";
 import { integers } from "../numerics/autodiff/graph-shorthand.ts";
 import { newTape } from "../numerics/autodiff/tape.ts";
 import type { GraphBuilder } from "../numerics/onnx/graph.ts";
-import type { GraphPart, HistoryInputs, PartBudget } from "../scoring/scoring-graph.ts";
 import type { Averages } from "./averages.ts";
 import { newestEntries, serveItems } from "./item-matrix.ts";
 import { ITEM_TABLE } from "./sasrec-graph.ts";
@@ -10,19 +10,19 @@ import { NO_DROPOUT, type TransformerShape, transformer } from "./transformer.ts
 /** Adds the trained network for one history: item vectors in files beside the graph, everything else inside it. */
 export function appendSasrec(
   graph: GraphBuilder,
-  inputs: HistoryInputs,
+  items: string,
   { shape, parameters }: { readonly shape: TransformerShape; readonly parameters: Averages },
   budget: PartBudget,
 ): GraphPart {
   const { itemCount, width, length } = shape;
-  const items = newestEntries(graph, inputs.items, length);
+  const newest = newestEntries(graph, items, length);
   const served = serveItems(graph, { itemCount, width, values: parameters.get(ITEM_TABLE)!.value }, budget);
   const tape = newTape(graph, (name, dims) =>
     graph.constant({ type: "float32", dims: dims as readonly number[], data: parameters.get(name)!.value }),
   );
-  const size = graph.op("Concat", [integers(graph, 1), graph.op("Shape", [items])], { axis: { int: 0 } });
-  const vectors = tape.constant(served.rowsOf(items));
+  const size = graph.op("Concat", [integers(graph, 1), graph.op("Shape", [newest])], { axis: { int: 0 } });
+  const vectors = tape.constant(served.rowsOf(newest));
   const hidden = transformer(tape, shape, { vectors, size, masks: NO_DROPOUT });
-  const newest = graph.op("Gather", [hidden.value, integers(graph, -1)]);
-  return { scores: served.scoresOf(newest), weights: served.files, truncation: served.truncation };
+  const last = graph.op("Gather", [hidden.value, integers(graph, -1)]);
+  return { scores: served.scoresOf(last), weights: served.files, truncation: served.truncation };
 }

@@ -1,5 +1,4 @@
-import { checkpoint } from "../checkpoint.ts";
-import type { FitContext } from "../model.ts";
+import { type FitContext, reportProgress } from "../model.ts";
 import { adam } from "../numerics/autodiff/adam.ts";
 import type { Parameters } from "../numerics/autodiff/parameters.ts";
 import { type Averages, averagesOf, follow } from "./averages.ts";
@@ -61,7 +60,7 @@ export async function trainEpochs<Batch>(
       const affordable = pace.stepsAffordable(step);
       const fraction = Math.min(1, step / affordable);
       const epochs = Math.ceil(affordable / trainee.stepsPerEpoch);
-      await checkpoint(context, fraction, describe({ epoch, epochs, best, secondsLeft: pace.secondsLeft(step) }));
+      await reportProgress(context, fraction, describe({ epoch, epochs, best, secondsLeft: pace.secondsLeft(step) }));
       await trainee.step(batch);
       optimizer.step(learningRateAt(plan, step, fraction));
       if (step % followEvery === 0) follow(averages, parameters, { steps: plan.averagedSteps / followEvery, step });

@@ -8,7 +8,7 @@ export type Scorer = {
   close(): Promise<void>;
 };
 
-/** An exported model as it is served, on onnxruntime-node with one thread. Throws when the graph is not a valid one. */
+/** Opens an exported model as it is served, on onnxruntime-node with one thread. Throws when the graph is not valid. */
 export async function openScorer(exported: ExportedModel, itemCount: number): Promise<Scorer> {
   const session = await ort.InferenceSession.create(exported.graph, {
     externalData: exported.weights.map(({ path, bytes }) => ({ path, data: bytes })),
@@ -16,14 +16,9 @@ export async function openScorer(exported: ExportedModel, itemCount: number): Pr
     intraOpNumThreads: 1,
     interOpNumThreads: 1,
   });
-  const inputs = new Set(session.inputNames);
   return {
-    async score({ items, agesDays }) {
-      const feeds: Record<string, ort.Tensor> = {};
-      if (inputs.has("items")) feeds.items = new ort.Tensor("int32", Int32Array.from(items), [items.length]);
-      if (inputs.has("ages_days")) {
-        feeds.ages_days = new ort.Tensor("float32", Float32Array.from(agesDays), [items.length]);
-      }
+    async score({ items }) {
+      const feeds = { items: new ort.Tensor("int32", Int32Array.from(items), [items.length]) };
       const scores = (await session.run(feeds)).scores?.data;
       if (!(scores instanceof Float32Array) || scores.length !== itemCount) {
         throw new Error(`The graph must answer float32 [${itemCount}] named "scores"; it answered ${scores?.length}.`);

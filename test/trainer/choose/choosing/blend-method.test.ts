@@ -14,7 +14,6 @@ import { ease } from "../../../../trainer/learn/ease.ts";
 import { itemKnn } from "../../../../trainer/learn/item-knn.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { popularity } from "../../../../trainer/learn/popularity.ts";
-import { isBlendable } from "../../../../trainer/learn/scoring/blend.ts";
 import { openScorer } from "../../../../trainer/learn/scoring/onnx-scorer.ts";
 import { checkerboard } from "../../../fixtures/checkerboard.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
@@ -64,20 +63,11 @@ test("a blend fitted from its settings is the blend of its parts fitted one by o
   const fitted = await Promise.all(parts.map(({ params }) => ease.fit(data, params, fitContext())));
   const byHand = blendOfFitted(
     {},
-    fitted.map((model, i) => {
-      if (!isBlendable(model)) throw new Error("EASE must be blendable");
-      return { model, share: parts[i]!.share };
-    }),
+    fitted.map((model, i) => ({ model, weight: parts[i]!.share })),
   );
   const history = { items: [2 as never, 4 as never], agesDays: [1, 0] };
   expect([...whole.score(history)]).toEqual([...byHand.score(history)]);
   expect(whole.method).toBe("blend");
-});
-test("it costs the sum of its parts", () => {
-  const { seconds, memoryMb } = blendMethod.cost(data, blendParams(parts));
-  const each = parts.map(({ params }) => ease.cost(data, params));
-  expect(seconds).toBeCloseTo(each[0]!.seconds + each[1]!.seconds, 9);
-  expect(memoryMb).toBeCloseTo(each[0]!.memoryMb + each[1]!.memoryMb, 9);
 });
 test("cold items are placed once in the lists of a blend, whatever its parts, and its export says so too", async () => {
   const shop = twoAisles();
@@ -99,22 +89,6 @@ test("cold items are placed once in the lists of a blend, whatever its parts, an
   const each = partsOf(params).map((part) => cold[part.method as "ease"].cost(shop, part.params));
   const { seconds, shared } = method.cost(shop, params);
   expect(seconds).toBeCloseTo(each[0]!.seconds + each[1]!.seconds - shared!.seconds, 9);
-});
-test("each part has the time that it is predicted to take a share of", async () => {
-  const given: number[] = [];
-  const taking = (name: string, seconds: number): Method => ({
-    ...(ease as Method),
-    name,
-    cost: () => ({ seconds, memoryMb: 1 }),
-    fit: (own, _params, context) => {
-      given.push(context.secondsMax);
-      return ease.fit(own, easeParams, context);
-    },
-  });
-  const table = { quick: taking("quick", 2), long: taking("long", 98) };
-  const params = blendParams(["quick", "long"].map((method) => ({ method, params: {}, share: 1 })));
-  await methodNamed(BLEND, table)!.fit(data, params, { ...fitContext(), secondsMax: 50 });
-  expect(given.map((seconds) => Math.round(10 * seconds) / 10)).toEqual([1, 49]);
 });
 test("a part that is gone is named", () => {
   const params = blendParams([{ method: "oracle", params: {}, share: 1 }]);

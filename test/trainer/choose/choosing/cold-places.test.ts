@@ -6,7 +6,7 @@ import type { SelectState } from "../../../../trainer/choose/choosing/try-method
 import { validationOf } from "../../../../trainer/choose/choosing/validation.ts";
 import { planSplit } from "../../../../trainer/choose/splits/choose-split.ts";
 import { COLD_EVERY_RARE } from "../../../../trainer/learn/attributes/cold-start.ts";
-import { fittedLinear } from "../../../../trainer/learn/linear/fitted-linear.ts";
+import { fittedLinear } from "../../../../trainer/learn/linear/linear-export.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { popularity } from "../../../../trainer/learn/popularity.ts";
 import { TRIAL_CONTEXT } from "../../../fixtures/trial-context.ts";

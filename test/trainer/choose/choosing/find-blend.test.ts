@@ -4,7 +4,7 @@ import { findBlend, unsearched } from "../../../../trainer/choose/choosing/find-
 import { meanOf, runTrial, type Trial } from "../../../../trainer/choose/choosing/trial.ts";
 import { validationOf } from "../../../../trainer/choose/choosing/validation.ts";
 import { planSplit } from "../../../../trainer/choose/splits/choose-split.ts";
-import { fittedLinear } from "../../../../trainer/learn/linear/fitted-linear.ts";
+import { fittedLinear } from "../../../../trainer/learn/linear/linear-export.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { seededRandom } from "../../../../trainer/learn/numerics/seeded-random.ts";
 import { TRIAL_CONTEXT } from "../../../fixtures/trial-context.ts";

@@ -4,7 +4,7 @@ import { runTrial, type Trial } from "../../../../trainer/choose/choosing/trial.
 import type { SelectState } from "../../../../trainer/choose/choosing/try-methods.ts";
 import { validationOf } from "../../../../trainer/choose/choosing/validation.ts";
 import { planSplit } from "../../../../trainer/choose/splits/choose-split.ts";
-import { fittedLinear } from "../../../../trainer/learn/linear/fitted-linear.ts";
+import { fittedLinear } from "../../../../trainer/learn/linear/linear-export.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { TRIAL_CONTEXT } from "../../../fixtures/trial-context.ts";
 import { twoTastes } from "../../../fixtures/two-tastes.ts";

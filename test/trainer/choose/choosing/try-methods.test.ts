@@ -3,7 +3,7 @@ import { runTrial } from "../../../../trainer/choose/choosing/trial.ts";
 import { type SelectState, scaled, tryMethods } from "../../../../trainer/choose/choosing/try-methods.ts";
 import { validationOf } from "../../../../trainer/choose/choosing/validation.ts";
 import { planSplit } from "../../../../trainer/choose/splits/choose-split.ts";
-import { fittedLinear } from "../../../../trainer/learn/linear/fitted-linear.ts";
+import { fittedLinear } from "../../../../trainer/learn/linear/linear-export.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { popularity } from "../../../../trainer/learn/popularity.ts";
 import { TRIAL_CONTEXT } from "../../../fixtures/trial-context.ts";
@@ -151,7 +151,7 @@ test("where no time was left for any, one is tried late: the live version, else 
   expect(order.map((line) => line.split(" ").slice(0, 2).join(" "))).toEqual(["cheap 3"]);
 });
 test("a sum of methods that are all far behind is left out, and told", async () => {
-  const summing = (...sums: string[]): Method => ({ ...named("sum", 9), sums });
+  const summing = (...parts: string[]): Method => ({ ...named("sum", 9), parts });
   const [good, bad] = [named("good", 1), withScout("bad", 2, 2, false)];
   const short = { metric: "ndcg@3", context: { ...context, cutOffs: [3] } } as const; // of longer lists of 20 items none is far behind
   const state = await stateOf([good, bad, summing("bad")], short);
@@ -159,11 +159,11 @@ test("a sum of methods that are all far behind is left out, and told", async () 
   expect(order.some((line) => line.startsWith("sum"))).toBe(false);
   const told = state.discarded.filter(({ method }) => method === "sum");
   expect(told.map(({ outcome, reason }) => [outcome, reason])).toEqual(
-    Array(3).fill(["left_out", "left out: each of the methods that it sums is far below the best"]),
+    Array(3).fill(["left_out", "left out: each method that this blend combines is far below the best"]),
   );
-  for (const sums of [["bad", "good"], ["bad", "never tried"], []]) {
+  for (const parts of [["bad", "good"], ["bad", "never tried"], []]) {
     order = [];
-    await tryMethods(await stateOf([good, bad, summing(...sums)], short));
+    await tryMethods(await stateOf([good, bad, summing(...parts)], short));
     expect(order.some((line) => line.startsWith("sum"))).toBe(true);
   }
 });

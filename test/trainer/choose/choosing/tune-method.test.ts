@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { meanOf } from "../../../../trainer/choose/choosing/trial.ts";
 import { tuneMethod, withSomeUsers } from "../../../../trainer/choose/choosing/tune-method.ts";
 import { casesOfSplit } from "../../../../trainer/choose/lists/evaluation-cases.ts";
-import { fittedLinear } from "../../../../trainer/learn/linear/fitted-linear.ts";
+import { fittedLinear } from "../../../../trainer/learn/linear/linear-export.ts";
 import type { Method, Params } from "../../../../trainer/learn/model.ts";
 import { trainingData } from "../../../fixtures/checkerboard.ts";
 import { TRIAL_CONTEXT } from "../../../fixtures/trial-context.ts";

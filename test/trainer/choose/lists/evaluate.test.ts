@@ -4,7 +4,7 @@ import { evaluate, listOf, timesShown } from "../../../../trainer/choose/lists/e
 import { casesOfSplit } from "../../../../trainer/choose/lists/evaluation-cases.ts";
 import { METRICS, type MetricName } from "../../../../trainer/choose/metrics.ts";
 import { ease } from "../../../../trainer/learn/ease.ts";
-import { fittedLinear } from "../../../../trainer/learn/linear/fitted-linear.ts";
+import { fittedLinear } from "../../../../trainer/learn/linear/linear-export.ts";
 import { checkerboard, trainingData } from "../../../fixtures/checkerboard.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 

@@ -5,7 +5,6 @@ import { COLD_EVERY, placedAsIn, warmOf, withColdItems } from "../../../../train
 import { ease } from "../../../../trainer/learn/ease.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { openScorer } from "../../../../trainer/learn/scoring/onnx-scorer.ts";
-import type { BlendableModel } from "../../../../trainer/learn/scoring/scoring-graph.ts";
 import { sequentialRidge } from "../../../../trainer/learn/sequential-ridge.ts";
 import { checkerboard } from "../../../fixtures/checkerboard.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
@@ -80,8 +79,8 @@ test("a prediction has what the cold items cost, as a part that all fits on the 
 test("another model has cold items placed as rarely as in the rarest of some", async () => {
   const cold = withColdItems(ease as Method);
   const [params] = cold.grid(data);
-  const often = (await cold.fit(data, { ...params!, coldEvery: 3 }, fitContext())) as BlendableModel;
-  const rarely = (await cold.fit(data, { ...params!, coldEvery: 6 }, fitContext())) as BlendableModel;
+  const often = await cold.fit(data, { ...params!, coldEvery: 3 }, fitContext());
+  const rarely = await cold.fit(data, { ...params!, coldEvery: 6 }, fitContext());
   const plain = warmOf(often);
   expect([...placedAsIn([often, rarely, plain], plain).score(history)]).toEqual([...rarely.score(history)]);
   expect(placedAsIn([plain], plain)).toBe(plain);

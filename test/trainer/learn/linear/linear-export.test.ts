@@ -1,9 +1,8 @@
 import ortWeb from "onnxruntime-web/wasm";
 import { expect, test } from "vitest";
 import type { ItemIndex } from "../../../../shared/ids.ts";
-import { fittedLinear } from "../../../../trainer/learn/linear/fitted-linear.ts";
-import { leastLinearBytes } from "../../../../trainer/learn/linear/linear-export.ts";
-import { AS_SET } from "../../../../trainer/learn/linear/linear-model.ts";
+import { fittedLinear, leastLinearBytes } from "../../../../trainer/learn/linear/linear-export.ts";
+import { AS_SET, setWeighting } from "../../../../trainer/learn/linear/linear-model.ts";
 import { openScorer } from "../../../../trainer/learn/scoring/onnx-scorer.ts";
 import { denseWeights, strongestWeights } from "../../../../trainer/learn/weights/weight-matrix.ts";
 
@@ -15,7 +14,22 @@ const dense = denseWeights(
 );
 const bias = Float32Array.from({ length: SIZE }, (_, i) => i / SIZE);
 const history = { items: [3, 39, 0, 3, 7] as ItemIndex[], agesDays: [9, 5, 4, 1, 0] };
-const decay = { distinct: false, scale: 2, halfLifeDays: 3, window: 4 };
+const each = { distinct: false, scale: Number.POSITIVE_INFINITY, window: 10 };
+const decay = { distinct: false, scale: 2, window: 4 };
+
+test.each([
+  ["all entries alike", each],
+  ["as a set", AS_SET],
+  ["as a decaying set", setWeighting(2)],
+  ["only the newest two", { ...each, window: 2 }],
+  ["decaying by position", { ...each, scale: 1 / Math.LN2 }],
+])("the graph weighs a history as the reference does: %s", async (_, weighting) => {
+  const model = fittedLinear("m", {}, { itemCount: SIZE, terms: [{ weighting, matrix: dense }], bias });
+  const scorer = await openScorer(model.export({ weightBytesMax: 1e6 }), SIZE);
+  const [scores, reference] = [await scorer.score(history), model.score(history)];
+  for (const [i, score] of scores.entries()) expect(score).toBeCloseTo(reference[i]!, 4);
+  await scorer.close();
+});
 
 test.each([
   ["dense", dense, 1e6],
@@ -37,24 +51,14 @@ test.each([
   const session = await ortWeb.InferenceSession.create(exported.graph, {
     externalData: exported.weights.map(({ path, bytes }) => ({ path, data: bytes })),
   });
-  const { scores } = await session.run({
-    items: new ortWeb.Tensor("int32", Int32Array.from(history.items), [history.items.length]),
-    ages_days: new ortWeb.Tensor("float32", Float32Array.from(history.agesDays), [history.items.length]),
-  });
+  expect(session.inputNames).toEqual(["items"]);
+  const items = new ortWeb.Tensor("int32", Int32Array.from(history.items), [history.items.length]);
+  const { scores } = await session.run({ items });
   for (const [i, score] of native.entries()) expect(scores!.data[i]).toBeCloseTo(score, 5);
   await session.release();
 });
 
-test("only what is used is declared: no ages without a half-life", async () => {
-  const model = fittedLinear("m", {}, { itemCount: SIZE, terms: [{ weighting: AS_SET, matrix: dense }], bias });
-  const session = await ortWeb.InferenceSession.create(model.export({ weightBytesMax: 1e6 }).graph, {
-    externalData: model.export({ weightBytesMax: 1e6 }).weights.map(({ path, bytes }) => ({ path, data: bytes })),
-  });
-  expect(session.inputNames).toEqual(["items"]);
-  await session.release();
-});
-
-test("what is used most is pruned least, over all terms", async () => {
+test("rows of frequent items keep most of their weights when not all fit", async () => {
   const uses = Float32Array.from({ length: SIZE }, (_, item) => (item === 3 ? 1e9 : 1));
   const terms = [
     { weighting: AS_SET, matrix: dense },
@@ -64,17 +68,19 @@ test("what is used most is pruned least, over all terms", async () => {
   const exported = model.export({ weightBytesMax: 1000 });
   expect(exported.truncation).toMatch(/^2\d\d of 3,\d\d\d weights, which matter most; 8-bit weights$/);
   const scorer = await openScorer(exported, SIZE);
-  const scoresOf = (item: number) => scorer.score({ items: [item as ItemIndex], agesDays: [0] });
-  const heard = async (item: number) => (await scoresOf(item)).filter((score) => score !== 0).length;
-  expect(await heard(3)).toBeGreaterThan(38);
-  expect(await heard(4)).toBeLessThan(15);
+  const scoredItems = async (item: number) => {
+    const scores = await scorer.score({ items: [item as ItemIndex], agesDays: [0] });
+    return scores.filter((score) => score !== 0).length;
+  };
+  expect(await scoredItems(3)).toBeGreaterThan(38);
+  expect(await scoredItems(4)).toBeLessThan(15);
   await scorer.close();
 });
 
 test.each([
   ["dense", dense],
   ["sparse", strongestWeights(dense, 8)],
-])("%s: the least bytes are those of the smallest export", (_, matrix) => {
+])("%s: the least bytes are the size of the smallest export", (_, matrix) => {
   const linear = { itemCount: SIZE, terms: [{ weighting: AS_SET, matrix }], bias };
   const sizeWithin = (weightBytesMax: number) =>
     fittedLinear("m", {}, linear)

@@ -30,8 +30,8 @@ test.each([
     const fresh = freshPooledParameters(shape, random);
     for (const { value } of fresh.values()) for (let i = 0; i < value.length; i++) value[i] = value[i]! + random() / 4;
     const parameters = averagesOf(fresh);
-    const exported = exportScores("pooled", shape.itemCount, (graph, inputs, budget) =>
-      appendPooled(graph, inputs, { shape, parameters }, budget),
+    const exported = exportScores("pooled", shape.itemCount, (graph, items, budget) =>
+      appendPooled(graph, items, { shape, parameters }, budget),
     )({ weightBytesMax });
     expect(exported.weights.reduce((sum, { bytes }) => sum + bytes.length, 0)).toBeLessThanOrEqual(weightBytesMax);
     const scorer = await openScorer(exported, shape.itemCount);

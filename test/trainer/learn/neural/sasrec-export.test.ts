@@ -18,8 +18,8 @@ test.each([
   ["float32", 1e6, 1e-5],
   ["int8", 1000, 0.05],
 ])("exported as %s, one entry or as many as fit score as in plain loops", async (_, weightBytesMax, tolerance) => {
-  const exported = exportScores("sasrec", SHAPE.itemCount, (graph, inputs, budget) =>
-    appendSasrec(graph, inputs, { shape: SHAPE, parameters }, budget),
+  const exported = exportScores("sasrec", SHAPE.itemCount, (graph, items, budget) =>
+    appendSasrec(graph, items, { shape: SHAPE, parameters }, budget),
   )({ weightBytesMax });
   const scorer = await openScorer(exported, SHAPE.itemCount);
   for (const length of [1, 2, 9, 14]) {
