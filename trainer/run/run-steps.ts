@@ -18,7 +18,7 @@ import { historiesOf } from "../read/spool/user-histories.ts";
 import type { StageReporter } from "../stage/stage-reporter.ts";
 import type { ModelRef } from "../store/live-pointer-swap.ts";
 import type { ObjectStore } from "../store/object-store.ts";
-import { type PublishOutcome, publish } from "../store/publish.ts";
+import { publish } from "../store/publish.ts";
 import { sweep } from "../store/sweep.ts";
 import type { BuiltVersion } from "../store/version-files.ts";
 import { creationMs, erasedUsers } from "./stored-state.ts";
@@ -33,8 +33,8 @@ export type TrainDeps = {
   readonly clock: () => number;
   readonly report: StageReporter;
   readonly onData: (data: DataSummary) => void;
-  /** True while this run still owns the model's lease. Checked right before the version goes live. */
-  readonly ownsLease?: () => Promise<boolean>;
+  /** True while this run still owns the model's lease. Checked before the version goes live and before each deletion of a sweep. */
+  readonly ownsLease?: (() => Promise<boolean>) | undefined;
   /** Called with errors of the clean-up after publishing, which do not fail the run. */
   readonly onCleanupError?: (error: unknown) => void;
 };
@@ -163,7 +163,7 @@ export function upload(
   { deps }: Run,
   built: BuiltVersion,
   { report, selection }: { readonly report: EvaluationReport; readonly selection: Selection },
-): Promise<PublishOutcome> {
+): Promise<void> {
   return publish(built, new TextEncoder().encode(JSON.stringify(report)), {
     store: deps.store,
     nowMs: deps.nowMs,
@@ -171,13 +171,12 @@ export function upload(
     progress: (fraction, detail) =>
       deps.report.progress({ fraction: 0.5 + fraction / 2, detail: `uploading ${detail}` }),
     lists: encodeDetail(selection.detail),
-    ...(deps.ownsLease && { ownsLease: deps.ownsLease }),
+    ownsLease: deps.ownsLease,
   });
 }
 
 /** The version is live by now, so a failed sweep does not fail the run: the next run's sweep does the work. */
 export async function cleanUp({ deps, model }: Run): Promise<void> {
-  await sweep(deps.store, model, { nowMs: deps.nowMs(), signal: deps.signal }).catch((error: unknown) =>
-    deps.onCleanupError?.(error),
-  );
+  const options = { nowMs: deps.nowMs(), signal: deps.signal, mayDelete: deps.ownsLease };
+  await sweep(deps.store, model, options).catch((error: unknown) => deps.onCleanupError?.(error));
 }

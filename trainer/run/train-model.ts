@@ -34,16 +34,18 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
 
   stage.enter("EVALUATING");
   const verdict = gate(selection.report, live);
-  if (!verdict.pass && !job.settings.ignoreGate) {
+  if (!verdict.pass && !job.settings.ignoreGate)
     return { kind: "refused", reasons: verdict.reasons, metrics: runMetrics(selection.report) };
-  }
 
   stage.enter("DEPLOYING");
   const report = EvaluationReport.parse({ ...selection.report, gate: verdict, refit: final.report });
   const built = await buildFinal(run, { data, selection, final });
-  const outcome = await upload(run, built, { report, selection });
+  await upload(run, built, { report, selection });
   await cleanUp(run);
-  // When another trainer has put a newer version live, that one is served; this run's version can be activated.
-  const version = outcome.kind === "live" ? outcome.version : outcome.liveVersion;
-  return { kind: "published", version, itemIdType: data.dataset.itemIdType, metrics: runMetrics(report) };
+  return {
+    kind: "published",
+    version: built.version,
+    itemIdType: data.dataset.itemIdType,
+    metrics: runMetrics(report),
+  };
 }

@@ -1,6 +1,7 @@
-const AT_ONCE = 4;
+/** Requests to the store at a time. */
+const CONCURRENCY = 4;
 
-/** Runs the work for every value, a few at a time; the first failure stops the rest from starting. */
+/** Runs the work for every value, a few at a time. After the first failure no further work starts. */
 export async function forEachAtOnce<T>(
   values: readonly T[],
   work: (value: T) => Promise<void>,
@@ -18,7 +19,7 @@ export async function forEachAtOnce<T>(
       });
     }
   };
-  const settled = await Promise.allSettled(Array.from({ length: Math.min(AT_ONCE, values.length) }, worker));
+  const settled = await Promise.allSettled(Array.from({ length: Math.min(CONCURRENCY, values.length) }, worker));
   const rejected = settled.find((result) => result.status === "rejected");
   if (rejected) throw rejected.reason;
 }

@@ -1,15 +1,16 @@
 /**
- * Publishing: blobs → read back → report and lists → manifest → read back → the live pointer, last → look again for the manifest
- * and every blob.
+ * Publishing: store and verify the blobs, then the report and lists, then store and verify the manifest, then swap the live
+ * pointer, and last restore what a sweep may have deleted.
  *
- * Everything before the pointer is invisible to an edge, and everything after it changes nothing; so a crash between
- * any two steps leaves what is served as it was, and publishing the same version again finishes the work. The pointer
- * is swapped over the very pointer that was read. When somebody else was first, what they wrote decides: a tombstone ends the
- * run. Whether the run is still to be heard is asked once the pointer has been read: a model that was deleted and made again
- * under the same name since then has another pointer, so a run of the old one cannot go live. A run that is heard is the model's
- * newest, whatever the clock of the trainer before it said; where nobody can be asked, a version of a later name stays.
+ * No edge sees anything before the pointer is swapped, and nothing that it sees changes afterwards. So a crash between any two
+ * steps leaves what is served as it was, and publishing the same version again finishes the work.
+ *
+ * The swap succeeds only over the pointer that was read. If another trainer was faster, the pointer is read again: a tombstone
+ * ends the run. The lease is checked after the pointer was read, so a run of a deleted model cannot go live in a new model with
+ * the same name: the new model has a new pointer, and the swap fails. If two runs finish at once, the one that owns the lease
+ * wins; the time in the version's name does not decide.
  */
-import { type LivePointer, liveAfter, MANIFEST_TYPE } from "../../shared/live-pointer.ts";
+import { liveAfter, MANIFEST_TYPE } from "../../shared/live-pointer.ts";
 import { blobKey, listsKey, manifestKey, reportKey } from "../../shared/manifest.ts";
 import { StageError } from "../stage/stage-error.ts";
 import { forEachAtOnce } from "./for-each-at-once.ts";
@@ -21,44 +22,32 @@ export type PublishContext = {
   readonly store: ObjectStore;
   readonly nowMs: () => number;
   readonly signal: AbortSignal;
-  /** The lists behind the report, stored beside it. */
+  /** The ranked lists behind the report, stored beside it. */
   readonly lists?: Uint8Array;
-  /** `share` 0…1 of the bytes stored and read back. */
-  readonly progress: (share: number, detail: string) => void;
-  /** Whether this run, of this very model, is still the one that may publish; absent: nobody else can be. */
-  readonly ownsLease?: () => Promise<boolean>;
+  /** `fraction` 0…1 of the bytes that are stored and verified. */
+  readonly progress: (fraction: number, detail: string) => void;
+  /** True while this run owns the model's lease. Absent: there is no other trainer. */
+  readonly ownsLease?: (() => Promise<boolean>) | undefined;
 };
-
-export type PublishOutcome =
-  | { readonly kind: "live"; readonly version: string }
-  /** Somebody else has put a newer version live; this one is stored and can be activated. */
-  | { readonly kind: "superseded"; readonly version: string; readonly liveVersion: string };
 
 /**
  * Puts a version live.
  *
  * @param report The evaluation report, as JSON bytes.
- * @throws StageError `model_deleted` when the model has a tombstone or no pointer, `run_superseded` when the run is not held any more,
- *   `store_unavailable` when the store fails.
+ * @throws StageError `model_deleted` when the model has a tombstone or no pointer, `run_superseded` when the run has lost its
+ *   lease, `store_unavailable` when the store fails.
  */
-export async function publish(
-  built: BuiltVersion,
-  report: Uint8Array,
-  context: PublishContext,
-): Promise<PublishOutcome> {
+export async function publish(built: BuiltVersion, report: Uint8Array, context: PublishContext): Promise<void> {
   const model = { customer: built.manifest.customer, modelName: built.manifest.model_name };
   try {
     await requireModel(context.store, model);
     await storeVersion(built, report, context);
-    const live = await swapLive(built, model, context);
-    if (live.live!.version !== built.version)
-      return { kind: "superseded", version: built.version, liveVersion: live.live!.version };
-    await lookAgain(built, model, context);
-    return { kind: "live", version: built.version };
+    await swapLive(built, model, context);
+    await restoreMissing(built, model, context);
   } catch (error) {
     const code = error instanceof StageError ? error.code : undefined;
-    if (code === "model_deleted") await removeOwn([...versionKeys(built), ...blobKeys(built)], context);
-    if (code === "run_superseded") await removeOwn(versionKeys(built), context);
+    if (code === "model_deleted") await removeUploads([...versionKeys(built), ...blobKeys(built)], context);
+    if (code === "run_superseded") await removeUploads(versionKeys(built), context);
     if (!(error instanceof StoreError)) throw error;
     throw new StageError("deploying", "store_unavailable", error.message, { cause: error, retryable: error.retryable });
   }
@@ -93,27 +82,25 @@ async function storeManifest({ version, manifest }: BuiltVersion, store: ObjectS
   if (fault !== undefined) throw new StoreError(`The manifest is not what was stored: ${fault}.`);
 }
 
-/** The pointer as it is afterwards: ours, or somebody's newer one. */
-async function swapLive(built: BuiltVersion, model: ModelRef, { store, nowMs, signal, ownsLease }: PublishContext) {
+async function swapLive(built: BuiltVersion, model: ModelRef, context: PublishContext): Promise<void> {
+  const { store, nowMs, signal, ownsLease } = context;
   const manifest = await describe(manifestBytes(built.manifest), MANIFEST_TYPE);
   signal.throwIfAborted();
-  const pointer = await changeLivePointer(store, model, async (current) => {
+  await changeLivePointer(store, model, async (current) => {
     if (current === undefined || current.status === "DESTROYING") throw modelDeleted(model);
-    const newest = current.status === "ACTIVE" ? current.live?.version : undefined;
-    if (newest === built.version) return undefined; // ours already, though its answer was lost
+    const isLive = current.status === "ACTIVE" && current.live?.version === built.version;
+    if (isLive) return undefined; // an earlier attempt of this run swapped the pointer, and its answer was lost
     if (ownsLease && !(await ownsLease())) throw superseded(model);
-    if (!ownsLease && newest !== undefined && newest > built.version) return undefined;
     const live = liveAfter(current.live, built.version, manifest);
-    return { format: 1, status: "ACTIVE", live, updated_at: new Date(nowMs()).toISOString() } satisfies LivePointer;
+    return { format: 1, status: "ACTIVE", live, updated_at: new Date(nowMs()).toISOString() };
   });
-  return pointer!;
 }
 
 /**
- * A sweep by another trainer may have removed a blob that both versions share, between our look at it and the manifest
- * that protects it. So every file is looked for once more, and put back.
+ * Stores files again that were there before the upload and have disappeared since. A sweep checks its lease before each deletion,
+ * but the deletion of a trainer that fell asleep right after that check may arrive much later.
  */
-async function lookAgain(built: BuiltVersion, model: ModelRef, { store, signal }: PublishContext): Promise<void> {
+async function restoreMissing(built: BuiltVersion, model: ModelRef, { store, signal }: PublishContext): Promise<void> {
   await storeManifest(built, store);
   await forEachAtOnce(built.files, (file) => storeFile(store, model, file), signal);
 }
@@ -124,11 +111,11 @@ async function requireModel(store: ObjectStore, model: ModelRef): Promise<void> 
 }
 
 /**
- * The deletion may be over already: what this run has stored since would stay for ever, or could be activated in a new model of
- * that name. Which blobs a new model has as well is for its sweep to tell.
+ * Deletes what this run has stored. The model's deletion may be over already, so nothing else would delete these objects, or a
+ * new model with the same name could activate the version. After a lost lease the blobs stay: the other run may share them.
  */
-async function removeOwn(keys: readonly string[], { store }: PublishContext): Promise<void> {
-  for (const key of keys) await store.delete(key).catch(() => undefined); // why the run ends is the thing to tell
+async function removeUploads(keys: readonly string[], { store }: PublishContext): Promise<void> {
+  for (const key of keys) await store.delete(key).catch(() => undefined); // the caller throws the reason of the run's end
 }
 
 const versionKeys = ({ version, manifest: { customer, model_name } }: BuiltVersion) =>

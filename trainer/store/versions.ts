@@ -1,24 +1,43 @@
 import { liveAfter, MANIFEST_TYPE } from "../../shared/live-pointer.ts";
 import { blobKey, Manifest, manifestKey, prefixOf } from "../../shared/manifest.ts";
 import { Problem } from "../../shared/problem.ts";
-import { whileHeld } from "./holds.ts";
 import { changeLivePointer, type ModelRef } from "./live-pointer-swap.ts";
 import { type ObjectStore, StoreError } from "./object-store.ts";
 import { storedJson } from "./stored-json.ts";
 import { describe, descriptorsOf } from "./version-files.ts";
 
-const VERSION = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
+/** The newest versions, and those younger than a day, can be activated. A sweep keeps twice as much (sweep.ts). */
+export const ACTIVATABLE = { count: 5, ageMs: 24 * 3_600_000 };
 const MANIFEST_BYTES_MAX = 2 ** 20;
 
-/** Names of the stored versions, oldest first. */
-export async function versionNames(store: ObjectStore, { customer, modelName }: ModelRef): Promise<string[]> {
+export type StoredVersion = { readonly version: string; readonly modifiedMs: number };
+
+/** All stored versions, oldest first: their names begin with their time. */
+export async function storedVersions(
+  store: ObjectStore,
+  { customer, modelName }: ModelRef,
+): Promise<readonly StoredVersion[]> {
   const prefix = `${prefixOf(customer, modelName)}versions/`;
-  const names: string[] = [];
-  for await (const { key } of store.list(prefix)) names.push(key.slice(prefix.length).replace(/\.json$/, ""));
-  return names;
+  const versions: StoredVersion[] = [];
+  for await (const { key, modifiedMs } of store.list(prefix))
+    versions.push({ version: key.slice(prefix.length).replace(/\.json$/, ""), modifiedMs });
+  return versions;
 }
 
-/** Undefined when there is no such version. Throws StoreError when the manifest cannot be read as one. */
+/** Names of the versions that can be activated, and of the live one, oldest first. */
+export async function versionNames(
+  store: ObjectStore,
+  model: ModelRef,
+  { live, nowMs }: { readonly live: string | null | undefined; readonly nowMs: number },
+): Promise<string[]> {
+  const versions = await storedVersions(store, model);
+  const newest = versions.length - ACTIVATABLE.count;
+  const canBeLive = ({ version, modifiedMs }: StoredVersion, i: number) =>
+    i >= newest || version === live || modifiedMs >= nowMs - ACTIVATABLE.ageMs;
+  return versions.filter(canBeLive).map(({ version }) => version);
+}
+
+/** Undefined when there is no such version. Throws StoreError when the object is not a manifest. */
 export async function readManifest(
   store: ObjectStore,
   model: ModelRef,
@@ -30,43 +49,38 @@ export async function readManifest(
 export type Activation = {
   readonly version: string;
   readonly nowMs: number;
-  /** Whether the model is still the one that is meant, and not a new one of its name; absent: nobody else makes models. */
+  /** False once the model is deleted, also when a new one has its name. */
   readonly isThere?: () => Promise<boolean>;
 };
 
 /**
- * Serves a stored version, older or newer than the live one: nothing is copied, the pointer is swapped. The version is
- * held from before the look at its files until the pointer names it, so that no sweep takes it away in between.
+ * Makes a stored version the live one, for a roll-back or forward. Only the pointer changes.
  *
  * @returns Its manifest.
- * @throws Problem `version_not_found` when it is not stored or not whole, `model_not_found` when the model is deleted.
+ * @throws Problem `version_not_found` when it cannot be activated or lacks a file, `model_not_found` when the model is deleted.
  */
 export async function activate(
   store: ObjectStore,
   model: ModelRef,
   { version, nowMs, isThere }: Activation,
 ): Promise<Manifest> {
-  const unknown = unknownVersion(model, version);
-  const key = manifestKey(model.customer, model.modelName, version);
-  if (!VERSION.test(version) || (await store.head(key)) === undefined) throw unknown;
-  return whileHeld(store, model, {
-    version,
-    work: async () => {
-      const { manifest, descriptor } = await wholeManifest(store, model, version);
-      await changeLivePointer(store, model, async (current) => {
-        // Asked once the pointer is read: a model that was made since then has another one.
-        if (current === undefined || current.status === "DESTROYING" || (isThere && !(await isThere())))
-          throw new Problem("model_not_found", `There is no model with the name ${JSON.stringify(model.modelName)}.`);
-        if (current.live?.version === version && current.status === "ACTIVE") return undefined;
-        const live = liveAfter(current.live, version, descriptor);
-        return { format: 1, status: "ACTIVE", live, updated_at: new Date(nowMs).toISOString() };
-      });
-      return manifest;
-    },
+  let manifest: Manifest | undefined;
+  // Everything is checked after the pointer was read: if another trainer changes it meanwhile, the swap fails.
+  await changeLivePointer(store, model, async (current) => {
+    if (current === undefined || current.status === "DESTROYING") throw unknownModel(model);
+    const live = current.status === "ACTIVE" ? current.live?.version : undefined;
+    if (!(await versionNames(store, model, { live, nowMs })).includes(version)) throw unknownVersion(model, version);
+    const found = await wholeManifest(store, model, version);
+    manifest = found.manifest;
+    if (isThere && !(await isThere())) throw unknownModel(model);
+    if (live === version) return undefined;
+    const next = liveAfter(current.live, version, found.descriptor);
+    return { format: 1, status: "ACTIVE", live: next, updated_at: new Date(nowMs).toISOString() };
   });
+  return manifest!;
 }
 
-/** The manifest and its descriptor, when it and every file that it names is there. */
+/** The manifest and its descriptor. Throws Problem `version_not_found` unless every file that it names is stored. */
 async function wholeManifest(store: ObjectStore, model: ModelRef, version: string) {
   const unknown = unknownVersion(model, version);
   const found = await readManifestBytes(store, model, version);
@@ -79,6 +93,9 @@ async function wholeManifest(store: ObjectStore, model: ModelRef, version: strin
   const descriptor = await describe(found.bytes, MANIFEST_TYPE);
   return { manifest: found.manifest, descriptor };
 }
+
+const unknownModel = ({ modelName }: ModelRef) =>
+  new Problem("model_not_found", `There is no model with the name ${JSON.stringify(modelName)}.`);
 
 const unknownVersion = ({ modelName }: ModelRef, version: string) =>
   new Problem("version_not_found", `The model ${JSON.stringify(modelName)} has no version ${JSON.stringify(version)}.`);

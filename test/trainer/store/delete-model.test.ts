@@ -20,18 +20,12 @@ async function world(): Promise<ObjectStore> {
   await publish(built, new Uint8Array(1), { store, nowMs: () => 0, signal, progress: () => {} });
   return store;
 }
-const keysOf = async (store: ObjectStore) => {
-  const keys: string[] = [];
-  for await (const { key } of store.list("")) keys.push(key);
-  return keys;
-};
+const keysOf = async (store: ObjectStore) => (await Array.fromAsync(store.list(""))).map(({ key }) => key);
 
 test("every object of the model goes, and nothing of another", async () => {
   const store = await world();
-  const counts: number[] = [];
-  await deleteModel(store, TINY_MODEL, { ...context, progress: (count) => counts.push(count) });
+  await deleteModel(store, TINY_MODEL, context);
   expect(await keysOf(store)).toEqual(OTHERS);
-  expect(counts.at(-1)).toBe(7);
 });
 
 test("the tombstone comes first and goes last", async () => {
@@ -73,14 +67,14 @@ test("a model whose pointer is damaged can be deleted", async () => {
   expect(await keysOf(store)).toEqual(OTHERS);
 });
 
-test("a model that is gone is deleted again without a word", async () => {
+test("deleting a model that does not exist does nothing", async () => {
   const store = memoryStore();
   await deleteModel(store, TINY_MODEL, context);
   await buryModel(store, TINY_MODEL, { nowMs: 0 });
   expect(await keysOf(store)).toEqual([]);
 });
 
-test("objects that appear while it works go too, and those that never stop are told", async () => {
+test("objects that appear meanwhile are deleted too; if they never stop, the deletion fails", async () => {
   const store = await world();
   let late = 0;
   const appearing = (most: number): ObjectStore => ({

@@ -2,9 +2,10 @@ import { expect, test } from "vitest";
 import { manifestKey } from "../../../shared/manifest.ts";
 import { setStatus } from "../../../trainer/store/live-pointer-swap.ts";
 import { memoryStore } from "../../../trainer/store/memory-store.ts";
+import type { ObjectStore } from "../../../trainer/store/object-store.ts";
 import { publish } from "../../../trainer/store/publish.ts";
 import { sweep } from "../../../trainer/store/sweep.ts";
-import { activate, versionNames } from "../../../trainer/store/versions.ts";
+import { activate, storedVersions } from "../../../trainer/store/versions.ts";
 import { faultyStore } from "../../fixtures/faulty-store.ts";
 import { servedVersion, TINY_MODEL, tinyVersion } from "../../fixtures/tiny-version.ts";
 
@@ -27,19 +28,17 @@ async function world(count: number) {
   }
   return { store, versions, nowMs: now };
 }
-const keysOf = async (store: ReturnType<typeof memoryStore>) => {
-  const keys: string[] = [];
-  for await (const { key } of store.list("")) keys.push(key);
-  return keys;
-};
+const keysOf = async (store: ObjectStore) => (await Array.fromAsync(store.list(""))).map(({ key }) => key);
+const storedNames = async (store: ObjectStore) =>
+  (await storedVersions(store, TINY_MODEL)).map(({ version }) => version);
 
-test("the live version and the newest stay, each whole; the rest goes", async () => {
+test("the live version and the newest stay, each whole; the rest is deleted", async () => {
   const { store, versions, nowMs } = await world(6);
-  await activate(store, TINY_MODEL, { version: versions[0]!, nowMs });
+  await activate(store, TINY_MODEL, { version: versions[1]!, nowMs });
   const deleted = await sweep(store, TINY_MODEL, { keepVersions: 2, graceMs: 1, nowMs: nowMs + DAY, signal });
-  expect(await versionNames(store, TINY_MODEL)).toEqual([versions[0], versions[4], versions[5]]);
+  expect(await storedNames(store)).toEqual([versions[1], versions[4], versions[5]]);
   expect(deleted).toContain("models/acme/movies/blobs/orphan");
-  for (const version of [versions[4]!, versions[5]!, versions[0]!]) {
+  for (const version of [versions[4]!, versions[5]!, versions[1]!]) {
     await activate(store, TINY_MODEL, { version, nowMs });
     expect(await servedVersion(store, TINY_MODEL)).toBe(version);
   }
@@ -47,17 +46,19 @@ test("the live version and the newest stay, each whole; the rest goes", async ()
   expect(await keysOf(store)).toHaveLength(1 + 3 * 7 + 1);
 });
 
-test("nothing young is touched", async () => {
+test("young objects stay", async () => {
   const { store, nowMs } = await world(6);
   const before = await keysOf(store);
   expect(await sweep(store, TINY_MODEL, { keepVersions: 1, graceMs: 10 * DAY, nowMs, signal })).toEqual([]);
   expect(await keysOf(store)).toEqual(before);
 });
 
-test("by default five versions stay, and a day's grace", async () => {
-  const { store, versions, nowMs } = await world(8);
-  await sweep(store, TINY_MODEL, { nowMs: nowMs + 2 * DAY, signal });
-  expect(await versionNames(store, TINY_MODEL)).toEqual(versions.slice(3));
+test("by default the newest ten versions stay, and those of the last two days", async () => {
+  const { store, versions, nowMs } = await world(13);
+  await sweep(store, TINY_MODEL, { nowMs, signal });
+  expect(await storedNames(store)).toEqual(versions.slice(3));
+  await sweep(store, TINY_MODEL, { keepVersions: 1, nowMs, signal });
+  expect(await storedNames(store)).toEqual(versions.slice(10));
 });
 
 test("a sweep that crashed anywhere leaves the live version whole, and the next one finishes", async () => {
@@ -77,7 +78,7 @@ test("a sweep that crashed anywhere leaves the live version whole, and the next 
   }
 });
 
-test("a kept manifest that cannot be read stops the sweep before anything goes", async () => {
+test("a manifest that cannot be read stops the sweep before it deletes anything", async () => {
   const { store, versions, nowMs } = await world(3);
   const key = manifestKey("acme", "movies", versions[1]!);
   await store.delete(key);
@@ -88,7 +89,7 @@ test("a kept manifest that cannot be read stops the sweep before anything goes",
   expect(await keysOf(store)).toEqual(before);
 });
 
-test("a live version whose manifest is away keeps its files, and the sweep says why it stops", async () => {
+test("a live version whose manifest is absent keeps its files, and the sweep fails", async () => {
   const { store, versions, nowMs } = await world(3);
   await store.delete(manifestKey("acme", "movies", versions[2]!));
   const before = await keysOf(store);
@@ -97,7 +98,7 @@ test("a live version whose manifest is away keeps its files, and the sweep says 
   expect(await keysOf(store)).toEqual(before);
 });
 
-test("a deleted model is left to its deletion", async () => {
+test("a sweep does nothing in a deleted model", async () => {
   const { store, nowMs } = await world(1);
   await setStatus(store, TINY_MODEL, { status: "DESTROYING", nowMs });
   expect(await sweep(store, TINY_MODEL, { graceMs: 0, nowMs: nowMs + DAY, signal })).toEqual([]);

@@ -5,7 +5,7 @@ import { deleteModel } from "../../../trainer/store/delete-model.ts";
 import { readLivePointer, setStatus } from "../../../trainer/store/live-pointer-swap.ts";
 import { memoryStore } from "../../../trainer/store/memory-store.ts";
 import { publish } from "../../../trainer/store/publish.ts";
-import { activate, readManifest, versionNames } from "../../../trainer/store/versions.ts";
+import { activate, readManifest, storedVersions, versionNames } from "../../../trainer/store/versions.ts";
 import { servedVersion, TINY_MODEL, tinyVersion } from "../../fixtures/tiny-version.ts";
 
 const versions = [await tinyVersion("a", 1000), await tinyVersion("b", 2000), await tinyVersion("c", 3000)] as const;
@@ -21,14 +21,15 @@ async function world() {
 const go = async (store: Awaited<ReturnType<typeof world>>, version: string) =>
   activate(store, TINY_MODEL, { version, nowMs: 9 });
 
-test("versions are listed, the oldest first, and each tells what it is", async () => {
+test("versions are listed, the oldest first, with their manifests", async () => {
   const store = await world();
-  expect(await versionNames(store, TINY_MODEL)).toEqual([a.version, b.version, c.version]);
+  const stored = await storedVersions(store, TINY_MODEL);
+  expect(stored.map(({ version }) => version)).toEqual([a.version, b.version, c.version]);
   expect(await readManifest(store, TINY_MODEL, b.version)).toEqual(b.manifest);
   expect(await readManifest(store, TINY_MODEL, "nothing-like-it")).toBeUndefined();
 });
 
-test("back and forward", async () => {
+test("a version is rolled back and forward", async () => {
   const store = await world();
   expect(await go(store, a.version)).toEqual(a.manifest);
   expect(await servedVersion(store, TINY_MODEL)).toBe(a.version);
@@ -36,10 +37,31 @@ test("back and forward", async () => {
   expect(await servedVersion(store, TINY_MODEL)).toBe(c.version);
 });
 
-test.each(["nothing-like-it", "../../keys/x", ""])("an unknown version %j is told", async (version) => {
+test.each(["nothing-like-it", "../../keys/x", ""])("an unknown version %j is refused", async (version) => {
   const store = await world();
   await expect(go(store, version)).rejects.toMatchObject({ name: "Problem", code: "version_not_found" });
   expect(await servedVersion(store, TINY_MODEL)).toBe(c.version);
+});
+
+test("the newest five versions, those of the last day and the live one can be activated", async () => {
+  const DAY = 86_400_000;
+  let now = 0;
+  const store = memoryStore(() => now);
+  await setStatus(store, TINY_MODEL, { status: "DEPLOYING", nowMs: 0 });
+  const names: string[] = [];
+  for (let i = 0; i < 9; i++) {
+    now = i * 1000;
+    const version = await tinyVersion(`v${i}`, now);
+    const signal = new AbortController().signal;
+    await publish(version, new Uint8Array(1), { store, nowMs: () => now, signal, progress: () => {} });
+    names.push(version.version);
+  }
+  const listed = (nowMs: number, live: string) => versionNames(store, TINY_MODEL, { live, nowMs });
+  expect(await listed(DAY, names[8]!)).toEqual(names);
+  expect(await listed(DAY + 3000, names[8]!)).toEqual(names.slice(3));
+  expect(await listed(2 * DAY, names[0]!)).toEqual([names[0], ...names.slice(4)]);
+  const tooOld = activate(store, TINY_MODEL, { version: names[0]!, nowMs: 2 * DAY });
+  await expect(tooOld).rejects.toMatchObject({ code: "version_not_found" });
 });
 
 test("a version that has lost a file is not activated", async () => {
@@ -57,14 +79,14 @@ test("a version that has half a file is not activated", async () => {
   await expect(go(store, a.version)).rejects.toThrow("some of its files are not");
 });
 
-test("a manifest that is none is named", async () => {
+test("a damaged manifest is refused by its name", async () => {
   const store = await world();
   await store.delete(manifestKey("acme", "movies", a.version));
   await store.putIfAbsent(manifestKey("acme", "movies", a.version), new TextEncoder().encode("{"), "x");
   await expect(go(store, a.version)).rejects.toThrow(`${a.version}.json is not a manifest`);
 });
 
-test("every version of a model is marked as such, that of a new one by its name is not", async () => {
+test("versions of one model are marked as such; those of a later model with its name are not", async () => {
   const store = await world();
   const live = async () => (await readLivePointer(store, TINY_MODEL))!.pointer.live!;
   const newest = await live();

@@ -193,10 +193,12 @@ function checkScheduleOf(spec: ModelSpec): void {
   }
 }
 
-async function versionsOf(model: Model, { registry, store }: RoutesContext) {
+async function versionsOf(model: Model, { registry, store, nowMs }: RoutesContext) {
   const { customer, modelName } = model;
-  // A version is one that can be activated: the store knows which are left, the registry what most of them were.
-  const stored = (await versionNames(store, { customer, modelName })).reverse().slice(0, VERSIONS_MAX);
+  // The store knows which versions can be activated, the registry when most of them were created and how good they are.
+  const stored = (await versionNames(store, { customer, modelName }, { live: model.version, nowMs: nowMs() }))
+    .reverse()
+    .slice(0, VERSIONS_MAX);
   const known = await registry.versions(customer, modelName, 10 * VERSIONS_MAX);
   const byName = new Map(known.map((version) => [version.version, version]));
   const versions = [];

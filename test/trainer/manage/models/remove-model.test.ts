@@ -13,7 +13,7 @@ import { readLivePointer, setStatus } from "../../../../trainer/store/live-point
 import { memoryStore } from "../../../../trainer/store/memory-store.ts";
 import type { ObjectStore } from "../../../../trainer/store/object-store.ts";
 import { descriptorsOf } from "../../../../trainer/store/version-files.ts";
-import { readManifest, versionNames } from "../../../../trainer/store/versions.ts";
+import { readManifest, storedVersions } from "../../../../trainer/store/versions.ts";
 import { faultyStore } from "../../../fixtures/faulty-store.ts";
 import { INCREMENTAL_EVENTS, trainOnFiles } from "../../../fixtures/train-on-files.ts";
 import { specOf } from "../../../fixtures/trainer-spec.ts";
@@ -195,13 +195,13 @@ test("a new model under the name of a removed one is made of its own rows alone"
   await registry.apply("acme", "shop", { kind: "destroying" });
   expect([await remove(store), await left(), await kept()]).toEqual([true, [], 0]);
   await registry.insert(database, { customer: "acme", spec: specOf("shop", "wait"), nextRunAt: null });
-  expect(await versionNames(store, MODEL)).toEqual([]);
+  expect((await storedVersions(store, MODEL)).map(({ version }) => version)).toEqual([]);
   const again = await train("new", NOW + 60_000);
   expect(again.data).toMatchObject({ interactions: 2000, items: SHOPS.new.items });
   expect(again.data!.sources!.join()).toContain("2000 rows read in full");
   expect(again.keys.filter((key) => old.keys.includes(key))).toEqual([livePointerKey("acme", "shop")]);
   const { version } = (await readLivePointer(store, MODEL))!.pointer.live!;
-  expect(await versionNames(store, MODEL)).toEqual([version]);
+  expect((await storedVersions(store, MODEL)).map(({ version }) => version)).toEqual([version]);
   const named = descriptorsOf((await readManifest(store, MODEL, version))!).map(({ digest }) => digest);
   const blobs = again.keys.filter((key) => key.includes("/blobs/"));
   expect(blobs).toEqual(named.map((digest) => blobKey("acme", "shop", digest)).sort());
