@@ -166,7 +166,7 @@ async function manage(c: Context<EdgeEnv>): Promise<Response> {
 /** The trainer keeps the list of erased users; this isolate looks at it anew for the very next rank call. */
 async function eraseUser(c: Context<EdgeEnv>): Promise<Response> {
   const answer = await manage(c);
-  c.get("isolate").erased.forget(c.get("caller")!.customer, c.get("access").nowMs());
+  c.get("isolate").erased.invalidate(c.get("caller")!.customer, c.get("access").nowMs());
   return answer;
 }
 

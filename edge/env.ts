@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { CLAIM_MS } from "./reading/claims.ts";
+import { READ_LOCK_MS } from "./reading/single-flight.ts";
 
 /** What wrangler.toml binds. Variables arrive as text or, from TOML, as numbers and booleans. */
 export type Bindings = {
@@ -54,7 +54,7 @@ const Variables = z.object({
   RATE_LIMIT_SECONDS: whole(1, 3600).default(60),
 });
 const Settings = Variables.refine(
-  (settings) => !settings.SERVE_UNFILTERED || settings.RANK_TIMEOUT_MS >= 2 * settings.READ_TIMEOUT_MS + CLAIM_MS,
+  (settings) => !settings.SERVE_UNFILTERED || settings.RANK_TIMEOUT_MS >= 2 * settings.READ_TIMEOUT_MS + READ_LOCK_MS,
   {
     path: ["RANK_TIMEOUT_MS"],
     error:

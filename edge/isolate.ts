@@ -7,8 +7,8 @@ import { type Keyring, keyring } from "./auth.ts";
 import type { Settings } from "./env.ts";
 import { openApiDocument } from "./openapi.ts";
 import { type ArtifactReader, artifactReader } from "./reading/artifact-reader.ts";
-import { CLAIM_MS } from "./reading/claims.ts";
 import { type RefreshedCache, refreshedCache } from "./reading/refreshed-cache.ts";
+import { READ_LOCK_MS } from "./reading/single-flight.ts";
 import { BODY_MS_MAX } from "./request-body.ts";
 import { type ErasedLists, erasedLists } from "./versions/erased-lists.ts";
 import { type LivePointers, livePointers } from "./versions/live-pointers.ts";
@@ -55,7 +55,7 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     servableMs: READINESS_MS,
     keptMs: READINESS_MS,
     absentMs: 0,
-    claimMs: CLAIM_MS,
+    readLockMs: READ_LOCK_MS,
   };
   const queuedMsMax = 2 * settings.QUEUE_MS_MAX + QUEUED_MS_MORE;
   const admission = createAdmission(settings.QUEUE_MS_MAX, queuedMsMax);
@@ -68,7 +68,7 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     settings,
     reader: artifactReader(bucket, settings.READ_TIMEOUT_MS),
     keys: keyring(settings.KEY_CACHE_SECONDS * 1000),
-    pointers: livePointers(settings.POINTER_CACHE_SECONDS * 1000, versions.letGo),
+    pointers: livePointers(settings.POINTER_CACHE_SECONDS * 1000, versions.retireModel),
     erased: erasedLists(settings.POINTER_CACHE_SECONDS * 1000),
     versions,
     ranks: createShares(sharesOf(settings.CONCURRENT_RANKS_MAX), settings.RANK_TIMEOUT_MS + queuedMsMax),

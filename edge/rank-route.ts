@@ -9,7 +9,6 @@ import {
 } from "../shared/api.ts";
 import { FormatError } from "../shared/assert.ts";
 import { itemIdToJson, type UserId } from "../shared/ids.ts";
-import { modelKey } from "../shared/manifest.ts";
 import { parseJson, pointerStep } from "../shared/parse-request.ts";
 import { Problem } from "../shared/problem.ts";
 import { type RankAnswer, rank } from "../shared/rank.ts";
@@ -19,11 +18,11 @@ import { requireScope } from "./auth.ts";
 import type { EdgeEnv } from "./edge-env.ts";
 import type { Isolate } from "./isolate.ts";
 import { problemResponse } from "./problem-response.ts";
-import { type CallDeadline, callDeadline } from "./reading/call-deadline.ts";
 import { DeadlineError, sleep } from "./reading/deadline.ts";
+import { type CallDeadline, callDeadline } from "./reading/reader-deadlines.ts";
 import { jsonTextOf, readBody } from "./request-body.ts";
 import { writeLog } from "./request-log.ts";
-import { lentScores } from "./versions/lent-scores.ts";
+import { leasedScores } from "./versions/leased-scores.ts";
 import { type RecordPolicy, snapshotOf } from "./versions/snapshot-of-version.ts";
 
 /** `GET /v0/models/:model_name/rank?user_id=&limit=` */
@@ -96,11 +95,10 @@ async function rankWithLiveVersion(
   const startedMs = access.nowMs();
   const own = { ...access, reader: ownReader };
   const { userId } = parameters;
-  const isErased = (user: UserId) => erased.has(customer, user, own);
+  const isErased = (user: UserId) => erased.isErased(customer, user, own);
   // Read along with the pointer; asked when the record is wanted, since a version may take seconds to come.
-  if (userId !== undefined) erased.look(customer, own).catch(() => undefined);
+  if (userId !== undefined) erased.prefetch(customer, own).catch(() => undefined);
   const target = await pointers.liveVersion(customer, c.req.param("model_name")!, own);
-  if (userId !== undefined) versions.recentUsers.note(modelKey(target), userId);
   const { loaded, release } = await versions.lease(target, access, untilMs);
   const loadedMs = access.nowMs();
   const place = admission.admit({ holder: customer, itemCount: loaded.manifest.item_count, nowMs: loadedMs });
@@ -121,10 +119,10 @@ async function rankWithLiveVersion(
       serveUnfiltered: settings.SERVE_UNFILTERED,
       onUnfiltered,
     };
-    const { snapshot: lent, giveBack } = lentScores(snapshotOf(loaded, policy));
-    const userRecord = (user: UserId) => place.away(lent.userRecord(user), access.nowMs);
-    const snapshot = { ...lent, userRecord };
-    const answer = await rank({ ...parameters, nowSeconds: startedMs / 1000 }, snapshot).finally(giveBack);
+    const { snapshot: leased, release: releaseScores } = leasedScores(snapshotOf(loaded, policy));
+    const userRecord = (user: UserId) => place.away(leased.userRecord(user), access.nowMs);
+    const snapshot = { ...leased, userRecord };
+    const answer = await rank({ ...parameters, nowSeconds: startedMs / 1000 }, snapshot).finally(releaseScores);
     if (failures.length > 0) {
       c.header("x-seen-filter", "unavailable");
       writeLog({

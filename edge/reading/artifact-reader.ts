@@ -1,51 +1,52 @@
-/** Reads from the models' bucket; the only file that knows it. */
+/** Reads the bucket of models. No other file calls the bucket. */
 import type { z } from "zod";
 import { FormatError } from "../../shared/assert.ts";
 import { hexOf } from "../../shared/hex.ts";
 import type { Descriptor } from "../../shared/manifest.ts";
 import { within } from "./deadline.ts";
 
-/** The bucket could not be read, twice in a row or for too long. */
+/** The bucket could not be read: two attempts failed or took too long. */
 export class ReadError extends Error {
   override readonly name = "ReadError";
 }
 
-/** Bytes of a file, from its byte `offset` on. */
+/** Consecutive bytes of a file, starting at its byte `offset`. */
 export type Piece = { readonly offset: number; readonly bytes: Uint8Array };
 
 export type ArtifactReader = {
-  /** A small JSON object, or undefined when absent. Throws ReadError, FormatError. */
+  /** A small JSON object, or undefined if it does not exist. Throws ReadError, FormatError. */
   json<Schema extends z.ZodType>(key: string, schema: Schema): Promise<z.infer<Schema> | undefined>;
-  /** A small object that changes: "same" when its etag is still the given one, undefined when absent. Throws as above. */
+  /** An object that may change. Returns "same" if it still has the given etag, undefined if it does not exist. Throws as above. */
   changed(
     key: string,
     known: { readonly etag: string | null; readonly bytesMax: number },
   ): Promise<{ readonly etag: string; readonly bytes: Uint8Array<ArrayBuffer> } | "same" | undefined>;
-  /** A whole file that is what its descriptor says. Throws ReadError, FormatError. */
+  /** A whole file, checked against its descriptor. Throws ReadError, FormatError. */
   file(key: string, descriptor: Descriptor): Promise<Uint8Array<ArrayBuffer>>;
   /**
-   * The same, a piece at a time from the first byte to the last: nothing of it is to be believed before the end, which
-   * throws when the file was another one. A piece is emptied when the next is asked for, so that no two are in memory
-   * but those being read. Throws ReadError, FormatError.
+   * The same file in pieces, from the first byte to the last. The digest is only checked at the end, so the pieces must not be trusted
+   * before that. A piece is freed when the next one is requested, so only one is in memory besides those being read. Throws ReadError,
+   * FormatError.
    */
   pieces(key: string, descriptor: Descriptor): AsyncIterable<Piece>;
-  /** Exactly these bytes of a file; nothing but their number is checked. Throws ReadError, FormatError. */
+  /** Exactly these bytes of a file. Only their number is checked. Throws ReadError, FormatError. */
   range(key: string, range: { readonly offset: number; readonly length: number }): Promise<Uint8Array<ArrayBuffer>>;
-  /** Throws ReadError when the bucket does not answer. */
+  /** Throws ReadError if the bucket does not respond. */
   probe(): Promise<void>;
 };
 
 const JSON_BYTES_MAX = 65_536;
-/** Bodies may take this long in addition, per byte: one second for each 4 MiB. */
+/** Extra time per byte of a body: one second for each 4 MiB. */
 const MS_PER_BYTE = 1000 / (4 * 1024 * 1024);
-/** Larger files are read in pieces, so many ahead of the one in use. */
+/** Larger files are read in pieces of this size. */
 const PIECE_BYTES = 2 * 1024 * 1024;
+/** Pieces that are read while one is in use. */
 const PIECES_AHEAD = 2;
 const PROBE_KEY = "health";
 
 export function artifactReader(bucket: R2Bucket, timeoutMs: number): ArtifactReader {
   const get = (key: string, sizeBytes: number, read: () => Promise<Uint8Array<ArrayBuffer> | undefined>) =>
-    twice(key, () => within(timeoutMs + Math.ceil(sizeBytes * MS_PER_BYTE), `reading ${key}`, read()));
+    withRetry(key, () => within(timeoutMs + Math.ceil(sizeBytes * MS_PER_BYTE), `reading ${key}`, read()));
 
   const pieceAt = async (key: string, size: number, offset: number) => {
     const range = { offset, length: Math.min(PIECE_BYTES, size - offset) };
@@ -60,7 +61,7 @@ export function artifactReader(bucket: R2Bucket, timeoutMs: number): ArtifactRea
   };
   async function* pieces(key: string, descriptor: Descriptor) {
     const hash = new crypto.DigestStream("SHA-256");
-    hash.digest.catch(() => undefined); // when the file is given up
+    hash.digest.catch(() => undefined); // it rejects when the caller stops reading
     const writer = hash.getWriter();
     let offset = 0;
     try {
@@ -92,7 +93,7 @@ export function artifactReader(bucket: R2Bucket, timeoutMs: number): ArtifactRea
     },
     async changed(key, { etag, bytesMax }) {
       const options = etag === null ? {} : { onlyIf: { etagDoesNotMatch: etag } };
-      return twice(key, () => within(timeoutMs, `reading ${key}`, changedBody(bucket, key, { options, bytesMax })));
+      return withRetry(key, () => within(timeoutMs, `reading ${key}`, changedBody(bucket, key, { options, bytesMax })));
     },
     async file(key, descriptor) {
       if (descriptor.size <= PIECE_BYTES) {
@@ -114,12 +115,12 @@ export function artifactReader(bucket: R2Bucket, timeoutMs: number): ArtifactRea
       return bytes!;
     },
     async probe() {
-      await twice(PROBE_KEY, () => within(timeoutMs, "reading the bucket", bucket.head(PROBE_KEY)));
+      await withRetry(PROBE_KEY, () => within(timeoutMs, "reading the bucket", bucket.head(PROBE_KEY)));
     },
   };
 }
 
-/** A file's bytes out of its pieces. Throws what they throw. */
+/** Joins the pieces of a file. Throws what reading them throws. */
 export async function wholeOf(size: number, pieces: AsyncIterable<Piece>): Promise<Uint8Array<ArrayBuffer>> {
   const whole = new Uint8Array(size);
   for await (const { offset, bytes } of pieces) whole.set(bytes, offset);
@@ -138,9 +139,9 @@ async function changedBody(
   return { etag: object.etag, bytes };
 }
 
-/** The size is checked before a byte is read. */
-async function bodyOf(object: R2ObjectBody, isRight: (size: number) => true | string) {
-  const verdict = isRight(object.size);
+/** Reads an object's body after its size has been checked. */
+async function bodyOf(object: R2ObjectBody, checkSize: (size: number) => true | string) {
+  const verdict = checkSize(object.size);
   if (verdict !== true) {
     await object.body.cancel();
     throw new FormatError(`${object.key}: expected ${verdict}, found ${object.size}`);
@@ -149,37 +150,38 @@ async function bodyOf(object: R2ObjectBody, isRight: (size: number) => true | st
 }
 
 /**
- * Nothing names the digest of an object that changes but the bucket itself, which keeps the MD5 of what was put: one bit
- * that a read flips would be another customer's name.
+ * Checks the MD5 that the bucket keeps of an object's content. No file contains the digest of an object that may change, and one flipped
+ * bit could be another customer's name.
  */
 async function checkMd5({ key, checksums }: R2ObjectBody, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-  if (!checksums?.md5) return; // of objects that were put in parts the bucket keeps none
+  if (!checksums?.md5) return; // the bucket keeps none for multipart uploads
   const [expected, found] = [checksums.md5, await crypto.subtle.digest("MD5", bytes)].map((md5) =>
     hexOf(new Uint8Array(md5)),
   );
-  if (expected !== found) throw new Error(`${key}: expected MD5 ${expected}, found ${found}`); // perhaps right the second time
+  // Not a FormatError, so that the read is retried.
+  if (expected !== found) throw new Error(`${key}: expected MD5 ${expected}, found ${found}`);
 }
 
-/** The file's pieces in their order; the next ones are read while one is used. */
+/** The pieces of a file in order. The next ones are read while one is in use. */
 async function* inOrder(size: number, pieceAt: (offset: number) => Promise<Uint8Array<ArrayBuffer>>) {
   const ahead: Promise<Uint8Array<ArrayBuffer>>[] = [];
   let next = 0;
   const readAhead = () => {
     const piece = pieceAt(next);
-    piece.catch(() => undefined); // told when its turn comes
+    piece.catch(() => undefined); // a failure is thrown when the piece's turn comes
     ahead.push(piece);
     next += PIECE_BYTES;
   };
   readAhead();
   for (let piece = ahead.shift(); piece; piece = ahead.shift()) {
-    const bytes = await piece; // so that a file that is absent or of another size is asked for once
+    const bytes = await piece; // awaited before reading ahead, so that a wrong file causes only one read
     while (next < size && ahead.length < PIECES_AHEAD) readAhead();
     yield bytes;
   }
 }
 
-/** Tries once more when the bucket failed; what a file says is the same the second time. */
-async function twice<T>(key: string, read: () => Promise<T>): Promise<T> {
+/** Retries a failed read once. A FormatError is not retried, since the content would be the same. */
+async function withRetry<T>(key: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (first) {
@@ -201,7 +203,7 @@ function checkDigest(key: string, descriptor: Descriptor, digest: ArrayBuffer): 
 
 const digestName = (digest: ArrayBuffer) => `sha256:${hexOf(new Uint8Array(digest))}`;
 
-/** The value of JSON bytes by its schema. Throws FormatError. */
+/** Parses JSON bytes by a schema. Throws FormatError. */
 export function parsed<Schema extends z.ZodType>(key: string, bytes: Uint8Array, schema: Schema): z.infer<Schema> {
   let value: unknown;
   try {

@@ -1,9 +1,9 @@
-/** Something outside took too long. */
+/** Work outside the isolate took too long. */
 export class DeadlineError extends Error {
   override readonly name = "DeadlineError";
 }
 
-/** The value of `work`, or DeadlineError after so many milliseconds. The work itself is left to end unobserved. */
+/** The value of `work`, or DeadlineError after `ms` milliseconds. The work itself is not stopped, and its result is then ignored. */
 export async function within<T>(ms: number, what: string, work: Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new DeadlineError(`${what} took longer than ${ms} ms`)), ms);

@@ -3,51 +3,54 @@ import {
   decodeErasedUsers,
   ERASED_BYTES_MAX,
   ERASED_WITHIN_SECONDS,
+  type ErasedUsers,
   erasedUsersKey,
   isErased,
 } from "../../shared/erased-users.ts";
 import type { UserId } from "../../shared/ids.ts";
 import type { ArtifactReader } from "../reading/artifact-reader.ts";
-import { CLAIM_MS } from "../reading/claims.ts";
 import { refreshedCache } from "../reading/refreshed-cache.ts";
 import type { RequestAccess } from "../reading/request-access.ts";
+import { READ_LOCK_MS } from "../reading/single-flight.ts";
 
 type ReadAccess = RequestAccess & { readonly reader: ArtifactReader };
 
+/** The customers' lists of erased users. */
 export type ErasedLists = {
-  /** Looks at the customer's list as `has` would, so that `has` need not wait for it. Throws as `has`. */
-  look(customer: string, access: ReadAccess): Promise<void>;
-  /** Whether the customer has had this user erased. Throws ReadError, FormatError: then it cannot be told. */
-  has(customer: string, user: UserId, access: ReadAccess): Promise<boolean>;
-  /** From now on this isolate reads the customer's list anew. */
-  forget(customer: string, nowMs: number): void;
+  /** Reads the customer's list if `isErased` would have to. Throws what `isErased` throws. */
+  prefetch(customer: string, access: ReadAccess): Promise<void>;
+  /** Whether the customer has erased this user. Throws ReadError or FormatError if that is unknown. */
+  isErased(customer: string, user: UserId, access: ReadAccess): Promise<boolean>;
+  /** The next call for this customer reads the list again. */
+  invalidate(customer: string, nowMs: number): void;
 };
 
 const LISTS_MAX = 5000;
 const BYTES_MAX = 2 * ERASED_BYTES_MAX;
 const KEPT_MS = ERASED_WITHIN_SECONDS * 1000;
 
-type Kept = { readonly etag: string; readonly list: ReturnType<typeof decodeErasedUsers> } | { readonly etag: null };
+/** A null etag says that the customer has no list. */
+type CachedList = { readonly etag: string; readonly list: ErasedUsers } | { readonly etag: null };
 
 /**
- * What this isolate knows of erased users: each customer's list at most every `cacheMs` looked at, at most twice as old,
- * and never older than what was promised, whatever fails. A list that has not changed is not sent again.
+ * Caches each customer's list. A list is refreshed after `cacheMs`, used for at most twice that time, and never beyond the promised time
+ * for an erasure, whatever fails. A list that has not changed is not transferred again.
  */
 export function erasedLists(cacheMs: number): ErasedLists {
-  const cache = refreshedCache<Kept>(
+  const cache = refreshedCache<CachedList>(
     {
       freshMs: cacheMs,
       servableMs: Math.min(2 * cacheMs, KEPT_MS),
       keptMs: KEPT_MS,
       absentMs: 0,
-      claimMs: CLAIM_MS, // a list may have megabytes
+      readLockMs: READ_LOCK_MS, // a list may have megabytes
     },
     LISTS_MAX,
-    { of: (kept) => (kept.etag === null ? 0 : kept.list.high.length * 8), max: BYTES_MAX },
+    { of: (cached) => (cached.etag === null ? 0 : cached.list.high.length * 8), max: BYTES_MAX },
   );
-  const listOf = async (customer: string, access: ReadAccess): Promise<Kept> => {
+  const listOf = async (customer: string, access: ReadAccess): Promise<CachedList> => {
     const key = erasedUsersKey(customer);
-    const read = async (known: Kept | undefined): Promise<Kept> => {
+    const read = async (known: CachedList | undefined): Promise<CachedList> => {
       const found = await access.reader.changed(key, { etag: known?.etag ?? null, bytesMax: ERASED_BYTES_MAX });
       if (found === "same") return known!;
       if (found !== undefined) return { etag: found.etag, list: decodeErasedUsers(found.bytes) };
@@ -57,11 +60,11 @@ export function erasedLists(cacheMs: number): ErasedLists {
     return (await cache.get(key, read, access))!;
   };
   return {
-    look: async (customer, access) => void (await listOf(customer, access)),
-    async has(customer, user, access) {
-      const kept = await listOf(customer, access);
-      return kept.etag !== null && (await isErased(kept.list, user));
+    prefetch: async (customer, access) => void (await listOf(customer, access)),
+    async isErased(customer, user, access) {
+      const cached = await listOf(customer, access);
+      return cached.etag !== null && (await isErased(cached.list, user));
     },
-    forget: (customer, nowMs) => cache.forget(erasedUsersKey(customer), nowMs),
+    invalidate: (customer, nowMs) => cache.invalidate(erasedUsersKey(customer), nowMs),
   };
 }

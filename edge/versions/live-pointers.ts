@@ -9,11 +9,11 @@ import type { RequestAccess } from "../reading/request-access.ts";
 
 export type NamedModel = { readonly customer: string; readonly modelName: string };
 
-/** Which version of which model to serve. */
+/** A model and its live version. */
 export type LiveVersion = NamedModel & { readonly live: Live };
 
-/** Called when a requested model has no live version: any version loaded under that name is a deleted model's. */
-export type OnNoneLive = (model: NamedModel, access: RequestAccess) => void;
+/** Called when a requested model has no live version. Versions in memory under its name belong to a deleted model. */
+export type OnModelGone = (model: NamedModel, access: RequestAccess) => void;
 
 export type LivePointers = {
   /** Throws Problem model_not_found, model_not_active, artifact_unavailable. */
@@ -27,14 +27,14 @@ export type LivePointers = {
 const POINTERS_MAX = 5000;
 const KEPT_MS = 5 * 60_000;
 const ABSENT_MS = 1000;
-/** A first training takes minutes; its quick stages end soon. */
+/** By status. The stages of a first training that are not listed end soon. */
 const RETRY_AFTER_SECONDS: Readonly<Partial<Record<ModelStatus, number>>> = { TRAINING: 15, FETCHING: 10, ERROR: 60 };
 
 /**
- * What this isolate knows of live pointers: each read at most every `cacheMs`, and at most twice as old, or five minutes
+ * Caches the models' live pointers. A pointer is refreshed after `cacheMs` and used for at most twice that time, or for five minutes
  * while the bucket cannot be read.
  */
-export function livePointers(cacheMs: number, onNoneLive: OnNoneLive = () => {}): LivePointers {
+export function livePointers(cacheMs: number, onModelGone: OnModelGone = () => {}): LivePointers {
   const cache = refreshedCache<LivePointer>(
     { freshMs: cacheMs, servableMs: 2 * cacheMs, keptMs: KEPT_MS, absentMs: Math.min(cacheMs, ABSENT_MS) },
     POINTERS_MAX,
@@ -50,7 +50,7 @@ export function livePointers(cacheMs: number, onNoneLive: OnNoneLive = () => {})
           const detail = "Which version of the model is live cannot be read right now. Try again.";
           throw new Problem("artifact_unavailable", detail, { cause: error, retryAfterSeconds: 2 });
         });
-      if (!pointer?.live) onNoneLive({ customer, modelName }, access);
+      if (!pointer?.live) onModelGone({ customer, modelName }, access);
       if (pointer === undefined || pointer.status === "DESTROYING") throw notFound(modelName);
       if (pointer.status !== "ACTIVE" || pointer.live === null) throw notActive(modelName, pointer.status);
       return { customer, modelName, live: pointer.live };

@@ -14,11 +14,11 @@ import {
 import { decodeUserDirectory, type UserDirectory } from "../../shared/user-records.ts";
 import { decodeUserValues, type UserValues } from "../../shared/user-values.ts";
 import { parsed, ReadError } from "../reading/artifact-reader.ts";
-import type { FileReader } from "../reading/reader-until.ts";
+import type { FileReader } from "../reading/reader-deadlines.ts";
 import type { LiveVersion } from "./live-pointers.ts";
 import { openScorer, type Scorer } from "./scorer.ts";
 
-/** One version in memory, every byte checked. Immutable, and without I/O: any request may use it. */
+/** One version in memory, every byte checked. It is immutable and does no I/O, so any request may use it. */
 export type LoadedVersion = {
   readonly target: LiveVersion;
   readonly manifest: Manifest;
@@ -29,7 +29,7 @@ export type LoadedVersion = {
   readonly scorer: Scorer;
 };
 
-/** The manifest of a version. Throws ReadError, FormatError. */
+/** Throws ReadError, FormatError. */
 export async function readManifest({ customer, modelName, live }: LiveVersion, reader: FileReader): Promise<Manifest> {
   const key = manifestKey(customer, modelName, live.version);
   const bytes = await reader.file(key, live.manifest);
@@ -68,7 +68,7 @@ export async function loadVersion(target: LiveVersion, manifest: Manifest, reade
   }
 }
 
-/** Everything but the scoring graph and its weights. */
+/** Reads and decodes all files except the scoring graph and its weights. */
 async function readDecoded(
   manifest: Manifest,
   read: (file: Descriptor) => Promise<Uint8Array<ArrayBuffer>>,
@@ -101,7 +101,7 @@ function checkCounts(manifest: Manifest, { catalog, attributes, directory, userV
   if (directory) check("user directory: page files", manifest.users?.pages.length, directory.fileCount);
 }
 
-/** A graph that the runtime refuses is a file that lies. */
+/** Turns an error of the runtime into a FormatError: the graph is damaged. */
 async function opened(scorer: Promise<Scorer>): Promise<Scorer> {
   try {
     return await scorer;
@@ -119,5 +119,5 @@ async function checkGolden(scorer: Scorer, golden: GoldenScores, tolerance: numb
     if (!(Math.abs(found - expected) <= tolerance * largest))
       throw new FormatError(`scoring graph: golden score of item ${item}: expected ${expected}, found ${found}`);
   }
-  if (scores.buffer instanceof ArrayBuffer) scores.buffer.transfer(0); // megabytes, of which there are several
+  if (scores.buffer instanceof ArrayBuffer) scores.buffer.transfer(0); // freed at once: megabytes for each golden history
 }

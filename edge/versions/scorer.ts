@@ -1,28 +1,27 @@
 /**
- * onnxruntime-web inside workerd: with weights-in-place.ts the only file that knows how.
+ * Runs onnxruntime-web inside workerd. Only this file and weights-in-place.ts know how that works.
  *
- * workerd refuses to compile WebAssembly from bytes at run time, so the runtime's .wasm file is imported as a module and
- * handed over while the first session is created. One thread, no proxy worker.
+ * workerd refuses to compile WebAssembly from bytes at run time. So the runtime's .wasm file is imported as a module, and handed to the
+ * runtime while the first session is created. There is one thread and no proxy worker.
  *
- * The runtime keeps its arguments on one stack inside the WASM heap, so two calls must not interleave. A call consists of
- * micro-tasks only, which workerd finishes before it turns to another request; the lock below keeps that true should a
- * release of the runtime ever wait for more. It polls, because a request must never await the promise of another one:
- * it would hang for ever when the other's request ends first.
+ * The runtime keeps its arguments on one stack inside the WASM heap, so two calls must not interleave. Today a call consists only of
+ * microtasks, which workerd finishes before it runs another request. The lock below guards against a later release of the runtime that
+ * waits for other events. It polls, because a request hangs if it awaits a promise of another request that ends first.
  */
 import wasmModule from "onnxruntime-web/ort-wasm-simd-threaded.wasm";
 import { env, InferenceSession, Tensor } from "onnxruntime-web/wasm";
 import { assert, FormatError } from "../../shared/assert.ts";
 import type { History } from "../../shared/snapshot.ts";
 import { type Piece, wholeOf } from "../reading/artifact-reader.ts";
-import { eachOf } from "../reading/each-of.ts";
+import { forEachConcurrently } from "../reading/concurrently.ts";
 import { warmUpGraph } from "./warm-up-graph.ts";
-import { places } from "./weights-in-place.ts";
+import { weightPlaces } from "./weights-in-place.ts";
 
 /** A loaded scoring graph. */
 export type Scorer = {
   /** Float32Array(itemCount), higher is better. Never called with an empty history. */
   score(history: History): Promise<Float32Array>;
-  /** Gives the WASM memory back to the runtime; the heap itself never shrinks. */
+  /** Returns the WASM memory to the runtime's allocator. The heap itself never shrinks. */
   release(): Promise<void>;
 };
 
@@ -30,25 +29,25 @@ export type Scorer = {
 export type Weights = {
   readonly path: string;
   readonly size: number;
-  /** The bytes from the first to the last. Throws at the end when they are not the file's. */
+  /** The bytes from first to last. Throws at the end if their digest is wrong. */
   readonly pieces: () => AsyncIterable<Piece>;
 };
 
 const LOCK_WAITS_MAX = 2000;
-/** Files up to this size are read at the same time, larger ones one after another: each is read ahead by itself. */
+/** Files up to this size are read concurrently. Larger ones are read one after another, since each is read ahead anyway. */
 const SMALL_BYTES = 2 * 1024 * 1024;
-const FILES_AT_ONCE = 3;
+const CONCURRENT_FILES = 3;
 const isSmall = ({ size }: Weights) => size <= SMALL_BYTES;
 
 /**
- * Opens a scoring graph. Weights are written to where the runtime keeps them as they come. Throws FormatError when its
- * inputs or outputs are not those of a scoring graph, and what reading the weights throws.
+ * Opens a scoring graph. Weights are written to the runtime's heap piece by piece as they are read. Throws FormatError if its inputs or
+ * outputs are not those of a scoring graph, and what reading the weights throws.
  */
 export async function openScorer(graph: Uint8Array, weights: readonly Weights[], itemCount: number): Promise<Scorer> {
   const session = (await openInPlace(graph, weights)) ?? (await openWhole(graph, weights));
   const { inputNames, outputNames } = session;
-  const strange = inputNames.find((name) => name !== "items" && name !== "ages_days");
-  if (strange !== undefined || !outputNames.includes("scores")) {
+  const unknown = inputNames.find((name) => name !== "items" && name !== "ages_days");
+  if (unknown !== undefined || !outputNames.includes("scores")) {
     await exclusively(() => session.release());
     const found = `inputs ${JSON.stringify(inputNames)}, outputs ${JSON.stringify(outputNames)}`;
     throw new FormatError(
@@ -61,14 +60,14 @@ export async function openScorer(graph: Uint8Array, weights: readonly Weights[],
   };
 }
 
-/** Bytes of the WASM heap. It grows as models are loaded and never shrinks. */
+/** Size of the WASM heap in bytes. It grows as models are loaded and never shrinks. */
 export const heapBytes = (): number => heap?.buffer.byteLength ?? 0;
 
 /** Starts the runtime, so that the first session of a request costs 10 ms instead of 300. */
 export async function warmUp(): Promise<void> {
   env.wasm.numThreads = 1;
   env.wasm.proxy = false;
-  env.wasm.wasmBinary = new Uint8Array(8).buffer; // never looked at: instantiate is replaced
+  env.wasm.wasmBinary = new Uint8Array(8).buffer; // never read: `instantiate` is replaced below
   env.logLevel = "error";
   const { instantiate } = WebAssembly;
   WebAssembly.instantiate = instantiateImported as unknown as typeof instantiate;
@@ -96,18 +95,18 @@ const valuesOf = (value: unknown): unknown[] => (typeof value === "object" && va
 
 type ExternalData = { readonly path: string; readonly data: Uint8Array };
 
-/** Without the runtime's second, pre-packed copies of matrices: those that are exported are read as they lie. */
+/** Turns off pre-packing, by which the runtime would keep a second copy of each matrix. */
 function createSession(graph: Uint8Array, externalData: readonly ExternalData[]) {
   return InferenceSession.create(graph, {
     executionProviders: ["wasm"],
     logSeverityLevel: 3,
     externalData,
-    // The warm-up has no weights: with the setting, the heap of a million items afterwards ends 19 MB larger.
+    // Not for the warm-up, which has no weights: with the setting there, a million items later need 19 MB more heap.
     ...(externalData.length > 0 && { extra: { session: { disable_prepacking: "1" } } }),
   });
 }
 
-/** A session whose weights are in JavaScript until it exists. */
+/** Opens a session with all weights in JavaScript memory until it is open. */
 async function openWhole(graph: Uint8Array, weights: readonly Weights[]): Promise<InferenceSession> {
   const files = await Promise.all(
     weights.map(async (file) => ({ path: file.path, data: await wholeOf(file.size, file.pieces()) })),
@@ -117,22 +116,18 @@ async function openWhole(graph: Uint8Array, weights: readonly Weights[]): Promis
   return session;
 }
 
-/** A session whose weights never are; undefined when the graph does not allow for it. */
+/** Opens a session whose weights are never in JavaScript as a whole. Undefined if the graph does not allow it. */
 async function openInPlace(graph: Uint8Array, weights: readonly Weights[]): Promise<InferenceSession | undefined> {
-  const { fileOf, during, areKept, fill } = places();
-  const empty = weights.map(({ path, size }) => ({ path, data: fileOf(path, size) }));
+  const { emptyFile, during, areKept, fill } = weightPlaces();
+  const empty = weights.map(({ path, size }) => ({ path, data: emptyFile(path, size) }));
   const session = await exclusively(() => during(() => createSession(graph, empty)));
   try {
     if (areKept(heap!)) {
       const read = async ({ path, pieces }: Weights) => {
         for await (const { offset, bytes } of pieces()) fill(heap!, path, offset, bytes);
       };
-      await eachOf(weights.filter(isSmall), FILES_AT_ONCE, read);
-      await eachOf(
-        weights.filter((file) => !isSmall(file)),
-        1,
-        read,
-      );
+      await forEachConcurrently(weights.filter(isSmall), CONCURRENT_FILES, read);
+      for (const file of weights) if (!isSmall(file)) await read(file);
       return session;
     }
   } catch (error) {
@@ -153,7 +148,7 @@ async function run(session: InferenceSession, history: History, itemCount: numbe
         : new Tensor("float32", Float32Array.from(history.agesDays), dims);
   }
   const { scores } = await session.run(feeds, ["scores"]);
-  assert(scores, "a run gives what it was asked for");
+  assert(scores, "a run returns the output that it was called with");
   const { data } = scores;
   for (const tensor of [...Object.values(feeds), scores]) tensor.dispose();
   if (!(data instanceof Float32Array) || data.length !== itemCount) {
@@ -166,7 +161,7 @@ async function run(session: InferenceSession, history: History, itemCount: numbe
 
 async function exclusively<T>(call: () => Promise<T>): Promise<T> {
   for (let waits = 0; isBusy; waits++) {
-    assert(waits < LOCK_WAITS_MAX, "the runtime's lock is given back");
+    assert(waits < LOCK_WAITS_MAX, "the runtime's lock is released in time");
     await scheduler.wait(1);
   }
   isBusy = true;

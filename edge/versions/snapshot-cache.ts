@@ -1,23 +1,22 @@
 /**
- * How a rank call comes by its version.
+ * Provides the version that a rank call uses.
  *
- * A version that is wanted and not in memory is loaded once: the request that starts the load anchors it with waitUntil,
- * others look again every few milliseconds (never awaiting another request's promise). While a newer version of a model
- * loads, or when it cannot be loaded, the older one keeps serving. A load that failed is not tried again for a while.
+ * A version that is not in memory is loaded once. The request that starts the load keeps it alive with waitUntil; others poll every few
+ * milliseconds, since they must not await another request's promise. While a newer version of a model loads, or if it cannot be loaded,
+ * the older one keeps serving. A failed load is retried after a backoff.
  */
 import { FormatError } from "../../shared/assert.ts";
-import { type Manifest, modelKey } from "../../shared/manifest.ts";
+import type { Manifest } from "../../shared/manifest.ts";
 import type { MemoryCost } from "../../shared/memory-cost.ts";
 import { Problem } from "../../shared/problem.ts";
 import { type ArtifactReader, ReadError } from "../reading/artifact-reader.ts";
 import { DeadlineError, sleep, within } from "../reading/deadline.ts";
-import { type FileReader, readerUntil } from "../reading/reader-until.ts";
+import { type FileReader, readerWithDeadline } from "../reading/reader-deadlines.ts";
 import type { RequestAccess } from "../reading/request-access.ts";
-import type { LiveVersion, OnNoneLive } from "./live-pointers.ts";
+import type { LiveVersion, OnModelGone } from "./live-pointers.ts";
 import type { LoadedVersion } from "./load-version.ts";
 import { type PageMemory, pageMemory } from "./page-memory.ts";
-import { type RecentUsers, recentUsers } from "./recent-users.ts";
-import { forgetPages, readAhead } from "./user-pages.ts";
+import { evictPages } from "./user-pages.ts";
 import { RESERVATION_MS, type VersionLease, versionKey, versionMemory } from "./version-memory.ts";
 
 export type CacheAccess = RequestAccess & { readonly reader: ArtifactReader; readonly log: (entry: object) => void };
@@ -25,55 +24,53 @@ export type CacheAccess = RequestAccess & { readonly reader: ArtifactReader; rea
 export type SnapshotCache = {
   /**
    * The live version, or the one before it while the live one cannot serve. Throws Problem.
-   * @param untilMs Nobody waits longer, though a load goes on: DeadlineError then.
+   * @param untilMs When the call stops waiting, with DeadlineError. The load goes on.
    */
   lease(target: LiveVersion, access: CacheAccess, untilMs?: number): Promise<VersionLease>;
-  /** Every version of a model that has been deleted. */
-  readonly letGo: OnNoneLive;
-  /** Of users' records, in what memory versions leave. */
+  /** Evicts every version of a deleted model as soon as nobody uses it. */
+  readonly retireModel: OnModelGone;
+  /** Pages of user records, in the memory that versions leave free. */
   readonly pages: PageMemory;
-  readonly recentUsers: RecentUsers;
 };
 
 export type MemoryBudget = {
-  /** For versions and pages. */
+  /** For versions and pages together. */
   readonly bytes: number;
-  /** For pages of users' records. */
+  /** For pages of user records. */
   readonly pageBytesMax: number;
 };
 
-/** Told when a version begins to be loaded. */
+/** Called when the load of a version begins. */
 type OnLoading = (nowMs: number) => void;
 
-/** How a version comes into memory: edge/versions/load-version.ts and edge/versions/scorer.ts. */
+/** Loads versions into memory: edge/versions/load-version.ts and edge/versions/scorer.ts. */
 export type VersionLoader = {
   readManifest(target: LiveVersion, reader: FileReader): Promise<Manifest>;
   memoryCostOf(manifest: Manifest): MemoryCost;
   loadVersion(target: LiveVersion, manifest: Manifest, reader: FileReader): Promise<LoadedVersion>;
-  /** Bytes of the WASM heap, now. */
+  /** Current size of the WASM heap. */
   heapBytes(): number;
 };
 
 type Failure = { readonly problem: Problem; readonly count: number; readonly retryAtMs: number };
 
-const RECENT_USERS_MAX = 2000;
-/** A load that takes longer has failed, and nobody waits longer for one: while it lives, its reservation must not end. */
+/** A load that takes longer fails, and no call waits longer for one. It must be shorter than RESERVATION_MS. */
 export const LOAD_MS_MAX = 25_000;
-const LOOK_AGAIN_MS = 10;
+const POLL_MS = 10;
 const FAILURES_MAX = 1000;
-/** Attempts begin at least so far apart, and not before who waited for the last one has been told. */
+/** Time between the starts of two attempts. It doubles with each failure. */
 const BACKOFF_MS_MIN = 1000;
 const BACKOFF_MS_MAX = 4000;
-const TOLD_MS = 1000;
+/** Least time between a failure and the next attempt, so that calls that wait for the failed attempt get its error. */
+const PAUSE_AFTER_FAILURE_MS = 1000;
 
 export function snapshotCache(
   { bytes, pageBytesMax }: MemoryBudget,
   loader: VersionLoader,
   onLoading: OnLoading,
 ): SnapshotCache {
-  const memory = versionMemory(bytes, loader.heapBytes, (loaded) => forgetPages(loaded, pages));
+  const memory = versionMemory(bytes, loader.heapBytes, (loaded) => evictPages(loaded, pages));
   const pages = pageMemory(pageBytesMax, memory.spareBytes);
-  const recent = recentUsers(RECENT_USERS_MAX);
   const loadingUntilMs = new Map<string, number>();
   const failures = new Map<string, Failure>();
 
@@ -81,7 +78,7 @@ export function snapshotCache(
     const key = versionKey(target);
     const count = (failures.get(key)?.count ?? 0) + 1;
     const backoffMs = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** (count - 1));
-    const retryAtMs = Math.max(startedMs + backoffMs, access.nowMs() + TOLD_MS);
+    const retryAtMs = Math.max(startedMs + backoffMs, access.nowMs() + PAUSE_AFTER_FAILURE_MS);
     failures.delete(key);
     failures.set(key, { problem: problemOf(error, target), count, retryAtMs });
     if (failures.size > FAILURES_MAX) failures.delete(failures.keys().next().value!);
@@ -92,28 +89,23 @@ export function snapshotCache(
     const startedMs = access.nowMs();
     onLoading(startedMs);
     loadingUntilMs.set(versionKey(target), startedMs + RESERVATION_MS);
-    const reader = readerUntil(access.reader, startedMs + LOAD_MS_MAX, access.nowMs);
-    let giveBack = () => {};
-    let loaded: LoadedVersion | undefined; // until the memory has it
+    const reader = readerWithDeadline(access.reader, startedMs + LOAD_MS_MAX, access.nowMs);
+    let release = () => {};
     try {
       const manifest = await loader.readManifest(target, reader);
       const cost = loader.memoryCostOf(manifest);
-      giveBack = await memory.reserve(target, cost, access);
+      release = await memory.reserve(target, cost, access);
       pages.trim(access.nowMs());
-      loaded = await loader.loadVersion(target, manifest, reader);
-      const users = memory.isServingOther(target) ? recent.of(modelKey(target)) : []; // else calls are waiting
-      await readAhead(loaded, users, { reader: access.reader, pages, access });
-      giveBack();
+      const loaded = await loader.loadVersion(target, manifest, reader);
+      release();
       memory.add(loaded, cost, access, startedMs);
-      loaded = undefined;
       pages.trim(access.nowMs());
       failures.delete(versionKey(target));
       const milliseconds = access.nowMs() - startedMs;
       const used = { heap_bytes: loader.heapBytes(), used_bytes: memory.usedBytes(access.nowMs()) };
       access.log({ event: "version_loaded", level: "info", ...nameOf(target), milliseconds, ...used });
     } catch (error) {
-      giveBack();
-      if (loaded !== undefined) access.waitUntil(loaded.scorer.release());
+      release();
       fail(target, startedMs, error, access);
     } finally {
       loadingUntilMs.delete(versionKey(target));
@@ -122,8 +114,7 @@ export function snapshotCache(
 
   return {
     pages,
-    recentUsers: recent,
-    letGo: memory.letGo,
+    retireModel: memory.retireModel,
     async lease(target, access, callUntilMs = Number.POSITIVE_INFINITY) {
       const key = versionKey(target);
       const untilMs = Math.min(callUntilMs, access.nowMs() + LOAD_MS_MAX);
@@ -140,8 +131,8 @@ export function snapshotCache(
         if (older) return older;
         if (isFailing) throw failure.problem;
         if (work)
-          await within(untilMs - now, "loading", work).catch(() => undefined); // only ever for being late
-        else await sleep(LOOK_AGAIN_MS);
+          await within(untilMs - now, "loading", work).catch(() => undefined); // a load itself never rejects, so this is the deadline
+        else await sleep(POLL_MS);
       }
       if (access.nowMs() >= callUntilMs) throw new DeadlineError("the call took too long");
       throw problemOf(new ReadError("loading took too long"), target);

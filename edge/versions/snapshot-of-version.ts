@@ -9,15 +9,15 @@ import type { LoadedVersion } from "./load-version.ts";
 import { type PageContext, readUserRecord } from "./user-pages.ts";
 
 export type RecordPolicy = PageContext & {
-  /** Whether the customer has had this user erased: then there is no record. Throws ReadError, FormatError. */
+  /** Whether the customer has erased this user, who then has no record. Throws ReadError, FormatError. */
   readonly isErased: (user: UserId) => Promise<boolean>;
   /** Rank without history and seen filter when a record cannot be read. */
   readonly serveUnfiltered: boolean;
-  /** Told when that happened. */
+  /** Called with the error when that happens. */
   readonly onUnfiltered: (error: unknown) => void;
 };
 
-/** A loaded version as one request ranks with it: the only I/O is one range read for the user's record, where its page is not in memory. */
+/** A loaded version for one request. Its only I/O is one range read for the user's record, if the page is not in memory. */
 export function snapshotOf(loaded: LoadedVersion, policy: RecordPolicy): Snapshot {
   const { manifest, catalog, attributes, userValues, scorer, target } = loaded;
   return {
@@ -30,15 +30,15 @@ export function snapshotOf(loaded: LoadedVersion, policy: RecordPolicy): Snapsho
     idAt: catalog.idAt,
     score: scorer.score,
     scoreByValues: userValues?.score,
-    compileFilter: (query, onTable) =>
-      compileFilter(query, { table: attributes, catalog, itemIdColumn: manifest.item_id_column, onTable }),
+    compileFilter: (filter, onTable) =>
+      compileFilter(filter, { table: attributes, catalog, itemIdColumn: manifest.item_id_column, onTable }),
     async userRecord(user) {
       try {
         if (!loaded.directory || (await policy.isErased(user))) return undefined;
-        const askedMs = policy.access.nowMs();
+        const checkedMs = policy.access.nowMs();
         const record = await readUserRecord(loaded, user, policy);
-        // What was asked may have grown too old while the record was read.
-        const isLater = policy.access.nowMs() > askedMs;
+        // The list of erased users may have become too old while the record was read.
+        const isLater = policy.access.nowMs() > checkedMs;
         return isLater && (await policy.isErased(user)) ? undefined : record;
       } catch (error) {
         if (!(error instanceof ReadError || error instanceof FormatError)) throw error;

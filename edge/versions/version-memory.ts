@@ -1,4 +1,4 @@
-/** The versions in memory, and the memory that they and the loads under way may take. */
+/** The versions in memory, and the memory budget that they share with the loads in progress. */
 import { FormatError } from "../../shared/assert.ts";
 import { areOfOneModel } from "../../shared/live-pointer.ts";
 import { modelKey } from "../../shared/manifest.ts";
@@ -13,32 +13,30 @@ import type { LoadedVersion } from "./load-version.ts";
 export type VersionLease = { readonly loaded: LoadedVersion; readonly release: () => void };
 
 export type VersionMemory = {
-  /** A lease of exactly this version. */
+  /** Leases exactly this version; undefined if it is not in memory. */
   lease(target: LiveVersion, access: RequestAccess): VersionLease | undefined;
-  /** A lease of another version of the same model; those of a deleted one, which had its name, are let go. */
+  /** Leases another version of the same model. Versions of a deleted model of that name are retired. */
   leaseOther(target: LiveVersion, access: RequestAccess): VersionLease | undefined;
-  /** Whether another version of the same model is here. */
-  isServingOther(target: LiveVersion): boolean;
   /**
-   * Lets go of what was used least recently until `cost` fits, in the budget and, with what the load takes besides, in
-   * an isolate; an older version of the same model last. Where only that one is in the way and is always in use, it is not
-   * lent for a while, so that it comes to be let go.
+   * Evicts the least recently used versions until `cost` fits into the budget and, together with the temporary memory of the load, into
+   * an isolate. An older version of the same model goes last. If only that version is in the way and it is always in use, it is paused:
+   * no new call leases it, so that it can be evicted.
    *
-   * @returns the function that gives the reservation back.
-   * @throws FormatError for a version that fits in no case; Problem overloaded when all is in use for too long.
+   * @returns a function that ends the reservation.
+   * @throws FormatError for a version that can never fit; Problem overloaded if all other versions stay in use for too long.
    */
   reserve(target: LiveVersion, cost: MemoryCost, access: RequestAccess): Promise<() => void>;
   /**
-   * Takes the place of the model's other versions whose loads began before, which are let go as soon as nobody uses them. Of
-   * the same version twice the second is let go.
-   * @param beganMs When its load began: one that was slow is no newer for it.
+   * Adds a version and retires the model's other versions whose loads began earlier. If the same version is added twice, the second copy
+   * is released.
+   * @param beganMs When its load began: a slow load does not make a version newer.
    */
   add(loaded: LoadedVersion, cost: MemoryCost, access: RequestAccess, beganMs: number): void;
-  /** Retires every version of a model. */
-  letGo(model: NamedModel, access: RequestAccess): void;
-  /** Bytes that are taken or reserved, the runtime's own included. */
+  /** Retires every version of a model: each is evicted as soon as nobody uses it. */
+  retireModel(model: NamedModel, access: RequestAccess): void;
+  /** Bytes in use or reserved, including those of the runtime itself. */
   usedBytes(nowMs: number): number;
-  /** What of the budget nobody has taken. */
+  /** Bytes of the budget that are neither used nor reserved. */
   spareBytes(nowMs: number): number;
   versions(): string[];
 };
@@ -49,60 +47,63 @@ type Entry = {
   readonly leases: Leases;
   readonly beganMs: number;
   lastUsedMs: number;
+  /** The version is not leased any more, and is evicted once nobody uses it. */
   isRetired: boolean;
 };
 type Reservation = { readonly cost: MemoryCost; readonly untilMs: number };
 
 const LEASE_MS = 40_000;
 export const RESERVATION_MS = 30_000;
+/** The longest time that a load waits for memory. */
 const WAIT_MS = 5000;
-/** After so long an older version of the same model is no longer lent. */
-const LENT_MS = 1000;
-const LOOK_AGAIN_MS = 10;
+/** The time that a load waits before an older version of the same model is paused. */
+const PAUSE_AFTER_MS = 1000;
+const POLL_MS = 10;
 
 /**
- * @param heapBytes The WASM heap's size now.
- * @param onLetGo Told of each version that is let go.
+ * @param heapBytes The current size of the WASM heap.
+ * @param onEvicted Called with each version that is evicted.
  */
 export function versionMemory(
   budgetBytes: number,
   heapBytes: () => number,
-  onLetGo: (loaded: LoadedVersion) => void = () => {},
+  onEvicted: (loaded: LoadedVersion) => void = () => {},
 ): VersionMemory {
   const entries = new Map<string, Entry>();
   const reservations = new Set<Reservation>();
   const { usedBytes, spareBytes, fits, measure } = usage(entries, reservations, { budgetBytes, heapBytes });
-  const letGo = (key: string, { loaded }: Entry, access: RequestAccess) => {
+  const evict = (key: string, { loaded }: Entry, access: RequestAccess) => {
     entries.delete(key);
-    onLetGo(loaded);
+    onEvicted(loaded);
     access.waitUntil(loaded.scorer.release());
   };
   const idle = (nowMs: number) => [...entries].filter(([, entry]) => entry.leases.count(nowMs) === 0);
   const sweepRetired = (access: RequestAccess) => {
-    for (const [key, entry] of idle(access.nowMs())) if (entry.isRetired) letGo(key, entry, access);
+    for (const [key, entry] of idle(access.nowMs())) if (entry.isRetired) evict(key, entry, access);
   };
-  const take = (entry: Entry, access: RequestAccess): VersionLease => {
+  const leaseEntry = (entry: Entry, access: RequestAccess): VersionLease => {
     entry.lastUsedMs = access.nowMs();
-    const end = entry.leases.take(entry.lastUsedMs);
+    const endLease = entry.leases.take(entry.lastUsedMs);
     const release = () => {
-      end();
+      endLease();
       if (entry.isRetired) sweepRetired(access);
-      trim(NOTHING, entry.loaded.target, access); // what was in use when the heap outgrew its budget
+      trim(NO_COST, entry.loaded.target, access); // the heap may have outgrown the budget while this version was in use
     };
     return { loaded: entry.loaded, release };
   };
-  /** Lets go of idle versions while a version more does not fit; says whether that was enough. */
+  /** Evicts idle versions until `more` fits. Returns whether it fits now. */
   const trim = (more: MemoryCost, target: LiveVersion, access: RequestAccess): boolean => {
     while (!fits(bytesOf(more), more.loadingBytes, access.nowMs())) {
       const victim = leastRecent(idle(access.nowMs()), target);
       if (!victim || versionKey(victim[1].loaded.target) === versionKey(target)) return false;
-      letGo(...victim, access);
+      evict(...victim, access);
     }
     return true;
   };
 
   const versionsOf = (model: NamedModel) =>
     [...entries.values()].filter(({ loaded }) => modelKey(loaded.target) === modelKey(model));
+  const isAll = (versions: readonly Entry[]) => entries.size + reservations.size === versions.length;
   const retire = (versions: readonly Entry[], access: RequestAccess) => {
     for (const entry of versions) entry.isRetired = true;
     sweepRetired(access);
@@ -111,32 +112,32 @@ export function versionMemory(
   return {
     lease(target, access) {
       const entry = entries.get(versionKey(target));
-      if (!entry) return undefined;
-      entry.isRetired = false; // live again, after a roll-back
-      return take(entry, access);
+      if (entry) entry.isRetired = false; // live again, after a roll-back
+      return entry && leaseEntry(entry, access);
     },
-    isServingOther: (target) => versionsOf(target).some(({ isRetired }) => !isRetired),
     leaseOther(target, access) {
-      const isStranger = ({ loaded }: Entry) => !areOfOneModel(loaded.target.live, target.live);
-      retire(versionsOf(target).filter(isStranger), access);
+      const isOfDeletedModel = ({ loaded }: Entry) => !areOfOneModel(loaded.target.live, target.live);
+      retire(versionsOf(target).filter(isOfDeletedModel), access);
       const others = versionsOf(target).filter(({ isRetired }) => !isRetired);
       const entry = others.sort((a, b) => b.lastUsedMs - a.lastUsedMs)[0];
-      return entry && take(entry, access);
+      return entry && leaseEntry(entry, access);
     },
-    letGo: (model, access) => retire(versionsOf(model), access),
+    retireModel: (model, access) => retire(versionsOf(model), access),
     async reserve(target, cost, access) {
       const bytes = bytesOf(cost);
       if (RUNTIME_HEAP_BYTES + bytes > budgetBytes) throw tooLarge(bytes, budgetBytes);
-      const [beganMs, unlent] = [access.nowMs(), unlentVersions()];
+      const [beganMs, paused] = [access.nowMs(), pausedVersions()];
       while (!trim(cost, target, access)) {
-        // What is over is the heap's, never to be given back, or what the load itself takes.
+        // Nothing is left to evict: the excess is the heap's growth, which never shrinks, or the load's temporary memory.
         if (entries.size + reservations.size === 0) break;
         const [nowMs, older] = [access.nowMs(), versionsOf(target)];
-        if (nowMs > beganMs + WAIT_MS) throw unlent.lendAgain(noMemory());
-        const isAllElse = entries.size + reservations.size === older.length;
-        const isEnough = isAllElse || fits(bytes - bytesTogether(older), cost.loadingBytes, nowMs);
-        if (isEnough && nowMs > beganMs + LENT_MS) unlent.add(older);
-        await sleep(LOOK_AGAIN_MS);
+        if (nowMs > beganMs + WAIT_MS) {
+          paused.resume();
+          throw noMemory();
+        }
+        const wouldFit = isAll(older) || fits(bytes - totalBytes(older), cost.loadingBytes, nowMs);
+        if (wouldFit && nowMs > beganMs + PAUSE_AFTER_MS) paused.add(older);
+        await sleep(POLL_MS);
       }
       const reservation = { cost, untilMs: access.nowMs() + RESERVATION_MS };
       reservations.add(reservation);
@@ -146,11 +147,11 @@ export function versionMemory(
       const key = versionKey(loaded.target);
       retireOlder(versionsOf(loaded.target), key, beganMs);
       if (entries.has(key))
-        access.waitUntil(loaded.scorer.release()); // loaded twice: the first may be in use
+        access.waitUntil(loaded.scorer.release()); // loaded twice; the first copy may be in use
       else entries.set(key, { loaded, cost, beganMs, ...unused(access.nowMs()) });
       measure();
       sweepRetired(access);
-      trim(NOTHING, loaded.target, access); // the heap may have grown more than was reserved
+      trim(NO_COST, loaded.target, access); // the heap may have grown more than was reserved
     },
     usedBytes,
     spareBytes,
@@ -158,42 +159,40 @@ export function versionMemory(
   };
 }
 
-/** Those whose loads began later stay: this one was slow. */
+/** Retires the versions whose loads began no later than the new one's. Others are newer, since the new one's load was slow. */
 function retireOlder(versions: readonly Entry[], newKey: string, beganMs: number): void {
   for (const entry of versions)
     if (entry.beganMs <= beganMs) entry.isRetired = versionKey(entry.loaded.target) !== newKey;
 }
 
-/** Versions that are not lent while a newer one waits for their memory. */
-function unlentVersions() {
-  const unlent: Entry[] = [];
+/** Versions that no new call may lease while a newer one waits for their memory. */
+function pausedVersions() {
+  const paused: Entry[] = [];
   return {
     add(versions: readonly Entry[]): void {
-      const lent = versions.filter(({ isRetired }) => !isRetired);
-      for (const entry of lent) entry.isRetired = true;
-      unlent.push(...lent);
+      const active = versions.filter(({ isRetired }) => !isRetired);
+      for (const entry of active) entry.isRetired = true;
+      paused.push(...active);
     },
-    /** Gives the error because of which the newer one waits no more. */
-    lendAgain(error: Problem): Problem {
-      for (const entry of unlent) entry.isRetired = false;
-      return error;
+    resume(): void {
+      for (const entry of paused) entry.isRetired = false;
     },
   };
 }
 
 const bytesOf = ({ heapBytes, scriptBytes }: MemoryCost) => heapBytes + scriptBytes;
-const bytesTogether = (versions: readonly Entry[]) => versions.reduce((sum, { cost }) => sum + bytesOf(cost), 0);
+const totalBytes = (versions: readonly Entry[]) => versions.reduce((sum, { cost }) => sum + bytesOf(cost), 0);
 
 const unused = (nowMs: number) => ({ leases: createLeases(LEASE_MS), lastUsedMs: nowMs, isRetired: false });
 
-/** Counts what entries and reservations take. */
+/** Counts the memory of entries and reservations. */
 function usage(
   entries: ReadonlyMap<string, Entry>,
   reservations: Set<Reservation>,
   { budgetBytes, heapBytes }: { readonly budgetBytes: number; readonly heapBytes: () => number },
 ) {
-  let explainedBytes = RUNTIME_HEAP_BYTES; // the most that the versions together should ever have needed
-  let wasteBytes = 0; // what the heap has grown beyond that: it never shrinks
+  let explainedBytes = RUNTIME_HEAP_BYTES; // the most heap that the versions should have needed so far
+  let wasteBytes = 0; // heap growth beyond that, which stays, since the heap never shrinks
   const sum = (name: keyof MemoryCost) =>
     [...entries.values(), ...reservations].reduce((total, { cost }) => total + cost[name], 0);
   const usedBytes = (nowMs: number): number => {
@@ -209,7 +208,7 @@ function usage(
       const bytes = usedBytes(nowMs) + bytesMore;
       return bytes <= budgetBytes && bytes + loadingBytes <= ISOLATE_BYTES_MAX;
     },
-    /** To be called whenever a version was loaded. */
+    /** Called after each load. */
     measure() {
       explainedBytes = Math.max(explainedBytes, RUNTIME_HEAP_BYTES + sum("heapBytes"));
       wasteBytes = Math.max(wasteBytes, heapBytes() - explainedBytes);
@@ -223,8 +222,7 @@ function leastRecent(idle: readonly [string, Entry][], target: LiveVersion): [st
   return idle.toSorted((a, b) => (age(a) < age(b) ? -1 : 1))[0];
 }
 
-const NOTHING: MemoryCost = { heapBytes: 0, scriptBytes: 0, loadingBytes: 0 };
-/** The same for equal versions only. */
+const NO_COST: MemoryCost = { heapBytes: 0, scriptBytes: 0, loadingBytes: 0 };
 export const versionKey = (target: LiveVersion) => `${modelKey(target)}/${target.live.version}`;
 
 const tooLarge = (bytes: number, budgetBytes: number) =>

@@ -1,6 +1,6 @@
 /**
- * A scoring graph of two items, 576 bytes of ONNX. Running it once at start-up is what makes the first real session
- * quick. Its test builds the same bytes from the definition.
+ * A scoring graph of two items, 576 bytes of ONNX. It is run once at start-up, which makes the first real session fast. Its test builds
+ * the same bytes from the definition.
  */
 const BASE64 = [
   "CAkSCXNob3J0bGlzdDqqBAolCgpjb25zdGFudF8wCgVpdGVtcxIIZ2F0aGVyXzEiBkdhdGhlcgovCglhZ2VzX2RheXMKCmNvbnN0YW50XzISC3Vu",

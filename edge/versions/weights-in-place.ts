@@ -1,37 +1,37 @@
 /**
- * Weights that go from the bucket straight to where the runtime keeps them, and are never in JavaScript as a whole: an
- * isolate has no room for large ones twice.
+ * Writes weights from the bucket directly to their place in the runtime's heap. They are never in JavaScript as a whole, since an isolate
+ * has no memory for two copies of large weights.
  *
- * onnxruntime-web copies external data with `bytes = file.subarray(begin, end)` and then `heap.set(bytes, address)`, once
- * for each tensor. Here `file` has no bytes: it notes the address, and the bytes are written there once the session exists.
- * That is right only for memory which the session keeps, so a mark is left at each address: where the runtime has let go
- * of the memory, having computed something from it once and for all, the mark is gone or the tensor was read twice.
+ * onnxruntime-web copies external data with `bytes = file.subarray(begin, end)` and then `heap.set(bytes, address)`, once per tensor.
+ * Here `file` has no bytes. It records the address, and the bytes are written there once the session exists. This is correct only if the
+ * session keeps that memory, so a random mark is left at each address. If the runtime has used the tensor while loading and freed its
+ * memory, the mark is gone or the tensor was read twice.
  */
 import { assert } from "../../shared/assert.ts";
 
-/** One tensor's bytes `begin`…`end` of a file, and where in the heap they belong. */
-type Place = { readonly path: string; readonly begin: number; readonly end: number; readonly address: number };
+/** Bytes `begin` to `end` − 1 of a file, which are one tensor, and their address in the heap. */
+type TensorPlace = { readonly path: string; readonly begin: number; readonly end: number; readonly address: number };
 
-export type Places = {
-  /** What is given to the runtime instead of a file's bytes. */
-  fileOf(path: string, size: number): Uint8Array;
-  /** Gives the runtime files without bytes while it works. */
+export type WeightPlaces = {
+  /** An array without bytes, which the runtime receives in place of a file's bytes. */
+  emptyFile(path: string, size: number): Uint8Array;
+  /** Runs the work in which the runtime reads the empty files. */
   during<T>(work: () => Promise<T>): Promise<T>;
-  /** Whether every tensor was asked for once, and its memory is still the session's. */
+  /** Whether every tensor was read once and the session still keeps its memory. */
   areKept(heap: WebAssembly.Memory): boolean;
-  /** Writes bytes of a file, from its byte `offset` on, to their places. */
+  /** Writes bytes of a file, starting at its byte `offset`, to their addresses. */
   fill(heap: WebAssembly.Memory, path: string, offset: number, bytes: Uint8Array): void;
 };
 
 const MARK_BYTES = 16;
 
-export function places(): Places {
-  const found: Place[] = [];
+export function weightPlaces(): WeightPlaces {
+  const found: TensorPlace[] = [];
   const mark = new Uint8Array(MARK_BYTES);
-  const markOf = ({ begin, end }: Place) => mark.subarray(0, Math.min(MARK_BYTES, end - begin));
+  const markOf = ({ begin, end }: TensorPlace) => mark.subarray(0, Math.min(MARK_BYTES, end - begin));
   return {
-    fileOf(path, size) {
-      crypto.getRandomValues(mark); // here, because a Worker may not while it starts
+    emptyFile(path, size) {
+      crypto.getRandomValues(mark); // not earlier: a Worker has no random values while it starts
       const subarray = (begin: number, end: number) => {
         onNextSet((target, address) => {
           const place = { path, begin, end, address };
@@ -46,15 +46,15 @@ export function places(): Places {
       try {
         return await work();
       } finally {
-        forgetNextSet(); // the runtime gave up between asking and setting
+        restoreSet(); // the runtime may have failed between `subarray` and `set`
       }
     },
     areKept(heap) {
       const bytes = new Uint8Array(heap.buffer);
-      const isTwice = (place: Place, i: number) =>
+      const isRepeated = (place: TensorPlace, i: number) =>
         found.some((other, j) => j < i && other.path === place.path && other.begin === place.begin);
       return found.every(
-        (place, i) => !isTwice(place, i) && markOf(place).every((value, at) => bytes[place.address + at] === value),
+        (place, i) => !isRepeated(place, i) && markOf(place).every((value, at) => bytes[place.address + at] === value),
       );
     },
     fill(heap, path, offset, bytes) {
@@ -67,15 +67,15 @@ export function places(): Places {
   };
 }
 
-/** The very next call of `set` on bytes, which is what the runtime does next, is this one instead. */
-function onNextSet(note: (target: Uint8Array, address: number) => void): void {
-  assert(!Object.hasOwn(Uint8Array.prototype, "set"), "the runtime sets what it has asked for");
+/** Replaces the next call of `Uint8Array.prototype.set`, which is the runtime's next step after `subarray`. */
+function onNextSet(callback: (target: Uint8Array, address: number) => void): void {
+  assert(!Object.hasOwn(Uint8Array.prototype, "set"), "the runtime calls set after each subarray");
   const set = function (this: Uint8Array, _nothing: ArrayLike<number>, address = 0) {
-    forgetNextSet();
-    note(this, address);
+    restoreSet();
+    callback(this, address);
   };
   Object.defineProperty(Uint8Array.prototype, "set", { value: set, configurable: true });
 }
 
-/** What is left is the `set` of the prototype of all typed arrays. */
-const forgetNextSet = () => Reflect.deleteProperty(Uint8Array.prototype, "set");
+/** Deletes the replacement, so that the `set` of the common prototype of typed arrays is visible again. */
+const restoreSet = () => Reflect.deleteProperty(Uint8Array.prototype, "set");

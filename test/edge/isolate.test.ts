@@ -31,8 +31,8 @@ test("the settings reach what they are about: records have their own share of it
   const { bucket } = memoryBucket(new Map());
   const bytesOf = (megabytes: object) => {
     const { versions } = createIsolate(bucket, settingsOf({ MODELS: bucket, ...megabytes }), loader);
-    for (const key of "abcdefghijklmnop") versions.pages.keep(key, emptyUserPage(500_000), 0);
-    return versions.pages.bytes();
+    for (const key of "abcdefghijklmnop") versions.pages.put(key, emptyUserPage(500_000), 0);
+    return versions.pages.usedBytes();
   };
   expect(bytesOf({})).toBeGreaterThan(7_400_000);
   expect(bytesOf({})).toBeLessThanOrEqual(8_000_000);

@@ -250,18 +250,3 @@ test("a version that cannot rank is no fault of the service's: 503, and who asks
   });
   await checkBody({ interactions: interactions.slice(0, 7) }, ["i7"], path);
 });
-
-test("whoever was ranked for is ranked for by a newer version without reading the record", async () => {
-  const fresh = await startEdge();
-  try {
-    await fresh.publish();
-    expect((await fresh.call(`${RANK}?user_id=ann`)).status).toBe(200);
-    const { version } = await fresh.publish();
-    const versionNow = async () => (await fresh.call(`${RANK}?limit=1`)).headers.get("x-model-version");
-    await expect.poll(versionNow, TEN_SECONDS).toBe(version);
-    await fresh.inject({ keys: "/blobs/", kind: "error" });
-    expect((await fresh.call(`${RANK}?user_id=ann`)).headers.get("x-rank-strategy")).toBe("personalized");
-  } finally {
-    await fresh.stop();
-  }
-});

@@ -14,21 +14,21 @@ const descriptorOf = (bytes: Uint8Array) => ({
 const holding = (stored: Stored) => memoryReader(new Map([["k", stored]]));
 const Shape = z.strictObject({ a: z.int() });
 
-test("a file that is what its descriptor says", async () =>
+test("a file that matches its descriptor", async () =>
   expect(await holding(BYTES).reader.file("k", descriptorOf(BYTES))).toEqual(BYTES));
-test("a file of another size is refused before it is read, and not asked for twice", async () => {
+test("a file of another size is refused before it is read, and not retried", async () => {
   const { reader, reads } = holding(BYTES);
   const longer = { ...descriptorOf(BYTES), size: BYTES.length + 1 };
   await expect(reader.file("k", longer)).rejects.toThrow(new FormatError("k: expected 22 bytes, found 21"));
   expect(reads.length).toBe(1);
 });
 const MANY = Uint8Array.from({ length: 20 * 2 ** 20 + 5 }, (_, i) => (i * 2_654_435_761) >>> 24);
-test("a large file comes whole, in pieces that cover each byte once", async () => {
+test("a large file is read in pieces that cover each byte once", async () => {
   const { reader, reads } = holding(MANY);
   expect(Buffer.compare(await reader.file("k", descriptorOf(MANY)), MANY)).toBe(0);
   expect(reads.length).toBe(11);
 });
-test("pieces come in their order, each emptied before the next is given, and a few are read ahead", async () => {
+test("pieces come in order, each is freed before the next, and a few are read ahead", async () => {
   const { reader, reads } = holding(MANY);
   let [next, before] = [0, new Uint8Array(0)];
   for await (const { offset, bytes } of reader.pieces("k", descriptorOf(MANY))) {
@@ -39,7 +39,7 @@ test("pieces come in their order, each emptied before the next is given, and a f
   }
   expect(next).toBe(MANY.length);
 });
-test("pieces of a file that is another one throw at the end; no file, at once; a small one comes whole", async () => {
+test("a wrong file throws after its last piece, an absent one at once; a small file is one piece", async () => {
   const flipped = MANY.slice();
   flipped[1]! ^= 1;
   const read = async (stored: Stored, descriptor = descriptorOf(MANY)) => {
@@ -51,7 +51,7 @@ test("pieces of a file that is another one throw at the end; no file, at once; a
   await expect(read(async () => null)).rejects.toThrow("found no such object");
   expect(await read(BYTES, descriptorOf(BYTES))).toBe(BYTES.length);
 });
-test("a piece that fails once is read again, and no other", async () => {
+test("a piece that fails once is retried, and no other", async () => {
   let attempts = 0;
   const { reader, reads } = holding(async () => {
     if (attempts++ === 4) throw new Error("internal error");
@@ -70,7 +70,7 @@ test("a large file of another size is refused after one read", async () => {
   await expect(reader.file("k", descriptorOf(MANY))).rejects.toThrow("expected 20971525 bytes, found 20971524");
   expect(reads.length).toBe(1);
 });
-test("a file with one bit changed is refused by its digest, and not read twice", async () => {
+test("a file with one changed bit is refused by its digest, and not retried", async () => {
   const flipped = BYTES.slice();
   flipped[3]! ^= 1;
   const { reader, reads } = holding(flipped);
@@ -79,12 +79,12 @@ test("a file with one bit changed is refused by its digest, and not read twice",
   );
   expect(reads.length).toBe(1);
 });
-test("an absent file is a format error, for the manifest named it", () =>
+test("an absent file is a format error, since the manifest names it", () =>
   expect(memoryReader(new Map()).reader.file("k", descriptorOf(BYTES))).rejects.toThrow(FormatError));
 
-test("exactly the range", async () =>
+test("returns exactly the range", async () =>
   expect(await holding(BYTES).reader.range("k", { offset: 4, length: 7 })).toEqual(BYTES.slice(4, 11)));
-test("a range of no object is refused, and not asked for twice", async () => {
+test("a range of an absent object is refused, and not retried", async () => {
   const { reader, reads } = memoryReader(new Map());
   await expect(reader.range("k", { offset: 0, length: 7 })).rejects.toThrow(
     new FormatError("k: expected a range of bytes, found no such object"),
@@ -96,11 +96,11 @@ test("a range beyond the end is refused", () =>
     "expected 7 bytes at 20, found 1",
   ));
 
-test("JSON by its schema; undefined when absent", async () => {
+test("JSON is parsed by its schema; an absent object is undefined", async () => {
   expect(await holding('{"a":1}').reader.json("k", Shape)).toEqual({ a: 1 });
   expect(await memoryReader(new Map()).reader.json("k", Shape)).toBeUndefined();
 });
-test("JSON of the most bytes that are read", async () => {
+test("JSON of the largest allowed size", async () => {
   const text = `"${"x".repeat(65_534)}"`;
   expect(await holding(text).reader.json("k", z.string())).toHaveLength(65_534);
   await expect(holding(`${text} `).reader.json("k", z.string())).rejects.toThrow("at most 65536 bytes, found 65537");
@@ -115,7 +115,7 @@ test.each([
 test("bytes that are not UTF-8 are not JSON", () =>
   expect(() => parsed("k", Uint8Array.of(0x22, 0xff, 0x22), z.string())).toThrow("k: expected JSON"));
 
-test("a read that fails once is tried again", async () => {
+test("a read that fails once is retried", async () => {
   let attempts = 0;
   const flaky = async () => {
     if (attempts++ === 0) throw new Error("internal error");
@@ -123,7 +123,7 @@ test("a read that fails once is tried again", async () => {
   };
   expect(await holding(flaky).reader.file("k", descriptorOf(BYTES))).toEqual(BYTES);
 });
-test("what the second attempt finds wrong with a file is told as such", async () => {
+test("a format error of the second attempt is thrown as such", async () => {
   let attempts = 0;
   const { reader } = holding(async () => {
     if (attempts++ === 0) throw new Error("internal error");
@@ -140,13 +140,13 @@ test("a read that never ends is a read error", async () => {
   const { reader } = holding(() => new Promise(() => {}));
   await expect(reader.file("k", descriptorOf(BYTES))).rejects.toThrow("took longer than 51 ms");
 });
-test("probing tells whether the bucket answers, whatever it holds", async () => {
+test("a probe says whether the bucket responds, whatever it contains", async () => {
   await memoryReader(new Map()).reader.probe();
   const down = new Map([["health", () => Promise.reject(new Error("down"))]]);
   await expect(memoryReader(down).reader.probe()).rejects.toThrow(ReadError);
 });
 
-test("an object that changes is sent only when it has changed", async () => {
+test("an object is transferred only if it has changed", async () => {
   const objects = new Map<string, Stored>([["k", BYTES]]);
   const { reader } = memoryReader(objects);
   const found = await reader.changed("k", { etag: null, bytesMax: BYTES.length });

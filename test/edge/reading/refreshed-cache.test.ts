@@ -28,7 +28,7 @@ test("a fresh value is not read again", async () => {
   expect(await cache.get("k", gives("b"), access)).toBe("a");
   expect(reads).toBe(1);
 });
-test("a servable value is given at once and replaced behind the request's back, by one read only", async () => {
+test("a servable value is returned at once and refreshed in the background, by one read only", async () => {
   const cache = refreshedCache<string>(FRESHNESS, 10);
   await cache.get("k", gives("a"), access);
   now = 15;
@@ -44,13 +44,13 @@ test("a servable value is given at once and replaced behind the request's back, 
   expect(await cache.get("k", gives("d"), access)).toBe("b");
   expect(reads).toBe(2);
 });
-test("an old value is read again first", async () => {
+test("a value that is too old is read again first", async () => {
   const cache = refreshedCache<string>(FRESHNESS, 10);
   await cache.get("k", gives("a"), access);
   now = 20;
   expect(await cache.get("k", gives("b"), access)).toBe("b");
 });
-test("while it cannot be read, an old value is kept, but not for ever", async () => {
+test("while it cannot be read, an old value is used for a limited time", async () => {
   const cache = refreshedCache<string>(FRESHNESS, 10);
   await cache.get("k", gives("a"), access);
   now = 1999;
@@ -58,14 +58,14 @@ test("while it cannot be read, an old value is kept, but not for ever", async ()
   now = 2000;
   await expect(cache.get("k", fails, access)).rejects.toThrow("down");
 });
-test("how long it is kept does not depend on when it was read", async () => {
+test("that time does not depend on when the value was read", async () => {
   const cache = refreshedCache<string>(FRESHNESS, 10);
   now = 5000;
   await cache.get("k", gives("a"), access);
   now = 6999;
   expect(await cache.get("k", fails, access)).toBe("a");
 });
-test("while one call reads what is too old, no other is given the old value: it may be gone", async () => {
+test("while one call reads a value that is too old, no other call gets the old one: it may be deleted", async () => {
   const cache = refreshedCache<string>(FRESHNESS, 10);
   await cache.get("k", gives("a"), access);
   now = 100;
@@ -75,7 +75,7 @@ test("while one call reads what is too old, no other is given the old value: it 
   resolve(undefined);
   await slow;
 });
-test("what fails behind a request's back is a failure too, until a read succeeds", async () => {
+test("a failed refresh in the background counts as a failure until a read succeeds", async () => {
   const cache = refreshedCache<string>(FRESHNESS, 10);
   await cache.get("k", gives("a"), access);
   now = 19;
@@ -93,7 +93,7 @@ test("what fails behind a request's back is a failure too, until a read succeeds
   resolve("c");
   await slow;
 });
-test("after a failure the next second is not spent on more failures", async () => {
+test("after a failure there is no other attempt for a second", async () => {
   const cache = refreshedCache<string>(FRESHNESS, 10);
   await cache.get("k", gives("a"), access);
   now = 100;
@@ -104,7 +104,7 @@ test("after a failure the next second is not spent on more failures", async () =
   now = 1100;
   expect(await cache.get("k", gives("b"), access)).toBe("b");
 });
-test("the age that counts is the time when the read began", async () => {
+test("the age of a value counts from the start of its read", async () => {
   const cache = refreshedCache<string>(FRESHNESS, 10);
   const slow = async () => {
     now = 15;
@@ -114,7 +114,7 @@ test("the age that counts is the time when the read began", async () => {
   now = 20;
   expect(await cache.get("k", gives("b"), access)).toBe("b");
 });
-test("an absent value has its own, short age, and no refresh behind the back", async () => {
+test("an absent value has its own, short age, and no refresh in the background", async () => {
   const cache = refreshedCache<string>(FRESHNESS, 10);
   expect(await cache.get("k", gives(undefined), access)).toBeUndefined();
   now = 4;
@@ -122,7 +122,7 @@ test("an absent value has its own, short age, and no refresh behind the back", a
   now = 5;
   expect(await cache.get("k", gives("a"), access)).toBe("a");
 });
-test("a slow read that began before does not replace what was read since", async () => {
+test("a slow read does not replace a value whose read began later", async () => {
   const cache = refreshedCache<string>(FRESHNESS, 10);
   const { promise, resolve } = Promise.withResolvers<string>();
   const slow = cache.get("k", () => promise, access);
@@ -132,7 +132,7 @@ test("a slow read that began before does not replace what was read since", async
   await slow;
   expect(await cache.get("k", gives("newest"), access)).toBe("new");
 });
-test("it never holds more entries than it may", async () => {
+test("the number of entries is limited", async () => {
   const cache = refreshedCache<string>(FRESHNESS, 2);
   for (const key of ["a", "b", "c"]) await cache.get(key, gives(key), access);
   await cache.get("c", gives("c"), access);
@@ -141,15 +141,15 @@ test("it never holds more entries than it may", async () => {
   expect(reads).toBe(4);
 });
 
-test("after forget only what is read later counts, also when it cannot be read", async () => {
+test("after invalidation only later reads count, even if they fail", async () => {
   const cache = refreshedCache<string>(FRESHNESS, 10);
   now = 5;
   await cache.get("k", gives("old"), access);
   const { promise, resolve } = Promise.withResolvers<string>();
   now = 16;
-  await cache.get("k", () => promise, access); // begins before forget, and ends after it
+  await cache.get("k", () => promise, access); // begins before the invalidation and ends after it
   now = 17;
-  cache.forget("k", now);
+  cache.invalidate("k", now);
   resolve("between");
   await Promise.all(background);
   await expect(cache.get("k", fails, access)).rejects.toThrow("down");
@@ -157,36 +157,36 @@ test("after forget only what is read later counts, also when it cannot be read",
   expect(await cache.get("k", gives("new"), access)).toBe("new");
   expect(await cache.get("k", gives("newer"), access)).toBe("new");
 });
-test("what began in the millisecond of forget is given to who asked, and not kept", async () => {
+test("a read in the millisecond of the invalidation is returned to its caller and not cached", async () => {
   const cache = refreshedCache<string>(FRESHNESS, 10);
-  cache.forget("k", now);
+  cache.invalidate("k", now);
   expect(await cache.get("k", gives("a"), access)).toBe("a");
   expect(await cache.get("k", gives("b"), access)).toBe("b");
 });
-test("the reader is told what is known", async () => {
+test("the read function receives the cached value", async () => {
   const cache = refreshedCache<string>(FRESHNESS, 10);
   const grown = async (known: string | undefined) => `${known ?? ""}x`;
   expect(await cache.get("k", grown, access)).toBe("x");
   now = 30;
   expect(await cache.get("k", grown, access)).toBe("xx");
 });
-test("values together stay within their bytes; the newest stays, however large", async () => {
+test("the total size is limited; the newest value stays, however large it is", async () => {
   const cache = refreshedCache<string>(FRESHNESS, 10, { of: (value) => value.length, max: 5 });
   for (const key of ["aa", "bb", "cc"]) await cache.get(key, gives(key), access);
   reads = 0;
   for (const key of ["bb", "cc", "aa"]) await cache.get(key, gives(key), access);
   expect(reads).toBe(1);
-  for (now = 100; now < 500; now += 100) await cache.get("cc", gives("cc"), access); // counts once
+  for (now = 100; now < 500; now += 100) await cache.get("cc", gives("cc"), access); // its size counts once
   expect(await cache.get("aa", fails, access)).toBe("aa");
   await cache.get("large", gives("x".repeat(9)), access);
   expect(await cache.get("large", fails, access)).toBe("x".repeat(9));
 });
 
-describe("with claims", () => {
-  const claiming = () => refreshedCache<string>({ ...FRESHNESS, claimMs: 1000 }, 10);
+describe("with read locks", () => {
+  const locking = () => refreshedCache<string>({ ...FRESHNESS, readLockMs: 1000 }, 10);
 
-  test("one reads what is not known, the others look again until it has come", async () => {
-    const cache = claiming();
+  test("one request reads a missing value, the others poll until it is there", async () => {
+    const cache = locking();
     now = 100;
     const { promise, resolve } = Promise.withResolvers<string>();
     const slow = () => {
@@ -198,8 +198,8 @@ describe("with claims", () => {
     expect(new Set(await Promise.all(all))).toEqual(new Set(["a"]));
     expect(reads).toBe(1);
   });
-  test("an old value is read again first, and an absent one after its own age", async () => {
-    const cache = claiming();
+  test("a value that is too old is read again first, and an absent one after its own age", async () => {
+    const cache = locking();
     now = 100;
     await cache.get("k", gives("a"), access);
     await cache.get("absent", gives(undefined), access);
@@ -208,19 +208,19 @@ describe("with claims", () => {
     now = 120;
     expect(await cache.get("k", gives("b"), access)).toBe("b");
   });
-  test("what failed is read by another; what hangs is waited for no longer than the claim", async () => {
-    const cache = claiming();
+  test("after a failure another request reads; a hanging read is waited for no longer than the lock lasts", async () => {
+    const cache = locking();
     const [bad, good] = [cache.get("k", fails, access), cache.get("k", gives("a"), access)];
     await expect(bad).rejects.toThrow("down");
     expect(await good).toBe("a");
-    const hanging = claiming();
+    const hanging = locking();
     void hanging.get("k", () => new Promise(() => {}), access);
     const waiting = hanging.get("k", gives("b"), access);
     now += 1000;
     expect(await waiting).toBe("b");
   });
-  test("what was read by a clock that has stepped back since is read anew", async () => {
-    const cache = claiming();
+  test("a value is read again if the clock has stepped back since", async () => {
+    const cache = locking();
     now = 3_600_000;
     await cache.get("k", gives("a"), access);
     now = 3_599_500;
@@ -229,11 +229,11 @@ describe("with claims", () => {
     expect(await cache.get("k", gives("b"), access)).toBe("b");
     expect(await cache.get("k", gives("c"), access)).toBe("b");
   });
-  test("what was being read when it was to be forgotten is not waited for, and the value is known to who reads", async () => {
-    const cache = claiming();
+  test("after invalidation a current read is not waited for, and the next read receives the old value", async () => {
+    const cache = locking();
     await cache.get("k", gives("a"), access);
     now = 1;
-    cache.forget("k", now);
+    cache.invalidate("k", now);
     now = 2;
     const seen: (string | undefined)[] = [];
     const all = Array.from({ length: 5 }, () =>

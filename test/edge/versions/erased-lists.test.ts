@@ -32,14 +32,14 @@ const has = (id: string, customer = "acme") => {
   const { reader, reads: made } = memoryReader(objects);
   reads = made;
   const access = { nowMs: () => now, waitUntil: (work: Promise<unknown>) => void background.push(work), reader };
-  return lists.has(customer, id as UserId, access);
+  return lists.isErased(customer, id as UserId, access);
 };
 
-test("knows who is erased, for each customer", async () => {
+test("knows the erased users of each customer", async () => {
   expect([await has("ann"), await has("bob"), await has("ann", "globex")]).toEqual([true, false, false]);
 });
 
-test("a list, and that there is none, is looked at again only after a while", async () => {
+test("a list, and the absence of a list, is cached for a while", async () => {
   for (const customer of ["acme", "globex"]) {
     await has("ann", customer);
     now += 3999;
@@ -48,7 +48,7 @@ test("a list, and that there is none, is looked at again only after a while", as
   }
 });
 
-test("a user who was erased is known as such within the promise, at any rate of requests", async () => {
+test("an erasure takes effect within the promised time, at any rate of requests", async () => {
   for (const pause of [100, 1000, 3999, 5000, 9999]) {
     lists = erasedLists(4000);
     objects.set(KEY, ANN);
@@ -65,21 +65,21 @@ test("a user who was erased is known as such within the promise, at any rate of 
   }
 });
 
-test("the isolate that has forgotten its list knows at once, whatever is still being read", async () => {
+test("after invalidation an erasure takes effect at once, whatever read is in progress", async () => {
   await has("bob");
   now += 4500;
   const { promise, resolve } = Promise.withResolvers<Uint8Array>();
   objects.set(KEY, () => promise);
   await has("bob"); // reads in the background
   objects.set(KEY, BOTH);
-  lists.forget("acme", now);
+  lists.invalidate("acme", now);
   resolve(ANN);
   await Promise.all(background);
   now += 1;
   expect(await has("bob")).toBe(true);
 });
 
-test("while the list cannot be read the older one serves, but never longer than promised", async () => {
+test("while the list cannot be read, the older one is used, but never longer than promised", async () => {
   await has("ann");
   objects.set(KEY, () => Promise.reject(new Error("down")));
   now += 9900;
@@ -88,7 +88,7 @@ test("while the list cannot be read the older one serves, but never longer than 
   await expect(has("ann")).rejects.toMatchObject({ name: "ReadError" });
 });
 
-test("a list that is gone though it was there is a fault; a damaged one too", async () => {
+test("a list that has disappeared or is damaged is an error", async () => {
   await has("ann");
   objects.delete(KEY);
   now += 20_000;

@@ -24,7 +24,7 @@ beforeEach(() => {
   background = [];
 });
 
-test("an active model gives its live version", async () =>
+test("an active model has a live version", async () =>
   expect(await ask(livePointers(4000))).toEqual({ customer: "acme", modelName: "shop", live }));
 
 test.each(["SCHEDULING", "FETCHING", "TRAINING", "DEPLOYING", "ERROR"] as const)(
@@ -39,7 +39,7 @@ test.each(["SCHEDULING", "FETCHING", "TRAINING", "DEPLOYING", "ERROR"] as const)
   },
 );
 
-test("absent, deleted, another customer's and unspeakable names get the same answer", async () => {
+test("absent, deleted, another customer's and invalid names get the same error", async () => {
   const pointers = livePointers(4000);
   const absent = await ask(pointers, "absent").catch((error: Error) => error.message.replace("absent", "shop"));
   const foreign = await ask(pointers, "shop", "globex").catch((error: Error) => error.message);
@@ -50,7 +50,7 @@ test("absent, deleted, another customer's and unspeakable names get the same ans
     await expect(ask(pointers, name)).rejects.toMatchObject({ code: "model_not_found" });
 });
 
-test("a model without a live version is told of, for what serves under its name is a deleted one's", async () => {
+test("a model without a live version is reported, so that a deleted model's versions are evicted", async () => {
   const told: string[] = [];
   const pointers = livePointers(0, ({ customer, modelName }) => told.push(`${customer}/${modelName}`));
   await ask(pointers);
@@ -69,25 +69,25 @@ test("a model without a live version is told of, for what serves under its name 
   expect(told).toEqual(Array(4).fill("acme/shop"));
 });
 
-test("a new version shows within twice the cache's time while requests come", async () => {
+test("a new version is seen within twice the cache time while requests come", async () => {
   const pointers = livePointers(4000);
   await ask(pointers);
   objects.set(KEY, pointer("ACTIVE", "v2"));
   now = 3999;
   expect((await ask(pointers)).live.version).toBe("v1");
-  now = 4000; // refreshes behind the request's back
+  now = 4000; // refreshes in the background
   expect((await ask(pointers)).live.version).toBe("v1");
   await Promise.all(background);
   expect((await ask(pointers)).live.version).toBe("v2");
 });
-test("after a pause a new version shows at once", async () => {
+test("after a pause a new version is seen at once", async () => {
   const pointers = livePointers(4000);
   await ask(pointers);
   objects.set(KEY, pointer("ACTIVE", "v2"));
   now = 8000;
   expect((await ask(pointers)).live.version).toBe("v2");
 });
-test("while it cannot be read, the last one holds for five minutes", async () => {
+test("while it cannot be read, the last pointer is used for five minutes", async () => {
   const pointers = livePointers(4000);
   await ask(pointers);
   objects.set(KEY, broken);
@@ -96,7 +96,7 @@ test("while it cannot be read, the last one holds for five minutes", async () =>
   now = 301_000;
   await expect(ask(pointers)).rejects.toMatchObject({ code: "artifact_unavailable" });
 });
-test.each(["", "{}", '{"format":2}'])("a pointer that says %s is unavailable, not absent", async (text) => {
+test.each(["", "{}", '{"format":2}'])("a pointer with the content %s is unavailable, not absent", async (text) => {
   objects.set(KEY, text);
   await expect(ask(livePointers(4000))).rejects.toMatchObject({ code: "artifact_unavailable" });
 });

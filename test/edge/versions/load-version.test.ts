@@ -28,7 +28,7 @@ const put = async (key: string, bytes: Uint8Array) => {
   await edge.store.putIfAbsent(key, bytes, "application/octet-stream");
 };
 
-/** Makes a model whose manifest is the shop's but for a change, over the same files; `extra` are further files. */
+/** Makes a model with the shop's files and its manifest after a change. `extra` are additional files. */
 async function publishManifest(
   change: (manifest: Manifest) => unknown,
   extra: readonly Uint8Array[] = [],
@@ -118,7 +118,7 @@ test.each(faults)("%s is refused", async (_, change, reason) => {
   expect(refusalOf(modelName)).toContain(reason);
 });
 
-test("golden scores within the tolerance pass: 0.5 for 0.5004 of at most 0.5004", async () => {
+test("golden scores within the tolerance pass: 0.5 for 0.5004, the largest score", async () => {
   const near = (m: Manifest) => ({
     ...m,
     model: { ...m.model, golden: [{ items: [0], ages_days: [0], scores: [[1, 0.5004]] }] },

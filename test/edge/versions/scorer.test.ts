@@ -7,7 +7,7 @@ import { type EdgeWorld, startEdge } from "../../fixtures/edge-world.ts";
 
 let edge: EdgeWorld;
 beforeAll(async () => {
-  // However slow the machine, none of the many runs below is shed: what they compute is looked at here.
+  // High limits, so that even a slow machine refuses none of the many runs below.
   const vars = { CONCURRENT_RANKS_MAX: 1000, QUEUE_MS_MAX: 10_000, CACHE_MEGABYTES: 120 };
   edge = await startEdge({ vars, partBytes: 100 * 2 ** 20 });
 });
@@ -47,7 +47,7 @@ const heapOf = (modelName: string) =>
   edge.log.map((line) => JSON.parse(line)).find(({ event, model }) => event === "version_loaded" && model === modelName)
     ?.heap_bytes;
 
-test("large weights are written where the runtime keeps them, and rank as small ones do", async () => {
+test("large weights are written to the runtime's heap, and rank like small ones", async () => {
   await edge.publish({ modelName: "large", exported: shopModel({ padding: LARGE_ROWS }) });
   for (const item of [0, 3, 7]) {
     const ask = async (model: string) =>
@@ -56,7 +56,7 @@ test("large weights are written where the runtime keeps them, and rank as small 
   }
   expect(heapOf("large")).toBeLessThan(16 * 2 ** 20 + 1.2 * 32 * LARGE_ROWS);
 });
-test("large weights of which one bit is wrong are refused, and read anew", async () => {
+test("large weights with one wrong bit are refused, and read again later", async () => {
   await edge.publish({ modelName: "flipped", exported: shopModel({ isReversed: true, padding: LARGE_ROWS }) });
   await edge.inject({ keys: "blobs", kind: "flip", chance: 0.3 });
   expect((await edge.call("/v0/models/flipped/rank", { body: session(0) })).status).toBe(503);
@@ -65,12 +65,12 @@ test("large weights of which one bit is wrong are refused, and read anew", async
     .poll(async () => (await edge.call("/v0/models/flipped/rank", { body: session(0) })).json(), { timeout: 10_000 })
     .toEqual(["i7", "i6", "i5", "i4", "i3", "i2", "i1"]);
 });
-test("large weights that the runtime computes something from when it loads them are given to it whole", async () => {
+test("large weights that the runtime uses while loading are handed over as a whole", async () => {
   const graph = graphBuilder("folded");
   graph.input("items", "int32", ["L"]);
   const rows = LARGE_ROWS + 1;
   const table = Float32Array.from({ length: rows * SHOP_ITEMS }, (_, at) => at % SHOP_ITEMS);
-  const weights = graph.op("Neg", [graph.external("weights.bin", "float32", [rows, SHOP_ITEMS])]); // known beforehand
+  const weights = graph.op("Neg", [graph.external("weights.bin", "float32", [rows, SHOP_ITEMS])]); // computed by the runtime while loading
   const axes = graph.constant({ type: "int64", dims: [1], data: BigInt64Array.of(0n) });
   const sum = graph.op("ReduceSum", [graph.op("Gather", [weights, "items"]), axes], { keepdims: { int: 0 } });
   graph.output("scores", sum, "float32", [SHOP_ITEMS]);
@@ -80,7 +80,7 @@ test("large weights that the runtime computes something from when it loads them 
   expect(await answer.json()).toEqual(["i0", "i1", "i3", "i4", "i5", "i6", "i7"]);
 });
 
-test("a graph that wants only ages gets only ages", async () => {
+test("a graph with only the ages input gets only ages", async () => {
   const graph = graphBuilder("ages");
   graph.input("ages_days", "float32", ["L"]);
   const axis = graph.constant({ type: "int64", dims: [1], data: BigInt64Array.of(0n) });

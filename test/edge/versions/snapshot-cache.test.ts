@@ -46,14 +46,14 @@ beforeEach(() => {
   gate = undefined;
 });
 
-test("the first request loads, the next one finds it", async () => {
+test("the first request loads a version, the next one finds it in memory", async () => {
   const cache = cacheOf();
   expect(await versionOf(cache)).toBe("v1");
   expect(await versionOf(cache)).toBe("v1");
   expect(loads).toEqual(["v1"]);
   expect(log).toMatchObject([{ event: "version_loaded", model: "shop", version: "v1" }]);
 });
-test("requests that come together load once", async () => {
+test("concurrent requests load a version once", async () => {
   const cache = cacheOf();
   expect(await Promise.all(Array.from({ length: 20 }, () => versionOf(cache)))).toEqual(Array(20).fill("v1"));
   expect(loads).toEqual(["v1"]);
@@ -70,7 +70,7 @@ test("while a newer version loads, the older one serves", async () => {
   expect(await versionOf(cache, V2)).toBe("v2");
   expect(loads).toEqual(["v1", "v2"]);
 });
-test("a newer version that is damaged leaves the older one serving, and is tried again later and later", async () => {
+test("a damaged newer version leaves the older one serving, and is retried with growing pauses", async () => {
   const cache = cacheOf();
   await versionOf(cache);
   fault = new FormatError("flipped");
@@ -92,15 +92,18 @@ test.each([
   [new FormatError("flipped"), "artifact_unavailable"],
   [new ReadError("down"), "artifact_unavailable"],
   [new TypeError("a bug"), "artifact_unavailable"],
-])("without an older one, %s is a problem with Retry-After, at once for the next request too", async (error, code) => {
-  const cache = cacheOf();
-  fault = error;
-  await expect(versionOf(cache)).rejects.toMatchObject({ code, retryAfterSeconds: 2 });
-  await expect(versionOf(cache)).rejects.toMatchObject({ code });
-  expect(loads).toEqual(["v1"]);
-  expect(log).toMatchObject([{ event: "version_refused", level: "error" }]);
-});
-test("a load that failed gives back the memory that was kept for it", async () => {
+])(
+  "without an older version, %s is a problem with Retry-After, and the next request gets it at once",
+  async (error, code) => {
+    const cache = cacheOf();
+    fault = error;
+    await expect(versionOf(cache)).rejects.toMatchObject({ code, retryAfterSeconds: 2 });
+    await expect(versionOf(cache)).rejects.toMatchObject({ code });
+    expect(loads).toEqual(["v1"]);
+    expect(log).toMatchObject([{ event: "version_refused", level: "error" }]);
+  },
+);
+test("a failed load releases its reserved memory", async () => {
   const cache = cacheOf();
   fault = new FormatError("flipped");
   await expect(versionOf(cache)).rejects.toThrow();
@@ -112,7 +115,7 @@ test("a load that failed gives back the memory that was kept for it", async () =
   const [after, without] = log.filter((entry) => "used_bytes" in entry);
   expect(after).toMatchObject({ used_bytes: (without as { used_bytes: number }).used_bytes });
 });
-test("failures before a load that succeeded do not count: the next attempt after another comes as soon as after a first", async () => {
+test("a successful load resets the count of failures", async () => {
   const cache = cacheOf();
   const attemptAt = async (ms: number) => {
     now = ms;
@@ -126,12 +129,12 @@ test("failures before a load that succeeded do not count: the next attempt after
   for (const ms of [0, 1000, 3000]) await attemptAt(ms);
   fault = undefined;
   expect(await attemptAt(7000)).toBe(4);
-  cache.letGo(V1, access);
+  cache.retireModel(V1, access);
   fault = new FormatError("flipped");
   expect(await attemptAt(8000)).toBe(5);
   expect(await attemptAt(9000)).toBe(6);
 });
-test("a load whose request died is taken over after its time", async () => {
+test("a load whose request was cancelled is restarted after its time", async () => {
   const cache = cacheOf();
   gate = new Promise(() => {});
   void cache.lease(V1, access).catch(() => {});
@@ -141,7 +144,7 @@ test("a load whose request died is taken over after its time", async () => {
   expect(await versionOf(cache)).toBe("v1");
   expect(loads).toEqual(["v1", "v1"]);
 });
-test("rolling back to the version before works like any other version", async () => {
+test("a roll-back loads the earlier version like any other", async () => {
   const cache = cacheOf();
   await versionOf(cache);
   await versionOf(cache, V2);
@@ -153,7 +156,7 @@ test("rolling back to the version before works like any other version", async ()
   expect(await versionOf(cache, V1)).toBe("v1");
 });
 
-test("pages of records give way to a version before it is read", async () => {
+test("pages are evicted before a version is read into their memory", async () => {
   const loadedBytes: number[] = [];
   const large = { ...loader, memoryCostOf: () => ({ heapBytes: 20_000_000, scriptBytes: 0, loadingBytes: 0 }) };
   const cache = snapshotCache(
@@ -161,38 +164,20 @@ test("pages of records give way to a version before it is read", async () => {
     {
       ...large,
       async loadVersion(target) {
-        loadedBytes.push(cache.pages.bytes());
+        loadedBytes.push(cache.pages.usedBytes());
         return smallVersion(target);
       },
     },
     () => {},
   );
-  for (const key of "abcdefghijklmnopqrst") cache.pages.keep(key, emptyUserPage(500_000), 0);
-  expect(cache.pages.bytes()).toBeGreaterThan(9_000_000);
+  for (const key of "abcdefghijklmnopqrst") cache.pages.put(key, emptyUserPage(500_000), 0);
+  expect(cache.pages.usedBytes()).toBeGreaterThan(9_000_000);
   await cache.lease(V1, access);
-  expect(loadedBytes).toEqual([cache.pages.bytes()]);
+  expect(loadedBytes).toEqual([cache.pages.usedBytes()]);
   expect(loadedBytes[0]).toBeLessThanOrEqual(40_000_000 - 16 * 2 ** 20 - 20_000_000);
 });
 
-test("a newer version serves when the records of recent users have been read, a first one at once", async () => {
-  const cache = cacheOf();
-  const asked: string[] = [];
-  const { of } = cache.recentUsers;
-  Object.assign(cache.recentUsers, {
-    of(model: string) {
-      asked.push(model);
-      return of(model);
-    },
-  });
-  await versionOf(cache);
-  expect(asked).toEqual([]);
-  await versionOf(cache, V2);
-  await Promise.all(background);
-  expect(asked).toEqual(["acme/shop"]);
-  expect(await versionOf(cache, V2)).toBe("v2");
-});
-
-test("who admits calls hears of every load when it begins", async () => {
+test("the admission is informed when a load begins", async () => {
   const begun: number[] = [];
   const cache = snapshotCache({ bytes: 100_000_000, pageBytesMax: 0 }, loader, (nowMs) => {
     expect(loads.length).toBe(begun.length);

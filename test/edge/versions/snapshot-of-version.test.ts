@@ -48,20 +48,20 @@ function recordOf(user: string, stored: Stored | undefined, circumstances: Circu
   return { record: snapshot.userRecord(user as UserId), reads, failures };
 }
 
-test("a known user's record comes with one read", async () => {
+test("a known user's record takes one read", async () => {
   const { record, reads } = recordOf("bob", pages);
   const bob = (await record)!;
   expect([...bob.items]).toEqual([5]);
   expect([3, 4, 5].map((item) => bob.hasSeen(item as ItemIndex))).toEqual([false, true, true]);
   expect(reads).toEqual([PAGES]);
 });
-test("a user that training never saw has none", async () =>
+test("a user who was not in the training data has no record", async () =>
   expect(await recordOf("carol", pages).record).toBeUndefined());
-test("an erased user has none, and nothing is read", async () => {
+test("an erased user has no record, and nothing is read", async () => {
   const { record, reads } = recordOf("bob", pages, { isErased: async () => true });
   expect([await record, reads]).toEqual([undefined, []]);
 });
-test("who asks again, and whose record lies in the same page, needs no read", async () => {
+test("a second call, and a user on the same page, need no read", async () => {
   const memory = emptyMemory();
   const first = (await recordOf("bob", pages, { pages: memory }).record)!;
   for (const user of ["bob", "ann", "carol"]) {
@@ -72,7 +72,7 @@ test("who asks again, and whose record lies in the same page, needs no read", as
   }
   expect([...first.items]).toEqual([5]);
 });
-test("of those who ask at once for one page, one reads it", async () => {
+test("of concurrent calls for one page, one reads it", async () => {
   const memory = emptyMemory();
   const { promise, resolve } = Promise.withResolvers<Uint8Array>();
   const slow = () => promise;
@@ -84,12 +84,12 @@ test("of those who ask at once for one page, one reads it", async () => {
     asked.map((_, i) => (i % 2 ? 1 : records[0]!.items.length)),
   );
 });
-test("when that read fails, the others read for themselves", async () => {
+test("if that read fails, the other calls read for themselves", async () => {
   const memory = emptyMemory();
   let reads = 0;
   const failsFirst = async () => {
     await new Promise((done) => setTimeout(done, 5));
-    return ++reads <= 2 ? Promise.reject(new Error("down")) : pages; // a read is tried twice
+    return ++reads <= 2 ? Promise.reject(new Error("down")) : pages; // a read is retried once
   };
   const answers = await Promise.allSettled(
     Array.from({ length: 5 }, () => recordOf("bob", failsFirst, { pages: memory }).record),
@@ -97,7 +97,7 @@ test("when that read fails, the others read for themselves", async () => {
   expect(answers.map(({ status }) => status).sort()).toEqual([...Array(4).fill("fulfilled"), "rejected"]);
   expect(reads).toBe(3);
 });
-test("nobody waits long for a read that hangs, nor for one whose page is not kept", async () => {
+test("no call waits long for a hanging read, or for one whose page is not kept", async () => {
   const hanging = () => new Promise<Uint8Array>(() => {});
   const clock = performance.now();
   for (const memory of [emptyMemory(), pageMemory(0, () => 0)]) {
@@ -107,13 +107,13 @@ test("nobody waits long for a read that hangs, nor for one whose page is not kep
   }
   expect(performance.now() - clock).toBeLessThan(6000); // twice the reader's 50 ms, and a wait
 });
-test("an erased user has none, though the page is in memory", async () => {
+test("an erased user has no record, even if the page is in memory", async () => {
   const memory = emptyMemory();
   await recordOf("bob", pages, { pages: memory }).record;
   const { record } = recordOf("bob", undefined, { pages: memory, isErased: async () => true });
   expect(await record).toBeUndefined();
 });
-test("a user who is erased while the record is read has none", async () => {
+test("a user who is erased while the record is read has no record", async () => {
   let isErased = false;
   const slow = async () => {
     await new Promise((done) => setTimeout(done, 20));
@@ -123,13 +123,13 @@ test("a user who is erased while the record is read has none", async () => {
   const { record, reads } = recordOf("bob", slow, { isErased: async () => isErased });
   expect([await record, reads]).toEqual([undefined, [PAGES]]);
 });
-test("whether a user is erased must be known, else nothing is ranked", async () => {
+test("nothing is ranked if it is unknown whether the user is erased", async () => {
   const isErased = () => Promise.reject(new ReadError("down"));
   await expect(recordOf("bob", pages, { isErased }).record).rejects.toMatchObject({ code: "user_record_unavailable" });
   const { record, reads, failures } = recordOf("bob", pages, { isErased, serveUnfiltered: true });
   expect([await record, reads, failures.length]).toEqual([undefined, [], 1]);
 });
-test("with the longest deadline of reads, the slowest call still has its lease of the version when it scores", async () => {
+test("with the longest read deadline, the slowest call still has its lease of the version when it scores", async () => {
   const isAllowed = (ms: number) => {
     try {
       return settingsOf({ MODELS: {} as R2Bucket, READ_TIMEOUT_MS: ms }).READ_TIMEOUT_MS === ms;
@@ -140,7 +140,7 @@ test("with the longest deadline of reads, the slowest call still has its lease o
   const readMs = [20_000, 10_000, 8000, 7000, 6000, 5000].find(isAllowed)!;
   vi.useFakeTimers({ now: 0, toFake: ["setTimeout", "clearTimeout", "Date"] });
   const slow = (bytes: Uint8Array | null): Stored => {
-    let attempts = 0; // the first hangs, the second just ends in time
+    let attempts = 0; // the first attempt hangs, the second just ends in time
     return () => new Promise((resolve) => attempts++ % 2 && setTimeout(() => resolve(bytes), readMs - 1));
   };
   const stored = new Map([
@@ -152,14 +152,14 @@ test("with the longest deadline of reads, the slowest call still has its lease o
   const cost = { heapBytes: 1000, scriptBytes: 0, loadingBytes: 0 };
   memory.add(loaded, cost, access, Date.now());
   memory.lease(target, access);
-  const isErased = (user: UserId) => erasedLists(4000).has("acme", user, { ...access, reader });
-  const claimed: PageMemory = { ...emptyMemory(), claim: () => false }; // by a call that is gone
-  const policy = { reader, pages: claimed, access, isErased, serveUnfiltered: false, onUnfiltered: () => {} };
+  const isErased = (user: UserId) => erasedLists(4000).isErased("acme", user, { ...access, reader });
+  const locked: PageMemory = { ...emptyMemory(), tryLock: () => false }; // by a call that was cancelled
+  const policy = { reader, pages: locked, access, isErased, serveUnfiltered: false, onUnfiltered: () => {} };
   let items: readonly number[] | undefined;
   const reading = snapshotOf(loaded, policy).userRecord("bob" as UserId);
   void reading.then((record) => (items = [...record!.items]));
   while (!items) {
-    await new Promise(setImmediate); // time stands still while a hash is computed
+    await new Promise(setImmediate); // the fake clock must not advance while a hash is computed
     if (vi.getTimerCount() > 0) await vi.advanceTimersToNextTimerAsync();
   }
   expect(Date.now()).toBeGreaterThan(4 * readMs);
@@ -189,26 +189,26 @@ const failing: [string, Stored | undefined][] = [
   ["is cut short", pages.slice(0, place.offset + 8)],
   ["has a bit flipped", flipped],
 ];
-test.each(failing)("a page that %s is unavailable: never a record without its seen items", async (_, stored) => {
+test.each(failing)("a page that %s is an error, never a record without seen items", async (_, stored) => {
   const { record, failures } = recordOf("bob", stored);
   await expect(record).rejects.toMatchObject({ code: "user_record_unavailable", retryAfterSeconds: 1 });
   expect(failures).toEqual([]);
 });
-test.each(failing)("a page that %s is not kept: the next call reads it again", async (_, stored) => {
+test.each(failing)("a page that %s is not kept, so the next call reads it again", async (_, stored) => {
   const memory = emptyMemory();
   await expect(recordOf("bob", stored, { pages: memory }).record).rejects.toMatchObject({
     code: "user_record_unavailable",
   });
-  expect(memory.bytes()).toBe(0);
+  expect(memory.usedBytes()).toBe(0);
   expect([...(await recordOf("bob", pages, { pages: memory }).record)!.items]).toEqual([5]);
 });
-test.each(failing)("a page that %s is told and left out where the operator has chosen so", async (_, stored) => {
+test.each(failing)("a page that %s is reported and ignored if the operator has chosen that", async (_, stored) => {
   const { record, failures } = recordOf("bob", stored, { serveUnfiltered: true });
   expect(await record).toBeUndefined();
   expect(failures.length).toBe(1);
 });
 
-test("the rest is the version's", async () => {
+test("all other members come from the version", async () => {
   const { reader } = memoryReader(new Map());
   const snapshot = snapshotOf(small, {
     reader,

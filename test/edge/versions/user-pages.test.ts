@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { LoadedVersion } from "../../../edge/versions/load-version.ts";
 import { pageMemory } from "../../../edge/versions/page-memory.ts";
-import { forgetPages, readAhead, readUserRecord } from "../../../edge/versions/user-pages.ts";
+import { evictPages, readUserRecord } from "../../../edge/versions/user-pages.ts";
 import { userHash } from "../../../shared/hash.ts";
 import type { UserId } from "../../../shared/ids.ts";
 import { blobKey } from "../../../shared/manifest.ts";
@@ -52,52 +52,12 @@ const { loaded, file } = await versionOf();
 function contextOf(stored: Stored = file, bytes = 1e6) {
   const { reader, reads } = memoryReader(new Map([[FILE, stored]]));
   const waited: Promise<unknown>[] = [];
-  let now = 0;
-  const access = { nowMs: () => now, waitUntil: (work: Promise<unknown>) => void waited.push(work) };
+  const access = { nowMs: () => 0, waitUntil: (work: Promise<unknown>) => void waited.push(work) };
   const pages = pageMemory(bytes, () => bytes);
-  const pass = (ms: number) => {
-    now += ms;
-  };
-  return { reads, waited, pass, pages, context: { reader, pages, access } };
+  return { reads, waited, pages, context: { reader, pages, access } };
 }
 
-test("what was read ahead needs no read when its user calls", async () => {
-  const { reads, context } = contextOf();
-  await readAhead(loaded, names.slice(0, 10), context);
-  expect(reads.length).toBe(10);
-  for (const name of names.slice(0, 10)) expect((await readUserRecord(loaded, name, context))!.items).toEqual([3]);
-  expect(reads.length).toBe(10);
-});
-test("the most recent first are read ahead, into half of the room at most", async () => {
-  const size = file.length / names.length + 512;
-  const { reads, context, pages } = contextOf(file, 20 * size);
-  await readAhead(loaded, names, context);
-  expect([reads.length, pages.bytes()]).toEqual([10, 10 * size]);
-  for (const name of names.slice(0, 10)) await readUserRecord(loaded, name, context);
-  expect(reads.length).toBe(10);
-});
-test("reading ahead ends after a second, however slow R2 is", async () => {
-  const slow = contextOf(async () => {
-    slow.pass(300);
-    return file;
-  });
-  await readAhead(loaded, names, slow.context);
-  expect(slow.reads.length).toBe(4);
-});
-test("nor does it wait longer for a read that hangs", async () => {
-  const { reader, reads } = memoryReader(new Map([[FILE, () => new Promise<Uint8Array>(() => {})]]), 60_000);
-  const { pages } = contextOf();
-  const begin = performance.now();
-  await readAhead(loaded, names, { reader, pages, access: { nowMs: Date.now, waitUntil: () => {} } });
-  expect(performance.now() - begin).toBeLessThan(5000);
-  expect(reads.length).toBe(1);
-});
-test("reading ahead ends at a failure, of which nobody hears", async () => {
-  const { reads, context, pages } = contextOf(() => Promise.reject(new Error("down")));
-  await readAhead(loaded, names, context);
-  expect([reads.length, pages.bytes()]).toEqual([2, 0]); // a read is tried twice
-});
-test("a page that was read needs no further read, and its record is what the read gave", async () => {
+test("a page in memory needs no further read, and returns the same records", async () => {
   const { reads, context } = contextOf();
   for (const round of [1, 2]) {
     for (const name of names) {
@@ -107,34 +67,33 @@ test("a page that was read needs no further read, and its record is what the rea
     expect([round, reads.length]).toEqual([round, names.length]);
   }
 });
-test("where there is room for some pages, what was used least recently is read again, and right", async () => {
+test("with memory for some pages, the least recently used ones are read again correctly", async () => {
   const size = file.length / names.length + 512;
   const { reads, context, pages } = contextOf(file, 10 * size);
   for (const name of [...names, ...names.slice(-10)])
     expect([...(await readUserRecord(loaded, name, context))!.items]).toEqual([3]);
-  expect([reads.length, pages.bytes()]).toEqual([names.length, 10 * size]);
+  expect([reads.length, pages.usedBytes()]).toEqual([names.length, 10 * size]);
   expect([...(await readUserRecord(loaded, names[0]!, context))!.items]).toEqual([3]);
   expect(reads.length).toBe(names.length + 1);
 });
-test("when a version is let go its pages are, and no others", async () => {
+test("when a version is evicted its pages are, and no others", async () => {
   const { reads, context, pages } = contextOf();
   for (const name of names.slice(0, 10)) await readUserRecord(loaded, name, context);
   const other = `sha256:${"b".repeat(64)}`;
   const users = { ...loaded.manifest.users!, pages: [{ media_type: "x", digest: other, size: 1 }] };
-  forgetPages({ ...loaded, manifest: { ...loaded.manifest, users } }, pages);
+  evictPages({ ...loaded, manifest: { ...loaded.manifest, users } }, pages);
   for (const name of names.slice(0, 10)) await readUserRecord(loaded, name, context);
   expect(reads.length).toBe(10);
-  forgetPages(loaded, pages);
-  expect(pages.bytes()).toBe(0);
-  forgetPages(smallVersion(liveVersion("shop", "v2")), pages);
+  evictPages(loaded, pages);
+  expect(pages.usedBytes()).toBe(0);
+  evictPages(smallVersion(liveVersion("shop", "v2")), pages);
 });
-test("a version without users costs nothing", async () => {
+test("a version without users needs no read", async () => {
   const { reads, context } = contextOf();
   const small = smallVersion(liveVersion("shop", "v2"));
-  await readAhead(small, names, context);
   expect([await readUserRecord(small, names[0]!, context), reads]).toEqual([undefined, []]);
 });
-test("a read outlives its caller", async () => {
+test("a read goes on if its caller disconnects", async () => {
   const { waited, context } = contextOf();
   await readUserRecord(loaded, names[0]!, context);
   expect(waited.length).toBe(1);

@@ -16,8 +16,8 @@ const access = { nowMs: () => now, waitUntil: () => {} };
 const memoryOf = (megabytes: number) => versionMemory(RUNTIME + megabytes * MB, () => heap);
 const put = async (memory: ReturnType<typeof versionMemory>, name: string, version: string, megabytes: number) => {
   const loaded = smallVersion(liveVersion(name, version));
-  const giveBack = await memory.reserve(loaded.target, cost(megabytes), access);
-  giveBack();
+  const release = await memory.reserve(loaded.target, cost(megabytes), access);
+  release();
   memory.add(loaded, cost(megabytes), access, now);
   return loaded;
 };
@@ -29,7 +29,7 @@ beforeEach(() => {
   heap = RUNTIME;
 });
 
-test("what is added can be leased; what is not, not", async () => {
+test("an added version can be leased, another cannot", async () => {
   const memory = memoryOf(10);
   await put(memory, "shop", "v1", 1);
   expect(memory.lease(liveVersion("shop", "v1"), access)?.loaded.target.live.version).toBe("v1");
@@ -37,7 +37,7 @@ test("what is added can be leased; what is not, not", async () => {
   expect(memory.leaseOther(liveVersion("shop", "v2"), access)?.loaded.target.live.version).toBe("v1");
   expect(memory.leaseOther(liveVersion("other", "v2"), access)).toBeUndefined();
 });
-test("it tells which versions it lets go", async () => {
+test("it reports which versions it evicts", async () => {
   const gone: string[] = [];
   const memory = versionMemory(
     RUNTIME + 10 * MB,
@@ -48,20 +48,20 @@ test("it tells which versions it lets go", async () => {
   await put(memory, "a", "v2", 4);
   expect(gone).toEqual(["acme/a/v1"]);
 });
-test("what is spare is what versions, reservations and loads leave", async () => {
+test("spare memory is the budget without versions, reservations and loads", async () => {
   const memory = memoryOf(95);
   expect(memory.spareBytes(now)).toBe(95 * MB);
   await put(memory, "a", "v1", 10);
   expect(memory.spareBytes(now)).toBe(85 * MB);
-  const giveBack = await memory.reserve(liveVersion("b", "v1"), cost(80, 5), access);
-  expect(memory.spareBytes(now)).toBe(121e6 - RUNTIME - 95 * MB); // what an isolate has, without what the load takes
-  giveBack();
+  const release = await memory.reserve(liveVersion("b", "v1"), cost(80, 5), access);
+  expect(memory.spareBytes(now)).toBe(121e6 - RUNTIME - 95 * MB); // the limit of an isolate, without the temporary memory of the load
+  release();
   expect(memory.spareBytes(now)).toBe(85 * MB);
   heap = RUNTIME + 200 * MB; // grown beyond what was reserved
   await put(memory, "c", "v1", 1);
   expect(memory.spareBytes(now)).toBe(0);
 });
-test("the one used least recently goes first, and its session is released", async () => {
+test("the least recently used version is evicted first, and its session is released", async () => {
   const memory = memoryOf(10);
   const first = await put(memory, "a", "v1", 4);
   now = 1;
@@ -77,7 +77,7 @@ test("the one used least recently goes first, and its session is released", asyn
   expect(names(memory)).toEqual(["d v1"]);
   expect(first.released()).toBe(1);
 });
-test("one in use is never let go, however long ago its use began", async () => {
+test("a version in use is never evicted, however long ago its lease began", async () => {
   const memory = memoryOf(10);
   const used = await put(memory, "a", "v1", 4);
   memory.lease(used.target, access);
@@ -86,7 +86,7 @@ test("one in use is never let go, however long ago its use began", async () => {
   await put(memory, "c", "v1", 4);
   expect(names(memory)).toEqual(["a v1", "c v1"]);
 });
-test("a newer version retires the older, which stays while it is used", async () => {
+test("a newer version retires the older one, which stays while it is used", async () => {
   const memory = memoryOf(10);
   const older = await put(memory, "shop", "v1", 2);
   const lease = memory.lease(older.target, access)!;
@@ -96,7 +96,7 @@ test("a newer version retires the older, which stays while it is used", async ()
   expect(names(memory)).toEqual(["shop v2"]);
   expect(older.released()).toBe(1);
 });
-test("one whose load began before another's retires it not, however late it comes", async () => {
+test("a version whose load began earlier does not retire one whose load began later", async () => {
   const memory = memoryOf(100);
   const older = smallVersion(liveVersion("shop", "v1"));
   now = 10;
@@ -109,40 +109,39 @@ test("one whose load began before another's retires it not, however late it come
   await put(memory, "shop", "v3", 10);
   expect(names(memory)).not.toContain("shop v1");
 });
-test("a deleted model's version is not lent for a new one of its name, and goes as soon as nobody uses it", async () => {
+test("a deleted model's version is not leased for a new model of that name, and is evicted as soon as nobody uses it", async () => {
   const memory = memoryOf(10);
   const deleted = await put(memory, "shop", "v1", 2);
   await put(memory, "other", "v1", 2);
   const lease = memory.lease(deleted.target, access)!;
   const target = firstVersion("shop", "v2");
   expect(memory.leaseOther(target, access)).toBeUndefined();
-  expect(memory.isServingOther(target)).toBe(false);
   expect(names(memory)).toEqual(["shop v1", "other v1"]);
   lease.release();
   expect(names(memory)).toEqual(["other v1"]);
   expect(deleted.released()).toBe(1);
 });
-test("what is retired is not lent in place of another version", async () => {
+test("a retired version is not leased in place of another", async () => {
   const memory = memoryOf(10);
   const older = await put(memory, "shop", "v1", 2);
   memory.lease(older.target, access);
   await put(memory, "shop", "v2", 2);
   expect(memory.leaseOther(liveVersion("shop", "v3"), access)?.loaded.target.live.version).toBe("v2");
 });
-test("all versions of a model can be let go, and no other's", async () => {
+test("retiring a model evicts all its versions and no others", async () => {
   const memory = memoryOf(10);
   const used = await put(memory, "shop", "v1", 2);
   await put(memory, "other", "v1", 2);
   const lease = memory.lease(used.target, access)!;
   await put(memory, "shop", "v2", 2);
-  memory.letGo({ customer: "acme", modelName: "shop" }, access);
+  memory.retireModel({ customer: "acme", modelName: "shop" }, access);
   expect(names(memory)).toEqual(["shop v1", "other v1"]);
   lease.release();
   expect(names(memory)).toEqual(["other v1"]);
-  memory.letGo({ customer: "acme", modelName: "unknown" }, access);
+  memory.retireModel({ customer: "acme", modelName: "unknown" }, access);
   expect(names(memory)).toEqual(["other v1"]);
 });
-test("of the same version loaded twice the second is let go: the first may be in use", async () => {
+test("if a version is loaded twice, the second copy is released: the first may be in use", async () => {
   const memory = memoryOf(10);
   const first = await put(memory, "shop", "v1", 2);
   const lease = memory.lease(first.target, access)!;
@@ -153,7 +152,7 @@ test("of the same version loaded twice the second is let go: the first may be in
   expect([first.released(), second.released()]).toEqual([1, 1]);
   expect(names(memory)).toEqual(["shop v2"]);
 });
-test("a retired version that is live again stays", async () => {
+test("a retired version stays if it is live again", async () => {
   const memory = memoryOf(10);
   const older = await put(memory, "shop", "v1", 2);
   const lease = memory.lease(older.target, access)!;
@@ -163,7 +162,7 @@ test("a retired version that is live again stays", async () => {
   again.release();
   expect(names(memory)).toContain("shop v1");
 });
-test("an older version of the same model goes last: it is what serves meanwhile", async () => {
+test("an older version of the same model is evicted last, since it serves meanwhile", async () => {
   const memory = memoryOf(10);
   await put(memory, "shop", "v1", 4);
   now = 1;
@@ -171,7 +170,7 @@ test("an older version of the same model goes last: it is what serves meanwhile"
   await memory.reserve(liveVersion("shop", "v2"), cost(4), access);
   expect(names(memory)).toEqual(["shop v1"]);
 });
-test("what fits a large budget lets others go where the load itself would not fit an isolate", async () => {
+test("versions are evicted if the load would not fit into an isolate, even if the version fits the budget", async () => {
   const memory = memoryOf(90);
   await put(memory, "a", "v1", 50);
   await memory.reserve(liveVersion("b", "v1"), cost(30, 15), access);
@@ -179,18 +178,18 @@ test("what fits a large budget lets others go where the load itself would not fi
   await memory.reserve(liveVersion("c", "v1"), cost(5, 30), access);
   expect(names(memory)).toEqual([]);
 });
-test("a version that fits the budget is loaded even where its load alone is beyond an isolate, by what was counted", async () => {
+test("a version that fits the budget is loaded even if its load alone is beyond the limit of an isolate", async () => {
   const memory = memoryOf(100);
   await memory.reserve(liveVersion("a", "v1"), cost(90, 50), access);
   expect(memory.usedBytes(now)).toBe(RUNTIME + 90 * MB);
 });
-test("a version larger than the whole budget is refused, and nothing is let go for it", async () => {
+test("a version larger than the budget is refused, and nothing is evicted for it", async () => {
   const memory = memoryOf(10);
   await put(memory, "shop", "v1", 4);
   await expect(memory.reserve(liveVersion("big", "v1"), cost(11), access)).rejects.toThrow("needs 11534336 bytes");
   expect(names(memory)).toEqual(["shop v1"]);
 });
-test("when everything is in use, a load waits, and gets its memory once it is free", async () => {
+test("while everything is in use a load waits, and gets its memory once it is free", async () => {
   const memory = memoryOf(10);
   const used = await put(memory, "a", "v1", 8);
   const lease = memory.lease(used.target, access)!;
@@ -204,10 +203,10 @@ test("two versions that do not fit together load one after the other", async () 
   const order: string[] = [];
   const load = async (name: string) => {
     const loaded = smallVersion(liveVersion(name, "v1"));
-    const giveBack = await memory.reserve(loaded.target, cost(8), access);
+    const release = await memory.reserve(loaded.target, cost(8), access);
     expect(memory.usedBytes(now)).toBe(RUNTIME + 8 * MB);
     await Promise.resolve();
-    giveBack();
+    release();
     memory.add(loaded, cost(8), access, now);
     order.push(name);
   };
@@ -215,7 +214,7 @@ test("two versions that do not fit together load one after the other", async () 
   expect(order).toEqual(["a", "b"]);
   expect(names(memory)).toEqual(["b v1"]);
 });
-test("when it stays in use, the load is overloaded and reserves nothing", async () => {
+test("if everything stays in use, the load fails with overloaded and reserves nothing", async () => {
   const memory = memoryOf(10);
   const used = await put(memory, "a", "v1", 8);
   memory.lease(used.target, access);
@@ -223,7 +222,7 @@ test("when it stays in use, the load is overloaded and reserves nothing", async 
   await expect(memory.reserve(liveVersion("b", "v1"), cost(8), ticking)).rejects.toMatchObject({ code: "overloaded" });
   expect(memory.usedBytes(now)).toBe(RUNTIME + 8 * MB);
 });
-test("an older version that is always in use makes room for the newer, however many call; where it cannot, it serves on", async () => {
+test("an older version in constant use is paused and evicted for the newer one; if that fails, it is leased again", async () => {
   const memory = memoryOf(10);
   const older = await put(memory, "shop", "v1", 8);
   const newer = liveVersion("shop", "v2");
@@ -232,7 +231,7 @@ test("an older version that is always in use makes room for the newer, however m
   let isWaiting = true;
   const calls = (async () => {
     while (isWaiting) {
-      const next = memory.leaseOther(newer, access); // before the one before it ends
+      const next = memory.leaseOther(newer, access); // leased before the previous lease ends
       lease?.release();
       lease = next;
       await new Promise(setImmediate);
@@ -244,11 +243,11 @@ test("an older version that is always in use makes room for the newer, however m
   expect(names(memory)).toEqual([]);
 
   const again = await put(memory, "shop", "v3", 4);
-  memory.lease(again.target, access); // whose caller hung up
+  memory.lease(again.target, access); // never released
   await expect(memory.reserve(newer, cost(8), ticking)).rejects.toMatchObject({ code: "overloaded" });
   expect(memory.leaseOther(newer, access)?.loaded).toBe(again);
 });
-test("an older version goes on to be lent where another model is in the way as well", async () => {
+test("an older version is not paused if another model is in the way as well", async () => {
   const memory = memoryOf(10);
   for (const name of ["shop", "other"]) memory.lease((await put(memory, name, "v1", 4)).target, access);
   const newer = liveVersion("shop", "v2");
@@ -259,14 +258,14 @@ test("an older version goes on to be lent where another model is in the way as w
   for (; isWaiting; await new Promise(setImmediate)) expect(memory.leaseOther(newer, access)).toBeDefined();
   await expect(reserved).rejects.toMatchObject({ code: "overloaded" });
 });
-test("a reservation whose load died ends by itself", async () => {
+test("a reservation expires if its load was cancelled", async () => {
   const memory = memoryOf(10);
   await memory.reserve(liveVersion("a", "v1"), cost(8), access);
   now = RESERVATION_MS + 1;
   await memory.reserve(liveVersion("b", "v1"), cost(8), access);
   expect(memory.usedBytes(now)).toBe(RUNTIME + 8 * MB);
 });
-test("growth of the heap that no version explains counts as used", async () => {
+test("heap growth that no version explains counts as used", async () => {
   const memory = memoryOf(10);
   heap = RUNTIME + 5 * MB; // after a version that should need 2
   await put(memory, "a", "v1", 4);
@@ -274,7 +273,7 @@ test("growth of the heap that no version explains counts as used", async () => {
   await put(memory, "b", "v1", 4);
   expect(names(memory)).toEqual(["b v1"]);
 });
-test("when a load has grown the heap more than was reserved, others are let go, never the new one", async () => {
+test("if a load has grown the heap more than was reserved, other versions are evicted, never the new one", async () => {
   const memory = memoryOf(10);
   await put(memory, "a", "v1", 4);
   heap = RUNTIME + 9 * MB;
@@ -284,7 +283,7 @@ test("when a load has grown the heap more than was reserved, others are let go, 
   await put(memory, "c", "v1", 4);
   expect(names(memory)).toEqual(["c v1"]);
 });
-test("what is in use when the heap has grown too far is let go once it is not", async () => {
+test("a version in use when the heap grew too far is evicted once it is free", async () => {
   const memory = memoryOf(10);
   const used = await put(memory, "a", "v1", 4);
   const lease = memory.lease(used.target, access)!;
@@ -298,19 +297,19 @@ test("what is in use when the heap has grown too far is let go once it is not", 
   expect(names(memory)).toEqual(["b v1"]);
   expect(memory.usedBytes(now)).toBeLessThanOrEqual(RUNTIME + 10 * MB);
 });
-test("growth of the heap that the versions explain is not counted twice", async () => {
+test("heap growth that the versions explain is not counted twice", async () => {
   const memory = memoryOf(10);
   heap = RUNTIME + 2 * MB;
   await put(memory, "a", "v1", 4);
   expect(memory.usedBytes(now)).toBe(RUNTIME + 4 * MB);
 });
-test("when only the heap's own growth is over, the load goes on", async () => {
+test("if only the heap growth is over the budget, the load goes on", async () => {
   const memory = memoryOf(10);
   heap = RUNTIME + 50 * MB;
   await put(memory, "a", "v1", 4);
   await put(memory, "b", "v1", 4);
   expect(names(memory)).toEqual(["b v1"]);
 });
-test("keys tell customers, models and versions apart", () => {
+test("keys contain customer, model and version", () => {
   expect(versionKey(liveVersion("shop", "v1"))).toBe("acme/shop/v1");
 });

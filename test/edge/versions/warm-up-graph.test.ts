@@ -4,7 +4,7 @@ import type { ItemIndex } from "../../../shared/ids.ts";
 import { graphBuilder } from "../../../trainer/learn/numerics/onnx/graph.ts";
 import { openScorer } from "../../../trainer/learn/scoring/onnx-scorer.ts";
 
-test("the bytes are those of its definition", () => {
+test("the bytes equal those built from the definition", () => {
   const graph = graphBuilder("warm_up");
   graph.input("items", "int32", ["L"]);
   graph.input("ages_days", "float32", ["L"]);
@@ -18,7 +18,7 @@ test("the bytes are those of its definition", () => {
   graph.output("scores", scores, "float32", [2]);
   expect(Buffer.from(warmUpGraph())).toEqual(Buffer.from(graph.build()));
 });
-test("it scores, as any runtime has it: item 1 a day ago is e⁻¹ for item 1", async () => {
+test("another runtime computes the same: item 1 a day ago scores e⁻¹ for item 1", async () => {
   const scorer = await openScorer({ graph: warmUpGraph(), weights: [], truncation: "" }, 2);
   const scores = await scorer.score({ items: [1 as ItemIndex], agesDays: [1] });
   await scorer.close();

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { places } from "../../../edge/versions/weights-in-place.ts";
+import { weightPlaces } from "../../../edge/versions/weights-in-place.ts";
 
 const SIZE = 1000;
 const BYTES = Uint8Array.from({ length: SIZE }, (_, i) => 1 + ((i * 37) % 251));
@@ -18,13 +18,13 @@ const inOrder = fc
   .map((cuts) => [...new Set([0, ...cuts, SIZE])].sort((a, b) => a - b))
   .map((bounds) => bounds.slice(1).map((end, i) => [bounds[i]!, end] as const));
 
-test("the heap holds what it would had the bytes been there when they were asked for, however they come", () =>
+test("the heap ends up the same as if the bytes had been there from the start, in whatever pieces they come", () =>
   fc.assert(
     fc.property(inOrder, inOrder, (tensors, pieces) => {
       const [expected, heap] = [memory(), memory()];
       for (const tensor of tensors) ask(expected, BYTES, tensor);
-      const { fileOf, areKept, fill } = places();
-      const file = fileOf("a", SIZE);
+      const { emptyFile, areKept, fill } = weightPlaces();
+      const file = emptyFile("a", SIZE);
       for (const tensor of tensors) ask(heap, file, tensor);
       expect(areKept(heap)).toBe(true);
       for (const [begin, end] of pieces) fill(heap, "a", begin, BYTES.subarray(begin, end));
@@ -35,9 +35,9 @@ test("the heap holds what it would had the bytes been there when they were asked
         );
     }),
   ));
-test("memory that was used for something else since, and a tensor that was asked for twice, are told", () => {
-  const [heap, { fileOf, areKept }] = [memory(), places()];
-  const file = fileOf("a", SIZE);
+test("reused memory and a tensor that was read twice are detected", () => {
+  const [heap, { emptyFile, areKept }] = [memory(), weightPlaces()];
+  const file = emptyFile("a", SIZE);
   ask(heap, file, [0, 100]);
   ask(heap, file, [100, 200]);
   expect(areKept(heap)).toBe(true);
@@ -48,11 +48,11 @@ test("memory that was used for something else since, and a tensor that was asked
   ask(heap, file, [0, 100]);
   expect(areKept(heap)).toBe(false);
 });
-test("the size is the file's, so that a tensor beyond its end is refused as ever", () =>
-  expect(() => ask(memory(), places().fileOf("a", 10), [5, 11])).toThrow("beyond the end"));
-test("bytes are set as ever once the runtime is done, even where it asked and did not set", async () => {
-  const { fileOf, during } = places();
-  const work = async () => fileOf("a", SIZE).subarray(0, 10);
+test("the empty file has the real size, so that a tensor beyond its end is refused", () =>
+  expect(() => ask(memory(), weightPlaces().emptyFile("a", 10), [5, 11])).toThrow("beyond the end"));
+test("`set` works normally once the runtime is done, even if it did not call it", async () => {
+  const { emptyFile, during } = weightPlaces();
+  const work = async () => emptyFile("a", SIZE).subarray(0, 10);
   await during(work);
   const target = new Uint8Array(2);
   target.set([1, 2]);

@@ -1,10 +1,10 @@
 /**
- * Does the work for every value, for a few of them at once. After a failure it begins no more, and rejects with the first
- * one when all that was begun has ended: whatever the work uses may be let go then.
+ * Does the work for every value, at most `limit` at a time. After a failure no more work begins. The first failure is thrown once all
+ * work that had begun has ended, so the caller may then free what the work uses.
  */
-export async function eachOf<Value>(
+export async function forEachConcurrently<Value>(
   values: Iterable<Value>,
-  atOnce: number,
+  limit: number,
   work: (value: Value) => Promise<void>,
 ): Promise<void> {
   const queue = values[Symbol.iterator]();
@@ -20,6 +20,6 @@ export async function eachOf<Value>(
       failures.push(error);
     }
   };
-  await Promise.all(Array.from({ length: atOnce }, worker));
+  await Promise.all(Array.from({ length: limit }, worker));
   if (failures.length > 0) throw failures[0];
 }
