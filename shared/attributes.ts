@@ -1,13 +1,13 @@
 /**
- * Item attributes of one version, compact: what an edge holds in memory and the matcher (shared/matcher.ts) reads.
+ * Item attributes of one version in a compact form. The edge keeps them in memory, and filters test them (shared/filter).
  *
  * Idea. Every attribute of every item is a *key*: a small number whose order is the order of the values, 0 for missing.
- * A condition on values then is a range of keys, or a few of them, whatever the attribute's type. Keys are as wide as
- * they must be (8, 16 or 32 bits), so that a million items cost 1 to 4 MB per attribute.
+ * So a condition on values is a set of key ranges, whatever the attribute's type. Keys have 8, 16
+ * or 32 bits, as few as possible: a million items take 1 to 4 MB per attribute.
  *
  *     Boolean              0 missing, 1 false, 2 true
  *     Category, Text       1 + position in `dictionary`, the distinct texts sorted by code point
- *     CategoryList         the same for each element; item i's elements are keys[start[i]] … keys[start[i + 1] − 1],
+ *     CategoryList         one such key for each element; item i's elements are keys[start[i]] … keys[start[i + 1] − 1],
  *                          rising, and an item without elements is missing
  *     Numerical, Timestamp whichever form is smallest without loss:
  *       coded              1 + position in `values`, the distinct numbers, rising
@@ -76,7 +76,7 @@ export type AttributeTable = {
 const KIND = "attributes";
 export const ATTRIBUTES_MAX = 500;
 export const NAME_LENGTH_MAX = 1000;
-const CODED_MAX = 65_535; // distinct numbers in a dictionary; above, a key is no smaller than the number
+const CODED_MAX = 65_535; // limit on distinct numbers: above, a key is no smaller than the number itself
 
 const ColumnHeader = z.strictObject({
   name: z.string().max(NAME_LENGTH_MAX),
@@ -103,7 +103,10 @@ export function encodeAttributes(columns: readonly AttributeColumn[], itemCount:
   );
   const metadata = { item_count: itemCount, columns: packed.map((column) => column.header) };
   const { error } = Metadata.safeParse(metadata);
-  assert(error === undefined, `attributes that no reader would take: ${error && z.prettifyError(error).slice(0, 300)}`);
+  assert(
+    error === undefined,
+    `attributes that no reader would accept: ${error && z.prettifyError(error).slice(0, 300)}`,
+  );
   return encodeContainer({ kind: KIND, metadata, arrays: Object.fromEntries(arrays) });
 }
 
@@ -132,9 +135,9 @@ function packColumn(column: AttributeColumn, itemCount: number): Packed {
   return packTexts(column, itemCount);
 }
 
-/** The smallest of the three forms of numbers. */
-function packNumbers(sent: Float64Array): { header: Pick<ColumnHeader, "form" | "base">; arrays: Packed["arrays"] } {
-  const values = sent.map((value) => (Number.isFinite(value) ? value + 0 : Number.NaN)); // + 0 turns −0 into 0
+/** Packs numbers into the smallest of the three forms. */
+function packNumbers(given: Float64Array): { header: Pick<ColumnHeader, "form" | "base">; arrays: Packed["arrays"] } {
+  const values = given.map((value) => (Number.isFinite(value) ? value + 0 : Number.NaN)); // + 0 turns −0 into 0
   const present = values.filter((value) => !Number.isNaN(value)).sort();
   const distinct = present.filter((value, i) => value !== present[i - 1]);
   const base = distinct[0] ?? 0;
@@ -185,7 +188,7 @@ function packTexts(column: Extract<AttributeColumn, { dictionary: readonly strin
   return { header: { name, type }, arrays: { keys: narrow, start: keyStart, ...arrays } };
 }
 
-/** The texts that are used, sorted and distinct, and the key of each old code. */
+/** The sorted distinct texts that occur, and the key of each old code. */
 function sortedDictionary(
   texts: readonly string[],
   codes: Uint32Array,
@@ -209,17 +212,17 @@ function sortedDictionary(
   return { dictionary: packStrings(distinct), keyOf };
 }
 
-type Place = { readonly container: Container<unknown>; readonly i: number; readonly itemCount: number };
+type ColumnSource = { readonly container: Container<unknown>; readonly i: number; readonly itemCount: number };
 
-function openColumn(header: ColumnHeader, place: Place): TableColumn {
-  const { container, i, itemCount } = place;
+function openColumn(header: ColumnHeader, source: ColumnSource): TableColumn {
+  const { container, i, itemCount } = source;
   const { type, form } = header;
-  const lies = (sentence: string) => new FormatError(`attributes: ${JSON.stringify(header.name)} ${sentence}`);
+  const formatError = (sentence: string) => new FormatError(`attributes: ${JSON.stringify(header.name)} ${sentence}`);
   const wholeKeys = (length: number | undefined, keyMax: number): WholeKeys => {
     const expected = { dtypes: ["u8", "u16", "u32"] as const, ...(length === undefined ? {} : { length }) };
     const keys = arrayOf(container, `${i}.keys`, expected);
     for (let at = 0; at < keys.length; at++)
-      if (keys[at]! > keyMax) throw lies(`has key ${keys[at]}, above the maximum ${keyMax}`);
+      if (keys[at]! > keyMax) throw formatError(`has key ${keys[at]}, above the maximum ${keyMax}`);
     return keys;
   };
   if (type === "Boolean") return { type, keys: wholeKeys(itemCount, 2) };
@@ -228,38 +231,39 @@ function openColumn(header: ColumnHeader, place: Place): TableColumn {
       return { type, form, keys: wholeKeys(itemCount, 2 ** 32 - 1), base: header.base };
     if (form === "plain")
       return { type, form, keys: arrayOf(container, `${i}.keys`, { dtypes: ["f32", "f64"], length: itemCount }) };
-    if (form !== "coded") throw lies("has numbers of no known form");
+    if (form !== "coded") throw formatError("has numbers of an unknown form");
     const values = arrayOf(container, `${i}.values`, { dtypes: ["f64"] });
-    if (!values.every((value, at) => at === 0 || value > values[at - 1]!)) throw lies("has values that do not rise");
+    if (!values.every((value, at) => at === 0 || value > values[at - 1]!))
+      throw formatError("has values that do not rise");
     return { type, form, keys: wholeKeys(itemCount, values.length), values };
   }
-  const dictionary = openDictionary(place, lies);
+  const dictionary = openDictionary(source, formatError);
   if (type !== "CategoryList") return { type, keys: wholeKeys(itemCount, countOf(dictionary)), dictionary };
   const keys = wholeKeys(undefined, countOf(dictionary));
   const start = arrayOf(container, `${i}.start`, { dtypes: ["u32"], length: itemCount + 1 });
-  if (!isRising(start, keys.length)) throw lies("has lists that do not follow each other");
+  if (!isRising(start, keys.length)) throw formatError("has lists that do not follow each other");
   return { type, keys, dictionary, start };
 }
 
-function openDictionary({ container, i }: Place, lies: (sentence: string) => FormatError): PackedStrings {
+function openDictionary({ container, i }: ColumnSource, formatError: (sentence: string) => FormatError): PackedStrings {
   const bytes = arrayOf(container, `${i}.dictionary`, { dtypes: ["u8"] });
   const start = arrayOf(container, `${i}.dictionary_start`, { dtypes: ["u32"] });
-  if (!isRising(start, bytes.length)) throw lies("has a dictionary whose texts do not follow each other");
+  if (!isRising(start, bytes.length)) throw formatError("has a dictionary whose texts do not follow each other");
   const dictionary = { bytes, start };
   for (let at = 1; at < countOf(dictionary); at++)
     if (compareBytes(bytesAt(dictionary, at - 1), bytesAt(dictionary, at)) >= 0)
-      throw lies("has an unsorted dictionary");
+      throw formatError("has an unsorted dictionary");
   return dictionary;
 }
 
-/** Whether offsets go from 0 to the end without stepping back. */
+/** Whether offsets go from 0 to the end and never decrease. */
 function isRising(start: Uint32Array, end: number): boolean {
   if (start.length === 0 || start[0] !== 0 || start.at(-1) !== end) return false;
   for (let at = 1; at < start.length; at++) if (start[at]! < start[at - 1]!) return false;
   return true;
 }
 
-/** How many of the rising numbers are below a value. */
+/** The number of values below the given one, in a rising array. */
 export function countBelow(rising: ArrayOf<"f64">, value: number): number {
   let low = 0;
   let high = rising.length;

@@ -1,7 +1,7 @@
-/** Numbers in as few bytes as they need: written to a buffer that grows, read from one that is not trusted. */
+/** Writes numbers in as few bytes as possible to a growing buffer, and reads them from an untrusted one. */
 import { assert, FormatError } from "./assert.ts";
 
-/** Bytes written so far: the first `length` of `bytes`. */
+/** The first `length` entries of `bytes` are written. */
 export type ByteSink = { bytes: Uint8Array; length: number };
 
 export const createSink = (capacity = 256): ByteSink => ({ bytes: new Uint8Array(capacity), length: 0 });
@@ -19,7 +19,7 @@ export function putBytes(sink: ByteSink, bytes: Uint8Array): void {
   sink.length += bytes.length;
 }
 
-/** Unsigned LEB128 (as in DWARF and protobuf): 7 bits a byte, lowest first, the high bit set on all but the last. */
+/** Unsigned LEB128 (as in DWARF and protobuf): 7 bits a byte, lowest first. The high bit is set on all bytes but the last. */
 export function putVarint(sink: ByteSink, value: number): void {
   assert(value >= 0 && value < 2 ** 32 && Number.isInteger(value), `a varint holds 32 unsigned bits, not ${value}`);
   reserve(sink, 5);
@@ -37,7 +37,7 @@ function reserve(sink: ByteSink, bytes: number): void {
   sink.bytes = grown;
 }
 
-/** Bytes being read: the next one is at `at`. */
+/** The next byte to read is at `at`. */
 export type ByteSource = { readonly bytes: Uint8Array; at: number };
 
 export function takeByte(source: ByteSource): number {
@@ -46,7 +46,7 @@ export function takeByte(source: ByteSource): number {
   return byte;
 }
 
-/** Throws FormatError for more than 32 bits, and for a number written longer than it must be. */
+/** Throws FormatError for more than 32 bits, and for a number with unnecessary bytes. */
 export function takeVarint(source: ByteSource): number {
   let value = 0;
   for (let power = 1; power < 2 ** 35; power *= 128) {

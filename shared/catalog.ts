@@ -1,20 +1,20 @@
 /**
  * The catalog of one version: the bijection item id ↔ item index, small enough for a million items in an isolate.
  *
- * Idea. No Map and no string per item. The ids lie in one column in index order, and beside it `order` lists the item
- * indices in the order of their ids, so that an id is found by binary search: 20 comparisons among a million. Nothing
- * is built at load time, and ids chosen by an adversary cannot make a lookup slow, as they could with a hash table.
+ * Idea. There is no Map and no string per item. One column holds the ids in index order. A second column, `order`, lists the item indices
+ * in the order of their ids, so that an id is found by binary search: 20 comparisons among a million. Nothing is built at load time, and
+ * ids chosen by an attacker cannot make a lookup slow, as they could with a hash table.
  *
  *     numbers   `ids` u32 or f64 [itemCount], `order` u32 [itemCount]               8 or 12 bytes an item
- *     text      `bytes` u8, `length_less_1` u8 [itemCount], `order` u32 [itemCount]  bytes of the id + 5 and a quarter
+ *     text      `bytes` u8, `length_less_1` u8 [itemCount], `order` u32 [itemCount]  bytes of the id + 5¼
  *
- * Numbers are used when the ids come from an integer column and all are within ±(2^53 − 1); else text. A text id has 1
- * to 256 bytes, so its length less one is a byte; where an id begins is the sum of the lengths before it, of which
- * every sixteenth is kept in memory. Ids of an integer column are ordered by value, others by code point.
+ * The form is numbers if the ids come from an integer column and all are within ±(2^53 − 1), and text otherwise. A text id has 1 to 256
+ * bytes, so its length less one fits a byte. An id begins at the sum of the lengths before it; every sixteenth sum is kept in memory. Ids
+ * of an integer column are ordered by value, others by code point.
  *
  * Example. Ids "b", "ab", "c" as text: bytes 62 61 62 63, length_less_1 00 01 00, order 1 0 2.
  *
- * Limits: 2^32 − 2 items, 2 GiB. `order` is checked to name existing items; that it is sorted is the writer's promise.
+ * Limits: 2^32 − 2 items, 2 GiB. A reader checks that `order` contains existing items, but not that it is sorted.
  */
 import { z } from "zod";
 import { assert, FormatError } from "./assert.ts";
@@ -25,17 +25,17 @@ import { bytesAt, countOf, isUtf8, type PackedStrings, stringAt, textOf, utf8Of 
 export type Catalog = {
   readonly itemCount: number;
   readonly itemIdType: ItemIdType;
-  /** Undefined for an id that training never saw. */
+  /** Undefined for an id that was not in the training data. */
   indexOf(id: ItemId): ItemIndex | undefined;
   /** Throws RangeError outside 0…itemCount−1. */
   idAt(item: ItemIndex): ItemId;
   readonly order: Uint32Array; // [itemCount] item indices in the order of their ids
-  /** How many ids lie below this one: its place in `order` if it is in the catalog. */
+  /** The number of ids below this one, which is its position in `order` if it is in the catalog. */
   countBelow(id: ItemId): number;
 };
 
 const KIND = "catalog";
-const GROUP = 16; // ids between two remembered byte offsets
+const GROUP = 16; // ids between two stored byte offsets
 const MINUS = 0x2d;
 const Metadata = z.strictObject({
   item_count: z.int().nonnegative(),
@@ -48,10 +48,10 @@ export function encodeCatalog(content: { itemIds: PackedStrings; itemIdType: Ite
   const { itemIds, itemIdType } = content;
   const itemCount = countOf(itemIds);
   const numbers = itemIdType === "integer" ? safeIntegersOf(itemIds) : undefined;
-  const compareText = itemIdType === "integer" ? compareIntegers : compareRun;
+  const compareText = itemIdType === "integer" ? compareIntegers : compareSlice;
   const compare = numbers
     ? (a: number, b: number) => numbers[a]! - numbers[b]!
-    : (a: number, b: number) => compareText(runAt(itemIds, a), bytesAt(itemIds, b));
+    : (a: number, b: number) => compareText(sliceAt(itemIds, a), bytesAt(itemIds, b));
   const order = Uint32Array.from({ length: itemCount }, (_, item) => item).sort(compare);
   for (let i = 1; i < itemCount; i++)
     assert(compare(order[i - 1]!, order[i]!) < 0, `item id ${JSON.stringify(stringAt(itemIds, order[i]!))} repeats`);
@@ -96,7 +96,7 @@ export function decodeCatalog(bytes: Uint8Array): Catalog {
     order,
     countBelow,
     indexOf(id) {
-      if (itemIdType === "integer" && !INTEGER.test(id)) return undefined; // "007" is no integer's canonical form
+      if (itemIdType === "integer" && !INTEGER.test(id)) return undefined; // "007" is not canonical
       const item = order[countBelow(id)];
       return item !== undefined && column.comparedTo(id)(item) === 0 ? (item as ItemIndex) : undefined;
     },
@@ -107,7 +107,7 @@ export function decodeCatalog(bytes: Uint8Array): Catalog {
   };
 }
 
-/** The ids in index order. `comparedTo(id)(item)` is negative where the item's id is below the given one. */
+/** The ids in index order. `comparedTo(id)(item)` is negative if the item's id is below the given one. */
 type IdColumn = { idAt(item: number): ItemId; comparedTo(id: ItemId): (item: number) => number };
 
 function numberColumn(container: Container<unknown>, itemCount: number): IdColumn {
@@ -115,7 +115,7 @@ function numberColumn(container: Container<unknown>, itemCount: number): IdColum
   if (!ids.every(Number.isSafeInteger)) throw new FormatError("catalog: an id is not a safe integer");
   return {
     idAt: (item) => String(ids[item]!) as ItemId,
-    // Beyond 2^53 a number is rounded, but never onto a safe integer.
+    // A number beyond 2^53 is rounded, but never to a safe integer.
     comparedTo: (id) => {
       const value = Number(id);
       return (item) => ids[item]! - value;
@@ -128,7 +128,7 @@ function textColumn(container: Container<unknown>, itemCount: number, itemIdType
   const bytes = arrayOf(container, "bytes", { dtypes: ["u8"] });
   const groupStart = new Uint32Array(Math.ceil(itemCount / GROUP));
   let end = 0;
-  let isCut = false; // an id begins within a character
+  let isCut = false; // whether an id begins inside a character
   for (let item = 0; item < itemCount; item++) {
     if (item % GROUP === 0) groupStart[item / GROUP] = end;
     isCut ||= (bytes[end]! & 0xc0) === 0x80;
@@ -143,7 +143,7 @@ function textColumn(container: Container<unknown>, itemCount: number, itemIdType
     for (let before = first; before < item; before++) start += lengths[before]! + 1;
     return start;
   };
-  const compare = itemIdType === "integer" ? compareIntegers : compareRun;
+  const compare = itemIdType === "integer" ? compareIntegers : compareSlice;
   return {
     idAt: (item) => textOf(bytes.subarray(startOf(item), startOf(item) + lengths[item]! + 1)) as ItemId,
     comparedTo: (id) => {
@@ -153,7 +153,7 @@ function textColumn(container: Container<unknown>, itemCount: number, itemIdType
   };
 }
 
-/** Every id as a number, or undefined when one of them is not a safe integer in canonical form. */
+/** Every id as a number, or undefined if one of them is beyond the safe integers. */
 function safeIntegersOf(itemIds: PackedStrings): Float64Array | undefined {
   const numbers = new Float64Array(countOf(itemIds));
   for (let item = 0; item < numbers.length; item++) {
@@ -165,26 +165,26 @@ function safeIntegersOf(itemIds: PackedStrings): Float64Array | undefined {
   return numbers;
 }
 
-const runAt = ({ bytes, start }: PackedStrings, index: number): Run => ({
+const sliceAt = ({ bytes, start }: PackedStrings, index: number): Slice => ({
   bytes,
   start: start[index]!,
   length: start[index + 1]! - start[index]!,
 });
 
-/** Part of a longer array: a view would cost more than the comparison. */
-type Run = { readonly bytes: Uint8Array; readonly start: number; readonly length: number };
+/** A part of a longer array. Creating a view would cost more than the comparison. */
+type Slice = { readonly bytes: Uint8Array; readonly start: number; readonly length: number };
 
-/** Order of two texts by byte, which is by code point. */
-function compareRun({ bytes, start, length }: Run, text: Uint8Array): number {
-  const shared = Math.min(length, text.length);
-  for (let i = 0; i < shared; i++) if (bytes[start + i] !== text[i]) return bytes[start + i]! - text[i]!;
+/** Orders UTF-8 texts by byte, which is the order of code points. */
+function compareSlice({ bytes, start, length }: Slice, text: Uint8Array): number {
+  const common = Math.min(length, text.length);
+  for (let i = 0; i < common; i++) if (bytes[start + i] !== text[i]) return bytes[start + i]! - text[i]!;
   return length - text.length;
 }
 
-/** Order of two integers in canonical form: by sign, then by number of digits, then digit by digit. */
-function compareIntegers(a: Run, b: Uint8Array): number {
+/** Orders canonical integers by sign, then by number of digits, then digit by digit. */
+function compareIntegers(a: Slice, b: Uint8Array): number {
   const isNegative = a.bytes[a.start] === MINUS;
   if (isNegative !== (b[0] === MINUS)) return isNegative ? -1 : 1;
-  const size = a.length - b.length || compareRun(a, b);
+  const size = a.length - b.length || compareSlice(a, b);
   return isNegative ? -size : size;
 }

@@ -1,26 +1,24 @@
 /**
- * The file format of our binary artifacts: a small JSON header, then one buffer of named arrays.
+ * The file format of the binary artifacts: a small JSON header, then one buffer of named arrays.
  *
- * Idea. A reader gets typed arrays that are views of the file's bytes, so a 20 MB file costs 20 MB and no parsing.
- * Everything that could make a view lie is in the header, and the whole header is checked before the buffer is
- * touched (after safetensors). All numbers are little-endian.
+ * Idea. A reader gets typed arrays that are views of the file's bytes, so a 20 MB file costs 20 MB and no parsing. The header says where
+ * each array lies and is checked completely before the buffer is read (as in safetensors). All numbers are little-endian.
  *
  *     byte 0         8          12             16                     16 + H                          end
  *     | "SHORTLST" | format u32 | H: header u32 | header: H bytes JSON | buffer: array, pad, array, pad |
  *
  * The header is `{"kind", "metadata", "arrays": [{"name", "dtype", "length", "offset"}]}`, filled up with spaces so
- * that H is a multiple of 8. `offset` counts bytes from the start of the buffer. Arrays lie in the header's order, each
- * at the next multiple of 8, with zero bytes between; the file ends at a multiple of 8. So there is exactly one place
- * for every array: no holes to hide data in, no overlaps, and the same content has the same bytes.
+ * that H is a multiple of 8. `offset` counts bytes from the start of the buffer. Arrays are stored in the header's order, each
+ * at the next multiple of 8, with zero bytes between them, and the file ends at a multiple of 8. So every array has exactly one possible
+ * place: there are no gaps for hidden data and no overlaps, and the same content has the same bytes.
  *
  * Example. {kind: "x", metadata: {}, arrays: {a: u16 [1, 2, 3], b: u8 [9]}} has the header
  * `{"kind":"x","metadata":{},"arrays":[{"name":"a","dtype":"u16","length":3,"offset":0},…"offset":8}]}` and the
  * buffer 01 00 02 00 03 00 00 00 | 09 00 00 00 00 00 00 00.
  *
- * Limits: header 1 MiB, 2,048 arrays, names of 1 to 200 characters, file below 2 GiB. Metadata are small facts (counts,
- * a salt); anything that grows with the data is an array. What arrays mean to each other (offsets that rise, codes
- * below a count) is checked by the file that defines the kind. Integrity of the bytes is the manifest's digest, not
- * ours.
+ * Limits: header 1 MiB, 2,048 arrays, names of 1 to 200 characters, file below 2 GiB. Metadata are small values (counts,
+ * a salt); anything that grows with the data is an array. Rules between arrays (offsets rise, codes are below a count) are checked by the
+ * file that defines the kind. The manifest's digest protects the bytes; this format has no checksum.
  */
 import { z } from "zod";
 import { assert, FormatError } from "./assert.ts";
@@ -88,7 +86,7 @@ export function encodeContainer(content: {
 }): Uint8Array {
   assert(IS_LITTLE_ENDIAN, "this machine is big-endian; containers need a little-endian one");
   const named = Object.entries(content.arrays);
-  let end = 0; // of the buffer so far
+  let end = 0; // bytes of the buffer so far
   const arrays = named.map(([name, array]) => {
     const offset = end;
     end = aligned(offset + array.byteLength);
@@ -115,8 +113,8 @@ export function encodeContainer(content: {
 }
 
 /**
- * The content of a file of this kind; its arrays are views of `bytes`, or of one copy where `bytes` does not start at a
- * multiple of 8 in its buffer. Throws FormatError.
+ * The content of a file of this kind. Its arrays are views of `bytes`, or of one copy if `bytes` does not start at a multiple of 8 in its
+ * buffer. Throws FormatError.
  */
 export function decodeContainer<Metadata>(
   bytes: Uint8Array,
@@ -124,14 +122,14 @@ export function decodeContainer<Metadata>(
   schema: z.ZodType<Metadata>,
 ): Container<Metadata> {
   assert(IS_LITTLE_ENDIAN, "this machine is big-endian; containers need a little-endian one");
-  const lies = (sentence: string) => new FormatError(`${kind}: ${sentence}`);
+  const formatError = (sentence: string) => new FormatError(`${kind}: ${sentence}`);
   const file = bytes.byteOffset % ALIGNMENT === 0 ? bytes : bytes.slice();
-  const { header, bufferStart } = headerOf(file, lies);
-  if (header.kind !== kind) throw lies(`expected this kind of file, found ${JSON.stringify(header.kind)}`);
-  checkPlaces(header, file.length - bufferStart, lies);
-  checkPadding(header, file.subarray(bufferStart), lies);
+  const { header, bufferStart } = headerOf(file, formatError);
+  if (header.kind !== kind) throw formatError(`expected this kind of file, found ${JSON.stringify(header.kind)}`);
+  checkPlaces(header, file.length - bufferStart, formatError);
+  checkPadding(header, file.subarray(bufferStart), formatError);
   const metadata = schema.safeParse(header.metadata);
-  if (!metadata.success) throw lies(`metadata: ${faultsOf(metadata.error)}`);
+  if (!metadata.success) throw formatError(`metadata: ${faultsOf(metadata.error)}`);
 
   const arrays = header.arrays.map(({ name, dtype, length, offset }) => {
     const start = file.byteOffset + bufferStart + offset;
@@ -163,62 +161,64 @@ export function dtypeOf(array: TypedArray): Dtype {
   return found[0] as Dtype;
 }
 
-/** Views are in the machine's byte order, and the file is little-endian. */
+/** Views have the machine's byte order, and files are little-endian. */
 const IS_LITTLE_ENDIAN = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
 
 const faultsOf = (error: z.ZodError) => z.prettifyError(error).slice(0, 300);
 
-type Lie = (sentence: string) => FormatError;
+type MakeError = (sentence: string) => FormatError;
 
 const aligned = (bytes: number) => Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
 
-function headerOf(file: Uint8Array, lies: Lie): { header: Header; bufferStart: number } {
-  if (file.length < PREAMBLE_BYTES) throw lies(`expected at least ${PREAMBLE_BYTES} bytes, found ${file.length}`);
-  if (file.length > FILE_BYTES_MAX) throw lies(`expected at most ${FILE_BYTES_MAX} bytes, found ${file.length}`);
+function headerOf(file: Uint8Array, formatError: MakeError): { header: Header; bufferStart: number } {
+  if (file.length < PREAMBLE_BYTES)
+    throw formatError(`expected at least ${PREAMBLE_BYTES} bytes, found ${file.length}`);
+  if (file.length > FILE_BYTES_MAX) throw formatError(`expected at most ${FILE_BYTES_MAX} bytes, found ${file.length}`);
   const magic = String.fromCharCode(...file.subarray(0, MAGIC.length));
-  if (magic !== MAGIC) throw lies(`does not begin with ${MAGIC}`);
+  if (magic !== MAGIC) throw formatError(`does not begin with ${MAGIC}`);
   const view = new DataView(file.buffer, file.byteOffset);
   const format = view.getUint32(8, true);
-  if (format !== FORMAT) throw lies(`expected format ${FORMAT}, found ${format}`);
+  if (format !== FORMAT) throw formatError(`expected format ${FORMAT}, found ${format}`);
   const headerBytes = view.getUint32(12, true);
   if (headerBytes > HEADER_BYTES_MAX || headerBytes % ALIGNMENT !== 0)
-    throw lies(`expected a header of at most ${HEADER_BYTES_MAX} bytes, a multiple of 8, found ${headerBytes}`);
+    throw formatError(`expected a header of at most ${HEADER_BYTES_MAX} bytes, a multiple of 8, found ${headerBytes}`);
   const bufferStart = PREAMBLE_BYTES + headerBytes;
-  if (bufferStart > file.length) throw lies(`the header needs ${bufferStart} bytes, the file has ${file.length}`);
-  const parsed = Header.safeParse(jsonIn(file.subarray(PREAMBLE_BYTES, bufferStart), lies));
-  if (!parsed.success) throw lies(`header: ${faultsOf(parsed.error)}`);
+  if (bufferStart > file.length)
+    throw formatError(`the header needs ${bufferStart} bytes, the file has ${file.length}`);
+  const parsed = Header.safeParse(jsonIn(file.subarray(PREAMBLE_BYTES, bufferStart), formatError));
+  if (!parsed.success) throw formatError(`header: ${faultsOf(parsed.error)}`);
   return { header: parsed.data, bufferStart };
 }
 
-function jsonIn(bytes: Uint8Array, lies: Lie): unknown {
+function jsonIn(bytes: Uint8Array, formatError: MakeError): unknown {
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
   } catch (cause) {
-    throw lies(`the header is not JSON (${cause instanceof Error ? cause.message : cause})`);
+    throw formatError(`the header is not JSON (${cause instanceof Error ? cause.message : cause})`);
   }
 }
 
-/** Every array lies where the one before it ends, and the last one ends with the file. */
-function checkPlaces(header: Header, bufferBytes: number, lies: Lie): void {
+/** Checks that every array begins where the one before it ends, and that the last one ends with the file. */
+function checkPlaces(header: Header, bufferBytes: number, formatError: MakeError): void {
   const names = new Set<string>();
   let end = 0;
   for (const { name, dtype, length, offset } of header.arrays) {
-    if (names.has(name)) throw lies(`array ${JSON.stringify(name)} stands twice`);
+    if (names.has(name)) throw formatError(`array ${JSON.stringify(name)} appears twice`);
     names.add(name);
-    if (offset !== end) throw lies(`array ${JSON.stringify(name)}: expected offset ${end}, found ${offset}`);
-    // At most 2^53 · 8: still exact enough to be above any file.
+    if (offset !== end) throw formatError(`array ${JSON.stringify(name)}: expected offset ${end}, found ${offset}`);
+    // At most 2^53 · 8, which may be inexact but is above the size of any file.
     end = aligned(offset + length * ARRAY_TYPES[dtype].BYTES_PER_ELEMENT);
     if (end > bufferBytes)
-      throw lies(`array ${JSON.stringify(name)} ends at ${end}, beyond the buffer's ${bufferBytes} bytes`);
+      throw formatError(`array ${JSON.stringify(name)} ends at ${end}, beyond the buffer's ${bufferBytes} bytes`);
   }
-  if (end !== bufferBytes) throw lies(`expected a buffer of ${end} bytes, found ${bufferBytes}`);
+  if (end !== bufferBytes) throw formatError(`expected a buffer of ${end} bytes, found ${bufferBytes}`);
 }
 
-/** The bytes between arrays are zero. */
-function checkPadding(header: Header, buffer: Uint8Array, lies: Lie): void {
+/** Checks that the bytes between arrays are zero. */
+function checkPadding(header: Header, buffer: Uint8Array, formatError: MakeError): void {
   for (const { name, dtype, length, offset } of header.arrays) {
     const end = offset + length * ARRAY_TYPES[dtype].BYTES_PER_ELEMENT;
     if (buffer.subarray(end, aligned(end)).some((byte) => byte !== 0))
-      throw lies(`the padding after array ${JSON.stringify(name)} is not zero`);
+      throw formatError(`the padding after array ${JSON.stringify(name)} is not zero`);
   }
 }

@@ -1,9 +1,9 @@
 const SLICES = 8;
 
 /**
- * [slice * 256 + byte]: the CRC-32 of a byte with `slice` zero bytes after it, for the reflected polynomial of IEEE 802.3, so
- * that eight bytes are taken at a time: slicing-by-8 of Kounavis and Berry, "Novel table lookup-based algorithms for
- * high-performance CRC generation", IEEE Transactions on Computers 57 (2008).
+ * [slice * 256 + byte] the CRC-32 of a byte followed by `slice` zero bytes, for the reflected polynomial of IEEE 802.3. With it, eight
+ * bytes are processed at a time: slicing-by-8 of Kounavis and Berry, "Novel table lookup-based algorithms for high-performance CRC
+ * generation", IEEE Transactions on Computers 57 (2008).
  */
 const TABLE = new Uint32Array(SLICES * 256);
 for (let byte = 0; byte < 256; byte++) {
@@ -13,7 +13,7 @@ for (let byte = 0; byte < 256; byte++) {
 }
 for (let at = 256; at < TABLE.length; at++) TABLE[at] = (TABLE[at - 256]! >>> 8) ^ TABLE[TABLE[at - 256]! & 0xff]!;
 
-/** CRC-32 as in IEEE 802.3 (and zip): finds every burst of up to 32 flipped bits. Unsigned. */
+/** CRC-32 as in IEEE 802.3 and zip, unsigned. It detects every burst of up to 32 flipped bits. */
 export function crc32(bytes: Uint8Array): number {
   const table = TABLE;
   let crc = 0xffffffff;

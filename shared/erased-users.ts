@@ -1,17 +1,17 @@
 /**
- * The users of one customer who are to be forgotten, as one object: `customers/{customer}/erased-users`.
+ * The list of a customer's erased users, as one object: `customers/{customer}/erased-users`.
  *
- * Idea. A user who was erased is ranked for as if never seen before, and is left out of every training. Both sides need
- * an exact answer to "is it this one?", and neither may keep the id. So the list holds the first 64 bits of
- * SHA-256(salt ‖ id), rising: 8 bytes a user, found by binary search. That another user is taken for an erased one has a
- * chance of one in 10^13 with a million erased among a million, and the harm would be a list of the popular.
+ * Idea. An erased user is ranked like an unknown user and left out of every training. So edge and trainer must recognise the user, but
+ * neither may keep the id. The list holds the first 64 bits of SHA-256(salt ‖ id) in rising order: 8 bytes a user, found by binary
+ * search. With a million erased users, the probability that a given other user is mistaken for an erased one is below 10^-13; that user
+ * would get the popular items.
  *
  *     container (shared/container.ts) of kind "erased-users"
  *       metadata  {"salt": 32 hex digits, hashed as that text, "crc32": of salt, high and low}
  *       high      u32 [count]   first halves
  *       low       u32 [count]   second halves
  *
- * The list only grows. One salt for ever: hashes by another one could not be told to be the same users.
+ * The list only grows. Its salt never changes, since hashes with another salt could not be compared.
  */
 import { z } from "zod";
 import { assert, FormatError } from "./assert.ts";
@@ -27,10 +27,10 @@ export type ErasedUsers = {
   readonly low: Uint32Array; // [count] rising among equal high halves
 };
 
-/** 4 MB: what an isolate can keep of one customer. */
+/** These take 4 MB, which an isolate can keep for one customer. */
 export const ERASED_USERS_MAX = 500_000;
 export const ERASED_BYTES_MAX = ERASED_USERS_MAX * 8 + 4096;
-/** From the answer to an erasure on, how long an edge may still rank with what is stored of the user. */
+/** After an erasure is confirmed, an edge may use the user's stored record for at most this time. */
 export const ERASED_WITHIN_SECONDS = 10;
 
 const KIND = "erased-users";
@@ -38,15 +38,15 @@ const Metadata = z.strictObject({ salt: z.string().regex(/^[0-9a-f]{32}$/), crc3
 
 export const erasedUsersKey = (customer: string): string => `customers/${customer}/erased-users`;
 
-/** The name under which an erased user is kept: 16 hex digits. */
+/** The salted hash that represents an erased user: 16 hex digits. */
 export async function erasureHash(salt: string, user: UserId): Promise<string> {
   const { high, low } = await userHash(new TextEncoder().encode(salt), user);
   return hexOf(high) + hexOf(low);
 }
 
-/** A list of these hashes, each of 16 hex digits, in any order; repetitions count once. */
+/** The list of these hashes of 16 hex digits each, given in any order. Repetitions count once. */
 export function erasedUsersOf(salt: string, hashes: Iterable<string>): ErasedUsers {
-  const sorted = [...new Set(hashes)].sort(); // hex digits sort as the numbers that they are
+  const sorted = [...new Set(hashes)].sort(); // hex digits of equal length sort like the numbers
   return {
     salt,
     high: Uint32Array.from(sorted, (hash) => Number.parseInt(hash.slice(0, 8), 16)),
@@ -54,7 +54,7 @@ export function erasedUsersOf(salt: string, hashes: Iterable<string>): ErasedUse
   };
 }
 
-/** Every hash of the list as 16 hex digits, rising. */
+/** The hashes as 16 hex digits each, rising. */
 export const hashesOf = ({ high, low }: ErasedUsers): string[] =>
   Array.from(high, (half, i) => hexOf(half) + hexOf(low[i]!));
 
@@ -83,7 +83,7 @@ export function decodeErasedUsers(bytes: Uint8Array): ErasedUsers {
 }
 
 function holds(list: ErasedUsers, hash: Hash64): boolean {
-  let [from, to] = [0, list.high.length]; // the entry is not before `from`, nor at or after `to`
+  let [from, to] = [0, list.high.length]; // the entry, if any, is at `from` or later and before `to`
   while (from < to) {
     const middle = (from + to) >>> 1;
     const compared = order(list, middle, hash);
