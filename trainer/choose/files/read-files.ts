@@ -8,7 +8,7 @@ import { identifier } from "../../read/connectors/duckdb/quote.ts";
 import { connectFile } from "../../read/connectors/file/file.ts";
 import { fileSettings } from "../../read/connectors/file/file-settings.ts";
 import { checkInteractions, type StagedInteractions } from "../../read/dataset/check-interactions.ts";
-import { checkRows, countRejected, describeRejected } from "../../read/dataset/checks.ts";
+import { checkRows } from "../../read/dataset/checks.ts";
 import type { AttributeColumn, Dataset, Interactions } from "../../read/dataset/dataset.ts";
 import {
   type ColumnGuess,
@@ -16,7 +16,6 @@ import {
   guessColumns,
   guessSessionColumn,
 } from "../../read/dataset/guess-columns.ts";
-import type { IdExpression } from "../../read/dataset/id-expression.ts";
 import { numberIds, readIds } from "../../read/dataset/number-ids.ts";
 import {
   attributeColumns,
@@ -27,6 +26,8 @@ import {
 import { readInteractions } from "../../read/dataset/read-interactions.ts";
 import { unreadableOf } from "../../read/dataset/stage-query.ts";
 import { openStaging, runStaged, type Staging, stageRows } from "../../read/dataset/staging.ts";
+import type { IdExpression } from "../../read/rules/id-expression.ts";
+import { countRejected, describeRejected } from "../../read/rules/reject-reasons.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import { plainTable } from "./list-file.ts";
 
@@ -202,8 +203,8 @@ async function stageInteractions({ staging, table, name, columns, signal }: Inte
   const text = (key: IdExpression, column: string) => key.text.replaceAll(/\bkey\b/g, column);
   await runStaged(
     staging,
-    `CREATE TABLE ${name}_rows AS SELECT row, ${text(checked.userKey, "user_key")} AS user_key,
-     ${text(checked.itemKey, "item_key")} AS item_key, seconds, positive, rating FROM ${checked.acceptedSql}`,
+    `CREATE TABLE ${name}_rows AS SELECT row, ${text(checked.userKey, "user_id")} AS user_id,
+     ${text(checked.itemKey, "item_id")} AS item_id, seconds, positive, rating FROM ${checked.acceptedSql}`,
     signal,
   );
   const ofText = { userKey: { ...checked.userKey, text: "key" }, itemKey: { ...checked.itemKey, text: "key" } };

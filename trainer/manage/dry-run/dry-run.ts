@@ -13,19 +13,9 @@ import type { Connector, ConnectorContext, ConnectorFactory } from "../../read/c
 import {
   checkInteractions,
   interactionColumns,
-  type Rejected,
   type StagedInteractions,
 } from "../../read/dataset/check-interactions.ts";
-import {
-  areTooManyRejected,
-  checkInteractionsUsable,
-  countRejected,
-  describeRejected,
-  interactionWarnings,
-  isRejectReason,
-  meaningOf,
-  type RejectReason,
-} from "../../read/dataset/checks.ts";
+import { areTooManyRejected, checkInteractionsUsable, interactionWarnings } from "../../read/dataset/checks.ts";
 import { numberIds } from "../../read/dataset/number-ids.ts";
 import {
   attributeColumns,
@@ -37,6 +27,14 @@ import {
 import { readInteractions } from "../../read/dataset/read-interactions.ts";
 import { unreadableOf } from "../../read/dataset/stage-query.ts";
 import { openStaging, runStaged, type StagedTable, type Staging, stageRows } from "../../read/dataset/staging.ts";
+import {
+  countRejected,
+  describeRejected,
+  isRejectReason,
+  meaningOf,
+  type Rejected,
+  type RejectReason,
+} from "../../read/rules/reject-reasons.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import { sampleRows } from "./dry-run-sample.ts";
 import { predictTraining } from "./predict-training.ts";

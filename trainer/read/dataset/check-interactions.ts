@@ -1,20 +1,18 @@
 import type { ItemIdType } from "../../../shared/ids.ts";
 import type { ModelSchema } from "../../../shared/model-spec.ts";
 import { StageError } from "../../stage/stage-error.ts";
-import { type IdExpression, idExpression } from "./id-expression.ts";
-import { labelExpression } from "./label-expression.ts";
+import { DUCKDB } from "../rules/duckdb-dialect.ts";
+import { type IdExpression, idExpression } from "../rules/id-expression.ts";
+import { countRejected, type Rejected } from "../rules/reject-reasons.ts";
+import { checkedRowsSql, timeUnitOf } from "../rules/row-rules.ts";
 import { readStaged, type StagedTable, type Staging } from "./staging.ts";
-import { SECONDS_MAX, timeExpression, timeUnitOf } from "./time-expression.ts";
-
-/** Why rows were refused: how many, and the positions (from 1) of the first few in the query's result. */
-export type Rejected = Readonly<Record<string, { readonly count: number; readonly firstRows: readonly number[] }>>;
 
 export type StagedInteractions = {
   readonly table: StagedTable;
   readonly itemIdType: ItemIdType;
   readonly rejected: Rejected;
   readonly accepted: number;
-  /** SQL of the accepted rows: columns row, user_key, item_key, seconds, positive, rating. */
+  /** SQL of the accepted rows: columns row, user_id, item_id, seconds, positive, rating. */
   readonly acceptedSql: string;
   readonly userKey: IdExpression;
   readonly itemKey: IdExpression;
@@ -23,11 +21,10 @@ export type StagedInteractions = {
 
 export type CheckOptions = { readonly nowSeconds: number; readonly signal: AbortSignal };
 
-const DAY_SECONDS = 86_400;
 const FIRST_ROWS = 5;
 
-/** The columns that a schema reads of the interaction query, in the order in which they are staged. */
-export const interactionColumns = ({ user, item, interaction }: ModelSchema): string[] => [
+/** The columns of the interaction query that are read: user, item, time, label. Staged as c0 to c3. */
+export const interactionColumns = ({ user, item, interaction }: ModelSchema): [string, string, string, string] => [
   user.id,
   item.id,
   interaction.created_at,
@@ -35,8 +32,8 @@ export const interactionColumns = ({ user, item, interaction }: ModelSchema): st
 ];
 
 /**
- * Staged rows, each judged: the first rule it breaks is its reason. Nothing is stored; later steps read through the
- * same expressions.
+ * Checks the staged rows by the rules of rules/row-rules.ts. Nothing is stored: later steps read the accepted rows through
+ * the same SQL.
  *
  * Throws StageError `unsupported_column_type` when a column cannot hold what the schema says.
  */
@@ -44,34 +41,34 @@ export async function checkInteractions(
   staging: Staging,
   table: StagedTable,
   schema: ModelSchema,
-  options: CheckOptions,
+  { nowSeconds, signal }: CheckOptions,
 ): Promise<StagedInteractions> {
-  const { userKey, itemKey, time, label } = expressionsOf(table, schema);
-  const { signal } = options;
-  const unit = await timeUnitOf(time, async (counts) => {
+  const rules = rulesOf(table, schema);
+  const unit = await timeUnitOf(DUCKDB, rules.time, async (counts) => {
     const [row] = await readStaged(staging, `SELECT ${counts} FROM ${table.name}`, signal);
     return row!;
   });
-  const reason = `coalesce(${userKey.reason}, ${itemKey.reason}, CASE
-    WHEN time_missing THEN 'missing_time' WHEN seconds IS NULL THEN 'unparsable_time'
-    WHEN seconds < 0 OR seconds > ${SECONDS_MAX} THEN 'time_out_of_range'
-    WHEN seconds > ${options.nowSeconds + DAY_SECONDS} THEN 'future_time'
-    WHEN label_missing THEN 'missing_label' WHEN positive IS NULL THEN 'unparsable_label' END)`;
-  const checkedSql = `(SELECT row, ${userKey.key} AS user_key, ${itemKey.key} AS item_key, seconds, positive, rating,
-    ${reason} AS reason FROM (SELECT rowid AS row, c0, c1, ${time.seconds(unit)} AS seconds, ${time.isMissing} AS time_missing,
-      ${label.positive} AS positive, ${label.rating ?? "NULL::FLOAT"} AS rating, ${label.isMissing} AS label_missing
-      FROM ${table.name}))`;
-
+  const checkedSql = `(${checkedRowsSql(rules, { from: table.name, row: "rowid", unit, nowSeconds })})`;
   const rejected = await rejectedByReason(staging, checkedSql, signal);
-  const refused = Object.values(rejected).reduce((sum, { count }) => sum + count, 0);
-  // Without refused rows nothing is judged again, and each later step reads only the columns that it needs.
-  const acceptedSql = `(SELECT * EXCLUDE (reason) FROM ${checkedSql}${refused === 0 ? "" : " WHERE reason IS NULL"})`;
+  const rejectedRows = countRejected(rejected);
+  // When every row is accepted, the reasons are not computed again, and a later step reads only the columns it needs.
+  const acceptedSql = `(SELECT * EXCLUDE (reason) FROM ${checkedSql}${rejectedRows === 0 ? "" : " WHERE reason IS NULL"})`;
+  const { user: userKey, item: itemKey } = rules;
   const itemIdType = await itemIdTypeOf(staging, { acceptedSql, itemKey, signal });
-  const hasRatings = label.rating !== null;
-  return { table, itemIdType, rejected, accepted: table.rows - refused, acceptedSql, userKey, itemKey, hasRatings };
+  const hasRatings = rules.label.rating !== null;
+  return {
+    table,
+    itemIdType,
+    rejected,
+    accepted: table.rows - rejectedRows,
+    acceptedSql,
+    userKey,
+    itemKey,
+    hasRatings,
+  };
 }
 
-function expressionsOf({ columns }: StagedTable, schema: ModelSchema) {
+function rulesOf({ columns }: StagedTable, schema: ModelSchema) {
   const [userColumn, itemColumn, timeColumn, labelColumn] = columns;
   const refuse = (index: number, meaning: string): never => {
     const { name, type } = columns[index]!;
@@ -82,10 +79,10 @@ function expressionsOf({ columns }: StagedTable, schema: ModelSchema) {
     );
   };
   return {
-    userKey: idExpression("c0", userColumn!.type, "user") ?? refuse(0, "a user id"),
-    itemKey: idExpression("c1", itemColumn!.type, "item") ?? refuse(1, "an item id"),
-    time: timeExpression("c2", timeColumn!.type) ?? refuse(2, "a time"),
-    label: labelExpression("c3", labelColumn!.type, schema.interaction.label) ?? refuse(3, "a label"),
+    user: idExpression("c0", userColumn!.type, "user") ?? refuse(0, "a user id"),
+    item: idExpression("c1", itemColumn!.type, "item") ?? refuse(1, "an item id"),
+    time: DUCKDB.time("c2", timeColumn!.type) ?? refuse(2, "a time"),
+    label: DUCKDB.label("c3", labelColumn!.type, schema.interaction.label) ?? refuse(3, "a label"),
   };
 }
 
@@ -104,13 +101,13 @@ async function rejectedByReason(staging: Staging, checkedSql: string, signal: Ab
   );
 }
 
-/** How ids look in answers. A column of doubles holds integers if each of its values is one. */
+/** How ids look in answers. Ids of a column of doubles are integers if each accepted value is one. */
 async function itemIdTypeOf(
   staging: Staging,
   { acceptedSql, itemKey, signal }: { acceptedSql: string; itemKey: IdExpression; signal: AbortSignal },
 ): Promise<ItemIdType> {
   if (itemKey.isIntegral === null) return itemKey.jsonType;
-  const isIntegral = itemKey.isIntegral.replaceAll("c1", "item_key");
+  const isIntegral = itemKey.isIntegral.replaceAll("c1", "item_id");
   const [row] = await readStaged(
     staging,
     `SELECT coalesce(bool_and(${isIntegral}), false) AS all_integral FROM ${acceptedSql}`,

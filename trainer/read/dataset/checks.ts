@@ -1,5 +1,5 @@
 import { StageError } from "../../stage/stage-error.ts";
-import type { Rejected } from "./check-interactions.ts";
+import { countRejected, describeRejected, type Rejected } from "../rules/reject-reasons.ts";
 import type { Interactions } from "./dataset.ts";
 
 /** What reading the rows gave, before there is a dataset. */
@@ -11,31 +11,6 @@ export type RowReport = {
   readonly rejectedShareMax: number;
   readonly label: { readonly type: "Binary" | "Rating"; readonly name: string };
 };
-
-/** What each reason for refusing a row means, for people. */
-export const REJECT_REASONS = {
-  malformed_line: "the line does not fit the file's columns, or is not UTF-8",
-  missing_user: "the user id is null or empty",
-  missing_item: "the item id is null or empty",
-  id_too_long: "an id is longer than 256 bytes",
-  id_has_nul: "an id contains a NUL character",
-  id_not_finite: "an id is an infinite number or not a number",
-  id_not_exact: "an id is a floating-point number too large to be exact: store it as text or as a whole number",
-  missing_time: "the time is null or empty",
-  unparsable_time: "the time is neither ISO 8601 nor an epoch number",
-  time_out_of_range: "the time is before 1970 or after 2106",
-  future_time: "the time lies more than a day in the future",
-  missing_label: "the label is null or empty",
-  unparsable_label: "the label is not one that the schema's label type knows",
-} as const satisfies Readonly<Record<string, string>>;
-
-export type RejectReason = keyof typeof REJECT_REASONS;
-
-export const isRejectReason = (reason: string): reason is RejectReason => Object.hasOwn(REJECT_REASONS, reason);
-
-/** A reason for people. */
-export const meaningOf = (reason: string): string =>
-  isRejectReason(reason) ? REJECT_REASONS[reason] : "see the documentation";
 
 /** Throws StageError with the code of the first check that the rows fail. */
 export function checkRows(report: RowReport): void {
@@ -148,20 +123,6 @@ export function interactionWarnings(
   warn(duplicates > items.length, "duplicates", `${duplicates} rows repeat the user, item and time of another`);
   return warnings;
 }
-
-/** A sentence for each reason, the most frequent first, with the rows where it begins. */
-export function describeRejected(rejected: Rejected): string[] {
-  return Object.entries(rejected)
-    .sort(([, a], [, b]) => b.count - a.count)
-    .map(([reason, { count, firstRows }]) => {
-      const where =
-        firstRows.length === 0 ? "" : ` (row ${firstRows.join(", ")}${count > firstRows.length ? ", …" : ""})`;
-      return `${count} × ${reason}: ${meaningOf(reason)}${where}`;
-    });
-}
-
-export const countRejected = (rejected: Rejected): number =>
-  Object.values(rejected).reduce((sum, { count }) => sum + count, 0);
 
 const percent = (share: number) => `${Math.round(share * 1000) / 10} %`;
 

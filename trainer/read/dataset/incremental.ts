@@ -7,9 +7,10 @@ import { join } from "node:path";
 import { connectorOf, type ModelSpec } from "../../../shared/model-spec.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import type { ConnectorContext } from "../connectors/connector.ts";
-import type { Dialect } from "../pushdown/dialect.ts";
-import { dialectOf, type Moment, momentLiteral, queryFrom } from "../pushdown/dialects.ts";
-import { DUCKDB } from "../pushdown/duckdb-dialect.ts";
+import type { Dialect } from "../rules/dialect.ts";
+import { dialectOf, type Moment, momentLiteral, queryFrom } from "../rules/dialects.ts";
+import { DUCKDB } from "../rules/duckdb-dialect.ts";
+import { timeUnitOf } from "../rules/row-rules.ts";
 import { type CopyMetadata, dropKept, KEPT_FOLDER, type KeptCopy, keepRows, loadKept, openKept } from "./kept-copy.ts";
 import {
   type OpenedQuery,
@@ -20,7 +21,6 @@ import {
   unreadableOf,
 } from "./stage-query.ts";
 import { appendRows, readStaged, runStaged, type StagedTable, type Staging } from "./staging.ts";
-import { timeExpression, timeUnitOf } from "./time-expression.ts";
 
 /** How interactions of a source that only grows are kept from one run to the next. */
 export type KeptOptions = {
@@ -187,10 +187,10 @@ async function watermarkOf(
   { kept, nowMs, signal }: IncrementalOptions,
 ) {
   const column = columns[TIME_INDEX]!;
-  const time = timeExpression(column.sql, column.type);
+  const time = DUCKDB.time(column.sql, column.type);
   if (time === undefined) return undefined;
   const read = async (sql: string) => (await readStaged(staging, sql, signal))[0]!;
-  const unit = await timeUnitOf(time, (counts) => read(`SELECT ${counts} FROM ${name}`));
+  const unit = await timeUnitOf(DUCKDB, time, (counts) => read(`SELECT ${counts} FROM ${name}`));
   const { newest } = await read(
     `SELECT max(s) FILTER (s BETWEEN 0 AND ${Math.floor(nowMs / 1000)}) AS newest
      FROM (SELECT ${time.seconds(unit)} AS s FROM ${name})`,

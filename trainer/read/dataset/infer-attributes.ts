@@ -1,9 +1,10 @@
 import { DuckDBDecimalType, DuckDBListType, type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import type { FeatureType } from "../../../shared/model-spec.ts";
-import { LONG_INTEGERS, NUMBERS, TIMES } from "./column-kinds.ts";
-import { numberOfText, positiveWord } from "./label-expression.ts";
+import { LONG_INTEGERS, NUMBERS, TIMES } from "../rules/column-kinds.ts";
+import { positiveWord } from "../rules/dialect.ts";
+import { DUCKDB, numberOfText, shortestDigits } from "../rules/duckdb-dialect.ts";
+import { timeUnitOf } from "../rules/row-rules.ts";
 import { readStaged, type Staging } from "./staging.ts";
-import { type TimeUnit, timeExpression, unitCounts, unitOf } from "./time-expression.ts";
 
 /** A column of an attribute table, and what it is taken for. */
 export type TypedAttribute = {
@@ -71,7 +72,7 @@ async function inferType(place: Place, column: Column): Promise<FeatureType | un
     place.staging,
     `SELECT count(*) AS present, count(DISTINCT v) AS different, avg(length(v)) AS length,
        count(*) FILTER (${isNumber}) AS numbers, count(*) FILTER (${isTime}) AS times,
-       count(*) FILTER ((${positiveWord("v")}) IS NOT NULL) AS booleans,
+       count(*) FILTER ((${positiveWord("lower(v)")}) IS NOT NULL) AS booleans,
        count(*) FILTER (contains(v, '${LIST_SEPARATOR}')) AS lists,
        count(*) FILTER (regexp_matches(v, '^[+-]?[0-9]+$') AND ${isInexact("TRY_CAST(v AS DOUBLE)")}) AS inexact
      FROM (SELECT ${text} AS v FROM ${place.table}) WHERE v != ''`,
@@ -117,7 +118,7 @@ async function valueSql(place: Place, column: Column, type: FeatureType): Promis
     }
     case "Boolean":
       if (kind === DuckDBTypeId.BOOLEAN) return `CAST(${sql} AS UTINYINT)`;
-      return positiveWord(text);
+      return positiveWord(`lower(${text})`);
     case "Timestamp":
       return await timestampSql(place, column);
     case "Category":
@@ -137,7 +138,7 @@ function numberSql(sql: string, kind: DuckDBTypeId): string {
   if (TIMES.has(kind)) return `TRY_CAST(epoch(${sql}) AS DOUBLE)`;
   if (TEXTS.has(kind)) return numberOfText(trimmed(`CAST(${sql} AS VARCHAR)`));
   // By its shortest digits: a FLOAT of 9.99 is 9.99, although as a DOUBLE it is a little less.
-  return `TRY_CAST(${kind === DuckDBTypeId.FLOAT ? `CAST(${sql} AS VARCHAR)` : sql} AS DOUBLE)`;
+  return `TRY_CAST(${kind === DuckDBTypeId.FLOAT ? shortestDigits(sql) : sql} AS DOUBLE)`;
 }
 
 /** Without blanks around it, and without a U+FEFF, which DuckDB's client drops from the beginning: two values would look like one. */
@@ -155,11 +156,11 @@ function plainText(sql: string, type: DuckDBType): string {
 
 async function timestampSql({ staging, table, signal }: Place, column: Column): Promise<string | undefined> {
   const isText = column.type.typeId === DuckDBTypeId.VARCHAR;
-  const time = timeExpression(isText ? trimmed(column.sql) : column.sql, column.type);
+  const time = DUCKDB.time(isText ? trimmed(column.sql) : column.sql, column.type);
   if (time === undefined) return undefined;
-  if (time.number === null) return `CAST(${time.seconds(1)} AS DOUBLE)`;
-  const [counts] = await readStaged(staging, `SELECT ${unitCounts(time.number)} FROM ${table}`, signal);
-  const count = (unit: TimeUnit) => Number(counts![`u${unit}`]);
-  const unit = unitOf({ 1: count(1), 1000: count(1_000), 1000000: count(1_000_000), 1000000000: count(1_000_000_000) });
+  const unit = await timeUnitOf(DUCKDB, time, async (counts) => {
+    const [row] = await readStaged(staging, `SELECT ${counts} FROM ${table}`, signal);
+    return row!;
+  });
   return `CAST(${time.seconds(unit)} AS DOUBLE)`;
 }

@@ -1,5 +1,5 @@
 import { type ErasedUsers, hashesOf } from "../../../shared/erased-users.ts";
-import { idExpression } from "./id-expression.ts";
+import { idExpression } from "../rules/id-expression.ts";
 import { readStaged, runStaged, type StagedTable, type Staging } from "./staging.ts";
 
 export type LeftOut = {

@@ -6,8 +6,8 @@ import type { AttributeDescription } from "../../../shared/model-record.ts";
 import type { ModelSchema } from "../../../shared/model-spec.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import { identifier } from "../connectors/duckdb/quote.ts";
+import { type IdExpression, idExpression } from "../rules/id-expression.ts";
 import type { AttributeColumn } from "./dataset.ts";
-import { type IdExpression, idExpression } from "./id-expression.ts";
 import { type TypedAttribute, typeAttribute } from "./infer-attributes.ts";
 import { readStaged, runStaged, type StagedTable, type Staging, streamStaged } from "./staging.ts";
 

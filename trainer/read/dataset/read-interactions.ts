@@ -29,8 +29,9 @@ export async function readInteractions(
   );
   // As pushdown/relation.ts has it in the languages of stores.
   const order = tieOrder === "row" ? "row" : "substr(md5(users.text || item_keys.text), 1, 8), item";
-  const sql = `SELECT CAST(users.rowid AS INTEGER) AS user, item, CAST(seconds AS UINTEGER) AS seconds, positive, rating
-    FROM ${staged.acceptedSql} accepted JOIN users ON users.key = user_key JOIN item_keys ON item_keys.key = item_key
+  const sql = `SELECT CAST(users.rowid AS INTEGER) AS user, item, CAST(seconds AS UINTEGER) AS seconds,
+      CAST(positive AS UTINYINT) AS positive, TRY_CAST(rating AS FLOAT) AS rating
+    FROM ${staged.acceptedSql} accepted JOIN users ON users.key = user_id JOIN item_keys ON item_keys.key = item_id
     ORDER BY user, seconds, ${order}`;
   const collector = collectInteractions({
     rows: staged.accepted,

@@ -3,7 +3,7 @@ import type { StageProgress } from "../../stage/stage-reporter.ts";
 import { connect } from "../connectors/connect.ts";
 import type { Connector, ConnectorContext, ConnectorFactory } from "../connectors/connector.ts";
 import type { SourceColumn, SourceRows } from "../connectors/source-rows.ts";
-import type { Rejected } from "./check-interactions.ts";
+import type { Rejected } from "../rules/reject-reasons.ts";
 import { type StagedTable, type StageOptions, type Staging, stageRows } from "./staging.ts";
 
 /** The connectors that sources name, each opened when it is first asked for. */

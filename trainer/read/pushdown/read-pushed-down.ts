@@ -3,11 +3,11 @@ import type { DataSummary } from "../../../shared/model-record.ts";
 import type { ModelSpec } from "../../../shared/model-spec.ts";
 import { RECORD_HISTORY_MAX } from "../../../shared/user-records.ts";
 import { StageError } from "../../stage/stage-error.ts";
-import { checkRows, countRejected, describeRejected } from "../dataset/checks.ts";
+import { checkRows } from "../dataset/checks.ts";
 import { interactionsThatFit, stagingMb } from "../dataset/memory-shares.ts";
 import type { ReadDataset, ReadDatasetOptions } from "../dataset/read-dataset.ts";
 import { openStaging, stageRows } from "../dataset/staging.ts";
-import type { TimeUnit } from "../dataset/time-expression.ts";
+import { countRejected, describeRejected } from "../rules/reject-reasons.ts";
 import { spoolUsers, type UserSpool } from "../spool/spool-users.ts";
 import { completeCatalog } from "./complete-catalog.ts";
 import { openRelation, type PushedSource } from "./read-relation.ts";
@@ -70,10 +70,8 @@ export async function readPushedDown(spec: ModelSpec, asked: Asked, options: Pus
 
 /** The source with the unit of its times known. */
 async function openSource({ query, connector }: Asked, { signal }: PushDownOptions): Promise<PushedSource> {
-  const told: string[] = [];
-  const ask = (unit: TimeUnit): PushedSource => {
-    const table = sourceTable(query, unit);
-    if (!("column" in table)) return { connector, table, signal, told };
+  const table = sourceTable(query);
+  if ("column" in table) {
     const { column, meaning } = table;
     throw new StageError(
       "checking",
@@ -82,10 +80,9 @@ async function openSource({ query, connector }: Asked, { signal }: PushDownOptio
         `because the column ${JSON.stringify(column.name)} is ${column.native ?? column.type}: expected ${meaning}. ` +
         "Convert it in the query, narrow the query, or give the run more memory",
     );
-  };
-  const source = ask(1);
-  const unit = await readUnit(source);
-  return unit === 1 ? source : ask(unit);
+  }
+  const source = { connector, table, signal, told: [] };
+  return { ...source, table: { ...table, unit: await readUnit(source) } };
 }
 
 /** The whole catalog, and everybody's history sorted by hash on the trainer's disk. */

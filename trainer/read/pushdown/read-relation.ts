@@ -1,7 +1,8 @@
 import { StageError } from "../../stage/stage-error.ts";
 import type { Connector } from "../connectors/connector.ts";
 import type { SourceRows } from "../connectors/source-rows.ts";
-import { type Relation, relationSql, type SourceTable } from "./relation.ts";
+import { type Relation, relationSql } from "./relation.ts";
+import type { SourceTable } from "./source-table.ts";
 
 /** A store that is asked for relations. */
 export type PushedSource = {

@@ -5,8 +5,8 @@ import { innerQuery } from "../connectors/inner-query.ts";
 import { interactionColumns } from "../dataset/check-interactions.ts";
 import { interactionsThatFit } from "../dataset/memory-shares.ts";
 import { type ReadDataset, readDataset } from "../dataset/read-dataset.ts";
+import { dialectOf } from "../rules/dialects.ts";
 import type { UserSpool } from "../spool/spool-users.ts";
-import { dialectOf } from "./dialects.ts";
 import { openOnce } from "./open-once.ts";
 import { type Asked, type PushDownOptions, readPushedDown } from "./read-pushed-down.ts";
 

@@ -4,8 +4,8 @@
  * text, so each store gives the same rows.
  */
 import { innerQuery } from "../connectors/inner-query.ts";
-import { SIZE_MAX } from "../dataset/time-expression.ts";
-import type { Dialect } from "./dialect.ts";
+import { checkedRowsSql, unitCountsSql } from "../rules/row-rules.ts";
+import type { SourceTable } from "./source-table.ts";
 
 /** Columns user_id, item_id, seconds, positive and, of a Rating, rating. */
 export type Facts =
@@ -48,37 +48,11 @@ export type Relation =
       readonly erasedSalt: string | null;
     };
 
-/** A customer's query whose columns can be read in the language of its store. */
-export type SourceTable = {
-  readonly dialect: Dialect;
-  readonly query: string;
-  /** Names of the columns: user, item, time, label. */
-  readonly columns: readonly [string, string, string, string];
-  readonly facts: FactExpressions;
-};
-
-/** SQL of c0 … c3, the columns in their order. */
-export type FactExpressions = {
-  readonly user: string;
-  readonly item: string;
-  readonly userIsInteger: boolean;
-  readonly itemIsInteger: boolean;
-  readonly seconds: string;
-  /** The time column's numbers; null when it has none. */
-  readonly timeNumber: string | null;
-  readonly positive: string;
-  /** Null for a Binary label. */
-  readonly rating: string | null;
-  /** Why a row is refused, or NULL: of user_id, item_id, seconds and positive too. */
-  readonly reason: string;
-  readonly missing: readonly { readonly name: string; readonly sql: string }[];
-};
-
 /** One SELECT that gives the relation. */
 export function relationSql(relation: Relation, table: SourceTable): string {
   switch (relation.kind) {
     case "reasons":
-      return `SELECT reason, COUNT(*) AS row_count FROM (${judgedSql(table)}) AS judged GROUP BY reason`;
+      return `SELECT reason, COUNT(*) AS row_count FROM (${checkedSql(table)}) AS checked GROUP BY reason`;
     case "units":
       return unitsSql(table);
     case "totals":
@@ -93,13 +67,13 @@ export function relationSql(relation: Relation, table: SourceTable): string {
   }
 }
 
-const ratingOf = ({ facts }: SourceTable, sql: string) => (facts.rating === null ? "" : `, ${sql}`);
+const ratingOf = ({ rules }: SourceTable, sql: string) => (rules.label.rating === null ? "" : `, ${sql}`);
 
 function factsSql(facts: Facts, table: SourceTable): string {
   const columns = `user_id, item_id, seconds, positive${ratingOf(table, "rating")}`;
   switch (facts.kind) {
     case "accepted":
-      return `SELECT ${columns} FROM (${judgedSql(table)}) AS judged WHERE reason IS NULL`;
+      return `SELECT ${columns} FROM (${checkedSql(table)}) AS checked WHERE reason IS NULL`;
     case "distinct":
       return `SELECT user_id, item_id, seconds, MAX(positive) AS positive${ratingOf(table, "MAX(rating) AS rating")}
         FROM (${factsSql(facts.of, table)}) AS facts GROUP BY user_id, item_id, seconds`;
@@ -116,10 +90,8 @@ function factsSql(facts: Facts, table: SourceTable): string {
 }
 
 /** The id as the text by which the trainer knows it. */
-function textOf(which: "user" | "item", { dialect, facts }: SourceTable): string {
-  const [column, isInteger] = which === "user" ? ["user_id", facts.userIsInteger] : ["item_id", facts.itemIsInteger];
-  return isInteger ? dialect.digits(column) : column;
-}
+const textOf = (which: "user" | "item", { dialect, rules }: SourceTable): string =>
+  rules[which].isInteger ? dialect.digits(`${which}_id`) : `${which}_id`;
 
 /**
  * Eight hex digits by which a user's rows of the same second are ordered, as in dataset/read-interactions.ts: for each user another
@@ -140,22 +112,11 @@ function columnsSql({ dialect, query, columns }: SourceTable): string {
   return `SELECT ${list} FROM (\n${innerQuery(query)}\n) AS source`;
 }
 
-function judgedSql(table: SourceTable): string {
-  const { facts } = table;
-  const missing = facts.missing.map(({ name, sql }) => `, ${sql} AS ${name}`).join("");
-  return `SELECT user_id, item_id, seconds, positive${ratingOf(table, "rating")}, ${facts.reason} AS reason FROM (
-    SELECT c0, c1, ${facts.user} AS user_id, ${facts.item} AS item_id, ${facts.seconds} AS seconds,
-      ${facts.positive} AS positive${ratingOf(table, `${facts.rating} AS rating`)}${missing}
-    FROM (${columnsSql(table)}) AS named) AS read_rows`;
-}
+const checkedSql = (table: SourceTable): string =>
+  checkedRowsSql(table.rules, { from: `(${columnsSql(table)})`, unit: table.unit, nowSeconds: table.nowSeconds });
 
-function unitsSql(table: SourceTable): string {
-  const size = table.dialect.magnitude(table.facts.timeNumber ?? "NULL");
-  const count = (condition: string) => `SUM(CASE WHEN ${condition} THEN 1 ELSE 0 END)`;
-  return `SELECT ${count(`${size} < 1e11`)} AS u1, ${count(`${size} >= 1e11 AND ${size} < 1e14`)} AS u1000,
-    ${count(`${size} >= 1e14 AND ${size} < 1e17`)} AS u1000000, ${count(`${size} >= 1e17 AND ${size} < ${SIZE_MAX}`)} AS u1000000000
-    FROM (${columnsSql(table)}) AS named`;
-}
+const unitsSql = (table: SourceTable): string =>
+  `SELECT ${unitCountsSql(table.dialect, table.rules.time.number ?? "NULL")} FROM (${columnsSql(table)}) AS given`;
 
 function totalsSql({ of, perUser }: Extract<Relation, { kind: "totals" }>, table: SourceTable): string {
   return `SELECT COUNT(*) AS users, SUM(own) AS interactions, SUM(own_positives) AS positives,
@@ -168,7 +129,7 @@ function totalsSql({ of, perUser }: Extract<Relation, { kind: "totals" }>, table
 
 function rowsSql(of: Facts, table: SourceTable): string {
   const [user, item, time, label] = table.columns.map(table.dialect.identifier);
-  const value = table.facts.rating === null ? "positive" : "rating";
+  const value = table.rules.label.rating === null ? "positive" : "rating";
   return `SELECT user_id AS ${user}, item_id AS ${item}, seconds AS ${time}, ${value} AS ${label}
     FROM (${factsSql(of, table)}) AS facts`;
 }

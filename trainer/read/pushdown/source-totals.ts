@@ -1,7 +1,7 @@
-import type { Rejected } from "../dataset/check-interactions.ts";
-import { countRejected } from "../dataset/checks.ts";
 import { unreadableOf } from "../dataset/stage-query.ts";
-import { type TimeUnit, unitOf } from "../dataset/time-expression.ts";
+import type { TimeUnit } from "../rules/dialect.ts";
+import { countRejected, type Rejected } from "../rules/reject-reasons.ts";
+import { timeUnitOf } from "../rules/row-rules.ts";
 import { openRelation, type PushedSource, readSmallRelation, type SmallRow, smallRows } from "./read-relation.ts";
 import { DISTINCT } from "./relation.ts";
 
@@ -18,12 +18,11 @@ export type Totals = {
 };
 
 /** The unit of a time column's numbers. */
-export async function readUnit(source: PushedSource): Promise<TimeUnit> {
-  if (source.table.facts.timeNumber === null) return 1;
-  const [row] = await readSmallRelation(source, { kind: "units" });
-  const count = (unit: TimeUnit) => numberOf(row!, `u${unit}`);
-  return unitOf({ 1: count(1), 1000: count(1_000), 1000000: count(1_000_000), 1000000000: count(1_000_000_000) });
-}
+export const readUnit = ({ table, ...source }: PushedSource): Promise<TimeUnit> =>
+  timeUnitOf(table.dialect, table.rules.time, async () => {
+    const [row] = await readSmallRelation({ table, ...source }, { kind: "units" });
+    return row!;
+  });
 
 /**
  * Rows by whether, and why not, they can be used, with those that the store could not give. A store has no order of

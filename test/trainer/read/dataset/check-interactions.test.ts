@@ -38,12 +38,12 @@ test("the accepted rows are those without a reason", async () => {
     );
     const kept = await readStaged(
       rows.staging,
-      `SELECT user_key, item_key, seconds, positive FROM ${acceptedSql} ORDER BY row`,
+      `SELECT user_id, item_id, seconds, positive FROM ${acceptedSql} ORDER BY row`,
       signal,
     );
     expect(kept.length).toBe(accepted);
     const users = [0, 1, 2, 3, 4].filter((user) => String(user) !== missing);
-    expect(kept.map((row) => [Number(row.user_key), row.item_key, Number(row.seconds), row.positive])).toEqual(
+    expect(kept.map((row) => [Number(row.user_id), row.item_id, Number(row.seconds), row.positive])).toEqual(
       users.map((user) => [user, "i", 10 + user, 1]),
     );
     await readStaged(rows.staging, "DROP TABLE rows", signal);

@@ -2,11 +2,6 @@ import { expect, test } from "vitest";
 import {
   checkInteractionsUsable,
   checkRows,
-  countRejected,
-  describeRejected,
-  isRejectReason,
-  meaningOf,
-  REJECT_REASONS,
   type RowReport,
   warningsOf,
 } from "../../../../trainer/read/dataset/checks.ts";
@@ -69,19 +64,6 @@ test("the message tells counts, the allowed share, reasons and rows", () =>
   expect(() => checkRows(report({ rejected: rejected(50) }))).toThrow(
     "50 of 100 rows cannot be used, more than the 10 % allowed: 50 × missing_user: the user id is null or empty (row 1, 2, …)",
   ));
-
-test("the most frequent reason stands first", () =>
-  expect(describeRejected({ ...rejected(1), ...rejected(5, "missing_time") })[0]).toContain("missing_time"));
-
-test("every reason has a sentence", () => {
-  for (const sentence of Object.values(REJECT_REASONS)) expect(sentence.length).toBeGreaterThan(10);
-  expect(countRejected({ ...rejected(1), ...rejected(5, "missing_time") })).toBe(6);
-});
-
-test("a reason that only a connector knows has one too", () => {
-  expect(["missing_user", "torn_page", "constructor"].map(isRejectReason)).toEqual([true, false, false]);
-  for (const reason of ["torn_page", "constructor"]) expect(meaningOf(reason)).toBe("see the documentation");
-});
 
 test("warnings: few interactions, one time for all, times before 1990, every rating positive", () => {
   const odd = { ...interactions(2, [0, 1], [1, 1]), times: Uint32Array.of(20_240_131, 20_240_131) };

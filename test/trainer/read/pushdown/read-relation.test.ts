@@ -2,9 +2,9 @@ import { DOUBLE, DuckDBDataChunk, VARCHAR } from "@duckdb/node-api";
 import { expect, test } from "vitest";
 import type { Connector } from "../../../../trainer/read/connectors/connector.ts";
 import type { SourceRows } from "../../../../trainer/read/connectors/source-rows.ts";
-import { DUCKDB } from "../../../../trainer/read/pushdown/duckdb-dialect.ts";
 import { openRelation, type PushedSource, readSmallRelation } from "../../../../trainer/read/pushdown/read-relation.ts";
 import { sourceTable } from "../../../../trainer/read/pushdown/source-table.ts";
+import { DUCKDB } from "../../../../trainer/read/rules/duckdb-dialect.ts";
 import { schemaOf } from "../../../fixtures/pushdown-stores.ts";
 
 const { signal } = new AbortController();
@@ -42,7 +42,7 @@ function source(
     .map((name) => ({ name, type: VARCHAR }))
     .concat({ name: "l", type: DOUBLE as never });
   const schema = schemaOf({ type: "Binary", name: "l" }, query);
-  const table = sourceTable({ dialect: DUCKDB, query, available, schema, nowSeconds: 0 }, 1);
+  const table = sourceTable({ dialect: DUCKDB, query, available, schema, nowSeconds: 0 });
   if ("column" in table) throw new Error(table.meaning);
   return { connector: { read } as unknown as Connector, table, signal, told: [], asked };
 }

@@ -48,7 +48,7 @@ async function told(store: Store, rows: Rows, label: Label): Promise<Told> {
   const table = await heldTable(store, rows, { label, nowSeconds });
   const answers: Record<string, string[]> = {};
   for (const [name, relation] of Object.entries(RELATIONS)) {
-    if (name === "units" && table.facts.timeNumber === null) continue;
+    if (name === "units" && table.rules.time.number === null) continue;
     const read = await readSmallRelation({ connector: store.connector, table, signal: never, told: [] }, relation);
     answers[name] = read.map((row) => JSON.stringify(Object.values(row))).sort();
   }

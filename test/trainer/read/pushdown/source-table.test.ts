@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import type { Label } from "../../../../shared/model-spec.ts";
 import { CONNECTOR_TYPES } from "../../../../trainer/read/connectors/connector-config.ts";
 import type { SourceColumn } from "../../../../trainer/read/connectors/source-rows.ts";
-import { dialectOf } from "../../../../trainer/read/pushdown/dialects.ts";
 import { sourceTable } from "../../../../trainer/read/pushdown/source-table.ts";
+import { dialectOf } from "../../../../trainer/read/rules/dialects.ts";
 import { schemaOf } from "../../../fixtures/pushdown-stores.ts";
 
 const BINARY: Label = { type: "Binary", name: "l" };
@@ -14,10 +14,7 @@ function table(type: string, change: Partial<Record<keyof typeof good, SourceCol
   const columns = Object.entries({ ...good, ...change });
   const available = columns.map(([name, own]) => ({ name, type: own, ...(native && name in change && { native }) }));
   const query = "SELECT 1";
-  return sourceTable(
-    { dialect: dialectOf(type)!, query, available, schema: schemaOf(BINARY, query), nowSeconds: 0 },
-    1,
-  );
+  return sourceTable({ dialect: dialectOf(type)!, query, available, schema: schemaOf(BINARY, query), nowSeconds: 0 });
 }
 const refused = (...args: Parameters<typeof table>) => {
   const outcome = table(...args);
@@ -50,7 +47,7 @@ test("what BigQuery sends in a form of its own is not cast; what it casts alike 
 
 test("DuckDB's bytes are ids by their base64, and its 32-bit integers are integers", () => {
   const read = table("File", { u: BLOB, i: INTEGER });
-  expect("facts" in read && [read.facts.user, read.facts.userIsInteger, read.facts.itemIsInteger]).toEqual([
+  expect("rules" in read && [read.rules.user.key, read.rules.user.isInteger, read.rules.item.isInteger]).toEqual([
     "to_base64(c0)",
     false,
     true,

@@ -1,8 +1,8 @@
 import { tmpdir } from "node:os";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Connector } from "../../../../trainer/read/connectors/connector.ts";
-import { DUCKDB } from "../../../../trainer/read/pushdown/duckdb-dialect.ts";
 import { readRejected, readTotals, readUnit } from "../../../../trainer/read/pushdown/source-totals.ts";
+import { DUCKDB } from "../../../../trainer/read/rules/duckdb-dialect.ts";
 import { heldTable, type Rows, valuesQuery } from "../../../fixtures/pushdown-stores.ts";
 import { fileSettings } from "../../../fixtures/real-data.ts";
 import { connectMemory } from "../../../fixtures/rows-memory.ts";

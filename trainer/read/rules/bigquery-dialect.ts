@@ -1,26 +1,24 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
-import { ID_BYTES_MAX } from "../../../shared/ids.ts";
 import { quoted } from "../connectors/bigquery/columns.ts";
-import type { TimeExpression } from "../dataset/time-expression.ts";
-import { type Dialect, labelBy, NUMBER_PATTERN, type PushedId, SPACES } from "./dialect.ts";
+import { type Dialect, idReason, labelRule, NUMBER_PATTERN, SPACES, type TimeRule } from "./dialect.ts";
 
-/** What is no text by nature, such as BYTES and JSON, is fetched in a form of its own. */
+/** Types that the connector fetches as a cast writes them, unlike BYTES and JSON. */
 const CAST_ALIKE = new Set(
   "STRING INTEGER INT64 FLOAT FLOAT64 BOOLEAN BOOL TIMESTAMP DATETIME DATE NUMERIC BIGNUMERIC".split(" "),
 );
 
-/** GoogleSQL. Types are those by which the connector (connectors/bigquery/columns.ts) gives a column. */
+/** GoogleSQL. Types are those that the connector gives a column (connectors/bigquery/columns.ts). */
 export const BIGQUERY: Dialect = {
   name: "BigQuery",
   identifier: quoted,
   arrivesAsCast: ({ native }) => native === undefined || CAST_ALIKE.has(native),
   id,
-  time,
-  label: labelBy({
-    numbers: [DuckDBTypeId.BIGINT, DuckDBTypeId.DOUBLE],
+  time: timeRule,
+  label: labelRule({
+    numbers: new Set([DuckDBTypeId.BIGINT, DuckDBTypeId.DOUBLE]),
+    texts: new Set([DuckDBTypeId.VARCHAR]),
     trimmed: (column) => `TRIM(${textOf(column)}, '${SPACES}')`,
-    lower: (text) => `LOWER(${text})`,
-    asInteger: (column) => `CAST(${column} AS INT64)`,
+    truthAsInteger: (column) => `CAST(${column} AS INT64)`,
     ratingNumber,
   }),
   timeLiteral({ native }, utc) {
@@ -37,26 +35,23 @@ export const BIGQUERY: Dialect = {
 /** The text that the connector would fetch, compared by code point whatever the column's collation. */
 const textOf = (column: string) => `COLLATE(CAST(${column} AS STRING), '')`;
 
-function id(column: string, { typeId }: DuckDBType, which: "user" | "item"): PushedId | undefined {
-  const missing = `WHEN ${column} IS NULL THEN 'missing_${which}'`;
-  if (typeId === DuckDBTypeId.BIGINT) return { key: column, isInteger: true, reason: `CASE ${missing} END` };
+function id(column: string, { typeId }: DuckDBType, which: "user" | "item"): ReturnType<Dialect["id"]> {
+  if (typeId === DuckDBTypeId.BIGINT) return { key: column, isInteger: true, reason: idReason(column, which) };
   if (typeId === DuckDBTypeId.BOOLEAN)
-    return { key: `CAST(${column} AS STRING)`, isInteger: false, reason: `CASE ${missing} END` };
+    return { key: `CAST(${column} AS STRING)`, isInteger: false, reason: idReason(column, which) };
   if (typeId !== DuckDBTypeId.VARCHAR) return undefined;
   const key = textOf(column);
-  const reason = `CASE ${missing} WHEN ${key} = '' THEN 'missing_${which}'
-    WHEN BYTE_LENGTH(${key}) > ${ID_BYTES_MAX} THEN 'id_too_long'
-    WHEN REGEXP_CONTAINS(${key}, r'\\x00') THEN 'id_has_nul' END`;
-  return { key, isInteger: false, reason };
+  const parts = { text: key, bytes: `BYTE_LENGTH(${key})`, hasNul: `REGEXP_CONTAINS(${key}, r'\\x00')` };
+  return { key, isInteger: false, reason: idReason(column, which, parts) };
 }
 
-function time(column: string, { typeId }: DuckDBType): TimeExpression | undefined {
+function timeRule(column: string, { typeId }: DuckDBType): TimeRule | undefined {
   const isMissing = `${column} IS NULL`;
   switch (typeId) {
     case DuckDBTypeId.BIGINT:
       return { seconds: (unit) => (unit === 1 ? column : `DIV(${column}, ${unit})`), number: column, isMissing };
     case DuckDBTypeId.DOUBLE: {
-      // Of NaN no comparison holds.
+      // No comparison holds for NaN.
       const seconds = (unit: number) =>
         `CASE WHEN ABS(${column} / ${unit}) < 9.2e18 THEN CAST(FLOOR(${column} / ${unit}) AS INT64) END`;
       return { seconds, number: column, isMissing };

@@ -1,7 +1,7 @@
 import { tmpdir } from "node:os";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Label } from "../../../../shared/model-spec.ts";
-import { DUCKDB } from "../../../../trainer/read/pushdown/duckdb-dialect.ts";
+import { DUCKDB } from "../../../../trainer/read/rules/duckdb-dialect.ts";
 import { bothReadings, type Store } from "../../../fixtures/pushdown-stores.ts";
 import { fileSettings } from "../../../fixtures/real-data.ts";
 import { connectMemory } from "../../../fixtures/rows-memory.ts";

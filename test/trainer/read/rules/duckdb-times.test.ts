@@ -1,13 +1,9 @@
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import {
-  type TimeUnit,
-  timeExpression,
-  timeUnitOf,
-  unitCounts,
-  unitOf,
-} from "../../../../trainer/read/dataset/time-expression.ts";
+import type { TimeUnit } from "../../../../trainer/read/rules/dialect.ts";
+import { DUCKDB } from "../../../../trainer/read/rules/duckdb-dialect.ts";
+import { timeUnitOf } from "../../../../trainer/read/rules/row-rules.ts";
 
 let connection: DuckDBConnection;
 beforeAll(async () => {
@@ -18,7 +14,7 @@ afterAll(() => connection.closeSync());
 
 async function secondsOf(sql: string, unit: TimeUnit = 1): Promise<unknown> {
   const type = (await connection.runAndReadAll(`SELECT ${sql} AS c`)).columnType(0);
-  const time = timeExpression("c", type);
+  const time = DUCKDB.time("c", type);
   if (time === undefined) return "no time";
   const rows = await connection.runAndReadAll(
     `SELECT CASE WHEN ${time.isMissing} THEN 'missing' ELSE coalesce((${time.seconds(unit)})::VARCHAR, 'unparsable') END
@@ -71,33 +67,24 @@ test.each<[string, TimeUnit, unknown]>([
   ["[1]", 1, "no time"],
 ])("%s in units of 1/%d s → %j", async (sql, unit, expected) => expect(await secondsOf(sql, unit)).toBe(expected));
 
-test("the unit is what most numbers speak for, whatever the outliers", async () => {
-  const count = async (values: string) => {
-    const rows = await connection.runAndReadAll(`SELECT ${unitCounts("v")} FROM (VALUES ${values}) t(v)`);
-    const [u1, u1000, u1000000, u1000000000] = rows.getRows()[0]!.map(Number);
-    return unitOf({ 1: u1!, 1000: u1000!, 1000000: u1000000!, 1000000000: u1000000000! });
-  };
-  expect(await count("(1704164645), (0), (99999999999999)")).toBe(1);
-  expect(await count("(1704164645000), (1704164645000), (0)")).toBe(1_000);
-  expect(await count("(1704164645000000)")).toBe(1_000_000);
-  expect(await count("(1704164645000000000)")).toBe(1_000_000_000);
-  expect(await count("(NULL::BIGINT)")).toBe(1);
-  expect(await count("(-9223372036854775808), (1704164645), (1704164645)")).toBe(1); // pandas' NaT
-  expect(await count("('nan'::DOUBLE), ('nan'), ('-inf'), (1704164645000)")).toBe(1_000);
-});
-
-test("a column's unit is asked of its numbers, and of nothing when it has none", async () => {
-  const unit = async (sql: string) => {
-    const typed = await connection.runAndReadAll(`SELECT ${sql} AS v`);
-    const time = timeExpression("v", typed.columnType(0))!;
-    return await timeUnitOf(time, async (counts) => {
-      const reader = await connection.runAndReadAll(`SELECT ${counts} FROM (SELECT ${sql} AS v)`);
+test("the unit is the one that most numbers are in, whatever the outliers", async () => {
+  const unitOf = async (values: string) => {
+    const typed = await connection.runAndReadAll(`SELECT v FROM (VALUES ${values}) t(v)`);
+    const time = DUCKDB.time("v", typed.columnType(0))!;
+    return await timeUnitOf(DUCKDB, time, async (counts) => {
+      const reader = await connection.runAndReadAll(`SELECT ${counts} FROM (VALUES ${values}) t(v)`);
       return reader.getRowObjectsJS()[0]!;
     });
   };
-  expect(await unit("1704164645000")).toBe(1_000);
-  expect(await unit("'1704164645000000'")).toBe(1_000_000);
-  expect(await unit("DATE '2024-01-02'")).toBe(1);
+  expect(await unitOf("(1704164645), (0), (99999999999999)")).toBe(1);
+  expect(await unitOf("(1704164645000), (1704164645000), (0)")).toBe(1_000);
+  expect(await unitOf("(1704164645000000)")).toBe(1_000_000);
+  expect(await unitOf("(1704164645000000000)")).toBe(1_000_000_000);
+  expect(await unitOf("(NULL::BIGINT)")).toBe(1);
+  expect(await unitOf("(-9223372036854775808), (1704164645), (1704164645)")).toBe(1); // pandas' NaT
+  expect(await unitOf("('nan'::DOUBLE), ('nan'), ('-inf'), (1704164645000)")).toBe(1_000);
+  expect(await unitOf("('1704164645000000')")).toBe(1_000_000);
+  expect(await unitOf("(DATE '2024-01-02')")).toBe(1);
 });
 
 test("whole seconds from 2001 to 2106 come back from every unit", () =>

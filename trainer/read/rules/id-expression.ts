@@ -1,39 +1,36 @@
 import { DuckDBDecimalType, type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import { ID_BYTES_MAX, type ItemIdType } from "../../../shared/ids.ts";
 import { INTEGERS, TIMES } from "./column-kinds.ts";
+import { type IdRule, idReason } from "./dialect.ts";
 
-/** How SQL reads an id column. Equal keys are equal ids; the text is the id's canonical form. */
-export type IdExpression = {
-  /** Of the column: a value of a type that is cheap to compare. */
-  readonly key: string;
-  /** Of a key, named `key`: VARCHAR. */
+/** How DuckDB reads a column of ids. Keys are of a type that is cheap to compare. */
+export type IdExpression = IdRule & {
+  /** The id's canonical form as a VARCHAR, computed from a key that is named `key`. */
   readonly text: string;
-  /** Of the column: why a value is no id, or NULL. */
-  readonly reason: string;
-  /** What to ask the whole column before `jsonType` is known: whether every value is integral. Null: it is known. */
+  /** Whether a value is a whole number, where only the values decide whether ids are integers; else null. */
   readonly isIntegral: string | null;
+  /** How ids look in answers; where isIntegral is not null, provided that it holds for every value. */
   readonly jsonType: ItemIdType;
 };
 
 const AS_TEXT: ReadonlySet<DuckDBTypeId> = new Set([...TIMES, DuckDBTypeId.BOOLEAN, DuckDBTypeId.UUID]);
 
 /**
- * The expression for an id column of a type, or undefined when such values cannot be ids (lists, structs, …).
+ * How to read a column of a type as ids; undefined when such values cannot be ids (lists, structs, …).
  *
  * @param column SQL of the column.
- * @param which Word of the reason for a missing one: `missing_user` or `missing_item`.
  */
 export function idExpression(column: string, type: DuckDBType, which: "user" | "item"): IdExpression | undefined {
   const missing = `WHEN ${column} IS NULL THEN 'missing_${which}'`;
-  const plain = { key: column, isIntegral: null, reason: `CASE ${missing} END` };
+  const plain = { key: column, isIntegral: null, reason: idReason(column, which) };
   if (INTEGERS.has(type.typeId)) return { ...plain, text: "CAST(key AS VARCHAR)", jsonType: "integer" };
   if (AS_TEXT.has(type.typeId)) return { ...plain, text: "CAST(key AS VARCHAR)", jsonType: "string" };
   switch (type.typeId) {
     case DuckDBTypeId.VARCHAR:
-      return { ...plain, text: "key", reason: `CASE ${missing} ${textFaults(column, which)} END`, jsonType: "string" };
+      return { ...plain, text: "key", reason: idReason(column, which, textParts(column)), jsonType: "string" };
     case DuckDBTypeId.ENUM:
     case DuckDBTypeId.BIGNUM: {
-      const reason = `CASE ${missing} ${textFaults(`CAST(${column} AS VARCHAR)`, which)} END`;
+      const reason = idReason(column, which, textParts(`CAST(${column} AS VARCHAR)`));
       const jsonType = type.typeId === DuckDBTypeId.ENUM ? "string" : "integer";
       return { ...plain, text: "CAST(key AS VARCHAR)", reason, jsonType };
     }
@@ -51,7 +48,7 @@ export function idExpression(column: string, type: DuckDBType, which: "user" | "
       return {
         key: column, // −0 and 0 are equal, and both are written 0
         text: `CASE WHEN key = trunc(key) THEN CAST(TRY_CAST(key AS BIGINT) AS VARCHAR) ELSE CAST(key AS VARCHAR) END`,
-        // Beyond these each stands for several integers: two ids would be one.
+        // A larger number stands for several integers, so that two ids would be one.
         reason: `CASE ${missing} WHEN NOT isfinite(${column}) THEN 'id_not_finite'
           WHEN abs(${column}) > ${exactMax} THEN 'id_not_exact' END`,
         isIntegral: `(${column} = trunc(${column}))`,
@@ -73,6 +70,4 @@ export function idExpression(column: string, type: DuckDBType, which: "user" | "
   }
 }
 
-const textFaults = (text: string, which: "user" | "item") => `WHEN ${text} = '' THEN 'missing_${which}'
-  WHEN strlen(${text}) > ${ID_BYTES_MAX} THEN 'id_too_long'
-  WHEN contains(${text}, chr(0)) THEN 'id_has_nul'`;
+const textParts = (text: string) => ({ text, bytes: `strlen(${text})`, hasNul: `contains(${text}, chr(0))` });

@@ -1,27 +1,25 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
-import { ID_BYTES_MAX } from "../../../shared/ids.ts";
 import { identifier } from "../connectors/duckdb/quote.ts";
-import type { TimeExpression, TimeUnit } from "../dataset/time-expression.ts";
-import { type Dialect, labelBy, NUMBER_PATTERN, type PushedId, SPACES } from "./dialect.ts";
+import { type Dialect, idReason, labelRule, NUMBER_PATTERN, SPACES, type TimeRule, type TimeUnit } from "./dialect.ts";
 
-/** As E'' writes them for a regular expression: a server in LATIN1 takes no statement with the characters themselves. */
+/** SPACES as E'' writes them in a regular expression: a server in LATIN1 refuses the characters themselves. */
 const ESCAPED_SPACES = [...SPACES].map((space) => `\\\\u${space.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
 
-/** Postgres 11 and later. Types are those by which the connector (connectors/postgres/columns.ts) gives a column. */
+/** Postgres 11 and later. Types are those that the connector gives a column (connectors/postgres/columns.ts). */
 export const POSTGRES: Dialect = {
   name: "Postgres",
   identifier,
   arrivesAsCast: () => true,
   id,
-  time,
-  label: labelBy({
-    numbers: [DuckDBTypeId.INTEGER, DuckDBTypeId.BIGINT, DuckDBTypeId.DOUBLE],
+  time: timeRule,
+  label: labelRule({
+    numbers: new Set([DuckDBTypeId.INTEGER, DuckDBTypeId.BIGINT, DuckDBTypeId.DOUBLE]),
+    texts: new Set([DuckDBTypeId.VARCHAR]),
     trimmed: (column) => `regexp_replace(${sent(column)}, E'^[${ESCAPED_SPACES}]+|[${ESCAPED_SPACES}]+$', '', 'g')`,
-    lower: (text) => `lower(${text})`,
-    asInteger: (column) => `CAST(${column} AS integer)`,
+    truthAsInteger: (column) => `CAST(${column} AS integer)`,
     ratingNumber,
   }),
-  timeLiteral: (_, utc) => `'${utc}+00'`, // takes the type of what it is compared with
+  timeLiteral: (_, utc) => `'${utc}+00'`, // Postgres gives it the type of the column that it is compared with
   magnitude: (number) => `abs(CAST(${number} AS float8))`,
   digits: (integer) => `CAST(${integer} AS text)`,
   byCodePoint: (text) => `(${text}) COLLATE "C"`,
@@ -30,28 +28,26 @@ export const POSTGRES: Dialect = {
 };
 
 /**
- * What the server sends for a value: `concat` writes as it does, where a cast would change char(n). Bytes decide what
- * is equal.
+ * The text that the server sends for a value. `concat` writes the same, while a cast would drop spaces of char(n).
+ * Texts are equal when their bytes are.
  */
 const sent = (column: string) => `CAST(CASE WHEN ${column} IS NOT NULL THEN concat(${column}) END AS text) COLLATE "C"`;
 
-/** A real is sent by its shortest digits, and those are what the trainer reads. */
+/** The server sends a real by its shortest digits, which the trainer reads. */
 const real = (column: string) => `CAST(CASE WHEN ${column} IS NOT NULL THEN concat(${column}) END AS float8)`;
 
-function id(column: string, { typeId }: DuckDBType, which: "user" | "item"): PushedId | undefined {
-  const missing = `WHEN ${column} IS NULL THEN 'missing_${which}'`;
+function id(column: string, { typeId }: DuckDBType, which: "user" | "item"): ReturnType<Dialect["id"]> {
   if (typeId === DuckDBTypeId.INTEGER || typeId === DuckDBTypeId.BIGINT)
-    return { key: column, isInteger: true, reason: `CASE ${missing} END` };
+    return { key: column, isInteger: true, reason: idReason(column, which) };
   if (typeId === DuckDBTypeId.BOOLEAN)
-    return { key: `CAST(${column} AS text) COLLATE "C"`, isInteger: false, reason: `CASE ${missing} END` };
+    return { key: `CAST(${column} AS text) COLLATE "C"`, isInteger: false, reason: idReason(column, which) };
   if (typeId !== DuckDBTypeId.VARCHAR) return undefined;
   const key = sent(column);
-  const reason = `CASE ${missing} WHEN ${key} = '' THEN 'missing_${which}'
-    WHEN octet_length(convert_to(${key}, 'UTF8')) > ${ID_BYTES_MAX} THEN 'id_too_long' END`;
-  return { key, isInteger: false, reason };
+  const bytes = `octet_length(convert_to(${key}, 'UTF8'))`;
+  return { key, isInteger: false, reason: idReason(column, which, { text: key, bytes }) };
 }
 
-function time(column: string, { typeId }: DuckDBType): TimeExpression | undefined {
+function timeRule(column: string, { typeId }: DuckDBType): TimeRule | undefined {
   const isMissing = `${column} IS NULL`;
   switch (typeId) {
     case DuckDBTypeId.BIGINT:
@@ -66,7 +62,7 @@ function time(column: string, { typeId }: DuckDBType): TimeExpression | undefine
       return {
         seconds: () => `CASE WHEN isfinite(${column}) THEN CAST(floor(extract(epoch FROM ${column})) AS bigint) END`,
         number: null,
-        // What has no year from 1 on arrives as no value.
+        // The connector gives no value for such times.
         isMissing: `(${column} IS NULL OR NOT isfinite(${column}) OR ${column} < '0001-01-01')`,
       };
     default:

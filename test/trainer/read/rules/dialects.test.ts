@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect } from "../../../../trainer/read/connectors/connect.ts";
 import type { Connector } from "../../../../trainer/read/connectors/connector.ts";
 import { CONNECTOR_TYPES } from "../../../../trainer/read/connectors/connector-config.ts";
-import { dialectOf, momentLiteral, queryFrom } from "../../../../trainer/read/pushdown/dialects.ts";
+import { dialectOf, momentLiteral, queryFrom } from "../../../../trainer/read/rules/dialects.ts";
 import { type BigQueryWorld, bigqueryWorld } from "../../../fixtures/bigquery-world.ts";
 import { findPostgres, type PostgresServer, startPostgres } from "../../../fixtures/postgres-server.ts";
 import { fileSettings } from "../../../fixtures/real-data.ts";

@@ -1,10 +1,9 @@
 import type { ConnectorType } from "../connectors/connector-config.ts";
 import { innerQuery } from "../connectors/inner-query.ts";
 import type { SourceColumn } from "../connectors/source-rows.ts";
-import { INTEGERS, TIMES } from "../dataset/column-kinds.ts";
-import type { TimeUnit } from "../dataset/time-expression.ts";
 import { BIGQUERY } from "./bigquery-dialect.ts";
-import type { Dialect } from "./dialect.ts";
+import { INTEGERS, TIMES } from "./column-kinds.ts";
+import type { Dialect, TimeUnit } from "./dialect.ts";
 import { DUCKDB } from "./duckdb-dialect.ts";
 import { POSTGRES } from "./postgres-dialect.ts";
 

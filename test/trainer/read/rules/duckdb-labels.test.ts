@@ -1,7 +1,8 @@
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Label } from "../../../../shared/model-spec.ts";
-import { labelExpression, positiveWord } from "../../../../trainer/read/dataset/label-expression.ts";
+import { positiveWord } from "../../../../trainer/read/rules/dialect.ts";
+import { DUCKDB } from "../../../../trainer/read/rules/duckdb-dialect.ts";
 
 let connection: DuckDBConnection;
 beforeAll(async () => {
@@ -11,7 +12,7 @@ afterAll(() => connection.closeSync());
 
 async function read(sql: string, label: Label): Promise<unknown> {
   const type = (await connection.runAndReadAll(`SELECT ${sql} AS c`)).columnType(0);
-  const expression = labelExpression("c", type, label);
+  const expression = DUCKDB.label("c", type, label);
   if (expression === undefined) return "no label";
   const result = await connection.runAndReadAll(
     `SELECT ${expression.isMissing} AS missing, ${expression.positive} AS positive, ${expression.rating ?? "NULL"} AS rating
@@ -61,10 +62,10 @@ const rating: Label = { type: "Rating", name: "c", positive_from: 4.1 };
 test.each<[string, unknown]>([
   ["5::INTEGER", [1, 5]],
   ["4::INTEGER", [0, 4]],
-  ["4.1::DOUBLE", [1, Math.fround(4.1)]], // rounded to float it would be below 4.1
-  ["4.1::DECIMAL(3,1)", [1, Math.fround(4.1)]],
-  ["4.1::FLOAT", [1, Math.fround(4.1)]],
-  ["4.09::FLOAT", [0, Math.fround(4.09)]],
+  ["4.1::DOUBLE", [1, 4.1]],
+  ["4.1::DECIMAL(3,1)", [1, 4.1]],
+  ["4.1::FLOAT", [1, 4.1]], // although as a DOUBLE it is a little less
+  ["4.09::FLOAT", [0, 4.09]],
   ["'4.5'", [1, 4.5]],
   ["-3", [0, -3]],
   ["'4.5'::ENUM('4.5')", [1, 4.5]],
@@ -76,6 +77,8 @@ test.each<[string, unknown]>([
 ])("Rating from 4.1: %s → %j", async (sql, expected) => expect(await read(sql, rating)).toEqual(expected));
 
 test("words for yes and no, of any case", async () => {
-  const rows = await connection.runAndReadAll(`SELECT ${positiveWord("w")} FROM (VALUES ('YES'), ('n'), ('oui')) t(w)`);
+  const rows = await connection.runAndReadAll(
+    `SELECT ${positiveWord("lower(w)")} FROM (VALUES ('YES'), ('n'), ('oui')) t(w)`,
+  );
   expect(rows.getRows()).toEqual([[1], [0], [null]]);
 });

@@ -1,6 +1,6 @@
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { idExpression } from "../../../../trainer/read/dataset/id-expression.ts";
+import { idExpression } from "../../../../trainer/read/rules/id-expression.ts";
 
 let connection: DuckDBConnection;
 beforeAll(async () => {

@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { describeRejected, isRejectReason, meaningOf } from "../../../../trainer/read/rules/reject-reasons.ts";
+
+test("reasons are described with their first rows, the most frequent first", () => {
+  const rejected = {
+    missing_user: { count: 1, firstRows: [7] },
+    missing_time: { count: 9, firstRows: [1, 2] },
+    malformed_line: { count: 2, firstRows: [] },
+  };
+  expect(describeRejected(rejected)).toEqual([
+    "9 × missing_time: the time is null or empty (row 1, 2, …)",
+    "2 × malformed_line: the line does not fit the file's columns, or is not UTF-8",
+    "1 × missing_user: the user id is null or empty (row 7)",
+  ]);
+});
+
+test("a reason that only a connector knows has a meaning too", () => {
+  expect(["missing_user", "torn_page", "constructor"].map(isRejectReason)).toEqual([true, false, false]);
+  for (const reason of ["torn_page", "constructor"]) expect(meaningOf(reason)).toBe("see the documentation");
+});

@@ -1,0 +1,40 @@
+/** Why rows were refused: how many, and the positions (from 1) of the first few in the query's result. */
+export type Rejected = Readonly<Record<string, { readonly count: number; readonly firstRows: readonly number[] }>>;
+
+/** What each reason means, for people. row-rules.ts and the dialects decide which rows it applies to. */
+export const REJECT_REASONS = {
+  malformed_line: "the line does not fit the file's columns, or is not UTF-8",
+  missing_user: "the user id is null or empty",
+  missing_item: "the item id is null or empty",
+  id_too_long: "an id is longer than 256 bytes",
+  id_has_nul: "an id contains a NUL character",
+  id_not_finite: "an id is an infinite number or not a number",
+  id_not_exact: "an id is a floating-point number too large to be exact: store it as text or as a whole number",
+  missing_time: "the time is null or empty",
+  unparsable_time: "the time is neither ISO 8601 nor an epoch number",
+  time_out_of_range: "the time is before 1970 or after 2106",
+  future_time: "the time lies more than a day in the future",
+  missing_label: "the label is null or empty",
+  unparsable_label: "the label is not one that the schema's label type knows",
+} as const satisfies Readonly<Record<string, string>>;
+
+export type RejectReason = keyof typeof REJECT_REASONS;
+
+export const isRejectReason = (reason: string): reason is RejectReason => Object.hasOwn(REJECT_REASONS, reason);
+
+export const meaningOf = (reason: string): string =>
+  isRejectReason(reason) ? REJECT_REASONS[reason] : "see the documentation";
+
+export const countRejected = (rejected: Rejected): number =>
+  Object.values(rejected).reduce((sum, { count }) => sum + count, 0);
+
+/** A sentence for each reason, the most frequent first, with the first rows that it applies to. */
+export function describeRejected(rejected: Rejected): string[] {
+  return Object.entries(rejected)
+    .sort(([, a], [, b]) => b.count - a.count)
+    .map(([reason, { count, firstRows }]) => {
+      const where =
+        firstRows.length === 0 ? "" : ` (row ${firstRows.join(", ")}${count > firstRows.length ? ", …" : ""})`;
+      return `${count} × ${reason}: ${meaningOf(reason)}${where}`;
+    });
+}
