@@ -1,4 +1,4 @@
-import { escaped, rounded, svgText } from "../../trainer/choose/files/svg-text.ts";
+import { escaped, rounded, svgText } from "../../trainer/choose/files/quality-plot.ts";
 
 /** One line of a plot: how something grows. Values and sizes above 0. */
 export type GrowthSeries = {

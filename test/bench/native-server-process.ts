@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { ItemIndex, UserId } from "../../shared/ids.ts";
 import { rank } from "../../shared/rank.ts";
-import { offlineSnapshot } from "../../trainer/choose/lists/offline-snapshot.ts";
+import { offlineSnapshot } from "../../trainer/choose/evaluate/offline-snapshot.ts";
 import { openScorer } from "../../trainer/learn/scoring/onnx-scorer.ts";
 import { drawnWorld, HISTORY_MAX, PER_USER } from "./edge-scale-world.ts";
 

@@ -1,6 +1,6 @@
 import type { ItemIndex } from "../../shared/ids.ts";
 import { topK } from "../../shared/top-k.ts";
-import { METRICS } from "../../trainer/choose/metrics.ts";
+import { METRICS } from "../../trainer/choose/evaluate/metrics.ts";
 import { METHODS } from "../../trainer/learn/methods.ts";
 import { samplePositions, seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
 import { openScorer } from "../../trainer/learn/scoring/onnx-scorer.ts";

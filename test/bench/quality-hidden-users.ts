@@ -1,10 +1,10 @@
 import type { ItemIndex } from "../../shared/ids.ts";
 import { topK } from "../../shared/top-k.ts";
 import { decodeUserValues } from "../../shared/user-values.ts";
-import { popularityOrder } from "../../trainer/choose/choosing/validation.ts";
-import { METRICS } from "../../trainer/choose/metrics.ts";
-import { chooseUserValues } from "../../trainer/choose/newcomers/choose-user-values.ts";
-import { refitUserValues } from "../../trainer/choose/newcomers/refit-user-values.ts";
+import { METRICS } from "../../trainer/choose/evaluate/metrics.ts";
+import { popularityOrder } from "../../trainer/choose/splits/validation.ts";
+import { chooseUserValues } from "../../trainer/choose/users-without-history/choose-user-values.ts";
+import { refitUserValues } from "../../trainer/choose/users-without-history/serve-user-values.ts";
 import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
 import type { Dataset } from "../../trainer/read/dataset/dataset.ts";
 import { reorderItems } from "../../trainer/read/dataset/reorder-items.ts";

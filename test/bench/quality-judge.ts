@@ -1,6 +1,6 @@
-import { mean } from "../../trainer/choose/lists/bootstrap.ts";
-import { evaluate } from "../../trainer/choose/lists/evaluate.ts";
-import type { EvaluationCases } from "../../trainer/choose/lists/evaluation-cases.ts";
+import { mean } from "../../trainer/choose/evaluate/bootstrap.ts";
+import { evaluate } from "../../trainer/choose/evaluate/evaluate.ts";
+import type { EvaluationCases } from "../../trainer/choose/evaluate/evaluation-cases.ts";
 import type { FitContext, FittedModel } from "../../trainer/learn/model.ts";
 
 /** What an edge holds of one model. */

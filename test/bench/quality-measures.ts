@@ -4,10 +4,10 @@
  * setting. The automatic choice sees the training part only. Every list is scored by the exported ONNX and made by shared/rank.ts.
  */
 
-import { methodNamed } from "../../trainer/choose/choosing/blend-method.ts";
-import { fitSeconds as secondsForChoice } from "../../trainer/choose/fit-seconds.ts";
-import { casesOfSplit } from "../../trainer/choose/lists/evaluation-cases.ts";
+import { fitSeconds as secondsForChoice } from "../../trainer/choose/budget.ts";
+import { casesOfSplit } from "../../trainer/choose/evaluate/evaluation-cases.ts";
 import { selectModel } from "../../trainer/choose/select.ts";
+import { methodNamed } from "../../trainer/choose/tries/blend-method.ts";
 import { METHODS } from "../../trainer/learn/methods.ts";
 import type { Method, TrainingData } from "../../trainer/learn/model.ts";
 import { samplePositions, seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";

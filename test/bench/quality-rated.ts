@@ -1,4 +1,4 @@
-import { casesOfSplit } from "../../trainer/choose/lists/evaluation-cases.ts";
+import { casesOfSplit } from "../../trainer/choose/evaluate/evaluation-cases.ts";
 import { METHODS } from "../../trainer/learn/methods.ts";
 import type { Params } from "../../trainer/learn/model.ts";
 import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";

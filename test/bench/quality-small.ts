@@ -1,8 +1,8 @@
-import { methodNamed } from "../../trainer/choose/choosing/blend-method.ts";
-import type { Choice } from "../../trainer/choose/choosing/choice.ts";
-import { mean } from "../../trainer/choose/lists/bootstrap.ts";
-import { casesOfSplit, type EvaluationCases } from "../../trainer/choose/lists/evaluation-cases.ts";
+import { mean } from "../../trainer/choose/evaluate/bootstrap.ts";
+import { casesOfSplit, type EvaluationCases } from "../../trainer/choose/evaluate/evaluation-cases.ts";
 import { selectModel } from "../../trainer/choose/select.ts";
+import { methodNamed } from "../../trainer/choose/tries/blend-method.ts";
+import type { Choice } from "../../trainer/choose/tries/trial.ts";
 import { METHODS } from "../../trainer/learn/methods.ts";
 import type { TrainingData } from "../../trainer/learn/model.ts";
 import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";

@@ -1,4 +1,4 @@
-import { casesOfSplit, type EvaluationCases } from "../../trainer/choose/lists/evaluation-cases.ts";
+import { casesOfSplit, type EvaluationCases } from "../../trainer/choose/evaluate/evaluation-cases.ts";
 import type { TrainingData } from "../../trainer/learn/model.ts";
 import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
 import type { Dataset, Interactions } from "../../trainer/read/dataset/dataset.ts";

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { erasureHash } from "../../shared/erased-users.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { stringAt } from "../../shared/packed-strings.ts";
-import { refitUserValues } from "../../trainer/choose/newcomers/refit-user-values.ts";
+import { refitUserValues } from "../../trainer/choose/users-without-history/serve-user-values.ts";
 import { buildVersion, userSalt } from "../../trainer/publish/build-version.ts";
 import { withUserValues } from "../../trainer/publish/with-user-values.ts";
 import { byFallingScore, countPerItem, reorderItems } from "../../trainer/read/dataset/reorder-items.ts";

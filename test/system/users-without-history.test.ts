@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { stringAt } from "../../shared/packed-strings.ts";
-import { METRICS } from "../../trainer/choose/metrics.ts";
+import { METRICS } from "../../trainer/choose/evaluate/metrics.ts";
 import { setStatus } from "../../trainer/store/live-pointer-swap.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 import { missingRealData, readRealData, realDataFolder } from "../fixtures/real-data.ts";

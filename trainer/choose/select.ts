@@ -3,26 +3,28 @@ import { POPULARITY } from "../../shared/manifest.ts";
 import type { Method, ServingBudget } from "../learn/model.ts";
 import type { Dataset } from "../read/dataset/dataset.ts";
 import { codesOfUsers, type UserValueTable } from "../read/dataset/user-value-table.ts";
-import { unknownMethod } from "./choosing/blend-method.ts";
-import { type Choice, choiceOf, isSameChoice } from "./choosing/choice.ts";
-import { withColdPlaces } from "./choosing/cold-places.ts";
-import { decide, USERS_MIN } from "./choosing/decide.ts";
-import { lastRound, withBlend } from "./choosing/last-round.ts";
-import { meanOf, runTrial, type Trial, type TrialContext } from "./choosing/trial.ts";
-import { type SelectState, scaled, tryMethods } from "./choosing/try-methods.ts";
-import { discardedTrial, tuneMethod } from "./choosing/tune-method.ts";
-import { judgedWithin, type Validation, validationOf } from "./choosing/validation.ts";
-import type { MetricAtK } from "./lists/evaluate.ts";
-import { ownersOf } from "./lists/evaluation-cases.ts";
-import { lift } from "./lists/judged.ts";
-import type { ServedValues } from "./lists/served.ts";
-import { type ChosenUserValues, chooseUserValues, type UserValueChoice } from "./newcomers/choose-user-values.ts";
-import { servedValues } from "./newcomers/refit-user-values.ts";
-import { serveNewcomers } from "./newcomers/serve-newcomers.ts";
-import { type EvaluationDetail, evaluationDetail } from "./reporting/evaluation-detail.ts";
-import { buildReport, sizesOf } from "./reporting/report.ts";
+import { dataForChoosing } from "./budget.ts";
+import { decide, USERS_MIN } from "./decide/decide.ts";
+import { lastRound, withBlend } from "./decide/last-round.ts";
+import type { MetricAtK } from "./evaluate/evaluate.ts";
+import { ownersOf } from "./evaluate/evaluation-cases.ts";
+import { lift } from "./evaluate/evaluation-figures.ts";
+import type { ServedValues } from "./evaluate/offline-snapshot.ts";
+import { type EvaluationDetail, evaluationDetail } from "./report/evaluation-detail.ts";
+import { buildReport, sizesOf } from "./report/report.ts";
 import { type Protocol, planSplit } from "./splits/choose-split.ts";
-import { dataForChoosing } from "./splits/data-within-budget.ts";
+import { judgedWithin, type Validation, validationOf } from "./splits/validation.ts";
+import { unknownMethod } from "./tries/blend-method.ts";
+import { withColdPlaces } from "./tries/cold-places.ts";
+import { type Choice, choiceOf, isSameChoice, meanOf, runTrial, type Trial, type TrialContext } from "./tries/trial.ts";
+import { type SelectState, scaled, tryMethods } from "./tries/try-methods.ts";
+import { discardedTrial, tuneMethod } from "./tries/tune-method.ts";
+import {
+  type ChosenUserValues,
+  chooseUserValues,
+  type UserValueChoice,
+} from "./users-without-history/choose-user-values.ts";
+import { servedValues, serveNewcomers } from "./users-without-history/serve-user-values.ts";
 
 export type SelectInput = {
   /** Catalog in any order: the selection makes its own, from what may be known. */

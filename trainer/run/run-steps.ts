@@ -2,11 +2,11 @@
 import { join } from "node:path";
 import type { EvaluationReport } from "../../shared/evaluation-report.ts";
 import type { DataSummary } from "../../shared/model-record.ts";
-import { type Refit, refit } from "../choose/choosing/refit.ts";
-import { fitSeconds } from "../choose/fit-seconds.ts";
-import { refitUserValues } from "../choose/newcomers/refit-user-values.ts";
-import { encodeDetail } from "../choose/reporting/evaluation-detail.ts";
+import { fitSeconds } from "../choose/budget.ts";
+import { type Refit, refit } from "../choose/decide/refit.ts";
+import { encodeDetail } from "../choose/report/evaluation-detail.ts";
 import { type Selection, selectModel } from "../choose/select.ts";
+import { refitUserValues } from "../choose/users-without-history/serve-user-values.ts";
 import { METHODS } from "../learn/methods.ts";
 import { buildVersion, userSalt } from "../publish/build-version.ts";
 import { checkServable } from "../publish/check-servable.ts";

@@ -1,5 +1,5 @@
 import { EvaluationReport } from "../../shared/evaluation-report.ts";
-import { gate } from "../choose/choosing/gate.ts";
+import { gate } from "../choose/decide/gate.ts";
 import { runMetrics } from "./run-metrics.ts";
 import {
   beginRun,

@@ -1,5 +1,3 @@
-import { escaped, rounded, svgText } from "./svg-text.ts";
-
 /** One model of a plot: how good its lists are, and what fitting it took. */
 export type PlotPoint = {
   readonly name: string;
@@ -115,3 +113,13 @@ function niceStep(least: number): number {
 }
 
 const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => first + i);
+
+/** To a tenth of a unit, which nobody sees. */
+export const rounded = (value: number): number => Number(value.toFixed(1));
+
+/** A text of an SVG picture, its characters escaped. `attributes` are SVG. */
+export const svgText = (x: number, y: number, content: string, attributes = ""): string =>
+  `<text x="${rounded(x)}" y="${rounded(y)}" ${attributes}>${escaped(content)}</text>`;
+
+export const escaped = (content: string): string =>
+  content.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");

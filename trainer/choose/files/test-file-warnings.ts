@@ -1,5 +1,5 @@
 import type { Interactions } from "../../read/dataset/dataset.ts";
-import type { EvaluationCases } from "../lists/evaluation-cases.ts";
+import type { EvaluationCases } from "../evaluate/evaluation-cases.ts";
 import type { Protocol } from "../splits/choose-split.ts";
 
 type Files = { readonly train: Interactions; readonly test: Interactions };

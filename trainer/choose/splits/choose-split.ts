@@ -9,7 +9,7 @@ import {
   setSplit,
   temporalSplit,
 } from "../../read/dataset/split.ts";
-import { casesOfSessions, casesOfSplit, type EvaluationCases } from "../lists/evaluation-cases.ts";
+import { casesOfSessions, casesOfSplit, type EvaluationCases } from "../evaluate/evaluation-cases.ts";
 import { depthFor, newestChoices } from "./newest-choices.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { ItemIndex } from "../../../shared/ids.ts";
 import type { Interactions } from "../../read/dataset/dataset.ts";
 import { rowsWhere } from "../../read/dataset/split.ts";
-import type { EvaluationCases } from "../lists/evaluation-cases.ts";
+import type { EvaluationCases } from "../evaluate/evaluation-cases.ts";
 
 /** Users from which one choice of each is evidence enough; with fewer, further ones of each are asked for. */
 const CASES_WANTED = 3000;

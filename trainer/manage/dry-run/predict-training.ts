@@ -1,4 +1,4 @@
-import { fitSeconds } from "../../choose/fit-seconds.ts";
+import { fitSeconds } from "../../choose/budget.ts";
 import type { ConnectorType } from "../../read/connectors/connector-config.ts";
 import type { StagedTable, Staging } from "../../read/dataset/staging.ts";
 import { meanRowBytes } from "./dry-run-sample.ts";

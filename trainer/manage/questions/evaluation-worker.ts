@@ -2,8 +2,8 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { FormatError } from "../../../shared/assert.ts";
 import { Problem } from "../../../shared/problem.ts";
-import { answerQuestion } from "../../choose/reporting/answer-question.ts";
-import { decodeDetail } from "../../choose/reporting/evaluation-detail.ts";
+import { answerQuestion } from "../../choose/report/answer-question.ts";
+import { decodeDetail } from "../../choose/report/evaluation-detail.ts";
 import type { EvaluationJob, EvaluationResult } from "./evaluations.ts";
 
 function resultOf({ bytes, question }: EvaluationJob): EvaluationResult {

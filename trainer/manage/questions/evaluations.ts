@@ -3,8 +3,8 @@ import { Worker } from "node:worker_threads";
 import { FormatError } from "../../../shared/assert.ts";
 import type { EvaluationAnswer, EvaluationQuestion } from "../../../shared/evaluation-report.ts";
 import { Problem, type ProblemCode, type ProblemPart } from "../../../shared/problem.ts";
-import { answerQuestion } from "../../choose/reporting/answer-question.ts";
-import { decodeDetail } from "../../choose/reporting/evaluation-detail.ts";
+import { answerQuestion } from "../../choose/report/answer-question.ts";
+import { decodeDetail } from "../../choose/report/evaluation-detail.ts";
 import { onePerCustomer } from "../processes/one-per-customer.ts";
 
 /** What the thread of an answer is given. */

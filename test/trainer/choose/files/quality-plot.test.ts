@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { type PlotPoint, qualityPlot } from "../../../../trainer/choose/files/quality-plot.ts";
+import {
+  escaped,
+  type PlotPoint,
+  qualityPlot,
+  rounded,
+  svgText,
+} from "../../../../trainer/choose/files/quality-plot.ts";
 
 const points: PlotPoint[] = [
   { name: "popularity", fitSeconds: 0, value: 0.02, isChosen: false },
@@ -39,4 +45,12 @@ test("a name stands beside its dot when nothing else is near, whatever is at the
   const labels = [...drawn.matchAll(/y="([\d.]+)" fill="#2a5db0">/g)].map((found) => Number(found[1]));
   const dots = [...drawn.matchAll(/<circle cx="[\d.]+" cy="([\d.]+)"/g)].map((found) => Number(found[1]));
   for (const [i, height] of labels.entries()) expect(height).toBeCloseTo(dots[i]! + 4, 1);
+});
+
+test("a text at its place, nothing in it read as SVG", () => {
+  expect(svgText(1.26, -2, "a < b & c > d", 'fill="#333"')).toBe(
+    '<text x="1.3" y="-2" fill="#333">a &lt; b &amp; c &gt; d</text>',
+  );
+  expect(escaped("&lt;")).toBe("&amp;lt;");
+  expect([0, 0.04, 0.05, 12.3456].map(rounded)).toEqual([0, 0, 0.1, 12.3]);
 });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { erasureHash } from "../../../../shared/erased-users.ts";
 import type { UserId } from "../../../../shared/ids.ts";
 import { listsKey } from "../../../../shared/manifest.ts";
-import { encodeDetail } from "../../../../trainer/choose/reporting/evaluation-detail.ts";
+import { encodeDetail } from "../../../../trainer/choose/report/evaluation-detail.ts";
 import { evaluationAnswer as answerIn } from "../../../../trainer/manage/http/evaluation-answer.ts";
 import { evaluations } from "../../../../trainer/manage/questions/evaluations.ts";
 import { addErasedUsers } from "../../../../trainer/store/erased-list.ts";

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EvaluationAnswer } from "../../../../shared/evaluation-report.ts";
 import { listsKey, reportKey } from "../../../../shared/manifest.ts";
 import { ModelRecord } from "../../../../shared/model-record.ts";
-import { encodeDetail } from "../../../../trainer/choose/reporting/evaluation-detail.ts";
+import { encodeDetail } from "../../../../trainer/choose/report/evaluation-detail.ts";
 import { readErasedUsers } from "../../../../trainer/store/erased-list.ts";
 import { SMALL_DETAIL } from "../../../fixtures/small-detail.ts";
 import { startHarness } from "../../../fixtures/trainer-harness.ts";

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { EvaluationQuestion } from "../../../../shared/evaluation-report.ts";
-import { answerQuestion } from "../../../../trainer/choose/reporting/answer-question.ts";
-import { type EvaluationDetail, encodeDetail } from "../../../../trainer/choose/reporting/evaluation-detail.ts";
+import { answerQuestion } from "../../../../trainer/choose/report/answer-question.ts";
+import { type EvaluationDetail, encodeDetail } from "../../../../trainer/choose/report/evaluation-detail.ts";
 import { type EvaluationLimits, evaluations } from "../../../../trainer/manage/questions/evaluations.ts";
 import { SMALL_DETAIL } from "../../../fixtures/small-detail.ts";
 

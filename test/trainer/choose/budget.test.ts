@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import { dataForChoosing, dataForFit, fitSeconds } from "../../../trainer/choose/budget.ts";
+import type { Method } from "../../../trainer/learn/model.ts";
+import { twoTastes } from "../../fixtures/two-tastes.ts";
+
+const shop = twoTastes({ users: 8000, items: 40, perUser: 4 }); // 32,000 interactions
+const method = {
+  cost: ({ items }: { items: Int32Array }, { mb = 0, seconds = 0 }) => ({
+    memoryMb: (mb * items.length) / 32_000,
+    seconds: (seconds * items.length) / 32_000,
+  }),
+} as unknown as Method;
+const usedFor = (params: Record<string, number>) =>
+  dataForFit({ method, params }, shop, { memoryMbMax: 100, seed: 1, secondsHard: 60 });
+
+test("few interactions are compared on as they are, and what they take is not left for a fit", () => {
+  const { dataset, memoryMbMax, warning } = dataForChoosing(shop, { memoryMbMax: 100, seed: 1 });
+  expect(dataset).toBe(shop);
+  expect(warning).toBeUndefined();
+  expect(memoryMbMax).toBeCloseTo(100 - (4 * (32_000 * 9 + 32_000)) / 1e6, 6);
+});
+test("of more than the memory is for, those of some users are compared on, and the report says so", () => {
+  const { dataset, warning } = dataForChoosing(shop, { memoryMbMax: 3.2, seed: 1 });
+  expect(dataset.items.length).toBeGreaterThan(14_000);
+  expect(dataset.items.length).toBeLessThan(18_000);
+  expect(warning).toContain(`${dataset.userCount} of 8000 users, with ${dataset.items.length} interactions`);
+});
+test("what is left for a fit is never below nothing", () =>
+  expect(dataForChoosing(shop, { memoryMbMax: 0.1, seed: 1 }).memoryMbMax).toBe(0));
+
+test("a fit within its budget learns from everybody", () => expect(usedFor({ mb: 90, seconds: 60 })).toBe(shop));
+test.each([
+  ["memory", { mb: 180 }, 2],
+  ["time", { seconds: 200 }, 4],
+])("a fit that needs too much %s learns from as many users as its budget allows", (_, params, part) => {
+  const users = usedFor(params).userCount;
+  expect(users).toBeGreaterThan((0.9 * 8000) / part);
+  expect(users).toBeLessThan((1.1 * 8000) / part);
+});
+test("a fit that never fits is tried with few users", () => {
+  const users = usedFor({ mb: 1e9 }).userCount;
+  expect(users).toBeGreaterThan(300);
+  expect(users).toBeLessThanOrEqual(1000);
+});
+
+const TWO_HOURS = 7200;
+
+test.each([
+  [0, TWO_HOURS, 900],
+  [200_000, TWO_HOURS, 900],
+  [1_000_000, TWO_HOURS, 4500],
+  [50_000_000, TWO_HOURS, TWO_HOURS],
+  [50_000_000, 60, 60],
+  [10, 60, 60],
+])("%i interactions, at most %i s: %i s", (interactions, secondsMax, seconds) => {
+  expect(fitSeconds(interactions, secondsMax)).toBe(seconds);
+});

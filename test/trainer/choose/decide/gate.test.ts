@@ -1,0 +1,97 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import type { EvaluationReport } from "../../../../shared/evaluation-report.ts";
+import { gate } from "../../../../trainer/choose/decide/gate.ts";
+import { selectModel } from "../../../../trainer/choose/select.ts";
+import { ease } from "../../../../trainer/learn/ease.ts";
+import type { Method } from "../../../../trainer/learn/model.ts";
+import { popularity } from "../../../../trainer/learn/popularity.ts";
+import { twoTastes } from "../../../fixtures/two-tastes.ts";
+
+let good: EvaluationReport;
+beforeAll(async () => {
+  const { report } = await selectModel({
+    dataset: twoTastes({ users: 300, items: 40, perUser: 8 }),
+    methods: { popularity: popularity as Method, ease: ease as Method },
+    protocol: "service",
+    secondsMax: 60,
+    memoryMbMax: 1000,
+    budget: { weightBytesMax: 1e7 },
+    seed: 1,
+    signal: new AbortController().signal,
+    clock: () => 0,
+    progress: () => {},
+  });
+  good = report;
+});
+const interval = (value: number, spread = 0.01) => ({ value, low: value - spread, high: value + spread });
+const withData = (report: EvaluationReport, data: Partial<EvaluationReport["data"]>): EvaluationReport => ({
+  ...report,
+  data: { ...report.data, ...data },
+});
+
+test("a first version that is better than popularity passes, with its lead in the notes", () => {
+  const verdict = gate(good, undefined);
+  expect(verdict).toMatchObject({ pass: true, reasons: [] });
+  expect(verdict.notes.join()).toMatch(/ndcg@10 differs from popularity's by \+0\.\d{4}/);
+});
+
+describe("the data floor", () => {
+  test("no positive interaction", () =>
+    expect(gate(withData(good, { items: 0, positives: 0 }), undefined)).toMatchObject({
+      pass: false,
+      reasons: ["There is no positive interaction to learn from."],
+    }));
+});
+
+test("a single positive is enough, also when what is learnt from has fewer", () => {
+  const tiny = withData(good, { items: 1, positives: 1 });
+  expect(gate({ ...tiny, split: { ...tiny.split, train: { ...tiny.split.train, items: 0 } } }, undefined).pass).toBe(
+    true,
+  );
+});
+
+describe("against popularity", () => {
+  test("a worse model is refused", () => {
+    const verdict = gate({ ...good, lift: { "ndcg@10": interval(-0.02) } }, undefined);
+    expect(verdict.reasons).toEqual(["The ease model is no better than popularity: its ndcg@10 differs by −0.0200."]);
+  });
+  test("popularity itself passes", () => {
+    const plain = { ...good, chosen: { ...good.chosen, method: "popularity" }, lift: { "ndcg@10": interval(0, 0) } };
+    expect(gate(plain, undefined)).toMatchObject({ pass: true });
+  });
+});
+
+describe("against the live version", () => {
+  const tried = (difference: ReturnType<typeof interval>): EvaluationReport => ({
+    ...good,
+    live: { method: "ease", params: {}, metrics: {}, lift: difference },
+  });
+  test("worse beyond doubt on the same users is refused, in words", () => {
+    const verdict = gate(tried(interval(-0.05)), good);
+    expect(verdict.pass).toBe(false);
+    expect(verdict.reasons[0]).toContain("is worse than the live version's ease on the same users");
+    expect(verdict.reasons[0]).toContain("−0.0500 (−0.0600 to −0.0400)");
+  });
+  test("a little worse, within the doubt, passes", () => expect(gate(tried(interval(-0.005)), good).pass).toBe(true));
+  test("better passes, and the notes say by how much", () =>
+    expect(gate(tried(interval(0.03)), good).notes.join()).toContain("+0.0300"));
+  test("figures of the same split are compared where the method could not be tried", () => {
+    const before = { ...good, chosen: { ...good.chosen, metrics: { "ndcg@10": interval(0.99) } } };
+    expect(gate(good, before).reasons[0]).toContain("on the same split");
+  });
+  test("figures of another split are not compared", () => {
+    const before = {
+      ...good,
+      split: { ...good.split, fingerprint: "sha256:other" },
+      chosen: { ...good.chosen, method: "oracle", metrics: { "ndcg@10": interval(0.99) } },
+    };
+    const verdict = gate(good, before);
+    expect(verdict.pass).toBe(true);
+    expect(verdict.notes.join()).toContain("oracle could not be tried on the new data, so it was not compared");
+  });
+  test("data that have shrunk by more than half are noted", () => {
+    const before = withData(good, { items: good.data.items * 3 });
+    expect(gate(good, before).notes.join()).toContain("The data have shrunk");
+    expect(gate(good, good).notes.join()).not.toContain("shrunk");
+  });
+});

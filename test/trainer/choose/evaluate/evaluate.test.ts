@@ -1,0 +1,99 @@
+import { describe, expect, test } from "vitest";
+import type { ItemIndex } from "../../../../shared/ids.ts";
+import { evaluate, listOf, timesShown } from "../../../../trainer/choose/evaluate/evaluate.ts";
+import { casesOfSplit } from "../../../../trainer/choose/evaluate/evaluation-cases.ts";
+import { METRICS, type MetricName } from "../../../../trainer/choose/evaluate/metrics.ts";
+import { ease } from "../../../../trainer/learn/ease.ts";
+import { fittedLinear } from "../../../../trainer/learn/linear/linear-export.ts";
+import { checkerboard, trainingData } from "../../../fixtures/checkerboard.ts";
+import { fitContext } from "../../../fixtures/fit-context.ts";
+
+const { signal } = new AbortController();
+const budget = { weightBytesMax: 1e7 };
+const options = { cutOffs: [1, 3], signal };
+
+/** A model that gives every item a fixed score, whatever the history. */
+function fixed(...scores: number[]) {
+  const linear = { itemCount: scores.length, terms: [], bias: Float32Array.from(scores) };
+  const fitted = fittedLinear("fixed", {}, linear);
+  return { exported: fitted.export(budget), historyMax: 10 };
+}
+
+const cases = casesOfSplit(trainingData(5, [[0], [1], []]), trainingData(5, [[3, 2], [4], [1]]));
+const served = fixed(1, 2, 3, 5, 4);
+
+test("each list is that of the exported scores without what was seen", async () => {
+  const evaluation = await evaluate(cases, served, options);
+  expect([0, 1, 2].map((i) => listOf(evaluation, i))).toEqual([
+    [3, 4, 2],
+    [3, 4, 2],
+    [0, 1, 2],
+  ]);
+});
+test("each metric is that of the list: recall of 3 in {3, 2} at 1 is ½, reciprocal rank of 4 at 3 is ½", async () => {
+  const { values } = await evaluate(cases, served, options);
+  expect([...values.get("recall@1")!]).toEqual([0.5, 0, 0]);
+  expect([...values.get("mrr@3")!]).toEqual([1, 0.5, 0.5]);
+  expect([...values.keys()].sort()).toEqual([
+    "hr@1",
+    "hr@3",
+    "mrr@1",
+    "mrr@3",
+    "ndcg@1",
+    "ndcg@3",
+    "recall@1",
+    "recall@3",
+  ]);
+});
+test("the values are the metrics' own of the lists", async () => {
+  const evaluation = await evaluate(cases, served, options);
+  for (let i = 0; i < cases.count; i++) {
+    const relevant = new Set<ItemIndex>(cases.caseAt(i).relevant);
+    for (const [name, values] of evaluation.values) {
+      const [metric, k] = name.split("@") as [MetricName, string];
+      expect(values[i]).toBe(METRICS[metric](listOf(evaluation, i), relevant, Number(k)));
+    }
+  }
+});
+test("some of the cases", async () => {
+  const evaluation = await evaluate(cases, served, { ...options, positions: Uint32Array.of(1) });
+  expect(evaluation.values.get("mrr@3")).toEqual(Float64Array.of(0.5));
+});
+test("with seen items shown", async () => {
+  const evaluation = await evaluate(cases, fixed(9, 2, 3, 5, 4), { ...options, includeSeen: true });
+  expect(listOf(evaluation, 0)).toEqual([0, 3, 4]);
+});
+test("a list ends where candidates end", async () => {
+  const few = casesOfSplit(trainingData(2, [[0]]), trainingData(2, [[1]]));
+  expect(listOf(await evaluate(few, fixed(1, 2), options), 0)).toEqual([1]);
+});
+test("how often each item was shown", async () => {
+  const evaluation = await evaluate(cases, served, options);
+  expect([...timesShown(evaluation, 5, 1)]).toEqual([1, 0, 0, 2, 0]);
+  expect([...timesShown(evaluation, 5, 3)]).toEqual([1, 1, 3, 2, 2]);
+});
+test("a model whose scores are not numbers is refused, not measured", () =>
+  expect(evaluate(cases, fixed(1, Number.NaN, 3, 4, 5), options)).rejects.toThrow("not all finite"));
+test("an aborted evaluation ends with the reason", () =>
+  expect(evaluate(cases, served, { ...options, signal: AbortSignal.abort(new Error("enough")) })).rejects.toThrow(
+    "enough",
+  ));
+
+describe("through a real model", () => {
+  test("EASE finds the one right item of everybody on the checkerboard", async () => {
+    const data = checkerboard(20);
+    const fitted = await ease.fit(data, { ...ease.grid(data)[0]!, lambda: 1 }, fitContext());
+    const all = casesOfSplit(
+      data,
+      trainingData(
+        20,
+        Array.from({ length: 20 }, (_, user) => [user]),
+      ),
+    );
+    const progress: number[] = [];
+    const model = { exported: fitted.export(budget), historyMax: fitted.historyMax };
+    const { values } = await evaluate(all, model, { ...options, progress: (share) => progress.push(share) });
+    expect([...values.get("recall@1")!]).toEqual(new Array(20).fill(1));
+    expect(progress.at(-1)).toBe(1);
+  });
+});

@@ -1,0 +1,64 @@
+import { expect, test } from "vitest";
+import { stringAt } from "../../../../shared/packed-strings.ts";
+import { positivesOf } from "../../../../trainer/choose/report/report.ts";
+import { planSplit } from "../../../../trainer/choose/splits/choose-split.ts";
+import { judgedWithin, popularityOrder, validationOf } from "../../../../trainer/choose/splits/validation.ts";
+import { trainingData } from "../../../fixtures/checkerboard.ts";
+import { twoTastes } from "../../../fixtures/two-tastes.ts";
+
+const shop = twoTastes({ users: 4000, items: 40, perUser: 6 });
+const plan = planSplit(shop, { protocol: "next-item", seed: 1, includeSeen: false });
+
+test("the catalog is in the order that the training part gives", () => {
+  const { train, dataset } = validationOf(shop, plan, 0, 1);
+  const counts = [...positivesOf(train)];
+  expect(counts).toEqual(counts.toSorted((a, b) => b - a));
+  expect(stringAt(dataset.itemIds, 0)).not.toBe(stringAt(dataset.itemIds, 1));
+});
+test("the early cases are some of all cases", () => {
+  const { positions, earlyPositions } = validationOf(shop, plan, 0, 1);
+  expect(positions.length).toBe(4000);
+  expect(earlyPositions.length).toBe(3000);
+  expect([...earlyPositions].every((at, i) => positions.includes(at) && (i === 0 || at > earlyPositions[i - 1]!))).toBe(
+    true,
+  );
+});
+test("judging within some seconds cuts the cases to what they allow, and the early ones to some of those", () => {
+  const whole = validationOf(shop, plan, 0, 1);
+  expect(judgedWithin(whole, { secondsMax: 4000 * 3.01e-4, seed: 1 })).toBe(whole);
+  const fewer = judgedWithin(whole, { secondsMax: 3500 * 3.01e-4, seed: 1 });
+  expect(fewer.positions.length).toBeGreaterThan(3400);
+  expect(fewer.positions.length).toBeLessThan(3600);
+  expect(fewer.earlyPositions.every((at) => fewer.positions.includes(at))).toBe(true);
+  expect(judgedWithin(whole, { secondsMax: 0, seed: 1 }).positions.length).toBe(2000);
+});
+test.each([
+  [3e-4, 3000],
+  [5e-4, 2000],
+  [1e-3, 1000],
+  [2e-3, 500],
+  [1, 500],
+])("where a list takes %f s, settings are compared on %i of the same cases", (earlySecondsPerList, early) => {
+  const whole = validationOf(shop, plan, 0, 1);
+  const { positions, earlyPositions } = judgedWithin(whole, { secondsMax: 1.06, earlySecondsPerList, seed: 1 });
+  expect(positions.length).toBeGreaterThan(3400);
+  expect(earlyPositions.length).toBe(early);
+  expect(earlyPositions.every((at) => positions.includes(at))).toBe(true);
+});
+test("by falling positives, then rows, then by lot", () => {
+  const data = {
+    ...trainingData(5, [
+      [1, 1, 4, 2],
+      [3, 0],
+    ]),
+    positive: Uint8Array.of(1, 1, 1, 0, 1, 0),
+  };
+  const orders = Array.from({ length: 20 }, (_, seed) => [...popularityOrder(data, 0, seed)].join(" "));
+  expect(new Set(orders)).toEqual(new Set(["1 3 4 0 2", "1 4 3 0 2", "1 3 4 2 0", "1 4 3 2 0"]));
+  expect(popularityOrder(data, 0, 7)).toEqual(popularityOrder(data, 0, 7));
+});
+test("a short half-life prefers what is new", () => {
+  const data = trainingData(2, [[0, 0, 0, 1, 1]]); // a day apart each
+  expect([...popularityOrder(data, 0, 1)]).toEqual([0, 1]);
+  expect([...popularityOrder(data, 1, 1)]).toEqual([1, 0]);
+});

@@ -1,0 +1,44 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { planHalving } from "../../../../trainer/choose/tries/halving.ts";
+
+/** One second per candidate and full share. */
+const secondsOf = (count: number, share: number) => count * share;
+const plan = (candidateCount: number, secondsMax: number, trainUsers = 100_000) =>
+  planHalving({ candidateCount, secondsMax, trainUsers, secondsOf });
+
+test("with time for all, all are tried on everything", () =>
+  expect(plan(9, 9)).toEqual([{ trainShare: 1, tried: 9, keep: 1 }]));
+test("9 candidates in 6 s: 9 on a third, then 3 on all", () =>
+  expect(plan(9, 6)).toEqual([
+    { trainShare: 1 / 3, tried: 9, keep: 3 },
+    { trainShare: 1, tried: 3, keep: 1 },
+  ]));
+test("9 candidates in 3 s: 9 on a ninth, 3 on a third, the best on all", () =>
+  expect(plan(9, 3).map(({ tried }) => tried)).toEqual([9, 3, 1]));
+test("few users are not divided: the best guesses are tried on everything", () =>
+  expect(plan(9, 4, 2000)).toEqual([{ trainShare: 1, tried: 4, keep: 1 }]));
+test("no time for one: no rounds", () => expect(plan(3, 0.5, 2000)).toEqual([]));
+test("nothing to try: no rounds", () => expect(plan(0, 100)).toEqual([]));
+
+describe("for any numbers", () => {
+  const cases = [
+    fc.integer({ min: 1, max: 40 }),
+    fc.double({ min: 0.01, max: 50, noNaN: true }),
+    fc.integer({ min: 1, max: 1e6 }),
+  ] as const;
+  test("the plan keeps to its time, ends on all users, and each round tries what the last one kept", () => {
+    fc.assert(
+      fc.property(...cases, (count, seconds, users) => {
+        const rungs = plan(count, seconds, users);
+        if (rungs.length === 0) expect(seconds).toBeLessThan(1);
+        if (rungs.length === 0) return;
+        expect(rungs.reduce((sum, rung) => sum + secondsOf(rung.tried, rung.trainShare), 0)).toBeLessThanOrEqual(
+          seconds,
+        );
+        expect(rungs.at(-1)).toMatchObject({ trainShare: 1, keep: 1 });
+        for (const [i, rung] of rungs.slice(1).entries()) expect(rung.tried).toBe(rungs[i]!.keep);
+      }),
+    );
+  });
+});

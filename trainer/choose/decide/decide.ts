@@ -1,0 +1,101 @@
+import { seededRandom } from "../../learn/numerics/seeded-random.ts";
+import { type Interval, type KeptDraws, mean } from "../evaluate/bootstrap.ts";
+import type { MetricAtK } from "../evaluate/evaluate.ts";
+import { four, type Judged, lift, signed, usersIn } from "../evaluate/evaluation-figures.ts";
+
+export type DecideOptions = {
+  readonly metric: MetricAtK;
+  /** Interactions learnt from, all together. */
+  readonly interactions: number;
+  readonly seed: number;
+};
+
+export type Verdict = {
+  /** Position among the candidates; undefined: none is reliably better than popularity, so popularity it is. */
+  readonly chosen: number | undefined;
+  /** Of each candidate: its paired difference to popularity, and why it was chosen or lost. */
+  readonly lifts: readonly Interval[];
+  readonly reasons: readonly string[];
+  readonly warnings: readonly string[];
+};
+
+/** Fewer users cannot tell two methods apart, whatever their interval: a bootstrap of few repeats their luck. */
+export const USERS_MIN = 30;
+/** Below this many interactions the evidence must be stronger, and the report warns. */
+export const INTERACTIONS_FEW = 1000;
+const CONFIDENCE = 0.95;
+const CONFIDENCE_FEW = 0.999;
+
+/**
+ * The best candidate of those whose paired difference to popularity is above 0 by its lower confidence bound; popularity when there
+ * is none. All evaluations are of the same cases.
+ */
+export function decide(candidates: readonly Judged[], popularity: Judged, options: DecideOptions): Verdict {
+  const { metric, interactions, seed } = options;
+  const users = usersIn(popularity.evaluation);
+  // Of many candidates the luckiest looks reliable sooner than one alone (Bonferroni).
+  const shared = 1 - (1 - CONFIDENCE) / Math.max(1, candidates.length);
+  const confidence = interactions < INTERACTIONS_FEW ? Math.max(CONFIDENCE_FEW, shared) : shared;
+  const kept: KeptDraws = [];
+  const lifts = candidates.map(({ evaluation }) =>
+    lift(evaluation, popularity.evaluation, { metric, seed, kept, confidence }),
+  );
+  const means = candidates.map(({ evaluation }) => mean(evaluation.values.get(metric)!));
+  let chosen: number | undefined;
+  for (const [i, value] of means.entries()) {
+    if (users < USERS_MIN || !(lifts[i]!.low > 0)) continue;
+    if (chosen === undefined || value > means[chosen]!) chosen = i;
+  }
+  const reasons = candidates.map((_, i) => {
+    const own = `${metric} ${four(means[i]!)} on ${users} users`;
+    const over = `${signed(lifts[i]!.value)} to popularity (${signed(lifts[i]!.low)} to ${signed(lifts[i]!.high)})`;
+    if (i === chosen) return `${own}, ${over}: the best`;
+    if (users < USERS_MIN) return `${own}: too few users to tell it from popularity, at least ${USERS_MIN} are needed`;
+    if (!(lifts[i]!.low > 0)) return `${own}, ${over}: not reliably better than popularity`;
+    return `${own}, ${over}; the chosen has ${four(means[chosen!]!)}`;
+  });
+  return { chosen, lifts, reasons, warnings: warningsOf(users, interactions) };
+}
+
+/**
+ * How much of the chosen mean is luck of the choice: the mean of the best on all users, minus the mean that the same rule gets when
+ * it chooses on four fifths of the users and is measured on the last fifth, five times over. About 0 for few candidates.
+ */
+export function choiceOptimism(candidates: readonly Judged[], metric: MetricAtK, seed: number): number | null {
+  const series = candidates.map(({ evaluation }) => evaluation.values.get(metric)!);
+  const owners = candidates[0]?.evaluation.owners ?? new Uint32Array(0);
+  const users = new Set(owners);
+  if (series.length < 2 || users.size < FOLDS) return null;
+  const random = seededRandom(seed, 37);
+  const foldOf = new Map(Array.from(users, (user) => [user, Math.floor(random() * FOLDS)]));
+  const fold = Uint8Array.from(owners, (user) => foldOf.get(user)!);
+  let honest = 0;
+  for (let held = 0; held < FOLDS; held++) {
+    const isHeld = (list: number) => fold[list] === held;
+    const best = bestOf(series.map((values) => mean(values.filter((_, list) => !isHeld(list)))));
+    honest += series[best]!.reduce((sum, value, list) => sum + (isHeld(list) ? value : 0), 0);
+  }
+  return Math.max(...series.map(mean)) - honest / owners.length;
+}
+
+const FOLDS = 5;
+
+function bestOf(means: readonly number[]): number {
+  let best = 0;
+  for (const [i, value] of means.entries()) if (value > means[best]!) best = i;
+  return best;
+}
+
+function warningsOf(users: number, interactions: number): string[] {
+  const warnings: string[] = [];
+  if (interactions < INTERACTIONS_FEW) {
+    warnings.push(
+      `Only ${interactions} interactions: lists are by popularity unless another method is better beyond doubt.`,
+    );
+  }
+  if (users < USERS_MIN) {
+    const known = `Only ${users} ${users === 1 ? "user has" : "users have"} a choice that can be held out`;
+    warnings.push(`${known}: at least ${USERS_MIN} are needed to choose anything but popularity.`);
+  }
+  return warnings;
+}

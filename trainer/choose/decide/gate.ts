@@ -1,0 +1,88 @@
+import type { EvaluationReport, GateVerdict } from "../../../shared/evaluation-report.ts";
+import { POPULARITY } from "../../../shared/manifest.ts";
+import { four, signed } from "../evaluate/evaluation-figures.ts";
+
+/** What a new version must have at least; fewer is no data to rank by. That there are two items, dataset/checks.ts sees to. */
+const POSITIVES_MIN = 1;
+
+/**
+ * Whether a challenger may go live, with the reasons in words.
+ *
+ * It is refused when it is worse than popularity, or worse than the live version beyond the doubt of a paired 95 % interval. The live
+ * version is compared by fitting its method with its settings on the same training part: its file itself may have learnt from
+ * what it would be judged on. Figures of different splits are never compared.
+ *
+ * @param challenger The report of the selection that made it.
+ * @param live The stored report of the live version; undefined when there is none.
+ */
+export function gate(challenger: EvaluationReport, live: EvaluationReport | undefined): GateVerdict {
+  const reasons = [...floorReasons(challenger), ...popularityReasons(challenger)];
+  const notes = [...popularityNotes(challenger)];
+  if (live) {
+    reasons.push(...liveReasons(challenger, live));
+    notes.push(...liveNotes(challenger, live));
+  }
+  return { pass: reasons.length === 0, reasons, notes };
+}
+
+function floorReasons({ data }: EvaluationReport): string[] {
+  return data.positives < POSITIVES_MIN ? ["There is no positive interaction to learn from."] : [];
+}
+
+function popularityReasons({ chosen, chosen_by, lift }: EvaluationReport): string[] {
+  const over = lift[chosen_by];
+  if (chosen.method === POPULARITY || over === undefined || over.value === null) return [];
+  if (over.value > 0) return [];
+  return [
+    `The ${chosen.method} model is no better than popularity: its ${chosen_by} differs by ${signed(over.value)}.`,
+  ];
+}
+
+function popularityNotes({ chosen, chosen_by, lift, split }: EvaluationReport): string[] {
+  if (chosen.method === POPULARITY) return ["Lists are by popularity: nothing else was reliably better."];
+  const over = lift[chosen_by];
+  if (!over || over.value === null) return [];
+  const interval = `${signed(over.low)} to ${signed(over.high)}`;
+  return [
+    `${chosen_by} differs from popularity's by ${signed(over.value)} (${interval}) on ${split.validation.users_measured} users.`,
+  ];
+}
+
+function liveReasons(challenger: EvaluationReport, live: EvaluationReport): string[] {
+  const over = challenger.live?.lift;
+  if (over) {
+    if (over.high === null || over.high >= 0) return [];
+    const who = `The ${challenger.chosen.method} model is worse than the live version's ${live.chosen.method}`;
+    const difference = `${signed(over.value)} (${signed(over.low)} to ${signed(over.high)})`;
+    return [`${who} on the same users: ${challenger.chosen_by} differs by ${difference}.`];
+  }
+  if (challenger.split.fingerprint !== live.split.fingerprint) return [];
+  const [own, theirs] = [challenger.chosen.metrics[challenger.chosen_by], live.chosen.metrics[challenger.chosen_by]];
+  if (!own || !theirs || own.high === null || theirs.low === null || own.high >= theirs.low) return [];
+  const before = `the live version has ${four(theirs.value)} (at least ${four(theirs.low)}) on the same split`;
+  return [`${challenger.chosen_by} is ${four(own.value)} (at most ${four(own.high)}), and ${before}.`];
+}
+
+const SHRUNK = 0.5;
+
+function liveNotes(challenger: EvaluationReport, live: EvaluationReport): string[] {
+  const notes: string[] = [];
+  const over = challenger.live?.lift;
+  if (over) {
+    const interval = `${signed(over.low)} to ${signed(over.high)}`;
+    notes.push(
+      `Against the live version's ${live.chosen.method}, fitted on the same part: ${signed(over.value)} (${interval}).`,
+    );
+  } else if (
+    challenger.chosen.method !== live.chosen.method &&
+    challenger.split.fingerprint !== live.split.fingerprint
+  ) {
+    notes.push(`The live version's ${live.chosen.method} could not be tried on the new data, so it was not compared.`);
+  }
+  for (const what of ["users", "items", "interactions"] as const) {
+    const [now, before] = [challenger.data[what], live.data[what]];
+    if (now < SHRUNK * before)
+      notes.push(`The data have shrunk: ${now} ${what}, and ${before} when the live version was made.`);
+  }
+  return notes;
+}

@@ -1,0 +1,55 @@
+import type { EvaluationReport } from "../../../shared/evaluation-report.ts";
+import type { ExportedModel, FittedModel, Method } from "../../learn/model.ts";
+import type { Dataset } from "../../read/dataset/dataset.ts";
+import { reorderItems } from "../../read/dataset/reorder-items.ts";
+import { dataForFit } from "../budget.ts";
+import { popularityOrder } from "../splits/validation.ts";
+import { methodNamed } from "../tries/blend-method.ts";
+import { bytesOf, type Choice, fitCandidate, type TrialContext } from "../tries/trial.ts";
+
+export type RefitInput = {
+  readonly dataset: Dataset;
+  readonly methods: Readonly<Record<string, Method>>;
+  readonly choice: Choice;
+  readonly halfLifeDays: number;
+  /** What the fit is told; it is stopped at three times that. */
+  readonly secondsMax: number;
+  readonly context: Omit<TrialContext, "cutOffs" | "includeSeen">;
+};
+
+export type Refit = {
+  /** The same dataset, its catalog in order of popularity with recency: what is published must use this one. */
+  readonly dataset: Dataset;
+  readonly fitted: FittedModel;
+  readonly exported: ExportedModel;
+  readonly report: NonNullable<EvaluationReport["refit"]>;
+};
+
+/**
+ * The chosen method fitted on all data, and its served form; where all do not fit into memory or time, on as many of the users as do.
+ * Throws what the fit throws.
+ */
+export async function refit({
+  dataset,
+  methods,
+  choice,
+  halfLifeDays,
+  secondsMax,
+  context,
+}: RefitInput): Promise<Refit> {
+  const method = methodNamed(choice.method, methods);
+  if (!method) throw new Error(`There is no method ${JSON.stringify(choice.method)}.`);
+  const ordered = reorderItems(dataset, popularityOrder(dataset, halfLifeDays, context.seed));
+  const secondsHard = 3 * secondsMax;
+  const data = dataForFit({ method, params: choice.params }, ordered, { ...context, secondsHard });
+  const task = { data, secondsMax, secondsHard };
+  const { fitted, seconds } = await fitCandidate({ method, params: choice.params }, task, {
+    ...context,
+    cutOffs: [],
+    includeSeen: false,
+  });
+  const exported = fitted.export(context.budget);
+  const artifactBytes = bytesOf({ exported, historyMax: fitted.historyMax });
+  const report = { interactions: data.items.length, seconds, artifact_bytes: artifactBytes };
+  return { dataset: ordered, fitted, exported, report };
+}

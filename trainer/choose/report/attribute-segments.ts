@@ -1,0 +1,164 @@
+import type { AttributeColumn } from "../../../shared/attributes.ts";
+import { ATTRIBUTE_VALUES_MAX, type SegmentReport } from "../../../shared/evaluation-report.ts";
+import { didYouMean } from "../../../shared/nearest-name.ts";
+import { Problem } from "../../../shared/problem.ts";
+import type { EvaluationDetail } from "./evaluation-detail.ts";
+import {
+  hitsOf,
+  maskOf,
+  measuredBy,
+  ownersOf,
+  placesOf,
+  recallOf,
+  shareOf,
+  usersWho,
+  type Values,
+  valuesOf,
+} from "./measured-lists.ts";
+
+export type AttributeSegments = { readonly segments: SegmentReport[]; readonly furtherValues: number };
+
+/** What the lists of the same users are worth. */
+export type Judged = { readonly chosen: Values; readonly popularity: Values };
+
+/** Rows with one value of the attribute, or with values of one quarter. */
+type Group = { readonly name: string; readonly meaning: string; readonly rows: readonly number[] };
+
+/** Resampled users of one segment, and of all segments of an answer; but see the least of resamples (evaluate/bootstrap.ts). */
+const DRAWS_MAX = { segment: 2_000_000, all: 20_000_000 };
+const QUARTERS = 4;
+/** From 1970: beyond, there is no date to write. */
+const DATE_SECONDS_MAX = 8.64e12;
+
+/** The attribute of the users or the items. Throws Problem unknown_attribute. */
+export function attributeColumn(detail: EvaluationDetail, attribute: string, of: "users" | "items"): AttributeColumn {
+  const columns: readonly AttributeColumn[] = of === "users" ? detail.userColumns : detail.itemColumns;
+  const column = columns.find(({ name }) => name === attribute);
+  if (!column) throw unknownAttribute(attribute, of, columns);
+  return column;
+}
+
+/**
+ * A segment for each value of an attribute of the users; of numbers and times for each quarter of those that there are. At most
+ * 50, those with the most users.
+ *
+ * @param everybody What each user's lists are worth.
+ */
+export function userSegments(
+  detail: EvaluationDetail,
+  column: AttributeColumn,
+  everybody: Judged,
+  seed: number,
+): AttributeSegments {
+  const { shown, furtherValues } = largest(groupsOf(column), ({ rows }) => rows.length);
+  const segments = shown.map(({ name, meaning, rows }) => {
+    const users = Uint32Array.from(rows);
+    const judged = {
+      chosen: valuesOf(everybody.chosen, users),
+      popularity: valuesOf(everybody.popularity, users),
+    };
+    return { name, meaning, owners: ownersOf(detail, users), items: null, share_shown: null, ...judged };
+  });
+  return { segments: withIntervals(segments, seed), furtherValues };
+}
+
+/** As userSegments: the recall of the items of each value, and the share of all places that they take. */
+export function itemSegments(detail: EvaluationDetail, column: AttributeColumn, seed: number): AttributeSegments {
+  const wanted = timesWanted(detail);
+  const timesOf = ({ rows }: Group) => rows.reduce((sum, item) => sum + wanted[item]!, 0);
+  const { shown, furtherValues } = largest(groupsOf(column), timesOf);
+  const hits = { chosen: hitsOf(detail, detail.chosen), popularity: hitsOf(detail, detail.popularity) };
+  const places = placesOf(detail, detail.chosen, Math.max(...detail.cutOffs));
+  const segments = shown.map(({ name, meaning, rows }) => {
+    const isAsked = maskOf(detail, rows);
+    const who = usersWho(detail, isAsked);
+    const judged = {
+      chosen: recallOf(detail, hits.chosen, isAsked, who),
+      popularity: recallOf(detail, hits.popularity, isAsked, who),
+    };
+    const share_shown = shareOf(places, rows);
+    return { name, meaning, owners: ownersOf(detail, who.users), items: rows.length, share_shown, ...judged };
+  });
+  return { segments: withIntervals(segments, seed), furtherValues };
+}
+
+/** Lists with their owners: of one user there may be several. */
+type Segment = Omit<SegmentReport, keyof Judged | "users"> & Judged & { readonly owners: Uint32Array };
+
+function withIntervals(segments: readonly Segment[], seed: number): SegmentReport[] {
+  const usersOf = segments.map(({ owners }) => new Set(owners).size);
+  const all = usersOf.reduce((sum, users) => sum + users, 0);
+  return segments.map(({ owners, ...segment }, i) => {
+    const users = usersOf[i]!;
+    const drawsMax = Math.min(DRAWS_MAX.segment, (DRAWS_MAX.all * users) / all);
+    const measured = measuredBy([segment.chosen, segment.popularity], { seed, drawsMax, owners });
+    return { ...segment, users, chosen: measured[0]!, popularity: measured[1]! };
+  });
+}
+
+function largest(groups: readonly Group[], sizeOf: (group: Group) => number) {
+  const sized = groups.map((group) => ({ group, size: sizeOf(group) })).sort((a, b) => b.size - a.size);
+  const shown = sized.slice(0, ATTRIBUTE_VALUES_MAX).map(({ group }) => group);
+  return { shown, furtherValues: groups.length - shown.length };
+}
+
+/** How often each item was chosen by those measured: [itemCount]. */
+function timesWanted({ itemIds, relevant }: EvaluationDetail): Uint32Array {
+  const counts = new Uint32Array(itemIds.start.length - 1);
+  for (const item of relevant) counts[item]!++;
+  return counts;
+}
+
+function groupsOf(column: AttributeColumn): Group[] {
+  if (column.type === "Numerical" || column.type === "Timestamp") return quartersOf(column);
+  const rowsOf = new Map<string, number[]>();
+  const put = (name: string, row: number) => {
+    const rows = rowsOf.get(name);
+    if (rows) rows.push(row);
+    else rowsOf.set(name, [row]);
+  };
+  if (column.type === "Boolean") {
+    for (const [row, value] of column.values.entries()) if (value !== 255) put(value === 1 ? "true" : "false", row);
+  } else if ("start" in column) {
+    for (let row = 0; row < column.start.length - 1; row++) {
+      const codes = new Set(column.codes.subarray(column.start[row]!, column.start[row + 1]!));
+      for (const code of codes) put(column.dictionary[code]!, row);
+    }
+  }
+  return [...rowsOf].map(([name, rows]) => ({ name: name.slice(0, 200), meaning: `its ${quoted(column.name)}`, rows }));
+}
+
+/** Four groups of about as many rows each, fewer where values repeat. */
+function quartersOf({ name, type, values }: Extract<AttributeColumn, { type: "Numerical" | "Timestamp" }>): Group[] {
+  const present = Float64Array.from(values.filter((value) => !Number.isNaN(value))).sort();
+  const bounds = Array.from(
+    { length: QUARTERS - 1 },
+    (_, i) => present[Math.floor((present.length * (i + 1)) / QUARTERS)]!,
+  );
+  const shown = (value: number) =>
+    type === "Timestamp" && Math.abs(value) <= DATE_SECONDS_MAX ? new Date(value * 1000).toISOString() : String(value);
+  const rowsOf: number[][] = Array.from({ length: QUARTERS }, () => []);
+  for (const [row, value] of values.entries()) {
+    if (!Number.isNaN(value)) rowsOf[bounds.filter((bound) => value >= bound).length]!.push(row);
+  }
+  return rowsOf
+    .filter((rows) => rows.length > 0)
+    .map((rows) => {
+      const own = rows.map((row) => values[row]!).sort((a, b) => a - b);
+      const span = `${shown(own[0]!)} to ${shown(own.at(-1)!)}`;
+      return { name: span, meaning: `a quarter of the values of ${quoted(name)}`, rows };
+    });
+}
+
+const quoted = (name: string) => JSON.stringify(name.slice(0, 200));
+
+function unknownAttribute(attribute: string, of: "users" | "items", columns: readonly AttributeColumn[]): Problem {
+  const names = columns.map(({ name }) => name);
+  const known =
+    names.length === 0
+      ? `the ${of} have no attributes that were evaluated`
+      : `known are ${names.slice(0, 50).map(quoted).join(", ")}`;
+  const pointer = of === "users" ? "/user_attribute" : "/item_attribute";
+  const message = `${quoted(attribute)} is no attribute of the ${of}${didYouMean(attribute, names)}; ${known}`;
+  return new Problem("unknown_attribute", message, { errors: [{ pointer, code: "unknown_attribute", message }] });
+}

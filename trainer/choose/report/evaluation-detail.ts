@@ -1,0 +1,136 @@
+/**
+ * The lists that an evaluation report stands on, user by user: what questions about given users, items or attributes are answered
+ * from. Users stand in it as salted hashes only.
+ */
+import { hash as digestOf } from "node:crypto";
+import { deserialize, serialize } from "node:v8";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { z } from "zod";
+import { FormatError } from "../../../shared/assert.ts";
+import { type AttributeColumn, NAME_LENGTH_MAX } from "../../../shared/attributes.ts";
+import { countOf, stringAt } from "../../../shared/packed-strings.ts";
+import { pickColumn } from "../../read/dataset/reorder-items.ts";
+import type { Evaluation } from "../evaluate/evaluate.ts";
+import type { Validation } from "../splits/validation.ts";
+
+const FORMAT = 1;
+const BYTES_MAX = 2 ** 30;
+
+const int32s = z.custom<Int32Array>((value) => value instanceof Int32Array, "must be 32-bit integers");
+const uint32s = z.custom<Uint32Array>((value) => value instanceof Uint32Array, "must be 32-bit unsigned integers");
+const uint8s = z.custom<Uint8Array>((value) => value instanceof Uint8Array, "must be bytes");
+const uint64s = z.custom<BigUint64Array>((value) => value instanceof BigUint64Array, "must be 64-bit integers");
+const float64s = z.custom<Float64Array>((value) => value instanceof Float64Array, "must be numbers");
+const Packed = z.strictObject({ bytes: uint8s, start: uint32s });
+const name = z.string().max(NAME_LENGTH_MAX);
+const Column = z.union([
+  z.strictObject({ name, type: z.enum(["Numerical", "Timestamp"]), values: float64s }),
+  z.strictObject({ name, type: z.literal("Boolean"), values: uint8s }),
+  z.strictObject({
+    name,
+    type: z.enum(["Category", "CategoryList", "Text"]),
+    dictionary: z.array(z.string()),
+    start: uint32s,
+    codes: uint32s,
+  }),
+]);
+
+const DetailFile = z
+  .strictObject({
+    format: z.literal(FORMAT),
+    cutOffs: z.array(z.int().positive()).min(1).max(20),
+    listLength: z.int().positive(),
+    salt: uint8s,
+    /** Hashes of the users that lists were made for; 0 where nobody can be named. */
+    users: uint64s, // [userCount]
+    itemIds: Packed, // [itemCount]
+    /** All but texts. */
+    userColumns: z.array(Column), // of [userCount] rows
+    itemColumns: z.array(Column), // of [itemCount] rows
+    /** Item indices, best first; −1 where a list ended. */
+    chosen: int32s, // [userCount * listLength]
+    popularity: int32s, // [userCount * listLength]
+    /** User u's are relevant[relevantStart[u]] … relevant[relevantStart[u + 1] − 1]. */
+    relevantStart: uint32s, // [userCount + 1]
+    relevant: int32s,
+  })
+  .refine(
+    ({ users, itemIds, listLength, chosen, popularity, relevantStart, relevant, userColumns, itemColumns }) =>
+      chosen.length === users.length * listLength &&
+      popularity.length === chosen.length &&
+      relevantStart.length === users.length + 1 &&
+      relevantStart.at(-1) === relevant.length &&
+      userColumns.every((column) => rowsOf(column) === users.length) &&
+      itemColumns.every((column) => rowsOf(column) === countOf(itemIds)),
+    "its arrays do not fit each other",
+  );
+export type EvaluationDetail = z.infer<typeof DetailFile>;
+
+/**
+ * The lists of the chosen model and of popularity, for the users that the report measured.
+ *
+ * @param saltText What the salt is made of: another for other data.
+ */
+export function evaluationDetail(
+  { dataset, split }: Validation,
+  lists: { readonly chosen: Evaluation; readonly popularity: Evaluation },
+  saltText: string,
+): EvaluationDetail {
+  const { chosen, popularity } = lists;
+  const relevant: number[] = [];
+  const relevantStart = new Uint32Array(chosen.positions.length + 1);
+  const salt = digestOf("sha256", `evaluation-salt ${saltText}`, "buffer").subarray(0, 16);
+  const users = new BigUint64Array(chosen.positions.length);
+  const userIndices = Int32Array.from(chosen.positions, (at) => split.cases.userAt(at) ?? -1);
+  for (const [i, at] of chosen.positions.entries()) {
+    const user = userIndices[i]!;
+    if (user >= 0) users[i] = hashOfUser(salt, stringAt(dataset.userIds, user));
+    for (const item of split.cases.caseAt(at).relevant) relevant.push(item);
+    relevantStart[i + 1] = relevant.length;
+  }
+  const isNamed = !userIndices.includes(-1);
+  return {
+    format: FORMAT,
+    cutOffs: [...chosen.cutOffs],
+    listLength: chosen.listLength,
+    salt: Uint8Array.from(salt),
+    users,
+    itemIds: dataset.itemIds,
+    userColumns: isNamed ? stored(dataset.userAttributes.map((column) => pickColumn(column, userIndices))) : [],
+    itemColumns: stored(dataset.itemAttributes),
+    chosen: chosen.lists,
+    popularity: popularity.lists,
+    relevantStart,
+    relevant: Int32Array.from(relevant),
+  };
+}
+
+/** The name under which a user stands in the file; as `userHash` of shared/hash.ts, and never 0. */
+export function hashOfUser(salt: Uint8Array, userId: string): bigint {
+  const digest = digestOf("sha256", Buffer.concat([salt, Buffer.from(userId)]), "buffer");
+  return digest.readBigUInt64BE(0) || 1n;
+}
+
+/** Bytes of a file of this trainer: V8's serialisation of the arrays, gzipped. */
+export const encodeDetail = (detail: EvaluationDetail): Uint8Array => gzipSync(serialize(detail));
+
+/** Throws FormatError for anything that encodeDetail did not write. */
+export function decodeDetail(bytes: Uint8Array): EvaluationDetail {
+  let value: unknown;
+  try {
+    value = deserialize(gunzipSync(bytes, { maxOutputLength: BYTES_MAX }));
+  } catch (cause) {
+    throw new FormatError("The evaluation's lists cannot be read: not a file of this trainer.", { cause });
+  }
+  const parsed = DetailFile.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new FormatError(`The evaluation's lists cannot be read: ${parsed.error.issues[0]?.message}.`);
+}
+
+const rowsOf = (column: z.infer<typeof Column>) => ("start" in column ? column.start.length - 1 : column.values.length);
+
+/** Nobody asks about the distinct values of a text. */
+const stored = (columns: readonly AttributeColumn[]) =>
+  columns
+    .filter(({ type }) => type !== "Text")
+    .map((column) => ("start" in column ? { ...column, dictionary: [...column.dictionary] } : { ...column }));
