@@ -27,7 +27,14 @@ const shifted: Method = {
 const trialOf = (shift: number, positions: Uint32Array) =>
   runTrial(
     { method: shifted, params: { shift } },
-    { data: validation.train, cases: validation.split.cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 9 },
+    {
+      data: validation.train,
+      cases: validation.split.cases,
+      positions,
+      trainShare: 1,
+      secondsMax: 9,
+      secondsHard: 900,
+    },
     context,
   );
 let baseline: Trial;

@@ -20,7 +20,7 @@ beforeAll(async () => {
   const { train: data, split, positions } = validation;
   baseline = await runTrial(
     { method: popularity as Method, params: { halfLifeDays: 0 } },
-    { data, cases: split.cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 9 },
+    { data, cases: split.cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 900 },
     { ...TRIAL_CONTEXT, cutOffs: [5, 10], budget: { weightBytesMax: 1e6 }, memoryMbMax: 100 },
   );
   const verdict = decide([], baseline, { metric: "ndcg@10", interactions: 300, seed: 1 });

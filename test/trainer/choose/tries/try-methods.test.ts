@@ -29,7 +29,7 @@ const named = (name: string, seconds: number, memoryMb = 1): Method => ({
 });
 const stateOf = async (methods: Method[], changes: Partial<SelectState> = {}): Promise<SelectState> => {
   const { train: data, split, positions } = validation;
-  const task = { data, cases: split.cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 9 };
+  const task = { data, cases: split.cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 900 };
   return {
     methods: Object.fromEntries(methods.map((method) => [method.name, method])),
     live: undefined,

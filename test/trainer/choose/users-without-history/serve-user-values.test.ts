@@ -62,7 +62,7 @@ const values = {
 const trialOf = (positions = Uint32Array.from({ length: cases.count }, (_, at) => at)) =>
   runTrial(
     { method: popularity as Method, params: { halfLifeDays: 0 } },
-    { data: train, cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 9 },
+    { data: train, cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 900 },
     { ...options, budget: { weightBytesMax: 1e6 }, memoryMbMax: 100, seed: 1, clock: () => 0, progress: () => {} },
   );
 
