@@ -5,7 +5,7 @@ export type BenchArguments =
       readonly kind: "run";
       readonly names: readonly string[];
       readonly json: boolean;
-      /** Flags for the benches themselves: `--rows 1e6` is rows → 1e6. */
+      /** Flags for the benches: `--rows 1e6` becomes rows → 1e6. */
       readonly flags: ReadonlyMap<string, string>;
     }
   | { readonly kind: "told"; readonly text: string; readonly isFault: boolean };
@@ -13,7 +13,7 @@ export type BenchArguments =
 const USAGE = `npm run bench [-- NAME… --json]
 Without a name all of them run, for many hours. What a bench takes besides, such as --rows 1e6, stands in its file in test/bench/.`;
 
-/** What is to be measured: the named benches, all of them when none is named. */
+/** The benches to run; all of them if none is named. */
 export function parseBenchArguments(args: readonly string[], known: readonly string[]): BenchArguments {
   const { values, positionals, tokens } = parseArgs({
     args: joinedFlags(args),
@@ -39,7 +39,7 @@ export function parseBenchArguments(args: readonly string[], known: readonly str
   };
 }
 
-/** `--rows 1e6` as `--rows=1e6`, since parseArgs cannot know that a flag of a bench takes a value. */
+/** Rewrites `--rows 1e6` as `--rows=1e6`, since parseArgs does not know which flags of a bench take a value. */
 function joinedFlags(args: readonly string[]): string[] {
   const joined: string[] = [];
   for (const arg of args) {

@@ -6,8 +6,8 @@ const BEGIN = 1_700_000_000;
 const DAY = 86_400;
 
 /**
- * People who keep to a few neighbourhoods of a catalog whose popularity falls as Zipf's law has it. Drawn, so that a
- * bench needs no files; the same arguments give the same data.
+ * Generated users who keep to a few regions of a catalog with Zipf-distributed popularity. The same arguments give the
+ * same data.
  */
 export function drawnDataset({
   users,

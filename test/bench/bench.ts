@@ -1,4 +1,4 @@
-/** One figure. `ratio` is value / reference, both measured in the same run. Names never change their meaning. */
+/** One figure. `ratio` is value / reference, both measured in the same run. A name never changes its meaning. */
 export type Figure = {
   readonly name: string;
   readonly value: number;
@@ -8,17 +8,17 @@ export type Figure = {
 };
 
 export type BenchContext = {
-  /** For progress; never to standard output, which belongs to the figures. */
+  /** Writes progress to standard error, since standard output belongs to the figures. */
   readonly say: (line: string) => void;
-  /** A bound that is not kept: told, and the command ends with 1 once every figure is printed. */
+  /** Reports a violated bound. The command then exits with 1 after all figures are printed. */
   readonly fail: (reason: string) => void;
-  /** Flags of the command line that are not the runner's own, such as `--rows 1e6`. */
+  /** Command line flags that are not the runner's, such as `--rows 1e6`. */
   readonly flags: ReadonlyMap<string, string>;
 };
 
 export type Bench = (context: BenchContext) => Promise<readonly Figure[]>;
 
-/** The value next to its reference. */
+/** A figure with its reference and ratio. */
 export const compared = (name: string, unit: string, value: number, reference: number): Figure => ({
   name,
   value,
@@ -27,13 +27,13 @@ export const compared = (name: string, unit: string, value: number, reference: n
   ratio: value / reference,
 });
 
-/** The value below which the share of the samples lies: 0.5 is the median. At least one sample. */
+/** The quantile of the samples for a fraction; 0.5 is the median. Needs at least one sample. */
 export function quantile(samples: readonly number[], share: number): number {
   const sorted = [...samples].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!;
 }
 
-/** Wall time of each of `count` runs, in milliseconds, one after another. */
+/** Wall times, in milliseconds, of `count` sequential runs. */
 export async function timesMs(count: number, work: (i: number) => Promise<unknown>): Promise<number[]> {
   const times: number[] = [];
   for (let i = 0; i < count; i++) {

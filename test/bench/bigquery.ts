@@ -27,8 +27,8 @@ const FIELDS = [
 ] as const satisfies readonly BigQueryField[];
 
 /**
- * How long a hundred thousand rows of a query's result take from what the API sends to DuckDB's chunks: REST's rows and
- * Arrow's batches. The reference is what BigQuery's own client makes of the same REST rows unless told otherwise.
+ * Time to convert 100,000 result rows from BigQuery's wire format to DuckDB chunks: REST rows and Arrow batches. The
+ * reference is BigQuery's own client parsing the same REST rows.
  */
 export const bigquery: Bench = async ({ say }) => {
   const columns = FIELDS.map(columnOf);
@@ -45,7 +45,7 @@ export const bigquery: Bench = async ({ say }) => {
   };
   const median = async (what: string, work: () => Promise<unknown>) => {
     say(`  ${what}`);
-    await work(); // warm
+    await work();
     return quantile(await timesMs(ROUNDS, work), 0.5);
   };
   const making = await median("making the rows", async () => restPage());
@@ -65,7 +65,7 @@ async function drained(chunks: AsyncIterable<{ readonly rowCount: number }>): Pr
 const valuesOf = (i: number) =>
   [`user-${i % 5000}`, i % 1000, 1_700_000_000_000_000 + i * 1000, i % 2, (i % 997) / 7] as const;
 
-/** The client changes the rows that it is given, so each round has its own. */
+/** The client modifies the rows it parses, so each round gets a copy. */
 const restPage = () => Array.from({ length: ROWS }, (_, i) => ({ f: valuesOf(i).map((v) => ({ v: String(v) })) }));
 
 function arrowSession() {

@@ -1,14 +1,12 @@
 /**
- * The process of `core-pace.ts`: tells the CPU time of one piece of work after another, and for how long the host has kept the core for
- * others so far, both in milliseconds.
- *
- *     node core-pace-process.ts CORE
+ * The process of `core-pace.ts`. Usage: `node core-pace-process.ts CORE`. It reports the CPU time of each piece of
+ * work and how long the host has taken the core away so far, both in milliseconds.
  */
 import { readFileSync } from "node:fs";
 
 const EVERY_MS = 100;
 const ROUNDS = 200_000;
-/** `/proc/stat` counts hundredths of a second (proc_stat(5): the eighth number is "steal"). */
+/** `/proc/stat` counts hundredths of a second; the eighth number is "steal" (proc_stat(5)). */
 const STOLEN_AT = 8;
 const MS_PER_TICK = 10;
 
@@ -25,7 +23,7 @@ function stolenMs(): number {
   }
 }
 
-let mixed = 1; // kept, so that the work has a result
+let mixed = 1; // keeps the compiler from removing the work
 function work(): void {
   for (let round = 0; round < ROUNDS; round++) mixed = (Math.imul(mixed, 1_664_525) + 1_013_904_223) | 0;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type Piece, slowestPace, stolenMs } from "./core-pace.ts";
 
-/** Ten pieces a second. */
+/** Generates samples at ten per second. */
 const pieces: Piece[] = Array.from({ length: 100 }, (_, i) => ({
   atMs: 100 * i,
   cpuMs: i >= 50 && i < 60 ? 3 : 1,

@@ -1,7 +1,7 @@
 /**
- * How fast a core is, in time: virtual machines lose up to half of it to their neighbours, and it does not show as load. A process
- * of its own does the same piece of work ten times a second and tells what CPU time it took, waiting for the core not counted. And
- * for how long the host has kept the core for others altogether ("steal").
+ * Measures how fast a core is over time. Virtual machines lose up to half of it to their neighbours, which does not
+ * show as load. A separate process repeats the same work ten times a second and reports its CPU time and the time that
+ * the host took away ("steal").
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -11,23 +11,22 @@ import { keepToCores } from "./keep-to-cores.ts";
 const PROGRAM = new URL("core-pace-process.ts", import.meta.url).pathname;
 
 export type Piece = {
-  /** On the clock of performance.now() of who listens. */
+  /** performance.now() of the receiving process. */
   readonly atMs: number;
-  /** CPU time of one piece of work. */
   readonly cpuMs: number;
-  /** Since the machine was started. */
+  /** Since boot. */
   readonly stolenMs: number;
 };
 
 type Time = { readonly fromMs: number; readonly toMs: number };
 
 export type CorePace = {
-  /** Ascending by time. */
+  /** Sorted by time. */
   readonly pieces: readonly Piece[];
   stop(): void;
 };
 
-/** Watches one core, about half a percent of which it takes. */
+/** Watches one core, at a cost of about half a percent of it. */
 export async function watchPace(core: string): Promise<CorePace> {
   const child = fork(PROGRAM, [core]);
   const pieces: Piece[] = [];
@@ -37,17 +36,14 @@ export async function watchPace(core: string): Promise<CorePace> {
   return { pieces, stop: () => void child.kill() };
 }
 
-/**
- * The pace within some time, as a share of the usual one, the median of all: by the slowest second in it.
- * Undefined where there is nothing to compare.
- */
+/** The slowest second's pace within an interval, relative to the median of all. Undefined without samples. */
 export function slowestPace(pieces: readonly Piece[], time: Time) {
   const bySecond = Map.groupBy(within(pieces, time), ({ atMs }) => Math.floor(atMs / 1000));
   if (bySecond.size === 0) return undefined;
   return median(pieces) / Math.max(...[...bySecond.values()].map(median));
 }
 
-/** For how long the host kept the core for others within some time. */
+/** Milliseconds that the host took away within an interval. */
 export function stolenMs(pieces: readonly Piece[], time: Time): number {
   const own = within(pieces, time);
   return own.length === 0 ? 0 : own.at(-1)!.stolenMs - own[0]!.stolenMs;

@@ -1,4 +1,4 @@
-/** Dollars; see `prices.ts`. */
+/** US dollars, from the list prices in `prices.ts`. */
 export type PlatformPrices = {
   readonly perMillionRequests: number;
   readonly perMillionCpuMs: number;
@@ -7,13 +7,13 @@ export type PlatformPrices = {
   readonly perGigabyteMonth: number;
 };
 
-/** Dollars of a million ranks, each of so much CPU time and so many reads of the bucket. */
+/** Dollars per million ranks with the given CPU time and number of bucket reads each. */
 export const rankCost = (
   { cpuMs, reads }: { readonly cpuMs: number; readonly reads: number },
   prices: PlatformPrices,
 ): number => prices.perMillionRequests + cpuMs * prices.perMillionCpuMs + reads * prices.perMillionReads;
 
-/** Dollars of keeping, publishing and loading a model for a month, without ranks. */
+/** Dollars per month for storing, publishing and loading a model, without ranks. */
 export const monthCost = (
   { storedBytes, writes, reads }: { readonly storedBytes: number; readonly writes: number; readonly reads: number },
   prices: PlatformPrices,

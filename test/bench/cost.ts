@@ -22,16 +22,16 @@ const USERS = 20_000;
 const CALLS = 200;
 const WARM_UP = 20;
 const WEIGHT_BYTES_MAX = 80 * 2 ** 20;
-/** The user's record; keys, pointers and versions are remembered. */
+/** Reads per rank: the user's record. Keys, pointers and versions are cached. */
 const READS_PER_RANK = 1;
-/** Assumed: trained daily, and loaded by a thousand isolates a day. */
+/** Assumption: trained daily, loaded by a thousand isolates a day. */
 const PUBLISHED_PER_MONTH = 30;
 const LOADS_PER_MONTH = 30 * 1000;
 
 /**
- * What a million ranks for known users cost, and a model for a month, from what was measured and the list prices of
- * `prices.ts`. The CPU time is that of the whole workerd process, its simulated bucket included, which Cloudflare does
- * not bill: the true cost is lower. The reference is the lowest list price of a hosted service.
+ * Cost of a million ranks for known users and of a model per month, from measurements and the list prices in
+ * `prices.ts`. The CPU time includes workerd's simulated bucket, so the true cost is lower. The reference is the
+ * lowest list price of a hosted service.
  */
 export const cost: Bench = async ({ say, flags }) => {
   say(`  list prices of ${PRICES.asOf}, load ${loadavg()[0]!.toFixed(1)}`);
@@ -60,7 +60,7 @@ export const cost: Bench = async ({ say, flags }) => {
   return [...figures, ...lists];
 };
 
-/** CPU time of workerd for each rank of a known user, one call at a time. */
+/** CPU time of workerd per rank of a known user, one call at a time. */
 async function measure(label: string, itemCount: number): Promise<{ cpuMs: number; manifest: Manifest }> {
   const r2Directory = await mkdtemp(join(tmpdir(), "bench-cost-"));
   try {
@@ -78,7 +78,10 @@ async function measure(label: string, itemCount: number): Promise<{ cpuMs: numbe
   }
 }
 
-/** A month of a model with so many users, their records as large as the measured ones. Two versions are kept. */
+/**
+ * Cost per month of a model with this many users, whose records are as large as the measured ones. Two versions are
+ * kept.
+ */
 function usageOf({ model, catalog, attributes, users }: Manifest, userCount: number) {
   const shared = [model.graph, ...model.weights.map(({ file }) => file), catalog, ...(attributes ? [attributes] : [])];
   const pages = users?.pages ?? [];

@@ -17,9 +17,8 @@ const WARM_UP = 50;
 const WEIGHT_BYTES_MAX = 48 * 2 ** 20;
 
 /**
- * How long a rank call takes as a caller sees it: HTTP to a real workerd and back, on one connection, one call at a
- * time. The reference of a median is onnxruntime-node scoring the same histories with the same graph, and nothing
- * else; `edge.http.p50` is what a call costs that does nothing at all.
+ * Latency of a rank call over HTTP to a real workerd, one connection, one call at a time. The reference is
+ * onnxruntime-node scoring the same histories with the same graph; `edge.http.p50` is a call without any work.
  */
 export const edgeRank: Bench = async ({ say }) => {
   const figures: Figure[] = [];

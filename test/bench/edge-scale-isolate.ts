@@ -2,14 +2,14 @@ import { once } from "node:events";
 import { z } from "zod";
 import type { EdgeWorld } from "../fixtures/edge-world.ts";
 
-/** What the Worker's isolate takes by itself, as its debugger tells; the simulated bucket has isolates of its own. */
+/** Memory of the Worker's isolate as reported by its debugger. The simulated bucket runs in other isolates. */
 export type IsolateWatch = {
   /**
-   * The least and the most of JavaScript's heap and its buffers since the last call, the WASM heap not counted: the
-   * least is what remains after a collection of garbage.
+   * Lowest and highest JavaScript heap with buffers, without WASM, since the last call. The lowest is what remains
+   * after a garbage collection.
    */
   scriptMb(): { readonly least: number; readonly most: number };
-  /** The same at this moment, when all garbage was collected. */
+  /** The same right after a forced garbage collection. */
   liveMb(): Promise<number>;
   stop(): void;
 };
@@ -19,7 +19,7 @@ const Usage = z.looseObject({ usedSize: z.number(), embedderHeapUsedSize: z.numb
 const Answer = z.looseObject({ id: z.int().optional(), result: z.unknown() });
 const USER_TARGET = "core:user:edge";
 
-/** Asks again and again, `everyMs` after the last answer. The edge is to be started with `isInspected`. */
+/** Samples every `everyMs`. The edge must be started with `isInspected`. */
 export async function watchIsolate(edge: EdgeWorld, everyMs: number): Promise<IsolateWatch> {
   const url = await edge.inspectorUrl();
   const listed = await fetch(new URL("/json/list", url.href.replace(/^ws/, "http")));

@@ -1,15 +1,15 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** What the system says of one process; Linux only. */
+/** Resources of one process, from Linux's /proc. */
 export type ProcessUse = {
   readonly residentMb: number;
-  /** The largest residentMb there ever was. */
+  /** Highest residentMb since the process started. */
   readonly peakMb: number;
-  /** Of all threads, since the process began. */
+  /** CPU time of all threads since the process started. */
   readonly cpuMs: number;
 };
 
-/** Ids of this process's own children; none where there is no /proc. */
+/** Ids of this process's children; empty without /proc. */
 export function childProcesses(): number[] {
   try {
     const own = `/proc/${process.pid}/task`;
@@ -20,7 +20,7 @@ export function childProcesses(): number[] {
   }
 }
 
-/** What a process takes now; zeros where there is no /proc. */
+/** Current resources of a process; zeros without /proc. */
 export function processUse(pid: number | undefined): ProcessUse {
   if (pid === undefined) return { residentMb: 0, peakMb: 0, cpuMs: 0 };
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
@@ -29,7 +29,7 @@ export function processUse(pid: number | undefined): ProcessUse {
   return { residentMb: megabytes("VmRSS"), peakMb: megabytes("VmHWM"), cpuMs: cpuMs(pid) };
 }
 
-/** What the scheduler counted, in nanoseconds: /proc/{pid}/stat knows only hundredths of a second. */
+/** CPU nanoseconds from the scheduler; /proc/{pid}/stat only counts hundredths of a second. */
 function cpuMs(pid: number): number {
   const threads = `/proc/${pid}/task`;
   const nanoseconds = readdirSync(threads).map((thread) =>
@@ -38,7 +38,7 @@ function cpuMs(pid: number): number {
   return nanoseconds.reduce((sum, value) => sum + value, 0) / 1e6;
 }
 
-/** Threads end while they are listed. */
+/** A thread may end while the list is read. */
 function readIfThere(path: string): string {
   try {
     return readFileSync(path, "utf8");

@@ -4,19 +4,19 @@ import { childProcesses } from "./edge-scale-process.ts";
 import { HISTORY_MAX, type ScaleWorld } from "./edge-scale-world.ts";
 import { type HttpCaller, httpCaller } from "./http-caller.ts";
 
-/** A Worker, and how it is asked when it is timed. */
+/** A running Worker with a function that makes timed calls. */
 export type TimedEdge = EdgeWorld & { readonly http: HttpCaller };
 
-/** A rank call: a query of the address, or a body. Throws for any answer but 200. */
+/** Makes a rank call with a query string or a body. Throws for any answer but 200. */
 export type RankCall = (edge: TimedEdge, query: string, body?: object) => Promise<string[]>;
 
 const PART_BYTES = 100 * 2 ** 20;
 const PATH = "/v0/models/scale/rank";
-/** What a million items need. */
+/** Settings for a million items. */
 export const CACHE_MEGABYTES = 114;
 export const RECORD_MEGABYTES = 8;
 
-/** Puts a world into the bucket in that folder; gives the version, and rank calls with a key of its customer. */
+/** Publishes a world into the bucket in that folder; returns the version and a way to make rank calls. */
 export async function publishWorld(
   r2Directory: string,
   { dataset, exported }: ScaleWorld,
@@ -28,7 +28,7 @@ export async function publishWorld(
   });
 }
 
-/** A Worker on the bucket in that folder, and its process, for as long as the work takes. */
+/** Starts a Worker on the bucket in that folder for the duration of the work. */
 export async function withEdge<T>(
   options: EdgeOptions,
   work: (edge: TimedEdge, pid: number | undefined) => Promise<T>,

@@ -8,37 +8,37 @@ import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
 import { exportScores } from "../../trainer/learn/scoring/scoring-graph.ts";
 import type { Dataset } from "../../trainer/read/dataset/dataset.ts";
 
-/** A drawn world of one size: what an edge serves, and what it ought to answer. */
+/** A generated world of one size, with the answers that the edge should give. */
 export type ScaleWorld = {
   readonly label: string;
   readonly itemCount: number;
   readonly dataset: Dataset;
   readonly exported: ExportedModel;
-  /** Some user's items, newest last; the same for the same number. */
+  /** A user's items, newest last; deterministic by number. */
   historyOf(user: number, length: number): ItemIndex[];
-  /** The best items after these, themselves left out, by float32 vectors in plain loops. */
+  /** The exact best items for a history, without its items, from float32 vectors in plain loops. */
   exactBest(history: readonly ItemIndex[], limit: number): ItemIndex[];
 };
 
 export const WIDTH = 64;
 export const HISTORY_MAX = 100;
 export const PER_USER = 20;
-/** `rarity` of an item is one of so many numbers, each as frequent: `$lt: 1` lets one item in 10,000 pass. */
+/** `rarity` is a uniform number, so that `$lt: 1` passes one item in 10,000. */
 export const RARITIES = 10_000;
 const ITEMS_PER_TASTE = 500;
 const BEGIN = 1_700_000_000;
 const DAY = 86_400;
 
 /**
- * Items with vectors around centres of taste, their lengths and directions spread unevenly as learnt ones are; users who
- * keep to two tastes. The model is the pooled one as it is published, its item matrix int8 beyond the budget.
+ * Items have vectors around taste centres with uneven lengths and directions, like learnt ones. Users have two tastes.
+ * The model is the published pooled model; beyond the budget its item matrix is int8.
  */
 export function drawnWorld(options: {
   readonly label: string;
   readonly itemCount: number;
   readonly userCount: number;
   readonly weightBytesMax: number;
-  /** Other vectors of the same users and items. */
+  /** Another seed gives other vectors for the same users and items. */
   readonly seed?: number;
 }): ScaleWorld {
   const { label, itemCount, userCount, weightBytesMax, seed = 7 } = options;
@@ -75,7 +75,7 @@ export function drawnWorld(options: {
 
 const tasteCount = (itemCount: number) => Math.ceil(itemCount / ITEMS_PER_TASTE);
 
-/** Float32Array(itemCount · WIDTH): centre + noise, the first directions stronger than the last. */
+/** Float32Array(itemCount · WIDTH): taste centre plus noise; the first directions are stronger. */
 function drawnVectors(itemCount: number, seed: number): Float32Array<ArrayBuffer> {
   const random = seededRandom(seed);
   const normals = Float32Array.from({ length: 2 ** 16 }, () => normal(random));
@@ -83,7 +83,7 @@ function drawnVectors(itemCount: number, seed: number): Float32Array<ArrayBuffer
   const tastes = tasteCount(itemCount);
   const centres = Float32Array.from({ length: tastes * WIDTH }, () => normal(random));
   const values = new Float32Array(itemCount * WIDTH);
-  let state = 1; // of a linear congruential generator: quick, and only its upper half is used
+  let state = 1; // fast linear congruential generator; only its upper half is used
   for (let item = 0; item < itemCount; item++) {
     const centre = (item % tastes) * WIDTH;
     const length = Math.exp(0.4 * normals[(item * 31) & 0xffff]!);
@@ -128,7 +128,7 @@ function datasetOf({
   };
 }
 
-/** Cosine with the sum of the history's vectors: what the pooled model is with an identity for its projection. */
+/** Cosine with the sum of the history's vectors: the pooled model with an identity projection. */
 function exactBest(values: Float32Array, history: readonly ItemIndex[], limit: number): ItemIndex[] {
   const itemCount = values.length / WIDTH;
   const user = new Float64Array(WIDTH);

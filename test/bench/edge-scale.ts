@@ -28,14 +28,14 @@ const CATALOGS = [
 type Catalog = (typeof CATALOGS)[number];
 
 const USERS = 20_000;
-/** Enough for a byte for each of a million times 64 numbers; the edge of this bench has the memory for it. */
+/** Enough for 64 bytes per item at a million items; the bench's edge has the memory for it. */
 const WEIGHT_BYTES_MAX = 80 * 2 ** 20;
 const AGREEMENT_LEAST = 0.99;
 const MEMORY_MB_MAX = 110;
 const ISOLATE_MB_MAX = 128;
 const LOOK_EVERY_MS = 5;
 const WATCHED_CALLS = 60;
-/** V8 optimises what has run for a while, and an isolate lives for hours. */
+/** Warm-up, since V8 optimises after a while and an isolate lives for hours. */
 const WARM_MS = 10_000;
 const CONNECTIONS = 16;
 const CAPACITY_SECONDS = 4;
@@ -44,9 +44,9 @@ const AGREED_USERS = 20;
 const AGREED_LIMIT = 100;
 
 /**
- * The edge on catalogs up to a million items, from outside: HTTP to a real workerd on files in a real local bucket.
- * Calls alternate with onnxruntime-node scoring the same history with the same graph, so that both meet the same load.
- * `--items 1e6` measures that size alone; `--plot=edge.svg` draws how times grow.
+ * The edge with catalogs of up to a million items, measured from outside over HTTP on a real workerd with a local
+ * bucket. Calls alternate with onnxruntime-node scoring the same history with the same graph, so both see the same
+ * load. `--items 1e6` measures one size; `--plot=edge.svg` draws times against size.
  */
 export const edgeScale: Bench = async ({ say, fail, flags }) => {
   const only = flags.get("items");
@@ -70,7 +70,7 @@ export const edgeScale: Bench = async ({ say, fail, flags }) => {
   return figures;
 };
 
-/** Median times over the catalog's size: of calls by one connection, of the native reference, and of the variants. */
+/** Median times by catalog size: calls on one connection, the native reference, and the variants. */
 function plotOf(figures: readonly Figure[]): string {
   const shown: Readonly<Record<string, string>> = {
     "": "a user, 15 items",
@@ -138,8 +138,8 @@ async function measureCatalog(catalog: Catalog, say: (line: string) => void): Pr
 type Loading = { readonly r2Directory: string; readonly call: RankCall; readonly label: string };
 
 /**
- * The most that an isolate takes by itself until its first answer: of JavaScript, by its debugger, and the WASM heap as it
- * is then, for it never shrinks. Reads are slow, because the debugger is let in between them only.
+ * Highest memory of an isolate until its first answer: JavaScript from the debugger plus the WASM heap, which never
+ * shrinks. Reads are slow here, because the debugger is only served between them.
  */
 function measureLoading({ r2Directory, call, label }: Loading): Promise<Figure> {
   return withEdge({ r2Directory, isInspected: true, vars: { READ_TIMEOUT_MS: 6000 } }, async (edge) => {
@@ -152,7 +152,7 @@ function measureLoading({ r2Directory, call, label }: Loading): Promise<Figure> 
   });
 }
 
-/** Each makes something else of the catalog's size: scores by history, none at all, a filter's table of the ids. */
+/** Calls that allocate different things of the catalog's size: scores, none, and a filter's table of ids. */
 const callsByKind = (i: number): readonly (readonly [query: string, body?: object])[] => [
   [userQuery(i)],
   [`?user_id=nobody-${i}`],
@@ -160,7 +160,7 @@ const callsByKind = (i: number): readonly (readonly [query: string, body?: objec
   ["", { retrieval: { item_id: { $lt: 700_000 + i } } }],
 ];
 
-/** The most that an isolate takes by itself while calls of every kind come, one after another. */
+/** Highest memory of an isolate during sequential calls of every kind. */
 function measureCalls({ r2Directory, call, label }: Loading): Promise<Figure> {
   return withEdge({ r2Directory, isInspected: true }, async (edge) => {
     await call(edge, userQuery(0));
@@ -196,7 +196,7 @@ async function measureServing(serving: Serving): Promise<Figure[]> {
   return [...times, ...capacity, ...memory, ...recall, ...table, ...growthFigure(world, before, processUse(pid))];
 }
 
-/** One connection, one call at a time, in turn with the reference. */
+/** One connection, one call at a time, alternating with the reference. */
 async function measureTimes({ edge, pid, call, world, catalog }: Serving): Promise<Figure[]> {
   const { label, calls } = catalog;
   const scorer = await openScorer(world.exported, world.itemCount);
@@ -219,7 +219,7 @@ async function measureTimes({ edge, pid, call, world, catalog }: Serving): Promi
     }
     const floorMs = await timesMs(calls, () => edge.http.call("/v0"));
     return [
-      { name: `edge.floor.p50.${label}`, value: quantile(floorMs, 0.5), unit: "ms" }, // of an answer without any work
+      { name: `edge.floor.p50.${label}`, value: quantile(floorMs, 0.5), unit: "ms" }, // an answer without any work
       compared(`edge.rank.p50.${label}`, "ms", quantile(edgeMs, 0.5), quantile(nativeMs, 0.5)),
       compared(`edge.rank.p99.${label}`, "ms", quantile(edgeMs, 0.99), quantile(nativeMs, 0.99)),
       compared(`edge.cpu.${label}`, "ms", edgeCpuMs / calls, nativeCpuMs / calls),
@@ -230,8 +230,8 @@ async function measureTimes({ edge, pid, call, world, catalog }: Serving): Promi
 }
 
 /**
- * Next to a Node server that ranks the same users natively, in turn with it, by the same client: what the edge costs more than the
- * same service elsewhere would, once both are asked from outside.
+ * Compares with a Node server that ranks the same users natively, alternating, with the same client: the overhead of
+ * the edge over the same service elsewhere.
  */
 async function measureBesideServer({ edge, call, catalog: { label, itemCount, calls } }: Serving): Promise<Figure[]> {
   return withNativeServer({ itemCount, weightBytesMax: WEIGHT_BYTES_MAX }, async (nativeRank) => {
@@ -253,7 +253,7 @@ async function measureBesideServer({ edge, call, catalog: { label, itemCount, ca
   });
 }
 
-/** Share of the exact best items that are served; each served answer after the same anonymous session. */
+/** Fraction of the exact best items that are served, measured with anonymous sessions. */
 async function measureAgreement({ edge, call, world }: Serving): Promise<Figure> {
   let found = 0;
   for (let user = 0; user < AGREED_USERS; user++) {
@@ -265,7 +265,7 @@ async function measureAgreement({ edge, call, world }: Serving): Promise<Figure>
   return { name: `edge.agreement.${world.label}`, value: found / (AGREED_USERS * AGREED_LIMIT), unit: "recall@100" };
 }
 
-/** A filter lets twenty items pass and the user has seen nineteen of them: the one is the answer. */
+/** A filter passes twenty items, of which the user has seen nineteen; the answer is the remaining one. */
 async function checkOneOfTwenty({ edge, call, world: { historyOf, itemCount } }: Serving): Promise<void> {
   for (let user = 0; user < 20; user++) {
     const history = historyOf(user, PER_USER);
@@ -280,7 +280,7 @@ async function checkOneOfTwenty({ edge, call, world: { historyOf, itemCount } }:
   }
 }
 
-/** One item passes, so all are judged, by 2^n + 2n clauses either way round; more than nine are refused everywhere. */
+/** One item passes, so all items are tested, with 2^n + 2n clauses; more than nine are refused everywhere. */
 const heavyFilter = (n: number) => ({
   $and: [
     ...Array.from({ length: n }, (_, i) => ({
@@ -291,7 +291,7 @@ const heavyFilter = (n: number) => ({
 });
 const HEAVY_MOST = 9;
 
-/** The heaviest that is not refused for a catalog of this size. */
+/** The heaviest filter that is accepted for this catalog size. */
 async function worstFilter({ edge, call }: Serving): Promise<object> {
   for (let n = HEAVY_MOST; n > 0; n--) {
     const retrieval = heavyFilter(n);
@@ -302,14 +302,14 @@ async function worstFilter({ edge, call }: Serving): Promise<object> {
   throw new Error("Every filter was refused.");
 }
 
-/** The same as a call of a user whose page is not in memory: with a read of the simulated bucket. */
+/** The same for a user whose record is not in memory, which adds a read of the simulated bucket. */
 async function measureRecordReads(edge: TimedEdge, call: RankCall, label: string): Promise<Figure> {
   await timesMs(20, (i) => call(edge, userQuery(i)));
   const ms = await timesMs(VARIANT_CALLS, (i) => call(edge, userQuery(i)));
   return { name: `edge.rank.p50.${label}.record_read`, value: quantile(ms, 0.5), unit: "ms" };
 }
 
-/** How the time grows with the limit, the history and what a filter lets pass. */
+/** Time by limit, history length and filter selectivity. */
 async function measureVariants(serving: Serving): Promise<Figure[]> {
   const {
     edge,
@@ -337,7 +337,7 @@ async function measureVariants(serving: Serving): Promise<Figure[]> {
   return figures;
 }
 
-/** Sixteen connections, each with the next call as soon as the last was answered. */
+/** Sixteen connections, each making its next call after an answer. */
 async function measureCapacity({ edge, pid, call, catalog: { label } }: Serving): Promise<Figure[]> {
   const ms: number[] = [];
   const begin = performance.now();
@@ -369,9 +369,8 @@ function lastLoad({ log }: TimedEdge): Loaded {
 }
 
 /**
- * After a load: the WASM heap as it is, and with it what JavaScript holds, which are the decoded files (views of their
- * bytes), one answer's scores, and in time as many pages of records as there is room for; what the Worker counts for
- * its budget; and what workerd took more at most while it loaded, the simulated bucket's buffers included.
+ * Memory after loading: the WASM heap; JavaScript's decoded files, one answer's scores and record pages; the Worker's
+ * own count for its budget; and the peak of workerd while loading, with the simulated bucket's buffers.
  */
 function memoryFigures({ edge, manifest, catalog: { label, itemCount } }: Serving, growthMb: number): Figure[] {
   const loaded = lastLoad(edge);

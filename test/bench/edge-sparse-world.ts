@@ -4,29 +4,29 @@ import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
 import type { Dataset, Interactions } from "../../trainer/read/dataset/dataset.ts";
 import { byFallingScore, countPerItem } from "../../trainer/read/dataset/reorder-items.ts";
 
-/** What many people chose in a large catalog, and what each of them chose next. */
+/** Choices of many users in a large catalog and the next choices of each. */
 export type SparseWorld = {
-  /** Users without their last choices; the items in order of popularity. */
+  /** Histories without the held-out choices; items are sorted by popularity. */
   readonly train: Interactions;
-  /** The last choices of each user. Int32Array(userCount · HELD_OUT) */
+  /** Held-out choices. Int32Array(userCount · HELD_OUT) */
   readonly targets: Int32Array;
 };
 
 export const HELD_OUT = 4;
 
 const ITEMS_PER_TASTE = 200;
-/** Popularity: an item at rank r of n is chosen about (r / n)^(1 / FALL − 1) as often as the last. */
+/** Popularity: the item at rank r of n is chosen about (r / n)^(1 / FALL − 1) times as often as the last. */
 const FALL = 4;
 const LENGTH = { least: HELD_OUT + 5, most: HELD_OUT + 200, median: 14, spread: 0.8 };
-/** Places of a taste's items around which a person chooses. */
+/** Positions within a taste around which a user chooses. */
 const REACH = 6;
 const ANYTHING_SHARE = 0.1;
 const DRIFT_SHARE = 0.3;
 const BEGIN = 1_700_000_000;
 
 /**
- * People with one to three tastes, each at some place among the 200 items of a taste, where they go on from what they
- * chose last. Most choices fall on few items: half of the items have but a few each. The same sizes give the same world.
+ * Users have one to three tastes, each at a position among the taste's 200 items, and continue from their last choice.
+ * Popularity is skewed: half of the items have few choices. Deterministic by size.
  */
 export function drawnSparseWorld(itemCount: number, userCount: number): SparseWorld {
   const random = seededRandom(5);
@@ -46,7 +46,7 @@ export function drawnSparseWorld(itemCount: number, userCount: number): SparseWo
   return inOrderOfPopularity({ itemCount, userCount, userStart, items: items.slice(0, count), targets });
 }
 
-/** The items of every taste in a line, like next to like; and where each item stands. */
+/** The items of each taste in a line with similar ones adjacent, and each item's position. */
 type TasteLines = { readonly tasteCount: number; readonly lines: readonly Int32Array[]; readonly place: Int32Array };
 
 function tasteLines(itemCount: number, random: () => number): TasteLines {
@@ -82,7 +82,7 @@ function choicesOf(random: () => number, { tasteCount, lines, place }: TasteLine
       const step = Math.round(-Math.log(1 - random()) * REACH) * (random() < 0.5 ? -1 : 1);
       return line[(((place[homes[at]!]! + step) % line.length) + line.length) % line.length]!;
     };
-    // Of two alike the more popular one.
+    // Of two similar items the more popular one.
     const item = random() < ANYTHING_SHARE ? popular() : Math.min(near(), near());
     chosen.add(item);
     if (item % tasteCount === homes[at]! % tasteCount && random() < DRIFT_SHARE) homes[at] = item;
@@ -95,7 +95,7 @@ function inOrderOfPopularity(
 ): SparseWorld {
   const { items, targets, ...sizes } = drawn;
   const positive = new Uint8Array(items.length).fill(1);
-  const times = Uint32Array.from(items, (_, i) => BEGIN + i); // each user's ascend
+  const times = Uint32Array.from(items, (_, i) => BEGIN + i); // ascending within each user
   const order = byFallingScore(countPerItem({ ...drawn, positive, times, ratings: null }));
   const newIndex = new Int32Array(order.length);
   for (const [to, from] of order.entries()) newIndex[from] = to;
@@ -106,7 +106,7 @@ function inOrderOfPopularity(
   };
 }
 
-/** The first users of a world, with ids from 0, as they are published; item ids are indices and one. */
+/** The first users of a world with ids from 0, as published; item ids are index + 1. */
 export function datasetOfFirst({ train }: SparseWorld, userCount: number): Dataset {
   const end = train.userStart[userCount]!;
   return {
@@ -125,7 +125,7 @@ export function datasetOfFirst({ train }: SparseWorld, userCount: number): Datas
   };
 }
 
-/** What a user chose, oldest first, at most the newest `most`. */
+/** A user's newest choices, at most `most`, oldest first. */
 export function historyOf({ train }: SparseWorld, user: number, most: number): ItemIndex[] {
   const [from, to] = [train.userStart[user]!, train.userStart[user + 1]!];
   return [...train.items.subarray(Math.max(from, to - most), to)] as ItemIndex[];

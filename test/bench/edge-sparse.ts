@@ -17,7 +17,7 @@ const MB = 1e6;
 const ITEMS = 1_000_000;
 const USERS_PER_ITEM = 0.6;
 const SETTINGS = { userExponent: 0.5, sourceExponent: 0.5, targetExponent: 0.2, neighbours: 100 };
-/** Bytes of weights for each item: a table of what they cost, and what the edge serves. */
+/** Bytes of weights per item: the values of the table, and the one that the edge serves. */
 const BUDGETS = [8, 16, 24, 32, 48];
 const SERVED_BYTES_PER_ITEM = 64;
 const USERS_SERVED = 20_000;
@@ -32,10 +32,10 @@ const MEMORY_MB_MAX = 110;
 const AGREEMENT_LEAST = 0.99;
 
 /**
- * A sparse item → item model of a million items in one isolate: item-kNN fitted on drawn histories, cut to some bytes for
- * each item. What the cut costs is the loss of NDCG@10 on each user's next choices, against the same model in float32 and
- * whole; the lists of the graph are then compared with those that a real workerd answers. `--items 1e5` and
- * `--bytes-per-item 24` measure another size and cut; bounds are kept at the first.
+ * A sparse item-to-item model of a million items in one isolate: item-kNN fitted on generated histories and pruned to
+ * some bytes per item. Reports the loss of NDCG@10 on held-out choices against the whole float32 model, and compares
+ * the graph's lists with those of a real workerd. `--items 1e5` and `--bytes-per-item 24` select other values; bounds
+ * are checked at the defaults.
  */
 export const edgeSparse: Bench = async ({ say, fail, flags }) => {
   const itemCount = Number(flags.get("items") ?? ITEMS);
@@ -86,7 +86,7 @@ const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + 
 
 const percent = (share: number) => `${(100 * share).toFixed(2)} %`;
 
-/** What is lost of the mean, and the standard error of that: the same users are in both. */
+/** The loss of the mean with its paired standard error. */
 function lossOf(exact: readonly number[], cut: readonly number[]) {
   const lost = exact.map((own, user) => own - cut[user]!);
   const average = mean(lost);
@@ -94,7 +94,7 @@ function lossOf(exact: readonly number[], cut: readonly number[]) {
   return { loss: average / mean(exact), error: deviation / Math.sqrt(lost.length) / mean(exact) };
 }
 
-/** NDCG of a list: binary gains, the ideal list begins with all right items. */
+/** NDCG of a list with binary gains. */
 function gain({ targets }: SparseWorld, user: number, list: readonly ItemIndex[]): number {
   const right = new Set(targets.subarray(user * HELD_OUT, (user + 1) * HELD_OUT));
   let [found, ideal] = [0, 0];
@@ -110,13 +110,13 @@ function bestOf(scores: Float32Array, history: readonly ItemIndex[]): ItemIndex[
 
 const asHistory = (items: readonly ItemIndex[]) => ({ items, agesDays: items.map(() => 0) });
 
-/** By all weights, in float32 and plain loops. */
+/** Lists from all weights, in float32 with plain loops. */
 function exactList(world: SparseWorld, model: FittedModel, user: number): ItemIndex[] {
   const history = historyOf(world, user, HISTORY_MAX);
   return bestOf(model.score(asHistory(history)), history);
 }
 
-/** The lists of an export, by onnxruntime-node, and their NDCG. */
+/** Lists and NDCG of an exported model in onnxruntime-node. */
 async function judged(world: SparseWorld, exported: ExportedModel) {
   const scorer = await openScorer(exported, world.train.itemCount);
   try {
@@ -135,7 +135,7 @@ type Cut = {
   readonly world: SparseWorld;
   readonly label: string;
   readonly exported: ExportedModel;
-  /** By user, as onnxruntime-node has them. */
+  /** Lists by user from onnxruntime-node. */
   readonly lists: readonly (readonly ItemIndex[])[];
   readonly say: (line: string) => void;
 };
@@ -178,7 +178,9 @@ type Serving = {
   readonly exported: ExportedModel;
 };
 
-/** One connection, one call at a time, in turn with onnxruntime-node scoring the same history by the same graph. */
+/**
+ * One connection, one call at a time, alternating with onnxruntime-node scoring the same history with the same graph.
+ */
 async function measureTimes({ edge, call, world, label, exported }: Serving): Promise<Figure[]> {
   const scorer = await openScorer(exported, world.train.itemCount);
   const score = (user: number) => scorer.score(asHistory(historyOf(world, user, HISTORY_MAX)));
@@ -198,7 +200,7 @@ async function measureTimes({ edge, call, world, label, exported }: Serving): Pr
   }
 }
 
-/** Share of the lists' items that the edge answers too, from the user's stored history. */
+/** Fraction of the lists' items that the edge returns too, for the user's stored history. */
 async function measureAgreement(edge: TimedEdge, call: RankCall, lists: Cut["lists"]): Promise<number> {
   let [found, asked] = [0, 0];
   for (const [user, list] of lists.slice(0, LISTS_FROM_EDGE).entries()) {
@@ -209,7 +211,7 @@ async function measureAgreement(edge: TimedEdge, call: RankCall, lists: Cut["lis
   return found / asked;
 }
 
-/** The WASM heap after a load, and with it what JavaScript holds: the decoded files and one answer's scores. */
+/** Memory after loading: the WASM heap, the decoded files and one answer's scores. */
 function memoryFigures({ log }: TimedEdge, { catalog, users, item_count }: Manifest, label: string): Figure[] {
   const line = log.findLast((text) => text.includes("version_loaded"));
   if (line === undefined) throw new Error(`The Worker did not say that it loaded a version: ${log.join("\n")}`);

@@ -1,6 +1,6 @@
 import type { Figure } from "./bench.ts";
 
-/** The figures for people: name, value, unit, reference, ratio. */
+/** Formats the figures as a table: name, value, unit, reference, ratio. */
 export function figuresTable(figures: readonly Figure[]): string {
   const rows = figures.map(({ name, value, unit, reference, ratio }) => [
     name,
@@ -22,6 +22,5 @@ export function figuresTable(figures: readonly Figure[]): string {
     .join("\n");
 }
 
-/** Four significant digits. */
 const shown = (value: number) =>
   Number.isFinite(value) ? value.toLocaleString("en-US", { maximumSignificantDigits: 4 }) : String(value);

@@ -6,8 +6,9 @@ const CASES = 200_000;
 const SEED = 1;
 
 /**
- * Drawn requests, right and spoilt, at a real edge with a real trainer, each answer judged and each list compared with a
- * slow reference (test/fixtures/fuzz-judge.ts). `--cases 1e5` and `--seed 7` change how many and which.
+ * Generated valid and corrupted requests to a real edge with a real trainer. Every answer is checked, and every list
+ * is compared with a slow reference (test/fixtures/fuzz-judge.ts). `--cases 1e5` and `--seed 7` change number and
+ * seed.
  */
 export const fuzz: Bench = async ({ say, flags, fail }) => {
   const cases = Number(flags.get("cases") ?? CASES);

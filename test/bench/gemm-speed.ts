@@ -3,7 +3,10 @@ import { openGemm } from "../../trainer/learn/numerics/linear-algebra/gemm.ts";
 const SIZE = 1024;
 const RUNS = 10;
 
-/** GFLOPS of a product of two 1024 × 1024 matrices, the best of ten: by the wall on all cores, or by time of CPU on one thread. */
+/**
+ * GFLOPS of a product of two 1024 × 1024 matrices, best of ten: by wall time on all cores, or by CPU time on one
+ * thread.
+ */
 export async function gemmGflops(by: "wall" | "cpu"): Promise<number> {
   const gemm = by === "cpu" ? openGemm(1) : openGemm();
   const [a, b, into] = [0.5, 0.5, 0].map((value) => new Float32Array(SIZE * SIZE).fill(value));
@@ -19,7 +22,7 @@ export async function gemmGflops(by: "wall" | "cpu"): Promise<number> {
   return (2 * SIZE ** 3) / best / 1e9;
 }
 
-/** Of this process, all threads: what one thread would take on a machine without other work. */
+/** CPU time of this process over all threads, which other processes do not affect. */
 export function cpuSeconds(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1e6;

@@ -1,6 +1,6 @@
 import { escaped, rounded, svgText } from "../../trainer/choose/files/quality-plot.ts";
 
-/** One line of a plot: how something grows. Values and sizes above 0. */
+/** One line of a plot. Values and sizes are above 0. */
 export type GrowthSeries = {
   readonly name: string;
   readonly points: readonly { readonly size: number; readonly value: number }[];
@@ -15,7 +15,7 @@ const BOTTOM = 52;
 const LABEL_HEIGHT = 15;
 const COLORS = ["#b3261e", "#2a5db0", "#2e7d32", "#8e5a00", "#6a3fb5", "#00798c", "#5f6368"];
 
-/** Lines on two logarithmic axes as an SVG picture, each labelled at its end. Reads on light and dark pages. */
+/** Draws lines on two logarithmic axes as SVG with labels at their ends, readable on light and dark pages. */
 export function growthPlot(
   series: readonly GrowthSeries[],
   text: { title: string; sizes: string; unit: string },
@@ -65,7 +65,7 @@ const scaleOf =
 
 const powers = ({ first, last }: Decades) => Array.from({ length: last - first + 1 }, (_, i) => 10 ** (first + i));
 
-/** Places of labels, none nearer than its height to the next, each as near as can be below the one above it. */
+/** Positions of the labels, moved down where they would overlap. */
 function spread(wanted: readonly number[]): number[] {
   const places = [...wanted];
   let free = TOP;

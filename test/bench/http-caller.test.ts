@@ -65,7 +65,7 @@ test.each(["/broken", "/lost"])("a connection that ends is told, and not asked a
 test("a kept connection that the server has ended meanwhile is replaced", async () => {
   await caller.call("/");
   server.closeAllConnections();
-  expect((await caller.call("/")).status).toBe(200); // it may not have heard of it yet
+  expect((await caller.call("/")).status).toBe(200); // the client may not have noticed yet
   server.closeAllConnections();
   await new Promise((done) => setTimeout(done, 50));
   expect((await caller.call("/")).status).toBe(200);

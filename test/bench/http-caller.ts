@@ -1,12 +1,12 @@
 /**
- * HTTP/1.1 (RFC 9112) with next to nothing around it, on connections that are kept: Node's own `fetch` takes half a millisecond of
- * each call, which is no part of what it measures.
+ * A minimal HTTP/1.1 client (RFC 9112) on kept-alive connections. Node's `fetch` takes half a millisecond per call,
+ * which would distort what the benches measure.
  */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 
 export type HttpCaller = {
-  /** One call; as many connections are open as calls are under way. */
+  /** Makes one call; opens as many connections as calls are concurrent. */
   call(path: string, options?: HttpCall): Promise<HttpAnswer>;
   close(): void;
 };
@@ -14,7 +14,7 @@ export type HttpCall = { readonly headers?: Readonly<Record<string, string>>; re
 export type HttpAnswer = {
   readonly status: number;
   readonly text: string;
-  /** Of a name in small letters. */
+  /** Header value by lower-case name. */
   header(name: string): string | undefined;
 };
 
@@ -25,10 +25,10 @@ export function httpCaller(origin: string): HttpCaller {
   const open = async () => {
     const socket = connect({ host: hostname, port: Number(port), noDelay: true });
     await once(socket, "connect");
-    socket.on("error", () => {}); // told to who waits for an answer
+    socket.on("error", () => {}); // reported through the pending answer
     return socket;
   };
-  /** A server ends connections that nobody has used for a while. */
+  /** Servers close idle connections. */
   const kept = () => {
     for (let socket = idle.pop(); socket; socket = idle.pop()) if (socket.readyState === "open") return socket;
     return undefined;
@@ -56,7 +56,10 @@ export function httpCaller(origin: string): HttpCaller {
   };
 }
 
-/** The connection ended before the first byte of an answer: on one that was kept, most likely before it was asked. */
+/**
+ * The connection closed before the first byte of an answer; a kept-alive one was most likely closed before it was
+ * used.
+ */
 class EndedUnread extends Error {
   override readonly name = "EndedUnread";
 }
@@ -69,7 +72,7 @@ function requestText(path: string, headers: Readonly<Record<string, string>>, bo
   return `${json === undefined ? "GET" : "POST"} ${path} HTTP/1.1\r\n${lines.join("")}\r\n${json ?? ""}`;
 }
 
-/** The next answer that comes, whole. Rejects when the connection ends before. */
+/** Reads the next complete answer. Rejects if the connection closes first. */
 function answerFrom(socket: Socket): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
     let received = Buffer.alloc(0);
@@ -93,7 +96,7 @@ function answerFrom(socket: Socket): Promise<HttpAnswer> {
 
 const HEAD_END = "\r\n\r\n";
 
-/** Undefined while some of it is to come. */
+/** Undefined while the answer is incomplete. */
 export function wholeAnswer(received: Buffer): HttpAnswer | undefined {
   const headLength = received.indexOf(HEAD_END);
   if (headLength < 0) return undefined;

@@ -1,20 +1,20 @@
 import { spawnSync } from "node:child_process";
 import { availableParallelism } from "node:os";
 
-const CORES = availableParallelism(); // fewer, once this process is kept to some
+const CORES = availableParallelism(); // read at start, before this process is pinned
 
-/** As `taskset` of util-linux names cores. */
+/** In the notation of `taskset` (util-linux). */
 export const EVERY_CORE = `0-${CORES - 1}`;
-/** What an isolate has to itself, and what is left for all others, as if they were on other machines. */
+/** The core reserved for the isolate, and the cores for everything else. */
 export const OWN_CORE = "0";
 export const OTHER_CORES = CORES === 2 ? "1" : `1-${CORES - 1}`;
 
-/** A thread that ends meanwhile makes `taskset` fail. */
+/** `taskset` fails if a thread ends meanwhile. */
 const TRIES = 5;
 
 /**
- * Keeps a process, its threads and what it starts from now on to some cores; with "main", its main thread alone.
- * @returns whether that could be done: where there is `taskset`, and more than one core.
+ * Pins a process with its threads and future children to some cores; with "main", only its main thread. Returns false
+ * without `taskset` or with a single core.
  */
 export function keepToCores(pid: number, cores: string, threads: "all" | "main" = "all"): boolean {
   if (CORES === 1) return false;

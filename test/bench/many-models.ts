@@ -9,14 +9,14 @@ import { type Bench, quantile, timesMs } from "./bench.ts";
 const MODELS = 50;
 const CALLS = 3000;
 const CONNECTIONS = 8;
-/** Rows of 32 bytes: models of 2 to 8 MB. */
+/** Rows of 32 bytes, so models of 2 to 8 MB. */
 const paddingOf = (model: number) => Math.round(62_500 + (187_500 * ((model * 17) % MODELS)) / MODELS);
 
 const SESSION = { interactions: [{ item_id: "i0" }], limit: 2 };
 
 /**
- * Fifty models, together several times an isolate's memory, asked for with chances 1, 1/2, 1/3, …: what eviction costs.
- * The reference of the bytes read for each call is what they would be were every call to load its model.
+ * Fifty models that together exceed an isolate's memory several times, called with probabilities 1, 1/2, 1/3, …: the
+ * cost of eviction. The reference is loading the model for every call.
  */
 export const manyModels: Bench = async ({ say, fail }) => {
   const folder = await mkdtemp(join(tmpdir(), "bench-models-"));
@@ -53,7 +53,7 @@ export const manyModels: Bench = async ({ say, fail }) => {
 
 type Load = { readonly event: string; readonly model: string; readonly used_bytes: number };
 
-/** Bytes of each model's weights. */
+/** Bytes of weights per model. */
 async function publishAll(edge: EdgeWorld): Promise<number[]> {
   const sizes: number[] = [];
   for (let model = 0; model < MODELS; model++) {

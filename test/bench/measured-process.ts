@@ -1,10 +1,10 @@
 import { fork } from "node:child_process";
 import { join } from "node:path";
 
-/** What a measured process sends: lines of progress, and at the end what it measured. */
+/** Messages of a measured process: progress lines, then the result. */
 type Message<Measured> = { readonly said?: string; readonly measured?: Measured };
 
-/** Runs a program of this folder in a process of its own, so that its memory and its collections are its own. */
+/** Runs a program of this folder in a separate process, so that memory and garbage collections are its own. */
 export function measuredInProcess<Measured>(
   program: string,
   args: readonly string[],

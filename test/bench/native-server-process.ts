@@ -1,6 +1,6 @@
 /**
- * A Node server that ranks with onnxruntime-node by the rule of the edge, everything in memory: no keys, no bucket, no erased users.
- * Arguments: items in the catalog, bytes that weights may take. Tells its port over IPC, and ends with it.
+ * A Node server that ranks with onnxruntime-node and the edge's rule, everything in memory, without keys, bucket or
+ * erased users. Arguments: number of items, bytes for weights. Sends its port over IPC and exits with the IPC channel.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

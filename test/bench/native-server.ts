@@ -2,10 +2,10 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { httpCaller } from "./http-caller.ts";
 
-/** A list of item ids for a query such as `?user_id=7&limit=15`. */
+/** Returns a list of item ids for a query such as `?user_id=7&limit=15`. */
 export type NativeRank = (query: string) => Promise<number[]>;
 
-/** A Node server that ranks natively in a process of its own (`native-server-process.ts`), for as long as the work takes. */
+/** Runs `native-server-process.ts` for the duration of the work. */
 export async function withNativeServer<T>(
   { itemCount, weightBytesMax }: { readonly itemCount: number; readonly weightBytesMax: number },
   work: (rank: NativeRank) => Promise<T>,

@@ -1,4 +1,4 @@
-/** The process that `postgres.ts` measures. Arguments: the port, the query. The password stands in the environment. */
+/** The process that `postgres.ts` measures. Arguments: port, query. The password comes from the environment. */
 import { connect } from "../../trainer/read/connectors/connect.ts";
 import { fileSettings } from "../fixtures/real-data.ts";
 import type { PostgresMeasured } from "./postgres.ts";

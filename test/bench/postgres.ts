@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { findPostgres, type PostgresServer, startPostgres } from "../fixtures/postgres-server.ts";
 import { type Bench, compared } from "./bench.ts";
 
-/** What the measured process tells. Memory is resident, at its highest in the first fifth of the rows and after it. */
+/** Result of the measured process. Memory is resident memory, highest in the first fifth of the rows and after it. */
 export type PostgresMeasured = {
   readonly rows: number;
   readonly seconds: number;
@@ -16,8 +16,8 @@ const ROWS = 5e6;
 const QUERY = "SELECT user_id, item_id, created_at, label FROM interactions";
 
 /**
- * Five million interactions from a real Postgres server through the connector, in a process of its own that keeps
- * nothing. The reference is psql's COPY of the same query into nothing, just before. `--rows`.
+ * Reads five million interactions from a real Postgres server through the connector, in a separate process that
+ * discards them. The reference is psql's COPY of the same query just before. `--rows` changes the number.
  */
 export const postgres: Bench = async ({ say, flags }) => {
   const bin = findPostgres();

@@ -1,7 +1,7 @@
-/** List prices in US dollars, as they stood on the date; read by the cost bench alone. */
+/** List prices in US dollars at the given date, used by the cost bench. */
 export const PRICES = {
   asOf: "2026-11-21",
-  /** Cloudflare's paid plan, beyond what it includes. */
+  /** Cloudflare's paid plan, beyond the included volume. */
   platform: {
     perMillionRequests: 0.3,
     perMillionCpuMs: 0.02,
@@ -9,7 +9,7 @@ export const PRICES = {
     perMillionWrites: 4.5,
     perGigabyteMonth: 0.015,
   },
-  /** Per million recommendations, without training and storage: the tier of large and of small volumes. */
+  /** Per million recommendations, without training and storage, for large and small volumes. */
   hosted: [
     { name: "amazon_personalize_and_its_like", from: 50, to: 140 },
     { name: "google_recommendations_ai", from: 100, to: 270 },

@@ -10,10 +10,10 @@ import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";
 import { compared, type Figure } from "./bench.ts";
 import { benchContext } from "./quality-judge.ts";
 
-/** Sets with attributes of items. */
+/** Data sets with item attributes. */
 export const COLD_TASKS = ["amazon-beauty", "ml-100k"] as const satisfies readonly RealDataSet[];
 
-/** Recall@10 and NDCG@10 among the hidden items, of a study of the same data. */
+/** Recall@10 and NDCG@10 among the hidden items, from a study of the same data. */
 const REFERENCES = { "amazon-beauty": [0.16, 0.105], "ml-100k": [0.217, 0.233] } as const;
 const SEEDS = [1, 2, 3] as const;
 const HIDDEN_SHARE = 0.1;
@@ -22,8 +22,8 @@ const K = 10;
 const HISTORY_MAX = 500;
 
 /**
- * A tenth of the items is hidden from training; users who have both kinds are asked which of the hidden ones they have,
- * among the hidden ones alone. Mean of three seeds.
+ * Hides a tenth of the items from training and ranks only the hidden ones, for users with both kinds. Mean of three
+ * seeds.
  */
 export async function coldFigures(set: (typeof COLD_TASKS)[number], say: (line: string) => void): Promise<Figure[]> {
   let [recall, ndcg] = [0, 0];

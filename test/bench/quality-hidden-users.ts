@@ -13,17 +13,17 @@ import { codesOfUsers, userValueTable } from "../../trainer/read/dataset/user-va
 import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";
 import { compared, type Figure } from "./bench.ts";
 
-/** Sets with attributes of users. */
+/** Data sets with user attributes. */
 export const HIDDEN_USER_TASKS = ["ml-100k", "ml-1m"] as const satisfies readonly RealDataSet[];
 
-/** Of a small set one fifth of the users is too few to tell. */
+/** On a small set one split has too few hidden users, so several are averaged. */
 const SEEDS = { "ml-100k": [1, 2, 3, 4, 5], "ml-1m": [1] } as const;
 const HIDDEN_SHARE = 0.2;
 const LIST_LENGTH = 20;
 
 /**
- * A fifth of the users is hidden; whether and how attributes are served is chosen and learnt from the others as in training, and
- * what the hidden ones chose (four stars and more) is to be found; next to popularity. Mean of the splits.
+ * Hides a fifth of the users. The use of attributes is chosen and learnt from the others as in training, then
+ * evaluated on the choices of the hidden users (four stars and more) against popularity. Mean of the splits.
  */
 export async function hiddenUserFigures(
   set: (typeof HIDDEN_USER_TASKS)[number],

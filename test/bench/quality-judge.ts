@@ -3,17 +3,17 @@ import { evaluate } from "../../trainer/choose/evaluate/evaluate.ts";
 import type { EvaluationCases } from "../../trainer/choose/evaluate/evaluation-cases.ts";
 import type { FitContext, FittedModel } from "../../trainer/learn/model.ts";
 
-/** What an edge holds of one model. */
+/** Weight budget of one model at an edge. */
 export const BUDGET = { weightBytesMax: 24e6 };
 
 export type Judged = {
   readonly recall: number;
   readonly ndcg: number;
-  /** Of the exported model. */
+  /** Metrics of the exported model. */
   readonly megabytes: number;
 };
 
-/** Means over the lists at positions (all, without) of what is served: the exported model, and the list as the edge makes it. */
+/** Means over the test lists, served by the exported model and ranked as the edge ranks. */
 export async function judge(
   fitted: FittedModel,
   cases: EvaluationCases,
@@ -27,7 +27,7 @@ export async function judge(
   return { recall: mean(values.get(`recall@${k}`)!), ndcg: mean(values.get(`ndcg@${k}`)!), megabytes };
 }
 
-/** The limits of a fit: time and memory for all that is measured here. */
+/** Time and memory limits of every fit measured here. */
 export const benchContext = (random: () => number): FitContext => ({
   random,
   signal: new AbortController().signal,

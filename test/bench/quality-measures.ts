@@ -1,7 +1,8 @@
 /**
- * What `bench -- quality` measures, task by task. Each method takes the best of the first settings of its grid on a validation
- * part of the training part, and is fitted again on all of it; `fit_seconds` is that last fit. Trained networks take their first
- * setting. The automatic choice sees the training part only. Every list is scored by the exported ONNX and made by shared/rank.ts.
+ * The tasks of `bench -- quality`. Each method takes the best of the first settings of its grid on a validation part,
+ * and is fitted again on the whole training part; `fit_seconds` is that last fit. Neural methods take their first
+ * setting. The automatic choice sees the training part only. Every list is scored by the exported ONNX and ranked by
+ * shared/rank.ts.
  */
 
 import { fitSeconds as secondsForChoice } from "../../trainer/choose/budget.ts";
@@ -31,19 +32,19 @@ const SMALL = { seeds: 20, seconds: 20 };
 
 export type QualityOptions = {
   readonly methods: readonly string[] | undefined;
-  /** For the automatic choice; undefined: what the service would allow. */
+  /** Budget of the automatic choice; undefined for the service's default. */
   readonly seconds: number | undefined;
 };
 
 type Saying = { readonly say: (line: string) => void };
 
-/** A task by its name, as `--tasks` has it. */
+/** A task with its name for `--tasks`. */
 type Measured = { readonly name: string; readonly set: RealDataSet; readonly measure: () => Promise<Figure[]> };
 
-/** Tasks of more than half an hour. */
+/** Tasks that take more than half an hour. */
 const LONG: ReadonlySet<string> = new Set(["ml-1m.next-item", "ml-1m.set"]);
 
-/** The longest first, so that two processes end at about the same time. */
+/** Longest first, so that two processes end at about the same time. */
 export function qualityMeasures(options: QualityOptions & Saying): Measured[] {
   const { say } = options;
   const tasks = [
@@ -68,7 +69,7 @@ type TaskOptions = QualityOptions & Saying & { readonly name: string };
 
 async function taskFigures(task: QualityTask, { name, methods, say, ...given }: TaskOptions): Promise<Figure[]> {
   const runs: ReadonlyMap<string, Run>[] = [];
-  let automaticJudged: Quality | undefined; // one more candidate for the best, where it was judged on the same splits
+  let automaticJudged: Quality | undefined; // one more candidate for the best, if evaluated on the same splits
   const figures: Figure[] = [];
   for (const seed of task.seeds) {
     const prepared = await prepare(task, seed);
@@ -112,10 +113,9 @@ async function fitAndJudge(name: string, prepared: PreparedTask, { k, protocol }
   return { ...(await judge(fitted, prepared.cases, { k })), fitSeconds };
 }
 
-/** Methods whose fits take minutes. */
 const TRAINED: ReadonlySet<string> = new Set(["sasrec", "pooled_history", "neural_blend"]);
 
-/** Of the first settings of the grid the one with the best NDCG on a validation part of the training part. */
+/** The first setting of the grid with the best NDCG on a validation part. */
 async function bestParams(method: Method, data: TrainingData, { k, protocol }: Pick<QualityTask, "k" | "protocol">) {
   const grid = method.grid(data).slice(0, SETTINGS_MAX);
   if (grid.length < 2 || TRAINED.has(method.name)) return grid[0];
@@ -147,7 +147,7 @@ function qualityFigures(
   return [figure("recall", recall, reference?.[0]), figure("ndcg", ndcg, reference?.[1])];
 }
 
-/** What the service would choose for itself from the training part, judged on the test part. */
+/** The service's automatic choice from the training part, evaluated on the test part. */
 async function automatic(
   task: QualityTask,
   prepared: PreparedTask,

@@ -1,4 +1,4 @@
-/** One task of `bench -- quality` in a process of its own, told by a flag of JSON: the options and the task's name. */
+/** Runs one task of `bench -- quality` in a separate process. A JSON flag holds the options and the task's name. */
 import { z } from "zod";
 import { qualityMeasures } from "./quality-measures.ts";
 

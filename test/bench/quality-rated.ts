@@ -7,7 +7,7 @@ import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";
 import { compared, type Figure } from "./bench.ts";
 import { benchContext, judge } from "./quality-judge.ts";
 
-/** Sets with ratings. */
+/** Data sets with ratings. */
 export const RATED_TASKS = ["ml-100k", "ml-1m"] as const satisfies readonly RealDataSet[];
 
 const METHOD = "local_ridge";
@@ -16,8 +16,8 @@ const TEST_SHARE = 0.2;
 const K = 20;
 
 /**
- * What ratings are worth: a fifth of all rows is hidden by lot, and films of four stars and more among them are to be found from
- * films of four stars and more. Learnt from ratings, next to learnt from those films alike; mean of the splits.
+ * The value of ratings: a fifth of all rows is held out at random, and films of four stars and more are to be found.
+ * Compares learning from ratings with learning from positives only. Mean of the splits.
  */
 export async function ratedFigures(set: (typeof RATED_TASKS)[number], say: (line: string) => void): Promise<Figure[]> {
   const { dataset } = await readRealData(set, { rated: true });

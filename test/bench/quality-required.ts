@@ -1,9 +1,9 @@
 import type { Figure } from "./bench.ts";
 
-/** One line of the table of what ranking quality must reach. */
+/** One row of the table of required quality. */
 type Required = {
   readonly what: string;
-  /** Figures by name, and the least (or `atMost`) that they must be: a value, or a share of another figure. */
+  /** Figures by name with their minimum (or `atMost`): a value, or a fraction of another figure. */
   readonly bounds: readonly Bound[];
 };
 type Bound = {
@@ -16,7 +16,7 @@ const pair = (name: string, k: number, [recall, ndcg]: readonly [number, number]
   { figure: `${name}.recall@${k}`, value: recall },
   { figure: `${name}.ndcg@${k}`, value: ndcg },
 ];
-/** The automatic choice may be so much worse than the best in hindsight. */
+/** How much worse the automatic choice may be than the best in hindsight. */
 const CHOICE_SHARE = 0.99;
 const choice = (task: string, k: number): Required => ({
   what: `${task}, automatic choice, of the best`,
@@ -66,11 +66,11 @@ const REQUIRED: readonly Required[] = [
 
 export type RequiredTable = {
   readonly text: string;
-  /** What was measured and is not reached. */
+  /** The requirements that were measured and missed. */
   readonly unmet: readonly string[];
 };
 
-/** What is required and what was measured, line by line; of figures that were not measured in this run, a dash. */
+/** Formats requirements and measurements as a table; a dash where this run measured nothing. */
 export function requiredTable(figures: readonly Figure[]): RequiredTable {
   const byName = new Map(figures.map((figure) => [figure.name, figure]));
   const rows = REQUIRED.map(({ what, bounds }) => {

@@ -14,7 +14,7 @@ import { compared, type Figure } from "./bench.ts";
 import { BUDGET, benchContext, judge } from "./quality-judge.ts";
 import { firstItems } from "./quality-tasks.ts";
 
-/** Sizes of the samples, in rows. */
+/** Sample sizes, in rows. */
 export const SMALL_TASKS = [1000, 5000] as const;
 
 export const SMALL_SET = "ml-100k" satisfies RealDataSet;
@@ -22,14 +22,14 @@ const K = 10;
 
 export type SmallOptions = {
   readonly seeds: number;
-  /** For choosing, of one sample. */
+  /** Seconds to choose a model for one sample. */
   readonly seconds: number;
   readonly say: (line: string) => void;
 };
 
 /**
- * What the service would choose from so many random rows, next to popularity on the same: each user's newest row is held out, and
- * neither has seen it. Means over seeds, each with another sample.
+ * The automatic choice on small random samples against popularity on the same sample, with each user's newest row held
+ * out. Means over seeds.
  */
 export async function smallFigures(rows: number, { seeds, seconds, say }: SmallOptions): Promise<Figure[]> {
   const { dataset } = await readRealData(SMALL_SET, { everyRowPositive: true, tieOrder: "row" });
@@ -54,7 +54,7 @@ export async function smallFigures(rows: number, { seeds, seconds, say }: SmallO
   ];
 }
 
-/** So many rows by lot, with the items that they have, these by falling count. */
+/** Random rows with their items, sorted by falling count. */
 function sampleOf(dataset: Dataset, rows: number, seed: number): Dataset {
   const random = seededRandom(seed, 5);
   const lot = Float64Array.from(dataset.items, random);

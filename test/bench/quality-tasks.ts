@@ -6,25 +6,25 @@ import { byFallingScore, countPerItem, reorderItems } from "../../trainer/read/d
 import { leaveLastOut, rowsWhere, type Split, setSplit } from "../../trainer/read/dataset/split.ts";
 import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";
 
-/** A public data set under one published protocol. */
+/** A public data set with one published protocol. */
 export type QualityTask = {
   readonly set: RealDataSet;
   readonly protocol: "next-item" | "set";
-  /** Cut-off of the published figures. */
+  /** Cut-off k of the published figures. */
   readonly k: number;
-  /** Items with fewer interactions, then users, are left out, once each. */
+  /** Minimum interactions of items, then of users, applied once each. */
   readonly coreMin: number;
-  /** Whether methods see what the catalog says of items; the published ones do not. */
+  /** True if methods see item attributes; published methods do not. */
   readonly withAttributes?: boolean;
-  /** Methods measured, and what a study of the same data found for them: Recall@k and NDCG@k. */
+  /** The methods to measure, with Recall@k and NDCG@k of a study of the same data. */
   readonly references: Readonly<Record<string, readonly [recall: number, ndcg: number] | undefined>>;
-  /** What the best of them must reach. */
+  /** The figures that the best method must reach. */
   readonly target: readonly [recall: number, ndcg: number] | undefined;
-  /** Of the splits; figures are means over them. */
+  /** Seeds of the splits; figures are means over them. */
   readonly seeds: readonly number[];
 };
 
-/** As `--tasks` and the figures have it. */
+/** Name in `--tasks` and in the figures. */
 export const taskName = ({ set, protocol, withAttributes }: QualityTask): string =>
   `${set}.${protocol}${withAttributes ? "-described" : ""}`;
 
@@ -135,7 +135,7 @@ export type PreparedTask = {
 
 const TEST_SHARE = 0.2;
 
-/** Reads the data and parts them; the catalog is in the order of popularity in the training part. */
+/** Reads and splits the data; the catalog is sorted by popularity in the training part. */
 export async function prepare(
   { set, protocol, coreMin, withAttributes = false }: QualityTask,
   seed: number,
@@ -143,7 +143,7 @@ export async function prepare(
   const { dataset } = await readRealData(set, { everyRowPositive: true, tieOrder: "row", withAttributes });
   const all = { ...dataset, ...core(dataset, coreMin) };
   const plan = (data: Interactions) => partsFor(protocol, data, { share: TEST_SHARE, seed });
-  // Items that the core has left out come last, behind items that only the test part has, and are cut off.
+  // Items below the core, and items that only the test part has, come last and are cut off.
   const inTrain = countPerItem(plan(all).train);
   const inAll = countPerItem(all);
   const order = byFallingScore(inTrain.map((count, item) => count + (inAll[item]! > 0 ? 1e-6 : 0)));
@@ -157,7 +157,7 @@ export async function prepare(
   };
 }
 
-/** Each user's newest, or a share of all rows by lot. */
+/** Holds out each user's newest row or a random fraction of all rows. */
 export function partsFor(
   protocol: QualityTask["protocol"],
   data: Interactions,
@@ -168,7 +168,7 @@ export function partsFor(
   return { train: refit, targets: test };
 }
 
-/** Without items of fewer than `least` interactions, then without users of fewer: once each, as published. */
+/** Removes items with fewer than `least` interactions, then users with fewer: once each, as published. */
 function core(data: Interactions, least: number): Interactions {
   const counts = new Uint32Array(data.itemCount);
   for (const item of data.items) counts[item]!++;
@@ -181,7 +181,7 @@ function core(data: Interactions, least: number): Interactions {
   return rowsWhere(often, (row) => keep[row] === 1);
 }
 
-/** Only the first items of the catalog; the others must be without interactions. */
+/** Keeps the first items of the catalog; the others must have no interactions. */
 export function firstItems(dataset: Dataset, itemCount: number): Dataset {
   const itemAttributes = dataset.itemAttributes.map((column) =>
     "start" in column

@@ -56,7 +56,7 @@ export const quality: Bench = async ({ say, fail, flags }) => {
 
 type KeptIn = { readonly folder: string | undefined; readonly options: QualityOptions };
 
-/** The figures of a task, from the folder if the same task was measured before with the same options. */
+/** Measures a task, or reads its figures from the folder if the same task was measured with the same options. */
 async function measuredOrKept(
   task: string,
   { folder, options }: KeptIn,

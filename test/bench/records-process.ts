@@ -1,6 +1,6 @@
 /**
- * The process that `records.ts` measures: rows as a store gives them become page files. Arguments: a work folder, the
- * number of users, MB of memory of the staging database.
+ * The process that `records.ts` measures: converts rows to page files. Arguments: work folder, number of users, MB of
+ * memory for the staging database.
  */
 import { hash as digestOf } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
@@ -29,7 +29,7 @@ const say = (said: string) => process.send?.({ said });
 const seconds = () => performance.now() / 1000;
 
 const rowsOf = (user: number) => (user < HEAVY_USERS ? HEAVY_ROWS : ROWS);
-/** The same in SQL below. Steps are coprime with the items, so none comes twice. */
+/** The SQL below computes the same. Steps are coprime with the number of items, so no item repeats. */
 const itemAt = (user: number, row: number) => (user * 7919 + row * 15_485_863) % ITEMS;
 
 async function stage(staging: Staging): Promise<StagedTable> {
@@ -84,7 +84,7 @@ async function pack(spooled: UserSpool) {
   return { paths, directory: directory!, bytes };
 }
 
-/** The hash of every user, and the users in the order of their hashes. */
+/** Hash of each user, and the users sorted by hash. */
 function usersByHash() {
   const high = new Uint32Array(users);
   const low = new Uint32Array(users);
@@ -96,7 +96,7 @@ function usersByHash() {
   return { high, low, order: hashOrder(high, low) };
 }
 
-/** Asks every record for what its user has seen, and for an item that the user has not. */
+/** Checks every record for all items that its user has seen and one that the user has not. */
 async function checkAll({ paths, directory }: Awaited<ReturnType<typeof pack>>, itemIds: PackedStrings) {
   const indexOf = new Int32Array(ITEMS);
   for (let item = 0; item < ITEMS; item++) indexOf[Number(stringAt(itemIds, item))] = item;

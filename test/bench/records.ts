@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Bench, Figure } from "./bench.ts";
 import { measuredInProcess } from "./measured-process.ts";
 
-/** What the measured process tells when it has ended. */
+/** Result of the measured process. */
 export type RecordsMeasured = {
   readonly users: number;
   readonly pairs: number;
@@ -13,9 +13,9 @@ export type RecordsMeasured = {
   readonly peakMb: number;
   readonly bytes: number;
   readonly pageBytesMax: number;
-  /** Seen pairs that a record denies. */
+  /** Seen pairs that a record does not contain. */
   readonly missed: number;
-  /** Unseen items asked for, and those that a record hides. */
+  /** Unseen items checked, and those that a record wrongly contains. */
   readonly asked: number;
   readonly hidden: number;
 };
@@ -24,9 +24,9 @@ const USERS = 1e7;
 const MEMORY_MB = 1024; // the default of SHORTLIST_QUERY_MEMORY_MB
 
 /**
- * Records of `--users` users with two interactions each, and of twenty with 50,000, built out of core: staged rows are
- * sorted by hash on the disk, spooled, and packed into page files. Then every record is read, and asked for everything
- * that its user has seen, and for an item that its user has not. `--memory` in MB is the staging database's.
+ * Records of `--users` users with two interactions each, and of twenty with 50,000, built out of core: rows are sorted
+ * by hash on disk, spooled and packed into page files. Then every record is checked for all seen items and one unseen
+ * item. `--memory` is the staging database's, in MB.
  */
 export const records: Bench = async ({ say, flags }) => {
   const users = Math.round(Number(flags.get("users") ?? USERS));

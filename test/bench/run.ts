@@ -1,10 +1,12 @@
-/** `npm run bench [-- NAME… --json]`: measures, and prints a table or one JSON array. Progress goes to standard error. */
+/**
+ * `npm run bench [-- NAME… --json]` runs benches and prints a table or a JSON array. Progress goes to standard error.
+ */
 import { availableParallelism, cpus, loadavg } from "node:os";
 import type { Bench, BenchContext, Figure } from "./bench.ts";
 import { parseBenchArguments } from "./bench-arguments.ts";
 import { figuresTable } from "./figures-table.ts";
 
-/** Every bench, loaded only when it is asked for. */
+/** Every bench, imported when it is needed. */
 const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   edge: async () => (await import("./edge-rank.ts")).edgeRank,
   "edge-scale": async () => (await import("./edge-scale.ts")).edgeScale,

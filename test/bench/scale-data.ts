@@ -10,16 +10,16 @@ const ITEMS_MAX = 100_000;
 const BEGIN_SECONDS = 1_700_000_000;
 const YEAR_SECONDS = 365 * 86_400;
 const TASTES = 20;
-/** Another recipe needs another version, since finished files are kept. */
+/** Change this with the recipe, since finished files are kept. */
 const RECIPE = 1;
 
-/** A folder that holds `interactions.parquet`, in the order of its times as a log is. */
+/** A folder with `interactions.parquet`, sorted by time like a log. */
 export type ScaleFile = { readonly folder: string; readonly path: string };
 
 /**
- * Drawn interactions in one Parquet file: a user for every hundred rows, an item for every hundred up to 100,000, popular as
- * Zipf's law has it (rank = items^u), over a year. Half of a user's rows are of the user's own taste, one in twenty of the items.
- * Made once, and kept in the system's folder for temporary files.
+ * Generates interactions over a year in one Parquet file: one user per hundred rows, one item per hundred rows up to
+ * 100,000, Zipf popularity (rank = items^u). Half of a user's rows fall on the twentieth of the items that matches the
+ * user's taste. Generated once and kept in the temporary folder.
  */
 export async function scaleFile(rows: number): Promise<ScaleFile> {
   const folder = join(tmpdir(), "shortlist-bench-scale", `${RECIPE}-${rows}`);
@@ -35,7 +35,7 @@ export async function scaleFile(rows: number): Promise<ScaleFile> {
   return { folder, path };
 }
 
-/** DuckDB's hash of a number is the same everywhere, so it is the source of chance here. */
+/** DuckDB's hash of a number is the same everywhere, so it serves as random numbers. */
 function drawnSql(rows: number): string {
   const users = Math.max(1, Math.floor(rows * USERS_PER_ROW));
   const items = Math.max(1, Math.min(ITEMS_MAX, users));
@@ -48,7 +48,10 @@ function drawnSql(rows: number): string {
       FROM range(${rows}) drawn(i))`;
 }
 
-/** Seconds that DuckDB takes to read the file and to count each user's rows; the better of two, as the first warms the disk. */
+/**
+ * Seconds that DuckDB takes to read the file and count each user's rows; the better of two, as the first warms the
+ * disk cache.
+ */
 export async function scanSeconds({ path }: ScaleFile): Promise<number> {
   let best = Number.POSITIVE_INFINITY;
   await withDuckDb(async (connection) => {

@@ -1,6 +1,6 @@
 /**
- * The process that `scale.ts` measures: one whole run, from a Parquet file to a published version. Arguments: the file's folder, a
- * work folder, seconds for fitting, MB of memory.
+ * The process that `scale.ts` measures: one run from a Parquet file to a published version. Arguments: the file's
+ * folder, work folder, seconds for fitting, MB of memory.
  */
 import { join } from "node:path";
 import { ModelSpec } from "../../shared/model-spec.ts";

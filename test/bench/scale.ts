@@ -7,10 +7,10 @@ import { scaleFile, scanSeconds } from "./scale-data.ts";
 
 export type ScaleStage = { readonly name: string; readonly seconds: number; readonly peakMb: number };
 
-/** What the measured process tells when it has ended. */
+/** Result of the measured process. */
 export type ScaleMeasured = {
   readonly seconds: number;
-  /** In the order in which they ran. */
+  /** In run order. */
   readonly stages: readonly ScaleStage[];
   readonly method: string;
 };
@@ -21,9 +21,9 @@ const PEAK_MB_MAX = 6000;
 const MEMORY_MB = 4096; // the default of SHORTLIST_RUN_MEMORY_MB
 
 /**
- * A whole run of a tenth of the rows, then of all of them, each in a process of its own that reads a Parquet file and publishes into
- * a folder. The exponent is the slope between both, 1 when cost grows as the rows do; the reference of the rows per second is
- * DuckDB's own scan of the same file. `--rows`, `--seconds` for fitting, `--memory` in MB.
+ * A whole run on a tenth of the rows, then on all, each in a separate process that reads Parquet and publishes to a
+ * folder. The exponent is the slope between both (1 is linear); the reference is DuckDB's scan of the same file.
+ * Flags: `--rows`, `--seconds` for fitting, `--memory` in MB.
  */
 export const scale: Bench = async ({ say, fail, flags }) => {
   const rows = Math.round(Number(flags.get("rows") ?? ROWS));
@@ -50,7 +50,7 @@ function figuresOf(rows: number, { seconds, scanSeconds: reference, stages }: Ru
   ];
 }
 
-/** Slopes of the logarithm of the seconds over that of the rows, of the whole run and of each stage. */
+/** Slope of log seconds over log rows, for the run and for each stage. */
 function exponents(small: Run, whole: Run): Figure[] {
   const slope = (few: number, many: number) => Math.log10(many / few);
   return [

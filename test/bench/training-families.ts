@@ -11,34 +11,34 @@ import { gemmGflops } from "./gemm-speed.ts";
 import { measuredInProcess } from "./measured-process.ts";
 import type { FamilyMeasured } from "./training-family-process.ts";
 
-/** Fits may take so many times as long as the reference's. */
+/** Upper bound of a fit's time relative to the reference. */
 const RATIO_MAX = 1.5;
-/** Fits of a few milliseconds are told and not judged. */
+/** Fits below this are reported but not bounded. */
 const JUDGED_SECONDS_MIN = 0.05;
-/** Of the best hundred items of a user, how many the reference must have too: else it computes something else. */
+/** Minimum overlap of a user's best hundred items with the reference, as a check that both compute the same. */
 const AGREEMENT_MIN = 0.95;
 const BEST = 100;
 
 type Family = {
   readonly set: RealDataSet;
-  /** In closed form, or by sweeps of closed forms; the others are trained or made of several families. */
+  /** Methods in closed form or by alternating closed forms; the others are trained or combine families. */
   readonly isClosed: boolean;
-  /** What the dense part takes of a library that multiplies as fast as onnxruntime. */
+  /** Time of the dense part as plain products of onnxruntime. */
   readonly flops?: (items: number) => number;
   readonly agreementMin?: number;
 };
 
-/** On the data for which each exists: exact solutions on a few thousand items, local ones and attributes on many. */
+/** Methods on data that suit them: exact solutions on a few thousand items, local ones and attributes on many. */
 const FAMILIES: Readonly<Record<string, Family>> = {
   popularity: { set: "ml-1m", isClosed: true },
   item_knn: { set: "ml-1m", isClosed: true },
-  // An inverse takes n³ operations by way of Cholesky's factor (Golub & Van Loan).
+  // An inverse takes n³ operations via Cholesky (Golub & Van Loan).
   ease: { set: "ml-1m", isClosed: true, flops: (items) => (items + 1) ** 3 },
-  // A factor takes f³/3, two triangular systems 2f² for each right side; f = 2n, for two looks back.
+  // A factor takes f³/3 and two triangular systems 2f² per right side; f = 2n for two scales.
   sequential_ridge: { set: "ml-1m", isClosed: true, flops: (items) => (8 / 3 + 8) * items ** 3 },
-  // Its subspace ends its iterations before the last of a hundred vectors stands still.
+  // Subspace iteration stops before the last of a hundred vectors converges.
   graph_filter: { set: "ml-1m", isClosed: true, agreementMin: 0.9 },
-  // It starts from chance, and ends near the same place.
+  // Starts at random and converges to nearly the same solution.
   implicit_als: { set: "ml-1m", isClosed: true, agreementMin: 0.8 },
   local_ridge: { set: "amazon-beauty", isClosed: true },
   sequential_local_ridge: { set: "amazon-beauty", isClosed: true },
@@ -51,9 +51,9 @@ const FAMILIES: Readonly<Record<string, Family>> = {
 };
 
 /**
- * Each family's fit in a process of its own: wall time and peak memory, next to the same closed form in numpy and scipy
- * (reference/closed_forms.py) where a Python that has them is at hand, `--python=PATH`; else, where most of the work is dense, to
- * the same operations as plain products of onnxruntime. Networks are given `--seconds` each.
+ * Fits each family in a separate process: wall time and peak memory next to the same closed form in numpy and scipy
+ * (reference/closed_forms.py, with `--python=PATH`), else next to plain products of onnxruntime. Networks get
+ * `--seconds` each.
  */
 export async function trainingFamilies({ say, fail, flags }: BenchContext): Promise<Figure[]> {
   const wanted = flags.get("families")?.split(",") ?? Object.keys(METHODS);
@@ -65,7 +65,7 @@ export async function trainingFamilies({ say, fail, flags }: BenchContext): Prom
     const family = FAMILIES[name];
     if (!family) throw new Error(`The bench of training does not know the family ${JSON.stringify(name)}.`);
     const set = missingRealData(family.set) === undefined ? family.set : "drawn";
-    if (set === "drawn" && name === "attribute_ridge") continue; // what is drawn has one attribute
+    if (set === "drawn" && name === "attribute_ridge") continue; // generated data have one attribute
     const folder = await mkdtemp(join(tmpdir(), "bench-family-"));
     try {
       say(`  ${name} on ${set}`);

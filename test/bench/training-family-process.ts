@@ -1,6 +1,6 @@
 /**
- * The process that `training-families.ts` measures: one fit with the first setting of a family's grid. Arguments: the family, a
- * public data set or "drawn", a folder for what the reference needs, the seconds that a network may take.
+ * The process that `training-families.ts` measures: one fit with the first setting of a family's grid. Arguments:
+ * family, a public data set or "drawn", folder for the reference, seconds for a network.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,22 +16,22 @@ import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";
 import { drawnDataset } from "./bench-data.ts";
 import { benchContext } from "./quality-judge.ts";
 
-/** What the process tells. */
+/** Result of the process. */
 export type FamilyMeasured = {
-  /** The best of `runs` fits; the first one also compiles the code. */
+  /** Best of `runs` fits; the first one includes compilation. */
   readonly seconds: number;
   readonly runs: number;
-  /** Of the process, its data and the program included. */
+  /** Peak memory of the process, data and program included. */
   readonly peakMb: number;
-  /** What the plan of a choice counts with. */
+  /** The cost that the chooser predicts. */
   readonly predictedSeconds: number;
   readonly itemCount: number;
 };
 
-/** A fit shorter than this is repeated. */
+/** Fits shorter than this are repeated. */
 const SHORT_SECONDS = 5;
 const RUNS = 3;
-/** Whose scores are compared with the reference's. */
+/** Users whose scores are compared with the reference. */
 const SCORED_USERS = 50;
 
 const [name, set, folder, seconds] = process.argv.slice(2) as [string, RealDataSet | "drawn", string, string];
@@ -60,7 +60,7 @@ async function dataOf(from: RealDataSet | "drawn"): Promise<TrainingData> {
   return withAttributes ? dataset : { ...dataset, itemAttributes: [], userAttributes: [] };
 }
 
-/** The data, what is wanted, and our scores of some users: see reference/closed_forms.py. */
+/** Data, task and our scores of some users for reference/closed_forms.py. */
 async function writeForReference(model: FittedModel, fits: number): Promise<void> {
   const users = [...samplePositions(data.userCount, SCORED_USERS, seededRandom(1))];
   const features = itemFeatures(data.itemAttributes, data.itemCount);

@@ -23,7 +23,7 @@ const CELLS = 1600;
 const DRAWN = 256;
 const STEPS = 40;
 
-/** One thread, under a minute, in seconds of CPU time. GFLOPS count the matrix products of forward and backward only. */
+/** One thread, under a minute, in CPU seconds. GFLOPS count only the matrix products of forward and backward. */
 export const trainingNeural: Bench = async ({ say }) => {
   const histories = drawnHistories();
   const figures: Figure[] = [];
@@ -47,7 +47,7 @@ export const trainingNeural: Bench = async ({ say }) => {
 
 type Measured = { readonly tokensPerSecond: number; readonly gflops: number; readonly epochSeconds: number };
 
-/** Lengths and popularities of about MovieLens-1M's shape. */
+/** Lengths and popularities similar to MovieLens-1M. */
 function drawnHistories(): Histories {
   const random = seededRandom(7);
   const lengths = Array.from({ length: HISTORIES }, () =>
@@ -111,7 +111,7 @@ async function measureEpoch(
   };
 }
 
-/** Multiplications and additions of the matrix products alone, forward and both gradients. */
+/** Multiplications and additions of the matrix products, forward and both gradients. */
 function flopsOf({ targets, items, length }: SequenceBatch, shape: TransformerShape, rivals: number) {
   const { width, blocks } = shape;
   const spans = causalSpansFor(shape);

@@ -1,4 +1,4 @@
-/** The process that `training-stages.ts` measures. Arguments: the data's folder, a work folder, seconds for fitting. */
+/** The process that `training-stages.ts` measures. Arguments: data folder, work folder, seconds for fitting. */
 import type { TrainingState } from "../../shared/model-record.ts";
 import { ModelSpec } from "../../shared/model-spec.ts";
 import { trainModel } from "../../trainer/run/train-model.ts";

@@ -9,9 +9,9 @@ import { type Bench, compared, type Figure } from "./bench.ts";
 import { measuredInProcess } from "./measured-process.ts";
 import { trainingFamilies } from "./training-families.ts";
 
-/** What the measured process tells when it has ended. */
+/** Result of the measured process. */
 export type StagesMeasured = {
-  /** Wall time by state, in seconds. */
+  /** Wall seconds by state. */
   readonly stages: Readonly<Record<string, number>>;
   readonly peakMb: number;
   readonly interactions: number;
@@ -21,9 +21,9 @@ export type StagesMeasured = {
 const FIT_SECONDS = 60;
 
 /**
- * A whole run in a process of its own, from the file to a version in a bucket in memory: MovieLens-100K where it is
- * there, else the demo shop. The reference of fetching is DuckDB's own scan and aggregation of the same file. Then each family
- * alone (training-families.ts); with `--families=NAME,…` only those.
+ * A whole run in a separate process, from file to a version in a memory bucket: MovieLens-100K if present, else the
+ * demo shop. The reference of fetching is DuckDB's scan and aggregation of the same file. Then each family alone
+ * (training-families.ts); `--families=NAME,…` selects some.
  */
 export const trainingStages: Bench = async (context) => [
   ...(context.flags.has("families") ? [] : await wholeRun(context)),
@@ -66,7 +66,10 @@ function figuresOf({ stages, peakMb, interactions }: StagesMeasured, scanSeconds
   ];
 }
 
-/** Seconds that DuckDB takes to read the file and count each user's rows; the better of two, as the first warms the disk. */
+/**
+ * Seconds that DuckDB takes to read the file and count each user's rows; the better of two, as the first warms the
+ * disk cache.
+ */
 async function scan(file: string): Promise<number> {
   const connection = await (await DuckDBInstance.create(":memory:")).connect();
   let best = Number.POSITIVE_INFINITY;
