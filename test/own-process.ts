@@ -4,7 +4,7 @@ import { dirname, join, normalize } from "node:path";
 /** Folders whose tests may start processes, servers or databases, fake the clock or set variables. */
 const SERVICES = ["edge", "system", "trainer/manage", "trainer/run", "trainer/local"];
 
-/** What a test, or a fixture that it imports, does then. */
+/** Signs of this in a test or in a fixture that it imports. */
 const MARKS = [
   /useFakeTimers|stubEnv|stubGlobal|spyOn|vi\.mock|Date\.now =|globalThis\./,
   /process\.(env|on|once|kill|exit|chdir|umask|stdout|stderr)|setPriority/,
@@ -12,7 +12,7 @@ const MARKS = [
   /Miniflare|"wrangler"|PGlite/,
 ];
 
-/** Paths, from the repository's root, of the tests that have a process of their own: one for each would cost a tenth of all the time. */
+/** Paths of the tests that need a separate process. One for every test would take a tenth of the total time. */
 export function testsInOwnProcess(root: string): string[] {
   const tests = readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" })
     .filter((path) => path.endsWith(".test.ts"))

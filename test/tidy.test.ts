@@ -9,9 +9,9 @@ const files = ["shared", "edge", "trainer", "test"].flatMap((room) =>
     .filter(({ path }) => path !== "test/tidy.ts" && path !== "test/tidy.test.ts"),
 );
 
-test("the repository keeps its own rules", () => expect(untidy(files)).toEqual([]));
+test("the repository follows its rules", () => expect(untidy(files)).toEqual([]));
 
-test("every package of the lock file has an integrity hash, on every platform", () => {
+test("every package of the lock file has an integrity hash on every platform", () => {
   const { packages } = JSON.parse(readFileSync("package-lock.json", "utf8")) as {
     packages: Record<string, { integrity?: string; resolved?: string }>;
   };
@@ -20,7 +20,7 @@ test("every package of the lock file has an integrity hash, on every platform", 
   expect(installed.filter(([, { integrity }]) => !integrity?.startsWith("sha512-")).map(([path]) => path)).toEqual([]);
 });
 
-test("imports run one way", () => {
+test("imports have no cycles", () => {
   expect(circles(files)).toEqual([]);
   const circle = [
     ["edge/a.ts", 'import { b } from "./b.ts";'],

@@ -1,17 +1,17 @@
-/** What a rule sees: one file, by its path from the repository's root. */
+/** A source file with its path from the repository's root. */
 export type SourceFile = { readonly path: string; readonly text: string };
 
-/** A rule of the house: names what is wrong with a file, or says nothing. */
+/** A rule of the repository: returns what is wrong with a file, or undefined. */
 type Rule = (file: SourceFile) => string | undefined;
 
-/** Which rooms a room may import from. `test` may import everything. */
+/** Folders that a top-level folder may import from. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   shared: ["shared"],
   edge: ["edge", "shared"],
   trainer: ["trainer", "shared"],
   test: ["edge", "shared", "test", "trainer"],
 };
-/** The trainer's rooms from top to bottom. A room imports only from rooms of lower lines. */
+/** The trainer's folders from top to bottom. A folder imports only from lower lines. */
 const TRAINER_FLOORS: readonly (readonly string[])[] = [
   ["keys"],
   ["main.ts", "evaluate-cli.ts", "local"],
@@ -28,7 +28,7 @@ const IMPURE = /\b(Date\.now|new Date\(\)|Math\.random|process\.|fetch\(|console
 const NODE_ONLY = /from "node:|\bprocess\.|\bBuffer\b/;
 const LINES_MAX = 400;
 const COLUMNS_MAX = 140;
-/** A message that is one sentence stays on one line, so that it can be searched for. */
+/** A one-sentence message stays on one line, so that it can be searched for. */
 const ONE_TEXT = /^\s*((const )?\w+(:| =) )?["'`].*["'`][,;]?$/;
 
 const RULES: readonly Rule[] = [
@@ -58,12 +58,12 @@ const RULES: readonly Rule[] = [
   ({ text }) => when(/\b(FIXME|XXX|HACK)\b/.test(text), "a leftover note; settle it or delete it"),
 ];
 
-/** Every complaint of every rule, as `path: reason`. */
+/** All violations, as `path: reason`. */
 export function untidy(files: readonly SourceFile[]): string[] {
   return files.flatMap((file) => RULES.flatMap((rule) => rule(file) ?? []).map((reason) => `${file.path}: ${reason}`));
 }
 
-/** Files that import each other, types included, each circle once: `a → b → a`. */
+/** Import cycles, including type imports, each once as `a → b → a`. */
 export function circles(files: readonly SourceFile[]): string[] {
   const imports = new Map(files.map(({ path, text }) => [path, importsOf(path, text)]));
   const found: string[] = [];
@@ -81,14 +81,14 @@ export function circles(files: readonly SourceFile[]): string[] {
 
 const when = (condition: boolean, reason: string) => (condition ? reason : undefined);
 const roomOf = (path: string) => path.slice(0, path.indexOf("/"));
-/** The line of TRAINER_FLOORS that a file of the trainer stands on; below all of them for any other file. */
+/** The index in TRAINER_FLOORS of a trainer file; larger than all of them for other files. */
 const floorOf = (path: string) => {
   const room = path.split("/")[1]!;
   const floor = TRAINER_FLOORS.findIndex((rooms) => path.startsWith("trainer/") && rooms.includes(room));
   return floor < 0 ? TRAINER_FLOORS.length : floor;
 };
 
-/** The files of this repository that a file imports, by their path from the root. */
+/** The repository files that a file imports, by path from the root. */
 function importsOf(path: string, text: string): string[] {
   const relative = [...text.matchAll(/(?:from|import)\s*\(?"(\.[^"]+)"/g)].map((match) => match[1]!);
   return relative.map((to) => new URL(to, `file:///${path}`).pathname.slice(1));

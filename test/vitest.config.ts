@@ -4,7 +4,7 @@ import { testsInOwnProcess } from "./own-process.ts";
 
 const pathOf = (place: string) => fileURLToPath(new URL(place, import.meta.url).href);
 
-// Hundreds of processes load the same modules.
+// Compile cache, since hundreds of processes load the same modules.
 process.env.NODE_COMPILE_CACHE ??= pathOf("../node_modules/.cache/compiled");
 
 const OWN_PROCESS = [...testsInOwnProcess(pathOf("..")), "test/trainer/learn/neural/training.test.ts"];
@@ -17,11 +17,11 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: "forks",
-    execArgv: ["--liftoff-only"], // as the trainer runs: for its embedded database
-    maxWorkers: 3, // a third of the time of tests is waiting
+    execArgv: ["--liftoff-only"], // as the trainer runs, for its embedded database
+    maxWorkers: 3, // a third of the test time is waiting
     projects: [
       { extends: true, test: { name: "services", include: OWN_PROCESS } },
-      // A process for each of hundreds of short files would take a quarter of all the time.
+      // A process per file would take a quarter of the total time.
       { extends: true, test: { name: "functions", include: [ALL], exclude: OWN_PROCESS, isolate: false } },
     ],
   },

@@ -2,14 +2,14 @@ import { expect, test } from "vitest";
 import type { ConnectorConfig } from "../../shared/model-spec.ts";
 import type { ApiAnswer, CustomerService } from "../fixtures/customer-service.ts";
 
-/** A customer's own store, with tables `events (u, i, t, l)` and `products (i, category, price)`. */
+/** A customer's store with tables `events (u, i, t, l)` and `products (i, category, price)`. */
 export type CustomerStore = {
   readonly connector: ConnectorConfig;
-  /** A table's name as a query of the customer's writes it. */
+  /** A table's name in the customer's queries. */
   table(name: "events" | "products"): string;
-  /** Runs SQL as the store's owner; tables stand in the schema `shop`. */
+  /** Runs SQL as the owner of the store; tables are in the schema `shop`. */
   execute(sql: string): Promise<void>;
-  /** What the customer grants, one after the other, and what the refusal before it says. */
+  /** The grants in order, each with the refusal message that precedes it. */
   readonly grants: readonly { readonly refusal: RegExp; grant(): Promise<void> }[];
   revoke(): Promise<void>;
 };
@@ -25,13 +25,13 @@ type Report = {
 const USERS = 120;
 const ITEMS = 40;
 const TIMEOUT = 240_000;
-/** Everybody likes the items of one parity, and takes ten of them, an hour apart. */
+/** Every user likes the items of one parity and takes ten of them, an hour apart. */
 const EVENTS = `SELECT 'user-' || u AS u, (u % 2) + 2 * ((u * 7 + r * 3) % ${ITEMS / 2}) AS i,
   1700000000 + u * 600 + r * 3600 AS t, 1 AS l FROM generate_series(1, ${USERS}) AS users(u), generate_series(0, 9) AS picks(r)`;
 const PRODUCTS = `SELECT i, CASE WHEN i % 4 < 2 THEN 'lamp' ELSE 'rug' END AS category, i * 1.5 AS price
   FROM generate_series(0, ${ITEMS}) AS items(i)`;
 
-/** A new customer's first day, over HTTP: look, create, be refused, grant, rank, add attributes, filter, train again. */
+/** A new customer's first day over HTTP: dry run, create, refusal, grant, rank, attributes, filter, retrain. */
 export function customerJourney({ service, store }: Journey): void {
   const body = () => ({
     model_name: "shop",
@@ -54,7 +54,7 @@ export function customerJourney({ service, store }: Journey): void {
   const rank = async (request: object) => {
     const ask = () => service().call("POST", "/v0/models/shop/rank", request);
     let answer = await ask();
-    // Edges hear of a first version within ten seconds.
+    // Edges see a first version within ten seconds.
     for (let waits = 0; answer.status === 409 && waits < 50; waits++) {
       await new Promise((resolve) => setTimeout(resolve, 200));
       answer = await ask();
@@ -65,7 +65,7 @@ export function customerJourney({ service, store }: Journey): void {
   const trained = (since: string | null) =>
     service().until("shop", ({ training, trained_at }) => training.state === "IDLE" && trained_at !== since);
 
-  test("a dry run and a first training are refused for want of a grant, in words that help", {
+  test("a dry run and a first training without grants are refused with the missing grant", {
     timeout: TIMEOUT,
   }, async () => {
     await store().execute(`CREATE TABLE shop.events AS ${EVENTS}`);
@@ -84,7 +84,7 @@ export function customerJourney({ service, store }: Journey): void {
     expect(refused).toMatchObject({ status: 409, body: { code: "model_not_active" } });
   });
 
-  test("once it is granted, the dry run shows what would be read, and the training goes live", {
+  test("with the grants the dry run shows the data and the training goes live", {
     timeout: TIMEOUT,
   }, async () => {
     await store().grants.at(-1)!.grant();
@@ -101,7 +101,7 @@ export function customerJourney({ service, store }: Journey): void {
     expect(JSON.stringify(record)).not.toMatch(/planted/);
   });
 
-  test("attributes that are added later can be filtered by", { timeout: TIMEOUT }, async () => {
+  test("attributes added later can be used in filters", { timeout: TIMEOUT }, async () => {
     const unknown = await service().call("POST", "/v0/models/shop/rank", { retrieval: { category: "lamp" } });
     expect(unknown).toMatchObject({ status: 400, body: { code: "unknown_attribute" } });
     const { trained_at } = await trained(null);
@@ -122,7 +122,7 @@ export function customerJourney({ service, store }: Journey): void {
     expect(lamps.filter((id) => id % 4 >= 2 || id * 1.5 >= 30)).toEqual([]);
   });
 
-  test("a retraining sees new rows, and while it cannot read, what is live stays", { timeout: TIMEOUT }, async () => {
+  test("a retraining reads new rows, and a failed read keeps the live version", { timeout: TIMEOUT }, async () => {
     const before = await trained(null);
     await store().execute(
       `INSERT INTO shop.events SELECT 'newcomer', 2 * r, 1700600000 + r, 1 FROM generate_series(0, 9) AS picks(r)`,

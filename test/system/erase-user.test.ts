@@ -1,4 +1,4 @@
-/** A user's erasure, from the call at one edge to the version that no longer has them, through the real runtimes. */
+/** Erases a user, from the call at one edge to the next version without the user, on the real runtimes. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ beforeAll(async () => {
     for (let row = data.userStart[user]!; row < data.userStart[user + 1]!; row++)
       rows.push(`user-${user},${stringAt(data.itemIds, data.items[row]!)},${data.times[row]},1`);
   await writeFile(join(folder, "clicks.csv"), rows.join("\n"));
-  // Caches as in production: what is shown to hold at once does not hold because nothing is remembered.
+  // Cache times as in production.
   const edge = { r2Directory: join(folder, "r2"), vars: { POINTER_CACHE_SECONDS: 4, KEY_CACHE_SECONDS: 25 } };
   service = await startWholeService({
     edge,
@@ -63,7 +63,7 @@ const recordOf = async () =>
   (await (await service.edge.call("/v0/models/shop", { key })).json()) as unknown as ModelRecord;
 const erase = (user: string) => service.edge.call(`/v0/users/${user}`, { method: "DELETE", key });
 
-/** Whether a stored version has a record of the user. */
+/** True if a stored version has a record of the user. */
 async function hasRecord(manifest: Manifest, user: string): Promise<boolean> {
   const bytesOf = async (digest: string) => (await service.edge.store.get(blobKey("acme", "shop", digest)))!.bytes;
   const directory = decodeUserDirectory(await bytesOf(manifest.users!.directory.digest));
@@ -75,13 +75,13 @@ async function hasRecord(manifest: Manifest, user: string): Promise<boolean> {
   return decodeUserPage(page, hash, manifest.item_count) !== undefined;
 }
 
-test("before there is any model, a user can be erased already", async () => {
+test("a user can be erased before any model exists", async () => {
   const answer = await erase("user-99");
   expect([answer.status, answer.headers.get("cache-control")]).toEqual([202, "no-store"]);
   expect(await answer.json()).toMatchObject({ user_id: "user-99" });
 });
 
-test("a model leaves out who was erased before, and ranks for everybody else", { timeout: TIMEOUT }, async () => {
+test("a model leaves out users erased before and ranks for all others", { timeout: TIMEOUT }, async () => {
   const body = {
     model_name: "shop",
     connector_configs: [{ type: "File", location: "*.csv" }],
@@ -105,7 +105,7 @@ test("a model leaves out who was erased before, and ranks for everybody else", {
   expect((await rank("user-99")).ids).toEqual((await rank("nobody")).ids);
 });
 
-test("from the answer on the user is unknown at this edge, and within ten seconds at every other", {
+test("an erased user is unknown at once at this edge and within ten seconds at every other", {
   timeout: TIMEOUT,
 }, async () => {
   const world = await elsewhere.issueKey({ customer: "globex" });
@@ -131,7 +131,7 @@ test("from the answer on the user is unknown at this edge, and within ten second
   expect(answer.headers.get("x-rank-strategy")).toMatch(/^(session|popular)$/);
 });
 
-test("the next version has no record of the user, and the run counts what it left out", {
+test("the next version has no record of the erased user and the run counts the rows left out", {
   timeout: TIMEOUT,
 }, async () => {
   const { version } = await recordOf();
@@ -146,7 +146,7 @@ test("the next version has no record of the user, and the run counts what it lef
   expect([next.user_count, await hasRecord(next, ERASED), await hasRecord(next, "user-3")]).toEqual([118, false, true]);
 });
 
-test("rolling back to a version that has the user does not bring them back", async () => {
+test("rolling back does not restore an erased user", async () => {
   const versions = (await (await service.edge.call("/v0/models/shop/versions", { key })).json()) as unknown as {
     versions: { version: string; live: boolean }[];
   };
@@ -160,7 +160,7 @@ test("rolling back to a version that has the user does not bring them back", asy
   expect((await rank(ERASED)).ids).toEqual((await rank("nobody")).ids);
 });
 
-test("the id is in no log and in no object but the customer's own answers", async () => {
+test("the erased id is in no log and in no stored object", async () => {
   expect(service.edge.log.length).toBeGreaterThan(0);
   expect(JSON.stringify([service.edge.log, service.trainer.logs])).not.toMatch(/user-7\b|user-99/);
   for await (const { key: name } of service.edge.store.list("customers/")) {

@@ -1,4 +1,4 @@
-/** Trainers that are killed while they publish, and two that publish at once, as a real edge on the same bucket sees it. */
+/** Trainers killed while publishing, and two that publish at once, as seen by a real edge on the same bucket. */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -22,7 +22,7 @@ const DAY_MS = 86_400_000;
 let edge: EdgeWorld;
 let folder: string;
 let nowMs: number;
-/** The list that each version gives. */
+/** The list of each version. */
 const lists = new Map<string, readonly string[]>();
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "killed-publish-"));
@@ -37,7 +37,7 @@ afterAll(async () => {
 });
 
 let built = 0;
-/** A version with files that no other has, and a list that its neighbours do not give. */
+/** A version with unique files and a list that differs from its neighbours'. */
 async function nextVersion(): Promise<BuiltVersion> {
   nowMs += 1000;
   const isReversed = ++built % 2 === 1;
@@ -57,7 +57,7 @@ async function nextVersion(): Promise<BuiltVersion> {
 
 type Ended = { readonly killed: true } | { readonly killed: false; readonly writes: number };
 
-/** Publishes in a process of its own. */
+/** Publishes in a separate process. */
 async function publishElsewhere(
   { version, manifest, files }: BuiltVersion,
   dieBeforeWrite: number | null,
@@ -80,7 +80,7 @@ async function publishElsewhere(
   });
 }
 
-/** The live version: every byte of it is checked, and soon the edge serves it; each of its answers until then is right. */
+/** Checks every byte of the live version, and that the edge serves it soon and gives only right answers until then. */
 async function served(): Promise<string> {
   const live = (await servedVersion(edge.store, MODEL))!;
   const rank = async () => {
@@ -93,7 +93,7 @@ async function served(): Promise<string> {
   return live;
 }
 
-test("a trainer that is killed before any of its writes leaves a whole version live, and another one finishes the work", {
+test("a trainer killed before any write leaves a complete version live, and another finishes the work", {
   timeout: 180_000,
 }, async () => {
   let before = await served();
@@ -110,7 +110,7 @@ test("a trainer that is killed before any of its writes leaves a whole version l
     expect([before, version.version]).toContain(now);
     if (now === version.version) swaps++;
     if (now !== before || write % 8 === 0) expect(await served()).toBe(now);
-    // Most are left as they are; the others are published again by a trainer that was restarted.
+    // Most are left as they are; a restarted trainer publishes the others again.
     if (write % 4 === 0) {
       expect(await publishElsewhere(version, null)).toMatchObject({ killed: false });
       expect(await servedVersion(edge.store, MODEL)).toBe(version.version);
@@ -118,10 +118,10 @@ test("a trainer that is killed before any of its writes leaves a whole version l
     before = (await servedVersion(edge.store, MODEL))!;
     expect(write).toBeLessThan(100);
   }
-  expect(swaps).toBeGreaterThan(0); // some were killed after their pointer was swapped
+  expect(swaps).toBeGreaterThan(0); // some were killed after the pointer swap
 });
 
-test("what killed trainers have left is swept, and the live version stays", { timeout: 60_000 }, async () => {
+test("remains of killed trainers are swept and the live version stays", { timeout: 60_000 }, async () => {
   const live = await served();
   expect((await storedVersions(edge.store, MODEL)).length).toBeGreaterThan(2);
   const { signal } = new AbortController();
@@ -139,7 +139,7 @@ test("what killed trainers have left is swept, and the live version stays", { ti
   expect(left.sort()).toEqual(own.sort());
 });
 
-test("when two trainers publish at once, one version is live and whole, and the other can be activated", {
+test("of two concurrent publishers one version is live and complete, and the other can be activated", {
   timeout: 120_000,
 }, async () => {
   for (let round = 0; round < 3; round++) {

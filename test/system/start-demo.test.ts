@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { endService, isAlive, type StartedService, startService } from "../fixtures/started-service.ts";
 
-/** Fast rather than good: what is measured here is the way, not the model. */
+/** Short fitting time: these tests check the path, not the model's quality. */
 const QUICK = { SHORTLIST_FIT_SECONDS: "4" };
 const TIMEOUT = 360_000;
 
@@ -30,28 +30,28 @@ const call = (path: string, init: RequestInit = {}) =>
     headers: { "x-api-key": local.api_key, "content-type": "application/json" },
   });
 const recordOf = async () => (await call(`/v0/models/${local.model_name}`)).json() as Promise<Record<string, unknown>>;
-/** Each curl line that was printed, with the ids printed below it. */
+/** The printed curl lines with the ids printed below each. */
 const printedLists = (output: string) =>
   [...output.matchAll(/^(curl .*)\n\n((?: +\d+ {2}.*\n)+)/gm)].map(([, line, list]) => ({
     line: line!,
     ids: [...list!.matchAll(/^ +\d+ {2}(\S+)/gm)].map((match) => match[1]!),
   }));
 
-test("progress was shown, and what was learnt", () => {
+test("progress and a summary of the training are printed", () => {
   for (const stage of ["fetching", "training", "deploying"])
     expect(service.output()).toMatch(new RegExp(`^${stage} +\\[`, "m"));
   expect(service.output()).toMatch(/Trained on \d+,\d+ interactions of 4,000 users/);
   expect(service.errors()).toBe("");
 });
 
-test("local.json is the owner's alone, and names a service that answers", async () => {
+test("local.json is readable by its owner only and names a running service", async () => {
   expect((await stat(join(state, "local.json"))).mode & 0o777).toBe(0o600);
   expect(Object.keys(local)).toEqual(["edge_url", "trainer_url", "api_key", "model_name"]);
   expect(await recordOf()).toMatchObject({ status: "ACTIVE", model_name: "demo-shop", failure: null });
   expect((await fetch(`${local.trainer_url}/health/ready`)).status).toBe(200);
 });
 
-test("the three curl lines give the lists that were printed when pasted", () => {
+test("the three printed curl lines return the printed lists", () => {
   const lists = printedLists(service.output());
   expect(lists).toHaveLength(3);
   for (const { line, ids } of lists) {
@@ -60,7 +60,7 @@ test("the three curl lines give the lists that were printed when pasted", () => 
   }
 });
 
-test("rankings are personal, filtered, and free of what was seen", async () => {
+test("rankings are personal, filtered and without seen items", async () => {
   const rank = async (body: object) =>
     (await (
       await call("/v0/models/demo-shop/rank", { method: "POST", body: JSON.stringify(body) })
@@ -100,7 +100,7 @@ test("Ctrl-C stops everything, and a second start keeps key, model and version",
   expect(service.output()).not.toMatch(/^training/m);
 });
 
-test("a second npm start on the same folder is refused in one sentence, and harms nothing", async () => {
+test("a second npm start on the same folder is refused in one sentence without side effects", async () => {
   const second = startService(["--state", state, "--exit"]);
   expect(await second.exited).toBe(1);
   expect(second.errors()).toMatch(/^Another npm start \(process \d+\) uses .*--state DIR\.\n$/);

@@ -26,7 +26,7 @@ async function csv(name: string, rows: readonly string[]): Promise<string> {
   await writeFile(path, rows.join("\n"));
   return path;
 }
-/** Everybody likes a third of 30 items. */
+/** Every user likes a third of 30 items. */
 const tastes = (label: string) =>
   Array.from({ length: 200 }, (_, user) =>
     Array.from(
@@ -36,7 +36,7 @@ const tastes = (label: string) =>
   ).flat();
 const HEADER = "user_id,item_id,created_at,label";
 
-/** It ends with exit code 1 and this one sentence, and leaves nothing running. */
+/** Expects exit code 1, this one sentence, and no process left. */
 async function fails(started: StartedService, sentence: RegExp): Promise<void> {
   expect(await started.exited).toBe(1);
   const lines = started.errors().trimEnd().split("\n");
@@ -45,7 +45,7 @@ async function fails(started: StartedService, sentence: RegExp): Promise<void> {
   expect(started.descendants()).toEqual([]);
 }
 
-test("a port in use is told with the flag that chooses another", async () => {
+test("a port in use is refused with the flag that chooses another", async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
@@ -54,7 +54,7 @@ test("a port in use is told with the flag that chooses another", async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-test("a file that is not there, a flag that is not there, a column that is not there", async () => {
+test("a missing file, an unknown flag and a missing column are each refused in one sentence", async () => {
   await fails(start("--data", join(directory, "nothing.csv")), /nothing\.csv, does not exist\.$/);
   await fails(start("--colour"), /^Unknown option '--colour'/);
   const data = await csv("events.csv", [HEADER, ...tastes("1")]);
@@ -69,7 +69,7 @@ test("a training that cannot succeed ends with its reason", { timeout: TIMEOUT }
   await fails(start("--data", data), /^The training failed while \w+: /);
 });
 
-test("a trainer killed in mid-training: told, nothing left running, and the next start ends the run", {
+test("a trainer killed during training is reported, leaves no process, and the next start finishes the run", {
   timeout: TIMEOUT,
 }, async () => {
   const data = await csv("events.csv", [HEADER, ...tastes("1")]);
@@ -80,7 +80,7 @@ test("a trainer killed in mid-training: told, nothing left running, and the next
   const trainer = started.find((pid) => commandOf(pid).includes("trainer/main.ts"))!;
   process.kill(trainer, "SIGKILL");
   await fails(first, /^The trainer stopped unexpectedly \(SIGKILL\)/);
-  while (started.some(isAlive)) await new Promise((resolve) => setTimeout(resolve, 50)); // the run's process sees to itself
+  while (started.some(isAlive)) await new Promise((resolve) => setTimeout(resolve, 50)); // the run's process exits by itself
 
   const second = start("--data", data, "--model", "killed", "--exit");
   expect(await second.exited).toBe(0);

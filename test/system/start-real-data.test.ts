@@ -34,12 +34,12 @@ describe.skipIf(missing)(`ml-100k through the whole service${missing ? ` (${miss
   const get = async (path: string) =>
     await fetch(`${local.edge_url}/v0/models/ml-100k${path}`, { headers: { "x-api-key": local.api_key } });
 
-  test("the columns were guessed and told", () => {
+  test("guessed columns are printed", () => {
     expect(service.output()).toMatch(/user +user_id {2}\(guessed\)/);
     expect(service.output()).toMatch(/label +label, positive where it is 1 or true {2}\(guessed\)/);
   });
 
-  test("the model is a personal one, and beats popularity with the lower bound of the margin above zero", async () => {
+  test("the model beats popularity with the lower bound of the margin above zero", async () => {
     const report = EvaluationReport.parse(await (await get("/evaluation")).json());
     const told = report.candidates.map(({ method, outcome, reason }) => `${method} ${outcome}: ${reason}`).join("\n");
     expect(report.chosen.method, told).not.toBe("popularity");
@@ -48,7 +48,7 @@ describe.skipIf(missing)(`ml-100k through the whole service${missing ? ` (${miss
     expect(report.chosen.metrics["ndcg@10"]!.value).toBeGreaterThan(report.popularity.metrics["ndcg@10"]!.value!);
   });
 
-  test("no user is ever shown a film they have rated, whatever they thought of it", { timeout: TIMEOUT }, async () => {
+  test("no user is shown a film they have rated, whatever the rating", { timeout: TIMEOUT }, async () => {
     const rows = gunzipSync(await readFile(join(folder, "interactions.csv.gz")))
       .toString()
       .trimEnd()
@@ -66,7 +66,7 @@ describe.skipIf(missing)(`ml-100k through the whole service${missing ? ` (${miss
         const response = await get(`/rank?user_id=${user}&limit=500`);
         const ids = ((await response.json()) as number[]).map(String);
         const seen = new Set(films.map((row) => row[1]!));
-        // One user liked nothing: there is nothing to know them by.
+        // One user liked nothing and has no history.
         const expected = films.some((row) => row[4] === "1") ? "personalized" : "popular";
         const strategy = response.headers.get("x-rank-strategy");
         if (ids.length === 0 || strategy !== expected) wrong.push(`${user}: ${ids.length} films, ${strategy}`);
@@ -77,7 +77,7 @@ describe.skipIf(missing)(`ml-100k through the whole service${missing ? ` (${miss
     expect(wrong).toEqual([]);
   });
 
-  test("films are found by their attributes: a list, a number, and what is missing", async () => {
+  test("films are filtered by a list, a number and a missing value", async () => {
     const rank = async (retrieval: object) => {
       const response = await fetch(`${local.edge_url}/v0/models/ml-100k/rank`, {
         method: "POST",

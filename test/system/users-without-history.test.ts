@@ -1,4 +1,4 @@
-/** Users of whom only attributes are known, from a customer's files through training, publishing and the real Worker. */
+/** Users with attributes but no history, from files through training and publishing to the real Worker. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -33,7 +33,7 @@ async function listFor(user: string): Promise<{ ids: number[]; strategy: string 
   return { ids: (await answer.json()) as number[], strategy: answer.headers.get("x-rank-strategy") };
 }
 
-/** What each hidden user really liked: item ids. */
+/** Item ids that each hidden user really liked. */
 async function hiddenUsers(): Promise<Map<string, Set<number>>> {
   const { dataset } = await readRealData("ml-100k");
   const liked = new Map<string, Set<number>>();
