@@ -9,9 +9,9 @@ import { epochBatches, type SequenceBatch } from "../../trainer/learn/neural/bat
 import { candidateSource } from "../../trainer/learn/neural/candidates.ts";
 import { causalSpansFor, compileSasrecStep } from "../../trainer/learn/neural/sasrec-graph.ts";
 import { freshParameters } from "../../trainer/learn/neural/sasrec-parameters.ts";
+import { maskPool } from "../../trainer/learn/neural/training-random.ts";
 import type { TransformerShape } from "../../trainer/learn/neural/transformer.ts";
 import { adam } from "../../trainer/learn/numerics/autodiff/adam.ts";
-import { maskPool } from "../../trainer/learn/numerics/autodiff/mask-pool.ts";
 import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
 import type { Histories } from "../../trainer/learn/statistics/histories.ts";
 import { type Bench, compared, type Figure } from "./bench.ts";
@@ -66,7 +66,7 @@ async function measureEpoch(
 ): Promise<Measured> {
   const random = seededRandom(1);
   const parameters = freshParameters(shape, random);
-  const activation = maskPool(0.2, { sizeMax: CELLS * shape.width, random });
+  const dropoutMask = maskPool(0.2, { sizeMax: CELLS * shape.width, random, places: random });
   const targetCounts = new Float64Array(shape.itemCount);
   for (const item of histories.items) targetCounts[item]!++;
   let rivalCount = shape.itemCount;
@@ -78,7 +78,7 @@ async function measureEpoch(
   };
   const step = await compileSasrecStep(shape, {
     parameters,
-    dropout: { activation },
+    dropoutMask,
     candidates: rivals === "candidates" ? candidates : undefined,
   });
   const optimizer = adam(parameters);

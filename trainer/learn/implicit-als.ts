@@ -3,11 +3,12 @@ import { fittedLinear } from "./linear/linear-export.ts";
 import { AS_SET } from "./linear/linear-model.ts";
 import { type FitContext, type Method, reportProgress } from "./model.ts";
 import { normal } from "./neural/sasrec-parameters.ts";
-import { type Gemm, type Matrix, openGemm } from "./numerics/linear-algebra/gemm.ts";
+import { type Gemm, openGemm } from "./numerics/linear-algebra/gemm.ts";
 import { factorLower, lowerTriangle, setRidged, solveLower } from "./numerics/linear-algebra/lower-triangle.ts";
+import type { Matrix } from "./numerics/linear-algebra/matrix.ts";
+import { transposed } from "./numerics/linear-algebra/matrix.ts";
 import { type OuterProducts, openOuterProducts } from "./numerics/linear-algebra/outer-products.ts";
 import { symmetricEigen } from "./numerics/linear-algebra/symmetric-eigen.ts";
-import { transposed } from "./numerics/linear-algebra/transposed.ts";
 import {
   distinctItems,
   type Histories,

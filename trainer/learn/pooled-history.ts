@@ -1,12 +1,12 @@
 import type { AppendScores, FitContext, FittedModel, Method, TrainingData } from "./model.ts";
 import { type Averages, averagesOf } from "./neural/averages.ts";
 import { candidateSource } from "./neural/candidates.ts";
-import { trainingChance } from "./neural/chance.ts";
 import { holdOut, judgeHeldOut } from "./neural/held-out.ts";
 import { type PooledBatch, pooledEpoch } from "./neural/pooled-batches.ts";
 import { appendPooled, pooledScores } from "./neural/pooled-export.ts";
 import { compilePooledStep, freshPooledParameters, openPooledScorer, type PooledShape } from "./neural/pooled-graph.ts";
 import { type Trainee, type TrainingPlan, trainEpochs } from "./neural/training.ts";
+import { trainingRandom } from "./neural/training-random.ts";
 import { exportScores } from "./scoring/scoring-graph.ts";
 import { type Histories, positiveHistories } from "./statistics/histories.ts";
 
@@ -72,7 +72,7 @@ async function learn(
   { params, context }: { readonly params: PooledHistoryParams; readonly context: FitContext },
 ): Promise<Averages> {
   const seed = Math.floor(context.random() * 2 ** 32);
-  const chance = trainingChance(seed);
+  const chance = trainingRandom(seed);
   context.signal.throwIfAborted();
   const heldOut = holdOut(histories, chance.of("held_out"));
   const parameters = freshPooledParameters(shape, chance.of("parameters"));

@@ -2,15 +2,13 @@ import type { AppendScores, FitContext, FittedModel, Method, TrainingData } from
 import { type Averages, averagesOf } from "./neural/averages.ts";
 import { epochBatches } from "./neural/batches.ts";
 import { candidateSource } from "./neural/candidates.ts";
-import { trainingChance } from "./neural/chance.ts";
-import { sasrecScores } from "./neural/forward.ts";
 import { type HeldOut, holdOut, judgeHeldOut } from "./neural/held-out.ts";
-import { appendSasrec } from "./neural/sasrec-export.ts";
+import { appendSasrec, sasrecScores } from "./neural/sasrec-export.ts";
 import { causalSpansFor, compileSasrecStep, openSasrecScorer } from "./neural/sasrec-graph.ts";
 import { freshParameters } from "./neural/sasrec-parameters.ts";
 import { type Trainee, type TrainingPlan, trainEpochs } from "./neural/training.ts";
+import { maskPool, trainingRandom } from "./neural/training-random.ts";
 import type { TransformerShape } from "./neural/transformer.ts";
-import { maskPool } from "./numerics/autodiff/mask-pool.ts";
 import { exportScores } from "./scoring/scoring-graph.ts";
 import { type Histories, positiveHistories } from "./statistics/histories.ts";
 
@@ -123,7 +121,7 @@ async function learn(
   { params, context }: { readonly params: SasrecParams; readonly context: FitContext },
 ): Promise<{ readonly averages: Averages; readonly heldOut: HeldOut }> {
   const seed = Math.floor(context.random() * 2 ** 32);
-  const chance = trainingChance(seed);
+  const chance = trainingRandom(seed);
   const heldOut = holdOut(histories, chance.of("held_out"));
   const lazy = params.drawnCount > 0 && shape.itemCount >= LAZY_ITEMS_MIN;
   const parameters = freshParameters(shape, chance.of("parameters"), { lazy });
@@ -141,7 +139,7 @@ async function learn(
   const places = chance.ofSteps;
   const mask = maskPool(params.dropout, { sizeMax: cellsMax * shape.width, random: chance.of("masks"), places });
   const candidates = params.drawnCount === 0 ? undefined : candidatesOf(histories, params.drawnCount, chance.ofSteps);
-  const step = await compileSasrecStep(shape, { parameters, dropout: { activation: mask }, candidates });
+  const step = await compileSasrecStep(shape, { parameters, dropoutMask: mask, candidates });
   const scorer = await openSasrecScorer(shape);
   const trainee: Trainee<Parameters<typeof step.run>[0]> = {
     parameters,

@@ -1,6 +1,6 @@
 import { addDiagonal, factor, setLower, solve, symmetricTiles } from "../numerics/linear-algebra/cholesky.ts";
 import type { Gemm } from "../numerics/linear-algebra/gemm.ts";
-import { transposed } from "../numerics/linear-algebra/transposed.ts";
+import { transposed } from "../numerics/linear-algebra/matrix.ts";
 import { addTo, clearRow, type RowSum, rowSum } from "../weights/row-sum.ts";
 import { sparseBuilder } from "../weights/sparse-builder.ts";
 import { addRow, denseWeights, type SparseWeights } from "../weights/weight-matrix.ts";

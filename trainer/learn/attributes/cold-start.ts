@@ -1,8 +1,8 @@
 import type { History } from "../../../shared/snapshot.ts";
 import { topK } from "../../../shared/top-k.ts";
 import type { AppendScores, FittedModel, Method } from "../model.ts";
-import { cast, integers, scalar } from "../numerics/autodiff/graph-shorthand.ts";
 import type { GraphBuilder } from "../numerics/onnx/graph.ts";
+import { cast, integers, scalar } from "../numerics/onnx/graph-shorthand.ts";
 import { newest } from "../scoring/blend.ts";
 import { exportScores } from "../scoring/scoring-graph.ts";
 import { coldCost, coldItems, coldScorer } from "./cold-items.ts";

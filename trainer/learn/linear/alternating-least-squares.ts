@@ -1,4 +1,4 @@
-import type { Gemm, Matrix } from "../numerics/linear-algebra/gemm.ts";
+import type { Gemm } from "../numerics/linear-algebra/gemm.ts";
 import {
   addLower,
   factorLower,
@@ -6,6 +6,7 @@ import {
   setRidged,
   solveLower,
 } from "../numerics/linear-algebra/lower-triangle.ts";
+import type { Matrix } from "../numerics/linear-algebra/matrix.ts";
 import type { OuterProducts, RowLists } from "../numerics/linear-algebra/outer-products.ts";
 
 /** Who chose what, seen from the users or from the items: row r's partners are positions start[r] … start[r + 1] − 1. */

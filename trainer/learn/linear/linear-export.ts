@@ -1,9 +1,8 @@
 import type { FittedModel, GraphPart, Params, PartBudget } from "../model.ts";
-import { cast } from "../numerics/autodiff/graph-shorthand.ts";
 import type { GraphBuilder } from "../numerics/onnx/graph.ts";
+import { cast, float32, gather, int32, int64 } from "../numerics/onnx/graph-shorthand.ts";
 import type { DataType } from "../numerics/onnx/proto.ts";
 import { exportScores, fileBox } from "../scoring/scoring-graph.ts";
-import { float32, gather, int32, int64 } from "../scoring/tensor-values.ts";
 import { addSparseScores, type ExternalFile, type WeighedHistory } from "../weights/sparse-scores.ts";
 import {
   type EncodedBias,

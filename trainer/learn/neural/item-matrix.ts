@@ -1,8 +1,8 @@
 import type { PartBudget } from "../model.ts";
-import { integers } from "../numerics/autodiff/graph-shorthand.ts";
+import { transposed } from "../numerics/linear-algebra/matrix.ts";
 import { symmetricEigen } from "../numerics/linear-algebra/symmetric-eigen.ts";
-import { transposed } from "../numerics/linear-algebra/transposed.ts";
 import type { GraphBuilder } from "../numerics/onnx/graph.ts";
+import { integers } from "../numerics/onnx/graph-shorthand.ts";
 import { type FileBox, fileBox } from "../scoring/scoring-graph.ts";
 import { blocksOf, type ItemMatrix, SCALE_BYTES, type ServedItems, serveBytes } from "../weights/byte-matrix.ts";
 

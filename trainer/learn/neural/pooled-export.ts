@@ -1,6 +1,6 @@
 import type { GraphPart, PartBudget } from "../model.ts";
-import { integer, integers, scalar } from "../numerics/autodiff/graph-shorthand.ts";
 import type { GraphBuilder } from "../numerics/onnx/graph.ts";
+import { integer, integers, scalar } from "../numerics/onnx/graph-shorthand.ts";
 import { fileBox } from "../scoring/scoring-graph.ts";
 import type { Averages } from "./averages.ts";
 import { newestEntries, serveItems } from "./item-matrix.ts";

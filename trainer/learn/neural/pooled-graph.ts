@@ -1,16 +1,21 @@
 import * as ort from "onnxruntime-node";
-import { cast, integer, integers } from "../numerics/autodiff/graph-shorthand.ts";
-import { linear } from "../numerics/autodiff/linear.ts";
-import { dotProducts, logPartition } from "../numerics/autodiff/log-partition.ts";
-import { unitRows } from "../numerics/autodiff/normalise.ts";
+import { dotProducts, logPartition } from "../numerics/autodiff/losses.ts";
+import {
+  add,
+  exponential,
+  gatherRows,
+  linear,
+  multiply,
+  poolRows,
+  scale,
+  unitRows,
+} from "../numerics/autodiff/operators.ts";
 import { type Parameter, type Parameters, parameter } from "../numerics/autodiff/parameters.ts";
-import { add, exponential, multiply, scale } from "../numerics/autodiff/pointwise.ts";
-import { poolRows } from "../numerics/autodiff/pooling.ts";
-import type { Tensor } from "../numerics/autodiff/recorded.ts";
-import { gatherRows } from "../numerics/autodiff/rows.ts";
+import type { Tensor } from "../numerics/autodiff/tape.ts";
 import { newTape, type Tape } from "../numerics/autodiff/tape.ts";
 import { compileStep, openSession } from "../numerics/autodiff/training-step.ts";
 import { type GraphBuilder, graphBuilder } from "../numerics/onnx/graph.ts";
+import { cast, integer, integers } from "../numerics/onnx/graph-shorthand.ts";
 import type { Candidates } from "./candidates.ts";
 import type { PooledBatch } from "./pooled-batches.ts";
 import type { BatchScorer } from "./sasrec-graph.ts";
@@ -79,7 +84,7 @@ export async function compilePooledStep(
     weights: input("row_weights", "float32", "rows"),
   });
   const loss = add(tape, push, scale(tape, dotProducts(tape, users, pull), -1));
-  const step = await compileStep(tape, loss, { parameters });
+  const step = await compileStep(tape, loss, parameters);
   return {
     run: (batch) =>
       step.run(pooledFeeds(batch, candidates(batch.targets.filter((_, i) => batch.targetWeights[i]! > 0)))),

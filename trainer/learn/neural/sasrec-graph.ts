@@ -1,81 +1,75 @@
 import * as ort from "onnxruntime-node";
-import { integers } from "../numerics/autodiff/graph-shorthand.ts";
-import { linearCrossEntropy } from "../numerics/autodiff/linear-cross-entropy.ts";
+import { linearCrossEntropy } from "../numerics/autodiff/losses.ts";
+import { gatherRows, selectRows } from "../numerics/autodiff/operators.ts";
 import type { Parameters } from "../numerics/autodiff/parameters.ts";
-import type { Tensor } from "../numerics/autodiff/recorded.ts";
-import { gatherRows, selectRows } from "../numerics/autodiff/rows.ts";
+import type { Tensor } from "../numerics/autodiff/tape.ts";
 import { newTape, type Tape } from "../numerics/autodiff/tape.ts";
 import { compileStep, openSession } from "../numerics/autodiff/training-step.ts";
 import { type GraphBuilder, graphBuilder } from "../numerics/onnx/graph.ts";
+import { integers } from "../numerics/onnx/graph-shorthand.ts";
 import type { Averages } from "./averages.ts";
 import type { SequenceBatch } from "./batches.ts";
 import type { Candidates } from "./candidates.ts";
 import { type DropoutMasks, NO_DROPOUT, type TransformerShape, transformer } from "./transformer.ts";
 
-/** The parameter whose rows are the items' vectors, both as input and as what is predicted. */
+/** The parameter whose rows are the items' vectors, for the input and for the prediction. */
 export const ITEM_TABLE = "item_table";
 
-/** Attention over long histories leaves out keys that lie ahead, by spans. */
-const SPANS = 4;
-const SPAN_LENGTH_LEAST = 100;
+/** Histories from this length on are attended to in four spans, which leave out later keys. */
+const SPAN_LENGTH_MIN = 100;
 
-/** Of training, in which a batch is at least so long. */
-export const causalSpansFor = ({ length }: TransformerShape) => (length >= SPAN_LENGTH_LEAST ? SPANS : 1);
+/** Spans of attention in training. A batch must be at least this long. */
+export const causalSpansFor = ({ length }: TransformerShape) => (length >= SPAN_LENGTH_MIN ? 4 : 1);
 
-type MaskSource = (size: number) => Float32Array<ArrayBuffer>;
-type MaskKind = "activation" | "attention";
-
-/** What a step drops; nothing where absent. */
-export type Dropout = { readonly [Kind in MaskKind]?: MaskSource | undefined };
-
-/** One pass over a batch, forward and backward: gives the loss and leaves gradients in the parameters. */
+/** One forward and backward pass over a batch: returns the loss and leaves gradients in the parameters. */
 export type BatchStep = { run(batch: SequenceBatch): Promise<number>; release(): Promise<void> };
 
 export type StepOptions = {
   readonly parameters: Parameters;
-  readonly dropout: Dropout;
-  /** What competes for a batch's targets; absent: the whole catalog. */
+  /** Returns a dropout mask of the given size; absent: no dropout. */
+  readonly dropoutMask?: (size: number) => Float32Array<ArrayBuffer>;
+  /** Draws the items that compete with a batch's targets; absent: the whole catalog competes. */
   readonly candidates?: ((targets: Int32Array) => Candidates) | undefined;
 };
 
-/** Compiles next-item training with a cross entropy over the catalog or over candidates drawn for each batch. */
+/** Compiles next-item training with a cross entropy over the catalog, or over candidates that are drawn for each batch. */
 export async function compileSasrecStep(
   shape: TransformerShape,
-  { parameters, dropout, candidates }: StepOptions,
+  { parameters, dropoutMask, candidates }: StepOptions,
 ): Promise<BatchStep> {
   const graph = graphBuilder("sasrec-training");
   const tape = newTape(graph);
-  const masks = declaredMasks(graph, shape, dropout);
+  const masks = declaredMasks(graph, shape, dropoutMask);
   const items = graph.input("items", "int32", ["batch", "length"]);
   const positions = graph.input("cells", "int32", ["cells"]);
   const inverse = graph.input("inverse", "int32", ["padded"]);
   const targets = graph.input("targets", "int32", ["cells"]);
   const table = tape.parameter(ITEM_TABLE, [shape.itemCount, shape.width]);
   const causalSpans = causalSpansFor(shape);
-  const hidden = expectations(tape, shape, { table, items, masks: masks.drop, causalSpans });
+  const hidden = expectations(tape, shape, { table, items, masks: masks.declare, causalSpans });
   const selected = selectRows(tape, hidden, { positions, inverse });
   const rivals = candidates ? { candidates: declaredCandidates(graph) } : {};
   const loss = linearCrossEntropy(tape, { hidden: selected, table, targets, ...rivals });
-  const step = await compileStep(tape, loss, { parameters });
+  const step = await compileStep(tape, loss, parameters);
   return {
     run: (batch) =>
       step.run({
         ...sequenceFeeds(batch),
-        ...masks.draw(batch.rowCount, batch.length),
+        ...masks.draw(batch.rowCount * batch.length),
         ...(candidates && candidateFeeds(candidates(batch.targets))),
       }),
     release: () => step.release(),
   };
 }
 
-/** Scores of every item after each of several histories. */
+/** Scores every item after each of several histories. */
 export type BatchScorer = {
-  /** Float32Array(rowCount * itemCount): what should follow each window's last entry. */
+  /** Scores of what follows the last entry of each window. [rowCount * itemCount] */
   score(parameters: Averages, batch: SequenceBatch): Promise<Float32Array>;
   release(): Promise<void>;
 };
 
-/** The network without gradients, for judging parameters while they are learnt. */
+/** The network without gradients, to evaluate parameters during training. */
 export async function openSasrecScorer(shape: TransformerShape): Promise<BatchScorer> {
   const graph = graphBuilder("sasrec-scoring");
   const tape = newTape(graph);
@@ -92,7 +86,7 @@ export async function openSasrecScorer(shape: TransformerShape): Promise<BatchSc
       for (const [name, { value, dims }] of parameters) feeds[name] = new ort.Tensor("float32", value, dims);
       feeds.items = new ort.Tensor("int32", items, [rowCount, length]);
       const places = new Int32Array(rowCount);
-      for (const cell of cells) places[Math.floor(cell / length)] = cell; // ascending: the last one stays
+      for (const cell of cells) places[Math.floor(cell / length)] = cell; // cells ascend, so the last cell of a row stays
       feeds.newest = new ort.Tensor("int32", places, [rowCount]);
       return (await session.run(feeds)).scores!.data as Float32Array;
     },
@@ -107,7 +101,7 @@ type Expecting = {
   readonly causalSpans?: number;
 };
 
-/** [batch · length, width] for item indices int32 (batch, length). */
+/** int32 (batch, length) item indices → [batch · length, width]: what the network expects after each entry. */
 function expectations(tape: Tape, shape: TransformerShape, { table, items, ...rest }: Expecting): Tensor {
   const { graph } = tape;
   const vectors = gatherRows(tape, table, graph.op("Reshape", [items, integers(graph, -1)]));
@@ -132,25 +126,18 @@ const candidateFeeds = ({ indices, targetPlaces, correction }: Candidates) => ({
   correction: new ort.Tensor("float32", correction, [correction.length]),
 });
 
-/** Graph inputs for the masks that the network asks for, and their contents for one batch. */
-function declaredMasks(graph: GraphBuilder, { width, heads }: TransformerShape, dropout: Dropout) {
-  const declared: { readonly name: string; readonly kind: MaskKind }[] = [];
-  const declare = (kind: MaskKind, dims: readonly (string | number)[]) => () => {
-    if (!dropout[kind]) return undefined;
-    const name = `${kind}_mask_${declared.length}`;
-    declared.push({ name, kind });
-    return graph.input(name, "float32", dims);
+/** Declares a graph input for each mask that the network uses, and draws the masks of a batch. */
+function declaredMasks(graph: GraphBuilder, { width }: TransformerShape, dropoutMask: StepOptions["dropoutMask"]) {
+  const names: string[] = [];
+  const declare: DropoutMasks = () => {
+    if (!dropoutMask) return undefined;
+    const name = graph.input(`mask_${names.length}`, "float32", ["padded", width]);
+    names.push(name);
+    return name;
   };
-  const drop: DropoutMasks = {
-    activation: declare("activation", ["padded", width]),
-    attention: declare("attention", ["batch", heads, "length", "length"]),
-  };
-  const draw = (rows: number, length: number): Record<string, ort.Tensor> => {
-    const dims = { activation: [rows * length, width], attention: [rows, heads, length, length] };
-    const mask = (kind: MaskKind) => dropout[kind]!(dims[kind].reduce((product, dim) => product * dim, 1));
-    return Object.fromEntries(
-      declared.map(({ name, kind }) => [name, new ort.Tensor("float32", mask(kind), dims[kind])]),
+  const draw = (cells: number): Record<string, ort.Tensor> =>
+    Object.fromEntries(
+      names.map((name) => [name, new ort.Tensor("float32", dropoutMask!(cells * width), [cells, width])]),
     );
-  };
-  return { drop, draw };
+  return { declare, draw };
 }

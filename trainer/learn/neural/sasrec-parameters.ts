@@ -1,7 +1,7 @@
-import { integers } from "../numerics/autodiff/graph-shorthand.ts";
 import { type Parameter, type Parameters, parameter } from "../numerics/autodiff/parameters.ts";
 import { newTape } from "../numerics/autodiff/tape.ts";
 import { graphBuilder } from "../numerics/onnx/graph.ts";
+import { integers } from "../numerics/onnx/graph-shorthand.ts";
 import { ITEM_TABLE } from "./sasrec-graph.ts";
 import { NO_DROPOUT, type TransformerShape, transformer } from "./transformer.ts";
 

@@ -1,11 +1,7 @@
-import { attention, joinHeads, splitHeads } from "../numerics/autodiff/attention.ts";
-import { type DistanceLayout, distanceBias } from "../numerics/autodiff/distance-bias.ts";
-import { cast, integer, integers } from "../numerics/autodiff/graph-shorthand.ts";
-import { linear } from "../numerics/autodiff/linear.ts";
-import { layerNorm } from "../numerics/autodiff/normalise.ts";
-import { add, dropout, relu, scale } from "../numerics/autodiff/pointwise.ts";
-import type { Tensor } from "../numerics/autodiff/recorded.ts";
-import type { Tape } from "../numerics/autodiff/tape.ts";
+import { attention, type DistanceLayout, distanceBias, joinHeads, splitHeads } from "../numerics/autodiff/attention.ts";
+import { add, dropout, layerNorm, linear, relu, scale } from "../numerics/autodiff/operators.ts";
+import type { Tape, Tensor } from "../numerics/autodiff/tape.ts";
+import { cast, integer, integers } from "../numerics/onnx/graph-shorthand.ts";
 
 /** Sizes of the network. `width` is a multiple of `heads`. */
 export type TransformerShape = {
@@ -17,14 +13,9 @@ export type TransformerShape = {
   readonly heads: number;
 };
 
-/** Gives a mask's name each time one is needed, or undefined for none. */
-export type DropoutMasks = {
-  /** For [batch · length, width] activations. */
-  readonly activation: () => string | undefined;
-  /** For (batch, head, length, length) attention weights. */
-  readonly attention: () => string | undefined;
-};
-export const NO_DROPOUT: DropoutMasks = { activation: () => undefined, attention: () => undefined };
+/** Declares a dropout mask for [batch · length, width] activations and returns its name; undefined: no dropout. */
+export type DropoutMasks = () => string | undefined;
+export const NO_DROPOUT: DropoutMasks = () => undefined;
 
 /**
  * [batch · length, width]: what each position expects next. The causal transformer of SASRec (Kang and McAuley 2018), with
@@ -46,19 +37,18 @@ export function transformer(
   const { width, blocks } = shape;
   const { masks, causalSpans = 1 } = inputs;
   const layout = headLayout(tape, shape, inputs.size);
-  let x = dropout(tape, scale(tape, inputs.vectors, Math.sqrt(width)), masks.activation());
+  let x = dropout(tape, scale(tape, inputs.vectors, Math.sqrt(width)), masks());
   for (let block = 0; block < blocks; block++) {
     const named = (name: string) => `block${block}.${name}`;
     const attended = attend(tape, norm(tape, x, named("before_attention"), width), {
       shape,
       layout,
       named,
-      masks,
       causalSpans,
     });
-    x = add(tape, x, dropout(tape, attended, masks.activation()));
+    x = add(tape, x, dropout(tape, attended, masks()));
     const fed = feedForward(tape, norm(tape, x, named("before_feed_forward"), width), { width, named, masks });
-    x = add(tape, x, dropout(tape, fed, masks.activation()));
+    x = add(tape, x, dropout(tape, fed, masks()));
   }
   return norm(tape, x, "last", width);
 }
@@ -73,7 +63,7 @@ type BlockContext = { readonly named: (name: string) => string; readonly masks: 
 function attend(
   tape: Tape,
   x: Tensor,
-  { shape, layout, named, masks, causalSpans }: BlockContext & AttentionContext,
+  { shape, layout, named, causalSpans }: Pick<BlockContext, "named"> & AttentionContext,
 ): Tensor {
   const { width, heads, length } = shape;
   const { shape4 } = layout;
@@ -87,7 +77,6 @@ function attend(
     keys,
     values: project("value"),
     bias: distanceBias(tape, table, layout),
-    mask: masks.attention(),
     headSize: width / heads,
     causalSpans,
   });
@@ -96,7 +85,7 @@ function attend(
 
 function feedForward(tape: Tape, x: Tensor, { width, named, masks }: BlockContext & { readonly width: number }) {
   const inner = relu(tape, linear(tape, x, layer(tape, named("inner"), width)));
-  return linear(tape, dropout(tape, inner, masks.activation()), layer(tape, named("outer"), width));
+  return linear(tape, dropout(tape, inner, masks()), layer(tape, named("outer"), width));
 }
 
 const layer = (tape: Tape, name: string, width: number) => ({

@@ -1,7 +1,7 @@
 import type { History } from "../../../shared/snapshot.ts";
 import type { AppendScores, FittedModel, Params } from "../model.ts";
-import { scalar } from "../numerics/autodiff/graph-shorthand.ts";
 import { type GraphBuilder, graphBuilder } from "../numerics/onnx/graph.ts";
+import { scalar } from "../numerics/onnx/graph-shorthand.ts";
 import { exportScores } from "./scoring-graph.ts";
 
 /** A fitted model and the weight of its scores in a blend's sum. */

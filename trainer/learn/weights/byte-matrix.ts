@@ -1,5 +1,5 @@
-import { cast, integers, MICROSOFT, scalar } from "../numerics/autodiff/graph-shorthand.ts";
 import type { GraphBuilder } from "../numerics/onnx/graph.ts";
+import { cast, integers, MICROSOFT, scalar } from "../numerics/onnx/graph-shorthand.ts";
 import type { FileBox } from "../scoring/scoring-graph.ts";
 
 /** An item matrix inside a scoring graph: rows for a history, and scores for a vector. */

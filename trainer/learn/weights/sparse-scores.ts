@@ -1,7 +1,6 @@
-import { cast } from "../numerics/autodiff/graph-shorthand.ts";
 import type { GraphBuilder } from "../numerics/onnx/graph.ts";
+import { cast, float32, gather, int32, int64 } from "../numerics/onnx/graph-shorthand.ts";
 import type { DataType } from "../numerics/onnx/proto.ts";
-import { float32, gather, int32, int64 } from "../scoring/tensor-values.ts";
 import { CHUNK, type EncodedSparse, ROWS_PER_BLOCK } from "./sparse-encoding.ts";
 
 /** The part of a history that a term looks at, newest last: rows of its matrix and how much each counts. */

@@ -2,10 +2,9 @@ import { expect, test } from "vitest";
 import { averagesOf } from "../../../../trainer/learn/neural/averages.ts";
 import { sequenceBatch } from "../../../../trainer/learn/neural/batches.ts";
 import { candidateSource } from "../../../../trainer/learn/neural/candidates.ts";
-import { sasrecScores } from "../../../../trainer/learn/neural/forward.ts";
+import { sasrecScores } from "../../../../trainer/learn/neural/sasrec-export.ts";
 import { causalSpansFor, compileSasrecStep, openSasrecScorer } from "../../../../trainer/learn/neural/sasrec-graph.ts";
 import { freshParameters } from "../../../../trainer/learn/neural/sasrec-parameters.ts";
-import { maskPool } from "../../../../trainer/learn/numerics/autodiff/mask-pool.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 
 const SHAPE = { itemCount: 12, length: 6, width: 8, blocks: 2, heads: 2 };
@@ -44,7 +43,7 @@ test("a batch of padded histories scores as plain loops score each of them", asy
 
 test("the loss is the mean of −log softmax of the plain loops' scores", async () => {
   const parameters = livelyParameters();
-  const step = await compileSasrecStep(SHAPE, { parameters, dropout: {} });
+  const step = await compileSasrecStep(SHAPE, { parameters });
   const losses = WINDOWS.flatMap(({ first, size }) =>
     Array.from({ length: size }, (_, i) => {
       const scores = sasrecScores(SHAPE, parameters, [...ENTRIES.subarray(first, first + i + 1)]);
@@ -64,8 +63,8 @@ test("candidates that are the whole catalog give the loss and the gradients of t
     targetPlaces: BATCH.targets.map((target) => 11 - target),
     correction: new Float32Array(12),
   });
-  const one = await compileSasrecStep(SHAPE, { parameters: whole, dropout: {} });
-  const other = await compileSasrecStep(SHAPE, { parameters: drawn, dropout: {}, candidates: everything });
+  const one = await compileSasrecStep(SHAPE, { parameters: whole });
+  const other = await compileSasrecStep(SHAPE, { parameters: drawn, candidates: everything });
   expect(await other.run(BATCH)).toBeCloseTo(await one.run(BATCH), 5);
   for (const [name, { gradient }] of whole) {
     for (const [i, slope] of drawn.get(name)!.gradient.entries()) expect(slope).toBeCloseTo(gradient[i]!, 4);
@@ -78,8 +77,8 @@ test("attention in spans, as for long histories, gives the loss and the gradient
   expect([causalSpansFor(SHAPE), causalSpansFor(long)]).toEqual([1, 4]);
   const [whole, inSpans] = [livelyParameters(), livelyParameters(long)];
   for (const [name, { value }] of whole) inSpans.get(name)!.value.set(value);
-  const one = await compileSasrecStep(SHAPE, { parameters: whole, dropout: {} });
-  const other = await compileSasrecStep(long, { parameters: inSpans, dropout: {} });
+  const one = await compileSasrecStep(SHAPE, { parameters: whole });
+  const other = await compileSasrecStep(long, { parameters: inSpans });
   expect(await other.run(BATCH)).toBeCloseTo(await one.run(BATCH), 5);
   for (const [name, { gradient }] of whole) {
     const own = inSpans.get(name)!.gradient;
@@ -93,8 +92,8 @@ test("with drawn candidates the loss comes near that of the whole catalog", asyn
   const targetCounts = new Float64Array(12);
   for (const target of BATCH.targets) targetCounts[target]!++;
   const candidates = candidateSource({ targetCounts, drawnCount: 8, random: fitContext().random });
-  const full = await compileSasrecStep(SHAPE, { parameters: livelyParameters(), dropout: {} });
-  const sampled = await compileSasrecStep(SHAPE, { parameters: livelyParameters(), dropout: {}, candidates });
+  const full = await compileSasrecStep(SHAPE, { parameters: livelyParameters() });
+  const sampled = await compileSasrecStep(SHAPE, { parameters: livelyParameters(), candidates });
   let mean = 0;
   for (let i = 0; i < 50; i++) mean += (await sampled.run(BATCH)) / 50;
   expect(mean / (await full.run(BATCH))).toBeCloseTo(1, 0);
@@ -102,11 +101,9 @@ test("with drawn candidates the loss comes near that of the whole catalog", asyn
 });
 
 test("dropout changes the loss from step to step", async () => {
-  const mask = maskPool(0.5, { sizeMax: 1000, random: fitContext().random });
-  const step = await compileSasrecStep(SHAPE, {
-    parameters: livelyParameters(),
-    dropout: { activation: mask, attention: mask },
-  });
+  const { random } = fitContext();
+  const dropoutMask = (size: number) => Float32Array.from({ length: size }, () => (random() < 0.5 ? 0 : 2));
+  const step = await compileSasrecStep(SHAPE, { parameters: livelyParameters(), dropoutMask });
   expect(await step.run(BATCH)).not.toBe(await step.run(BATCH));
   await step.release();
 });

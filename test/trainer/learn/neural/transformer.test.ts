@@ -1,6 +1,6 @@
 import { test } from "vitest";
 import { NO_DROPOUT, transformer } from "../../../../trainer/learn/neural/transformer.ts";
-import { integers } from "../../../../trainer/learn/numerics/autodiff/graph-shorthand.ts";
+import { integers } from "../../../../trainer/learn/numerics/onnx/graph-shorthand.ts";
 import { checkGradients } from "../numerics/autodiff/gradient-check.ts";
 
 const width = 4;

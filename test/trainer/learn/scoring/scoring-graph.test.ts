@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ItemIndex } from "../../../../shared/ids.ts";
-import { cast } from "../../../../trainer/learn/numerics/autodiff/graph-shorthand.ts";
+import { cast } from "../../../../trainer/learn/numerics/onnx/graph-shorthand.ts";
 import { openScorer } from "../../../../trainer/learn/scoring/onnx-scorer.ts";
 import { exportScores, fileBox } from "../../../../trainer/learn/scoring/scoring-graph.ts";
 

@@ -2,7 +2,7 @@ import ortNode from "onnxruntime-node";
 import ortWeb from "onnxruntime-web/wasm";
 import { expect, test } from "vitest";
 import { graphBuilder } from "../../../../trainer/learn/numerics/onnx/graph.ts";
-import { int64 } from "../../../../trainer/learn/scoring/tensor-values.ts";
+import { int64 } from "../../../../trainer/learn/numerics/onnx/graph-shorthand.ts";
 import { type EncodedSparse, encodeSparse } from "../../../../trainer/learn/weights/sparse-encoding.ts";
 import { addSparseScores } from "../../../../trainer/learn/weights/sparse-scores.ts";
 import { addRow, type SparseWeights } from "../../../../trainer/learn/weights/weight-matrix.ts";

@@ -1,13 +1,13 @@
-import { clearRowGradients, type Parameter, type Parameters } from "./parameters.ts";
+import { clearGradient, type Parameter, type Parameters } from "./parameters.ts";
 
-/** Decay rates of the first and second moments, and the term that avoids division by 0: the paper's values. */
+// The paper's values: decay of the first and the second moment, and what keeps divisions finite.
 const BETA1 = 0.9;
 const BETA2 = 0.999;
 const EPSILON = 1e-8;
 
 /**
- * Adam (Kingma and Ba 2015, algorithm 1). Rows of a lazy table that a step did not touch keep their moments, as in
- * LazyAdam. Clears the gradients that it used.
+ * Adam (Kingma and Ba 2015, algorithm 1). Rows of a lazy table without a gradient keep their values and moments, as in
+ * LazyAdam. A step clears the gradients that it used.
  */
 export function adam(parameters: Parameters) {
   const moments = new Map(
@@ -26,7 +26,7 @@ export function adam(parameters: Parameters) {
       };
       for (const [name, parameter] of parameters) {
         updateParameter(parameter, moments.get(name)!, rate);
-        clearRowGradients(parameter);
+        clearGradient(parameter);
       }
     },
   };

@@ -1,26 +1,24 @@
-/**
- * One learnt array with its gradient. A table (`rowSize` set) remembers which rows received a gradient since the last
- * update, so that an update costs what was touched and not what exists.
- */
+/** A learnt array with its gradient. A lazy one remembers which rows got a gradient, so that an update costs only these. */
 export type Parameter = {
   readonly dims: readonly number[];
   readonly value: Float32Array<ArrayBuffer>;
   readonly gradient: Float32Array<ArrayBuffer>;
+  /** Elements of one row, which is one index of the first dimension. */
   readonly rowSize: number;
-  /** Null: every element is updated in every step. */
+  /** Null unless lazy: every step then updates every element. */
   readonly touched: TouchedRows | null;
 };
 
 export type TouchedRows = {
-  /** The first `count` entries are the touched rows, in order of first touch. */
-  readonly rows: Int32Array;
-  readonly isTouched: Uint8Array; // [rows]
+  /** The first `count` entries are the rows that got a gradient since the last update. */
+  readonly rows: Int32Array; // [rowCount]
+  readonly isTouched: Uint8Array; // [rowCount]
   count: number;
 };
 
 export type Parameters = ReadonlyMap<string, Parameter>;
 
-/** `lazy`: only touched rows are updated; for large tables of which a step sees a part. */
+/** `lazy` is for large tables of which a step reads few rows. */
 export function parameter(
   dims: readonly number[],
   fill: (index: number) => number,
@@ -36,7 +34,7 @@ export function parameter(
   return { dims, value, gradient: new Float32Array(size), rowSize: size / rowCount, touched };
 }
 
-/** gradient[indices[i]] += rows[i], duplicates included. */
+/** gradient[indices[i]] += rows[i], also where an index is repeated. */
 export function addRowGradient(to: Parameter, indices: Int32Array, rows: Float32Array): void {
   const { gradient, rowSize, touched } = to;
   for (let i = 0, from = 0; i < indices.length; i++) {
@@ -50,8 +48,8 @@ export function addRowGradient(to: Parameter, indices: Int32Array, rows: Float32
   }
 }
 
-/** Forgets the gradient of touched rows; a dense gradient is overwritten by the next step anyway. */
-export function clearRowGradients({ gradient, rowSize, touched }: Parameter): void {
+/** Sets the gradient to 0 after an update: of a lazy parameter, only in the touched rows. */
+export function clearGradient({ gradient, rowSize, touched }: Parameter): void {
   if (!touched) {
     gradient.fill(0);
     return;

@@ -1,31 +1,22 @@
 import * as ort from "onnxruntime-node";
-import type { GradientPart } from "./backward.ts";
 import { addRowGradient, type Parameters } from "./parameters.ts";
-import type { Tensor } from "./recorded.ts";
-import type { Tape } from "./tape.ts";
+import type { GradientPart, Tape, Tensor } from "./tape.ts";
 
-/** One forward and backward pass as one session: feeds in, the loss out, gradients left in the parameters. */
+/** A forward and backward pass in one session: it takes inputs, returns the loss, and leaves gradients in the parameters. */
 export type TrainingStep = {
-  /** The loss. Adds to the gradients of lazy tables and replaces the others. Throws if the loss is not finite. */
+  /** Returns the loss. Adds to the gradients of lazy tables and replaces all others. Throws if the loss is not finite. */
   run(inputs: Readonly<Record<string, ort.Tensor>>): Promise<number>;
   release(): Promise<void>;
 };
 
 const LOSS = "loss";
 
-/**
- * Compiles `loss` and its gradients. One thread unless told otherwise: two are slower when the other core is busy.
- * Parameters go in, and dense gradients come out, without a copy on this side.
- */
-export async function compileStep(
-  tape: Tape,
-  loss: Tensor,
-  { parameters, threads = 1 }: { readonly parameters: Parameters; readonly threads?: number },
-): Promise<TrainingStep> {
+/** Compiles `loss` and its gradients. Parameters enter, and dense gradients leave, without a copy in JavaScript. */
+export async function compileStep(tape: Tape, loss: Tensor, parameters: Parameters): Promise<TrainingStep> {
   const parts = tape.gradients(loss);
   tape.graph.output(LOSS, loss.value, "float32", []);
   const outputs = parts.map((part, index) => declareOutputs(tape, part, index));
-  const session = await openSession(tape.graph.build(), threads);
+  const session = await openSession(tape.graph.build());
 
   const feeds: Record<string, ort.Tensor> = {};
   for (const [name, { value, dims }] of parameters) feeds[name] = new ort.Tensor("float32", value, dims);
@@ -54,17 +45,17 @@ export async function compileStep(
   };
 }
 
-/** A session on `threads` threads that keeps quiet about optimisations. */
-export const openSession = (graph: Uint8Array, threads = 1): Promise<ort.InferenceSession> =>
+/** A session on one thread (two are slower when the other core is busy) that does not log its optimisations. */
+export const openSession = (graph: Uint8Array): Promise<ort.InferenceSession> =>
   ort.InferenceSession.create(graph, {
-    intraOpNumThreads: threads,
+    intraOpNumThreads: 1,
     interOpNumThreads: 1,
     executionMode: "sequential",
     graphOptimizationLevel: "all",
     logSeverityLevel: 3,
   });
 
-/** The part again, with its graph values replaced by the names of graph outputs. */
+/** The same part, with its graph values replaced by the names of graph outputs. */
 function declareOutputs({ graph }: Tape, part: GradientPart, index: number): GradientPart {
   if (part.kind === "dense") {
     const gradient = `gradient_${index}`;

@@ -1,5 +1,6 @@
-import type { Gemm, Matrix } from "./gemm.ts";
-import { block, place } from "./matrix-block.ts";
+import type { Gemm } from "./gemm.ts";
+import type { Matrix } from "./matrix.ts";
+import { block, place } from "./matrix.ts";
 
 /**
  * The Cholesky factor of a symmetric positive definite matrix, in tiles: A = L Lᵀ.

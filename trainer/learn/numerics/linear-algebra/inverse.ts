@@ -1,6 +1,7 @@
 import { invertedFactor } from "./cholesky.ts";
-import type { Gemm, Matrix } from "./gemm.ts";
-import { block } from "./matrix-block.ts";
+import type { Gemm } from "./gemm.ts";
+import type { Matrix } from "./matrix.ts";
+import { block } from "./matrix.ts";
 
 const TILE = 1024;
 

@@ -1,5 +1,6 @@
 import { invertedFactor } from "./cholesky.ts";
-import type { Gemm, Matrix } from "./gemm.ts";
+import type { Gemm } from "./gemm.ts";
+import type { Matrix } from "./matrix.ts";
 import { symmetricEigen } from "./symmetric-eigen.ts";
 
 export type LeadingEigen = {

@@ -12,15 +12,14 @@ export type Attribute =
   | { readonly int: number }
   | { readonly float: number }
   | { readonly ints: readonly number[] }
-  | { readonly text: string }
-  | { readonly tensor: TensorValue };
+  | { readonly text: string };
 
 /** `dims` null: of unknown rank. */
 export type ValueInfo = { readonly name: string; readonly type: DataType; readonly dims: readonly Dimension[] | null };
 
 const OPSET = 18;
 const IR_VERSION = 9;
-const ATTRIBUTE_TYPES = { float: 1, int: 2, text: 3, tensor: 4, ints: 7 } as const;
+const ATTRIBUTE_TYPES = { float: 1, int: 2, text: 3, ints: 7 } as const;
 
 /** Collects the nodes of one graph, in the order in which they compute. */
 export type GraphBuilder = {
@@ -117,8 +116,7 @@ function attributeProto(name: string, value: Attribute): Uint8Array[] {
   if ("int" in value) return [head, varint(3, value.int), varint(20, ATTRIBUTE_TYPES.int)];
   if ("float" in value) return [head, float(2, value.float), varint(20, ATTRIBUTE_TYPES.float)];
   if ("ints" in value) return [head, ...value.ints.map((i) => varint(8, i)), varint(20, ATTRIBUTE_TYPES.ints)];
-  if ("text" in value) return [head, text(4, value.text), varint(20, ATTRIBUTE_TYPES.text)];
-  return [head, message(5, tensorProto("", value.tensor)), varint(20, ATTRIBUTE_TYPES.tensor)];
+  return [head, text(4, value.text), varint(20, ATTRIBUTE_TYPES.text)];
 }
 
 const tensorProto = (name: string, { type, dims, data }: TensorValue) => [

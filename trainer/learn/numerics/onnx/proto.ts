@@ -7,13 +7,9 @@ export const DATA_TYPES = {
   uint8: 2,
   int8: 3,
   uint16: 4,
-  int16: 5,
   int32: 6,
   int64: 7,
   bool: 9,
-  float16: 10,
-  float64: 11,
-  uint32: 12,
 } as const;
 export type DataType = keyof typeof DATA_TYPES;
 

@@ -1,8 +1,8 @@
 import * as ort from "onnxruntime-node";
 import { expect } from "vitest";
+import { multiply, total } from "../../../../../trainer/learn/numerics/autodiff/operators.ts";
 import { type Parameter, parameter } from "../../../../../trainer/learn/numerics/autodiff/parameters.ts";
-import { multiply, total } from "../../../../../trainer/learn/numerics/autodiff/pointwise.ts";
-import type { Tensor } from "../../../../../trainer/learn/numerics/autodiff/recorded.ts";
+import type { Tensor } from "../../../../../trainer/learn/numerics/autodiff/tape.ts";
 import { newTape, type Tape } from "../../../../../trainer/learn/numerics/autodiff/tape.ts";
 import { compileStep } from "../../../../../trainer/learn/numerics/autodiff/training-step.ts";
 import { graphBuilder } from "../../../../../trainer/learn/numerics/onnx/graph.ts";
@@ -44,7 +44,7 @@ export async function checkGradients(check: Check): Promise<void> {
   }
   const tensors = Object.fromEntries(Object.entries(shapes).map(([name, dims]) => [name, tape.parameter(name, dims)]));
   const output = build(tape, tensors);
-  const step = await compileStep(tape, outputShape ? weighted(tape, output, outputShape) : output, { parameters });
+  const step = await compileStep(tape, outputShape ? weighted(tape, output, outputShape) : output, parameters);
   const lossAt = async () => {
     for (const { gradient } of parameters.values()) gradient.fill(0);
     return step.run(inputs);

@@ -1,9 +1,5 @@
 import { expect, test } from "vitest";
-import {
-  addRowGradient,
-  clearRowGradients,
-  parameter,
-} from "../../../../../trainer/learn/numerics/autodiff/parameters.ts";
+import { addRowGradient, clearGradient, parameter } from "../../../../../trainer/learn/numerics/autodiff/parameters.ts";
 
 test("rows that occur twice add up, and a lazy table remembers each touched row once", () => {
   const table = parameter([4, 2], () => 0, { lazy: true });
@@ -11,7 +7,7 @@ test("rows that occur twice add up, and a lazy table remembers each touched row 
   expect([...table.gradient]).toEqual([0, 0, 10, 20, 0, 0, 101, 202]);
   expect([...table.touched!.rows.subarray(0, table.touched!.count)]).toEqual([3, 1]);
 
-  clearRowGradients(table);
+  clearGradient(table);
   expect(table.gradient.every((slope) => slope === 0)).toBe(true);
   expect(table.touched!.count).toBe(0);
   addRowGradient(table, Int32Array.of(1), Float32Array.of(5, 6));

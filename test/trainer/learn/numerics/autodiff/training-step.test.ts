@@ -1,10 +1,8 @@
 import { expect, test } from "vitest";
 import { adam } from "../../../../../trainer/learn/numerics/autodiff/adam.ts";
-import { linear } from "../../../../../trainer/learn/numerics/autodiff/linear.ts";
-import { linearCrossEntropy } from "../../../../../trainer/learn/numerics/autodiff/linear-cross-entropy.ts";
+import { linearCrossEntropy } from "../../../../../trainer/learn/numerics/autodiff/losses.ts";
+import { gatherRows, linear, total } from "../../../../../trainer/learn/numerics/autodiff/operators.ts";
 import { parameter } from "../../../../../trainer/learn/numerics/autodiff/parameters.ts";
-import { total } from "../../../../../trainer/learn/numerics/autodiff/pointwise.ts";
-import { gatherRows } from "../../../../../trainer/learn/numerics/autodiff/rows.ts";
 import { newTape } from "../../../../../trainer/learn/numerics/autodiff/tape.ts";
 import { compileStep } from "../../../../../trainer/learn/numerics/autodiff/training-step.ts";
 import { graphBuilder } from "../../../../../trainer/learn/numerics/onnx/graph.ts";
@@ -23,7 +21,7 @@ test.each([false, true])("a small network learns which item follows which (lazy 
   const hidden = linear(tape, rows, { weight: tape.parameter("weight", [4, 4]) });
   const table = tape.parameter("output", [6, 4]);
   const targets = tape.graph.input("targets", "int32", ["n"]);
-  const step = await compileStep(tape, linearCrossEntropy(tape, { hidden, table, targets }), { parameters });
+  const step = await compileStep(tape, linearCrossEntropy(tape, { hidden, table, targets }), parameters);
   const optimizer = adam(parameters);
   const inputs = { items: int32(0, 1, 2, 3, 4, 5), targets: int32(1, 2, 3, 4, 5, 0) };
   const first = await step.run(inputs);
@@ -39,9 +37,7 @@ test.each([false, true])("a small network learns which item follows which (lazy 
 test("a loss that is not a number stops the training", async () => {
   const weights = parameter([2], () => Number.POSITIVE_INFINITY);
   const tape = newTape(graphBuilder("infinite"));
-  const step = await compileStep(tape, total(tape, tape.parameter("w", [2])), {
-    parameters: new Map([["w", weights]]),
-  });
+  const step = await compileStep(tape, total(tape, tape.parameter("w", [2])), new Map([["w", weights]]));
   await expect(step.run({})).rejects.toThrow(/lower the learning rate/);
   await step.release();
 });

@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from "vitest";
-import { type Matrix, openGemm } from "../../../../../trainer/learn/numerics/linear-algebra/gemm.ts";
+import { openGemm } from "../../../../../trainer/learn/numerics/linear-algebra/gemm.ts";
+import type { Matrix } from "../../../../../trainer/learn/numerics/linear-algebra/matrix.ts";
 import { fitContext } from "../../../../fixtures/fit-context.ts";
 
 const gemm = openGemm(1);

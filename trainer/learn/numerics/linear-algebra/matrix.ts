@@ -1,8 +1,9 @@
-import type { Matrix } from "./gemm.ts";
+/** A dense matrix, row-major. */
+export type Matrix = { readonly rows: number; readonly columns: number; readonly values: Float32Array };
 
 type Span = readonly [from: number, to: number];
 
-/** A copy of the given rows and columns. */
+/** A copy of the given rows and columns; spans exclude their end. */
 export function block({ columns, values }: Matrix, rowSpan: Span, columnSpan: Span): Matrix {
   const [rows, width] = [rowSpan[1] - rowSpan[0], columnSpan[1] - columnSpan[0]];
   const copy = new Float32Array(rows * width);
@@ -13,10 +14,20 @@ export function block({ columns, values }: Matrix, rowSpan: Span, columnSpan: Sp
   return { rows, columns: width, values: copy };
 }
 
-/** Writes a block into a matrix, its first entry at (row, column). */
+/** Writes a block into a matrix, with its first entry at (row, column). */
 export function place(from: Matrix, into: Matrix, row: number, column: number): void {
   for (let r = 0; r < from.rows; r++) {
     const values = from.values.subarray(r * from.columns, (r + 1) * from.columns);
     into.values.set(values, (row + r) * into.columns + column);
   }
+}
+
+/** [rows * columns] → [columns * rows] */
+export function transposed(values: Float32Array, columns: number): Float32Array {
+  const rows = values.length / columns;
+  const result = new Float32Array(values.length);
+  for (let row = 0; row < rows; row++) {
+    for (let i = 0; i < columns; i++) result[i * rows + row] = values[row * columns + i]!;
+  }
+  return result;
 }

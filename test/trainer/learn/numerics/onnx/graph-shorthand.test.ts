@@ -1,8 +1,7 @@
 import ort from "onnxruntime-node";
 import { expect, test } from "vitest";
-import { cast } from "../../../../trainer/learn/numerics/autodiff/graph-shorthand.ts";
-import { graphBuilder } from "../../../../trainer/learn/numerics/onnx/graph.ts";
-import { float32, gather, int32, int64 } from "../../../../trainer/learn/scoring/tensor-values.ts";
+import { graphBuilder } from "../../../../../trainer/learn/numerics/onnx/graph.ts";
+import { cast, float32, gather, int32, int64 } from "../../../../../trainer/learn/numerics/onnx/graph-shorthand.ts";
 
 test("tensors have the type and shape that the runtime reads, and casts name the types", async () => {
   const graph = graphBuilder("values");
