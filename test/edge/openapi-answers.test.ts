@@ -87,7 +87,7 @@ test(`${REQUESTS} drawn requests: no undescribed status, type, body or header`, 
   expect(never.filter((id) => !["activateVersion", "viewEvaluation", "evaluateGiven"].includes(id))).toEqual([]);
   const failed = trainer.logs.filter(({ event }) => event === "request_failed").map(({ error }) => String(error));
   // Of a run that only said so, and of more dry runs at once than there may be, which is answered with 503.
-  const isMeant = (error: string) => /version v1 is not there|dry runs are under way/.test(error);
+  const isMeant = (error: string) => /version v1 is not there|dry runs are in progress/.test(error);
   expect(failed.filter((error) => !isMeant(error))).toEqual([]);
 });
 

@@ -4,32 +4,32 @@ import { DuckDBInstance } from "@duckdb/node-api";
 
 export type StateLock = { release(): void };
 
-/** The state folder is another process's. */
+/** Another process uses the state folder. */
 export class StateLockedError extends Error {
   override readonly name = "StateLockedError";
 }
 
-/** What a full disk or a power failure left of the file. It was locked before it was read, so it is nobody's. */
-const TORN = /not a valid DuckDB database file|Could not read enough bytes/;
+/** DuckDB's errors for a lock file that a full disk or a power failure has damaged. They come after the lock was taken. */
+const DAMAGED = /not a valid DuckDB database file|Could not read enough bytes/;
 
 /**
- * The state folder for this process alone, as long as it lives. The lock is the kernel's, on a file that DuckDB holds
- * open: however the process ends, it is free at once, and no file left behind can pretend otherwise.
+ * Locks the state folder for this process. DuckDB keeps the lock file open, and the lock is the kernel's: it is free as soon
+ * as the process ends, however it ends, and a file that is left behind locks nothing.
  */
 export async function lockState(stateDirectory: string): Promise<StateLock> {
   const path = join(stateDirectory, "trainer.lock");
   const open = () => DuckDBInstance.create(path, { threads: "1", memory_limit: "64MB" });
   try {
-    const held = await open().catch(async (error: unknown) => {
-      if (!TORN.test(String(error))) throw error;
+    const lock = await open().catch(async (error: unknown) => {
+      if (!DAMAGED.test(String(error))) throw error;
       await rm(path, { force: true });
       return await open();
     });
-    return { release: () => held.closeSync() };
+    return { release: () => lock.closeSync() };
   } catch (cause) {
-    const holder = /PID (\d+)/.exec(String(cause))?.[1];
-    if (holder === undefined) throw cause;
-    const sentence = `Another trainer (process ${holder}) works in ${stateDirectory}`;
+    const owner = /PID (\d+)/.exec(String(cause))?.[1];
+    if (owner === undefined) throw cause;
+    const sentence = `Another trainer (process ${owner}) works in ${stateDirectory}`;
     throw new StateLockedError(`${sentence}: stop it, or give this one another SHORTLIST_STATE_DIR.`, { cause });
   }
 }

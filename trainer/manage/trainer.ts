@@ -1,24 +1,21 @@
-/** The trainer as one thing that is started and stopped: database, queues, upkeep and the management API. */
+/** Starts and stops everything that the trainer's process contains: database, loops and management API. */
 import { randomBytes, randomUUID } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { serve } from "@hono/node-server";
-import type { Log } from "../log/log.ts";
+import { errorForLog, type Log } from "../log/log.ts";
 import { type Settings, SettingsError } from "../settings.ts";
 import type { ObjectStore } from "../store/object-store.ts";
 import { managementApp } from "./http/app.ts";
-import { databaseNonces } from "./http/database-nonces.ts";
-import { forwardVerifier } from "./http/forwarded.ts";
+import { databaseNonces, forwardVerifier } from "./http/forwarded.ts";
 import { modelRoutes } from "./http/models-route.ts";
 import { userRoutes } from "./http/users-route.ts";
 import { startRemovals } from "./models/remove-model.ts";
 import { startRunWorkers } from "./models/run-workers.ts";
 import { startUpkeep } from "./models/upkeep.ts";
-import { closeInReverse } from "./processes/close-in-reverse.ts";
-import { dryRunInProcess } from "./questions/dry-run-process.ts";
-import { dryRuns } from "./questions/dry-runs.ts";
+import { dryRunInProcess, dryRuns } from "./questions/dry-runs.ts";
 import { evaluations } from "./questions/evaluations.ts";
 import { openDatabase } from "./records/database.ts";
 import { erasures } from "./records/erasures.ts";
@@ -26,7 +23,7 @@ import { modelRegistry } from "./records/model-registry.ts";
 import { runLedger } from "./records/run-ledger.ts";
 import { modelFolders } from "./runs/model-folders.ts";
 import { performRun } from "./runs/perform-run.ts";
-import { pointerKeeper } from "./runs/pointer-keeper.ts";
+import { pointerKeeper } from "./runs/reconcile-records.ts";
 import { lockState } from "./state-lock.ts";
 
 export type TrainerParts = {
@@ -42,43 +39,59 @@ export type TrainerParts = {
 
 export type Trainer = {
   readonly port: number;
-  /** Rejects when its database has failed for good: only another process can go on. Never resolves. */
+  /** Rejects when the database has failed and only a new process can go on. Never resolves. */
   readonly failed: Promise<never>;
-  /** Hands runs back, closes everything. Called again, it waits for the first call's end. */
+  /** Hands runs back and closes everything. A second call waits for the first. */
   stop(): Promise<void>;
 };
 
 const UPKEEP_PAUSE_MS = 3000;
-const STOP_SECONDS_MAX = 15;
-const SETTLE_SECONDS_MAX = 3;
-/** Told before the edge gives up on its caller's behalf (TRAINER_TIMEOUT_SECONDS, 30). */
+const RUNS_STOP_SECONDS_MAX = 15;
+/** Longest wait at the stop for each of the other parts, which a silent bucket could hold up. The next start repeats their work. */
+const PART_STOP_SECONDS_MAX = 3;
+/** The time limit is below the edge's timeout for calls of the trainer (TRAINER_TIMEOUT_SECONDS, 30). */
 const DRY_RUN_LIMITS = { atOnce: 2, seconds: 25, memoryMbMax: 1536 };
 
+type ClosingStep = () => Promise<void> | void;
+
 export async function startTrainer(parts: TrainerParts): Promise<Trainer> {
-  const { settings } = parts;
+  const { settings, log } = parts;
   await mkdir(settings.stateDirectory, { recursive: true, mode: 0o700 });
-  const closing: (() => Promise<void> | void)[] = []; // done last to first
-  const close = () => closeInReverse(closing, parts.log);
+  const closing: ClosingStep[] = []; // performed in reverse order
   try {
     const { server, failed } = await open(parts, closing);
     let stopped: Promise<void> | undefined;
     return {
       port: (server.address() as AddressInfo).port,
       failed,
-      stop: () => {
-        stopped ??= close();
+      stop() {
+        stopped ??= closeInReverse(closing, log);
         return stopped;
       },
     };
   } catch (error) {
-    await close();
+    await closeInReverse(closing, log);
     throw error;
   }
 }
 
+/** Performs the steps, the last one first. A step that fails is logged, and the others are still performed. */
+export async function closeInReverse(steps: ClosingStep[], log: Log): Promise<void> {
+  for (const step of steps.splice(0).reverse())
+    try {
+      await step();
+    } catch (error) {
+      log({ event: "close_failed", level: "error", error: errorForLog(error) });
+    }
+}
+
+async function waitAtMost(seconds: number, work: Promise<void>): Promise<void> {
+  await Promise.race([work, delay(seconds * 1000, undefined, { ref: false })]);
+}
+
 type Opened = { readonly server: Server; readonly failed: Promise<never> };
 
-async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]): Promise<Opened> {
+async function open(parts: TrainerParts, closing: ClosingStep[]): Promise<Opened> {
   const { settings, store, nowMs, log } = parts;
   const { stateDirectory, runs } = settings;
   const lock = await lockState(stateDirectory);
@@ -86,36 +99,30 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
   const database = await openDatabase(settings.databaseUrl, stateDirectory);
   closing.push(() => database.close());
   const registry = modelRegistry(database, nowMs);
-  const pointers = pointerKeeper({ store, registry, nowMs, log });
-  // What cannot be written now, such as while the bucket does not answer, is written when a trainer starts.
-  closing.push(() => waitAtMost(SETTLE_SECONDS_MAX, pointers.idle()));
   const ledger = runLedger(database, randomUUID(), runs.heartbeatSeconds);
   if (database.isEmbedded) await ledger.releaseAll();
-
-  const stopping = new AbortController();
+  const pointers = pointerKeeper({ store, registry, nowMs, log });
+  closing.push(() => waitAtMost(PART_STOP_SECONDS_MAX, pointers.idle()));
   const folders = modelFolders(stateDirectory);
   const erased = erasures({ database, store, nowMs, newSalt: () => randomBytes(16).toString("hex"), log });
   const services = { ...parts, database, registry, ledger, pointers, folders, erasures: erased };
+
+  const stopping = new AbortController();
+  const removals = startRemovals({ ...services, signal: stopping.signal });
+  closing.push(() => waitAtMost(PART_STOP_SECONDS_MAX, removals.stop()));
   const workers = startRunWorkers({
     ledger,
     concurrency: runs.concurrency,
     log,
     async perform(run, stop) {
       await performRun(run, services, stop);
-      upkeep.wake(); // the model may have been changed during the run
+      upkeep.wake(); // the model may have been changed during the run, and then needs another one
     },
   });
-  closing.push(() => waitAtMost(STOP_SECONDS_MAX, workers.handBack()));
-  const removals = startRemovals({ ...services, signal: stopping.signal });
-  closing.push(() => waitAtMost(SETTLE_SECONDS_MAX, removals.stop()));
+  closing.push(() => waitAtMost(RUNS_STOP_SECONDS_MAX, workers.handBack()));
   const context = { ...services, workers, removals };
   const upkeep = startUpkeep(context, UPKEEP_PAUSE_MS);
-  closing.push(() => waitAtMost(SETTLE_SECONDS_MAX, upkeep.stop()));
-  const handBack = () => {
-    stopping.abort();
-    void workers.handBack();
-  };
-  closing.push(handBack);
+  closing.push(() => waitAtMost(PART_STOP_SECONDS_MAX, upkeep.stop()));
 
   const { seconds, memoryMbMax } = DRY_RUN_LIMITS;
   const dryRunParts = { program: parts.dryRunProgram, secondsMax: seconds + 5, memoryMbMax, log };
@@ -136,18 +143,18 @@ async function open(parts: TrainerParts, closing: (() => Promise<void> | void)[]
     newId: randomUUID,
   });
   const server = await listen(app.fetch, settings, closing);
-  closing.push(handBack); // before callers are waited for: what stops this process may have stopped the runs' as well
+  // Before callers are waited for, since the signal that stops this process may have reached the processes of runs too.
+  closing.push(() => {
+    stopping.abort();
+    void workers.handBack();
+  });
   return { server, failed: database.failed };
-}
-
-async function waitAtMost(seconds: number, work: Promise<void>): Promise<void> {
-  await Promise.race([work, delay(seconds * 1000, undefined, { ref: false })]);
 }
 
 function listen(
   fetch: (request: Request) => Response | Promise<Response>,
   { host, port }: Settings,
-  closing: (() => Promise<void> | void)[],
+  closing: ClosingStep[],
 ): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = serve({ fetch, hostname: host, port }, () => resolve(server)) as Server;

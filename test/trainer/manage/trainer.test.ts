@@ -8,6 +8,8 @@ import { describe, expect, test } from "vitest";
 import { erasedUsersKey } from "../../../shared/erased-users.ts";
 import { livePointerKey } from "../../../shared/manifest.ts";
 import { ModelRecord } from "../../../shared/model-record.ts";
+import type { LogEntry } from "../../../trainer/log/log.ts";
+import { closeInReverse } from "../../../trainer/manage/trainer.ts";
 import { memoryStore } from "../../../trainer/store/memory-store.ts";
 import type { ObjectStore } from "../../../trainer/store/object-store.ts";
 import { caller, environmentOf } from "../../fixtures/trainer-client.ts";
@@ -32,7 +34,7 @@ const isAlive = (pid: number) => existsSync(`/proc/${pid}`);
 async function eventually(isSo: () => boolean): Promise<void> {
   const deadlineMs = performance.now() + 20_000;
   while (!isSo()) {
-    if (performance.now() > deadlineMs) throw new Error("It never came to that.");
+    if (performance.now() > deadlineMs) throw new Error("The condition never became true.");
     await new Promise((done) => setTimeout(done, 20));
   }
 }
@@ -65,13 +67,13 @@ test("a model is created, trains, and is active", async () => {
 });
 
 describe("when the trainer stops", () => {
-  test("it hands its run back at once, and the next start does it, without counting it as a failure", async () => {
+  test("its run waits at once, and the next start performs it without counting a failure", async () => {
     const marker = join(await freshState(), "first");
     const first = await startHarness();
     const { stateDirectory } = first;
     await first.create("shop", `progress TRAINING\nfirst ${marker} wait\npublish v1`);
     await first.until("shop", ({ training }) => training.state === "TRAINING");
-    await eventually(() => existsSync(marker)); // else the next run would be the first to wait
+    await eventually(() => existsSync(marker)); // otherwise the next run would wait
     const startedMs = performance.now();
     await first.stop();
     await first.stop();
@@ -83,7 +85,7 @@ describe("when the trainer stops", () => {
     });
   });
 
-  test("it does not wait for a bucket that has fallen silent", async () => {
+  test("it does not wait for a bucket that does not answer", async () => {
     const store = memoryStore();
     const first = await startHarness({ store });
     await first.call("DELETE", "/v0/users/ann");
@@ -98,7 +100,7 @@ describe("when the trainer stops", () => {
     await (await startHarness({ store, stateDirectory: first.stateDirectory })).stop(); // the lock is free
   });
 
-  test("a run whose process was asked to end too is handed back uncounted, though a caller is still waited for", async () => {
+  test("a run whose process received the signal too is handed back uncounted, even while a caller is waited for", async () => {
     const marker = join(await freshState(), "first");
     const harness = await startHarness({
       environment: { SHORTLIST_RUN_ATTEMPTS: "1", SHORTLIST_RETRY_SECONDS: "3600" },
@@ -119,7 +121,7 @@ describe("when the trainer stops", () => {
     expect(runs).toEqual([{ crashes: 0, may_begin: true }]);
   });
 
-  test("killed, it leaves no process behind; the next start within a second does the run again", async () => {
+  test("by SIGKILL, its run's process ends too, and the next start performs the run again", async () => {
     const state = await freshState();
     const [pidFile, marker] = [join(state, "pid"), join(state, "first")];
     const program = new URL("../../fixtures/trainer-process.ts", import.meta.url).pathname;
@@ -142,7 +144,7 @@ describe("when the trainer stops", () => {
     });
   });
 
-  test("a run during which the trainer keeps dying is given up", async () => {
+  test("and dies during the same run again and again, the run fails", async () => {
     const first = await startHarness();
     await first.create("shop", "progress TRAINING\nwait");
     await first.until("shop", ({ training }) => training.state === "TRAINING");
@@ -161,7 +163,7 @@ describe("when the trainer stops", () => {
   });
 });
 
-test("a port that is taken is told in one sentence, and nothing stays locked", async () => {
+test("a port in use is reported in one sentence, and the state folder is unlocked", async () => {
   await using(await startHarness(), async ({ port }) => {
     const state = await freshState();
     const environment = { SHORTLIST_TRAINER_PORT: String(port) };
@@ -170,4 +172,20 @@ test("a port that is taken is told in one sentence, and nothing stays locked", a
     );
     await (await startHarness({ stateDirectory: state })).stop();
   });
+});
+
+test("closing performs the steps in reverse order, each once, and logs those that fail", async () => {
+  const [performed, logs]: [string[], LogEntry[]] = [[], []];
+  const steps = [
+    () => void performed.push("lock"),
+    () => Promise.reject(new Error("the database is gone")),
+    () => {
+      throw new Error("no such thing");
+    },
+    async () => void performed.push("server"),
+  ];
+  await closeInReverse(steps, (entry) => void logs.push(entry));
+  await closeInReverse(steps, () => {});
+  expect(performed).toEqual(["server", "lock"]);
+  expect(logs.map(({ event }) => event)).toEqual(["close_failed", "close_failed"]);
 });

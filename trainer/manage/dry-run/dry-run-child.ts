@@ -1,13 +1,13 @@
-/** The program of one dry run's process: takes a DryRunJob over IPC, answers with a DryRunAnswer, ends. */
+/** The program of a dry run's process: receives a DryRunJob over IPC, sends a DryRunAnswer, and ends. */
 import { customerContext } from "../../read/customer-context.ts";
 import { readChildSettings } from "../../settings.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import { StoreError } from "../../store/object-store.ts";
 import { s3Store } from "../../store/s3-store.ts";
-import type { DryRunAnswer, DryRunJob } from "../questions/dry-run-process.ts";
+import type { DryRunAnswer, DryRunJob } from "../questions/dry-runs.ts";
 import { dryRun } from "./dry-run.ts";
 
-/** Somebody is waiting: the types of a file's columns are found by its first rows, where a training looks at all. */
+/** The first rows of a text file that decide its columns' types. A training looks at all rows; a caller waits for a dry run. */
 const TYPED_BY_ROWS = 200_000;
 
 process.once("message", async (job) => {
@@ -15,18 +15,13 @@ process.once("message", async (job) => {
   process.send!(answer, () => process.disconnect());
 });
 
-async function perform({
-  customer,
-  spec,
-  connectorSettings,
-  rejectedShareMax,
-  fitSecondsMax,
-}: DryRunJob): Promise<DryRunAnswer> {
+async function perform(job: DryRunJob): Promise<DryRunAnswer> {
+  const { customer, spec, rejectedShareMax, fitSecondsMax } = job;
   const stop = new AbortController();
   process.once("SIGTERM", () => stop.abort(new StageError("fetching", "stopped", "The dry run was stopped.")));
   try {
     const child = readChildSettings();
-    const settings = { ...connectorSettings, secret: child.secret, typedByRows: TYPED_BY_ROWS };
+    const settings = { ...job.connectorSettings, secret: child.secret, typedByRows: TYPED_BY_ROWS };
     const context = await customerContext({ customer, spec, settings, store: s3Store(child.store) });
     return { kind: "report", report: await dryRun(spec, context, stop.signal, { rejectedShareMax, fitSecondsMax }) };
   } catch (error) {

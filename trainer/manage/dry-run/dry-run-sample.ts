@@ -1,8 +1,8 @@
-/** The first rows of a staged query as a report can show them. */
+/** The first rows of a staged query in the form in which a report shows them. */
 import { DuckDBListValue, DuckDBTimestampTZValue, DuckDBTimestampValue, type DuckDBValue } from "@duckdb/node-api";
 import type { StagedTable, Staging } from "../../read/dataset/staging.ts";
 
-/** A value of a sample: what JSON has, times as RFC 3339, and large integers as text. */
+/** A value of a sample: JSON, with times as RFC 3339 and large integers as text. */
 export type SampleValue = string | number | boolean | null | readonly SampleValue[];
 export type SampleRow = Readonly<Record<string, SampleValue>>;
 
@@ -10,7 +10,7 @@ const ROWS = 5;
 const TEXT_MAX = 200;
 const LIST_MAX = 20;
 
-/** At most five rows, by the names that the query gives. Long texts and lists are cut. */
+/** At most five rows, by the query's column names. Long texts and lists are cut. */
 export async function sampleRows({ connection }: Staging, table: StagedTable): Promise<SampleRow[]> {
   const list = table.columns.map(({ sql }) => sql).join(", ");
   const reader = await connection.runAndReadAll(`SELECT ${list} FROM ${table.name} ORDER BY rowid LIMIT ${ROWS}`);
@@ -42,7 +42,7 @@ function shown(value: DuckDBValue): SampleValue {
   return text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text;
 }
 
-/** The zone of a time without one is not known, and not shown. */
+/** A time without a zone is shown without a zone. */
 const rfc3339 = (value: DuckDBTimestampTZValue | DuckDBTimestampValue): string =>
   String(value)
     .replace(/^(\d+-\d\d-\d\d) /, "$1T")

@@ -1,4 +1,4 @@
-/** The management API: what the edge forwards, verified, and the trainer's own health. */
+/** The management API: verified calls that the edge forwards, and the trainer's own health. */
 import { type Context, Hono } from "hono";
 import { REQUEST_ID } from "../../../shared/api.ts";
 import { FORWARD_HEADERS } from "../../../shared/forward-signature.ts";
@@ -7,14 +7,13 @@ import { errorForLog, type Log } from "../../log/log.ts";
 import { StoreError } from "../../store/object-store.ts";
 import type { ForwardVerifier } from "./forwarded.ts";
 import { type AppEnv, type ModelRoutes, ROUTES, WITH_QUERY } from "./models-route.ts";
-import { requireNoQuery } from "./query-parameters.ts";
-import { readBody } from "./request-body.ts";
+import { readBody, requireNoQuery } from "./read-request.ts";
 import { pathForLog, USER_ROUTES, type UserRoutes } from "./users-route.ts";
 
 export type AppContext = {
   readonly routes: ModelRoutes & UserRoutes;
   readonly verify: ForwardVerifier;
-  /** Throws while the trainer cannot do its work. */
+  /** Throws while the database does not answer. */
   readonly checkReady: () => Promise<void>;
   readonly log: Log;
   readonly newId: () => string;
@@ -79,7 +78,7 @@ export function managementApp({ routes, verify, checkReady, log, newId }: AppCon
   return app;
 }
 
-/** What the caller is told of an error: its own fault in full, ours not at all. */
+/** The problem that the caller sees. It says everything about the caller's faults and nothing about internal errors. */
 function problemOfError(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof StoreError)

@@ -12,15 +12,15 @@ import type { Evaluations } from "../questions/evaluations.ts";
 export type AnswerContext = {
   readonly store: ObjectStore;
   readonly evaluations: Evaluations;
-  /** Aborts when the caller goes away. */
+  /** Aborts when the caller hangs up. */
   readonly caller: AbortSignal;
 };
 
 type LiveModel = { readonly customer: string; readonly modelName: string; readonly version: string };
 
 /**
- * What the evaluation of a version says of the users, the items or the attribute that the body asks about. Users who were
- * erased since are told as not measured. Throws Problem.
+ * The evaluation's metrics for the users, the items or the attribute that the body names. Users who were erased after the
+ * evaluation are reported as not measured. Throws Problem.
  */
 export async function evaluationAnswer(
   { customer, modelName, version }: LiveModel,
@@ -29,22 +29,22 @@ export async function evaluationAnswer(
 ): Promise<EvaluationAnswer> {
   const question = parseWith(EvaluationQuestion, body);
   const key = listsKey(customer, modelName, version);
-  const gone = () => new FormatError(`The lists behind the report of version ${version} are not there:`);
+  const missing = () => new FormatError(`The lists behind the report of version ${version} are not there:`);
   try {
     const packedBytes = await store.head(key);
-    if (packedBytes === undefined) throw gone();
+    if (packedBytes === undefined) throw missing();
     const read = async () => {
       const found = await store.get(key);
-      if (found === undefined) throw gone();
+      if (found === undefined) throw missing();
       return found.bytes;
     };
-    const answerTo = (asked: EvaluationQuestion) =>
+    const answer = (asked: EvaluationQuestion) =>
       evaluations.answer({ packedBytes, read }, asked, { customer, caller });
-    if (question.user_ids === undefined) return await answerTo(question);
+    if (question.user_ids === undefined) return await answer(question);
     const erased = await erasedOf(question.user_ids, customer, store);
     const user_ids = question.user_ids.filter((id) => !erased.includes(id));
-    const answer = await answerTo({ ...question, user_ids });
-    return { ...answer, not_measured: [...answer.not_measured, ...erased] };
+    const measured = await answer({ ...question, user_ids });
+    return { ...measured, not_measured: [...measured.not_measured, ...erased] };
   } catch (error) {
     if (!(error instanceof FormatError)) throw error;
     const detail = `${error.message} train the model again to have them.`;

@@ -7,30 +7,28 @@ import {
 } from "../../../shared/forward-signature.ts";
 import { CustomerId } from "../../../shared/key-record.ts";
 import { Problem } from "../../../shared/problem.ts";
+import type { Database } from "../records/database.ts";
 
-/** Who is asking, as the edge has found out and signed. */
+/** The caller, as the edge has identified and signed it. */
 export type Caller = { readonly customer: string; readonly keyId: string; readonly scopes: readonly string[] };
 
 export type ForwardVerifier = (request: Request, body: Uint8Array) => Promise<Caller>;
 
-/** Which requests have come before. */
+/** Remembers nonces, at least as long as a signature with them is valid. */
 export type Nonces = {
-  /** Whether this one is new; once said, it never is again while its signature is valid. */
-  add(nonce: string): boolean | Promise<boolean>;
+  /** Whether the nonce is new. */
+  add(nonce: string): Promise<boolean>;
 };
 
-const NONCES_MAX = 100_000;
-/** A signature from the future stays valid for two windows. */
+/** Signatures may come from a clock one window ahead, and are then valid for two windows. */
 export const NONCE_MS = 2 * FORWARD_WINDOW_SECONDS * 1000;
 
 /**
- * Lets through only what the edge has signed, a minute ago at most, and once: in this process, or wherever `everywhere`
- * is asked as well.
+ * Accepts only requests that the edge signed within the last minute, each once.
  *
- * @throws Problem invalid_api_key for anything else, overloaded when too many requests came within the window.
+ * @throws Problem invalid_api_key.
  */
-export function forwardVerifier(secret: string, nowMs: () => number, everywhere?: Nonces): ForwardVerifier {
-  const seen = recentNonces(nowMs);
+export function forwardVerifier(secret: string, nowMs: () => number, nonces: Nonces): ForwardVerifier {
   return async (request, body) => {
     const forwarded = readForwarded(request, body);
     if (forwarded === undefined) throw refusal("is not signed by the edge");
@@ -40,8 +38,7 @@ export function forwardVerifier(secret: string, nowMs: () => number, everywhere?
     const expected = await signForward(forwarded, secret);
     if (!isSameSignature(request.headers.get(FORWARD_HEADERS.signature) ?? "", expected))
       throw refusal("is not signed with the secret that the edge and the trainer share");
-    const isNew = seen.add(forwarded.nonce) && ((await everywhere?.add(forwarded.nonce)) ?? true);
-    if (!isNew) throw refusal("was received before");
+    if (!(await nonces.add(forwarded.nonce))) throw refusal("was received before");
     const { customer, keyId, scopes } = forwarded;
     return { customer, keyId, scopes };
   };
@@ -49,7 +46,7 @@ export function forwardVerifier(secret: string, nowMs: () => number, everywhere?
 
 const refusal = (reason: string) => new Problem("invalid_api_key", `The request ${reason}.`);
 
-/** The signed fields as sent; undefined when one is missing or cannot be what it should be. */
+/** The signed fields as sent; undefined when one is missing or invalid. */
 function readForwarded(request: Request, body: Uint8Array): ForwardedRequest | undefined {
   const header = (name: keyof typeof FORWARD_HEADERS) => request.headers.get(FORWARD_HEADERS[name]);
   const [customer, keyId, scopes] = [header("customer"), header("keyId"), header("scopes")];
@@ -71,21 +68,25 @@ function readForwarded(request: Request, body: Uint8Array): ForwardedRequest | u
   };
 }
 
-/** The nonces of this process. Old ones are dropped, never new ones. */
-function recentNonces(nowMs: () => number): { add(nonce: string): boolean } {
-  const until = new Map<string, number>(); // in order of insertion, so the oldest are first
+const PURGE_EVERY_MS = 60_000;
+
+/** Nonces in the database: a copied request is refused by every trainer that shares it, also after a restart. */
+export function databaseNonces(database: Database, nowMs: () => number): Nonces {
+  let purgedMs = Number.NEGATIVE_INFINITY;
   return {
-    add(nonce) {
+    async add(nonce) {
       const now = nowMs();
-      for (const [old, expiresMs] of until) {
-        if (expiresMs > now) break;
-        until.delete(old);
+      if (now - purgedMs > PURGE_EVERY_MS) {
+        purgedMs = now;
+        const expired = new Date(now).toISOString();
+        await database.query("delete from shortlist.forward_nonces where expires_at < $1", [expired]);
       }
-      if (until.has(nonce)) return false;
-      if (until.size >= NONCES_MAX)
-        throw new Problem("overloaded", "Too many requests came within a minute.", { retryAfterSeconds: 60 });
-      until.set(nonce, now + NONCE_MS);
-      return true;
+      const inserted = await database.query(
+        `insert into shortlist.forward_nonces (nonce, expires_at) values ($1, $2)
+         on conflict (nonce) do nothing returning nonce`,
+        [nonce, new Date(now + NONCE_MS).toISOString()],
+      );
+      return inserted.length > 0;
     },
   };
 }

@@ -1,11 +1,13 @@
-/** What the calls on models take and answer. Who calls is settled before (app.ts); what is done is in model-actions. */
+/** Requests and answers of the calls on models. app.ts has verified the caller; models/model-actions.ts performs the actions. */
 import type { Context } from "hono";
 import { z } from "zod";
 import { parseListQuery } from "../../../shared/api.ts";
 import { reportKey } from "../../../shared/manifest.ts";
+import type { ModelRecord } from "../../../shared/model-record.ts";
 import { ModelName, ModelSpec } from "../../../shared/model-spec.ts";
 import { parseWith, problemOf } from "../../../shared/parse-request.ts";
 import { Problem } from "../../../shared/problem.ts";
+import { withoutSecrets } from "../../log/redaction.ts";
 import { checkConnectorConfig } from "../../read/connectors/connector-config.ts";
 import { secretPrefixOf } from "../../settings.ts";
 import { readManifest, versionNames } from "../../store/versions.ts";
@@ -13,14 +15,12 @@ import * as actions from "../models/model-actions.ts";
 import { checkSchedule, ScheduleError } from "../models/schedule.ts";
 import type { DryRuns } from "../questions/dry-runs.ts";
 import type { Evaluations } from "../questions/evaluations.ts";
-import { once } from "../records/idempotency.ts";
+import { performOnce } from "../records/idempotency.ts";
 import type { Model } from "../records/model-transitions.ts";
 import { evaluationAnswer } from "./evaluation-answer.ts";
 import type { Caller } from "./forwarded.ts";
-import { isObject, mergePatch } from "./merge-patch.ts";
-import { queryParameters } from "./query-parameters.ts";
-import { recordOfModel } from "./record-of-model.ts";
-import { jsonOf } from "./request-body.ts";
+import { ModelPatch, patchedSpec, UNSHOWN } from "./model-patch.ts";
+import { jsonOf, queryParameters } from "./read-request.ts";
 
 export type AppEnv = { Variables: { requestId: string; caller: Caller; body: Uint8Array } };
 
@@ -45,7 +45,7 @@ export const ROUTES: readonly { readonly path: string; readonly methods: Readonl
   { path: "/v0/models/:model_name/evaluation", methods: { GET: "evaluation", POST: "evaluate" } },
 ];
 
-/** The calls that take query parameters, and check them: all others are refused with any (app.ts). */
+/** The calls that take query parameters and check them. app.ts refuses query parameters of all others. */
 export const WITH_QUERY: ReadonlySet<string> = new Set<RouteName>(["create", "list"]);
 
 export type ModelRoutes = Readonly<Record<RouteName, (c: Context<AppEnv>) => Promise<Response>>>;
@@ -75,7 +75,7 @@ export function modelRoutes(context: RoutesContext): ModelRoutes {
     view: async (c) => c.json(record(await find(c))),
     async change(c) {
       const patch = parseWith(ModelPatch, jsonOf(c.get("body"), c.req.header("content-type")), UNSHOWN);
-      return c.json(record(await actions.changeModel(context, refOf(c), (model) => revised(model, patch))));
+      return c.json(record(await actions.changeModel(context, refOf(c), (model) => revisedSpec(model, patch))));
     },
     async destroy(c) {
       const ref = refOf(c);
@@ -125,9 +125,6 @@ export function modelRoutes(context: RoutesContext): ModelRoutes {
   };
 }
 
-/** A connector written in a wrong way may have its password in it. */
-const UNSHOWN = { unshown: "connector_configs" } as const;
-
 async function create(c: Context<AppEnv>, context: RoutesContext): Promise<Response> {
   const { customer } = c.get("caller");
   const dry = parseWith(CreateQuery, queryParameters(c.req.url)).dry_run === "true";
@@ -137,13 +134,13 @@ async function create(c: Context<AppEnv>, context: RoutesContext): Promise<Respo
   checkConnectors(spec, customer);
   if (dry) return c.json(await context.dryRuns.run(spec, customer, c.req.raw.signal));
   const request = { customer, key: c.req.header("idempotency-key") ?? null, body };
-  const { modelName, answer, isReplay } = await once(context.database, request, async (note) => {
+  const { modelName, answer, isReplay } = await performOnce(context.database, request, async (note) => {
     await actions.createModel(context, { customer, spec }, (queries, model) =>
       note(queries, model.modelName, JSON.stringify(recordOfModel(model, context.edgeUrl))),
     );
   });
-  // Whoever has this answer may ask for ranks: they are told that it is not active rather than not there.
-  await context.pointers.settled({ customer, modelName }, actions.POINTER_WAIT_MS);
+  // With the pointer written, a rank call that follows is answered with model_not_active instead of model_not_found.
+  await context.pointers.whenReconciled({ customer, modelName }, actions.POINTER_WAIT_MS);
   return c.body(answer, 201, {
     "content-type": "application/json",
     location: `/v0/models/${modelName}`,
@@ -153,30 +150,11 @@ async function create(c: Context<AppEnv>, context: RoutesContext): Promise<Respo
 
 const CreateQuery = z.strictObject({ dry_run: z.enum(["true", "false"]).optional() });
 
-/** What may be changed; the result must be a whole spec again. */
-const ModelPatch = z.strictObject({
-  connector_configs: z.array(z.unknown()).optional(),
-  // Every name that was sent, also those that a record would drop: an unknown one is refused in the result.
-  schema: z.unknown().refine(isObject, "must be an object").optional(),
-  train_schedule: z.string().nullable().optional(),
-});
-
-function revised({ spec, customer }: Model, patch: z.infer<typeof ModelPatch>): ModelSpec {
-  const next = parseWith(ModelSpec, mergePatch(spec, patch), UNSHOWN); // tells every fault that the result has
-  refuseUnknownFields(mergePatch(spec, patch, "kept"));
+function revisedSpec({ spec, customer }: Model, patch: z.infer<typeof ModelPatch>): ModelSpec {
+  const next = patchedSpec(spec, patch);
   checkScheduleOf(next);
   if (patch.connector_configs !== undefined) checkConnectors(next, customer);
   return next;
-}
-
-/** A misspelt name with null would remove nothing, without a word. */
-function refuseUnknownFields(spec: unknown): void {
-  try {
-    parseWith(ModelSpec, spec, UNSHOWN);
-  } catch (error) {
-    const unknown = error instanceof Problem ? error.errors.filter(({ code }) => code === "unknown_field") : [];
-    if (unknown.length > 0) throw problemOf(unknown);
-  }
 }
 
 function checkConnectors({ connector_configs }: ModelSpec, customer: string): void {
@@ -205,7 +183,7 @@ async function versionsOf(model: Model, { registry, store, nowMs }: RoutesContex
   for (const version of stored) {
     const createdAt =
       byName.get(version)?.createdAt ?? (await readManifest(store, { customer, modelName }, version))?.created_at;
-    if (createdAt === undefined) continue; // swept in between
+    if (createdAt === undefined) continue; // removed by a sweep meanwhile
     const metrics = byName.get(version)?.metrics ?? null;
     versions.push({ version, created_at: createdAt, live: version === model.version, metrics });
   }
@@ -217,7 +195,7 @@ function notActive({ modelName, status }: Model): Problem {
   return new Problem("model_not_active", detail, { retryAfterSeconds: 30, extra: { model_status: status } });
 }
 
-/** Throws Problem model_not_found for what cannot be a model's name: the database could not even be asked for some of it. */
+/** Throws Problem model_not_found for an invalid name, which the database may not even accept in a query (NUL). */
 function refOf(c: Context<AppEnv>): { readonly customer: string; readonly modelName: string } {
   const modelName = c.req.param("model_name")!;
   if (ModelName.safeParse(modelName).success) return { customer: c.get("caller").customer, modelName };
@@ -225,7 +203,7 @@ function refOf(c: Context<AppEnv>): { readonly customer: string; readonly modelN
   throw new Problem("model_not_found", `There is no model with the name ${shownName}.`);
 }
 
-/** A call whose effect is settled by its address takes nothing, or `{}`. */
+/** Refuses a body other than `{}`, for calls whose path says everything. */
 function requireEmpty(c: Context<AppEnv>): void {
   const body = c.get("body");
   if (body.length > 0) parseWith(z.strictObject({}), jsonOf(body, c.req.header("content-type")));
@@ -238,9 +216,39 @@ function nameOfCursor(cursor: string): string {
     const [format, name] = JSON.parse(Buffer.from(cursor, "base64url").toString()) as unknown[];
     if (format === 1 && ModelName.safeParse(name).success) return name as string;
   } catch {
-    // told below
+    // refused below
   }
   throw new Problem("invalid_parameter", "The cursor was not issued by this API.", {
     errors: [{ pointer: "/cursor", code: "invalid_parameter", message: "was not issued by this API" }],
   });
+}
+
+/** The record of a model, as list and view show it. */
+export function recordOfModel(model: Model, edgeUrl: string): ModelRecord {
+  const { spec, training } = model;
+  return {
+    model_name: model.modelName,
+    model_url: `${edgeUrl}/v0/models/${model.modelName}`,
+    status: model.status,
+    created_at: model.createdAt,
+    updated_at: model.updatedAt,
+    trained_at: model.trainedAt,
+    label: spec.schema.interaction.label,
+    input_schema: spec.schema,
+    connectors: spec.connector_configs.map(withoutSecrets),
+    train_schedule: spec.train_schedule,
+    version: model.version,
+    item_id_type: model.itemIdType,
+    training: {
+      state: training.state,
+      run_id: training.runId,
+      started_at: training.startedAt,
+      finished_at: training.finishedAt,
+      next_run_at: training.nextRunAt,
+      progress: training.progress,
+    },
+    data: model.data,
+    metrics: model.metrics,
+    failure: model.failure,
+  };
 }

@@ -1,4 +1,4 @@
-/** The call on a customer's users: erasure, over all of the customer's models. */
+/** The call that erases a user from all of a customer's models. */
 import type { Context } from "hono";
 import { parseUserIdInPath } from "../../../shared/api.ts";
 import { withoutApiKeys } from "../../../shared/api-key.ts";
@@ -24,6 +24,6 @@ export function userRoutes(erasures: Erasures, nowMs: () => number): UserRoutes 
   };
 }
 
-/** The path of a request for the log: user ids never stand there, nor half a key. */
+/** The path of a request for the log, without user ids and without parts of API keys. */
 export const pathForLog = (path: string): string =>
   path.startsWith(PREFIX) ? `${PREFIX}…` : withoutApiKeys(path).slice(0, 200);

@@ -1,4 +1,4 @@
-/** What may be done with a customer's models: each action changes the rows first, and then sets the rest going. */
+/** The actions on a customer's models. Each changes the rows first, and then wakes whatever works on rows. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
@@ -12,7 +12,7 @@ import { forgetAnswersOf } from "../records/idempotency.ts";
 import type { ModelRegistry } from "../records/model-registry.ts";
 import { isBusy, type Model, type SpecChange } from "../records/model-transitions.ts";
 import type { RunLedger } from "../records/run-ledger.ts";
-import type { PointerKeeper } from "../runs/pointer-keeper.ts";
+import type { PointerKeeper } from "../runs/reconcile-records.ts";
 import type { Loop } from "./repeat.ts";
 import type { RunWorkers } from "./run-workers.ts";
 import { nextRunAt } from "./schedule.ts";
@@ -28,7 +28,7 @@ export type ActionContext = {
   readonly nowMs: () => number;
 };
 
-/** How long an answer waits for the live pointer to tell what the record tells; upkeep makes good what takes longer. */
+/** How long an answer waits until the live pointer agrees with the record. After that, upkeep tries again. */
 export const POINTER_WAIT_MS = 2000;
 
 /** The model of that name. Throws Problem model_not_found. */
@@ -39,8 +39,9 @@ export async function findModel({ registry }: ActionContext, { customer, modelNa
 }
 
 /**
- * The new model, its first run scheduled. `note` may write more in the same transaction.
+ * Creates a model and schedules its first run.
  *
+ * @param note Writes more in the same transaction.
  * @throws Problem model_exists.
  */
 export async function createModel(
@@ -59,7 +60,7 @@ export async function createModel(
     await note(queries, scheduled);
     return scheduled;
   });
-  pointers.settle(model);
+  pointers.reconcile(model);
   workers.wake();
   return model;
 }
@@ -76,7 +77,7 @@ function nameTaken(modelName: string, model: Model | undefined): Problem {
   );
 }
 
-/** The model with a new run waiting; undefined when it has one already or is being deleted. */
+/** The model with a new run that waits. Undefined when a run of it waits or works already, or the model is being deleted. */
 export async function scheduleRun(
   { registry, ledger }: Pick<ActionContext, "registry" | "ledger">,
   { customer, modelName }: ModelRef,
@@ -84,11 +85,11 @@ export async function scheduleRun(
 ): Promise<Model | undefined> {
   const run = { runId: randomUUID(), customer, modelName };
   const model = await registry.apply(customer, modelName, { kind: "scheduled", runId: run.runId }, queries);
-  if (model === undefined) return undefined;
-  await ledger.create(queries, run);
+  if (model !== undefined) await ledger.create(queries, run);
   return model;
 }
 
+/** The model, if its run waited for a retry and may begin now. */
 async function hastenRun(
   { registry, ledger }: ActionContext,
   { customer, modelName }: ModelRef,
@@ -96,13 +97,14 @@ async function hastenRun(
 ): Promise<Model | undefined> {
   const model = await registry.find(customer, modelName, queries);
   const runId = model?.training.runId;
-  if (!model || !runId || model.status === "DESTROYING" || !(await ledger.hasten(runId, queries))) return undefined;
-  return model;
+  if (!model || !runId || model.status === "DESTROYING") return undefined;
+  return (await ledger.hasten(runId, queries)) ? model : undefined;
 }
 
 /**
- * The model with a new run waiting, or with the one that was to be tried again later and is now. Throws Problem model_busy,
- * model_not_found.
+ * The model with a new run, or with its waiting retry brought forward.
+ *
+ * @throws Problem model_busy, model_not_found.
  */
 export async function trainNow(context: ActionContext, ref: ModelRef): Promise<Model> {
   const scheduled = await context.database.transaction(
@@ -116,37 +118,37 @@ export async function trainNow(context: ActionContext, ref: ModelRef): Promise<M
     const detail = `The model ${name} has the run ${runId} in state ${state}: wait for its end.`;
     throw new Problem("model_busy", detail, { retryAfterSeconds: 30, extra: { training: { state, run_id: runId } } });
   }
-  context.pointers.settle(scheduled);
+  context.pointers.reconcile(scheduled);
   context.workers.wake();
   return scheduled;
 }
 
 /**
- * The model with the spec that `revise` makes of its present one. What changes its data or its schema ends a run under
- * way and starts a new one.
+ * The model with the spec that `revise` returns for its present one. A change of the data or the schema stops the present
+ * run and schedules a new one.
  *
- * @throws Problem model_not_found, model_busy when others keep changing it.
+ * @throws Problem model_not_found; model_busy when others keep changing the model.
  */
 export async function changeModel(
   context: ActionContext,
   ref: ModelRef,
   revise: (model: Model) => ModelSpec,
 ): Promise<Model> {
-  for (let attempt = 0; attempt < CHANGES_MAX; attempt++) {
+  for (let attempt = 0; attempt < CHANGE_ATTEMPTS_MAX; attempt++) {
     const model = await findModel(context, ref);
     if (model.status === "DESTROYING") throw modelNotFound(ref.modelName);
     const change = changeTo(revise(model), model, context.nowMs());
     const changed = await context.database.transaction((queries) => writeChange(context, model, change, queries));
     if (changed === undefined) continue;
     if (change.retrain) stopRun(context, model);
-    context.pointers.settle(changed);
+    context.pointers.reconcile(changed);
     context.workers.wake();
     return changed;
   }
   throw new Problem("model_busy", "The model is being changed by others: read it again, and repeat the change.");
 }
 
-const CHANGES_MAX = 5;
+const CHANGE_ATTEMPTS_MAX = 5;
 
 function changeTo(spec: ModelSpec, model: Model, nowMs: number): SpecChange {
   const { spec: from, createdAt, training } = model;
@@ -166,11 +168,11 @@ async function writeChange(context: ActionContext, model: Model, change: SpecCha
   const changed = await context.registry.apply(model.customer, model.modelName, change, queries);
   if (changed === undefined || !change.retrain) return changed;
   const free = isBusy(changed) ? await cancelRun(context, changed, queries) : changed;
-  // A run that works now is asked to end; the next look at the models finds the spec newer than its run.
+  // While a trainer still works on the old run, no new one can be scheduled: upkeep does it after the old one's end.
   return (free && (await scheduleRun(context, free, queries))) ?? changed;
 }
 
-/** The model without its run when nobody works on it yet; undefined when a trainer has been asked to end it. */
+/** The model without its run, or undefined when a trainer works on the run and was asked to end it. */
 async function cancelRun(
   { ledger, registry }: ActionContext,
   model: Model,
@@ -188,7 +190,7 @@ function stopRun({ workers }: ActionContext, { training }: Model): void {
 }
 
 /**
- * Deletes a model, in whatever state it is: ranking stops now, what belongs to it is removed in the background.
+ * Deletes a model, whatever its state. Ranking stops now; the files are removed in the background.
  *
  * @returns Whether everything is gone already. False while a run is being stopped, or when the removal takes longer
  * than `waitMs`.
@@ -204,20 +206,20 @@ export async function destroyModel(context: ActionContext, ref: ModelRef, waitMs
   });
   if (model === undefined) throw modelNotFound(ref.modelName);
   stopRun(context, model);
-  pointers.settle(ref); // from here on it is ranked for as unknown; what fails is made good by the removal
-  await pointers.settled(ref, POINTER_WAIT_MS);
+  pointers.reconcile(ref); // writes the tombstone; if this fails, the removal writes it
+  await pointers.whenReconciled(ref, POINTER_WAIT_MS);
   const isStopping = await ledger.isLeased(ref.customer, ref.modelName);
   removals.wake();
   const deadlineMs = performance.now() + (isStopping ? 0 : waitMs);
   while (await registry.isThere(model)) {
     if (performance.now() >= deadlineMs) return false;
-    await delay(50); // whichever trainer removes it, the row tells
+    await delay(50); // any trainer may remove it, so only the row shows the end
   }
   return true;
 }
 
 /**
- * The model with another of its stored versions live: the given one, unless somebody has activated yet another since.
+ * The model with another of its stored versions live.
  *
  * @throws Problem version_not_found, model_not_found.
  */
@@ -228,16 +230,12 @@ export async function activateVersion(context: ActionContext, model: Model, vers
   const isThere = () => registry.isThere(model);
   const manifest = await activate(store, { customer, modelName }, { version, nowMs: nowMs(), isThere });
   const metrics = (await registry.findVersion(customer, modelName, version))?.metrics ?? null;
-  const changed = await registry.apply(customer, modelName, {
-    kind: "activated",
-    version,
-    itemIdType: manifest.item_id_type,
-    metrics,
-  });
+  const itemIdType = manifest.item_id_type;
+  const changed = await registry.apply(customer, modelName, { kind: "activated", version, itemIdType, metrics });
   if (changed === undefined) throw modelNotFound(modelName);
-  pointers.settle(changed);
-  await pointers.settled(changed, POINTER_WAIT_MS);
-  return await findModel(context, changed);
+  pointers.reconcile(changed);
+  await pointers.whenReconciled(changed, POINTER_WAIT_MS);
+  return await findModel(context, changed); // somebody may have activated another version meanwhile
 }
 
 const modelNotFound = (modelName: string) =>

@@ -5,20 +5,20 @@ import type { ObjectStore } from "../../store/object-store.ts";
 import type { ModelRegistry } from "../records/model-registry.ts";
 import type { RunLedger } from "../records/run-ledger.ts";
 import type { ModelFolders } from "../runs/model-folders.ts";
-import type { PointerKeeper } from "../runs/pointer-keeper.ts";
+import type { PointerKeeper } from "../runs/reconcile-records.ts";
 import { type Loop, repeat } from "./repeat.ts";
 
 export type RemovalContext = {
   readonly registry: ModelRegistry;
   readonly ledger: RunLedger;
   readonly store: ObjectStore;
-  readonly pointers: Pick<PointerKeeper, "settled">;
+  readonly pointers: Pick<PointerKeeper, "whenReconciled">;
   readonly folders: ModelFolders;
   readonly nowMs: () => number;
   readonly signal: AbortSignal;
 };
 
-const SETTLE_MS_MAX = 30_000;
+const RECONCILE_MS_MAX = 30_000;
 const POLL_MS = 2000;
 const BATCH = 100;
 
@@ -51,7 +51,7 @@ export async function removeModel({ customer, modelName }: ModelRef, context: Re
   if (model?.status !== "DESTROYING") return model === undefined;
   if (await ledger.isLeased(customer, modelName)) return false;
   // A status update that is still on its way would otherwise arrive after everything is gone.
-  await pointers.settled({ customer, modelName }, SETTLE_MS_MAX);
+  await pointers.whenReconciled({ customer, modelName }, RECONCILE_MS_MAX);
   const isThere = () => registry.isThere(model);
   await deleteModel(store, { customer, modelName }, { nowMs: nowMs(), signal, isThere });
   await folders.removeModel(customer, modelName);

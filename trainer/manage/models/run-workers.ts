@@ -1,6 +1,6 @@
 import { errorForLog, type Log } from "../../log/log.ts";
 import type { Run, RunLedger } from "../records/run-ledger.ts";
-import type { StopReason } from "../runs/perform-run.ts";
+import type { StopReason } from "../runs/run-lease.ts";
 import { repeat } from "./repeat.ts";
 
 export type RunWorkers = {

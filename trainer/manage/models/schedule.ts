@@ -1,19 +1,19 @@
 import { CronExpressionParser } from "cron-parser";
 
-/** Counted from the model's creation, so that not every customer's models train at midnight. */
+/** Periods count from the model's creation, so that the models of all customers do not train at midnight together. */
 const PERIOD_SECONDS: Readonly<Record<string, number>> = { "@hourly": 3600, "@daily": 86_400, "@weekly": 7 * 86_400 };
 
 /**
- * When a model trains next after `nowMs`, RFC 3339 UTC; null for `@once`. Cron lines have five fields and mean UTC.
+ * The first time after `nowMs` at which a model trains, RFC 3339 UTC; null for `@once`. Cron lines have five fields, in UTC.
  *
- * @throws ScheduleError when the schedule is none, or will never come.
+ * @throws ScheduleError for an invalid schedule, or one that never comes.
  */
 export function nextRunAt(schedule: string, createdAtMs: number, nowMs: number): string | null {
   if (schedule === "@once") return null;
   if (Object.hasOwn(PERIOD_SECONDS, schedule)) {
     const periodMs = PERIOD_SECONDS[schedule]! * 1000;
-    const passed = Math.max(0, Math.floor((nowMs - createdAtMs) / periodMs));
-    return new Date(createdAtMs + (passed + 1) * periodMs).toISOString();
+    const completed = Math.max(0, Math.floor((nowMs - createdAtMs) / periodMs));
+    return new Date(createdAtMs + (completed + 1) * periodMs).toISOString();
   }
   const fields = schedule.trim().split(/\s+/);
   if (fields.length !== 5) throw new ScheduleError(schedule, `it has ${fields.length} fields`);
@@ -26,25 +26,25 @@ export function nextRunAt(schedule: string, createdAtMs: number, nowMs: number):
 }
 
 /**
- * The next time after `nowMs` where it is before the one that a model has, as after a clock that was ahead; else undefined. What is
- * drawn anew each time has none.
+ * The next time after `nowMs`, if it lies before the stored one, which happens after the clock was ahead. Undefined otherwise,
+ * and for schedules with a random field.
  */
-export function soonerRunAt(schedule: string, has: string | null, times: { createdAtMs: number; nowMs: number }) {
-  if (has === null || DRAWN.test(schedule)) return undefined;
+export function soonerRunAt(schedule: string, stored: string | null, times: { createdAtMs: number; nowMs: number }) {
+  if (stored === null || RANDOM_FIELD.test(schedule)) return undefined;
   const next = nextRunAt(schedule, times.createdAtMs, times.nowMs);
-  return next !== null && Date.parse(next) < Date.parse(has) ? next : undefined;
+  return next !== null && Date.parse(next) < Date.parse(stored) ? next : undefined;
 }
 
-/** A letter of its own: THU and MARCH have one too. */
-const DRAWN = /(?<![A-Z])H/;
+/** The parser's H, a random value, at the beginning of a word: THU and MARCH have an H too. */
+const RANDOM_FIELD = /(?<![A-Z])H/;
 
 /**
- * Whether a schedule can be a model's from now on; a stored one is read as it is.
+ * Checks the schedule of a new or changed model. Stored schedules are not checked again.
  *
- * @throws ScheduleError also for the parser's H, which is drawn anew each time: the run would come at no fixed time.
+ * @throws ScheduleError for what `nextRunAt` refuses, and for H, with which a run would come at no fixed time.
  */
 export function checkSchedule(schedule: string): void {
-  if (!schedule.startsWith("@") && DRAWN.test(schedule))
+  if (!schedule.startsWith("@") && RANDOM_FIELD.test(schedule))
     throw new ScheduleError(
       schedule,
       "H stands for a random value; expected numbers, names of days or months, * , - /",
@@ -52,7 +52,6 @@ export function checkSchedule(schedule: string): void {
   nextRunAt(schedule, 0, 0);
 }
 
-/** The schedule is none that we know. */
 export class ScheduleError extends Error {
   override readonly name = "ScheduleError";
 

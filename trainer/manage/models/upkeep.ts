@@ -1,8 +1,7 @@
 /**
- * What must happen without anybody asking: runs that are due, runs that lost their trainer, deletions that were
- * interrupted, and the sweeping of what nobody needs. Every step looks at rows and can be done twice.
+ * Periodic work: runs that are due, failed writes that are tried again, and an hourly sweep of what is no longer needed. Every
+ * step reads rows and may be repeated.
  */
-
 import { errorForLog, type Log } from "../../log/log.ts";
 import type { Database } from "../records/database.ts";
 import type { Erasures } from "../records/erasures.ts";
@@ -11,7 +10,7 @@ import type { ModelRegistry } from "../records/model-registry.ts";
 import type { Model } from "../records/model-transitions.ts";
 import type { RunLedger } from "../records/run-ledger.ts";
 import type { ModelFolders } from "../runs/model-folders.ts";
-import type { PointerKeeper } from "../runs/pointer-keeper.ts";
+import type { PointerKeeper } from "../runs/reconcile-records.ts";
 import { scheduleRun } from "./model-actions.ts";
 import { type Loop, repeat } from "./repeat.ts";
 import type { RunWorkers } from "./run-workers.ts";
@@ -31,20 +30,22 @@ export type UpkeepContext = {
 
 const BATCH = 100;
 const SWEEP_EVERY_MS = 3_600_000;
-const SETTLED_AT_ONCE = 16;
-const SETTLE_MS_MAX = 10_000;
+const RECONCILED_AT_ONCE = 16;
+const RECONCILE_MS_MAX = 10_000;
 const DAY_MS = 86_400_000;
-/** A run leaves erased users out of the rows that it keeps; where none comes for so long, the rows go altogether. */
-const ROWS_OF_ERASED_MS = 7 * DAY_MS;
-/** What was kept so soon after an erasure may be of a run that began before it. */
+/** Age of an erasure at which kept rows from before it are removed. A run within this time leaves the erased users out of them. */
+const ERASED_ROWS_MS_MAX = 7 * DAY_MS;
+/** Rows kept within this time after an erasure may come from a run that began before it. */
 const RUN_MS_MAX = DAY_MS;
 
 export function startUpkeep(context: UpkeepContext, pauseMs: number): Loop {
   const stopping = new AbortController();
   let sweptMs = Number.NEGATIVE_INFINITY;
-  let sweepSteps: readonly SweepStep[] = [];
+  let sweepSteps: readonly SweepStep[] = []; // steps of the present sweep that are still to be done
   const turn = async () => {
     await scheduleDueRuns(context);
+    context.pointers.retryFailed();
+    await context.erasures.settle();
     if (performance.now() - sweptMs > SWEEP_EVERY_MS) {
       sweepSteps = SWEEP;
       sweptMs = performance.now();
@@ -61,19 +62,17 @@ export function startUpkeep(context: UpkeepContext, pauseMs: number): Loop {
   };
 }
 
-/** One turn without the sweep. */
 export async function scheduleDueRuns(context: UpkeepContext): Promise<void> {
-  const { registry, nowMs, log } = context;
-  for (const model of await registry.due(new Date(nowMs()).toISOString(), BATCH))
+  const { registry, workers, nowMs, log } = context;
+  const due = await registry.due(new Date(nowMs()).toISOString(), BATCH);
+  for (const model of due)
     try {
       await scheduleDueRun(model, context);
     } catch (error) {
       const about = { customer: model.customer, model_name: model.modelName };
       log({ event: "upkeep_failed", level: "error", ...about, error: errorForLog(error) });
     }
-  context.workers.wake();
-  context.pointers.retry();
-  await context.erasures.settle();
+  if (due.length > 0) workers.wake();
 }
 
 async function scheduleDueRun(model: Model, context: UpkeepContext): Promise<void> {
@@ -81,7 +80,7 @@ async function scheduleDueRun(model: Model, context: UpkeepContext): Promise<voi
   const { customer, modelName, spec, createdAt } = model;
   await database.transaction(async (queries) => {
     const next = nextRunAt(spec.train_schedule, Date.parse(createdAt), nowMs());
-    // If two trainers find the same model due, the second one's write meets a later revision and a run that waits.
+    // If two trainers find the same model due, the second one finds that a run waits already.
     await registry.apply(customer, modelName, { kind: "due", nextRunAt: next }, queries);
     await scheduleRun(context, model, queries);
   });
@@ -94,15 +93,15 @@ const SWEEP: readonly SweepStep[] = [
   ({ ledger }) => ledger.purge(),
   ({ erasures }) => erasures.restore(),
   async ({ erasures, folders, nowMs }) => {
-    for (const { customer, erasedMs } of await erasures.lastBefore(nowMs() - ROWS_OF_ERASED_MS))
+    for (const { customer, erasedMs } of await erasures.lastBefore(nowMs() - ERASED_ROWS_MS_MAX))
       await folders.removeRows(customer, erasedMs + RUN_MS_MAX);
   },
   ({ folders, registry }) => folders.sweep(() => registry.names()),
   bringForward,
-  settlePointers,
+  reconcileAll,
 ];
 
-/** The steps that failed, to be done again at the next turn. */
+/** Performs the steps, and returns those that failed. */
 async function sweep(steps: readonly SweepStep[], context: UpkeepContext, signal: AbortSignal): Promise<SweepStep[]> {
   const failed: SweepStep[] = [];
   for (const step of steps)
@@ -115,7 +114,7 @@ async function sweep(steps: readonly SweepStep[], context: UpkeepContext, signal
   return failed;
 }
 
-/** Schedules that a clock which was ahead has put off: else such a model would not be due before the clock is there again. */
+/** Corrects schedules that were computed while the clock was ahead. Such a model would otherwise not train until then. */
 async function bringForward({ registry, nowMs, log }: UpkeepContext, signal: AbortSignal): Promise<void> {
   for (const { customer, modelName } of await registry.names()) {
     if (signal.aborted) return;
@@ -132,14 +131,14 @@ async function bringForward({ registry, nowMs, log }: UpkeepContext, signal: Abo
   }
 }
 
-/** Every model's record and pointer, compared: a trainer may have died between writing the one and the other. */
-async function settlePointers({ registry, pointers }: UpkeepContext, signal: AbortSignal): Promise<void> {
+/** Reconciles every model: a trainer may have died between writing a record and its pointer. */
+async function reconcileAll({ registry, pointers }: UpkeepContext, signal: AbortSignal): Promise<void> {
   const models = await registry.names();
-  for (let at = 0; at < models.length && !signal.aborted; at += SETTLED_AT_ONCE)
+  for (let at = 0; at < models.length && !signal.aborted; at += RECONCILED_AT_ONCE)
     await Promise.all(
-      models.slice(at, at + SETTLED_AT_ONCE).map((model) => {
-        pointers.settle(model);
-        return pointers.settled(model, SETTLE_MS_MAX);
+      models.slice(at, at + RECONCILED_AT_ONCE).map((model) => {
+        pointers.reconcile(model);
+        return pointers.whenReconciled(model, RECONCILE_MS_MAX);
       }),
     );
 }

@@ -1,38 +1,35 @@
-/**
- * A program in a process of its own: whatever it does, it is bounded in memory and time, it can be stopped, it ends
- * with this process, and it always comes to an end.
- */
-import { type ChildProcess, fork } from "node:child_process";
+/** A program in a process of its own: limited in memory and time, stoppable, and ended together with this process. */
+import { type ChildProcess, execFile, fork } from "node:child_process";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { setPriority } from "node:os";
 import type { Readable } from "node:stream";
-import { residentMb } from "./process-memory.ts";
+import { promisify } from "node:util";
 
 export type ProcessOptions = {
   /** The program's path. */
   readonly program: string;
-  /** Its first message, as JSON. */
+  /** The program's first message, sent as JSON. */
   readonly input: object;
-  /** All that it sees of the environment. */
+  /** The complete environment of the program. */
   readonly environment: Readonly<Record<string, string>>;
   readonly memoryMbMax: number;
   readonly secondsMax: number;
-  /** Between the polite request to end and the end. */
+  /** Time between SIGTERM and SIGKILL. */
   readonly graceSeconds: number;
   readonly signal: AbortSignal;
-  /** Takes what it sends, and may answer. `last`: it should end by itself now. `wrong`: it is ended. */
+  /** Takes a message and may answer it. `last`: the program should end by itself now. `wrong`: the program is ended. */
   readonly onMessage: (value: unknown, answer: (value: object) => void) => "more" | "last" | "wrong";
 };
 
 export type ProcessEnd = {
-  /** Why it was ended from here; empty when it ended by itself. */
+  /** Why this process ended the program; empty when the program ended by itself. */
   readonly ended: "" | EndReason;
   readonly exit: Exit;
-  /** It ran out of JavaScript heap. */
   readonly heapExhausted: boolean;
   readonly seconds: number;
   readonly peakMb: number;
-  /** The last lines that it wrote, for the operator's log: not cleaned of secrets. */
+  /** The end of the program's output, for the operator's log. It may contain secrets. */
   readonly outputTail: string;
 };
 
@@ -42,7 +39,7 @@ export type Exit = { readonly code: number | null; readonly signal: string | nul
 const MEMORY_CHECK_MS = 250;
 const TAIL_CHARACTERS = 8192;
 
-/** Runs the program to its end. Never rejects for what the process does. */
+/** Runs the program to its end. Never rejects because of the program. */
 export async function superviseProcess(options: ProcessOptions): Promise<ProcessEnd> {
   const { input, signal, memoryMbMax, secondsMax, graceSeconds } = options;
   const startedMs = performance.now();
@@ -68,9 +65,9 @@ export async function superviseProcess(options: ProcessOptions): Promise<Process
     if (next === "wrong") end("protocol", "SIGKILL");
     if (next !== "last") return;
     isDone = true;
-    killLater(); // what is done is done: a process that does not end by itself is helped
+    killLater(); // the result is there; a program that does not end by itself is killed
   });
-  // A process that ends before it has read this is told by its exit; one for which no pipe was left has no channel at all.
+  // If the program ends before it reads this, its exit is the result. If no pipe could be made, there is no channel.
   child.send?.(input, () => {});
   const exit = await exitOf(child);
   for (const timer of timers) clearTimeout(timer);
@@ -89,9 +86,9 @@ function startProcess({ program, environment, memoryMbMax }: ProcessOptions): Ch
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });
   try {
-    if (child.pid !== undefined) setPriority(child.pid, 10); // management answers first
+    if (child.pid !== undefined) setPriority(child.pid, 10); // so that management calls are answered first
   } catch {
-    // It ended already, or the system forbids it: the run is none the worse for it.
+    // The program has ended already, or the system forbids it. It works without.
   }
   return child;
 }
@@ -100,7 +97,7 @@ function startProcess({ program, environment, memoryMbMax }: ProcessOptions): Ch
 async function exitOf(child: ChildProcess): Promise<Exit> {
   try {
     const disconnected = child.connected ? once(child, "disconnect") : undefined;
-    // Waited for at once: a process that could not be started fails both.
+    // Both are awaited together, since both reject when the process could not be started.
     const [closed] = await Promise.all([once(child, "close"), disconnected]);
     const [code, signal] = closed as [number | null, string | null];
     return { code, signal, error: undefined };
@@ -111,12 +108,12 @@ async function exitOf(child: ChildProcess): Promise<Exit> {
 
 function watchMemory(child: ChildProcess, memoryMbMax: number, exceed: () => void): { stop(): number } {
   let peakMb = 0;
-  let busy = false;
+  let isBusy = false;
   const timer = setInterval(async () => {
-    if (busy || child.pid === undefined) return;
-    busy = true;
+    if (isBusy || child.pid === undefined) return;
+    isBusy = true;
     peakMb = Math.max(peakMb, (await residentMb(child.pid)) ?? 0);
-    busy = false;
+    isBusy = false;
     if (peakMb > memoryMbMax) exceed();
   }, MEMORY_CHECK_MS);
   return {
@@ -127,6 +124,22 @@ function watchMemory(child: ChildProcess, memoryMbMax: number, exceed: () => voi
   };
 }
 
+/** Resident memory of a process in MB; undefined when it has ended or the system does not tell. */
+export async function residentMb(pid: number): Promise<number | undefined> {
+  try {
+    if (process.platform === "win32") return undefined;
+    if (process.platform !== "linux") {
+      const { stdout } = await promisify(execFile)("ps", ["-o", "rss=", "-p", String(pid)], { timeout: 2000 });
+      return Number(stdout) / 1024;
+    }
+    const kilobytes = /^VmRSS:\s+(\d+) kB/m.exec(await readFile(`/proc/${pid}/status`, "utf8"))?.[1];
+    return kilobytes === undefined ? undefined : Number(kilobytes) / 1024;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Keeps the end of the output. */
 function tailOf(child: ChildProcess): () => string {
   let tail = "";
   const keep = (stream: Readable | null) =>

@@ -1,37 +1,45 @@
+/** Dry runs: limited in number, time and memory, each in a process of its own, so that a bad file can only end that process. */
+import { randomUUID } from "node:crypto";
+import { z } from "zod";
 import type { ModelSpec } from "../../../shared/model-spec.ts";
 import { Problem } from "../../../shared/problem.ts";
+import type { Log } from "../../log/log.ts";
 import { redacted, secretsIn } from "../../log/redaction.ts";
+import type { ConnectorSettings, Settings } from "../../settings.ts";
 import { StageError } from "../../stage/stage-error.ts";
-import { onePerCustomer } from "../processes/one-per-customer.ts";
+import { StoreError } from "../../store/object-store.ts";
+import { superviseProcess } from "../processes/supervised-process.ts";
+import type { ModelFolders } from "../runs/model-folders.ts";
+import { onePerCustomer } from "./one-per-customer.ts";
 
-/** What would be read, without anything being created. */
+/** Performs one dry run and returns its report. */
 export type DryRun = (spec: ModelSpec, customer: string, signal: AbortSignal) => Promise<object>;
 
 export type DryRuns = {
   /**
-   * Ends when `caller` goes away.
+   * Ends when `caller` aborts.
    *
-   * @throws Problem rate_limited while the customer has one under way, overloaded while too many others are, invalid_parameter for
-   * what cannot be read at all.
+   * @throws Problem rate_limited while the customer's other dry run is in progress, overloaded while too many others are,
+   * invalid_parameter when nothing can be read.
    */
   run(spec: ModelSpec, customer: string, caller: AbortSignal): Promise<object>;
 };
 
 export type DryRunLimits = { readonly atOnce: number; readonly seconds: number };
 
-/** Dry runs, one at a time for each customer, bounded in number and time, with the spec's secrets cut out of what they tell. */
+/** Removes the spec's secrets from reports and errors. */
 export function dryRuns(dryRun: DryRun, { atOnce, seconds }: DryRunLimits): DryRuns {
-  const place = onePerCustomer({ atOnce, retryAfterSeconds: seconds, names: ["A dry run", "dry runs"] });
+  const limited = onePerCustomer({ atOnce, retryAfterSeconds: seconds, names: ["A dry run", "dry runs"] });
   return {
     run: (spec, customer, caller) =>
-      place(customer, async () => {
+      limited(customer, async () => {
         const secrets = secretsIn(spec.connector_configs);
-        const tooLate = AbortSignal.timeout(seconds * 1000);
+        const timeout = AbortSignal.timeout(seconds * 1000);
         try {
-          return redacted(await dryRun(spec, customer, AbortSignal.any([caller, tooLate])), secrets);
+          return redacted(await dryRun(spec, customer, AbortSignal.any([caller, timeout])), secrets);
         } catch (error) {
           if (caller.aborted) throw new Problem("invalid_parameter", "The caller did not wait for the dry run.");
-          if (tooLate.aborted)
+          if (timeout.aborted)
             throw new Problem("invalid_parameter", `The source did not answer the dry run within ${seconds} seconds.`);
           if (!(error instanceof StageError)) throw error;
           const message = redacted(error.message, secrets);
@@ -40,3 +48,82 @@ export function dryRuns(dryRun: DryRun, { atOnce, seconds }: DryRunLimits): DryR
       }),
   };
 }
+
+/** The input of a dry run's process, sent as JSON. */
+export type DryRunJob = {
+  readonly customer: string;
+  readonly spec: ModelSpec;
+  readonly connectorSettings: Omit<ConnectorSettings, "secret">;
+  readonly rejectedShareMax: number;
+  readonly fitSecondsMax: number;
+};
+
+/** The answer of that process. */
+const DryRunAnswer = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("report"), report: z.looseObject({}) }),
+  z.object({ kind: z.literal("failed"), code: z.string(), message: z.string() }),
+  /** The bucket failed; the source is not at fault. */
+  z.object({ kind: z.literal("unavailable"), message: z.string() }),
+]);
+export type DryRunAnswer = z.infer<typeof DryRunAnswer>;
+
+/** Memory of a connector, enough for the samples. */
+const QUERY_MEMORY_MB_MAX = 512;
+const GRACE_SECONDS = 1;
+
+export type DryRunParts = {
+  readonly program: string;
+  readonly settings: Settings;
+  readonly folders: ModelFolders;
+  readonly secondsMax: number;
+  readonly memoryMbMax: number;
+  readonly log: Log;
+};
+
+export function dryRunInProcess({ program, settings, folders, secondsMax, memoryMbMax, log }: DryRunParts): DryRun {
+  return async (spec, customer, signal) => {
+    const id = `dry-${randomUUID()}`;
+    const { temp } = await folders.makeRun(id);
+    const { secret: _, ...connectorSettings } = settings.connectorsOf(customer, temp);
+    const memoryMb = Math.min(QUERY_MEMORY_MB_MAX, connectorSettings.memoryMb);
+    const { rejectedShareMax, fitSecondsMax } = settings.runs;
+    const input: DryRunJob = {
+      customer,
+      spec,
+      connectorSettings: { ...connectorSettings, memoryMb },
+      rejectedShareMax,
+      fitSecondsMax,
+    };
+    let answer: DryRunAnswer | undefined;
+    try {
+      const end = await superviseProcess({
+        program,
+        input,
+        environment: settings.childEnvironment(customer),
+        memoryMbMax,
+        secondsMax,
+        graceSeconds: GRACE_SECONDS,
+        signal,
+        onMessage(value) {
+          const parsed = DryRunAnswer.safeParse(value);
+          if (!parsed.success) return "wrong";
+          answer = parsed.data;
+          return "last";
+        },
+      });
+      signal.throwIfAborted();
+      if (answer?.kind === "report") return answer.report;
+      if (answer?.kind === "failed") throw failure(answer.code, answer.message);
+      if (answer?.kind === "unavailable") throw new StoreError(answer.message);
+      const output = redacted(end.outputTail, secretsIn(spec.connector_configs));
+      log({ event: "dry_run_ended", level: "warning", customer, ended: end.ended, ...end.exit, output });
+      if (end.ended === "memory" || end.heapExhausted)
+        throw failure("out_of_memory", `Reading the sample needed more than ${memoryMbMax} MB of memory.`);
+      throw failure("dry_run_crashed", "The source could not be read: what it holds made the reader stop.");
+    } finally {
+      await folders.removeRun(id);
+    }
+  };
+}
+
+const failure = (code: string, message: string) => new StageError("fetching", code, message);

@@ -1,4 +1,4 @@
-/** The program of a thread that answers one question of the lists behind a report: large ones take seconds. */
+/** The program of the thread that answers one question from large lists, which takes seconds. */
 import { parentPort, workerData } from "node:worker_threads";
 import { FormatError } from "../../../shared/assert.ts";
 import { Problem } from "../../../shared/problem.ts";

@@ -1,3 +1,4 @@
+/** Answers questions about an evaluation from the lists behind its report: small lists in this thread, large ones in another. */
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { FormatError } from "../../../shared/assert.ts";
@@ -5,12 +6,12 @@ import type { EvaluationAnswer, EvaluationQuestion } from "../../../shared/evalu
 import { Problem, type ProblemCode, type ProblemPart } from "../../../shared/problem.ts";
 import { answerQuestion } from "../../choose/report/answer-question.ts";
 import { decodeDetail } from "../../choose/report/evaluation-detail.ts";
-import { onePerCustomer } from "../processes/one-per-customer.ts";
+import { onePerCustomer } from "./one-per-customer.ts";
 
-/** What the thread of an answer is given. */
+/** The input of the thread. */
 export type EvaluationJob = { readonly bytes: Uint8Array; readonly question: EvaluationQuestion };
 
-/** What it answers. */
+/** The answer of the thread. */
 export type EvaluationResult =
   | { readonly kind: "answer"; readonly answer: EvaluationAnswer }
   | { readonly kind: "unreadable"; readonly message: string }
@@ -21,19 +22,19 @@ export type EvaluationResult =
       readonly errors: readonly ProblemPart[];
     };
 
-/** A version's lists as they are stored: up to some hundred megabytes, so not read before there is a place for the answer. */
+/** The stored lists of a version: up to some hundred megabytes, so they are read only when their turn has come. */
 export type StoredLists = {
   readonly packedBytes: number;
-  /** Throws FormatError when they are gone. */
+  /** Throws FormatError when the lists are gone. */
   read(): Promise<Uint8Array>;
 };
 
 export type Evaluations = {
   /**
-   * Answers a question from the lists. Ends when `caller` goes away.
+   * Answers a question from the lists. Ends when `caller` aborts.
    *
-   * @throws FormatError for lists that are none; Problem unknown_attribute; for large files also rate_limited while the customer
-   * has one under way, overloaded while too many others are or when the time is over.
+   * @throws FormatError for lists that cannot be read; Problem unknown_attribute; for large lists also rate_limited while
+   * another question of the customer is in progress, and overloaded while too many others are or after the time limit.
    */
   answer(lists: StoredLists, question: EvaluationQuestion, asker: Asker): Promise<EvaluationAnswer>;
 };
@@ -43,33 +44,32 @@ export type Asker = { readonly customer: string; readonly caller: AbortSignal };
 export type EvaluationLimits = {
   readonly atOnce: number;
   readonly seconds: number;
-  /** Lists of so many bytes, unpacked, are answered from in this thread: starting one takes longer. */
+  /** Size of unpacked lists up to which this thread answers: starting another one would take longer. */
   readonly smallBytes: number;
 };
 
-/** Told before the edge gives up on its caller's behalf (TRAINER_TIMEOUT_SECONDS, 30). */
+/** The time limit is below the edge's timeout for calls of the trainer (TRAINER_TIMEOUT_SECONDS, 30). */
 export const EVALUATION_LIMITS: EvaluationLimits = { atOnce: 2, seconds: 25, smallBytes: 2 ** 17 };
 
 const RETRY_SECONDS = 5;
 const HEAP_MB_MAX = 1024;
 const PROGRAM = fileURLToPath(new URL("./evaluation-worker.ts", import.meta.url).href);
 
-/** Answers from large lists are made in a thread of their own, so that every other call goes on meanwhile. */
 export function evaluations({ atOnce, seconds, smallBytes }: EvaluationLimits = EVALUATION_LIMITS): Evaluations {
   const names = ["A large evaluation question", "large evaluation questions"] as const;
-  const place = onePerCustomer({ atOnce, retryAfterSeconds: RETRY_SECONDS, names });
+  const limited = onePerCustomer({ atOnce, retryAfterSeconds: RETRY_SECONDS, names });
   return {
     async answer(lists, question, { customer, caller }) {
       const small = lists.packedBytes <= smallBytes ? await lists.read() : undefined;
       if (small && unpackedBytes(small) <= smallBytes) return answerQuestion(decodeDetail(small), question);
-      const tooLate = AbortSignal.timeout(seconds * 1000);
-      return place(customer, async () => {
+      const timeout = AbortSignal.timeout(seconds * 1000);
+      return limited(customer, async () => {
         try {
           const bytes = small ?? (await lists.read());
-          return answerOf(await inThread({ bytes, question }, AbortSignal.any([caller, tooLate])));
+          return answerOf(await inThread({ bytes, question }, AbortSignal.any([caller, timeout])));
         } catch (error) {
           if (caller.aborted) throw new Problem("invalid_parameter", "The caller did not wait for the answer.");
-          if (!tooLate.aborted) throw error;
+          if (!timeout.aborted) throw error;
           const detail = `The answer was not there within ${seconds} seconds.`;
           throw new Problem("overloaded", detail, { retryAfterSeconds: RETRY_SECONDS });
         }
@@ -78,7 +78,7 @@ export function evaluations({ atOnce, seconds, smallBytes }: EvaluationLimits = 
   };
 }
 
-/** The length that a gzip file says of itself in its last bytes; what is none is refused soon anyway. */
+/** The unpacked size, which a gzip file has in its last four bytes. Other files fail to decode soon after. */
 const unpackedBytes = ({ buffer, byteOffset, length }: Uint8Array) =>
   length < 4 ? 0 : new DataView(buffer, byteOffset).getUint32(length - 4, true);
 
@@ -89,8 +89,8 @@ function answerOf(result: EvaluationResult): EvaluationAnswer {
 }
 
 /**
- * A thread rather than a process as of dry runs: the bytes are our own, nothing but arithmetic is done with them, no secret or
- * native code is near, and a thread takes them as they are and can be ended at any moment.
+ * A thread is enough here, where dry runs need a process: the trainer wrote the bytes itself, no native code or secret is
+ * involved, and a thread can be ended at any time.
  */
 async function inThread(workerData: EvaluationJob, signal: AbortSignal): Promise<EvaluationResult> {
   signal.throwIfAborted();

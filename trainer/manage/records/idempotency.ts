@@ -1,4 +1,4 @@
-/** Answers to requests with an Idempotency-Key, kept for a day: the same request again has the effect of one. */
+/** Answers to requests with an Idempotency-Key, kept for a day: a repeated request gets the first answer and has no second effect. */
 import { createHash } from "node:crypto";
 import { Problem } from "../../../shared/problem.ts";
 import type { ModelRef } from "../../store/live-pointer-swap.ts";
@@ -6,7 +6,7 @@ import { type Database, isDuplicate, type Queries } from "./database.ts";
 
 export type IdempotentRequest = {
   readonly customer: string;
-  /** As sent; null when there was none. */
+  /** The Idempotency-Key as sent; null without one. */
   readonly key: string | null;
   readonly body: Uint8Array;
 };
@@ -17,46 +17,50 @@ const KEPT_SECONDS = 86_400;
 const KEY_LENGTH_MAX = 255;
 
 /**
- * The answer to a request, computed once. `perform` must write its effect and, by the given function, its answer in one
- * transaction.
+ * Performs a request, or returns the stored answer of an earlier one with the same key. `perform` must write its effect, and
+ * pass its answer to the given function, in one transaction.
  *
- * @throws Problem idempotency_conflict when the key was used with another body, invalid_parameter when it is no key.
+ * @throws Problem idempotency_conflict when the key was used with another body, invalid_parameter for an invalid key.
  */
-export async function once(
+export async function performOnce(
   database: Database,
-  request: IdempotentRequest,
+  { customer, key, body }: IdempotentRequest,
   perform: (note: (queries: Queries, modelName: string, answer: string) => Promise<void>) => Promise<void>,
 ): Promise<IdempotentAnswer> {
-  const { customer, key, body } = request;
-  if (key !== null && !/^[\x21-\x7e]+$/.test(key.slice(0, KEY_LENGTH_MAX + 1)))
-    throw new Problem(
-      "invalid_parameter",
-      "The Idempotency-Key must consist of printable ASCII characters without spaces.",
-    );
-  if (key !== null && key.length > KEY_LENGTH_MAX)
-    throw new Problem("invalid_parameter", `The Idempotency-Key must have at most ${KEY_LENGTH_MAX} characters.`);
+  if (key !== null) checkKey(key);
   const digest = createHash("sha256").update(body).digest("hex");
-  const known = key === null ? undefined : await replay(database, customer, key, digest);
-  if (known !== undefined) return known;
+  const earlier = key === null ? undefined : await earlierAnswer(database, customer, key, digest);
+  if (earlier !== undefined) return earlier;
   let given: IdempotentAnswer | undefined;
   try {
     await perform(async (queries, modelName, answer) => {
       if (key !== null) {
-        await queries.query(`delete from shortlist.idempotency_keys where ${OWN_KEY} and ${EXPIRED}`, [customer, key]);
+        await queries.query(`delete from shortlist.idempotency_keys where ${SAME_KEY} and ${EXPIRED}`, [customer, key]);
         await queries.query(INSERT, [customer, key, digest, modelName, answer]);
       }
       given = { modelName, answer, isReplay: false };
     });
   } catch (error) {
-    // Two requests with one key at once: the second one's effect was undone, and the first one's answer is there.
-    const first = key !== null && isRepetition(error) ? await replay(database, customer, key, digest) : undefined;
+    // Of two simultaneous requests with one key, the second is rolled back, and the first one's answer is stored.
+    const first =
+      key !== null && isRepetition(error) ? await earlierAnswer(database, customer, key, digest) : undefined;
     if (first === undefined) throw error;
     return first;
   }
   return given!;
 }
 
-/** Forgets the answers that tell of a model: once it is being deleted they are no longer so. */
+function checkKey(key: string): void {
+  if (key.length > KEY_LENGTH_MAX)
+    throw new Problem("invalid_parameter", `The Idempotency-Key must have at most ${KEY_LENGTH_MAX} characters.`);
+  if (!/^[\x21-\x7e]+$/.test(key))
+    throw new Problem(
+      "invalid_parameter",
+      "The Idempotency-Key must consist of printable ASCII characters without spaces.",
+    );
+}
+
+/** Forgets the answers about a model, which are wrong once it is being deleted. */
 export async function forgetAnswersOf({ customer, modelName }: ModelRef, queries: Queries): Promise<void> {
   await queries.query("delete from shortlist.idempotency_keys where customer = $1 and model_name = $2", [
     customer,
@@ -69,7 +73,7 @@ export async function purgeIdempotencyKeys(database: Database): Promise<void> {
   await database.query(`delete from shortlist.idempotency_keys where ${EXPIRED}`);
 }
 
-const OWN_KEY = "customer = $1 and idempotency_key = $2";
+const SAME_KEY = "customer = $1 and idempotency_key = $2";
 const EXPIRED = `created_at < now() - ${KEPT_SECONDS} * interval '1 second'`;
 const INSERT = `insert into shortlist.idempotency_keys
   (customer, idempotency_key, request_digest, model_name, answer, created_at) values ($1, $2, $3, $4, $5, now())`;
@@ -77,14 +81,14 @@ const INSERT = `insert into shortlist.idempotency_keys
 const isRepetition = (error: unknown) =>
   isDuplicate(error) || (error instanceof Problem && error.code === "model_exists");
 
-async function replay(
+async function earlierAnswer(
   database: Database,
   customer: string,
   key: string,
   digest: string,
 ): Promise<IdempotentAnswer | undefined> {
   const [row] = await database.query(
-    `select request_digest, model_name, answer from shortlist.idempotency_keys where ${OWN_KEY} and not ${EXPIRED}`,
+    `select request_digest, model_name, answer from shortlist.idempotency_keys where ${SAME_KEY} and not ${EXPIRED}`,
     [customer, key],
   );
   if (row === undefined) return undefined;

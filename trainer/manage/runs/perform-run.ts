@@ -1,11 +1,10 @@
 /**
- * One attempt of a run, from its claim to its conclusion: the record follows what the run's process tells, and in the
- * end says how it went. Nothing that a run does reaches beyond its model.
+ * One attempt of a run, from its claim to its end. What the run's process reports is written to the model's record; the end
+ * is written to record and ledger in one transaction.
  */
-import { setTimeout as delay } from "node:timers/promises";
 import { errorForLog, type Log } from "../../log/log.ts";
-import { redacted } from "../../log/redaction.ts";
-import type { RunMessage } from "../../run/training-run.ts";
+import { redacted, secretsIn } from "../../log/redaction.ts";
+import type { RunMessage, TrainingJob } from "../../run/training-run.ts";
 import type { RunSettings, Settings } from "../../settings.ts";
 import { type ObjectStore, StoreError } from "../../store/object-store.ts";
 import type { Database } from "../records/database.ts";
@@ -13,12 +12,11 @@ import type { Erasures } from "../records/erasures.ts";
 import type { ModelRegistry } from "../records/model-registry.ts";
 import type { Attempt, Model, RunEvent } from "../records/model-transitions.ts";
 import type { Claim, Run, RunLedger } from "../records/run-ledger.ts";
-import { agree } from "./agree.ts";
 import type { ModelFolders } from "./model-folders.ts";
-import type { PointerKeeper } from "./pointer-keeper.ts";
-import { prepareRun } from "./prepare-run.ts";
 import { progressWriter } from "./progress-writer.ts";
+import { type PointerKeeper, reconcileRecords } from "./reconcile-records.ts";
 import { type ChildResult, runChild } from "./run-child.ts";
+import { keepLease, type Lease, type StopReason } from "./run-lease.ts";
 
 export type RunContext = {
   readonly database: Database;
@@ -35,50 +33,44 @@ export type RunContext = {
   readonly log: Log;
 };
 
-/** Why a run is stopped from here. `lost`: another trainer has taken it. */
-export type StopReason = "cancelled" | "lost" | "stopping";
-
 const RETRY_SECONDS_MAX = 3600;
 
 /**
- * Works on the run until it is over or to be tried again.
+ * Works on the run until it has ended or waits for a retry. Returns at once when the run cannot be claimed.
  *
  * @param stop Aborted with a StopReason to end the attempt early.
  */
 export async function performRun(run: Run, context: RunContext, stop: AbortController): Promise<void> {
-  const { registry, ledger, pointers, folders, log } = context;
+  const { registry, ledger, pointers, folders, settings, log } = context;
   const claim = await ledger.claim(run.runId);
   if (claim === undefined) return;
   const { runId, attempt } = claim;
-  const about = { run_id: runId, attempt, customer: run.customer, model_name: run.modelName };
   const model = await registry.apply(run.customer, run.modelName, { kind: "started", runId, attempt });
   if (model === undefined || claim.cancelled) {
     await conclude(run, claim, { kind: "stopped" }, { ...context, reason: "cancelled" });
-    pointers.settle(run);
+    pointers.reconcile(run);
     return;
   }
-  log({ event: "run_started", level: "info", ...about });
-  const lease = keepLease(claim, context, stop);
+  log({ event: "run_started", level: "info", ...aboutOf(model, claim) });
+  const lease = keepLease(claim, { ledger, heartbeatSeconds: settings.runs.heartbeatSeconds, log }, stop);
   try {
     const outcome = await attemptRun(model, claim, { ...context, lease });
     const reason = stop.signal.aborted ? (stop.signal.reason as StopReason) : undefined;
     await conclude(run, claim, outcome, { ...context, reason });
   } finally {
     lease.end();
-    pointers.settle(run); // whatever the process has published, even if nobody listened to it any more
+    pointers.reconcile(run); // the process may have published even if this trainer did not receive its message
     await folders.removeRun(runId);
   }
 }
 
 type Outcome = ChildResult["outcome"];
+type AttemptContext = RunContext & { readonly lease: Lease };
 
-/** The outcome of one attempt; what fails around the process is a failure of the run too. */
-async function attemptRun(
-  model: Model,
-  claim: Claim,
-  context: RunContext & { readonly lease: Lease },
-): Promise<Outcome> {
+/** The outcome of one attempt. An error outside the process is a failure of the run too. */
+async function attemptRun(model: Model, claim: Claim, context: AttemptContext): Promise<Outcome> {
   const { settings, log, lease } = context;
+  const about = aboutOf(model, claim);
   if (claim.crashes >= settings.runs.attemptsMax)
     return failed(
       "run_lost",
@@ -86,10 +78,10 @@ async function attemptRun(
       false,
     );
   try {
-    // A process publishes only over a pointer, so it is there before the process is; and a trainer that died between publishing
-    // and noting it left the record behind what is served.
-    await agree(model, context);
-    await context.erasures.restoreOf(model.customer); // the process leaves out whom the list names
+    // A process can only replace a pointer, so the pointer must exist. An earlier attempt that published and then died with its
+    // trainer is noted in the record here.
+    await reconcileRecords(model, context);
+    await context.erasures.restoreOf(model.customer); // the process leaves out the users on the list
     const prepared = await prepareRun(model, claim.runId, context);
     const clean = <Value>(value: Value) => redacted(value, prepared.secrets);
     const progress = progressWriter(claim, model, context);
@@ -107,34 +99,79 @@ async function attemptRun(
     const output = result.outputTail !== "" ? { output: clean(result.outputTail) } : {};
     const level = kind === "failed" ? "warning" : "info";
     const figures = { seconds: Math.round(result.seconds * 10) / 10, peak_mb: result.peakMb };
-    log({ event: "run_ended", level, ...aboutOf(model, claim), outcome: kind, ...figures, ...output });
+    log({ event: "run_ended", level, ...about, outcome: kind, ...figures, ...output });
     return cleaned(result.outcome, clean);
   } catch (error) {
-    log({ event: "run_error", level: "error", ...aboutOf(model, claim), error: errorForLog(error) });
+    log({ event: "run_error", level: "error", ...about, error: errorForLog(error) });
     if (error instanceof StoreError) return failed("store_unavailable", "The store of models does not answer.", true);
     return failed("internal", "Something failed on the trainer; the operator's log tells what.", true);
   }
 }
 
+/** The input of a run's process, and the secrets to remove from its messages. */
+export type PreparedRun = {
+  readonly job: TrainingJob;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly secrets: readonly string[];
+};
+
+export async function prepareRun(
+  model: Model,
+  runId: string,
+  { settings, folders }: Pick<RunContext, "settings" | "folders">,
+): Promise<PreparedRun> {
+  const { customer, modelName, spec } = model;
+  const { runs } = settings;
+  const { work, temp } = await folders.makeRun(runId);
+  const { secret: _, ...connectorSettings } = settings.connectorsOf(customer, temp);
+  const environment = settings.childEnvironment(customer);
+  const secretsOfEnvironment = Object.entries(environment)
+    .filter(([name]) => /SECRET|ACCESS_KEY/.test(name))
+    .map(([, value]) => value);
+  return {
+    job: {
+      runId,
+      customer,
+      spec,
+      connectorSettings,
+      settings: {
+        workDirectory: work,
+        modelDirectory: await folders.makeModel(customer, modelName),
+        incremental: { overlapSeconds: runs.overlapSeconds, fullReadSeconds: runs.fullReadSeconds },
+        seed: runs.seed,
+        fitSecondsMax: runs.fitSecondsMax,
+        memoryMbMax: runs.memoryMbMax,
+        rejectedShareMax: runs.rejectedShareMax,
+        weightBytesMax: runs.weightBytesMax,
+        edgeMemoryBytes: runs.edgeMemoryBytes,
+        ignoreGate: runs.ignoreGate,
+      },
+    },
+    environment,
+    secrets: [...secretsIn(spec.connector_configs), ...secretsOfEnvironment],
+  };
+}
+
 type Cleaning = <Value>(value: Value) => Value;
 
-/** Clean in what is written for people; a version's name, a code or a state is never changed. */
-function cleaned<Told extends RunMessage | Outcome>(told: Told, clean: Cleaning): Told;
-function cleaned(told: RunMessage | Outcome, clean: Cleaning): RunMessage | Outcome {
-  switch (told.kind) {
+/** Removes secrets from texts for people. Names of versions, codes and states stay as they are. */
+function cleaned<Sent extends RunMessage | Outcome>(sent: Sent, clean: Cleaning): Sent;
+function cleaned(sent: RunMessage | Outcome, clean: Cleaning): RunMessage | Outcome {
+  switch (sent.kind) {
     case "failed":
-      return { ...told, failure: { ...told.failure, message: clean(told.failure.message) } };
+      return { ...sent, failure: { ...sent.failure, message: clean(sent.failure.message) } };
     case "refused":
-      return { ...told, reasons: clean(told.reasons) };
+      return { ...sent, reasons: clean(sent.reasons) };
     case "progress":
-      return { ...told, progress: { ...told.progress, detail: clean(told.progress.detail) } };
+      return { ...sent, progress: { ...sent.progress, detail: clean(sent.progress.detail) } };
     case "data":
-      return { ...told, data: clean(told.data) };
+      return { ...sent, data: clean(sent.data) };
     default:
-      return told;
+      return sent;
   }
 }
 
+/** The fields that every log event of an attempt has. */
 const aboutOf = (model: Model, { runId, attempt }: Attempt) => ({
   run_id: runId,
   attempt,
@@ -147,64 +184,9 @@ const failed = (code: string, message: string, retryable: boolean): Outcome => (
   failure: { stage: "fetching", code, message, retryable },
 });
 
-type Lease = {
-  readonly signal: AbortSignal;
-  /** By the ledger as it is now: a machine that slept wakes up with a run that may be another's. Never rejects. */
-  ownsLease(): Promise<boolean>;
-  end(): void;
-};
-
-/** Renews the lease of the run; stops the run when it was cancelled, taken by another, or cannot be renewed in time. */
-function keepLease(attempt: Attempt, { ledger, settings, log }: RunContext, stop: AbortController): Lease {
-  const heartbeatMs = settings.runs.heartbeatSeconds * 1000;
-  const { signal } = stop;
-  let renewedMs = performance.now();
-  let pending: Promise<boolean> | undefined;
-  /** Another trainer may take the run after heartbeatSeconds; by then this one must have let go. */
-  const letGoIfLate = () => {
-    if (performance.now() - renewedMs > heartbeatMs / 2) stop.abort("lost" satisfies StopReason);
-  };
-  const ask = async (): Promise<boolean> => {
-    const askedMs = performance.now();
-    try {
-      const state = await ledger.renew(attempt);
-      if (state === "owned") renewedMs = askedMs;
-      else stop.abort(state satisfies StopReason);
-      return state === "owned";
-    } catch (error) {
-      log({ event: "renewal_failed", level: "warning", run_id: attempt.runId, error: errorForLog(error) });
-      letGoIfLate();
-      return false;
-    }
-  };
-  const renew = async (): Promise<boolean> => {
-    pending = ask();
-    const ownsLease = await pending;
-    pending = undefined;
-    return ownsLease;
-  };
-  const renewal = setInterval(() => {
-    if (pending === undefined) void renew();
-    else letGoIfLate(); // a database that has fallen silent neither answers nor fails
-  }, heartbeatMs / 6);
-  return {
-    signal,
-    async ownsLease() {
-      while (!signal.aborted) {
-        await pending; // what was asked before may be answered by what was true before
-        if (await renew()) return true;
-        // A database that does not answer right now is asked again until the lease ends.
-        await delay(heartbeatMs / 12, undefined, { signal }).catch(() => undefined);
-      }
-      return false;
-    },
-    end: () => clearInterval(renewal),
-  };
-}
-
 type Conclusion = RunContext & { readonly reason: StopReason | undefined };
 
-/** The end of an attempt, in the record and in the ledger at once: nobody sees the one without the other. */
+/** Writes the end of an attempt to record and ledger in one transaction, so that nobody sees one without the other. */
 async function conclude(run: Run, claim: Claim, outcome: Outcome, context: Conclusion): Promise<void> {
   const { database, registry, ledger, settings, reason, nowMs } = context;
   if (reason === "lost") return;
@@ -234,7 +216,7 @@ function endingOf(outcome: Outcome, claim: Claim, { runs, reason, at }: EndingFa
   }
   const delaySeconds = Math.min(RETRY_SECONDS_MAX, runs.retrySeconds * 2 ** claim.crashes);
   if (outcome.kind === "stopped") {
-    const forgiven = reason === "stopping"; // anything else that stops runs again and again ends by attemptsMax
+    const forgiven = reason === "stopping"; // a run that anything else stops again and again ends after attemptsMax
     return {
       event: { kind: "waiting", failure: null },
       retry: { delaySeconds: forgiven ? 0 : delaySeconds, forgiven },

@@ -1,26 +1,25 @@
 /** A training run in a process of its own, which ends with exactly one outcome. */
-import type { Failure, TrainingState } from "../../../shared/model-record.ts";
+import { z } from "zod";
+import { DataSummary, Failure, Progress, TrainingState } from "../../../shared/model-record.ts";
 import type { LeaseAnswer, RunMessage, TrainingJob } from "../../run/training-run.ts";
 import type { Stage } from "../../stage/stage-error.ts";
 import { type ProcessEnd, type ProcessOptions, superviseProcess } from "../processes/supervised-process.ts";
-import { parseRunMessage } from "./run-message.ts";
 
 export type ChildOptions = Omit<ProcessOptions, "input" | "onMessage" | "graceSeconds"> & {
-  /** The program gets the job as its first message and answers in `RunMessage`s. */
+  /** The program's first message. The program sends `RunMessage`s. */
   readonly job: TrainingJob;
   readonly graceSeconds?: number;
-  /** In order. The final message becomes the outcome. */
+  /** Called for each message but the final one, which becomes the outcome. */
   readonly onMessage: (message: ProgressMessage) => void;
-  /** Whether the run may still publish, asked right before it does. */
+  /** Answers the process's question right before it publishes. */
   readonly ownsLease: () => Promise<boolean>;
 };
 
-/** What a run tells before it ends. */
 export type ProgressMessage = Extract<RunMessage, { kind: "progress" | "data" }>;
 type Final = Extract<RunMessage, { kind: "published" | "refused" | "failed" }>;
 
 export type ChildResult = {
-  /** `stopped`: by `signal`, or by a signal from outside that asked the process to end. */
+  /** `stopped`: by `signal`, or by a SIGTERM or SIGINT from outside. */
   readonly outcome: Final | { readonly kind: "stopped" };
   readonly seconds: number;
   readonly peakMb: number;
@@ -61,14 +60,14 @@ export async function runChild(options: ChildOptions): Promise<ChildResult> {
       return "last";
     },
   });
-  const told = final as Final | undefined;
-  // A process that is ended may still say that it failed, by being ended; what it had published is published.
-  const isTold = told !== undefined && !(told.kind === "failed" && end.ended !== "");
+  const sent = final as Final | undefined;
+  // A process that is being ended may report this as its failure, which is not the cause. A publication is final.
+  const isSent = sent !== undefined && !(sent.kind === "failed" && end.ended !== "");
   const { seconds, peakMb, outputTail } = end;
-  return { outcome: isTold ? told : outcomeOf(end, stage, { memoryMbMax, secondsMax }), seconds, peakMb, outputTail };
+  return { outcome: isSent ? sent : outcomeOf(end, stage, { memoryMbMax, secondsMax }), seconds, peakMb, outputTail };
 }
 
-/** The outcome of a process that ended without telling one. */
+/** The outcome of a process that ended without sending one. */
 function outcomeOf(
   end: ProcessEnd,
   stage: Stage,
@@ -105,4 +104,31 @@ function outcomeOf(
     `The run's process ended without a result (${how}). The operator's log tells more.`,
     true,
   );
+}
+
+const TEXT_MAX = 4000;
+const clipped = z.string().transform((text) => (text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text));
+const Metrics = z.looseObject({ method: z.string().max(100), baseline: z.record(z.string(), z.number()) });
+
+const Message = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("progress"), state: TrainingState, progress: Progress }),
+  z.object({ kind: z.literal("data"), data: DataSummary }),
+  z.object({ kind: z.literal("owns_lease") }),
+  z.object({
+    kind: z.literal("published"),
+    version: z.string().min(1).max(64),
+    itemIdType: z.enum(["string", "integer"]),
+    metrics: Metrics,
+  }),
+  z.object({ kind: z.literal("refused"), reasons: z.array(clipped).max(100), metrics: Metrics }),
+  z.object({
+    kind: z.literal("failed"),
+    failure: Failure.omit({ at: true }).extend({ message: clipped }),
+  }),
+]);
+
+/** A message of a run's process, or undefined when the value is no valid message. */
+export function parseRunMessage(value: unknown): RunMessage | undefined {
+  const parsed = Message.safeParse(value);
+  return parsed.success ? (parsed.data as RunMessage) : undefined;
 }

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { superviseProcess } from "../../../../trainer/manage/processes/supervised-process.ts";
-import type { DryRunAnswer, DryRunJob } from "../../../../trainer/manage/questions/dry-run-process.ts";
+import type { DryRunAnswer, DryRunJob } from "../../../../trainer/manage/questions/dry-runs.ts";
 import { readSettings } from "../../../../trainer/settings.ts";
 import { environmentOf } from "../../../fixtures/trainer-client.ts";
 import { specOf } from "../../../fixtures/trainer-spec.ts";

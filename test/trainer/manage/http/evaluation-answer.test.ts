@@ -21,12 +21,12 @@ async function storeWith(bytes?: Uint8Array) {
   return store;
 }
 
-test("is made of the lists stored with the version", async () => {
+test("an answer is computed from the lists stored with the version", async () => {
   const answer = await evaluationAnswer(model, { user_ids: ["ann", "x"] }, await storeWith(encodeDetail(SMALL_DETAIL)));
   expect(answer).toMatchObject({ users: 1, not_measured: ["x"] });
 });
 
-test("ids that are not measured are told as they were sent", async () => {
+test("ids that were not measured are returned as they were sent", async () => {
   const longest = "é".repeat(128);
   const user_ids = ["007", 8, "9007199254740993", longest];
   const answer = await evaluationAnswer(model, { user_ids }, await storeWith(encodeDetail(SMALL_DETAIL)));
@@ -48,7 +48,7 @@ test("an erased user is not measured", async () => {
 test.each([
   ["no lists", undefined, "are not there: train the model again"],
   ["other bytes", Uint8Array.of(1), "cannot be read: not a file of this trainer. train the model again"],
-])("%s: told so", async (_what, bytes, words) => {
+])("with %s the answer says so", async (_what, bytes, words) => {
   const asked = evaluationAnswer(model, { user_ids: ["ann"] }, await storeWith(bytes));
   await expect(asked).rejects.toMatchObject({ code: "artifact_unavailable", message: expect.stringContaining(words) });
 });

@@ -38,8 +38,8 @@ async function aDyingModel() {
   await registry.insert(database, { customer: "acme", spec: specOf("shop", "wait"), nextRunAt: null });
   await registry.apply("acme", "shop", { kind: "destroying" });
   const signal = new AbortController().signal;
-  const settled: string[] = [];
-  const pointers = { settled: async () => void settled.push(...(await left())) };
+  const waits: string[] = [];
+  const pointers = { whenReconciled: async () => void waits.push(...(await left())) };
   const remove = (through: ObjectStore, by: ModelRegistry = registry) =>
     removeModel(MODEL, { registry: by, ledger, pointers, folders, nowMs: Date.now, signal, store: through });
   const left = async () => {
@@ -47,10 +47,10 @@ async function aDyingModel() {
     for await (const { key } of store.list("")) keys.push(key);
     return keys;
   };
-  return { registry, ledger, store, folders, remove, left, settled };
+  return { registry, ledger, store, folders, remove, left, waits };
 }
 
-test("after a crash at any point the same call finishes, and the row is there until all is gone", async () => {
+test("after a crash at any point the same call finishes the removal, and the row goes last", async () => {
   const whole = await aDyingModel();
   const counted = faultyStore(whole.store, null);
   expect(await whole.remove(counted.store)).toBe(true);
@@ -66,13 +66,13 @@ test("after a crash at any point the same call finishes, and the row is there un
     }
 });
 
-test("a status that is still on its way is waited for, before anything is removed", async () => {
-  const { store, remove, settled } = await aDyingModel();
+test("the removal waits for a status update that is still on its way", async () => {
+  const { store, remove, waits } = await aDyingModel();
   await remove(store);
-  expect(settled).toHaveLength(3);
+  expect(waits).toHaveLength(3);
 });
 
-test("while a trainer works on a run of it, nothing is removed", async () => {
+test("while a trainer works on a run of the model, nothing is removed", async () => {
   const { ledger, registry, store, remove, left } = await aDyingModel();
   await ledger.create(database, { runId: "run-held", ...MODEL });
   const claim = (await ledger.claim("run-held"))!;
@@ -101,7 +101,7 @@ test("models are removed one after the other; one that fails or is still in use 
       ...store,
       get: (key) => (isDown && key.includes("shop") ? Promise.reject(new Error("down")) : store.get(key)),
     },
-    pointers: { settled: async () => {} },
+    pointers: { whenReconciled: async () => {} },
     nowMs: Date.now,
     signal: new AbortController().signal,
     log: (entry) => void logs.push(entry),
@@ -119,7 +119,7 @@ test("models are removed one after the other; one that fails or is still in use 
   await removals.stop();
 });
 
-test("a model that nobody deletes is left alone", async () => {
+test("a model that is not being deleted is not removed", async () => {
   const { registry, store, remove } = await aDyingModel();
   await remove(store);
   await registry.insert(database, { customer: "acme", spec: specOf("shop", "wait"), nextRunAt: null });
@@ -128,7 +128,7 @@ test("a model that nobody deletes is left alone", async () => {
   expect(await registry.find("acme", "shop")).toBeDefined();
 });
 
-test("a trainer that slept while another one finished leaves a new model of that name alone", async () => {
+test("a trainer that slept while another finished the removal does not touch a new model of that name", async () => {
   for (let sleepsAt = 1; sleepsAt <= 4; sleepsAt++) {
     const { registry, store, remove, left } = await aDyingModel();
     let made: string[] | undefined;
@@ -159,7 +159,7 @@ test("a trainer that slept while another one finished leaves a new model of that
   }
 });
 
-test("a new model under the name of a removed one is made of its own rows alone", { timeout: 60_000 }, async () => {
+test("a new model under the name of a removed one uses nothing of the old one", { timeout: 60_000 }, async () => {
   const { registry, store, folders, remove, left } = await aDyingModel();
   const folder = await freshFolder();
   const instance = await DuckDBInstance.create(":memory:");
@@ -208,7 +208,7 @@ test("a new model under the name of a removed one is made of its own rows alone"
   await remove(store);
 });
 
-/** Items and how they are gone through: two shops have no file in common. */
+/** Item counts and strides, chosen so that the two shops have no file in common. */
 const SHOPS = { old: { items: 23, step: 7 }, new: { items: 31, step: 5 } } as const;
 type Kind = keyof typeof SHOPS;
 const NOW = Date.parse("2024-03-01T00:00:00Z");

@@ -18,7 +18,7 @@ let database: Database;
 let context: UpkeepContext;
 let nowMs = START;
 let upkept: string[];
-let settled: string[];
+let reconciled: string[];
 const logs: LogEntry[] = [];
 
 beforeAll(async () => {
@@ -29,16 +29,16 @@ beforeEach(async () => {
   for (const table of ["models", "runs"]) await database.query(`delete from shortlist.${table}`);
   nowMs = START;
   upkept = [];
-  settled = [];
+  reconciled = [];
   context = {
     database,
     registry: modelRegistry(database, () => nowMs),
     ledger: runLedger(database, "ours", 30),
     workers: { wake: () => void upkept.push("wake") },
     pointers: {
-      settle: ({ modelName }) => void settled.push(modelName),
-      settled: async () => {},
-      retry: () => void upkept.push("retry"),
+      reconcile: ({ modelName }) => void reconciled.push(modelName),
+      whenReconciled: async () => {},
+      retryFailed: () => void upkept.push("retry"),
       idle: async () => {},
     },
     folders: modelFolders(await freshFolder()),
@@ -54,7 +54,7 @@ beforeEach(async () => {
   };
 });
 
-/** A model whose first run is over. */
+/** A model whose first run has ended. */
 async function aTrainedModel(name: string, schedule: string, nextRunAt: string | null) {
   const spec = specOf(name, "wait", { train_schedule: schedule });
   await context.registry.insert(database, { customer: "acme", spec, nextRunAt });
@@ -73,7 +73,7 @@ async function aTrainedModel(name: string, schedule: string, nextRunAt: string |
 const waiting = async () => (await context.ledger.waiting(100)).map(({ modelName }) => modelName);
 const find = async (name: string) => (await context.registry.find("acme", name))!;
 
-test("a model that is due gets a run and its next time; until then it gets none", async () => {
+test("a model gets a run when it is due, and its next time", async () => {
   await aTrainedModel("hourly", "@hourly", new Date(START + 3_600_000).toISOString());
   await scheduleDueRuns(context);
   expect(await waiting()).toEqual([]);
@@ -88,9 +88,9 @@ test("a model that is due gets a run and its next time; until then it gets none"
   expect((await find("hourly")).training.runId).toBe(runId);
 });
 
-test("a clock that was ahead and was set right puts no schedule off", async () => {
+test("a schedule that was computed by a clock that was ahead is corrected", async () => {
   await aTrainedModel("early", "@hourly", new Date(START).toISOString());
-  nowMs = START + 14 * 3_600_000; // such as of a machine that takes local time for UTC
+  nowMs = START + 14 * 3_600_000; // such as a machine that takes local time for UTC
   await scheduleDueRuns(context);
   const nextRun = async () => (await find("early")).training.nextRunAt;
   expect(await nextRun()).toBe("2026-01-01T15:00:00.000Z");
@@ -124,7 +124,7 @@ test("a model that was changed since its run read it is trained again", async ()
   expect(await waiting()).toContain("changed");
 });
 
-test("one model's trouble is logged and does not keep the others waiting", async () => {
+test("an error with one model is logged and does not affect the others", async () => {
   for (const name of ["a", "b"]) await aTrainedModel(name, "@hourly", new Date(START).toISOString());
   await database.query(`update shortlist.models set spec = replace(spec, '@hourly', '@never') where model_name = 'a'`);
   nowMs = START + 1;
@@ -133,7 +133,7 @@ test("one model's trouble is logged and does not keep the others waiting", async
   expect(await waiting()).toContain("b");
 });
 
-test("rows kept from before an erasure that is a week old go, whether or not a run comes", async () => {
+test("rows that were kept before an erasure are removed a week after it, even without a run", async () => {
   const folder = await freshFolder();
   const folders = modelFolders(folder);
   const rows = join(await folders.makeModel("acme", "shop"), "interactions");
@@ -147,33 +147,33 @@ test("rows kept from before an erasure that is a week old go, whether or not a r
   await upkeep.stop();
 });
 
-test("lists of erased users are settled at every turn, and looked for at the start", async () => {
+test("lists of erased users are written at every turn, and restored at the start", async () => {
   const upkeep = startUpkeep(context, 3_600_000);
-  const lists = () => upkept.filter((what) => what !== "retry" && what !== "wake");
+  const lists = () => upkept.filter((what) => what === "settle" || what === "restore");
   await expect.poll(lists).toEqual(["settle", "restore"]);
   upkeep.wake();
   await expect.poll(lists).toEqual(["settle", "restore", "settle"]);
   await upkeep.stop();
 });
 
-test("a step of the sweep that fails is logged and done again, and keeps no other from being done", async () => {
+test("a failed step of the sweep is logged and repeated, and the other steps are performed", async () => {
   await aTrainedModel("a", "@once", null);
   let restores = 0;
   const restore = async () => {
     if (++restores === 1) throw new Error("no bucket");
   };
   const upkeep = startUpkeep({ ...context, erasures: { ...context.erasures, restore } }, 3_600_000);
-  await expect.poll(() => settled).toEqual(["a"]);
+  await expect.poll(() => reconciled).toEqual(["a"]);
   expect(logs).toContainEqual(
     expect.objectContaining({ event: "upkeep_failed", error: expect.stringContaining("no bucket") }),
   );
   upkeep.wake();
   await expect.poll(() => restores).toBe(2);
   await upkeep.stop();
-  expect(settled).toEqual(["a"]);
+  expect(reconciled).toEqual(["a"]);
 });
 
-test("the sweep forgets answers of more than a day ago, and folders of models that are no more", async () => {
+test("the sweep removes answers older than a day, and folders of removed models", async () => {
   await aTrainedModel("known", "@once", null);
   for (const [key, age] of [
     ["old", "2 days"],
@@ -188,7 +188,7 @@ test("the sweep forgets answers of more than a day ago, and folders of models th
     await context.folders.makeModel("acme", "gone"),
   ];
   const upkeep = startUpkeep(context, 3_600_000);
-  await expect.poll(() => settled).toEqual(["known"]); // the last step
+  await expect.poll(() => reconciled).toEqual(["known"]); // the last step
   await upkeep.stop();
   expect([existsSync(known), existsSync(gone)]).toEqual([true, false]);
   expect(await database.query("select idempotency_key from shortlist.idempotency_keys")).toEqual([
@@ -196,7 +196,7 @@ test("the sweep forgets answers of more than a day ago, and folders of models th
   ]);
 });
 
-test("the sweep forgets runs that were over a month ago", async () => {
+test("the sweep removes runs that ended over a month ago", async () => {
   for (const runId of ["long over", "over", "waits"])
     await context.ledger.create(database, { runId, customer: "acme", modelName: "shop" });
   for (const [runId, days] of [
@@ -213,11 +213,12 @@ test("the sweep forgets runs that were over a month ago", async () => {
   await upkeep.stop();
 });
 
-test("pointers that could not be written are tried at every turn, and every model's is looked at when a trainer starts", async () => {
+test("failed pointers are retried at every turn, and all models are reconciled when a trainer starts", async () => {
   for (const name of ["a", "b"]) await aTrainedModel(name, "@once", null);
-  await scheduleDueRuns(context);
-  expect([upkept.filter((what) => what === "retry"), settled]).toEqual([["retry"], []]);
   const upkeep = startUpkeep(context, 3_600_000);
-  await expect.poll(() => settled.toSorted()).toEqual(["a", "b"]);
+  await expect.poll(() => reconciled.toSorted()).toEqual(["a", "b"]);
+  upkeep.wake();
+  await expect.poll(() => upkept.filter((what) => what === "retry")).toHaveLength(2);
   await upkeep.stop();
+  expect(reconciled).toHaveLength(2);
 });

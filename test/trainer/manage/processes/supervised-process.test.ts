@@ -3,10 +3,14 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { type ProcessOptions, superviseProcess } from "../../../../trainer/manage/processes/supervised-process.ts";
+import {
+  type ProcessOptions,
+  residentMb,
+  superviseProcess,
+} from "../../../../trainer/manage/processes/supervised-process.ts";
 import { freshFolder } from "../../../fixtures/trainer-state.ts";
 
-/** Runs a program of these lines. What the end of a run means is tested with run-child. */
+/** Runs a program of these lines. */
 async function supervise(lines: string, options: Partial<ProcessOptions> = {}) {
   const program = join(await freshFolder(), "program.mjs");
   await writeFile(program, lines);
@@ -29,7 +33,7 @@ async function supervise(lines: string, options: Partial<ProcessOptions> = {}) {
 }
 const ECHO = 'process.once("message", (input) => process.send(input, () => process.disconnect()));';
 
-test("it gets its input, and everything that it sends arrives before its end", async () => {
+test("a program receives its input, and everything it sends arrives before its end", async () => {
   const flood = "for (let i = 0; i < 2000; i++) process.send({ i, padding: 'x'.repeat(1000) });";
   const { received, ended, exit } = await supervise(`${flood}${ECHO}`);
   expect(received).toHaveLength(2001);
@@ -37,12 +41,12 @@ test("it gets its input, and everything that it sends arrives before its end", a
   expect([ended, exit]).toEqual(["", { code: 0, signal: null, error: undefined }]);
 });
 
-test("one that nobody waits for any more when it starts is ended", async () => {
+test("a program whose signal is aborted at the start is ended", async () => {
   const { ended } = await supervise("setInterval(() => {}, 1000);", { signal: AbortSignal.abort() });
   expect(ended).toBe("stopped");
 });
 
-test("after its last message it is helped to end, and says nothing more", async () => {
+test("after its last message a program that does not end is killed, and its further messages are ignored", async () => {
   const received: unknown[] = [];
   const endless = 'process.once("message", () => setInterval(() => process.send(process.uptime()), 10));';
   const { ended, exit } = await supervise(endless, {
@@ -55,19 +59,19 @@ test("after its last message it is helped to end, and says nothing more", async 
   expect([ended, exit.signal]).toEqual(["", "SIGKILL"]);
 });
 
-test("it ends with the process that supervises it", async () => {
-  // The preloaded watch ends a process whose channel is closed; its input never comes.
+test("a program ends with the process that supervises it", async () => {
+  // The preloaded watch ends a process whose channel is closed. This program never receives its input.
   const { exit } = await supervise("process.disconnect(); setInterval(() => {}, 1000);");
   expect(exit).toMatchObject({ code: 0, signal: null });
 });
 
-test("a program that does not parse ends with its complaint", async () => {
+test("the error of a program that does not parse is in its output", async () => {
   const { exit, outputTail } = await supervise("this is no program");
   expect(exit.code).toBe(1);
   expect(outputTail).toContain("SyntaxError");
 });
 
-/** A process in which one cannot be started, and what it makes of that. */
+/** Supervises a program in a process in which none can be started, and returns the exit's error. */
 async function superviseWhere(trouble: string) {
   const program = join(await freshFolder(), "supervising.mts");
   const path = new URL("../../../../trainer/manage/processes/supervised-process.ts", import.meta.url).href;
@@ -87,12 +91,18 @@ async function superviseWhere(trouble: string) {
 }
 
 test.each([
-  ["whose program is gone, as while Node is updated,", 'process.execPath = "/gone/node";', "ENOENT"],
+  ["Node was removed, as during an update,", 'process.execPath = "/gone/node";', "ENOENT"],
   [
-    "for which no file can be opened any more",
+    "no file can be opened any more",
     'try { for (;;) openSync("/dev/null", "r"); } catch { /* all are open */ }',
     "EMFILE",
   ],
-])("one %s ends with the reason, and who supervises it lives on", async (_, trouble, reason) =>
+])("where %s the exit has the reason, and the supervisor survives", async (_, trouble, reason) =>
   expect(await superviseWhere(trouble)).toContain(reason),
 );
+
+test("the resident memory of this process is what Node reports; a process that has ended has none", async () => {
+  const mb = (await residentMb(process.pid))!;
+  expect(Math.abs(mb - process.memoryUsage().rss / 2 ** 20)).toBeLessThan(50);
+  expect(await residentMb(2 ** 30)).toBe(undefined);
+});

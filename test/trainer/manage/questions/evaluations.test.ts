@@ -6,11 +6,11 @@ import { type EvaluationDetail, encodeDetail } from "../../../../trainer/choose/
 import { type EvaluationLimits, evaluations } from "../../../../trainer/manage/questions/evaluations.ts";
 import { SMALL_DETAIL } from "../../../fixtures/small-detail.ts";
 
-const STAYS = new AbortController().signal;
+const PATIENT = new AbortController().signal;
 const THREADS = { atOnce: 1, seconds: 25, smallBytes: 0 };
 const QUESTION: EvaluationQuestion = { item_attribute: "genres" };
 
-/** Everybody of the small detail, many times over. */
+/** The users of the small detail, repeated. */
 function manyUsers(times: number): EvaluationDetail {
   const { users, chosen, popularity, relevantStart, relevant } = SMALL_DETAIL;
   const repeated = (values: Int32Array) =>
@@ -32,15 +32,15 @@ function manyUsers(times: number): EvaluationDetail {
 const SMALL = encodeDetail(SMALL_DETAIL);
 const LARGE = encodeDetail(manyUsers(3000));
 const stored = (bytes: Uint8Array) => ({ packedBytes: bytes.length, read: async () => bytes });
-const ask = (bytes: Uint8Array, limits: EvaluationLimits, question = QUESTION, caller = STAYS) =>
+const ask = (bytes: Uint8Array, limits: EvaluationLimits, question = QUESTION, caller = PATIENT) =>
   evaluations(limits).answer(stored(bytes), question, { customer: "acme", caller });
 
-test("large or small: the same answer", async () => {
+test("another thread gives the same answer as this one", async () => {
   expect(await ask(SMALL, THREADS)).toEqual(answerQuestion(SMALL_DETAIL, QUESTION));
   expect(await ask(SMALL, { ...THREADS, smallBytes: 2 ** 17 })).toEqual(answerQuestion(SMALL_DETAIL, QUESTION));
 });
 
-test("timers go on during a large answer", async () => {
+test("timers fire during a large answer", async () => {
   let isDone = false;
   const answer = ask(LARGE, { ...THREADS, smallBytes: 2 ** 17 }).finally(() => {
     isDone = true;
@@ -54,7 +54,7 @@ test("timers go on during a large answer", async () => {
   expect((await answer).users).toBe(9000);
 });
 
-test("what is refused is refused in the same words", async () => {
+test("another thread refuses with the same problem", async () => {
   const refused = { code: "unknown_attribute", errors: [{ pointer: "/item_attribute" }] };
   const asked = ask(SMALL, THREADS, { item_attribute: "genre" });
   await expect(asked).rejects.toMatchObject(refused);
@@ -62,23 +62,23 @@ test("what is refused is refused in the same words", async () => {
   await expect(ask(new Uint8Array(9).fill(1), THREADS)).rejects.toMatchObject({ name: "FormatError" });
 });
 
-test("what takes too long, or is not waited for, is ended", async () => {
+test("an answer that takes too long, or whose caller hangs up, is ended", async () => {
   const late = ask(LARGE, { ...THREADS, seconds: 0.02 });
   await expect(late).rejects.toMatchObject({ code: "overloaded", retryAfterSeconds: 5 });
   await expect(ask(LARGE, THREADS, QUESTION, AbortSignal.timeout(20))).rejects.toThrow("The caller did not wait");
 });
 
-test("a customer's second large one is refused, a small one and the next are not", async () => {
+test("a customer's second large question is refused while the first is in progress; small ones are not", async () => {
   const limited = evaluations({ ...THREADS, atOnce: 1, smallBytes: 2 ** 17 });
   const start = (bytes: Uint8Array, customer: string) =>
-    limited.answer(stored(bytes), QUESTION, { customer, caller: STAYS });
+    limited.answer(stored(bytes), QUESTION, { customer, caller: PATIENT });
   const first = start(LARGE, "acme");
   await expect(start(LARGE, "acme")).rejects.toMatchObject({ code: "rate_limited", retryAfterSeconds: 5 });
   await expect(start(LARGE, "globex")).rejects.toMatchObject({ code: "overloaded", retryAfterSeconds: 5 });
   expect((await start(SMALL, "acme")).users).toBe(3);
-  // What is refused is not even read.
+  // The lists of a refused question are not read.
   const unread = { packedBytes: 1e9, read: () => Promise.reject(new Error("read")) };
-  const asked = limited.answer(unread, QUESTION, { customer: "acme", caller: STAYS });
+  const asked = limited.answer(unread, QUESTION, { customer: "acme", caller: PATIENT });
   await expect(asked).rejects.toMatchObject({ code: "rate_limited" });
   await first;
   expect((await start(LARGE, "acme")).users).toBe(9000);

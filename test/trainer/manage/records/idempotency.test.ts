@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Problem } from "../../../../shared/problem.ts";
 import { type Database, openDatabase } from "../../../../trainer/manage/records/database.ts";
-import { forgetAnswersOf, once, purgeIdempotencyKeys } from "../../../../trainer/manage/records/idempotency.ts";
+import { forgetAnswersOf, performOnce, purgeIdempotencyKeys } from "../../../../trainer/manage/records/idempotency.ts";
 import { freshState } from "../../../fixtures/trainer-state.ts";
 
 let database: Database;
@@ -12,13 +12,13 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 const ask = (key: string | null, body = "{}", customer = "acme") =>
-  once(database, { customer, key, body: new TextEncoder().encode(body) }, async (note) => {
+  performOnce(database, { customer, key, body: new TextEncoder().encode(body) }, async (note) => {
     await database.transaction((queries) => note(queries, "shop", `answer ${effects + 1}`));
     effects++;
   });
 const age = () => database.query("update shortlist.idempotency_keys set created_at = now() - interval '25 hours'");
 
-test("the same request has its effect once and its answer every time", async () => {
+test("a repeated request gets the same answer and has no second effect", async () => {
   const first = await ask("key-1");
   const before = effects;
   expect(await ask("key-1")).toEqual({ ...first, isReplay: true });
@@ -31,18 +31,18 @@ test("the same key with another body is a conflict; another customer's key is an
   expect((await ask("key-2", "two", "other")).isReplay).toBe(false);
 });
 
-test("without a key every request counts", async () => {
+test("without a key every request is performed", async () => {
   expect([(await ask(null)).isReplay, (await ask(null)).isReplay]).toEqual([false, false]);
 });
 
-test("two at once have one effect", async () => {
+test("simultaneous requests with one key have one effect", async () => {
   const answers = await Promise.all([ask("key-3"), ask("key-3"), ask("key-3")]);
   expect(new Set(answers.map(({ answer }) => answer)).size).toBe(1);
   expect(answers.filter(({ isReplay }) => !isReplay)).toHaveLength(1);
 });
 
 test("a failure is not remembered", async () => {
-  const failing = once(database, { customer: "acme", key: "key-4", body: new Uint8Array(0) }, async () => {
+  const failing = performOnce(database, { customer: "acme", key: "key-4", body: new Uint8Array(0) }, async () => {
     throw new Problem("model_exists", "no");
   });
   await expect(failing).rejects.toMatchObject({ code: "model_exists" });

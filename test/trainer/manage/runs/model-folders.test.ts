@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { modelFolders } from "../../../../trainer/manage/runs/model-folders.ts";
 import { freshFolder } from "../../../fixtures/trainer-state.ts";
 
-test("a run's folder is fresh, and gone when the run is over", async () => {
+test("a run's folder is empty at the start and removed at the end", async () => {
   const folders = modelFolders(await freshFolder());
   const { work, temp } = await folders.makeRun("r");
   await writeFile(join(temp, "spilt"), "x");
@@ -18,7 +18,7 @@ test("a run's folder is fresh, and gone when the run is over", async () => {
   expect(existsSync(work)).toBe(false);
 });
 
-test("a model's folder stays until the model goes; names that differ in case are two", async () => {
+test("a model's folder stays until the model is removed; names that differ in case have two folders", async () => {
   const folders = modelFolders(await freshFolder());
   const upper = await folders.makeModel("acme", "Shop");
   const lower = await folders.makeModel("acme", "shop");
@@ -29,7 +29,7 @@ test("a model's folder stays until the model goes; names that differ in case are
   expect([existsSync(lower), existsSync(join(upper, "kept"))]).toEqual([false, true]);
 });
 
-test("sweeping leaves what is known, and the models are asked for after the folders were seen", async () => {
+test("a sweep removes unknown folders only, and reads the models after the folders", async () => {
   const state = await freshFolder();
   const dead = (await modelFolders(state).makeRun("dead")).work; // of a process before this one
   const folders = modelFolders(state);
@@ -44,11 +44,11 @@ test("sweeping leaves what is known, and the models are asked for after the fold
   expect(isThere).toEqual([false, true, false, true, true]);
 });
 
-test("sweeping where nothing has ever been is nothing", async () => {
+test("a sweep of a state folder that does not exist does nothing", async () => {
   await modelFolders(join(await freshFolder(), "none")).sweep(async () => []);
 });
 
-test("a customer's kept rows from before a moment go; later ones, other customers' and other things stay", async () => {
+test("only a customer's rows from before the given time are removed", async () => {
   const folders = modelFolders(await freshFolder());
   const kept = async (customer: string, name: string, seconds: number) => {
     const rows = join(await folders.makeModel(customer, name), "interactions");

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -9,14 +10,16 @@ import { erasures } from "../../../../trainer/manage/records/erasures.ts";
 import { type ModelRegistry, modelRegistry } from "../../../../trainer/manage/records/model-registry.ts";
 import { type RunLedger, runLedger } from "../../../../trainer/manage/records/run-ledger.ts";
 import { modelFolders } from "../../../../trainer/manage/runs/model-folders.ts";
-import { performRun, type RunContext, type StopReason } from "../../../../trainer/manage/runs/perform-run.ts";
-import { pointerKeeper } from "../../../../trainer/manage/runs/pointer-keeper.ts";
+import { performRun, prepareRun, type RunContext } from "../../../../trainer/manage/runs/perform-run.ts";
+import { pointerKeeper } from "../../../../trainer/manage/runs/reconcile-records.ts";
+import type { StopReason } from "../../../../trainer/manage/runs/run-lease.ts";
 import { readSettings } from "../../../../trainer/settings.ts";
 import { readErasedUsers } from "../../../../trainer/store/erased-list.ts";
 import { changeLivePointer, readLivePointer } from "../../../../trainer/store/live-pointer-swap.ts";
 import { memoryStore } from "../../../../trainer/store/memory-store.ts";
 import { type ObjectStore, StoreError } from "../../../../trainer/store/object-store.ts";
 import { environmentOf } from "../../../fixtures/trainer-client.ts";
+import { aModel } from "../../../fixtures/trainer-model.ts";
 import { specOf } from "../../../fixtures/trainer-spec.ts";
 import { freshFolder, freshState } from "../../../fixtures/trainer-state.ts";
 
@@ -41,7 +44,7 @@ type Options = {
   readonly password?: string;
 };
 
-/** A model whose run waits, and a way to perform it. */
+/** A model whose run waits, and a function that performs the run. */
 async function waitingRun(script: string, options: Options = {}) {
   const modelName = `model-${count++}`;
   const run = { runId: `run-${count}`, customer: "acme", modelName };
@@ -82,7 +85,7 @@ async function waitingRun(script: string, options: Options = {}) {
   return { run, modelName, store, logs, erased, perform };
 }
 const isWaiting = async (runId: string) => (await ledger.waiting(1000)).some((run) => run.runId === runId);
-/** Once the run says that it trains. The embedded database answers without ever yielding, so the loop must. */
+/** Resolves when the record says TRAINING. The pause lets other work go on, since the embedded database never yields. */
 async function training(modelName: string): Promise<void> {
   while ((await registry.find("acme", modelName))!.training.state !== "TRAINING")
     await new Promise((done) => setTimeout(done, 20));
@@ -90,7 +93,7 @@ async function training(modelName: string): Promise<void> {
 const statusAtEdge = async (store: ObjectStore, modelName: string) =>
   (await readLivePointer(store, { customer: "acme", modelName }))?.pointer.status;
 
-test("a failure that may pass is tried again, a bounded number of times", async () => {
+test("a retryable failure is retried, a limited number of times", async () => {
   const { run, perform, store, modelName } = await waitingRun("fail source_down retryable");
   expect(await perform()).toMatchObject({
     status: "SCHEDULING",
@@ -103,19 +106,19 @@ test("a failure that may pass is tried again, a bounded number of times", async 
   expect(await statusAtEdge(store, modelName)).toBe("ERROR");
 });
 
-test("a retry waits", async () => {
+test("a retry waits before it begins", async () => {
   const { run, perform } = await waitingRun("fail source_down retryable", { retrySeconds: 60 });
   await perform();
   expect(await isWaiting(run.runId)).toBe(false);
 });
 
-test("a failure that will not pass is not tried again", async () => {
+test("a failure that is not retryable ends the run", async () => {
   const { run, perform } = await waitingRun("fail no_positives");
   expect(await perform()).toMatchObject({ status: "ERROR", failure: { code: "no_positives" } });
   expect(await isWaiting(run.runId)).toBe(false);
 });
 
-test("a version that the gate refuses is told with its reasons", async () => {
+test("the record has the reasons why the gate refused a version", async () => {
   const { perform } = await waitingRun("refuse");
   expect(await perform()).toMatchObject({
     status: "ERROR",
@@ -123,7 +126,7 @@ test("a version that the gate refuses is told with its reasons", async () => {
   });
 });
 
-test("secrets are cut out of what a run says, and not out of names and codes", async () => {
+test("secrets are removed from messages and output, and not from names and codes", async () => {
   const failing = await waitingRun("say pass shop\nfail no_shop_here", { password: "shop" });
   const { failure } = await failing.perform();
   expect(failure).toMatchObject({ code: "no_shop_here", message: "It failed with no_***_here." });
@@ -133,7 +136,7 @@ test("secrets are cut out of what a run says, and not out of names and codes", a
   expect(publishing.logs.find(({ event }) => event === "run_ended")?.output).toBe("pass ***\n");
 });
 
-test("a failed retrain keeps the live version and what it is measured by", async () => {
+test("a failed retrain keeps the live version and its metrics", async () => {
   const marker = join(await freshFolder(), "first");
   const { run, perform, modelName } = await waitingRun(`first ${marker} publish v1\nfail no_positives`);
   const before = await perform();
@@ -151,18 +154,16 @@ test("a failed retrain keeps the live version and what it is measured by", async
   });
 });
 
-describe("a store that does not answer", () => {
-  test("is a failure that may pass; nothing was fetched for nothing", async () => {
-    const down: ObjectStore = { ...memoryStore(), get: () => Promise.reject(new StoreError("no route to hunter2")) };
-    const { perform, logs } = await waitingRun("publish v1", { store: down });
-    const { failure } = await perform();
-    expect(failure).toMatchObject({ code: "store_unavailable", retryable: true });
-    expect(failure!.message).not.toContain("hunter2");
-    expect(logs).toContainEqual(expect.objectContaining({ event: "run_error" }));
-  });
+test("a store that does not answer is a retryable failure, and its error goes to the log only", async () => {
+  const down: ObjectStore = { ...memoryStore(), get: () => Promise.reject(new StoreError("no route to hunter2")) };
+  const { perform, logs } = await waitingRun("publish v1", { store: down });
+  const { failure } = await perform();
+  expect(failure).toMatchObject({ code: "store_unavailable", retryable: true });
+  expect(failure!.message).not.toContain("hunter2");
+  expect(logs).toContainEqual(expect.objectContaining({ event: "run_error" }));
 });
 
-test("the edge has something to be published over before the run begins", async () => {
+test("the pointer exists before the run's process begins", async () => {
   const { perform, store, modelName } = await waitingRun("progress TRAINING\nfail no_positives");
   const seen: (string | undefined)[] = [];
   const swap = store.swap;
@@ -175,7 +176,7 @@ test("the edge has something to be published over before the run begins", async 
   expect([seen[0], seen.at(-1)]).toEqual(["FETCHING", "ERROR"]);
 });
 
-test("what a dead trainer had published is adopted", async () => {
+test("the record adopts the version that a dead trainer had published", async () => {
   const { perform, store, modelName } = await waitingRun("progress TRAINING\nfail no_positives");
   const manifest = { media_type: "x", digest: `sha256:${"0".repeat(64)}`, size: 1 };
   const live = { version: "v9", manifest };
@@ -188,7 +189,7 @@ test("what a dead trainer had published is adopted", async () => {
   expect(await perform()).toMatchObject({ status: "ACTIVE", version: "v9" });
 });
 
-test("a list of erased users that is gone is there again before the run reads a row", async () => {
+test("a lost list of erased users is restored before the run reads rows", async () => {
   const { perform, store, erased } = await waitingRun("publish v1");
   await erased.erase("acme", "ann" as UserId);
   await store.delete(erasedUsersKey("acme"));
@@ -197,7 +198,7 @@ test("a list of erased users that is gone is there again before the run reads a 
 });
 
 describe("a run that is stopped", () => {
-  /** Performs a run that hangs, and stops it once it has said that it trains. */
+  /** Performs a run that hangs, and stops it during TRAINING. */
   async function stopped(reason: StopReason) {
     const waiting = await waitingRun("progress TRAINING\nwait");
     const stop = new AbortController();
@@ -207,20 +208,20 @@ describe("a run that is stopped", () => {
     return { ...waiting, model: await ended };
   }
 
-  test("because the trainer stops waits for the next, uncounted", async () => {
+  test("because the trainer stops waits for the next trainer, and its attempt does not count", async () => {
     const { model, run } = await stopped("stopping");
     expect(model).toMatchObject({ status: "SCHEDULING", failure: null, training: { finishedAt: null } });
     expect(await isWaiting(run.runId)).toBe(true);
     expect(await ledger.claim(run.runId)).toMatchObject({ crashes: 0 });
   });
 
-  test("because it was cancelled is over", async () => {
+  test("because it was cancelled has ended", async () => {
     const { model, run } = await stopped("cancelled");
     expect(model.training.finishedAt).not.toBe(null);
     expect(await ledger.claim(run.runId)).toBe(undefined);
   });
 
-  test("because another trainer has it says nothing at all", async () => {
+  test("because another trainer owns the lease writes nothing", async () => {
     const { model, run } = await stopped("lost");
     expect(model).toMatchObject({ status: "TRAINING", training: { state: "TRAINING", finishedAt: null } });
     expect(await ledger.renew({ runId: run.runId, attempt: 1 })).toBe("owned");
@@ -235,7 +236,7 @@ test("a cancellation by another trainer is noticed", async () => {
   expect((await ended).training.finishedAt).not.toBe(null);
 });
 
-test("a change is trained on also when the trainer that was to end the run for it died before it did", async () => {
+test("a changed model is trained again even if the trainer that should stop the old run dies", async () => {
   const { run, modelName, perform } = await waitingRun("publish v1");
   const claim = (await runLedger(database, "theirs", 30).claim(run.runId))!;
   const { spec } = (await registry.apply("acme", modelName, { kind: "started", runId: run.runId, attempt: 1 }))!;
@@ -250,7 +251,7 @@ test("a change is trained on also when the trainer that was to end the run for i
   expect(pending.map((model) => model.modelName)).toContain(modelName);
 });
 
-test("right before it publishes, a run asks whether it was cancelled, whatever the last renewal said", async () => {
+test("a cancellation is noticed right before publishing, between two renewals", async () => {
   const { perform, modelName, logs, run } = await waitingRun(
     `progress TRAINING\nuntil ${join(state, "cancelled")}\nask-lease\nfail source_down retryable`,
   );
@@ -262,36 +263,36 @@ test("right before it publishes, a run asks whether it was cancelled, whatever t
   expect(logs).toContainEqual(expect.objectContaining({ event: "run_ended", outcome: "stopped" }));
 });
 
-describe("a run that asks whether it is held", () => {
+describe("a run that asks whether it owns the lease", () => {
   async function asked(renewals: readonly ("owned" | "lost" | Error)[]) {
     const { perform, logs } = await waitingRun("ask-lease\nexit 3");
-    const told = [...renewals];
+    const remaining = [...renewals];
     const renew = ledger.renew;
     ledger.renew = (attempt) => {
-      const next = told.shift() ?? "owned";
+      const next = remaining.shift() ?? "owned";
       if (next instanceof Error) return Promise.reject(next);
       return next === "owned" ? renew(attempt) : Promise.resolve(next);
     };
     await perform().finally(() => {
       ledger.renew = renew;
     });
-    return { logs, untold: told.length };
+    return { logs, remaining: remaining.length };
   }
   const outputOf = (logs: readonly LogEntry[]) => logs.find(({ event }) => event === "run_ended")?.output;
 
-  test("is told so while it is", async () => {
+  test("gets yes while it does", async () => {
     expect(outputOf((await asked(["owned"])).logs)).toContain("owns_lease=true");
   });
 
-  test("hears when another trainer has it, and is over here", async () => {
+  test("is stopped when another trainer owns it", async () => {
     const { logs } = await asked(["lost"]);
     expect(logs.find(({ event }) => event === "run_ended")?.outcome).toBe("stopped");
   });
 
-  test("hears once a database answers that did not", async () => {
-    const { logs, untold } = await asked([new Error("no database"), new Error("no database"), "owned"]);
+  test("gets its answer once a failing database works again", async () => {
+    const { logs, remaining } = await asked([new Error("no database"), new Error("no database"), "owned"]);
     expect(outputOf(logs)).toContain("owns_lease=true");
-    expect(untold).toBe(0);
+    expect(remaining).toBe(0);
   });
 });
 
@@ -299,7 +300,7 @@ test.each<[string, () => Promise<never>, number]>([
   ["fails", () => Promise.reject(new Error("no database")), 20],
   ["never answers", () => new Promise(() => {}), 1],
 ])(
-  "a run is let go in time when the database %s, and says nothing then",
+  "a run stops in time when the database %s, and then writes nothing",
   async (_, answer, asksMax) => {
     const { perform, modelName, run } = await waitingRun("progress TRAINING\nwait", { heartbeatSeconds: 3 });
     const stop = new AbortController();
@@ -325,9 +326,40 @@ test("a run of a model that is being deleted does not begin", async () => {
   expect(await ledger.claim(run.runId)).toBe(undefined);
 });
 
-test("a run that another trainer holds is left to it", async () => {
+test("a run whose lease another trainer owns is not performed", async () => {
   const { run, perform, logs } = await waitingRun("publish v1");
   await runLedger(database, "theirs", 30).claim(run.runId);
   expect(await perform()).toMatchObject({ status: "SCHEDULING", training: { attempt: 0 } });
   expect(logs).toEqual([]);
+});
+
+test("a run's job has its folders and its customer's settings, and survives JSON", async () => {
+  const state = await freshFolder();
+  const settings = readSettings({
+    ...environmentOf(state),
+    SHORTLIST_FILE_ROOTS: '{"acme": ["/data/acme"]}',
+    SHORTLIST_OVERLAP_HOURS: "1",
+    SHORTLIST_SECRET_ACME__PASSWORD: "planted-in-environment",
+  });
+  const spec = specOf("shop", "wait", { connector_configs: [{ type: "Postgres", password: "planted-in-spec" }] });
+  const prepared = await prepareRun(aModel({ spec }), "run-1", { settings, folders: modelFolders(state) });
+  const { job } = prepared;
+  expect(JSON.parse(JSON.stringify(job))).toEqual(job);
+  expect(job).toMatchObject({
+    runId: "run-1",
+    customer: "acme",
+    spec,
+    settings: {
+      workDirectory: join(state, "runs", "run-1"),
+      modelDirectory: join(state, "models", "acme", "shop"),
+      incremental: { overlapSeconds: 3600, fullReadSeconds: 7 * 86_400 },
+    },
+    connectorSettings: { fileRoots: ["/data/acme"], tempDirectory: join(state, "runs", "run-1", "temp") },
+  });
+  expect([job.settings.modelDirectory, job.connectorSettings.tempDirectory].map(existsSync)).toEqual([true, true]);
+  expect(prepared.secrets).toEqual(
+    expect.arrayContaining(["planted-in-spec", "planted-in-environment", "planted-s3-secret"]),
+  );
+  expect(JSON.stringify(job)).not.toContain("planted-in-environment");
+  expect(prepared.environment).not.toHaveProperty("FORWARD_SECRET");
 });

@@ -12,11 +12,11 @@ const progress = (rows: number) => ({
 });
 const data = { kind: "data" as const, data: { users: 1 } as never };
 
-/** A writer onto one model in memory, whose every write takes until the next turn. */
+/** A writer to one model in memory, each of whose writes takes one turn of the event loop. */
 function setUp(fails = false) {
   let model: Model = aModel({ status: "FETCHING" }, { ...ATTEMPT, state: "FETCHING" });
   const events: ModelEvent[] = [];
-  const seen = { settled: [] as string[], logs: [] as string[], events, model: () => model };
+  const seen = { reconciled: [] as string[], logs: [] as string[], events, model: () => model };
   const registry = {
     apply: async (_customer: string, _name: string, event: ModelEvent) => {
       await new Promise((done) => setImmediate(done));
@@ -26,12 +26,12 @@ function setUp(fails = false) {
       return model;
     },
   } as unknown as ModelRegistry;
-  const pointers = { settle: () => void seen.settled.push(model.training.state) };
+  const pointers = { reconcile: () => void seen.reconciled.push(model.training.state) };
   const log = ({ event }: { event: string }) => void seen.logs.push(event);
   return { ...seen, writer: progressWriter(ATTEMPT, model, { registry, pointers, log }) };
 }
 
-test("of a flood of progress the last is written, and far from all of it", async () => {
+test("of many progress messages the last is written, and most others are skipped", async () => {
   const { writer, events, model } = setUp();
   for (let rows = 1; rows <= 1000; rows++) writer.write(progress(rows));
   writer.write(data);
@@ -41,16 +41,16 @@ test("of a flood of progress the last is written, and far from all of it", async
   expect(events.length).toBeLessThan(5);
 });
 
-test("the edge is told when the state changes, not with every step", async () => {
-  const { writer, settled } = setUp();
+test("the pointer is reconciled when the state changes, not with every message", async () => {
+  const { writer, reconciled } = setUp();
   for (const rows of [1, 2, 100, 101]) {
     writer.write(progress(rows));
     await writer.end();
   }
-  expect(settled).toEqual(["FETCHING", "TRAINING"]);
+  expect(reconciled).toEqual(["FETCHING", "TRAINING"]);
 });
 
-test("a database that fails is logged, and the run goes on", async () => {
+test("a failed write is logged, and the run goes on", async () => {
   const { writer, logs } = setUp(true);
   writer.write(progress(1));
   await writer.end();

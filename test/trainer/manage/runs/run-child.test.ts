@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type ChildOptions, runChild } from "../../../../trainer/manage/runs/run-child.ts";
+import { type ChildOptions, parseRunMessage, runChild } from "../../../../trainer/manage/runs/run-child.ts";
 import type { RunMessage } from "../../../../trainer/run/training-run.ts";
 import { specOf } from "../../../fixtures/trainer-spec.ts";
 
@@ -26,7 +26,7 @@ const failureOf = (result: Awaited<ReturnType<typeof run>>) => {
   return result.outcome.kind === "failed" ? result.outcome.failure : undefined;
 };
 
-test("what a run tells arrives in order, and its last word is the outcome", async () => {
+test("messages arrive in order, and the last one is the outcome", async () => {
   const { outcome, messages, peakMb } = await run("progress FETCHING\ndata\nprogress TRAINING\npublish v1");
   expect(messages.map((message) => (message.kind === "progress" ? message.state : message.kind))).toEqual([
     "FETCHING",
@@ -37,7 +37,7 @@ test("what a run tells arrives in order, and its last word is the outcome", asyn
   expect(peakMb).toBeGreaterThanOrEqual(0);
 });
 
-test("a run that asks whether it is held is answered, each time anew, and nobody else hears of it", async () => {
+test("each question about the lease is answered anew, and is no progress message", async () => {
   const answers = [true, false];
   const ownsLease = () => Promise.resolve(answers.shift()!);
   const { outputTail, messages, outcome } = await run("ask-lease\nask-lease\npublish v1", { ownsLease });
@@ -46,41 +46,41 @@ test("a run that asks whether it is held is answered, each time anew, and nobody
   expect(outcome).toMatchObject({ kind: "published" });
 });
 
-test("a refusal by the gate and a failure are told as they are", async () => {
+test("a refusal by the gate and a failure are outcomes", async () => {
   expect((await run("refuse")).outcome).toMatchObject({ kind: "refused", reasons: ["worse than popular"] });
   expect(failureOf(await run("fail no_positives"))).toMatchObject({ code: "no_positives", retryable: false });
 });
 
-test("a crash names the exit code and no more, and may be tried again", async () => {
+test("the message of a crash names the exit code only; a crash is retryable", async () => {
   const result = await run("progress TRAINING\nsay some detail\nexit 3");
   const message = "The run's process ended without a result (exit code 3). The operator's log tells more.";
   expect(failureOf(result)).toEqual({ stage: "training", code: "run_crashed", message, retryable: true });
   expect(result.outputTail).toContain("some detail");
 });
 
-test("an end without a result is a crash too", async () => {
+test("an end without a result is a crash", async () => {
   expect(failureOf(await run("progress FETCHING"))).toMatchObject({ code: "run_crashed" });
 });
 
-test("a program that is not there is a crash", async () => {
+test("a program that does not exist is a crash", async () => {
   expect(failureOf(await run("wait", { program: "/no/such/program.ts" }))).toMatchObject({ code: "run_crashed" });
 });
 
-test("what is no message ends the run", async () => {
+test("an invalid message ends the run", async () => {
   expect(failureOf(await run("junk\nwait"))).toMatchObject({ code: "run_crashed" });
 });
 
-test("native memory above the limit ends the run with its reason", async () => {
+test("native memory above the limit ends the run as out_of_memory", async () => {
   const failure = failureOf(await run("progress TRAINING\neat", { memoryMbMax: 300 }));
   expect(failure).toMatchObject({ stage: "training", code: "out_of_memory", retryable: false });
   expect(failure!.message).toContain("300 MB");
 });
 
-test("a heap above the limit ends the run with the same reason", async () => {
+test("a heap above the limit ends the run as out_of_memory", async () => {
   expect(failureOf(await run("eat-heap", { memoryMbMax: 150 }))).toMatchObject({ code: "out_of_memory" });
 });
 
-test("a run that takes too long is stopped, also one that ignores the request", async () => {
+test("a run that takes too long is ended, even one that ignores SIGTERM", async () => {
   for (const script of ["wait", "ignore-sigterm\nwait", "spin"])
     expect(failureOf(await run(script, { secondsMax: 1 }))).toMatchObject({
       code: "deadline_exceeded",
@@ -88,7 +88,7 @@ test("a run that takes too long is stopped, also one that ignores the request", 
     });
 });
 
-test("a stopped run says so, whatever it said last", async () => {
+test("a run that was stopped has the outcome stopped", async () => {
   const stop = new AbortController();
   const onMessage = () => stop.abort("cancelled");
   expect((await run("progress TRAINING\nwait", { signal: stop.signal, onMessage })).outcome).toEqual({
@@ -97,19 +97,46 @@ test("a stopped run says so, whatever it said last", async () => {
   expect((await run("publish v1", { signal: stop.signal })).outcome).toEqual({ kind: "stopped" });
 });
 
-test("what was published before the run was stopped is published", async () => {
+test("a version that was published before the end stays published", async () => {
   expect((await run("publish v1\nwait")).outcome).toMatchObject({ kind: "published", version: "v1" });
 });
 
-test("the process sees the environment it is given and no more", async () => {
+test("the process sees only the given environment", async () => {
   process.env.PLANTED = "planted";
   const { outputTail } = await run("env PLANTED\nenv GIVEN", { environment: { GIVEN: "yes" } });
   expect(outputTail).toContain("PLANTED=undefined\nGIVEN=yes");
 });
 
-test("of a flood of output only the end is kept", async () => {
+test("only the end of a long output is kept", async () => {
   const script = `${"say ".padEnd(1000, "x")}\n`.repeat(60);
   const { outputTail } = await run(`${script}say the end`);
   expect(outputTail.length).toBeLessThanOrEqual(8192);
   expect(outputTail.trimEnd().slice(-100)).toMatch(/the end$/);
 });
+
+const FAILURE = { stage: "fetching", code: "no", message: "No.", retryable: false };
+
+test("a valid message is returned unchanged", () => {
+  const metrics = { method: "ease", "ndcg@10": 0.3, baseline: { "ndcg@10": 0.2 } };
+  for (const message of [
+    { kind: "failed", failure: FAILURE },
+    { kind: "published", version: "v1", itemIdType: "string", metrics },
+    { kind: "refused", reasons: ["worse"], metrics },
+  ])
+    expect(parseRunMessage(message)).toEqual(message);
+});
+
+test("a long text in a message is shortened", () => {
+  const message = parseRunMessage({ kind: "failed", failure: { ...FAILURE, message: "x".repeat(10_000) } });
+  expect(message?.kind === "failed" && message.failure.message).toHaveLength(4001);
+});
+
+test.each([
+  [null],
+  ["published"],
+  [{ kind: "published" }],
+  [{ kind: "published", version: "", metrics: {} }],
+  [{ kind: "progress", state: "DANCING", progress: {} }],
+  [{ kind: "failed", failure: { ...FAILURE, retryable: "no" } }],
+  [{ kind: "unknown" }],
+])("%j is no message", (value) => expect(parseRunMessage(value)).toBe(undefined));

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mergePatch } from "../../../../trainer/manage/http/merge-patch.ts";
+import { mergePatch } from "../../../../trainer/manage/http/model-patch.ts";
 
 /** The examples of RFC 7396, appendix A. */
 test.each([
@@ -24,10 +24,10 @@ test.each([
   [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
 ])("%j patched with %j is %j", (target, patch, expected) => expect(mergePatch(target, patch)).toEqual(expected));
 
-test("of what would be removed the names that are not there can be kept", () =>
+test("nulls for members that do not exist can be kept", () =>
   expect(mergePatch({ a: { b: 1, c: 2 } }, { a: { b: null, d: null } }, "kept")).toEqual({ a: { c: 2, d: null } }));
 
-test("a patch changes nothing but its result", () => {
+test("a patch changes neither its target nor Object.prototype", () => {
   const target = { a: { b: 1 } };
   mergePatch(target, JSON.parse('{"a": {"b": 2}, "__proto__": {"polluted": true}}'));
   expect(target).toEqual({ a: { b: 1 } });

@@ -1,11 +1,26 @@
-import { MANAGEMENT_BODY_BYTES_MAX } from "../../../shared/api.ts";
-import { parseJson } from "../../../shared/parse-request.ts";
+/** The query and the body of a request, within their limits. */
+import { MANAGEMENT_BODY_BYTES_MAX, queryOf, searchOf, singles } from "../../../shared/api.ts";
+import { ERRORS_MAX, parseJson, pointerStep, problemOf } from "../../../shared/parse-request.ts";
 import { Problem } from "../../../shared/problem.ts";
 
-/** Far beyond any schema; keeps what walks a body by recursion off the end of the stack. */
+/** Query parameters by name. Throws Problem invalid_parameter for those that were sent twice or are not UTF-8. */
+export const queryParameters = (url: string): Record<string, string> => singles(queryOf(url));
+
+const SHOWN_NAME_MAX = 80;
+
+/** Throws Problem unknown_field for any query parameter, for calls that take none. */
+export function requireNoQuery(url: string): void {
+  const names = [...new URLSearchParams(searchOf(url)).keys()].slice(0, ERRORS_MAX);
+  if (names.length === 0) return;
+  const message = "is not a query parameter of this call: it takes none";
+  const pointers = names.map((name) => pointerStep(name.slice(0, SHOWN_NAME_MAX)));
+  throw problemOf(pointers.map((pointer) => ({ pointer, code: "unknown_field", message })));
+}
+
+/** Far more than any schema needs. Recursive functions on a body stay within the stack. */
 const DEPTH_MAX = 32;
 
-/** The body's bytes, at most 256 KiB; empty when there is none. Throws Problem body_too_large. */
+/** The body's bytes, at most 256 KiB; empty without a body. Throws Problem body_too_large. */
 export async function readBody(request: Request): Promise<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) > MANAGEMENT_BODY_BYTES_MAX) throw tooLarge();
   if (request.body === null) return new Uint8Array(0);

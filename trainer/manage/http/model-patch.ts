@@ -1,0 +1,50 @@
+import { z } from "zod";
+import { ModelSpec } from "../../../shared/model-spec.ts";
+import { parseWith, problemOf } from "../../../shared/parse-request.ts";
+import { Problem } from "../../../shared/problem.ts";
+
+/** The body of a PATCH: a JSON merge patch of the fields that may be changed. */
+export const ModelPatch = z.strictObject({
+  connector_configs: z.array(z.unknown()).optional(),
+  // Not parsed here, which would drop names that the schema does not know: patchedSpec refuses them.
+  schema: z.unknown().refine(isObject, "must be an object").optional(),
+  train_schedule: z.string().nullable().optional(),
+});
+
+/** Errors never show a connector's configuration: a password may be in the wrong place of it. */
+export const UNSHOWN = { unshown: "connector_configs" } as const;
+
+/** The spec after the patch. Throws Problem when the result is not a whole spec, or the patch has unknown fields. */
+export function patchedSpec(spec: ModelSpec, patch: z.infer<typeof ModelPatch>): ModelSpec {
+  const next = parseWith(ModelSpec, mergePatch(spec, patch), UNSHOWN); // throws with every fault of the result
+  refuseUnknownFields(mergePatch(spec, patch, "kept"));
+  return next;
+}
+
+/** A misspelt name with null would otherwise remove nothing, and nobody would notice. */
+function refuseUnknownFields(spec: unknown): void {
+  try {
+    parseWith(ModelSpec, spec, UNSHOWN);
+  } catch (error) {
+    const unknown = error instanceof Problem ? error.errors.filter(({ code }) => code === "unknown_field") : [];
+    if (unknown.length > 0) throw problemOf(unknown);
+  }
+}
+
+/**
+ * JSON merge patch (RFC 7396): null removes a member, objects are merged, everything else replaces.
+ *
+ * @param nulls `kept`: a null for a member that does not exist stays in the result, so that its name can be checked.
+ */
+export function mergePatch(target: unknown, patch: unknown, nulls: "removed" | "kept" = "removed"): unknown {
+  if (!isObject(patch)) return patch;
+  const merged = new Map(Object.entries(isObject(target) ? target : {}));
+  for (const [name, value] of Object.entries(patch))
+    if (value === null && (nulls === "removed" || merged.has(name))) merged.delete(name);
+    else merged.set(name, mergePatch(merged.get(name), value, nulls));
+  return Object.fromEntries(merged);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

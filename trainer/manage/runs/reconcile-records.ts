@@ -1,0 +1,135 @@
+/**
+ * Keeps a model's record (Postgres) and its live pointer (bucket) in agreement. The pointer decides which version is live;
+ * the record decides everything else: the status of a model without a version, and whether the model is deleted.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import type { ModelStatus } from "../../../shared/live-pointer.ts";
+import { modelKey } from "../../../shared/manifest.ts";
+import { statusAfter } from "../../../shared/model-record.ts";
+import { errorForLog, type Log } from "../../log/log.ts";
+import { type ModelRef, readLivePointer, setStatus } from "../../store/live-pointer-swap.ts";
+import { type ObjectStore, StoreError } from "../../store/object-store.ts";
+import { readManifest } from "../../store/versions.ts";
+import type { ModelRegistry } from "../records/model-registry.ts";
+
+export type ReconcileContext = {
+  readonly store: ObjectStore;
+  readonly registry: ModelRegistry;
+  readonly nowMs: () => number;
+};
+
+/** Reconciles models in the background: one write at a time per model, since R2 takes one write per second and object. */
+export type PointerKeeper = {
+  /** To be called after every change of a record or a pointer. Returns at once. Changes that follow fast share one write. */
+  reconcile(model: ModelRef): void;
+  /** Resolves when what was asked for this model has been tried, or after `waitMs`. */
+  whenReconciled(model: ModelRef, waitMs: number): Promise<void>;
+  /** Tries the models again whose last attempt failed. */
+  retryFailed(): void;
+  /** Resolves when nothing is left to be tried. */
+  idle(): Promise<void>;
+};
+
+export function pointerKeeper(context: ReconcileContext & { readonly log: Log }): PointerKeeper {
+  // All three by model key.
+  const requested = new Map<string, ModelRef>();
+  const failed = new Map<string, ModelRef>();
+  const inProgress = new Map<string, Promise<void>>();
+
+  const work = async (key: string) => {
+    for (let model = requested.get(key); model !== undefined; model = requested.get(key)) {
+      requested.delete(key);
+      failed.delete(key);
+      try {
+        await reconcileRecords(model, context);
+      } catch (error) {
+        failed.set(key, model);
+        const about = { customer: model.customer, model_name: model.modelName };
+        context.log({ event: "pointer_not_settled", level: "warning", ...about, error: errorForLog(error) });
+      }
+    }
+    inProgress.delete(key);
+  };
+  const reconcile = ({ customer, modelName }: ModelRef) => {
+    const key = modelKey({ customer, modelName });
+    requested.set(key, { customer, modelName });
+    if (!inProgress.has(key)) inProgress.set(key, work(key));
+  };
+
+  return {
+    reconcile,
+    async whenReconciled(model, waitMs) {
+      const timeout = new AbortController();
+      await Promise.race([
+        inProgress.get(modelKey(model)),
+        delay(waitMs, undefined, { ref: false, signal: timeout.signal }).catch(() => undefined),
+      ]);
+      timeout.abort();
+    },
+    retryFailed() {
+      for (const model of failed.values()) reconcile(model);
+    },
+    async idle() {
+      while (inProgress.size > 0) await Promise.all(inProgress.values());
+    },
+  };
+}
+
+const ROUNDS_MAX = 10;
+
+/**
+ * Makes a model's record and its live pointer agree. Several trainers may change either of the two at any time. So each is
+ * read again after the other was written, until nothing is left to write: whoever writes last sees the disagreement.
+ *
+ * @throws StoreError
+ */
+export async function reconcileRecords(model: ModelRef, context: ReconcileContext): Promise<void> {
+  const { store, registry, nowMs } = context;
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const desired = await desiredState(model, registry);
+    const isStill = async () => (await desiredState(model, registry)).status === desired.status;
+    const live = await writeStatus(model, { store, status: desired.status, nowMs: nowMs(), isStill });
+    if (live !== undefined && live !== desired.version) await adoptVersion(model, live, context);
+    else if (await isStill()) return;
+  }
+  const name = JSON.stringify(model.modelName);
+  throw new StoreError(`Record and live pointer of ${name} changed ${ROUNDS_MAX} times in turn.`, { retryable: true });
+}
+
+/** What the record says that the pointer should contain if no version is live. */
+type PointerState = { readonly status: ModelStatus; readonly version: string | null };
+
+async function desiredState({ customer, modelName }: ModelRef, registry: ModelRegistry): Promise<PointerState> {
+  const model = await registry.find(customer, modelName);
+  if (model === undefined || model.status === "DESTROYING") return { status: "DESTROYING", version: null };
+  return { status: statusAfter(model.status, model.training.state, false), version: model.version };
+}
+
+type PointerUpdate = {
+  readonly store: ObjectStore;
+  readonly status: ModelStatus;
+  readonly nowMs: number;
+  readonly isStill: () => Promise<boolean>;
+};
+
+/**
+ * Writes the status where it is due. ACTIVE is never written here, since only a publication or an activation makes a version
+ * live. A tombstone ends the serving of a model, so the record is read again right before it is written.
+ *
+ * @returns The live version.
+ */
+async function writeStatus(model: ModelRef, update: PointerUpdate): Promise<string | undefined> {
+  const { store, status, nowMs, isStill } = update;
+  const change = { status, nowMs, isStill: status === "DESTROYING" ? isStill : undefined };
+  const pointer =
+    status === "ACTIVE" ? (await readLivePointer(store, model))?.pointer : await setStatus(store, model, change);
+  return pointer?.live?.version;
+}
+
+/** Writes to the record that the version is live. */
+async function adoptVersion(model: ModelRef, version: string, { store, registry }: ReconcileContext): Promise<void> {
+  const { customer, modelName } = model;
+  const metrics = (await registry.findVersion(customer, modelName, version))?.metrics ?? null;
+  const itemIdType = (await readManifest(store, model, version))?.item_id_type ?? null;
+  await registry.apply(customer, modelName, { kind: "activated", version, itemIdType, metrics });
+}
