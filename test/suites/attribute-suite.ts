@@ -6,16 +6,16 @@ import { twoAisles } from "../fixtures/two-aisles.ts";
 import { withShelves } from "../fixtures/with-shelves.ts";
 import { modelSuite } from "./model-suite.ts";
 
-/** What a method promises that learns from items' attributes: all that others do, and that it does. */
+/** The behaviour of a method that learns from item attributes: that of every method, and that attributes count. */
 export function attributeSuite(method: Method): void {
   modelSuite(withShelves(method));
 
-  describe(`${method.name} learns from items' attributes`, () => {
-    test("what nobody has chosen yet tells of its aisle, where the settings let attributes speak", async () => {
+  describe(`${method.name} learns from item attributes`, () => {
+    test("an item that nobody has chosen recommends its aisle, if the settings use attributes", async () => {
       const data = twoAisles();
       const preference = async (attributes: number) => {
         const model = await method.fit(data, { ...method.grid(data)[0]!, attributes }, fitContext());
-        const scores = model.score({ items: [22 as ItemIndex], agesDays: [0] }); // of the even aisle
+        const scores = model.score({ items: [22 as ItemIndex], agesDays: [0] }); // an unchosen item of the even aisle
         const ofAisle = (rest: number) => scores.filter((_, item) => item < 22 && item % 2 === rest);
         const mean = (values: Float32Array) => values.reduce((sum, value) => sum + value) / values.length;
         return mean(ofAisle(0)) - mean(ofAisle(1));
@@ -24,7 +24,7 @@ export function attributeSuite(method: Method): void {
       expect(await preference(1)).toBeGreaterThan(0.005);
     });
 
-    test("where there are any, the first setting learns from them and the second does not", () => {
+    test("with attributes in the data, the first setting uses them and the second does not", () => {
       const [first, second] = method.grid(twoAisles());
       expect([first?.attributes, second?.attributes]).toEqual([20, undefined]);
       expect(second).toEqual({ ...first, attributes: undefined });

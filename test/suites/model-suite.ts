@@ -18,13 +18,13 @@ export type SuiteOptions = {
   readonly tolerance?: number;
 };
 
-/** What every method promises. A new method is done when this passes for it. */
+/** The behaviour that every method must have. A new method is done when this passes for it. */
 export function modelSuite(method: Method, { personal = true, tolerance = 1e-5 }: SuiteOptions = {}): void {
   const fitted = (data: TrainingData, seed = 1) => method.fit(data, method.grid(data)[0]!, fitContext(seed));
   const board = checkerboard(SIZE);
 
-  describe(`${method.name} keeps the promises of a method`, () => {
-    test.runIf(personal)("finds the one right item for every user of the checkerboard", async () => {
+  describe(`${method.name} behaves as a method must`, () => {
+    test.runIf(personal)("finds the only right item for every user of the checkerboard", async () => {
       const scorer = await openScorer((await fitted(board)).export(ROOMY), SIZE);
       for (let user = 0; user < SIZE; user++) {
         const history = historyOf(board, user);
@@ -34,7 +34,7 @@ export function modelSuite(method: Method, { personal = true, tolerance = 1e-5 }
       await scorer.close();
     });
 
-    test("the export answers what the fitted model answers, for one item, repeats, cold users, 500 entries", async () => {
+    test("the export scores as the fitted model does, for short and long histories and for repeats", async () => {
       await expectParity(await fitted(board), SIZE, tolerance);
     });
 
@@ -43,7 +43,7 @@ export function modelSuite(method: Method, { personal = true, tolerance = 1e-5 }
       expect(bytesOf(again!)).toEqual(bytesOf(once!));
     });
 
-    test("an export within a small budget stays within it, says what it left out, and has finite scores", async () => {
+    test("an export keeps to a small budget, reports what it left out, and has finite scores", async () => {
       const data = checkerboard(60);
       const sizeOf = ({ weights }: ExportedModel) => weights.reduce((sum, { bytes }) => sum + bytes.length, 0);
       const model = await fitted(data);
@@ -69,23 +69,23 @@ export function modelSuite(method: Method, { personal = true, tolerance = 1e-5 }
       ],
       ["a user without entries", trainingData(4, [[], [0, 1], [1, 2, 3]])],
       [
-        "an item that one user chose again and again",
+        "an item that one user chose repeatedly",
         trainingData(4, [
           [0, 0, 0, 1],
           [1, 2, 0],
           [3, 3, 2],
         ]),
       ],
-    ])("%s can be learnt from", async (_, data) => {
+    ])("a fit succeeds on %s", async (_, data) => {
       await expectParity(await fitted(data), data.itemCount, tolerance);
     });
 
-    test("negatives alone teach nothing and break nothing", async () => {
+    test("a fit succeeds on negative interactions alone", async () => {
       const data = { ...checkerboard(6), positive: new Uint8Array(checkerboard(6).items.length) };
       await expectParity(await fitted(data), 6, tolerance);
     });
 
-    test("an aborted fit ends with the reason", async () => {
+    test("an aborted fit throws the reason of the abort", async () => {
       const controller = new AbortController();
       controller.abort(new Error("enough"));
       const context = { ...fitContext(), signal: controller.signal };
@@ -101,7 +101,7 @@ export function modelSuite(method: Method, { personal = true, tolerance = 1e-5 }
   });
 }
 
-/** Both sides answer, with finite scores, for histories of every kind: never for an empty one. */
+/** The export and the reference give the same finite scores for histories of several lengths; none is empty. */
 async function expectParity(model: FittedModel, itemCount: number, tolerance: number): Promise<void> {
   const scorer = await openScorer(model.export(ROOMY), itemCount);
   const lengths = [1, 2, 3, 7, Math.min(500, model.historyMax)].filter((length) => length <= model.historyMax);
@@ -128,13 +128,13 @@ async function answer(exported: ExportedModel, itemCount: number, history: Histo
   return scores;
 }
 
-/** A user of the data as a history; the newest entry is of today. */
+/** A user's history; the newest entry has the age 0. */
 function historyOf(data: TrainingData, user: number): History {
   const items = [...data.items.subarray(data.userStart[user], data.userStart[user + 1])] as ItemIndex[];
   return { items, agesDays: items.map((_, i) => items.length - 1 - i) };
 }
 
-/** Digests of the graph and of each file: a difference says which, and does not fill the screen. */
+/** Digests of the graph and of each file, so that a failed comparison stays readable. */
 const bytesOf = ({ graph, weights }: ExportedModel) =>
   [{ path: "graph", bytes: graph }, ...weights].map(
     ({ path, bytes }) => `${path} ${createHash("sha256").update(bytes).digest("hex")}`,

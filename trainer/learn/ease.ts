@@ -6,24 +6,25 @@ import { openGemm } from "./numerics/linear-algebra/gemm.ts";
 import { invertInPlace } from "./numerics/linear-algebra/inverse.ts";
 import { addCoOccurrences, coOccurrence, itemWeights } from "./statistics/co-occurrence.ts";
 import { timesChosen } from "./statistics/histories.ts";
-import { type RatedParams, taughtSets, withRatings } from "./statistics/rated-histories.ts";
+import { learnedSets, type RatedParams, withRatings } from "./statistics/rated-histories.ts";
 import { clearRow, rowSum } from "./weights/row-sum.ts";
 import { denseWeights } from "./weights/weight-matrix.ts";
 
 export type EaseParams = RatedParams & {
   /** Ridge, relative to the mean of the Gram matrix's diagonal. */
   readonly lambda: number;
-  /** How much a long history counts less: its weight is length^−userExponent. */
+  /** A history of n items has the weight n^−userExponent. */
   readonly userExponent: number;
-  /** How the ridge grows with an item's popularity: as popularity^penaltyExponent. */
+  /** The ridge of an item grows as popularity^penaltyExponent. */
   readonly penaltyExponent: number;
-  /** An entry of the history weighs e^(−position / recentScale) when it is scored; 0: all alike. */
+  /** When scoring, a history entry has the weight e^(−position / recentScale); 0: all entries weigh 1. */
   readonly recentScale: number;
 };
 
 /**
- * EASE (Steck 2019, "Embarrassingly shallow autoencoders for sparse data", eq. 8): item → item weights in closed form,
- * and a constant feature beside the items, which learns popularity: the more ridge, the more popularity.
+ * Computes EASE (Steck 2019, "Embarrassingly shallow autoencoders for sparse data", eq. 8): P = (G + Λ)⁻¹, W_ij = −P_ij / P_jj,
+ * with G the weighted co-occurrences. A constant feature beside the items learns popularity: the larger the ridge, the more of it.
+ * Wins: sets, up to about 10,000 items. Cost: cubic in items, one inverse.
  */
 export const ease: Method<EaseParams> = {
   name: "ease",
@@ -50,19 +51,19 @@ export const ease: Method<EaseParams> = {
   },
 };
 
-/** `weights` [itemCount²]: row i holds what item i in a history adds to every item; the diagonal is 0. */
+/** `weights` [itemCount²]: row i holds what item i of a history adds to the score of every item; the diagonal is 0. */
 async function easeWeights(data: TrainingData, params: EaseParams, context: FitContext) {
   const size = data.itemCount + 1; // the constant is the last feature
   const gram = await gramWithConstant(data, params, context);
   const gemm = openGemm();
   try {
-    await invertInPlace({ rows: size, columns: size, values: gram }, gemm, (share) =>
-      reportProgress(context, 0.4 + 0.6 * share, "inverting the co-occurrences"),
+    await invertInPlace({ rows: size, columns: size, values: gram }, gemm, (fraction) =>
+      reportProgress(context, 0.4 + 0.6 * fraction, "inverting the co-occurrences"),
     );
   } finally {
     await gemm.close();
   }
-  // W_ij = −P_ij / P_jj (eq. 8), closing up the rows in place: what is read stands behind what is written.
+  // W_ij = −P_ij / P_jj (eq. 8). Rows move up in place by one column each: reads stay ahead of writes.
   const diagonal = Float64Array.from({ length: size }, (_, j) => gram[j * size + j]!);
   const bias = new Float32Array(data.itemCount);
   for (let j = 0; j < data.itemCount; j++) bias[j] = -gram[(size - 1) * size + j]! / diagonal[j]!;
@@ -74,12 +75,12 @@ async function easeWeights(data: TrainingData, params: EaseParams, context: FitC
   return { weights: gram.subarray(0, data.itemCount ** 2), bias };
 }
 
-const ROWS_BETWEEN_CHECKS = 256;
+const ROWS_BETWEEN_REPORTS = 256;
 const CONSTANT_RIDGE = 1;
 
-/** The ridged Gram matrix of all items and the constant. */
+/** The Gram matrix of all items and the constant, with the ridge on its diagonal. [(itemCount + 1)²] */
 async function gramWithConstant(data: TrainingData, params: EaseParams, context: FitContext): Promise<Float32Array> {
-  const counts = coOccurrence(taughtSets(data, params, SET_HISTORY_MAX), params.userExponent);
+  const counts = coOccurrence(learnedSets(data, params, SET_HISTORY_MAX), params.userExponent);
   const size = data.itemCount + 1;
   const gram = new Float32Array(size * size);
   const popularity = itemWeights(counts);
@@ -94,7 +95,7 @@ async function gramWithConstant(data: TrainingData, params: EaseParams, context:
     gram[item * size + item] = popularity[item]! + ridge[item]!;
     gram[item * size + size - 1] = gram[(size - 1) * size + item] = columnOfConstant[item]!;
     clearRow(row);
-    if (item % ROWS_BETWEEN_CHECKS === 0) {
+    if (item % ROWS_BETWEEN_REPORTS === 0) {
       await reportProgress(context, (0.4 * item) / data.itemCount, "counting co-occurrences");
     }
   }

@@ -12,22 +12,23 @@ import { largestColumns, sparseBuilder } from "./weights/sparse-builder.ts";
 import { denseWeights, factorWeights, type SparseWeights, strongestWeights } from "./weights/weight-matrix.ts";
 
 export type GraphFilterParams = {
-  /** A user of n items weighs n^−2·userExponent. */
+  /** A user with n items has the weight n^(−2 · userExponent). */
   readonly userExponent: number;
-  /** Items are divided by popularity^itemExponent. */
+  /** An item is divided by popularity^itemExponent. */
   readonly itemExponent: number;
-  /** Weight of the smooth part against that of direct neighbours. */
+  /** Weight α of the smooth part; the direct neighbours have 1. */
   readonly smooth: number;
-  /** Singular vectors of the smooth part. */
+  /** Number of singular vectors of the smooth part. */
   readonly rank: number;
 };
 
-/** Co-occurrences that one item keeps, the strongest after normalisation. */
+/** Strongest normalised co-occurrences that one item keeps. */
 const ROW_MAX = 2000;
 
 /**
- * GF-CF (Shen et al. 2021, "How powerful is graph convolution for recommendation?", eq. 12): with the normalised
- * interactions R = D_u^−a X D_i^−b, W = RᵀR / σ₁² + α · D_i^−b V_k V_kᵀ D_i^b, V_k the leading right singular vectors.
+ * Computes GF-CF (Shen et al. 2021, "How powerful is graph convolution for recommendation?", eq. 12): with the normalised
+ * interactions R = D_u^−a X D_i^−b, W = RᵀR / σ₁² + α · D_i^−b V_k V_kᵀ D_i^b, where V_k are the leading right singular vectors.
+ * Wins: as a part of a blend. Cost: the co-occurrences plus `rank` times the entries.
  */
 export const graphFilter: Method<GraphFilterParams> = {
   name: "graph_filter",
@@ -65,7 +66,7 @@ export const graphFilter: Method<GraphFilterParams> = {
   },
 };
 
-/** Small data have little smooth structure that is not chance. */
+/** A rank that grows with the data, because the later vectors of small data are noise. */
 export const rankFor = ({ userCount, itemCount }: Interactions): number =>
   Math.max(16, Math.min(128, Math.round(Math.min(userCount, itemCount) / 32)));
 
@@ -76,7 +77,7 @@ async function graphFilterTerms(
 ): Promise<LinearTerm[]> {
   const { histories } = counts;
   const popularity = itemWeights({ ...counts, weights: new Float64Array(counts.weights.length).fill(1) });
-  const divisor = popularity.map((own) => own ** itemExponent || 1);
+  const divisor = popularity.map((count) => count ** itemExponent || 1);
   const normalised = isQuickerDense(histories) ? await denseNormalised(counts, divisor, context) : undefined;
   const gemm = openGemm();
   let eigen: LeadingEigen;
@@ -103,17 +104,17 @@ async function graphFilterTerms(
   return terms;
 }
 
-/** 144 MB as a whole matrix. */
+/** Largest catalog whose co-occurrences are held as a dense matrix: 144 MB. */
 const DENSE_ITEMS_MAX = 6000;
-/** Multiplications of a dense product that take the time of one that is scattered. */
+/** Number of multiplications in a dense product that take as long as one with scattered access. */
 const DENSE_SPEED = 50;
 
 const isQuickerDense = ({ itemCount, items }: Pick<Histories, "itemCount" | "items">) =>
   itemCount <= DENSE_ITEMS_MAX && itemCount ** 2 < 2 * DENSE_SPEED * items.length;
 
-const ROWS_BETWEEN_CHECKS = 256;
+const ROWS_BETWEEN_REPORTS = 256;
 
-/** RᵀR as a whole. [itemCount, itemCount] */
+/** RᵀR as a dense matrix. [itemCount, itemCount] */
 async function denseNormalised(counts: CoOccurrence, divisor: Float64Array, context: FitContext): Promise<Matrix> {
   const { itemCount } = counts.histories;
   const values = new Float32Array(itemCount * itemCount);
@@ -126,19 +127,19 @@ async function denseNormalised(counts: CoOccurrence, divisor: Float64Array, cont
       values[item * itemCount + other] = values[other * itemCount + item] = value;
     }
     clearRow(row);
-    if (item % ROWS_BETWEEN_CHECKS === 0)
+    if (item % ROWS_BETWEEN_REPORTS === 0)
       await reportProgress(context, (0.4 * item) / itemCount, "counting co-occurrences");
   }
   return { rows: itemCount, columns: itemCount, values };
 }
 
-/** In place. */
+/** Scales the matrix in place and returns it as weights. */
 function scaledWeights({ rows, columns, values }: Matrix, factor: number) {
   for (let i = 0; i < values.length; i++) values[i]! *= factor;
   return denseWeights(rows, columns, values);
 }
 
-/** RᵀR · vectors, user by user, without RᵀR. */
+/** RᵀR · vectors, computed user by user without forming RᵀR. */
 function applyNormalised({ histories, weights }: CoOccurrence, divisor: Float64Array, vectors: Matrix): Matrix {
   const { userCount, start, items } = histories;
   const { rows, columns: width, values } = vectors;
@@ -178,24 +179,27 @@ async function normalisedNeighbours(
     for (const other of largestColumns(row, ROW_MAX, weightOf)) builder.add(other, weightOf(other));
     builder.endRow();
     clearRow(row);
-    if (item % ROWS_BETWEEN_CHECKS === 0)
+    if (item % ROWS_BETWEEN_REPORTS === 0)
       await reportProgress(context, 0.5 + (0.5 * item) / itemCount, "counting co-occurrences");
   }
   return builder.build();
 }
 
-/** Of items that nobody chose eigenvectors hold rounding alone, which a blend would magnify to the size of other models' scores. */
+/**
+ * Sets rows to zero. For items that nobody chose, eigenvectors hold only rounding errors, which a blend would scale up to the size
+ * of other models' scores.
+ */
 function eraseRows({ rows, columns, values }: Matrix, isErased: (row: number) => boolean): void {
   for (let row = 0; row < rows; row++) if (isErased(row)) values.fill(0, row * columns, (row + 1) * columns);
 }
 
-/** Below this share of the largest an eigenvalue is rounding, and its vector chance. */
-const EIGENVALUE_LEAST = 1e-5;
+/** Eigenvalues below this fraction of the largest are rounding errors, and their vectors are noise. */
+const EIGENVALUE_FRACTION_MIN = 1e-5;
 
-/** α · D^−b V Vᵀ D^b as its two factors. */
+/** α · D^−b V Vᵀ D^b as two factors. */
 function smoothPart({ values: eigenvalues, vectors }: LeadingEigen, divisor: Float64Array, smooth: number) {
   const { rows, columns: rank, values } = vectors;
-  const isReal = eigenvalues.map((own) => (own > EIGENVALUE_LEAST * eigenvalues[0]! ? 1 : 0));
+  const isReal = eigenvalues.map((value) => (value > EIGENVALUE_FRACTION_MIN * eigenvalues[0]! ? 1 : 0));
   const left = values.map((value, i) => (isReal[i % rank]! * smooth * value) / divisor[Math.floor(i / rank)]!);
   const right = new Float32Array(rank * rows);
   for (let item = 0; item < rows; item++) {

@@ -10,6 +10,7 @@ import { transposed } from "./numerics/linear-algebra/matrix.ts";
 import { type OuterProducts, openOuterProducts } from "./numerics/linear-algebra/outer-products.ts";
 import { symmetricEigen } from "./numerics/linear-algebra/symmetric-eigen.ts";
 import {
+  countItems,
   distinctItems,
   type Histories,
   occurrencesOf,
@@ -19,13 +20,13 @@ import {
 import { type FactorWeights, factorWeights } from "./weights/weight-matrix.ts";
 
 export type ImplicitAlsParams = {
-  /** Numbers in a vector. */
+  /** Length of the item and user vectors. */
   readonly rank: number;
-  /** Weight of a pair that nobody chose, as a multiple of the share of pairs that were chosen. */
+  /** Weight of a user–item pair without an interaction, as a multiple of the fraction of pairs that have one. */
   readonly density: number;
-  /** Ridge of a vector, times (its row's weight)^frequencyExponent. */
+  /** λ: the ridge of a vector is λ · (its row's weight)^frequencyExponent. */
   readonly penalty: number;
-  /** How the ridge grows with how often an item was chosen, or how much a user chose: 0 not at all, 1 in proportion. */
+  /** ν: how the ridge grows with the number of an item's or a user's interactions; 0: not at all, 1: in proportion. */
   readonly frequencyExponent: number;
   readonly iterations: number;
 };
@@ -39,11 +40,13 @@ export const FIRST_FACTORS: ImplicitAlsParams = {
 };
 
 /**
- * Factors of what was chosen against all that was not, by alternating least squares (Hu, Koren and Volinsky 2008), the ridge growing with
- * how often a row occurs (Rendle, Krichene, Zhang and Koren 2022, "Revisiting the performance of iALS on item recommendation benchmarks").
+ * Computes item vectors V by alternating least squares on all user–item pairs (Hu, Koren and Volinsky 2008), with a ridge that grows
+ * with a row's frequency (Rendle, Krichene, Zhang and Koren 2022, "Revisiting the performance of iALS on item recommendation
+ * benchmarks").
  *
- * There a history's vector takes a system of its own. Here, and this is ours, all users share the matrix expected of a user of mean
- * length, so that scores are linear in the history: x V B Vᵀ, B = (α VᵀV + λ (n̄ + αN)^ν I + n̄ · Vᵀ diag(c/z) V)⁻¹.
+ * The papers solve one system for each history. Here all histories share the matrix expected for a user of mean length n̄, so that
+ * scores are linear in the history x: x V B Vᵀ, B = (α VᵀV + λ (n̄ + αN)^ν I + n̄ · Vᵀ diag(c/z) V)⁻¹.
+ * Wins: as a part of a blend. Cost: iterations · rank² · (entries + rank · rows).
  */
 export const implicitAls: Method<ImplicitAlsParams> = {
   name: "implicit_als",
@@ -59,7 +62,7 @@ export const implicitAls: Method<ImplicitAlsParams> = {
   }),
   async fit(data, params, context) {
     const { itemCount } = data;
-    // The cost is linear in a history's length, which is why all of it teaches.
+    // Histories are not cut, because the cost is only linear in their lengths.
     const factors = await itemFactors(distinctItems(positiveHistories(data)), params, context);
     return fittedLinear("implicit_als", params, {
       itemCount,
@@ -70,12 +73,15 @@ export const implicitAls: Method<ImplicitAlsParams> = {
   },
 };
 
-/** Sizes of the part of the data that is not empty, and how often each item was chosen. */
 type Counts = {
-  readonly rows: number; // z
-  readonly users: number; // M
-  readonly items: number; // N
-  readonly chosen: Uint32Array; // [itemCount]
+  /** z: distinct user–item pairs with an interaction. */
+  readonly rows: number;
+  /** M: users with an interaction. */
+  readonly users: number;
+  /** N: items with an interaction. */
+  readonly items: number;
+  /** c: users of each item. */
+  readonly chosen: Float64Array; // [itemCount]
 };
 
 async function itemFactors(
@@ -90,7 +96,7 @@ async function itemFactors(
   const outerProducts = await openOuterProducts();
   try {
     const found = await alternated(histories, { ...params, rank }, { counts, gemm, outerProducts, context });
-    const vectors = await alongAxes(found, gemm);
+    const vectors = await rotatedToAxes(found, gemm);
     const left = await folded(vectors, params, { counts, gemm });
     return factorWeights(itemCount, rank, { left, right: transposed(vectors.values, rank) });
   } finally {
@@ -102,6 +108,7 @@ async function itemFactors(
 type FoldContext = { readonly counts: Counts; readonly gemm: Gemm };
 type AlternationContext = FoldContext & { readonly outerProducts: OuterProducts; readonly context: FitContext };
 
+/** Expected length of a random first vector. */
 const FIRST_LENGTH = 0.1;
 
 /** V: the items' vectors after the last iteration. [itemCount, rank] */
@@ -126,7 +133,7 @@ async function alternated(
     outerProducts,
     everyPair: everyPairOf(counts, params),
     ridgeOf: (count) => ridgeOf(count, othersCount, { counts, params }),
-    beforePiece: (share) => reportProgress(context, (step + share) / (2 * iterations), detail),
+    beforePiece: (fraction) => reportProgress(context, (step + fraction) / (2 * iterations), detail),
   });
   for (let i = 0; i < iterations; i++) {
     const users = await solvedRows(byUser, items, leastSquares(2 * i, "fitting users to items", counts.items));
@@ -136,10 +143,10 @@ async function alternated(
 }
 
 /**
- * The same vectors seen along the axes of VᵀV, the one that holds most of them first: scores stay, and where an export has no room
- * for every number of a vector, those that matter least go.
+ * Rotates the vectors onto the eigenvectors of VᵀV, largest eigenvalue first. Scores do not change; an export that must cut vectors
+ * then drops the least important numbers.
  */
-async function alongAxes(vectors: Matrix, gemm: Gemm): Promise<Matrix> {
+async function rotatedToAxes(vectors: Matrix, gemm: Gemm): Promise<Matrix> {
   const rank = vectors.columns;
   const gram = await gemm.multiply({ a: vectors, b: vectors, transposeA: true });
   const axes = Float32Array.from(symmetricEigen(gram.values, rank).vectors);
@@ -148,7 +155,7 @@ async function alongAxes(vectors: Matrix, gemm: Gemm): Promise<Matrix> {
 
 type Weighing = Pick<ImplicitAlsParams, "density" | "penalty" | "frequencyExponent">;
 
-/** α */
+/** α: the weight of every pair, chosen or not. */
 const everyPairOf = ({ rows, users, items }: Counts, { density }: Weighing) => (density * rows) / (users * items || 1);
 
 /** λ (count + α · others)^ν */
@@ -158,15 +165,15 @@ const ridgeOf = (
   { counts, params }: { readonly counts: Counts; readonly params: Weighing },
 ) => params.penalty * (count + everyPairOf(counts, params) * othersCount) ** params.frequencyExponent;
 
-/** V B, row-major: what each entry of a history adds to its user's vector. [itemCount * rank] */
+/** V B, row-major: what each history entry adds to its user's vector. [itemCount * rank] */
 async function folded(vectors: Matrix, params: Weighing, { counts, gemm }: FoldContext): Promise<Float32Array> {
   const { rows: itemCount, columns: rank } = vectors;
   const left = new Float32Array(itemCount * rank);
   if (counts.rows === 0) return left;
   const everyPair = everyPairOf(counts, params);
-  // α VᵀV + n̄ · Vᵀ diag(c/z) V, as n̄/z = 1/M.
+  // α VᵀV + n̄ · Vᵀ diag(c/z) V, where n̄/z = 1/M.
   const weighed = vectors.values.map(
-    (own, i) => (everyPair + counts.chosen[Math.floor(i / rank)]! / counts.users) * own,
+    (value, i) => (everyPair + counts.chosen[Math.floor(i / rank)]! / counts.users) * value,
   );
   const gram = await gemm.multiply({ a: { ...vectors, values: weighed }, b: vectors, transposeA: true });
   const expected = lowerTriangle(rank);
@@ -181,10 +188,10 @@ async function folded(vectors: Matrix, params: Weighing, { counts, gemm }: FoldC
   return left;
 }
 
-function countsOf({ userCount, itemCount, start, items }: Histories): Counts {
-  const chosen = new Uint32Array(itemCount);
-  for (const item of items) chosen[item]!++;
+function countsOf(histories: Histories): Counts {
+  const { userCount, start, items } = histories;
+  const chosen = countItems(histories);
   let users = 0;
   for (let user = 0; user < userCount; user++) if (start[user + 1]! > start[user]!) users++;
-  return { rows: items.length, users, items: chosen.reduce((count, own) => count + (own > 0 ? 1 : 0), 0), chosen };
+  return { rows: items.length, users, items: chosen.filter((count) => count > 0).length, chosen };
 }

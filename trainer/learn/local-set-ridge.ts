@@ -5,28 +5,31 @@ import { localRidge } from "./linear/local-ridge.ts";
 import { ridgeOf } from "./linear/ridge.ts";
 import { type Method, reportProgress, type TrainingData } from "./model.ts";
 import { addCoOccurrences, coOccurrence, itemWeights, pairsOf } from "./statistics/co-occurrence.ts";
-import { timesChosen } from "./statistics/histories.ts";
-import { taughtSets, withRatings } from "./statistics/rated-histories.ts";
-import { between, sparsity } from "./statistics/sparsity.ts";
+import { between, sparsity, timesChosen } from "./statistics/histories.ts";
+import { learnedSets, withRatings } from "./statistics/rated-histories.ts";
 import { clearRow, rowSum } from "./weights/row-sum.ts";
 import { largestColumns, sparseBuilder } from "./weights/sparse-builder.ts";
 
 export type LocalRidgeParams = EaseParams & {
-  /** Items that one target's regression takes at most. */
+  /** Largest number of items in one target's regression. */
   readonly neighbours: number;
 };
 
-/** The ridge that suits data of this density: where items are few times chosen, more of it, and for all items alike. */
+/** The best guess for data of this density: sparse data need a larger ridge, and one that depends less on popularity. */
 export function firstGuess(data: TrainingData): LocalRidgeParams {
-  const share = sparsity(data);
-  const [lambda, penaltyExponent] = [between(3, 10, share), between(0.5, 0.25, share)];
+  const position = sparsity(data);
+  const [lambda, penaltyExponent] = [between(3, 10, position), between(0.5, 0.25, position)];
   return { lambda, userExponent: 0.5, penaltyExponent, recentScale: 0, neighbours: 300 };
 }
 
-/** Co-occurrences that one item keeps, in the order of the cosine: bounds the memory on dense data. */
+/** Co-occurrences that one item keeps, largest cosine first. Bounds the memory on dense data. */
 const ROW_MAX = 2000;
 
-/** EASE for any catalog: each item is regressed on the items that it occurs with (as fsSLIM, Ning & Karypis 2011). */
+/**
+ * Computes EASE (ease.ts) with each target item regressed only on the items that it co-occurs with most (as fsSLIM, Ning and
+ * Karypis 2011): (G_NN + Λ_N) w = G_Nj for the neighbours N of each target j.
+ * Wins: sets, any catalog; better than `ease` where both fit. Cost: linear in items · neighbours².
+ */
 export const localSetRidge: Method<LocalRidgeParams> = {
   name: "local_ridge",
   grid: (data) => {
@@ -44,10 +47,10 @@ export const localSetRidge: Method<LocalRidgeParams> = {
   cost(data, params) {
     const { itemCount, items } = data;
     const pairs = pairsOf(data, SET_HISTORY_MAX);
-    const met = Math.min(itemCount, pairs / Math.max(1, itemCount)); // items that an item occurs with
+    const met = Math.min(itemCount, pairs / Math.max(1, itemCount)); // items that co-occur with one item, on average
     const neighbours = Math.min(params.neighbours, met);
     const gathering = 4e-9 * neighbours * (Math.min(ROW_MAX, met) / 2);
-    const solving = 1.6e-8 * neighbours ** 2 * Math.sqrt(met / Math.max(1, itemCount)); // neighbours occur together more often than others
+    const solving = 1.6e-8 * neighbours ** 2 * Math.sqrt(met / Math.max(1, itemCount)); // neighbours co-occur more often than random items
     return {
       seconds: 0.01 + 8e-9 * pairs + itemCount * (3e-5 + gathering + solving),
       memoryMb: 50 + (itemCount * (8 * ROW_MAX + 16 * params.neighbours) + 24 * items.length) / 1e6,
@@ -55,7 +58,7 @@ export const localSetRidge: Method<LocalRidgeParams> = {
   },
   async fit(data, params, context) {
     const { itemCount } = data;
-    const counts = coOccurrence(taughtSets(data, params, SET_HISTORY_MAX), params.userExponent);
+    const counts = coOccurrence(learnedSets(data, params, SET_HISTORY_MAX), params.userExponent);
     const diagonal = itemWeights(counts);
     const lower = sparseBuilder(itemCount, itemCount);
     const row = rowSum(itemCount);
@@ -78,7 +81,7 @@ export const localSetRidge: Method<LocalRidgeParams> = {
         isNeighbour: (feature, target) => feature !== target,
         neighbours: params.neighbours,
       },
-      (share) => reportProgress(context, 0.3 + 0.7 * share, "solving for each item"),
+      (fraction) => reportProgress(context, 0.3 + 0.7 * fraction, "solving for each item"),
     );
     return fittedLinear("local_ridge", params, {
       itemCount,

@@ -1,5 +1,5 @@
 import type { AppendScores, FitContext, FittedModel, Method, TrainingData } from "./model.ts";
-import { type Averages, averagesOf } from "./neural/averages.ts";
+import { type Averages, zeroAverages } from "./neural/averages.ts";
 import { candidateSource } from "./neural/candidates.ts";
 import { holdOut, judgeHeldOut } from "./neural/held-out.ts";
 import { type PooledBatch, pooledEpoch } from "./neural/pooled-batches.ts";
@@ -8,19 +8,23 @@ import { compilePooledStep, freshPooledParameters, openPooledScorer, type Pooled
 import { type Trainee, type TrainingPlan, trainEpochs } from "./neural/training.ts";
 import { trainingRandom } from "./neural/training-random.ts";
 import { exportScores } from "./scoring/scoring-graph.ts";
-import { type Histories, positiveHistories } from "./statistics/histories.ts";
+import { countItems, type Histories, positiveHistories } from "./statistics/histories.ts";
 
 export type PooledHistoryParams = {
   readonly width: number;
-  /** Divides the cosines in the loss: the smaller, the more the hardest negatives count. */
+  /** Divides the cosines in the loss; a smaller temperature gives the hardest negatives more weight. */
   readonly temperature: number;
-  /** 1: a member's weight depends on its place, and what comes next is predicted; 0: a history is a set. */
+  /** 1: an entry's weight depends on its position, and the next item is the target; 0: a history is a set. */
   readonly ordered: number;
   readonly learningRate: number;
   readonly epochs: number;
 };
 
-/** A user is the weighted sum of its items' vectors; trained by a softmax with temperature over many negatives. */
+/**
+ * Computes cosine(user, item), where the user is a projected, weighted sum of the history's item vectors. Trained by Adam on a sampled
+ * softmax with a temperature (candidates as in Yi et al. 2019).
+ * Wins: large data with time to train. Cost: fills the time that it is given.
+ */
 export const pooledHistory: Method<PooledHistoryParams> = {
   name: "pooled_history",
   fillsItsTime: true,
@@ -30,7 +34,7 @@ export const pooledHistory: Method<PooledHistoryParams> = {
     const set = { ...settings, temperature: 0.1, ordered: 0 };
     return [set, { ...set, ordered: 1 }, { ...set, temperature: 0.2 }];
   },
-  // Training adapts to the time it is given, so what is predicted is the least that is worth it.
+  // Training adapts to its time budget, so this is the shortest training that is worthwhile: a third of the epochs.
   cost(data, params) {
     const { width } = params;
     const epochs = Math.ceil(params.epochs / 3);
@@ -45,22 +49,33 @@ export const pooledHistory: Method<PooledHistoryParams> = {
   async fit(data, params, context) {
     const ordered = params.ordered === 1;
     const histories = positiveHistories(data, NEWEST);
-    const shape = { itemCount: data.itemCount, width: params.width, length: ordered ? 100 : SET_LENGTH, ordered };
+    const shape = {
+      itemCount: data.itemCount,
+      width: params.width,
+      length: ordered ? ORDERED_LENGTH : SET_LENGTH,
+      ordered,
+    };
     const averages = await learn(histories, shape, { params, context });
     return fittedPooled(shape, params, averages);
   },
 };
 
+/** Multiply-adds per second in training, measured end to end. */
 const FLOPS = 4e10;
+/** Largest number of users, and of their history entries, in a batch. */
 const ROWS_MAX = 512;
 const CELLS_MAX = 20_000;
+/** History entries that are read as a set, and in order. */
 const SET_LENGTH = 500;
+const ORDERED_LENGTH = 100;
+/** Newest entries of a history that are trained on. */
 const NEWEST = 1000;
+/** Items drawn as candidates besides a batch's targets, and a typical total. */
 const DRAWN_COUNT = 1024;
 const CANDIDATES_TYPICAL = 10_000;
 const STEPS_MIN = 1000;
 
-/** As many as give every user a hundred looks, more where data are few. */
+/** 60 epochs, or up to 600 on small data so that there are at least 1000 steps. */
 function epochsFor({ userCount }: TrainingData): number {
   const stepsPerEpoch = Math.max(1, userCount / ROWS_MAX);
   return Math.max(60, Math.min(600, Math.ceil(STEPS_MIN / stepsPerEpoch)));
@@ -83,12 +98,10 @@ async function learn(
     return pooledEpoch(histories, heldOut.ends, { length, ordered, ...sizes, random: chance.ofBatches(number) });
   };
   const stepsPerEpoch = [...epoch(0)].length;
-  if (stepsPerEpoch === 0) return nothingLearnt(averagesOf(parameters));
+  if (stepsPerEpoch === 0) return zeroAverages(parameters);
 
-  const targetCounts = new Float64Array(shape.itemCount);
-  for (const item of histories.items) targetCounts[item]!++;
   const drawnCount = Math.min(DRAWN_COUNT, shape.itemCount);
-  const candidates = candidateSource({ targetCounts, drawnCount, random: chance.ofSteps });
+  const candidates = candidateSource({ targetCounts: countItems(histories), drawnCount, random: chance.ofSteps });
   const step = await compilePooledStep(shape, { parameters, temperature: params.temperature, candidates });
   const scorer = await openPooledScorer(shape);
   const trainee: Trainee<PooledBatch> = {
@@ -112,12 +125,6 @@ const planFor = ({ learningRate, epochs }: PooledHistoryParams, stepsPerEpoch: n
   averagedSteps: Math.max(20, 2 * stepsPerEpoch),
   patience: Math.max(10, Math.ceil(epochs / 4)),
 });
-
-/** Without a history to cut, every score is 0: catalog order, which is popularity. */
-function nothingLearnt(averages: Averages): Averages {
-  for (const { value } of averages.values()) value.fill(0);
-  return averages;
-}
 
 function fittedPooled(shape: PooledShape, params: PooledHistoryParams, parameters: Averages): FittedModel {
   const append: AppendScores = (graph, items, budget) => appendPooled(graph, items, { shape, parameters }, budget);

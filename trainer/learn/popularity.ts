@@ -3,10 +3,13 @@ import type { Interactions } from "../read/dataset/dataset.ts";
 import { fittedLinear } from "./linear/linear-export.ts";
 import { type Method, reportProgress } from "./model.ts";
 
-/** `halfLifeDays` 0: an interaction counts the same whenever it was. */
+/** `halfLifeDays` 0: an interaction counts 1, whatever its age. */
 export type PopularityParams = { readonly halfLifeDays: number };
 
-/** The baseline that every other method must beat, and the answer for users without a history. */
+/**
+ * Computes one score per item for everybody: Σ 2^(−age / halfLifeDays) over its positive interactions.
+ * Wins: for users without a history; it is the baseline that every other method must beat. Cost: one pass over the interactions.
+ */
 export const popularity: Method<PopularityParams> = {
   name: POPULARITY,
   grid: () => [0, 365, 90, 30, 7, 1].map((halfLifeDays) => ({ halfLifeDays })),
@@ -19,8 +22,8 @@ export const popularity: Method<PopularityParams> = {
 };
 
 /**
- * Each item's positive interactions, one counting 2^(−age / halfLifeDays), its age taken at the newest interaction.
- * Float64Array(itemCount); plain counts when `halfLifeDays` is 0.
+ * Each item's positive interactions, each counting 2^(−age / halfLifeDays), where the age is relative to the newest interaction.
+ * Plain counts when `halfLifeDays` is 0. Float64Array(itemCount)
  */
 export function popularityWithRecency(interactions: Interactions, halfLifeDays: number): Float64Array {
   const { items, times, positive, itemCount } = interactions;

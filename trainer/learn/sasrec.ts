@@ -1,5 +1,5 @@
 import type { AppendScores, FitContext, FittedModel, Method, TrainingData } from "./model.ts";
-import { type Averages, averagesOf } from "./neural/averages.ts";
+import { type Averages, zeroAverages } from "./neural/averages.ts";
 import { epochBatches } from "./neural/batches.ts";
 import { candidateSource } from "./neural/candidates.ts";
 import { type HeldOut, holdOut, judgeHeldOut } from "./neural/held-out.ts";
@@ -10,34 +10,35 @@ import { type Trainee, type TrainingPlan, trainEpochs } from "./neural/training.
 import { maskPool, trainingRandom } from "./neural/training-random.ts";
 import type { TransformerShape } from "./neural/transformer.ts";
 import { exportScores } from "./scoring/scoring-graph.ts";
-import { type Histories, positiveHistories } from "./statistics/histories.ts";
+import { countItems, type Histories, positiveHistories } from "./statistics/histories.ts";
 
 export type SasrecParams = {
-  /** History entries at most. */
+  /** Largest number of history entries. */
   readonly length: number;
   readonly width: number;
   readonly blocks: number;
   readonly heads: number;
   readonly dropout: number;
   readonly learningRate: number;
-  /** With time to spare; with less, fewer. */
+  /** Planned epochs; fewer when time is short. */
   readonly epochs: number;
-  /** Items drawn to compete besides a batch's own targets; 0: the whole catalog competes. */
+  /** Items drawn as negatives besides a batch's own targets; 0: the whole catalog. */
   readonly drawnCount: number;
 };
 
 /**
- * Next-item transformer (SASRec, Kang and McAuley 2018) with a cross entropy over the catalog (Klenitskiy and Vasilev 2023),
- * or over candidates where the catalog is larger than what a batch names (sampled softmax, Jean et al. 2015).
+ * Computes scores = transformer(history) · item vectors (SASRec, Kang and McAuley 2018), trained with a cross entropy over the
+ * catalog (Klenitskiy and Vasilev 2023), or over sampled candidates for large catalogs (sampled softmax, Jean et al. 2015).
+ * Wins: next item, where data and time allow. Cost: fills the time that it is given.
  */
 export const sasrec: Method<SasrecParams> = {
   name: "sasrec",
   fillsItsTime: true,
   grid: (data) => [settingsFor(data)],
-  // Training adapts to the time it is given, so what is predicted is the least that is worth it.
+  // Training adapts to its time budget, so this is the shortest training that is worthwhile: a third of the epochs.
   cost(data, params) {
     const { width, blocks } = params;
-    const epochs = Math.min(params.epochs, Math.max(EPOCHS_LEAST, Math.ceil(params.epochs / 3)));
+    const epochs = Math.min(params.epochs, Math.max(EPOCHS_MIN, Math.ceil(params.epochs / 3)));
     const parameterCount = width * (data.itemCount + blocks * 6 * width);
     const rivals = rivalCount(data.itemCount, params);
     return {
@@ -48,7 +49,7 @@ export const sasrec: Method<SasrecParams> = {
   fit: async (data, params, context) => (await fitSasrec(data, params, context)).model,
 };
 
-/** The fitted network, and the entries that it has not learnt from. */
+/** The fitted network, and the held-out entries that it has not learnt from. */
 export async function fitSasrec(
   data: TrainingData,
   params: SasrecParams,
@@ -61,20 +62,20 @@ export async function fitSasrec(
   return { model: fittedSasrec(shape, params, averages), heldOut };
 }
 
-/** Multiplications and additions of the products that one thread manages in a second, everything around them included. */
+/** Multiply-adds per second of one thread in training, measured end to end. */
 const FLOPS = 4.5e10;
-const EPOCHS_LEAST = 8;
-/** History entries of a batch: the activations of so many stay in the last-level cache, and steps are many. */
+const EPOCHS_MIN = 8;
+/** Largest number of history entries in a batch: their activations stay in the last-level cache. */
 const CELLS_MAX = 1600;
-/** Fewer where data are few, so that an epoch has some forty steps. */
+/** Smaller batches for small data, so that an epoch has about forty steps. */
 const cellsOfBatch = (entryCount: number) => Math.max(256, Math.min(CELLS_MAX, Math.ceil(entryCount / 40)));
-/** What a network needs to learn anything at all, however few the data. */
+/** A network needs at least this number of steps, however small the data are. */
 const STEPS_MIN = 300;
 const DRAWN_COUNT = 256;
-/** Items from which tables are updated row by row: a batch touches a small part. */
+/** From this catalog size on, item tables are updated row by row, because a batch touches few rows. */
 const LAZY_ITEMS_MIN = 8000;
 
-/** Items that compete for a batch's targets, about: half of its targets differ. */
+/** Approximate number of candidates of a batch; half of its targets are distinct. */
 const rivalCount = (itemCount: number, { drawnCount }: SasrecParams) =>
   drawnCount === 0 ? itemCount : Math.min(itemCount, CELLS_MAX / 2 + drawnCount);
 
@@ -89,7 +90,7 @@ function secondsPerEpoch(data: TrainingData, params: SasrecParams): number {
   return products / FLOPS;
 }
 
-/** Wider networks for more data, and the more dropout the less is known of each item. */
+/** Settings for this size of data: wider networks for more data, more dropout for fewer entries per item. */
 function settingsFor(data: TrainingData): SasrecParams {
   const histories = positiveHistories(data);
   const entryCount = histories.items.length;
@@ -108,10 +109,10 @@ function settingsFor(data: TrainingData): SasrecParams {
   };
 }
 
-/** A multiple of ten, 10 to 200, that holds the whole history of the given share of users. */
-function lengthCovering({ start, userCount }: Histories, share: number): number {
+/** The smallest multiple of ten, from 10 to 200, that holds the whole history of the given fraction of users. */
+function lengthCovering({ start, userCount }: Histories, fraction: number): number {
   const lengths = Uint32Array.from({ length: userCount }, (_, user) => start[user + 1]! - start[user]!).sort();
-  const enough = lengths[Math.floor(share * (userCount - 1))] ?? 0;
+  const enough = lengths[Math.floor(fraction * (userCount - 1))] ?? 0;
   return Math.min(200, 10 * Math.max(1, Math.ceil(enough / 10)));
 }
 
@@ -134,11 +135,13 @@ async function learn(
     return epochBatches(histories, heldOut.ends, { length, lengthLeast, cellsMax, random: chance.ofBatches(number) });
   };
   const stepsPerEpoch = [...epoch(0)].length;
-  if (stepsPerEpoch === 0) return { averages: nothingLearnt(averagesOf(parameters)), heldOut };
+  if (stepsPerEpoch === 0) return { averages: zeroAverages(parameters), heldOut };
 
   const places = chance.ofSteps;
   const mask = maskPool(params.dropout, { sizeMax: cellsMax * shape.width, random: chance.of("masks"), places });
-  const candidates = params.drawnCount === 0 ? undefined : candidatesOf(histories, params.drawnCount, chance.ofSteps);
+  const { drawnCount } = params;
+  const draw = { targetCounts: countItems(histories), drawnCount, random: chance.ofSteps };
+  const candidates = drawnCount === 0 ? undefined : candidateSource(draw);
   const step = await compileSasrecStep(shape, { parameters, dropoutMask: mask, candidates });
   const scorer = await openSasrecScorer(shape);
   const trainee: Trainee<Parameters<typeof step.run>[0]> = {
@@ -156,12 +159,6 @@ async function learn(
   }
 }
 
-function candidatesOf({ items, itemCount }: Histories, drawnCount: number, random: () => number) {
-  const targetCounts = new Float64Array(itemCount);
-  for (const item of items) targetCounts[item]!++;
-  return candidateSource({ targetCounts, drawnCount, random });
-}
-
 const planFor = ({ learningRate, epochs }: SasrecParams, stepsPerEpoch: number): TrainingPlan => ({
   epochs,
   learningRate,
@@ -169,12 +166,6 @@ const planFor = ({ learningRate, epochs }: SasrecParams, stepsPerEpoch: number):
   averagedSteps: Math.max(20, 2 * stepsPerEpoch),
   patience: Math.max(6, Math.ceil(epochs / 3)),
 });
-
-/** Without a single pair of entries to learn from, every score is 0: catalog order, which is popularity. */
-function nothingLearnt(averages: Averages): Averages {
-  for (const { value } of averages.values()) value.fill(0);
-  return averages;
-}
 
 function fittedSasrec(shape: TransformerShape, params: SasrecParams, parameters: Averages): FittedModel {
   const append: AppendScores = (graph, items, budget) => appendSasrec(graph, items, { shape, parameters }, budget);

@@ -9,7 +9,7 @@ import { modelSuite } from "../../suites/model-suite.ts";
 
 modelSuite(graphFilter as Method);
 
-/** Users of `perUser` distinct items each, some near each other. */
+/** Random users with `perUser` items each, at regular distances. */
 function drawn({ itemCount, perUser }: { readonly itemCount: number; readonly perUser: number }) {
   const { random } = fitContext(11);
   const histories = Array.from({ length: itemCount / 2 }, (_, user) => {
@@ -20,9 +20,9 @@ function drawn({ itemCount, perUser }: { readonly itemCount: number; readonly pe
 }
 
 test.each([
-  ["many rows for each item, so that RᵀR is a dense matrix", { itemCount: 40, perUser: 8 }],
-  ["few rows for each item, so that it never is", { itemCount: 240, perUser: 2 }],
-])("scores are the formula written out: %s", async (_, sizes) => {
+  ["many users per item: RᵀR is held as a dense matrix", { itemCount: 40, perUser: 8 }],
+  ["few users per item: RᵀR is never formed", { itemCount: 240, perUser: 2 }],
+])("scores equal the formula, computed directly; %s", async (_, sizes) => {
   const data = drawn(sizes);
   const { itemCount, userCount, userStart } = data;
   const params = { userExponent: 0.4, itemExponent: 0.3, smooth: 0.7, rank: itemCount };
@@ -57,8 +57,8 @@ test.each([
 
 test.each([
   ["a dense matrix", { itemCount: 40, perUser: 8 }],
-  ["user by user", { itemCount: 240, perUser: 2 }],
-])("an item that nobody chose says nothing, and nothing is said of it: %s", async (_, sizes) => {
+  ["a product computed user by user", { itemCount: 240, perUser: 2 }],
+])("an item that nobody chose neither gives nor gets a score, with %s", async (_, sizes) => {
   const chosen = drawn(sizes);
   const data = { ...chosen, itemCount: chosen.itemCount + 3 };
   const model = await graphFilter.fit(data, graphFilter.grid(data)[0]!, fitContext());

@@ -11,11 +11,11 @@ import { modelSuite } from "../../suites/model-suite.ts";
 
 modelSuite(implicitAls as Method);
 
-const ITEMS = 9; // the last one never chosen
+const ITEMS = 9; // nobody chose the last one
 const HISTORIES = [[0, 1, 2, 1], [1, 2, 3], [], [4, 5], [4, 5, 6, 7], [0, 2, 3], [7, 5], [1]];
 const params = { rank: 3, density: 2, penalty: 0.2, frequencyExponent: 0.7, iterations: 4 };
 
-test("scores are those of the whole method, written out", async () => {
+test("scores equal the formulas, computed directly", async () => {
   const model = await implicitAls.fit(trainingData(ITEMS, HISTORIES), params, fitContext(5));
   const itemScores = scoresLonghand(fitContext(5).random);
   for (const history of [[0], [4, 1], [8], [3, 5, 7]]) {
@@ -27,17 +27,17 @@ test("scores are those of the whole method, written out", async () => {
   }
 });
 
-test("progress goes from nothing to nearly all and never back", async () => {
-  const shares: number[] = [];
-  const context = { ...fitContext(), progress: (share: number) => shares.push(share) };
+test("progress starts at 0, never falls and ends below 1", async () => {
+  const fractions: number[] = [];
+  const context = { ...fitContext(), progress: (fraction: number) => fractions.push(fraction) };
   await implicitAls.fit(trainingData(ITEMS, HISTORIES), params, context);
-  expect(shares).toHaveLength(2 * params.iterations);
-  expect(shares).toEqual(shares.toSorted((a, b) => a - b));
-  expect(shares[0]).toBe(0);
-  expect(shares.at(-1)).toBeLessThan(1);
+  expect(fractions).toHaveLength(2 * params.iterations);
+  expect(fractions).toEqual(fractions.toSorted((a, b) => a - b));
+  expect(fractions[0]).toBe(0);
+  expect(fractions.at(-1)).toBeLessThan(1);
 });
 
-test("where half of each vector must go, it is the half that matters least", async () => {
+test("an export with half the rank drops the least important half of the vectors", async () => {
   const { random } = fitContext(7);
   const itemCount = 200;
   const tastes = 6;
@@ -68,7 +68,7 @@ test("where half of each vector must go, it is the half that matters least", asy
 
 type Rows = readonly (readonly number[])[];
 
-/** What item i adds to the score of item j, as [i][j]: the formulas with lists of numbers. */
+/** [i][j]: what item i of a history adds to the score of item j, by the formulas on plain arrays. */
 function scoresLonghand(random: () => number): Rows {
   const { rank, density, penalty, frequencyExponent, iterations } = params;
   const sets = HISTORIES.map((history) => [...new Set(history)]);

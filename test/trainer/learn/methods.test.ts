@@ -1,6 +1,22 @@
 import { expect, test } from "vitest";
+import { ease } from "../../../trainer/learn/ease.ts";
+import { itemKnn } from "../../../trainer/learn/item-knn.ts";
+import { localSetRidge } from "../../../trainer/learn/local-set-ridge.ts";
 import { METHODS } from "../../../trainer/learn/methods.ts";
+import type { Method } from "../../../trainer/learn/model.ts";
+import { sequentialBlend } from "../../../trainer/learn/sequential-blend.ts";
+import { sequentialLocalRidge } from "../../../trainer/learn/sequential-local-ridge.ts";
 import { twoAisles } from "../../fixtures/two-aisles.ts";
+import { attributeSuite } from "../../suites/attribute-suite.ts";
+import { modelSuite } from "../../suites/model-suite.ts";
+
+// Methods without tests of their own; the others run the suite in their test files.
+modelSuite(itemKnn as Method);
+modelSuite(ease as Method);
+modelSuite(localSetRidge as Method);
+modelSuite(sequentialLocalRidge as Method);
+attributeSuite(sequentialLocalRidge as Method);
+modelSuite(sequentialBlend as Method);
 
 test("every method stands under its own name, and its settings are numbers", () => {
   for (const [name, method] of Object.entries(METHODS)) {

@@ -7,23 +7,23 @@ import { modelSuite } from "../../suites/model-suite.ts";
 
 modelSuite(neuralBlend as Method);
 
-/** Each of 120 users walks around the same ring of 24 items, from a place of their own. */
+/** 120 users who walk around the same ring of 24 items, each from another starting point. */
 const ring = trainingData(
   24,
   Array.from({ length: 120 }, (_, user) => Array.from({ length: 6 }, (_, i) => (user * 5 + i) % 24)),
 );
 
-test("shares are learnt from the held-out entries and recorded", async () => {
+test("the weights of the parts are learnt from the held-out entries and recorded", async () => {
   const model = await neuralBlend.fit(ring, { ...neuralBlend.grid(ring)[0]!, epochs: 3 }, fitContext());
   const { farShare, nearShare } = model.params as Record<string, number>;
-  // A network that has hardly begun to learn knows less than a transition count that is exact.
+  // After three epochs the network knows less than the exact transition counts of the ridges.
   expect(farShare! + nearShare!).toBeGreaterThan(1);
 });
 
-test("progress rises over all parts", async () => {
-  const shares: number[] = [];
-  const context = { ...fitContext(), progress: (share: number) => void shares.push(share) };
+test("progress never falls over all parts", async () => {
+  const fractions: number[] = [];
+  const context = { ...fitContext(), progress: (fraction: number) => void fractions.push(fraction) };
   await neuralBlend.fit(ring, { ...neuralBlend.grid(ring)[0]!, epochs: 2 }, context);
-  expect(shares).toEqual(shares.toSorted((a, b) => a - b));
-  expect(shares.at(-1)).toBeGreaterThan(0.9);
+  expect(fractions).toEqual(fractions.toSorted((a, b) => a - b));
+  expect(fractions.at(-1)).toBeGreaterThan(0.9);
 });

@@ -11,13 +11,13 @@ const data = trainingData(3, [
   [1, 2],
 ]); // days 0, 1, 2 and 0, 1
 
-test("without a half-life it counts positives", () => {
+test("without a half-life, positive interactions are counted", () => {
   expect([...popularityWithRecency(data, 0)]).toEqual([2, 2, 1]);
   const positive = Uint8Array.of(1, 0, 1, 1, 0);
   expect([...popularityWithRecency({ ...data, positive }, 0)]).toEqual([2, 1, 0]);
 });
 
-test("a half-life of one day halves what is a day older than the newest: 1/4 + 1, 1/2 + 1/4, 1/2", () => {
+test("with a half-life of one day, each day of age halves an interaction: 1/4 + 1, 1/2 + 1/4, 1/2", () => {
   const counts = popularityWithRecency(data, 1);
   expect(counts[0]).toBeCloseTo(1.25, 12);
   expect(counts[1]).toBeCloseTo(0.75, 12);

@@ -12,7 +12,7 @@ attributeSuite(sequentialRidge as Method);
 
 const settings = (data: Parameters<typeof sequentialRidge.grid>[0]) => sequentialRidge.grid(data)[0]!;
 
-test("the order counts: after 0 comes 1, after 1 comes 2, whoever had both", async () => {
+test("order counts: 1 follows 0, and 2 follows 1", async () => {
   const data = trainingData(4, [
     [0, 1, 2, 3],
     [3, 0, 1, 2],
@@ -26,7 +26,7 @@ test("the order counts: after 0 comes 1, after 1 comes 2, whoever had both", asy
   expect([best([0]), best([1]), best([2])]).toEqual([1, 2, 3]);
 });
 
-test("more ridge leads to popularity: the scores of any history become the constant's", async () => {
+test("a very large ridge leads to popularity, whatever the history", async () => {
   const data = trainingData(3, [
     [0, 1, 2, 1],
     [2, 1, 0, 1],
@@ -34,11 +34,11 @@ test("more ridge leads to popularity: the scores of any history become the const
   ]);
   const model = await sequentialRidge.fit(data, { ...settings(data), reversed: 0, lambda: 1e7 }, fitContext());
   const scores = model.score({ items: [0 as ItemIndex], agesDays: [0] });
-  // Of nine targets six are item 1, one is 0 and two are 2; the constant's own penalty is 1 beside nine positions.
-  for (const [item, share] of [1, 6, 2].entries()) expect(scores[item]).toBeCloseTo(share / 10, 3);
+  // Six of the nine targets are item 1, one is item 0, two are item 2. The constant's ridge adds 1 to the nine positions.
+  for (const [item, count] of [1, 6, 2].entries()) expect(scores[item]).toBeCloseTo(count / 10, 3);
 });
 
-test("negatives are a setting only where there are any, and teach what follows", async () => {
+test("the grid uses negatives only if the data have some; then a negative interaction counts as the next item", async () => {
   const data = trainingData(4, [
     [0, 1],
     [0, 1],
@@ -47,14 +47,14 @@ test("negatives are a setting only where there are any, and teach what follows",
   expect(sequentialRidge.grid(data).every(({ negatives }) => negatives === 0)).toBe(true);
   const labelled = { ...data, positive: Uint8Array.of(1, 0, 1, 0, 1, 1) };
   const [without, using] = [0, 1].map(
-    (negatives) => sequentialRidge.grid(labelled).find((own) => own.negatives === negatives)!,
+    (negatives) => sequentialRidge.grid(labelled).find((params) => params.negatives === negatives)!,
   );
   const history = { items: [0 as ItemIndex], agesDays: [0] };
   expect((await sequentialRidge.fit(labelled, without!, fitContext())).score(history)[1]).toBeCloseTo(0, 6);
   expect((await sequentialRidge.fit(labelled, using!, fitContext())).score(history)[1]).toBeGreaterThan(0.1);
 });
 
-test("dense data may look back three times, and what is far, near and between is told apart", async () => {
+test("dense data get a setting with three windows, and the middle one counts", async () => {
   const dense = trainingData(
     3,
     Array.from({ length: 110 }, () => [0, 1, 2]),
@@ -64,29 +64,29 @@ test("dense data may look back three times, and what is far, near and between is
   expect(three.middleScale).toBeGreaterThan(three.shortScale);
   expect(sequentialRidge.grid(trainingData(3, [[0, 1, 2]])).some(({ middleScale }) => middleScale)).toBe(false);
   const two = { ...three, middleScale: 0 };
-  for (const of of ["seconds", "memoryMb"] as const)
-    expect(sequentialRidge.cost(dense, three)[of]).toBeGreaterThan(sequentialRidge.cost(dense, two)[of]);
+  for (const cost of ["seconds", "memoryMb"] as const)
+    expect(sequentialRidge.cost(dense, three)[cost]).toBeGreaterThan(sequentialRidge.cost(dense, two)[cost]);
 
-  // What comes next is the item of three steps ago, which only the middle look tells from the last four.
+  // The next item is the one of three steps ago, which only the middle window separates from older ones.
   const data = trainingData(
     4,
     Array.from({ length: 40 }, (_, user) => Array.from({ length: 12 }, (_, at) => (at % 3) + (user % 2))),
   );
-  const looks = { longScale: 1e6, longWindow: 9, middleScale: 1e6, middleWindow: 3, shortScale: 1e6, shortWindow: 2 };
-  const params = { ...three, ...looks, lambda: 1e-3, reversed: 0 };
+  const windows = { longScale: 1e6, longWindow: 9, middleScale: 1e6, middleWindow: 3, shortScale: 1e6, shortWindow: 2 };
+  const params = { ...three, ...windows, lambda: 1e-3, reversed: 0 };
   const model = await sequentialRidge.fit(data, params, fitContext());
   const items = [2, 3, 1, 2, 3] as ItemIndex[];
   const scores = model.score({ items, agesDays: items.map(() => 0) });
   expect(scores.indexOf(Math.max(...scores))).toBe(1);
 });
 
-test("a fit that is solving still hears that it should end, and tells how far it is", async () => {
+test("a fit can be aborted while it solves, and reports its progress", async () => {
   const data = trainingData(4, [
     [0, 1, 2],
     [3, 1],
   ]);
   const controller = new AbortController();
-  const progress = (share: number) => share > 0.7 && controller.abort(new Error("enough"));
+  const progress = (fraction: number) => fraction > 0.7 && controller.abort(new Error("enough"));
   const context = { ...fitContext(), signal: controller.signal, progress };
   await expect(sequentialRidge.fit(data, settings(data), context)).rejects.toThrow("enough");
 });

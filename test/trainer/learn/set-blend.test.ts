@@ -7,24 +7,24 @@ import { modelSuite } from "../../suites/model-suite.ts";
 
 modelSuite(setBlend as Method);
 
-test("a part without a share is neither fitted nor served, nor one that settings of an older version do not name", async () => {
+test("a part without a weight is neither fitted nor served, nor one that recorded settings lack", async () => {
   const data = checkerboard(12);
   const first = setBlend.grid(data)[0]!;
   const { alsShare: _, ...older } = first;
   const partsOf = async (params: typeof first) => {
-    const told = new Set<string>();
-    const progress = (_: number, detail: string) => told.add(detail.split(":")[0]!);
+    const fitted = new Set<string>();
+    const progress = (_: number, detail: string) => fitted.add(detail.split(":")[0]!);
     const model = await setBlend.fit(data, params, { ...fitContext(), progress });
     const files = model.export({ weightBytesMax: 1e9 }).weights.map(({ path }) => path.split("_")[0]!);
-    return { told: [...told], files: new Set(files).size };
+    return { fitted: [...fitted], files: new Set(files).size };
   };
-  expect(await partsOf(first)).toEqual({ told: ["local_ridge", "graph_filter", "implicit_als"], files: 3 });
+  expect(await partsOf(first)).toEqual({ fitted: ["local_ridge", "graph_filter", "implicit_als"], files: 3 });
   for (const params of [{ ...first, alsShare: 0 }, older as typeof first]) {
-    expect(await partsOf(params)).toEqual({ told: ["local_ridge", "graph_filter"], files: 2 });
+    expect(await partsOf(params)).toEqual({ fitted: ["local_ridge", "graph_filter"], files: 2 });
   }
 });
 
-test("the cost is that of the parts", () => {
+test("the cost grows with the parts", () => {
   const data = checkerboard(12);
   const first = setBlend.grid(data)[0]!;
   const [whole, without] = [first, { ...first, alsShare: 0 }].map((params) => setBlend.cost(data, params));

@@ -6,36 +6,36 @@ import { sparseBuilder } from "../weights/sparse-builder.ts";
 import { addRow, denseWeights, type SparseWeights } from "../weights/weight-matrix.ts";
 
 /**
- * What attributes alone say of a ridge's weights, P = S (SᵀAS + Λ)⁻¹ SᵀC, with S which attributes a feature has: the ridge on
- * everything that an item's attributes have in common. A ridge on single items that is solved for the rest, C − A·P, shrinks
- * towards P and not towards 0: an item that was seldom met borrows from those like it (Lindley and Smith 1972).
+ * The weights that attributes alone predict, P = S (SᵀAS + Λ)⁻¹ SᵀC, where row f of S holds the attributes of feature f. A ridge on
+ * single items that is solved for the rest, C − A·P, shrinks towards P instead of 0, so that an item with few interactions borrows
+ * from similar items (Lindley and Smith 1972).
  */
 export type AttributePrior = {
-  /** Takes from a target's entries of C at these features what P explains of them. */
+  /** Subtracts from a target's entries of C at these features what P explains: (A·P). */
   explain(target: number, features: Int32Array, entries: Float64Array): void;
-  /** The same of all entries, [featureCount, targetCount]. */
+  /** The same for all entries of C, [featureCount, targetCount]. */
   explainAll(entries: Float32Array, gemm: Gemm): Promise<void>;
-  /** Whether row `feature` of P can be other than zero. */
+  /** False when row `feature` of P is zero, because the feature has no attributes. */
   hasWeights(feature: number): boolean;
   /** Adds row `feature` of P to `into` [targetCount]. */
   addWeights(feature: number, into: Float32Array): void;
 };
 
 export type PriorBuilder = {
-  /** The whole rows of A and C of a feature; all features one after the other. */
+  /** Adds a feature's whole rows of A and C. Called for all features in order. */
   addFeature(feature: number, sources: RowSum, targets: RowSum): void;
-  /** @param ridge Float64Array(attributes of S), above 0. */
+  /** @param ridge Float64Array(columns of S), above 0. */
   solve(ridge: Float64Array, gemm: Gemm): Promise<AttributePrior>;
 };
 
 const ROWS_PER_BLOCK = 512;
 
-/** @param attributes S, [featureCount, attributes], none negative. */
+/** @param attributes S, [featureCount, attributeCount], no negative entries. */
 export function priorBuilder(attributes: SparseWeights, targetCount: number): PriorBuilder {
   const { rowCount: featureCount, columnCount: size } = attributes;
   const moments = sparseBuilder(featureCount, size); // A·S
   const gram = denseWeights(size, size, new Float32Array(size * size)); // Sᵀ·A·S
-  const weights = denseWeights(size, targetCount, new Float32Array(size * targetCount)); // Sᵀ·C, then what solves it
+  const weights = denseWeights(size, targetCount, new Float32Array(size * targetCount)); // Sᵀ·C, replaced in place by the solution
   const row = rowSum(size);
   const addMoment = (feature: number, amount: number) => {
     for (let at = attributes.start[feature]!; at < attributes.start[feature + 1]!; at++)
@@ -62,8 +62,8 @@ export function priorBuilder(attributes: SparseWeights, targetCount: number): Pr
       const known = moments.build();
       return {
         explain(target, features, entries) {
-          const own = byTarget.subarray(target * size, (target + 1) * size);
-          for (const [i, feature] of features.entries()) entries[i]! -= rowTimes(known, feature, own);
+          const weightsOf = byTarget.subarray(target * size, (target + 1) * size);
+          for (const [i, feature] of features.entries()) entries[i]! -= rowTimes(known, feature, weightsOf);
         },
         async explainAll(entries, gemm) {
           for (let first = 0; first < featureCount; first += ROWS_PER_BLOCK) {

@@ -11,20 +11,21 @@ import { addRow, denseWeights, type SparseWeights, strongestWeights } from "../w
 import { describedItems, itemFeatures } from "./item-features.ts";
 
 export type AttributeRidgeParams = {
-  /** Ridge on the attributes, in items. */
+  /** Ridge on the attributes, in items: it counts like that many items without any co-occurrence. */
   readonly lambda: number;
-  /** Scored items that each source item keeps. */
+  /** Strongest scored items that each source item keeps. */
   readonly neighbours: number;
 };
 
 const SOURCES_PER_BLOCK = 512;
-/** Users and items are divided by the root of their count before co-occurrences are learnt. */
+/** Users and items are divided by their count to this power in the co-occurrences. */
 const EXPONENT = 0.5;
 
 /**
- * Neighbours of an item from its attributes alone: with T the items' features and Y the normalised co-occurrences of the
- * items that were chosen, M = (TᵀT + λI)⁻¹ TᵀY predicts from its features who chooses an item, so that an item that
- * nobody has chosen yet is scored as x · D^−½ · Y T (TᵀT + λI)⁻¹ T_cᵀ.
+ * Computes scores for items from their attributes alone: with T the items' features and Y the normalised co-occurrences of the
+ * items that were chosen, (TᵀT + λI)⁻¹ TᵀY predicts an item's co-occurrences from its features. An item with features T_c that
+ * nobody has chosen is scored as x · D^−½ · Y T (TᵀT + λI)⁻¹ T_cᵀ.
+ * Wins: items that nobody has chosen yet. Cost: items² · features.
  */
 export const attributeRidge: Method<AttributeRidgeParams> = {
   name: "attribute_ridge",
@@ -32,8 +33,8 @@ export const attributeRidge: Method<AttributeRidgeParams> = {
     describedItems(data.itemAttributes, data.itemCount).featureCount === 0 ? [] : [{ lambda: 10, neighbours: 200 }],
   cost: (data, params) => attributeCost(data, data.itemCount, params),
   async fit(data, params, context) {
-    const every = Int32Array.from({ length: data.itemCount }, (_, item) => item);
-    const matrix = await attributeWeights(data, every, params, context);
+    const all = Int32Array.from({ length: data.itemCount }, (_, item) => item);
+    const matrix = await attributeWeights(data, all, params, context);
     const terms = [{ weighting: AS_SET, matrix }];
     return fittedLinear("attribute_ridge", params, {
       itemCount: data.itemCount,
@@ -44,7 +45,7 @@ export const attributeRidge: Method<AttributeRidgeParams> = {
   },
 };
 
-/** Of attributeWeights: products with every target's features, and the inverse of the features'. Measured from 2,000 to 20,000 items. */
+/** The cost of `attributeWeights`: products with every target's features, and one inverse. Measured from 2,000 to 20,000 items. */
 export function attributeCost(
   { itemCount, items, userCount, itemAttributes }: TrainingData,
   targetCount: number,
@@ -63,7 +64,7 @@ export function attributeCost(
   };
 }
 
-/** Weights from every item (rows) to the `targets` among the items, the strongest of each row. */
+/** Weights from every item (rows) to the `targets` (item indices); each row keeps its strongest. [itemCount, itemCount] */
 export async function attributeWeights(
   data: TrainingData,
   targets: Int32Array,
@@ -76,15 +77,15 @@ export async function attributeWeights(
   const features = itemFeatures(data.itemAttributes, itemCount);
   const gemm = openGemm();
   try {
-    const known = (item: number) => popularity[item]! > 0;
-    const solved = await solvedTargets(features, targets, { lambda, known, gemm });
+    const isKnown = (item: number) => popularity[item]! > 0;
+    const solved = await solvedTargets(features, targets, { lambda, isKnown, gemm });
     const builder = sparseBuilder(itemCount, itemCount);
     const row = rowSum(itemCount);
     for (let first = 0; first < itemCount; first += SOURCES_PER_BLOCK) {
       const rows = Math.min(SOURCES_PER_BLOCK, itemCount - first);
       const profiles = new Float32Array(rows * features.columnCount);
       for (let source = first; source < first + rows; source++) {
-        if (!known(source)) continue;
+        if (!isKnown(source)) continue;
         const profile = profiles.subarray(
           (source - first) * features.columnCount,
           (source - first + 1) * features.columnCount,
@@ -115,14 +116,14 @@ export async function attributeWeights(
   }
 }
 
-type SolveOptions = { readonly lambda: number; readonly known: (item: number) => boolean; readonly gemm: Gemm };
+type SolveOptions = { readonly lambda: number; readonly isKnown: (item: number) => boolean; readonly gemm: Gemm };
 
-/** T_c (TᵀT + λI)⁻¹, TᵀT over the known items: [targets, features]. */
-async function solvedTargets(features: SparseWeights, targets: Int32Array, { lambda, known, gemm }: SolveOptions) {
+/** T_c (TᵀT + λI)⁻¹, with TᵀT over the items that were chosen. [targetCount, featureCount] */
+async function solvedTargets(features: SparseWeights, targets: Int32Array, { lambda, isKnown, gemm }: SolveOptions) {
   const size = features.columnCount;
   const gram = new Float32Array(size * size);
   for (let item = 0; item < features.rowCount; item++) {
-    if (!known(item)) continue;
+    if (!isKnown(item)) continue;
     for (let at = features.start[item]!; at < features.start[item + 1]!; at++) {
       const row = gram.subarray(features.columns[at]! * size, (features.columns[at]! + 1) * size);
       addRow(features, item, features.values[at]!, row);

@@ -1,16 +1,16 @@
 import type { AttributeColumn } from "../../read/dataset/dataset.ts";
 import type { SparseWeights } from "../weights/weight-matrix.ts";
 
-/** Features kept: the most frequent ones. The regressions on them cost its third power. */
+/** Number of features that are kept, the most frequent ones. Regressions cost its third power. */
 const FEATURES_MAX = 4000;
-/** A feature of one item says nothing about another. */
+/** A feature that only one item has carries no information about other items. */
 const ITEMS_MIN = 2;
 const QUANTILES = 8;
 const WORD = /[\p{L}\p{N}]+/gu;
 
 /**
- * Items by what their attributes say: rows of tf-idf weights, each of length 1 or all zero. A category is a feature,
- * a text as many as it has words, a number the eighth of all numbers that it falls into; a missing value is none.
+ * Items described by their attributes: rows of tf-idf weights, each of length 1 or all zero. Each category is a feature, each word of
+ * a text, and each eighth (quantile) of a number; a missing value gives no feature. [itemCount, featureCount]
  */
 export function itemFeatures(columns: readonly AttributeColumn[], itemCount: number): SparseWeights {
   const names = new Map<string, number>();
@@ -30,16 +30,16 @@ export function itemFeatures(columns: readonly AttributeColumn[], itemCount: num
 }
 
 export type DescribedItems = {
-  /** [itemCount] 1: the item has a feature that other items have too. */
-  readonly isDescribed: Uint8Array;
+  /** 1: the item has a feature that other items have too. */
+  readonly isDescribed: Uint8Array; // [itemCount]
   readonly featureCount: number;
-  /** Features of all items together. */
+  /** Sum of the items' numbers of features. */
   readonly entryCount: number;
 };
 
 const DESCRIBED = new WeakMap<readonly AttributeColumn[], DescribedItems>();
 
-/** Whom features say something of, and how many there are. Kept for what asks again: predictions of cost. */
+/** Which items have features, and how many features there are. Cached, because cost predictions need it often. */
 export function describedItems(columns: readonly AttributeColumn[], itemCount: number): DescribedItems {
   const known = DESCRIBED.get(columns);
   if (known?.isDescribed.length === itemCount) return known;
@@ -50,7 +50,7 @@ export function describedItems(columns: readonly AttributeColumn[], itemCount: n
   return described;
 }
 
-/** Gives an item's values as texts that are equal where the values count as equal. */
+/** Returns a function that gives an item's values as texts; equal texts are the same feature. */
 function valuesReader(column: AttributeColumn): (item: number) => readonly string[] {
   switch (column.type) {
     case "Numerical":
@@ -82,6 +82,7 @@ function quantileBounds(values: Float64Array): number[] {
   return bounds.filter((bound) => bound !== undefined);
 }
 
+/** tf-idf weights of the most frequent features. */
 function weighed(ofItem: readonly ReadonlySet<number>[], nameCount: number): SparseWeights {
   const frequency = new Float64Array(nameCount);
   for (const features of ofItem) for (const feature of features) frequency[feature]!++;
@@ -94,10 +95,10 @@ function weighed(ofItem: readonly ReadonlySet<number>[], nameCount: number): Spa
   const columns: number[] = [];
   const values: number[] = [];
   for (const [item, features] of ofItem.entries()) {
-    const own = [...features].flatMap((feature) => columnOf.get(feature) ?? []).sort((a, b) => a - b);
-    const weights = own.map((column) => Math.log(ofItem.length / frequency[kept[column]!]!));
+    const sorted = [...features].flatMap((feature) => columnOf.get(feature) ?? []).sort((a, b) => a - b);
+    const weights = sorted.map((column) => Math.log(ofItem.length / frequency[kept[column]!]!));
     const length = Math.hypot(...weights);
-    for (const [i, column] of own.entries()) {
+    for (const [i, column] of sorted.entries()) {
       columns.push(column);
       values.push(weights[i]! / length);
     }

@@ -3,18 +3,19 @@ import { sparseBuilder } from "../weights/sparse-builder.ts";
 import type { SparseWeights } from "../weights/weight-matrix.ts";
 import { describedItems, itemFeatures } from "./item-features.ts";
 
-/** A good ridge on attributes, relative to the mean of the sources' second moments as λ is. Flat from 5 to 80 on Amazon Beauty. */
+/** Ridge on attributes, relative to the mean of the second moments as λ is. On Amazon Beauty, 5 to 80 were equally good. */
 const RIDGE = 20;
-/** Interactions per item from which on single items say what their attributes could. */
+/** From this number of interactions per item on, attributes add nothing. */
 const DENSE_FROM = 100;
-/** Multiply-adds of writing out what attributes say of every pair of items: some minutes. */
+/** Largest number of multiply-adds to compute the prior's weights for all item pairs: some minutes. */
 const WORK_MAX = 1e11;
+/** Largest number of attribute weights in memory. */
 const WEIGHTS_MAX = 5e7;
 
-/** The most frequent ones, as many as their weights leave memory for. */
+/** Number of attributes whose weights fit into memory; the most frequent ones are used. */
 const attributesMax = (itemCount: number) => Math.min(1000, Math.floor(WEIGHTS_MAX / itemCount));
 
-/** The setting of a sequential ridge that learns from attributes, where these data have such as may help. */
+/** The setting with which a sequential ridge learns from attributes; empty where the data's attributes cannot help. */
 export function attributesSetting(data: TrainingData): { readonly attributes?: number } {
   const { itemCount, items, itemAttributes } = data;
   const { featureCount, entryCount } = describedItems(itemAttributes, itemCount);
@@ -23,8 +24,8 @@ export function attributesSetting(data: TrainingData): { readonly attributes?: n
 }
 
 /**
- * The attributes of sources, S of an AttributePrior: row d · itemCount + i is item i under decay d, the last the constant, which is an
- * attribute of its own, the last. Only what is seen farthest back has any: a taste for a kind of item lasts longer than one for an item.
+ * The matrix S of an AttributePrior. Row d · itemCount + i is item i under decay d; the last row is the constant, whose only attribute
+ * is the last column. Only the far window (d = 0) has attributes: a taste for a kind of item lasts longer than one for an item.
  */
 export function sourceAttributes({ itemAttributes, itemCount }: TrainingData, decayCount: number): SparseWeights {
   const { columnCount, start, columns, values } = itemFeatures(itemAttributes, itemCount);
@@ -41,16 +42,16 @@ export function sourceAttributes({ itemAttributes, itemCount }: TrainingData, de
   return builder.build();
 }
 
-/** What attributes add to a fit that counts as many entries of second moments. */
+/** The extra cost of attributes in a fit whose second moments have `entries` values that are not zero. */
 export function sourceAttributesCost({ itemAttributes, itemCount }: TrainingData, entries: number): Cost {
   const { featureCount, entryCount } = describedItems(itemAttributes, itemCount);
   const count = Math.min(featureCount, attributesMax(itemCount)) + 1;
-  const ofItem = entryCount / Math.max(1, itemCount);
-  const known = Math.min(itemCount * count, entries * ofItem); // entries of A·S
+  const perItem = entryCount / Math.max(1, itemCount);
+  const known = Math.min(itemCount * count, entries * perItem); // entries of A·S
   const solving = count ** 3 / 2.5e10 + (2 * count ** 2 * itemCount) / 3e10;
   return {
     seconds:
-      solving + 4e-9 * (entries * ofItem + known * count ** 0.5) + 2e-9 * itemCount * (entryCount + 12 * itemCount),
+      solving + 4e-9 * (entries * perItem + known * count ** 0.5) + 2e-9 * itemCount * (entryCount + 12 * itemCount),
     memoryMb: (16 * known + 8 * count * (itemCount + count)) / 1e6,
   };
 }

@@ -2,22 +2,25 @@ import { headCountFor, type UserValueRatios } from "../../../shared/user-values.
 import type { Interactions } from "../../read/dataset/dataset.ts";
 import type { UserCodes } from "../../read/dataset/user-value-table.ts";
 
-/** Who chose what, by the values of users. An item counts once for each user, whatever the number of interactions. */
+/** Counts of choices by item and by the values of users' attributes. An item counts once per user. */
 export type ValueStatistics = {
   readonly itemCount: number;
   readonly valueCount: number;
-  /** Items of the catalog's head, of which pairs are counted. */
+  /** Number of most popular items for which value–item pairs are counted. */
   readonly headCount: number;
+  /** All choices: distinct user–item pairs with a positive interaction. */
   readonly chosen: number;
+  /** Choices of each item. */
   readonly ofItem: Float64Array; // [itemCount]
+  /** Choices by users who have the value. */
   readonly ofValue: Float64Array; // [valueCount]
   readonly pairs: Float32Array; // [valueCount * headCount] row-major
 };
 
 export type ValueRatioParams = {
-  /** Choices as many as everybody's are added to those of a value, for each item: what is rare is believed less. */
+  /** Number of pseudo-choices added to both the observed and the expected count: rare items move less. */
   readonly shrink: number;
-  /** Ratios are taken to this power: values say partly the same, and naive Bayes would count it twice. */
+  /** Power of the ratios. Below 1 because values are correlated, and naive Bayes would count shared information twice. */
   readonly weight: number;
 };
 
@@ -26,7 +29,7 @@ export const VALUE_RATIO_GRID: readonly ValueRatioParams[] = [30, 10, 100].flatM
   [0.75, 0.5, 1, 0.25].map((weight) => ({ shrink, weight })),
 );
 
-/** Positive interactions by item and value. The catalog must be in the order of popularity. */
+/** Counts positive interactions by item and value. The catalog must be ordered by popularity. */
 export function countValues(data: Interactions, { start, codes }: UserCodes, valueCount: number): ValueStatistics {
   const { userCount, itemCount, userStart, items, positive } = data;
   const headCount = headCountFor(itemCount, valueCount);
@@ -35,14 +38,14 @@ export function countValues(data: Interactions, { start, codes }: UserCodes, val
   const lastUser = new Int32Array(itemCount).fill(-1);
   let chosen = 0;
   for (let user = 0; user < userCount; user++) {
-    const own = codes.subarray(start[user], start[user + 1]);
+    const values = codes.subarray(start[user], start[user + 1]);
     for (let row = userStart[user]!; row < userStart[user + 1]!; row++) {
       const item = items[row]!;
       if (!positive[row] || lastUser[item] === user) continue;
       lastUser[item] = user;
       chosen++;
       ofItem[item]!++;
-      for (const value of own) {
+      for (const value of values) {
         ofValue[value]!++;
         if (item < headCount) pairs[value * headCount + item]!++;
       }
@@ -52,11 +55,11 @@ export function countValues(data: Interactions, { start, codes }: UserCodes, val
 }
 
 /**
- * What values say of items: log popularity, and for each value weight · log((c + shrink) / (e + shrink)), where c counts the
- * choices by users of the value and e those expected if they chose as everybody does (a Gamma prior of mean 1 on the ratio).
+ * Log popularity, and for each value weight · log((c + shrink) / (e + shrink)), where c is the number of choices by users with the
+ * value and e the number expected if they chose as everybody does (a Gamma prior with mean 1 on the ratio).
  *
- * @param popularity Float64Array(itemCount), the order of the catalog; it may fade with time.
- * @param values Which values, in the order of their codes.
+ * @param popularity Float64Array(itemCount) that orders the catalog; it may decay with age.
+ * @param values The values that get ratios, in the order of their new codes.
  */
 export function userValueRatios(
   { itemCount, headCount, chosen, ofItem, ofValue, pairs }: ValueStatistics,
@@ -64,20 +67,20 @@ export function userValueRatios(
   { values, shrink, weight }: ValueRatioParams & { readonly values: readonly number[] },
 ): UserValueRatios {
   const ratios = values.map((value) => {
-    const expectedShare = ofValue[value]! / Math.max(1, chosen);
+    const expectedFraction = ofValue[value]! / Math.max(1, chosen);
     const row = pairs.subarray(value * headCount, (value + 1) * headCount);
-    return row.map((count, item) => weight * Math.log((count + shrink) / (ofItem[item]! * expectedShare + shrink)));
+    return row.map((count, item) => weight * Math.log((count + shrink) / (ofItem[item]! * expectedFraction + shrink)));
   });
   return { itemCount, base: logPopularity(popularity, chosen).slice(0, headCount), ratios };
 }
 
-/** As if half a choice more had been made of each item, so that what nobody chose has a logarithm. Never rising, as the catalog. */
+/** Adds half a choice to each item, so that unchosen items have a logarithm. Non-increasing, as the catalog's order is. */
 function logPopularity(popularity: Float64Array, chosen: number): Float32Array {
-  const sum = popularity.reduce((total, own) => total + own, 0);
+  const sum = popularity.reduce((total, count) => total + count, 0);
   const half = sum > 0 ? sum / (2 * chosen) : 0.5;
   let least = Number.POSITIVE_INFINITY;
-  return Float32Array.from(popularity, (own) => {
-    least = Math.min(least, Math.log(own + half));
+  return Float32Array.from(popularity, (count) => {
+    least = Math.min(least, Math.log(count + half));
     return least;
   });
 }

@@ -9,11 +9,14 @@ import {
 import type { Matrix } from "../numerics/linear-algebra/matrix.ts";
 import type { OuterProducts, RowLists } from "../numerics/linear-algebra/outer-products.ts";
 
-/** Who chose what, seen from the users or from the items: row r's partners are positions start[r] … start[r + 1] − 1. */
+/**
+ * Interactions by row, where rows are users and partners items, or the reverse. Row r's partners are positions
+ * start[r] … start[r + 1] − 1.
+ */
 export type Partners = {
   readonly start: Uint32Array; // [rowCount + 1]
   readonly partners: Int32Array | Uint32Array; // [entryCount]
-  /** The rows that have partners, those of most partners first: neighbours in this order fill a batch evenly. */
+  /** Rows with at least one partner, longest lists first, so that the lists of one batch have similar lengths. */
   readonly order: Uint32Array;
 };
 
@@ -28,16 +31,16 @@ export function partnersOf(start: Uint32Array, partners: Int32Array | Uint32Arra
 export type LeastSquares = {
   readonly gemm: Gemm;
   readonly outerProducts: OuterProducts;
-  /** α: weight of every pair, chosen or not, whose score should be 0. */
+  /** α: weight of every user–item pair's score towards 0. */
   readonly everyPair: number;
-  /** Ridge of a row of so many partners. */
+  /** Ridge of a row with `count` partners. */
   readonly ridgeOf: (count: number) => number;
-  /** Called before each bounded piece of work with the share 0…1 that is done; what it throws ends the work. */
-  readonly beforePiece: (share: number) => Promise<void>;
+  /** Called before each batch with the fraction 0…1 that is done. If it throws, the work ends. */
+  readonly beforePiece: (fraction: number) => Promise<void>;
 };
 
 /**
- * One half of an iteration: for each row u the vector of least squares given its partners' vectors v, rows of `fixed`,
+ * Half an iteration: solves each row's vector u from its partners' vectors v, which are rows of `fixed`:
  * u = (α VᵀV + Σ v vᵀ + ridge · I)⁻¹ Σ v (Hu, Koren and Volinsky 2008, eq. 4). Rows without partners are zero. [rowCount, rank]
  */
 export async function solvedRows(
@@ -48,7 +51,7 @@ export async function solvedRows(
   const rank = fixed.columns;
   const rows = start.length - 1;
   const values = new Float32Array(rows * rank);
-  const ofAll = await gemm.multiply({ a: fixed, b: fixed, transposeA: true });
+  const gram = await gemm.multiply({ a: fixed, b: fixed, transposeA: true });
   const padded = withZeroRow(fixed);
   const system = lowerTriangle(rank);
   const sum = new Float64Array(rank);
@@ -59,7 +62,7 @@ export async function solvedRows(
     const { products, vectors } = await outerProducts.sums(padded, lists);
     for (const [i, { row, from, to }] of batch.entries()) {
       if (from === start[row]!) {
-        setRidged(system, ofAll.values, { factor: everyPair, ridge: ridgeOf(start[row + 1]! - from) });
+        setRidged(system, gram.values, { factor: everyPair, ridge: ridgeOf(start[row + 1]! - from) });
         sum.fill(0);
       }
       addLower(system, products.subarray(i * rank * rank, (i + 1) * rank * rank));
@@ -74,14 +77,15 @@ export async function solvedRows(
   return { rows, columns: rank, values };
 }
 
-/** A part of a row's partners: positions from … to − 1. */
+/** Part of a row's partners: positions from … to − 1. */
 type Part = { readonly row: number; readonly from: number; readonly to: number };
 
+/** Longest part. */
 const PART_MAX = 1024;
-/** Numbers that a batch gathers, and that it gives, at most: 8 MB each. */
+/** Largest number of floats that a batch gathers, and that it returns: 8 MB each. */
 const BATCH_MAX = 2 ** 21;
 
-/** The rows in order, long ones in parts of equal length, as many at a time as a batch may hold. */
+/** The rows in order, in batches of bounded size; long rows are split into parts of equal length. */
 function* batchesOf({ start, order, rank }: Pick<Partners, "start" | "order"> & { readonly rank: number }) {
   let batch: Part[] = [];
   let longest = 0;
@@ -102,10 +106,10 @@ function* batchesOf({ start, order, rank }: Pick<Partners, "start" | "order"> & 
   if (batch.length > 0) yield batch;
 }
 
-/** `nothing`: the row that fills up shorter lists. */
-function listsOf(batch: readonly Part[], partners: Int32Array | Uint32Array, nothing: number): RowLists {
+/** @param zeroRow Index of the row of zeros that pads the shorter lists. */
+function listsOf(batch: readonly Part[], partners: Int32Array | Uint32Array, zeroRow: number): RowLists {
   const length = batch.reduce((longest, { from, to }) => Math.max(longest, to - from), 0);
-  const rows = new Int32Array(batch.length * length).fill(nothing);
+  const rows = new Int32Array(batch.length * length).fill(zeroRow);
   for (const [i, { from, to }] of batch.entries()) rows.set(partners.subarray(from, to), i * length);
   return { count: batch.length, length, rows };
 }

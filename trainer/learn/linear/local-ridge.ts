@@ -2,35 +2,35 @@ import { clearRow, type RowSum, rowSum } from "../weights/row-sum.ts";
 import { largestColumns, sparseBuilder, transposed } from "../weights/sparse-builder.ts";
 import type { SparseWeights } from "../weights/weight-matrix.ts";
 
-/** The regressions of many targets on few features each: (A_NN + Λ_N) w = C_N for the neighbours N of each target. */
+/** Regressions of many targets, each on its own few features: (A_NN + Λ_N) w = C_N for the neighbours N of each target. */
 export type LocalProblem = {
   readonly featureCount: number;
   readonly targetCount: number;
-  /** Row f of the symmetric A: columns below f, the diagonal left out. What was pruned counts as 0. */
+  /** Row f of the symmetric A: the columns below f, without the diagonal. Pruned entries count as 0. */
   readonly lower: SparseWeights;
   readonly diagonal: Float64Array; // [featureCount]
   readonly ridge: Float64Array; // [featureCount] Λ
-  /** Adds the target's column of C. */
+  /** Adds the target's column of C to `into`. */
   addTarget(target: number, into: RowSum): void;
-  /** Whether a feature may explain a target: an item must not explain itself. */
+  /** Whether a feature may be a neighbour of a target: an item must not explain itself. */
   isNeighbour(feature: number, target: number): boolean;
-  /** How many neighbours a target has at most. */
+  /** Largest number of neighbours of a target. */
   readonly neighbours: number;
-  /** Takes from a target's entries of C at its neighbours what is explained already; the weights are of the rest. */
+  /** Subtracts from a target's entries of C what a prior explains, so that the weights explain only the rest. */
   explain?(target: number, neighbours: Int32Array, entries: Float64Array): void;
 };
 
-const TARGETS_BETWEEN_CHECKS = 64;
+const TARGETS_BETWEEN_REPORTS = 64;
 
 /**
- * Weights from features (rows) to targets (columns). A target's neighbours are the features with the largest
- * C_f / √A_ff (Steck 2019 calls the exact solution EASE; restricted to neighbours it is fsSLIM, Ning & Karypis 2011,
- * without the L1 term). Each system is solved by conjugate gradients on its sparse matrix: the ridge keeps it well
- * conditioned, so that a dozen steps do what a Cholesky factorisation does in a hundred times as many operations.
+ * Solves the weights from features (rows) to targets (columns). A target's neighbours are the features with the largest
+ * C_f / √A_ff. This is fsSLIM (Ning and Karypis 2011) without the L1 term; with all features as neighbours it is EASE (Steck 2019).
+ * Each system is solved by conjugate gradients on its sparse matrix. The ridge keeps the system well conditioned, so that about a
+ * dozen steps suffice, a hundredth of the operations of a Cholesky factorisation.
  */
 export async function localRidge(
   problem: LocalProblem,
-  afterTargets: (share: number) => Promise<void>,
+  afterTargets: (fraction: number) => Promise<void>,
 ): Promise<SparseWeights> {
   const { featureCount, targetCount, diagonal, neighbours } = problem;
   const byTarget = sparseBuilder(targetCount, featureCount);
@@ -47,13 +47,13 @@ export async function localRidge(
     for (const [i, feature] of chosen.entries()) byTarget.add(feature, weights[i]!);
     byTarget.endRow();
     clearRow(sums);
-    if (target % TARGETS_BETWEEN_CHECKS === 0) await afterTargets(target / targetCount);
+    if (target % TARGETS_BETWEEN_REPORTS === 0) await afterTargets(target / targetCount);
   }
   return transposed(byTarget.build());
 }
 
 const STEPS_MAX = 30;
-/** Relative to the right side, in the norm of the diagonal: far below what changes an order of scores. */
+/** Residual relative to the right side, in the norm of the diagonal: far below what changes the order of scores. */
 const RESIDUAL_MAX = 1e-3;
 
 function localSystem({ featureCount, lower, diagonal, ridge }: LocalProblem) {
@@ -61,7 +61,7 @@ function localSystem({ featureCount, lower, diagonal, ridge }: LocalProblem) {
   let [rows, columns, values] = [new Int32Array(4096), new Int32Array(4096), new Float64Array(4096)];
   let count = 0;
 
-  /** The entries of A among the chosen features, below the diagonal, in local numbers. */
+  /** Collects the entries of A among the chosen features, below the diagonal, with local row and column numbers. */
   function gather(chosen: Int32Array): void {
     count = 0;
     for (const [i, feature] of chosen.entries()) localOf[feature] = i;
@@ -83,30 +83,30 @@ function localSystem({ featureCount, lower, diagonal, ridge }: LocalProblem) {
     for (const feature of chosen) localOf[feature] = -1;
   }
 
-  /** Conjugate gradients, preconditioned by the diagonal (Golub & Van Loan 11.5.2). `rest` is the right side, and is used up. */
+  /** Conjugate gradients, preconditioned by the diagonal (Golub and Van Loan 11.5.2). Overwrites `rest`, the right side. */
   function solve(chosen: Int32Array, rest: Float64Array): Float64Array {
     gather(chosen);
     const size = chosen.length;
-    const own = Float64Array.from(chosen, (feature) => diagonal[feature]! + ridge[feature]!);
+    const ridged = Float64Array.from(chosen, (feature) => diagonal[feature]! + ridge[feature]!);
     const solution = new Float64Array(size);
-    const scaled = rest.map((value, i) => value / own[i]!);
+    const scaled = rest.map((value, i) => value / ridged[i]!);
     const direction = scaled.slice();
     const image = new Float64Array(size);
     let energy = dot(rest, scaled);
     const enough = energy * RESIDUAL_MAX ** 2;
     for (let step = 0; step < STEPS_MAX && energy > enough; step++) {
-      for (let i = 0; i < size; i++) image[i] = own[i]! * direction[i]!;
+      for (let i = 0; i < size; i++) image[i] = ridged[i]! * direction[i]!;
       for (let e = 0; e < count; e++) {
         image[rows[e]!]! += values[e]! * direction[columns[e]!]!;
         image[columns[e]!]! += values[e]! * direction[rows[e]!]!;
       }
       const curvature = dot(direction, image);
-      if (!(curvature > 0)) break; // pruning can cost definiteness; what was found until here stands
+      if (!(curvature > 0)) break; // pruning can make A indefinite: keep the solution so far
       const length = energy / curvature;
       for (let i = 0; i < size; i++) {
         solution[i]! += length * direction[i]!;
         rest[i]! -= length * image[i]!;
-        scaled[i] = rest[i]! / own[i]!;
+        scaled[i] = rest[i]! / ridged[i]!;
       }
       const before = energy;
       energy = dot(rest, scaled);

@@ -26,3 +26,7 @@ export function follow(
     for (let i = 0; i < average.length; i++) average[i] = average[i]! + pace * (value[i]! - average[i]!);
   }
 }
+
+/** Parameters of a network without anything to learn from: every score is 0, which ranks in catalog order, that is by popularity. */
+export const zeroAverages = (parameters: Parameters): Averages =>
+  new Map([...parameters].map(([name, { dims, value }]) => [name, { dims, value: new Float32Array(value.length) }]));

@@ -5,7 +5,7 @@ import type { ExportedModel } from "../model.ts";
 import type { Scorer } from "./onnx-scorer.ts";
 
 export type ScorerTask = { readonly exported: ExportedModel; readonly itemCount: number };
-export type ScorerQuestion = { readonly id: number; readonly history: History };
+export type ScorerRequest = { readonly id: number; readonly history: History };
 export type ScorerAnswer = { readonly id: number } & (
   | { readonly scores: Float32Array<ArrayBuffer> }
   | { readonly error: string }
@@ -13,21 +13,22 @@ export type ScorerAnswer = { readonly id: number } & (
 
 const PROGRAM = fileURLToPath(new URL("./scorer-worker.ts", import.meta.url).href);
 
+/** A request that has no answer yet. */
 type Waiting = { resolve(scores: Float32Array): void; reject(error: Error): void };
 
-/** Of a thread, and of what its session makes of a byte of weights: measured 30 MB, and 1 to 1.3. The bytes given are shared. */
+/** Memory of one thread: a fixed part (measured 30 MB) and a multiple of the weights (measured 1 to 1.3). */
 const THREAD_MB = 40;
-const BYTES_OF_ONE = 1.5;
+const SESSION_BYTES_PER_WEIGHT_BYTE = 1.5;
 
-/** How many threads can be had for so many megabytes. */
+/** Number of threads that fit into `memoryMb`. The weights themselves are shared and count once. */
 export function threadsWithin(memoryMb: number, { weights }: ExportedModel): number {
   const weightMb = weights.reduce((sum, { bytes }) => sum + bytes.length, 0) / 1e6;
-  return Math.max(0, Math.floor((memoryMb - weightMb) / (THREAD_MB + BYTES_OF_ONE * weightMb)));
+  return Math.max(0, Math.floor((memoryMb - weightMb) / (THREAD_MB + SESSION_BYTES_PER_WEIGHT_BYTE * weightMb)));
 }
 
 /**
- * An exported model on some threads, each with a session of its own: `run` of onnxruntime-node holds up the thread that
- * calls it. Scores are the same as of one session.
+ * Opens an exported model on several threads, each with its own session, because `run` of onnxruntime-node blocks the calling
+ * thread. Scores are the same as those of one session.
  */
 export function openScorerThreads(task: ScorerTask, threads: number): Scorer {
   const shared = { ...task, exported: { ...task.exported, weights: task.exported.weights.map(sharedBytes) } };
@@ -52,7 +53,7 @@ function sharedBytes({ path, bytes }: ExportedModel["weights"][number]) {
 function openWorker(task: ScorerTask) {
   const worker = new Worker(PROGRAM, { workerData: task });
   const waiting = new Map<number, Waiting>();
-  let asked = 0;
+  let requestCount = 0;
   let failure: Error | undefined;
   const fail = (error: Error) => {
     failure = error;
@@ -66,15 +67,15 @@ function openWorker(task: ScorerTask) {
     else one?.reject(new Error(answer.error));
   });
   worker.on("error", fail);
-  worker.on("exit", () => fail(failure ?? new Error("The thread that scores has ended.")));
+  worker.on("exit", () => fail(failure ?? new Error("The scoring thread has ended.")));
   return {
     waiting: () => waiting.size,
     score: (history: History) =>
       new Promise<Float32Array>((resolve, reject) => {
         if (failure) return reject(failure);
-        const id = asked++;
+        const id = requestCount++;
         waiting.set(id, { resolve, reject });
-        worker.postMessage({ id, history } satisfies ScorerQuestion);
+        worker.postMessage({ id, history } satisfies ScorerRequest);
       }),
     close: () => worker.terminate(),
   };

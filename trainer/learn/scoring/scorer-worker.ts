@@ -1,16 +1,16 @@
-/** A thread that scores: one session of its own, one history at a time. */
+/** The program of a scoring thread: one session, one history at a time. */
 import { parentPort, workerData } from "node:worker_threads";
 import { openScorer } from "./onnx-scorer.ts";
-import type { ScorerAnswer, ScorerQuestion, ScorerTask } from "./scorer-threads.ts";
+import type { ScorerAnswer, ScorerRequest, ScorerTask } from "./scorer-threads.ts";
 
 const { exported, itemCount } = workerData as ScorerTask;
 const opening = openScorer(exported, itemCount);
 
-parentPort!.on("message", async ({ id, history }: ScorerQuestion) => {
+parentPort!.on("message", async ({ id, history }: ScorerRequest) => {
   const answer: ScorerAnswer = await opening
     .then((scorer) => scorer.score(history))
     .then(
-      (scores) => ({ id, scores: scores.slice() }), // the session's own memory cannot be given away
+      (scores) => ({ id, scores: scores.slice() }), // a copy, because the session's memory cannot be transferred
       (error: unknown) => ({ id, error: String(error) }),
     );
   parentPort!.postMessage(answer, "scores" in answer ? [answer.scores.buffer] : []);

@@ -3,14 +3,14 @@ import { openScorer, type Scorer } from "./onnx-scorer.ts";
 import { openScorerThreads, type ScorerTask, threadsWithin } from "./scorer-threads.ts";
 
 export const SCORER_THREADS = Math.min(4, availableParallelism());
-/** Histories scored before the pace is known. */
-const SCORED_LEAST = 32;
-/** Threads start in a fifth of that. */
+/** Histories that are scored before the remaining time is estimated. */
+const MEASURED_HISTORIES = 32;
+/** Remaining time that is worth starting threads, which takes a fifth of it. */
 const WORTH_MS = 1000;
 
 /**
- * An exported model that is to score so many histories: on this thread, and where the rest of them would take more than a second, on
- * others, as many as `memoryMb` is enough for. Throws when the graph is not a valid one.
+ * Opens an exported model that will score `histories` histories. It begins on this thread, and continues on others when the rest
+ * would take more than a second, with as many threads as `memoryMb` allows. Throws when the graph is not valid.
  */
 export async function openSpreadingScorer(
   task: ScorerTask,
@@ -29,11 +29,11 @@ export async function openSpreadingScorer(
   const begin = performance.now();
   const isWorthIt = () => {
     const ms = performance.now() - begin;
-    return threads > 1 && scored >= SCORED_LEAST && (ms / scored) * (histories - scored) > worthMs;
+    return threads > 1 && scored >= MEASURED_HISTORIES && (ms / scored) * (histories - scored) > worthMs;
   };
   return {
     async score(history) {
-      // A thread that cannot have its session costs time, not the answer.
+      // If a thread cannot open its session, this thread scores instead.
       if (others) return others.score(history).catch(() => own.score(history));
       const scores = await own.score(history);
       scored++;

@@ -2,14 +2,14 @@ import type { Interactions } from "../../read/dataset/dataset.ts";
 import type { RowSum } from "../weights/row-sum.ts";
 import { type Histories, type Occurrences, occurrencesOf } from "./histories.ts";
 
-/** Who chose what with what: distinct, ascending histories, and the weight of each user. */
+/** What the rows of the Gram matrix are computed from: distinct, ascending histories, and the weight of each user. */
 export type CoOccurrence = {
   readonly histories: Histories;
   readonly occurrences: Occurrences;
   readonly weights: Float64Array; // [userCount]
 };
 
-/** A user of n items weighs n^−exponent, one of none nothing. `histories` are distinct and ascending. */
+/** A user with n items has the weight n^−exponent, and 0 without items. `histories` must be distinct and ascending. */
 export function coOccurrence(histories: Histories, exponent: number): CoOccurrence {
   const { userCount, start } = histories;
   const weights = new Float64Array(userCount);
@@ -21,9 +21,8 @@ export function coOccurrence(histories: Histories, exponent: number): CoOccurren
 }
 
 /**
- * Adds row `item` of the Gram matrix: the weights of the users who have both items, the item itself among them, times what both
- * entries count.
- * `lower`: only columns up to the item. A row is summed at once, so that its sums stay in the cache.
+ * Adds row `item` of the Gram matrix: for each column, the sum over the users who have both items of the user's weight times both
+ * entries' values. `lower`: only columns up to the item itself. A row is completed at once, so that its sums stay in the CPU cache.
  */
 export function addCoOccurrences(
   { histories, occurrences, weights }: CoOccurrence,
@@ -36,7 +35,7 @@ export function addCoOccurrences(
   for (let o = occurrences.start[item]!; o < occurrences.start[item + 1]!; o++) {
     const user = occurrences.users[o]!;
     const weight = weights[user]! * (counts?.[occurrences.positions[o]!] ?? 1);
-    const end = part === "lower" ? occurrences.positions[o]! + 1 : start[user + 1]!; // histories ascend
+    const end = part === "lower" ? occurrences.positions[o]! + 1 : start[user + 1]!; // histories are ascending
     for (let at = start[user]!; at < end; at++) {
       const column = items[at]!;
       if (values[column] === 0) touched[into.count++] = column;
@@ -45,7 +44,10 @@ export function addCoOccurrences(
   }
 }
 
-/** Users of each item, weighed: the diagonal of the Gram matrix, or with power 1 its column of a constant. Float64Array(itemCount) */
+/**
+ * Weighted number of users of each item. Power 2 gives the diagonal of the Gram matrix, power 1 its column for a constant feature.
+ * Float64Array(itemCount)
+ */
 export function itemWeights({ histories, weights }: CoOccurrence, power: 1 | 2 = 2): Float64Array {
   const sums = new Float64Array(histories.itemCount);
   for (let user = 0; user < histories.userCount; user++) {
@@ -56,7 +58,7 @@ export function itemWeights({ histories, weights }: CoOccurrence, power: 1 | 2 =
   return sums;
 }
 
-/** How many pairs of entries the counting goes through, of histories of at most `newest` entries each: for predictions. */
+/** Number of entry pairs that counting visits, for cost predictions. Histories are cut to their `newest` entries. */
 export function pairsOf({ userStart }: Interactions, newest: number): number {
   let pairs = 0;
   for (let user = 1; user < userStart.length; user++) {

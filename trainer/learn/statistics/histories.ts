@@ -1,18 +1,18 @@
 import type { Interactions } from "../../read/dataset/dataset.ts";
 
-/** Positive interactions by user, oldest first: user u's are positions start[u] … start[u + 1] − 1. Immutable. */
+/** Interactions by user, oldest first. User u's entries are positions start[u] … start[u + 1] − 1. Immutable. */
 export type Histories = {
   readonly userCount: number;
   readonly itemCount: number;
   readonly start: Uint32Array; // [userCount + 1]
   readonly items: Int32Array; // [entryCount]
-  /** How much each entry counts, above 0; absent: 1. */
+  /** The value of each entry, above 0; absent: every entry counts 1. */
   readonly values?: Float32Array; // [entryCount]
 };
 
 /**
- * The newest `newest` positive interactions of each user. An item that is repeated stays repeated.
- * Statistics cost the square of a history's length, so a bound on it bounds the cost per interaction.
+ * Each user's newest positive interactions, at most `newest` of them. Repeated items stay repeated. Statistics cost the square of a
+ * history's length, so this bound limits the cost per interaction.
  */
 export function positiveHistories(data: Interactions, newest = Number.POSITIVE_INFINITY): Histories {
   const { userCount, itemCount, userStart, items, positive } = data;
@@ -30,15 +30,22 @@ export function positiveHistories(data: Interactions, newest = Number.POSITIVE_I
   return { userCount, itemCount, start, items: kept };
 }
 
-/** The same of all interactions, whatever their label: a film that was disliked was watched all the same. */
+/** Each user's newest interactions, whatever their label: a disliked film was watched too. */
 export function wholeHistories(data: Interactions, newest = Number.POSITIVE_INFINITY): Histories {
   return positiveHistories({ ...data, positive: new Uint8Array(data.items.length).fill(1) }, newest);
 }
 
-/** How often each item was chosen. Float32Array(itemCount) */
+/** Number of positive interactions of each item. Float32Array(itemCount) */
 export function timesChosen({ itemCount, items, positive }: Interactions): Float32Array {
   const counts = new Float32Array(itemCount);
   for (let i = 0; i < items.length; i++) counts[items[i]!]! += positive[i]!;
+  return counts;
+}
+
+/** Number of entries of each item in the histories. Float64Array(itemCount) */
+export function countItems({ items, itemCount }: Histories): Float64Array {
+  const counts = new Float64Array(itemCount);
+  for (const item of items) counts[item]!++;
   return counts;
 }
 
@@ -58,15 +65,15 @@ export function distinctItems({ userCount, itemCount, start, items }: Histories)
   return { userCount, itemCount, start: distinctStart, items: kept.subarray(0, to) };
 }
 
-/** Where each item occurs: item i's are positions start[i] … start[i + 1] − 1 of both arrays. */
+/** Where each item occurs. Item i's occurrences are positions start[i] … start[i + 1] − 1 of both arrays. */
 export type Occurrences = {
   readonly start: Uint32Array; // [itemCount + 1]
   readonly users: Uint32Array; // [entryCount]
-  /** Position in the histories' `items`. */
+  /** Positions in the histories' `items`. */
   readonly positions: Uint32Array; // [entryCount]
 };
 
-/** The histories by item, users ascending. */
+/** Inverts histories: the occurrences of each item, users ascending. */
 export function occurrencesOf({ userCount, itemCount, start, items }: Histories): Occurrences {
   const itemStart = new Uint32Array(itemCount + 1);
   for (const item of items) itemStart[item + 1]!++;
@@ -83,3 +90,18 @@ export function occurrencesOf({ userCount, itemCount, start, items }: Histories)
   }
   return { start: itemStart, users, positions };
 }
+
+/** Interactions per item at which the best settings change. Measured on four public data sets (LOG.md). */
+const SPARSE = 13;
+const DENSE = 48;
+
+/** Sparsity of the data: 0 for at least 48 interactions per item, 1 for at most 13, logarithmic in between. */
+export function sparsity({ items, itemCount }: Pick<Interactions, "items" | "itemCount">): number {
+  const perItem = items.length / Math.max(1, itemCount);
+  const position = Math.log(DENSE / perItem) / Math.log(DENSE / SPARSE);
+  return Math.min(1, Math.max(0, position));
+}
+
+/** Interpolates between the setting for dense and the one for sparse data, to two digits. */
+export const between = (dense: number, sparse: number, sparsity: number): number =>
+  Number((dense + (sparse - dense) * sparsity).toPrecision(2));

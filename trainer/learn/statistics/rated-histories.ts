@@ -1,38 +1,38 @@
 import type { Interactions } from "../../read/dataset/dataset.ts";
 import { distinctItems, type Histories, positiveHistories } from "./histories.ts";
 
-/** Of a method that may learn from how items were rated. */
+/** Settings of a method that can learn from ratings. */
 export type RatedParams = {
-  /** 1: every rated item counts for as much as its rating; absent: the positive ones count alike. */
+  /** 1: every rated item counts as its rating; absent: positive items count 1 each. */
   readonly ratings?: number;
 };
 
-/** Whether items were rated in more than one way. */
+/** Whether the data have at least two different ratings. */
 const hasRatings = ({ ratings }: Interactions): boolean =>
   ratings?.some((rating) => rating > 0 && rating !== ratings[0]) ?? false;
 
-/** Settings worth trying: learning from ratings first where there are any, and the best guess without them. */
+/** With ratings in the data, every setting learns from them, and the best guess is also tried without them. */
 export const withRatings = <P extends RatedParams>(
   data: Interactions,
   [first, ...others]: readonly [P, ...P[]],
 ): P[] =>
   hasRatings(data)
-    ? [{ ...first, ratings: 1 }, first, ...others.map((own) => ({ ...own, ratings: 1 }))]
+    ? [{ ...first, ratings: 1 }, first, ...others.map((params) => ({ ...params, ratings: 1 }))]
     : [first, ...others];
 
-/** The distinct items that each user is learnt from, ascending: the newest `newest` interactions at most. */
-export const taughtSets = (data: Interactions, { ratings = 0 }: RatedParams, newest: number): Histories =>
+/** The distinct items of each user's newest interactions, ascending; at most `newest` interactions per user. */
+export const learnedSets = (data: Interactions, { ratings = 0 }: RatedParams, newest: number): Histories =>
   ratings > 0 ? ratedHistories(data, newest) : distinctItems(positiveHistories(data, newest));
 
 /**
- * Distinct rated items, ascending, each of the value of its rating ÷ the largest one, in (0, 1]; of repeats the best. Ratings of 0
- * and below teach nothing. What was rated low was chosen all the same, which says more than leaving it out (LOG.md, "Ratings").
+ * Distinct rated items, ascending. An item's value is its best rating ÷ the largest rating of all, in (0, 1]. Ratings of 0 and below
+ * are left out. Low ratings are kept: the item was chosen nevertheless, and keeping it measured better (LOG.md, "Ratings").
  */
 function ratedHistories(data: Interactions, newest: number): Histories {
   const { userStart, userCount, itemCount, items } = data;
   const ratings = data.ratings ?? new Float32Array(items.length);
   const largest = ratings.reduce((most, rating) => Math.max(most, rating), Number.MIN_VALUE);
-  const worth = ratings.map((rating) => rating / largest); // beside the largest of floats a small one comes to 0
+  const worth = ratings.map((rating) => rating / largest); // may underflow to 0 next to an extreme rating
   const positive = Uint8Array.from(worth, (value) => (value > 0 ? 1 : 0));
   const distinct = distinctItems(positiveHistories({ ...data, positive }, newest));
   const values = new Float32Array(distinct.items.length);

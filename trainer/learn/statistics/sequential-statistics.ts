@@ -1,21 +1,21 @@
 import { addTo, type RowSum } from "../weights/row-sum.ts";
 import { type Histories, type Occurrences, occurrencesOf } from "./histories.ts";
 
-/** How far back a source looks: entry l before the newest weighs e^(−l / scale), for l < window. */
+/** A decaying window of a history: the entry l positions before the newest has the weight e^(−l / scale), for l < window. */
 export type Decay = { readonly scale: number; readonly window: number };
 
 /**
- * Second moments of "what came before" and "what came next" over all positions of all histories.
+ * Second moments of the past items (sources) and the next item (target) over all positions of all histories.
  *
  * At position t of a history i_0 … i_T the source has, for each decay, s_t = Σ_{l < window} e^(−l/scale)·onehot(i_{t−l}),
  * and the target is onehot(i_{t+1}). Feature d·itemCount + i is item i under decay d; the last feature is the constant 1.
- * A = Σ_t source·sourceᵀ and C = Σ_t source·targetᵀ are given row by row. Two entries of a history meet at all later
- * positions, so their sum over t is a geometric series and costs one addition.
+ * A = Σ_t source·sourceᵀ and C = Σ_t source·targetᵀ are computed row by row. A pair of entries contributes to A at all later
+ * positions; that sum is a geometric series with a tabulated value, so each pair costs one addition.
  */
 export type SequentialStatistics = {
   /** decays · itemCount + 1 */
   readonly featureCount: number;
-  /** Adds row `feature` of A; columns are features. `lower`: may leave out the columns behind the feature's own. */
+  /** Adds row `feature` of A; columns are features. `lower`: columns after `feature` may be left out. */
   addSources(feature: number, into: RowSum, part: "lower" | "whole"): void;
   /** Adds row `feature` of C; columns are items. */
   addTargets(feature: number, into: RowSum): void;
@@ -23,7 +23,7 @@ export type SequentialStatistics = {
   addSourcesOf(item: number, into: RowSum): void;
 };
 
-/** `reversed`: the statistics of the histories read backwards are added with this factor. */
+/** @param reversed Weight of the statistics of the histories read backwards; 0: they are not computed. */
 export function sequentialStatistics(
   histories: Histories,
   decays: readonly Decay[],
@@ -59,11 +59,11 @@ type Pass = {
   readonly occurrences: Occurrences;
   readonly factor: number;
   readonly decays: readonly Decay[];
-  /** e^(−l / scale) for l < window, of each decay. */
+  /** For each decay: e^(−l / scale) for l < window. */
   readonly powers: readonly Float64Array[];
-  /** Sum of the first m powers, m ≤ window, of each decay. */
+  /** For each decay: the sum of its first m powers, m ≤ window. */
   readonly sums: readonly Float64Array[];
-  /** [d][e]: sum of the first m products of the powers of d and e, m ≤ the smaller window. */
+  /** For decays d and e: the sum of the first m products of their powers, m ≤ the smaller window. */
   readonly productSums: readonly (readonly Float64Array[])[];
 };
 
@@ -118,7 +118,7 @@ function addPairs(pass: Pass, feature: number, into: RowSum, part: "lower" | "wh
 type Pair = readonly [own: number, other: number];
 type Place = { readonly first: number; readonly at: number; readonly last: number };
 
-/** What the entry at `at`, under decay `own`, shares with every entry near it, under decay `other`. */
+/** Adds the moments of the entry at `at` under decay `own` with every entry in reach under decay `other`. */
 function addPairsAt(pass: Pass, [own, other]: Pair, { first, at, last }: Place, into: RowSum): void {
   const { histories, powers, productSums, factor } = pass;
   const { items, itemCount } = histories;
@@ -143,7 +143,7 @@ function addPairsAt(pass: Pass, [own, other]: Pair, { first, at, last }: Place, 
   }
 }
 
-/** The items that follow an entry, each weighed as the entry counts at that time. */
+/** Adds the items that follow each occurrence of the feature's item, each with the occurrence's weight at that time. */
 function addFollowing({ histories, occurrences, powers, factor }: Pass, feature: number, into: RowSum): void {
   const { items, itemCount, start } = histories;
   const own = powers[Math.floor(feature / itemCount)]!;
@@ -155,7 +155,7 @@ function addFollowing({ histories, occurrences, powers, factor }: Pass, feature:
   }
 }
 
-/** The entries that precede an item, under every decay. */
+/** Adds the entries that precede each occurrence of an item, under every decay. */
 function addPreceding({ histories, occurrences, powers, factor }: Pass, item: number, into: RowSum): void {
   const { items, itemCount, start } = histories;
   for (let o = occurrences.start[item]!; o < occurrences.start[item + 1]!; o++) {

@@ -10,7 +10,7 @@ type Rows = readonly (readonly number[])[];
 
 const product = (a: Rows, b: Rows): number[][] =>
   a.map((row) => b[0]!.map((_, j) => row.reduce((sum, value, k) => sum + value * b[k]![j]!, 0)));
-const turned = (a: Rows): number[][] => a[0]!.map((_, j) => a.map((row) => row[j]!));
+const transpose = (a: Rows): number[][] => a[0]!.map((_, j) => a.map((row) => row[j]!));
 
 function sparse(rows: Rows) {
   const builder = sparseBuilder(rows.length, rows[0]!.length);
@@ -42,18 +42,20 @@ const problem = fc
     fc.record({ f: matrix(features, features), s: matrix(features, attributes), c: matrix(features, targets) }),
   );
 
-test("P, and what it leaves of C, are as by plain matrices", async () => {
+test("P and the rest of C equal those computed with plain matrices", async () => {
   const gemm = openGemm();
   await fc.assert(
     fc.asyncProperty(problem, async ({ f, s, c }) => {
-      const a = product(turned(f), f); // positive semidefinite, as second moments are
+      const a = product(transpose(f), f); // positive semidefinite, like second moments
       const ridge = Float64Array.from(s[0]!, (_, i) => 1 + i);
       const builder = priorBuilder(sparse(s), c[0]!.length);
       for (const feature of a.keys()) builder.addFeature(feature, summed(a[feature]!), summed(c[feature]!));
       const prior = await builder.solve(ridge, gemm);
 
-      const gram = product(product(turned(s), a), s).map((row, i) => row.map((v, j) => v + (i === j ? ridge[i]! : 0)));
-      const weights = turned(turned(product(turned(s), c)).map((column) => solvedLonghand(gram, column)));
+      const gram = product(product(transpose(s), a), s).map((row, i) =>
+        row.map((v, j) => v + (i === j ? ridge[i]! : 0)),
+      );
+      const weights = transpose(transpose(product(transpose(s), c)).map((column) => solvedLonghand(gram, column)));
       const p = product(s, weights);
       const rest = product(a, p).map((row, i) => row.map((value, j) => c[i]![j]! - value));
 

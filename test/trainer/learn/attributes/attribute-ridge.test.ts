@@ -7,7 +7,7 @@ import { twoAisles } from "../../../fixtures/two-aisles.ts";
 
 const PARAMS = { lambda: 10, neighbours: 50 };
 
-test("a new item of the aisle that a user shops in scores above the new one of the other aisle", async () => {
+test("a new item of the user's aisle scores above a new item of the other aisle", async () => {
   const model = await attributeRidge.fit(twoAisles(), PARAMS, fitContext());
   const even = model.score({ items: [0, 4] as ItemIndex[], agesDays: [1, 0] });
   const odd = model.score({ items: [3, 7] as ItemIndex[], agesDays: [1, 0] });
@@ -15,7 +15,7 @@ test("a new item of the aisle that a user shops in scores above the new one of t
   expect(odd[23]).toBeGreaterThan(odd[22]!);
 });
 
-test("only the targets that are asked for, and no more than the neighbours of each row", async () => {
+test("weights go only to the given targets, at most `neighbours` per row", async () => {
   const weights = await attributeWeights(
     twoAisles(),
     Int32Array.of(22, 23),
@@ -26,7 +26,7 @@ test("only the targets that are asked for, and no more than the neighbours of ea
   expect(weights.columns.length).toBeLessThanOrEqual(24);
 });
 
-test("without attributes there is nothing to try", () => {
+test("without attributes the grid is empty", () => {
   expect(attributeRidge.grid(checkerboard(6))).toEqual([]);
   expect(attributeRidge.grid(twoAisles())).toHaveLength(1);
 });

@@ -7,13 +7,13 @@ import { twoAisles } from "../../../fixtures/two-aisles.ts";
 
 const data = twoAisles();
 
-test("cold items: nobody chose them, and their attributes are shared", () => {
+test("cold items are items that nobody chose and whose attributes other items share", () => {
   expect([...coldItems(data)]).toEqual([22, 23]);
   expect([...coldItems(checkerboard(4))]).toEqual([]);
   expect([...coldItems({ ...data, itemAttributes: [] })]).toEqual([]);
 });
 
-test("their scores are learnt once for the same data, and anew for others", async () => {
+test("the scorer is learnt once for the same data, and again for other data", async () => {
   expect(coldCost(data)).toMatchObject({ isLearnt: false });
   const scorer = await coldScorer(data, fitContext());
   expect(await coldScorer(data, fitContext())).toBe(scorer);
@@ -24,14 +24,14 @@ test("their scores are learnt once for the same data, and anew for others", asyn
   expect(await coldScorer(others, fitContext())).not.toBe(scorer);
 });
 
-test("a fit that was stopped leaves nothing behind", async () => {
+test("an aborted fit caches nothing", async () => {
   const own = { ...data };
   const context = { ...fitContext(), signal: AbortSignal.abort(new Error("stopped")) };
   await expect(coldScorer(own, context)).rejects.toThrow("stopped");
   expect(coldCost(own)).toMatchObject({ isLearnt: false });
 });
 
-test("nothing is cold, nothing is to be paid; half of 20,000 items with 4,000 words take half a minute", () => {
+test("no cold items cost nothing; half of 20,000 items with 4,000 words cost half a minute", () => {
   expect(coldCost(checkerboard(4))).toBeUndefined();
   const [itemCount, words] = [20_000, 4000];
   const cost = coldCost({

@@ -17,7 +17,7 @@ test.each([
   ["ease", ease],
   ["sequential_ridge", sequentialRidge],
 ])(
-  "%s: the best cold item comes right behind the tenth of the others not in the history, and the export says so too",
+  "%s: the best cold item stands right behind the tenth other item outside the history, also in the export",
   async (_, method) => {
     const cold = withColdItems(method as Method);
     const params = cold.grid(data)[0]!;
@@ -36,7 +36,7 @@ test.each([
   },
 );
 
-test("with the setting coldEvery it comes behind as many, and the export says so too", async () => {
+test("the setting coldEvery changes how many items stand before it, also in the export", async () => {
   const cold = withColdItems(ease as Method);
   const params = { ...cold.grid(data)[0]!, coldEvery: 4 };
   const model = await cold.fit(data, params, fitContext());
@@ -50,19 +50,19 @@ test("with the setting coldEvery it comes behind as many, and the export says so
   }
 });
 
-test("data without cold items get the method as it is", async () => {
+test("without cold items the method is unchanged", async () => {
   const board = checkerboard(8);
   const method = ease as Method;
   const [params] = method.grid(board);
-  const [as, was] = [
+  const [extended, plain] = [
     await withColdItems(method).fit(board, params!, fitContext()),
     await method.fit(board, params!, fitContext()),
   ];
-  const bytes = (model: typeof as) => Buffer.from(model.export({ weightBytesMax: 1e6 }).graph).toString("base64");
-  expect(bytes(as)).toBe(bytes(was));
+  const bytes = (model: typeof plain) => Buffer.from(model.export({ weightBytesMax: 1e6 }).graph).toString("base64");
+  expect(bytes(extended)).toBe(bytes(plain));
 });
 
-test("a prediction has what the cold items cost, as a part that all fits on the same data share", async () => {
+test("the predicted cost includes the cold items, as the part that all fits on the same data share", async () => {
   const own = { ...data };
   const method = ease as Method;
   const [params] = method.grid(own);
@@ -76,7 +76,7 @@ test("a prediction has what the cold items cost, as a part that all fits on the 
   expect(cold.cost(checkerboard(8), params!).shared).toBeUndefined();
 });
 
-test("another model has cold items placed as rarely as in the rarest of some", async () => {
+test("a model gets the cold items of several others, placed as rarely as in the rarest", async () => {
   const cold = withColdItems(ease as Method);
   const [params] = cold.grid(data);
   const often = await cold.fit(data, { ...params!, coldEvery: 3 }, fitContext());

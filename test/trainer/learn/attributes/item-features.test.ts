@@ -21,19 +21,19 @@ const rowsOf = (columns: readonly AttributeColumn[], itemCount: number) => {
   }));
 };
 
-test("items that share a category share a feature; what only one item has, or all have, says nothing", () => {
+test("items that share a category share a feature; categories of one item or of all items are no features", () => {
   const rows = rowsOf([category(["a", "b", "every"], [[0, 2], [0, 2], [1, 2], [2]], "CategoryList")], 4);
   expect(rows.map(({ features }) => features)).toEqual([[0], [0], [], []]);
   expect(rows[0]!.length).toBeCloseTo(1, 6);
 });
 
-test("texts share words, whatever their case", () => {
+test("texts share words regardless of case", () => {
   const rows = rowsOf([category(["Red shoe", "red HAT", "blue hat"], [[0], [1], [2]], "Text")], 3);
   expect(rows[0]!.features.filter((f) => rows[1]!.features.includes(f))).toHaveLength(1);
   expect(rows[1]!.features).toHaveLength(2);
 });
 
-test("numbers share an eighth of the range, booleans their value, missing values nothing", () => {
+test("numbers share their quantile, booleans their value; missing values have no feature", () => {
   const numbers = { name: "n", type: "Numerical", values: Float64Array.of(1, 1, 9, 9, Number.NaN) } as const;
   const flags = { name: "b", type: "Boolean", values: Uint8Array.of(1, 255, 255, 255, 1) } as const;
   const rows = rowsOf([numbers, flags], 5).map(({ features }) => features);
@@ -43,7 +43,7 @@ test("numbers share an eighth of the range, booleans their value, missing values
   expect(rows[0]).toContain(rows[4]![0]);
 });
 
-test("an item is described where a feature of it is another's too; kept for the same columns and as many items", () => {
+test("an item is described if another item shares a feature; the answer is cached by columns and item count", () => {
   const columns = [category(["a", "b"], [[0], [0], [1], []], "Category")];
   const { isDescribed, featureCount } = describedItems(columns, 4);
   expect([...isDescribed, featureCount]).toEqual([1, 1, 0, 0, 1]);

@@ -8,7 +8,7 @@ import { checkerboard, trainingData } from "../../../fixtures/checkerboard.ts";
 import { twoAisles } from "../../../fixtures/two-aisles.ts";
 import { shelves } from "../../../fixtures/with-shelves.ts";
 
-test("attributes are learnt from where there are any and interactions are few", () => {
+test("attributes are used if there are any and interactions are few", () => {
   expect(attributesSetting(checkerboard(6))).toEqual({});
   expect(attributesSetting(twoAisles())).toEqual({ attributes: 20 });
   const many = trainingData(
@@ -18,24 +18,28 @@ test("attributes are learnt from where there are any and interactions are few", 
   expect(attributesSetting({ ...many, itemAttributes: [shelves(3)] })).toEqual({});
 });
 
-test("not where writing out every pair would take minutes", () => {
+test("attributes are not used where weights for all item pairs would take minutes", () => {
   const itemCount = 400_000;
   const data = { ...trainingData(itemCount, [[0, 1]]), itemAttributes: [shelves(itemCount)] };
   expect(attributesSetting(data)).toEqual({});
 });
 
-test("the first decay's items have theirs, the constant its own, and nothing else any", () => {
+test("only the items under the first decay and the constant have attributes", () => {
   const data = twoAisles();
   const { rowCount, columnCount, start, columns } = sourceAttributes(data, 2);
   expect([rowCount, columnCount]).toEqual([2 * 24 + 1, 3]);
-  const of = (row: number) => [...columns.subarray(start[row], start[row + 1])];
-  expect([of(0), of(2), of(1)]).toEqual([of(22), of(22), of(23)]);
-  expect(of(0)).not.toEqual(of(1));
-  for (let row = 24; row < 48; row++) expect(of(row)).toEqual([]);
-  expect(of(48)).toEqual([2]);
+  const attributesOf = (row: number) => [...columns.subarray(start[row], start[row + 1])];
+  expect([attributesOf(0), attributesOf(2), attributesOf(1)]).toEqual([
+    attributesOf(22),
+    attributesOf(22),
+    attributesOf(23),
+  ]);
+  expect(attributesOf(0)).not.toEqual(attributesOf(1));
+  for (let row = 24; row < 48; row++) expect(attributesOf(row)).toEqual([]);
+  expect(attributesOf(48)).toEqual([2]);
 });
 
-test("their cost grows with the catalog", () => {
+test("the cost grows with the catalog", () => {
   const cost = (itemCount: number) =>
     sourceAttributesCost(
       { ...trainingData(itemCount, [[0, 1]]), itemAttributes: [shelves(itemCount)] },

@@ -7,7 +7,7 @@ import {
 } from "../../../../trainer/learn/attributes/user-value-ratios.ts";
 import type { Interactions } from "../../../../trainer/read/dataset/dataset.ts";
 
-/** Four users and three items: user 0 chose 0 twice and 1, user 1 chose 0, user 2 chose 2 and refused 0, user 3 did nothing. */
+/** Four users and three items: user 0 chose 0 twice and 1, user 1 chose 0, user 2 chose 2 and rejected 0, user 3 has no interaction. */
 const data: Interactions = {
   userCount: 4,
   itemCount: 3,
@@ -21,12 +21,12 @@ const data: Interactions = {
 const codes = { start: Uint32Array.of(0, 2, 3, 4, 5), codes: Uint8Array.of(0, 1, 1, 0, 1) };
 const counted = countValues(data, codes, 2);
 
-test("choices are counted once for each user, by item and value; what was refused is not", () => {
+test("choices are counted once per user, by item and value; negative interactions are not", () => {
   expect([counted.chosen, [...counted.ofItem], [...counted.ofValue]]).toEqual([4, [2, 1, 1], [3, 3]]);
   expect([...counted.pairs]).toEqual([1, 1, 1, 2, 1, 0]);
 });
 
-test("a ratio is log((c + s) ÷ (e + s)) times the weight: value 1 chose item 0 twice where 1.5 were expected", () => {
+test("a ratio is weight · log((c + s) ÷ (e + s)): value 1 chose item 0 twice, 1.5 times were expected", () => {
   const popularity = Float64Array.of(2, 1, 1);
   const { base, ratios } = userValueRatios(counted, popularity, { shrink: 10, weight: 0.5, values: [1, 0] });
   expect(ratios[0]![0]).toBeCloseTo(0.5 * Math.log(12 / 11.5), 6);
@@ -35,7 +35,7 @@ test("a ratio is log((c + s) ÷ (e + s)) times the weight: value 1 chose item 0 
   expect([...base]).toEqual([2.5, 1.5, 1.5].map((count) => Math.fround(Math.log(count))));
 });
 
-test("popularity may fade, what nobody chose has a finite score, and the order of the catalog is never undone", () => {
+test("with decayed popularity, unchosen items have finite scores and the catalog order is kept", () => {
   const { base } = userValueRatios(counted, Float64Array.of(0.2, 0.3, 0), {
     shrink: 10,
     weight: 1,
@@ -51,7 +51,7 @@ test("popularity may fade, what nobody chose has a finite score, and the order o
   ]);
 });
 
-test("of a large catalog only the head has ratios, as many items as the file holds", () => {
+test("in a large catalog only the most popular items have ratios, as many as the file can hold", () => {
   const itemCount = 100_000;
   const large = countValues({ ...data, itemCount }, codes, 200);
   expect(large.headCount).toBe(headCountFor(itemCount, 200));
@@ -60,7 +60,7 @@ test("of a large catalog only the head has ratios, as many items as the file hol
   expect([base.length, ratios[0]!.length]).toEqual([large.headCount, large.headCount]);
 });
 
-test("the settings are distinct and the best guess stands first", () => {
+test("the settings are distinct and the best guess comes first", () => {
   expect(VALUE_RATIO_GRID[0]).toEqual({ shrink: 30, weight: 0.75 });
   expect(new Set(VALUE_RATIO_GRID.map((params) => JSON.stringify(params))).size).toBe(VALUE_RATIO_GRID.length);
 });

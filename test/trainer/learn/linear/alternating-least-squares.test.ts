@@ -33,7 +33,7 @@ const rowsOf = (values: Float32Array) =>
   Array.from({ length: values.length / RANK }, (_, row) => [...values.subarray(row * RANK, (row + 1) * RANK)]);
 const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, own, i) => sum + own * b[i]!, 0);
 
-test("every row is what the normal equations give, written out", async () => {
+test("every row solves its normal equations", async () => {
   const vectors = rowsOf(first.values);
   const solved = rowsOf((await solvedRows(byUser, first, settings)).values);
   for (const [user, actual] of solved.entries()) {
@@ -52,7 +52,7 @@ test("every row is what the normal equations give, written out", async () => {
   }
 });
 
-test("every half of an iteration lowers the loss, and the last ones hardly", async () => {
+test("every half iteration lowers the loss, until it converges", async () => {
   let items = first;
   let users = { rows: histories.userCount, columns: RANK, values: new Float32Array(histories.userCount * RANK) };
   const losses = [lossOf(users.values, items.values)];
@@ -90,7 +90,7 @@ test("a row without partners is zero", async () => {
   expect(values.subarray(RANK).every((value) => value !== 0)).toBe(true);
 });
 
-test("a row of very many partners is solved in parts, as short ones beside it are whole", async () => {
+test("a row with many partners is solved in parts, next to short rows", async () => {
   const many = 5000;
   const vectors = { rows: many, columns: 2, values: Float32Array.from({ length: 2 * many }, () => random() - 0.5) };
   const partners = Int32Array.from({ length: many + 3 }, (_, i) => i % many);
@@ -120,18 +120,18 @@ test("a row of very many partners is solved in parts, as short ones beside it ar
   }
 });
 
-test("the work is interrupted before bounded pieces", async () => {
+test("the callback runs before each bounded piece of work, and its error ends the work", async () => {
   const rowCount = 2000;
-  const shares: number[] = [];
-  const beforePiece = async (share: number) => {
-    shares.push(share);
-    if (shares.length === 3) throw new Error("enough");
+  const fractions: number[] = [];
+  const beforePiece = async (fraction: number) => {
+    fractions.push(fraction);
+    if (fractions.length === 3) throw new Error("enough");
   };
   const start = Uint32Array.from({ length: rowCount + 1 }, (_, row) => row);
   const wide = { rows: 1, columns: 100, values: new Float32Array(100).fill(0.1) };
   const work = solvedRows(partnersOf(start, new Uint32Array(rowCount)), wide, { ...settings, beforePiece });
   await expect(work).rejects.toThrow("enough");
-  expect(shares[0]).toBe(0);
-  expect(shares[1]! * rowCount * 100 ** 3).toBeLessThan(1e9);
-  expect(shares[2]!).toBeGreaterThan(shares[1]!);
+  expect(fractions[0]).toBe(0);
+  expect(fractions[1]! * rowCount * 100 ** 3).toBeLessThan(1e9);
+  expect(fractions[2]!).toBeGreaterThan(fractions[1]!);
 });

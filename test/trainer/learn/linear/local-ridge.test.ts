@@ -28,7 +28,7 @@ function problem(neighbours: number, isNeighbour = (_feature: number, _target: n
   };
 }
 
-test("with all features as neighbours the weights solve (A + Λ) W = C, to the residual that is asked for", async () => {
+test("with all features as neighbours, the weights solve (A + Λ) W = C up to the allowed residual", async () => {
   const weights = await localRidge(problem(SIZE), async () => {});
   for (let target = 0; target < 3; target++) {
     const w = new Float64Array(SIZE);
@@ -45,7 +45,7 @@ test("with all features as neighbours the weights solve (A + Λ) W = C, to the r
   }
 });
 
-test("a target has no more neighbours than allowed, and none that it must not have", async () => {
+test("a target has at most the allowed number of neighbours, and no forbidden ones", async () => {
   const weights = await localRidge(
     problem(5, (feature, target) => feature % 3 !== target),
     async () => {},
@@ -61,11 +61,11 @@ test("a target has no more neighbours than allowed, and none that it must not ha
   expect(Math.max(...perTarget)).toBeGreaterThan(0);
 });
 
-test("what is explained already is not learnt: all of it leaves no weights, half of it half", async () => {
-  const explain = (share: number) => (_target: number, _neighbours: Int32Array, entries: Float64Array) => {
-    for (const i of entries.keys()) entries[i]! *= 1 - share;
+test("only what a prior leaves is learnt: a prior that explains half leaves half of the weights", async () => {
+  const explain = (fraction: number) => (_target: number, _neighbours: Int32Array, entries: Float64Array) => {
+    for (const i of entries.keys()) entries[i]! *= 1 - fraction;
   };
-  const weights = (share: number) => localRidge({ ...problem(SIZE), explain: explain(share) }, async () => {});
+  const weights = (fraction: number) => localRidge({ ...problem(SIZE), explain: explain(fraction) }, async () => {});
   const [whole, half, none] = await Promise.all([weights(0), weights(0.5), weights(1)]);
   expect(none.values).toHaveLength(0);
   expect(half.columns).toEqual(whole.columns);

@@ -5,14 +5,14 @@ import { largestRow } from "../../../fixtures/largest-row.ts";
 
 const exported = () => largestRow([1, 2, 3, 4, 5, 6]);
 
-test("a graph with a file beside it answers; an input that it does not declare is not fed", async () => {
+test("a graph with a file beside it scores histories", async () => {
   const scorer = await openScorer(exported(), 2);
   expect([...(await scorer.score({ items: [1 as ItemIndex], agesDays: [0] }))]).toEqual([3, 4]);
   expect([...(await scorer.score({ items: [2, 0] as ItemIndex[], agesDays: [1, 0] }))]).toEqual([5, 6]);
   await scorer.close();
 });
 
-test("scores of another size are refused", async () => {
+test("scores of the wrong size are refused", async () => {
   const scorer = await openScorer(exported(), 3);
   await expect(scorer.score({ items: [1 as ItemIndex], agesDays: [0] })).rejects.toThrow("float32 [3]");
   await scorer.close();

@@ -1,9 +1,14 @@
 import { expect, test } from "vitest";
+import { itemKnn } from "../../../../trainer/learn/item-knn.ts";
+import { localSetRidge } from "../../../../trainer/learn/local-set-ridge.ts";
 import {
+  between,
+  countItems,
   distinctItems,
   hasNegatives,
   occurrencesOf,
   positiveHistories,
+  sparsity,
   timesChosen,
   wholeHistories,
 } from "../../../../trainer/learn/statistics/histories.ts";
@@ -11,7 +16,7 @@ import { trainingData } from "../../../fixtures/checkerboard.ts";
 
 const data = trainingData(4, [[3, 1, 3, 0], [], [2]]);
 
-test("only positives, and of them the newest, oldest first", () => {
+test("histories hold only the newest positive interactions, oldest first", () => {
   const positive = Uint8Array.of(1, 1, 0, 1, 1);
   expect([...positiveHistories({ ...data, positive }).items]).toEqual([3, 1, 0, 2]);
   const newest = positiveHistories({ ...data, positive }, 2);
@@ -21,12 +26,13 @@ test("only positives, and of them the newest, oldest first", () => {
   ]);
 });
 
-test("how often each item was chosen: each time counts, negatives do not", () => {
+test("every positive interaction counts, negative ones do not", () => {
   expect([...timesChosen(data)]).toEqual([1, 1, 1, 2]);
+  expect([...countItems(positiveHistories(data, 2))]).toEqual([1, 0, 1, 1]);
   expect([...timesChosen({ ...data, positive: Uint8Array.of(1, 1, 0, 1, 1) })]).toEqual([1, 1, 1, 1]);
 });
 
-test("distinct items ascend", () => {
+test("distinct items are in ascending order", () => {
   const distinct = distinctItems(positiveHistories(data));
   expect([[...distinct.start], [...distinct.items]]).toEqual([
     [0, 3, 3, 4],
@@ -34,15 +40,48 @@ test("distinct items ascend", () => {
   ]);
 });
 
-test("occurrences say for each item who has it and where", () => {
+test("occurrences list each item's users and positions", () => {
   const { start, users, positions } = occurrencesOf(positiveHistories(data));
   expect([...start]).toEqual([0, 1, 2, 3, 5]);
   expect([...users]).toEqual([0, 0, 2, 0, 0]);
   expect([...positions]).toEqual([3, 1, 4, 0, 2]);
 });
 
-test("whole histories have the negatives too", () => {
+test("whole histories include negative interactions", () => {
   const labelled = { ...data, positive: Uint8Array.of(1, 0, 0, 1, 1) };
   expect([...wholeHistories(labelled, 3).items]).toEqual([1, 3, 0, 2]);
   expect([hasNegatives(labelled), hasNegatives(data)]).toEqual([true, false]);
+});
+
+const withPerItem = (count: number, itemCount = 10) => ({ itemCount, items: new Int32Array(count * itemCount) });
+
+test("sparsity falls from 1 to 0 with the logarithm of the interactions per item", () => {
+  expect([0, 1, 13, 48, 300].map((count) => sparsity(withPerItem(count)))).toEqual([1, 1, 1, 0, 0]);
+  expect(sparsity(withPerItem(25))).toBeCloseTo(0.5, 2); // √(13 · 48) = 24.98
+  expect(sparsity({ itemCount: 0, items: new Int32Array(0) })).toBe(1);
+});
+
+test("interpolated settings have two digits", () => {
+  expect([0, 0.5, 1].map((position) => between(0.5, 0.25, position))).toEqual([0.5, 0.38, 0.25]);
+  expect(between(3, 10, 0.31)).toBe(5.2);
+});
+
+test("the best guesses follow the density, and no setting occurs twice in a grid", () => {
+  const sparse = trainingData(
+    40,
+    Array.from({ length: 20 }, (_, user) => [user, user + 1, user + 2]),
+  );
+  const dense = trainingData(
+    2,
+    Array.from({ length: 60 }, () => [0, 1]),
+  );
+  expect(localSetRidge.grid(sparse)[0]).toMatchObject({ lambda: 10, penaltyExponent: 0.25 });
+  expect(localSetRidge.grid(dense)[0]).toMatchObject({ lambda: 3, penaltyExponent: 0.5 });
+  expect(itemKnn.grid(sparse)[0]).toMatchObject({ targetExponent: 0.1 });
+  expect(itemKnn.grid(dense)[0]).toMatchObject({ targetExponent: 0.5 });
+  for (const data of [sparse, dense]) {
+    for (const grid of [localSetRidge.grid(data), itemKnn.grid(data)]) {
+      expect(new Set(grid.map((params) => JSON.stringify(params))).size).toBe(grid.length);
+    }
+  }
 });

@@ -7,7 +7,7 @@ import { trainingData } from "../../../fixtures/checkerboard.ts";
 
 const ITEMS = 4;
 
-/** The definition, longhand: the source vector of every position, its outer products summed. */
+/** The definition, computed directly: sums of outer products of the source vectors of all positions. */
 function longhand(histories: readonly (readonly number[])[], decays: readonly Decay[], factor: number) {
   const size = decays.length * ITEMS + 1;
   const a = Array.from({ length: size }, () => new Array<number>(size).fill(0));
@@ -34,7 +34,7 @@ const decay = fc.record({
 });
 const history = fc.array(fc.integer({ min: 0, max: ITEMS - 1 }), { maxLength: 9 });
 
-test("every row is what the definition says, repeats, short histories and reversed reading included", () => {
+test("every row follows the definition, also for repeats, short histories and histories read backwards", () => {
   fc.assert(
     fc.property(
       fc.array(history, { minLength: 1, maxLength: 4 }),
@@ -44,7 +44,7 @@ test("every row is what the definition says, repeats, short histories and revers
         const statistics = sequentialStatistics(positiveHistories(trainingData(ITEMS, histories)), decays, reversed);
         const forwards = longhand(histories, decays, 1);
         const backwards = longhand(
-          histories.map((own) => own.toReversed()),
+          histories.map((items) => items.toReversed()),
           decays,
           reversed,
         );
@@ -66,7 +66,7 @@ test("every row is what the definition says, repeats, short histories and revers
         }
         for (let item = 0; item < ITEMS; item++) {
           statistics.addSourcesOf(item, row);
-          const column = (c: number[][]) => c.map((own) => own[item]!);
+          const column = (c: number[][]) => c.map((row) => row[item]!);
           expectRow(row.values, column(forwards.c), column(backwards.c), size);
           clearRow(row);
         }
