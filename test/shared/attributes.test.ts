@@ -171,11 +171,11 @@ test("no columns and no items are a table too", () => {
   expect(decodeAttributes(encodeAttributes([numerical([])], 0)).columns.get("c")!.keys.length).toBe(0);
 });
 
-test("a name that no reader would take is our mistake, and the longest that one takes is not", () => {
+test("a name that no reader would accept is our mistake, and the longest that one takes is not", () => {
   const encode = (length: number) =>
     encodeAttributes([{ name: "n".repeat(length), type: "Boolean", values: Uint8Array.of(1) }], 1);
   expect(decodeAttributes(encode(NAME_LENGTH_MAX)).columns.size).toBe(1);
-  expect(() => encode(NAME_LENGTH_MAX + 1)).toThrow("Assertion failed: attributes that no reader would take");
+  expect(() => encode(NAME_LENGTH_MAX + 1)).toThrow("Assertion failed: attributes that no reader would accept");
 });
 
 test("columns that do not fit are our mistake", () => {
@@ -212,8 +212,8 @@ test.each<[string, Uint8Array, string]>([
     "key 3, above the maximum 2",
   ],
   ["too few keys", file({ type: "Boolean" }, { keys: Uint8Array.of(0) }), "expected 2 elements"],
-  ["numbers of no form", file({ type: "Numerical" }, { keys }), "no known form"],
-  ["a base that is missing", file({ type: "Numerical", form: "based" }, { keys }), "no known form"],
+  ["numbers of no form", file({ type: "Numerical" }, { keys }), "unknown form"],
+  ["a base that is missing", file({ type: "Numerical", form: "based" }, { keys }), "unknown form"],
   [
     "values that do not rise",
     file({ type: "Numerical", form: "coded" }, { keys, values: Float64Array.of(2, 1) }),

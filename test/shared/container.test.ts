@@ -119,7 +119,7 @@ describe("every way to lie is refused by name", () => {
     ["an array that is told more of", withHeader(header([{ ...a, more: 1 }, b])), "header:"],
     ["half an element", withHeader(header([{ ...a, length: 1.5 }, b])), "header:"],
     ["an empty name", withHeader(header([{ ...a, name: "" }, b])), "header:"],
-    ["a name used twice", withHeader(header([a, { ...b, name: "a" }])), 'array "a" stands twice'],
+    ["a name used twice", withHeader(header([a, { ...b, name: "a" }])), 'array "a" appears twice'],
     ["arrays that overlap", withHeader(header([a, { ...b, offset: 0 }])), "expected offset 8, found 0"],
     ["a hole between arrays", withHeader(header([a, { ...b, offset: 16 }]), 24), "expected offset 8, found 16"],
     ["an offset off the grid", withHeader(header([a, { ...b, offset: 6 }])), "expected offset 8, found 6"],
