@@ -3,7 +3,7 @@
  * The checksum allows mistyped keys to be refused before any I/O. It adds no security.
  */
 import { crc32 } from "./crc32.ts";
-import { hexOf } from "./hex.ts";
+import { hexOf } from "./hash.ts";
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const BODY_LENGTH = 30;

@@ -17,11 +17,11 @@ export const RANK_LIMIT_DEFAULT = 15;
 export const RANK_LIMIT_MAX = 500;
 export const SESSION_MAX = 500;
 
-/** Of the body of a rank call. */
+/** Limit on the body of a rank call. */
 export const RANK_BODY_BYTES_MAX = 65_536;
-/** Of the body of every other call. */
+/** Limit on the body of every other call. */
 export const MANAGEMENT_BODY_BYTES_MAX = 262_144;
-/** An X-Request-Id that is taken over; others are replaced. */
+/** An X-Request-Id of this form is used as it is; any other is replaced. */
 export const REQUEST_ID = /^[A-Za-z0-9_.-]{8,128}$/;
 
 export const LIST_LIMIT_DEFAULT = 50;
@@ -36,7 +36,7 @@ const FAULTS = {
   not_unicode: "must be well-formed Unicode, without lone surrogates",
 } as const;
 
-/** An id as JSON sends it: text, or an integer that JSON can hold exactly. Comes out in canonical text form. */
+/** An id in JSON: text, or an integer that JSON can represent exactly. The parsed value is its canonical text form. */
 export const Id = z
   .union([z.string(), z.number()])
   .transform((sent, context) => {
@@ -65,7 +65,7 @@ const numberFault = (value: number): string | undefined => {
     : "is beyond 2^53−1, where JSON numbers lose digits: send it as a string";
 };
 
-/** The body of `POST …/rank`. `retrieval` is checked by its own parser, which knows better errors. */
+/** The body of `POST …/rank`. `retrieval` is checked by its own parser, whose errors are more precise. */
 export const RankBody = z.strictObject({
   user_id: Id.optional(),
   limit: z
@@ -97,7 +97,7 @@ export const RankBody = z.strictObject({
 
 const RankQuery = RankBody.pick({ user_id: true, limit: true });
 
-/** A rank request as sent: everything but the time. */
+/** A rank request without its time. */
 export type RankParameters = Omit<RankRequest, "nowSeconds">;
 
 /** `POST …/rank`. Throws Problem. */
@@ -113,14 +113,14 @@ export function parseRankBody(body: unknown): RankParameters {
 }
 
 /**
- * The query parameters of an address. Throws Problem invalid_parameter for one whose bytes are not UTF-8, which would else be read as
- * some other id.
+ * The query parameters of an address. Throws Problem invalid_parameter for a parameter whose bytes are not UTF-8: it would be read as
+ * another id.
  */
 export function queryOf(url: string): URLSearchParams {
   const search = searchOf(url);
   const query = new URLSearchParams(search);
   if (!search.includes("%")) return query;
-  // U+FFFD stands for such bytes, and may have been sent as itself.
+  // Invalid bytes are decoded as U+FFFD, which may also have been sent as itself.
   const others = [...new URLSearchParams(search.replaceAll(/%EF%BF%BD|\uFFFD/gi, "_"))];
   const wrong = others.findIndex((pair) => pair.join("").includes("\uFFFD"));
   if (wrong < 0) return query;
@@ -130,7 +130,7 @@ export function queryOf(url: string): URLSearchParams {
   ]);
 }
 
-/** What `new URL(url).search` is, without parsing all of it. */
+/** The same as `new URL(url).search`, without parsing the whole address. */
 export function searchOf(url: string): string {
   const [whole] = url.split("#", 1);
   const at = whole!.indexOf("?");
@@ -139,7 +139,7 @@ export function searchOf(url: string): string {
 
 /** `GET …/rank?user_id=&limit=`. Throws Problem. */
 export function parseRankQuery(query: URLSearchParams): RankParameters {
-  const sent = singles(query);
+  const sent = uniqueParameters(query);
   const limit = sent.limit === undefined ? undefined : (integerIn(sent.limit) ?? sent.limit);
   const parsed = parseWith(RankQuery, { ...sent, ...(limit === undefined ? {} : { limit }) }, { codeOf: rankCodeOf });
   return {
@@ -151,7 +151,7 @@ export function parseRankQuery(query: URLSearchParams): RankParameters {
   };
 }
 
-/** The user id of a path, `/v0/users/{user_id}`, as it was sent: percent-encoded. Throws Problem invalid_parameter. */
+/** The user id of a path `/v0/users/{user_id}`, given in its percent-encoded form. Throws Problem invalid_parameter. */
 export function parseUserIdInPath(encoded: string): UserId {
   let text: string | undefined;
   try {
@@ -182,7 +182,7 @@ const ListQuery = z.strictObject({
 
 /** `GET /v0/models?limit=&cursor=&status=`. Throws Problem. */
 export function parseListQuery(query: URLSearchParams): ListParameters {
-  const sent = singles(query);
+  const sent = uniqueParameters(query);
   const limit = sent.limit === undefined ? {} : { limit: integerIn(sent.limit) ?? sent.limit };
   const parsed = parseWith(ListQuery, { ...sent, ...limit }, { codeOf: listCodeOf });
   return { limit: parsed.limit, cursor: parsed.cursor, status: parsed.status };
@@ -196,14 +196,14 @@ const rankCodeOf: NonNullable<ParseOptions["codeOf"]> = (pointer, issue) => {
 const listCodeOf: NonNullable<ParseOptions["codeOf"]> = (pointer) =>
   pointer === "/limit" ? "limit_out_of_range" : undefined;
 
-/** The number that this text is the canonical form of; nothing is coerced. */
+/** The integer whose canonical form is this text, or undefined. Nothing is coerced. */
 function integerIn(text: string): number | undefined {
   const value = Number(text);
   return Number.isSafeInteger(value) && String(value) === text ? value : undefined;
 }
 
-/** Query parameters by name. Throws Problem invalid_parameter for one that was sent twice. */
-export function singles(query: URLSearchParams): Record<string, string> {
+/** Query parameters by name. Throws Problem invalid_parameter for a parameter that was sent twice. */
+export function uniqueParameters(query: URLSearchParams): Record<string, string> {
   const values = new Map<string, string>();
   const errors: ProblemPart[] = [];
   for (const [name, value] of query) {

@@ -1,9 +1,10 @@
 /**
- * How the edge proves to the trainer that a management request was authenticated: HMAC-SHA-256 with a secret that both
- * hold, over everything that decides what the request does. The trainer refuses what is unsigned, older than the
- * window, or seen before.
+ * Signs management requests that the edge forwards to the trainer, to prove that the edge has authenticated them. The signature is an
+ * HMAC-SHA-256 with a secret that both know, over everything that decides what the request does. The trainer refuses requests that are
+ * unsigned, older than the window, or repeated.
  */
-import { hexOf } from "./hex.ts";
+import { hexOf } from "./hash.ts";
+
 export const FORWARD_HEADERS = {
   customer: "x-shortlist-customer",
   keyId: "x-shortlist-key-id",
@@ -29,7 +30,7 @@ export type ForwardedRequest = {
   readonly body: Uint8Array;
 };
 
-/** The signature, lower-case hex. */
+/** The signature in lower-case hex. */
 export async function signForward(request: ForwardedRequest, secret: string): Promise<string> {
   const text = new TextEncoder();
   const hmac = { name: "HMAC", hash: "SHA-256" } as const;
@@ -47,11 +48,11 @@ export async function signForward(request: ForwardedRequest, secret: string): Pr
     request.idempotencyKey,
     bodyDigest,
   ];
-  // JSON, so that no field can be moved into its neighbour by a separator inside it.
+  // JSON quotes the fields, so that a separator inside a field cannot move text into the next one.
   return toHex(await crypto.subtle.sign("HMAC", key, text.encode(JSON.stringify(fields))));
 }
 
-/** Compares without stopping at the first difference, so that time tells nothing. */
+/** Compares in constant time, so that the time reveals nothing about where two signatures differ. */
 export function isSameSignature(a: string, b: string): boolean {
   let difference = a.length ^ b.length;
   for (let i = 0; i < b.length; i++) difference |= a.charCodeAt(i % (a.length || 1)) ^ b.charCodeAt(i);

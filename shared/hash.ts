@@ -3,10 +3,7 @@ export type Hash64 = { readonly high: number; readonly low: number };
 
 const encoder = new TextEncoder();
 
-/**
- * The name under which a user is stored: the first 64 bits of SHA-256(salt ‖ UTF-8 of the id), big-endian. User ids are
- * stored in no other form.
- */
+/** The form in which user ids are stored: the first 64 bits of SHA-256(salt ‖ UTF-8 of the id), big-endian. */
 export async function userHash(salt: Uint8Array, userId: string): Promise<Hash64> {
   const id = encoder.encode(userId);
   const text = new Uint8Array(salt.length + id.length);
@@ -17,8 +14,8 @@ export async function userHash(salt: Uint8Array, userId: string): Promise<Hash64
 }
 
 /**
- * MurmurHash3_x86_32 (Austin Appleby, 2011, public domain) of an unsigned integer's four bytes, little-endian; unsigned. Quick and evenly
- * spread; whoever can choose the integers can make collisions.
+ * MurmurHash3_x86_32 (Austin Appleby, 2011, public domain) of the four little-endian bytes of an unsigned integer; unsigned. It is fast
+ * and evenly distributed, but collisions can be constructed.
  */
 export const murmur3OfInteger = (value: number, seed: number): number =>
   finished(((Math.imul(rotate(seed ^ scrambled(value), 13), 5) + 0xe6546b64) | 0) ^ 4);
@@ -31,4 +28,13 @@ function finished(hash: number): number {
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return (hash ^ (hash >>> 16)) >>> 0;
+}
+
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+
+/** Two lower-case hex digits for each byte. */
+export function hexOf(bytes: Uint8Array): string {
+  let text = "";
+  for (const byte of bytes) text += HEX[byte]!;
+  return text;
 }

@@ -1,12 +1,12 @@
 import { z } from "zod";
 
-/** A customer's name: part of object keys, so of few characters. */
+/** A customer's name. It is part of object keys, so only few characters are allowed. */
 export const CustomerId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, "must match ^[a-z0-9][a-z0-9-]{0,62}$");
 
 export const Scope = z.enum(["rank", "manage"]);
 export type Scope = z.infer<typeof Scope>;
 
-/** What is stored of an API key, under `keys/{sha256 of the key, hex}.json`. The key itself is stored nowhere. */
+/** The stored record of an API key, at `keys/{sha256 of the key, hex}.json`. The key itself is not stored. */
 export const KeyRecord = z.strictObject({
   format: z.literal(1),
   key_id: z.string().regex(/^[a-z0-9]{8,20}$/),
@@ -21,6 +21,6 @@ export type KeyRecord = z.infer<typeof KeyRecord>;
 
 export const keyRecordKey = (sha256Hex: string) => `keys/${sha256Hex}.json`;
 
-/** Whether the key may be used at this time. */
+/** Whether the key is neither revoked nor expired. */
 export const isKeyValid = (record: KeyRecord, nowMs: number): boolean =>
   record.revoked_at === null && (record.expires_at === null || nowMs < Date.parse(record.expires_at));

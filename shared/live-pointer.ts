@@ -6,14 +6,15 @@ export const ModelStatus = z.enum(["SCHEDULING", "FETCHING", "TRAINING", "DEPLOY
 export type ModelStatus = z.infer<typeof ModelStatus>;
 
 /**
- * The one mutable object of a model: what an edge serves, and what it answers when it cannot. It is swapped with
- * If-Match, so that two trainers cannot both win. `DESTROYING` is the tombstone: answered like an unknown model.
+ * The only mutable object of a model. It names the version that an edge serves; without one, the status decides the edge's error. It is
+ * replaced with If-Match, so that of two concurrent trainers only one succeeds. `DESTROYING` is the tombstone of a deleted model, which
+ * is answered like an unknown one.
  */
 export const LivePointer = z
   .strictObject({
     format: z.literal(1),
     status: ModelStatus,
-    /** The live version; null until the first one is published. Never null when ACTIVE. */
+    /** The live version; null until the first one is published. Never null if the status is ACTIVE. */
     live: z.strictObject({ version: z.string().max(64), manifest: Descriptor }).nullable(),
     /** RFC 3339 UTC. */
     updated_at: z.string().max(40),

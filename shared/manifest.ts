@@ -4,20 +4,20 @@
  * Objects of one model in the bucket:
  *
  *     keys/{sha256 of the API key, hex}.json                 who may call (shared/key-record.ts)
- *     models/{customer}/{model}/live.json                    the live pointer (shared/live-pointer.ts), alone mutable
+ *     models/{customer}/{model}/live.json                    the live pointer (shared/live-pointer.ts), the only mutable one
  *     models/{customer}/{model}/versions/{version}.json      the manifest: this file
  *     models/{customer}/{model}/reports/{version}.json       the evaluation report
- *     models/{customer}/{model}/lists/{version}.bin          the lists that the report stands on, for the trainer
+ *     models/{customer}/{model}/lists/{version}.bin          the lists that the report was made from, for the trainer
  *     models/{customer}/{model}/blobs/{sha256, hex}          every other file, named by its content
- *     models/{customer}/{model}/holds/{anything}/{version}   is about to be put live, for the trainer
+ *     models/{customer}/{model}/holds/{anything}/{version}   a version that is about to go live, for the trainer
  *
- * Every reference is a descriptor (as in the OCI image specification): media type, digest, size. The size is checked
- * before the digest, the digest before the content. The Worker reads format N and N−1.
+ * Every reference is a descriptor (as in the OCI image specification): media type, digest, size. A reader checks first the size, then the
+ * digest, then the content. The Worker reads format N and N−1.
  */
 import { z } from "zod";
 
 export const FORMAT = 1;
-/** Format 1 and, for users without a history, `user_values` and their codes in user records. */
+/** Format 1 with `user_values` in addition, and with codes of values in user records, for users without a history. */
 export const FORMAT_WITH_USER_VALUES = 2;
 export const FORMATS_READ: readonly number[] = [FORMAT, FORMAT_WITH_USER_VALUES];
 
@@ -40,10 +40,10 @@ export const MEDIA_TYPES = {
   userValues: "application/vnd.shortlist.user-values",
 } as const;
 
-/** The method that knows nothing of the user: the edge tells by it whether an answer is personal. */
+/** The only method that ignores the user. By this name, the edge knows that an answer is not personal. */
 export const POPULARITY = "popularity";
 
-/** What the exported ONNX must answer for a history: checked once when an edge loads the version. */
+/** Expected scores for a history. An edge checks once, when it loads a version, that its ONNX graph gives these scores. */
 export const GoldenScores = z.strictObject({
   /** Item indices, oldest first. */
   items: z.array(z.int().nonnegative()).max(1000),
@@ -55,7 +55,7 @@ export type GoldenScores = z.infer<typeof GoldenScores>;
 
 /**
  * The scoring graph. Inputs `items` int32 [L] and `ages_days` float32 [L] (L ≥ 1, oldest first; the graph may declare
- * only some), output `scores` float32 [item_count].
+ * only one of them), output `scores` float32 [item_count].
  */
 export const ModelDescription = z.strictObject({
   /** Name of the method in trainer/learn, such as `ease`. */
@@ -90,7 +90,7 @@ const ManifestObject = z.strictObject({
   catalog: Descriptor,
   attributes: Descriptor.nullable(),
   users: UserRecordsDescription.nullable(),
-  /** What users' attributes say of items (shared/user-values.ts). */
+  /** Scores of items by users' attribute values (shared/user-values.ts). */
   user_values: Descriptor.optional(),
 });
 
@@ -100,7 +100,7 @@ export const Manifest = ManifestObject.refine(
 );
 export type Manifest = z.infer<typeof Manifest>;
 
-/** The same for one model only: neither name has a slash. */
+/** A key that is unique to the model, since neither name contains a slash. */
 export const modelKey = ({ customer, modelName }: { readonly customer: string; readonly modelName: string }): string =>
   `${customer}/${modelName}`;
 

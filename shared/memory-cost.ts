@@ -1,31 +1,34 @@
-/** What a version takes of an isolate: the edge keeps to it, and the trainer publishes nothing that no edge could open. */
+/**
+ * Estimates the memory that a version needs in an isolate. The edge evicts versions by this estimate, and the trainer refuses to publish
+ * a version that no edge could open.
+ */
 import type { Manifest } from "./manifest.ts";
 
-/** Bytes. */
 export type MemoryCost = {
-  /** Of the WASM heap. */
+  /** Bytes of the WASM heap. */
   readonly heapBytes: number;
-  /** Of JavaScript's own. */
+  /** Bytes of JavaScript memory. */
   readonly scriptBytes: number;
-  /** Of JavaScript's own besides, while the version loads. */
+  /** Additional bytes of JavaScript memory while the version loads. */
   readonly loadingBytes: number;
 };
 
-/** In settings of memory, at the edge as at the trainer. */
+/** The unit of memory in the settings of edge and trainer. */
 export const MEGABYTE = 1_000_000;
 
-/** What versions, the runtime and loads may take together: an isolate's 128 MB without the Worker's own code and data. */
+/** Limit on versions, the scoring runtime and loads together: an isolate's 128 MB without the Worker's own code and data. */
 export const ISOLATE_BYTES_MAX = 121e6;
 
-/** What the scoring runtime's heap takes before any version is in it. */
+/** The size of the scoring runtime's heap before any version is loaded. */
 export const RUNTIME_HEAP_BYTES = 16 * 1024 * 1024;
-/** A graph without its weights takes about so many times its bytes, and a run so many bytes for each item. */
+/** Heap bytes of a graph without its weights, per byte of its file. */
 const GRAPH_FACTOR = 3.5;
+/** Heap bytes of one scoring run, per item. */
 const RUN_BYTES_PER_ITEM = 12;
-/** Decoded files are views of their bytes, and small indices beside them. */
+/** Memory of a decoded file per byte: a view of its bytes, and small indices. */
 const DECODED_FACTOR = 1.25;
 
-/** Weights pass through JavaScript in pieces: as many bytes as are there at once. */
+/** Weights pass through JavaScript in pieces. At most this many bytes of them are there at a time. */
 const PIECES_BYTES = 6 * 1024 * 1024;
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
@@ -41,7 +44,7 @@ export function memoryCostOf({ model, catalog, attributes, users, user_values, i
   };
 }
 
-/** The least memory, in bytes, with which an edge can serve the version at all. */
+/** The smallest memory budget, in bytes, with which an edge can serve the version. */
 export function leastMemoryBytes(manifest: Manifest): number {
   const { heapBytes, scriptBytes } = memoryCostOf(manifest);
   return RUNTIME_HEAP_BYTES + heapBytes + scriptBytes;

@@ -7,7 +7,7 @@ export type TrainingState = z.infer<typeof TrainingState>;
 
 const Time = z.string().max(40); // RFC 3339 UTC
 
-/** How far a run is. `share` is 0…1 of the stage's work where that is known. */
+/** The progress of a run. `share` is the finished fraction of the stage's work, 0 to 1, if it is known. */
 export const Progress = z.strictObject({
   stage: z.string(),
   detail: z.string().nullable(),
@@ -31,12 +31,12 @@ export const AttributeDescription = z.strictObject({
   name: z.string(),
   type: z.string(),
   inferred: z.boolean(),
-  /** Items or users that have a value. */
+  /** The number of items or users that have a value. */
   present: z.number(),
   distinct: z.number().nullable(),
 });
 
-/** What the last successful reading of the source gave. */
+/** Counts from the last successful reading of the source. */
 export const DataSummary = z.strictObject({
   users: z.number(),
   items: z.number(),
@@ -46,9 +46,9 @@ export const DataSummary = z.strictObject({
     .record(z.string(), z.number())
     .meta({ description: "Rows left out, by reason; warnings say what each reason means." }),
   duplicate_rows: z.number(),
-  /** Rows of users who were erased; absent when nobody was. */
+  /** Rows of erased users; absent if no user was erased. */
   erased_rows: z.number().optional(),
-  /** How the sources were read: ids of jobs, and which part of them; absent when there is nothing to tell. */
+  /** How the sources were read: ids of jobs, and which part was read. Absent if there is nothing to report. */
   sources: z.array(z.string()).optional(),
   from: Time.nullable(),
   to: Time.nullable(),
@@ -58,7 +58,7 @@ export const DataSummary = z.strictObject({
 });
 export type DataSummary = z.infer<typeof DataSummary>;
 
-/** What list and view return. */
+/** A model as list and view return it. */
 export const ModelRecord = z.strictObject({
   model_name: z.string(),
   model_url: z.string(),
@@ -82,13 +82,13 @@ export const ModelRecord = z.strictObject({
     progress: Progress.nullable(),
   }),
   data: DataSummary.nullable(),
-  /** Of the live version, by metric name such as `ndcg@10`, next to popularity's under `baseline`. */
+  /** Metrics of the live version by name, such as `ndcg@10`, and those of popularity under `baseline`. */
   metrics: z.looseObject({ method: z.string(), baseline: z.record(z.string(), z.number()) }).nullable(),
   failure: Failure.nullable(),
 });
 export type ModelRecord = z.infer<typeof ModelRecord>;
 
-/** The stage of a run and what it means for the model that has no live version yet. */
+/** The status of a model without a live version, by the state of its run. */
 const STATUS_OF_STATE: Readonly<Partial<Record<TrainingState, ModelStatus>>> = {
   SCHEDULED: "SCHEDULING",
   FETCHING: "FETCHING",
@@ -98,7 +98,7 @@ const STATUS_OF_STATE: Readonly<Partial<Record<TrainingState, ModelStatus>>> = {
   FAILED: "ERROR",
 };
 
-/** The status after a run has entered a state. A retrain never leaves ACTIVE, and nothing leaves DESTROYING. */
+/** The model's status after its run has entered a state. A retrain never leaves ACTIVE, and nothing leaves DESTROYING. */
 export function statusAfter(status: ModelStatus, state: TrainingState, hasLiveVersion: boolean): ModelStatus {
   if (status === "DESTROYING") return "DESTROYING";
   if (hasLiveVersion) return "ACTIVE";

@@ -14,10 +14,15 @@ const Column = z
   );
 const QUERY_BYTES_MAX = 65_536;
 
-/** One place to read from. What further fields mean is up to the connector of that type (trainer/connectors). */
+/** One source to read from. The connector of that type defines all further fields (trainer/read/connectors). */
 export const ConnectorConfig = z
   .looseObject({
-    id: z.string().min(1).max(63).optional().meta({ description: "By which sources name it; needed with several." }),
+    id: z
+      .string()
+      .min(1)
+      .max(63)
+      .optional()
+      .meta({ description: "The name by which sources refer to it; required if there are several." }),
     type: z.string().min(1).max(40).meta({ description: "File, Postgres or BigQuery." }),
   })
   .meta({
@@ -46,7 +51,7 @@ export const Source = z.strictObject({
     .min(1)
     .refine((text) => new TextEncoder().encode(text).length <= QUERY_BYTES_MAX, "must be at most 64 KiB")
     .meta({
-      description: `One SELECT in the store's own SQL, at most ${QUERY_BYTES_MAX / 1024} KiB of UTF-8. Of files each is a table.`,
+      description: `One SELECT in the store's own SQL, at most ${QUERY_BYTES_MAX / 1024} KiB of UTF-8. Each file is a table.`,
       maxLength: QUERY_BYTES_MAX,
       examples: ["SELECT * FROM interactions"],
     }),
@@ -65,7 +70,7 @@ const Entity = z.strictObject({
     .optional()
     .meta({
       description:
-        "Other columns of the source beside it, each named once, at most 200; without features every column of that source is one.",
+        "Other columns of this source, each named once, at most 200. Without this list, every other column of the source is a feature.",
       examples: [[{ name: "category", type: "Category" }]],
     }),
 });
@@ -117,7 +122,7 @@ const SpecFields = z.strictObject({
     }),
 });
 
-/** The body of `POST /v0/models`. A stored one is read as it is: these rules may have come later. */
+/** The body of `POST /v0/models`. Stored specifications are not checked again, since they may be older than these rules. */
 export const ModelSpec = SpecFields.superRefine((spec, context) => {
   for (const fault of [...connectorFaults(spec), ...columnFaults(spec.schema)])
     context.addIssue({ code: "custom", ...fault });
@@ -126,7 +131,7 @@ export type ModelSpec = z.infer<typeof ModelSpec>;
 
 type Fault = { readonly path: (string | number)[]; readonly message: string };
 
-/** Of several connectors each has an id of its own, and each source names one. */
+/** With several connectors, each needs a unique id, and each source must name one. */
 function connectorFaults({ connector_configs, schema }: z.infer<typeof SpecFields>): Fault[] {
   const ids = connector_configs.map((config) => config.id);
   if (ids.length < 2) return [];
@@ -146,7 +151,7 @@ function connectorFaults({ connector_configs, schema }: z.infer<typeof SpecField
   return faults;
 }
 
-/** What could not be done as it is said. Both ids are columns of the interaction query, features are columns of their own. */
+/** Checks that both id columns differ, since both belong to the interaction query, and that features are other columns. */
 function columnFaults({ user, item }: ModelSchema): Fault[] {
   const faults = [...featureFaults("user", user), ...featureFaults("item", item)];
   if (user.id === item.id)
@@ -166,7 +171,7 @@ function featureFaults(name: "user" | "item", { id, source, features = [] }: z.i
   });
 }
 
-/** The connector that a source names; with one connector, that one whatever the name. */
+/** The connector that a source names. If there is only one connector, the name does not matter. */
 export function connectorOf(spec: ModelSpec, source: Source): ConnectorConfig {
   const found = spec.connector_configs.find((config) => config.id === source.connector_id);
   return spec.connector_configs.length === 1 ? spec.connector_configs[0]! : found!;

@@ -1,27 +1,27 @@
-const LENGTH_MAX = 64; // longer names are not misspellings, and the table below is quadratic
+const LENGTH_MAX = 64; // the edit distance takes quadratic time, and longer names are hardly misspellings
 
-/** The known name that was probably meant, or undefined when none is near. */
+/** The known name that was probably meant, or undefined if none is similar. */
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   if (name.length > LENGTH_MAX) return undefined;
   let nearest: string | undefined;
-  let least = Math.max(1, Math.floor(name.length / 3)) + 1;
+  let leastDistance = Math.max(1, Math.floor(name.length / 3)) + 1;
   for (const candidate of known) {
-    if (Math.abs(candidate.length - name.length) >= least || candidate.length > LENGTH_MAX) continue;
+    if (Math.abs(candidate.length - name.length) >= leastDistance || candidate.length > LENGTH_MAX) continue;
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
-    if (distance >= least) continue;
-    least = distance;
+    if (distance >= leastDistance) continue;
+    leastDistance = distance;
     nearest = candidate;
   }
   return nearest;
 }
 
-/** `; did you mean "x"?`, or nothing. */
+/** `; did you mean "x"?`, or an empty text. */
 export function didYouMean(name: string, known: Iterable<string>): string {
   const nearest = nearestName(name, known);
   return nearest === undefined ? "" : `; did you mean ${JSON.stringify(nearest)}?`;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that turn a into b (optimal string alignment). */
+/** The number of insertions, deletions, replacements and swaps of neighbours that turn a into b (optimal string alignment). */
 export function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let above = Array.from({ length: b.length + 1 }, (_, j) => j);

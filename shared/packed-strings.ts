@@ -1,4 +1,4 @@
-/** Many strings as one run of UTF-8 bytes: a million ids cost their bytes plus 4 each, not a JavaScript object each. */
+/** Many strings in one array of UTF-8 bytes. An id takes its bytes and 4 more, instead of a JavaScript object. */
 export type PackedStrings = {
   readonly bytes: Uint8Array; // UTF-8 of all strings, one after another
   readonly start: Uint32Array; // [count + 1] byte offset of each string
@@ -12,18 +12,18 @@ export const countOf = (strings: PackedStrings): number => strings.start.length 
 /** UTF-8 of a string; a lone surrogate becomes U+FFFD. */
 export const utf8Of = (text: string): Uint8Array => encoder.encode(text);
 
-/** The text of UTF-8 bytes. Throws TypeError when they are not UTF-8. */
+/** Decodes UTF-8. Throws TypeError if the bytes are not UTF-8. */
 export const textOf = (bytes: Uint8Array): string => decoder.decode(bytes);
 
 const PIECE_BYTES = 65_536;
 
-/** Whether bytes are UTF-8. A piece at a time: a text of them all would need as much memory again. */
+/** Whether bytes are UTF-8. They are decoded in pieces, since decoding all at once would need as much memory again. */
 export function isUtf8(bytes: Uint8Array): boolean {
   const piecewise = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   try {
     for (let at = 0; at < bytes.length; at += PIECE_BYTES)
       piecewise.decode(bytes.subarray(at, at + PIECE_BYTES), { stream: true });
-    piecewise.decode(); // throws where the last character is cut
+    piecewise.decode(); // throws if the last character is incomplete
     return true;
   } catch (error) {
     if (error instanceof TypeError) return false;
@@ -52,14 +52,14 @@ export function packStrings(values: readonly string[]): PackedStrings {
   return { bytes, start };
 }
 
-/** Order of two UTF-8 texts: by byte, which is by code point. Negative, zero or positive. */
+/** Orders UTF-8 texts by byte, which is the order of code points. Negative, zero or positive. */
 export function compareBytes(a: Uint8Array, b: Uint8Array): number {
-  const shared = Math.min(a.length, b.length);
-  for (let i = 0; i < shared; i++) if (a[i] !== b[i]) return a[i]! - b[i]!;
+  const common = Math.min(a.length, b.length);
+  for (let i = 0; i < common; i++) if (a[i] !== b[i]) return a[i]! - b[i]!;
   return a.length - b.length;
 }
 
-/** Of strings sorted by code point, the position of the first that is not below the text: 0…count. */
+/** The position of the first string at or above the text, 0 to count. The strings must be sorted by code point. */
 export function lowerBound(sorted: PackedStrings, text: Uint8Array): number {
   let low = 0;
   let high = countOf(sorted);

@@ -7,29 +7,29 @@ type Issue = z.core.$ZodIssue;
 export type ParseOptions = {
   /** JSON pointer of the value in the request; empty for the whole body. */
   readonly at?: string;
-  /** A code for a fault that has one of its own, such as `limit_out_of_range` at `/limit`. */
+  /** Returns the code of a fault that has a special one, such as `limit_out_of_range` at `/limit`. */
   readonly codeOf?: (pointer: string, issue: Issue) => ProblemCode | undefined;
-  /** A field below which nothing that was sent is repeated: there may be a secret in it. */
-  readonly unshown?: string;
+  /** A field whose values never appear in error texts, since it may contain a secret. */
+  readonly hidden?: string;
 };
 
-/** More faults than that are not told of one request. */
+/** The most faults that are reported for one request. */
 export const ERRORS_MAX = 50;
 const SHOWN_MAX = 80;
 
 /**
- * The parsed value, or one Problem whose `errors` name every fault, at most 50. Its code is that of the first fault.
- * A schema's own messages are kept; they complete the sentence "`/field` …".
+ * Returns the parsed value, or throws one Problem whose `errors` name every fault, at most 50. Its code is that of the first fault. A
+ * schema's own messages are kept; they complete the sentence "`/field` …".
  */
 export function parseWith<T>(schema: z.ZodType<T>, value: unknown, options: ParseOptions = {}): T {
-  const known = new Map<unknown, readonly string[]>(); // by the object that has the keys
+  const known = new Map<unknown, readonly string[]>(); // known field names, by the object with the unknown ones
   const result = schema.safeParse(value, {
     reportInput: true,
     error: (issue) => {
-      // The raw issue is the only place that knows the schema which refused the keys.
+      // Only the raw issue contains the schema that refused the keys.
       if (issue.code === "unrecognized_keys") known.set(issue.input, knownKeys(issue.inst));
-      const isHidden = options.unshown !== undefined && issue.path?.[0] === options.unshown;
-      return sentenceOf(issue as Issue, isHidden ? kindShown : shown);
+      const isHidden = options.hidden !== undefined && issue.path?.[0] === options.hidden;
+      return sentenceOf(issue as Issue, isHidden ? shownType : shown);
     },
   });
   if (result.success) return result.data;
@@ -52,27 +52,27 @@ export function parseJson(text: string): unknown {
     return JSON.parse(text) as unknown;
   } catch (cause) {
     if (!(cause instanceof SyntaxError)) throw cause;
-    // The engine quotes the text around the fault, and there may be a secret in it.
+    // The engine's message quotes the text around the fault, which may contain a secret.
     const reason = cause.message.replace(/, (\.\.\.)?".*$/s, "");
     const detail = text.trim() === "" ? "the body is empty; expected JSON" : `the body is not JSON: ${reason}`;
     throw new Problem("invalid_json", detail);
   }
 }
 
-/** A caller's value for an error text: JSON, shortened. */
+/** A caller's value for an error text: its JSON, shortened. */
 export function shown(value: unknown): string {
   const text = typeof value === "string" ? JSON.stringify(value.slice(0, SHOWN_MAX + 1)) : shownStructure(value);
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text;
 }
 
-/** What kind of value was sent, without its content. */
-const kindShown = (value: unknown): string =>
+/** The type of a value that was sent, without its content. */
+const shownType = (value: unknown): string =>
   typeof value === "string" ? "text" : typeof value === "number" ? "a number" : shown(value);
 
 /** A step of a JSON pointer (RFC 6901). */
 export const pointerStep = (key: PropertyKey): string => `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 
-/** Never descends into the value: it may be deep or large. */
+/** Does not descend into the value, which may be deep or large. */
 function shownStructure(value: unknown): string {
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (typeof value === "object" && value !== null) return "an object";
@@ -104,7 +104,7 @@ function codeOf(issue: Issue, pointer: string, options: ParseOptions): ProblemCo
   return options.codeOf?.(pointer, issue) ?? "invalid_parameter";
 }
 
-/** JSON has no undefined: a value that is undefined was not sent. */
+/** Whether a value was not sent: JSON has no undefined. */
 const isMissing = (issue: Issue) =>
   issue.code === "invalid_union" && isUnknownKind(issue)
     ? kindOf(issue) === undefined
@@ -113,13 +113,13 @@ const isMissing = (issue: Issue) =>
 type Union = Extract<Issue, { code: "invalid_union" }>;
 type UnknownKind = Union & { readonly discriminator: string; readonly options?: readonly unknown[] };
 
-/** Whether an object's discriminator, such as `type`, named none of the union's branches. */
+/** Whether an object's discriminator, such as `type`, is not that of any branch of the union. */
 const isUnknownKind = (issue: Union): issue is UnknownKind =>
   "discriminator" in issue && issue.discriminator !== undefined;
 
 const kindOf = (issue: UnknownKind) => (issue.input as Record<string, unknown>)[issue.discriminator];
 
-/** Of a union's branches, the one that came furthest: most faults lie deep in the branch that was meant. */
+/** The issues of the union's branch that was probably meant: the one whose faults lie deepest. */
 function nearestBranch(issue: Union): Issue[] {
   const depth = (branch: readonly Issue[]) => Math.max(...branch.map((inner) => inner.path.length));
   const branches = issue.errors as Issue[][];
@@ -134,7 +134,7 @@ function nearestBranch(issue: Union): Issue[] {
   ];
 }
 
-/** The sentence for a fault whose schema has none of its own. */
+/** The message for a fault whose schema has no message of its own. */
 function sentenceOf(issue: Issue, show: (value: unknown) => string): string | undefined {
   if (isMissing(issue)) return "is required";
   if (issue.code === "invalid_type") return `must be ${withArticle(issue.expected)}, found ${show(issue.input)}`;

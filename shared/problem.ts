@@ -1,4 +1,4 @@
-/** Every error a caller can be told about. Adding a line here is adding to the public contract. */
+/** Every error that a caller can receive. A new line here extends the public contract. */
 export const PROBLEMS = {
   invalid_json: { status: 400, title: "The body is not valid JSON" },
   invalid_parameter: { status: 400, title: "A parameter or field has a value that is not allowed" },
@@ -37,20 +37,20 @@ export const PROBLEMS = {
 
 export type ProblemCode = keyof typeof PROBLEMS;
 
-/** One fault inside a request: where (JSON pointer, RFC 6901), which code, and a sentence. */
+/** One fault in a request: its place (a JSON pointer, RFC 6901), its code, and a sentence. */
 export type ProblemPart = { readonly pointer: string; readonly code: string; readonly message: string };
 
 type ProblemOptions = ErrorOptions & {
   readonly errors?: readonly ProblemPart[];
   /** Sent as Retry-After. */
   readonly retryAfterSeconds?: number;
-  /** Further members of the body, such as the status of a model that is not active. */
+  /** Additional members of the body, such as the status of a model that is not active. */
   readonly extra?: Readonly<Record<string, unknown>>;
-  /** Further headers, such as Allow. */
+  /** Additional headers, such as Allow. */
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-/** A failure that the caller caused or can act upon. Anything else thrown is a bug and becomes `internal`. */
+/** A failure that the caller caused or can act on. Any other error is a bug and becomes `internal`. */
 export class Problem extends Error {
   override readonly name = "Problem";
   readonly code: ProblemCode;
@@ -69,7 +69,7 @@ export class Problem extends Error {
   }
 }
 
-/** The body of an error answer (RFC 9457), as problem+json. Both rooms' onError send exactly this. */
+/** The body of an error response (RFC 9457, problem+json). Edge and trainer both send exactly this. */
 export function problemBody(problem: Problem, requestId: string): Record<string, unknown> {
   const { status, title } = PROBLEMS[problem.code];
   return {

@@ -6,7 +6,7 @@ import { firstCandidates, topK } from "./top-k.ts";
 export type RankRequest = {
   readonly userId: UserId | undefined;
   readonly limit: number;
-  /** The caller's own interactions, oldest first; ids unknown to the model are skipped and counted. */
+  /** Item ids of the interactions in the request, oldest first. Ids that the model does not know are skipped and counted. */
   readonly session: readonly ItemId[];
   readonly filter: Filter | undefined;
   readonly excludeSeen: boolean;
@@ -14,7 +14,7 @@ export type RankRequest = {
   readonly nowSeconds: number;
 };
 
-/** `personalized`: by the stored history or, without any, by the values of the user's attributes. */
+/** `personalized` means by the stored history or, without one, by the user's attribute values. */
 export type RankStrategy = "personalized" | "session" | "popular";
 
 export type RankAnswer = {
@@ -23,7 +23,7 @@ export type RankAnswer = {
   readonly ignoredInteractions: number;
 };
 
-/** The items this user should see, best first. At most `limit`, and none the user has seen. */
+/** The items for this user, best first: at most `limit`, and none that the user has seen. */
 export async function rank(request: RankRequest, snapshot: Snapshot): Promise<RankAnswer> {
   const isMatch = request.filter ? snapshot.compileFilter(request.filter) : () => true; // throws before any I/O
   const session = request.session.flatMap((id) => snapshot.indexOf(id) ?? []);
@@ -35,7 +35,7 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
 
   const inSession = new Set(session);
   const isSeen = (item: ItemIndex) => request.excludeSeen && (record?.hasSeen(item) ?? false);
-  // A filter that lets little through is asked for every item, the rest then for few.
+  // The filter comes first: one that passes few items decides for most, so the other tests run rarely.
   const isCandidate = (item: ItemIndex) => isMatch(item) && !inSession.has(item) && !isSeen(item);
   const items = scores
     ? topK(scores, request.limit, isCandidate)
@@ -44,11 +44,11 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   return { items, strategy, ignoredInteractions: request.session.length - session.length };
 }
 
-/** Undefined for an empty history: every item scores alike then, and the order is the catalog's, popularity with recency. */
+/** Undefined for an empty history. Then all items score the same, and the catalog's order is used: popularity with recency. */
 const scoresOf = async (history: History, snapshot: Snapshot): Promise<Float32Array | undefined> =>
   history.items.length > 0 ? await snapshot.score(history) : undefined;
 
-/** The stored history, then the session; of it the newest `historyMax` entries. */
+/** The newest `historyMax` entries of the stored history followed by the session. */
 export function historyOf(
   record: UserRecord | undefined,
   session: readonly ItemIndex[],

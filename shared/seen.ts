@@ -1,18 +1,17 @@
 /**
- * Which items one user has seen, in as few bytes as possible: the guarantee of the service that nothing seen comes
- * back.
+ * Stores the items that one user has seen, in as few bytes as possible. The service guarantees that a seen item is never returned.
  *
- * Idea. Three forms, told apart by the first byte; the writer takes the shortest.
+ * Idea. There are three forms, distinguished by the first byte. The writer takes the shortest.
  *
  *     0 | r | count varint | bits    exact: the gaps between rising indices, Rice-coded with parameter r
  *     1 | bits                       exact: one bit per item of the catalog
- *     2 | hashCount | bits           a bloom filter (shared/bloom.ts), sized for one wrong yes in a thousand
+ *     2 | hashCount | bits           a bloom filter (shared/bloom.ts), sized for one false positive in a thousand
  *
- * A gap g (next index − this one − 1; the first one counts from −1) is g >> r ones, a zero, and the low r bits of g,
- * highest first; bits fill bytes from the lowest bit on, the last byte is filled with zeros (Rice, 1979). n of N items
- * cost about log2(N/n) + 1.5 bits each: 50,000 of a million 37 kB, where a bloom filter would need 94 kB. Since popular
- * items have small indices, real gaps are smaller still. The bloom filter wins for few items of a large catalog, by a
- * fifth; the bitmap for users who saw more than a third of a small one.
+ * A gap g is the next index − this one − 1; the first one counts from −1. It is written as g >> r ones, a zero, and the low r bits of g,
+ * highest first. Bits fill bytes starting at the lowest bit, and the last byte is padded with zeros (Rice, 1979). n of N items take about
+ * log2(N/n) + 1.5 bits each: 50,000 of a million take 37 kB, while a Bloom filter would need 94 kB. Popular items have small indices, so
+ * real gaps are smaller still. The Bloom filter is shortest for few items of a large catalog, by a fifth; the bitmap for users who have
+ * seen more than a third of a small catalog.
  *
  * Example. Items 1, 2, 6 of 8: gaps 1, 0, 3 with r = 1 are 0 1 · 0 0 · 1 0 1: bytes 00 01 03 52. As a bitmap 01 46,
  * which is shorter.
@@ -36,7 +35,7 @@ import type { ItemIndex } from "./ids.ts";
 const GAPS = 0;
 const BITMAP = 1;
 const BLOOM = 2;
-/** Unseen items that may be hidden, as a share. */
+/** The fraction of unseen items that may be hidden. */
 export const SEEN_FALSE_POSITIVE_RATE = 0.001;
 
 /** `items` are rising item indices without repetition. */
@@ -58,7 +57,7 @@ export function encodeSeen(items: ArrayLike<number>, itemCount: number): Uint8Ar
   return bytesOf(sink);
 }
 
-/** Never wrongly no; wrongly yes for at most one unseen item in a thousand. Throws FormatError. */
+/** A test without false negatives, and with at most one false positive in a thousand unseen items. Throws FormatError. */
 export function decodeSeen(bytes: Uint8Array, itemCount: number): (item: ItemIndex) => boolean {
   const source = { bytes, at: 0 };
   const form = takeByte(source);
@@ -75,7 +74,7 @@ export function decodeSeen(bytes: Uint8Array, itemCount: number): (item: ItemInd
   if (form !== BLOOM) throw new FormatError(`seen: expected form 0, 1 or 2, found ${form}`);
   const hashCount = takeByte(source);
   const bloom = { bytes: bytes.subarray(source.at), hashCount };
-  // No bits or no hashes would answer alike for all items, which no writer means.
+  // Without bits or hashes, the filter would return the same for all items. No writer makes such a filter.
   if (hashCount === 0 || hashCount > 64 || bloom.bytes.length === 0)
     throw new FormatError(
       `seen: expected 1 to 64 hashes and some bits, found ${hashCount} and ${bloom.bytes.length} bytes`,
@@ -83,7 +82,7 @@ export function decodeSeen(bytes: Uint8Array, itemCount: number): (item: ItemInd
   return (item) => isInBloom(bloom, item);
 }
 
-/** The parameter with which the gaps have the fewest bits, of those near what evenly spread items need. */
+/** The Rice parameter with the fewest bits, among those near the best one for evenly spread items. */
 function bestRice(items: ArrayLike<number>, itemCount: number): { parameter: number; bits: number } {
   const guess = Math.max(0, Math.floor(Math.log2(itemCount / Math.max(1, items.length))));
   let best = { parameter: 0, bits: Infinity };

@@ -8,41 +8,44 @@ export type History = {
   readonly agesDays: readonly number[];
 };
 
-/** What is stored of one user. */
+/** The stored data of one user. */
 export type UserRecord = {
   /** The newest positive interactions, at most the manifest's `history_max`; `times` in epoch seconds. */
   readonly items: readonly ItemIndex[];
   readonly times: readonly number[];
-  /** Codes of the user's values (shared/user-values.ts), rising; absent: none. */
+  /** Codes of the user's attribute values (shared/user-values.ts), rising; absent if there are none. */
   readonly values?: readonly number[];
-  /** Any interaction whatever its label. May say yes wrongly (bloom), never no wrongly. */
+  /**
+   * Whether the user had any interaction with the item, positive or not. False positives are possible (Bloom filter), false negatives
+   * not.
+   */
   hasSeen(item: ItemIndex): boolean;
 };
 
-/** One version of one model, loaded and checked. Immutable; a new version is a new Snapshot. */
+/** One version of a model, loaded and checked. It is immutable; a new version is a new Snapshot. */
 export type Snapshot = {
   readonly version: string;
   readonly itemCount: number;
   readonly itemIdType: ItemIdType;
-  /** How many history entries the model takes; older ones are cut off before `score`. */
+  /** The number of history entries that the model uses. Older ones are cut off before `score`. */
   readonly historyMax: number;
-  /** False for a model that answers everybody alike, so that no answer is called personal; absent: true. */
+  /** False for a model that ignores the user, so that no answer is called personal. Absent means true. */
   readonly personalizes?: boolean;
   indexOf(id: ItemId): ItemIndex | undefined;
   idAt(item: ItemIndex): ItemId;
-  /** Undefined for a user that training never saw. Throws Problem user_record_unavailable if it cannot be read. */
+  /** Undefined for a user who was not in the training data. Throws Problem user_record_unavailable if it cannot be read. */
   userRecord(user: UserId): Promise<UserRecord | undefined>;
   /** Float32Array(itemCount), higher is better. Never called with an empty history. */
   score(history: History): Promise<Float32Array>;
   /**
-   * Scores from a user's attribute values, for users without a history; absent where the version has no user values. Never called with
-   * an empty list.
+   * Scores from a user's attribute values, for users without a history. Absent if the version has no user values. Never called with an
+   * empty list.
    */
   readonly scoreByValues?: ((values: readonly number[]) => Float32Array) | undefined;
   /**
-   * Throws Problem (unknown_attribute, filter_type_mismatch) when the query does not fit the attributes.
+   * Throws Problem (unknown_attribute, filter_type_mismatch) if the filter does not fit the attributes.
    *
-   * @param onTable Told of each array of the catalog's size that the answer works with.
+   * @param onTable Called with each array of catalog size that the compiled filter allocates, so that the caller can free it.
    */
-  compileFilter(query: Filter, onTable?: (table: ArrayBufferView) => void): (item: ItemIndex) => boolean;
+  compileFilter(filter: Filter, onTable?: (table: ArrayBufferView) => void): (item: ItemIndex) => boolean;
 };

@@ -3,13 +3,14 @@ import type { ItemIndex } from "./ids.ts";
 /**
  * The best-scored candidates, best first.
  *
- * @param scores Float32Array(itemCount). Higher is better; -Infinity and NaN mean "not a candidate".
+ * @param scores Float32Array(itemCount). Higher is better; −∞ and NaN mean "not a candidate".
  * @param limit How many items to return at most; an integer ≥ 0.
- * @param isCandidate Asked lazily, only for an item that would enter the list: about limit·ln(itemCount/limit)
- *   times for scores in random order. Must answer the same for the same item.
+ * @param isCandidate Called only for items that would enter the list: about limit·ln(itemCount/limit) times for scores in random order.
+ * It
+ *   must return the same for the same item.
  * @returns Between 0 and `limit` items; fewer only if fewer candidates exist.
  *
- * Equal scores keep catalog order, so that the same scores give the same answer on every engine.
+ * Items with equal scores stay in catalog order, so that the same scores give the same list on every engine.
  */
 export function topK(
   scores: Float32Array,
@@ -17,19 +18,23 @@ export function topK(
   isCandidate: (item: ItemIndex) => boolean = () => true,
 ): ItemIndex[] {
   if (limit <= 0) return [];
-  // A binary heap with the worst kept item on top: heap[0] is the one that leaves next.
+  // A binary heap with the worst item on top: heap[0] is replaced next.
   const heap: ItemIndex[] = [];
-  let bar = -Infinity; // score of heap[0] once the heap is full
-  for (let item = firstAbove(scores, bar, 0); item < scores.length; item = firstAbove(scores, bar, item + 1)) {
+  let threshold = -Infinity; // the score of heap[0] once the heap is full
+  for (
+    let item = firstAbove(scores, threshold, 0);
+    item < scores.length;
+    item = firstAbove(scores, threshold, item + 1)
+  ) {
     if (!isCandidate(item as ItemIndex)) continue;
     if (heap.length < limit) siftUp(heap, item as ItemIndex, scores);
     else siftDown(heap, item as ItemIndex, scores);
-    if (heap.length === limit) bar = scores[heap[0]!]!;
+    if (heap.length === limit) threshold = scores[heap[0]!]!;
   }
   return heap.sort((a, b) => scores[b]! - scores[a]! || a - b);
 }
 
-/** What topK gives for scores that are all alike, without an array of them: the first candidates of the catalog. */
+/** The result of topK for equal scores, without an array of scores: the first candidates of the catalog. */
 export function firstCandidates(
   itemCount: number,
   limit: number,
@@ -42,17 +47,17 @@ export function firstCandidates(
 }
 
 /**
- * The first item from `from` on that scores above the bar; scores.length when there is none. A function of its own, so
- * that engines compile the loop that goes over the whole catalog early and well.
+ * The first item at or after `from` with a score above the threshold; scores.length if there is none. It is a function of its own so that
+ * engines compile this loop over the whole catalog early and well.
  */
-function firstAbove(scores: Float32Array, bar: number, from: number): number {
+function firstAbove(scores: Float32Array, threshold: number, from: number): number {
   const { length } = scores;
   let item = from;
-  while (item < length && !(scores[item]! > bar)) item++; // so that NaN is passed over; an equal later item loses
+  while (item < length && !(scores[item]! > threshold)) item++; // also skips NaN
   return item;
 }
 
-/** Whether item a leaves the heap before item b. */
+/** Whether item a is replaced before item b. */
 const isWorse = (a: ItemIndex, b: ItemIndex, scores: Float32Array) =>
   scores[a]! < scores[b]! || (scores[a]! === scores[b]! && a > b);
 
@@ -68,7 +73,7 @@ function siftUp(heap: ItemIndex[], item: ItemIndex, scores: Float32Array): void 
   heap[hole] = item;
 }
 
-/** Replaces the worst item. */
+/** Replaces the worst item of the heap by `item`. */
 function siftDown(heap: ItemIndex[], item: ItemIndex, scores: Float32Array): void {
   let hole = 0;
   for (;;) {

@@ -1,35 +1,34 @@
 /**
- * What is stored of every user, packed so that a rank call reads one user with one range read of one object.
+ * The records of all users, packed so that a rank call reads one user with one range read of one object.
  *
- * Idea. Users are named by a salted 64-bit hash (shared/hash.ts) and sorted by it. Their records are cut into *pages*
- * of about 16 KiB, at most 64 KiB, and pages are put one after another into *page files* of at most 64 MiB. Pages are
- * cut only where the high 32 bits of the hash differ, so those bits alone say which page to read. The *directory*,
- * which an edge keeps in memory, has 6 bytes per page: 10 million users of 200 bytes are 2 GB in 130,000 pages, and 0.8
- * MB of directory. Between neighbours there is no gap: each page answers for all hashes from its own first to the next
- * page's.
+ * Idea. A user is identified by a salted 64-bit hash (shared/hash.ts), and users are sorted by it. Their records are divided into *pages*
+ * of about 16 KiB, at most 64 KiB. Pages follow each other in *page files* of at most 64 MiB. Two users with the same high 32 bits of the
+ * hash are always on one page, so these bits decide which page to read. The *directory*, which an edge keeps in memory, has 6 bytes per
+ * page: 10 million users of 200 bytes are 2 GB in 130,000 pages, with a directory of 0.8 MB. There are no gaps: each page covers all
+ * hashes from its first one up to the next page's.
  *
  *     directory   a container (shared/container.ts) of kind "user-directory"; metadata: salt, user_count, item_count
- *       first_high        u32 [pageCount]  the least high word that page p answers for; rises; begins with 0
+ *       first_high        u32 [pageCount]  the first high word that page p covers; rises; begins with 0
  *       eighths_less_1    u16 [pageCount]  bytes of page p ÷ 8, less one
  *       file_first_page   u32 [fileCount]  the first page of each file; pages lie in their files in order, without gaps
  *
  *     page        | crc u32 | count u32 | first high u32 | last high u32 | count × (high, low, end) u32 | records | pad
- *       crc       CRC-32 of all bytes after it: a digest covers only whole files, and pages are read by range
- *       first, last high   the high words that the page answers for: a page read by mistake is noticed
- *       end       where the record ends, counted from the start of the page; it begins where the one before it ends
+ *       crc       CRC-32 of all bytes after it, since a digest covers only whole files and pages are read by range
+ *       first, last high   the range of high words that the page covers, so that reading the wrong page is detected
+ *       end       where the record ends, from the start of the page; it begins where the record before it ends
  *       pad       zeros up to a multiple of 8
  *
  *     record      | n varint | n × item varint | first time varint | n − 1 × delta varint | seen |
  *       items     the newest positive interactions, oldest first, as item indices: popular items have short numbers
- *       times     epoch seconds; each delta is the difference to the one before. None when n is 0
+ *       times     epoch seconds; each delta is the difference to the time before. Absent if n is 0
  *       seen      shared/seen.ts, to the end of the record
  *
- *     record of a user with values, in versions of format 2 (shared/user-values.ts): n is 1,024 more, and behind it stand
- *               | m varint | m × code u8 |, rising
+ *     record of a user with values, in versions of format 2 (shared/user-values.ts): n is increased by 1,024 and followed by
+ *               | m varint | m × code u8 |, codes rising
  *
  * Example. A user with items 5, 300 at times 100, 160, who has seen items 5, 300 of 1,000: the record is
  * 02 | 05 | AC 02 | 64 | 3C | 00 06 02 D0 97 01 in hex. With the values 3 and 7 it begins with 82 08 | 02 03 07 instead of 02. A
- * new user of one value takes 7 bytes, and 12 of the page's entry.
+ * new user with one value takes 7 bytes, and 12 for the page's entry.
  *
  * Limits: pages of at most 64 KiB, except that a single record may need more (a user who has seen hundreds of thousands
  * of items), up to 512 KiB; 2^32 users; 1,000 history entries, 32 values. All numbers little-endian.
@@ -50,25 +49,25 @@ import {
 import { arrayOf, decodeContainer, encodeContainer } from "./container.ts";
 import { crc32 } from "./crc32.ts";
 import type { Hash64 } from "./hash.ts";
-import { hexOf } from "./hex.ts";
+import { hexOf } from "./hash.ts";
 import type { ItemIndex } from "./ids.ts";
 import { decodeSeen, encodeSeen } from "./seen.ts";
 import type { UserRecord } from "./snapshot.ts";
 
 export const PAGE_BYTES_TARGET = 16_384;
-/** What a page with one record may have. */
+/** Limit on a page that holds a single record. */
 export const GIANT_PAGE_BYTES_MAX = 8 * 65_536;
 export const PAGE_FILE_BYTES_MAX = 64 * 1024 * 1024;
 export const RECORD_HISTORY_MAX = 1000;
-/** Values of a user that a record has: the first ones by code. */
+/** A record holds at most this many values of a user, those with the lowest codes. */
 export const RECORD_VALUES_MAX = 32;
-/** Added to the length of the history where the user has values; more than any length. */
+/** Added to the length of the history if the user has values; larger than any length. */
 const WITH_VALUES = 1024;
 const PAGE_HEAD_BYTES = 16;
 const ENTRY_BYTES = 12;
 const PAGES_PER_GROUP = 64;
 
-/** Where a page lies: `file` is the position in the manifest's `users.pages`. */
+/** The place of a page. `file` is the position in the manifest's `users.pages`. */
 export type PagePlace = { readonly file: number; readonly offset: number; readonly length: number };
 
 export type UserDirectory = {
@@ -77,7 +76,7 @@ export type UserDirectory = {
   readonly itemCount: number;
   readonly pageCount: number;
   readonly fileCount: number;
-  /** The one page that can hold this user; undefined when there are no pages. */
+  /** The only page that can hold this user; undefined if there are no pages. */
   find(hash: Hash64): PagePlace | undefined;
 };
 
@@ -115,8 +114,8 @@ export function decodeUserDirectory(bytes: Uint8Array): UserDirectory {
     fileCount,
     find({ high }) {
       if (pageCount === 0) return undefined;
-      const page = lastNotAbove(firstHigh, high);
-      const file = lastNotAbove(fileFirstPage, page);
+      const page = lastAtOrBelow(firstHigh, high);
+      const file = lastAtOrBelow(fileFirstPage, page);
       return { file, offset: startOf(page) - startOf(fileFirstPage[file]!), length: lengthOf(page) };
     },
   };
@@ -126,7 +125,7 @@ export type DirectoryContent = {
   readonly salt: Uint8Array;
   readonly userCount: number;
   readonly itemCount: number;
-  /** First high word and bytes of each page, and how many pages each file has; in order. */
+  /** First high word and size of each page, and the number of pages of each file, in order. */
   readonly firstHigh: readonly number[];
   readonly pageBytes: readonly number[];
   readonly pagesOfFile: readonly number[];
@@ -151,27 +150,25 @@ export function encodeUserDirectory(content: DirectoryContent): Uint8Array {
   });
 }
 
-/** A page whose checksum was right. */
+/** A page whose checksum has been verified. */
 export type UserPage = { readonly bytes: Uint8Array; readonly view: DataView; readonly count: number };
 
-/** Throws FormatError for a page that lies. */
+/** Throws FormatError for a damaged page. */
 export function openUserPage(bytes: Uint8Array): UserPage {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return { bytes, view, count: checkPage(bytes, view) };
 }
 
-/** The user's record, or undefined when the user is not in the page. Throws FormatError for the wrong page. */
+/** The user's record, or undefined if the user is not on the page. Throws FormatError for the wrong page. */
 export function recordInPage(page: UserPage, hash: Hash64, itemCount: number): UserRecord | undefined {
   const [firstHigh, lastHigh] = [page.view.getUint32(8, true), page.view.getUint32(12, true)];
   if (hash.high < firstHigh || hash.high > lastHigh)
-    throw new FormatError(
-      `user page: answers for ${firstHigh} to ${lastHigh}, not for ${hash.high}: the wrong page was read`,
-    );
+    throw new FormatError(`user page: covers ${firstHigh} to ${lastHigh}, not ${hash.high}: the wrong page was read`);
   const at = entryOf(page, hash);
   return at === undefined ? undefined : recordAt(page, at, itemCount);
 }
 
-/** Every user of a page, for who checks a version as a whole. Throws FormatError for a page that lies. */
+/** Every user of a page, to check a whole version. Throws FormatError for a damaged page. */
 export function* decodeUserRecords(
   bytes: Uint8Array,
   itemCount: number,
@@ -190,11 +187,11 @@ function recordAt({ bytes, view, count }: UserPage, at: number, itemCount: numbe
   const end = view.getUint32(PAGE_HEAD_BYTES + at * ENTRY_BYTES + 8, true);
   if (start < entriesEnd || end <= start || end > bytes.length)
     throw new FormatError(`user page: record ${at} lies at ${start} to ${end} of ${bytes.length} bytes`);
-  return takeRecord({ bytes: bytes.slice(start, end), at: 0 }, itemCount); // needs nothing of the page any more
+  return takeRecord({ bytes: bytes.slice(start, end), at: 0 }, itemCount); // a copy, so that the record does not need the page any more
 }
 
 export type PageContent = {
-  /** The high words that the page answers for, both included. */
+  /** The range of high words that the page covers, both included. */
   readonly firstHigh: number;
   readonly lastHigh: number;
   /** Rising by hash. */
@@ -209,7 +206,7 @@ export function encodeUserPage({ firstHigh, lastHigh, users }: PageContent): Uin
   view.setUint32(12, lastHigh, true);
   let end = PAGE_HEAD_BYTES + users.length * ENTRY_BYTES;
   for (const [i, { hash, record }] of users.entries()) {
-    assert(hash.high >= firstHigh && hash.high <= lastHigh, "a page holds the users that it answers for");
+    assert(hash.high >= firstHigh && hash.high <= lastHigh, "a page holds only users that it covers");
     assert(i === 0 || compareHashes(users[i - 1]!.hash, hash) < 0, "users rise by hash, and no two have the same");
     page.set(record, end);
     end += record.length;
@@ -222,7 +219,7 @@ export function encodeUserPage({ firstHigh, lastHigh, users }: PageContent): Uin
   return page;
 }
 
-/** Bytes of a page with so many users and bytes of records. */
+/** The size of a page with this number of users and bytes of records. */
 export const pageBytesOf = (users: number, recordBytes: number): number =>
   Math.ceil((PAGE_HEAD_BYTES + users * ENTRY_BYTES + recordBytes) / 8) * 8;
 
@@ -259,13 +256,13 @@ function putValues(sink: ByteSink, values: ArrayLike<number>): void {
 }
 
 function takeRecord(source: ByteSource, itemCount: number): UserRecord {
-  const marked = takeVarint(source);
-  const values = marked < WITH_VALUES ? [] : takeValues(source);
-  const count = marked < WITH_VALUES ? marked : marked - WITH_VALUES;
+  const first = takeVarint(source);
+  const values = first < WITH_VALUES ? [] : takeValues(source);
+  const count = first < WITH_VALUES ? first : first - WITH_VALUES;
   if (count > RECORD_HISTORY_MAX) throw new FormatError(`user record: a history of ${count}`);
   const items = Array.from({ length: count }, () => takeVarint(source) as ItemIndex);
-  const foreign = items.find((item) => item >= itemCount);
-  if (foreign !== undefined) throw new FormatError(`user record: item ${foreign} of ${itemCount}`);
+  const outside = items.find((item) => item >= itemCount);
+  if (outside !== undefined) throw new FormatError(`user record: item ${outside} of ${itemCount}`);
   let time = 0;
   const times = items.map(() => {
     time += takeVarint(source);
@@ -283,7 +280,7 @@ function takeValues(source: ByteSource): number[] {
   return values;
 }
 
-/** The number of records of a page that is whole. */
+/** Checks a page and returns its number of records. */
 function checkPage(page: Uint8Array, view: DataView): number {
   if (page.length < PAGE_HEAD_BYTES || page.length > GIANT_PAGE_BYTES_MAX || page.length % 8 !== 0)
     throw new FormatError(`user page: ${page.length} bytes; expected 16 to ${GIANT_PAGE_BYTES_MAX}, a multiple of 8`);
@@ -296,7 +293,7 @@ function checkPage(page: Uint8Array, view: DataView): number {
   return count;
 }
 
-/** Position of the user's entry, by binary search. */
+/** The position of the user's entry, by binary search. */
 function entryOf({ view, count }: UserPage, hash: Hash64): number | undefined {
   let low = 0;
   let high = count;
@@ -312,7 +309,7 @@ function entryOf({ view, count }: UserPage, hash: Hash64): number | undefined {
   return undefined;
 }
 
-/** Byte at which every 64th page begins, as if all files were one. */
+/** The byte at which every 64th page begins, if all files were one. */
 function startOfGroups(pageCount: number, lengthOf: (page: number) => number): Float64Array {
   const starts = new Float64Array(Math.ceil(pageCount / PAGES_PER_GROUP));
   let end = 0;
@@ -327,8 +324,8 @@ function isRisingFromZero(numbers: Uint32Array): boolean {
   return numbers.every((value, i) => (i === 0 ? value === 0 : value > numbers[i - 1]!));
 }
 
-/** Position of the last number that is not above the value, in rising numbers that begin with 0. */
-function lastNotAbove(rising: Uint32Array, value: number): number {
+/** The position of the last number at or below the value, in rising numbers that begin with 0. */
+function lastAtOrBelow(rising: Uint32Array, value: number): number {
   let low = 0;
   let high = rising.length;
   while (high - low > 1) {

@@ -1,24 +1,24 @@
 /**
- * What the attributes of a user without a history say of items: popularity, corrected for each value that users share.
+ * Scores items for a user without a history, from the user's attribute values: popularity, corrected for each value.
  *
- * Idea. Users named by `"occupation" is "student"` choose some items more often than everybody does. The score of an item
- * for a user with the values v is log popularity(i) + Σ over v of ratio(v, i): naive Bayes, shrunk and damped by whoever
- * fitted the ratios. Values are known here by their *code* alone, a position 0 … valueCount − 1; a user's record holds the
- * codes (shared/user-records.ts), and what they mean stays with the trainer.
+ * Idea. Users with a value such as `"occupation" is "student"` choose some items more often than all users do. The score of item i for a
+ * user with the values V is log popularity(i) + Σ over v in V of ratio(v, i). This is naive Bayes, with ratios that the trainer has
+ * shrunk and damped. Here a value is only a *code*, a position 0 … valueCount − 1. A user's record holds the codes
+ * (shared/user-records.ts); only the trainer knows what they mean.
  *
- * The catalog is in the order of popularity, so only its head can reach a list without a filter: ratios are kept of the
- * first `headCount` items, as many as fit the budget of bytes. Items beyond score as the last of the head, and equal scores
- * keep the order of the catalog.
+ * The catalog is ordered by popularity, so only its first items can reach a list without a filter. Ratios are stored for the first
+ * `headCount` items, as many as fit the limit of bytes. Items beyond score the same as the last of the head, and equal scores keep the
+ * order of the catalog.
  *
  *     file     a container (shared/container.ts) of kind "user-values"; metadata: item_count, value_count
  *       base     f32 [headCount]               log popularity; never rises
  *       scales   f32 [valueCount]              of a value's row: ratio = scale · step
- *       steps    i8 [valueCount · headCount]   row-major: what value v says of item i
+ *       steps    i8 [valueCount · headCount]   row-major: the step of value v for item i
  *
  * Example. Two items, one value: base [0, −1], scales [0.0079], steps [−127, 127]: a user with the value scores −1 and 0, so
  * the second item comes first; a user without it keeps the order of the catalog.
  *
- * Limits: 256 values, 4 MiB of arrays, one step is at most a 127th of a row's largest ratio.
+ * Limits: 256 values, 4 MiB of arrays, a ratio is rounded to 1/127 of its row's largest ratio.
  */
 import { z } from "zod";
 import { assert, FormatError } from "./assert.ts";
@@ -53,7 +53,7 @@ const Metadata = z.strictObject({
   value_count: z.int().min(1).max(USER_VALUES_MAX),
 });
 
-/** How many items of the catalog's head may have ratios to so many values. */
+/** The number of items at the head of the catalog that may have ratios, for this number of values. */
 export const headCountFor = (itemCount: number, valueCount: number): number =>
   Math.min(itemCount, Math.floor((USER_VALUE_BYTES_MAX - 4 * valueCount) / (valueCount + 4)));
 

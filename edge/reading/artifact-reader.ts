@@ -1,7 +1,7 @@
 /** Reads the bucket of models. No other file calls the bucket. */
 import type { z } from "zod";
 import { FormatError } from "../../shared/assert.ts";
-import { hexOf } from "../../shared/hex.ts";
+import { hexOf } from "../../shared/hash.ts";
 import type { Descriptor } from "../../shared/manifest.ts";
 import { within } from "./deadline.ts";
 

@@ -25,7 +25,7 @@ test("the last six characters are the CRC-32 of the thirty before, in base 62", 
   expect(value).toBe(crc32(key.slice(3, 33)));
 });
 
-test("one changed, lost or added character is noticed before any I/O", () =>
+test("a changed, lost or added character is detected before any I/O", () =>
   fc.assert(
     fc.property(random, fc.nat(38), fc.constantFrom("0", "A", "z", "_", "é"), (bytes, at, character) => {
       const key = formatApiKey(bytes);
@@ -50,7 +50,7 @@ test("bytes that would favour some characters are skipped, and too few are refus
 test("a key is stored under its SHA-256", async () =>
   expect(await hashApiKey("rk_x")).toBe(createHash("sha256").update("rk_x").digest("hex")));
 
-test("a text for a log has no key, nor most of one; what only begins like a key stays", () => {
+test("keys and most of a key are removed from a text for the log; a text that only begins like a key stays", () => {
   const key = formatApiKey(new Uint8Array(64).map((_, i) => i));
   expect(withoutApiKeys(`{"a":"${key}","b":"x${key.slice(0, -5)}/${key}"}`)).toBe('{"a":"rk_…","b":"xrk_…/rk_…"}');
   expect(withoutApiKeys("work_1234567890 rk_short")).toBe("work_1234567890 rk_short");

@@ -36,7 +36,7 @@ test("the numbers of the contract", () =>
     bodies: [RANK_BODY_BYTES_MAX, MANAGEMENT_BODY_BYTES_MAX],
   }).toEqual({ limits: [15, 500, 50, 100], session: 500, bodies: [64 * 1024, 256 * 1024] }));
 
-test("without anything: popular items, fifteen of them", () => {
+test("an empty request asks for fifteen popular items", () => {
   const nothing = {
     userId: undefined,
     limit: RANK_LIMIT_DEFAULT,
@@ -67,7 +67,7 @@ test.each(["", "?", "?a=1", "?a=1?b=2", "?a=1#b?c", "#?a=1"])(
     expect(new URLSearchParams(searchOf(url)).toString()).toBe(new URL(url).searchParams.toString());
   },
 );
-test("bytes that are not UTF-8 are no other user's id", () => {
+test("bytes that are not UTF-8 are refused instead of read as another user's id", () => {
   const read = (search: string) => parseRankQuery(queryOf(`https://shop.example/rank?${search}`));
   expect(problemOf(() => read("user_id=caf%E9"))).toMatchObject({
     code: "invalid_parameter",
@@ -79,7 +79,7 @@ test("bytes that are not UTF-8 are no other user's id", () => {
   expect(problemOf(() => read("user_id=%FF%EF%BF%BD"))).toMatchObject({ code: "invalid_parameter" });
   expect(problemOf(() => read("a=%ef%bf%bd&user_id=%E2%EF%BF%BD%82%AC")).errors[0]?.pointer).toBe("/user_id");
 });
-test("parameters sent twice are told up to a bound", () => {
+test("errors for parameters sent twice are limited", () => {
   const twice = Array.from({ length: 200 }, (_, i) => `p${i}=1&p${i}=2`).join("&");
   expect(problemOf(() => query(twice)).errors).toHaveLength(50);
 });
@@ -121,7 +121,7 @@ describe("ids that are refused", () => {
     const item = problemOf(() => parseRankBody({ interactions: [{ item_id: "a" }, { item_id: id }] }));
     expect(item.errors[0]).toMatchObject({ pointer: "/interactions/1/item_id", code: "invalid_parameter" });
   });
-  test("in a query they are text", () => {
+  test("ids in a query are text", () => {
     expect(problemOf(() => query("user_id=")).message).toContain("must not be empty");
     expect(problemOf(() => query(`user_id=${"x".repeat(257)}`)).message).toContain("256 bytes");
     expect(problemOf(() => query("user_id=%00")).message).toContain("NUL");
@@ -129,8 +129,8 @@ describe("ids that are refused", () => {
   });
 });
 
-describe("limit is an integer from 1 to 500, and nothing is coerced into one", () => {
-  test.each([1, 2, RANK_LIMIT_MAX])("%i is one", (limit) => {
+describe("the limit is an integer from 1 to 500, and nothing is coerced", () => {
+  test.each([1, 2, RANK_LIMIT_MAX])("%i is a limit", (limit) => {
     expect(parseRankBody({ limit }).limit).toBe(limit);
     expect(query(`limit=${limit}`).limit).toBe(limit);
   });
@@ -192,7 +192,7 @@ test.each<[string, unknown, string, string]>([
   expect(problem.errors[0]!.pointer).toBe(pointer);
 });
 
-test("as many interactions as allowed", () =>
+test("the largest number of interactions is allowed", () =>
   expect(parseRankBody({ interactions: Array(SESSION_MAX).fill({ item_id: 1 }) }).session).toHaveLength(SESSION_MAX));
 
 test.each([

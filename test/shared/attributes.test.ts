@@ -12,7 +12,7 @@ import {
 import { encodeContainer, type TypedArray } from "../../shared/container.ts";
 import { stringAt } from "../../shared/packed-strings.ts";
 
-/** A row's values as the writer was given them: text columns as sorted distinct texts, others as a value or null. */
+/** A row's values as the writer received them: text columns as sorted distinct texts, others as a value or null. */
 function sentAt(column: AttributeColumn, row: number): unknown {
   if ("dictionary" in column) {
     const codes = column.codes.subarray(column.start[row], column.start[row + 1]);
@@ -24,7 +24,7 @@ function sentAt(column: AttributeColumn, row: number): unknown {
   return Number.isFinite(value) ? value + 0 : null;
 }
 
-/** The same, from the table. */
+/** A row's values as the table returns them, in the same form. */
 function readAt(column: TableColumn, row: number): unknown {
   const key = column.keys[row]!;
   if (column.type === "Boolean") return key === 0 ? null : key === 2;
@@ -79,7 +79,7 @@ const columns: fc.Arbitrary<AttributeColumn> = fc.oneof(
     }),
 );
 
-test("every value comes back, for columns of every type and form", () =>
+test("every value is read back, for columns of every type and form", () =>
   fc.assert(
     fc.property(columns, (column) => {
       const table = decodeAttributes(encodeAttributes([column], ROWS));
@@ -110,7 +110,7 @@ const numerical = (values: number[]): AttributeColumn => ({
   values: Float64Array.from(values),
 });
 
-describe("numbers take the smallest form that loses nothing", () => {
+describe("numbers are stored in the smallest exact form", () => {
   const many = Array.from({ length: 100_000 }, (_, i) => i);
   test.each<[string, number[], string, number]>([
     ["years", many.map((i) => 1900 + (i % 120)), "based", 1],
@@ -128,7 +128,7 @@ describe("numbers take the smallest form that loses nothing", () => {
   });
 });
 
-describe("keys are as wide as they must be, at every edge", () => {
+describe("keys have the smallest width, at every edge", () => {
   test.each([254, 255, 256, 65_534, 65_535, 65_536])("%i distinct texts", (count) => {
     const dictionary = Array.from({ length: count }, (_, i) => String(i));
     const start = Uint32Array.from({ length: count + 1 }, (_, i) => i);
@@ -166,19 +166,19 @@ test("unused and repeated texts of a dictionary are left out", () => {
   expect("dictionary" in read && [stringAt(read.dictionary, 0), stringAt(read.dictionary, 1)]).toEqual(["blue", "red"]);
 });
 
-test("no columns and no items are a table too", () => {
+test("a table may have no columns and no items", () => {
   expect(decodeAttributes(encodeAttributes([], 0)).columns.size).toBe(0);
   expect(decodeAttributes(encodeAttributes([numerical([])], 0)).columns.get("c")!.keys.length).toBe(0);
 });
 
-test("a name that no reader would accept is our mistake, and the longest that one takes is not", () => {
+test("a name that readers would refuse is a bug of the writer, the longest allowed name is not", () => {
   const encode = (length: number) =>
     encodeAttributes([{ name: "n".repeat(length), type: "Boolean", values: Uint8Array.of(1) }], 1);
   expect(decodeAttributes(encode(NAME_LENGTH_MAX)).columns.size).toBe(1);
   expect(() => encode(NAME_LENGTH_MAX + 1)).toThrow("Assertion failed: attributes that no reader would accept");
 });
 
-test("columns that do not fit are our mistake", () => {
+test("columns that do not fit are a bug of the writer", () => {
   expect(() => encodeAttributes([numerical([1])], 2)).toThrow('attribute "c" has 1 rows for 2 items');
   expect(() => encodeAttributes([numerical([1]), numerical([2])], 1)).toThrow("names are distinct");
   const two = { name: "c", dictionary: ["a"], start: Uint32Array.of(0, 2), codes: Uint32Array.of(0, 0) };
@@ -256,5 +256,5 @@ test("two columns of one name are refused", () => {
   expect(() => decodeAttributes(bytes)).toThrow("same name");
 });
 
-test("countBelow counts", () =>
+test("countBelow returns the number of smaller values", () =>
   expect([0, 1, 1.5, 3].map((x) => countBelow(Float64Array.of(1, 2), x))).toEqual([0, 0, 1, 2]));

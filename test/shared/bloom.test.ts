@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { addToBloom, type Bloom, createBloom, isInBloom } from "../../shared/bloom.ts";
 
-/** The share of items below `itemCount`, not among those added, for which the filter says yes. */
+/** The fraction of items below `itemCount` that were not added but are found. */
 function measuredRate(bloom: Bloom, added: ReadonlySet<number>, itemCount: number): number {
   let asked = 0;
   let wrong = 0;
@@ -20,7 +20,7 @@ const filled = (items: Iterable<number>, count: number) => {
   return bloom;
 };
 
-test("what was added is always found", () =>
+test("an added item is always found", () =>
   fc.assert(
     fc.property(fc.uniqueArray(fc.nat(0xffffffff), { maxLength: 200, size: "max" }), (items) => {
       const bloom = filled(items, items.length);
@@ -33,7 +33,7 @@ test("an empty filter finds nothing", () => {
   expect(measuredRate(bloom, new Set(), 1000)).toBe(0);
 });
 
-/** Rate over many filters of one size, whose items are neighbours, spread out, or at random. */
+/** The false positive rate over many filters of one size, with adjacent, evenly spread or random items. */
 function rateAt(count: number): number {
   const trials = Math.max(4, Math.ceil(300 / count));
   let sum = 0;
@@ -57,10 +57,10 @@ test("sizes: at most 15.1 bits an item at one in a thousand, and ten hashes", ()
   expect(createBloom(1000, 0.01).bytes.length * 8).toBeLessThan(10_100);
 });
 
-test("a full filter has about half of its bits set: the sizes are not wasteful", () => {
+test("a full filter has about half of its bits set, so no size is wasteful", () => {
   const items = Array.from({ length: 1000 }, (_, i) => i);
   const ones = filled(items, 1000).bytes.reduce((sum, byte) => sum + byte.toString(2).replaceAll("0", "").length, 0);
   expect(ones / (filled(items, 1000).bytes.length * 8)).toBeCloseTo(0.49, 1);
 });
 
-test("no rate, no filter", () => expect(() => createBloom(1, 0)).toThrow("a rate between 0 and 1"));
+test("a rate of 0 is refused", () => expect(() => createBloom(1, 0)).toThrow("a rate between 0 and 1"));

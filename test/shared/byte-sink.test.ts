@@ -5,7 +5,7 @@ import { bytesOf, createSink, putByte, putBytes, putVarint, takeByte, takeVarint
 
 const number = fc.oneof(fc.nat(300), fc.nat(0xffffffff), fc.constantFrom(0, 127, 128, 16_383, 16_384, 2 ** 32 - 1));
 
-test("numbers come back in their order, from a sink that began too small", () =>
+test("numbers are read back in order, even if the sink had to grow", () =>
   fc.assert(
     fc.property(fc.array(number), (values) => {
       const sink = createSink(1);
@@ -43,7 +43,7 @@ test.each([
   expect(() => takeVarint({ bytes: Buffer.from(hex, "hex"), at: 0 })).toThrow(FormatError),
 );
 
-test("bytes are put and taken as they are", () => {
+test("bytes are written and read unchanged", () => {
   const sink = createSink(0);
   putByte(sink, 1);
   putBytes(sink, Uint8Array.of(2, 3));

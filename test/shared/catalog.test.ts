@@ -11,7 +11,7 @@ const open = (ids: readonly string[], itemIdType: ItemIdType): Catalog =>
 const byCodePoint = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
 const byValue = (a: string, b: string) => (BigInt(a) < BigInt(b) ? -1 : BigInt(a) > BigInt(b) ? 1 : 0);
 
-/** Everything a catalog promises, for the ids it has and for others. */
+/** Checks all properties of a catalog, for its own ids and for others. */
 function check(ids: readonly string[], type: ItemIdType, others: readonly string[]): void {
   const catalog = open(ids, type);
   const sorted = ids.toSorted(type === "integer" ? byValue : byCodePoint);
@@ -50,7 +50,7 @@ describe("id ↔ index, for every form of the column", () => {
     check(["1", "4294967296"], "integer", ["0"]);
   });
 
-  test("ids of every length to the most", () =>
+  test("ids of every allowed length", () =>
     check(
       Array.from({ length: ID_BYTES_MAX }, (_, i) => String.fromCharCode(33 + (i % 90)).repeat(i + 1)),
       "string",
@@ -58,7 +58,7 @@ describe("id ↔ index, for every form of the column", () => {
     ));
 });
 
-test("sizes are as the page says: 8 bytes for an integer id, its bytes and 5 for a text id", () => {
+test("sizes are as documented: 8 bytes for an integer id, its bytes and 5 for a text id", () => {
   const ids = Array.from({ length: 10_000 }, (_, i) => String(i));
   const header = encodeCatalog({ itemIds: packStrings([]), itemIdType: "integer" }).length + 16;
   const bytes = (itemIds: string[], itemIdType: ItemIdType) =>
@@ -72,14 +72,14 @@ test("sizes are as the page says: 8 bytes for an integer id, its bytes and 5 for
   ).toBeLessThan(10_000 * 15.02);
 });
 
-test("the worked example", () => {
+test("the example in the header comment", () => {
   const file = encodeCatalog({ itemIds: packStrings(["b", "ab", "c"]), itemIdType: "string" });
   const start = 16 + new DataView(file.buffer).getUint32(12, true);
   const hex = Buffer.from(file.subarray(start)).toString("hex");
   expect(hex).toBe("6261626300000000" + "0001000000000000" + "010000000000000002000000" + "00000000");
 });
 
-test("an index outside the catalog is our mistake", () => {
+test("an index outside the catalog is a bug of the caller", () => {
   expect(() => open(["a"], "string").idAt(1 as ItemIndex)).toThrow(RangeError);
   expect(() => open(["7"], "integer").idAt(-1 as ItemIndex)).toThrow("no item -1 of 1");
   expect(() => open([], "integer").idAt(0 as ItemIndex)).toThrow("no item 0 of 0");

@@ -30,7 +30,7 @@ const arrays = fc.dictionary(
   ),
 );
 
-test("what is written is read, bit by bit, as views of the file", () =>
+test("arrays are read back bit by bit, as views of the file", () =>
   fc.assert(
     fc.property(arrays, fc.jsonValue(), (content, metadata) => {
       const sent = JSON.parse(JSON.stringify(metadata)) as unknown;
@@ -45,7 +45,7 @@ test("what is written is read, bit by bit, as views of the file", () =>
     }),
   ));
 
-test("the bytes are those drawn in the page that opens the format", () => {
+test("the bytes are those of the example in the header comment", () => {
   const file = sample();
   const headerBytes = new DataView(file.buffer).getUint32(12, true);
   expect(new TextDecoder().decode(file.subarray(0, 8))).toBe("SHORTLST");
@@ -71,7 +71,7 @@ test.each([0, 1, 3, 8])("a file that begins at byte %i of its buffer is read", (
   expect(read.arrays.get("a")!.buffer === moved.buffer).toBe(shift % 8 === 0);
 });
 
-/** The sample with another header, of the right length unless told. */
+/** The sample with another header, of the right length unless one is given. */
 function withHeader(header: unknown, bufferBytes = 16): Uint8Array {
   const text = typeof header === "string" ? header : JSON.stringify(header);
   const bytes = new TextEncoder().encode(text);
@@ -92,8 +92,8 @@ const changed = (at: number, value: number, file = sample()) => {
   return file;
 };
 
-describe("every way to lie is refused by name", () => {
-  test("the untouched header is right", () =>
+describe("every wrong header is refused with its reason", () => {
+  test("the unchanged header is accepted", () =>
     expect(decodeContainer(withHeader(header([a, b])), "x", Any).arrays.size).toBe(2));
   test.each<[string, Uint8Array, string]>([
     ["nothing at all", new Uint8Array(0), "at least 16 bytes, found 0"],
@@ -146,7 +146,7 @@ describe("every way to lie is refused by name", () => {
     expect(() => decodeContainer(sample(), "x", z.strictObject({ n: z.int() }))).toThrow("x: metadata:"));
 });
 
-test("as many arrays as allowed are written and read, one more is not", () => {
+test("the largest number of arrays is written and read, one more is not", () => {
   const write = (count: number) =>
     encodeContainer({
       kind: "k",
@@ -157,7 +157,7 @@ test("as many arrays as allowed are written and read, one more is not", () => {
   expect(() => write(ARRAYS_MAX + 1)).toThrow("k has 2049 arrays");
 });
 
-test("a header of the most bytes is written and read, one more is neither", () => {
+test("a header of the largest size is written and read, a larger one is neither", () => {
   const bare = JSON.stringify({ kind: "k", metadata: "", arrays: [] }).length;
   const write = (characters: number) => encodeContainer({ kind: "k", metadata: "x".repeat(characters), arrays: {} });
   const most = HEADER_BYTES_MAX - bare;
@@ -180,7 +180,7 @@ test("any flipped bit of the first 16 bytes is refused", () => {
   }
 });
 
-test("arrayOf gives the array or says what is wrong with it", () => {
+test("arrayOf returns the array or names its fault", () => {
   const container = decodeContainer(sample(), "x", Any);
   expect(arrayOf(container, "a", { dtypes: ["u8", "u16"], length: 3 })).toEqual(Uint16Array.of(1, 2, 3));
   expect(() => arrayOf(container, "c", { dtypes: ["u8"] })).toThrow('x: array "c" is missing');
@@ -188,7 +188,7 @@ test("arrayOf gives the array or says what is wrong with it", () => {
   expect(() => arrayOf(container, "a", { dtypes: ["u16"], length: 4 })).toThrow("expected 4 elements, found 3");
 });
 
-test("dtypeOf spells every element type", () =>
+test("dtypeOf names every element type", () =>
   expect([new Uint8Array(), new Int8Array(), new Float32Array(), new Float64Array()].map(dtypeOf)).toEqual([
     "u8",
     "i8",

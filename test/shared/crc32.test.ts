@@ -5,7 +5,7 @@ import { crc32 } from "../../shared/crc32.ts";
 
 test("the check value of the CRC catalogue", () =>
   expect(crc32(new TextEncoder().encode("123456789"))).toBe(0xcbf43926));
-test("as zlib has it, for any bytes", () =>
+test("equals the CRC of zlib, for any bytes", () =>
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
       expect(crc32(bytes)).toBe(reference(bytes));

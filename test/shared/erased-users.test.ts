@@ -20,7 +20,7 @@ const user = (id: string) => id as UserId;
 const listOf = async (ids: readonly string[], salt = SALT) =>
   erasedUsersOf(salt, await Promise.all(ids.map((id) => erasureHash(salt, user(id)))));
 
-test("holds exactly the users that were put in, through its bytes", async () => {
+test("an encoded and decoded list holds exactly its users", async () => {
   const ids = fc.uniqueArray(fc.string({ minLength: 1, maxLength: 20, unit: "binary" }), { maxLength: 15 });
   await fc.assert(
     fc.asyncProperty(ids, ids, async (erased, others) => {
@@ -31,7 +31,7 @@ test("holds exactly the users that were put in, through its bytes", async () => 
   );
 });
 
-test("the hash is SHA-256 of the salt's text and the id, its first 64 bits", async () =>
+test("the hash is the first 64 bits of SHA-256 over the salt's text and the id", async () =>
   // printf '%s' "00112233445566778899aabbccddeeffann" | sha256sum
   expect(await erasureHash(SALT, user("ann"))).toBe("8ff4e3fb14a20d29"));
 
@@ -41,13 +41,13 @@ test("finds entries that differ in one half only", () => {
   expect(hashesOf(list)).toEqual([...hashes].sort());
 });
 
-test("the bytes hold no id, and depend on the salt", async () => {
+test("the bytes contain no id and depend on the salt", async () => {
   const [one, other] = await Promise.all([listOf(["ann"]), listOf(["ann"], SALT.replaceAll("0", "1"))]);
   expect(new TextDecoder("latin1").decode(encodeErasedUsers(one))).not.toContain("ann");
   expect(hashesOf(one)).not.toEqual(hashesOf(other));
 });
 
-test("any flipped bit is a lie that is told as such", async () => {
+test("any flipped bit is detected", async () => {
   const bytes = encodeErasedUsers(await listOf(["ann", "bob", "cyd"]));
   for (let bit = 0; bit < bytes.length * 8; bit++) {
     const flipped = bytes.slice();
@@ -58,13 +58,13 @@ test("any flipped bit is a lie that is told as such", async () => {
     expect(() => decodeErasedUsers(bytes.subarray(0, end))).toThrow(FormatError);
 });
 
-test("a list out of order is refused though its checksum is right", () => {
+test("a list out of order is refused even if its checksum is right", () => {
   const { high, low } = erasedUsersOf(SALT, ["0000000000000001", "0000000000000002"]);
   for (const wrong of [low.slice().reverse(), low.slice().fill(1)])
     expect(() => decodeErasedUsers(encodeErasedUsers({ salt: SALT, high, low: wrong }))).toThrow("not above the one");
 });
 
-test("a full list fits what an edge reads, and one more is a mistake", () => {
+test("a full list fits the size that an edge reads, a longer one is a bug", () => {
   const halves = (count: number) => Uint32Array.from({ length: count }, (_, i) => i);
   const full = { salt: SALT, high: halves(ERASED_USERS_MAX), low: halves(ERASED_USERS_MAX) };
   expect(encodeErasedUsers(full).length).toBeLessThanOrEqual(ERASED_BYTES_MAX);
@@ -72,8 +72,8 @@ test("a full list fits what an edge reads, and one more is a mistake", () => {
   expect(() => encodeErasedUsers(more)).toThrow("Assertion failed");
 });
 
-test.each(["", `${SALT}00`, `zz${SALT}`, SALT.toUpperCase()])("%j is no salt that any reader would take", (salt) =>
+test.each(["", `${SALT}00`, `zz${SALT}`, SALT.toUpperCase()])("%j is not a salt", (salt) =>
   expect(() => encodeErasedUsers(erasedUsersOf(salt, []))).toThrow("salt"),
 );
 
-test("its key is one that every store takes", () => checkKey(erasedUsersKey("acme-1")));
+test("its key is valid in every object store", () => checkKey(erasedUsersKey("acme-1")));

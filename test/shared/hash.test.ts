@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { murmur3OfInteger, userHash } from "../../shared/hash.ts";
+import { hexOf, murmur3OfInteger, userHash } from "../../shared/hash.ts";
 
-/** MurmurHash3_x86_32 of any bytes, as it was published: what the service hashes are integers only. */
+/** MurmurHash3_x86_32 of any bytes, as published. The service only hashes integers. */
 function murmur3(bytes: Uint8Array, seed: number): number {
   let hash = seed;
   const blocksEnd = bytes.length & ~3;
@@ -34,7 +34,7 @@ test.each([
   ["", 1, 0x514e28b7],
   ["hello", 0, 0x248bfa47],
   ["The quick brown fox jumps over the lazy dog", 0x9747b28c, 0x2fa826cd],
-])("MurmurHash3 of %j with seed %i is as published", (text, seed, expected) =>
+])("MurmurHash3 of %j with seed %i has its published value", (text, seed, expected) =>
   expect(murmur3(bytes(text), seed)).toBe(expected),
 );
 
@@ -45,7 +45,7 @@ test("the verification value of SMHasher, which covers every length to 255 and e
   expect(murmur3(new Uint8Array(hashes.buffer), 0)).toBe(0xb0f57ee3);
 });
 
-test("an integer hashes as its four bytes", () =>
+test("an integer has the hash of its four bytes", () =>
   fc.assert(
     fc.property(fc.nat(0xffffffff), fc.nat(0xffffffff), (value, seed) => {
       const four = new Uint8Array(new Uint32Array([value]).buffer);
@@ -60,3 +60,10 @@ test("a user's hash is the first 64 bits of SHA-256 over salt and id", async () 
     expect(await userHash(salt, id)).toEqual({ high: digest.readUInt32BE(0), low: digest.readUInt32BE(4) });
   }
 });
+
+test("hex is written as by Node.js", () =>
+  fc.assert(
+    fc.property(fc.uint8Array(), (bytes) => {
+      expect(hexOf(bytes)).toBe(Buffer.from(bytes).toString("hex"));
+    }),
+  ));

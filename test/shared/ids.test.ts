@@ -7,14 +7,14 @@ test.each<[string, ItemIdType, string | number]>([
   ["-7", "integer", -7],
   ["0", "integer", 0],
   ["9007199254740991", "integer", 9007199254740991],
-  ["9007199254740992", "integer", "9007199254740992"], // a JSON number would lose its neighbour
+  ["9007199254740992", "integer", "9007199254740992"], // as a JSON number it would equal its neighbour
   ["-9007199254740993", "integer", "-9007199254740993"],
   ["7", "string", "7"],
   ["007", "integer", "007"],
   ["-0", "integer", "-0"],
-])("%s of a column of type %s goes out as %j", (id, type, json) => expect(itemIdToJson(id as ItemId, type)).toBe(json));
+])("%s of a column of type %s is sent as %j", (id, type, json) => expect(itemIdToJson(id as ItemId, type)).toBe(json));
 
-test("bytes of UTF-8 are counted as TextEncoder writes them, for any text", () =>
+test("UTF-8 bytes are counted as TextEncoder writes them, for any text", () =>
   fc.assert(
     fc.property(
       fc.string({ unit: "binary" }),
@@ -26,7 +26,7 @@ test("bytes of UTF-8 are counted as TextEncoder writes them, for any text", () =
     ),
   ));
 
-test("bytes of UTF-8 at every edge of its lengths", () => {
+test("UTF-8 bytes are counted at every edge of code point lengths", () => {
   const units = [
     "\x7f",
     "\x80",

@@ -21,11 +21,11 @@ test.each([
   ["a key whose end cannot be read", { expires_at: "soon" }, false],
 ])("%s", (_, change, isValid) => expect(isKeyValid({ ...record, ...change }, at)).toBe(isValid));
 
-test.each(["", "Acme", "a/b", "-a", "a b", "a".repeat(64), "ä"])("%j is no customer's name", (name) =>
+test.each(["", "Acme", "a/b", "-a", "a b", "a".repeat(64), "ä"])("%j is not a customer's name", (name) =>
   expect(CustomerId.safeParse(name).success).toBe(false),
 );
 
-test("a record has every field, and no other", () => {
+test("a record needs every field", () => {
   expect(KeyRecord.safeParse({ ...record, secret: "x" }).success).toBe(false);
   expect(KeyRecord.safeParse({ ...record, scopes: [] }).success).toBe(false);
   expect(KeyRecord.safeParse({ ...record, scopes: ["admin"] }).success).toBe(false);

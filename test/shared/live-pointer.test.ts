@@ -20,7 +20,7 @@ test.each([
   ["a negative size", { live: { version: "v1", manifest: { ...manifest, size: -1 } } }],
 ])("%s is refused", (_, change) => expect(LivePointer.safeParse({ ...pointer, ...change }).success).toBe(false));
 
-test("versions of a model are told from those of another one that had its name, older ones have no mark", () => {
+test("versions of a model are distinguished from those of a deleted model of its name", () => {
   const first = liveAfter(null, "20260101T000000000Z-00000000", manifest);
   const second = liveAfter(first, "20260102T000000000Z-00000000", manifest);
   const again = liveAfter(null, "20260103T000000000Z-00000000", manifest);

@@ -36,17 +36,17 @@ const manifest = {
   users: { directory: file, pages: [file] },
 };
 
-test("a whole manifest is read as it was written", () => expect(Manifest.parse(manifest)).toEqual(manifest));
+test("a complete manifest is read as it was written", () => expect(Manifest.parse(manifest)).toEqual(manifest));
 
-test("a version without users has no records of them", () =>
+test("a version without users has no user records", () =>
   expect(Manifest.parse({ ...manifest, users: null }).users).toBeNull());
 
-test("the written formats are among those read", () => {
+test("the formats that are written can be read", () => {
   expect(FORMATS_READ).toContain(FORMAT);
   expect(FORMATS_READ).toContain(FORMAT_WITH_USER_VALUES);
 });
 
-test("user values belong to format 2, so that a Worker that cannot read them says so", () => {
+test("user values belong to format 2, so that a Worker that cannot read them refuses the version", () => {
   const withValues = { ...manifest, format: FORMAT_WITH_USER_VALUES, user_values: file };
   expect(Manifest.parse(withValues)).toEqual(withValues);
   expect(Manifest.safeParse({ ...withValues, format: FORMAT }).success).toBe(false);
@@ -76,7 +76,7 @@ test.each<[string, object]>([
   ["no tolerance at all", { model: { ...manifest.model, golden_tolerance: 0 } }],
 ])("%s is refused", (_, change) => expect(Manifest.safeParse({ ...manifest, ...change }).success).toBe(false));
 
-test("every object of a model lies under its prefix, which no other model's prefix begins with", () => {
+test("every object of a model has its prefix, and no other model's prefix begins with it", () => {
   const keys = [
     manifestKey("acme", "shop", "v1"),
     reportKey("acme", "shop", "v1"),

@@ -4,7 +4,7 @@ import { leastMemoryBytes, memoryCostOf, RUNTIME_HEAP_BYTES } from "../../shared
 
 const MB = 2 ** 20;
 
-test("a version takes its weights once, its graph, a run, and what is decoded", () => {
+test("a version needs memory for its weights once, its graph, a run and its decoded files", () => {
   const file = (size: number) => ({ size });
   const manifest = {
     model: { graph: file(1000), weights: [{ path: "a", file: file(3 * MB) }] },
@@ -19,7 +19,7 @@ test("a version takes its weights once, its graph, a run, and what is decoded", 
   expect(leastMemoryBytes(manifest)).toBe(RUNTIME_HEAP_BYTES + cost.heapBytes + cost.scriptBytes);
 });
 
-test("what a version does not have takes nothing", () => {
+test("absent files need no memory", () => {
   const file = { size: 1000 };
   const bare = { attributes: null, users: null, item_count: 0 } as unknown as Manifest;
   const model = { graph: file, weights: [] } as unknown as Manifest["model"];
@@ -27,7 +27,7 @@ test("what a version does not have takes nothing", () => {
   expect(memoryCostOf({ ...bare, model, catalog: file } as unknown as Manifest)).toEqual(cost);
 });
 
-test("while they load, weights are in JavaScript a few pieces at a time", () => {
+test("while weights load, a few pieces of them are in JavaScript", () => {
   const loadingBytes = (size: number) =>
     memoryCostOf({
       model: { graph: { size: 1 }, weights: [{ path: "a", file: { size } }] },

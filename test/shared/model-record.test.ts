@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { ModelStatus } from "../../shared/live-pointer.ts";
 import { statusAfter, TrainingState } from "../../shared/model-record.ts";
 
-/** Of a model without a live version: the status after a run has entered a state. IDLE changes nothing. */
+/** The status of a model without a live version after its run has entered a state. IDLE changes nothing. */
 const EXPECTED: Readonly<Record<TrainingState, ModelStatus | undefined>> = {
   IDLE: undefined,
   SCHEDULED: "SCHEDULING",

@@ -15,7 +15,7 @@ const faultsOf = (change: object) =>
     (issue) => `${issue.path.join(".")}: ${issue.message}`,
   );
 
-test("the smallest body, with what it leaves open", () => {
+test("the smallest body, with its defaults", () => {
   expect(ModelSpec.parse(body)).toEqual({ ...body, train_schedule: "@once" });
 });
 
@@ -26,11 +26,11 @@ describe("connectors", () => {
   ];
   const from = (connector_id?: string) => interaction({ source: { query, connector_id } });
 
-  test("one connector is meant whatever the source calls it", () => {
+  test("a single connector is used whatever name the source gives", () => {
     const spec = ModelSpec.parse({ ...body, ...from("anything") });
     expect(connectorOf(spec, spec.schema.interaction.source)).toMatchObject({ type: "File" });
   });
-  test("of several, the one that is named", () => {
+  test("of several connectors, the named one is used", () => {
     const spec = ModelSpec.parse({ ...body, connector_configs: [a, b], ...from("b") });
     expect(connectorOf(spec, spec.schema.interaction.source)).toMatchObject({ id: "b" });
   });
@@ -59,7 +59,7 @@ describe("connectors", () => {
   ])("%s: refused", (_, change, fault) => expect(faultsOf(change).join()).toContain(fault));
 });
 
-describe("what could not be done as it is said is refused where it stands", () => {
+describe("a contradictory specification is refused with the place of the fault", () => {
   const source = { query };
   const of = (entity: "user" | "item", more: object) => ({
     schema: { ...schema, [entity]: { ...schema[entity], ...more } },
@@ -83,7 +83,7 @@ describe("what could not be done as it is said is refused where it stands", () =
     ["half a character in a column", interaction({ created_at: "\ud800" }), "schema.interaction.created_at: must be"],
   ])("%s", (_, change, fault) => expect(faultsOf(change)).toEqual([expect.stringContaining(fault)]));
 
-  test("names that only look alike are fine, and so are the same features of users and of items", () => {
+  test("similar names are allowed, and equal features of users and items", () => {
     expect(faultsOf(of("item", { source, features: named("a", "A", "user_id") }))).toEqual([]);
     const both = { user: { id: "u", source, features: named("a") }, item: { id: "i", source, features: named("a") } };
     expect(faultsOf({ schema: { ...schema, ...both } })).toEqual([]);
@@ -106,7 +106,7 @@ test.each<[string, object]>([
   ["no model name", { model_name: undefined }],
 ])("%s is refused", (_, change) => expect(faultsOf(change)).not.toEqual([]));
 
-describe("every object refuses a field that it does not know, and every text has its bounds", () => {
+describe("every object refuses unknown fields, and every text is bounded", () => {
   const source = { query };
   const { label } = schema.interaction;
   const item = (more: object) => ({ schema: { ...schema, item: { ...schema.item, source, ...more } } });
@@ -151,7 +151,7 @@ describe("every object refuses a field that it does not know, and every text has
   });
 });
 
-test("a query of 64 KiB and a rating label are fine", () => {
+test("a query of 64 KiB and a rating label are allowed", () => {
   expect(faultsOf(interaction({ source: { query: "é".repeat(32_768) } }))).toEqual([]);
   expect(faultsOf(interaction({ label: { type: "Rating", name: "stars", positive_from: 4 } }))).toEqual([]);
 });
@@ -170,7 +170,7 @@ test.each([
   ["a\n", false],
 ])("model name %j: %s", (name, isAllowed) => expect(ModelName.safeParse(name).success).toBe(isAllowed));
 
-test("whoever names a type of feature wrongly is told all that there are", () => {
+test("the error for an unknown feature type lists all types", () => {
   const item = { id: "i", source: { query }, features: [{ name: "tags", type: "List" }] };
   expect(() => parseWith(ModelSpec, { ...body, schema: { ...schema, item } })).toThrow(
     '"Category" or "CategoryList" or "Numerical" or "Boolean" or "Timestamp" or "Text", found "List"',

@@ -11,7 +11,7 @@ test.each([
   ["kitten", "sitting", 3],
 ])("from %j to %j are %i edits", (a, b, distance) => expect(editDistance(a, b)).toBe(distance));
 
-test("distance is symmetric, and zero for equal words alone", () =>
+test("the distance is symmetric, and zero only for equal words", () =>
   fc.assert(
     fc.property(fc.string({ maxLength: 8 }), fc.string({ maxLength: 8 }), (a, b) => {
       expect(editDistance(a, b)).toBe(editDistance(b, a));
@@ -31,16 +31,16 @@ test.each([
   ["x".repeat(10_000), undefined],
 ])("%.20s → %s", (name, expected) => expect(nearestName(name, FIELDS)).toBe(expected));
 
-test("of several near ones it is the nearest, and the first of equally near ones", () => {
+test("the nearest name is chosen, and the first of equally near ones", () => {
   expect(nearestName("categori", ["categories", "category", "categoric"])).toBe("category");
   expect(nearestName("categori", ["category", "categories"])).toBe("category");
 });
-test("a name of 64 characters can be meant, longer ones cannot", () => {
+test("names of up to 64 characters are compared, longer ones are not", () => {
   const name = (length: number) => "x".repeat(length);
   expect([nearestName(name(64), [name(63)]), nearestName(name(65), [name(63)])]).toEqual([name(63), undefined]);
   expect([nearestName(name(63), [name(64)]), nearestName(name(63), [name(65)])]).toEqual([name(64), undefined]);
 });
-test("a third of the letters may be wrong, one of a short name", () => {
+test("a third of the letters may be wrong, or one letter of a short name", () => {
   expect(["ab", "axc", "abcdeff"].map((name) => nearestName(name, ["abcdefxy", "abc"]))).toEqual([
     "abc",
     "abc",
@@ -53,7 +53,7 @@ test("a third of the letters may be wrong, one of a short name", () => {
   ]);
   expect(nearestName("ITEMS", ["items"])).toBe("items");
 });
-test("the hint is ready to be appended", () => {
+test("the hint can be appended to a sentence", () => {
   expect(didYouMean("limt", FIELDS)).toBe('; did you mean "limit"?');
   expect(didYouMean("zzz", FIELDS)).toBe("");
 });

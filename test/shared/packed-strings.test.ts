@@ -14,7 +14,7 @@ import {
 
 const texts = fc.array(fc.string({ unit: "grapheme", maxLength: 6 }));
 
-test("every string comes back at its position", () =>
+test("every string is read back at its position", () =>
   fc.assert(
     fc.property(texts, (values) => {
       const packed = packStrings(values);
@@ -31,7 +31,7 @@ test.each<[string, Uint8Array, boolean]>([
   ["a character that is cut", utf8Of("é").subarray(0, 1), false],
 ])("UTF-8 or not: %s", (_, bytes, expected) => expect(isUtf8(bytes)).toBe(expected));
 
-test("no string lies before the first or after the last", () => {
+test("positions before the first and after the last string throw", () => {
   const packed = packStrings(["a", ""]);
   expect([...bytesAt(packed, 1)]).toEqual([]);
   expect(() => stringAt(packed, 2)).toThrow(RangeError);
@@ -39,7 +39,7 @@ test("no string lies before the first or after the last", () => {
   expect(() => stringAt(packStrings([]), 0)).toThrow(RangeError);
 });
 
-test("order is by code point, which UTF-16 does not keep", () => {
+test("the order is that of code points, not of UTF-16 units", () => {
   expect("\u{1F600}" < "\uFFFD").toBe(true);
   expect(compareBytes(utf8Of("\u{1F600}"), utf8Of("\uFFFD"))).toBeGreaterThan(0);
   expect(compareBytes(utf8Of("\u{1F600}"), utf8Of("\uFFFDabc"))).toBeGreaterThan(0);
@@ -60,4 +60,4 @@ test("lowerBound is the number of strings below", () =>
 
 test("a byte order mark at the beginning is part of the text", () => expect(textOf(utf8Of("\uFEFFa"))).toBe("\uFEFFa"));
 
-test("bytes that are no UTF-8 are no text", () => expect(() => textOf(Uint8Array.of(0xff))).toThrow(TypeError));
+test("bytes that are not UTF-8 are not decoded", () => expect(() => textOf(Uint8Array.of(0xff))).toThrow(TypeError));

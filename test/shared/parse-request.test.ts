@@ -32,23 +32,23 @@ function problemFor(value: unknown, schema: z.ZodType = Schema, options = {}): P
   throw new Error("nothing was refused");
 }
 
-test("what fits is returned, parsed", () => {
+test("a valid value is returned", () => {
   expect(parseWith(Schema, { count: 3 })).toEqual({ count: 3 });
   expect(parseWith(z.object({ n: z.int().default(5) }), {})).toEqual({ n: 5 });
 });
 
-test("below a field that may hold a secret nothing is repeated", () => {
+test("errors repeat nothing from a field that may contain a secret", () => {
   const schema = z.strictObject({
     connectors: z.array(z.looseObject({ type: z.string().min(1) })).min(1),
     name: z.literal("a").optional(),
   });
   for (const connectors of ["hunter2", ["hunter2"], [{ type: ["hunter2"] }], [{ type: 5 }]]) {
-    const problem = problemFor({ connectors, name: "b" }, schema, { unshown: "connectors" });
+    const problem = problemFor({ connectors, name: "b" }, schema, { hidden: "connectors" });
     expect(JSON.stringify(problem.errors)).not.toMatch(/hunter2|5/);
     expect(problem.errors.map(({ message }) => message).at(-1)).toContain('found "b"');
   }
   const foundIn = (connectors: unknown) =>
-    problemFor({ connectors }, schema, { unshown: "connectors" }).message.replace(/.*found /, "");
+    problemFor({ connectors }, schema, { hidden: "connectors" }).message.replace(/.*found /, "");
   expect(["hunter2", [{ type: 5 }], [{ type: ["hunter2"] }], [{ type: null }]].map(foundIn)).toEqual([
     "text",
     "a number",
@@ -91,10 +91,10 @@ describe("each fault has its place, its code and a sentence", () => {
   });
 });
 
-test("of a number no unit is told, and of one fault no others", () =>
+test("errors about numbers have no unit, and a single fault does not mention others", () =>
   expect(problemFor({ n: 10 }, z.strictObject({ n: z.int().max(9) })).message).toBe("/n must be at most 9"));
 
-test("several faults are all named; the first gives the code", () => {
+test("all faults are listed; the first one decides the code", () => {
   const problem = problemFor({ a: 1, count: "x", nam: 2 });
   expect(problem.errors.map((part) => [part.pointer, part.code])).toEqual([
     ["/count", "invalid_parameter"],
@@ -105,7 +105,7 @@ test("several faults are all named; the first gives the code", () => {
   expect(problem.message).toContain("(and 2 more: see errors)");
 });
 
-test("faults of unknown keys name the keys of their own object", () => {
+test("the error for an unknown key lists the keys of its object", () => {
   const Nested = z.strictObject({ alpha: z.strictObject({ one: z.int() }), beta: z.strictObject({ two: z.int() }) });
   const { errors } = problemFor({ alpha: { one: 1, x: 1 }, beta: { two: 2, x: 1 } }, Nested);
   expect(errors.map((part) => part.message)).toEqual([
@@ -114,12 +114,12 @@ test("faults of unknown keys name the keys of their own object", () => {
   ]);
 });
 
-test("where no field is known, none is listed", () => {
+test("no known fields are listed for an object without fields", () => {
   const { errors } = problemFor({ x: 1 }, z.strictObject({}));
   expect(errors.map((part) => part.message)).toEqual(["is not a field of this call, which takes none here"]);
 });
 
-test("a union's faults are those of the branch that was meant", () => {
+test("a union reports the faults of the branch that was meant", () => {
   const Either = z.strictObject({ v: z.union([z.string(), z.strictObject({ deep: z.strictObject({ x: z.int() }) })]) });
   expect(problemFor({ v: { deep: { x: "no" } } }, Either).errors).toEqual([
     { pointer: "/v/deep/x", code: "invalid_parameter", message: 'must be a number, found "no"' },
@@ -127,7 +127,7 @@ test("a union's faults are those of the branch that was meant", () => {
   expect(problemFor({}, Either).errors).toEqual([{ pointer: "/v", code: "missing_field", message: "is required" }]);
 });
 
-test("a fault can have a code of its own, and a place to stand", () => {
+test("a fault can have a special code and a pointer prefix", () => {
   const options = {
     at: "/rows/3",
     codeOf: (pointer: string) => (pointer === "/rows/3/count" ? "limit_out_of_range" : undefined),
@@ -138,14 +138,14 @@ test("a fault can have a code of its own, and a place to stand", () => {
   });
 });
 
-test("no more than fifty faults, however many there are", () =>
+test("at most fifty faults are reported", () =>
   expect(
     problemFor(
       Array.from({ length: 1000 }, () => 1),
       z.array(z.string()),
     ).errors,
   ).toHaveLength(50));
-test("nothing is done for the faults beyond", () => {
+test("faults beyond the limit cost nothing", () => {
   const asked: string[] = [];
   const codeOf = (pointer: string) => void asked.push(pointer);
   const list = Array.from({ length: 1000 }, () => 1);
@@ -173,7 +173,7 @@ test("any JSON is parsed or refused by a Problem of bounded size", () =>
     ),
   ));
 
-test("text that is not JSON says where", () => {
+test("the error for invalid JSON says where it is", () => {
   expect(parseJson('{"a": [1, null]}')).toEqual({ a: [1, null] });
   for (const text of ["", "  ", "{", "{'a': 1}", "nul", '{"a": 1,}', "\uFEFF{}"])
     expect(() => parseJson(text)).toThrow(Problem);
@@ -182,7 +182,7 @@ test("text that is not JSON says where", () => {
   expect(() => parseJson('{"a": 1')).toThrow("position 7");
 });
 
-test("what is wrong with a text is said without quoting it: it may hold a secret", () => {
+test("the error for invalid JSON does not quote the text, which may contain a secret", () => {
   const texts = [
     '{"password": hunter2, "more": "hunter2"}',
     '{"password":\nhunter2\n}',
@@ -207,10 +207,10 @@ test.each<[unknown, string]>([
   ["y".repeat(1000), `"${"y".repeat(79)}…`],
 ])("%.30j is shown as %.30s", (value, text) => expect(shown(value)).toBe(text));
 
-test("a pointer's step is escaped as RFC 6901 says", () =>
+test("a step of a pointer is escaped as in RFC 6901", () =>
   expect(["a/b", "m~n", 0].map(pointerStep)).toEqual(["/a~1b", "/m~0n", "/0"]));
 
-test("problemOf keeps a code that is ours and replaces one that is not", () => {
+test("problemOf keeps a known code and replaces an unknown one", () => {
   const part = { pointer: "/x", message: "is wrong" };
   expect(problemOf([{ ...part, code: "missing_field" }]).code).toBe("missing_field");
   expect(problemOf([{ ...part, code: "column_missing" }]).code).toBe("invalid_parameter");

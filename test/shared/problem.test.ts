@@ -3,7 +3,7 @@ import { PROBLEMS, Problem, type ProblemCode, problemBody } from "../../shared/p
 
 const codes = Object.entries(PROBLEMS) as [ProblemCode, { status: number; title: string }][];
 
-/** The public contract: a line may be added, none may change. */
+/** The public contract. Lines may be added, but no line may change. */
 const CONTRACT: Readonly<Record<number, string>> = {
   400:
     "invalid_json invalid_parameter missing_field unknown_field limit_out_of_range too_many_interactions " +
@@ -28,11 +28,11 @@ test.each(Object.entries(CONTRACT))("codes of status %s", (status, names) =>
 );
 
 describe.each(codes)("%s", (code, { status, title }) => {
-  test("has a title of its own that names no one and ends without a stop", () => {
+  test("has a title of its own without names and without a full stop", () => {
     expect(title).toMatch(/^[A-Z].*[^.]$/);
     expect(codes.filter(([, other]) => other.title === title)).toHaveLength(1);
   });
-  test("becomes a body with every field that is promised", () => {
+  test("has a body with every promised field", () => {
     const errors = [{ pointer: "/a", code, message: "is wrong" }];
     const body = problemBody(new Problem(code, "what happened", { errors, extra: { model_status: "TRAINING" } }), "r1");
     expect(body).toEqual({
@@ -49,7 +49,7 @@ describe.each(codes)("%s", (code, { status, title }) => {
   });
 });
 
-test("what a problem is told with is kept", () => {
+test("the options of a problem are kept", () => {
   const told = {
     errors: [{ pointer: "/a", code: "internal", message: "is wrong" }],
     retryAfterSeconds: 5,
@@ -58,7 +58,7 @@ test("what a problem is told with is kept", () => {
   };
   expect({ ...new Problem("internal", "x", told) }).toMatchObject(told);
 });
-test("a problem without options has none", () => {
+test("a problem without options has defaults", () => {
   const cause = new Error("below");
   const problem = new Problem("internal", "x", { cause });
   expect({ ...problem }).toEqual({ name: "Problem", code: "internal", errors: [], extra: {}, headers: {} });

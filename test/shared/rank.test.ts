@@ -52,7 +52,7 @@ async function ask({ user, session = "", limit = 10, onlyOdd = false, excludeSee
   return { list, strategy: answer.strategy, ignored: answer.ignoredInteractions, scored };
 }
 
-describe("who asks, and what comes back", () => {
+describe("lists by kind of request", () => {
   test.each<[string, Ask, string, string, number]>([
     ["nobody: popularity, which is catalog order", {}, "abcd", "popular", 0],
     ["an unknown user: the same", { user: "bob" }, "abcd", "popular", 0],
@@ -75,7 +75,7 @@ describe("who asks, and what comes back", () => {
   });
 });
 
-test("nobody has no record, not even that of a user with such a name", async () => {
+test("a request without a user reads no record", async () => {
   const { snapshot } = shop();
   const userRecord = () => Promise.reject(new Error("asked for a record"));
   const request = {
@@ -89,16 +89,16 @@ test("nobody has no record, not even that of a user with such a name", async () 
   expect((await rank(request, { ...snapshot, userRecord })).items).toEqual([0]);
 });
 
-test("the model is given stored history, then the session, with ages in days", async () => {
+test("the model receives the stored history, then the session, with ages in days", async () => {
   const { scored } = await ask({ user: "ann", session: "cd" });
   expect(scored).toEqual([{ items: [0, 2, 3], agesDays: [10, 0, 0] }]);
 });
 
-test("the model is not asked when there is no history", async () => {
+test("the model is not called without a history", async () => {
   expect((await ask({ user: "eve" })).scored).toEqual([]);
 });
 
-test("a query that does not fit is refused before any user record is read", async () => {
+test("a filter that does not fit is refused before any user record is read", async () => {
   const { snapshot } = shop();
   let read = 0;
   const refusing: Snapshot = {
@@ -116,7 +116,7 @@ test("a query that does not fit is refused before any user record is read", asyn
   expect(read).toBe(0);
 });
 
-test("a failed user record fails the call, rather than return a seen item", async () => {
+test("a failed read of the user record fails the call instead of returning seen items", async () => {
   const { snapshot } = shop();
   const broken = { ...snapshot, userRecord: () => Promise.reject(new Error("unreadable")) };
   const request = { userId: "ann" as UserId, limit: 1, session: [], excludeSeen: true, nowSeconds: NOW };
@@ -141,7 +141,7 @@ test("an interaction from the future has age 0", () => {
   expect(historyOf(record, [], { nowSeconds: NOW, historyMax: 3 }).agesDays).toEqual([0]);
 });
 
-test("what a model answers that knows nobody is not called personal", async () => {
+test("the list of a model that ignores the user is not called personal", async () => {
   const { snapshot } = shop();
   const request = {
     userId: "ann" as UserId,
@@ -155,7 +155,7 @@ test("what a model answers that knows nobody is not called personal", async () =
   expect((await rank(request, { ...snapshot, personalizes: false })).strategy).toBe("popular");
 });
 
-describe("users without a history whose values are known", () => {
+describe("users without a history but with known values", () => {
   const zoe: UserRecord = { items: [], times: [], values: [2, 5], hasSeen: (item) => item === 0 };
   const asked: (readonly number[])[] = [];
   const scoreByValues = (values: readonly number[]) => {
@@ -207,7 +207,7 @@ describe("users without a history whose values are known", () => {
     expect(await answerTo(session, more, record)).toEqual(expected);
   });
 
-  test("the scores are asked for with the user's values", async () => {
+  test("the scores are computed from the user's values", async () => {
     asked.length = 0;
     await answerTo("", { scoreByValues });
     expect(asked).toEqual([[2, 5]]);

@@ -7,7 +7,7 @@ import { decodeSeen, encodeSeen, SEEN_FALSE_POSITIVE_RATE } from "../../shared/s
 
 const rising = (items: Iterable<number>) => [...new Set(items)].sort((a, b) => a - b);
 
-/** Catalogs from one item to millions, users from nobody to everything, indices even or crowded near 0. */
+/** Catalogs of one item to millions, users who saw nothing to everything, indices spread evenly or near 0. */
 const cases = fc
   .tuple(
     fc.constantFrom(1, 2, 7, 8, 9, 100, 5000, 1_000_000, 2 ** 31),
@@ -19,7 +19,7 @@ const cases = fc
     items: rising(millionths.map((n) => Math.floor(itemCount * (n / 1e6) ** (isCrowded ? 6 : 1)))),
   }));
 
-test("a seen item is never answered with no, and of the exact forms nothing else is answered with yes", () =>
+test("there are no false negatives, and no false positives in the exact forms", () =>
   fc.assert(
     fc.property(cases, ({ itemCount, items }) => {
       const bytes = encodeSeen(items, itemCount);
@@ -33,7 +33,7 @@ test("a seen item is never answered with no, and of the exact forms nothing else
     { numRuns: 1000 },
   ));
 
-test("a byte array that does not begin at 0 of its buffer is read too", () => {
+test("a byte array that does not begin at offset 0 of its buffer is read", () => {
   const bytes = encodeSeen([1, 5], 1000);
   const moved = new Uint8Array(bytes.length + 9).fill(0xff);
   moved.set(bytes, 5);
@@ -41,14 +41,14 @@ test("a byte array that does not begin at 0 of its buffer is read too", () => {
   expect([0, 1, 2, 5].map((item) => hasSeen(item as ItemIndex))).toEqual([false, true, false, true]);
 });
 
-/** Bytes of the shorter exact form, by their definitions, where the gaps have the parameter for evenly spread items. */
+/** Bytes of the shorter exact form, with the Rice parameter for evenly spread items. */
 function exactBytes(items: readonly number[], itemCount: number): number {
   const r = Math.max(0, Math.floor(Math.log2(itemCount / Math.max(1, items.length))));
   const bits = items.reduce((sum, item, i) => sum + ((item - (items[i - 1] ?? -1) - 1) >>> r) + 1 + r, 0);
   return Math.min(3 + Math.ceil(bits / 8), 1 + Math.ceil(itemCount / 8));
 }
 
-test("no form is longer than another would be, and where a bloom filter is no shorter the form is exact", () =>
+test("the shortest form is chosen, and an exact form if a Bloom filter is not shorter", () =>
   fc.assert(
     fc.property(cases, ({ itemCount, items }) => {
       const exact = exactBytes(items, itemCount);
@@ -77,7 +77,7 @@ describe("the shortest form is taken", () => {
   });
 });
 
-test("the worked example: both exact forms are understood", () => {
+test("the example in the header comment, in both exact forms", () => {
   for (const hex of ["00010352", "0146"]) {
     const hasSeen = decodeSeen(Buffer.from(hex, "hex"), 8);
     expect(every(1, 8).filter((item) => hasSeen(item as ItemIndex))).toEqual([1, 2, 6]);
@@ -110,7 +110,7 @@ test("over many users, at most one unseen item in a thousand is hidden", () => {
       hidden += Number(hasSeen(item as ItemIndex));
     }
   }
-  expect(blooms).toBeGreaterThan(100); // else this test would say nothing
+  expect(blooms).toBeGreaterThan(100); // otherwise the test is meaningless
   expect(hidden / asked).toBeLessThan(SEEN_FALSE_POSITIVE_RATE);
 });
 
@@ -133,9 +133,9 @@ test.each<[string, string, number]>([
   expect(() => decodeSeen(Buffer.from(hex, "hex"), itemCount)).toThrow(FormatError),
 );
 
-test("a count beyond the catalog is refused before there is room for so many", () =>
+test("a count beyond the catalog is refused before memory is allocated", () =>
   expect(() => decodeSeen(Buffer.from("0000ffff3f", "hex"), 8)).toThrow("expected at most 8 items"));
 
-test("items that do not rise, or lie outside, are our mistake", () => {
+test("items that do not rise, or are outside the catalog, are a bug of the writer", () => {
   for (const items of [[2, 1], [1, 1], [8], [-1]]) expect(() => encodeSeen(items, 8)).toThrow("items rise below 8");
 });

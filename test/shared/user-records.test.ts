@@ -48,7 +48,7 @@ const pageOf = (all: readonly { hash: Hash64; content: Parameters<typeof encodeU
     users: all.map(({ hash: name, content }) => ({ hash: name, record: encodeUserRecord(content, ITEMS) })),
   });
 
-test("every user's record comes back from its page, and nobody else's", () =>
+test("every user's record is read back from its page, and no record for other users", () =>
   fc.assert(
     fc.property(users, hash, (all, stranger) => {
       const page = pageOf(all);
@@ -65,7 +65,7 @@ test("every user's record comes back from its page, and nobody else's", () =>
     }),
   ));
 
-test("all users of a page come in order, each as when asked for alone; a page that lies is refused", () =>
+test("all users of a page are decoded in order, with the same records; a damaged page is refused", () =>
   fc.assert(
     fc.property(users, (all) => {
       const page = pageOf(all);
@@ -86,19 +86,19 @@ const ann = { hash: { high: 5, low: 7 }, content: { items: [5, 300], times: [100
 const withValues = (values: readonly number[]) => encodeUserRecord({ ...ann.content, values }, ITEMS);
 const newcomer = { items: [], times: [], seen: [], values: [3] };
 
-test("a record without values has the bytes of format 1, and the first number tells that there are some", () => {
+test("a record without values has the bytes of format 1, and the first number says whether there are values", () => {
   expect(withValues([])).toEqual(encodeUserRecord(ann.content, ITEMS));
   expect([...withValues([3, 7])]).toEqual([0x82, 0x08, 2, 3, 7, ...encodeUserRecord(ann.content, ITEMS).slice(1)]);
   expect(encodeUserRecord(newcomer, ITEMS)).toHaveLength(7);
 });
 
-test("as many values as a record may have come back", () => {
+test("the largest number of values is read back", () => {
   const values = Array.from({ length: RECORD_VALUES_MAX }, (_, i) => 255 - RECORD_VALUES_MAX + i);
   const page = pageOf([{ hash: ann.hash, content: { ...ann.content, values } }]);
   expect(decodeUserPage(page, ann.hash, ITEMS)!.values).toEqual(values);
 });
 
-test("values that do not rise, are too many or too large are a mistake of the writer", () => {
+test("values that do not rise, are too many or too large are a bug of the writer", () => {
   const many = Array.from({ length: RECORD_VALUES_MAX + 1 }, (_, i) => i);
   for (const values of [[7, 3], [3, 3], [256], many]) expect(() => withValues(values)).toThrow();
 });
@@ -114,7 +114,7 @@ test.each([
   expect(() => decodeUserPage(encodeUserPage(page), ann.hash, ITEMS)).toThrow(message);
 });
 
-test("the worked example", () => {
+test("the example in the header comment", () => {
   const bytes = encodeUserRecord(ann.content, ITEMS);
   expect(Buffer.from(bytes).toString("hex")).toBe("0205ac02643c000602d09701");
 });
@@ -138,15 +138,15 @@ test("a page cut anywhere, or with bytes after it, is refused", () => {
   expect(() => decodeUserPage(new Uint8Array(GIANT_PAGE_BYTES_MAX + 8), ann.hash, ITEMS)).toThrow("expected 16 to");
 });
 
-test("a page that answers for other users is refused: an unknown user there may be known elsewhere", () => {
+test("a page that covers other hashes is refused, since the user may be on another page", () => {
   const page = encodeUserPage({ firstHigh: 3, lastHigh: 9, users: [] });
   expect(decodeUserPage(page, { high: 3, low: 0 }, ITEMS)).toBeUndefined();
   expect(decodeUserPage(page, { high: 9, low: 0 }, ITEMS)).toBeUndefined();
   for (const high of [2, 10]) expect(() => decodeUserPage(page, { high, low: 0 }, ITEMS)).toThrow("the wrong page");
 });
 
-describe("a page with a right checksum can still lie", () => {
-  /** Ann's page with one word changed and the checksum made anew. */
+describe("pages with a right checksum but wrong content are refused", () => {
+  /** Ann's page with one word changed and a new checksum. */
   const forged = (at: number, word: number) => {
     const page = pageOf([ann]);
     const view = new DataView(page.buffer);
@@ -172,13 +172,13 @@ describe("a page with a right checksum can still lie", () => {
     view.setUint32(0, crc32(page.subarray(4)), true);
     expect(() => decodeUserPage(page, bob.hash, ITEMS)).toThrow("record 1 lies at 38");
   });
-  test("the largest page is read, even by a user who is not in it", () => {
+  test("the largest page is read, even for a user who is not on it", () => {
     const record = new Uint8Array(GIANT_PAGE_BYTES_MAX - pageBytesOf(1, 4) + 4);
     const page = encodeUserPage({ firstHigh: 0, lastHigh: HIGH_MAX, users: [{ hash: ann.hash, record }] });
     expect(page.length).toBe(GIANT_PAGE_BYTES_MAX);
     expect(decodeUserPage(page, { high: 5, low: 8 }, ITEMS)).toBeUndefined();
   });
-  test("a history longer than any writer's", () => {
+  test("a history that is too long", () => {
     const record = new Uint8Array(3000);
     record.set([0xe9, 0x07]); // 1,001
     const page = encodeUserPage({ firstHigh: 0, lastHigh: HIGH_MAX, users: [{ hash: ann.hash, record }] });
@@ -204,13 +204,13 @@ test("the longest history is stored, and one entry more is not", () => {
   expect(() => encodeUserRecord(long(RECORD_HISTORY_MAX + 1), ITEMS)).toThrow("a history of at most 1000");
 });
 
-test("what cannot be found again is not written", () => {
+test("a page whose users could not be found is not written", () => {
   const bytes = encodeUserRecord(ann.content, ITEMS);
   const page = (content: Partial<PageContent>) => () =>
     encodeUserPage({ firstHigh: 0, lastHigh: 9, users: [], ...content });
   const at = (high: number, low: number) => ({ hash: { high, low }, record: bytes });
-  expect(page({ users: [at(10, 0)] })).toThrow("answers for");
-  expect(page({ firstHigh: 6, users: [at(5, 0)] })).toThrow("answers for");
+  expect(page({ users: [at(10, 0)] })).toThrow("it covers");
+  expect(page({ firstHigh: 6, users: [at(5, 0)] })).toThrow("it covers");
   expect(() => directory([0, 10], [16, 16], [1])).toThrow("in one file");
   expect(() => directory([0, 10], [16], [2])).toThrow("in one file");
   expect(page({ users: [at(5, 1), at(5, 1)] })).toThrow("no two have the same");
@@ -219,7 +219,7 @@ test("what cannot be found again is not written", () => {
   expect(() => encodeUserRecord({ items: [1, 2], times: [5, 4], seen: [] }, ITEMS)).toThrow("varint");
 });
 
-test("pageBytesOf foretells the bytes of a page", () => {
+test("pageBytesOf is the size of a page", () => {
   const bytes = encodeUserRecord(ann.content, ITEMS);
   expect(pageOf([ann]).length).toBe(pageBytesOf(1, bytes.length));
 });
@@ -228,7 +228,7 @@ const salt = Uint8Array.from({ length: 16 }, (_, i) => i * 17);
 const directory = (firstHigh: number[], pageBytes: number[], pagesOfFile: number[]) =>
   decodeUserDirectory(encodeUserDirectory({ salt, userCount: 3, itemCount: ITEMS, firstHigh, pageBytes, pagesOfFile }));
 
-test("a directory finds the page that answers for a hash, in the right file", () => {
+test("a directory finds the page that covers a hash, in the right file", () => {
   const read = directory([0, 10, 20, 30], [16, 24, 65_536, 524_288], [1, 3]);
   expect(read).toMatchObject({ salt, userCount: 3, itemCount: ITEMS, pageCount: 4, fileCount: 2 });
   const find = (high: number) => read.find({ high, low: 0 });
@@ -239,7 +239,7 @@ test("a directory finds the page that answers for a hash, in the right file", ()
   expect(find(HIGH_MAX)).toEqual({ file: 1, offset: 65_560, length: 524_288 });
 });
 
-test("places are the running sums of pages, for directories of any size", () =>
+test("places are sums of page sizes, for directories of any size", () =>
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 1, max: 65_536 }), { minLength: 1, maxLength: 300, size: "max" }),
@@ -264,7 +264,7 @@ test("places are the running sums of pages, for directories of any size", () =>
     { numRuns: 30 },
   ));
 
-test("a version without users has a directory too", () => {
+test("a version without users has a directory", () => {
   const read = directory([], [], []);
   expect(read.find({ high: 0, low: 0 })).toBeUndefined();
 });
@@ -298,7 +298,7 @@ const file = (first_high: number[], file_first_page: number[], eighths = first_h
     },
   });
 const about = (more: object) => file([0], [0], 1, more);
-test("the directory that the lies are changes of is none", () =>
+test("the directory from which the wrong ones are made is valid", () =>
   expect(decodeUserDirectory(about({})).pageCount).toBe(1));
 test.each<[string, Uint8Array, string]>([
   ["pages that do not begin with 0", file([1, 2], [0]), "do not follow"],
@@ -319,7 +319,7 @@ test.each<[string, Uint8Array, string]>([
   expect(() => decodeUserDirectory(bytes)).toThrow(sentence);
 });
 
-test("a salt has 16 bytes at least", () =>
+test("a salt has at least 16 bytes", () =>
   expect(() =>
     encodeUserDirectory({
       salt: new Uint8Array(15),

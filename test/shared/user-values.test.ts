@@ -24,7 +24,7 @@ const fitted = fc.record({ head: fc.nat(12), tail: fc.nat(3), values: fc.integer
   }),
 );
 
-test("the scores are popularity and the ratios of the user's values, each within half a step of its row", () =>
+test("the scores are popularity plus the ratios of the user's values, each within half a step of its row", () =>
   fc.assert(
     fc.property(fitted, fc.infiniteStream(fc.boolean()), (content, draw) => {
       const values = decodeUserValues(encodeUserValues(content));
@@ -46,7 +46,7 @@ test("the scores are popularity and the ratios of the user's values, each within
     }),
   ));
 
-test("the worked example", () => {
+test("the example in the header comment", () => {
   const values = decodeUserValues(
     encodeUserValues({ itemCount: 2, base: Float32Array.of(0, -1), ratios: [Float32Array.of(-1, 1)] }),
   );
@@ -55,7 +55,7 @@ test("the worked example", () => {
   expect(() => values.score([1])).toThrow(new FormatError("user-values: a user has value 1 of 1"));
 });
 
-test("as many items have ratios as the bytes allow, and a file with more is a mistake", () => {
+test("ratios are stored for as many items as the limit allows, more are a bug of the writer", () => {
   expect(headCountFor(100, 3)).toBe(100);
   for (const valueCount of [1, 30, USER_VALUES_MAX]) {
     const headCount = headCountFor(1e7, valueCount);
@@ -70,7 +70,7 @@ test("as many items have ratios as the bytes allow, and a file with more is a mi
   }
 });
 
-test("values with ratios of other items than the base are a mistake", () => {
+test("values with ratios for another number of items are a bug of the writer", () => {
   const ratios = [Float32Array.of(1, 2, 3), Float32Array.of(1, 2)];
   expect(() => encodeUserValues({ itemCount: 3, base: new Float32Array(3), ratios })).toThrow(
     "value 1 has ratios of 2",
@@ -84,7 +84,7 @@ const file = (change: object = {}, metadata: object = {}) =>
     arrays: { base: Float32Array.of(0, -1), scales: Float32Array.of(1, 0), steps: new Int8Array(4), ...change },
   });
 
-test("the file that the lies are changes of is none", () => expect(decodeUserValues(file()).headCount).toBe(2));
+test("the file from which the wrong ones are made is valid", () => expect(decodeUserValues(file()).headCount).toBe(2));
 
 test.each<[string, Uint8Array, string]>([
   ["popularity that rises", file({ base: Float32Array.of(-1, 0) }), "rises or is not finite"],

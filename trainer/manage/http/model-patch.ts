@@ -12,11 +12,11 @@ export const ModelPatch = z.strictObject({
 });
 
 /** Errors never show a connector's configuration: a password may be in the wrong place of it. */
-export const UNSHOWN = { unshown: "connector_configs" } as const;
+export const HIDE_SOURCES = { hidden: "connector_configs" } as const;
 
 /** The spec after the patch. Throws Problem when the result is not a whole spec, or the patch has unknown fields. */
 export function patchedSpec(spec: ModelSpec, patch: z.infer<typeof ModelPatch>): ModelSpec {
-  const next = parseWith(ModelSpec, mergePatch(spec, patch), UNSHOWN); // throws with every fault of the result
+  const next = parseWith(ModelSpec, mergePatch(spec, patch), HIDE_SOURCES); // throws with every fault of the result
   refuseUnknownFields(mergePatch(spec, patch, "kept"));
   return next;
 }
@@ -24,7 +24,7 @@ export function patchedSpec(spec: ModelSpec, patch: z.infer<typeof ModelPatch>):
 /** A misspelt name with null would otherwise remove nothing, and nobody would notice. */
 function refuseUnknownFields(spec: unknown): void {
   try {
-    parseWith(ModelSpec, spec, UNSHOWN);
+    parseWith(ModelSpec, spec, HIDE_SOURCES);
   } catch (error) {
     const unknown = error instanceof Problem ? error.errors.filter(({ code }) => code === "unknown_field") : [];
     if (unknown.length > 0) throw problemOf(unknown);

@@ -19,7 +19,7 @@ import { performOnce } from "../records/idempotency.ts";
 import type { Model } from "../records/model-transitions.ts";
 import { evaluationAnswer } from "./evaluation-answer.ts";
 import type { Caller } from "./forwarded.ts";
-import { ModelPatch, patchedSpec, UNSHOWN } from "./model-patch.ts";
+import { HIDE_SOURCES, ModelPatch, patchedSpec } from "./model-patch.ts";
 import { jsonOf, queryParameters } from "./read-request.ts";
 
 export type AppEnv = { Variables: { requestId: string; caller: Caller; body: Uint8Array } };
@@ -74,7 +74,7 @@ export function modelRoutes(context: RoutesContext): ModelRoutes {
     },
     view: async (c) => c.json(record(await find(c))),
     async change(c) {
-      const patch = parseWith(ModelPatch, jsonOf(c.get("body"), c.req.header("content-type")), UNSHOWN);
+      const patch = parseWith(ModelPatch, jsonOf(c.get("body"), c.req.header("content-type")), HIDE_SOURCES);
       return c.json(record(await actions.changeModel(context, refOf(c), (model) => revisedSpec(model, patch))));
     },
     async destroy(c) {
@@ -129,7 +129,7 @@ async function create(c: Context<AppEnv>, context: RoutesContext): Promise<Respo
   const { customer } = c.get("caller");
   const dry = parseWith(CreateQuery, queryParameters(c.req.url)).dry_run === "true";
   const body = c.get("body");
-  const spec = parseWith(ModelSpec, jsonOf(body, c.req.header("content-type")), UNSHOWN);
+  const spec = parseWith(ModelSpec, jsonOf(body, c.req.header("content-type")), HIDE_SOURCES);
   checkScheduleOf(spec);
   checkConnectors(spec, customer);
   if (dry) return c.json(await context.dryRuns.run(spec, customer, c.req.raw.signal));

@@ -1,10 +1,10 @@
 /** The query and the body of a request, within their limits. */
-import { MANAGEMENT_BODY_BYTES_MAX, queryOf, searchOf, singles } from "../../../shared/api.ts";
+import { MANAGEMENT_BODY_BYTES_MAX, queryOf, searchOf, uniqueParameters } from "../../../shared/api.ts";
 import { ERRORS_MAX, parseJson, pointerStep, problemOf } from "../../../shared/parse-request.ts";
 import { Problem } from "../../../shared/problem.ts";
 
 /** Query parameters by name. Throws Problem invalid_parameter for those that were sent twice or are not UTF-8. */
-export const queryParameters = (url: string): Record<string, string> => singles(queryOf(url));
+export const queryParameters = (url: string): Record<string, string> => uniqueParameters(queryOf(url));
 
 const SHOWN_NAME_MAX = 80;
 
