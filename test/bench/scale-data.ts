@@ -3,7 +3,7 @@ import { mkdir, rename } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
-import { literal } from "../../trainer/read/connectors/duckdb/quote.ts";
+import { literal } from "../../trainer/read/connectors/sql-text.ts";
 
 const USERS_PER_ROW = 1 / 100;
 const ITEMS_MAX = 100_000;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { writeDemoShop } from "../../trainer/local/demo-shop.ts";
-import { literal } from "../../trainer/read/connectors/duckdb/quote.ts";
+import { literal } from "../../trainer/read/connectors/sql-text.ts";
 import { missingRealData, realDataFolder } from "../fixtures/real-data.ts";
 import { type Bench, compared, type Figure } from "./bench.ts";
 import { measuredInProcess } from "./measured-process.ts";

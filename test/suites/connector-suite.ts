@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import type { Connector, ReadOptions } from "../../trainer/read/connectors/connector.ts";
-import type { SourceRows } from "../../trainer/read/connectors/source-rows.ts";
+import type { Connector, ReadOptions, SourceRows } from "../../trainer/read/connectors/connector.ts";
 import { StageError } from "../../trainer/stage/stage-error.ts";
 
 export type ColumnKind = "integer" | "double" | "text" | "boolean" | "timestamp" | "text[]";

@@ -1,4 +1,4 @@
-import { identifier } from "../read/connectors/duckdb/quote.ts";
+import { identifier } from "../read/connectors/sql-text.ts";
 import type { LabelMeaning } from "./label-meaning.ts";
 
 /** A file as the File connector presents it. */

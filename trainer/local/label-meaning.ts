@@ -1,4 +1,4 @@
-import { identifier } from "../read/connectors/duckdb/quote.ts";
+import { identifier } from "../read/connectors/sql-text.ts";
 
 /** How the values of a label column are read: as yes and no, or as a rating with a threshold. */
 export type LabelMeaning = {

@@ -1,4 +1,4 @@
-import { identifier, literal } from "../read/connectors/duckdb/quote.ts";
+import { identifier, literal } from "../read/connectors/sql-text.ts";
 import { type FileAccess, type LocalSource, queryRows } from "./local-source.ts";
 
 /** A user for the example calls. */

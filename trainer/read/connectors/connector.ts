@@ -1,38 +1,58 @@
+import type { DuckDBDataChunk, DuckDBType } from "@duckdb/node-api";
 import type { ConnectorConfig } from "../../../shared/model-spec.ts";
 import type { ConnectorSettings } from "../../settings.ts";
-import type { SourceColumn, SourceRows } from "./source-rows.ts";
 
-/** What a dry run tells: nothing is kept. */
+/** One kind of store from which rows are read. Only its own folder knows the kind. */
+export interface Connector {
+  /** What a dry run shows. With `sampleRows` 0 only names and types of the columns are found. Throws StageError. */
+  inspect(query: string, options: { readonly sampleRows: number; readonly signal: AbortSignal }): Promise<Inspection>;
+  read(query: string, options: ReadOptions): Promise<SourceRows>;
+  close(): Promise<void>;
+}
+
 export type Inspection = {
   readonly columns: readonly SourceColumn[];
-  /** The first rows, at most as many as asked for, as plain JSON values. */
+  /** The first rows, at most `sampleRows`, as plain JSON values. */
   readonly sample: readonly Readonly<Record<string, unknown>>[];
   readonly estimatedRows: number | null;
   readonly estimatedBytes: number | null;
   readonly estimatedCostUsd: number | null;
 };
 
-/** A way to read rows from one kind of store. The only part of the trainer that knows the kind. */
-export interface Connector {
-  /** With `sampleRows` 0 nothing is read but what names and types the columns. Throws StageError. */
-  inspect(query: string, options: { readonly sampleRows: number; readonly signal: AbortSignal }): Promise<Inspection>;
-  read(query: string, options: ReadOptions): Promise<SourceRows>;
-  close(): Promise<void>;
-}
-
 export type ReadOptions = {
   readonly signal: AbortSignal;
-  /** Exactly these columns of the query's, in this order, so that the store need not send the others. */
+  /** Names of the columns to read, in this order. Absent: all columns of the query. */
   readonly columns?: readonly string[];
-  /** At most so many rows, whichever the store gives first; else all. */
+  /** The largest count of rows, in the store's order. Absent: all rows. */
   readonly limit?: number;
 };
 
-/** What a connector may know besides its own configuration. Comes from the operator, never from the request. */
+/** One column of a query's result, with DuckDB's type: all connectors give rows as DuckDB's chunks. */
+export type SourceColumn = {
+  readonly name: string;
+  readonly type: DuckDBType;
+  /** The store's name of the type, where it is known and several types arrive as one. */
+  readonly native?: string;
+};
+
+/** A query's result. */
+export type SourceRows = {
+  readonly columns: readonly SourceColumn[];
+  /** Rows in the store's order, read lazily, at most 2048 per chunk. Throws StageError; never yields a part of a row. */
+  readonly chunks: AsyncIterable<DuckDBDataChunk>;
+  /** For the progress; null when the store does not know it in advance. */
+  readonly expectedRows: number | null;
+  /** Counts of rows that could not be read, by reason. Known once `chunks` has ended. Absent: none. */
+  readonly unreadable?: () => Readonly<Record<string, number>>;
+  /** The store's name of this reading, such as a job id, for the record of the run. */
+  readonly origin?: string;
+};
+
+/** What a connector knows besides its own configuration. The operator decides it, never the request. */
 export type ConnectorContext = {
   readonly customer: string;
   readonly settings: ConnectorSettings;
 };
 
-/** How a kind of store is opened. Throws StageError when the configuration is wrong or the store cannot be reached. */
+/** Opens a store. Throws StageError when the configuration is wrong or the store cannot be reached. */
 export type ConnectorFactory = (config: ConnectorConfig, context: ConnectorContext) => Promise<Connector>;

@@ -8,8 +8,8 @@ import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import { z } from "zod";
-import { literal } from "../connectors/duckdb/quote.ts";
-import type { SourceColumn } from "../connectors/source-rows.ts";
+import type { SourceColumn } from "../connectors/connector.ts";
+import { literal } from "../connectors/sql-text.ts";
 import { readStaged, runStaged, type StagedTable, type Staging } from "./staging.ts";
 
 /** The folder of the copy, inside the model's folder. */

@@ -5,7 +5,7 @@ import { INTEGER, type ItemIdType } from "../../../shared/ids.ts";
 import type { AttributeDescription } from "../../../shared/model-record.ts";
 import type { ModelSchema } from "../../../shared/model-spec.ts";
 import { StageError } from "../../stage/stage-error.ts";
-import { identifier } from "../connectors/duckdb/quote.ts";
+import { identifier } from "../connectors/sql-text.ts";
 import { type IdExpression, idExpression } from "../rules/id-expression.ts";
 import type { AttributeColumn } from "./dataset.ts";
 import { type TypedAttribute, typeAttribute } from "./infer-attributes.ts";

@@ -1,8 +1,13 @@
 import { type ConnectorConfig, connectorOf, type ModelSpec, type Source } from "../../../shared/model-spec.ts";
 import type { StageProgress } from "../../stage/stage-reporter.ts";
 import { connect } from "../connectors/connect.ts";
-import type { Connector, ConnectorContext, ConnectorFactory } from "../connectors/connector.ts";
-import type { SourceColumn, SourceRows } from "../connectors/source-rows.ts";
+import type {
+  Connector,
+  ConnectorContext,
+  ConnectorFactory,
+  SourceColumn,
+  SourceRows,
+} from "../connectors/connector.ts";
 import type { Rejected } from "../rules/reject-reasons.ts";
 import { type StagedTable, type StageOptions, type Staging, stageRows } from "./staging.ts";
 

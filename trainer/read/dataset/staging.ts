@@ -10,9 +10,9 @@ import {
   DuckDBTypeId,
 } from "@duckdb/node-api";
 import { StageError } from "../../stage/stage-error.ts";
-import { identifier } from "../connectors/duckdb/quote.ts";
+import type { SourceRows } from "../connectors/connector.ts";
 import { streamWhole } from "../connectors/duckdb/whole-stream.ts";
-import type { SourceRows } from "../connectors/source-rows.ts";
+import { identifier } from "../connectors/sql-text.ts";
 
 /** A database of one run, on disk, in which rows become a dataset. Runs our own SQL only, never a customer's. */
 export type Staging = {

@@ -1,6 +1,5 @@
 import { StageError } from "../../stage/stage-error.ts";
-import type { Connector } from "../connectors/connector.ts";
-import type { SourceRows } from "../connectors/source-rows.ts";
+import type { Connector, SourceRows } from "../connectors/connector.ts";
 import { type Relation, relationSql } from "./relation.ts";
 import type { SourceTable } from "./source-table.ts";
 

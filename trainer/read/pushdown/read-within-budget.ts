@@ -1,7 +1,7 @@
 import { connectorOf, type ModelSpec } from "../../../shared/model-spec.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import type { Connector, Inspection } from "../connectors/connector.ts";
-import { innerQuery } from "../connectors/inner-query.ts";
+import { innerQuery } from "../connectors/sql-text.ts";
 import { interactionColumns } from "../dataset/check-interactions.ts";
 import { interactionsThatFit } from "../dataset/memory-shares.ts";
 import { type ReadDataset, readDataset } from "../dataset/read-dataset.ts";

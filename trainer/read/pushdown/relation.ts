@@ -3,7 +3,7 @@
  * and written in the language of the store that holds the rows. Every order is total and every hash is of the id's
  * text, so each store gives the same rows.
  */
-import { innerQuery } from "../connectors/inner-query.ts";
+import { innerQuery } from "../connectors/sql-text.ts";
 import { checkedRowsSql, unitCountsSql } from "../rules/row-rules.ts";
 import type { SourceTable } from "./source-table.ts";
 

@@ -1,5 +1,5 @@
 import type { ModelSchema } from "../../../shared/model-spec.ts";
-import type { SourceColumn } from "../connectors/source-rows.ts";
+import type { SourceColumn } from "../connectors/connector.ts";
 import { interactionColumns } from "../dataset/check-interactions.ts";
 import type { Dialect, IdRule, TimeUnit } from "../rules/dialect.ts";
 import type { RowRules } from "../rules/row-rules.ts";

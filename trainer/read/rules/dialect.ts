@@ -1,7 +1,7 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import { ID_BYTES_MAX } from "../../../shared/ids.ts";
 import type { Label } from "../../../shared/model-spec.ts";
-import type { SourceColumn } from "../connectors/source-rows.ts";
+import type { SourceColumn } from "../connectors/connector.ts";
 
 /** How SQL reads a column of ids. */
 export type IdRule = {

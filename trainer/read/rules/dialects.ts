@@ -1,6 +1,6 @@
+import type { SourceColumn } from "../connectors/connector.ts";
 import type { ConnectorType } from "../connectors/connector-config.ts";
-import { innerQuery } from "../connectors/inner-query.ts";
-import type { SourceColumn } from "../connectors/source-rows.ts";
+import { innerQuery } from "../connectors/sql-text.ts";
 import { BIGQUERY } from "./bigquery-dialect.ts";
 import { INTEGERS, TIMES } from "./column-kinds.ts";
 import type { Dialect, TimeUnit } from "./dialect.ts";

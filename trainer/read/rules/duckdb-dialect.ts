@@ -1,5 +1,5 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
-import { identifier } from "../connectors/duckdb/quote.ts";
+import { identifier } from "../connectors/sql-text.ts";
 import { LOCAL_TIMES, NUMBERS } from "./column-kinds.ts";
 import { type Dialect, labelRule, type TimeRule, type TimeUnit } from "./dialect.ts";
 import { idExpression } from "./id-expression.ts";

@@ -1,5 +1,5 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
-import { identifier } from "../connectors/duckdb/quote.ts";
+import { identifier } from "../connectors/sql-text.ts";
 import { type Dialect, idReason, labelRule, NUMBER_PATTERN, SPACES, type TimeRule, type TimeUnit } from "./dialect.ts";
 
 /** SPACES as E'' writes them in a regular expression: a server in LATIN1 refuses the characters themselves. */

@@ -1,7 +1,6 @@
 import { DOUBLE, DuckDBDataChunk, VARCHAR } from "@duckdb/node-api";
 import { expect, test } from "vitest";
-import type { Connector } from "../../../../trainer/read/connectors/connector.ts";
-import type { SourceRows } from "../../../../trainer/read/connectors/source-rows.ts";
+import type { Connector, SourceRows } from "../../../../trainer/read/connectors/connector.ts";
 import { openRelation, type PushedSource, readSmallRelation } from "../../../../trainer/read/pushdown/read-relation.ts";
 import { sourceTable } from "../../../../trainer/read/pushdown/source-table.ts";
 import { DUCKDB } from "../../../../trainer/read/rules/duckdb-dialect.ts";

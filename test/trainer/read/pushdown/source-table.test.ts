@@ -1,8 +1,8 @@
 import { BIGINT, BLOB, BOOLEAN, DATE, DOUBLE, INTEGER, LIST, TIMESTAMP, VARCHAR } from "@duckdb/node-api";
 import { describe, expect, test } from "vitest";
 import type { Label } from "../../../../shared/model-spec.ts";
+import type { SourceColumn } from "../../../../trainer/read/connectors/connector.ts";
 import { CONNECTOR_TYPES } from "../../../../trainer/read/connectors/connector-config.ts";
-import type { SourceColumn } from "../../../../trainer/read/connectors/source-rows.ts";
 import { sourceTable } from "../../../../trainer/read/pushdown/source-table.ts";
 import { dialectOf } from "../../../../trainer/read/rules/dialects.ts";
 import { schemaOf } from "../../../fixtures/pushdown-stores.ts";

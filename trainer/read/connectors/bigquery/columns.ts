@@ -12,19 +12,19 @@ import {
   TIMESTAMP,
   VARCHAR,
 } from "@duckdb/node-api";
-import { StageError } from "../../../stage/stage-error.ts";
+import { sourceError } from "../source-error.ts";
 
-/** A field of a result's schema, as the API gives it (TableFieldSchema). */
+/** A field of a result's schema, in the API's form (TableFieldSchema). */
 export type BigQueryField = { readonly name?: string; readonly type?: string; readonly mode?: string };
 
 /**
- * How a column is fetched: what the query selects so that it arrives in one of a few types, and how a value of REST's text
- * form is read. Both ways of reading (REST and Arrow) then see the same types.
+ * How a column is fetched. The query casts it to one of a few types, so that REST and Arrow give the same types; `read` reads a
+ * value in REST's text form.
  */
 export type BigQueryColumn = {
   readonly name: string;
   readonly type: DuckDBType;
-  /** SQL of the value, of the source's column. */
+  /** The SQL expression that selects and casts the column. */
   readonly sql: string;
   readonly read: (value: unknown) => DuckDBValue;
 };
@@ -35,7 +35,7 @@ const text = (cast?: Kind["cast"]): Kind => ({ type: VARCHAR, read: String, ...(
 const asText = text((column) => `CAST(${column} AS STRING)`);
 const stamp: Kind = { type: TIMESTAMP, read: (micros) => new DuckDBTimestampValue(BigInt(micros as string)) };
 
-/** By the API's type names, legacy and standard. */
+/** By the API's legacy type names; ALIASES has the standard ones. */
 const KINDS: Readonly<Record<string, Kind>> = {
   INTEGER: { type: BIGINT, read: (value) => BigInt(value as string) },
   FLOAT: { type: DOUBLE, read: Number },
@@ -44,7 +44,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   TIMESTAMP: stamp,
   DATETIME: { ...stamp, cast: (column) => `CAST(${column} AS TIMESTAMP)` }, // in UTC
   DATE: { type: DATE, read: (value) => new DuckDBDateValue(Date.parse(`${value as string}T00:00:00Z`) / 86_400_000) },
-  NUMERIC: asText, // no rounding; numbers among texts are recognised later
+  NUMERIC: asText, // nothing is rounded; numbers among texts are recognised later
   BIGNUMERIC: asText,
   TIME: asText,
   INTERVAL: asText,
@@ -65,7 +65,7 @@ const SCALARS_IN_LISTS = new Set([
   "TIMESTAMP",
 ]);
 
-/** How a field is fetched. Throws StageError `unsupported_column_type` for structs and what else has no place here. */
+/** How a field is fetched. Throws StageError `unsupported_column_type` for structs, ranges and arrays of them. */
 export function columnOf(field: BigQueryField): BigQueryColumn {
   const name = field.name ?? "";
   const column = quoted(name);
@@ -94,15 +94,14 @@ function readList(value: unknown): DuckDBValue {
   return new DuckDBListValue(elements.filter((element) => element !== null).map(String));
 }
 
-function unsupported(name: string, { type, mode }: BigQueryField): StageError {
+function unsupported(name: string, { type, mode }: BigQueryField) {
   const what = mode === "REPEATED" ? `ARRAY<${type}>` : type;
-  return new StageError(
-    "fetching",
-    "unsupported_column_type",
-    `The column ${JSON.stringify(name)} is ${what}, which cannot be an id, a time, a label or an attribute; select the fields of it that are needed`,
-  );
+  return sourceError({
+    code: "unsupported_column_type",
+    message: `The column ${JSON.stringify(name)} is ${what}, which cannot be an id, a time, a label or an attribute; select the fields of it that are needed`,
+  });
 }
 
-/** What a SELECT of these columns lists, each under its field's name. */
+/** The list of a SELECT of these columns, each under its field's name. */
 export const selectList = (columns: readonly BigQueryColumn[]): string =>
   columns.map(({ name, sql }) => (sql === quoted(name) ? sql : `${sql} AS ${quoted(name)}`)).join(", ");

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ConnectorConfig } from "../../../../shared/model-spec.ts";
-import { StageError } from "../../../stage/stage-error.ts";
+import { parseConfig } from "../source-error.ts";
 
 export const BigQueryConfig = z.strictObject({
   id: z.string().optional(),
@@ -19,12 +19,6 @@ export type BigQueryTarget = { readonly projectId: string; readonly location: st
 
 /** Throws StageError `bad_connector_config`. */
 export function parseBigQueryConfig(config: ConnectorConfig): BigQueryTarget {
-  const parsed = BigQueryConfig.safeParse(config);
-  if (parsed.success) return { projectId: parsed.data.project_id, location: parsed.data.location };
-  const faults = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "it"}: ${message}`);
-  throw new StageError(
-    "fetching",
-    "bad_connector_config",
-    `The BigQuery connector's configuration is wrong: ${faults.join("; ")}`,
-  );
+  const { project_id: projectId, location } = parseConfig(config, BigQueryConfig);
+  return { projectId, location };
 }

@@ -1,4 +1,5 @@
 import { StageError } from "../../../stage/stage-error.ts";
+import { type Explanation, sourceError } from "../source-error.ts";
 import type { BigQueryTarget } from "./config.ts";
 
 type Fault = {
@@ -11,45 +12,44 @@ type Fault = {
 };
 export type BigQueryParty = BigQueryTarget & { readonly serviceAccount: string };
 
-type Explanation = { readonly code: string; readonly message: string; readonly retryable?: boolean };
-type Rule = { readonly when: RegExp; readonly say: (text: string, party: BigQueryParty) => Explanation };
+type Rule = { readonly when: RegExp; readonly explain: (text: string, party: BigQueryParty) => Explanation };
 
 const REFUSED_CREDENTIALS =
   /invalid_grant|invalid_client|Invalid Credentials|UNAUTHENTICATED|Login Required|[Aa]ccount (\S+ )?(is|was|has been) (disabled|deleted)/;
 
-const cannotRun: Rule["say"] = (text) => ({
+const cannotRun: Rule["explain"] = (text) => ({
   code: "source_query_failed",
   message: `The query cannot run: ${placed(text)}`,
 });
-const notFound: Rule["say"] = (text) => ({
+const notFound: Rule["explain"] = (text) => ({
   code: "table_not_found",
   message: `${text}. Name tables as project.dataset.table`,
 });
 
 /**
- * Tried in order on `reason: message`, as the API's error table documents them. Reasons whose messages hold the
- * customer's own names come before what is told by its text.
+ * Tried in order on `reason: message`; the reasons are those of the API's error table. Messages may contain names that the customer
+ * chose, so rules for a reason come before rules for a text.
  */
 const RULES: readonly Rule[] = [
   {
     when: /Not found: Dataset \S+ was not found in location|Cannot read and write in different locations/,
-    say: (text, { location }) => ({
+    explain: (text, { location }) => ({
       code: "dataset_in_other_location",
       message: `${text}. The connector's location is ${JSON.stringify(location)}: set it to where the dataset is`,
     }),
   },
-  { when: /^invalidQuery: /, say: cannotRun },
-  { when: /^notFound: /, say: notFound },
+  { when: /^invalidQuery: /, explain: cannotRun },
+  { when: /^notFound: /, explain: notFound },
   {
     when: /iam\.serviceAccounts\.getAccessToken|generateAccessToken/i,
-    say: (_, { serviceAccount }) => ({
+    explain: (_, { serviceAccount }) => ({
       code: "impersonation_denied",
       message: `The trainer may not act as ${serviceAccount}; the operator must grant its identity roles/iam.serviceAccountTokenCreator on that account: gcloud iam service-accounts add-iam-policy-binding ${serviceAccount} --member=serviceAccount:TRAINER_IDENTITY --role=roles/iam.serviceAccountTokenCreator`,
     }),
   },
   {
     when: REFUSED_CREDENTIALS,
-    say: () => ({
+    explain: () => ({
       code: "credentials_refused",
       message:
         "Google refuses the trainer's credentials: they have expired or were revoked; the operator must renew them",
@@ -57,78 +57,75 @@ const RULES: readonly Rule[] = [
   },
   {
     when: /bigquery\.jobs\.create/i,
-    say: (_, { projectId, serviceAccount }) => ({
+    explain: (_, { projectId, serviceAccount }) => ({
       code: "permission_denied",
       message: `${serviceAccount} may not run queries in project ${projectId}; grant it roles/bigquery.jobUser: gcloud projects add-iam-policy-binding ${projectId} --member=serviceAccount:${serviceAccount} --role=roles/bigquery.jobUser`,
     }),
   },
   {
     when: /billingNotEnabled|Billing has not been enabled/i,
-    say: (_, { projectId }) => ({
+    explain: (_, { projectId }) => ({
       code: "billing_not_enabled",
       message: `Billing is not enabled for project ${projectId}; enable it, or name a project where it is`,
     }),
   },
   {
     when: /bytesBilledLimitExceeded|limit for bytes billed/i,
-    say: (text) => ({
+    explain: (text) => ({
       code: "bytes_limit_exceeded",
       message: `${text}. Read fewer columns or partitions, or ask the operator for a higher limit`,
     }),
   },
   {
     when: /quotaExceeded|rateLimitExceeded|RESOURCE_EXHAUSTED|jobRateLimitExceeded/i,
-    say: (text) => ({ code: "quota_exceeded", message: `BigQuery's quota is used up: ${text}`, retryable: true }),
+    explain: (text) => ({ code: "quota_exceeded", message: `BigQuery's quota is used up: ${text}`, retryable: true }),
   },
   {
     when: /accessDenied|Access Denied|PERMISSION_DENIED/i,
-    say: (text, { serviceAccount }) => ({
+    explain: (text, { serviceAccount }) => ({
       code: "permission_denied",
       message: `${text} Grant ${serviceAccount} roles/bigquery.dataViewer on the dataset${datasetCommand(text, serviceAccount)}`,
     }),
   },
-  { when: /Not found: (Table|Dataset)/, say: notFound },
+  { when: /Not found: (Table|Dataset)/, explain: notFound },
   {
     when: /^stopped|Job execution was cancelled|was cancelled/i,
-    say: () => ({
+    explain: () => ({
       code: "job_cancelled",
       message: "The query job was cancelled in BigQuery by somebody else; train again",
     }),
   },
   {
     when: /^timeout|Job timed out/i,
-    say: () => ({ code: "source_timeout", message: "BigQuery ended the job at its time limit; make it read less" }),
+    explain: () => ({ code: "source_timeout", message: "BigQuery ended the job at its time limit; make it read less" }),
   },
-  { when: /Syntax error|Unrecognized name/, say: cannotRun },
+  { when: /Syntax error|Unrecognized name/, explain: cannotRun },
 ];
 
 const RETRYABLE = new RegExp(
   "backendError|internalError|jobBackendError|UNAVAILABLE|" +
     "ECONNRESET|ECONNREFUSED|EPIPE|ETIMEDOUT|EAI_AGAIN|socket hang up|Premature close",
 );
-/** gRPC's CANCELLED (those who read here cancel by a signal), DEADLINE_EXCEEDED, ABORTED, INTERNAL, UNAVAILABLE. */
+/** gRPC's CANCELLED (our own cancellations are seen by their signal), DEADLINE_EXCEEDED, ABORTED, INTERNAL, UNAVAILABLE. */
 const GRPC_RETRYABLE: readonly number[] = [1, 4, 10, 13, 14];
 const GRPC_RESOURCE_EXHAUSTED = 8;
 const isGrpc = (code: Fault["code"]): code is number => typeof code === "number" && code < 100;
 
-/** An error of the client or the API as the customer may see it: what happened, and what to do. */
+/** An error of the client or the API as the customer may see it: what happened and what to do. */
 export function explainBigQueryError(error: unknown, party: BigQueryParty): StageError {
   if (error instanceof StageError) return error;
   const text = textOf(error);
   const found = RULES.find(({ when }) => when.test(text));
   const plain = text.replace(/^\w+: /, "");
-  const explanation = found?.say(plain, party) ?? {
+  const explanation = found?.explain(plain, party) ?? {
     code: "source_query_failed",
     message: `BigQuery failed: ${plain}`,
     retryable: isTransient(error),
   };
-  return new StageError("fetching", explanation.code, explanation.message, {
-    cause: error,
-    retryable: explanation.retryable ?? false,
-  });
+  return sourceError(explanation, error);
 }
 
-/** Whether the same request may succeed in a moment: the service's fault, or the network's. */
+/** True for faults of the service or the network, after which the same request may succeed in a moment. */
 export function isTransient(error: unknown): boolean {
   const { code, response } = (error ?? {}) as Fault;
   if (isGrpc(code)) return GRPC_RETRYABLE.includes(code);
@@ -138,8 +135,8 @@ export function isTransient(error: unknown): boolean {
   return !/^(invalidQuery|notFound): /.test(text) && RETRYABLE.test(`${String(code)} ${text}`);
 }
 
-/** Whether waiting helps: quota and rate limits besides. */
-export const isWorthWaiting = (error: unknown): boolean =>
+/** True when a retry after a pause may succeed: transient faults, quota and rate limits. */
+export const isWorthRetry = (error: unknown): boolean =>
   isTransient(error) ||
   (error as Fault | undefined)?.code === GRPC_RESOURCE_EXHAUSTED ||
   /quotaExceeded|rateLimitExceeded|RESOURCE_EXHAUSTED/i.test(textOf(error));
@@ -152,7 +149,7 @@ function textOf(error: unknown): string {
   return `${reason}: ${first?.message ?? fault.message ?? String(error)}`;
 }
 
-/** BigQuery's `at [2:3]` as words. */
+/** Replaces BigQuery's `at [2:3]` by words. */
 const placed = (text: string) => text.replace(/\s*at \[(\d+):(\d+)\]/, " (line $1, column $2)");
 
 function datasetCommand(text: string, serviceAccount: string): string {

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { BigQuery, type Job } from "@google-cloud/bigquery";
-import { StageError } from "../../../stage/stage-error.ts";
 import type { ConnectorContext } from "../connector.ts";
+import { sourceError } from "../source-error.ts";
 import type { BigQueryField } from "./columns.ts";
-import { type BigQueryParty, explainBigQueryError, isWorthWaiting } from "./errors.ts";
+import { type BigQueryParty, explainBigQueryError, isWorthRetry } from "./errors.ts";
 import type { CustomerIdentity } from "./identity.ts";
 
 export type DryRun = { readonly fields: readonly BigQueryField[]; readonly bytes: number };
@@ -39,10 +39,10 @@ export function openAccess(
   const client = new BigQuery({
     projectId: party.projectId,
     location: party.location,
-    // The client's type is of its own copy of the authentication library.
+    // The client has its own copy of the authentication library, with other types.
     authClient: identity.client as never,
     ...(settings.bigqueryApiEndpoint && { apiEndpoint: settings.bigqueryApiEndpoint }),
-    retryOptions: { autoRetry: false }, // waiting is done here, where it is bounded and can be stopped
+    retryOptions: { autoRetry: false }, // withRetries retries, with a bound and a signal
   });
   return {
     client,
@@ -53,46 +53,41 @@ export function openAccess(
   };
 }
 
-/** What the query would give and read. Nothing is run or billed. Throws StageError `not_a_select`. */
+/** The query's columns and the bytes that it would read. Nothing is run or billed. Throws StageError `not_a_select`. */
 export async function dryRunQuery(access: BigQueryAccess, query: string, signal: AbortSignal): Promise<DryRun> {
-  const [job] = await patiently(access, signal, () =>
+  const [job] = await withRetries(access, signal, () =>
     access.client.createQueryJob({ ...optionsOf(access, query), dryRun: true }),
   );
   const statistics = job.metadata?.statistics?.query ?? {};
   if (statistics.statementType !== undefined && statistics.statementType !== "SELECT")
-    throw new StageError(
-      "fetching",
-      "not_a_select",
-      `The query is a ${statistics.statementType} statement, and source queries only read; make it one SELECT`,
-    );
+    throw sourceError({
+      code: "not_a_select",
+      message: `The query is a ${statistics.statementType} statement, and source queries only read; make it one SELECT`,
+    });
   const bytes = Number(statistics.totalBytesProcessed ?? job.metadata?.statistics?.totalBytesProcessed ?? 0);
   return { fields: statistics.schema?.fields ?? [], bytes };
 }
 
-/**
- * Runs the query to its end. The job is cancelled when the signal is aborted or its time is over; quota and faults of
- * the service are waited for, a few times.
- */
-export async function runQuery(access: BigQueryAccess, query: string, caller: AbortSignal): Promise<FinishedJob> {
-  const { client, party, timeoutSeconds } = access;
-  const { signal, end } = withDeadline(caller, timeoutSeconds);
+/** Runs the query to its end. The job is cancelled when the signal is aborted. Passing faults are retried a few times. */
+export async function runQuery(access: BigQueryAccess, query: string, signal: AbortSignal): Promise<FinishedJob> {
+  const { client, party } = access;
   const jobId = `shortlist-${randomUUID()}`;
   const job = client.job(jobId, { location: party.location });
   let beginning: Promise<unknown> | undefined;
   const cancel = () => {
-    const end = () => job.cancel().catch(() => undefined); // it ends by its time limit at the latest
-    void end();
-    void beginning?.then(end, end); // what the service has not begun yet cannot be cancelled
+    const cancelJob = () => job.cancel().catch(() => undefined); // the job's own time limit ends it at the latest
+    void cancelJob();
+    void beginning?.then(cancelJob, cancelJob); // the service cannot cancel a job before it has begun it
   };
   try {
     const options = { ...optionsOf(access, query), jobId };
-    await patiently(access, signal, () => {
+    await withRetries(access, signal, () => {
       beginning = client.createQueryJob(options).catch(unlessItExists);
       return beginning;
     });
     beginning = undefined;
     for (let pause = 200; ; pause = Math.min(2 * pause, POLL_MS_MAX)) {
-      const [metadata] = await patiently(access, signal, () => job.getMetadata());
+      const [metadata] = await withRetries(access, signal, () => job.getMetadata());
       const failure = metadata.status?.errorResult;
       if (failure) throw explainBigQueryError(failure, party);
       if (metadata.status?.state === "DONE") return await finished(job, metadata, { access, signal });
@@ -101,19 +96,10 @@ export async function runQuery(access: BigQueryAccess, query: string, caller: Ab
   } catch (error) {
     cancel();
     throw error;
-  } finally {
-    end();
   }
 }
 
-/** The signal, aborted also when the time is over; `end` when it is not needed any more. */
-export function withDeadline(signal: AbortSignal, seconds: number) {
-  const over = new AbortController();
-  const timer = setTimeout(() => over.abort(timeoutError(seconds)), seconds * 1000).unref();
-  return { signal: AbortSignal.any([signal, over.signal]), end: () => clearTimeout(timer) };
-}
-
-/** A job that was asked for before, though the answer was lost, is not run and billed again. */
+/** Ignores 409: an earlier request has begun the job though its answer was lost, so it is not run and billed again. */
 function unlessItExists(error: unknown): void {
   if ((error as { readonly code?: unknown }).code !== 409) throw error;
 }
@@ -126,7 +112,7 @@ async function finished(
   const facts = metadata as unknown as {
     readonly configuration?: { readonly query?: { readonly destinationTable?: FinishedJob["table"] } };
   };
-  const [, , response] = (await patiently(access, signal, () =>
+  const [, , response] = (await withRetries(access, signal, () =>
     job.getQueryResults({ maxResults: 0, autoPaginate: false, skipParsing: true }),
   )) as unknown as [unknown, unknown, { totalRows?: string; schema?: { fields?: BigQueryField[] } }];
   return {
@@ -147,8 +133,8 @@ const optionsOf = ({ labels, bytesBilledMax, timeoutSeconds, party }: BigQueryAc
   useLegacySql: false,
 });
 
-/** A request, asked again with growing pauses while that can help. Throws StageError; the signal's reason when aborted. */
-export async function patiently<Value>(
+/** Sends a request, and retries passing faults with growing pauses. Throws StageError; the signal's reason when aborted. */
+export async function withRetries<Value>(
   { party }: { readonly party: BigQueryParty },
   signal: AbortSignal,
   request: () => Promise<Value>,
@@ -159,7 +145,7 @@ export async function patiently<Value>(
       return await unlessAborted(request(), signal);
     } catch (error) {
       signal.throwIfAborted();
-      if (attempt >= ATTEMPTS || !isWorthWaiting(error)) throw explainBigQueryError(error, party);
+      if (attempt >= ATTEMPTS || !isWorthRetry(error)) throw explainBigQueryError(error, party);
       await sleep(PAUSE_MS * 2 ** (attempt - 1), signal);
     }
   }
@@ -172,17 +158,10 @@ async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   await unlessAborted(promise, signal).finally(() => clearTimeout(timer));
 }
 
-/** Does not wait for who does not answer. */
+/** The promise's value, or the signal's reason without waiting for the promise. */
 async function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const stop = () => reject(signal.reason);
   signal.addEventListener("abort", stop, { once: true });
   return await Promise.race([promise, aborted]).finally(() => signal.removeEventListener("abort", stop));
 }
-
-const timeoutError = (seconds: number) =>
-  new StageError(
-    "fetching",
-    "source_timeout",
-    `The query ran longer than the ${seconds} seconds allowed; make it read less, or ask the operator for more time`,
-  );

@@ -1,17 +1,16 @@
 import { DuckDBDataChunk } from "@duckdb/node-api";
 import type { BigQueryColumn } from "./columns.ts";
-import { type BigQueryAccess, type FinishedJob, patiently } from "./job.ts";
+import { type BigQueryAccess, type FinishedJob, withRetries } from "./job.ts";
 
 type RawRow = { readonly f: readonly { readonly v: unknown }[] };
 type Page = readonly [readonly RawRow[], unknown, { readonly pageToken?: string }];
 
-const PAGE_ROWS = 50_000; // the service cuts pages at 20 MB anyway
+const PAGE_ROWS = 50_000; // the service also ends a page at 20 MB
 const CHUNK_ROWS = 2048;
 
 /**
- * A job's rows over REST, page by page, the next one requested while one is taken over. A page that breaks off is
- * asked for again by its token, so no row is lost or doubled. Rows are decoded here: the client's own parsing takes
- * seventy times as long.
+ * A job's rows over REST, page by page; the next page is requested while one is converted. A page that breaks off is requested
+ * again by its token, so no row is lost or repeated. Rows are decoded here because the client's own parser takes 70 times as long.
  */
 export async function* restRows(
   access: BigQueryAccess,
@@ -22,8 +21,8 @@ export async function* restRows(
   const types = columns.map(({ type }) => type);
   const pageAt = (pageToken: string | undefined) => {
     const options = { maxResults: PAGE_ROWS, autoPaginate: false, skipParsing: true, ...(pageToken && { pageToken }) };
-    const page = patiently(access, signal, async () => (await job.getQueryResults(options)) as unknown as Page);
-    page.catch(() => undefined); // told when it is awaited, unless the reader has left
+    const page = withRetries(access, signal, async () => (await job.getQueryResults(options)) as unknown as Page);
+    page.catch(() => undefined); // thrown when it is awaited; a reader that stops early never awaits it
     return page;
   };
   let next: Promise<Page> | undefined = pageAt(undefined);

@@ -4,20 +4,20 @@ import { credentials } from "@grpc/grpc-js";
 import { tableFromIPC } from "apache-arrow";
 import { arrowReader } from "./arrow.ts";
 import type { BigQueryColumn } from "./columns.ts";
-import { type BigQueryParty, explainBigQueryError, isWorthWaiting } from "./errors.ts";
+import { type BigQueryParty, explainBigQueryError, isWorthRetry } from "./errors.ts";
 import type { CustomerIdentity } from "./identity.ts";
-import { type FinishedJob, patiently } from "./job.ts";
+import { type FinishedJob, withRetries } from "./job.ts";
 
 const STREAMS = 4;
 const CHUNK_ROWS = 2048;
 const ATTEMPTS = 5;
-/** Else the library begins a stream anew that was cancelled before its first rows, and nobody cancels it again. */
-const ONCE = { retryRequestOptions: { retries: 0, noResponseRetries: 0 } };
+/** Without this the library restarts a stream that was cancelled before its first rows, and nothing cancels it again. */
+const NO_RETRY = { retryRequestOptions: { retries: 0, noResponseRetries: 0 } };
 
 export type StorageOptions = {
   readonly identity: CustomerIdentity;
   readonly party: BigQueryParty;
-  /** `host:port` of a stand-in on loopback, without TLS; null: Google's. */
+  /** `host:port` of a test server without TLS; null: Google's. */
   readonly endpoint: string | null;
 };
 
@@ -29,8 +29,8 @@ export type StorageSession = {
 };
 
 /**
- * A session of the Storage Read API over a job's result, as Arrow in parallel streams; undefined when the customer's
- * account may not use that API, or this result cannot be read through it: REST can always.
+ * Opens a session of the Storage Read API, which gives a job's result as Arrow in parallel streams. Undefined when the customer's
+ * account may not use that API or the result cannot be read through it; then REST is used.
  */
 export async function openStorage(
   { table }: FinishedJob,
@@ -41,7 +41,7 @@ export async function openStorage(
   const { party, identity } = options;
   const client = newReadClient(options);
   try {
-    // Over a connection without TLS the library sends no credentials of its own.
+    // The library sends no credentials over a connection without TLS.
     const headers = options.endpoint
       ? { authorization: `Bearer ${(await identity.client.getAccessToken()).token}` }
       : {};
@@ -50,7 +50,7 @@ export async function openStorage(
       dataFormat: "ARROW" as const,
     };
     const request = { parent: `projects/${party.projectId}`, readSession: session, maxStreamCount: STREAMS };
-    const [opened] = await patiently(options, signal, () =>
+    const [opened] = await withRetries(options, signal, () =>
       client.createReadSession(request, { otherArgs: { headers } }),
     );
     const arrowSchema = opened.arrowSchema?.serializedSchema as Uint8Array | undefined;
@@ -64,7 +64,7 @@ export async function openStorage(
   }
 }
 
-/** Rows of all streams, as they arrive: the result of a query has no order unless it asks for one. */
+/** Rows of all streams in the order of their arrival, since a query's result has no order. */
 export async function* storageRows(
   session: StorageSession,
   columns: readonly BigQueryColumn[],
@@ -85,14 +85,14 @@ type StreamContext = {
   readonly signal: AbortSignal;
 };
 
-/** One stream's rows. After a broken connection it goes on at the row where it broke. */
+/** One stream's rows. After a broken connection it continues at the row where it broke. */
 async function* streamRows(session: StorageSession, readStream: string, context: StreamContext) {
   const { party, signal, columns } = context;
   const { headers } = session;
   let offset = 0;
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted();
-    const responses = session.client.readRows({ readStream, offset }, { otherArgs: { headers }, ...ONCE });
+    const responses = session.client.readRows({ readStream, offset }, { otherArgs: { headers }, ...NO_RETRY });
     const stop = () => responses.cancel();
     signal.addEventListener("abort", stop, { once: true });
     try {
@@ -106,7 +106,7 @@ async function* streamRows(session: StorageSession, readStream: string, context:
       return;
     } catch (error) {
       signal.throwIfAborted();
-      if (attempt >= ATTEMPTS || !isWorthWaiting(error)) throw explainBigQueryError(error, party);
+      if (attempt >= ATTEMPTS || !isWorthRetry(error)) throw explainBigQueryError(error, party);
       await new Promise((resolve) => setTimeout(resolve, 100 * 2 ** attempt));
     } finally {
       signal.removeEventListener("abort", stop);
@@ -131,7 +131,7 @@ function* chunksOfBatch(schema: Uint8Array, batch: Uint8Array, columns: readonly
   }
 }
 
-/** Values of several generators, whichever is ready; one waits in each. */
+/** Values of several generators, in the order in which they are ready. Each generator computes one value ahead. */
 async function* merged<Value>(sources: readonly AsyncGenerator<Value>[]): AsyncGenerator<Value> {
   const waiting = new Map(sources.map((source) => [source, nextOf(source)] as const));
   try {
@@ -150,7 +150,7 @@ async function* merged<Value>(sources: readonly AsyncGenerator<Value>[]): AsyncG
 
 function nextOf<Value>(source: AsyncGenerator<Value>) {
   const next = source.next().then((result) => ({ source, result }));
-  next.catch(() => undefined); // it may fail while the consumer works, and is looked at only afterwards
+  next.catch(() => undefined); // it may fail while the consumer works, and is awaited only afterwards
   return next;
 }
 
@@ -166,6 +166,7 @@ function newReadClient({ identity, party, endpoint }: StorageOptions): BigQueryR
 const PERMISSION_DENIED = 7;
 const UNIMPLEMENTED = 12;
 const FAILED_PRECONDITION = 9;
+/** gRPC codes with which the API refuses a result that REST can read. */
 const isRefusal = (error: unknown): boolean => {
   const { code, cause } = (error ?? {}) as { code?: unknown; cause?: { code?: unknown } };
   return [PERMISSION_DENIED, UNIMPLEMENTED, FAILED_PRECONDITION].includes((cause?.code ?? code) as number);

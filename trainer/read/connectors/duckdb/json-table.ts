@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
+import { identifier, literal } from "../sql-text.ts";
 import type { SourceFile } from "./files.ts";
-import { identifier, literal } from "./quote.ts";
 
 type Column = { readonly name: string; readonly type: string };
 

@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
+import { identifier } from "../sql-text.ts";
 import type { SourceFile } from "./files.ts";
-import { identifier } from "./quote.ts";
 import { type StreamLimits, streamRows } from "./stream.ts";
 
 /** So much text is parsed in a second or two. */

@@ -1,8 +1,8 @@
 import { createReadStream } from "node:fs";
 import { createGunzip, createZstdDecompress } from "node:zlib";
 import type { DuckDBConnection } from "@duckdb/node-api";
+import { literal } from "../sql-text.ts";
 import type { SourceFile } from "./files.ts";
-import { literal } from "./quote.ts";
 
 const SAMPLE_BYTES = 1 << 20;
 const NEWLINE = 10;

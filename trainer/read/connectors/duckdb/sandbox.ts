@@ -3,9 +3,9 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import { StageError } from "../../../stage/stage-error.ts";
+import { identifier, literal } from "../sql-text.ts";
 import { explainDuckDBError } from "./errors.ts";
 import type { SourceFile } from "./files.ts";
-import { identifier, literal } from "./quote.ts";
 import { tableFunction } from "./table.ts";
 
 /** A DuckDB that holds nothing but views of some files, and can reach nothing else. */

@@ -1,28 +1,28 @@
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBResult } from "@duckdb/node-api";
-import { StageError } from "../../../stage/stage-error.ts";
+import type { StageError } from "../../../stage/stage-error.ts";
+import { startDeadline, withinLimits } from "../limits.ts";
 import { streamWhole, type WholeStream } from "./whole-stream.ts";
 
 export type StreamLimits = {
   readonly signal: AbortSignal;
   readonly timeoutSeconds: number;
   readonly rowsMax: number;
-  /** An error of DuckDB's as the customer may see it. */
+  /** DuckDB's error as the customer may see it. */
   readonly explain: (error: unknown) => StageError;
-  /** Called when a statement did not stop in time: the connection still works on it and must not be closed. */
+  /** Called when a statement did not stop in time: the connection still runs it and must not be closed. */
   readonly onAbandoned: () => void;
 };
 
-/** Compiling a statement cannot be interrupted; who waits for it gives up so long after the deadline. */
+/** Compiling a statement cannot be interrupted, so it is abandoned this long after the deadline or the abort. */
 const GRACE_MS = 3_000;
 
 export type QueryStream = { readonly result: DuckDBResult; readonly chunks: AsyncGenerator<DuckDBDataChunk> };
 
 /**
- * The rows of a statement, chunk by chunk as they are computed, within limits. The deadline counts from the call on,
- * and the time the caller takes between chunks counts too.
+ * The rows of a statement, chunk by chunk as they are computed, within limits. The connection is free again when `chunks` has
+ * ended or failed.
  *
- * Throws StageError `source_timeout`, `too_many_rows`, or what `explain` makes of DuckDB's error; the signal's reason
- * when it is aborted. The connection is free again when `chunks` has ended, by whatever end.
+ * Throws StageError `source_timeout`, `too_many_rows`, or `explain` of DuckDB's error; the signal's reason when it is aborted.
  */
 export async function streamRows(
   connection: DuckDBConnection,
@@ -32,86 +32,67 @@ export async function streamRows(
   const watch = watchQuery(connection, limits);
   try {
     const stream = await watch.run(() => streamWhole(connection, sql));
-    return { result: stream.result, chunks: readChunks(stream, watch, limits) };
+    const end = async () => {
+      watch.end();
+      if (!watch.isAbandoned()) await stream.leave();
+    };
+    return { result: stream.result, chunks: withinLimits(readChunks(stream, watch), { rowsMax: limits.rowsMax, end }) };
   } catch (error) {
     watch.end();
     throw error;
   }
 }
 
-async function* readChunks(stream: WholeStream, watch: QueryWatch, limits: StreamLimits) {
-  try {
-    for (let rows = 0; ; ) {
-      const chunk = await watch.run(() => stream.next());
-      if (chunk === undefined) return;
-      rows += chunk.rowCount;
-      if (rows > limits.rowsMax)
-        throw new StageError(
-          "fetching",
-          "too_many_rows",
-          `The query gives more than the ${limits.rowsMax} rows allowed; narrow it, such as to the newest interactions`,
-        );
-      yield chunk;
-    }
-  } finally {
-    watch.end();
-    if (!watch.isAbandoned()) await stream.leave();
+async function* readChunks(stream: WholeStream, watch: QueryWatch) {
+  for (;;) {
+    const chunk = await watch.run(() => stream.next());
+    if (chunk === undefined) return;
+    yield chunk;
   }
 }
 
 type QueryWatch = {
-  /** The value of a step, unless the query is stopped: then the reason is thrown. */
+  /** The step's value. When the query is stopped meanwhile, the reason of the stop is thrown. */
   run<Value>(step: () => Promise<Value>): Promise<Value>;
-  /** Whether a step did not stop in time, so that the connection is still at work. */
+  /** True when a step did not stop in time, so that the connection still runs it. */
   isAbandoned(): boolean;
   end(): void;
 };
 
 /** Interrupts the connection's statement at the deadline or when the signal is aborted. */
 function watchQuery(connection: DuckDBConnection, limits: StreamLimits): QueryWatch {
-  const { signal, timeoutSeconds } = limits;
-  let reason: unknown;
-  let giveUp: (() => void) | undefined;
-  let abandoned = false;
-  const stop = (why: unknown) => {
-    reason ??= why;
+  const deadline = startDeadline(limits.signal, limits.timeoutSeconds);
+  const { signal } = deadline;
+  let abandon: (() => void) | undefined;
+  let isAbandoned = false;
+  const interrupt = () => {
     connection.interrupt();
-    setTimeout(() => giveUp?.(), GRACE_MS).unref();
+    setTimeout(() => abandon?.(), GRACE_MS).unref();
   };
-  const onAbort = () => stop(signal.reason);
-  const timer = setTimeout(() => stop(timeoutError(timeoutSeconds)), timeoutSeconds * 1000).unref();
-  signal.addEventListener("abort", onAbort, { once: true });
-  if (signal.aborted) reason = signal.reason;
+  signal.addEventListener("abort", interrupt, { once: true });
 
   return {
     async run(step) {
-      if (reason !== undefined) throw reason;
-      const gaveUp = new Promise<never>((_, reject) => {
-        giveUp = () => {
-          abandoned = true;
+      signal.throwIfAborted();
+      const abandoned = new Promise<never>((_, reject) => {
+        abandon = () => {
+          isAbandoned = true;
           limits.onAbandoned();
-          reject(reason);
+          reject(signal.reason);
         };
       });
       try {
-        return await Promise.race([step(), gaveUp]);
+        return await Promise.race([step(), abandoned]);
       } catch (error) {
-        throw reason ?? limits.explain(error);
+        throw signal.aborted ? signal.reason : limits.explain(error);
       } finally {
-        giveUp = undefined;
+        abandon = undefined;
       }
     },
-    isAbandoned: () => abandoned,
+    isAbandoned: () => isAbandoned,
     end() {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", onAbort);
+      deadline.end();
+      signal.removeEventListener("abort", interrupt);
     },
   };
 }
-
-const timeoutError = (seconds: number) =>
-  new StageError(
-    "fetching",
-    "source_timeout",
-    `The query ran longer than the ${seconds} seconds allowed; make it read less, or ask the operator for more time`,
-  );

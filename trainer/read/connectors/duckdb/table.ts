@@ -1,9 +1,9 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { z } from "zod";
 import { StageError } from "../../../stage/stage-error.ts";
+import { identifier, literal } from "../sql-text.ts";
 import type { SourceFile } from "./files.ts";
 import { jsonTable } from "./json-table.ts";
-import { identifier, literal } from "./quote.ts";
 
 const Sniffed = z.object({
   Delimiter: z.string(),

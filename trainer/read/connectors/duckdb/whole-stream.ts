@@ -1,23 +1,23 @@
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBResult } from "@duckdb/node-api";
 
-/** The chunks of a statement as they are computed, and certainty that they were all. */
+/** All chunks of a statement, as they are computed. */
 export type WholeStream = {
   readonly result: DuckDBResult;
-  /** The next chunk; undefined after the last. Throws when the statement failed on the way. */
+  /** The next chunk; undefined after the last. Throws when the statement has failed. */
   next(): Promise<DuckDBDataChunk | undefined>;
-  /** Frees the connection. Needed when the caller leaves before `next` has given undefined or thrown. */
+  /** Frees the connection. Needed when the caller stops before `next` has given undefined or thrown. */
   leave(): Promise<void>;
 };
 
 /**
- * Starts a statement whose rows are read as a stream. DuckDB's client ends a stream that fails half-way like one that is
- * complete; but such a failure also aborts the transaction, so each statement has one of its own, which is asked at the
- * end. What went wrong is then learnt by running the statement again without a stream.
+ * Starts a statement whose rows are read as a stream. DuckDB's client ends a stream that fails half-way like a complete one.
+ * But such a failure also aborts the transaction. So each statement has a transaction of its own, which is checked at the end.
+ * The error itself is found by running the statement again without a stream.
  *
  * The connection must not be used for anything else before the end.
  */
 export async function streamWhole(connection: DuckDBConnection, sql: string): Promise<WholeStream> {
-  // A reader that never came for its chunks has left its transaction open.
+  // An earlier reader that never began to read its chunks has left its transaction open.
   await connection.run("ROLLBACK").catch(() => undefined);
   await connection.run("BEGIN TRANSACTION");
   let isOpen = true;
@@ -56,7 +56,7 @@ const isAborted = (connection: DuckDBConnection): Promise<boolean> =>
     () => true,
   );
 
-/** The error of a statement, of which every value is computed and none is kept. */
+/** The statement's error, found by computing all its values without keeping them. */
 async function failureOf(connection: DuckDBConnection, sql: string): Promise<unknown> {
   return await connection.run(`SELECT max(hash(q)) FROM (\n${sql}\n) q`).then(
     () => new Error("The query broke off while it ran"),

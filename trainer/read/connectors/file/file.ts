@@ -1,43 +1,40 @@
 import { type DuckDBResult, type Json, JsonDuckDBValueConverter } from "@duckdb/node-api";
-import type { z } from "zod";
 import type { ConnectorConfig } from "../../../../shared/model-spec.ts";
-import { StageError } from "../../../stage/stage-error.ts";
-import type { Connector, ConnectorContext, Inspection, ReadOptions } from "../connector.ts";
-import { verifyCompressed } from "../duckdb/compressed.ts";
+import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceColumn, SourceRows } from "../connector.ts";
 import { findFiles, type SourceFile } from "../duckdb/files.ts";
 import { countMalformed, rejectCount } from "../duckdb/malformed-lines.ts";
-import { identifier } from "../duckdb/quote.ts";
 import { estimateRows } from "../duckdb/row-estimate.ts";
 import { openSandbox, type Sandbox } from "../duckdb/sandbox.ts";
 import { checkSelect } from "../duckdb/select.ts";
 import { type StreamLimits, streamRows } from "../duckdb/stream.ts";
-import { innerQuery } from "../inner-query.ts";
-import type { SourceColumn, SourceRows } from "../source-rows.ts";
+import { parseConfig } from "../source-error.ts";
+import { identifier, innerQuery } from "../sql-text.ts";
 import { FileConfig } from "./config.ts";
-import { changedError, type FileLooks, lookAtFiles, mayBeOfChange, watchFiles } from "./file-watch.ts";
+import {
+  canComeFromChange,
+  changedError,
+  type FileStates,
+  statesOf,
+  verifyCompressed,
+  watchFiles,
+} from "./file-watch.ts";
 
 /**
- * Tables from files: `shop/*.csv` makes each file below the customer's folders a table named by its stem. CSV, TSV,
- * Parquet, JSON and JSON Lines; the text formats also gzipped or zstd-compressed. Queries are DuckDB's SELECT.
+ * Tables from files: `shop/*.csv` makes each matching file below the customer's folders a table named by its stem. Formats: CSV,
+ * TSV, Parquet, JSON and JSON Lines; the text formats also compressed with gzip or zstd. Queries are DuckDB's SELECT.
  */
 export async function connectFile(config: ConnectorConfig, context: ConnectorContext): Promise<Connector> {
-  const parsed = FileConfig.safeParse(config);
-  if (!parsed.success)
-    throw new StageError(
-      "fetching",
-      "bad_connector_config",
-      `The File connector's configuration is wrong: ${reasons(parsed.error)}`,
-    );
-  const files = await findFiles(parsed.data.location, context.settings.fileRoots);
-  // Before their columns and types are found: those of one text would misread another. Parquet tells its own.
-  const looks = await lookAtFiles(files.filter(({ format }) => format !== "parquet"));
+  const { location } = parseConfig(config, FileConfig);
+  const files = await findFiles(location, context.settings.fileRoots);
+  // Taken before the types of the columns are found: the types of an overwritten text file would be those of the old text.
+  const states = await statesOf(files.filter(({ format }) => format !== "parquet"));
   const sandbox = await openSandbox(files, context.settings);
-  return fileConnector({ files, looks }, sandbox, context);
+  return fileConnector({ files, states }, sandbox, context);
 }
 
-type Found = { readonly files: readonly SourceFile[]; readonly looks: FileLooks };
+type FoundFiles = { readonly files: readonly SourceFile[]; readonly states: FileStates };
 
-function fileConnector({ files, looks }: Found, sandbox: Sandbox, { settings }: ConnectorContext): Connector {
+function fileConnector({ files, states }: FoundFiles, sandbox: Sandbox, { settings }: ConnectorContext): Connector {
   const tables = files.map((file) => file.table);
   let abandoned = false;
   const typesAreSure = settings.typedByRows === undefined;
@@ -83,11 +80,11 @@ function fileConnector({ files, looks }: Found, sandbox: Sandbox, { settings }: 
       const stream = await streamRows(sandbox.connection, `SELECT ${list} FROM (\n${inner}\n)${end}`, limits(signal));
       let malformed = 0;
       const chunks = async function* () {
-        // DuckDB takes a cut-off file for a shorter one, so that it is whole is checked beside the reading.
+        // A reading with a limit ends before the end of the files, so it does not check them.
         const toVerify = limit === undefined ? read : [];
-        const watch = watchFiles(toVerify, new Map([...(await lookAtFiles(toVerify)), ...looks]));
+        const watch = watchFiles(toVerify, new Map([...(await statesOf(toVerify)), ...states]));
         const whole = Promise.all(toVerify.map((file) => verifyCompressed(file, signal)));
-        whole.catch(() => undefined); // told below, or not at all when the reader has left
+        whole.catch(() => undefined); // thrown below; a reader that stops early never awaits it
         let rows = 0;
         try {
           for await (const chunk of stream.chunks) {
@@ -97,7 +94,7 @@ function fileConnector({ files, looks }: Found, sandbox: Sandbox, { settings }: 
           await whole;
           if (await watch.hasChanged()) throw changedError(read);
         } catch (error) {
-          throw mayBeOfChange(error) && (await watch.hasChanged()) ? changedError(read) : error;
+          throw canComeFromChange(error) && (await watch.hasChanged()) ? changedError(read) : error;
         } finally {
           watch.end();
         }
@@ -118,13 +115,9 @@ function fileConnector({ files, looks }: Found, sandbox: Sandbox, { settings }: 
   };
 }
 
-/** Of a query over one file, as if it took every row; what a join gives, nobody knows beforehand. */
+/** The rows of a query over one file, as if it took all of them; null for a join of several files. */
 const rowsOf = async (read: readonly SourceFile[], { parser }: Sandbox) =>
   read.length === 1 ? await estimateRows(parser, read[0]!) : null;
 
-/** In the order of the result. */
 const columnsOf = (result: DuckDBResult): SourceColumn[] =>
   result.deduplicatedColumnNames().map((name, i) => ({ name, type: result.columnType(i) }));
-
-const reasons = (error: z.ZodError) =>
-  error.issues.map((issue) => `${issue.path.join(".") || "it"}: ${issue.message}`).join("; ");

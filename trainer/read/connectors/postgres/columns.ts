@@ -16,14 +16,14 @@ import {
 import pg from "pg";
 import { parse as parseArray } from "postgres-array";
 
-/** How a column arrives: its type in the interchange, and a value of it from Postgres's text form. */
+/** A column's DuckDB type, and how a value is read from Postgres's text. */
 export type ColumnReader = { readonly type: DuckDBType; readonly read: (text: string) => DuckDBValue };
 
 const OIDS = pg.types.builtins;
 const TEXT: ColumnReader = { type: VARCHAR, read: (text) => text };
 const REAL: ColumnReader = { type: DOUBLE, read: Number };
 const WHOLE: ColumnReader = { type: INTEGER, read: Number };
-/** Lists arrive as texts, each as BigQuery casts such an element. */
+/** Lists become lists of texts. Each element has the text that BigQuery gives for the same value. */
 const listOf = (plain: (element: string) => string = (element) => element): ColumnReader => ({
   type: LIST(VARCHAR),
   read: (text) => readArray(text, plain),
@@ -46,27 +46,27 @@ const READERS: ReadonlyMap<number, ColumnReader> = new Map<number, ColumnReader>
   [1231, listOf((numeric) => (numeric.includes(".") ? numeric.replace(/\.?0+$/, "") : numeric))],
 ]);
 
-/** What a database defines itself has an id from here on (FirstNormalObjectId). */
-const OWN_TYPES_FROM = 16384;
+/** The first object id of types that the database itself defines (FirstNormalObjectId). */
+const CUSTOM_TYPES_FROM = 16384;
 
 /**
- * The readers of columns. Types without a form of their own here (numeric, uuid, enums, json, …) stay the text that
- * Postgres gives: nothing is rounded, and numbers among them are recognised later.
+ * The readers of columns. All other types (numeric, uuid, enums, json, …) keep Postgres's text, so nothing is rounded; numbers
+ * among them are recognised later.
  *
- * @param arraysAmong Tells which of these types are arrays; asked only for types that the database defines itself.
+ * @param arraysAmong Finds which of the types are arrays. Called only for types that the database itself defines.
  */
 export async function readersOf(
   oids: readonly number[],
   arraysAmong: (oids: readonly number[]) => Promise<readonly number[]>,
 ): Promise<ColumnReader[]> {
-  const own = oids.filter((oid) => oid >= OWN_TYPES_FROM);
-  const arrays = own.length === 0 ? [] : await arraysAmong(own);
+  const custom = oids.filter((oid) => oid >= CUSTOM_TYPES_FROM);
+  const arrays = custom.length === 0 ? [] : await arraysAmong(custom);
   return oids.map((oid) => (arrays.includes(oid) ? TEXTS : (READERS.get(oid) ?? TEXT)));
 }
 
 const STAMP = /^(\d{4,6})-(\d\d)-(\d\d)(?: (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?([+-]\d\d(?::\d\d){0,2})?)?( BC)?$/;
 
-/** Microseconds since 1970 of ISO output in UTC; null for infinity, for years before 1 and for those after 275,760, which no Date has. */
+/** Microseconds since 1970 of a time in ISO form. Null for infinity, years before 1 and years after 275,760 (the limit of Date). */
 function microsOf(text: string): bigint | null {
   const parts = STAMP.exec(text);
   if (!parts || parts[9]) return null;
@@ -79,7 +79,7 @@ function microsOf(text: string): bigint | null {
   return BigInt(seconds) * 1_000_000n + BigInt(micros);
 }
 
-/** Of `+02`, `-03:30` or `+00:53:28`. */
+/** Seconds of an offset such as `+02`, `-03:30` or `+00:53:28`. */
 function offsetSeconds(offset: string | undefined): number {
   if (!offset) return 0;
   const [hours, minutes = 0, seconds = 0] = offset.slice(1).split(":").map(Number);
@@ -96,7 +96,7 @@ function readDate(text: string): DuckDBValue {
   return micros === null ? null : new DuckDBDateValue(Number(micros / 86_400_000_000n));
 }
 
-/** A one-dimensional array's literal: `{a,"b \"c\"",NULL}`. Elements of deeper ones are not texts, so they are null. */
+/** Reads a one-dimensional array such as `{a,"b \"c\"",NULL}`. Elements that are arrays themselves become null. */
 function readArray(text: string, plain: (element: string) => string): DuckDBValue {
   const parsed = parseArray<unknown>(text, plain);
   return new DuckDBListValue(parsed.map((element) => (typeof element === "string" ? element : null)));

@@ -3,10 +3,10 @@ import type { ConnectionOptions } from "node:tls";
 import { checkServerIdentity } from "node:tls";
 import { z } from "zod";
 import type { ConnectorConfig } from "../../../../shared/model-spec.ts";
-import { StageError } from "../../../stage/stage-error.ts";
 import type { ConnectorContext } from "../connector.ts";
+import { badConfig, parseConfig } from "../source-error.ts";
 
-/** A secret by the name under which the operator has put it into the trainer's environment. */
+/** A secret, by the name of the environment variable in which the operator has put it. */
 const Reference = z.strictObject({ env: z.string().min(1).max(200) }, 'must be a reference such as {"env": "NAME"}');
 
 const SSL_MODES = ["disable", "require", "verify-ca", "verify-full"] as const;
@@ -22,9 +22,9 @@ export const PostgresConfig = z.strictObject({
       for (const message of faultsOfLocation(new URL(location))) context.addIssue({ code: "custom", message });
     }),
   password: Reference.optional(),
-  /** As libpq names them (PostgreSQL manual, 34.19.1). Default: verify-full. */
+  /** Named as in libpq (PostgreSQL manual, 34.19.1). */
   sslmode: z.enum(SSL_MODES, `must be one of ${SSL_MODES.join(", ")}`).default("verify-full"),
-  /** The certificate authority that signed the server's certificate, PEM; else those that Node knows. */
+  /** The certificate authority of the server's certificate, as PEM. Absent: those that Node knows. */
   sslrootcert: Reference.optional(),
 });
 
@@ -38,19 +38,15 @@ export type PostgresTarget = {
   readonly rootCertificate: string | undefined;
 };
 
-/** The checked configuration, its references resolved. Throws StageError `bad_connector_config`. */
+/** The checked configuration with its secrets. Throws StageError `bad_connector_config`. */
 export function parsePostgresConfig(config: ConnectorConfig, { settings }: ConnectorContext): PostgresTarget {
-  const parsed = PostgresConfig.safeParse(config);
-  if (!parsed.success) {
-    const faults = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "it"}: ${message}`);
-    throw wrong(faults.join("; "));
-  }
-  const { location, password, sslmode, sslrootcert } = parsed.data;
+  const { location, password, sslmode, sslrootcert } = parseConfig(config, PostgresConfig);
   const url = new URL(location);
   const resolve = (field: string, name: string | undefined) => {
     if (name === undefined) return undefined;
     const value = settings.secret(name);
-    if (value === undefined) throw wrong(`${field}: this customer has no secret ${JSON.stringify(name)}`);
+    if (value === undefined)
+      throw badConfig("Postgres", `${field}: this customer has no secret ${JSON.stringify(name)}`);
     return value;
   };
   return {
@@ -64,12 +60,12 @@ export function parsePostgresConfig(config: ConnectorConfig, { settings }: Conne
   };
 }
 
-/** TLS as the mode asks for it. With `require` and a root certificate, libpq checks the chain; so does this. */
+/** TLS options of the mode. With `require` and a root certificate, the chain is checked, as libpq does. */
 export function tlsOptions({ host, sslMode, rootCertificate }: PostgresTarget): ConnectionOptions | false {
   if (sslMode === "disable") return false;
   const ca = rootCertificate === undefined ? {} : { ca: rootCertificate };
-  const name = isIP(host) ? {} : { servername: host }; // an address is no name for SNI (RFC 6066, 3)
-  // The connection is made to an address; the certificate must still be for the name.
+  const name = isIP(host) ? {} : { servername: host }; // SNI allows no IP address (RFC 6066, 3)
+  // The connection is made to an address, but the certificate is for the name.
   const anyName = () => undefined;
   const itsName: typeof checkServerIdentity = (_, certificate) => checkServerIdentity(host, certificate);
   if (sslMode === "verify-full") return { ...ca, ...name, checkServerIdentity: itsName };
@@ -87,6 +83,3 @@ function faultsOfLocation({ password, search, hash, pathname, username, hostname
   ] as const;
   return faults.filter(([isFault]) => isFault).map(([, message]) => message);
 }
-
-const wrong = (reason: string) =>
-  new StageError("fetching", "bad_connector_config", `The Postgres connector's configuration is wrong: ${reason}`);

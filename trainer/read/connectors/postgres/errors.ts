@@ -1,10 +1,10 @@
 import { StageError } from "../../../stage/stage-error.ts";
+import { type Explanation, sourceError } from "../source-error.ts";
 import type { PostgresTarget } from "./config.ts";
 
-/** A customer's query inside a statement of ours: where it begins there. */
+/** A customer's query inside a larger statement, and the character at which it begins there. */
 export type InnerQuery = { readonly text: string; readonly offset: number };
 
-type Explanation = { readonly code: string; readonly message: string; readonly retryable?: boolean };
 type Fault = {
   readonly code?: string;
   readonly message?: string;
@@ -13,9 +13,9 @@ type Fault = {
   readonly hint?: string;
 };
 
-const noWay = ({ code }: Fault, { host, port }: PostgresTarget): Explanation => ({
+const noRoute = ({ code }: Fault, { host, port }: PostgresTarget): Explanation => ({
   code: "source_unreachable",
-  message: `No way leads from the trainer to ${host}:${port} (${code}); check its address, its network and the firewalls between`,
+  message: `There is no route from the trainer to ${host}:${port} (${code}); check its address, its network and the firewalls between`,
   retryable: true,
 });
 
@@ -23,7 +23,7 @@ const noWay = ({ code }: Fault, { host, port }: PostgresTarget): Explanation => 
 const EXPLANATIONS: Readonly<Record<string, (fault: Fault, target: PostgresTarget) => Explanation>> = {
   "25P03": () => ({
     code: "connection_lost",
-    message: "The server ended the connection, since the trainer asked for nothing for too long",
+    message: "The server ended the connection, because the trainer was idle for too long",
     retryable: true,
   }),
   "28P01": (_, { user }) => ({
@@ -75,8 +75,8 @@ const EXPLANATIONS: Readonly<Record<string, (fault: Fault, target: PostgresTarge
     message: `${host}:${port} does not answer; let the trainer's addresses through the firewall`,
     retryable: true,
   }),
-  EHOSTUNREACH: noWay,
-  ENETUNREACH: noWay,
+  EHOSTUNREACH: noRoute,
+  ENETUNREACH: noRoute,
   ERR_TLS_CERT_ALTNAME_INVALID: (_, { host }) => ({
     code: "certificate_not_valid",
     message: `The server's certificate is not for ${JSON.stringify(host)}; connect by the name that it is for, or use sslmode verify-ca`,
@@ -86,15 +86,14 @@ const EXPLANATIONS: Readonly<Record<string, (fault: Fault, target: PostgresTarge
 const CERTIFICATE_CODES = /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|CERT_)/;
 
 const FEATURE_NOT_SUPPORTED = "0A000";
-/** Of those features: to write, or to lock, in a part of a SELECT. */
+/** Unsupported features that write or lock inside a SELECT. */
 const WRITES = /data-modifying|\bFOR (NO KEY UPDATE|UPDATE|KEY SHARE|SHARE)\b/;
 
-/** An error of the client or the server as the customer may see it: what happened, and what to do. */
+/** An error of the client or the server as the customer may see it: what happened and what to do. */
 export function explainPostgresError(error: unknown, target: PostgresTarget, inner?: InnerQuery): StageError {
   if (error instanceof StageError) return error;
   const fault = (error ?? {}) as Fault;
-  const { code, message, retryable = false } = explanationOf(fault, target, inner);
-  return new StageError("fetching", code, message, { cause: error, retryable });
+  return sourceError(explanationOf(fault, target, inner), error);
 }
 
 function explanationOf(fault: Fault, target: PostgresTarget, inner: InnerQuery | undefined): Explanation {
@@ -125,7 +124,7 @@ function explanationOf(fault: Fault, target: PostgresTarget, inner: InnerQuery |
   };
 }
 
-/** The statement that gives what the server says is missing. It tells a table without its schema. */
+/** The statement that grants the missing right. The server names a table without its schema. */
 function missingGrant(message: string, user: string): string {
   const [, kind, name] = /^permission denied for ([a-z ]+?) (\S+)$/.exec(message) ?? [];
   if (kind === "schema") return `GRANT USAGE ON SCHEMA ${identifier(name!)} TO ${identifier(user)}`;
@@ -134,10 +133,10 @@ function missingGrant(message: string, user: string): string {
   return `GRANT SELECT ON ${what} TO ${identifier(user)}`;
 }
 
-/** Quoted only where it must be, as somebody would type it. */
+/** Quoted only where necessary, as a person would type it. */
 const identifier = (name: string) => (/^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`);
 
-/** Line and column in the customer's query; empty when the server named none in it. */
+/** Line and column in the customer's query; empty when the server's position is not inside the query. */
 function placeOf({ position }: Fault, inner: InnerQuery | undefined): string {
   if (inner === undefined || position === undefined) return "";
   const at = Number(position) - 1 - inner.offset; // the server counts characters from 1

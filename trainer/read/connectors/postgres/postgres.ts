@@ -1,45 +1,43 @@
 import { DuckDBDataChunk, type DuckDBValue } from "@duckdb/node-api";
 import type { ConnectorConfig } from "../../../../shared/model-spec.ts";
-import { StageError } from "../../../stage/stage-error.ts";
-import type { Connector, ConnectorContext, Inspection, ReadOptions } from "../connector.ts";
-import { identifier } from "../duckdb/quote.ts";
-import { endingWith } from "../ending-with.ts";
-import { innerQuery } from "../inner-query.ts";
-import type { SourceColumn, SourceRows } from "../source-rows.ts";
+import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceColumn, SourceRows } from "../connector.ts";
+import { startDeadline, withinLimits } from "../limits.ts";
+import { closedError } from "../source-error.ts";
+import { identifier, innerQuery } from "../sql-text.ts";
 import { type ColumnReader, readersOf } from "./columns.ts";
-import { type PostgresTarget, parsePostgresConfig } from "./config.ts";
+import { parsePostgresConfig } from "./config.ts";
 import { openSession, type PostgresSession, type RawResult } from "./session.ts";
 
 /**
- * Tables of a Postgres server, or of what speaks its protocol. Every read is a server-side cursor in the one read-only
- * transaction of the connector: one state of the database, memory as large as a few thousand rows.
+ * Tables of a Postgres server, or of another one with its protocol. All reads are server-side cursors in one read-only
+ * transaction, so they see one state of the database and hold a few thousand rows in memory.
  */
 export async function connectPostgres(config: ConnectorConfig, context: ConnectorContext): Promise<Connector> {
   const target = parsePostgresConfig(config, context);
   const { timeoutSeconds, allowPrivateAddresses } = context.settings;
   const options = { timeoutSeconds, allowPrivate: allowPrivateAddresses };
-  await (await openSession(target, options)).close(); // a wrong password is told before any query
-  return postgresConnector(target, () => openSession(target, options), context);
+  await (await openSession(target, options)).close(); // a wrong password fails here, before any query
+  return postgresConnector(() => openSession(target, options), context);
 }
 
-function postgresConnector(
-  target: PostgresTarget,
-  open: () => Promise<PostgresSession>,
-  { settings }: ConnectorContext,
-): Connector {
+function postgresConnector(open: () => Promise<PostgresSession>, { settings }: ConnectorContext): Connector {
   let session: PostgresSession | undefined;
-  /** The transaction that all reads share, so that interactions and attributes are of one state; a new one after a failure. */
-  const begin = async (signal: AbortSignal) => {
-    signal.throwIfAborted();
+  /** Continues the transaction that all reads share, or begins a new one after a failure. */
+  const begin = async (caller: AbortSignal) => {
+    caller.throwIfAborted();
     if (session?.isBroken()) await session.close();
     if (!session || session.isBroken()) session = await open();
     const current = session;
-    const watch = stopInTime(current, signal, settings.timeoutSeconds);
+    const deadline = startDeadline(caller, settings.timeoutSeconds);
+    const stop = () => current.stop(deadline.signal.reason);
+    deadline.signal.addEventListener("abort", stop, { once: true });
+    if (deadline.signal.aborted) stop(); // the caller aborted while the session was opened
     const end = async () => {
-      watch.end();
-      if (!current.isBroken()) await current.run(`CLOSE ${CURSOR}`).catch(() => undefined); // broken then: not used again
+      deadline.end();
+      deadline.signal.removeEventListener("abort", stop);
+      if (!current.isBroken()) await current.run(`CLOSE ${CURSOR}`).catch(() => undefined); // a failure breaks the session
     };
-    return { session: current, watch, end };
+    return { session: current, end };
   };
   return {
     async inspect(query, { sampleRows, signal }): Promise<Inspection> {
@@ -60,8 +58,8 @@ function postgresConnector(
       try {
         const { estimatedRows } = await estimateOf(session, query);
         const { columns, readers } = await openCursor(session, query, { wanted, limit });
-        const chunks = readChunks(session, readers, settings.rowsMax);
-        return { columns, chunks: endingWith(chunks, end), expectedRows: limit ?? estimatedRows };
+        const chunks = withinLimits(readChunks(session, readers), { rowsMax: settings.rowsMax, end });
+        return { columns, chunks, expectedRows: limit ?? estimatedRows };
       } catch (error) {
         await end();
         throw error;
@@ -69,7 +67,7 @@ function postgresConnector(
     },
 
     async close() {
-      session?.stop(new StageError("fetching", "source_closed", `The connector to ${target.host} is closed`));
+      session?.stop(closedError("Postgres"));
       await session?.close();
     },
   };
@@ -79,7 +77,7 @@ const CURSOR = "shortlist_rows";
 const CHUNK_ROWS = 2048;
 const FETCH_ROWS_FIRST = 16;
 const FETCH_ROWS_MAX = 8192;
-/** What one fetch should bring: rows are fetched fewer at a time the wider they are. */
+/** Bytes that one fetch should bring: the wider the rows, the fewer are fetched at a time. */
 const FETCH_BYTES = 4 * 2 ** 20;
 
 type CursorOptions = {
@@ -88,7 +86,7 @@ type CursorOptions = {
 };
 type Cursor = { readonly columns: readonly SourceColumn[]; readonly readers: readonly ColumnReader[] };
 
-/** The query as a cursor. Postgres itself refuses as a cursor whatever is no SELECT. */
+/** The query as a cursor. Postgres itself refuses to make a cursor of anything but a SELECT. */
 async function openCursor(session: PostgresSession, query: string, options: CursorOptions): Promise<Cursor> {
   const { wanted, limit } = options;
   const list = wanted?.map(identifier).join(", ") ?? "*";
@@ -103,7 +101,7 @@ async function openCursor(session: PostgresSession, query: string, options: Curs
   return { columns: fields.map(({ name }, i) => ({ name, type: readers[i]!.type })), readers };
 }
 
-/** Of types that the database defines itself: arrays of enums, of citext, … */
+/** Those of the types that are arrays, such as arrays of enums or of citext. */
 async function arraysAmong(session: PostgresSession, oids: readonly number[]): Promise<number[]> {
   const { rows } = await session.run(
     `SELECT oid FROM pg_catalog.pg_type WHERE oid IN (${oids.join(", ")}) AND typcategory = 'A'`,
@@ -111,25 +109,17 @@ async function arraysAmong(session: PostgresSession, oids: readonly number[]): P
   return rows.map(([oid]) => Number(oid));
 }
 
-async function* readChunks(session: PostgresSession, readers: readonly ColumnReader[], rowsMax: number) {
+async function* readChunks(session: PostgresSession, readers: readonly ColumnReader[]) {
   const types = readers.map(({ type }) => type);
   let fetchRows = FETCH_ROWS_FIRST;
-  let total = 0;
   let next = session.run(`FETCH FORWARD ${fetchRows} FROM ${CURSOR}`);
   for (;;) {
     const { rows } = await next;
     if (rows.length === 0) return;
-    total += rows.length;
-    if (total > rowsMax)
-      throw new StageError(
-        "fetching",
-        "too_many_rows",
-        `The query gives more than the ${rowsMax} rows allowed; narrow it, such as to the newest interactions`,
-      );
     fetchRows = nextFetch(rows, fetchRows);
-    // The server works on the next rows while these are taken over.
+    // The server works on the next rows while these are converted.
     next = session.run(`FETCH FORWARD ${fetchRows} FROM ${CURSOR}`);
-    next.catch(() => undefined); // told when it is awaited, unless the reader has left
+    next.catch(() => undefined); // thrown when it is awaited; a reader that stops early never awaits it
     for (let from = 0; from < rows.length; from += CHUNK_ROWS) {
       yield chunkOf(types, readers, rows.slice(from, from + CHUNK_ROWS));
     }
@@ -165,14 +155,14 @@ function sampleRow(
   );
 }
 
-/** Runs a statement over the customer's query, which stands in it as a table. */
+/** Runs a statement that has the customer's query in it as a table. */
 function runOver(session: PostgresSession, query: string, statement: (source: string) => string): Promise<RawResult> {
   const inner = innerQuery(query);
   const sql = statement(`(\n${inner}\n) AS source`);
   return session.run(sql, { text: inner, offset: sql.indexOf(`(\n${inner}\n) AS source`) + 2 });
 }
 
-/** What the planner expects; null where the server does not tell it in this form. */
+/** The planner's estimate; null where the server's EXPLAIN has another form. */
 async function estimateOf(session: PostgresSession, query: string) {
   const none = { estimatedRows: null, estimatedBytes: null };
   const { rows } = await runOver(session, query, (source) => `EXPLAIN (FORMAT JSON) SELECT * FROM ${source}`);
@@ -183,19 +173,4 @@ async function estimateOf(session: PostgresSession, query: string) {
   } catch {
     return none;
   }
-}
-
-/** Stops the session at the deadline or when the signal is aborted. */
-function stopInTime(session: PostgresSession, signal: AbortSignal, seconds: number) {
-  const message = `The query ran longer than the ${seconds} seconds allowed; make it read less, or ask the operator for more time`;
-  const onAbort = () => session.stop(signal.reason);
-  const timer = setTimeout(() => session.stop(new StageError("fetching", "source_timeout", message)), seconds * 1000);
-  signal.addEventListener("abort", onAbort, { once: true });
-  if (signal.aborted) onAbort(); // while the session was opened
-  return {
-    end() {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", onAbort);
-    },
-  };
 }

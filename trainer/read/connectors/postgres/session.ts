@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import pg from "pg";
-import { StageError } from "../../../stage/stage-error.ts";
 import { allowedAddress } from "../network-guard.ts";
+import { closedError } from "../source-error.ts";
 import { type PostgresTarget, tlsOptions } from "./config.ts";
 import { explainPostgresError, type InnerQuery } from "./errors.ts";
 
@@ -10,13 +10,13 @@ export type RawResult = {
   readonly rows: readonly (readonly (string | null)[])[];
 };
 
-/** One connection in one read-only transaction: everything read through it is one state of the database. */
+/** One connection with one read-only transaction: all reads see one state of the database. */
 export type PostgresSession = {
-  /** Runs one statement; values are Postgres's text. `inner` is the customer's query inside it, for error positions. */
+  /** Runs one statement. Values come as Postgres's text. `inner` is the customer's query inside it, for error positions. */
   run(sql: string, inner?: InnerQuery): Promise<RawResult>;
-  /** Whether a statement has failed or the session was stopped: the transaction is over then. */
+  /** True once a statement has failed or the session was stopped. Its transaction is over then. */
   isBroken(): boolean;
-  /** Ends whatever runs, on the server too; later calls throw the reason. */
+  /** Cancels the running statement, also on the server. Later calls throw the reason. */
   stop(reason: unknown): void;
   close(): Promise<void>;
 };
@@ -24,26 +24,28 @@ export type PostgresSession = {
 type SessionOptions = {
   readonly timeoutSeconds: number;
   readonly allowPrivate: boolean;
-  /** How often a server that starts up or has no connection left is asked again. */
+  /** Attempts to connect while the server starts up or has no connection left. */
   readonly attempts?: number;
 };
 
 const CONNECT_MS = 15_000;
 const ATTEMPTS = 3;
 const PAUSE_MS = 1_000;
-const LAST_WORDS_MS = 4_000;
+/** Time for saying goodbye or cancelling before the socket is destroyed. */
+const GOODBYE_MS = 4_000;
 
 export async function openSession(target: PostgresTarget, options: SessionOptions): Promise<PostgresSession> {
   const address = await allowedAddress(target.host, { allowPrivate: options.allowPrivate });
-  const client = await connectWithPatience(target, address, options);
+  const client = await connectWithRetries(target, address, options);
   const state: { stopped?: { readonly reason: unknown }; failed: boolean } = { failed: false };
   const stopped = () => state.stopped;
   let running = 0;
   let cancelled: Promise<void> | undefined;
-  // What the server says between two statements, such as why it ends the connection: the next one only finds it cut.
-  let lastWords: unknown;
+  // An error that the server sends between two statements, such as why it closes the connection. The next statement would only
+  // find the connection cut.
+  let earlierError: unknown;
   client.on("error", (error: Error & { readonly code?: string }) => {
-    if (/^[0-9A-Z]{5}$/.test(error.code ?? "")) lastWords ??= error;
+    if (/^[0-9A-Z]{5}$/.test(error.code ?? "")) earlierError ??= error;
   });
 
   const run = async (sql: string, inner?: InnerQuery): Promise<RawResult> => {
@@ -51,7 +53,7 @@ export async function openSession(target: PostgresTarget, options: SessionOption
     if (before) throw before.reason;
     running++;
     try {
-      // The extended protocol takes one statement only, so a query cannot end the transaction and go on.
+      // The extended protocol allows only one statement, so a query cannot end the transaction and continue.
       return await client.query({
         text: sql,
         rowMode: "array",
@@ -61,7 +63,7 @@ export async function openSession(target: PostgresTarget, options: SessionOption
     } catch (error) {
       state.failed = true;
       const during = stopped();
-      throw during ? during.reason : explainPostgresError(lastWords ?? error, target, inner);
+      throw during ? during.reason : explainPostgresError(earlierError ?? error, target, inner);
     } finally {
       running--;
     }
@@ -77,8 +79,8 @@ export async function openSession(target: PostgresTarget, options: SessionOption
       void client.end().catch(() => undefined);
     },
     async close() {
-      state.stopped ??= { reason: new StageError("fetching", "source_closed", "The connector is closed") };
-      // Who closes may end the process, and with it what is still to be said to the server.
+      state.stopped ??= { reason: closedError("Postgres") };
+      // The caller may end the process after this, so the cancellation must have been sent.
       await Promise.all([hangUp(client), cancelled]);
     },
   };
@@ -89,7 +91,7 @@ export async function openSession(target: PostgresTarget, options: SessionOption
     await run("SET LOCAL TIME ZONE 'UTC'");
     await run("SET LOCAL DateStyle = 'ISO, YMD'");
     await run("SET LOCAL IntervalStyle = 'iso_8601'");
-    await run("SET LOCAL extra_float_digits = 1"); // with 0, several doubles are written alike
+    await run("SET LOCAL extra_float_digits = 1"); // with 0, different doubles have the same text
     return session;
   } catch (error) {
     await session.close();
@@ -99,7 +101,7 @@ export async function openSession(target: PostgresTarget, options: SessionOption
 
 const RAW = { getTypeParser: () => (text: string) => text } as unknown as pg.CustomTypesConfig;
 
-async function connectWithPatience(target: PostgresTarget, address: string, options: SessionOptions) {
+async function connectWithRetries(target: PostgresTarget, address: string, options: SessionOptions) {
   for (let attempt = 1; ; attempt++) {
     const client = newClient(target, address);
     try {
@@ -120,7 +122,7 @@ function newClient(target: PostgresTarget, address: string): pg.Client {
     port: target.port,
     database: target.database,
     user: target.user,
-    // Never the operator's own: pg would look into PGPASSWORD and ~/.pgpass for a password that is not given.
+    // Without this, pg would take the operator's own password from PGPASSWORD or ~/.pgpass.
     password: target.password ?? (() => ""),
     ssl: tlsOptions(target),
     connectionTimeoutMillis: CONNECT_MS,
@@ -128,34 +130,34 @@ function newClient(target: PostgresTarget, address: string): pg.Client {
     application_name: "shortlist",
     options: "",
   });
-  // A connection cut between two statements is told by the next one.
+  // A connection cut between two statements fails the next one.
   client.on("error", () => undefined);
   return client;
 }
 
-/** A backend that computes does not notice a closed connection. Best effort: the statement has its timeout too. */
+/** Cancels the statement on the server, which does not notice a closed connection while it computes. Best effort. */
 async function cancelOnServer(target: PostgresTarget, address: string, pid: number): Promise<void> {
   const client = newClient(target, address);
-  const callOff = cutOffAfter(client, LAST_WORDS_MS);
+  const cancelDestroy = destroyAfter(client, GOODBYE_MS);
   try {
     await client.connect();
     await client.query("SELECT pg_cancel_backend($1)", [pid]);
   } catch {
-    return; // gone already, or not reachable: nothing more can be done from here
+    return; // the statement has ended or the server is unreachable; statement_timeout ends it at the latest
   } finally {
     await client.end().catch(() => undefined);
-    callOff();
+    cancelDestroy();
   }
 }
 
 async function hangUp(client: pg.Client): Promise<void> {
-  const callOff = cutOffAfter(client, LAST_WORDS_MS);
+  const cancelDestroy = destroyAfter(client, GOODBYE_MS);
   await client.end().catch(() => undefined);
-  callOff();
+  cancelDestroy();
 }
 
-/** A server that is silent answers no goodbye either. */
-function cutOffAfter(client: pg.Client, ms: number): () => void {
+/** Destroys the socket after the given time, because a silent server does not answer a goodbye either. */
+function destroyAfter(client: pg.Client, ms: number): () => void {
   const { connection } = client as unknown as { readonly connection: { readonly stream: Socket } };
   const timer = setTimeout(() => connection.stream.destroy(), ms);
   return () => clearTimeout(timer);

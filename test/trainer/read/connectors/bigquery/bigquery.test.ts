@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Connector, ReadOptions } from "../../../../../trainer/read/connectors/connector.ts";
-import type { SourceRows } from "../../../../../trainer/read/connectors/source-rows.ts";
+import type { Connector, ReadOptions, SourceRows } from "../../../../../trainer/read/connectors/connector.ts";
 import { type BigQueryWorld, bigqueryWorld, READER } from "../../../../fixtures/bigquery-world.ts";
 import { connectorSuite } from "../../../../suites/connector-suite.ts";
 

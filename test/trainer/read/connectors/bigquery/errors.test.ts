@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import {
   explainBigQueryError,
   isTransient,
-  isWorthWaiting,
+  isWorthRetry,
 } from "../../../../../trainer/read/connectors/bigquery/errors.ts";
 
 const party = { projectId: "acme-data", location: "EU", serviceAccount: "reader@x.iam.gserviceaccount.com" };
@@ -60,12 +60,12 @@ test("remedies are commands that can be pasted", () => {
 
 test("only what can pass by itself is tried again", () => {
   expect([api(500, "internalError", "x"), api(503, "backendError", "x")].map(isTransient)).toEqual([true, true]);
-  expect([api(400, "invalidQuery", "x"), api(403, "accessDenied", "x")].some(isWorthWaiting)).toBe(false);
-  expect(isWorthWaiting(api(403, "rateLimitExceeded", "x"))).toBe(true);
+  expect([api(400, "invalidQuery", "x"), api(403, "accessDenied", "x")].some(isWorthRetry)).toBe(false);
+  expect(isWorthRetry(api(403, "rateLimitExceeded", "x"))).toBe(true);
   expect(isTransient(api(403, "rateLimitExceeded", "x"))).toBe(false);
   expect(isTransient(api(400, "invalidQuery", "Unrecognized name: UNAVAILABLE"))).toBe(false);
   expect(isTransient(api(403, "accessDenied", "Access Denied: Table a:b.unavailable: no"))).toBe(false);
   const grpc = Array.from({ length: 17 }, (_, code) => ({ code, message: "why" }));
   expect(grpc.filter(isTransient).map(({ code }) => code)).toEqual([1, 4, 10, 13, 14]);
-  expect(grpc.filter(isWorthWaiting).map(({ code }) => code)).toEqual([1, 4, 8, 10, 13, 14]);
+  expect(grpc.filter(isWorthRetry).map(({ code }) => code)).toEqual([1, 4, 8, 10, 13, 14]);
 });

@@ -5,10 +5,10 @@ import {
   type BigQueryAccess,
   dryRunQuery,
   openAccess,
-  patiently,
   runQuery,
-  withDeadline,
+  withRetries,
 } from "../../../../../trainer/read/connectors/bigquery/job.ts";
+import { startDeadline } from "../../../../../trainer/read/connectors/limits.ts";
 import { type BigQueryWorld, bigqueryWorld, READER } from "../../../../fixtures/bigquery-world.ts";
 
 const never = new AbortController().signal;
@@ -65,59 +65,55 @@ test("a job that began unheard of is cancelled with the run", async () => {
   world.fake.faults.length = 0;
 });
 
-test("a job that is asked for when the run is stopped is cancelled once it has begun", async () => {
-  const told: string[] = [];
-  const job = { cancel: async () => void told.push("cancelled") };
+test("a job whose start was requested before the run was stopped is cancelled once it has begun", async () => {
+  const events: string[] = [];
+  const job = { cancel: async () => void events.push("cancelled") };
   const createQueryJob = async () => {
     await setTimeout(50);
-    told.push("begun");
+    events.push("begun");
   };
   const client = { job: () => job, createQueryJob } as unknown as BigQueryAccess["client"];
   const controller = new AbortController();
   const running = runQuery({ ...access, client }, "SELECT 1", controller.signal);
   controller.abort(new Error("stop"));
   await expect(running).rejects.toThrow("stop");
-  await expect.poll(() => told.at(-2)).toBe("begun");
-  expect(told.at(-1)).toBe("cancelled");
+  await expect.poll(() => events.at(-2)).toBe("begun");
+  expect(events.at(-1)).toBe("cancelled");
 });
 
-test("a job that takes longer than it may is cancelled", async () => {
+test("a job that is not done at the deadline is cancelled", async () => {
   world.fake.faults.push({ on: /job runs on/ });
-  const running = runQuery({ ...access, timeoutSeconds: 0.3 }, "SELECT 1 AS slow", never);
+  const running = runQuery(access, "SELECT 1 AS slow", startDeadline(never, 0.3).signal);
   await expect(running).rejects.toMatchObject({ code: "source_timeout" });
   await expect.poll(() => [...world.fake.jobs.values()].at(-1)!.cancelled).toBe(true);
   world.fake.faults.length = 0;
 });
 
-test("nobody waits for a request without an answer once the time is over, or the run", async () => {
-  const limit = withDeadline(never, 0.05);
+test("a request without an answer ends at the deadline, or when the run is stopped", async () => {
+  const deadline = startDeadline(never, 0.05);
   const silent = () => new Promise<never>(() => undefined);
-  await expect(patiently(access, limit.signal, silent)).rejects.toMatchObject({ code: "source_timeout" });
+  await expect(withRetries(access, deadline.signal, silent)).rejects.toMatchObject({ code: "source_timeout" });
   const controller = new AbortController();
-  const waiting = patiently(access, withDeadline(controller.signal, 60).signal, silent);
+  const waiting = withRetries(access, controller.signal, silent);
   const reason = new Error("stop");
   controller.abort(reason);
   await expect(waiting).rejects.toBe(reason);
-  const ended = withDeadline(never, 0.05);
-  ended.end();
-  await setTimeout(100);
-  expect(ended.signal.aborted).toBe(false);
 });
 
-test("requests are repeated a few times and no more, and never for the caller's own faults", async () => {
-  let asked = 0;
+test("requests are retried a few times, but not after the caller's own faults", async () => {
+  let requests = 0;
   const failing = (code: number, reason: string) => async () => {
-    asked++;
+    requests++;
     throw Object.assign(new Error(reason), { code, errors: [{ reason, message: reason }] });
   };
-  await expect(patiently(access, never, failing(400, "invalidQuery"))).rejects.toMatchObject({
+  await expect(withRetries(access, never, failing(400, "invalidQuery"))).rejects.toMatchObject({
     code: "source_query_failed",
   });
-  expect(asked).toBe(1);
+  expect(requests).toBe(1);
   const controller = new AbortController();
   const reason = new Error("stop");
-  const waiting = patiently(access, controller.signal, failing(503, "backendError"));
+  const waiting = withRetries(access, controller.signal, failing(503, "backendError"));
   setImmediate(() => controller.abort(reason));
   await expect(waiting).rejects.toBe(reason);
-  expect(asked).toBe(2);
+  expect(requests).toBe(2);
 });

@@ -5,9 +5,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findFiles } from "../../../../../trainer/read/connectors/duckdb/files.ts";
 import {
+  canComeFromChange,
   changedError,
-  lookAtFiles,
-  mayBeOfChange,
+  statesOf,
   watchFiles,
 } from "../../../../../trainer/read/connectors/file/file-watch.ts";
 import { StageError } from "../../../../../trainer/stage/stage-error.ts";
@@ -24,7 +24,7 @@ async function watchedDuring(happens: (path: string) => Promise<unknown>, name =
   const path = join(root, name);
   await writeFile(path, ROWS);
   const files = await findFiles(name, [root]);
-  const watch = watchFiles(files, await lookAtFiles(files));
+  const watch = watchFiles(files, await statesOf(files));
   await happens(path);
   return watch.hasChanged().finally(watch.end);
 }
@@ -39,7 +39,7 @@ const copyOver = async (path: string, content: string) => {
 test.each<[string, (path: string) => Promise<unknown>]>([
   ["nothing", async () => undefined],
   ["lines that are added", (path) => appendFile(path, "c,d\n")],
-])("%s: not changed", async (_what, happens) => expect(await watchedDuring(happens)).toBe(false));
+])("%s: no change", async (_what, happens) => expect(await watchedDuring(happens)).toBe(false));
 
 test.each<[string, (path: string) => Promise<unknown>]>([
   ["cut", (path) => truncate(path, 100)],
@@ -49,19 +49,19 @@ test.each<[string, (path: string) => Promise<unknown>]>([
   ["replaced", (path) => writeFile(`${path}.new`, ROWS).then(() => rename(`${path}.new`, path))],
   ["gone", (path) => rm(path)],
   ["written at another time", (path) => utimes(path, 1, 1)],
-])("%s: changed", async (_what, happens) => expect(await watchedDuring(happens)).toBe(true));
+])("%s: a change", async (_what, happens) => expect(await watchedDuring(happens)).toBe(true));
 
-test("only plain lines may grow", async () => {
+test("only plain text files of lines may grow", async () => {
   for (const name of ["t.json", "t.parquet", "t.csv.gz"])
     expect([name, await watchedDuring((path) => appendFile(path, "c,d\n"), name)]).toEqual([name, true]);
 });
 
-test("a change is told of the files by name, and not put in place of what it cannot have caused", async () => {
+test("the error names the changed files, and replaces only errors that a change can cause", async () => {
   await writeFile(join(root, "t.csv"), ROWS);
   const changed = changedError(await findFiles("t.csv", [root]));
   expect(changed).toMatchObject({ code: "file_changed", retryable: true });
   expect(changed.message).toContain('"t.csv" changed while being read');
-  expect(mayBeOfChange(new StageError("fetching", "file_malformed", "cut off"))).toBe(true);
-  expect(mayBeOfChange(new StageError("fetching", "source_timeout", "too long"))).toBe(false);
-  expect(mayBeOfChange(new Error("stopped"))).toBe(false);
+  expect(canComeFromChange(new StageError("fetching", "file_malformed", "cut off"))).toBe(true);
+  expect(canComeFromChange(new StageError("fetching", "source_timeout", "too long"))).toBe(false);
+  expect(canComeFromChange(new Error("stopped"))).toBe(false);
 });

@@ -321,13 +321,8 @@ describe("hostile SQL", () => {
     expect((await rowsOf(folder, "t.csv", query)).rows).toEqual([[1n, 2n, 1]]);
   });
 
-  test("comments and semicolons at the end do no harm", async () => {
-    for (const query of [
-      "SELECT n FROM t;",
-      "SELECT n FROM t -- all of it",
-      "/* x */ SELECT n FROM t ; ;\n",
-      "SELECT n FROM t; -- all",
-    ])
+  test("a comment or semicolons at the end of a query are allowed", async () => {
+    for (const query of ["SELECT n FROM t;", "SELECT n FROM t -- all of it", "/* x */ SELECT n FROM t ; ;\n"])
       expect((await rowsOf(folder, "t.csv", query)).rows).toEqual([[1n]]);
   });
 

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { verifyCompressed } from "../../../../../trainer/read/connectors/duckdb/compressed.ts";
 import { findFiles } from "../../../../../trainer/read/connectors/duckdb/files.ts";
+import { verifyCompressed } from "../../../../../trainer/read/connectors/file/file-watch.ts";
 
 let root: string;
 beforeAll(async () => {
@@ -20,7 +20,7 @@ async function verify(name: string, content: Uint8Array, signal = never): Promis
   await verifyCompressed((await findFiles(name, [root]))[0]!, signal);
 }
 
-test("whole files pass, also several gzip members after each other", async () => {
+test("whole files pass, also those of several gzip members", async () => {
   await verify("a.csv", text);
   await verify("a.csv.gz", gzipSync(text));
   await verify("a.csv.gz", Buffer.concat([gzipSync(text), gzipSync(text)]));
@@ -30,7 +30,7 @@ test("whole files pass, also several gzip members after each other", async () =>
 test.each<[string, Uint8Array]>([
   ["a.csv.gz", gzipSync(text)],
   ["a.csv.zst", zstdCompressSync(text)],
-])("%s is refused when cut anywhere or when a bit is flipped", async (name, whole) => {
+])("%s is refused when it is cut anywhere", async (name, whole) => {
   for (const length of [whole.length - 1, whole.length - 5, Math.floor(whole.length / 2), 12])
     await expect(verify(name, whole.subarray(0, length))).rejects.toMatchObject({ code: "file_malformed" });
 });
@@ -41,7 +41,7 @@ test("a flipped bit breaks gzip's checksum", async () => {
   await expect(verify("a.csv.gz", flipped)).rejects.toMatchObject({ code: "file_malformed" });
 });
 
-test("an aborted signal ends it with its reason", async () => {
+test("an abort throws the signal's reason", async () => {
   const reason = new Error("enough");
   await expect(verify("a.csv.gz", gzipSync(text), AbortSignal.abort(reason))).rejects.toBe(reason);
 });

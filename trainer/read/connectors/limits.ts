@@ -1,0 +1,36 @@
+/**
+ * The limits of every reading. A query and its rows have one deadline: `timeoutSeconds` from the beginning of the query, which
+ * includes the time that the reader takes between two chunks. And it gives at most `rowsMax` rows.
+ */
+import type { DuckDBDataChunk } from "@duckdb/node-api";
+import { timeoutError, tooManyRows } from "./source-error.ts";
+
+export type Deadline = {
+  /** Aborted when the caller's signal is, or with StageError `source_timeout` at the deadline. */
+  readonly signal: AbortSignal;
+  /** Stops the clock. */
+  end(): void;
+};
+
+export function startDeadline(caller: AbortSignal, timeoutSeconds: number): Deadline {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(timeoutError(timeoutSeconds)), timeoutSeconds * 1000).unref();
+  return { signal: AbortSignal.any([caller, late.signal]), end: () => clearTimeout(timer) };
+}
+
+/** The chunks, up to the limit. Calls `end` after the last one, also when reading fails or the reader stops early. */
+export async function* withinLimits<Chunk extends Pick<DuckDBDataChunk, "rowCount">>(
+  chunks: AsyncIterable<Chunk>,
+  { rowsMax, end }: { readonly rowsMax: number; readonly end: () => void | Promise<void> },
+): AsyncGenerator<Chunk> {
+  let rows = 0;
+  try {
+    for await (const chunk of chunks) {
+      rows += chunk.rowCount;
+      if (rows > rowsMax) throw tooManyRows(rowsMax);
+      yield chunk;
+    }
+  } finally {
+    await end();
+  }
+}
