@@ -11,7 +11,7 @@ import { forward } from "./forward.ts";
 import { live, ready } from "./health.ts";
 import { createIsolate, type Isolate } from "./isolate.ts";
 import { errorForLog, problemResponse } from "./problem-response.ts";
-import { rankByBody, rankByQuery, refuseOverload } from "./rank-route.ts";
+import { rankByBody, rankByQuery } from "./rank-route.ts";
 import { requestEntry, writeLog } from "./request-log.ts";
 import type { VersionLoader } from "./versions/snapshot-cache.ts";
 
@@ -41,7 +41,6 @@ export function createApp(loader: VersionLoader): Hono<EdgeEnv> {
 
   app.use(identify(loader));
   app.use(allowOrigins);
-  app.use("/v0/models/:model_name/rank", refuseOverload);
   app.use(refuseOddAddresses);
   app.use("/v0/models/*", authenticate);
   app.use("/v0/users/*", authenticate);
@@ -78,7 +77,7 @@ function identify(loader: VersionLoader): MiddlewareHandler<EdgeEnv> {
     headers.set("x-request-id", c.get("requestId"));
     headers.set("cache-control", "no-store");
     headers.set("x-content-type-options", "nosniff");
-    if (!c.get("isRefusedUnread")) writeLog(requestEntry(c, Date.now() - startedMs));
+    if (!c.get("isLoggedTogether")) writeLog(requestEntry(c, Date.now() - startedMs));
   };
 }
 
@@ -119,7 +118,6 @@ const authenticate: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   const { keys, reader, settings } = c.get("isolate");
   const caller = await keys.callerOf(c.req.header("x-api-key"), { ...c.get("access"), reader });
   c.set("caller", caller);
-  c.get("isolate").holders.note(c.req.header("x-api-key")!, caller.customer);
   if (await isBeyondRate(c, caller)) {
     const detail = `This API key has made too many requests within ${settings.RATE_LIMIT_SECONDS} seconds.`;
     throw new Problem("rate_limited", detail, { retryAfterSeconds: settings.RATE_LIMIT_SECONDS });
@@ -146,8 +144,8 @@ async function manage(c: Context<EdgeEnv>): Promise<Response> {
   const caller = c.get("caller")!;
   const nowMs = c.get("access").nowMs();
   requireScope(caller, "manage");
-  const giveBack = c.req.raw.body === null ? () => undefined : managementBodies.take(caller.customer, nowMs);
-  if (giveBack === undefined) {
+  const release = c.req.raw.body === null ? () => undefined : managementBodies.take(caller.customer, nowMs);
+  if (release === undefined) {
     const detail = "Too many calls that manage models at once. Try again.";
     throw new Problem("overloaded", detail, { retryAfterSeconds: 1 });
   }
@@ -160,7 +158,7 @@ async function manage(c: Context<EdgeEnv>): Promise<Response> {
     secret: settings.FORWARD_SECRET,
     timeoutMs: settings.TRAINER_TIMEOUT_SECONDS * 1000,
   });
-  return answer.finally(giveBack);
+  return answer.finally(release);
 }
 
 /** The trainer keeps the list of erased users; this isolate looks at it anew for the very next rank call. */

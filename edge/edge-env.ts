@@ -12,8 +12,8 @@ export type EdgeEnv = {
     access: RequestAccess;
     /** Absent before the key is checked. */
     caller?: Caller;
-    /** Refused for want of capacity before anything was looked at; logged together with its like. */
-    isRefusedUnread?: true;
+    /** The call was refused for want of capacity, and is counted in one line of the log with others. */
+    isLoggedTogether?: true;
     /** For the log: how a rank call was answered. */
     ranked?: Readonly<Record<string, string | number>>;
   };

@@ -1,4 +1,4 @@
-import type { Context, MiddlewareHandler } from "hono";
+import type { Context } from "hono";
 import {
   parseRankBody,
   parseRankQuery,
@@ -12,68 +12,59 @@ import { itemIdToJson, type UserId } from "../shared/ids.ts";
 import { parseJson, pointerStep } from "../shared/parse-request.ts";
 import { Problem } from "../shared/problem.ts";
 import { type RankAnswer, rank } from "../shared/rank.ts";
-import type { Snapshot } from "../shared/snapshot.ts";
-import type { Shares } from "./admission/shares.ts";
+import type { Snapshot, UserRecord } from "../shared/snapshot.ts";
+import type { CustomerQuota } from "./admission/customer-quota.ts";
 import { requireScope } from "./auth.ts";
 import type { EdgeEnv } from "./edge-env.ts";
-import type { Isolate } from "./isolate.ts";
 import { problemResponse } from "./problem-response.ts";
 import { DeadlineError, sleep } from "./reading/deadline.ts";
 import { type CallDeadline, callDeadline } from "./reading/reader-deadlines.ts";
 import { jsonTextOf, readBody } from "./request-body.ts";
 import { writeLog } from "./request-log.ts";
 import { leasedScores } from "./versions/leased-scores.ts";
+import type { LoadedVersion } from "./versions/load-version.ts";
 import { type RecordPolicy, snapshotOf } from "./versions/snapshot-of-version.ts";
+
+/** A caller that ignores Retry-After asks again after this time at the earliest: refusals would otherwise take the whole thread. */
+const REFUSAL_MS = 100;
 
 /** `GET /v0/models/:model_name/rank?user_id=&limit=` */
 export const rankByQuery = (c: Context<EdgeEnv>): Promise<Response> =>
   answerRank(c, async () => parseRankQuery(queryOf(c.req.url)));
 
-/** `POST /v0/models/:model_name/rank`; no body at all is the empty request. */
+/** `POST /v0/models/:model_name/rank`; no body is the same as an empty object. */
 export const rankByBody = (c: Context<EdgeEnv>): Promise<Response> =>
   answerRank(c, async () => {
     const [first] = new URLSearchParams(searchOf(c.req.url)).keys();
     if (first !== undefined) throw notInQuery(first);
-    const body = await heldBody(c);
+    const { rankBodies } = c.get("isolate");
+    const body = await withQuota(c, rankBodies, () => readBody(c.req.raw, RANK_BODY_BYTES_MAX));
     return parseRankBody(body.length === 0 ? {} : parseJson(jsonTextOf(body, c.req.header("content-type") ?? null)));
   });
 
-/**
- * Refuses what is beyond the isolate's capacity before anything else is done for it, not even a line in the log: the less
- * a refusal costs, the less those wait who were let in.
- */
-export const refuseOverload: MiddlewareHandler<EdgeEnv> = async (c, next) => {
-  const isolate = c.get("isolate");
-  const nowMs = c.get("access").nowMs();
-  const { admission, holders } = isolate;
-  if (!admission.isFull(nowMs, holders.of(c.req.header("x-api-key")))) return next();
-  c.set("isRefusedUnread", true);
-  const problem = refused(isolate, nowMs);
-  const holdMs = admission.holdMs(nowMs);
-  if (holdMs > 0) await sleep(holdMs);
-  return problemResponse(problem, c.get("requestId"));
-};
-
 async function answerRank(c: Context<EdgeEnv>, parse: () => Promise<RankParameters>): Promise<Response> {
-  requireScope(c.get("caller")!, "rank");
-  const parameters = await parse();
-  const { ranks, reader, settings } = c.get("isolate");
+  const { admission, ranks, reader, settings } = c.get("isolate");
+  const { customer } = c.get("caller")!;
   const { nowMs } = c.get("access");
+  requireScope(c.get("caller")!, "rank");
+  // A refusal must cost little, since it is computed by the thread that the admitted calls wait for.
+  if (admission.isFull(customer, nowMs())) {
+    const problem = refusal(c);
+    await sleep(REFUSAL_MS);
+    return problemResponse(problem, c.get("requestId"));
+  }
+  const parameters = await parse();
   const deadline = callDeadline(reader, nowMs() + settings.RANK_TIMEOUT_MS, nowMs);
-  return withShare(c, ranks, () => deadline.before(rankWithLiveVersion(c, parameters, deadline)).catch(tooLate));
+  return withQuota(c, ranks, () => deadline.before(rankWithLiveVersion(c, parameters, deadline)).catch(tooLate));
 }
 
-const heldBody = (c: Context<EdgeEnv>) =>
-  withShare(c, c.get("isolate").rankBodies, () => readBody(c.req.raw, RANK_BODY_BYTES_MAX));
-
-async function withShare<T>(c: Context<EdgeEnv>, shares: Shares, work: () => Promise<T>): Promise<T> {
-  const nowMs = c.get("access").nowMs();
-  const giveBack = shares.take(c.get("caller")!.customer, nowMs);
-  if (giveBack === undefined) throw refused(c.get("isolate"), nowMs);
+async function withQuota<T>(c: Context<EdgeEnv>, quota: CustomerQuota, work: () => Promise<T>): Promise<T> {
+  const release = quota.take(c.get("caller")!.customer, c.get("access").nowMs());
+  if (release === undefined) throw refusal(c);
   try {
     return await work();
   } finally {
-    giveBack();
+    release();
   }
 }
 
@@ -86,62 +77,68 @@ function tooLate(error: unknown): never {
 async function rankWithLiveVersion(
   c: Context<EdgeEnv>,
   parameters: RankParameters,
-  { reader: ownReader, untilMs }: CallDeadline,
+  { reader: readerOfCall, untilMs }: CallDeadline,
 ): Promise<Response> {
-  const isolate = c.get("isolate");
-  const { pointers, versions, erased, admission, reader, settings } = isolate;
+  const { pointers, versions, erased, reader } = c.get("isolate");
   const { customer } = c.get("caller")!;
   const access = { ...c.get("access"), reader, log: writeLog };
+  const accessOfCall = { ...access, reader: readerOfCall };
   const startedMs = access.nowMs();
-  const own = { ...access, reader: ownReader };
   const { userId } = parameters;
-  const isErased = (user: UserId) => erased.isErased(customer, user, own);
-  // Read along with the pointer; asked when the record is wanted, since a version may take seconds to come.
-  if (userId !== undefined) erased.prefetch(customer, own).catch(() => undefined);
-  const target = await pointers.liveVersion(customer, c.req.param("model_name")!, own);
+  // The list is read together with the pointer, and asked when the user's record is wanted: a version may take seconds to load.
+  if (userId !== undefined) erased.prefetch(customer, accessOfCall).catch(() => undefined);
+  const target = await pointers.liveVersion(customer, c.req.param("model_name")!, accessOfCall);
   const { loaded, release } = await versions.lease(target, access, untilMs);
-  const loadedMs = access.nowMs();
-  const place = admission.admit({ holder: customer, itemCount: loaded.manifest.item_count, nowMs: loadedMs });
-  if (place === undefined) {
-    release();
-    throw refused(isolate, loadedMs);
-  }
+  const versionMs = access.nowMs() - startedMs;
   try {
-    if (place.beginMs > loadedMs) await sleep(place.beginMs - loadedMs);
-    place.begin(access.nowMs());
-    const failures: unknown[] = [];
-    const onUnfiltered = (error: unknown) => failures.push(error);
     const policy: RecordPolicy = {
-      reader: ownReader,
+      reader: readerOfCall,
       pages: versions.pages,
       access,
-      isErased,
-      serveUnfiltered: settings.SERVE_UNFILTERED,
-      onUnfiltered,
+      isErased: (user: UserId) => erased.isErased(customer, user, accessOfCall),
+      serveUnfiltered: c.get("isolate").settings.SERVE_UNFILTERED,
+      onUnfiltered: (error) => sayUnfiltered(c, error),
     };
-    const { snapshot: leased, release: releaseScores } = leasedScores(snapshotOf(loaded, policy));
-    const userRecord = (user: UserId) => place.away(leased.userRecord(user), access.nowMs);
-    const snapshot = { ...leased, userRecord };
-    const answer = await rank({ ...parameters, nowSeconds: startedMs / 1000 }, snapshot).finally(releaseScores);
-    if (failures.length > 0) {
-      c.header("x-seen-filter", "unavailable");
-      writeLog({
-        event: "served_unfiltered",
-        level: "warning",
-        request_id: c.get("requestId"),
-        error: String(failures[0]),
-      });
-    }
-    const timing = `version;dur=${loadedMs - startedMs}, rank;dur=${access.nowMs() - loadedMs}`;
-    c.header("server-timing", timing);
+    const snapshot = snapshotOf(loaded, policy);
+    const record = userId === undefined ? undefined : await snapshot.userRecord(userId);
+    const recordMs = access.nowMs() - startedMs - versionMs;
+    const answer = await rankInTurn(c, loaded, { parameters, snapshot, record, startedMs });
+    // The clock stands still while the Worker computes, so only the waiting is known.
+    const turnMs = access.nowMs() - startedMs - versionMs - recordMs;
+    c.header("server-timing", `version;dur=${versionMs}, record;dur=${recordMs}, turn;dur=${turnMs}`);
     return rankAnswer(c, snapshot, answer);
   } catch (error) {
     if (!(error instanceof FormatError)) throw error;
-    const detail = `The version ${snapshotName(loaded.target.live.version)} cannot rank. Try again.`;
+    const detail = `The version ${JSON.stringify(loaded.target.live.version)} cannot rank. Try again.`;
     throw new Problem("artifact_unavailable", detail, { cause: error, retryAfterSeconds: 2 });
   } finally {
-    place.end(access.nowMs());
     release();
+  }
+}
+
+type Ranking = {
+  readonly parameters: RankParameters;
+  readonly snapshot: Snapshot;
+  /** What is stored of the user of the call. */
+  readonly record: UserRecord | undefined;
+  readonly startedMs: number;
+};
+
+/** Ranks when it is the call's turn; everything that has to be read is in memory. */
+async function rankInTurn(c: Context<EdgeEnv>, { manifest }: LoadedVersion, ranking: Ranking): Promise<RankAnswer> {
+  const { parameters, snapshot, record, startedMs } = ranking;
+  const { admission } = c.get("isolate");
+  const { customer } = c.get("caller")!;
+  const { nowMs } = c.get("access");
+  const admitted = admission.admit({ customer, itemCount: manifest.item_count, nowMs });
+  if (admitted === undefined) throw refusal(c);
+  const { snapshot: leased, release: releaseScores } = leasedScores({ ...snapshot, userRecord: async () => record });
+  try {
+    await admitted.turn();
+    return await rank({ ...parameters, nowSeconds: startedMs / 1000 }, leased);
+  } finally {
+    releaseScores();
+    admitted.end();
   }
 }
 
@@ -156,18 +153,26 @@ function rankAnswer(c: Context<EdgeEnv>, snapshot: Snapshot, answer: RankAnswer)
   return c.json(items.map((item) => itemIdToJson(snapshot.idAt(item), snapshot.itemIdType)));
 }
 
-function refused({ admission, ranks }: Isolate, nowMs: number): Problem {
-  const count = admission.refuse(nowMs);
-  if (count !== undefined) writeLog({ event: "ranks_refused", level: "error", count, waiting: ranks.count(nowMs) });
+function sayUnfiltered(c: Context<EdgeEnv>, error: unknown): void {
+  c.header("x-seen-filter", "unavailable");
+  const request_id = c.get("requestId");
+  writeLog({ event: "served_unfiltered", level: "warning", request_id, error: String(error) });
+}
+
+/** The problem of a call that is refused for want of capacity. Such calls are logged together, about once a second. */
+function refusal(c: Context<EdgeEnv>): Problem {
+  const { admission, ranks } = c.get("isolate");
+  const nowMs = c.get("access").nowMs();
+  c.set("isLoggedTogether", true);
+  const count = admission.countRefusal(nowMs);
+  if (count !== undefined) writeLog({ event: "ranks_refused", level: "error", count, waiting: ranks.taken(nowMs) });
   return new Problem("overloaded", "Too many rank calls at once. Try again.", { retryAfterSeconds: 1 });
 }
 
-const snapshotName = (version: string) => JSON.stringify(version);
-
-const notInQuery = (name: string) => {
+function notInQuery(name: string): Problem {
   const message = "is not a query parameter of POST: send it in the body";
   const pointer = pointerStep(name.slice(0, 80));
   return new Problem("unknown_field", `${pointer} ${message}`, {
     errors: [{ pointer, code: "unknown_field", message }],
   });
-};
+}

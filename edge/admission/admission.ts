@@ -1,148 +1,94 @@
-import { createBeginPace } from "./begin-pace.ts";
-import { createHeldWork } from "./held-work.ts";
-import { HOLDER_SHARE } from "./leases-by-holder.ts";
-import { createOfferedLoad } from "./offered-load.ts";
-import { createSlowness } from "./slowness.ts";
-import { createStalls } from "./stalls.ts";
-
-/** CPU time of a rank call, in milliseconds: measured in workerd by `npm run bench -- edge-scale` at 10k, 100k and 1M items. */
-const BASE_MS = 1.7;
-const MS_PER_ITEM = 21.5e-6;
-/** However long they take, so many calls may wait. */
-const CALLS_LEAST = 4;
-/** Of what calls may wait when more arrive than can be answered: a queue that does not pass by itself only makes all wait. */
-const OVERLOAD_SHARE = 0.2;
-/** Of what calls may wait, how much longer they may after stalls. */
-const STALLED_SHARE = 5;
-/** What loading a version takes of the thread, together with the records that are then read anew. */
-const LOADING_MS = 200;
-/** This many missing arrivals mean that calls queue outside; chance explains it once in 3,000. */
-const MISSED_LEAST = 8;
-
-/** Shorter waits say nothing: clocks count milliseconds. */
-const WAIT_MS_LEAST = 10;
-const TOLD_EVERY_MS = 1000;
-/** A call with nobody before it begins before its time: a timer would take longer. Who go on so are held up once for many. */
-const EARLY_MS_MAX = 5;
-/** Of a refusal in a flood: still early for who keeps to its Retry-After. */
-const HOLD_MS = 100;
-
-/** A call that was let in. */
-export type Place = {
-  /** When to begin, at the earliest. */
-  readonly beginMs: number;
-  /** To be called then, or as much later as the isolate came to it. */
-  begin(nowMs: number): void;
-  /** Awaits work that uses no CPU, such as a read; meanwhile the call does not count as queued. */
-  away<T>(waiting: Promise<T>, nowMs: () => number): Promise<T>;
-  /** Leaves the place. */
-  end(nowMs: number): void;
-};
-
-export type Arrival = { readonly holder: string; readonly itemCount: number; readonly nowMs: number };
-
 /**
- * Who may rank in an isolate, which has one thread for all. What is under way, by its estimated time and by how many
- * times as long as estimated others have waited, is how long a new call would wait. Beyond `queueMsMax` it is refused, beyond
- * a fifth of that while more calls arrive than can be answered; after a stall of the thread that bound is longer by as much.
- * While several customers ask, none of them fills more than three quarters of it.
+ * Which rank calls an isolate computes, and when. An isolate has one thread for all its calls, and a clock that stands still while the
+ * thread computes. So nothing here is measured: each call has an estimated CPU time, which depends on the size of its catalog.
  *
- * Requests are given to an isolate only when its thread is free, so it does not see how many wait outside. Hence calls
- * begin at a pace that lets it see them, and a refusal comes first and costs little.
+ * 1. A bound on work: the calls that were admitted and are not yet computed have limited CPU time, in all and by customer. A call
+ *    beyond the bound is refused at once.
+ * 2. A customer's bound has two values. A queue that came about in a moment, such as while a version was opened, drains by itself, so
+ *    it may be long. A queue that stays full only makes every call wait, so after a refusal the bound is a third until the queue
+ *    was empty.
+ * 3. Turns. workerd accepts requests only between two turns of its event loop. Calls that were computed one right after the other
+ *    would leave thousands waiting outside, where nobody counts them. So only a few calls are computed in one turn.
  */
-export type Admission = {
-  /**
-   * Whether even the quickest call would be refused. To be asked for each call.
-   * @param holder Its customer as far as is known before its key is checked, "" for nobody who is known.
-   */
-  isFull(nowMs: number, holder: string): boolean;
-  /** Undefined when the wait would be too long; a single call is always let in. */
-  admit(arrival: Arrival): Place | undefined;
-  /** To be called when a version begins to be loaded, which takes the thread for tenths of a second. */
-  loading(nowMs: number): void;
-  /** How long a refusal is to be held back: callers who ask again at once would else take the thread with refusals. */
-  holdMs(nowMs: number): number;
-  /** To be called for every call that is refused; about once a second gives how many there were since it last did. */
-  refuse(nowMs: number): number | undefined;
+import { sleep } from "../reading/deadline.ts";
+import { CUSTOMER_FRACTION_MAX, createCustomerQuota } from "./customer-quota.ts";
+
+/** CPU milliseconds of a rank call, measured in workerd by `npm run bench -- edge-scale` at 10k, 100k and 1M items. */
+const CPU_MS_PER_CALL = 1.7;
+const CPU_MS_PER_ITEM = 21.5e-6;
+/** The bound while the isolate is not overloaded, as a multiple of a customer's bound in an overload. */
+const BURST_FACTOR = 3;
+/** Estimated CPU milliseconds in one turn. A turn ends with a timer, which takes a millisecond or two. */
+const TURN_MS_MAX = 16;
+/** A call waits this fraction of the estimated CPU time ahead of it: a processor may be twice as quick as the estimate. */
+const PACE = 0.5;
+/** An admitted call that is not computed after this time belongs to a caller that hung up. */
+const ADMITTED_MS_MAX = 2000;
+const REFUSALS_LOGGED_EVERY_MS = 1000;
+
+export type AdmittedCall = {
+  /** Resolves when the call is to be computed, which must not wait for I/O. */
+  turn(): Promise<void>;
+  /** To be called when the call was computed or has failed. */
+  end(): void;
 };
 
-/** @param ttlMs How long a call can be in the queue at most: one whose caller hung up never leaves it. */
-export function createAdmission(queueMsMax: number, ttlMs: number): Admission {
-  const work = createHeldWork(ttlMs);
-  const slowness = createSlowness();
-  const offered = createOfferedLoad(BASE_MS);
-  const stalls = createStalls(STALLED_SHARE * queueMsMax);
-  const pace = createBeginPace();
-  let nextBeginMs = 0;
-  let lastCallMs = BASE_MS;
-  let [refused, toldMs] = [0, Number.NEGATIVE_INFINITY];
-  const pass = (nowMs: number) => {
-    const isAwaited = work.count(nowMs) > 0 || offered.missed(nowMs) >= MISSED_LEAST;
-    const stalledMs = stalls.pass(nowMs, isAwaited, lastCallMs);
-    if (stalledMs > 0) offered.stalled(nowMs, stalledMs);
+export type Admission = {
+  /** Whether even the smallest call of this customer is to be refused now. */
+  isFull(customer: string, nowMs: number): boolean;
+  /** Undefined when the call is to be refused. */
+  admit(call: Arrival): AdmittedCall | undefined;
+  /** Counts a refused call. About once a second gives the number since the last time, for the log. */
+  countRefusal(nowMs: number): number | undefined;
+};
+
+type Arrival = { readonly customer: string; readonly itemCount: number; readonly nowMs: () => number };
+
+/** @param queueMsMax The bound in an overload, in estimated CPU milliseconds. */
+export function createAdmission(queueMsMax: number): Admission {
+  let isOverloaded = false;
+  const customerMax = () => CUSTOMER_FRACTION_MAX * (isOverloaded ? 1 : BURST_FACTOR) * queueMsMax;
+  const queue = createCustomerQuota(BURST_FACTOR * queueMsMax, ADMITTED_MS_MAX, customerMax);
+  const hasRoom = (customer: string, nowMs: number, cpuMs: number) => {
+    if (queue.taken(nowMs) === 0) isOverloaded = false;
+    const isRoom = queue.hasRoom(customer, nowMs, cpuMs);
+    if (!isRoom) isOverloaded = true;
+    return isRoom;
   };
-  const boundMs = (nowMs: number) =>
-    offered.isBeyondCapacity(nowMs) ? OVERLOAD_SHARE * queueMsMax : queueMsMax + stalls.patienceMs(nowMs);
-  const isTooLong = (holder: string, callMs: number, nowMs: number) => {
-    const aheadMs = work.weight(nowMs);
-    if (aheadMs === 0) return false;
-    const mostMs = Math.max(boundMs(nowMs), CALLS_LEAST * callMs);
-    const waitMs = Math.max(slowness.at(nowMs) * (aheadMs + callMs), nextBeginMs - nowMs + callMs);
-    if (waitMs > mostMs) return true;
-    const ownMs = slowness.at(nowMs) * (work.weightOf(holder, nowMs) + callMs);
-    return ownMs > HOLDER_SHARE * mostMs && !work.isAlone(holder, nowMs);
+
+  // Sums of estimated CPU time since the isolate was started.
+  let admittedMs = 0;
+  let computedMs = 0;
+  let computedBeforeTurnMs = 0; // before the latest turn of the event loop that is known to have begun
+  const isTurnFull = () => computedMs - computedBeforeTurnMs >= TURN_MS_MAX;
+  const waitForTurn = async (waitMs: number) => {
+    const computedUntilNowMs = computedMs;
+    await sleep(waitMs); // a timer fires in a later turn, whatever its time
+    computedBeforeTurnMs = Math.max(computedBeforeTurnMs, computedUntilNowMs);
   };
+
+  let refusals = { count: 0, loggedAtMs: Number.NEGATIVE_INFINITY };
   return {
-    isFull(nowMs, holder) {
-      pass(nowMs);
-      const isRefused = isTooLong(holder, BASE_MS, nowMs);
-      // Who is let on will be known: perhaps another key of the same customer.
-      if (isRefused || holder !== "") work.asks(holder, nowMs);
-      return isRefused;
+    isFull: (customer, nowMs) => !hasRoom(customer, nowMs, CPU_MS_PER_CALL),
+    admit({ customer, itemCount, nowMs }) {
+      const cpuMs = CPU_MS_PER_CALL + CPU_MS_PER_ITEM * itemCount;
+      if (!hasRoom(customer, nowMs(), cpuMs)) return undefined;
+      const end = queue.take(customer, nowMs(), cpuMs)!;
+      const admittedBeforeMs = admittedMs;
+      admittedMs += cpuMs;
+      const aheadMs = () => Math.max(0, admittedBeforeMs - (admittedMs - queue.taken(nowMs())));
+      const turn = async () => {
+        if (aheadMs() > 0) await waitForTurn(PACE * aheadMs());
+        while (isTurnFull()) await waitForTurn(PACE * aheadMs());
+        computedMs += cpuMs;
+      };
+      return { turn, end };
     },
-    admit({ holder, itemCount, nowMs }) {
-      pass(nowMs);
-      work.asks(holder, nowMs);
-      const callMs = BASE_MS + MS_PER_ITEM * itemCount;
-      if (isTooLong(holder, callMs, nowMs)) return undefined;
-      lastCallMs = callMs;
-      offered.arrived(nowMs);
-      const aheadMs = work.weight(nowMs);
-      let leave = work.take(holder, nowMs, callMs);
-      const end = (endMs: number) => {
-        pass(endMs);
-        leave();
-        offered.answered(endMs, work.count(endMs));
-      };
-      nextBeginMs = Math.min(nextBeginMs, nowMs + (1 + STALLED_SHARE) * queueMsMax); // clocks may step back
-      const isEarly = aheadMs === 0 && nextBeginMs - nowMs <= EARLY_MS_MAX;
-      const beginMs = isEarly ? nowMs : Math.max(nowMs, nextBeginMs);
-      nextBeginMs = Math.max(nowMs, nextBeginMs) + pace.afterMs(callMs, nowMs);
-      const stalledMs = stalls.total();
-      const begin = (begunMs: number) => {
-        pass(begunMs);
-        pace.begun({ callMs, dueMs: beginMs, nowMs: begunMs, stalledMs: stalls.total() });
-        const waitedMs = begunMs - nowMs - (stalls.total() - stalledMs);
-        if (aheadMs >= WAIT_MS_LEAST) slowness.add(waitedMs / aheadMs, begunMs);
-      };
-      const away = async <T>(waiting: Promise<T>, now: () => number) => {
-        leave();
-        try {
-          return await waiting;
-        } finally {
-          leave = work.take(holder, now(), callMs);
-        }
-      };
-      return { beginMs, begin, away, end };
-    },
-    holdMs: (nowMs) => (offered.isFlood(nowMs) ? HOLD_MS : 0),
-    loading: (nowMs) => stalls.announce(nowMs, LOADING_MS),
-    refuse(nowMs) {
-      offered.arrived(nowMs);
-      refused++;
-      if (nowMs < toldMs + TOLD_EVERY_MS) return undefined;
-      const count = refused;
-      [refused, toldMs] = [0, nowMs];
+    countRefusal(nowMs) {
+      refusals.count++;
+      if (nowMs < refusals.loggedAtMs + REFUSALS_LOGGED_EVERY_MS) return undefined;
+      const { count } = refusals;
+      refusals = { count: 0, loggedAtMs: nowMs };
       return count;
     },
   };

@@ -40,9 +40,6 @@ export type MemoryBudget = {
   readonly pageBytesMax: number;
 };
 
-/** Called when the load of a version begins. */
-type OnLoading = (nowMs: number) => void;
-
 /** Loads versions into memory: edge/versions/load-version.ts and edge/versions/scorer.ts. */
 export type VersionLoader = {
   readManifest(target: LiveVersion, reader: FileReader): Promise<Manifest>;
@@ -64,11 +61,7 @@ const BACKOFF_MS_MAX = 4000;
 /** Least time between a failure and the next attempt, so that calls that wait for the failed attempt get its error. */
 const PAUSE_AFTER_FAILURE_MS = 1000;
 
-export function snapshotCache(
-  { bytes, pageBytesMax }: MemoryBudget,
-  loader: VersionLoader,
-  onLoading: OnLoading,
-): SnapshotCache {
+export function snapshotCache({ bytes, pageBytesMax }: MemoryBudget, loader: VersionLoader): SnapshotCache {
   const memory = versionMemory(bytes, loader.heapBytes, (loaded) => evictPages(loaded, pages));
   const pages = pageMemory(pageBytesMax, memory.spareBytes);
   const loadingUntilMs = new Map<string, number>();
@@ -87,7 +80,6 @@ export function snapshotCache(
 
   const load = async (target: LiveVersion, access: CacheAccess): Promise<void> => {
     const startedMs = access.nowMs();
-    onLoading(startedMs);
     loadingUntilMs.set(versionKey(target), startedMs + RESERVATION_MS);
     const reader = readerWithDeadline(access.reader, startedMs + LOAD_MS_MAX, access.nowMs);
     let release = () => {};

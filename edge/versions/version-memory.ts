@@ -4,7 +4,7 @@ import { areOfOneModel } from "../../shared/live-pointer.ts";
 import { modelKey } from "../../shared/manifest.ts";
 import { ISOLATE_BYTES_MAX, type MemoryCost, RUNTIME_HEAP_BYTES } from "../../shared/memory-cost.ts";
 import { Problem } from "../../shared/problem.ts";
-import { createLeases, type Leases } from "../admission/leases.ts";
+import { createLeases, type Leases } from "../admission/customer-quota.ts";
 import { sleep } from "../reading/deadline.ts";
 import type { RequestAccess } from "../reading/request-access.ts";
 import type { LiveVersion, NamedModel } from "./live-pointers.ts";

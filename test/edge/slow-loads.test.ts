@@ -42,7 +42,7 @@ function world(fileCount: number, read: () => Promise<unknown>, callMs = 28_000)
     },
     heapBytes: () => 0,
   };
-  const cache = snapshotCache({ bytes: 100_000_000, pageBytesMax: 0 }, loader, () => {});
+  const cache = snapshotCache({ bytes: 100_000_000, pageBytesMax: 0 }, loader);
   const { reader } = memoryReader(new Map([["k", () => read().then(() => BYTE)]]), READ_TIMEOUT_MS);
   const access = { nowMs: Date.now, waitUntil: () => {}, reader, log: () => {} };
   const answers: { said: string; atMs: number; tookMs: number }[] = [];

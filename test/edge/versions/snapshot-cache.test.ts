@@ -33,7 +33,7 @@ const loader: VersionLoader = {
   },
   heapBytes: () => 0,
 };
-const cacheOf = () => snapshotCache({ bytes: 100_000_000, pageBytesMax: 1_000_000 }, loader, () => {});
+const cacheOf = () => snapshotCache({ bytes: 100_000_000, pageBytesMax: 1_000_000 }, loader);
 const versionOf = async (cache: ReturnType<typeof cacheOf>, target = V1) =>
   (await cache.lease(target, access)).loaded.target.live.version;
 
@@ -168,28 +168,10 @@ test("pages are evicted before a version is read into their memory", async () =>
         return smallVersion(target);
       },
     },
-    () => {},
   );
   for (const key of "abcdefghijklmnopqrst") cache.pages.put(key, emptyUserPage(500_000), 0);
   expect(cache.pages.usedBytes()).toBeGreaterThan(9_000_000);
   await cache.lease(V1, access);
   expect(loadedBytes).toEqual([cache.pages.usedBytes()]);
   expect(loadedBytes[0]).toBeLessThanOrEqual(40_000_000 - 16 * 2 ** 20 - 20_000_000);
-});
-
-test("the admission is informed when a load begins", async () => {
-  const begun: number[] = [];
-  const cache = snapshotCache({ bytes: 100_000_000, pageBytesMax: 0 }, loader, (nowMs) => {
-    expect(loads.length).toBe(begun.length);
-    begun.push(nowMs);
-  });
-  now = 7;
-  await versionOf(cache);
-  now = 9;
-  await versionOf(cache, V2);
-  await Promise.all(background);
-  expect([begun, loads]).toEqual([
-    [7, 9],
-    ["v1", "v2"],
-  ]);
 });
