@@ -40,7 +40,7 @@ const Variables = z.object({
   POINTER_CACHE_SECONDS: whole(0, 5).default(4),
   KEY_CACHE_SECONDS: whole(0, 30).default(25),
   CONCURRENT_RANKS_MAX: whole(1, 1000).default(256),
-  /** Work that may wait in one isolate, in estimated milliseconds: what comes on top is refused at once. */
+  /** The estimated CPU time of the rank calls that wait in one isolate, in an overload. See edge/admission/admission.ts. */
   QUEUE_MS_MAX: whole(1, 10_000).default(140),
   /** Rank without the seen filter when the user record cannot be read, instead of answering 503. */
   SERVE_UNFILTERED: Flag.default(false),

@@ -153,5 +153,5 @@ const RANK_HEADERS = {
     "Only `unavailable`: the operator has chosen to rank without it rather than not at all.",
     false,
   ),
-  "server-timing": textHeader("Milliseconds per part."),
+  "server-timing": textHeader("Milliseconds of waiting: for the version, for the user's record, for the call's turn."),
 };

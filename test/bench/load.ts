@@ -44,7 +44,7 @@ export const load: Bench = async (context) => {
   const folder = await mkdtemp(join(tmpdir(), "bench-load-"));
   const world = drawnWorld(WORLD);
   const trainer = await mortalTrainer();
-  const vars = { TRAINER_URL: trainer.url, QUEUE_MS_MAX: Number(process.env.Q ?? 140) };
+  const vars = { TRAINER_URL: trainer.url, QUEUE_MS_MAX: 140 };
   try {
     await trainer.start();
     // The bucket is another workerd's, as R2 is on other machines: neither upload nor read takes the isolate's thread or core.
