@@ -1,6 +1,6 @@
 /**
- * Where model records and jobs live: an embedded Postgres (PGlite) in the state folder, or the operator's own server,
- * which several trainers may share. Both answer the same few calls.
+ * The database of models and runs: an embedded Postgres (PGlite) in the state folder, or the operator's server, which several
+ * trainers may share.
  */
 import { existsSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
@@ -13,21 +13,21 @@ export type SqlRow = Readonly<Record<string, unknown>>;
 export type SqlValue = string | number | boolean | Date | null;
 
 export type Queries = {
-  /** One statement; values stand at $1, $2, … */
+  /** Runs one statement with values for $1, $2, … */
   query(text: string, values?: readonly SqlValue[]): Promise<readonly SqlRow[]>;
 };
 
 export type Database = Queries & {
-  /** All of the work or none of it. Repeated when the server asks for it, so `work` must touch nothing else. */
+  /** Commits all of the work or nothing. `work` may run several times, so it must change nothing outside the database. */
   transaction<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result>;
-  /** This process is the only one: what another has begun is dead. */
+  /** No other process uses the database, so leases of other trainers are dead. */
   readonly isEmbedded: boolean;
-  /** Rejects when the database can do nothing more until this process has begun anew; never resolves. */
+  /** Rejects when the database can do nothing more until the process is restarted. Never resolves. */
   readonly failed: Promise<never>;
   close(): Promise<void>;
 };
 
-/** The database with its tables up to date. `url` null: embedded, in `stateDirectory`, which must be locked. */
+/** Opens the database and updates its tables. `url` null: embedded, in `stateDirectory`, which must be locked. */
 export async function openDatabase(url: string | null, stateDirectory: string): Promise<Database> {
   const database = url === null ? await openEmbedded(stateDirectory) : await openServer(url);
   try {
@@ -39,10 +39,10 @@ export async function openDatabase(url: string | null, stateDirectory: string): 
   return database;
 }
 
-/** Two wrote the same key: the second one's statement changed nothing. */
+/** Whether a row with the same key exists already. */
 export const isDuplicate = (error: unknown) => sqlStateOf(error) === "23505";
 
-/** Somebody else made the same table, type or index at the same time, so that looking again finds it. */
+/** Whether another trainer made the same table, type or index at the same time, so that a retry finds it. */
 const wasMadeMeanwhile = (error: unknown) => /^(23505|42P0[67]|42710|XX000|40)/.test(sqlStateOf(error));
 
 const ATTEMPTS_MAX = 8;
@@ -95,7 +95,7 @@ function refuseAfterPanic(postgres: PGlite): Promise<never> {
   return failed;
 }
 
-/** Made aside and renamed, so that a process killed in these seconds leaves nothing half made. */
+/** Creates the database under another name and renames it, so that a process killed in these seconds leaves nothing unfinished. */
 async function createEmbedded(path: string): Promise<void> {
   const aside = `${path}.new`;
   await rm(aside, { recursive: true, force: true });
@@ -166,7 +166,7 @@ async function retried<Result>(work: () => Promise<Result>): Promise<Result> {
 
 const sqlStateOf = (error: unknown) => (error instanceof Error && "code" in error ? String(error.code) : "");
 
-/** Several trainers may start at once: the loser of a step begins again and finds it done. */
+/** Several trainers may start at once. If another one performs a step first, this one retries and finds it done. */
 async function migrate(database: Database): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {

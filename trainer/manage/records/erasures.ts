@@ -1,7 +1,7 @@
 /**
- * Users whom a customer has had erased. The database has them for good; the bucket's list (shared/erased-users.ts) is
- * what edges and trainings look at. The row is written first, so that an erasure that was accepted is not lost, and the
- * caller hears of success only when the list has it.
+ * Users whom a customer has erased. The database keeps them for good. Edges and trainings read the list in the bucket
+ * (shared/erased-users.ts). The row is written first, so that an accepted erasure is not lost; the call succeeds once the list
+ * has the user too.
  */
 import { ERASED_USERS_MAX, erasureHash, hashesOf } from "../../../shared/erased-users.ts";
 import type { UserId } from "../../../shared/ids.ts";
@@ -11,15 +11,15 @@ import type { ObjectStore } from "../../store/object-store.ts";
 import type { Database } from "./database.ts";
 
 export type Erasures = {
-  /** The user's hash is in the database and in the list. Doing it again changes nothing. Throws StoreError, Problem. */
+  /** Writes the user's hash to the database and the list. Idempotent. Throws StoreError, Problem. */
   erase(customer: string, user: UserId): Promise<void>;
-  /** Writes lists that a crash or a failing bucket has left behind the database; what fails is logged, and tried at the next call. */
+  /** Writes lists that lack users of the database. A failure is logged, and the next call tries again. */
   settle(): Promise<void>;
-  /** Makes good for lists that are gone from the bucket or were put back from an older copy. What cannot be read or written is logged. */
+  /** Repairs lists that are missing in the bucket or were replaced by an older copy. A failure is logged. */
   restore(): Promise<void>;
-  /** The same for one customer's. */
+  /** Repairs one customer's list. */
   restoreOf(customer: string): Promise<void>;
-  /** For each customer, when the last user was erased of those erased before a moment. */
+  /** For each customer, the newest erasure before a time. */
   lastBefore(ms: number): Promise<readonly { readonly customer: string; readonly erasedMs: number }[]>;
 };
 
@@ -27,26 +27,26 @@ export type ErasureParts = {
   readonly database: Database;
   readonly store: ObjectStore;
   readonly nowMs: () => number;
-  /** 32 random hex digits. */
+  /** Returns 32 random hex digits. */
   readonly newSalt: () => string;
   readonly log: Log;
 };
 
-/** A list that was lost is written again with up to half a million users. */
-const MARKED_AT_ONCE = 1000;
+/** Rows of one UPDATE. A list that was lost has up to half a million users. */
+const UPDATE_ROWS = 1000;
 const LISTS_AT_ONCE = 16;
 
 export function erasures({ database, store, nowMs, newSalt, log }: ErasureParts): Erasures {
   const write = oneAtATime((customer) => writeList(customer, database, store));
-  /** One customer's trouble does not keep the others waiting. */
+  /** A failure with one customer's list must not affect the others. */
   const logged = (customer: string, work: (customer: string) => Promise<void>) =>
     work(customer).catch((error: unknown) =>
       log({ event: "erased_list_failed", level: "error", customer, error: errorForLog(error) }),
     );
   const restoreList = async (customer: string) => {
     const list = await readErasedUsers(store, customer);
-    const there = new Set(list && hashesOf(list));
-    const lost = (await hashesIn(customer, "listed", database)).filter((hash) => !there.has(hash));
+    const present = new Set(list && hashesOf(list));
+    const lost = (await hashesIn(customer, "listed", database)).filter((hash) => !present.has(hash));
     await mark(lost, { customer, listed: false, database });
     await write(customer);
   };
@@ -87,7 +87,7 @@ const saltOf = async (customer: string, database: Database): Promise<string | un
     | string
     | undefined;
 
-/** The salt of the bucket's list if there is one, since a database may be new; else a new one. The first writer's counts. */
+/** The salt of an existing list, since the database may be newer than the bucket, or a new one. The first writer wins. */
 async function makeSalt(
   customer: string,
   { database, store, newSalt }: Omit<ErasureParts, "nowMs" | "log">,
@@ -101,8 +101,8 @@ async function makeSalt(
 }
 
 /**
- * A user who was erased before is to be listed again: the list may have been lost. The customer's salt is locked, so that
- * those who come at once are counted one after the other.
+ * Inserts the hash as not listed. A user who was erased before is listed again, since the list may have been lost. The lock
+ * on the customer's salt makes simultaneous erasures count one after the other.
  */
 async function insert(customer: string, hash: string, { database, nowMs }: Pick<ErasureParts, "database" | "nowMs">) {
   await database.transaction(async (queries) => {
@@ -124,7 +124,7 @@ async function insert(customer: string, hash: string, { database, nowMs }: Pick<
   });
 }
 
-/** The list with everyone who is not on it yet. */
+/** Adds the users to the list that it lacks. */
 async function writeList(customer: string, database: Database, store: ObjectStore): Promise<void> {
   const hashes = await hashesIn(customer, "not listed", database);
   if (hashes.length === 0) return;
@@ -141,33 +141,33 @@ async function hashesIn(customer: string, which: "listed" | "not listed", databa
 
 type Marking = { readonly customer: string; readonly listed: boolean; readonly database: Database };
 
-/** Those by name: who was erased meanwhile is not on the list yet. */
+/** Marks users by hash, not all of the customer's: a user who was erased meanwhile is not on the list yet. */
 async function mark(hashes: readonly string[], { customer, listed, database }: Marking): Promise<void> {
-  for (let at = 0; at < hashes.length; at += MARKED_AT_ONCE) {
-    const some = hashes.slice(at, at + MARKED_AT_ONCE);
-    const marks = some.map((_, i) => `$${i + 2}`).join(", ");
-    const set = `update shortlist.erased_users set listed = ${listed}`;
-    await database.query(`${set} where customer = $1 and hash in (${marks})`, [customer, ...some]);
+  for (let at = 0; at < hashes.length; at += UPDATE_ROWS) {
+    const some = hashes.slice(at, at + UPDATE_ROWS);
+    const parameters = some.map((_, i) => `$${i + 2}`).join(", ");
+    const update = `update shortlist.erased_users set listed = ${listed}`;
+    await database.query(`${update} where customer = $1 and hash in (${parameters})`, [customer, ...some]);
   }
 }
 
 /**
- * Work for a key, never twice at once: R2 takes one write per second and object. Who asks while it is under way waits
- * for one further turn, which all of them share.
+ * Runs work for a key, never twice at once, since R2 takes one write per second and object. Calls while the work is in
+ * progress wait for one further run, which they share.
  */
 function oneAtATime(work: (key: string) => Promise<void>): (key: string) => Promise<void> {
-  const turns = new Map<string, { readonly now: Promise<void>; next: Promise<void> | undefined }>();
+  const turns = new Map<string, { readonly present: Promise<void>; next: Promise<void> | undefined }>();
   const begin = (key: string): Promise<void> => {
-    const now = work(key).finally(() => {
-      if (turns.get(key)?.now === now && turns.get(key)?.next === undefined) turns.delete(key);
+    const present = work(key).finally(() => {
+      if (turns.get(key)?.present === present && turns.get(key)?.next === undefined) turns.delete(key);
     });
-    turns.set(key, { now, next: undefined });
-    return now;
+    turns.set(key, { present, next: undefined });
+    return present;
   };
   return (key) => {
     const turn = turns.get(key);
     if (turn === undefined) return begin(key);
-    turn.next ??= turn.now.then(
+    turn.next ??= turn.present.then(
       () => begin(key),
       () => begin(key),
     );

@@ -1,7 +1,6 @@
 /**
- * The tables of model management, as the steps that made them. A step is never changed once released: what is next is
- * a further step. Plain SQL that Postgres, CockroachDB and YugabyteDB share; structures are JSON in `text`, which keeps
- * every character that JSON can (jsonb refuses NUL).
+ * The tables of model management, as migration steps. A released step is never changed; changes are further steps. The SQL is
+ * common to Postgres, CockroachDB and YugabyteDB. Structures are JSON in `text`, since `jsonb` refuses NUL characters.
  */
 export const MIGRATIONS: readonly (readonly string[])[] = [
   [

@@ -1,6 +1,6 @@
 /**
- * Model records and their versions, durable. Every change goes through `modelAfter` and is written only over the
- * revision that was read, so that of two trainers that change one model neither undoes the other.
+ * The stored model records and their versions. Every change is computed by `modelAfter` and replaces only the revision that
+ * was read, so that two trainers never overwrite each other's changes.
  */
 import { assert } from "../../../shared/assert.ts";
 import type { ModelStatus } from "../../../shared/live-pointer.ts";
@@ -33,7 +33,7 @@ export type ModelRegistry = {
   insert(queries: Queries, spec: NewModel): Promise<Model | undefined>;
   find(customer: string, modelName: string, queries?: Queries): Promise<Model | undefined>;
   list(customer: string, options: ListOptions): Promise<ModelPage>;
-  /** The model after the event; undefined when there is no such model or the event has no place (see modelAfter). */
+  /** The model after the event. Undefined when there is no such model or the event does not apply (see modelAfter). */
   apply(customer: string, modelName: string, event: ModelEvent, queries?: Queries): Promise<Model | undefined>;
   /** Newest first. */
   versions(customer: string, modelName: string, limit: number): Promise<readonly Version[]>;
@@ -44,19 +44,19 @@ export type ModelRegistry = {
   destroying(limit: number): Promise<readonly Model[]>;
   /** Every model of every customer. */
   names(): Promise<readonly { readonly customer: string; readonly modelName: string }[]>;
-  /** Whether this very model is there still, and not another of its name. */
+  /** Whether this model still exists. A newer model of the same name does not count. */
   isThere(model: ModelIdentity): Promise<boolean>;
-  /** Forgets a model that is being deleted, with its runs and versions; not a new one of its name. */
+  /** Removes the rows of a model that is being deleted, with its runs and versions. */
   remove(model: ModelIdentity): Promise<void>;
 };
 
-/** Names are used again; a model of a name has a time of its own. */
+/** A model and a later one of the same name differ in createdAt. */
 export type ModelIdentity = Pick<Model, "customer" | "modelName" | "createdAt">;
 
 export type NewModel = {
   readonly customer: string;
   readonly spec: ModelSpec;
-  /** The present, unless given. */
+  /** Default: the present. */
   readonly createdAt?: string;
   readonly nextRunAt: string | null;
 };
@@ -103,7 +103,7 @@ export function modelRegistry(database: Database, nowMs: () => number): ModelReg
     },
     apply(customer, modelName, event, queries = database) {
       const change = (within: Queries) => changeModel(within, { find, customer, modelName, event, now });
-      // A version goes live and into the list of versions, or neither.
+      // The record and the list of versions change together.
       return event.kind === "published" && queries === database ? database.transaction(change) : change(queries);
     },
     ...versionQueries(database),
@@ -204,10 +204,10 @@ const versionOfRow = (row: Readonly<Record<string, unknown>>): Version => ({
   metrics: parsed(row.metrics),
 });
 
-/** Of a model, the newest: many more than its bucket ever has, of which only the newest and the live one stay. */
+/** Rows per model, newest first: many more than the versions that its bucket keeps. */
 const VERSIONS_KEPT = 1000;
 
-/** The same rows and settings give the same version again. */
+/** Training on the same rows with the same settings gives the same version again, which is no error. */
 async function insertVersion(queries: Queries, model: Model, runId: string): Promise<void> {
   await queries.query(
     `insert into shortlist.versions (customer, model_name, version, run_id, created_at, metrics)

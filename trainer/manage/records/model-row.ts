@@ -31,7 +31,7 @@ const COLUMNS = [
 export const INSERT_MODEL = `insert into shortlist.models (${COLUMNS.join(", ")})
   values (${COLUMNS.map((_, i) => `$${i + 1}`).join(", ")})`;
 
-/** Takes the values of a model and, last, the revision that the row must still have. */
+/** Parameters: the values of a model, and last the revision that the row must still have. */
 export const UPDATE_MODEL = `update shortlist.models set ${COLUMNS.map((name, i) => `${name} = $${i + 1}`)
   .slice(2)
   .join(", ")}
@@ -39,7 +39,7 @@ export const UPDATE_MODEL = `update shortlist.models set ${COLUMNS.map((name, i)
 
 export const SELECT_MODEL = `select ${COLUMNS.join(", ")} from shortlist.models`;
 
-/** A model as the values of COLUMNS. */
+/** The values of COLUMNS. */
 export function valuesOfModel(model: Model): SqlValue[] {
   const { training } = model;
   return [
@@ -68,7 +68,7 @@ export function valuesOfModel(model: Model): SqlValue[] {
   ];
 }
 
-/** A row of SELECT_MODEL as a model. What is in JSON was checked before it was written. */
+/** A row of SELECT_MODEL as a model. Its JSON was checked before it was written. */
 export function modelOfRow(row: SqlRow): Model {
   return {
     customer: String(row.customer),

@@ -11,20 +11,20 @@ import {
 import type { ModelSpec } from "../../../shared/model-spec.ts";
 import type { PublishedVersion, RunMetrics } from "../../run/training-run.ts";
 
-/** All that is kept of a model. Times RFC 3339 UTC. */
+/** A stored model. Times are RFC 3339 UTC. */
 export type Model = {
   readonly customer: string;
   readonly modelName: string;
-  /** Grows with every change: who writes must have read the newest. */
+  /** Grows with every change. A write succeeds only over the revision that was read. */
   readonly revision: number;
   readonly status: ModelStatus;
-  /** As sent: its connectors refer to secrets and hold none. */
+  /** As sent. Connectors refer to secrets and contain none. */
   readonly spec: ModelSpec;
-  /** Grows when what a run reads or how it reads it changes. */
+  /** Grows when the data or the schema changes, so that the model needs a new run. */
   readonly specRevision: number;
   /** The live version. */
   readonly version: string | null;
-  /** Of the live version. */
+  /** Type of the live version's item ids. */
   readonly itemIdType: ItemIdType | null;
   readonly createdAt: string;
   readonly updatedAt: string;
@@ -37,7 +37,7 @@ export type Model = {
 
 export type Training = {
   readonly state: TrainingState;
-  /** The newest run; finished when `finishedAt` is not null. */
+  /** The newest run. It has ended when `finishedAt` is not null. */
   readonly runId: string | null;
   readonly attempt: number;
   readonly specRevision: number;
@@ -47,20 +47,20 @@ export type Training = {
   readonly progress: Progress | null;
 };
 
-/** One attempt of a run: what it tells counts only while it is the newest. */
+/** One attempt of a run. Its events count only while it is the newest attempt. */
 export type Attempt = { readonly runId: string; readonly attempt: number };
 
-/** What an attempt tells of itself. */
+/** An event of an attempt. */
 export type RunEvent =
   | { readonly kind: "started" }
   | { readonly kind: "progress"; readonly state: TrainingState; readonly progress: Progress }
   | { readonly kind: "data"; readonly data: DataSummary }
   | ({ readonly kind: "published" } & PublishedVersion)
-  /** The run is over without a new version. `idle`: it ended well, such as by the gate's refusal. */
+  /** The run ended without a new version. `idle`: the ending is no fault, such as the gate's refusal. */
   | { readonly kind: "failed"; readonly failure: Failure; readonly idle?: boolean }
-  /** Interrupted: it waits for another attempt, after a failure or without one. */
+  /** The attempt ended, and the run waits for another one. */
   | { readonly kind: "waiting"; readonly failure: Failure | null }
-  /** Stopped on purpose, such as by a change of the schema. */
+  /** The run was stopped on purpose, such as by a change of the schema. */
   | { readonly kind: "cancelled" };
 
 export type ModelEvent =
@@ -78,19 +78,19 @@ export type ModelEvent =
 
 export type SpecChange = {
   readonly kind: "changed";
-  /** What the change was made from: it has no place once that has changed too. */
+  /** The spec that the change was computed from. The change does not apply once the spec differs. */
   readonly from: ModelSpec;
   readonly spec: ModelSpec;
   readonly retrain: boolean;
   readonly nextRunAt: string | null;
 };
 
-/** Whether a run of this model waits or works. */
+/** Whether a run of the model waits or works. */
 export const isBusy = (model: Model): boolean => model.training.runId !== null && model.training.finishedAt === null;
 
 /**
- * The model after an event, or undefined when the event has no place: nothing but further deletion happens to a model
- * that is being deleted, a second run waits for the first one's end, and an attempt that is not the newest has no say.
+ * The model after an event, or undefined when the event does not apply: a model that is being deleted takes no other event, a
+ * second run is not scheduled before the first one's end, and events of old attempts are ignored.
  */
 export function modelAfter(model: Model, event: ModelEvent, now: string): Model | undefined {
   if (model.status === "DESTROYING") return event.kind === "destroying" ? model : undefined;
@@ -115,7 +115,7 @@ function changeBy(model: Model, event: ModelEvent, now: string): Change | undefi
     case "scheduled":
       return isBusy(model) ? undefined : { failure: null, training: newRun(event.runId, model.specRevision) };
     case "started":
-      // The spec is read now: a change made while the run waited is already in it.
+      // The attempt reads the spec now, with every change that was made while the run waited.
       return {
         training: {
           attempt: event.attempt,
@@ -170,7 +170,7 @@ const newRun = (runId: string, specRevision: number) => ({
 
 const finished = (now: string) => ({ finishedAt: now, progress: null });
 
-/** Whatever spec the attempt has read, a trainer that took it over only to end it the newest: the model is still to be trained. */
+/** Spec revision 0 says that no run has read the present spec, so that the model is trained again. */
 const cancelled = (now: string) => ({ ...finished(now), specRevision: 0 });
 
 const changed = (model: Model, event: SpecChange) => ({
