@@ -85,7 +85,7 @@ async function measureEpoch(
   const batches = [
     ...epochBatches(histories, histories.start.slice(1), {
       length: shape.length,
-      lengthLeast: causalSpansFor(shape),
+      lengthMin: causalSpansFor(shape),
       cellsMax: CELLS,
       random,
     }),

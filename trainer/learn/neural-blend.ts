@@ -3,7 +3,7 @@ import { topK } from "../../shared/top-k.ts";
 import { rowsWhere } from "../read/dataset/split.ts";
 import { attributesSetting } from "./attributes/source-attributes.ts";
 import { type FitContext, type FittedModel, type Method, reportProgress, type TrainingData } from "./model.ts";
-import { type JudgedPool, learnShares } from "./neural/blend-shares.ts";
+import { likeliestWeights, type ScoredPool } from "./neural/blend-weights.ts";
 import type { HeldOut } from "./neural/held-out.ts";
 import { fitSasrec, type SasrecParams, sasrec } from "./sasrec.ts";
 import { blend, newest } from "./scoring/blend.ts";
@@ -78,11 +78,11 @@ async function learnWeights(
   { data, recipes, context }: WeightsTask,
 ): Promise<number[]> {
   const { heldOut } = network;
-  if (heldOut.users.length === 0) return learnShares([], 1 + recipes.length);
+  if (heldOut.users.length === 0) return likeliestWeights([], 1 + recipes.length);
   const ridges = await fitParts(withoutHeldOut(data, heldOut), recipes, part(context, 0.8, 0.85));
   const models = [network.model, ...ridges.map(({ model }) => model)];
   const pools = await scoredPools(models, { data, heldOut, context: part(context, 0.85, 0.9) });
-  return learnShares(pools, 1 + recipes.length);
+  return likeliestWeights(pools, 1 + recipes.length);
 }
 
 /** The data without each held-out user's newest positive interaction and everything after it. */
@@ -104,11 +104,11 @@ const USERS_BETWEEN_REPORTS = 20;
 async function scoredPools(
   models: readonly FittedModel[],
   { data, heldOut, context }: { readonly data: TrainingData; readonly heldOut: HeldOut; readonly context: FitContext },
-): Promise<JudgedPool[]> {
+): Promise<ScoredPool[]> {
   const { start, items } = positiveHistories(data);
   const roomy = { weightBytesMax: Number.MAX_SAFE_INTEGER };
   const scorers = await Promise.all(models.map((model) => openScorer(model.export(roomy), data.itemCount)));
-  const pools: JudgedPool[] = [];
+  const pools: ScoredPool[] = [];
   try {
     for (const [i, user] of heldOut.users.entries()) {
       if (i % USERS_BETWEEN_REPORTS === 0)
@@ -139,7 +139,7 @@ function inDeviations(scores: Float32Array): Float32Array {
 function poolOf(
   scores: readonly Float32Array[],
   { history, target }: { readonly history: readonly ItemIndex[]; readonly target: ItemIndex },
-): JudgedPool {
+): ScoredPool {
   const inHistory = new Set(history);
   const pool = new Set([target]);
   for (const own of scores) for (const item of topK(own, RIVALS, (item) => !inHistory.has(item))) pool.add(item);

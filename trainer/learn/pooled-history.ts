@@ -1,7 +1,7 @@
 import type { AppendScores, FitContext, FittedModel, Method, TrainingData } from "./model.ts";
 import { type Averages, zeroAverages } from "./neural/averages.ts";
 import { candidateSource } from "./neural/candidates.ts";
-import { holdOut, judgeHeldOut } from "./neural/held-out.ts";
+import { heldOutNdcg, holdOut } from "./neural/held-out.ts";
 import { type PooledBatch, pooledEpoch } from "./neural/pooled-batches.ts";
 import { appendPooled, pooledScores } from "./neural/pooled-export.ts";
 import { compilePooledStep, freshPooledParameters, openPooledScorer, type PooledShape } from "./neural/pooled-graph.ts";
@@ -109,7 +109,7 @@ async function learn(
     epoch,
     stepsPerEpoch,
     step: (batch) => step.run(batch),
-    judge: (averages) => judgeHeldOut(scorer, averages, { histories, heldOut, length, signal: context.signal }),
+    evaluate: (averages) => heldOutNdcg(scorer, averages, { histories, heldOut, length, signal: context.signal }),
   };
   try {
     return (await trainEpochs(trainee, planFor(params, stepsPerEpoch), context)).averages;

@@ -2,7 +2,7 @@ import type { AppendScores, FitContext, FittedModel, Method, TrainingData } from
 import { type Averages, zeroAverages } from "./neural/averages.ts";
 import { epochBatches } from "./neural/batches.ts";
 import { candidateSource } from "./neural/candidates.ts";
-import { type HeldOut, holdOut, judgeHeldOut } from "./neural/held-out.ts";
+import { type HeldOut, heldOutNdcg, holdOut } from "./neural/held-out.ts";
 import { appendSasrec, sasrecScores } from "./neural/sasrec-export.ts";
 import { causalSpansFor, compileSasrecStep, openSasrecScorer } from "./neural/sasrec-graph.ts";
 import { freshParameters } from "./neural/sasrec-parameters.ts";
@@ -128,11 +128,11 @@ async function learn(
   const parameters = freshParameters(shape, chance.of("parameters"), { lazy });
   context.signal.throwIfAborted();
   const { length } = shape;
-  const lengthLeast = causalSpansFor(shape);
+  const lengthMin = causalSpansFor(shape);
   const cellsMax = Math.max(length, cellsOfBatch(histories.items.length));
   const epoch = (number: number) => {
     chance.beginEpoch(number);
-    return epochBatches(histories, heldOut.ends, { length, lengthLeast, cellsMax, random: chance.ofBatches(number) });
+    return epochBatches(histories, heldOut.ends, { length, lengthMin, cellsMax, random: chance.ofBatches(number) });
   };
   const stepsPerEpoch = [...epoch(0)].length;
   if (stepsPerEpoch === 0) return { averages: zeroAverages(parameters), heldOut };
@@ -149,7 +149,7 @@ async function learn(
     epoch,
     stepsPerEpoch,
     step: (batch) => step.run(batch),
-    judge: (averages) => judgeHeldOut(scorer, averages, { histories, heldOut, length, signal: context.signal }),
+    evaluate: (averages) => heldOutNdcg(scorer, averages, { histories, heldOut, length, signal: context.signal }),
   };
   try {
     const { averages } = await trainEpochs(trainee, planFor(params, stepsPerEpoch), context);

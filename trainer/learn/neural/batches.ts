@@ -1,60 +1,70 @@
 import type { Histories } from "../statistics/histories.ts";
 
-/** Windows of histories, side by side. Row r's cells are r · length … r · length + its window's size − 1, then padding. */
+/** Windows of histories, one per row. Row r's window begins at cell r · length; padding fills the rest of the row. */
 export type SequenceBatch = {
   readonly rowCount: number;
+  /** Cells of a row: the size of the largest window. */
   readonly length: number;
-  readonly items: Int32Array<ArrayBuffer>; // [rowCount * length] oldest first, padded with 0
-  /** The cells that are no padding, ascending. */
+  /** Oldest entry first; padding is 0. */
+  readonly items: Int32Array<ArrayBuffer>; // [rowCount * length]
+  /** The cells that hold an entry, ascending. */
   readonly cells: Int32Array<ArrayBuffer>; // [cellCount]
-  /** Where each cell stands in `cells`; cellCount for padding. */
+  /** The place of each cell in `cells`; cellCount for padding. */
   readonly inverse: Int32Array<ArrayBuffer>; // [rowCount * length]
-  /** What followed each of `cells`. */
+  /** The entry that follows each cell of `cells`. */
   readonly targets: Int32Array<ArrayBuffer>; // [cellCount]
 };
 
+/** `size` successive entries, from position `first` on. */
 export type Window = { readonly first: number; readonly size: number };
 
 export type EpochOptions = {
-  /** Entries of a window at most. */
+  /** Largest size of a window. */
   readonly length: number;
-  /** A batch is padded to so many, where its windows are shorter. */
-  readonly lengthLeast?: number;
-  /** Cells of a batch at most, padding included; one row at least. */
+  /** Smallest length of a batch: shorter windows are padded. */
+  readonly lengthMin?: number;
+  /** Largest number of cells of a batch, padding included. A batch has at least one row. */
   readonly cellsMax: number;
   readonly random: () => number;
 };
 
 /**
- * One window of each history, grouped by size so that little is padding, in random order. A history longer than a window
- * gives its newest part every other time, else a part at a random place.
+ * One window of each history, in batches of windows of similar size, so that there is little padding. Both the batches and
+ * the windows of equal size are in random order. A history longer than a window gives its newest part with probability 1/2,
+ * else a part at a random place.
  *
  * @param ends Position after the last entry of each user's history that may be learnt from.
  */
 export function* epochBatches(
   { start, items }: Histories,
   ends: Uint32Array,
-  { length, lengthLeast = 1, cellsMax, random }: EpochOptions,
+  { length, lengthMin = 1, cellsMax, random }: EpochOptions,
 ): Generator<SequenceBatch> {
   const windows = Array.from(ends, (end, user) => windowOf({ first: start[user]!, end }, length, random));
   const bySize = shuffled(
     windows.filter(({ size }) => size > 0),
     random,
   ).sort((a, b) => a.size - b.size);
-  const groups: Window[][] = [];
-  for (let from = 0; from < bySize.length; ) {
-    let to = from + 1;
-    while (to < bySize.length && (to + 1 - from) * Math.max(lengthLeast, bySize[to]!.size) <= cellsMax) to++;
-    groups.push(bySize.slice(from, to));
-    from = to;
-  }
-  for (const group of shuffled(groups, random)) yield sequenceBatch(items, group, lengthLeast);
+  const groups = groupsWhere(bySize, (count, { size }) => count * Math.max(lengthMin, size) <= cellsMax);
+  for (const group of shuffled(groups, random)) yield sequenceBatch(items, group, lengthMin);
 }
 
-/** The batch of given windows; the entry after each window's end is its last target. */
-export function sequenceBatch(entries: Int32Array, windows: readonly Window[], lengthLeast = 1): SequenceBatch {
+/** Cuts values into groups that are as large as `fits` allows for the count and the last value. At least one value each. */
+export function groupsWhere<Value>(values: readonly Value[], fits: (count: number, last: Value) => boolean): Value[][] {
+  const groups: Value[][] = [];
+  for (let from = 0; from < values.length; ) {
+    let to = from + 1;
+    while (to < values.length && fits(to + 1 - from, values[to]!)) to++;
+    groups.push(values.slice(from, to));
+    from = to;
+  }
+  return groups;
+}
+
+/** The batch of the given windows. The entry after the end of a window is its last target. */
+export function sequenceBatch(entries: Int32Array, windows: readonly Window[], lengthMin = 1): SequenceBatch {
   const rowCount = windows.length;
-  const length = Math.max(lengthLeast, ...windows.map(({ size }) => size));
+  const length = Math.max(lengthMin, ...windows.map(({ size }) => size));
   const cellCount = windows.reduce((sum, { size }) => sum + size, 0);
   const items = new Int32Array(rowCount * length);
   const inverse = new Int32Array(rowCount * length).fill(cellCount);

@@ -1,14 +1,14 @@
 import type { Method, TrainingData } from "../model.ts";
 
-/** Positive interactions below which closed forms rank better than anything that is trained, in a hundredth of the time. */
+/** With fewer positive interactions, closed forms rank better than networks, in a hundredth of the time. */
 export const NEURAL_INTERACTIONS_MIN = 20_000;
 
-/** The same method, with nothing to try where the data are too few for it. */
+/** The same method with an empty grid on data that are too small for networks. */
 export function whereDataAllow(method: Method): Method {
   return {
     ...method,
     grid: (data) => (isEnough(data) ? method.grid(data) : []),
-    // Asked about before the settings are known; a method without settings is not tried.
+    // An empty grid has no settings to ask the cost of; the highest cost puts the method last.
     cost: (data, params) =>
       Object.keys(params).length === 0 ? { seconds: Number.MAX_VALUE, memoryMb: 0 } : method.cost(data, params),
   };

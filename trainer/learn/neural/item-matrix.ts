@@ -7,8 +7,8 @@ import { type FileBox, fileBox } from "../scoring/scoring-graph.ts";
 import { blocksOf, type ItemMatrix, SCALE_BYTES, type ServedItems, serveBytes } from "../weights/byte-matrix.ts";
 
 /**
- * Float32 where the budget allows it, else a byte per number with one scale per item, else the same of as many leading
- * directions of the vectors as fit. Throws an Error when not even one number per item fits.
+ * Adds item vectors to a graph: as float32 if the budget allows it, else as a byte per number with one scale per item, else
+ * as bytes of as many leading directions as fit. Throws when not even one number per item fits.
  */
 export function serveItems(
   graph: GraphBuilder,
@@ -22,10 +22,9 @@ export function serveItems(
   const rank = Math.floor((weightBytesMax - itemCount * SCALE_BYTES) / padded);
   if (rank >= width) return serveBytes(graph, matrix, box);
   if (rank < 1) {
-    const needed = megabytes(padded + itemCount * SCALE_BYTES);
-    const allowed = `${megabytes(weightBytesMax)} MB are allowed for them`;
+    const [needed, allowed] = [padded + itemCount * SCALE_BYTES, weightBytesMax].map(megabytes);
     throw new Error(
-      `The vectors of ${itemCount} items need ${needed} MB at the very least, and ${allowed}: allow more weights, or train on fewer items.`,
+      `The vectors of ${itemCount} items need at least ${needed} MB, but the budget allows ${allowed} MB: allow more weights, or train on fewer items.`,
     );
   }
   return serveDirections(graph, matrix, { rank, box });
@@ -38,14 +37,14 @@ export const newestEntries = (graph: GraphBuilder, items: string, count: number)
   graph.op("Slice", [items, ...[-count, Number.MAX_SAFE_INTEGER, 0].map((at) => integers(graph, at))]);
 
 /**
- * Columns are items: the runtime multiplies a row by such a matrix as it lies, and needs neither a packed copy of it nor
- * the time to make one (in onnxruntime-web, 100,000 items of 64 numbers: 1.5 ms, and 2.1 with the copy of the transpose).
+ * Columns are items: the runtime multiplies a row by such a matrix without a packed copy. In onnxruntime-web, 100,000 items of
+ * 64 numbers take 1.5 ms, and 2.1 ms with the copy that rows as items would need.
  */
 function serveFloats(graph: GraphBuilder, { itemCount, width, values }: ItemMatrix, box: FileBox): ServedItems {
   const table = box.external("items", "float32", [width, itemCount], transposed(values, width));
   return {
     rowsOf(items) {
-      // Gather along the last axis copies number by number, at 50 ns each in onnxruntime-web.
+      // Gather along the last axis would copy number by number, at 50 ns each in onnxruntime-web.
       const asRow = graph.op("Unsqueeze", [items, integers(graph, 0)]);
       const places = graph.op("Expand", [asRow, integers(graph, width, 1)]); // [width, L]
       const found = graph.op("GatherElements", [table, places], { axis: { int: 1 } });
@@ -57,27 +56,27 @@ function serveFloats(graph: GraphBuilder, { itemCount, width, values }: ItemMatr
   };
 }
 
-/** The vectors in the plane that holds most of them, and back: E ≈ (E Bᵀ) B with the rows of B orthonormal. */
+/** Projects the vectors onto their leading directions, and back: E ≈ (E Bᵀ) B, where the rows of B are orthonormal. */
 function serveDirections(
   graph: GraphBuilder,
   matrix: ItemMatrix,
   { rank, box }: { readonly rank: number; readonly box: FileBox },
 ): ServedItems {
-  const { values, share } = leadingDirections(matrix, rank);
+  const { values, fraction } = leadingDirections(matrix, rank);
   const basis = graph.constant({ type: "float32", dims: [rank, matrix.width], data: values });
   const inner = serveBytes(graph, { ...matrix, width: rank, values: projected(matrix, values, rank) }, box);
   return {
     rowsOf: (items) => graph.op("MatMul", [inner.rowsOf(items), basis]),
     scoresOf: (vector) => inner.scoresOf(graph.op("Gemm", [vector, basis], { transB: { int: 1 } })),
     files: inner.files,
-    truncation: `item vectors as int8 in ${rank} of ${matrix.width} dimensions, which hold ${(100 * share).toFixed(1)} % of them`,
+    truncation: `item vectors as int8 in ${rank} of ${matrix.width} dimensions, which hold ${(100 * fraction).toFixed(1)} % of them`,
   };
 }
 
-/** Items that the directions are found from; of more, every so manieth. */
+/** Largest number of items that the directions are computed from; of more items, every n-th is used. */
 const DIRECTION_ITEMS_MAX = 100_000;
 
-/** values [rank * width]: the leading eigenvectors of EᵀE, and the share of its trace that they hold. */
+/** The leading eigenvectors of EᵀE, and the fraction of its trace that they hold. values: [rank * width] */
 function leadingDirections({ itemCount, width, values }: ItemMatrix, rank: number) {
   const moments = new Float64Array(width * width);
   const stride = Math.ceil(itemCount / DIRECTION_ITEMS_MAX);
@@ -87,8 +86,8 @@ function leadingDirections({ itemCount, width, values }: ItemMatrix, rank: numbe
   }
   const eigen = symmetricEigen(moments, width);
   const sum = (part: Float64Array) => part.reduce((total, value) => total + Math.max(0, value), 0);
-  const share = sum(eigen.values.subarray(0, rank)) / Math.max(1e-30, sum(eigen.values));
-  return { values: Float32Array.from(eigen.vectors.subarray(0, rank * width)), share };
+  const fraction = sum(eigen.values.subarray(0, rank)) / Math.max(1e-30, sum(eigen.values));
+  return { values: Float32Array.from(eigen.vectors.subarray(0, rank * width)), fraction };
 }
 
 /** [itemCount * rank]: E Bᵀ. */

@@ -7,8 +7,8 @@ import { newestEntries, serveItems } from "./item-matrix.ts";
 import type { PooledShape } from "./pooled-graph.ts";
 
 /**
- * Adds the pooled model for one history. The matrix beside the graph holds unit vectors; their lengths, which weigh an
- * item within a history, lie in a file of their own.
+ * Adds the pooled model to a scoring graph. One file holds the items' vectors at unit length. Another holds their lengths,
+ * which weigh an item within a history.
  */
 export function appendPooled(
   graph: GraphBuilder,
@@ -40,11 +40,11 @@ export function appendPooled(
   };
 }
 
-/** float32 [L]: exp of the learnt weight by distance from the newest entry, which stands last. */
+/** float32 [L]: exp of the learnt weight of each entry's distance from the newest entry, which is the last. */
 function placeWeights(graph: GraphBuilder, items: string, table: string): string {
   const count = graph.op("Squeeze", [graph.op("Shape", [items])]);
   const ascending = graph.op("Range", [integer(graph, 0), count, integer(graph, 1)]);
-  // Not Range(count − 1, −1, −1): ONNX Runtime 1.30 fuses that with Gather into a Slice that ends at −1, the last entry.
+  // Range(count − 1, −1, −1) would be wrong: ONNX Runtime 1.30 fuses it with Gather into a Slice that ends at the last entry.
   const places = graph.op("Sub", [graph.op("Sub", [count, integer(graph, 1)]), ascending]);
   return graph.op("Exp", [graph.op("Gather", [table, places])]);
 }
@@ -61,7 +61,12 @@ function unitsAndLengths(parameters: Averages, { itemCount, width }: PooledShape
   return { units, lengths };
 }
 
-/** Float32Array(itemCount): the scores after a history, in plain loops, to compare with. Items are oldest first. */
+/**
+ * The reference: scores in plain loops, which tests compare with the exported graph.
+ *
+ * @param items Item indices, oldest first.
+ * @returns Scores. [itemCount]
+ */
 export function pooledScores(shape: PooledShape, parameters: Averages, items: readonly number[]): Float32Array {
   const { itemCount, width, ordered } = shape;
   const values = (name: string) => parameters.get(name)!.value;

@@ -24,15 +24,15 @@ import { normal } from "./sasrec-parameters.ts";
 export type PooledShape = {
   readonly itemCount: number;
   readonly width: number;
-  /** Members of a history at most. */
+  /** Largest number of history entries that are pooled. */
   readonly length: number;
-  /** Whether a member's weight depends on its place. */
+  /** True when an entry's weight depends on its distance from the newest entry. */
   readonly ordered: boolean;
 };
 
 /**
- * Fresh parameters: small item vectors; the projection is the identity, so that the beginning is a symmetric linear
- * model; weights by place are logarithms, all 0.
+ * Initial parameters: small random item vectors, and the identity as projection, so that training begins with a symmetric
+ * linear model. Place weights are logarithms, and fall with the distance from the newest entry.
  */
 export function freshPooledParameters(
   { itemCount, width, length, ordered }: PooledShape,
@@ -48,13 +48,13 @@ export function freshPooledParameters(
   return new Map(entries);
 }
 
-/** One pass over a batch, forward and backward. */
+/** One forward and backward pass over a batch: returns the loss and leaves gradients in the parameters. */
 export type PooledStep = { run(batch: PooledBatch): Promise<number>; release(): Promise<void> };
 
 /**
- * Compiles training of a pooled model: a user is the weighted sum of its items' vectors, projected and of unit length;
- * the loss is a softmax over candidates of cosine / temperature, each history's targets together (SimpleX, Mao et al. 2021;
- * softmax loss, Wu et al. 2024; without projection and temperature the model is ELSA, Vančura et al. 2022).
+ * Compiles training of a pooled model. A user is the weighted sum of its items' vectors, projected, at unit length. The loss
+ * is a softmax of cosine / temperature over candidates, with all targets of a history together (SimpleX, Mao et al. 2021;
+ * softmax loss, Wu et al. 2024). Without projection and temperature the model is ELSA (Vančura et al. 2022).
  */
 export async function compilePooledStep(
   shape: PooledShape,
@@ -94,7 +94,7 @@ export async function compilePooledStep(
 
 type Members = { readonly items: string; readonly mask: string };
 
-/** [rows, width] users of unit length, from members int32 (row, member), newest first. */
+/** Members int32 (row, member), newest first → users [rows, width] of unit length. */
 function pooledNetwork(tape: Tape, { itemCount, width, length, ordered }: PooledShape) {
   const table = tape.parameter("item_table", [itemCount, width]);
   const weight = tape.parameter("projection", [width, width]);
@@ -108,13 +108,13 @@ function pooledNetwork(tape: Tape, { itemCount, width, length, ordered }: Pooled
   return { table, users };
 }
 
-/** (row, member): exp of the learnt weight of each member's place, 0 for padding. */
+/** (row, member): exp of the learnt weight of each member's place; 0 for padding. */
 function placeWeights(tape: Tape, table: Tensor, { items, mask }: { items: string; mask: Tensor }): Tensor {
   const logs = gatherRows(tape, table, placesOf(tape.graph, items));
   return multiply(tape, exponential(tape, logs), mask);
 }
 
-/** int32 (row, member): 0 for the first of a row, which is the newest. */
+/** int32 (row, member): the place of each member in its row; 0 is the newest. */
 function placesOf(graph: GraphBuilder, items: string): string {
   const size = graph.op("Shape", [items]);
   const places = graph.op("Range", [
@@ -138,7 +138,7 @@ function pooledFeeds(batch: PooledBatch, { indices, correction }: Candidates): R
   };
 }
 
-/** Cosines of users and every item, for judging parameters while they are learnt. */
+/** Scores all items by their cosine with a user, to evaluate parameters during training. */
 export async function openPooledScorer(shape: PooledShape): Promise<BatchScorer> {
   const graph = graphBuilder("pooled-scoring");
   const tape = newTape(graph);

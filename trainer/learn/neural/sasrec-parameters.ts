@@ -6,9 +6,10 @@ import { ITEM_TABLE } from "./sasrec-graph.ts";
 import { NO_DROPOUT, type TransformerShape, transformer } from "./transformer.ts";
 
 /**
- * Fresh parameters, those of the network in the order in which it declares them. Matrices have variance 1 / inputs, so
- * that layers keep the size of what they are given; item vectors are small, gains 1, biases 0. `lazy`: item vectors are
- * updated only when touched.
+ * Initial parameters, in the order in which the network declares them. Matrices have variance 1 / inputs, so that layers
+ * keep the size of their inputs. Item vectors are small, gains 1 and biases 0.
+ *
+ * @param options `lazy`: only item vectors with a gradient are updated.
  */
 export function freshParameters(
   shape: TransformerShape,
@@ -31,6 +32,7 @@ export function freshParameters(
   return parameters;
 }
 
+/** Standard deviation of the item vectors. */
 const ITEM_DEVIATION = 0.02;
 
 function initialValue(name: string, dims: readonly number[], random: () => number): (index: number) => number {
@@ -40,6 +42,6 @@ function initialValue(name: string, dims: readonly number[], random: () => numbe
   return () => deviation * normal(random);
 }
 
-/** A standard normal number (Box and Muller 1958). */
+/** A number from the standard normal distribution (Box and Muller 1958). */
 export const normal = (random: () => number) =>
   Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());

@@ -5,40 +5,40 @@ import { type Averages, averagesOf, follow } from "./averages.ts";
 
 export type TrainingPlan = {
   readonly epochs: number;
-  /** Highest learning rate: reached after `warmupSteps`, then falling to a fiftieth of it along a cosine. */
+  /** The highest rate: reached after `warmupSteps` and then lowered to a fiftieth along a cosine. */
   readonly learningRate: number;
   readonly warmupSteps: number;
-  /** Steps that the averaged parameters look back, about. */
+  /** Approximate number of last steps that the averaged parameters cover. */
   readonly averagedSteps: number;
-  /** Epochs without a better judgement after which training stops. */
+  /** Epochs without a better NDCG after which training stops. */
   readonly patience: number;
 };
 
-/** What is trained, as the loop sees it. */
+/** A network and its data, as the training loop uses them. */
 export type Trainee<Batch> = {
   readonly parameters: Parameters;
-  /** The batches of an epoch (from 0): the same ones, and the same chance in their steps, each time it is asked. */
+  /** The batches of an epoch, which is numbered from 0. */
   epoch(epoch: number): Iterable<Batch>;
-  /** Steps of one epoch, about. */
+  /** Approximate number of steps in one epoch. */
   readonly stepsPerEpoch: number;
-  /** The loss of a batch; leaves gradients in `parameters`. */
+  /** Returns the loss of a batch and leaves gradients in `parameters`. */
   step(batch: Batch): Promise<number>;
-  /** How good parameters are on what was held out, higher is better; undefined when nothing could be held out. */
-  judge(averages: Averages): Promise<number | undefined>;
+  /** NDCG of the held-out entries under these parameters; undefined when nothing could be held out. */
+  evaluate(averages: Averages): Promise<number | undefined>;
 };
 
 export type TrainingOutcome = {
-  /** The averaged parameters of the epoch with the best judgement. */
+  /** The averaged parameters after the epoch with the best NDCG, or after the last one when nothing is held out. */
   readonly averages: Averages;
   /** Undefined when nothing could be held out. */
-  readonly judgement: number | undefined;
-  /** Epochs up to and including the best one. */
+  readonly ndcg: number | undefined;
+  /** Epochs up to and including that one. */
   readonly epochs: number;
 };
 
 /**
- * Trains until the plan's epochs are over, judgements stop rising or time is up. The learning rate falls with the fraction
- * of the steps made. If the pace shows that time does not suffice for all steps, fewer are planned, so that a short budget
+ * Trains until the plan's epochs are over, the NDCG stops rising or time is up. The learning rate falls with the fraction of
+ * the planned steps. If the pace shows that time does not suffice for all steps, fewer are planned, so that a short budget
  * still ends on a small rate. With time to spare, the result depends on data and seed alone.
  *
  * Throws the signal's reason when aborted.
@@ -51,86 +51,91 @@ export async function trainEpochs<Batch>(
   const { parameters } = trainee;
   const optimizer = adam(parameters);
   const averages = averagesOf(parameters);
-  const followEvery = followInterval(parameters);
+  const averagingInterval = averagingIntervalOf(parameters);
   const pace = paceWithin(context.secondsMax, Math.max(1, plan.epochs * trainee.stepsPerEpoch));
-  let best: TrainingOutcome = { averages: averagesOf(averages), judgement: undefined, epochs: 0 };
+  let best: TrainingOutcome = { averages: averagesOf(averages), ndcg: undefined, epochs: 0 };
   let step = 0;
   for (let epoch = 0; epoch < plan.epochs && epoch - best.epochs < plan.patience && !pace.isOver(step); epoch++) {
     for (const batch of trainee.epoch(epoch)) {
-      const affordable = pace.stepsAffordable(step);
-      const fraction = Math.min(1, step / affordable);
-      const epochs = Math.ceil(affordable / trainee.stepsPerEpoch);
+      const planned = pace.plannedSteps(step);
+      const fraction = Math.min(1, step / planned);
+      const epochs = Math.ceil(planned / trainee.stepsPerEpoch);
       await reportProgress(context, fraction, describe({ epoch, epochs, best, secondsLeft: pace.secondsLeft(step) }));
       await trainee.step(batch);
       optimizer.step(learningRateAt(plan, step, fraction));
-      if (step % followEvery === 0) follow(averages, parameters, { steps: plan.averagedSteps / followEvery, step });
+      if (step % averagingInterval === 0) {
+        follow(averages, parameters, { steps: plan.averagedSteps / averagingInterval, step });
+      }
       step++;
       if (pace.isOver(step)) break;
     }
-    const judgement = await trainee.judge(averages);
-    if (judgement === undefined || best.judgement === undefined || judgement > best.judgement) {
-      best = { averages: averagesOf(averages), judgement, epochs: epoch + 1 };
+    const ndcg = await trainee.evaluate(averages);
+    if (ndcg === undefined || best.ndcg === undefined || ndcg > best.ndcg) {
+      best = { averages: averagesOf(averages), ndcg, epochs: epoch + 1 };
     }
   }
   return best;
 }
 
-/** Averaging reads every parameter, so many of them are averaged only now and then. */
-function followInterval(parameters: Parameters): number {
+/** Steps between two updates of the averages. An update reads every parameter, so large networks are averaged less often. */
+function averagingIntervalOf(parameters: Parameters): number {
   let count = 0;
   for (const { value } of parameters.values()) count += value.length;
-  return Math.min(20, Math.max(1, Math.round(count / FOLLOWED_AT_ONCE)));
+  return Math.min(20, Math.max(1, Math.round(count / AVERAGED_PER_STEP)));
 }
-const FOLLOWED_AT_ONCE = 1_000_000;
+/** Parameters that are averaged per step. */
+const AVERAGED_PER_STEP = 1_000_000;
 
 /** Linear warm-up, then half a cosine down to LAST_RATE (Loshchilov and Hutter 2017). */
-export function learningRateAt({ learningRate, warmupSteps }: TrainingPlan, step: number, share: number): number {
+export function learningRateAt({ learningRate, warmupSteps }: TrainingPlan, step: number, fraction: number): number {
   const warmth = Math.min(1, (step + 1) / warmupSteps);
-  return learningRate * warmth * (LAST_RATE + ((1 - LAST_RATE) * (1 + Math.cos(Math.PI * share))) / 2);
+  return learningRate * warmth * (LAST_RATE + ((1 - LAST_RATE) * (1 + Math.cos(Math.PI * fraction))) / 2);
 }
+/** The last learning rate, as a fraction of the highest. */
 const LAST_RATE = 0.02;
 
-type Standing = {
+type ProgressDetail = {
   readonly epoch: number;
-  /** That there will be, as it looks now. */
+  /** Expected number of epochs in total. */
   readonly epochs: number;
   readonly best: TrainingOutcome;
   readonly secondsLeft: number | undefined;
 };
 
-function describe({ epoch, epochs, best, secondsLeft }: Standing): string {
-  const quality = best.judgement === undefined ? "" : `, NDCG ${best.judgement.toFixed(4)}`;
+function describe({ epoch, epochs, best, secondsLeft }: ProgressDetail): string {
+  const quality = best.ndcg === undefined ? "" : `, NDCG ${best.ndcg.toFixed(4)}`;
   const left = secondsLeft === undefined ? "" : `, at most ${Math.ceil(secondsLeft)} s left`;
   return `epoch ${epoch + 1} of ${Math.max(epoch + 1, epochs)}${quality}${left}`;
 }
 
-/** Steps between two looks at the pace; the first ones are slow, and say something only where they are all that there will be. */
-const STEPS_BETWEEN_LOOKS = 50;
-const STEPS_LEAST = 5;
-const SHARE_EARLY = 0.1;
+/** Steps between two measurements of the pace. */
+const PACE_INTERVAL = 50;
+/** The first steps are slow and are measured only when they take more than EARLY_FRACTION of the time. */
+const PACE_STEPS_MIN = 5;
+const EARLY_FRACTION = 0.1;
 
-/** Plans the steps that are wanted, or as many as a budget of wall time allows at the measured pace. */
+/** Plans all wanted steps, or as many as the time budget allows at the measured pace. */
 function paceWithin(secondsMax: number, stepsWanted: number) {
   const startedAt = performance.now();
   const seconds = () => (performance.now() - startedAt) / 1000;
-  let affordable = stepsWanted;
-  const isTimeToLook = (done: number) =>
-    done >= STEPS_LEAST &&
-    (done % STEPS_BETWEEN_LOOKS === 0 || (done < STEPS_BETWEEN_LOOKS && seconds() > SHARE_EARLY * secondsMax));
+  let planned = stepsWanted;
+  const isMeasuringTime = (done: number) =>
+    done >= PACE_STEPS_MIN &&
+    (done % PACE_INTERVAL === 0 || (done < PACE_INTERVAL && seconds() > EARLY_FRACTION * secondsMax));
   return {
-    stepsAffordable(done: number) {
-      if (isTimeToLook(done)) {
+    plannedSteps(done: number) {
+      if (isMeasuringTime(done)) {
         const stepsLeft = Math.floor(((secondsMax - seconds()) / seconds()) * done);
-        affordable = Math.min(stepsWanted, done + Math.max(0, stepsLeft));
+        planned = Math.min(stepsWanted, done + Math.max(0, stepsLeft));
       }
-      return affordable;
+      return planned;
     },
-    /** Whether time is up; a plan that can be finished in time ends with its epochs. */
-    isOver: (done: number) => seconds() >= secondsMax || (affordable < stepsWanted && done >= affordable),
-    /** Undefined until a few steps have shown their pace. */
+    /** True when time is up. Where all wanted steps fit, training ends with its epochs instead. */
+    isOver: (done: number) => seconds() >= secondsMax || (planned < stepsWanted && done >= planned),
+    /** Undefined until a few steps have shown the pace. */
     secondsLeft(done: number) {
-      const atThisPace = (seconds() / done) * (affordable - done);
-      return done < STEPS_LEAST ? undefined : Math.max(0, Math.min(atThisPace, secondsMax - seconds()));
+      const atThisPace = (seconds() / done) * (planned - done);
+      return done < PACE_STEPS_MIN ? undefined : Math.max(0, Math.min(atThisPace, secondsMax - seconds()));
     },
   };
 }

@@ -3,10 +3,10 @@ import { add, dropout, layerNorm, linear, relu, scale } from "../numerics/autodi
 import type { Tape, Tensor } from "../numerics/autodiff/tape.ts";
 import { cast, integer, integers } from "../numerics/onnx/graph-shorthand.ts";
 
-/** Sizes of the network. `width` is a multiple of `heads`. */
+/** Sizes of the network; `width` is a multiple of `heads`. */
 export type TransformerShape = {
   readonly itemCount: number;
-  /** History entries at most. */
+  /** Largest number of history entries. */
   readonly length: number;
   readonly width: number;
   readonly blocks: number;
@@ -18,19 +18,21 @@ export type DropoutMasks = () => string | undefined;
 export const NO_DROPOUT: DropoutMasks = () => undefined;
 
 /**
- * [batch · length, width]: what each position expects next. The causal transformer of SASRec (Kang and McAuley 2018), with
- * layer norms before each part and learnt attention biases by distance in place of positions.
+ * The causal transformer of SASRec (Kang and McAuley 2018), with a layer norm before each part, and with attention biases
+ * that are learnt by distance instead of position vectors.
+ *
+ * @returns What the network expects after each position. [batch · length, width]
  */
 export function transformer(
   tape: Tape,
   shape: TransformerShape,
   inputs: {
-    /** [batch · length, width] the vectors of the items, oldest first, padded at the end: causality makes that safe. */
+    /** [batch · length, width]: item vectors, oldest first. Rows are padded at the end, where causal attention ignores it. */
     readonly vectors: Tensor;
     /** int64 [2]: batch, length. */
     readonly size: string;
     readonly masks: DropoutMasks;
-    /** As in `attention`. */
+    /** See `attention`. */
     readonly causalSpans?: number;
   },
 ): Tensor {
@@ -69,7 +71,7 @@ function attend(
   const { shape4 } = layout;
   const split = (projected: Tensor) => splitHeads(tape, projected, { shape4, width });
   const project = (name: string) => split(linear(tape, x, layer(tape, named(name), width)));
-  // Keys have no bias: it would add the same to every score of a query, and softmax would take it away.
+  // Keys have no bias: it would add the same number to every score of a query, which does not change the softmax.
   const keys = split(linear(tape, x, { weight: tape.parameter(named("key"), [width, width]) }));
   const table = tape.parameter(named("distance_bias"), [length, heads]);
   const output = attention(tape, {
@@ -99,7 +101,7 @@ const norm = (tape: Tape, x: Tensor, name: string, width: number) =>
     bias: tape.parameter(`${name}.bias`, [width]),
   });
 
-/** What depends on the batch's size alone. */
+/** Shapes and masks that depend on the batch's size alone. */
 function headLayout({ graph }: Tape, { heads, width }: TransformerShape, size: string): Layout {
   const shape4 = graph.op("Concat", [size, integers(graph, heads, width / heads)], { axis: { int: 0 } });
   const zero = integer(graph, 0);

@@ -17,7 +17,7 @@ test("after many steps an average moves by 1 / steps of the difference", () => {
   expect(averages.get("w")!.value[0]).toBeCloseTo(0.1, 6);
 });
 
-test("the first steps are followed closely", () => {
+test("the averages follow the first steps closely", () => {
   const parameters = new Map([["w", parameter([1], () => 0)]]);
   const averages = averagesOf(parameters);
   parameters.get("w")!.value[0] = 10;

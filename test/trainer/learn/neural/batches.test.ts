@@ -12,7 +12,7 @@ function counting(lengths: readonly number[]): Histories {
   return { userCount: lengths.length, itemCount: 1000 * lengths.length, start, items };
 }
 
-test("two windows side by side: the shorter is padded, and padding has no target", () => {
+test("the shorter of two windows is padded, and padding has no target", () => {
   const batch = sequenceBatch(Int32Array.of(5, 6, 7, 8, 9), [
     { first: 0, size: 1 },
     { first: 1, size: 3 },
@@ -27,7 +27,7 @@ test("two windows side by side: the shorter is padded, and padding has no target
   });
 });
 
-test("an epoch holds one window of every user with two entries, and each target follows its item", () => {
+test("an epoch has one window of every user with two entries, and each target follows its item", () => {
   const lengths = fc.array(fc.integer({ min: 0, max: 30 }), { minLength: 1, maxLength: 12 });
   fc.assert(
     fc.property(
@@ -36,13 +36,13 @@ test("an epoch holds one window of every user with two entries, and each target 
       fc.constantFrom(1, 4),
       fc.integer(),
       (sizes, length, wanted, seed) => {
-        const lengthLeast = Math.min(wanted, length);
+        const lengthMin = Math.min(wanted, length);
         const histories = counting(sizes);
-        const options = { length, lengthLeast, cellsMax: 25, random: fitContext(seed).random };
+        const options = { length, lengthMin, cellsMax: 25, random: fitContext(seed).random };
         const batches = [...epochBatches(histories, histories.start.slice(1), options)];
         for (const { items, cells, targets, rowCount, length: padded } of batches) {
           expect(rowCount === 1 || rowCount * padded <= 25).toBe(true);
-          expect(padded).toBeGreaterThanOrEqual(lengthLeast);
+          expect(padded).toBeGreaterThanOrEqual(lengthMin);
           for (const [i, cell] of cells.entries()) expect(targets[i]).toBe(items[cell]! + 1);
         }
         const cellCount = batches.reduce((sum, { cells }) => sum + cells.length, 0);
@@ -52,14 +52,14 @@ test("an epoch holds one window of every user with two entries, and each target 
   );
 });
 
-test("entries at or after a user's end are never seen", () => {
+test("entries from a user's end on are never used", () => {
   const histories = counting([6]);
   const options = { length: 10, cellsMax: 100, random: fitContext().random };
   const [batch] = [...epochBatches(histories, Uint32Array.of(4), options)];
   expect([...batch!.targets]).toEqual([1, 2, 3]);
 });
 
-test("a history longer than a window gives its newest part about half of the time, and every part at times", () => {
+test("a history longer than a window gives its newest part half of the time, and other parts too", () => {
   const histories = counting([50]);
   const firsts = Array.from({ length: 300 }, (_, seed) => {
     const options = { length: 5, cellsMax: 100, random: fitContext(seed).random };

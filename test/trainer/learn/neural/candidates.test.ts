@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { candidateSource } from "../../../../trainer/learn/neural/candidates.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 
-test("every target is a candidate once, at the place that is told", () => {
+test("every target is one candidate, at its target place", () => {
   const targetCounts = Float64Array.of(4, 3, 2, 1, 0, 0);
   const draw = candidateSource({ targetCounts, drawnCount: 2, random: fitContext().random });
   for (let i = 0; i < 20; i++) {
@@ -13,7 +13,7 @@ test("every target is a candidate once, at the place that is told", () => {
   }
 });
 
-test.each([1, 3, 4, 9])("the correction is −log of the share of draws with an item, measured: %i", (drawnCount) => {
+test.each([1, 3, 4, 9])("the correction is −log of the fraction of draws with an item (%i drawn)", (drawnCount) => {
   const targetCounts = Float64Array.of(60, 25, 10, 5);
   const { random } = fitContext(2);
   const draw = candidateSource({ targetCounts, drawnCount, random });
@@ -24,7 +24,7 @@ test.each([1, 3, 4, 9])("the correction is −log of the share of draws with an 
   for (let round = 0; round < rounds; round++) {
     const targets = Int32Array.from({ length: 3 }, () => {
       const at = random();
-      return cumulative.findIndex((share) => at < share);
+      return cumulative.findIndex((bound) => at < bound);
     });
     const { indices, correction } = draw(targets);
     for (const [i, item] of indices.entries()) {

@@ -21,7 +21,7 @@ test.each([
   expect(method.grid(data(interactions, positives)).length > 0).toBe(isTried);
 });
 
-test("cost is the method's own, and for no settings the last in any order", () => {
+test("the cost is that of the method, and the highest without settings", () => {
   const large = data(NEURAL_INTERACTIONS_MIN, NEURAL_INTERACTIONS_MIN);
   const params = method.grid(large)[0]!;
   expect(method.cost(large, params)).toEqual((sasrec as Method).cost(large, params));

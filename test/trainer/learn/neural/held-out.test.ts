@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { averagesOf } from "../../../../trainer/learn/neural/averages.ts";
-import { gainOf, holdOut, judgeHeldOut } from "../../../../trainer/learn/neural/held-out.ts";
+import { gainOf, heldOutNdcg, holdOut } from "../../../../trainer/learn/neural/held-out.ts";
 import type { Histories } from "../../../../trainer/learn/statistics/histories.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 
@@ -19,7 +19,7 @@ test.each([
   [2000, 333],
   [5000, 833],
   [20_000, 1000],
-])("of %i users %i lose their last entry to the judge, and no others", (userCount, count) => {
+])("of %i users, the last entry of %i is held out", (userCount, count) => {
   const { ends, users } = holdOut(histories(userCount), fitContext().random);
   expect(users.length).toBe(count);
   const held = new Set(users);
@@ -27,33 +27,33 @@ test.each([
   expect(Array.from(ends)).toEqual(expected);
 });
 
-test("too few users: nothing is held out", async () => {
+test("nothing is held out of too few users", async () => {
   const heldOut = holdOut(histories(80), fitContext().random);
   expect(heldOut.users.length).toBe(0);
   const scorer = { score: async () => new Float32Array(0), release: async () => {} };
   const setup = { histories: histories(80), heldOut, length: LENGTH, signal: fitContext().signal };
-  expect(await judgeHeldOut(scorer, averagesOf(new Map()), setup)).toBeUndefined();
+  expect(await heldOutNdcg(scorer, averagesOf(new Map()), setup)).toBeUndefined();
 });
 
 test.each([
-  ["the target first among unseen items, though seen ones score higher", [9, 8, 7, 5, 1], [0, 1, 2], 3, 1],
-  ["one unseen item above: 1 / log2(3)", [9, 8, 7, 5, 6], [0, 1, 2], 3, 1 / Math.log2(3)],
-  ["an equal score of a smaller index stands above", [0, 5, 0, 5, 0], [0], 3, 1 / Math.log2(3)],
-  ["an equal score of a larger index stands below", [0, 0, 0, 5, 5], [0], 3, 1],
-  ["a target that was seen cannot be found", [1, 2, 3, 4, 5], [3], 3, 0],
   [
-    "a target whose score is no number is not found: training that has failed is not perfect",
-    [NaN, NaN, NaN],
-    [0],
+    "the target is first among items outside the history, although items of the history score higher",
+    [9, 8, 7, 5, 1],
+    [0, 1, 2],
+    3,
     1,
-    0,
   ],
-  ["rank 11, far down, still counts", [1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2], [], 0, 1 / Math.log2(12)],
+  ["one item outside the history is above: 1 / log2(3)", [9, 8, 7, 5, 6], [0, 1, 2], 3, 1 / Math.log2(3)],
+  ["an equal score with a smaller index is above", [0, 5, 0, 5, 0], [0], 3, 1 / Math.log2(3)],
+  ["an equal score with a larger index is below", [0, 0, 0, 5, 5], [0], 3, 1],
+  ["a target in the history counts 0", [1, 2, 3, 4, 5], [3], 3, 0],
+  ["a target without a score counts 0, so that failed training does not look perfect", [NaN, NaN, NaN], [0], 1, 0],
+  ["rank 11 still counts", [1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2], [], 0, 1 / Math.log2(12)],
 ])("%s", (_, scores, history, target, gain) => {
   expect(gainOf(Float32Array.from(scores), Int32Array.from(history), target)).toBeCloseTo(gain, 9);
 });
 
-test("judged on the window before the held out entry", async () => {
+test("the network sees the window before the held-out entry", async () => {
   const setup = histories(400);
   const heldOut = holdOut(setup, fitContext().random);
   const score = async (
@@ -67,10 +67,10 @@ test("judged on the window before the held out entry", async () => {
   };
   const scorer = { score, release: async () => {} };
   const { signal } = fitContext();
-  expect(await judgeHeldOut(scorer, averagesOf(new Map()), { histories: setup, heldOut, length: 2, signal })).toBe(1);
+  expect(await heldOutNdcg(scorer, averagesOf(new Map()), { histories: setup, heldOut, length: 2, signal })).toBe(1);
 });
 
-test("whoever stops the fit need not wait until all are judged", async () => {
+test("an abort ends the evaluation after the current group", async () => {
   const controller = new AbortController();
   let scored = 0;
   const score = async (_: unknown, { rowCount }: { rowCount: number }) => {
@@ -80,7 +80,7 @@ test("whoever stops the fit need not wait until all are judged", async () => {
   };
   const scorer = { score, release: async () => {} };
   const setup = { histories: histories(400), heldOut: holdOut(histories(400), fitContext().random), length: LENGTH };
-  const judging = judgeHeldOut(scorer, averagesOf(new Map()), { ...setup, signal: controller.signal });
-  await expect(judging).rejects.toThrow("enough");
+  const evaluation = heldOutNdcg(scorer, averagesOf(new Map()), { ...setup, signal: controller.signal });
+  await expect(evaluation).rejects.toThrow("enough");
   expect(scored).toBe(1);
 });

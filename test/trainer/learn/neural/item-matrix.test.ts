@@ -9,7 +9,7 @@ const { random } = fitContext();
 const anyValues = Float32Array.from({ length: itemCount * width }, () => random() - 0.5);
 const vector = Float32Array.from({ length: width }, () => random() - 0.5);
 
-/** Rows of two items, and the scores of all for a vector, out of the served graph. */
+/** Rows of two items, and the scores of all items for a vector, from the graph. */
 async function serve(weightBytesMax: number, values = anyValues) {
   const graph = graphBuilder("items");
   const served = serveItems(graph, { itemCount, width, values }, { weightBytesMax, prefix: "" });
@@ -34,14 +34,14 @@ const scoresFrom = (values: Float32Array) =>
   );
 const expectedScores = scoresFrom(anyValues);
 
-test("with room: float32, exact rows and scores to 1e-6", async () => {
+test("within a large budget vectors are float32: rows are exact, scores right to 1e-6", async () => {
   const { rows, scores, truncation, size } = await serve(1e6);
   expect([...rows]).toEqual(expectedRows);
   for (const [item, score] of expectedScores.entries()) expect(scores[item]).toBeCloseTo(score, 6);
   expect([truncation, size]).toEqual(["", 4 * itemCount * width]);
 });
 
-test("over the budget: a quarter of the bytes and a scale per item, rows to 1/250 and scores to 1 %", async () => {
+test("over that budget vectors are bytes with a scale per item: rows right to 1/250, scores to 1 %", async () => {
   const { rows, scores, truncation, size } = await serve(4 * itemCount * width - 1);
   for (const [i, value] of expectedRows.entries()) expect(Math.abs(rows[i]! - value)).toBeLessThan(0.5 / 250);
   const largest = Math.max(...expectedScores.map(Math.abs));
@@ -50,7 +50,7 @@ test("over the budget: a quarter of the bytes and a scale per item, rows to 1/25
   expect(size).toBe(itemCount * width + 4 * itemCount);
 });
 
-test("over even that: as many leading directions as fit, nearly exact where the vectors lie in so many", async () => {
+test("over that budget leading directions are kept, nearly exact for vectors of as many dimensions", async () => {
   const directions = Array.from({ length: 3 * width }, () => random() - 0.5);
   const flat = new Float32Array(itemCount * width);
   for (let item = 0; item < itemCount; item++) {
@@ -68,9 +68,9 @@ test("over even that: as many leading directions as fit, nearly exact where the 
   for (let i = 0; i < width; i++) expect(rows[i]).toBeCloseTo(flat[7 * width + i]!, 1);
 });
 
-test("a budget below one number per item is refused with what is needed", async () => {
+test("a budget below one number per item is refused, with the size that is needed", async () => {
   await expect(serve(itemCount * 5 - 1)).rejects.toThrow(
-    "The vectors of 50 items need 0.000250 MB at the very least, and 0.000249 MB are allowed",
+    "The vectors of 50 items need at least 0.000250 MB, but the budget allows 0.000249 MB",
   );
 });
 

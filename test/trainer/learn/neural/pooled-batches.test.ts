@@ -4,7 +4,7 @@ import { pooledBatch, pooledEpoch } from "../../../../trainer/learn/neural/poole
 import type { Histories } from "../../../../trainer/learn/statistics/histories.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 
-test("two cuts side by side: padding weighs nothing, every target the same, all targets one", () => {
+test("padding has weight 0, all targets have the same weight, and weights sum to 1", () => {
   const batch = pooledBatch([
     { members: Int32Array.of(4), targets: Int32Array.of(7, 8) },
     { members: Int32Array.of(5, 6), targets: Int32Array.of(9) },
@@ -37,32 +37,35 @@ const rowsOf = (flat: Int32Array, weights: Float32Array, rowCount: number): numb
   );
 };
 
-test.each([false, true])("cuts have members and targets, none in both, within bounds (ordered: %s)", (ordered) => {
-  const lengths = fc.array(fc.integer({ min: 0, max: 40 }), { minLength: 1, maxLength: 10 });
-  fc.assert(
-    fc.property(lengths, fc.integer(), (sizes, seed) => {
-      const histories = counting(sizes);
-      const options = { length: 12, ordered, cellsMax: 60, rowsMax: 4, random: fitContext(seed).random };
-      for (const batch of pooledEpoch(histories, histories.start.slice(1), options)) {
-        expect(batch.rowCount).toBeLessThanOrEqual(4);
-        const members = rowsOf(batch.members, batch.memberMask, batch.rowCount);
-        const targets = rowsOf(batch.targets, batch.targetWeights, batch.rowCount);
-        for (const [row, own] of members.entries()) {
-          expect(own.length).toBeGreaterThanOrEqual(1);
-          expect(own.length).toBeLessThanOrEqual(12);
-          expect(targets[row]!.length).toBeGreaterThanOrEqual(1);
-          expect(own.filter((item) => targets[row]!.includes(item))).toEqual([]);
-          if (ordered) {
-            expect(own).toEqual(own.toSorted((a, b) => b - a));
-            expect(targets[row]![0]).toBe(own[0]! + 1);
+test.each([false, true])(
+  "a split has members and targets, none in both, within its bounds (ordered: %s)",
+  (ordered) => {
+    const lengths = fc.array(fc.integer({ min: 0, max: 40 }), { minLength: 1, maxLength: 10 });
+    fc.assert(
+      fc.property(lengths, fc.integer(), (sizes, seed) => {
+        const histories = counting(sizes);
+        const options = { length: 12, ordered, cellsMax: 60, rowsMax: 4, random: fitContext(seed).random };
+        for (const batch of pooledEpoch(histories, histories.start.slice(1), options)) {
+          expect(batch.rowCount).toBeLessThanOrEqual(4);
+          const members = rowsOf(batch.members, batch.memberMask, batch.rowCount);
+          const targets = rowsOf(batch.targets, batch.targetWeights, batch.rowCount);
+          for (const [row, own] of members.entries()) {
+            expect(own.length).toBeGreaterThanOrEqual(1);
+            expect(own.length).toBeLessThanOrEqual(12);
+            expect(targets[row]!.length).toBeGreaterThanOrEqual(1);
+            expect(own.filter((item) => targets[row]!.includes(item))).toEqual([]);
+            if (ordered) {
+              expect(own).toEqual(own.toSorted((a, b) => b - a));
+              expect(targets[row]![0]).toBe(own[0]! + 1);
+            }
           }
         }
-      }
-    }),
-  );
-});
+      }),
+    );
+  },
+);
 
-test("a set of every user with two entries, once; entries at or after an end are never seen", () => {
+test("every user with two entries is split once, and entries from a user's end on are never used", () => {
   const histories = counting([0, 1, 2, 8]);
   const options = { length: 50, ordered: false, cellsMax: 500, rowsMax: 50, random: fitContext().random };
   const batches = [...pooledEpoch(histories, Uint32Array.of(0, 1, 3, 9), options)];

@@ -7,7 +7,7 @@ import { openScorer } from "../../../../trainer/learn/scoring/onnx-scorer.ts";
 import { exportScores } from "../../../../trainer/learn/scoring/scoring-graph.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 
-test("by hand: two unit items at right angles, a history of one of them", () => {
+test("scores by hand: two items at right angles", () => {
   const shape = { itemCount: 2, width: 2, length: 3, ordered: false };
   const parameters = averagesOf(freshPooledParameters(shape, fitContext().random));
   parameters.get("item_table")!.value.set([2, 0, 0, 3]);
@@ -23,7 +23,7 @@ test.each([
   ["float32", false, 1e6, 1e-5],
   ["bytes", true, 1200, 0.05],
 ])(
-  "exported as %s (ordered: %s), one entry or many score as in plain loops",
+  "exported as %s (ordered: %s), histories get the scores of the plain loops",
   async (_, ordered, weightBytesMax, tolerance) => {
     const shape = { itemCount: 40, width: 16, length: 9, ordered };
     const { random } = fitContext(4);

@@ -13,8 +13,8 @@ import { fitContext } from "../../../fixtures/fit-context.ts";
 
 const SHAPE = { itemCount: 9, width: 4, length: 5, ordered: true };
 const TEMPERATURE = 0.5;
-/** Newest first, as members are. */
-const CUTS = [
+/** Members are newest first. */
+const SPLITS = [
   { members: Int32Array.of(3, 1), targets: Int32Array.of(4) },
   { members: Int32Array.of(5, 2, 8, 3), targets: Int32Array.of(0, 6, 7) },
 ];
@@ -38,13 +38,13 @@ test.each([true, false])(
     const shape = { ...SHAPE, ordered };
     const parameters = livelyParameters(shape);
     const step = await compilePooledStep(shape, { parameters, temperature: TEMPERATURE, candidates: everything });
-    const losses = CUTS.flatMap(({ members, targets }) => {
+    const losses = SPLITS.flatMap(({ members, targets }) => {
       const scores = pooledScores(shape, averagesOf(parameters), [...members].reverse());
       const total = Math.log(scores.reduce((sum, score) => sum + Math.exp(score / TEMPERATURE), 0));
       return [...targets].map((target) => total - scores[target]! / TEMPERATURE);
     });
     const mean = losses.reduce((sum, loss) => sum + loss, 0) / losses.length;
-    expect((await step.run(pooledBatch(CUTS))) / mean).toBeCloseTo(1, 5);
+    expect((await step.run(pooledBatch(SPLITS))) / mean).toBeCloseTo(1, 5);
     await step.release();
   },
 );
@@ -54,7 +54,7 @@ test("the gradients are those of central differences of the loss", async () => {
   const step = await compilePooledStep(SHAPE, { parameters, temperature: TEMPERATURE, candidates: everything });
   const lossAt = async () => {
     for (const { gradient } of parameters.values()) gradient.fill(0);
-    return step.run(pooledBatch(CUTS));
+    return step.run(pooledBatch(SPLITS));
   };
   await lossAt();
   const analytic = new Map([...parameters].map(([name, { gradient }]) => [name, gradient.slice()]));
@@ -73,7 +73,7 @@ test("the gradients are those of central differences of the loss", async () => {
   await step.release();
 });
 
-test("a batch of padded histories scores as plain loops score each of them", async () => {
+test("padded histories in one batch get the scores of the plain loops", async () => {
   const parameters = averagesOf(livelyParameters(SHAPE));
   const entries = Int32Array.of(3, 1, 4, 1, 5, 0);
   const windows = [

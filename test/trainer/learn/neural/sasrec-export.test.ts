@@ -16,7 +16,7 @@ const parameters = averagesOf(fresh);
 test.each([
   ["float32", 1e6, 1e-5],
   ["int8", 1000, 0.05],
-])("exported as %s, one entry or as many as fit score as in plain loops", async (_, weightBytesMax, tolerance) => {
+])("exported as %s, histories get the scores of the plain loops", async (_, weightBytesMax, tolerance) => {
   const exported = exportScores("sasrec", SHAPE.itemCount, (graph, items, budget) =>
     appendSasrec(graph, items, { shape: SHAPE, parameters }, budget),
   )({ weightBytesMax });
@@ -35,17 +35,17 @@ test.each([
 
 const TINY = { itemCount: 3, length: 4, width: 2, blocks: 0, heads: 1 };
 
-test("without blocks: the normalised vector of the newest item, times every item's", () => {
+test("scores by hand: without blocks, the normalised vector of the newest item times every item's vector", () => {
   const parameters = averagesOf(freshParameters(TINY, fitContext().random));
   parameters.get("item_table")!.value.set([1, 0, 0, 1, 3, 1]);
-  // (3, 1)·√2 has mean 2√2 and deviation √2: it becomes (1, −1), but for ε.
+  // (3, 1)·√2 has mean 2√2 and deviation √2, so it becomes (1, −1), up to ε.
   const scores = sasrecScores(TINY, parameters, [0, 2]);
   expect(scores[0]).toBeCloseTo(1, 4);
   expect(scores[1]).toBeCloseTo(-1, 4);
   expect(scores[2]).toBeCloseTo(2, 4);
 });
 
-test("what came before matters, and so does its order", () => {
+test("earlier entries and their order matter", () => {
   const shape = { ...TINY, itemCount: 6, width: 4, blocks: 1 };
   const { random } = fitContext(2);
   const fresh = freshParameters(shape, random);

@@ -9,7 +9,7 @@ import { fitContext } from "../../../fixtures/fit-context.ts";
 
 const SHAPE = { itemCount: 12, length: 6, width: 8, blocks: 2, heads: 2 };
 
-/** Parameters without the zeros of a beginning, so that every one of them matters. */
+/** Parameters that are not 0, so that every one matters. */
 function livelyParameters(shape = SHAPE) {
   const { random } = fitContext(5);
   const parameters = freshParameters(shape, random);
@@ -18,7 +18,7 @@ function livelyParameters(shape = SHAPE) {
   return parameters;
 }
 
-/** Histories of three users, each with one more entry at the end of its window. */
+/** The histories of three users; the entry after each window is its last target. */
 const ENTRIES = Int32Array.of(3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5);
 const WINDOWS = [
   { first: 0, size: 1 },
@@ -27,7 +27,7 @@ const WINDOWS = [
 ];
 const BATCH = sequenceBatch(ENTRIES, WINDOWS);
 
-test("a batch of padded histories scores as plain loops score each of them", async () => {
+test("padded histories in one batch get the scores of the plain loops", async () => {
   const parameters = averagesOf(livelyParameters());
   const scorer = await openSasrecScorer(SHAPE);
   const scores = await scorer.score(parameters, BATCH);
@@ -41,7 +41,7 @@ test("a batch of padded histories scores as plain loops score each of them", asy
   await scorer.release();
 });
 
-test("the loss is the mean of −log softmax of the plain loops' scores", async () => {
+test("the loss is the mean of −log softmax of the scores of the plain loops", async () => {
   const parameters = livelyParameters();
   const step = await compileSasrecStep(SHAPE, { parameters });
   const losses = WINDOWS.flatMap(({ first, size }) =>
@@ -56,7 +56,7 @@ test("the loss is the mean of −log softmax of the plain loops' scores", async 
   await step.release();
 });
 
-test("candidates that are the whole catalog give the loss and the gradients of the whole catalog", async () => {
+test("all items as candidates give the loss and the gradients of the whole catalog", async () => {
   const [whole, drawn] = [livelyParameters(), livelyParameters()];
   const everything = () => ({
     indices: Int32Array.from({ length: 12 }, (_, i) => 11 - i),
@@ -72,7 +72,7 @@ test("candidates that are the whole catalog give the loss and the gradients of t
   await Promise.all([one.release(), other.release()]);
 });
 
-test("attention in spans, as for long histories, gives the loss and the gradients of attention as a whole", async () => {
+test("attention in spans gives the loss and the gradients of whole attention", async () => {
   const long = { ...SHAPE, length: 100 };
   expect([causalSpansFor(SHAPE), causalSpansFor(long)]).toEqual([1, 4]);
   const [whole, inSpans] = [livelyParameters(), livelyParameters(long)];
@@ -88,7 +88,7 @@ test("attention in spans, as for long histories, gives the loss and the gradient
   await Promise.all([one.release(), other.release()]);
 });
 
-test("with drawn candidates the loss comes near that of the whole catalog", async () => {
+test("with drawn candidates the loss is close to that of the whole catalog", async () => {
   const targetCounts = new Float64Array(12);
   for (const target of BATCH.targets) targetCounts[target]!++;
   const candidates = candidateSource({ targetCounts, drawnCount: 8, random: fitContext().random });

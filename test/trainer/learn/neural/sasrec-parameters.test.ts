@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { freshParameters, normal } from "../../../../trainer/learn/neural/sasrec-parameters.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 
-test("two blocks have the item table, twelve matrices, two tables of distances, and their vectors", () => {
+test("two blocks have an item table, twelve matrices, two distance tables, ten biases and five gains", () => {
   const shape = { itemCount: 7, length: 5, width: 4, blocks: 2, heads: 2 };
   const parameters = freshParameters(shape, fitContext().random);
   const dims = [...parameters].map(([name, { dims }]) => `${name.replace(/^block\d\./, "")} ${dims.join("x")}`);

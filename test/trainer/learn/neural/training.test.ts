@@ -9,9 +9,9 @@ import {
 import { parameter } from "../../../../trainer/learn/numerics/autodiff/parameters.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 
-/** A clock that only `passes` moves. */
+/** A clock that only `advance` moves. */
 let nowMs = 0;
-const passes = (ms: number) => {
+const advance = (ms: number) => {
   nowMs += ms;
 };
 beforeEach(() => {
@@ -29,7 +29,7 @@ const PLAN: TrainingPlan = {
 };
 
 /** Learns one number, 3, by the gradient of (w − 3)² / 2; every epoch has ten steps. */
-function trainee(judge: (epoch: number, weight: number) => number | undefined, onStep: () => void = () => {}) {
+function trainee(ndcgOf: (epoch: number, weight: number) => number | undefined, onStep: () => void = () => {}) {
   const weight = parameter([1], () => 0);
   let epochs = 0;
   const learner: Trainee<number> = {
@@ -41,7 +41,7 @@ function trainee(judge: (epoch: number, weight: number) => number | undefined, o
       weight.gradient[0] = weight.value[0]! - 3;
       return (weight.value[0]! - 3) ** 2 / 2;
     },
-    judge: async (averages) => judge(++epochs, averages.get("w")!.value[0]!),
+    evaluate: async (averages) => ndcgOf(++epochs, averages.get("w")!.value[0]!),
   };
   return learner;
 }
@@ -49,32 +49,32 @@ function trainee(judge: (epoch: number, weight: number) => number | undefined, o
 const run = (learner: Trainee<number>, context: FitContext = fitContext(), plan = PLAN) =>
   trainEpochs(learner, plan, context);
 
-test("learns, and gives the last averages where nothing could be judged", async () => {
+test("without held-out entries the last averages are the outcome", async () => {
   const { averages, epochs } = await run(trainee(() => undefined));
   expect(epochs).toBe(20);
   expect(averages.get("w")!.value[0]).toBeCloseTo(3, 1);
 });
 
-test("stops when judgements no longer rise, and gives back the best", async () => {
-  const judged: number[] = [];
-  const { averages, epochs, judgement } = await run(
+test("training stops when the NDCG no longer rises, and its outcome is the best epoch", async () => {
+  const evaluated: number[] = [];
+  const { averages, epochs, ndcg } = await run(
     trainee((epoch, weight) => {
-      judged.push(weight);
+      evaluated.push(weight);
       return epoch <= 3 ? epoch : 0;
     }),
     fitContext(),
     { ...PLAN, patience: 4 },
   );
-  expect([epochs, judgement, judged.length]).toEqual([3, 3, 7]);
-  expect(averages.get("w")!.value[0]).toBe(judged[2]);
+  expect([epochs, ndcg, evaluated.length]).toEqual([3, 3, 7]);
+  expect(averages.get("w")!.value[0]).toBe(evaluated[2]);
 });
 
-test("ends with the time budget, on what was learnt by then", async () => {
+test("training ends with the time budget, on what it has learnt by then", async () => {
   const context = { ...fitContext(), secondsMax: 0.05 };
   const { averages, epochs } = await run(
     trainee(
       () => undefined,
-      () => passes(5),
+      () => advance(5),
     ),
     context,
   );
@@ -82,7 +82,7 @@ test("ends with the time budget, on what was learnt by then", async () => {
   expect(averages.get("w")!.value[0]).toBeGreaterThan(0);
 });
 
-test("an abort ends it with the reason, in the midst of an epoch", async () => {
+test("an abort ends training within an epoch, with the reason", async () => {
   const controller = new AbortController();
   let steps = 0;
   const learner = trainee(
@@ -95,43 +95,43 @@ test("an abort ends it with the reason, in the midst of an epoch", async () => {
   expect(steps).toBe(13);
 });
 
-test("a machine that falters does not change what is learnt while time is ample", async () => {
+test("a slow machine does not change the outcome while time suffices", async () => {
   const calm = await run(trainee(() => undefined));
   let steps = 0;
-  const faltering = trainee(
+  const slow = trainee(
     () => undefined,
-    () => passes(steps++ < 3 ? 150 : steps % 7),
+    () => advance(steps++ < 3 ? 150 : steps % 7),
   );
-  // Three of 200 steps take an eighth of the time, a second is enough for all.
+  // The first three of 200 steps take .45 s, and six seconds suffice for all.
   const context = { ...fitContext(), secondsMax: 6 };
-  expect((await run(faltering, context)).averages).toEqual(calm.averages);
+  expect((await run(slow, context)).averages).toEqual(calm.averages);
 });
 
-test("with half the time the learning rate still falls to its end", async () => {
-  const rates: number[] = [];
+test("with half the time the learning rate still falls to its last value", async () => {
+  const fractions: number[] = [];
   const learner = trainee(
     () => undefined,
-    () => passes(4),
+    () => advance(4),
   );
-  const progress = (share: number) => void rates.push(share);
+  const progress = (fraction: number) => void fractions.push(fraction);
   const { epochs } = await run(learner, { ...fitContext(), secondsMax: 0.4, progress });
   expect(epochs).toBeLessThan(15);
-  expect(rates.at(-1)).toBeGreaterThan(0.85);
+  expect(fractions.at(-1)).toBeGreaterThan(0.85);
 });
 
-test("progress rises to the end and tells the time that is left", async () => {
-  const shares: number[] = [];
+test("progress rises to the end and names the time that is left", async () => {
+  const fractions: number[] = [];
   const details = new Set<string>();
-  const progress = (share: number, detail: string) => {
-    shares.push(share);
+  const progress = (fraction: number, detail: string) => {
+    fractions.push(fraction);
     details.add(detail);
   };
   await run(
     trainee((epoch) => epoch),
     { ...fitContext(), progress },
   );
-  expect(shares).toEqual(shares.toSorted((a, b) => a - b));
-  expect(shares.at(-1)).toBeGreaterThan(0.9);
+  expect(fractions).toEqual(fractions.toSorted((a, b) => a - b));
+  expect(fractions.at(-1)).toBeGreaterThan(0.9);
   expect([...details].some((detail) => /epoch 3 of 20, NDCG 2\.0000, at most \d+ s left/.test(detail))).toBe(true);
 });
 

@@ -10,7 +10,7 @@ const MATRICES = ["query", "key", "value", "output", "inner", "outer"];
 const BIASED = MATRICES.filter((name) => name !== "key");
 const NORMS = ["before_attention", "before_feed_forward"];
 
-test("gradients of the whole network: every parameter and the item vectors, through a padded batch", () =>
+test("gradients of the whole network are right for every parameter and the item vectors", () =>
   checkGradients({
     shapes: { vectors: [6, width] },
     outputShape: [6, width],
