@@ -2,7 +2,7 @@ import type { ItemIndex } from "../../shared/ids.ts";
 import { packStrings } from "../../shared/packed-strings.ts";
 import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
 import type { Dataset, Interactions } from "../../trainer/read/dataset/dataset.ts";
-import { byFallingScore, countPerItem } from "../../trainer/read/dataset/reorder-items.ts";
+import { byFallingScore, countPerItem } from "../fixtures/by-popularity.ts";
 
 /** Choices of many users in a large catalog and the next choices of each. */
 export type SparseWorld = {

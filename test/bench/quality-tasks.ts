@@ -2,8 +2,9 @@ import { casesOfSplit, type EvaluationCases } from "../../trainer/choose/evaluat
 import type { TrainingData } from "../../trainer/learn/model.ts";
 import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
 import type { Dataset, Interactions } from "../../trainer/read/dataset/dataset.ts";
-import { byFallingScore, countPerItem, reorderItems } from "../../trainer/read/dataset/reorder-items.ts";
+import { reorderItems } from "../../trainer/read/dataset/reorder-items.ts";
 import { leaveLastOut, rowsWhere, type Split, setSplit } from "../../trainer/read/dataset/split.ts";
+import { byFallingScore, countPerItem } from "../fixtures/by-popularity.ts";
 import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";
 
 /** A public data set with one published protocol. */

@@ -3,8 +3,10 @@ import type { PackedStrings } from "../../../shared/packed-strings.ts";
 
 /**
  * Every accepted interaction, grouped by user, each user's oldest first. Compressed sparse rows: user u's interactions
- * are positions userStart[u] … userStart[u + 1] − 1. Item indices are catalog positions: items in order of falling
- * popularity with recency, so index 0 is the most popular one. Immutable.
+ * are positions userStart[u] … userStart[u + 1] − 1. Immutable.
+ *
+ * Items and users are read in the order of their ids. Where models are compared or fitted, `reorderItems` has put the
+ * items into the order of the catalog: falling popularity with recency, so that index 0 is the most popular one.
  */
 export type Interactions = {
   readonly userCount: number;

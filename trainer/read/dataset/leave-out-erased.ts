@@ -1,6 +1,6 @@
 import { type ErasedUsers, hashesOf } from "../../../shared/erased-users.ts";
 import { idExpression } from "../rules/id-expression.ts";
-import { readStaged, runStaged, type StagedTable, type Staging } from "./staging.ts";
+import { readStaged, runStaged, type StagedTable, type Staging, stageTexts } from "./staging.ts";
 
 export type LeftOut = {
   /** The table without the rows of erased users. */
@@ -20,7 +20,7 @@ export async function leaveOutErased(
   const [userColumn] = table.columns;
   const id = userColumn && idExpression(userColumn.sql, userColumn.type, "user");
   if (erased === undefined || erased.high.length === 0 || id === undefined) return { table, rows: 0 };
-  await loadHashes(staging, erased, signal);
+  await stageTexts(staging, { name: "erased_hashes", column: "hash" }, hashesOf(erased));
   const users = `(SELECT DISTINCT ${id.key} AS key FROM ${table.name} WHERE ${userColumn!.sql} IS NOT NULL)`;
   const hash = `substr(sha256('${erased.salt}' || ${id.text}), 1, 16)`;
   const keys = `(SELECT key FROM ${users} WHERE ${hash} IN (SELECT hash FROM erased_hashes))`;
@@ -30,14 +30,4 @@ export async function leaveOutErased(
   await runStaged(staging, "DROP TABLE erased_hashes", signal);
   const rows = table.rows - Number(left!.count);
   return { table: { ...table, rows: table.rows - rows }, rows };
-}
-
-async function loadHashes(staging: Staging, erased: ErasedUsers, signal: AbortSignal): Promise<void> {
-  await runStaged(staging, "CREATE OR REPLACE TABLE erased_hashes (hash VARCHAR)", signal);
-  const appender = await staging.connection.createAppender("erased_hashes");
-  for (const hash of hashesOf(erased)) {
-    appender.appendVarchar(hash);
-    appender.endRow();
-  }
-  appender.closeSync();
 }

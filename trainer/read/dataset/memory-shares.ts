@@ -1,7 +1,7 @@
 /** Of the memory of a reading. The rest is Node's and what the chunks on their way hold. */
 const STAGING_SHARE = 0.3;
 const DATASET_SHARE = 0.5;
-/** Of one interaction while a dataset is made; items are there twice when they are reordered. */
+/** Bytes of one interaction. Items are counted twice, since the catalog is reordered before a fit. */
 const BYTES = { Binary: 13, Rating: 17 } as const;
 
 export type LabelType = keyof typeof BYTES;

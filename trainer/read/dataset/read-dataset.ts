@@ -19,8 +19,7 @@ import {
   strangersWarning,
 } from "./read-attributes.ts";
 import { readInteractions, type TieOrder } from "./read-interactions.ts";
-import { byFallingScore, countPerItem, reorderItems } from "./reorder-items.ts";
-import { stageSources } from "./stage-sources.ts";
+import { type StagedSources, stageSources } from "./stage-sources.ts";
 import { openStaging, type Staging } from "./staging.ts";
 import { userValueTable } from "./user-value-table.ts";
 
@@ -39,6 +38,8 @@ export type ReadDatasetOptions = {
   readonly progress: (progress: StageProgress) => void;
   /** Order of a user's interactions of the same second; else by lot, so that the order of rows has no meaning. */
   readonly tieOrder?: TieOrder;
+  /** A query of the interactions' store for the ids of all items, where the interaction query gives only some. */
+  readonly catalogQuery?: string;
   /** Where interactions of a source that is declared incremental are kept between runs; else every run reads all. */
   readonly kept?: KeptOptions;
   /** Where the values of everybody in the user query are kept for their records; absent: nowhere. */
@@ -55,11 +56,10 @@ export type ReadDataset = {
 };
 
 /**
- * Rows → dataset: everything that a specification's queries give, checked, in typed arrays. The items are in order of
- * falling count of positive interactions, equal counts by id; items without any interaction stand last.
+ * Reads everything that a specification's queries give, checks it and puts it into typed arrays. Users and items are
+ * numbered in the order of their ids, so that the same rows in another order give the same dataset.
  *
- * The same rows in another order give the same dataset. Throws StageError (fetching or checking); the signal's reason
- * when it is aborted.
+ * Throws StageError (fetching or checking); the signal's reason when it is aborted.
  */
 export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions): Promise<ReadDataset> {
   const { memoryMbMax = Number.POSITIVE_INFINITY, workDirectory } = options;
@@ -70,7 +70,7 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
     const { signal, progress } = options;
     progress({ detail: "numbering users and items" });
     checkFits(staged.interactions, memoryMbMax);
-    await numberIds(staging, staged.interactions, { moreItems: staged.items ? idsOf(staged.items) : null, signal });
+    await numberIds(staging, staged.interactions, { moreItems: moreItemsSql(staged), signal });
     const { interactions, duplicates } = await collect(staging, staged.interactions, options);
     checkInteractionsUsable(interactions, spec.schema.interaction.label);
 
@@ -104,13 +104,22 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
         ...userAttributes.warnings,
       ].slice(0, WARNINGS_MAX),
     };
-    return { dataset: reorderItems(dataset, byFallingScore(countPerItem(interactions))), summary, userValues };
+    return { dataset, summary, userValues };
   } finally {
     await staging.close();
   }
 }
 
 const WARNINGS_MAX = 50;
+
+/** SQL of the ids of items that need not have interactions, column `text`. */
+function moreItemsSql({ items, catalog }: StagedSources): string | null {
+  const relations = [
+    ...(items ? [idsOf(items)] : []),
+    ...(catalog ? [`(SELECT CAST(c0 AS VARCHAR) AS text FROM ${catalog.name})`] : []),
+  ];
+  return relations.length === 0 ? null : `(${relations.map((ids) => `SELECT text FROM ${ids}`).join(" UNION ")})`;
+}
 
 /** Throws StageError `too_many_interactions` before the arrays are made. */
 function checkFits({ accepted, hasRatings }: StagedInteractions, memoryMbMax: number): void {

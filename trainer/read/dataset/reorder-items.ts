@@ -1,25 +1,5 @@
 import type { PackedStrings } from "../../../shared/packed-strings.ts";
-import type { AttributeColumn, Dataset, Interactions } from "./dataset.ts";
-
-/** Positions by falling score; equal scores keep their order. */
-export function byFallingScore(scores: ArrayLike<number>): Int32Array {
-  const order = Int32Array.from(scores, (_, i) => i);
-  return order.sort((a, b) => scores[b]! - scores[a]! || a - b);
-}
-
-/** Positive interactions per item, and a little less than one more for any other interaction. Float64Array(itemCount). */
-export function countPerItem(interactions: Interactions): Float64Array {
-  const { itemCount, items, positive } = interactions;
-  const positives = new Float64Array(itemCount);
-  const rows = new Float64Array(itemCount);
-  for (let row = 0; row < items.length; row++) {
-    positives[items[row]!]! += positive[row]!;
-    rows[items[row]!]!++;
-  }
-  const rowShare = 1 / (items.length + 1); // of any number of rows, less than one positive
-  // Not summed row by row, where rounding would tell equal counts apart.
-  return positives.map((count, item) => count + rowShare * rows[item]!);
-}
+import type { AttributeColumn, Dataset } from "./dataset.ts";
 
 /**
  * The same dataset with its items renumbered.

@@ -12,7 +12,7 @@ import { type IncrementalOptions, type KeptOptions, keepForNextRun, stageIncreme
 import { leaveOutErased } from "./leave-out-erased.ts";
 import { attributeColumns, checkAttributes, type StagedAttributes } from "./read-attributes.ts";
 import { connectorsOf, openQuery, stageOpened } from "./stage-query.ts";
-import type { Staging } from "./staging.ts";
+import type { StagedTable, Staging } from "./staging.ts";
 
 export type StageSourcesOptions = {
   readonly context: ConnectorContext;
@@ -22,6 +22,7 @@ export type StageSourcesOptions = {
   readonly nowMs: number;
   readonly progress: (progress: StageProgress) => void;
   readonly kept?: KeptOptions;
+  readonly catalogQuery?: string;
   readonly connect?: ConnectorFactory;
 };
 
@@ -31,6 +32,8 @@ export type StagedSources = {
   readonly erasedRows: number;
   readonly items: StagedAttributes | undefined;
   readonly users: StagedAttributes | undefined;
+  /** The rows of `catalogQuery`: one column of item ids. */
+  readonly catalog: StagedTable | undefined;
   /** How the sources were read: ids of jobs, and which part of them. */
   readonly sources: readonly string[];
   readonly warnings: readonly string[];
@@ -45,6 +48,12 @@ export async function stageSources(
   const { user, item, interaction } = spec.schema;
   const connectors = connectorsOf(spec, options);
   const sourceOptions = { ...options, connectors };
+  const stageCatalog = async (query: string) => {
+    const source = { ...interaction.source, query };
+    const choose = (available: readonly string[]) => available.slice(0, 1);
+    const opened = await openQuery({ name: "catalog_rows", what: "the catalog", source, choose }, sourceOptions);
+    return (await stageOpened(staging, opened, sourceOptions)).table;
+  };
   const stageAll = async () => {
     const staged = await stageInteractions(staging, spec, sourceOptions);
     const rejected = { ...staged.interactions.rejected, ...staged.unreadable };
@@ -56,7 +65,9 @@ export async function stageSources(
     const ofUsers = user.source && ({ entity: user, what: "user", source: user.source } as const);
     const items = ofItems && (await stageAttributes(staging, ofItems, sourceOptions));
     const users = ofUsers && (await stageAttributes(staging, ofUsers, sourceOptions));
-    return { ...staged, report, items, users };
+    const { catalogQuery } = options;
+    const catalog = catalogQuery === undefined ? undefined : await stageCatalog(catalogQuery);
+    return { ...staged, report, items, users, catalog };
   };
   const staged = await stageAll().finally(connectors.close);
   const { interactions, toKeep } = staged;

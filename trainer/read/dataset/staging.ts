@@ -104,6 +104,26 @@ export async function appendRows(
 
 const columnsOf = ({ columns }: SourceRows) => columns.map(({ name, type }, i) => ({ sql: `c${i}`, name, type }));
 
+/** Makes a table of one column of texts, in their order. */
+export async function stageTexts(
+  staging: Staging,
+  { name, column }: { readonly name: string; readonly column: string },
+  texts: Iterable<string>,
+): Promise<void> {
+  await staging.connection.run(`CREATE OR REPLACE TABLE ${name} (${column} VARCHAR)`);
+  const appender = await staging.connection.createAppender(name);
+  try {
+    for (const text of texts) {
+      appender.appendVarchar(text);
+      appender.endRow();
+    }
+    appender.closeSync();
+  } catch (error) {
+    closeQuietly(appender);
+    throw explainStaging(error);
+  }
+}
+
 /** Closing writes what is left, which on a full disk fails once more; the first failure is the one to tell. */
 function closeQuietly(appender: DuckDBAppender): void {
   try {

@@ -1,21 +1,20 @@
 import { join } from "node:path";
 import type { DataSummary } from "../../../shared/model-record.ts";
 import type { ModelSpec } from "../../../shared/model-spec.ts";
+import { countOf, type PackedStrings, stringAt } from "../../../shared/packed-strings.ts";
 import { RECORD_HISTORY_MAX } from "../../../shared/user-records.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import { checkRows } from "../dataset/checks.ts";
 import { interactionsThatFit, stagingMb } from "../dataset/memory-shares.ts";
 import type { ReadDataset, ReadDatasetOptions } from "../dataset/read-dataset.ts";
-import { openStaging, stageRows } from "../dataset/staging.ts";
+import { openStaging, stageRows, stageTexts } from "../dataset/staging.ts";
 import { countRejected, describeRejected } from "../rules/reject-reasons.ts";
 import { spoolUsers, type UserSpool } from "../spool/spool-users.ts";
-import { completeCatalog } from "./complete-catalog.ts";
 import { openRelation, type PushedSource } from "./read-relation.ts";
 import { NEWEST_PER_USER, readSample } from "./read-sample.ts";
 import { DISTINCT } from "./relation.ts";
 import { type SourceQuery, sourceTable } from "./source-table.ts";
 import { readRejected, readTotals, readUnit, type Totals } from "./source-totals.ts";
-import { stageCatalog } from "./stage-catalog.ts";
 
 export type PushDownOptions = ReadDatasetOptions & {
   /** 16 to 64 bytes, of the hashes of users. */
@@ -44,8 +43,8 @@ export async function readPushedDown(spec: ModelSpec, asked: Asked, options: Pus
   checkRows({ rows, rejected, rejectedShareMax, label: spec.schema.interaction.label });
   const totals = await readTotals(source, NEWEST_PER_USER);
   const sample = await readSample(spec, { source, totals }, options);
-  const { counts, spool } = await readEverybody(source, options);
-  const dataset = completeCatalog(sample.dataset, counts);
+  const { dataset } = sample;
+  const spool = await spoolEverybody(source, dataset.itemIds, options);
   const warnings = [
     pushedWarning(spec, { query: asked.query, totals, sample, spool }, options),
     ...describeRejected(rejected).map((text) => `Rows left out: ${text}`),
@@ -54,7 +53,6 @@ export async function readPushedDown(spec: ModelSpec, asked: Asked, options: Pus
   const summary: DataSummary = {
     ...sample.summary,
     users: spool.userCount,
-    items: dataset.itemCount,
     interactions: totals.interactions,
     positives: totals.positives,
     rejected_rows: Object.fromEntries(Object.entries(rejected).map(([reason, { count }]) => [reason, count])),
@@ -65,7 +63,7 @@ export async function readPushedDown(spec: ModelSpec, asked: Asked, options: Pus
     // Lines that a file could not give are told of the sample too.
     warnings: [...new Set([...warnings, ...sample.summary.warnings])],
   };
-  return { ...sample, dataset, summary, spool };
+  return { ...sample, summary, spool };
 }
 
 /** The source with the unit of its times known. */
@@ -85,13 +83,17 @@ async function openSource({ query, connector }: Asked, { signal }: PushDownOptio
   return { ...source, table: { ...table, unit: await readUnit(source) } };
 }
 
-/** The whole catalog, and everybody's history sorted by hash on the trainer's disk. */
-async function readEverybody(source: PushedSource, options: PushDownOptions) {
+/** Everybody's history on the trainer's disk, sorted by hash. */
+async function spoolEverybody(
+  source: PushedSource,
+  itemIds: PackedStrings,
+  options: PushDownOptions,
+): Promise<UserSpool> {
   const { workDirectory, salt, erased, signal, progress, context, memoryMbMax = Number.POSITIVE_INFINITY } = options;
   const memoryMb = Math.min(context.settings.memoryMb, stagingMb(memoryMbMax));
   const staging = await openStaging({ workDirectory, memoryMb });
   try {
-    const counts = await stageCatalog(staging, source, (rows) => progress({ detail: "reading the catalog", rows }));
+    await stageTexts(staging, { name: "items", column: "text" }, textsOf(itemIds));
     const records = await openRelation(source, {
       kind: "records",
       of: DISTINCT,
@@ -105,10 +107,14 @@ async function readEverybody(source: PushedSource, options: PushDownOptions) {
     const path = join(workDirectory, "users.spool");
     const sorting = { path, erased, signal, progress: tell("sorting what every user has seen") };
     const userCount = await spoolUsers(staging, table, sorting);
-    return { counts, spool: { path, salt, userCount, itemIds: counts.itemIds } satisfies UserSpool };
+    return { path, salt, userCount, itemIds };
   } finally {
     await staging.close();
   }
+}
+
+function* textsOf(strings: PackedStrings): Generator<string> {
+  for (let i = 0; i < countOf(strings); i++) yield stringAt(strings, i);
 }
 
 type Outcome = {

@@ -24,9 +24,14 @@ export async function readSample(
 ): Promise<ReadDataset> {
   const fit =
     FILL * interactionsThatFit(options.memoryMbMax ?? Number.POSITIVE_INFINITY, spec.schema.interaction.label.type);
+  const catalogQuery = relationSql({ kind: "items", of: { kind: "accepted" } }, source.table);
   for (let share = fit / totals.newest, attempt = 1; ; share /= 2, attempt++) {
     try {
-      return await readDataset(sampleSpec(spec, source, sampleOf(share)), { ...options, rejectedShareMax: 1 });
+      return await readDataset(sampleSpec(spec, source, sampleOf(share)), {
+        ...options,
+        catalogQuery,
+        rejectedShareMax: 1,
+      });
     } catch (error) {
       const isTooLarge = error instanceof StageError && error.code === "too_many_interactions";
       if (!isTooLarge || attempt >= ATTEMPTS) throw error;

@@ -30,8 +30,8 @@ export type Relation =
   | { readonly kind: "units" }
   /** users, interactions, positives, first_second, last_second, and of each user at most so many: newest */
   | { readonly kind: "totals"; readonly of: Facts; readonly perUser: number }
-  /** item_id, interactions, positives */
-  | { readonly kind: "item_counts"; readonly of: Facts }
+  /** item_id of every item of the facts */
+  | { readonly kind: "items"; readonly of: Facts }
   /** The facts under the names of the specification's columns. */
   | { readonly kind: "rows"; readonly of: Facts }
   /**
@@ -57,9 +57,8 @@ export function relationSql(relation: Relation, table: SourceTable): string {
       return unitsSql(table);
     case "totals":
       return totalsSql(relation, table);
-    case "item_counts":
-      return `SELECT item_id, COUNT(*) AS interactions, SUM(positive) AS positives
-        FROM (${factsSql(relation.of, table)}) AS facts GROUP BY item_id`;
+    case "items":
+      return `SELECT DISTINCT item_id FROM (${factsSql(relation.of, table)}) AS facts`;
     case "rows":
       return rowsSql(relation.of, table);
     case "records":

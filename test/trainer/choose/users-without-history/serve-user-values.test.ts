@@ -12,9 +12,10 @@ import {
 } from "../../../../trainer/choose/users-without-history/serve-user-values.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { popularity } from "../../../../trainer/learn/popularity.ts";
-import { byFallingScore, countPerItem, reorderItems } from "../../../../trainer/read/dataset/reorder-items.ts";
+import { reorderItems } from "../../../../trainer/read/dataset/reorder-items.ts";
 import { rowsWhere } from "../../../../trainer/read/dataset/split.ts";
 import { userValueTable } from "../../../../trainer/read/dataset/user-value-table.ts";
+import { byFallingScore, countPerItem } from "../../../fixtures/by-popularity.ts";
 import { tastesByCity } from "../../../fixtures/tastes-by-city.ts";
 
 const data = tastesByCity({ users: 200, items: 30, perUser: 8 });

@@ -18,7 +18,7 @@ test("rows become interactions grouped by user, oldest first; items by falling c
       ),
     }),
   );
-  expect(itemIdsOf(dataset)).toEqual(["x", "y", "z"]); // two positives, one, none
+  expect(itemIdsOf(dataset)).toEqual(["x", "y", "z"]);
   expect(rowsOf(dataset)).toEqual([`a z ${T + 3} 0`, `a x ${T + 5} 1`, `b x ${T + 1} 1`, `b y ${T + 2} 1`]);
   expect(dataset).toMatchObject({ userCount: 2, itemCount: 3, itemIdType: "string", ratings: null });
   expect(summary).toMatchObject({
@@ -148,7 +148,7 @@ describe("ids", () => {
       }),
     );
     expect(dataset.itemIdType).toBe("integer");
-    expect(itemIdsOf(dataset)).toEqual(["10", "7", "11"]);
+    expect(itemIdsOf(dataset)).toEqual(["10", "11", "7"]);
     expect(rowsOf(dataset)).toEqual([`1 7 ${T} 1`, `2 10 ${T} 1`]);
   });
 
@@ -170,7 +170,7 @@ describe("ids", () => {
 describe("attributes", () => {
   const two = values(`(1, 7, ${T}, 1), (2, 8, ${T}, 1), (1, 8, ${T + 1}, 1)`);
 
-  test("columns are aligned with items; items known by their attributes only stand last", async () => {
+  test("columns are aligned with items, also with those that have no interactions", async () => {
     const { dataset, summary } = await readRows(
       specOf({
         interactions: two,
@@ -181,7 +181,7 @@ describe("attributes", () => {
         users: values("(2, 'DE'), (77, 'FR')", "u, country"),
       }),
     );
-    expect(itemIdsOf(dataset)).toEqual(["8", "7", "3", "9"]);
+    expect(itemIdsOf(dataset)).toEqual(["3", "7", "8", "9"]);
     expect(attributesOf(dataset)).toEqual({
       name: { 8: ["eight"], 7: [], 3: ["also cold"], 9: ["cold"] },
       price: { 8: Number.NaN, 7: Number.NaN, 3: 2, 9: 1.5 },

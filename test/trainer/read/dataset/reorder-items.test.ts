@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { packStrings, stringAt } from "../../../../shared/packed-strings.ts";
 import type { Dataset } from "../../../../trainer/read/dataset/dataset.ts";
-import { byFallingScore, countPerItem, reorderItems } from "../../../../trainer/read/dataset/reorder-items.ts";
+import { reorderItems } from "../../../../trainer/read/dataset/reorder-items.ts";
 
 const itemCount = 4;
 const dataset: Dataset = {
@@ -29,28 +29,6 @@ const dataset: Dataset = {
   ],
   userAttributes: [],
 };
-
-test("positives count, any other interaction counts less than one positive, nothing counts nothing", () => {
-  const counts = countPerItem(dataset);
-  expect([...byFallingScore(counts)]).toEqual([2, 0, 3, 1]); // 2 has two positives, 0 one, 3 a negative, 1 nothing
-  expect(counts[1]).toBe(0);
-  expect(counts[3]).toBeLessThan(1);
-});
-
-test("items with as many positives and negatives have the same count, in whatever order their rows stand", () => {
-  const half = (item: number, isPositive: (row: number) => boolean) =>
-    Array.from({ length: 601 }, (_, row) => ({ item, isPositive: isPositive(row) }));
-  const rows = [...half(0, (row) => row < 301), ...half(1, (row) => row >= 300), ...half(2, (row) => row % 2 === 0)];
-  const items = Int32Array.from(rows, ({ item }) => item);
-  const positive = Uint8Array.from(rows, ({ isPositive }) => Number(isPositive));
-  const [first, second, third] = countPerItem({ ...dataset, items, positive });
-  expect([second, third]).toEqual([first, first]);
-});
-
-test("equal scores keep their order", () => {
-  expect([...byFallingScore([1, 3, 1, 3, 1])]).toEqual([1, 3, 0, 2, 4]);
-  expect([...byFallingScore([])]).toEqual([]);
-});
 
 test("under any order, each interaction and attribute is still of the same item id", () => {
   const order = fc.shuffledSubarray([0, 1, 2, 3], { minLength: 4 }).map((indices) => Int32Array.from(indices));

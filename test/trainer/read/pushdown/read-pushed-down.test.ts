@@ -79,7 +79,6 @@ test("attributes are there for every item of the catalog, also of items that nob
   const [price] = dataset.itemAttributes as unknown as [{ values: Float64Array }];
   const expected = ids.map((id) => (Number(id.slice(1)) >= 50 ? Number(id.slice(1)) * 10 : Number.NaN));
   expect([...price.values]).toEqual(expected);
-  expect(ids.slice(97).every((id) => Number(id.slice(1)) >= 97)).toBe(true);
 });
 
 test("rows that cannot be used end the run before anything is taken", async () => {

@@ -55,8 +55,8 @@ test("rows come as texts by column, NULL as null, and the job is remembered", as
     { reason: "x", row_count: "1.5" },
     { reason: null, row_count: "2" },
   ]);
-  await openRelation(store, { kind: "item_counts", of: { kind: "accepted" } });
-  expect(store.told).toEqual(["reasons: job 1", "item counts: job 2"]);
+  await openRelation(store, { kind: "items", of: { kind: "accepted" } });
+  expect(store.told).toEqual(["reasons: job 1", "items: job 2"]);
   expect(store.asked[0]).toContain("FROM (\nSELECT 1\n) AS source");
 });
 

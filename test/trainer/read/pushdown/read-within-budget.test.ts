@@ -126,7 +126,7 @@ describe("beyond the budget", () => {
     const bigquery = stores.find(({ dialect }) => dialect.name === "BigQuery")!;
     const { summary } = await read(bigquery);
     const kinds = summary.sources!.map((source) => source.replace(/: BigQuery job .*/, ""));
-    expect(kinds).toEqual(["interactions", "units", "reasons", "totals", "item counts", "records"]);
+    expect(kinds).toEqual(["interactions", "the catalog", "units", "reasons", "totals", "records"]);
   });
 
   test("a user who was erased is neither in the sample nor among the histories", async () => {
