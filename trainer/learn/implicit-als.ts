@@ -181,9 +181,9 @@ async function folded(vectors: Matrix, params: Weighing, { counts, gemm }: FoldC
   setRidged(expected, gram.values, { factor: 1, ridge });
   factorLower(expected);
   for (let item = 0; item < itemCount; item++) {
-    const own = Float64Array.from(vectors.values.subarray(item * rank, (item + 1) * rank));
-    solveLower(expected, own);
-    left.set(own, item * rank);
+    const vector = Float64Array.from(vectors.values.subarray(item * rank, (item + 1) * rank));
+    solveLower(expected, vector);
+    left.set(vector, item * rank);
   }
   return left;
 }

@@ -142,7 +142,7 @@ function poolOf(
 ): ScoredPool {
   const inHistory = new Set(history);
   const pool = new Set([target]);
-  for (const own of scores) for (const item of topK(own, RIVALS, (item) => !inHistory.has(item))) pool.add(item);
+  for (const part of scores) for (const item of topK(part, RIVALS, (item) => !inHistory.has(item))) pool.add(item);
   const items = [...pool];
-  return { scores: scores.map((own) => Float32Array.from(items, (item) => own[item]!)), target: 0 };
+  return { scores: scores.map((part) => Float32Array.from(items, (item) => part[item]!)), target: 0 };
 }

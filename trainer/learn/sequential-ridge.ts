@@ -90,7 +90,7 @@ const SECONDS_PER_PAIR = 3e-9;
 /** Seconds of counting the second moments: each entry meets the others within its windows. */
 export function countingSeconds(data: TrainingData, params: SequentialRidgeParams): number {
   const met = decaysOf(params).map(({ window }) => Math.min(window, meanLength(data)));
-  const pairs = 4 * met.reduce((sum, own) => sum + own, 0) * met.length;
+  const pairs = 4 * met.reduce((sum, count) => sum + count, 0) * met.length;
   // With attributes whole rows are counted, otherwise only their lower halves.
   return SECONDS_PER_PAIR * data.items.length * pairs * (params.reversed > 0 ? 2 : 1) * (params.attributes ? 2 : 1);
 }
@@ -130,10 +130,10 @@ export function sequentialGrid(data: TrainingData): SequentialRidgeParams[] {
     { ...oneWindow(2, 6), lambda, reversed: 0, negatives: 0 },
     { ...oneWindow(1, 3), lambda: lambda / 3, reversed: 0, negatives: 0 },
   ];
-  if (hasNegatives(data)) settings.splice(1, 0, ...settings.slice(0, 2).map((own) => ({ ...own, negatives: 1 })));
+  if (hasNegatives(data)) settings.splice(1, 0, ...settings.slice(0, 2).map((params) => ({ ...params, negatives: 1 })));
   const setting = attributesSetting(data);
   if (setting.attributes === undefined) return settings;
-  const [first, ...others] = settings.map((own) => ({ ...own, ...setting }));
+  const [first, ...others] = settings.map((params) => ({ ...params, ...setting }));
   return [first!, settings[0]!, ...others];
 }
 

@@ -30,13 +30,13 @@ test.each([
 
   const popularity = new Array<number>(itemCount).fill(0);
   for (const item of data.items) popularity[item]!++;
-  const divisor = popularity.map((own) => own ** params.itemExponent || 1);
+  const divisor = popularity.map((count) => count ** params.itemExponent || 1);
   const gram = new Float64Array(itemCount ** 2);
   for (let user = 0; user < userCount; user++) {
-    const own = data.items.subarray(userStart[user], userStart[user + 1]);
-    for (const i of own)
-      for (const j of own)
-        gram[i * itemCount + j]! += own.length ** (-2 * params.userExponent) / (divisor[i]! * divisor[j]!);
+    const items = data.items.subarray(userStart[user], userStart[user + 1]);
+    for (const i of items)
+      for (const j of items)
+        gram[i * itemCount + j]! += items.length ** (-2 * params.userExponent) / (divisor[i]! * divisor[j]!);
   }
   const { values, vectors } = symmetricEigen(gram, itemCount);
   const real = Array.from(values.keys()).filter((k) => values[k]! > 1e-4 * values[0]!);
@@ -47,8 +47,8 @@ test.each([
     for (const i of history) {
       expected += gram[i * itemCount + j]! / values[0]!;
       for (const k of real) {
-        const [own, other] = [vectors[k * itemCount + i]!, vectors[k * itemCount + j]!];
-        expected += (params.smooth * own * other * divisor[j]!) / divisor[i]!;
+        const [a, b] = [vectors[k * itemCount + i]!, vectors[k * itemCount + j]!];
+        expected += (params.smooth * a * b * divisor[j]!) / divisor[i]!;
       }
     }
     expect(scores[j]!).toBeCloseTo(expected, 2);

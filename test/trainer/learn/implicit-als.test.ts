@@ -20,8 +20,8 @@ test("scores equal the formulas, computed directly", async () => {
   const itemScores = scoresLonghand(fitContext(5).random);
   for (const history of [[0], [4, 1], [8], [3, 5, 7]]) {
     const scores = model.score({ items: history as ItemIndex[], agesDays: history.map(() => 0) });
-    for (const [item, score] of scores.entries()) {
-      const expected = history.reduce((sum, own) => sum + itemScores[own]![item]!, 0);
+    for (const [target, score] of scores.entries()) {
+      const expected = history.reduce((sum, item) => sum + itemScores[item]![target]!, 0);
       expect(Math.abs(score - expected)).toBeLessThan(1e-6);
     }
   }
@@ -88,16 +88,16 @@ function scoresLonghand(random: () => number): Rows {
   const ridge = (count: number, others: number) => penalty * (count + everyPair * others) ** frequencyExponent;
   const half = (lists: Rows, fixed: Rows, others: number): Rows =>
     lists.map((list) => {
-      const own = list.map((partner) => fixed[partner]!);
+      const vectorsOfList = list.map((partner) => fixed[partner]!);
       const system = square(
         (i, j) =>
           everyPair * sum(fixed, (v) => v[i]! * v[j]!) +
-          sum(own, (v) => v[i]! * v[j]!) +
+          sum(vectorsOfList, (v) => v[i]! * v[j]!) +
           (i === j ? ridge(list.length, others) : 0),
       );
       return solvedLonghand(
         system,
-        square((i) => sum(own, (v) => v[i]!)).map((row) => row[0]!),
+        square((i) => sum(vectorsOfList, (v) => v[i]!)).map((row) => row[0]!),
       );
     });
 
@@ -112,8 +112,8 @@ function scoresLonghand(random: () => number): Rows {
       meanLength * sum(vectors, (v, item) => (choosers[item]!.length / rows) * v[i]! * v[j]!) +
       (i === j ? ridge(meanLength, items) : 0),
   );
-  return vectors.map((own) => {
-    const left = solvedLonghand(expected, own);
+  return vectors.map((vector) => {
+    const left = solvedLonghand(expected, vector);
     return vectors.map((v) => v.reduce((dot, value, k) => dot + value * left[k]!, 0));
   });
 }

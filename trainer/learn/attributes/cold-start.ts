@@ -27,11 +27,11 @@ export function withColdItems(method: Method): Method {
     ...method,
     placesColdItems: true,
     cost(data, params) {
-      const own = method.cost(data, params);
+      const cost = method.cost(data, params);
       const shared = coldCost(data);
-      if (!shared) return own;
-      const memoryMb = Math.max(own.memoryMb, shared.memoryMb);
-      return { seconds: own.seconds + shared.seconds, memoryMb, shared };
+      if (!shared) return cost;
+      const memoryMb = Math.max(cost.memoryMb, shared.memoryMb);
+      return { seconds: cost.seconds + shared.seconds, memoryMb, shared };
     },
     async fit(data, params, context) {
       const model = await method.fit(data, params, context);

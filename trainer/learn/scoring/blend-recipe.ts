@@ -27,7 +27,7 @@ export function costOfParts(data: TrainingData, recipes: readonly BlendRecipe[])
   const memory = costs.map(({ memoryMb }) => memoryMb);
   return {
     seconds: costs.reduce((sum, cost) => sum + ownSeconds(cost), shared?.seconds ?? 0),
-    memoryMb: memory.reduce((sum, own) => sum + own / 2, Math.max(0, ...memory) / 2),
+    memoryMb: memory.reduce((sum, peak) => sum + peak / 2, Math.max(0, ...memory) / 2),
     ...(shared && { shared }),
   };
 }
@@ -40,7 +40,7 @@ export async function fitParts(
 ): Promise<BlendPart[]> {
   const kept = used(recipes);
   const seconds = kept.map(({ method, params }) => Math.max(1e-3, ownSeconds(method.cost(data, params))));
-  const total = seconds.reduce((sum, own) => sum + own, 0);
+  const total = seconds.reduce((sum, one) => sum + one, 0);
   const parts: BlendPart[] = [];
   for (const [i, { method, params, weight }] of kept.entries()) {
     const progress = (fraction: number, detail: string) =>

@@ -23,7 +23,7 @@ export async function openSpreadingScorer(
   } = {},
 ): Promise<Scorer> {
   const threads = Math.min(threadsMax, threadsWithin(memoryMb, task.exported));
-  const own = await openScorer(task.exported, task.itemCount);
+  const local = await openScorer(task.exported, task.itemCount);
   let others: Scorer | undefined;
   let scored = 0;
   const begin = performance.now();
@@ -34,14 +34,14 @@ export async function openSpreadingScorer(
   return {
     async score(history) {
       // If a thread cannot open its session, this thread scores instead.
-      if (others) return others.score(history).catch(() => own.score(history));
-      const scores = await own.score(history);
+      if (others) return others.score(history).catch(() => local.score(history));
+      const scores = await local.score(history);
       scored++;
       if (isWorthIt()) others ??= openThreads(task, threads);
       return scores;
     },
     async close() {
-      await own.close();
+      await local.close();
       await others?.close();
     },
   };

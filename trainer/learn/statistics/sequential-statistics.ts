@@ -71,12 +71,10 @@ function passOf(histories: Histories, decays: readonly Decay[], factor: number):
   const powers = decays.map(({ scale, window }) =>
     Float64Array.from({ length: window }, (_, l) => Math.exp(-l / scale)),
   );
-  const productSums = powers.map((own) =>
-    powers.map((other) =>
-      summed(Array.from({ length: Math.min(own.length, other.length) }, (_, l) => own[l]! * other[l]!)),
-    ),
+  const productSums = powers.map((a) =>
+    powers.map((b) => summed(Array.from({ length: Math.min(a.length, b.length) }, (_, l) => a[l]! * b[l]!))),
   );
-  const sums = powers.map((own) => summed([...own]));
+  const sums = powers.map((values) => summed([...values]));
   return { histories, occurrences: occurrencesOf(histories), factor, decays, powers, sums, productSums };
 }
 
@@ -97,61 +95,61 @@ function backwards({ start, items, ...rest }: Histories): Histories {
 function addPairs(pass: Pass, feature: number, into: RowSum, part: "lower" | "whole"): void {
   const { histories, occurrences } = pass;
   const { itemCount, start } = histories;
-  const own = Math.floor(feature / itemCount);
+  const decay = Math.floor(feature / itemCount);
   const item = feature % itemCount;
   const constant = pass.decays.length * itemCount;
-  const decayCount = part === "lower" ? own + 1 : pass.decays.length;
+  const decayCount = part === "lower" ? decay + 1 : pass.decays.length;
   for (let o = occurrences.start[item]!; o < occurrences.start[item + 1]!; o++) {
     const at = occurrences.positions[o]!;
     const user = occurrences.users[o]!;
     const last = start[user + 1]! - 2; // the last position that has a target
     if (at > last) continue;
     const place = { first: start[user]!, at, last };
-    for (let other = 0; other < decayCount; other++) addPairsAt(pass, [own, other], place, into);
+    for (let other = 0; other < decayCount; other++) addPairsAt(pass, [decay, other], place, into);
     if (part === "whole") {
-      const met = Math.min(pass.decays[own]!.window, last - at + 1);
-      addTo(into, constant, pass.factor * pass.sums[own]![met]!);
+      const met = Math.min(pass.decays[decay]!.window, last - at + 1);
+      addTo(into, constant, pass.factor * pass.sums[decay]![met]!);
     }
   }
 }
 
-type Pair = readonly [own: number, other: number];
+type Pair = readonly [decay: number, other: number];
 type Place = { readonly first: number; readonly at: number; readonly last: number };
 
-/** Adds the moments of the entry at `at` under decay `own` with every entry in reach under decay `other`. */
-function addPairsAt(pass: Pass, [own, other]: Pair, { first, at, last }: Place, into: RowSum): void {
+/** Adds the moments of the entry at `at` under one decay with every entry in reach under the other. */
+function addPairsAt(pass: Pass, [decay, other]: Pair, { first, at, last }: Place, into: RowSum): void {
   const { histories, powers, productSums, factor } = pass;
   const { items, itemCount } = histories;
   const { values } = into;
-  const ownPowers = powers[own]!;
+  const powersOfDecay = powers[decay]!;
   const otherPowers = powers[other]!;
-  const sums = productSums[own]![other]!;
+  const sums = productSums[decay]![other]!;
   const offset = other * itemCount;
-  const ownWindow = ownPowers.length;
+  const decayWindow = powersOfDecay.length;
   const otherWindow = otherPowers.length;
   for (let q = Math.max(first, at - otherWindow + 1); q < at; q++) {
-    const meetings = Math.min(ownWindow, otherWindow - (at - q), last - at + 1);
+    const meetings = Math.min(decayWindow, otherWindow - (at - q), last - at + 1);
     const column = offset + items[q]!;
     if (values[column] === 0) into.touched[into.count++] = column;
     values[column]! += factor * otherPowers[at - q]! * sums[meetings]!;
   }
-  for (let q = at; q <= Math.min(last, at + ownWindow - 1); q++) {
-    const meetings = Math.min(ownWindow - (q - at), otherWindow, last - q + 1);
+  for (let q = at; q <= Math.min(last, at + decayWindow - 1); q++) {
+    const meetings = Math.min(decayWindow - (q - at), otherWindow, last - q + 1);
     const column = offset + items[q]!;
     if (values[column] === 0) into.touched[into.count++] = column;
-    values[column]! += factor * ownPowers[q - at]! * sums[meetings]!;
+    values[column]! += factor * powersOfDecay[q - at]! * sums[meetings]!;
   }
 }
 
 /** Adds the items that follow each occurrence of the feature's item, each with the occurrence's weight at that time. */
 function addFollowing({ histories, occurrences, powers, factor }: Pass, feature: number, into: RowSum): void {
   const { items, itemCount, start } = histories;
-  const own = powers[Math.floor(feature / itemCount)]!;
+  const weights = powers[Math.floor(feature / itemCount)]!;
   const item = feature % itemCount;
   for (let o = occurrences.start[item]!; o < occurrences.start[item + 1]!; o++) {
     const at = occurrences.positions[o]!;
-    const end = Math.min(start[occurrences.users[o]! + 1]! - 1, at + own.length);
-    for (let q = at + 1; q <= end; q++) addTo(into, items[q]!, factor * own[q - at - 1]!);
+    const end = Math.min(start[occurrences.users[o]! + 1]! - 1, at + weights.length);
+    for (let q = at + 1; q <= end; q++) addTo(into, items[q]!, factor * weights[q - at - 1]!);
   }
 }
 
@@ -162,9 +160,9 @@ function addPreceding({ histories, occurrences, powers, factor }: Pass, item: nu
     const at = occurrences.positions[o]!;
     const first = start[occurrences.users[o]!]!;
     if (at === first) continue;
-    for (const [decay, own] of powers.entries()) {
-      for (let q = Math.max(first, at - own.length); q < at; q++) {
-        addTo(into, decay * itemCount + items[q]!, factor * own[at - q - 1]!);
+    for (const [decay, weights] of powers.entries()) {
+      for (let q = Math.max(first, at - weights.length); q < at; q++) {
+        addTo(into, decay * itemCount + items[q]!, factor * weights[at - q - 1]!);
       }
     }
     addTo(into, powers.length * itemCount, factor);

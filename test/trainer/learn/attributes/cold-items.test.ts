@@ -25,10 +25,10 @@ test("the scorer is learnt once for the same data, and again for other data", as
 });
 
 test("an aborted fit caches nothing", async () => {
-  const own = { ...data };
+  const fresh = { ...data };
   const context = { ...fitContext(), signal: AbortSignal.abort(new Error("stopped")) };
-  await expect(coldScorer(own, context)).rejects.toThrow("stopped");
-  expect(coldCost(own)).toMatchObject({ isLearnt: false });
+  await expect(coldScorer(fresh, context)).rejects.toThrow("stopped");
+  expect(coldCost(fresh)).toMatchObject({ isLearnt: false });
 });
 
 test("no cold items cost nothing; half of 20,000 items with 4,000 words cost half a minute", () => {

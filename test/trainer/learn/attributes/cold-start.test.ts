@@ -63,16 +63,16 @@ test("without cold items the method is unchanged", async () => {
 });
 
 test("the predicted cost includes the cold items, as the part that all fits on the same data share", async () => {
-  const own = { ...data };
+  const fresh = { ...data };
   const method = ease as Method;
-  const [params] = method.grid(own);
+  const [params] = method.grid(fresh);
   const cold = withColdItems(method);
-  const [plain, before] = [method.cost(own, params!), cold.cost(own, params!)];
+  const [plain, before] = [method.cost(fresh, params!), cold.cost(fresh, params!)];
   expect(before.shared).toMatchObject({ isLearnt: false });
   expect(before.seconds).toBeCloseTo(plain.seconds + before.shared!.seconds, 9);
-  await cold.fit(own, params!, fitContext());
-  expect(withColdItems(sequentialRidge as Method).cost(own, {}).shared).toMatchObject({ isLearnt: true });
-  expect(cold.cost(own, params!).seconds).toBe(before.seconds);
+  await cold.fit(fresh, params!, fitContext());
+  expect(withColdItems(sequentialRidge as Method).cost(fresh, {}).shared).toMatchObject({ isLearnt: true });
+  expect(cold.cost(fresh, params!).seconds).toBe(before.seconds);
   expect(cold.cost(checkerboard(8), params!).shared).toBeUndefined();
 });
 

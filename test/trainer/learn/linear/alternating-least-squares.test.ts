@@ -31,21 +31,23 @@ const occurrences = occurrencesOf(histories);
 const byItem = partnersOf(occurrences.start, occurrences.users);
 const rowsOf = (values: Float32Array) =>
   Array.from({ length: values.length / RANK }, (_, row) => [...values.subarray(row * RANK, (row + 1) * RANK)]);
-const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, own, i) => sum + own * b[i]!, 0);
+const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, value, i) => sum + value * b[i]!, 0);
 
 test("every row solves its normal equations", async () => {
   const vectors = rowsOf(first.values);
   const solved = rowsOf((await solvedRows(byUser, first, settings)).values);
   for (const [user, actual] of solved.entries()) {
-    const own = [...histories.items.subarray(histories.start[user], histories.start[user + 1])];
+    const chosenItems = [...histories.items.subarray(histories.start[user], histories.start[user + 1])];
     const system = Array.from({ length: RANK }, (_, i) =>
       Array.from({ length: RANK }, (_, j) => {
         const everywhere = vectors.reduce((sum, v) => sum + v[i]! * v[j]!, 0);
-        const chosen = own.reduce((sum, item) => sum + vectors[item]![i]! * vectors[item]![j]!, 0);
-        return EVERY_PAIR * everywhere + chosen + (i === j ? ridgeOf(own.length) : 0);
+        const chosen = chosenItems.reduce((sum, item) => sum + vectors[item]![i]! * vectors[item]![j]!, 0);
+        return EVERY_PAIR * everywhere + chosen + (i === j ? ridgeOf(chosenItems.length) : 0);
       }),
     );
-    const right = Array.from({ length: RANK }, (_, i) => own.reduce((sum, item) => sum + vectors[item]![i]!, 0));
+    const right = Array.from({ length: RANK }, (_, i) =>
+      chosenItems.reduce((sum, item) => sum + vectors[item]![i]!, 0),
+    );
     for (const [i, expected] of solvedLonghand(system, right).entries()) {
       expect(Math.abs(actual[i]! - expected)).toBeLessThan(1e-6);
     }
@@ -72,10 +74,10 @@ function lossOf(userValues: Float32Array, itemValues: Float32Array): number {
   const [users, items] = [rowsOf(userValues), rowsOf(itemValues)];
   let loss = 0;
   for (const [user, u] of users.entries()) {
-    const own = new Set(histories.items.subarray(histories.start[user], histories.start[user + 1]));
-    loss += ridgeOf(own.size) * dot(u, u);
+    const chosenItems = new Set(histories.items.subarray(histories.start[user], histories.start[user + 1]));
+    loss += ridgeOf(chosenItems.size) * dot(u, u);
     for (const [item, v] of items.entries()) {
-      loss += EVERY_PAIR * dot(u, v) ** 2 + (own.has(item) ? (1 - dot(u, v)) ** 2 : 0);
+      loss += EVERY_PAIR * dot(u, v) ** 2 + (chosenItems.has(item) ? (1 - dot(u, v)) ** 2 : 0);
     }
   }
   for (const [item, v] of items.entries()) {
@@ -104,17 +106,17 @@ test("a row with many partners is solved in parts, next to short rows", async ()
     [2, many + 2],
     [many + 2, many + 3],
   ].entries() as Iterable<[number, [number, number]]>) {
-    const own = [...partners.subarray(from, to)].map((partner) => [
+    const listed = [...partners.subarray(from, to)].map((partner) => [
       ...vectors.values.subarray(2 * partner, 2 * partner + 2),
     ]);
     const all = Array.from({ length: many }, (_, i) => [...vectors.values.subarray(2 * i, 2 * i + 2)]);
     const system = [0, 1].map((i) =>
       [0, 1].map((j) => {
         const sum = (of: readonly (readonly number[])[]) => of.reduce((total, v) => total + v[i]! * v[j]!, 0);
-        return EVERY_PAIR * sum(all) + sum(own) + (i === j ? ridgeOf(to - from) : 0);
+        return EVERY_PAIR * sum(all) + sum(listed) + (i === j ? ridgeOf(to - from) : 0);
       }),
     );
-    const right = [0, 1].map((i) => own.reduce((total, v) => total + v[i]!, 0));
+    const right = [0, 1].map((i) => listed.reduce((total, v) => total + v[i]!, 0));
     for (const [i, expected] of solvedLonghand(system, right).entries())
       expect(values[2 * row + i]!).toBeCloseTo(expected, 4);
   }

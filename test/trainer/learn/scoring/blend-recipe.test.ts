@@ -12,10 +12,10 @@ const recipe = (name: string, cost: Cost, weight = 1) => {
     name,
     grid: () => [],
     cost: () => cost,
-    fit: (own, _params, context) => {
+    fit: (given, _params, context) => {
       seen.push(context);
       context.progress(0.5, "half");
-      return ease.fit(own, ease.grid(own)[0]!, fitContext());
+      return ease.fit(given, ease.grid(given)[0]!, fitContext());
     },
   };
   return { method, params: {}, weight };
