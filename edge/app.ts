@@ -3,7 +3,7 @@ import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { REQUEST_ID } from "../shared/api.ts";
 import { Problem } from "../shared/problem.ts";
-import { type Caller, requireScope } from "./auth.ts";
+import { requireScope } from "./auth.ts";
 import { docsPage } from "./docs-page.ts";
 import type { EdgeEnv } from "./edge-env.ts";
 import { settingsOf } from "./env.ts";
@@ -113,26 +113,34 @@ const refuseOddAddresses: MiddlewareHandler<EdgeEnv> = (c, next) => {
   return next();
 };
 
-/** Lets through a known key within its rate. */
+/** Lets through a known key within its rate limit. */
 const authenticate: MiddlewareHandler<EdgeEnv> = async (c, next) => {
-  const { keys, reader, settings } = c.get("isolate");
-  const caller = await keys.callerOf(c.req.header("x-api-key"), { ...c.get("access"), reader });
+  const { keys, reader } = c.get("isolate");
+  const limitUnknown = async () => {
+    const address = c.req.header("cf-connecting-ip") ?? "";
+    await limitRate(c, c.env.UNKNOWN_KEY_LIMIT, address, "This address has sent too many unknown API keys");
+  };
+  const caller = await keys.callerOf(c.req.header("x-api-key"), { ...c.get("access"), reader, limitUnknown });
   c.set("caller", caller);
-  if (await isBeyondRate(c, caller)) {
-    const detail = `This API key has made too many requests within ${settings.RATE_LIMIT_SECONDS} seconds.`;
-    throw new Problem("rate_limited", detail, { retryAfterSeconds: settings.RATE_LIMIT_SECONDS });
-  }
+  await limitRate(c, c.env.RATE_LIMIT, caller.keyId, "This API key has made too many requests");
   await next();
 };
 
-/** A limiter that fails limits nobody. It is on the same machine; a deadline would cost each call more than all else here. */
-async function isBeyondRate(c: Context<EdgeEnv>, { keyId }: Caller): Promise<boolean> {
-  try {
-    return (await c.env.RATE_LIMIT?.limit({ key: keyId }))?.success === false;
-  } catch (error) {
-    writeLog({ event: "rate_limit_failed", level: "warning", request_id: c.get("requestId"), error: String(error) });
-    return false;
-  }
+/**
+ * Throws Problem rate_limited. A limiter that fails refuses nobody. It has no timeout: it runs on the same machine, and a timer would
+ * cost more than all other work of a call that finds everything in memory.
+ */
+async function limitRate(c: Context<EdgeEnv>, limiter: RateLimit | undefined, key: string, reason: string) {
+  const seconds = c.get("isolate").settings.RATE_LIMIT_SECONDS;
+  const isWithin = await limiter?.limit({ key }).then(
+    ({ success }) => success,
+    (error) => {
+      writeLog({ event: "rate_limit_failed", level: "warning", request_id: c.get("requestId"), error: String(error) });
+      return true;
+    },
+  );
+  if (isWithin === false)
+    throw new Problem("rate_limited", `${reason} within ${seconds} seconds.`, { retryAfterSeconds: seconds });
 }
 
 function openApi(c: Context<EdgeEnv>): Response {

@@ -9,76 +9,57 @@ import type { RequestAccess } from "./reading/request-access.ts";
 /** Who is calling. */
 export type Caller = { readonly keyId: string; readonly customer: string; readonly scopes: readonly Scope[] };
 
+export type KeyAccess = RequestAccess & {
+  readonly reader: ArtifactReader;
+  /** Called before the record of a key is read that this isolate does not know. Throws Problem when the client has tried too many. */
+  readonly limitUnknown: () => Promise<void>;
+};
+
 export type Keyring = {
-  /** Throws Problem missing_api_key and invalid_api_key, both REFUSAL_MS or twice it after the call, and artifact_unavailable. */
-  callerOf(apiKey: string | undefined, access: RequestAccess & { readonly reader: ArtifactReader }): Promise<Caller>;
+  /** Throws Problem missing_api_key, invalid_api_key and artifact_unavailable, and what `limitUnknown` throws. */
+  callerOf(apiKey: string | undefined, access: KeyAccess): Promise<Caller>;
 };
 
 const KEYS_MAX = 10_000;
-const ABSENT_MS = 5000;
-/** With the longest read after it, still within the minute that revocation is promised in. */
+/** Keys that were never issued are remembered, so that repeating one costs nothing, and apart, so that they evict no issued key. */
+const UNKNOWN_KEYS_MAX = 1000;
+const UNKNOWN_MS = 5000;
+/** Together with the longest read that follows, less than the minute within which a revoked key must stop working. */
 const KEPT_MS = 45_000;
-/** One sentence for both codes, so that the answers are alike but for the code. */
+/** The same sentence for both codes, so that the answers differ in nothing but the code. */
 const DETAIL = "Send a valid API key in the header x-api-key.";
 
 /**
- * What this isolate knows of API keys. Junk is refused before any I/O. A record is at most `cacheMs` old, or 45 s when R2
- * cannot be read: so a revoked key stops working within a minute, whatever happens.
+ * The API keys that this isolate knows. A malformed key is refused without I/O. A key's record is at most `cacheMs` old, or 45 s
+ * while R2 cannot be read.
  */
 export function keyring(cacheMs: number): Keyring {
-  const cache = refreshedCache<KeyRecord>(
-    { freshMs: cacheMs * 0.6, servableMs: cacheMs, keptMs: KEPT_MS, absentMs: Math.min(cacheMs, ABSENT_MS) },
+  const unknownUntilMs = new Map<string, number>(); // by key, the oldest first
+  const records = refreshedCache<KeyRecord>(
+    { freshMs: cacheMs * 0.6, servableMs: cacheMs, keptMs: KEPT_MS, absentMs: 0 },
     KEYS_MAX,
   );
+  const rememberUnknown = (key: string, nowMs: number) => {
+    unknownUntilMs.delete(key);
+    unknownUntilMs.set(key, nowMs + Math.min(cacheMs, UNKNOWN_MS));
+    if (unknownUntilMs.size > UNKNOWN_KEYS_MAX) unknownUntilMs.delete(unknownUntilMs.keys().next().value!);
+  };
   return {
     async callerOf(apiKey, access) {
-      const refusal = timedRefusal();
-      try {
-        if (apiKey === undefined || apiKey === "") return await refusal.leave("missing_api_key");
-        if (!isWellFormedApiKey(apiKey)) return await refusal.leave("invalid_api_key");
-        const key = keyRecordKey(await hashApiKey(apiKey));
-        const read = () => {
-          refusal.begin();
-          return access.reader.json(key, KeyRecord);
-        };
-        const record = await cache.get(key, read, access).catch(unreadable);
-        if (record === undefined || !isKeyValid(record, access.nowMs())) return await refusal.leave("invalid_api_key");
-        return { keyId: record.key_id, customer: record.customer, scopes: record.scopes };
-      } finally {
-        refusal.end();
-      }
-    },
-  };
-}
-
-/** How long after a request its refusal leaves: longer than nearly every read of a record takes. */
-export const REFUSAL_MS = 250;
-
-/**
- * A refusal for its key leaves when every such refusal does, whether its record was read, was absent or was not looked for:
- * reading one takes longer than finding none, and would tell that there was one. The timer runs from before the read: one
- * that is set after it would have to ask a clock that knows whole milliseconds only. Whoever misses a tick takes the next.
- */
-function timedRefusal() {
-  let timer: ReturnType<typeof setInterval> | undefined;
-  let hasEnded = false;
-  let onTick = () => {};
-  const begin = () => {
-    if (!hasEnded) timer ??= setInterval(() => onTick(), REFUSAL_MS);
-  };
-  return {
-    begin,
-    /** Throws the problem when it is time. */
-    async leave(code: "missing_api_key" | "invalid_api_key"): Promise<never> {
-      begin();
-      await new Promise<void>((resolve) => {
-        onTick = resolve;
-      });
-      throw new Problem(code, DETAIL);
-    },
-    end() {
-      hasEnded = true;
-      clearInterval(timer);
+      if (apiKey === undefined || apiKey === "") throw new Problem("missing_api_key", DETAIL);
+      if (!isWellFormedApiKey(apiKey)) throw new Problem("invalid_api_key", DETAIL);
+      const key = keyRecordKey(await hashApiKey(apiKey));
+      if ((unknownUntilMs.get(key) ?? 0) > access.nowMs()) throw new Problem("invalid_api_key", DETAIL);
+      const read = async (known: KeyRecord | undefined) => {
+        if (known === undefined) await access.limitUnknown();
+        const record = await access.reader.json(key, KeyRecord);
+        if (record !== undefined) return record;
+        rememberUnknown(key, access.nowMs());
+        throw new Problem("invalid_api_key", DETAIL); // a value that is absent would take a place in the cache
+      };
+      const record = (await records.get(key, read, access).catch(unreadable))!;
+      if (!isKeyValid(record, access.nowMs())) throw new Problem("invalid_api_key", DETAIL);
+      return { keyId: record.key_id, customer: record.customer, scopes: record.scopes };
     },
   };
 }

@@ -4,7 +4,10 @@ import { READ_LOCK_MS } from "./reading/single-flight.ts";
 /** What wrangler.toml binds. Variables arrive as text or, from TOML, as numbers and booleans. */
 export type Bindings = {
   readonly MODELS: R2Bucket;
+  /** Requests by API key. */
   readonly RATE_LIMIT?: RateLimit;
+  /** Reads of unknown API keys by client address. */
+  readonly UNKNOWN_KEY_LIMIT?: RateLimit;
   /** Secret, shared with the trainer. */
   readonly FORWARD_SECRET?: string;
   readonly [variable: string]: unknown;
@@ -50,7 +53,7 @@ const Variables = z.object({
     .default("")
     .transform((text) => text.split(",").flatMap((origin) => origin.trim() || []))
     .pipe(z.array(Origin).max(100)),
-  /** The period of the rate limit binding, for Retry-After. */
+  /** The period of both rate limits, for Retry-After. */
   RATE_LIMIT_SECONDS: whole(1, 3600).default(60),
 });
 const Settings = Variables.refine(

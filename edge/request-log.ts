@@ -3,17 +3,20 @@ import { withoutApiKeys } from "../shared/api-key.ts";
 import type { EdgeEnv } from "./edge-env.ts";
 
 const PATH_CHARACTERS_MAX = 200;
-/** What follows is a user's id. */
+/** A user's id follows in the path. */
 const USERS = "/v0/users/";
 
-/** Writes one line of JSON. Keys appear by their id only, wherever a caller has put one; users, items and bodies never. */
+/** Writes one line of JSON. API keys are replaced, wherever a caller has put one. Entries never hold users, items or bodies. */
 export function writeLog(entry: object): void {
   const line = JSON.stringify({ time: new Date().toISOString(), ...entry });
   console.log(withoutApiKeys(line));
 }
 
-/** What a request was and how it ended. */
-export function requestEntry(c: Context<EdgeEnv>, milliseconds: number): object {
+/**
+ * The log entry of a request.
+ * @param waitedMs From the request's arrival to its last I/O. The clock stands still while the Worker computes, so more is not known.
+ */
+export function requestEntry(c: Context<EdgeEnv>, waitedMs: number): object {
   const caller = c.get("caller");
   const status = c.res.status;
   return {
@@ -23,7 +26,7 @@ export function requestEntry(c: Context<EdgeEnv>, milliseconds: number): object 
     method: c.req.method,
     path: c.req.path.startsWith(USERS) ? `${USERS}…` : withoutApiKeys(c.req.path).slice(0, PATH_CHARACTERS_MAX),
     status,
-    milliseconds: Math.round(milliseconds),
+    waited_ms: Math.round(waitedMs),
     customer: caller?.customer,
     key_id: caller?.keyId,
     ...c.get("ranked"),

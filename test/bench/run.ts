@@ -13,7 +13,6 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   "edge-sparse": async () => (await import("./edge-sparse.ts")).edgeSparse,
   load: async () => (await import("./load.ts")).load,
   fuzz: async () => (await import("./fuzz.ts")).fuzz,
-  "key-timing": async () => (await import("./key-timing.ts")).keyTiming,
   models: async () => (await import("./many-models.ts")).manyModels,
   cost: async () => (await import("./cost.ts")).cost,
   training: async () => (await import("./training-stages.ts")).trainingStages,

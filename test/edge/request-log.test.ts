@@ -30,7 +30,7 @@ test("a request's entry has its outcome and the key's id, not the key nor the qu
     request_id: "r-1",
     status: 503,
     level: "error",
-    milliseconds: 13,
+    waited_ms: 13,
     customer: "acme",
     key_id: "k-1",
     strategy: "popular",

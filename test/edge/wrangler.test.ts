@@ -15,6 +15,7 @@ test("wrangler accepts the deployment", async () => {
     expect(said).toContain("--dry-run: exiting now.");
     expect(said).toContain("env.MODELS");
     expect(said).toContain("env.RATE_LIMIT");
+    expect(said).toContain("env.UNKNOWN_KEY_LIMIT");
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
@@ -28,10 +29,8 @@ test("its variables are settings that the Worker accepts, all of them but the se
   );
   expect(settings).toEqual(settingsOf({ MODELS: {} as R2Bucket }));
 });
-test("the rate limit's period is what Retry-After says", () => {
-  expect(config.ratelimits.map((limit: { simple: { period: number } }) => limit.simple.period)).toEqual([
-    config.vars.RATE_LIMIT_SECONDS,
-  ]);
+test("the period of every rate limit is what Retry-After says", () => {
+  for (const { simple } of config.ratelimits) expect(simple.period).toBe(config.vars.RATE_LIMIT_SECONDS);
 });
 test("the Worker's own lines are kept, and no addresses of calls, which may hold users' ids", () => {
   expect(config.observability).toEqual({ logs: { enabled: true, invocation_logs: false } });
