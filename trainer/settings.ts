@@ -1,6 +1,6 @@
 /**
- * What the operator decides, read once from the environment: the only file of the trainer that knows `process.env`.
- * Every fault is told at once, by the variable's name; values are never repeated, since they may be secrets.
+ * The operator's settings, read once from the environment. Only this file of the trainer reads `process.env`. All faults are
+ * reported together, by the variable's name; values are never repeated, since they may be secrets.
  */
 import { isAbsolute, resolve } from "node:path";
 import { z } from "zod";
@@ -18,56 +18,56 @@ export type StoreSettings = {
 };
 
 export type RunSettings = {
-  /** Runs of this machine at the same time. */
+  /** Runs that this machine does at the same time. */
   readonly concurrency: number;
   readonly memoryMbMax: number;
-  /** Wall time of a run; after it the run is stopped. */
+  /** Wall time after which a run is stopped. */
   readonly secondsMax: number;
   readonly fitSecondsMax: number;
   readonly rejectedShareMax: number;
-  /** Rows of an incremental source may come in so much later than their time says. */
+  /** How late, by its own time, a row of an incremental source may arrive. */
   readonly overlapSeconds: number;
-  /** So often an incremental source is read in full all the same. */
+  /** An incremental source is read in full once in this time. */
   readonly fullReadSeconds: number;
   readonly weightBytesMax: number;
-  /** What an isolate of the edge has for versions; a version that needs more is not published. */
+  /** Memory that an isolate of the edge has for versions. A version that needs more is not published. */
   readonly edgeMemoryBytes: number;
   readonly ignoreGate: boolean;
   readonly seed: number;
   /** Failed attempts after which a run is given up. */
   readonly attemptsMax: number;
-  /** Before the first retry; doubled before each further one. */
+  /** Wait before the first retry; it doubles from one to the next. */
   readonly retrySeconds: number;
-  /** A machine silent for so long has lost its runs. */
+  /** A trainer that is silent for this long loses the leases of its runs. */
   readonly heartbeatSeconds: number;
 };
 
-/** What the operator allows a customer's connectors. */
+/** What the operator allows the connectors of one customer. */
 export type ConnectorSettings = {
-  /** Folders that this customer's File connectors may read, absolute. */
+  /** Absolute paths of the folders that File connectors may read. */
   readonly fileRoots: readonly string[];
   readonly memoryMb: number;
   readonly timeoutSeconds: number;
   /** Rows after which a query is stopped. */
   readonly rowsMax: number;
   readonly tempDirectory: string;
-  /** Rows of a text file by which its columns' types are found, for who has little time; absent: all, since later ones may not fit. */
+  /** Rows of a text file from which the types of its columns are found, for a dry run. Absent: all rows, so that every one fits. */
   readonly typedByRows?: number;
-  /** Service account that this customer's BigQuery connectors impersonate; null: BigQuery is refused. */
+  /** The service account that BigQuery connectors impersonate; null: BigQuery is refused. */
   readonly bigqueryServiceAccount: string | null;
   readonly bigqueryBytesBilledMax: number;
-  /** For tests: a loopback stand-in of BigQuery's API. */
+  /** For tests: a local server in place of BigQuery's API. */
   readonly bigqueryApiEndpoint: string | null;
-  /** For tests: `host:port` of a stand-in of its Storage Read API. */
+  /** For tests: `host:port` of a server in place of BigQuery's Storage Read API. */
   readonly bigqueryStorageEndpoint?: string | null;
   /** Whether connectors may reach loopback, link-local and private addresses. */
   readonly allowPrivateAddresses: boolean;
-  /** Resolves `{"env": "NAME"}`; undefined when this customer may not use that name. */
+  /** The secret of `{"env": "NAME"}`; undefined when this customer has none with that name. */
   secret(name: string): string | undefined;
 };
 
 export type Settings = {
-  /** Absolute. Holds the embedded database, the kept copies of models' data, and the folders of running runs. */
+  /** Absolute path. Holds the embedded database, the kept copies of models' data and the folders of runs. */
   readonly stateDirectory: string;
   readonly host: string;
   readonly port: number;
@@ -76,18 +76,17 @@ export type Settings = {
   /** Shared with the edge; signs forwarded requests. */
   readonly forwardSecret: string;
   readonly store: StoreSettings;
-  /** Where customers reach the edge, without a slash at the end: the base of `model_url`. */
+  /** The edge's address, without a slash at the end: the base of `model_url`. */
   readonly edgeUrl: string;
   readonly runs: RunSettings;
-  /** Every value that must not be seen: cut out of every log line. */
+  /** Values that are removed from every log line. */
   readonly secrets: readonly string[];
-  /** What this customer's connectors may do. */
   connectorsOf(customer: string, tempDirectory: string): ConnectorSettings;
   /** The environment of a run's process: the bucket, this customer's secrets, and what Node itself needs. */
   childEnvironment(customer: string): Record<string, string>;
 };
 
-/** The environment lacks something or says something that cannot be. One sentence per fault. */
+/** A variable is absent or wrong. The message has one sentence for each fault. */
 export class SettingsError extends Error {
   override readonly name = "SettingsError";
 }
@@ -125,7 +124,7 @@ export function readSettings(environment: Environment = process.env): Settings {
   };
 }
 
-/** What the process of a run reads of its environment: where to publish, and its customer's secrets. */
+/** Settings of a run's process: the bucket and the customer's secrets. */
 export function readChildSettings(environment: Environment = process.env): {
   readonly store: StoreSettings;
   secret(name: string): string | undefined;
@@ -136,7 +135,7 @@ export function readChildSettings(environment: Environment = process.env): {
   return { store: storeSettings(values), secret };
 }
 
-/** What issuing a key reads: the bucket, and what is handed over to the customer with the key. */
+/** Settings of `npm run keys`: the bucket, and what the customer gets with the key. */
 export function readKeySettings(environment: Environment = process.env): {
   readonly store: StoreSettings;
   readonly egressAddresses: readonly string[];
@@ -146,13 +145,13 @@ export function readKeySettings(environment: Environment = process.env): {
   return {
     store: storeSettings(values),
     egressAddresses: values.SHORTLIST_EGRESS_ADDRESSES,
-    serviceAccountOf: (customer) => own(values.SHORTLIST_SERVICE_ACCOUNTS, customer) ?? null,
+    serviceAccountOf: (customer) => ownValue(values.SHORTLIST_SERVICE_ACCOUNTS, customer) ?? null,
   };
 }
 
 /**
- * Where the names of a customer's secrets begin: `acme-eu` has `SHORTLIST_SECRET_ACME_EU__…`. The two underscores end
- * the customer's part, so `acme` cannot name what is `acme-eu`'s. A customer whose name would blur that has none.
+ * The prefix of the names of a customer's secrets: `SHORTLIST_SECRET_ACME_EU__` for `acme-eu`. The two underscores end the
+ * customer's part, so `acme` cannot use a secret of `acme-eu`. A customer whose name would make that ambiguous has no secrets.
  */
 export function secretPrefixOf(customer: string): string | undefined {
   if (customer.includes("--") || customer.endsWith("-")) return undefined;
@@ -160,7 +159,7 @@ export function secretPrefixOf(customer: string): string | undefined {
 }
 
 const SECRET_PREFIX = "SHORTLIST_SECRET_";
-/** What Node, TLS, proxies and Google's client need, besides what is ours. */
+/** Variables that Node, TLS, proxies and Google's client need in a run's process. */
 const INHERITED = [
   "PATH",
   "HOME",
@@ -179,20 +178,20 @@ const INHERITED = [
   "http_proxy",
   "https_proxy",
   "no_proxy",
-  "NODE_USE_ENV_PROXY", // without it Node heeds none of these
+  "NODE_USE_ENV_PROXY", // without this Node ignores the proxies
   "CLOUDSDK_CONFIG",
   "GOOGLE_APPLICATION_CREDENTIALS",
   "GOOGLE_CLOUD_PROJECT",
   "METADATA_SERVER_DETECTION",
 ] as const;
 
-const integer = (least: number, most: number, otherwise: number) =>
+const integer = (min: number, max: number, byDefault: number) =>
   z
     .string()
     .regex(/^-?\d+$/, "must be a whole number")
     .transform(Number)
-    .pipe(z.number().min(least, `must be at least ${least}`).max(most, `must be at most ${most}`))
-    .default(otherwise);
+    .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`))
+    .default(byDefault);
 const flag = z
   .enum(["0", "1", "true", "false"], "must be 1, true, 0 or false")
   .transform((text) => text === "1" || text === "true")
@@ -282,7 +281,7 @@ const KeySettingsSchema = StoreSchema.extend({
 });
 
 function parse<Schema extends z.ZodType>(schema: Schema, environment: Environment): z.infer<Schema> {
-  // An empty variable is one that is not set: `NAME= command` is how shells unset.
+  // An empty variable counts as absent, since `NAME= command` is how shells unset one.
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
   const parsed = schema.safeParse(given, { reportInput: true });
   if (parsed.success) return parsed.data;
@@ -323,12 +322,12 @@ function customerSettings(values: Values, environment: Environment) {
     connectorsOf(customer: string, tempDirectory: string): ConnectorSettings {
       const secrets = new Map(namedFor(customer));
       return {
-        fileRoots: own(values.SHORTLIST_FILE_ROOTS, customer) ?? [],
+        fileRoots: ownValue(values.SHORTLIST_FILE_ROOTS, customer) ?? [],
         memoryMb: values.SHORTLIST_QUERY_MEMORY_MB,
         timeoutSeconds: values.SHORTLIST_QUERY_SECONDS,
         rowsMax: values.SHORTLIST_QUERY_ROWS,
         tempDirectory,
-        bigqueryServiceAccount: own(values.SHORTLIST_SERVICE_ACCOUNTS, customer) ?? null,
+        bigqueryServiceAccount: ownValue(values.SHORTLIST_SERVICE_ACCOUNTS, customer) ?? null,
         bigqueryBytesBilledMax: values.SHORTLIST_BIGQUERY_BYTES,
         bigqueryApiEndpoint: values.SHORTLIST_BIGQUERY_ENDPOINT ?? null,
         bigqueryStorageEndpoint: values.SHORTLIST_BIGQUERY_STORAGE_ENDPOINT ?? null,
@@ -344,8 +343,8 @@ function customerSettings(values: Values, environment: Environment) {
   };
 }
 
-/** `constructor` is a customer's name too. */
-const own = <Value>(table: Readonly<Record<string, Value>>, name: string): Value | undefined =>
+/** The customer's entry. Customers may have names such as `constructor`, which every object has. */
+const ownValue = <Value>(table: Readonly<Record<string, Value>>, name: string): Value | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined;
 
 const present = (environment: Environment) =>

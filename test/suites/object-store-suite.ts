@@ -21,7 +21,7 @@ export function objectStoreSuite(fresh: () => Promise<ObjectStore>): void {
   let prefixCount = 0;
   const world = async () => ({ store: await fresh(), prefix: `suite/${prefixCount++}` });
 
-  test("what was put is what is got, whole and in parts", async () => {
+  test("an object is read back unchanged, whole and in ranges", async () => {
     const { store, prefix } = await world();
     await store.putIfAbsent(`${prefix}/a`, bytes("hello"), "text/plain");
     expect(await text(store, `${prefix}/a`)).toBe("hello");
@@ -41,14 +41,14 @@ export function objectStoreSuite(fresh: () => Promise<ObjectStore>): void {
     await store.delete(`${prefix}/a`);
   });
 
-  test("an object of no bytes is an object", async () => {
+  test("an object may be empty", async () => {
     const { store, prefix } = await world();
     await store.putIfAbsent(`${prefix}/a`, bytes(""), "text/plain");
     expect(await store.head(`${prefix}/a`)).toBe(0);
     expect(await text(store, `${prefix}/a`)).toBe("");
   });
 
-  test("putIfAbsent keeps what is there", async () => {
+  test("putIfAbsent keeps an existing object", async () => {
     const { store, prefix } = await world();
     await store.putIfAbsent(`${prefix}/a`, bytes("first"), "text/plain");
     await store.putIfAbsent(`${prefix}/a`, bytes("second"), "text/plain");
@@ -76,7 +76,7 @@ export function objectStoreSuite(fresh: () => Promise<ObjectStore>): void {
     expect(await text(store, key)).toBe("two");
   });
 
-  test("of many swaps over one etag exactly one wins", async () => {
+  test("exactly one of many swaps over the same etag wins", async () => {
     const { store, prefix } = await world();
     const key = `${prefix}/pointer`;
     for (const etag of [null, (await store.swap(`${prefix}/pointer2`, bytes("old"), null)) ?? null]) {
@@ -88,7 +88,7 @@ export function objectStoreSuite(fresh: () => Promise<ObjectStore>): void {
     }
   });
 
-  test("list gives keys in order, with sizes and times, and nothing of another prefix", async () => {
+  test("list gives keys in order with sizes and times, only of the prefix", async () => {
     const { store, prefix } = await world();
     const before = Date.now();
     for (const name of ["b", "a/2", "a/1", "c"]) {
@@ -103,7 +103,7 @@ export function objectStoreSuite(fresh: () => Promise<ObjectStore>): void {
     expect(await keysOf(store, `${prefix}/nothing/`)).toEqual([]);
   });
 
-  test("deleting what is listed while listing misses nothing", async () => {
+  test("deleting objects while listing them misses none", async () => {
     const { store, prefix } = await world();
     const names = Array.from({ length: 25 }, (_, i) => `${prefix}/${String(i).padStart(3, "0")}`);
     await Promise.all(names.map((key) => store.putIfAbsent(key, bytes("x"), "text/plain")));

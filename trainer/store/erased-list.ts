@@ -13,18 +13,17 @@ import { type ObjectStore, StoreError } from "./object-store.ts";
 
 const LOST_RACES_MAX = 20;
 
-/** The users whom a customer has had erased; undefined when there never was one. Throws StoreError when unreadable. */
+/** The erased users of a customer; undefined when there are none. Throws StoreError when the list cannot be read. */
 export async function readErasedUsers(store: ObjectStore, customer: string): Promise<ErasedUsers | undefined> {
   return (await readList(store, customer))?.list;
 }
 
 /**
- * Puts users on the customer's list, over the very list that was read; those who are on it already stay. A list that is
- * not there is made with the given salt.
+ * Adds users to the customer's list; nobody is ever removed from it. A list that does not exist is made with the given salt.
  *
- * @param hashes By that salt (shared/erased-users.ts).
- * @throws StoreError when the list has another salt, since nobody could then be found by these hashes.
- * @throws Problem `overloaded` when they are too many for the list.
+ * @param hashes Hashes with that salt (shared/erased-users.ts).
+ * @throws StoreError when the list has another salt, because these hashes would then match nobody.
+ * @throws Problem `overloaded` when the list is full.
  */
 export async function addErasedUsers(
   store: ObjectStore,

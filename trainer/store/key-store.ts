@@ -1,9 +1,9 @@
 /**
- * Who may call, in the bucket:
+ * API keys in the bucket:
  *
  *     keys/{sha256 of the key, hex}.json         the record that an edge reads (shared/key-record.ts)
- *     customers/{customer}/keys/{key_id}.json    where that record is, for list and revoke
- *     customers/{customer}.json                  what the operator says about the customer
+ *     customers/{customer}/keys/{key_id}.json    its digest, for listing and revoking
+ *     customers/{customer}.json                  the customer's settings by the operator
  *
  * The key itself is returned once and stored nowhere.
  */
@@ -11,6 +11,7 @@ import { z } from "zod";
 import { formatApiKey, hashApiKey } from "../../shared/api-key.ts";
 import { CustomerId, KeyRecord, keyRecordKey, type Scope } from "../../shared/key-record.ts";
 import { type ObjectStore, StoreError } from "./object-store.ts";
+import { storedJson } from "./stored-json.ts";
 
 export type KeyRequest = {
   readonly customer: string;
@@ -37,7 +38,7 @@ const KeyPlace = z.strictObject({ format: z.literal(1), sha256: z.string().regex
 const KEY_ID_BYTES = 6;
 const LOST_RACES_MAX = 10;
 
-/** A new key and its record. Its place is written first, so that there is never a key that cannot be revoked. */
+/** A new key and its record. Its place is written first, so that every key can be revoked. */
 export async function issueKey(store: ObjectStore, request: KeyRequest): Promise<IssuedKey> {
   const key = formatApiKey(request.random(128));
   const record: KeyRecord = KeyRecord.parse({
@@ -75,8 +76,8 @@ export async function listCustomers(store: ObjectStore): Promise<string[]> {
 }
 
 /**
- * The record after its revocation, which holds everywhere within a minute; undefined when no customer has such a key.
- * A key that was revoked before keeps its time.
+ * Revokes a key; edges notice within a minute. Returns its record, or undefined when no customer has such a key. A key that was
+ * revoked before keeps the time of that.
  */
 export async function revokeKey(
   store: ObjectStore,
@@ -89,12 +90,12 @@ export async function revokeKey(
   return undefined;
 }
 
-/** What the operator says about a customer; undefined when nothing. */
+/** The customer's record; undefined when there is none. */
 export async function readCustomer(store: ObjectStore, customer: string): Promise<CustomerRecord | undefined> {
   return (await read(store, customerKey(customer), CustomerRecord))?.value;
 }
 
-/** Says which service account reads this customer's warehouse. */
+/** Stores the customer's record. */
 export async function writeCustomer(store: ObjectStore, record: CustomerRecord): Promise<void> {
   const key = customerKey(record.customer);
   for (let lost = 0; lost < LOST_RACES_MAX; lost++) {
@@ -107,7 +108,7 @@ export async function writeCustomer(store: ObjectStore, record: CustomerRecord):
 async function revokeAt(store: ObjectStore, key: string, nowMs: number): Promise<KeyRecord | undefined> {
   for (let lost = 0; lost < LOST_RACES_MAX; lost++) {
     const found = await read(store, key, KeyRecord);
-    if (found === undefined) return undefined; // the issuing crashed half-way: nobody has ever seen this key
+    if (found === undefined) return undefined; // issuing the key crashed half-way, so nobody has it
     if (found.value.revoked_at !== null) return found.value;
     const revoked: KeyRecord = { ...found.value, revoked_at: new Date(nowMs).toISOString() };
     if ((await store.swap(key, bytesOf(revoked), found.etag)) !== undefined) return revoked;
@@ -126,13 +127,7 @@ async function read<Schema extends z.ZodType>(
 ): Promise<{ readonly value: z.infer<Schema>; readonly etag: string } | undefined> {
   const found = await store.get(key);
   if (found === undefined) return undefined;
-  let json: unknown;
-  try {
-    json = JSON.parse(new TextDecoder().decode(found.bytes));
-  } catch {
-    json = undefined;
-  }
-  const parsed = schema.safeParse(json);
+  const parsed = schema.safeParse(storedJson(found.bytes));
   if (parsed.success) return { value: parsed.data, etag: found.etag };
   throw new StoreError(`${key} is not what it should be: ${parsed.error.issues[0]?.message}. Delete it to give it up.`);
 }

@@ -3,7 +3,7 @@ import { livePointerKey } from "../../shared/manifest.ts";
 import { type ObjectStore, StoreError } from "./object-store.ts";
 import { storedJson } from "./stored-json.ts";
 
-/** Which model: every object of it lies under `models/{customer}/{modelName}/`. */
+/** Identifies a model. All its objects lie under `models/{customer}/{modelName}/`. */
 export type ModelRef = { readonly customer: string; readonly modelName: string };
 
 const LOST_RACES_MAX = 20;
@@ -11,7 +11,7 @@ const LOST_RACES_MAX = 20;
 /**
  * The live pointer and its etag; undefined for a model that does not exist.
  *
- * @param damaged What an unreadable one is taken for; else it throws StoreError.
+ * @param damaged Replaces a pointer that cannot be parsed. Absent: throws StoreError.
  */
 export async function readLivePointer(
   store: ObjectStore,
@@ -29,11 +29,11 @@ export async function readLivePointer(
 }
 
 /**
- * The pointer after a change, made only over the very pointer that `change` has seen: when somebody else was first,
- * `change` is asked again about what they wrote.
+ * Changes the pointer and returns it. The swap succeeds only over the pointer that `change` was called with; when another writer
+ * was faster, `change` is called again with what that one wrote.
  *
- * @param change Gives the new pointer, or undefined to leave it. Asked with undefined when there is none. Whatever it waits for
- *   is known to have held at some time while the pointer was the one that it was given.
+ * @param change Returns the new pointer, or undefined to leave it. Called with undefined when there is no pointer. A condition that
+ *   it awaits was true while the pointer had the given value.
  */
 export async function changeLivePointer(
   store: ObjectStore,
@@ -55,14 +55,14 @@ export async function changeLivePointer(
 export type StatusChange = {
   readonly status: ModelStatus;
   readonly nowMs: number;
-  /** Whether it is still to be said, asked once the pointer is read: what another model of the name has said since is not overwritten. */
+  /** Checked after the pointer was read. False leaves the pointer: a new model with the same name may have written it. */
   readonly isStill?: (() => Promise<boolean>) | undefined;
 };
 
 /**
- * The pointer with another status, made if it is absent; a tombstone only comes in place of a pointer. A model that has a live
- * version stays ACTIVE: nothing but deletion takes away what is served. A tombstone gives way, since it may be what is left of
- * an earlier model of that name: only who has seen the record of the model may say its status, and looks at it again afterwards.
+ * Sets the pointer's status, and makes the pointer if it is absent; a tombstone is only written over a pointer. A model with a live
+ * version stays ACTIVE until it is deleted. A tombstone is overwritten, since it may be left from an earlier model with that name.
+ * So a caller must have read the model's record before, and check it again afterwards.
  */
 export function setStatus(
   store: ObjectStore,
@@ -75,6 +75,6 @@ export function setStatus(
     if (current?.status === status || (current?.live && status !== "DESTROYING")) return undefined;
     return isStill && !(await isStill()) ? undefined : pointer;
   };
-  // A tombstone takes the place of whatever is there: else what cannot be read could not be deleted either.
+  // A tombstone also replaces a pointer that cannot be parsed, so that its model can be deleted.
   return changeLivePointer(store, model, change, status === "DESTROYING" ? { ...pointer, status: "ERROR" } : undefined);
 }

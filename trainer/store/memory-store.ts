@@ -3,7 +3,7 @@ import { checkKey, type ObjectBody, type ObjectStore } from "./object-store.ts";
 
 type Entry = { readonly bytes: Uint8Array; readonly etag: string; readonly modifiedMs: number };
 
-/** Objects in memory: the reference store. Each one's etag is the MD5 of its bytes, as R2's is. */
+/** Objects in memory: the reference implementation. An etag is the MD5 of the bytes, as in R2. */
 export function memoryStore(nowMs: () => number = Date.now): ObjectStore {
   const entries = new Map<string, Entry>();
   const write = (key: string, bytes: Uint8Array): string => {

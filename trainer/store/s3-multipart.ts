@@ -1,9 +1,10 @@
 import { type ObjectBody, StoreError } from "./object-store.ts";
 import { errorCodeOf, type S3Answer, type S3Request } from "./s3-request.ts";
 
-const PARTS_AT_ONCE = 3;
+/** Uploads of parts at a time. */
+const CONCURRENCY = 3;
 
-/** Stores a large body in parts of one size, so that a broken connection costs one part. All or nothing appears. */
+/** Stores a large body in parts, so that a broken connection costs one part. The object appears when all parts are stored. */
 export async function putInParts(
   request: S3Request,
   key: string,
@@ -17,7 +18,7 @@ export async function putInParts(
     const etags = await putParts(request, { key, uploadId, body, partBytes });
     await complete(request, { key, uploadId, etags });
   } catch (error) {
-    // Parts of an upload that is never completed would be stored, and billed, for days. The first failure is the one to tell.
+    // The parts of an abandoned upload would be stored, and billed, for days.
     await request({ method: "DELETE", key, query: { uploadId } }).catch(() => undefined);
     throw error;
   }
@@ -25,7 +26,7 @@ export async function putInParts(
 
 type Upload = { readonly key: string; readonly uploadId: string };
 
-/** Etags by part, in order. When one fails no more are begun, and it throws once none is under way. */
+/** Etags of the parts, in order. After a failure no further part begins, and the failure is thrown once all others have ended. */
 async function putParts(
   request: S3Request,
   { key, uploadId, body, partBytes }: Upload & { readonly body: ObjectBody; readonly partBytes: number },
@@ -44,11 +45,11 @@ async function putParts(
     }
   };
   const failures: unknown[] = [];
-  const giveUp = (error: unknown) => {
+  const recordFailure = (error: unknown) => {
     failures.push(error);
     next = etags.length;
   };
-  await Promise.all(Array.from({ length: Math.min(PARTS_AT_ONCE, etags.length) }, () => work().catch(giveUp)));
+  await Promise.all(Array.from({ length: Math.min(CONCURRENCY, etags.length) }, () => work().catch(recordFailure)));
   if (failures.length > 0) throw failures[0];
   return etags;
 }
@@ -61,13 +62,13 @@ async function complete(
   const body = new TextEncoder().encode(`<CompleteMultipartUpload>${parts.join("")}</CompleteMultipartUpload>`);
   const answer = await request({ method: "POST", key, query: { uploadId }, body });
   if (answer.lostAnswers > 0 && answer.status === 404) {
-    // An earlier attempt completed the upload and its answer was lost.
+    // An earlier attempt may have completed the upload although its answer was lost.
     if ((await request({ method: "HEAD", key })).status === 200) return;
   }
   expect200(answer, key);
 }
 
-/** S3 may answer 200 and yet put an error into the body. */
+/** Checks the status and the body: S3 may answer 200 with an error in the body. */
 function expect200(answer: S3Answer, key: string): S3Answer {
   const code = errorCodeOf(answer.bytes);
   if (answer.status === 200 && code === "") return answer;

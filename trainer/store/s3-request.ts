@@ -8,9 +8,9 @@ export type S3Options = {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly region?: string;
-  /** Files of more bytes go up in parts of this size; R2 wants at least 5 MiB. */
+  /** Larger bodies are uploaded in parts of this size; R2 requires at least 5 MiB. */
   readonly partBytes?: number;
-  /** For one attempt, besides one second per MB that it asks for, or that it and the calls beside it send. */
+  /** Timeout of one attempt. One second is added per MB that it expects, or that it and concurrent calls send. */
   readonly deadlineMs?: number;
   readonly attempts?: number;
   /** Wait before the second attempt; it doubles from one to the next. */
@@ -26,7 +26,7 @@ export type S3Call = {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: ObjectBody;
-  /** Bytes that the answer may have, for the deadline. */
+  /** Largest size of the answer, for the timeout. */
   readonly expectedBytes?: number;
 };
 
@@ -34,17 +34,17 @@ export type S3Answer = {
   readonly status: number;
   readonly headers: Headers;
   readonly bytes: Uint8Array;
-  /** Earlier attempts whose answer was lost: the store may have done what they asked. */
+  /** Earlier attempts without an answer. The store may have executed them. */
   readonly lostAnswers: number;
 };
 
-/** Sends one S3 call. What may pass by itself is tried again and then thrown; every other answer comes back, whatever it says. */
+/** Sends one S3 call. Passing failures are retried and then thrown; every other answer is returned, also an error. */
 export type S3Request = (call: S3Call) => Promise<S3Answer>;
 
 const BYTES_PER_SECOND_MIN = 1_000_000;
 const BACKOFF_MS_MAX = 5_000;
 
-/** Signed requests with a deadline each, retried on connection failures and on answers that ask for it. */
+/** Sends signed requests with a timeout each. Retries after connection failures and passing errors of the store. */
 export function s3Request(options: S3Options): S3Request {
   const { attempts = 6, backoffMs = 200, deadlineMs = 30_000 } = options;
   const client = new AwsClient({
@@ -63,11 +63,11 @@ export function s3Request(options: S3Options): S3Request {
       options.signal?.throwIfAborted();
       if (attempt >= attempts) throw outcome;
       lostAnswers++;
-      // Half fixed, half by chance, so that clients that failed together do not come back together.
+      // Half of the backoff is random, so that clients which failed together do not retry together.
       await pause(Math.min(BACKOFF_MS_MAX, backoffMs * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2), options.signal);
     }
   };
-  let sending = 0; // bytes of all calls, since they share one line
+  let sending = 0; // bytes of all running calls, because they share one connection to the internet
   return async (call) => {
     const size = sizeOf(call.body);
     sending += size;
@@ -97,7 +97,7 @@ async function attemptOnce(
     const signal = options.signal ? AbortSignal.any([timeout, options.signal]) : timeout;
     const response = await fetch(request, { signal });
     const bytes = new Uint8Array(await response.arrayBuffer());
-    if (!mayPass(call, response.status, bytes)) return { status: response.status, headers: response.headers, bytes };
+    if (!isPassing(call, response.status, bytes)) return { status: response.status, headers: response.headers, bytes };
     return new StoreError(`${what} was answered ${response.status} ${errorCodeOf(bytes)}`.trimEnd(), {
       retryable: true,
     });
@@ -108,10 +108,10 @@ async function attemptOnce(
 }
 
 /**
- * 409: another request on the same key was under way, so whether the condition holds is not told. A completion is answered 200
- * before it is done, and a body that comes too slowly 400; the code then says what happened.
+ * True for failures that may pass. 409: another request for the same key was running, so the condition was not checked. The
+ * completion of an upload is answered 200 before it is done, and a slow body 400; then the error code decides.
  */
-function mayPass({ method }: S3Call, status: number, bytes: Uint8Array): boolean {
+function isPassing({ method }: S3Call, status: number, bytes: Uint8Array): boolean {
   if (status >= 500 || PASSING_STATUS.has(status)) return true;
   return (status === 400 || (status === 200 && method === "POST")) && PASSING_CODE.test(errorCodeOf(bytes));
 }
@@ -134,7 +134,7 @@ function urlOf({ endpoint, bucket }: S3Options, { key, query }: S3Call): string 
 const sizeOf = (body: ObjectBody | undefined) =>
   body === undefined ? 0 : body instanceof Blob ? body.size : body.length;
 
-/** Undici hides the socket's error in `cause`. */
+/** The error's text. Undici puts the socket's error into `cause`. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;

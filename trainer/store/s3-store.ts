@@ -5,7 +5,7 @@ import { errorCodeOf, type S3Answer, type S3Options, type S3Request, s3Request }
 const PART_BYTES = 32 * 2 ** 20;
 const WHOLE_BYTES_EXPECTED = 64 * 2 ** 20; // larger objects are read in ranges
 
-/** A bucket of R2 over its S3 API, or anything that speaks it with conditional writes. */
+/** A bucket of R2, or of another store whose S3 API has conditional writes. */
 export function s3Store(options: S3Options): ObjectStore {
   const request = s3Request(options);
   const partBytes = options.partBytes ?? PART_BYTES;
@@ -49,7 +49,7 @@ export function s3Store(options: S3Options): ObjectStore {
       if (answer.status === 200) return etagOf(answer);
       if (!isConditionFailed(answer) && !isAbsent(answer)) throw refuse(answer, `swap ${key}`);
       if (answer.lostAnswers === 0) return undefined;
-      // An attempt whose answer was lost may be the one that was first.
+      // An attempt of this call whose answer was lost may have written the object.
       const found = await this.get(key);
       return found && Buffer.compare(found.bytes, bytes) === 0 ? found.etag : undefined;
     },
@@ -67,7 +67,7 @@ async function* listPages(
   prefix: string,
   refuse: (answer: S3Answer, what: string) => StoreError,
 ): AsyncGenerator<ListedObject> {
-  let after = ""; // by last key, not by token: a token may not outlive the deletion of what it stands on
+  let after = ""; // pages continue after the last key, because a page token may become invalid when objects are deleted
   for (;;) {
     const query = { "list-type": "2", prefix, "max-keys": "1000", ...(after && { "start-after": after }) };
     const answer = await request({ method: "GET", key: "", query });
@@ -101,7 +101,7 @@ const unescapeXml = (text: string) =>
 /** R2 quotes its etags; inside the trainer they have no quotes. */
 const etagOf = (answer: S3Answer) => (answer.headers.get("etag") ?? "").replace(/^W\//, "").replaceAll('"', "");
 const isConditionFailed = ({ status }: S3Answer) => status === 412;
-/** Said by the store itself: a page of some proxy that it has not found the way is no word on what is stored. */
+/** Only a 404 of the store itself counts; a proxy may answer 404 for another reason. */
 const isAbsent = (answer: S3Answer) => answer.status === 404 && errorCodeOf(answer.bytes).startsWith("NoSuchKey");
 
 function refusal(answer: S3Answer, what: string, { bucket, endpoint }: S3Options): StoreError {

@@ -3,10 +3,10 @@ import { blobKey, type Descriptor, type Manifest } from "../../shared/manifest.t
 import type { ModelRef } from "./live-pointer-swap.ts";
 import { type ObjectBody, type ObjectStore, StoreError } from "./object-store.ts";
 
-/** One immutable file of a version, on its way to the store. */
+/** One immutable file of a version, to be stored. */
 export type VersionFile = { readonly descriptor: Descriptor; readonly body: ObjectBody };
 
-/** Everything that publishing needs of a version. Its name begins with its time, so names sort by age. */
+/** A version to be published. Its name begins with its time, so names sort by age. */
 export type BuiltVersion = {
   readonly version: string;
   readonly manifest: Manifest;
@@ -19,7 +19,7 @@ const RANGE_BYTES = 16 * 2 ** 20;
 /** The bytes of a manifest as they are stored and digested. */
 export const manifestBytes = (manifest: Manifest): Uint8Array => new TextEncoder().encode(JSON.stringify(manifest));
 
-/** Digest, size and media type of bytes or of a Blob, which is read piece by piece. */
+/** Digest, size and media type of bytes or of a Blob, which is read in pieces. */
 export async function describe(body: ObjectBody, mediaType: string): Promise<Descriptor> {
   const hash = createHash("sha256");
   if (body instanceof Blob) for await (const chunk of body.stream()) hash.update(chunk);
@@ -28,7 +28,7 @@ export async function describe(body: ObjectBody, mediaType: string): Promise<Des
   return { media_type: mediaType, digest: `sha256:${hash.digest("hex")}`, size };
 }
 
-/** A file from what it holds. */
+/** A file with the given content. */
 export async function versionFile(body: ObjectBody, mediaType: string): Promise<VersionFile> {
   return { descriptor: await describe(body, mediaType), body };
 }
@@ -46,7 +46,7 @@ export function descriptorsOf({ model, catalog, attributes, users, user_values: 
   return [...new Map(all.map((descriptor) => [descriptor.digest, descriptor])).values()];
 }
 
-/** Undefined when the object is what the descriptor says; else what is wrong with it. Reads it piece by piece. */
+/** What is wrong with the object, or undefined when it agrees with the descriptor. Reads it in pieces. */
 export async function faultOf(
   store: ObjectStore,
   key: string,
@@ -58,14 +58,14 @@ export async function faultOf(
   const hash = createHash("sha256");
   for (let offset = 0; offset < size; offset += RANGE_BYTES) {
     const part = await store.get(key, { offset, length: Math.min(RANGE_BYTES, size - offset) });
-    if (part === undefined) return `${key} went away while it was read`;
+    if (part === undefined) return `${key} was deleted while it was read`;
     hash.update(part.bytes);
   }
   const read = `sha256:${hash.digest("hex")}`;
   return read === digest ? undefined : `${key} has digest ${read}, expected ${digest}`;
 }
 
-/** Stores a file unless it is there with the right size. Whether its content is right is `faultOf`'s to say. */
+/** Stores a file unless an object of the right size exists. `faultOf` checks the content. */
 export async function storeFile(store: ObjectStore, model: ModelRef, { descriptor, body }: VersionFile): Promise<void> {
   const key = blobKey(model.customer, model.modelName, descriptor.digest);
   const found = await store.head(key);
@@ -74,7 +74,7 @@ export async function storeFile(store: ObjectStore, model: ModelRef, { descripto
   await store.putIfAbsent(key, body, descriptor.media_type);
 }
 
-/** Stores a file and reads it back; bytes that came to harm in the store are replaced once. */
+/** Stores a file and reads it back. A damaged object is replaced once. */
 export async function storeVerified(store: ObjectStore, model: ModelRef, file: VersionFile): Promise<void> {
   const key = blobKey(model.customer, model.modelName, file.descriptor.digest);
   await storeFile(store, model, file);

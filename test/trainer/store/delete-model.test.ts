@@ -22,13 +22,13 @@ async function world(): Promise<ObjectStore> {
 }
 const keysOf = async (store: ObjectStore) => (await Array.fromAsync(store.list(""))).map(({ key }) => key);
 
-test("every object of the model goes, and nothing of another", async () => {
+test("every object of the model is deleted, and nothing of another model", async () => {
   const store = await world();
   await deleteModel(store, TINY_MODEL, context);
   expect(await keysOf(store)).toEqual(OTHERS);
 });
 
-test("the tombstone comes first and goes last", async () => {
+test("the tombstone is written first and deleted last", async () => {
   const store = await world();
   const events: string[] = [];
   const watching: ObjectStore = {
@@ -43,7 +43,7 @@ test("the tombstone comes first and goes last", async () => {
   expect(events.at(-1)).toBe(livePointerKey("acme", "movies"));
 });
 
-test("a deletion that crashed anywhere stops the serving or changes nothing, and the next one finishes", async () => {
+test("a deletion that crashes at any call has stopped the serving or changed nothing, and the next one finishes", async () => {
   const counting = faultyStore(await world(), null);
   await deleteModel(counting.store, TINY_MODEL, context);
   for (let call = 1; call <= counting.calls.length; call++) {

@@ -1,8 +1,13 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { ERASED_USERS_MAX, erasedUsersKey, hashesOf } from "../../../shared/erased-users.ts";
 import { addErasedUsers, readErasedUsers } from "../../../trainer/store/erased-list.ts";
 import { memoryStore } from "../../../trainer/store/memory-store.ts";
 import type { ObjectStore } from "../../../trainer/store/object-store.ts";
+
+vi.mock("../../../shared/erased-users.ts", async (original) => ({
+  ...(await original<object>()),
+  ERASED_USERS_MAX: 50,
+}));
 
 const salt = "00112233445566778899aabbccddeeff";
 const [ANN, BOB, CYD] = ["aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb", "cccccccccccccccc"] as const;
@@ -17,14 +22,14 @@ test("a list is made, grows, and keeps to its customer", async () => {
   expect([await listed(store), await listed(store, "globex")]).toEqual([[ANN, BOB], [CYD]]);
 });
 
-test("who is on it already costs no write", async () => {
+test("adding a user who is on the list already writes nothing", async () => {
   const store = memoryStore();
   await addErasedUsers(store, "acme", { salt, hashes: [ANN, BOB] });
   const swap = () => Promise.reject(new Error("written"));
   await addErasedUsers({ ...store, swap }, "acme", { salt, hashes: [BOB] });
 });
 
-test("what another trainer writes between our look and our write is kept", async () => {
+test("what another trainer writes between reading and writing is kept", async () => {
   const store = memoryStore();
   await addErasedUsers(store, "acme", { salt, hashes: [ANN] });
   let races = 3;
@@ -39,7 +44,7 @@ test("what another trainer writes between our look and our write is kept", async
   expect(await listed(store)).toEqual(["0000000000000000", "0000000000000001", "0000000000000002", ANN, BOB]);
 });
 
-test("users who are too many for the list are refused, and the list stays as it is", async () => {
+test("a full list refuses further users and stays unchanged", async () => {
   const store = memoryStore();
   const hashes = Array.from({ length: ERASED_USERS_MAX }, (_, i) => i.toString(16).padStart(16, "0"));
   await addErasedUsers(store, "acme", { salt, hashes });
@@ -49,12 +54,12 @@ test("users who are too many for the list are refused, and the list stays as it 
   expect((await store.get(erasedUsersKey("acme")))!.etag).toBe(before);
 });
 
-test("a write that never wins ends, and may be tried again", async () => {
+test("a write that always loses the race fails as retryable", async () => {
   const store = { ...memoryStore(), swap: async () => undefined };
   await expect(addErasedUsers(store, "acme", { salt, hashes: [ANN] })).rejects.toMatchObject({ retryable: true });
 });
 
-test("a list by another salt is not touched: it could not be searched by these hashes", async () => {
+test("a list with another salt is not changed", async () => {
   const store = memoryStore();
   await addErasedUsers(store, "acme", { salt, hashes: [ANN] });
   const other = { salt: "ff".repeat(16), hashes: [BOB] };
@@ -62,7 +67,7 @@ test("a list by another salt is not touched: it could not be searched by these h
   expect(await listed(store)).toEqual([ANN]);
 });
 
-test("a damaged list is told, and not written over", async () => {
+test("a damaged list is reported and not overwritten", async () => {
   const store = memoryStore();
   const key = erasedUsersKey("acme");
   await store.swap(key, new TextEncoder().encode("SHORTLST?"), null);

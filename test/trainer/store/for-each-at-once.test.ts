@@ -22,7 +22,7 @@ test.each([0, 1, 2, 25])("does the work for each of %i values, at most four at a
   expect(most).toBe(Math.min(count, 4));
 });
 
-test("the first failure is thrown, after what had begun has ended, and nothing new begins", async () => {
+test("the first failure is thrown once all begun work has ended, and no new work begins", async () => {
   const begun: number[] = [];
   const ended: number[] = [];
   const work = forEachAtOnce(
@@ -40,7 +40,7 @@ test("the first failure is thrown, after what had begun has ended, and nothing n
   expect(ended).toEqual([0, 2, 3]);
 });
 
-test("an abort stops it", async () => {
+test("an abort stops the work", async () => {
   const work = forEachAtOnce([1], async () => {}, AbortSignal.abort(new Error("stopped")));
   await expect(work).rejects.toThrow("stopped");
 });

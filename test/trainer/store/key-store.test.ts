@@ -33,7 +33,7 @@ async function everything(store: ObjectStore): Promise<string> {
   return all;
 }
 
-test("an issued key is found by its digest, and stored nowhere itself", async () => {
+test("an issued key is found by its digest and is not stored itself", async () => {
   const store = memoryStore();
   const { key, record } = await issueKey(store, request("acme", { scopes: ["rank"], expiresAtMs: NOW + 1000 }));
   expect(isWellFormedApiKey(key)).toBe(true);
@@ -54,7 +54,7 @@ test("keys are listed by customer", async () => {
   expect(await listCustomers(store)).toEqual(["acme", "acme-eu"]);
 });
 
-test("a revoked key stays revoked from the time it was", async () => {
+test("revoking a key again does not change the time of its revocation", async () => {
   const store = memoryStore();
   const { key, record } = await issueKey(store, request("acme"));
   const other = await issueKey(store, request("acme"));
@@ -81,13 +81,13 @@ test.each(["keys/", "customers/"])(
   },
 );
 
-test("a customer that is no name is refused before anything is stored", async () => {
+test("an invalid customer name is refused before anything is stored", async () => {
   const store = memoryStore();
   await expect(issueKey(store, request("../acme"))).rejects.toThrow("must match");
   expect(await everything(store)).toBe("");
 });
 
-test("a customer's service account is kept, and can be changed", async () => {
+test("a customer's service account is stored and can be changed", async () => {
   const store = memoryStore();
   expect(await readCustomer(store, "acme")).toBeUndefined();
   for (const service_account of ["a@p.iam.gserviceaccount.com", "b@p.iam.gserviceaccount.com", null]) {
@@ -96,7 +96,7 @@ test("a customer's service account is kept, and can be changed", async () => {
   }
 });
 
-test("a damaged record is named", async () => {
+test("the error of a damaged record names it", async () => {
   const store = memoryStore();
   await store.putIfAbsent("customers/acme.json", new TextEncoder().encode("{"), "x");
   await expect(readCustomer(store, "acme")).rejects.toThrow("customers/acme.json is not what it should be");

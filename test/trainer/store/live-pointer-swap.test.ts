@@ -22,7 +22,7 @@ test("a model that does not exist has no pointer", async () => {
   expect(await readLivePointer(memoryStore(), model)).toBeUndefined();
 });
 
-test.each(["", "not json", "{}", '{"format":2}'])("an unreadable pointer %j is named", async (text) => {
+test.each(["", "not json", "{}", '{"format":2}'])("the error of an unreadable pointer %j names it", async (text) => {
   await expect(readLivePointer(await storing(text), model)).rejects.toThrow(key);
 });
 
@@ -36,12 +36,12 @@ test("a first training moves through its states", async () => {
   expect(await after("FETCHING", false, "ERROR")).toBe("ERROR");
   expect(await after("ERROR", false, "SCHEDULING")).toBe("SCHEDULING");
 });
-test("nothing but deletion takes away what is live", async () => {
+test("only a deletion stops the serving of a live version", async () => {
   for (const status of ["FETCHING", "ERROR", "SCHEDULING"] as const)
     expect(await after("ACTIVE", true, status)).toBe("ACTIVE");
   expect(await after("ACTIVE", true, "DESTROYING")).toBe("DESTROYING");
 });
-test("a tombstone comes only in place of a pointer, names no version, and gives way to a model that is there", async () => {
+test("a tombstone is only written over a pointer, names no version, and can be overwritten by a new model", async () => {
   const empty = memoryStore();
   await setStatus(empty, model, { status: "DESTROYING", nowMs: 0 });
   expect(await statusOf(empty)).toBe(undefined);
@@ -56,7 +56,7 @@ test("the first status makes the pointer", async () => {
   expect((await readLivePointer(store, model))!.pointer).toMatchObject({ status: "SCHEDULING", live: null });
 });
 
-test("a lost race is decided on what the winner wrote", async () => {
+test("after a lost race the change is computed from what the winner wrote", async () => {
   const store = await storing(pointer("FETCHING"));
   let races = 0;
   const racing: ObjectStore = {
@@ -76,7 +76,7 @@ test("a lost race is decided on what the winner wrote", async () => {
   expect(await statusOf(store)).toBe("TRAINING");
 });
 
-test("races that never end are given up", async () => {
+test("after twenty lost races the change fails", async () => {
   const losing: ObjectStore = { ...(await storing(pointer("FETCHING"))), swap: async () => undefined };
   await expect(changeLivePointer(losing, model, () => pointer("TRAINING"))).rejects.toThrow("20 times in a row");
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { checkKey, StoreError } from "../../../trainer/store/object-store.ts";
 
-test("the keys of a model pass", () => {
+test("the keys of a model are valid", () => {
   for (const key of ["keys/0a.json", "models/acme/My_model-1.0/blobs/ff", "a"]) checkKey(key);
 });
 test("a key of more than 1024 characters is refused", () => {

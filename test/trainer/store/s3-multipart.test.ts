@@ -20,7 +20,7 @@ afterAll(() => stop());
 test.each([
   ["bytes", body],
   ["a Blob", new Blob([body])],
-])("%s larger than a part go up in parts and come back the same", async (name, value) => {
+])("%s larger than a part: uploaded in parts and read back unchanged", async (name, value) => {
   const store = s3Store({ ...s3, partBytes: PART });
   const key = `parts/${name.replace(" ", "-")}`;
   await store.putIfAbsent(key, value, "application/octet-stream");
@@ -34,7 +34,7 @@ test.each([
   expect(digest((await store.get(key))!.bytes)).toBe(digest(body));
 });
 
-test("when a part fails, nothing appears and the upload is given up", async () => {
+test("when a part fails, no object appears and the upload is aborted", async () => {
   const calls: S3Call[] = [];
   const request = s3Request(s3);
   const failing = async (call: S3Call) => {
@@ -48,7 +48,7 @@ test("when a part fails, nothing appears and the upload is given up", async () =
   expect(await s3Store(s3).head("parts/cut")).toBeUndefined();
 });
 
-test("when a part fails no other is begun, and the upload is given up once none is under way", async () => {
+test("after a failed part no other begins, and the upload is aborted once no part is running", async () => {
   const events: string[] = [];
   const request = async ({ method, query }: S3Call) => {
     events.push(`${method} ${query?.partNumber ?? ""}`);

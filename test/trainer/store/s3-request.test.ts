@@ -47,7 +47,7 @@ test.each([
   ["429", status(429)],
   ["a reset connection", reset],
   ["a connection reset in mid-body", resetMidBody],
-])("%s is tried again", async (_, failure) => {
+])("%s is retried", async (_, failure) => {
   const server = await startServer(failure, failure, ok);
   const answer = await s3Request(server.options)(get);
   expect(new TextDecoder().decode(answer.bytes)).toBe("fine");
@@ -57,7 +57,7 @@ test.each([
 
 const error = (code: number, name: string) => status(code, `<Error><Code>${name}</Code></Error>`);
 
-test("a write that met another one is tried again, since neither may have been stored", async () => {
+test("a write that collided with another one is retried", async () => {
   const conflict = error(409, "ConditionalRequestConflict");
   const free = await startServer(conflict, ok);
   await s3Store(free.options).putIfAbsent("a", new Uint8Array(1), "text/plain");
@@ -68,7 +68,7 @@ test("a write that met another one is tried again, since neither may have been s
   expect(await s3Store(taken.options).swap("live.json", new Uint8Array(1), "old")).toBeUndefined();
 });
 
-test("a body that came too slowly is sent again", async () => {
+test("a body that was too slow is sent again", async () => {
   const server = await startServer(error(400, "RequestTimeout"), ok);
   await s3Store(server.options).putIfAbsent("a", new Uint8Array(1), "text/plain");
   expect(server.count()).toBe(2);
@@ -78,7 +78,7 @@ test("a body that came too slowly is sent again", async () => {
   );
 });
 
-test("a completion that is answered 200 with a passing error is asked for again", async () => {
+test("a completion that is answered 200 with a passing error is retried", async () => {
   const opened = status(200, "<UploadId>u</UploadId>");
   const failing = error(200, "InternalError");
   const server = await startServer(
@@ -96,12 +96,12 @@ test("a completion that is answered 200 with a passing error is asked for again"
   expect(ended.count()).toBe(7);
 });
 
-test("what is in an object is no answer of the store", async () => {
+test("an object whose content looks like an error is read as an object", async () => {
   const server = await startServer(error(200, "InternalError"));
   expect(await s3Store(server.options).get("a")).toBeDefined();
 });
 
-test("the attempts are bounded, and the last failure is told without the secret", async () => {
+test("the attempts are bounded, and the thrown failure does not contain the secret", async () => {
   const server = await startServer(status(503, "<Error><Code>SlowDown</Code><Message>Later.</Message></Error>"));
   const failure = (await s3Request({ ...server.options, attempts: 3 })(get).catch((e) => e)) as StoreError;
   expect(failure).toBeInstanceOf(StoreError);
@@ -111,13 +111,13 @@ test("the attempts are bounded, and the last failure is told without the secret"
   expect(server.count()).toBe(3);
 });
 
-test("silence ends at the deadline", async () => {
+test("a silent server ends the attempt at its timeout", async () => {
   const server = await startServer(silence, ok);
   const answer = await s3Request({ ...server.options, deadlineMs: 50 })(get);
   expect(answer.lostAnswers).toBe(1);
 });
 
-test("calls at once have the time that all of them take on one line", async () => {
+test("concurrent calls have the time that all of them need together", async () => {
   const slow: Answer = (request, response) => void setTimeout(() => ok(request, response), 700);
   const server = await startServer(slow);
   const request = s3Request({ ...server.options, deadlineMs: 100, attempts: 3 });
@@ -127,20 +127,20 @@ test("calls at once have the time that all of them take on one line", async () =
   await expect(put()).rejects.toThrow("no answer within");
 });
 
-test("an abort stops the waiting", async () => {
+test("an abort ends the request", async () => {
   const stop = new AbortController();
   const server = await startServer(() => stop.abort(new Error("stopped")));
   await expect(s3Request({ ...server.options, signal: stop.signal })(get)).rejects.toThrow("stopped");
   expect(server.count()).toBe(1);
 });
 
-test("what the caller did wrong is not tried again", async () => {
+test("an error of the caller is not retried", async () => {
   const server = await startServer(status(403, "<Error><Code>AccessDenied</Code></Error>"));
   expect((await s3Request(server.options)(get)).status).toBe(403);
   expect(server.count()).toBe(1);
 });
 
-test("a swap whose answer was lost is recognised as its own", async () => {
+test("a swap whose answer was lost is recognised as successful", async () => {
   const mine = new TextEncoder().encode('{"version":"mine"}');
   const read: Answer = (_, response) => response.writeHead(200, { etag: '"mine"' }).end(mine);
   const won = await startServer(reset, status(412), read);
@@ -149,7 +149,7 @@ test("a swap whose answer was lost is recognised as its own", async () => {
   expect(await s3Store(lost.options).swap("live.json", mine, "old")).toBeUndefined();
 });
 
-test("an object is absent when the store says so, not when some proxy has lost the way", async () => {
+test("a 404 of the store means absent, a 404 of a proxy does not", async () => {
   const absent = await startServer(error(404, "NoSuchKey"));
   expect(await s3Store(absent.options).get("customers/acme/erased-users")).toBeUndefined();
   expect(await s3Store(absent.options).swap("live.json", new Uint8Array(1), "old")).toBeUndefined();
@@ -157,12 +157,12 @@ test("an object is absent when the store says so, not when some proxy has lost t
   await expect(s3Store(lost.options).get("customers/acme/erased-users")).rejects.toThrow("404");
 });
 
-test("an answer that is no list is not taken for an empty one, by which a deletion would leave everything", async () => {
+test("an answer that is no list is an error, not an empty list", async () => {
   const server = await startServer(status(200, "<html>Back soon</html>"));
   await expect(Array.fromAsync(s3Store(server.options).list("models/"))).rejects.toThrow("no list of models/");
 });
 
-test("a signed request names its bucket and key, and carries no secret", async () => {
+test("a signed request names its bucket and key and does not contain the secret", async () => {
   let seen: IncomingMessage | undefined;
   const server = await startServer((request, response) => {
     seen = request;

@@ -13,7 +13,7 @@ afterAll(() => stop());
 
 objectStoreSuite(async () => s3Store(s3));
 
-test("a list of more than one page comes whole and in order", async () => {
+test("a list of more than one page is complete and in order", async () => {
   const store = s3Store(s3);
   const names = Array.from({ length: 1005 }, (_, i) => `pages/${String(i).padStart(4, "0")}`);
   const rest = names.values();
@@ -26,14 +26,14 @@ test("a list of more than one page comes whole and in order", async () => {
   expect(listed).toEqual(names);
 });
 
-test("a wrong secret is told with its remedy, and the secret is not in the text", async () => {
+test("the error of a wrong secret says what to do and does not contain the secret", async () => {
   const store = s3Store({ ...s3, secretAccessKey: "wrong-secret-hunter2" });
   const failure = await store.get("a").catch((error: Error) => error.message);
   expect(failure).toMatch(/SignatureDoesNotMatch.*check the access key id/);
   expect(failure).not.toContain("hunter2");
 });
 
-test("a bucket that does not exist is named", async () => {
+test("the error of an absent bucket names it", async () => {
   const store = s3Store({ ...s3, bucket: "no-such-bucket" });
   await expect(store.get("a")).rejects.toThrow(/"no-such-bucket".*create the bucket/);
 });

@@ -19,18 +19,31 @@ const built = await Promise.all(Array.from({ length: COUNT + 2 }, (_, day) => ti
 /** The oldest version that can be activated. */
 const OLDEST = built[COUNT - 5]!.version;
 
-/** A model with one version a day; a sweep deletes the first three. */
-async function world() {
+/** The objects of a model with one version a day; a sweep deletes the first three versions. */
+async function storedObjects() {
   let now = 0;
   const store = memoryStore(() => now);
-  const put = (on: ObjectStore, day: number) =>
-    publish(built[day]!, new Uint8Array(1), { store: on, nowMs: () => now, signal, progress: () => {} });
   await setStatus(store, TINY_MODEL, { status: "DEPLOYING", nowMs: 0 });
   for (let day = 0; day < COUNT; day++) {
     now = day * DAY;
-    await put(store, day);
+    await publish(built[day]!, new Uint8Array(1), { store, nowMs: () => now, signal, progress: () => {} });
+  }
+  return await Array.fromAsync(store.list(""), async ({ key, modifiedMs }) => {
+    return { key, modifiedMs, bytes: (await store.get(key))!.bytes };
+  });
+}
+const objects = await storedObjects();
+
+async function world() {
+  let now = 0;
+  const store = memoryStore(() => now);
+  for (const { key, modifiedMs, bytes } of objects) {
+    now = modifiedMs;
+    await store.putIfAbsent(key, bytes, "");
   }
   now = (COUNT + 1) * DAY;
+  const put = (on: ObjectStore, day: number) =>
+    publish(built[day]!, new Uint8Array(1), { store: on, nowMs: () => now, signal, progress: () => {} });
   const sweepAll = (on: ObjectStore) => sweep(on, TINY_MODEL, { nowMs: now, signal });
   const rollBack = (on: ObjectStore, version: string) => activate(on, TINY_MODEL, { version, nowMs: now });
   const actors = {

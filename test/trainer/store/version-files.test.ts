@@ -6,13 +6,13 @@ import { TINY_MODEL, tinyVersion } from "../../fixtures/tiny-version.ts";
 const abc = new TextEncoder().encode("abc");
 const ABC = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"; // FIPS 180-2, appendix B.1
 
-test("bytes and a Blob of them have one description", async () => {
+test("bytes and a Blob of the same bytes have the same descriptor", async () => {
   const expected = { media_type: "x", digest: ABC, size: 3 };
   expect(await describe(abc, "x")).toEqual(expected);
   expect(await describe(new Blob([abc]), "x")).toEqual(expected);
 });
 
-test("every file of a manifest is named, a repeated one once", async () => {
+test("all files of a manifest are listed, a repeated one once", async () => {
   const { manifest, files } = await tinyVersion("a", 0);
   expect(
     descriptorsOf(manifest)
@@ -23,7 +23,7 @@ test("every file of a manifest is named, a repeated one once", async () => {
   expect(descriptorsOf(twice)).toHaveLength(files.length);
 });
 
-test("a fault says what is wrong", async () => {
+test("each fault is described", async () => {
   const store = memoryStore();
   await store.putIfAbsent("short", abc.subarray(1), "x");
   await store.putIfAbsent("other", new TextEncoder().encode("abd"), "x");
@@ -35,7 +35,7 @@ test("a fault says what is wrong", async () => {
   expect(await faultOf(store, "right", descriptor)).toBeUndefined();
 });
 
-test("a file larger than one range is read back range by range", async () => {
+test("a file larger than one range is read in ranges", async () => {
   const store = memoryStore();
   const large = new Uint8Array(17 * 2 ** 20).fill(7);
   const lengths: number[] = [];

@@ -1,7 +1,4 @@
-/**
- * What can be said of a connector's configuration without reaching its store, so that it is refused when it is sent and
- * not when the first run fails.
- */
+/** Checks a connector's configuration without reaching its store, so that a wrong one is refused in the request. */
 import type { ConnectorConfig } from "../../../shared/model-spec.ts";
 import { didYouMean } from "../../../shared/nearest-name.ts";
 import { parseWith, pointerStep, problemOf } from "../../../shared/parse-request.ts";
@@ -19,15 +16,15 @@ const NAME = /^[A-Za-z ]+$/;
 export type CheckOptions = {
   /** JSON pointer of the configuration in the request. */
   readonly at: string;
-  /** Where the names of this customer's secrets begin; undefined for one that can have none. */
+  /** The prefix of the names of this customer's secrets; undefined when the customer can have none. */
   readonly secretPrefix: string | undefined;
 };
 
-/** Throws Problem: an unknown type, a secret in the request, a field that is wrong. No secret is repeated in it. */
+/** Throws Problem for an unknown type, a secret in the request or a wrong field. The problem does not repeat the secret. */
 export function checkConnectorConfig(config: ConnectorConfig, { at, secretPrefix }: CheckOptions): void {
   const { type } = config;
   if (!Object.hasOwn(SCHEMAS, type)) {
-    const found = NAME.test(type) ? `; found ${JSON.stringify(type)}` : ""; // perhaps an address with a password
+    const found = NAME.test(type) ? `; found ${JSON.stringify(type)}` : ""; // another text may be an address with a password
     const message = `must be one of ${CONNECTOR_TYPES.join(", ")}${found}${didYouMean(type, CONNECTOR_TYPES)}`;
     throw problemOf([{ pointer: `${at}/type`, code: "invalid_parameter", message }]);
   }
@@ -46,20 +43,18 @@ export function checkConnectorConfig(config: ConnectorConfig, { at, secretPrefix
 
 const SECRET_NAME =
   /pass(word|phrase|wd)?$|pwd$|secret|token|credential|(private|access|api|account)[_-]?key|key[_-]?(file|json)/i;
-/** `scheme://user:password@…` and `?password=…`, also as libpq's keywords. */
+/** Matches `scheme://user:password@…` and `?password=…`, also among libpq's keywords. */
 const SECRET_IN_TEXT = /^[a-z][a-z0-9+.-]*:\/\/[^/?#@]*:[^/?#]*@|[?&;\s](password|pwd|token|secret|sig)=[^&;\s]/i;
 
-/** Addresses are shorter, and the pattern takes the square of the length. */
-const LOOKED_AT_MAX = 2000;
+/** Characters that are searched for a secret. Addresses are shorter, and the pattern takes quadratic time. */
+const SEARCHED_MAX = 2000;
 
 /** Fields that hold a secret itself rather than a reference to one. */
 function secretFields(config: ConnectorConfig): string[] {
   return Object.entries(config)
     .filter(([name, value]) => {
       if (value === null || value === undefined || isReference(value)) return false;
-      return (
-        SECRET_NAME.test(name) || (typeof value === "string" && SECRET_IN_TEXT.test(value.slice(0, LOOKED_AT_MAX)))
-      );
+      return SECRET_NAME.test(name) || (typeof value === "string" && SECRET_IN_TEXT.test(value.slice(0, SEARCHED_MAX)));
     })
     .map(([name]) => name);
 }

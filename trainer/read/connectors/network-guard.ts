@@ -1,12 +1,12 @@
 /**
- * Where connectors may connect to. A request's settings name the host, so without this guard a customer could make the
- * trainer talk to what only the trainer can reach: its own ports, its network, the cloud's metadata service.
+ * The addresses to which connectors may connect. A request names the host, so without this guard a customer could make the trainer
+ * connect to what only the trainer can reach: its own ports, its network, the cloud's metadata service (SSRF).
  */
 import { lookup } from "node:dns/promises";
 import { BlockList, isIP, isIPv4 } from "node:net";
 import { StageError } from "../../stage/stage-error.ts";
 
-/** Never a database's address; some clouds hand out credentials here. Refused whatever the operator allows. */
+/** Always refused: no database has such an address, and some clouds give out credentials there. */
 const FORBIDDEN = blockList([
   ["169.254.0.0", 16, "ipv4"], // link-local, metadata of most clouds (RFC 3927)
   ["192.0.0.0", 24, "ipv4"], // protocols (RFC 6890), metadata of Oracle
@@ -16,7 +16,7 @@ const FORBIDDEN = blockList([
   ["224.0.0.0", 4, "ipv4"], // multicast
   ["240.0.0.0", 4, "ipv4"],
   ["fe80::", 10, "ipv6"], // link-local
-  ["fec0::", 10, "ipv6"], // site-local, given up (RFC 3879)
+  ["fec0::", 10, "ipv6"], // site-local, deprecated (RFC 3879)
   ["ff00::", 8, "ipv6"], // multicast
   ["fd00:ec2::", 32, "ipv6"], // metadata of AWS
   ["fd20:ce::254", 128, "ipv6"], // Google
@@ -25,7 +25,7 @@ const FORBIDDEN = blockList([
   ["::", 128, "ipv6"],
 ]);
 
-/** Loopback and private networks: for the operator to allow. */
+/** Loopback and private networks, refused unless the operator allows them. */
 const PRIVATE = blockList([
   ["127.0.0.0", 8, "ipv4"],
   ["10.0.0.0", 8, "ipv4"], // RFC 1918
@@ -41,8 +41,7 @@ const PRIVATE = blockList([
 type Lookup = (host: string) => Promise<readonly { readonly address: string }[]>;
 
 /**
- * An address of the host that may be connected to. Connect to this address, not to the name: a second look-up could
- * answer something else.
+ * An allowed address of the host. Connect to this address and not to the name, because a second DNS lookup could give another one.
  *
  * Throws StageError `unknown_host` or `address_not_allowed`.
  */
@@ -53,7 +52,7 @@ export async function allowedAddress(
   const found = isIP(host) ? [{ address: host }] : await resolve(host).catch((cause) => unknownHost(host, cause));
   const addresses = found.map(({ address }) => address);
   const refused = addresses.find((address) => !isAllowed(address, allowPrivate));
-  // One bad address refuses the host: which of them is used is not ours to choose at every connection.
+  // One refused address refuses the host: it could be used by a later connection.
   if (addresses.length === 0) unknownHost(host);
   if (refused === undefined) return addresses[0]!;
   throw new StageError(
@@ -63,29 +62,29 @@ export async function allowedAddress(
   );
 }
 
-/** Whether an IP address may be connected to. An IPv6 address that stands for an IPv4 address must be allowed as both. */
+/** True for an allowed IP address. An IPv6 address that embeds an IPv4 address must be allowed as both. */
 export function isAllowed(address: string, allowPrivate: boolean): boolean {
   if (isIP(address) === 0 || address.includes("%")) return false; // only link-local addresses need a zone
-  return [address, ...embeddedIn(address)].every((judged) => {
-    const kind = isIPv4(judged) ? "ipv4" : "ipv6";
-    return !FORBIDDEN.check(judged, kind) && (allowPrivate || !PRIVATE.check(judged, kind));
+  return [address, ...embeddedIn(address)].every((one) => {
+    const kind = isIPv4(one) ? "ipv4" : "ipv6";
+    return !FORBIDDEN.check(one, kind) && (allowPrivate || !PRIVATE.check(one, kind));
   });
 }
 
-/** The IPv4 addresses to which packets for an IPv6 address may end up going. */
+/** The IPv4 addresses that an IPv6 address embeds: packets may be delivered to these. */
 function embeddedIn(address: string): string[] {
   if (isIPv4(address)) return [];
   const bytes = bytesOf(address);
   const at = (start: number, flip = 0) => Array.from(bytes.subarray(start, start + 4), (byte) => byte ^ flip).join(".");
   const hex = Buffer.from(bytes).toString("hex");
-  if (/^0{31}[01]$/.test(hex)) return []; // nowhere and loopback
+  if (/^0{31}[01]$/.test(hex)) return []; // unspecified and loopback
   if (/^(0{24}|0{20}ffff|0{16}ffff0000|0064ff9b0{16}|0064ff9b0001)/.test(hex)) return [at(12)]; // RFC 4291, 2765, 6052, 8215
   if (hex.startsWith("2002")) return [at(2)]; // 6to4 (RFC 3056)
   if (hex.startsWith("20010000")) return [at(4), at(12, 0xff)]; // Teredo's server and client (RFC 4380)
   return [];
 }
 
-/** [16] of an IPv6 address without a zone, however it is written. */
+/** The 16 bytes of an IPv6 address without a zone, in any notation. */
 function bytesOf(address: string): Uint8Array {
   const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1); // groups of hex digits, at most one `::`
   const [head, tail] = canonical.split("::").map((part) => part.split(":").filter(Boolean));

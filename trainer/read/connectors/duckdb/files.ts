@@ -1,16 +1,16 @@
 import type { Stats } from "node:fs";
 import { glob, lstat, realpath, stat } from "node:fs/promises";
 import { basename, isAbsolute, join, relative, sep } from "node:path";
-import { StageError } from "../../../stage/stage-error.ts";
+import { sourceError } from "../source-error.ts";
 
 export type FileFormat = "csv" | "tsv" | "parquet" | "json" | "jsonl";
 export type FileCompression = "none" | "gzip" | "zstd";
 
-/** A file that a customer may read, and the table it is. */
+/** A file that a customer may read, and its table. */
 export type SourceFile = {
-  readonly path: string; // absolute, without symbolic links, below an allowed folder
-  readonly shownAs: string; // relative to that folder: what errors may say
-  readonly table: string; // the stem of its name
+  readonly path: string; // absolute, with symbolic links resolved, below an allowed folder
+  readonly shownAs: string; // relative to that folder, for error messages
+  readonly table: string; // the stem of the file name
   readonly format: FileFormat;
   readonly compression: FileCompression;
   readonly sizeBytes: number;
@@ -28,7 +28,7 @@ const FORMATS: Readonly<Record<string, FileFormat>> = {
 };
 const NAME = /^(.+?)\.(csv|tsv|parquet|json|jsonl|ndjson)(?:\.(gz|zst))?$/i;
 const GLOB = /[*?[\]{}]/;
-/** `{csv,tsv.gz}`: names only. Of dots, slashes and ranges a pattern could be made that leaves the folder, or millions of patterns. */
+/** A list of names such as `{csv,tsv.gz}`. Other braces are refused: they could leave the folder or expand without bound. */
 const ALTERNATIVES = /\{[^{}[\].,/*]+(?:\.[^{}[\].,/*]+)*(?:,[^{}[\].,/*]+(?:\.[^{}[\].,/*]+)*)+\}/g;
 const PATTERNS_MAX = 100;
 
@@ -80,7 +80,7 @@ function checkLocation(location: string): void {
   if (patterns > PATTERNS_MAX) refuse(`is ${patterns} patterns in one, and at most ${PATTERNS_MAX} are looked for`);
 }
 
-/** The location relative to a root, or undefined when it is an absolute path elsewhere. */
+/** The location relative to a root; undefined when it is an absolute path outside of it. */
 async function patternBelow(root: string, location: string): Promise<string | undefined> {
   if (!isAbsolute(location)) return location;
   for (const form of [root, await realpath(root).catch(() => root)]) {
@@ -90,14 +90,14 @@ async function patternBelow(root: string, location: string): Promise<string | un
   return undefined;
 }
 
-/** The file at a path, if it is there. Of a glob's matches, those that are no tables are left out. */
+/** The file at a path; undefined when it is absent, or matches a glob but is no table. */
 async function openable(path: string, root: string, isGlob: boolean): Promise<SourceFile | undefined> {
   const found = await statIfThere(path);
   if (found === undefined) return undefined;
   const realRoot = await realpath(root);
   const real = await realpath(path);
   const shownAs = relative(realRoot, real);
-  // Where a symbolic link leads is what is read, so that is what must be allowed.
+  // The target of a symbolic link is read, so the target must be allowed.
   if (shownAs === "" || shownAs.startsWith("..") || isAbsolute(shownAs))
     fail("location_not_allowed", `${shown(relative(root, path))} leads outside the allowed folder`);
   const match = NAME.exec(basename(path));
@@ -110,7 +110,7 @@ async function openable(path: string, root: string, isGlob: boolean): Promise<So
       "unknown_file_format",
       `${shown(basename(path))} does not end in ${Object.keys(FORMATS).join(", ")} (or .gz, .zst of these)`,
     );
-  // DuckDB would take such a name for a pattern.
+  // DuckDB would read such a name as a pattern.
   if (GLOB.test(real)) fail("bad_location", `The name ${shown(shownAs)} contains one of * ? [ ] { }; rename the file`);
   const compression = match[3] === undefined ? "none" : match[3].toLowerCase() === "gz" ? "gzip" : "zstd";
   const format = FORMATS[match[2]!.toLowerCase()]!;
@@ -140,7 +140,7 @@ async function statIfThere(path: string): Promise<Stats | undefined> {
 function checkNames(files: readonly SourceFile[]): void {
   const byName = new Map<string, SourceFile>();
   for (const file of files) {
-    const clash = byName.get(file.table.toLowerCase()); // DuckDB's names do not tell case apart
+    const clash = byName.get(file.table.toLowerCase()); // names in DuckDB ignore case
     if (clash)
       fail(
         "table_name_clash",
@@ -165,5 +165,5 @@ function failNotFound(location: string, { leftOut, isGlob }: { leftOut: number; 
 const shown = (text: string) => JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text);
 
 function fail(code: string, message: string): never {
-  throw new StageError("fetching", code, message);
+  throw sourceError({ code, message });
 }

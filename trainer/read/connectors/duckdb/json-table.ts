@@ -7,10 +7,10 @@ type Column = { readonly name: string; readonly type: string };
 const OBJECT_BYTES_MAX = 16 * 2 ** 20;
 
 /**
- * The expression that reads a JSON file, for use after FROM. Columns and types are found from every object and then
- * fixed; texts stay as they are written, but for times.
+ * The expression after FROM that reads a JSON file. Columns and types are found from all objects and then fixed. Texts are not
+ * changed, except for times.
  *
- * @param typedByRows So many objects are enough; −1: all.
+ * @param typedByRows Objects from which the types are found; −1: all.
  * Throws DuckDB's errors.
  */
 export async function jsonTable(connection: DuckDBConnection, file: SourceFile, typedByRows = -1): Promise<string> {
@@ -27,20 +27,26 @@ export async function jsonTable(connection: DuckDBConnection, file: SourceFile, 
   return replaced.length === 0 ? source : `(SELECT * REPLACE (${replaced.join(", ")}) FROM ${source})`;
 }
 
-/** As a UUID, letters would become small ones; a fixed TIMESTAMP does not see the zone of a text. */
+/** UUID would change letters to lower case, and TIMESTAMP would ignore the zone of a text. */
 const fixed = ({ name, type }: Column): Column => ({
   name,
   type: type === "UUID" ? "VARCHAR" : type === "TIMESTAMP" ? "TIMESTAMPTZ" : type,
 });
 
-/** Whether each column is the key of its name: values that are no objects are one column json; `id` next to `Id` is id_1. */
+/**
+ * False when the name of a column is not its key: values that are no objects become one column `json`, and `Id` beside `id`
+ * becomes `id_1`.
+ */
 function canBeNamed(columns: readonly Column[]): boolean {
   if (columns.length === 1 && columns[0]!.name === "json") return false;
   const names = new Set(columns.map(({ name }) => name.toLowerCase()));
   return columns.every(({ name }) => !/_\d+$/.test(name) || !names.has(name.replace(/_\d+$/, "").toLowerCase()));
 }
 
-/** Whether all times are written year first: a fixed type knows no other form. Of those within lists and objects, nobody looks. */
+/**
+ * True when all times begin with the year, the only form that a fixed type can read. Times inside lists and objects are not
+ * checked, so they give false.
+ */
 async function haveIsoTimes(
   connection: DuckDBConnection,
   file: SourceFile,
@@ -66,7 +72,7 @@ function readJson({ path, format, compression }: SourceFile, option: string): st
     literal(path),
     ...(format === "jsonl" ? ["format = 'newline_delimited'"] : []),
     `maximum_object_size = ${OBJECT_BYTES_MAX}`,
-    // `none` is not a word that read_json knows.
+    // read_json does not know the value `none`.
     ...(compression === "none" ? [] : [`compression = '${compression}'`]),
     option,
   ];

@@ -3,15 +3,15 @@ import { identifier } from "../sql-text.ts";
 import type { SourceFile } from "./files.ts";
 import { type StreamLimits, streamRows } from "./stream.ts";
 
-/** So much text is parsed in a second or two. */
+/** Text that is parsed within two seconds. */
 const TEXT_BYTES_MAX = 50_000_000;
-/** A byte of a compressed file is about as many of text. */
-const UNPACKED = 8;
+/** Bytes of text per byte of a compressed file, roughly. */
+const COMPRESSION_RATIO = 8;
 
-/** Whether columns have the types that all rows give them. Else a value of another type, further on, is no fault of its line. */
+/** True when the types of columns were found from all rows. If not, a later value of another type is not a malformed line. */
 type Typing = { readonly typesAreSure: boolean };
 
-/** Lines left out so far because they do not fit their file's columns. Those of a file count when a scan has reached its end. */
+/** Count of lines that did not fit their file's columns so far. Lines of a file are counted once a scan has reached its end. */
 export async function rejectCount(connection: DuckDBConnection, { typesAreSure }: Typing): Promise<number> {
   const tables = await connection.runAndReadAll(
     "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'reject_errors' AND temporary",
@@ -25,8 +25,8 @@ export async function rejectCount(connection: DuckDBConnection, { typesAreSure }
 }
 
 /**
- * Lines that do not fit their file's columns, of files whose scan a LIMIT has ended early: each is parsed once more, to its end. 0 where
- * that would take long.
+ * Count of malformed lines in files whose scan a LIMIT has ended early. Each file is parsed again to its end. 0 when that would
+ * take long.
  */
 export async function countMalformed(
   connection: DuckDBConnection,
@@ -34,13 +34,14 @@ export async function countMalformed(
   { limits, ...typing }: Typing & { readonly limits: StreamLimits },
 ): Promise<number> {
   const texts = files.filter(({ format }) => format === "csv" || format === "tsv");
-  const bytesOf = ({ sizeBytes, compression }: SourceFile) => sizeBytes * (compression === "none" ? 1 : UNPACKED);
+  const bytesOf = ({ sizeBytes, compression }: SourceFile) =>
+    sizeBytes * (compression === "none" ? 1 : COMPRESSION_RATIO);
   if (texts.reduce((sum, file) => sum + bytesOf(file), 0) > TEXT_BYTES_MAX) return 0;
   const before = await rejectCount(connection, typing);
   for (const { table } of texts) {
-    // Of every column, since what is not asked for is not judged.
+    // All columns are read, because lines are only checked for the columns that are read.
     const { chunks } = await streamRows(connection, `SELECT count(COLUMNS(*)) FROM ${identifier(table)}`, limits);
-    for await (const _ of chunks); // the connection is free then
+    for await (const _ of chunks); // reads to the end, which frees the connection
   }
   return (await rejectCount(connection, typing)) - before;
 }

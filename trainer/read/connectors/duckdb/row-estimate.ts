@@ -8,8 +8,8 @@ const SAMPLE_BYTES = 1 << 20;
 const NEWLINE = 10;
 
 /**
- * How many rows a file has: as it says (Parquet), or from the length of its first lines (CSV, JSON Lines); null when
- * nothing tells. For progress and estimates only, and never a reason to fail.
+ * Estimate of a file's rows: from its metadata (Parquet) or the length of its first lines (CSV, JSON Lines); null when unknown.
+ * It serves progress and dry runs only, so it never fails.
  */
 export async function estimateRows(connection: DuckDBConnection, file: SourceFile): Promise<number | null> {
   try {
@@ -19,11 +19,11 @@ export async function estimateRows(connection: DuckDBConnection, file: SourceFil
     }
     return file.format === "json" ? null : await estimateLines(file);
   } catch {
-    return null; // the reading itself will tell what is wrong with the file
+    return null; // reading the file will report what is wrong with it
   }
 }
 
-/** Lines in the beginning, times how much longer the file is. */
+/** Lines in the first SAMPLE_BYTES, scaled to the size of the file. */
 async function estimateLines(file: SourceFile): Promise<number> {
   let fileBytes = 0;
   let lines = 0;
@@ -42,7 +42,7 @@ async function estimateLines(file: SourceFile): Promise<number> {
       textBytes += chunk.length;
     }
   } catch (error) {
-    // The sample cuts a compressed file off, which its decompression ends with.
+    // The sample is a part of the compressed file, so its decompression ends with an error.
     if (file.compression === "none" || textBytes === 0) throw error;
   } finally {
     source.destroy();

@@ -3,41 +3,42 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import { StageError } from "../../../stage/stage-error.ts";
+import { sourceError } from "../source-error.ts";
 import { identifier, literal } from "../sql-text.ts";
 import { explainDuckDBError } from "./errors.ts";
 import type { SourceFile } from "./files.ts";
 import { tableFunction } from "./table.ts";
 
-/** A DuckDB that holds nothing but views of some files, and can reach nothing else. */
+/** A DuckDB instance with views of some files, which can reach nothing else. */
 export type Sandbox = {
   readonly connection: DuckDBConnection;
-  /** A second connection, for parsing what the first must not run yet. */
+  /** A second connection, which parses queries before the first one runs them. */
   readonly parser: DuckDBConnection;
-  /** An error of this instance's as the customer may see it. */
+  /** An error of this instance as the customer may see it. */
   readonly explain: (error: unknown) => StageError;
-  /** With `abandoned`, what the instance still works on is left to itself. */
+  /** With `abandoned`, the instance stays open, because it still runs a statement. */
   close(abandoned: boolean): Promise<void>;
 };
 
 export type SandboxSettings = {
   readonly memoryMb: number;
   readonly tempDirectory: string;
-  /** For opening all files. */
+  /** Time for opening all files. */
   readonly timeoutSeconds: number;
-  /** Of a text file, to find its columns' types by; absent: all. */
+  /** Rows of a text file from which the types of its columns are found; absent: all. */
   readonly typedByRows?: number;
 };
 
 const THREADS_MAX = 4;
-/** Deep expressions cost quadratic time to compile, which nothing interrupts: 15 s at 900, below 1 s at 250. */
+/** Compiling deep expressions takes quadratic time and cannot be interrupted: 15 s at 900, below 1 s at 250. */
 const EXPRESSION_DEPTH_MAX = 250;
 const TEMP_BYTES_PER_MEMORY_BYTE = 16;
 
 /**
- * A locked instance with a view for each file. After this returns, its SQL can open no other file, no network, no
- * extension and no setting, and spills at most 16 times its memory into a folder of its own.
+ * A locked instance with one view per file. Its SQL can open no other file, network or extension and change no setting. It spills
+ * at most 16 times its memory into a folder of its own.
  *
- * Throws StageError naming the file that cannot be read as what its name says; `source_timeout`.
+ * Throws StageError that names the file which does not have the format of its name; `source_timeout`.
  */
 export async function openSandbox(files: readonly SourceFile[], settings: SandboxSettings): Promise<Sandbox> {
   await mkdir(settings.tempDirectory, { recursive: true });
@@ -77,7 +78,7 @@ export async function openSandbox(files: readonly SourceFile[], settings: Sandbo
       parser,
       explain,
       async close(abandoned) {
-        // A connection that is still at work holds on to the instance: closing under it would be a crash.
+        // Closing the instance while a connection still runs a statement would crash the process.
         if (abandoned) return;
         connection.closeSync();
         parser.closeSync();
@@ -85,7 +86,7 @@ export async function openSandbox(files: readonly SourceFile[], settings: Sandbo
       },
     };
   } catch (error) {
-    // The finding of types cannot be interrupted: nobody waits for it, but closing under it would be a crash.
+    // Finding types cannot be interrupted. After a timeout it goes on, and the instance is closed once it has ended.
     const released = views.catch(() => undefined).then(release);
     if (isTimeout(error)) released.catch(() => undefined);
     else await released;
@@ -126,11 +127,10 @@ async function withinTime(views: Promise<void>, seconds: number, stop: () => voi
 }
 
 const timeoutError = (seconds: number) =>
-  new StageError(
-    "fetching",
-    "source_timeout",
-    `Finding the types of the files' columns took longer than the ${seconds} seconds allowed; give fewer or smaller files, or Parquet`,
-  );
+  sourceError({
+    code: "source_timeout",
+    message: `Finding the types of the files' columns took longer than the ${seconds} seconds allowed; give fewer or smaller files, or Parquet`,
+  });
 
 const isTimeout = (error: unknown) => error instanceof StageError && error.code === "source_timeout";
 

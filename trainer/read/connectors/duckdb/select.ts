@@ -1,12 +1,12 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { z } from "zod";
 import { didYouMean } from "../../../../shared/nearest-name.ts";
-import { StageError } from "../../../stage/stage-error.ts";
+import { sourceError } from "../source-error.ts";
 
-/** What a customer's statement reads, once it is known to be one SELECT over the tables given. */
+/** The tables that a checked SELECT reads. */
 export type CheckedSelect = { readonly tables: readonly string[] };
 
-/** Functions that make rows out of their arguments. Every other table function reads something. */
+/** Table functions that only make rows out of their arguments. All others read a file or a system table. */
 const TABLE_FUNCTIONS = new Set([
   "range",
   "generate_series",
@@ -15,7 +15,7 @@ const TABLE_FUNCTIONS = new Set([
   "json_tree",
   "regexp_split_to_table",
 ]);
-/** Functions that tell about the machine or write to its log. */
+/** Functions that reveal facts about the machine or write to its log. */
 const REFUSED_FUNCTIONS = new Set(["current_setting", "getenv", "getvariable", "write_log", "nextval", "currval"]);
 const SYNTAX_NODES_MAX = 100_000;
 
@@ -30,8 +30,8 @@ const Serialized = z.union([
 ]);
 
 /**
- * Checks by DuckDB's own parser that a text is one SELECT that reads nothing but the given tables. The instance must
- * be locked down all the same: this check is what gives a clear answer, the lock is what holds.
+ * Checks with DuckDB's own parser that a text is one SELECT that reads only the given tables. The instance must be locked as well:
+ * this check gives clear errors, the lock gives the security.
  *
  * Throws StageError `source_query_failed` (does not parse), `source_query_not_select`, `source_query_refused`,
  * `source_table_not_found`.
@@ -49,7 +49,7 @@ export async function checkSelect(
 
   const nodes = [...nodesOf(parsed.statements[0])];
   const withs = new Set(nodes.flatMap(withNames));
-  if (withs.size > 0) await refuseOwnNames(connection, withs);
+  if (withs.size > 0) await refuseSystemNames(connection, withs);
   const read = new Set<string>();
   for (const node of nodes) {
     const table = checkNode(node, { tables, withs });
@@ -60,7 +60,7 @@ export async function checkSelect(
 
 type Node = Readonly<Record<string, unknown>>;
 
-/** Every object of a syntax tree. Iterative, since a hostile tree is deep. */
+/** All objects of a syntax tree. Iterative, because a hostile tree is deep. */
 function* nodesOf(root: unknown): Generator<Node> {
   const open: unknown[] = [root];
   for (let count = 0; open.length > 0; count++) {
@@ -81,8 +81,11 @@ function withNames(node: Node): string[] {
   return Array.isArray(map) ? map.map((entry) => String(entry.key).toLowerCase()) : [];
 }
 
-/** Where a WITH is out of sight, its name would be that of what DuckDB tells of the machine. */
-async function refuseOwnNames(connection: DuckDBConnection, withs: ReadonlySet<string>): Promise<void> {
+/**
+ * Refuses a WITH with the name of one of DuckDB's system views. Where such a WITH is not in scope, the name would mean the view,
+ * which reveals facts about the machine.
+ */
+async function refuseSystemNames(connection: DuckDBConnection, withs: ReadonlySet<string>): Promise<void> {
   const views = await connection.runAndReadAll(
     "SELECT view_name FROM duckdb_views() WHERE internal AND schema_name IN ('main', 'pg_catalog')",
   );
@@ -92,7 +95,7 @@ async function refuseOwnNames(connection: DuckDBConnection, withs: ReadonlySet<s
     fail("source_query_refused", `The query calls a WITH ${JSON.stringify(own)}, which is DuckDB's own; rename it`);
 }
 
-/** Refuses what reads anything but the tables; tells the table if the node reads one. */
+/** Refuses a node that reads anything but the tables. Returns the table that it reads, if any. */
 function checkNode(
   node: Node,
   known: { readonly tables: readonly string[]; readonly withs: ReadonlySet<string> },
@@ -135,18 +138,22 @@ function parseError(
   query: string,
   { error_type, error_message, position }: z.infer<typeof Serialized> & { error: true },
 ) {
-  if (error_type !== "parser")
-    return new StageError("fetching", "source_query_not_select", "The query is not a SELECT; only SELECT can be run");
+  if (error_type !== "parser") return notSelect("The query is not a SELECT; only SELECT can be run");
   if (query.trim() === "" || /no statement/i.test(error_message))
-    return new StageError("fetching", "source_query_not_select", "The query is empty; expected a SELECT");
+    return notSelect("The query is empty; expected a SELECT");
   const before = position === undefined ? "" : query.slice(0, Number(position));
   const where =
     position === undefined
       ? ""
       : ` at line ${before.split("\n").length}, column ${before.length - before.lastIndexOf("\n")}`;
-  return new StageError("fetching", "source_query_failed", `The query does not parse${where}: ${error_message}`);
+  return sourceError({
+    code: "source_query_failed",
+    message: `The query does not parse${where}: ${error_message}`,
+  });
 }
 
+const notSelect = (message: string) => sourceError({ code: "source_query_not_select", message });
+
 function fail(code: string, message: string): never {
-  throw new StageError("fetching", code, message);
+  throw sourceError({ code, message });
 }

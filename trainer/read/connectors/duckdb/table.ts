@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { z } from "zod";
-import { StageError } from "../../../stage/stage-error.ts";
+import { sourceError } from "../source-error.ts";
 import { identifier, literal } from "../sql-text.ts";
 import type { SourceFile } from "./files.ts";
 import { jsonTable } from "./json-table.ts";
@@ -17,17 +17,16 @@ const Sniffed = z.object({
 type Sniffed = z.infer<typeof Sniffed>;
 
 const COLUMNS_MAX = 1000;
-/** Whole numbers of more digits may be beyond 64 bits. */
+/** Digits. Longer whole numbers may be beyond 64 bits. */
 const LONG_DIGITS = 18;
 const REJECTS_MAX = 10_000_000;
 const DELIMITERS = [",", "\t", ";", "|"];
 
 /**
- * The expression that reads a file, for use after FROM. Of text files, columns and types are found now, from every
- * row: those of a sample would round or drop values that come later. Lines of other columns are left out and kept in
- * the connection's table reject_errors.
+ * The expression after FROM that reads a file. Columns and types of a text file are found from all its rows, because those of a
+ * sample would round or drop later values. Lines that do not fit are skipped and recorded in the connection's table reject_errors.
  *
- * @param typedByRows So many rows are enough; −1: all.
+ * @param typedByRows Rows from which the types are found; −1: all.
  * Throws StageError `file_malformed` and DuckDB's errors.
  */
 export async function tableFunction(connection: DuckDBConnection, file: SourceFile, typedByRows = -1): Promise<string> {
@@ -53,7 +52,7 @@ async function sniffCsv(connection: DuckDBConnection, typing: Typing): Promise<S
   const { file } = typing;
   const given = file.format === "tsv" ? "\t" : undefined;
   const sniffed = await sniffWith(connection, typing, given);
-  // Ragged lines make DuckDB take a whole line for one column; the header knows better.
+  // Lines of different length make DuckDB read each line as one column. Then the header shows the delimiter.
   const header = sniffed.Columns.length === 1 ? sniffed.Columns[0]!.name : "";
   const meant = given ?? DELIMITERS.find((delimiter) => header.includes(delimiter));
   const better =
@@ -77,8 +76,8 @@ async function sniffWith(connection: DuckDBConnection, { file, typedByRows }: Ty
 }
 
 /**
- * Whole numbers beyond 64 bits are sniffed as DOUBLE, in which several are one. A column that holds such and nothing but whole numbers is
- * one of ids: it is read as text, as it is written.
+ * DuckDB's sniffer gives whole numbers beyond 64 bits the type DOUBLE, in which different ids become equal. So a column of whole
+ * numbers that has such a long one is read as text.
  */
 async function withLongNumbersAsText(
   connection: DuckDBConnection,
@@ -104,10 +103,10 @@ async function withLongNumbersAsText(
 
 function checkColumns({ Columns }: Sniffed, file: SourceFile): void {
   const fail = (reason: string) => {
-    throw new StageError("fetching", "file_malformed", `${JSON.stringify(file.shownAs)} ${reason}`);
+    throw sourceError({ code: "file_malformed", message: `${JSON.stringify(file.shownAs)} ${reason}` });
   };
   if (Columns.length > COLUMNS_MAX) fail(`has ${Columns.length} columns; at most ${COLUMNS_MAX} can be read`);
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what tells a binary file.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters show that a file is binary.
   if (Columns.some(({ name }) => /[\u0000-\u0008\u000e-\u001f\ufffd]/.test(name)))
     fail(`is not a text file: its first line has control characters. Expected ${file.format.toUpperCase()} in UTF-8`);
 }

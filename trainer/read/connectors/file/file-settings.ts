@@ -1,6 +1,6 @@
 import type { ConnectorSettings } from "../../../settings.ts";
 
-/** Settings of a File connector that may read below some folders: for commands that a person runs on files of this machine. */
+/** Settings of a File connector for commands that a person runs on files of this machine. */
 export const fileSettings = (fileRoots: readonly string[], tempDirectory: string): ConnectorSettings => ({
   fileRoots,
   memoryMb: 1024,
