@@ -1,4 +1,4 @@
-/** `npm run train`: the trainer, until SIGTERM or SIGINT. Wiring only. */
+/** `npm run train`: the trainer, until SIGTERM or SIGINT. */
 import { fileURLToPath } from "node:url";
 import { errorForLog, lineLog } from "./log/log.ts";
 import { StateLockedError } from "./manage/state-lock.ts";
@@ -21,10 +21,10 @@ try {
   });
   log({ event: "started", level: "info", host: settings.host, port: trainer.port });
 
-  let asked = false;
+  let isStopping = false;
   const stop = async (signal: string) => {
-    if (asked) process.exit(1); // asked twice: now
-    asked = true;
+    if (isStopping) process.exit(1); // a second signal ends the process at once
+    isStopping = true;
     log({ event: "stopping", level: "info", signal });
     await trainer.stop();
     log({ event: "stopped", level: "info" });
@@ -32,11 +32,11 @@ try {
   };
   trainer.failed.catch((error) => {
     log({ event: "failed", level: "error", error: errorForLog(error) });
-    process.exit(1); // who watches over it starts it again; runs end with it, and begin again then
+    process.exit(1); // the supervisor of this process restarts it; runs end with it and are retried
   });
   for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => void stop(signal));
 } catch (error) {
-  const isTold = error instanceof SettingsError || error instanceof StateLockedError;
-  process.stderr.write(`${isTold ? error.message : errorForLog(error)}\n`);
+  const isExpected = error instanceof SettingsError || error instanceof StateLockedError;
+  process.stderr.write(`${isExpected ? error.message : errorForLog(error)}\n`);
   process.exitCode = 1;
 }

@@ -5,7 +5,7 @@ import { caller, environmentOf, SECRET } from "../fixtures/trainer-client.ts";
 import { specOf } from "../fixtures/trainer-spec.ts";
 import { freshState } from "../fixtures/trainer-state.ts";
 
-/** `npm run train` without npm. */
+/** Starts what `npm run train` starts. */
 function start(environment: Readonly<Record<string, string | undefined>>) {
   const child = spawn(process.execPath, ["--liftoff-only", "trainer/main.ts"], {
     env: { PATH: process.env.PATH, ...environment } as NodeJS.ProcessEnv,
@@ -26,14 +26,14 @@ function start(environment: Readonly<Record<string, string | undefined>>) {
   return { child, output, exited, portIs };
 }
 
-test("wrong settings are one sentence and exit code 1", async () => {
+test("wrong settings give one sentence and exit code 1", async () => {
   const { exited, output } = start({ SHORTLIST_TRAINER_PORT: "planted" });
   expect((await exited)[0]).toBe(1);
   expect(output.err).toMatch(/^The settings are not right: .*FORWARD_SECRET is not set.*\n$/);
   expect(output.err).not.toContain("planted");
 });
 
-test("it starts, answers, refuses a second one on its folder, stops on SIGTERM, and starts again at once", async () => {
+test("the trainer starts, answers, refuses a second one in its folder, stops on SIGTERM and starts again", async () => {
   const state = await freshState();
   const first = start(environmentOf(state));
   const port = await first.portIs();

@@ -4,7 +4,7 @@ import { SettingsError } from "../settings.ts";
 import { StoreError } from "../store/object-store.ts";
 import { runKeysCommand } from "./keys-command.ts";
 
-/** `npm run keys`: prints what was asked for; a fault is one sentence on stderr and exit code 1. */
+/** `npm run keys`: prints the result. An expected error is one sentence on stderr and exit code 1. */
 async function main(): Promise<void> {
   try {
     const world = { environment: process.env, nowMs: Date.now(), random: (count: number) => randomBytes(count) };

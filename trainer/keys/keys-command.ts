@@ -24,10 +24,10 @@ const USAGE = `Usage:
   --customer NAME          the customer that the key belongs to: a-z 0-9 -
   --scopes LIST            rank, manage or both (both when not given)
   --expires TIME           days (90d), hours (12h) or a date; never when not given
-  --service-account EMAIL  the identity that reads this customer's warehouse; kept for later keys
-  --project, --dataset     the customer's in BigQuery, for the commands that grant access to it
-  --state DIR              the service that npm start runs on this machine with that folder (usually .shortlist);
-                           without it, the bucket that SHORTLIST_S3_ENDPOINT and its like name
+  --service-account EMAIL  the identity that reads this customer's warehouse; stored for later keys
+  --project, --dataset     the customer's BigQuery project and dataset, for the commands that grant access
+  --state DIR              the local service of npm start with that state folder (usually .shortlist);
+                           without it, the bucket of the variables SHORTLIST_S3_…
   --json                   one JSON object or array, for scripts`;
 
 const OPTIONS = {
@@ -50,15 +50,15 @@ type Operator = {
   readonly serviceAccount: (customer: string) => string | null;
 };
 
-/** What the command prints. Throws LocalError, StoreError or SettingsError with one sentence. */
+/** The output of the command. Throws LocalError, StoreError or SettingsError with one sentence. */
 export async function runKeysCommand(args: readonly string[], world: KeysWorld): Promise<string> {
   const { values: flags, positionals } = parseFlags(args);
   const [command, ...rest] = positionals;
   if (flags.help || command === undefined) return USAGE;
-  if (rest.length > 0) throw new LocalError(`There is nothing to do with ${JSON.stringify(rest[0])}. See --help.`);
+  if (rest.length > 0) throw new LocalError(`Unexpected argument ${JSON.stringify(rest[0])}. See --help.`);
   const commands = { issue, list, revoke };
   if (!Object.hasOwn(commands, command))
-    throw new LocalError(`There is no command ${JSON.stringify(command)}: issue, list and revoke are there.`);
+    throw new LocalError(`There is no command ${JSON.stringify(command)}: use issue, list or revoke.`);
   return commands[command as keyof typeof commands](flags, world);
 }
 
@@ -66,22 +66,22 @@ async function issue(flags: Flags, world: KeysWorld): Promise<string> {
   const customer = customerOf(flags, "issue");
   const scopes = flags.scopes.split(",").map((scope) => scope.trim());
   const unknown = scopes.find((scope) => !Scope.safeParse(scope).success);
-  if (unknown !== undefined) throw new LocalError(`There is no scope ${JSON.stringify(unknown)}: rank and manage are.`);
+  if (unknown !== undefined) throw new LocalError(`There is no scope ${JSON.stringify(unknown)}: use rank or manage.`);
   const expiresAtMs = flags.expires === undefined ? null : expiryOf(flags.expires, world.nowMs);
   const email = flags["service-account"];
   if (email !== undefined && !z.email().safeParse(email).success)
-    throw new LocalError(`--service-account must be an e-mail address; ${JSON.stringify(email)} is none.`);
+    throw new LocalError(`--service-account must be an e-mail address, found ${JSON.stringify(email)}.`);
   const named = placeOf(flags);
 
   const { store, egressAddresses, serviceAccount } = await operatorOf(flags, world.environment);
-  if (email !== undefined) await giveAccount(store, { customer, email, fixedOf: serviceAccount });
-  // The order in which a run looks for it.
+  if (email !== undefined) await giveAccount(store, { customer, email, configuredOf: serviceAccount });
+  // A run uses the settings before the stored account too.
   const account = serviceAccount(customer) ?? (await readCustomer(store, customer))?.service_account ?? null;
   const request = { customer, scopes: scopes as Scope[], expiresAtMs, nowMs: world.nowMs, random: world.random };
   const { key, record } = await issueKey(store, request);
   if (flags.json)
     return JSON.stringify({ api_key: key, ...record, service_account: account, egress_addresses: egressAddresses });
-  return `The API key of ${customer}, shown this once and stored nowhere:
+  return `The API key of ${customer}, shown only now and stored nowhere:
 
     ${key}
 
@@ -94,7 +94,7 @@ async function issue(flags: Flags, world: KeysWorld): Promise<string> {
 ${sourcesText(customer, account, { ...named, egressAddresses })}`;
 }
 
-/** What is to be done at the customer's sources before a model can read them. */
+/** The grants that the customer's sources need before a model can read them. */
 function sourcesText(customer: string, account: string | null, place: GrantPlace): string {
   const prefix = secretPrefixOf(customer);
   const postgres = prefix === undefined ? "" : postgresGrants(`${prefix}DB`, place);
@@ -102,32 +102,32 @@ function sourcesText(customer: string, account: string | null, place: GrantPlace
 }
 
 function placeOf({ project, dataset }: Flags): Pick<GrantPlace, "project" | "dataset"> {
-  // They go into commands that somebody pastes.
+  // The names become parts of commands that somebody pastes into a shell.
   if (project !== undefined && !/^[a-z][a-z0-9-]{4,28}[a-z0-9]$/.test(project))
-    throw new LocalError(`--project must be a project id such as my-shop-123; ${JSON.stringify(project)} is none.`);
+    throw new LocalError(`--project must be a project id such as my-shop-123, found ${JSON.stringify(project)}.`);
   if (dataset !== undefined && !/^\w{1,1024}$/.test(dataset))
-    throw new LocalError(`--dataset must be of letters, digits and _; ${JSON.stringify(dataset)} is not.`);
+    throw new LocalError(`--dataset must consist of letters, digits and _, found ${JSON.stringify(dataset)}.`);
   return { project, dataset };
 }
 
 type GivenAccount = {
   readonly customer: string;
   readonly email: string;
-  /** What the settings say, which comes before what is kept here. */
-  readonly fixedOf: (customer: string) => string | null;
+  /** The account in the settings, which takes precedence over the stored one. */
+  readonly configuredOf: (customer: string) => string | null;
 };
 
-/** Keeps the account for the customer. One account is one customer's: else each could read what the other has granted. */
-async function giveAccount(store: ObjectStore, { customer, email, fixedOf }: GivenAccount): Promise<void> {
-  const fixed = fixedOf(customer);
-  if (fixed !== null && fixed !== email)
-    throw new LocalError(`SHORTLIST_SERVICE_ACCOUNTS says that ${customer} has ${fixed}: change it there.`);
+/** Stores the account for the customer. Two customers cannot share one, or each could read what the other has granted. */
+async function giveAccount(store: ObjectStore, { customer, email, configuredOf }: GivenAccount): Promise<void> {
+  const configured = configuredOf(customer);
+  if (configured !== null && configured !== email)
+    throw new LocalError(`SHORTLIST_SERVICE_ACCOUNTS sets ${configured} for ${customer}: change it there.`);
   for (const other of await listCustomers(store)) {
     if (other === customer) continue;
-    const theirs = fixedOf(other) ?? (await readCustomer(store, other))?.service_account;
+    const theirs = configuredOf(other) ?? (await readCustomer(store, other))?.service_account;
     if (theirs !== email) continue;
     throw new LocalError(
-      `${email} is ${other}'s: make another account for ${customer}, or each could read what the other grants.`,
+      `${email} belongs to ${other}: create another account for ${customer}, or each could read what the other grants.`,
     );
   }
   await writeCustomer(store, { format: 1, customer, service_account: email });
@@ -152,12 +152,12 @@ async function list(flags: Flags, world: KeysWorld): Promise<string> {
 async function revoke(flags: Flags, world: KeysWorld): Promise<string> {
   const keyId = flags["key-id"];
   if (keyId === undefined || !/^[a-z0-9]{8,20}$/.test(keyId))
-    throw new LocalError("revoke needs --key-id ID, as the command list shows it.");
+    throw new LocalError("revoke needs --key-id ID, as printed by the command list.");
   const { store } = await operatorOf(flags, world.environment);
   const record = await revokeKey(store, { keyId, nowMs: world.nowMs });
   if (record === undefined) throw new LocalError(`There is no key with the id ${JSON.stringify(keyId)}.`);
   if (flags.json) return JSON.stringify(record);
-  return `The key ${keyId} of ${record.customer} is revoked since ${record.revoked_at}; every edge knows within a minute.`;
+  return `The key ${keyId} of ${record.customer} was revoked at ${record.revoked_at}. Every edge refuses it within a minute.`;
 }
 
 async function operatorOf(flags: Flags, environment: Environment): Promise<Operator> {
@@ -173,7 +173,8 @@ async function operatorOf(flags: Flags, environment: Environment): Promise<Opera
     () => true,
     () => false,
   );
-  if (!reachable) throw new LocalError(`The local bucket is part of the edge, which is not up: run npm start first.`);
+  if (!reachable)
+    throw new LocalError(`The local bucket is part of the edge, which is not running: run npm start first.`);
   return { store: s3Store(localS3(service.edge_url, secrets)), egressAddresses: [], serviceAccount: () => null };
 }
 
@@ -188,15 +189,15 @@ function parseFlags(args: readonly string[]) {
 function customerOf(flags: Flags, command: string): string {
   if (flags.customer === undefined) throw new LocalError(`${command} needs --customer NAME.`);
   if (CustomerId.safeParse(flags.customer).success) return flags.customer;
-  throw new LocalError(`--customer must be of a-z 0-9 and -; ${JSON.stringify(flags.customer)} is not.`);
+  throw new LocalError(`--customer must consist of a-z 0-9 and -, found ${JSON.stringify(flags.customer)}.`);
 }
 
-/** `90d`, `12h`, or a date or time as ISO 8601 has it. */
+/** Parses `90d`, `12h`, or an ISO 8601 date or time. */
 function expiryOf(text: string, nowMs: number): number {
   const [, count, unit] = /^(\d{1,6})([dh])$/.exec(text) ?? [];
   const atMs = count === undefined ? Date.parse(text) : nowMs + Number(count) * (unit === "d" ? 86_400_000 : 3_600_000);
   if (Number.isNaN(atMs) || (count === undefined && !/^\d{4}-/.test(text)))
-    throw new LocalError(`--expires must be like 90d, 12h or 2027-01-31; ${JSON.stringify(text)} is not.`);
+    throw new LocalError(`--expires must be like 90d, 12h or 2027-01-31, found ${JSON.stringify(text)}.`);
   if (atMs <= nowMs) throw new LocalError(`--expires ${text} is not in the future.`);
   return atMs;
 }

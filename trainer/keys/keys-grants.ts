@@ -1,14 +1,14 @@
 export type GrantPlace = {
-  /** The project that runs the queries and pays for them; undefined: to be filled in. */
+  /** The project that runs the queries and pays for them. Undefined: the reader fills it in. */
   readonly project: string | undefined;
   readonly dataset: string | undefined;
-  /** Where the addresses are from which the trainer connects. */
+  /** Addresses from which the trainer connects. */
   readonly egressAddresses: readonly string[];
 };
 
 /**
- * What is to be granted before this customer's BigQuery can be read, as commands to paste: by the customer to their
- * service account, and by the operator to the trainer's own identity. Roles as Google's documentation names them.
+ * The grants for reading a customer's BigQuery, as commands to paste: the customer's to the service account, and the
+ * operator's to the trainer's identity. The roles are those of Google's documentation.
  */
 export function bigqueryGrants(serviceAccount: string, { project, dataset }: GrantPlace): string {
   const [where, what] = [project ?? "PROJECT", dataset ?? "DATASET"];
@@ -25,16 +25,16 @@ export function bigqueryGrants(serviceAccount: string, { project, dataset }: Gra
   bq query --project_id=${where} --use_legacy_sql=false '${grant}'
   ${bind("roles/bigquery.readSessionUser")}
 
-and the operator lets the trainer's own identity (whose credentials GOOGLE_APPLICATION_CREDENTIALS names) act as it:
+and the operator lets the trainer's identity (with the credentials in GOOGLE_APPLICATION_CREDENTIALS) act as that account:
 
   gcloud iam service-accounts add-iam-policy-binding ${serviceAccount}${home ? ` --project=${home}` : ""} \\
     --member=serviceAccount:TRAINER_IDENTITY --role=roles/iam.serviceAccountTokenCreator`;
 }
 
-/** What a customer's Postgres needs, as statements and one line for the firewall. */
+/** The statements that a customer's Postgres needs, and the addresses for its firewall. */
 export function postgresGrants(secretName: string, { egressAddresses }: GrantPlace): string {
-  const from = egressAddresses.join(", ") || "the trainer's addresses (SHORTLIST_EGRESS_ADDRESSES names them)";
-  return `Postgres: the customer makes a role that can only read, and lets in ${from}:
+  const from = egressAddresses.join(", ") || "the trainer's addresses (see SHORTLIST_EGRESS_ADDRESSES)";
+  return `Postgres: the customer creates a role that can only read, and admits connections from ${from}:
 
   CREATE ROLE shortlist LOGIN PASSWORD '…';
   GRANT USAGE ON SCHEMA public TO shortlist;

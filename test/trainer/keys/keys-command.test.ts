@@ -47,32 +47,32 @@ test("issue, list, revoke", async () => {
   expect(listed).toMatch(new RegExp(`^${keyId} +acme +rank +valid until 2026-04-01`, "m"));
   expect(listed).not.toContain(key.slice(3));
 
-  expect(await keys(`revoke --key-id ${keyId}`)).toContain("is revoked since 2026-01-01T00:00:00.000Z");
+  expect(await keys(`revoke --key-id ${keyId}`)).toContain("was revoked at 2026-01-01T00:00:00.000Z");
   expect(await keys("list")).toMatch(new RegExp(`^${keyId} +acme +rank +revoked 2026`, "m"));
 });
 
-test("the customer's service account is the settings', else what was said last, else its lack is told", async () => {
+test("the service account comes from the settings, otherwise from the last key; a missing one is reported", async () => {
   const account = async (line: string) => JSON.parse(await keys(`${line} --json`)).service_account;
   expect(await account("issue --customer cold")).toBe("cold@p.iam.gserviceaccount.com");
   await expect(keys("issue --customer cold --service-account new@p.iam.gserviceaccount.com")).rejects.toThrow(
-    "SHORTLIST_SERVICE_ACCOUNTS says that cold has cold@p.iam.gserviceaccount.com",
+    "SHORTLIST_SERVICE_ACCOUNTS sets cold@p.iam.gserviceaccount.com for cold",
   );
   expect(await account("issue --customer warm --service-account new@p.iam.gserviceaccount.com")).toMatch(/^new@/);
   expect(await account("issue --customer warm")).toMatch(/^new@/);
   expect(await keys("issue --customer bare")).toMatch(/service account +none: --service-account/);
 });
 
-test("one customer's account is not given to another", async () => {
+test("two customers cannot have the same account", async () => {
   await keys("issue --customer first --service-account own@p.iam.gserviceaccount.com");
   const taken = keys("issue --customer second --service-account own@p.iam.gserviceaccount.com");
-  await expect(taken).rejects.toThrow("own@p.iam.gserviceaccount.com is first's");
+  await expect(taken).rejects.toThrow("own@p.iam.gserviceaccount.com belongs to first");
   await keys("issue --customer cold");
-  const fixed = keys("issue --customer second --service-account cold@p.iam.gserviceaccount.com");
-  await expect(fixed).rejects.toThrow("is cold's");
+  const configured = keys("issue --customer second --service-account cold@p.iam.gserviceaccount.com");
+  await expect(configured).rejects.toThrow("belongs to cold");
   expect(JSON.parse(await keys("list --customer second --json"))).toEqual([]);
 });
 
-test("what the customer and the operator have to grant is printed as commands, with the names that are known", async () => {
+test("the grants of the customer and the operator are printed as commands, with the known names", async () => {
   const account = "grants@p.iam.gserviceaccount.com";
   const issued = await keys(
     `issue --customer grants-eu --service-account ${account} --project acme-shop --dataset shop`,
@@ -85,12 +85,12 @@ test("what the customer and the operator have to grant is printed as commands, w
   );
   expect(issued).toContain(`add-iam-policy-binding ${account} --project=p`);
   expect(issued).toContain("roles/iam.serviceAccountTokenCreator");
-  expect(issued).toContain("lets in 192.0.2.1, 192.0.2.2:");
+  expect(issued).toContain("admits connections from 192.0.2.1, 192.0.2.2:");
   expect(issued).toContain("SHORTLIST_SECRET_GRANTS_EU__DB");
   expect(await keys("issue --customer bare")).not.toContain("bq query");
 });
 
-test("with --json a script gets everything", async () => {
+test("--json prints everything for scripts", async () => {
   const issued = JSON.parse(await keys("issue --customer script --json"));
   expect(issued).toMatchObject({
     customer: "script",
@@ -102,7 +102,7 @@ test("with --json a script gets everything", async () => {
   expect(await keys("list --customer nobody")).toBe("No keys have been issued.");
 });
 
-test("help is printed when nothing is asked", async () => {
+test("without a command the help is printed", async () => {
   for (const line of ["", "--help", "issue --help"]) expect(await keys(line)).toMatch(/^Usage:/);
 });
 
@@ -110,36 +110,36 @@ test.each([
   ["forget", 'There is no command "forget"'],
   ["constructor", "There is no command"],
   ["issue", "needs --customer"],
-  ["issue --customer Acme", "must be of a-z 0-9"],
+  ["issue --customer Acme", "must consist of a-z 0-9"],
   ["issue --customer acme --scopes rank,write", 'no scope "write"'],
   ["issue --customer acme --expires soon", "--expires must be like"],
   ["issue --customer acme --expires 5", "--expires must be like"],
   ["issue --customer acme --expires 2020-01-01", "not in the future"],
   ["issue --customer acme --service-account nobody", "e-mail address"],
   ["issue --customer acme --project $(rm)", "--project must be"],
-  ["issue --customer acme --dataset a'b", "--dataset must be"],
+  ["issue --customer acme --dataset a'b", "--dataset must"],
   ["issue --customer acme --colour red", "--colour"],
   ["issue now --customer acme", '"now"'],
   ["revoke", "--key-id"],
   ["revoke --key-id 000000000000", "no key with the id"],
-])("%s: one sentence", async (line, expected) => {
+])("%s is refused in one sentence", async (line, expected) => {
   const failure = (await keys(line).catch((error: Error) => error)) as Error;
   expect(failure.message).toContain(expected);
   expect(failure.message.split("\n")).toHaveLength(1);
 });
 
-test("without settings, their names are told", async () => {
+test("missing settings are reported by name", async () => {
   await expect(keys("list", { SHORTLIST_S3_ENDPOINT: "" })).rejects.toThrow("SHORTLIST_S3_ENDPOINT is not set");
 });
 
-test("a state folder without a service, and one whose service is down, are told", async () => {
+test("a state folder without a service, and one whose service is down, are refused", async () => {
   await expect(keys(`list --state ${directory}`)).rejects.toThrow("run npm start first");
   const down = { edge_url: "http://127.0.0.1:1", trainer_url: "http://127.0.0.1:1", api_key: "k", model_name: "m" };
   await writeFile(join(directory, "local.json"), JSON.stringify(down));
   const secret = "s".repeat(40);
   const secrets = { forward_secret: secret, s3_access_key_id: secret, s3_secret_access_key: secret, api_key: null };
   await writeFile(join(directory, "secrets.json"), JSON.stringify(secrets));
-  await expect(keys(`list --state ${directory}`)).rejects.toThrow("not up: run npm start first");
+  await expect(keys(`list --state ${directory}`)).rejects.toThrow("not running: run npm start first");
 });
 
 test("with a state folder, keys are in the local bucket", async () => {

@@ -3,7 +3,7 @@ import { bigqueryGrants, postgresGrants } from "../../../trainer/keys/keys-grant
 
 const nowhere = { project: undefined, dataset: undefined, egressAddresses: [] };
 
-test("names that are not known stand in capitals, and the flags that fill them in are told", () => {
+test("unknown names are in capitals, and the flags that fill them in are named", () => {
   const text = bigqueryGrants("a@p.iam.gserviceaccount.com", nowhere);
   expect(text).toContain("add-iam-policy-binding PROJECT ");
   expect(text).toContain("`PROJECT.DATASET`");
@@ -12,10 +12,12 @@ test("names that are not known stand in capitals, and the flags that fill them i
   expect(known).not.toMatch(/PROJECT|DATASET|fill in/);
 });
 
-test("the project of an account of another kind is left to gcloud", () =>
+test("an account whose address does not contain its project gets no --project", () =>
   expect(bigqueryGrants("1-compute@developer.gserviceaccount.com", nowhere)).toMatch(/@developer\S+ \\\n/));
 
-test("without addresses, where they come from is told", () => {
+test("without addresses, the setting for them is named", () => {
   expect(postgresGrants("X__DB", nowhere)).toContain("SHORTLIST_EGRESS_ADDRESSES");
-  expect(postgresGrants("X__DB", { ...nowhere, egressAddresses: ["192.0.2.1"] })).toContain("lets in 192.0.2.1:");
+  expect(postgresGrants("X__DB", { ...nowhere, egressAddresses: ["192.0.2.1"] })).toContain(
+    "admits connections from 192.0.2.1:",
+  );
 });

@@ -15,12 +15,12 @@ import { wholeLiveVersion } from "../../fixtures/whole-version.ts";
 const bin = findPostgres();
 if (bin === undefined) console.warn("Skipped: no Postgres server is installed here, so no trainers that share one.");
 
-/** The seed of the moments and the victims; KILL_ROUNDS=100 for a longer siege. */
+/** Seed of the times and the victims of kills. KILL_ROUNDS=100 makes a longer test. */
 const SEED = Number(process.env.KILL_SEED ?? 4);
 const ROUNDS = Number(process.env.KILL_ROUNDS ?? 1);
 const NAMES = [..."abcdef"];
 const WAIT_MS_MAX = 100_000;
-const LOOK_EVERY_MS = 100; // without a pause looking takes a core from those who are looked at
+const CHECK_EVERY_MS = 100; // without a pause the checks would take a core from the trainers
 const TIMEOUT = 240_000 + ROUNDS * 30_000;
 
 describe.skipIf(bin === undefined)("three trainers on one Postgres, killed at random moments", () => {
@@ -44,15 +44,15 @@ describe.skipIf(bin === undefined)("three trainers on one Postgres, killed at ra
   const random = seededRandom(SEED);
   const oneOf = <Value>(values: readonly Value[]) => values[Math.floor(random() * values.length)]!;
 
-  /** Each kind of kill so many times, in a drawn order, at drawn moments in which the victim works; brings it back. */
-  async function besiege() {
+  /** Performs each kind of kill ROUNDS times, in random order, while the victim works, and restarts the victim. */
+  async function killAndRestart() {
     const kills = Array.from({ length: ROUNDS }, () => KILLS)
       .flat()
       .map((kill) => [random(), kill] as const)
       .sort(([a], [b]) => a - b);
     for (const [, kill] of kills) {
       await delay(random() * 1000);
-      await until(() => world.machines.some((machine) => machine.isWorking()), "Nobody works on anything");
+      await until(() => world.machines.some((machine) => machine.isWorking()), "No trainer works");
       const machine = oneOf(world.machines.filter((one) => one.isWorking()));
       await machine.kill(kill);
       if (kill === "run") continue;
@@ -61,7 +61,7 @@ describe.skipIf(bin === undefined)("three trainers on one Postgres, killed at ra
     }
   }
 
-  /** Asks whatever trainer is there for one run after the other. */
+  /** Requests runs from random trainers. */
   async function keepTraining(isOver: () => boolean) {
     let accepted = 0;
     while (!isOver()) {
@@ -74,14 +74,14 @@ describe.skipIf(bin === undefined)("three trainers on one Postgres, killed at ra
     return accepted;
   }
 
-  /** Looks at every byte of what is live, over and over; throws when a version is torn or an older one comes back. */
-  async function keepLooking(isOver: () => boolean) {
+  /** Checks every byte of the live versions again and again. Throws when one is incomplete or an older one is live again. */
+  async function keepChecking(isOver: () => boolean) {
     const store = s3Store(bucket.s3);
     const newest = new Map<string, string>();
-    let looks = 0;
-    for (let isLast = false; !isLast; looks++) {
-      await delay(LOOK_EVERY_MS);
-      isLast = isOver(); // what was published before that is seen by a whole round
+    let checks = 0;
+    for (let isLast = false; !isLast; checks++) {
+      await delay(CHECK_EVERY_MS);
+      isLast = isOver(); // so that one whole round follows the last publication
       for (const name of NAMES) {
         const live = await wholeLiveVersion(async (key) => (await store.get(key))?.bytes, prefixOf("acme", name));
         if (live === null) continue;
@@ -89,7 +89,7 @@ describe.skipIf(bin === undefined)("three trainers on one Postgres, killed at ra
         newest.set(name, live);
       }
     }
-    return { looks, newest };
+    return { checks, newest };
   }
 
   const unfinished = () =>
@@ -98,33 +98,33 @@ describe.skipIf(bin === undefined)("three trainers on one Postgres, killed at ra
        from shortlist.runs where finished_at is null`,
     );
 
-  async function until(isSo: () => boolean | Promise<boolean>, otherwise: string) {
+  async function until(condition: () => boolean | Promise<boolean>, otherwise: string) {
     const deadlineMs = performance.now() + WAIT_MS_MAX;
-    while (!(await isSo())) {
+    while (!(await condition())) {
       if (performance.now() > deadlineMs) throw new Error(`${otherwise}: ${JSON.stringify(await unfinished())}`);
       await delay(20);
     }
   }
 
-  test("no run is lost, none is done twice at once, and what is live is always whole", {
+  test("no run is lost, none works twice at once, and live versions are always complete", {
     timeout: TIMEOUT,
   }, async () => {
     const body = (name: string) => specOf(name, String(witness.port));
     for (const name of NAMES)
       expect((await oneOf(world.machines).call("POST", "/v0/models", { body: body(name) }))?.status).toBe(201);
-    // Some are trained for the first time under siege, some again.
-    await until(async () => (await unfinished()).length <= NAMES.length / 2, "Nothing is done");
+    // Some models train for the first time during the kills, others again.
+    await until(async () => (await unfinished()).length <= NAMES.length / 2, "No run has ended");
     let [isCalm, isOver] = [false, false];
-    const looking = keepLooking(() => isOver);
+    const checking = keepChecking(() => isOver);
     const training = keepTraining(() => isCalm);
-    for (const step of [looking, training]) step.catch(() => undefined); // told below
-    await besiege();
+    for (const step of [checking, training]) step.catch(() => undefined); // awaited below
+    await killAndRestart();
     isCalm = true;
     const accepted = await training;
     await until(async () => (await unfinished()).length === 0, "Runs are lost");
     isOver = true;
-    const { looks, newest } = await looking;
-    console.log(`${3 * ROUNDS} kills, ${accepted} retrains, ${witness.seen()} processes of runs, ${looks} looks.`);
+    const { checks, newest } = await checking;
+    console.log(`${3 * ROUNDS} kills, ${accepted} retrains, ${witness.seen()} processes of runs, ${checks} checks.`);
 
     expect(witness.together).toEqual([]);
     const runs = await database.query("select outcome, count(*)::int4 as n from shortlist.runs group by outcome");

@@ -1,4 +1,4 @@
-/** Records and live pointers under hands that cross, against a whole trainer whose bucket is slow or down. */
+/** Records and live pointers under simultaneous changes, in a whole trainer whose bucket is slow or down. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { readLivePointer, setStatus } from "../../../trainer/store/live-pointer-swap.ts";
 import { memoryStore } from "../../../trainer/store/memory-store.ts";
@@ -20,7 +20,7 @@ const swap: ObjectStore["swap"] = async (...args) => {
 let harness: Awaited<ReturnType<typeof startHarness>>;
 beforeAll(async () => {
   harness = await startHarness({ store: { ...inner, swap } });
-  for (const name of ["busy1", "busy2"]) await harness.create(name, "wait"); // no run of another model begins
+  for (const name of ["busy1", "busy2"]) await harness.create(name, "wait"); // so that no run of another model begins
   for (const name of ["busy1", "busy2"]) await harness.until(name, ({ status }) => status === "FETCHING");
 });
 afterAll(() => harness.stop());
@@ -32,13 +32,13 @@ beforeEach(() => {
 
 const pointerOf = async (modelName: string) => (await readLivePointer(inner, { customer: "acme", modelName }))?.pointer;
 
-test("who is told of a new model may ask it for ranks: the pointer is there", async () => {
+test("the pointer of a new model exists when the creation is answered", async () => {
   swapMs = 300;
   expect((await harness.create("asked", "wait")).status).toBe(201);
   expect(await pointerOf("asked")).toMatchObject({ status: "SCHEDULING" });
 });
 
-test("a bucket that is down keeps no model from being made, and has its status once it is back", async () => {
+test("a model can be created while the bucket is down, and its status is written later", async () => {
   isDown = true;
   expect((await harness.create("later", "wait")).status).toBe(201);
   expect(await pointerOf("later")).toBe(undefined);
@@ -46,24 +46,27 @@ test("a bucket that is down keeps no model from being made, and has its status o
   await expect.poll(() => pointerOf("later"), { timeout: 8000 }).toMatchObject({ status: "SCHEDULING" });
 });
 
-test.each([100, 2500])("of a model deleted at once nothing stays, though a write takes %i ms", async (ms) => {
-  const name = `brief${ms}`;
-  swapMs = ms;
-  expect((await harness.create(name, "wait")).status).toBe(201);
-  expect((await harness.call("DELETE", `/v0/models/${name}`)).status).toBe(200);
-  expect((await harness.call("GET", `/v0/models/${name}`)).status).toBe(404);
-  await pause(2 * ms);
-  expect(await pointerOf(name)).toBe(undefined);
-});
+test.each([100, 2500])(
+  "nothing is left of a model that is deleted at once, even if a write takes %i ms",
+  async (ms) => {
+    const name = `brief${ms}`;
+    swapMs = ms;
+    expect((await harness.create(name, "wait")).status).toBe(201);
+    expect((await harness.call("DELETE", `/v0/models/${name}`)).status).toBe(200);
+    expect((await harness.call("GET", `/v0/models/${name}`)).status).toBe(404);
+    await pause(2 * ms);
+    expect(await pointerOf(name)).toBe(undefined);
+  },
+);
 
-test("of versions activated at once, the record tells the one that is served", async () => {
+test("after simultaneous activations the record has the version that is served", async () => {
   await harness.create(TINY_MODEL.modelName, "wait");
   const context = { store: inner, nowMs: Date.now, signal: new AbortController().signal, progress: () => {} };
   await setStatus(inner, TINY_MODEL, { status: "SCHEDULING", nowMs: 0 });
   const versions = [await tinyVersion("one", 1000), await tinyVersion("two", 2000)];
   for (const version of versions) await publish(version, new Uint8Array(1), context);
   for (let turn = 0; turn < 5; turn++) {
-    lateAnswers = 1; // who is first at the bucket is last at the record
+    lateAnswers = 1; // the first writer of the pointer is the last writer of the record
     const answers = await Promise.all(
       versions.map(({ version }) => harness.call("POST", `/v0/models/movies/versions/${version}/activate`)),
     );

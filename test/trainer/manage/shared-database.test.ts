@@ -23,7 +23,7 @@ describe.skipIf(bin === undefined)("several trainers on one Postgres server", ()
   afterAll(() => server.stop());
   const shared = () => ({ DATABASE_URL: url, SHORTLIST_HEARTBEAT_SECONDS: "10" });
 
-  test("may all start at once on an empty one", async () => {
+  test("may start at once on an empty database", async () => {
     const databases = await Promise.all([1, 2, 3, 4].map(() => openDatabase(url, "")));
     const steps = await Promise.all(
       databases.map((database) => database.query("select step from shortlist.migrations")),
@@ -38,13 +38,13 @@ describe.skipIf(bin === undefined)("several trainers on one Postgres server", ()
     for (const database of databases) await database.close();
   });
 
-  test("statements end after a minute", async () => {
+  test("limit statements to a minute", async () => {
     const database = await openDatabase(url, "");
     expect(await database.query("show statement_timeout")).toEqual([{ statement_timeout: "1min" }]);
     await database.close();
   });
 
-  test("answer for each other, and each run is done once", async () => {
+  test("answer for each other, and perform each run once", async () => {
     const [one, two] = await Promise.all([
       startHarness({ environment: shared() }),
       startHarness({ environment: shared() }),
@@ -63,7 +63,7 @@ describe.skipIf(bin === undefined)("several trainers on one Postgres server", ()
     }
   });
 
-  test("refuse a signed request that another has taken", async () => {
+  test("refuse a signed request that another one has accepted", async () => {
     const [one, other] = await Promise.all([
       startHarness({ environment: shared() }),
       startHarness({ environment: shared() }),
@@ -96,7 +96,7 @@ describe.skipIf(bin === undefined)("several trainers on one Postgres server", ()
     }
   });
 
-  test("take over from one that was killed", async () => {
+  test("take over the runs of one that was killed", async () => {
     const state = await freshFolder();
     const program = new URL("../../fixtures/trainer-process.ts", import.meta.url).pathname;
     const env = { ...environmentOf(state), ...shared() } as NodeJS.ProcessEnv;
@@ -119,7 +119,7 @@ describe.skipIf(bin === undefined)("several trainers on one Postgres server", ()
     }
   }, 90_000);
 
-  test("ride out a restart of the server", async () => {
+  test("survive a restart of the server", async () => {
     const harness = await startHarness({ environment: shared() });
     try {
       await server.restart();

@@ -13,7 +13,7 @@ const HOLDER = `
   setInterval(() => {}, 1000);
 `;
 
-test("a second process is refused, with the first one's number; a killed one leaves no lock behind", async () => {
+test("a second process is refused with the first one's process id; a killed process leaves no lock", async () => {
   const folder = await freshFolder();
   const holder = spawn(process.execPath, ["--input-type=module", "--eval", HOLDER, folder], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -31,7 +31,7 @@ test("a second process is refused, with the first one's number; a killed one lea
   (await lockState(folder)).release();
 });
 
-test.each([0, 100, 4096])("a file of which only %i bytes were written locks nobody out", async (length) => {
+test.each([0, 100, 4096])("a damaged lock file of %i bytes does not lock the folder", async (length) => {
   const folder = await freshFolder();
   const path = join(folder, "trainer.lock");
   (await lockState(folder)).release();

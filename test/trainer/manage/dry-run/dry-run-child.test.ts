@@ -8,7 +8,7 @@ import { environmentOf } from "../../../fixtures/trainer-client.ts";
 import { specOf } from "../../../fixtures/trainer-spec.ts";
 import { freshFolder } from "../../../fixtures/trainer-state.ts";
 
-/** What the program answers about a spec, with a bucket at an address. */
+/** The program's answer to a spec, with the bucket at an address. */
 async function answerOf(spec: DryRunJob["spec"], bucketUrl: string): Promise<DryRunAnswer | undefined> {
   const folder = await freshFolder();
   const settings = readSettings({ ...environmentOf(folder), SHORTLIST_S3_ENDPOINT: bucketUrl });
@@ -30,11 +30,11 @@ async function answerOf(spec: DryRunJob["spec"], bucketUrl: string): Promise<Dry
   return answer;
 }
 
-test("a bucket that refuses is told as such, and not as a source that cannot be read", async () => {
+test("a failing bucket is reported as such, not as an unreadable source", async () => {
   const bucket = createServer((_, response) => response.writeHead(403).end()).listen(0, "127.0.0.1");
   await new Promise((done) => bucket.once("listening", done));
   try {
-    // Who reads a customer's BigQuery may stand in the customer's record in the bucket.
+    // The account that reads a customer's BigQuery may be in the customer's record in the bucket.
     const spec = specOf("shop", "SELECT 1", { connector_configs: [{ type: "BigQuery", project_id: "acme-shop" }] });
     const answer = await answerOf(spec, `http://127.0.0.1:${(bucket.address() as AddressInfo).port}`);
     expect(answer).toEqual({ kind: "unavailable", message: expect.stringContaining("403") });

@@ -23,7 +23,7 @@ async function tableOf(name: string, query: string): Promise<StagedTable> {
   return { name, rows: reader.currentRowCount, columns };
 }
 
-test("the first five rows as JSON has them", async () => {
+test("the first five rows as JSON values", async () => {
   const table = await tableOf(
     "several",
     `SELECT range AS n, 9007199254740993::BIGINT AS big, 'nan'::DOUBLE AS odd, ['a', NULL] AS words, NULL AS nothing,
@@ -46,13 +46,13 @@ test("the first five rows as JSON has them", async () => {
   });
 });
 
-test("none of none", async () => {
+test("an empty table has no sample and no row size", async () => {
   const table = await tableOf("none", "SELECT 1 AS n WHERE false");
   expect(await sampleRows(staging, table)).toEqual([]);
   expect(await meanRowBytes(staging, table)).toBe(0);
 });
 
-test("a row's bytes: 8 for a number, 2 and its UTF-8 for a text, 1 for a truth: 8 + (2 + 3) + 1 = 14", async () => {
+test("a row's bytes: 8 for a number, 2 and its UTF-8 for a text, 1 for a boolean: 8 + (2 + 3) + 1 = 14", async () => {
   const table = await tableOf(
     "sized",
     "SELECT 7::BIGINT AS n, 'éa' AS text, true AS good UNION ALL SELECT 8, 'abc', false",

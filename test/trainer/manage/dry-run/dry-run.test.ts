@@ -31,7 +31,7 @@ const good = `SELECT 'u' || range % 50 AS u, range % 30 AS i, ${T} + range AS t,
 const briefly = ({ problems }: DryRunReport) =>
   problems.map(({ pointer, severity, code }) => `${severity} ${code} ${pointer}`);
 
-test("good rows: columns, types, sizes, attributes and no problems", async () => {
+test("the report of good rows has columns, types, sizes, attributes and no problems", async () => {
   const report = await run(
     specOf({
       interactions: good,
@@ -61,13 +61,13 @@ test("good rows: columns, types, sizes, attributes and no problems", async () =>
   ]);
 });
 
-test("of a long query only the beginning is read", async () => {
+test("only the beginning of a long query is read", async () => {
   const report = await run(specOf({ interactions: good.replace("range(2000)", "range(100_000_000)") }));
   expect(report.queries[0]!.sample_size).toBe(5000);
   expect(report.ok).toBe(true);
 });
 
-test("rows are predicted from bytes where those are of the query's columns, and not of files with others", async () => {
+test("rows are predicted from BigQuery's bytes, and not from the bytes of files", async () => {
   const interactions = good.replace("range(2000)", "range(6000)");
   const connect: ConnectorFactory = async (...asked) => {
     const connector = await connectMemory(...asked);
@@ -133,12 +133,12 @@ test.each<[string, string[]]>([
   expect(report.ok).toBe(problems.every((problem) => problem.startsWith("warning")));
 });
 
-test("in the sample of a long query, one user is only a warning", async () => {
+test("one user in the sample of a long query is a warning", async () => {
   const interactions = `SELECT range // 10_000 AS u, range % 30 AS i, ${T} + range AS t, 1 AS l FROM range(1_000_000)`;
   expect(briefly(await run(specOf({ interactions })))).toEqual(["warning one_user /schema/user/id"]);
 });
 
-test("problems of attribute queries point to theirs, by position of the feature", async () => {
+test("problems of attribute queries point to the feature by its position", async () => {
   const itemFeatures = [
     { name: "name", type: "Text" as const },
     { name: "prize", type: "Numerical" as const },
@@ -149,7 +149,7 @@ test("problems of attribute queries point to theirs, by position of the feature"
   expect(report.problems[0]!.message).toContain('did you mean "price"?');
 });
 
-test("item ids that are no integers, where the interactions' are, and ids that nobody has, are told", async () => {
+test("item ids of another type, and ids without interactions, are warnings", async () => {
   const messages = async (items: string, interactions = good) =>
     (await run(specOf({ interactions, items }))).problems.map(({ code, message }) => `${code}: ${message}`);
   expect(await messages("SELECT unnest(['1', '2', 'TOTAL']) AS i, 5 AS price")).toEqual([
@@ -159,10 +159,10 @@ test("item ids that are no integers, where the interactions' are, and ids that n
   expect(await messages(strangers)).toEqual([
     expect.stringMatching(/^attribute_rows: No id of the item query, such as "100" is among those of the interactions/),
   ]);
-  expect(await messages(strangers, good.replace("range(2000)", "range(6000)"))).toEqual([]); // nobody knows of the rest
+  expect(await messages(strangers, good.replace("range(2000)", "range(6000)"))).toEqual([]); // the rest of the interactions is unknown
 });
 
-test("an attribute whose name is too long would be left out, and that is told", async () => {
+test("an attribute with too long a name is a warning, and is left out", async () => {
   const report = await run(
     specOf({ interactions: good, items: `SELECT range AS i, 5 AS "${"x".repeat(1001)}" FROM range(9)` }),
   );
@@ -170,17 +170,19 @@ test("an attribute whose name is too long would be left out, and that is told", 
   expect(report.item_attributes).toEqual([]);
 });
 
-test("attributes are described as a training describes them", async () => {
+test("attributes are described as in a training", async () => {
   const rows =
     "(0, 'a|b', 'x', true, 1), (1, '', 'y', NULL, 2), (2, '|', 'x', false, NULL), (3, 'b|c', NULL, NULL, 2), (4, NULL, '', NULL, 1)";
   const items = `SELECT i, tags, kind, string_split(tags, '|') AS list, is_new, size FROM (VALUES ${rows}) v(i, tags, kind, is_new, size)`;
   const spec = specOf({ interactions: good, items });
-  const { item_attributes: told } = await run(spec);
-  expect(told).toEqual((await readRows(spec)).summary.item_attributes);
-  expect(told.slice(0, 1)).toEqual([{ name: "tags", type: "CategoryList", inferred: true, present: 2, distinct: 3 }]);
+  const { item_attributes: described } = await run(spec);
+  expect(described).toEqual((await readRows(spec)).summary.item_attributes);
+  expect(described.slice(0, 1)).toEqual([
+    { name: "tags", type: "CategoryList", inferred: true, present: 2, distinct: 3 },
+  ]);
 });
 
-test("what a connector refuses is a problem, not a failure", async () => {
+test("an error of a connector is a problem of the report", async () => {
   await writeFile(join(folder, "t.csv"), "u,i,t,l\n1,2,3,1\n");
   const file = (location: string, query: string): ModelSpec => ({
     ...specOf({ interactions: query }),
@@ -198,8 +200,8 @@ test("what a connector refuses is a problem, not a failure", async () => {
   ]);
 });
 
-describe("lines that no reading gives", () => {
-  const tell = async (lines: number, isBad: (n: number) => boolean) => {
+describe("unreadable lines", () => {
+  const tryLines = async (lines: number, isBad: (n: number) => boolean) => {
     const line = (n: number) => (isBad(n) ? `u${n}\n` : `u${n % 50},${n % 30},${T + n},1\n`);
     await writeFile(join(folder, "bad.csv"), `u,i,t,l\n${Array.from({ length: lines }, (_, n) => line(n)).join("")}`);
     const spec = {
@@ -216,21 +218,21 @@ describe("lines that no reading gives", () => {
   };
   const pointer = "/schema/interaction/source/query";
 
-  test("beyond the sample are told too", async () => {
-    const { report, trained } = await tell(20_000, (n) => n % 10 === 3);
+  test("beyond the sample are reported too", async () => {
+    const { report, trained } = await tryLines(20_000, (n) => n % 10 === 3);
     expect(briefly(report)).toEqual([`warning malformed_line ${pointer}`]);
     expect(report.problems[0]!.message).toMatch(/^2000 × /);
     expect([report.ok, trained]).toEqual([true, true]);
   });
 
-  test.each([3000, 40_000])("of %d lines are an error where a training refuses so many", async (lines) => {
-    const { report, trained } = await tell(lines, (n) => n % 3 > 0);
+  test.each([3000, 40_000])("of %d lines are an error if a training would stop", async (lines) => {
+    const { report, trained } = await tryLines(lines, (n) => n % 3 > 0);
     expect(briefly(report)[0]).toBe(`error malformed_line ${pointer}`);
     expect([report.ok, trained]).toEqual([false, "too_many_rejected_rows"]);
   });
 
-  test("and rows that are refused count together", async () => {
-    const { report, trained } = await tell(3000, (n) => n % 5 < 2);
+  test("and rejected rows count together", async () => {
+    const { report, trained } = await tryLines(3000, (n) => n % 5 < 2);
     expect([report.ok, trained]).toEqual([true, true]);
     const twice = await run(
       {
@@ -246,7 +248,7 @@ describe("lines that no reading gives", () => {
   });
 });
 
-test("an aborted signal ends it with its reason", async () => {
+test("an aborted signal ends the dry run with its reason", async () => {
   const reason = new Error("the caller has gone");
   await expect(run(specOf({ interactions: good }), {}, AbortSignal.abort(reason))).rejects.toBe(reason);
   const connect = () => Promise.reject(new StageError("fetching", "source_timeout", "interrupted"));

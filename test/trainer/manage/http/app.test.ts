@@ -22,7 +22,7 @@ test("health needs no signature", async () => {
   expect([(await get("/health/live")).status, (await get("/health/ready")).status]).toEqual([200, 200]);
 });
 
-test("everything else does, and an error is problem+json with the request's id", async () => {
+test("every other path needs a signature, and an error is problem+json with the request id", async () => {
   const response = await get("/v0/models", { headers: { "x-request-id": "request-0123" } });
   expect(response.status).toBe(401);
   expect(response.headers.get("content-type")).toBe("application/problem+json");
@@ -35,13 +35,13 @@ test("everything else does, and an error is problem+json with the request's id",
   });
 });
 
-test("a request's id that could break a log line is replaced", async () => {
+test("a request id that could break a log line is replaced", async () => {
   const id = (await get("/v0/models", { headers: { "x-request-id": "a b\tc" } })).headers.get("x-request-id");
   expect(id).toMatch(/^[0-9a-f-]{36}$/);
 });
 
-describe("signed", () => {
-  test("a key that may only rank manages nothing", async () => {
+describe("a signed request", () => {
+  test("with the scope rank only is refused", async () => {
     expect(await harness.call("GET", "/v0/models", { scopes: "rank" })).toMatchObject({
       status: 403,
       body: { code: "insufficient_scope" },
@@ -68,26 +68,26 @@ describe("signed", () => {
     expect(await harness.call(method, path)).toMatchObject({ status, body: { status, code } });
   });
 
-  test("what is not allowed names what is", async () => {
+  test("with a wrong method gets the allowed ones", async () => {
     const { headers } = await harness.call("PUT", "/v0/models/absent");
     expect(headers.get("allow")).toBe("GET, PATCH, DELETE");
   });
 
-  test("a body is bounded, announced or not", async () => {
+  test("with too large a body is refused, with and without content-length", async () => {
     const answer = await harness.call("POST", "/v0/models", { body: "x".repeat(262_145) });
     expect(answer).toMatchObject({ status: 413, body: { code: "body_too_large" } });
   });
 
-  test("a body that is not JSON by its type is refused", async () => {
+  test("with another media type than JSON is refused", async () => {
     const options = { body: "{}", headers: { "content-type": "text/plain" } };
     expect(await harness.call("POST", "/v0/models", options)).toMatchObject({ status: 415 });
   });
 
-  test("no answer may be kept", async () => {
+  test("gets an answer that must not be cached", async () => {
     expect((await harness.call("GET", "/v0/models")).headers.get("cache-control")).toBe("no-store");
   });
 
-  test("our mistakes and the store's troubles are told to the log, not to the caller", async () => {
+  test("learns nothing about internal errors and the store's errors, which go to the log", async () => {
     await harness.create("shop", "wait");
     storeFails = new StoreError("bucket of hunter2 is gone");
     const unavailable = await harness.call("GET", "/v0/models/shop/versions");
@@ -101,7 +101,7 @@ describe("signed", () => {
     expect(JSON.stringify(harness.logs)).toContain("password=hunter2");
   });
 
-  test("each request is one line of the log", async () => {
+  test("is one line of the log", async () => {
     const before = harness.logs.length;
     await harness.call("GET", "/v0/models/absent", { customer: "lone" });
     const entries = harness.logs.slice(before).filter(({ event }) => event === "request");
@@ -117,7 +117,7 @@ describe("signed", () => {
   });
 });
 
-test("a caller that sends half a request is dropped, and disturbs nobody", async () => {
+test("a caller who sends half a request is disconnected, and others are not affected", async () => {
   const socket = connect(harness.port, "127.0.0.1");
   socket.on("error", () => {});
   socket.write("POST /v0/models HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{");

@@ -51,7 +51,7 @@ describe("create", () => {
     if (pointer) expect(answer.body.errors).toContainEqual(expect.objectContaining({ pointer }));
   });
 
-  test("a misspelt field is met with the right one", async () => {
+  test("the error for a misspelt field suggests the right name", async () => {
     const { body } = await post({ ...base(), train_shedule: "@daily" });
     expect(body.detail).toContain('did you mean "train_schedule"');
   });
@@ -95,13 +95,13 @@ describe("create", () => {
     },
   );
 
-  test("a name is taken once per customer", async () => {
+  test("a name can be used once per customer", async () => {
     expect((await harness.create("twice", "publish v1")).status).toBe(201);
     expect(await harness.create("twice", "publish v1")).toMatchObject({ status: 409, body: { code: "model_exists" } });
     expect((await harness.create("twice", "publish v1", { customer: "other" })).status).toBe(201);
   });
 
-  test("with an Idempotency-Key the same request is answered as before", async () => {
+  test("a repeated request with an Idempotency-Key gets the first answer", async () => {
     const headers = { "idempotency-key": "create-once" };
     const first = await harness.create("idempotent", "publish v1", { headers });
     const again = await harness.create("idempotent", "publish v1", { headers });
@@ -112,7 +112,7 @@ describe("create", () => {
     expect(other).toMatchObject({ status: 409, body: { code: "idempotency_conflict" } });
   });
 
-  test("with the Idempotency-Key of a model that was deleted, the same request makes it again", async () => {
+  test("the Idempotency-Key of a deleted model creates it again", async () => {
     const headers = { "idempotency-key": "made-twice" };
     const first = await harness.create("made-twice", "publish v1", { headers });
     await harness.call("DELETE", "/v0/models/made-twice");
@@ -124,7 +124,7 @@ describe("create", () => {
     expect((await harness.call("GET", "/v0/models/made-twice")).status).toBe(200);
   });
 
-  test("two at once with one Idempotency-Key make one model", async () => {
+  test("simultaneous requests with one Idempotency-Key create one model", async () => {
     const headers = { "idempotency-key": "at-once" };
     const make = () => harness.create("at-once", "publish v1", { headers });
     const answers = await Promise.all([make(), make(), make()]);
@@ -132,7 +132,7 @@ describe("create", () => {
     expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
   });
 
-  test("a dry run creates nothing, and refuses what a creation would", async () => {
+  test("a dry run creates nothing, and refuses what a creation refuses", async () => {
     const dry = await harness.call("POST", "/v0/models?dry_run=true", { body: specOf("dry", "publish v1") });
     expect(dry).toMatchObject({ status: 200, body: { problems: [], model_name: "dry" } });
     expect((await harness.call("GET", "/v0/models/dry")).status).toBe(404);
@@ -142,7 +142,7 @@ describe("create", () => {
     expect(odd).toMatchObject({ status: 400, body: { code: "invalid_parameter" } });
   });
 
-  test("a dry run ends with its caller, and a customer has one at a time", async () => {
+  test("a dry run ends when its caller hangs up, and a customer has one at a time", async () => {
     const dry = (script: string, signal?: AbortSignal) =>
       harness.call("POST", "/v0/models?dry_run=true", { body: specOf("dry", script), signal });
     const isUnderWay = async () =>
@@ -155,7 +155,7 @@ describe("create", () => {
     await expect.poll(async () => (await dry("report")).status, { timeout: 5000 }).toBe(200);
   });
 
-  test("a schedule stands in the record with its next time", async () => {
+  test("the record has the schedule and its next time", async () => {
     const { body } = await harness.create("daily", "publish v1", { schedule: "@daily" });
     const record = ModelRecord.parse(body);
     expect(Date.parse(record.training.next_run_at!) - Date.parse(record.created_at)).toBe(86_400_000);
@@ -180,7 +180,7 @@ describe("list", () => {
     expect([names(second), second.body.next_cursor]).toEqual([["c"], undefined]);
   });
 
-  test("by status", async () => {
+  test("filters by status", async () => {
     expect(names(await list("?status=ACTIVE"))).toEqual(["a", "b", "c"]);
     expect(names(await list("?status=ERROR"))).toEqual([]);
   });
@@ -192,7 +192,7 @@ describe("list", () => {
 });
 
 describe("evaluation and versions", () => {
-  test("before there is a version there is no report", async () => {
+  test("a model without a version has no report", async () => {
     await harness.create("early", "wait");
     const answer = await harness.call("GET", "/v0/models/early/evaluation");
     expect(answer).toMatchObject({ status: 409, body: { code: "model_not_active" } });
@@ -202,7 +202,7 @@ describe("evaluation and versions", () => {
     expect((await harness.call("GET", "/v0/models/early/versions")).body).toEqual({ versions: [] });
   });
 
-  test("the stored report of the live version is the answer", async () => {
+  test("the answer is the stored report of the live version", async () => {
     await harness.create("evaluated", "publish v1");
     await harness.until("evaluated", ({ status }) => status === "ACTIVE");
     const path = "/v0/models/evaluated/evaluation";
@@ -212,7 +212,7 @@ describe("evaluation and versions", () => {
     expect(await harness.call("GET", path)).toMatchObject({ status: 200, body: { format: 1 } });
   });
 
-  test("questions about users, items and attributes are answered from the lists behind it", async () => {
+  test("questions about users, items and attributes are answered from the lists behind the report", async () => {
     await harness.create("asked", "publish v1");
     await harness.until("asked", ({ status }) => status === "ACTIVE");
     const ask = (body: unknown) => harness.call("POST", "/v0/models/asked/evaluation", { body });
@@ -249,14 +249,14 @@ describe("change", () => {
     const answer = await harness.call("PATCH", "/v0/models/patched", { body });
     expect(answer).toMatchObject({ status: 400, body: { code, errors: [{ pointer }] } });
   });
-  test("every fault of the result is told, an unknown name beside another", async () => {
+  test("every fault of the result is reported, unknown fields included", async () => {
     await harness.create("twofold", "publish v1");
     const body = { schema: { itm: {}, interaction: { source: null } } };
     const { body: problem } = await harness.call("PATCH", "/v0/models/twofold", { body });
     const codes = (problem as { errors: { code: string }[] }).errors.map(({ code }) => code);
     expect(codes.sort()).toEqual(["missing_field", "unknown_field"]);
   });
-  test("a label of ratings becomes one of yes and no, and back", async () => {
+  test("a Rating label can be changed to Binary and back", async () => {
     const name = "relabelled";
     await harness.create(name, "publish v1");
     const relabel = async (label: object) => {
@@ -270,14 +270,14 @@ describe("change", () => {
     const binary = { type: "Binary", positive_from: null };
     expect(await relabel(binary)).toEqual([200, { type: "Binary", name: "label" }]);
   });
-  test("what is not there may be removed", async () => {
+  test("a field that is absent may be removed", async () => {
     await harness.create("bare", "publish v1");
     const answer = await harness.call("PATCH", "/v0/models/bare", { body: { schema: { user: { features: null } } } });
     expect(answer.status).toBe(200);
   });
 });
 
-test("calls without a body take none", async () => {
+test("calls that need no body refuse one", async () => {
   await harness.create("bodiless", "publish v1");
   await harness.until("bodiless", ({ status }) => status === "ACTIVE");
   const answer = await harness.call("POST", "/v0/models/bodiless/train", { body: { force: true } });
@@ -285,7 +285,7 @@ test("calls without a body take none", async () => {
   expect((await harness.call("POST", "/v0/models/bodiless/train", { body: {} })).status).toBe(202);
 });
 
-describe("query parameters that a call does not take", () => {
+describe("unknown query parameters", () => {
   beforeAll(async () => {
     await harness.create("queried", "publish v1");
     await harness.until("queried", ({ status }) => status === "ACTIVE");
@@ -301,7 +301,7 @@ describe("query parameters that a call does not take", () => {
     ["GET", "/v0/models/queried/evaluation"],
     ["POST", "/v0/models/queried/evaluation", { user_ids: ["ann"] }],
     ["DELETE", "/v0/users/zed"],
-  ])("%s %s is refused with one, and does nothing", async (method, path, body?: object) => {
+  ])("make %s %s fail without effect", async (method, path, body?: object) => {
     const before = (await harness.call("GET", "/v0/models/queried")).body;
     const answer = await harness.call(method, `${path}?dry_run=true`, { body });
     const errors = [expect.objectContaining({ pointer: "/dry_run", code: "unknown_field" })];
@@ -314,14 +314,14 @@ describe("query parameters that a call does not take", () => {
     ["dry_run=false&dry_run=true", "invalid_parameter"],
     ["dry_run=true&dry_run=false", "invalid_parameter"],
     ["dryrun=true", "unknown_field"],
-  ])("a creation with ?%s is refused", async (query, code) => {
+  ])("make a creation with ?%s fail", async (query, code) => {
     const answer = await harness.call("POST", `/v0/models?${query}`, { body: base() });
     expect(answer).toMatchObject({ status: 400, body: { code } });
     expect((await harness.call("GET", "/v0/models/refused")).status).toBe(404);
   });
 });
 
-test("a planted secret is in no answer, no record and no log line", async () => {
+test("a secret is in no answer, no record and no log line", async () => {
   const script = `progress TRAINING\nsay uses ${PLANTED} and planted-s3-secret\nfail-saying ${PLANTED}`;
   const password = { env: "SHORTLIST_SECRET_SECRETIVE__DB" };
   const connector_configs = [{ type: "Postgres", location: "postgres://reader@db.example/shop", password }];
@@ -334,8 +334,8 @@ test("a planted secret is in no answer, no record and no log line", async () => 
   const record = await harness.call("GET", "/v0/models/secretive", { customer: "secretive" });
   const patch = { connector_configs: [{ ...connector_configs[0], password: PLANTED }] };
   answers.push(record, await harness.call("PATCH", "/v0/models/secretive", { body: patch, customer: "secretive" }));
-  expect(until.failure).toMatchObject({ code: "told", message: "It failed with ***." });
-  // The query is the customer's own text and is shown; the script of this test lies in it.
+  expect(until.failure).toMatchObject({ code: "said", message: "It failed with ***." });
+  // The query, which has this test's script, is shown as the customer wrote it.
   const shown = JSON.stringify([answers.map(({ body }) => body), until, harness.logs]).replaceAll(
     JSON.stringify(script),
     "",

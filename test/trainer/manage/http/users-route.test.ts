@@ -27,7 +27,7 @@ test.each(["ann", "7", "a/b", "ä ö", "50%", "%25", "😀", "a+b", "a?b#c", "..
   },
 );
 
-test("again is the same answer; no model is needed", async () => {
+test("erasing a user again gives the same answer; the customer needs no model", async () => {
   for (let call = 0; call < 2; call++) expect((await harness.call("DELETE", "/v0/users/bob")).status).toBe(202);
   expect((await harness.call("GET", "/v0/models")).body).toEqual({ models: [] });
 });
@@ -45,7 +45,7 @@ test.each([
   ]);
 });
 
-test("a key that may only rank erases nobody, and other methods are refused", async () => {
+test("the scope rank and other methods are refused", async () => {
   expect((await harness.call("DELETE", "/v0/users/cyd", { scopes: "rank" })).status).toBe(403);
   expect(await isListed("cyd")).toBe(false);
   const { status, headers } = await harness.call("GET", "/v0/users/cyd");
@@ -53,7 +53,7 @@ test("a key that may only rank erases nobody, and other methods are refused", as
   expect((await harness.call("DELETE", "/v0/users/")).status).toBe(404);
 });
 
-test("the log never has the user's id", async () => {
+test("the log has no user id", async () => {
   await harness.call("DELETE", "/v0/users/planted-id");
   await harness.call("GET", "/v0/users/planted-id");
   expect(harness.logs.filter(({ event }) => event === "request").length).toBeGreaterThan(0);
@@ -61,7 +61,7 @@ test("the log never has the user's id", async () => {
   expect([pathForLog("/v0/users/ann"), pathForLog("/v0/models/shop")]).toEqual(["/v0/users/…", "/v0/models/shop"]);
 });
 
-test("no key stands in a path for the log, nor the half that a cut would leave", () => {
+test("a path in the log has no API key, and no part of one at its cut end", () => {
   for (let before = 0; before < 200; before++)
     expect(pathForLog(`/${"a/".repeat(before)}rk_${"0".repeat(36)}`)).not.toContain("rk_0");
   expect(pathForLog(`/v0/models/${"a".repeat(500)}`)).toHaveLength(200);

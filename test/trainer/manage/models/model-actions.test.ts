@@ -35,7 +35,7 @@ async function gone(name: string): Promise<void> {
 }
 
 describe("train now", () => {
-  test("starts a run; a second one has to wait", async () => {
+  test("starts a run, and refuses a second one while the first works", async () => {
     await harness.create("trained", "publish v1");
     const before = await harness.until("trained", isActive);
     const script = { schema: { interaction: { source: { query: "progress TRAINING\nwait" } } } };
@@ -46,11 +46,11 @@ describe("train now", () => {
     const answer = await harness.call("POST", "/v0/models/trained/train");
     expect(answer).toMatchObject({ status: 409, body: { code: "model_busy", training: { state: "TRAINING" } } });
     expect(answer.headers.get("retry-after")).toBe("30");
-    await harness.call("DELETE", "/v0/models/trained"); // its run has one of the two places
+    await harness.call("DELETE", "/v0/models/trained"); // its run uses one of the two workers
     await gone("trained");
   });
 
-  test("is how a failed model is tried again", async () => {
+  test("trains a failed model again", async () => {
     const marker = join(await freshFolder(), "first");
     await harness.create("again", `first ${marker} fail no_positives\npublish v1`);
     const failed = await harness.until("again", ({ status }) => status === "ERROR");
@@ -61,8 +61,8 @@ describe("train now", () => {
   });
 });
 
-describe("train now, where a run waits an hour for its next attempt", () => {
-  test("begins it", async () => {
+describe("train now during the wait for a retry", () => {
+  test("begins the retry", async () => {
     const slow = await startHarness({ environment: { SHORTLIST_RETRY_SECONDS: "3600" } });
     const marker = join(await freshFolder(), "first");
     await slow.create("waiting", `first ${marker} fail source_down retryable\npublish v1`);
@@ -77,7 +77,7 @@ describe("train now, where a run waits an hour for its next attempt", () => {
 });
 
 describe("change", () => {
-  test("of the schema ends the run under way and starts another", async () => {
+  test("of the schema stops the present run and starts another", async () => {
     await harness.create("changed", "progress TRAINING\nwait");
     const before = await harness.until("changed", ({ training }) => training.state === "TRAINING");
     const body = { schema: { interaction: { source: { query: "publish v2" } } } };
@@ -91,7 +91,7 @@ describe("change", () => {
     expect(after.training.run_id).not.toBe(before.training.run_id);
   });
 
-  test("of the schedule alone starts none", async () => {
+  test("of the schedule alone starts no run", async () => {
     await harness.create("rescheduled", "publish v1");
     const before = await harness.until("rescheduled", isActive);
     const answer = await harness.call("PATCH", "/v0/models/rescheduled", { body: { train_schedule: "@weekly" } });
@@ -102,7 +102,7 @@ describe("change", () => {
     expect(once.body).toMatchObject({ train_schedule: "@once", training: { next_run_at: null } });
   });
 
-  test("made twice at once keeps both", async () => {
+  test("made by two callers at once keeps both", async () => {
     await harness.create("both", "publish v1");
     await harness.until("both", isActive);
     await Promise.all([
@@ -125,7 +125,7 @@ describe("change", () => {
     const record = await harness.until("kept", isActive);
     const body = { connector_configs: record.connectors };
     const answer = (await harness.call("PATCH", "/v0/models/kept", { body })).body as unknown as ModelRecord;
-    expect(answer.training.run_id).toBe(record.training.run_id); // nothing changed, so nothing is trained
+    expect(answer.training.run_id).toBe(record.training.run_id); // nothing changed, so there is no new run
   });
 });
 
@@ -136,7 +136,7 @@ describe("delete", () => {
   });
   const remove = (name: string) => harness.call("DELETE", `/v0/models/${name}`);
 
-  test("of an idle model removes everything and is done at once", async () => {
+  test("of an idle model removes everything before it answers", async () => {
     await harness.create("idle", "publish v1");
     await harness.until("idle", isActive);
     const folder = join(harness.stateDirectory, "models", "acme", "idle");
@@ -149,7 +149,7 @@ describe("delete", () => {
     await harness.until("idle", isActive);
   });
 
-  test("leaves a new model of that name no version to show or to activate", async () => {
+  test("leaves no version for a new model of that name", async () => {
     const model = { customer: "acme", modelName: "reborn" };
     const { version, ...rest } = await tinyVersion("old", Date.UTC(2026, 0, 1), { model });
     const context = { store: harness.store, nowMs: Date.now, signal: new AbortController().signal, progress: () => {} };
@@ -171,7 +171,7 @@ describe("delete", () => {
     await gone("reborn");
   });
 
-  test("and a new one of that name, while a version is activated, leave that version dead", async () => {
+  test("during an activation, followed by a new model of that name, does not put the old version live", async () => {
     const model = { customer: "acme", modelName: "replaced" };
     const built = await tinyVersion("old", Date.UTC(2026, 0, 1), { model });
     const context = { store: harness.store, nowMs: Date.now, signal: new AbortController().signal, progress: () => {} };
@@ -195,7 +195,7 @@ describe("delete", () => {
     await gone("replaced");
   });
 
-  test("while a run works stops ranking now and the run soon", async () => {
+  test("while a run works stops ranking at once and the run soon", async () => {
     await harness.create("working", "progress TRAINING\nwait");
     await harness.until("working", ({ training }) => training.state === "TRAINING");
     const answer = await remove("working");
@@ -206,20 +206,20 @@ describe("delete", () => {
     expect(existsSync(join(harness.stateDirectory, "models", "acme", "working"))).toBe(false);
   });
 
-  test("of a model whose run waits, and of one that failed", async () => {
+  test("of a waiting and of a failed model removes them before it answers", async () => {
     await harness.create("failed", "fail no_positives");
     await harness.until("failed", ({ status }) => status === "ERROR");
     expect(await remove("failed")).toMatchObject(deleted("failed"));
     const busy = ["busy1", "busy2"];
     for (const name of busy) await harness.create(name, "progress TRAINING\nwait");
     for (const name of busy) await harness.until(name, ({ training }) => training.state === "TRAINING");
-    await harness.create("queued", "publish v1"); // both workers are taken
+    await harness.create("queued", "publish v1"); // both workers are busy
     expect(await remove("queued")).toMatchObject(deleted("queued"));
     for (const name of busy) await remove(name);
     for (const name of busy) await gone(name);
   });
 
-  test("is nothing to another customer", async () => {
+  test("and all other calls are 404 for another customer", async () => {
     await harness.create("private", "publish v1");
     for (const [method, path] of [
       ["GET", ""],
@@ -235,7 +235,7 @@ describe("delete", () => {
   });
 });
 
-test("the next time of a cron line stands in the record", async () => {
+test("the record has the next time of a cron line", async () => {
   await harness.create("due", "publish v1", { schedule: "* * * * *" });
   const first = await harness.until("due", isActive);
   const next = Date.parse(first.training.next_run_at!);
@@ -270,7 +270,7 @@ describe("versions", () => {
 
   test("can be activated, back and forth", async () => {
     for (const { version } of [versions[0]!, versions[1]!]) {
-      // The runs said integer ids; of what is live now the manifest tells.
+      // The runs reported integer ids; the manifest says string.
       const item_id_type = "string";
       expect(await activate(version)).toMatchObject({ status: 200, body: { version, status: "ACTIVE", item_id_type } });
       const pointer = (await readLivePointer(harness.store, TINY_MODEL))!.pointer;
@@ -278,7 +278,7 @@ describe("versions", () => {
     }
   });
 
-  test("only where they are whole", async () => {
+  test("can be activated only with all their files", async () => {
     for (const version of ["absent", "%2e%2e%2flive", "x".repeat(100)])
       expect(await activate(version)).toMatchObject({ status: 404, body: { code: "version_not_found" } });
     await harness.store.delete(blobKey("acme", "movies", versions[0]!.files[0]!.descriptor.digest));
@@ -291,7 +291,7 @@ test.each([
   ["DESTROYING", 30, "still being deleted"],
   ["ACTIVE", undefined, "delete it, or choose another name"],
 ] as const)(
-  "a name that a model has which is %s is told when to try again: %s",
+  "the name of a model in status %s is refused, to be retried after %s seconds: %s",
   async (status, retryAfterSeconds, words) => {
     const model = { modelName: "taken", status } as Model;
     const context = {

@@ -5,7 +5,7 @@ const CREATED = Date.parse("2026-01-01T10:20:30.000Z");
 const check = (schedule: string, now: string, expected: string | null) =>
   expect(nextRunAt(schedule, CREATED, Date.parse(now))).toBe(expected);
 
-test("once is never again", () => check("@once", "2026-01-01T10:20:30Z", null));
+test("@once has no next time", () => check("@once", "2026-01-01T10:20:30Z", null));
 
 test("periods count from the creation", () => {
   check("@hourly", "2026-01-01T10:20:30Z", "2026-01-01T11:20:30.000Z");
@@ -13,13 +13,13 @@ test("periods count from the creation", () => {
   check("@weekly", "2026-01-01T10:20:30Z", "2026-01-08T10:20:30.000Z");
 });
 
-test("what was missed while the trainer was off is made good once", () => {
+test("a time missed while the trainer was off is followed by one next time", () => {
   check("@hourly", "2026-03-05T00:00:00Z", "2026-03-05T00:20:30.000Z");
   check("@daily", "2026-01-02T10:20:30Z", "2026-01-03T10:20:30.000Z");
   check("@daily", "2026-01-01T09:00:00Z", "2026-01-02T10:20:30.000Z");
 });
 
-test("cron lines mean UTC", () => {
+test("cron lines are in UTC", () => {
   check("30 4 * * *", "2026-01-01T10:20:30Z", "2026-01-02T04:30:00.000Z");
   check("0 0 1 * *", "2026-01-01T10:20:30Z", "2026-02-01T00:00:00.000Z");
   check("*/15 * * * MON", "2026-01-01T10:20:30Z", "2026-01-05T00:00:00.000Z");
@@ -32,7 +32,7 @@ test.each([
   ["61 * * * *", "found"],
   ["0 0 30 2 *", "found"],
   ["", "1 fields"],
-])("%j is refused with the known ones", (schedule, reason) => {
+])("%j is refused, and the error lists the known schedules", (schedule, reason) => {
   const read = () => nextRunAt(schedule, CREATED, CREATED);
   expect(read).toThrow(ScheduleError);
   expect(read).toThrow("@once, @hourly, @daily, @weekly or a cron line of five fields");
@@ -46,10 +46,10 @@ test.each(["H H * * *", "H/5 * * * *", "0 H(0-3) * * *", "0 0 * * H", "0 1,H * *
     expect(() => checkSchedule(schedule)).toThrow("H stands for a random value");
   },
 );
-test("of a stored model it is read as it is", () =>
+test("a stored schedule with H still works", () =>
   expect(nextRunAt("H H * * *", CREATED, CREATED)).toMatch(/^2026-01-0[12]/));
 
-test("only a time that is sooner than the one that a model has is told", () => {
+test("soonerRunAt gives only times before the stored one", () => {
   const times = { createdAtMs: CREATED, nowMs: CREATED };
   const sooner = (schedule: string, has: string | null) => soonerRunAt(schedule, has, times);
   expect(sooner("@hourly", "2026-01-02T00:20:30.000Z")).toBe("2026-01-01T11:20:30.000Z");
@@ -60,8 +60,8 @@ test("only a time that is sooner than the one that a model has is told", () => {
   expect(sooner("H H * * *", "2027-01-01T00:00:00.000Z")).toBe(undefined);
 });
 
-test.each(["@hourly", "@once", "0 4 * * THU", "0 4 * * 1-5"])("%j can be a model's", (schedule) =>
+test.each(["@hourly", "@once", "0 4 * * THU", "0 4 * * 1-5"])("%j is accepted", (schedule) =>
   expect(checkSchedule(schedule)).toBeUndefined(),
 );
 
-test("what is no schedule cannot be a model's", () => expect(() => checkSchedule("61 * * * *")).toThrow(ScheduleError));
+test("an invalid cron line is refused", () => expect(() => checkSchedule("61 * * * *")).toThrow(ScheduleError));

@@ -21,7 +21,7 @@ describe("one database", () => {
   });
   afterAll(() => database.close());
 
-  test("a failed transaction leaves nothing, and the next query works", async () => {
+  test("a failed transaction changes nothing, and the next query works", async () => {
     const before = await count(database);
     const failing = database.transaction(async (inner) => {
       await inner.query(insert, ["acme", "lost", "v1"]);
@@ -31,7 +31,7 @@ describe("one database", () => {
     expect(await count(database)).toBe(before);
   });
 
-  test("a second row with the same key is told apart from other failures", async () => {
+  test("isDuplicate recognises a second row with the same key, and no other error", async () => {
     await database.query(insert, ["acme", "twice", "v1"]);
     expect(isDuplicate(await database.query(insert, ["acme", "twice", "v1"]).catch((error) => error))).toBe(true);
     expect(isDuplicate(await database.query("select nothing from nowhere").catch((error) => error))).toBe(false);
@@ -49,7 +49,7 @@ describe("one database", () => {
   });
 });
 
-test("a process killed while it writes leaves every committed row, and the next start is at once", async () => {
+test("a process killed while it writes loses no committed row, and the next start needs no repair", async () => {
   const state = await freshFolder();
   const program = new URL("../../../fixtures/trainer-killed-writer.ts", import.meta.url).pathname;
   const [, signal] = await once(
@@ -64,7 +64,7 @@ test("a process killed while it writes leaves every committed row, and the next 
   lock.release();
 });
 
-test("a first start killed half-way is begun anew", async () => {
+test("a first start that was killed is repeated", async () => {
   const state = await freshFolder();
   await mkdir(join(state, "database.new", "base"), { recursive: true });
   await writeFile(join(state, "database.new", "PG_VERSION"), "17\n");
@@ -82,19 +82,19 @@ test("a database from a newer trainer is refused", async () => {
   await expect(openDatabase(null, state)).rejects.toThrow("at step 1000, newer than this trainer");
 });
 
-test("a server that does not answer is told without its password", async () => {
+test("the error for a server that does not answer has no password", async () => {
   const refused = openDatabase("postgres://user:planted@127.0.0.1:1/models", await freshState());
   await expect(refused).rejects.toThrow(/The database at DATABASE_URL does not answer: .*127\.0\.0\.1:1/);
   await expect(refused).rejects.not.toThrow("planted");
 });
 
-test("a server that falls silent fails the query after a minute", async () => {
+test("a query to a server that stops answering fails after a minute", async () => {
   const message = (type: string, body: readonly number[]) =>
     Buffer.from([type.charCodeAt(0), 0, 0, 0, 4 + body.length, ...body]);
   const welcome = Buffer.concat([message("R", [0, 0, 0, 0]), message("Z", ["I".charCodeAt(0)])]);
-  let asked = () => {};
-  const query = new Promise<void>((done) => (asked = done));
-  const server = createServer((socket) => socket.once("data", () => socket.once("data", asked).write(welcome)));
+  let onQuery = () => {};
+  const query = new Promise<void>((done) => (onQuery = done));
+  const server = createServer((socket) => socket.once("data", () => socket.once("data", onQuery).write(welcome)));
   await once(server.listen(0, "127.0.0.1"), "listening");
   const keepAlive = vi.spyOn(Socket.prototype, "setKeepAlive");
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -122,7 +122,7 @@ test.skipIf(full === undefined)(
     const database = await openDatabase(null, full!);
     const { bavail, bsize } = statfsSync(full!);
     writeFileSync(join(full!, "filler"), new Uint8Array(bavail * bsize - 2 ** 20));
-    // A megabyte of log each; the file of 16 is filled soon.
+    // Each statement logs a megabyte, so that the log file of 16 MB is full soon.
     const logged = "select pg_logical_emit_message(false, 'x', repeat('x', 1000000))";
     const logging = async () => {
       for (let i = 0; i < 40; i++) await database.query(logged);

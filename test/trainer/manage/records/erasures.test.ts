@@ -54,7 +54,7 @@ const isListed = async (id: string, customer = "acme") => {
 };
 const rows = async () => (await database.query("select * from shortlist.erased_users")) as Record<string, unknown>[];
 
-test("an erased user is on the list of that customer alone, and the id is nowhere", async () => {
+test("an erased user is on the list of that customer only, and the id is stored nowhere", async () => {
   await erased.erase("acme", user("ann-1234567"));
   expect([await isListed("ann-1234567"), await isListed("bob"), await isListed("ann-1234567", "globex")]).toEqual([
     true,
@@ -66,7 +66,7 @@ test("an erased user is on the list of that customer alone, and the id is nowher
   expect(kept + Buffer.from(bytes).toString("latin1")).not.toContain("ann-1234567");
 });
 
-test("again, nothing changes", async () => {
+test("erasing a user again changes nothing", async () => {
   await erased.erase("acme", user("ann"));
   const before = (await store.get(erasedUsersKey("acme")))!.etag;
   await erased.erase("acme", user("ann"));
@@ -74,18 +74,18 @@ test("again, nothing changes", async () => {
   expect(await rows()).toMatchObject([{ customer: "acme", listed: true }]);
 });
 
-test("two customers' hashes of one user are two", async () => {
+test("the hashes of one user differ between customers", async () => {
   await erased.erase("acme", user("ann"));
   await erased.erase("globex", user("ann"));
   const [one, other] = await rows();
   expect(one!.hash).not.toBe(other!.hash);
 });
 
-test("many at once share writes, and none is lost", async () => {
+test("simultaneous erasures share writes, and none is lost", async () => {
   const ids = Array.from({ length: 30 }, (_, i) => `user-${i}`);
   const { swap } = store;
   store.swap = async (...write) => {
-    await expect.poll(rows, { timeout: 30_000 }).toHaveLength(ids.length); // until everybody's row is there, the first write takes
+    await expect.poll(rows, { timeout: 30_000 }).toHaveLength(ids.length); // the first write takes until all rows are there
     return swap(...write);
   };
   await Promise.all(ids.map((id) => erased.erase("acme", user(id))));
@@ -93,7 +93,7 @@ test("many at once share writes, and none is lost", async () => {
   expect(writes).toBe(2);
 });
 
-test("a failing bucket fails the call, and what was accepted is written by the next turn of upkeep", async () => {
+test("if the bucket fails, the call fails, and the next turn of upkeep writes the user to the list", async () => {
   fails = true;
   await expect(erased.erase("acme", user("ann"))).rejects.toThrow("down");
   await erased.settle();
@@ -106,7 +106,7 @@ test("a failing bucket fails the call, and what was accepted is written by the n
   expect(await isListed("ann")).toBe(true);
 });
 
-test("for each customer the last erasure before a moment", async () => {
+test("lastBefore gives each customer's last erasure before a time", async () => {
   await erased.erase("acme", user("ann"));
   await erased.erase("globex", user("gus"));
   const last = await erased.lastBefore(Date.now() + 1000);
@@ -114,7 +114,7 @@ test("for each customer the last erasure before a moment", async () => {
   expect(await erased.lastBefore(Math.min(...last.map(({ erasedMs }) => erasedMs)))).toEqual([]);
 });
 
-test("a list that is gone from the bucket comes back, by the hour or with the next call", async () => {
+test("a list that was lost is restored by the sweep or the next call", async () => {
   await erased.erase("acme", user("ann"));
   await erased.erase("globex", user("gus"));
   await store.delete(erasedUsersKey("acme"));
@@ -125,7 +125,7 @@ test("a list that is gone from the bucket comes back, by the hour or with the ne
   expect(await isListed("ann")).toBe(true);
 });
 
-test("a long list that is gone comes back whole, in few statements; who is erased meanwhile is written after it", async () => {
+test("a long lost list is restored in few statements; a user who is erased meanwhile is written afterwards", async () => {
   await erased.erase("acme", user("ann"));
   const hashes = Array.from({ length: 2500 }, () => randomBytes(8).toString("hex"));
   const values = hashes.map((hash) => `('acme', '${hash}', now(), true)`).join(", ");
@@ -152,7 +152,7 @@ test("a long list that is gone comes back whole, in few statements; who is erase
   expect(statements).toBeLessThan(10);
 });
 
-test("who was erased since the copy that a list was put back from is on it again", async () => {
+test("users whom an older copy of the list lacks are added again", async () => {
   await erased.erase("acme", user("ann"));
   const copy = (await store.get(erasedUsersKey("acme")))!.bytes;
   await erased.erase("acme", user("bob"));
@@ -163,7 +163,7 @@ test("who was erased since the copy that a list was put back from is on it again
   expect(await rows()).toMatchObject([{ listed: true }, { listed: true }]);
 });
 
-test("one customer's damaged list is logged and keeps nobody else's from coming back", async () => {
+test("a damaged list of one customer is logged, and the lists of others are restored", async () => {
   await erased.erase("acme", user("ann"));
   await erased.erase("globex", user("gus"));
   const { etag } = (await store.get(erasedUsersKey("acme")))!;
@@ -174,13 +174,13 @@ test("one customer's damaged list is logged and keeps nobody else's from coming 
   expect(logs).toMatchObject([{ event: "erased_list_failed", customer: "acme" }]);
 });
 
-test("who comes while a write fails is written by the next", async () => {
+test("a user who is erased while a write fails is written by the next one", async () => {
   const { swap } = store;
   let fail = (_: Error) => {};
   store.swap = () => new Promise((_, reject) => (fail = reject));
   const first = erased.erase("acme", user("ann"));
   await expect.poll(rows).toHaveLength(1);
-  await setTimeout(20); // the write is under way
+  await setTimeout(20); // the write is in progress
   const second = erased.erase("acme", user("bob"));
   await expect.poll(rows).toHaveLength(2);
   await setTimeout(20); // and the second one waits for it
@@ -191,7 +191,7 @@ test("who comes while a write fails is written by the next", async () => {
   expect([await isListed("ann"), await isListed("bob")]).toEqual([true, true]);
 });
 
-test("a new database takes up the salt of the list that is there", async () => {
+test("a new database adopts the salt of the existing list", async () => {
   await erased.erase("acme", user("ann"));
   await database.query("delete from shortlist.erased_users");
   await database.query("delete from shortlist.erasure_salts");
@@ -199,7 +199,7 @@ test("a new database takes up the salt of the list that is there", async () => {
   expect([await isListed("ann"), await isListed("bob")]).toEqual([true, true]);
 });
 
-/** The same database, in which everybody counts so many users more, and slowly. */
+/** The same database with a slow count that adds a number of users. */
 function fuller(database: Database, by: number): Database {
   const counted = ({ query }: Queries): Queries => ({
     async query(text, values) {
@@ -223,7 +223,7 @@ describe("a list with room for one", () => {
     return crowd.filter((_, i) => answers[i]!.status === "fulfilled");
   };
 
-  test("takes one of those who come at once, says so to the rest, and still knows who is on it", async () => {
+  test("takes one of several simultaneous users, refuses the others, and accepts listed users again", async () => {
     const trainer = nearlyFull(database);
     const [taken, ...rest] = await room([trainer]);
     expect(rest).toEqual([]);

@@ -32,7 +32,7 @@ async function publish(customer: string, name: string, runId: string, version: s
   return await registry.apply(customer, name, published(runId, version));
 }
 
-test("a model is there as it was made, for its customer alone", async () => {
+test("a model is found as it was inserted, by its customer only", async () => {
   const model = await insert("acme", "one");
   expect(await registry.find("acme", "one")).toEqual(model);
   expect(await registry.find("other", "one")).toBe(undefined);
@@ -40,7 +40,7 @@ test("a model is there as it was made, for its customer alone", async () => {
   expect(await insert("other", "one")).toBeDefined();
 });
 
-test("a model that today's rules would refuse is read as it was stored", async () => {
+test("a stored model that the present schema would refuse can still be read", async () => {
   const spec = specOf("earlier", "wait");
   const features = ["a", "a", "item_id"].map((name) => ({ name, type: "Text" as const }));
   const earlier = { ...spec, schema: { ...spec.schema, item: { id: "user_id", features } } };
@@ -51,7 +51,7 @@ test("a model that today's rules would refuse is read as it was stored", async (
   expect((await registry.find("acme", "earlier"))?.spec).toEqual(earlier);
 });
 
-test("changes made at once are all made, one upon the other", async () => {
+test("simultaneous changes are all applied, one after the other", async () => {
   await insert("acme", "busy");
   await registry.apply("acme", "busy", { kind: "scheduled", runId: "r" });
   await registry.apply("acme", "busy", { kind: "started", runId: "r", attempt: 1 });
@@ -62,7 +62,7 @@ test("changes made at once are all made, one upon the other", async () => {
   expect((await registry.find("acme", "busy"))!.revision).toBe(11);
 });
 
-test("an event without a place changes nothing", async () => {
+test("an event that does not apply changes nothing", async () => {
   await insert("acme", "quiet");
   const before = await registry.find("acme", "quiet");
   expect(await registry.apply("acme", "quiet", published("r", "v1"))).toBe(undefined);
@@ -70,7 +70,7 @@ test("an event without a place changes nothing", async () => {
   expect(await registry.apply("acme", "absent", { kind: "destroying" })).toBe(undefined);
 });
 
-test("versions are kept, newest first, and the same one twice is one", async () => {
+test("versions are listed newest first, each once", async () => {
   await insert("acme", "versions");
   for (const [run, version] of [
     ["a", "v1"],
@@ -88,7 +88,7 @@ test("versions are kept, newest first, and the same one twice is one", async () 
   expect(await registry.findVersion("acme", "versions", "v3")).toBe(undefined);
 });
 
-test("a version goes live and into the list, or neither", async () => {
+test("the record and the list of versions change together or not at all", async () => {
   await insert("acme", "atomic");
   await registry.apply("acme", "atomic", { kind: "scheduled", runId: "r" });
   await registry.apply("acme", "atomic", { kind: "started", runId: "r", attempt: 1 });
@@ -111,7 +111,7 @@ test("a version goes live and into the list, or neither", async () => {
   expect(await registry.find("acme", "atomic")).toMatchObject({ version: null, status: "FETCHING" });
 });
 
-test("a list goes on where it ended, and shows one customer and one status", async () => {
+test("a list continues after a name, and shows one customer and one status", async () => {
   for (const name of ["c", "a", "b", "B"]) await insert("lister", name);
   await registry.apply("lister", "b", { kind: "destroying" });
   const options = { limit: 2, afterName: undefined, status: undefined };
@@ -140,7 +140,7 @@ test("models that need a run, and models that are to be removed", async () => {
   expect(namesOf(await registry.destroying(100))).toEqual(["gone"]);
 });
 
-test("only what is being deleted is removed, and with it all that is its own", async () => {
+test("only a model that is being deleted can be removed, with its runs and versions", async () => {
   await insert("acme", "removed");
   const model = await publish("acme", "removed", "run-removed", "v1");
   await expect(registry.remove(model!)).rejects.toThrow("only when it is being deleted");
@@ -155,7 +155,7 @@ test("only what is being deleted is removed, and with it all that is its own", a
   expect(await registry.names()).not.toContainEqual({ customer: "acme", modelName: "removed" });
 });
 
-test("of a model that trains for years the newest thousand versions are known, of the others all", async () => {
+test("the newest thousand versions of a model stay listed", async () => {
   await insert("acme", "years");
   await publish("acme", "one", "run-of-one", "v-of-one");
   await database.query(

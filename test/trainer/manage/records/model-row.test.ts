@@ -16,7 +16,7 @@ const rowOf = (values: readonly unknown[]) => {
   return Object.fromEntries(names.map((name, i) => [name, values[i]]));
 };
 
-test("a model comes back from its row as it was, NUL and lone surrogates included", () => {
+test("a model survives its row, including NUL and lone surrogates", () => {
   const failure = { stage: "fetching", code: "no", message: "a\u0000b\ud800", at: NOW, retryable: true };
   const model = aModel(
     { failure, version: "v1", spec: specOf("shop", "select '\u0000'") },
@@ -25,7 +25,7 @@ test("a model comes back from its row as it was, NUL and lone surrogates include
   expect(modelOfRow(rowOf(valuesOfModel(model)))).toEqual(model);
 });
 
-test("absent values are null, not texts", () => {
+test("absent values are null in the row, not texts", () => {
   expect([timeOf(null), parsed(null), json(null)]).toEqual([null, null, null]);
   expect(timeOf(new Date(0))).toBe("1970-01-01T00:00:00.000Z");
 });

@@ -15,7 +15,7 @@ const progress = { stage: "training", detail: null, rows: null, share: 0, elapse
 const working = { runId: "run-1", attempt: 1 };
 const ended = { finishedAt: NOW, attempt: 1 };
 
-/** A model in each status that can be, and what its run does then. */
+/** A model in each possible status and training state. */
 const MODELS = {
   "SCHEDULING, waiting": aModel(),
   "FETCHING, working": aModel({ status: "FETCHING" }, { ...working, state: "FETCHING" }),
@@ -44,7 +44,7 @@ const EVENTS = {
   destroying: { kind: "destroying" },
 } as const satisfies Record<string, ModelEvent>;
 
-/** Status after each event, in the order of EVENTS, and `/` what the run does; `-` where the event has no place. */
+/** `status/training state` after each event, in the order of EVENTS; `-` where the event does not apply. */
 const AFTER: Record<Name, string> = {
   "SCHEDULING, waiting": `- FETCHING/FETCHING - - - - - - - ACTIVE/SCHEDULED SCHEDULING/SCHEDULED
     SCHEDULING/SCHEDULED DESTROYING/SCHEDULED`,
@@ -75,13 +75,13 @@ for (const [name, model] of Object.entries(MODELS) as [Name, Model][]) {
   );
 }
 
-test("a live version is never lost but to another version", () => {
+test("a live version is only ever replaced by another version", () => {
   const model = MODELS["ACTIVE, working"];
   for (const event of Object.values(EVENTS)) expect(modelAfter(model, event, LATER)?.version ?? "v1").not.toBe(null);
   expect(modelAfter(model, EVENTS.failed, LATER)).toMatchObject({ version: "v1", failure: FAILURE });
 });
 
-test("the type of item ids is the live version's, whatever has been read since", () => {
+test("the type of item ids is the live version's", () => {
   const model = { ...MODELS["ACTIVE, working"], itemIdType: "string" as const };
   const typeAfter = (event: ModelEvent) => modelAfter(model, event, LATER)!.itemIdType;
   expect([EVENTS.data, EVENTS.failed].map(typeAfter)).toEqual(["string", "string"]);
@@ -89,7 +89,7 @@ test("the type of item ids is the live version's, whatever has been read since",
   expect(modelAfter({ ...model, itemIdType: "integer" }, EVENTS.activated, LATER)!.itemIdType).toBe("string");
 });
 
-test("only the newest attempt of the present run has a say", () => {
+test("only events of the newest attempt of the present run apply", () => {
   const model = aModel({ status: "TRAINING" }, { runId: "run-1", attempt: 3, state: "TRAINING" });
   for (const stale of [
     { runId: "run-1", attempt: 2 },
@@ -107,20 +107,20 @@ test("only the newest attempt of the present run has a say", () => {
   expect(modelAfter(model, { ...EVENTS.started, attempt: 3 }, LATER)).toBe(undefined);
 });
 
-test("a change made from what is no longer so has no place", () => {
+test("a change computed from an old spec does not apply", () => {
   const model = aModel();
   const other = { ...model.spec, train_schedule: "@daily" };
   expect(modelAfter({ ...model, spec: other }, EVENTS.changed, LATER)).toBe(undefined);
 });
 
-test("a run reads the spec when it starts, so a change while it waited needs no further run", () => {
+test("a change of the spec while a run waits needs no further run", () => {
   const changed = modelAfter(aModel(), EVENTS.changed, LATER)!;
   expect([changed.specRevision, changed.training.specRevision]).toEqual([2, 1]);
   const started = modelAfter(changed, { ...EVENTS.started, attempt: 1 }, LATER)!;
   expect(started.training.specRevision).toBe(2);
 });
 
-test("a run is over when published, failed or cancelled, and not while it waits for another attempt", () => {
+test("a run ends when it is published, failed or cancelled, and not while it waits for another attempt", () => {
   const model = MODELS["TRAINING, working"];
   const busyAfter = (event: ModelEvent) => isBusy(modelAfter(model, event, LATER)!);
   expect([EVENTS.published, EVENTS.failed, EVENTS.cancelled].map(busyAfter)).toEqual([false, false, false]);

@@ -19,11 +19,11 @@ async function newRun(): Promise<string> {
   await ours.create(database, { runId, customer: "acme", modelName: runId });
   return runId;
 }
-const fallSilent = (runId: string) =>
+const expire = (runId: string) =>
   database.query("update shortlist.runs set seen_at = now() - interval '31 seconds' where run_id = $1", [runId]);
 const waiting = async () => (await ours.waiting(1000)).map(({ runId }) => runId);
 
-test("one trainer gets a run, also when both ask at once", async () => {
+test("of several claims at once, one succeeds", async () => {
   const runId = await newRun();
   const claims = await Promise.all([ours.claim(runId), theirs.claim(runId), ours.claim(runId)]);
   expect(claims.filter((claim) => claim !== undefined)).toEqual([{ runId, attempt: 1, crashes: 0, cancelled: false }]);
@@ -31,10 +31,10 @@ test("one trainer gets a run, also when both ask at once", async () => {
   expect(await waiting()).not.toContain(runId);
 });
 
-test("a trainer that falls silent has lost its run, and its attempt has no say any more", async () => {
+test("a trainer that does not renew its lease loses the run, and its calls have no effect", async () => {
   const runId = await newRun();
   const lost = (await ours.claim(runId))!;
-  await fallSilent(runId);
+  await expire(runId);
   expect(await waiting()).toContain(runId);
   expect(await ours.isLeased("acme", runId)).toBe(false);
   expect(await theirs.claim(runId)).toMatchObject({ attempt: 2, crashes: 1 });
@@ -44,15 +44,15 @@ test("a trainer that falls silent has lost its run, and its attempt has no say a
   expect(await theirs.renew({ runId, attempt: 2 })).toBe("owned");
 });
 
-test("a trainer that was seen in time keeps its run", async () => {
+test("a trainer that renews its lease before another claims the run keeps it", async () => {
   const runId = await newRun();
   const claim = (await ours.claim(runId))!;
-  await fallSilent(runId);
+  await expire(runId);
   expect(await ours.renew(claim)).toBe("owned");
   expect(await theirs.claim(runId)).toBe(undefined);
 });
 
-test("a run that was given back waits as long as it should, and counts what was its fault", async () => {
+test("a released run waits as long as it should, and counts attempts that were not forgiven", async () => {
   const runId = await newRun();
   await ours.release((await ours.claim(runId))!, { delaySeconds: 0, forgiven: true });
   expect(await waiting()).toContain(runId);
@@ -65,7 +65,7 @@ test("a run that was given back waits as long as it should, and counts what was 
   expect(await ours.claim(runId)).toMatchObject({ attempt: 3, crashes: 1 });
 });
 
-test("a run that waits for its next attempt can be hastened; no other can", async () => {
+test("only a run that waits for a retry can be hastened", async () => {
   const runId = await newRun();
   expect(await ours.hasten(runId, database)).toBe(false);
   const claim = (await ours.claim(runId))!;
@@ -80,7 +80,7 @@ test("a run that waits for its next attempt can be hastened; no other can", asyn
   expect(await ours.hasten(runId, database)).toBe(false);
 });
 
-test("a finished run is over", async () => {
+test("a finished run cannot be claimed or renewed", async () => {
   const runId = await newRun();
   const claim = (await ours.claim(runId))!;
   await ours.finish(claim, "published");
@@ -92,7 +92,7 @@ test("a finished run is over", async () => {
   expect(await waiting()).not.toContain(runId);
 });
 
-test("cancelling ends what nobody works on, and asks who works to end", async () => {
+test("cancelling ends a run without a trainer, and asks the trainer of a working one to end it", async () => {
   const idle = await newRun();
   expect(await ours.cancel(idle)).toBe(false);
   expect(await ours.claim(idle)).toBe(undefined);
@@ -102,11 +102,11 @@ test("cancelling ends what nobody works on, and asks who works to end", async ()
   expect(await theirs.renew(claim)).toBe("cancelled");
   const silent = await newRun();
   await theirs.claim(silent);
-  await fallSilent(silent);
+  await expire(silent);
   expect(await ours.cancel(silent)).toBe(false);
 });
 
-test("when the only trainer starts anew, every run waits again", async () => {
+test("after releaseAll every unfinished run waits", async () => {
   const runId = await newRun();
   await ours.claim(runId);
   await ours.releaseAll();
