@@ -1,6 +1,6 @@
 /**
- * Uniform numbers in [0, 1), the same for the same seed on every machine. SFC32 (Chris Doty-Humphrey, PractRand):
- * 128 bits of state, passes BigCrush; each seed and stream is warmed up by 20 draws.
+ * Uniform numbers in [0, 1) that depend on seed and stream alone. SFC32 (Chris Doty-Humphrey, PractRand) has 128 bits of state
+ * and passes BigCrush. The first 20 draws are skipped.
  */
 export function seededRandom(seed: number, stream = 0): () => number {
   let a = seed | 0;
@@ -19,11 +19,11 @@ export function seededRandom(seed: number, stream = 0): () => number {
   return next;
 }
 
-/** `count` distinct positions of 0…total − 1, ascending; all of them when there are no more. */
+/** `count` distinct positions from 0 … total − 1, ascending; all positions if `count` is not smaller than `total`. */
 export function samplePositions(total: number, count: number, random: () => number): Uint32Array {
   if (count >= total) return Uint32Array.from({ length: total }, (_, i) => i);
   const chosen = new Uint32Array(count);
-  // Selection sampling (Knuth, The Art of Computer Programming 2, algorithm 3.4.2 S): one pass, already in order.
+  // Selection sampling (Knuth, The Art of Computer Programming 2, algorithm 3.4.2 S): one pass, in ascending order.
   let taken = 0;
   for (let i = 0; taken < count; i++) if ((total - i) * random() < count - taken) chosen[taken++] = i;
   return chosen;

@@ -2,25 +2,27 @@ import type { GraphBuilder } from "../numerics/onnx/graph.ts";
 import { cast, integers, MICROSOFT, scalar } from "../numerics/onnx/graph-shorthand.ts";
 import type { FileBox } from "../scoring/scoring-graph.ts";
 
-/** An item matrix inside a scoring graph: rows for a history, and scores for a vector. */
+/** An item matrix in a scoring graph: the rows of a history, and all items' products with a vector. */
 export type ServedItems = {
-  /** [L, width] for item indices int32 [L]. */
+  /** int32 [L] item indices → float32 [L, width]. */
   readonly rowsOf: (items: string) => string;
-  /** [itemCount] products with every row, for a vector [1, width]. */
+  /** float32 [1, width] → [itemCount]: products with every row. */
   readonly scoresOf: (vector: string) => string;
   readonly files: FileBox["files"];
   readonly truncation: string;
 };
 
-export type ItemMatrix = { readonly itemCount: number; readonly width: number; readonly values: Float32Array };
+export type ItemMatrix = { readonly itemCount: number; readonly width: number; readonly values: Float32Array }; // [itemCount * width]
 
-/** Items of a block: 32 KB of 64 numbers each, which stay in a processor's nearest cache while the runtime packs them. */
+/** Largest number of items in a block: 32 KB at 64 numbers each, which stay in the L1 cache while the runtime packs them. */
 const BLOCK_ITEMS = 512;
+/** Items that the runtime's kernels multiply at once. */
 const KERNEL_ITEMS = 64;
 export const SCALE_BYTES = 4;
+/** The code that stands for 0. */
 const ZERO = 128;
 
-/** Blocks of equally many items, as many as the runtime's kernels take at once; what is left of the last one is zeros. */
+/** Blocks of the same number of items, a multiple of KERNEL_ITEMS. The last block is filled up with zeros. */
 export function blocksOf(itemCount: number) {
   if (itemCount <= BLOCK_ITEMS) return { blocks: 1, blockItems: itemCount, padded: itemCount };
   const least = Math.ceil(itemCount / Math.ceil(itemCount / BLOCK_ITEMS));
@@ -30,10 +32,10 @@ export function blocksOf(itemCount: number) {
 }
 
 /**
- * An item matrix with a byte for each number and one scale for each item. Within a block of items columns are items, as
- * MatMulIntegerToFloat reads them; in blocks, because columns of all items at once lie too far apart: a million of 64 numbers take
- * onnxruntime-web 14 ms, and 18 as one block. Codes are uint8 around ZERO: products of uint8 and int8 saturate on processors
- * without VNNI and come out wrong.
+ * An item matrix with one byte per number and one scale per item. Within a block, columns are items, as MatMulIntegerToFloat
+ * needs. One block of all items would put the numbers of an item too far apart: a million items of 64 numbers then take
+ * onnxruntime-web 18 ms, and 14 ms in blocks. Codes are uint8 around ZERO, because products of uint8 and int8 saturate on
+ * processors without VNNI, which gives wrong results.
  */
 export function serveBytes(graph: GraphBuilder, matrix: ItemMatrix, box: FileBox): ServedItems {
   const { itemCount, width } = matrix;
@@ -46,8 +48,8 @@ export function serveBytes(graph: GraphBuilder, matrix: ItemMatrix, box: FileBox
   const numbers = graph.constant({ type: "int64", dims: [width, 3], data: placesOfNumbers(width) });
   return {
     rowsOf(items) {
-      // Before the table: tensors lie in the order of their first use, and the heap, which grows by fifths, ends smaller
-      // with the large one last.
+      // The scales come before the table: tensors are stored in the order of their first use, and the heap, which grows by
+      // fifths, ends smaller when the large tensor is the last.
       const unit = graph.op("Gather", [scale, graph.op("Unsqueeze", [items, integers(graph, 1)])]);
       const item = cast(graph, graph.op("Unsqueeze", [items, integers(graph, 1, 2)]), "int64");
       const block = graph.op("Mul", [graph.op("Div", [item, integers(graph, blockItems)]), integers(graph, 1, 0, 0)]);
@@ -71,11 +73,11 @@ export function serveBytes(graph: GraphBuilder, matrix: ItemMatrix, box: FileBox
   };
 }
 
-/** [width * 3]: 0, i, 0 */
+/** The place (0, i, 0) of every number i of an item. [width * 3] */
 const placesOfNumbers = (width: number) =>
   BigInt64Array.from({ length: 3 * width }, (_, at) => (at % 3 === 1 ? BigInt((at - 1) / 3) : 0n));
 
-/** codes [blocks * width * blockItems], scales [itemCount]; value ≈ (code − ZERO) · scale of its item. */
+/** codes [blocks * width * blockItems], scales [itemCount]: a value is about (code − ZERO) · the scale of its item. */
 function quantised({ itemCount, width, values }: ItemMatrix) {
   const { blockItems, padded } = blocksOf(itemCount);
   const codes = new Uint8Array(width * padded).fill(ZERO);

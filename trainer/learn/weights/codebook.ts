@@ -1,12 +1,13 @@
-/** Few numbers that stand for many: `levels` ascend, and `codeOf` gives the one nearest to a value, by their roots. */
+/** A few levels that stand for many values. `levels` ascend; `codeOf` is the index of the level nearest to a value. */
 export type Codebook = { readonly levels: Float32Array; readonly codeOf: (value: number) => number };
 
+/** Values are counted in bins before clustering. */
 const BINS = 2 ** 14;
 const ROUNDS = 40;
 
 /**
- * At most `count` levels for these values (Lloyd 1982, "Least squares quantization in PCM"), on signed square roots: small
- * weights are many and large ones decide, and roots lie between. The same values give the same levels.
+ * At most `count` levels for these values (Lloyd 1982, "Least squares quantization in PCM"), clustered on signed square roots:
+ * most weights are small but large ones decide the ranking, and roots are a compromise.
  */
 export function codebook(values: Float32Array, count: number): Codebook {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
@@ -30,20 +31,20 @@ export function codebook(values: Float32Array, count: number): Codebook {
 const signedRoot = (value: number) => Math.sign(value) * Math.sqrt(Math.abs(value));
 const signedSquare = (root: number) => root * Math.abs(root);
 
-/** Where to begin: half of the centres part the weight into equal shares, half of them the bins. Ascending, each once. */
+/** Initial centres, ascending and distinct: half of them divide the values into equal counts, the other half the bins. */
 function firstCentres(weights: Float64Array, count: number): number[] {
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   const half = Math.ceil(count / 2);
   const centres = Array.from({ length: count - half }, (_, i) => Math.floor(((i + 0.5) * BINS) / (count - half)));
-  let passed = 0;
+  let counted = 0;
   for (let bin = 0, next = 0; next < half; bin++) {
-    passed += weights[bin]!;
-    for (; next < half && passed > ((next + 0.5) * total) / half; next++) centres.push(bin);
+    counted += weights[bin]!;
+    for (; next < half && counted > ((next + 0.5) * total) / half; next++) centres.push(bin);
   }
   return [...new Set(centres)].sort((a, b) => a - b);
 }
 
-/** Each centre moves to the mean of what is nearest to it; one with nothing stays. */
+/** Moves each centre to the mean of the values that are nearest to it; a centre without values stays. */
 function clusterMeans(weights: Float64Array, centres: readonly number[]): number[] {
   const codes = nearest(centres);
   const sums = new Float64Array(centres.length);
@@ -55,7 +56,7 @@ function clusterMeans(weights: Float64Array, centres: readonly number[]): number
   return centres.map((centre, i) => (masses[i]! > 0 ? sums[i]! / masses[i]! : centre));
 }
 
-/** Of every bin the nearest of the ascending centres. Uint16Array(BINS) */
+/** For each bin, the index of the nearest centre; centres ascend. [BINS] */
 function nearest(centres: readonly number[]): Uint16Array {
   const codes = new Uint16Array(BINS);
   let code = 0;

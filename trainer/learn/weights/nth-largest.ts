@@ -1,10 +1,11 @@
-/** Values below which a sample of them saves nothing. */
+/** For fewer values a sample saves no time. */
 const SAMPLED_MIN = 1000;
 const SAMPLED_EVERY = 16;
 
 /**
- * The n-th largest value, 1 the largest, n at most their count; reorders them. No value may be NaN. Quickselect (Hoare 1961), of few
- * among many after a sample has told which are too small (as SELECT, Floyd and Rivest 1975): time grows as their count does.
+ * The n-th largest value, where n = 1 is the largest and n is at most the number of values. Reorders the values; none may be
+ * NaN. Quickselect (Hoare 1961). If n is small, a sample first shows which values are too small (as SELECT, Floyd and Rivest
+ * 1975). The time is linear in the number of values.
  */
 export function nthLargest(values: Float64Array | Float32Array, n: number): number {
   if (values.length < SAMPLED_MIN || 4 * n > values.length) return quickselect(values, n, values.length);
@@ -22,7 +23,7 @@ export function nthLargest(values: Float64Array | Float32Array, n: number): numb
   return quickselect(values, n, count < n ? values.length : count);
 }
 
-/** Of the first `count` values. */
+/** The n-th largest of the first `count` values. */
 function quickselect(values: Float64Array | Float32Array, n: number, count: number): number {
   const target = n - 1;
   let [from, to] = [0, count - 1];

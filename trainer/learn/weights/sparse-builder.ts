@@ -4,9 +4,9 @@ import type { SparseWeights } from "./weight-matrix.ts";
 
 /** Collects the rows of a sparse matrix in ascending order. */
 export type SparseBuilder = {
-  /** Adds one entry to the row that is open. Zero is not stored. */
+  /** Adds an entry to the open row. Zeros are not stored. */
   add(column: number, value: number): void;
-  /** Ends the row that is open and opens the next. */
+  /** Closes the open row and opens the next. */
   endRow(): void;
   build(): SparseWeights;
 };
@@ -44,7 +44,7 @@ export function sparseBuilder(rowCount: number, columnCount: number): SparseBuil
   };
 }
 
-/** The matrix with rows and columns exchanged; the columns of each row ascend. */
+/** The transposed matrix; the columns of each row ascend. */
 export function transposed({ rowCount, columnCount, ...from }: SparseWeights): SparseWeights {
   const start = new Uint32Array(columnCount + 1);
   for (const column of from.columns) start[column + 1]!++;
@@ -62,7 +62,7 @@ export function transposed({ rowCount, columnCount, ...from }: SparseWeights): S
   return { kind: "sparse", rowCount: columnCount, columnCount: rowCount, start, columns, values };
 }
 
-/** Rows `from` … `to` − 1 as a matrix of their own; shares the values. */
+/** Rows `from` … `to` − 1 as a matrix, which shares its columns and values with the whole. */
 export function rowRange(matrix: SparseWeights, from: number, to: number): SparseWeights {
   const [first, end] = [matrix.start[from]!, matrix.start[to]!];
   return {
@@ -74,7 +74,7 @@ export function rowRange(matrix: SparseWeights, from: number, to: number): Spars
   };
 }
 
-/** The `keep` columns of a sum that have the largest `size`, ascending by column; of equal ones the lower columns. */
+/** The `keep` columns with the largest `size`, in ascending order. Lower columns win ties. */
 export function largestColumns(row: RowSum, keep: number, size: (column: number) => number): Int32Array {
   const columns = row.touched.subarray(0, row.count);
   if (columns.length <= keep) return columns.slice().sort();

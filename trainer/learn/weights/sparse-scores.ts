@@ -3,15 +3,15 @@ import { cast, float32, gather, int32, int64 } from "../numerics/onnx/graph-shor
 import type { DataType } from "../numerics/onnx/proto.ts";
 import { CHUNK, type EncodedSparse, ROWS_PER_BLOCK } from "./sparse-encoding.ts";
 
-/** The part of a history that a term looks at, newest last: rows of its matrix and how much each counts. */
+/** The history entries that a term reads, newest last: rows of its matrix (int32 [L]) and their weights (float32 [L]). */
 export type WeighedHistory = { readonly items: string; readonly weights: string };
 
-/** Puts data into a file beside the graph and gives the tensor's name. */
+/** Stores data in a file beside the graph and returns the tensor's name. */
 export type ExternalFile = (name: string, type: DataType, dims: readonly number[], data: ArrayBufferView) => string;
 
 /**
- * float32 [columnCount]: `base` plus the weighted sum of the history's rows. Rows are read in chunks, so that what it costs
- * follows their own lengths and not the longest of them.
+ * float32 [columnCount]: `base` plus the weighted sum of the history's rows. Rows are read in chunks, so that the cost depends
+ * on the length of each row and not on the longest.
  */
 export function addSparseScores(graph: GraphBuilder, base: string, history: WeighedHistory, sources: Sources): string {
   const { at, inRow, factors } = chunksOf(graph, history, sources);
@@ -30,8 +30,8 @@ export function addSparseScores(graph: GraphBuilder, base: string, history: Weig
 type Sources = { readonly matrix: EncodedSparse; readonly file: ExternalFile };
 
 /**
- * All chunks of the history's rows, C in turn: int32 [C, CHUNK] where their entries stand, bool [C, CHUNK] which of them
- * belong to the row, and float32 [C, 1] what they are multiplied by.
+ * The C chunks of all rows of the history. `at` int32 [C, CHUNK]: positions of entries; `inRow` bool [C, CHUNK]: whether an
+ * entry belongs to the row; `factors` float32 [C, 1]: the weight of the history entry.
  */
 function chunksOf(graph: GraphBuilder, history: WeighedHistory, sources: Sources) {
   const one = graph.constant(int32([], 1));
@@ -54,7 +54,7 @@ function chunksOf(graph: GraphBuilder, history: WeighedHistory, sources: Sources
   return { at, inRow, factors: column(ofRow(history.weights)) };
 }
 
-/** Gives int32 [L] where rows begin. */
+/** Rows int32 [L] → int32 [L]: the positions of their first entries. */
 function rowStarts(graph: GraphBuilder, { matrix: { rowCount, blockStart, offset }, file }: Sources) {
   const blocks = file("blocks", "int32", [blockStart.length], blockStart);
   const offsets = file("offsets", "uint16", [rowCount + 1], offset);
@@ -65,13 +65,16 @@ function rowStarts(graph: GraphBuilder, { matrix: { rowCount, blockStart, offset
   };
 }
 
-/** For so many things of each owner, laid end to end: int32 [total] whose each is, and int32 [L] where an owner's begin. */
+/**
+ * For owners with `counts` chunks each, which follow one another: `row` int32 [total], the owner of each chunk, and `begin`
+ * int32 [L], the first chunk of each owner.
+ */
 function ownersOf(graph: GraphBuilder, counts: string) {
   const one = graph.constant(int32([], 1));
   const axis = graph.constant(int32([], 0));
   const begin = graph.op("CumSum", [counts, axis], { exclusive: { int: 1 } });
   const total = graph.op("ReduceSum", [counts], { keepdims: { int: 1 } });
-  // A mark where each owner's begin, several where others have none; their running sum counts owners from one.
+  // One mark per owner at its first chunk (several where owners have none). The running sum numbers the owners from one.
   const size = cast(graph, graph.op("Add", [total, one]), "int64");
   const none = graph.op("Expand", [graph.constant(int32([1], 0)), size]);
   const marks = graph.op("ScatterElements", [none, begin, graph.op("Expand", [one, graph.op("Shape", [begin])])], {
@@ -83,7 +86,7 @@ function ownersOf(graph: GraphBuilder, counts: string) {
   return { row: graph.op("Sub", [counted, one]), begin, total };
 }
 
-/** int32 and float32 of the shape of `at`: columns and values of the entries that stand there. */
+/** Columns (int32) and values (float32) of the entries at these positions, in the shape of `at`. */
 function decoded(graph: GraphBuilder, at: string, { matrix: { entries }, file }: Sources) {
   const taken = (name: string, type: DataType, data: Uint8Array | Uint16Array | Int32Array | Float32Array) =>
     gather(graph, file(name, type, [data.length], data), at);

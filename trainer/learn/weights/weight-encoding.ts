@@ -7,7 +7,7 @@ import {
   strongestWeights,
   type WeightMatrix,
 } from "./weight-matrix.ts";
-import { mostMattering, type RatedMatrix } from "./weight-pruning.ts";
+import { type PrunablePart, pruneWeights } from "./weight-pruning.ts";
 
 /** A weight matrix, and how much the weights of each row count when some must be left out; absent: all rows alike. */
 export type WeightPart = { readonly matrix: WeightMatrix; readonly rowFactors: Float32Array | undefined };
@@ -141,9 +141,9 @@ function encodeUnder(parts: readonly WeightPart[], bias: Float32Array | undefine
     return { kind: "stacked", firstRow };
   });
   const sparse = stackedUnder(parts, plan);
-  const rated = sparse.map(({ matrix, rowFactors }): RatedMatrix => ({ matrix: bounded(matrix), rowFactors }));
-  const kept = rated.length > 0 ? mostMattering(rated, keptCount(sparse, plan)) : undefined;
-  const total = rated.reduce((sum, { matrix }) => sum + matrix.values.length, 0);
+  const bounds = sparse.map(({ matrix, rowFactors }): PrunablePart => ({ matrix: bounded(matrix), rowFactors }));
+  const kept = bounds.length > 0 ? pruneWeights(bounds, keptCount(sparse, plan)) : undefined;
+  const total = bounds.reduce((sum, { matrix }) => sum + matrix.values.length, 0);
   return {
     matrices,
     stacked: kept && encodeSparse(kept, plan.isExact),

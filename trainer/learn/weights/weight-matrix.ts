@@ -10,7 +10,7 @@ export type DenseWeights = {
   readonly values: Float32Array; // [rowCount * columnCount], row-major
 };
 
-/** Row r's weights are positions start[r] … start[r + 1] − 1. Columns of a row are distinct, in any order. */
+/** Row r is positions start[r] … start[r + 1] − 1. The columns of a row are distinct, in any order. */
 export type SparseWeights = {
   readonly kind: "sparse";
   readonly rowCount: number;
@@ -20,7 +20,7 @@ export type SparseWeights = {
   readonly values: Float32Array; // [weightCount]
 };
 
-/** left · right: smooth structure in few numbers. */
+/** left · right, a matrix of low rank. */
 export type FactorWeights = {
   readonly kind: "factors";
   readonly rowCount: number;
@@ -29,7 +29,7 @@ export type FactorWeights = {
   readonly right: DenseWeights; // [rank, columnCount]
 };
 
-/** Square: from `size` items to as many. */
+/** A square factorisation of `size` rows and columns. */
 export function factorWeights(
   size: number,
   rank: number,
@@ -48,7 +48,7 @@ export function denseWeights(rowCount: number, columnCount: number, values: Floa
   return { kind: "dense", rowCount, columnCount, values };
 }
 
-/** Adds `factor` times a row to `into` [columnCount]. */
+/** into [columnCount] += factor · row */
 export function addRow(matrix: WeightMatrix, row: number, factor: number, into: Float32Array | Float64Array): void {
   if (matrix.kind === "factors") {
     const { left, right } = matrix;
@@ -67,7 +67,7 @@ export function addRow(matrix: WeightMatrix, row: number, factor: number, into: 
   }
 }
 
-/** Weights other than zero of the fullest row. */
+/** The largest number of non-zero weights in a row. */
 export function longestRow(matrix: DenseWeights | SparseWeights): number {
   let longest = 0;
   for (let row = 0; row < matrix.rowCount; row++) longest = Math.max(longest, rowLength(matrix, row));
@@ -81,7 +81,7 @@ function rowLength(matrix: DenseWeights | SparseWeights, row: number): number {
   return count;
 }
 
-/** The `keep` largest weights of each row by absolute value; of equal ones those of lower column. */
+/** The `keep` weights of each row with the largest absolute values. Lower columns win ties. */
 export function strongestWeights(matrix: DenseWeights | SparseWeights, keep: number): SparseWeights {
   const start = new Uint32Array(matrix.rowCount + 1);
   for (let row = 0; row < matrix.rowCount; row++) {
@@ -117,7 +117,7 @@ function rowOf(matrix: DenseWeights | SparseWeights, row: number): Row {
   return { columns: matrix.columns.subarray(from, to), values: matrix.values.subarray(from, to) };
 }
 
-/** Gives the size of the least value that is among the `keep` largest, and how many of exactly that size are. */
+/** Finds the smallest size among the `keep` largest values, and the number of values of exactly that size to keep. */
 function barFinder() {
   let sizes = new Float32Array(0);
   return (values: Float32Array, keep: number): { readonly bar: number; readonly atBar: number } => {

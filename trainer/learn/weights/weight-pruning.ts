@@ -1,27 +1,26 @@
 import type { SparseWeights } from "./weight-matrix.ts";
 
-/** A matrix, and how much the weights of each of its rows count beside those of other rows; absent: all alike. */
-export type RatedMatrix = {
+/** A matrix and a factor for the weights of each row; absent: all rows alike. */
+export type PrunablePart = {
   readonly matrix: SparseWeights;
   readonly rowFactors: Float32Array | undefined; // [rowCount]
 };
 
 /**
- * The `keep` weights that matter most, over all rows of all matrices: those of largest |weight| · factor of the row, so
- * that rows which are seldom used keep few and strong ones. Of equal ones the first. The matrices stand one below the
- * other in what is given; they must have equally many columns.
+ * Keeps the `keep` weights with the largest |weight| · factor of the row, over all rows of all matrices. The first ones win
+ * ties. The matrices must have the same columns; the result stacks them.
  */
-export function mostMattering(rated: readonly RatedMatrix[], keep: number): SparseWeights {
-  const columnCount = rated[0]!.matrix.columnCount;
-  const rowCount = rated.reduce((sum, { matrix }) => sum + matrix.rowCount, 0);
-  const total = rated.reduce((sum, { matrix }) => sum + matrix.values.length, 0);
-  if (rated.length === 1 && keep >= total) return rated[0]!.matrix;
-  const { barBin, quota } = barOf(rated, Math.min(keep, total));
+export function pruneWeights(parts: readonly PrunablePart[], keep: number): SparseWeights {
+  const columnCount = parts[0]!.matrix.columnCount;
+  const rowCount = parts.reduce((sum, { matrix }) => sum + matrix.rowCount, 0);
+  const total = parts.reduce((sum, { matrix }) => sum + matrix.values.length, 0);
+  if (parts.length === 1 && keep >= total) return parts[0]!.matrix;
+  const { barBin, quota } = barOf(parts, Math.min(keep, total));
   const start = new Uint32Array(rowCount + 1);
   const columns = new Int32Array(Math.min(keep, total));
   const values = new Float32Array(columns.length);
   let [row, to, equalLeft] = [0, 0, quota];
-  for (const { matrix, rowFactors } of rated) {
+  for (const { matrix, rowFactors } of parts) {
     for (let own = 0; own < matrix.rowCount; own++) {
       const factor = rowFactors ? rowFactors[own]! : 1;
       for (let at = matrix.start[own]!; at < matrix.start[own + 1]!; at++) {
@@ -36,10 +35,10 @@ export function mostMattering(rated: readonly RatedMatrix[], keep: number): Spar
   return { kind: "sparse", rowCount, columnCount, start, columns, values };
 }
 
-/** Where to cut: all weights of higher bins are kept, and of the bar's own the first `quota`. */
-function barOf(rated: readonly RatedMatrix[], keep: number): { readonly barBin: number; readonly quota: number } {
+/** The cut: all weights of higher bins are kept, and the first `quota` weights of bin `barBin`. */
+function barOf(parts: readonly PrunablePart[], keep: number): { readonly barBin: number; readonly quota: number } {
   const counts = new Uint32Array(BINS);
-  for (const { matrix, rowFactors } of rated) {
+  for (const { matrix, rowFactors } of parts) {
     for (let row = 0; row < matrix.rowCount; row++) {
       const factor = rowFactors ? rowFactors[row]! : 1;
       for (let at = matrix.start[row]!; at < matrix.start[row + 1]!; at++) {
@@ -55,12 +54,12 @@ function barOf(rated: readonly RatedMatrix[], keep: number): { readonly barBin: 
   return { barBin: 0, quota: left };
 }
 
-/** Bins as wide as a 4096th of their values: sorting all weights of a million rows would take as much memory again. */
+/** Sizes are counted in bins of a 4096th of their value, because sorting the weights of a million rows would double the memory. */
 const BINS = 2 ** 20;
 const FLOAT = new Float32Array(1);
 const BITS = new Uint32Array(FLOAT.buffer);
 
-/** The upper bits of a float32 that is not negative ascend as it does. */
+/** The upper bits of a float32 that is not negative, which ascend with its value. */
 function binOf(size: number): number {
   FLOAT[0] = size;
   return BITS[0]! >>> 11;

@@ -8,7 +8,7 @@ import { fitContext } from "../../../fixtures/fit-context.ts";
 
 const width = 8;
 
-/** Rows of the items, and the scores of all for a vector, out of the served graph. */
+/** Rows of some items, and the scores of all items for a vector, from the graph. */
 async function serve(itemCount: number, values: Float32Array, items: readonly number[], vector: Float32Array) {
   const graph = graphBuilder("items");
   const { rowsOf, scoresOf, files } = serveBytes(graph, { itemCount, width, values }, fileBox(graph, ""));
@@ -25,7 +25,7 @@ async function serve(itemCount: number, values: Float32Array, items: readonly nu
   return { rows: rows!.data as Float32Array, scores: scores!.data as Float32Array };
 }
 
-test("rows and scores are those of the matrix, however many blocks it has, to half a step of a byte", async () => {
+test("rows and scores are those of the matrix to half a step of a byte, for any number of blocks", async () => {
   const itemCounts = fc.oneof(
     fc.constantFrom(1, 2, 511, 512, 513, 1023, 1024, 1025, 1537),
     fc.integer({ min: 1, max: 2600 }),
@@ -61,7 +61,7 @@ test.each([
   [1000, 1024],
   [12_101, 12_288],
   [999_999, 1_000_448],
-])("%i items lie in blocks of at most 512 with room for %i", (itemCount, room) => {
+])("%i items are stored in blocks of at most 512 items, %i with padding", (itemCount, room) => {
   const { blocks, blockItems, padded } = blocksOf(itemCount);
   expect([padded, blocks * blockItems]).toEqual([room, room]);
   expect(blockItems).toBeLessThanOrEqual(512);

@@ -4,7 +4,7 @@ import { codebook } from "../../../../trainer/learn/weights/codebook.ts";
 
 const root = (value: number) => Math.sign(value) * Math.sqrt(Math.abs(value));
 
-test("every value is given the level that is nearest by its root, to a bin of 16,384", () => {
+test("every value gets the level that is nearest by its root, to a bin of 16,384", () => {
   const values = fc.float32Array({ min: -10, max: 10, noNaN: true, minLength: 1, maxLength: 200 });
   fc.assert(
     fc.property(values, fc.integer({ min: 2, max: 256 }), (drawn, count) => {
@@ -21,7 +21,7 @@ test("every value is given the level that is nearest by its root, to a bin of 16
   );
 });
 
-test("weights as they are learnt, most of them small: 16 levels are right to a seventh, 256 to a hundredth", () => {
+test("of typical weights, 16 levels are right to a seventh and 256 to a hundredth", () => {
   const values = Float32Array.from({ length: 20_000 }, (_, i) => (i % 7 === 0 ? -0.3 : 1) / (1 + (i % 997)));
   for (const [count, error] of [
     [16, 0.15],
@@ -37,7 +37,7 @@ test("weights as they are learnt, most of them small: 16 levels are right to a s
   }
 });
 
-test("no values, one value, equal values", () => {
+test("no values, one value and equal values have one level", () => {
   for (const values of [[], [3], [3, 3, 3]]) {
     const { levels, codeOf } = codebook(Float32Array.from(values), 16);
     expect(levels[codeOf(3)]).toBe(values[0] ?? 0);

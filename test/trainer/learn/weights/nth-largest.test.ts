@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { nthLargest } from "../../../../trainer/learn/weights/nth-largest.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 
-test("is what a sort gives, whichever place is asked for", () => {
+test("every n gives the value that a sort gives", () => {
   const values = fc.array(fc.oneof(fc.integer({ min: -3, max: 3 }), fc.float({ noNaN: true })), { minLength: 1 });
   fc.assert(
     fc.property(values, fc.nat(), (given, place) => {
@@ -17,7 +17,7 @@ test("is what a sort gives, whichever place is asked for", () => {
   );
 });
 
-test("of many, too, whatever a sample of them says", () => {
+test("many values give the value that a sort gives, even if the sample misleads", () => {
   const sizes = fc.record({
     count: fc.integer({ min: 900, max: 4000 }),
     place: fc.nat(),
@@ -27,7 +27,7 @@ test("of many, too, whatever a sample of them says", () => {
   fc.assert(
     fc.property(sizes, ({ count, place, seed, kinds }) => {
       const { random } = fitContext(seed);
-      // Each sixteenth is large, so that the sample misleads; or none is.
+      // Either every 16th value is large, so that the sample misleads, or no value is.
       const values = Float64Array.from(
         { length: count },
         (_, i) => Math.floor(kinds * random()) * (i % 16 === seed % 17 ? 1 : 0.1),

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { addTo, clearRow, rowSum } from "../../../../trainer/learn/weights/row-sum.ts";
 
-test("a row knows which columns it touched, each once, and is all zeros after clearing", () => {
+test("a row lists its touched columns once, and is 0 after clearing", () => {
   const row = rowSum(4);
   for (const [column, amount] of [
     [2, 1],

@@ -31,26 +31,26 @@ const rowsOf = (matrix: SparseWeights) =>
     return [...into];
   });
 
-test("rows come back as they were added, zeros not stored", () => {
+test("a matrix has the rows that were added, without zeros", () => {
   expect(rowsOf(built())).toEqual(dense);
   expect(built().values.length).toBe(7);
 });
 
-test("more entries than were foreseen are kept", () => {
+test("the builder grows with its entries", () => {
   const builder = sparseBuilder(1, 5000);
   for (let column = 0; column < 5000; column++) builder.add(column, column + 1);
   builder.endRow();
   expect(builder.build().values.reduce((sum, value) => sum + value, 0)).toBe((5000 * 5001) / 2);
 });
 
-test("rows and columns exchanged, twice, are the matrix again", () => {
+test("transposing twice gives the same matrix", () => {
   expect(rowsOf(transposed(built()))).toEqual([0, 1, 2].map((column) => dense.map((row) => row[column])));
   expect(rowsOf(transposed(transposed(built())))).toEqual(dense);
 });
 
-test("a range of rows", () => expect(rowsOf(rowRange(built(), 1, 3))).toEqual(dense.slice(1, 3)));
+test("a range of rows is a matrix", () => expect(rowsOf(rowRange(built(), 1, 3))).toEqual(dense.slice(1, 3)));
 
-test("the largest columns, ascending; of equal ones the lower", () => {
+test("the largest columns ascend, and lower columns win ties", () => {
   const row = rowSum(6);
   for (const [column, amount] of [
     [5, 1],
@@ -64,7 +64,7 @@ test("the largest columns, ascending; of equal ones the lower", () => {
   expect([...largestColumns(row, 9, value)]).toEqual([0, 1, 3, 5]);
 });
 
-test("the largest columns are those that sorting gives", () => {
+test("the largest columns are those that a sort gives", () => {
   const sizes = fc.uniqueArray(fc.tuple(fc.nat(60), fc.integer({ min: 1, max: 9 })), {
     selector: ([column]) => column,
   });

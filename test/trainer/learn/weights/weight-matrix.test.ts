@@ -4,7 +4,7 @@ import { addRow, denseWeights, longestRow, strongestWeights } from "../../../../
 
 const matrix = denseWeights(2, 4, Float32Array.of(1, -3, 0, 2, 0, 0, 5, 0));
 
-test("the strongest weights of each row, negative ones by their size", () => {
+test("the strongest weights of a row have the largest absolute values", () => {
   const { start, columns, values } = strongestWeights(matrix, 2);
   expect([[...start], [...columns], [...values]]).toEqual([
     [0, 2, 3],
@@ -13,13 +13,13 @@ test("the strongest weights of each row, negative ones by their size", () => {
   ]);
 });
 
-test("of equal weights those of lower column stay", () => {
+test("lower columns win ties", () => {
   const equal = denseWeights(1, 4, Float32Array.of(1, -1, 1, 1));
   expect([...strongestWeights(equal, 2).columns]).toEqual([0, 1]);
   expect(strongestWeights(equal, 0).columns.length).toBe(0);
 });
 
-test("a row times a factor is added", () => {
+test("a row is added with a factor", () => {
   for (const form of [matrix, strongestWeights(matrix, 4)]) {
     const into = new Float64Array(4).fill(1);
     addRow(form, 0, 2, into);
@@ -27,11 +27,11 @@ test("a row times a factor is added", () => {
   }
 });
 
-test("the longest row counts weights other than zero", () => {
+test("the longest row is counted without zeros", () => {
   expect([longestRow(matrix), longestRow(strongestWeights(matrix, 2))]).toEqual([3, 2]);
 });
 
-test("keeping k leaves, in each row, nothing stronger out than what is in", () => {
+test("in each row, no weight that is left out is stronger than one that is kept", () => {
   const numbers = fc.array(fc.integer({ min: -4, max: 4 }), { minLength: 12, maxLength: 12 });
   fc.assert(
     fc.property(numbers, fc.integer({ min: 0, max: 5 }), (values, keep) => {

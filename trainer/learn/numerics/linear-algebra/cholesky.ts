@@ -5,24 +5,24 @@ import { block, place } from "./matrix.ts";
 /**
  * The Cholesky factor of a symmetric positive definite matrix, in tiles: A = L Lᵀ.
  *
- * Tile row i of L is kept transposed, as a matrix of (i + 1)·tile rows and `tile` columns, so that "everything left of
- * tile (i, k)" is the beginning of an array and each step is one large product (left-looking, Golub & Van Loan 4.2.6).
+ * Each tile row i of L is stored transposed, as a matrix of (i + 1)·tile rows and `tile` columns. The part left of tile
+ * (i, k) is then the beginning of an array, and each step is one large product (left-looking, Golub & Van Loan 4.2.6).
  */
 export type Cholesky = {
   readonly size: number;
   readonly tile: number;
-  /** Row i: columns of L's tile row i, transposed; the part on the diagonal is replaced by the inverse of its tile. */
+  /** Entry i is tile row i of L, transposed. Its diagonal tile is replaced by the inverse of that tile. */
   readonly rows: readonly Float32Array[];
 };
 
-/** The lower triangle of a symmetric matrix in the layout of `Cholesky`; filled by `setLower`, consumed by `factor`. */
+/** The lower triangle of a symmetric matrix in the layout of `Cholesky`. Filled by `setLower`, overwritten by `factor`. */
 export type SymmetricTiles = Cholesky;
 
 const TILE = 1024;
-/** Below this a product costs more in calls than in arithmetic. */
+/** For smaller matrices, a call of a product costs more than its arithmetic. */
 const LEAF = 64;
 
-/** An all-zero symmetric matrix. Takes half of 4·size² bytes. */
+/** A symmetric matrix of zeros. Takes 2·size² bytes. */
 export function symmetricTiles(size: number, tile = Math.min(TILE, Math.max(1, size))): SymmetricTiles {
   const count = Math.ceil(size / tile);
   const widthOf = (i: number) => Math.min(tile, size - i * tile);
@@ -30,20 +30,20 @@ export function symmetricTiles(size: number, tile = Math.min(TILE, Math.max(1, s
   return { size, tile, rows };
 }
 
-/** Sets row `row` of the matrix up to its diagonal from `values`, [size] or longer; the rest is ignored. */
+/** Sets a row up to its diagonal from `values` [≥ row + 1]; later values are ignored. */
 export function setLower(matrix: SymmetricTiles, row: number, values: Float32Array | Float64Array): void {
   const i = Math.floor(row / matrix.tile);
   const width = widthOf(matrix, i);
   const own = row - i * matrix.tile;
   const into = matrix.rows[i]!;
-  // Transposed: column c of the matrix row is row c of the panel. The whole diagonal tile is kept, both triangles.
+  // Column c of the row is row c of the panel, which is transposed. The diagonal tile holds both triangles.
   for (let column = 0; column <= row; column++) into[column * width + own] = values[column]!;
   for (let column = i * matrix.tile; column < row; column++) {
     into[row * width + (column - i * matrix.tile)] = values[column]!;
   }
 }
 
-/** Adds to the diagonal. */
+/** Adds amount(row) to each diagonal entry. */
 export function addDiagonal(matrix: SymmetricTiles, amount: (row: number) => number): void {
   for (let row = 0; row < matrix.size; row++) {
     const i = Math.floor(row / matrix.tile);
@@ -51,8 +51,8 @@ export function addDiagonal(matrix: SymmetricTiles, amount: (row: number) => num
   }
 }
 
-/** Factors in place. Throws when the matrix is not positive definite. */
-export async function factor(matrix: SymmetricTiles, gemm: Gemm, afterTile?: (share: number) => Promise<void>) {
+/** Factors in place. Throws if the matrix is not positive definite. `afterTile` receives the fraction that is done. */
+export async function factor(matrix: SymmetricTiles, gemm: Gemm, afterTile?: (fraction: number) => Promise<void>) {
   const { tile, rows } = matrix;
   for (let k = 0; k < rows.length; k++) {
     const above = k * tile;
@@ -79,12 +79,12 @@ async function remainder(matrix: SymmetricTiles, gemm: Gemm, i: number, k: numbe
   return gemm.multiply({ a, b, transposeA: true, alpha: -1, plus: own });
 }
 
-/** X of A X = B, in place of B [size, columns]. */
+/** Solves A X = B; X replaces B [size, columns]. */
 export async function solve(
   cholesky: Cholesky,
   b: Matrix,
   gemm: Gemm,
-  afterTile?: (share: number) => Promise<void>,
+  afterTile?: (fraction: number) => Promise<void>,
 ): Promise<Matrix> {
   const { tile, rows, size } = cholesky;
   const part = (i: number, count = 1) => {
@@ -111,7 +111,7 @@ export async function solve(
   return b;
 }
 
-/** L⁻¹ of a symmetric matrix A = L Lᵀ, by halves: the products go through `gemm`. */
+/** L⁻¹ of a symmetric matrix A = L Lᵀ, by recursion on halves with products by `gemm`. */
 export async function invertedFactor(a: Matrix, gemm: Gemm): Promise<Matrix> {
   const size = a.rows;
   if (size <= LEAF) return invertedFactorPlain(a);
@@ -131,7 +131,7 @@ export async function invertedFactor(a: Matrix, gemm: Gemm): Promise<Matrix> {
   return whole;
 }
 
-/** The clean version, in double precision: L row by row, then L⁻¹ by forward substitution. */
+/** L⁻¹ of a small matrix in double precision: L row by row, then L⁻¹ by forward substitution. */
 function invertedFactorPlain({ rows: size, values }: Matrix): Matrix {
   const l = new Float64Array(size * size);
   for (let i = 0; i < size; i++) {
@@ -155,7 +155,7 @@ function invertedFactorPlain({ rows: size, values }: Matrix): Matrix {
 
 const widthOf = ({ size, tile }: SymmetricTiles, i: number) => Math.min(tile, size - i * tile);
 
-/** `count` rows of tile row i, from row `from`. */
+/** `count` rows of the transposed tile row i, from row `from`. */
 function panel(matrix: SymmetricTiles, i: number, from: number, count: number): Matrix {
   const columns = widthOf(matrix, i);
   return { rows: count, columns, values: matrix.rows[i]!.subarray(from * columns, (from + count) * columns) };

@@ -6,20 +6,20 @@ import { block } from "./matrix.ts";
 const TILE = 1024;
 
 /**
- * The inverse of a symmetric positive definite matrix, P = L⁻ᵀ L⁻¹ from its Cholesky factor (Du Croz and Higham 1992), the products
- * through `gemm`: about n³ multiply-adds. In place: the matrix is overwritten. Throws when a pivot is not positive.
+ * Inverts a symmetric positive definite matrix in place: A⁻¹ = L⁻ᵀ L⁻¹ from its Cholesky factor (Du Croz and Higham 1992), in
+ * about n³ multiply-adds. Throws if the matrix is not positive definite. `afterTile` receives the fraction that is done.
  *
- * The Schur complements of explicit inverses (Strassen 1969) take two thirds of that, and are no use in single precision:
- * their error grows by the condition at every level, this one by its root once.
+ * Recursion on Schur complements (Strassen 1969) takes two thirds of the work, but is too inaccurate in single precision: its
+ * error grows by the condition number at every level. Here it grows once, by the root of the condition number.
  */
-export async function invertInPlace(a: Matrix, gemm: Gemm, afterTile?: (share: number) => Promise<void>) {
+export async function invertInPlace(a: Matrix, gemm: Gemm, afterTile?: (fraction: number) => Promise<void>) {
   const size = a.rows;
   await afterTile?.(0);
   const factor = await invertedFactor(a, gemm);
-  await afterTile?.(FACTOR_SHARE);
+  await afterTile?.(FACTOR_FRACTION);
   for (let from = 0; from < size; from += TILE) {
     const to = Math.min(size, from + TILE);
-    // Columns `from` to `to`, down to the diagonal: L⁻¹ is lower triangular, so only its rows from `from` on count.
+    // Columns `from` to `to` of the result, down to the diagonal. L⁻¹ is lower triangular, so its rows before `from` are 0 here.
     const left = block(factor, [from, size], [0, to]);
     const right = block(factor, [from, size], [from, to]);
     const { values } = await gemm.multiply({ a: left, b: right, transposeA: true });
@@ -31,9 +31,10 @@ export async function invertInPlace(a: Matrix, gemm: Gemm, afterTile?: (share: n
         a.values[column * size + row] = value;
       }
     }
-    await afterTile?.(FACTOR_SHARE + (1 - FACTOR_SHARE) * (to / size));
+    await afterTile?.(FACTOR_FRACTION + (1 - FACTOR_FRACTION) * (to / size));
   }
   return a;
 }
 
-const FACTOR_SHARE = 0.7;
+/** The fraction of the time that the factorisation takes. */
+const FACTOR_FRACTION = 0.7;

@@ -19,13 +19,14 @@ type Options = {
 };
 
 const ITERATIONS = 5;
+/** Vectors besides those that are wanted, which speed up convergence. */
 const EXTRA = 32;
-/** Of the mean length of an image. */
+/** Shift, as a fraction of the mean length of the images. */
 const SHIFT = 1e-2;
 
 /**
- * The leading eigenvectors of a symmetric positive semidefinite matrix that is known by what it does to a block of
- * vectors [size, width]: subspace iteration with some more vectors than asked for (Halko, Martinsson & Tropp 2011).
+ * The leading eigenvectors of a symmetric positive semidefinite matrix, by subspace iteration with some extra vectors (Halko,
+ * Martinsson & Tropp 2011). The matrix is given by its product with a block of vectors [size, width].
  */
 export async function leadingEigen(
   apply: (vectors: Matrix) => Promise<Matrix>,
@@ -44,8 +45,8 @@ export async function leadingEigen(
 }
 
 /**
- * What the matrix and a small multiple of the identity make of the basis: the same eigenvectors in the same order, and
- * never fewer directions than there were, whatever the rank of the matrix.
+ * The image under the matrix plus a small multiple of the identity. The eigenvectors and their order are the same, and no
+ * direction is lost when the matrix has a low rank.
  */
 function shifted(image: Matrix, basis: Matrix): Matrix {
   let squares = 0;
@@ -54,7 +55,7 @@ function shifted(image: Matrix, basis: Matrix): Matrix {
   return { ...image, values: image.values.map((value, i) => value + shift * basis.values[i]!) };
 }
 
-/** Cholesky QR, thrice: with a little ridge at first, each pass makes the next well conditioned (Fukaya et al. 2020). */
+/** Cholesky QR in three passes. The ridge of a pass makes the next one well conditioned (Fukaya et al. 2020). */
 async function orthonormal(block: Matrix, gemm: Gemm): Promise<Matrix> {
   let basis = normalised(block);
   for (const ridge of [1e-5, 1e-6, 0]) {
@@ -65,7 +66,7 @@ async function orthonormal(block: Matrix, gemm: Gemm): Promise<Matrix> {
   return basis;
 }
 
-/** Columns of length 1; a column of zeros becomes a unit vector of its own. */
+/** Scales columns to length 1; a column of zeros becomes a unit vector. */
 function normalised({ rows, columns, values }: Matrix): Matrix {
   const lengths = new Float64Array(columns);
   for (let i = 0; i < values.length; i++) lengths[i % columns]! += values[i]! ** 2;

@@ -1,20 +1,20 @@
 /**
- * A small symmetric matrix as its lower triangle, row-major in double precision: entry (i, j ≤ i) stands at i · stride + j. What is
- * above the diagonal is never read; below and beside the matrix are zeros, so that loops may take several rows at once.
- * For thousands of systems of some tens of unknowns, where a call of onnxruntime costs more than the arithmetic.
+ * The lower triangle of a small symmetric matrix, row-major in double precision: entry (i, j ≤ i) is values[i · stride + j].
+ * Entries above the diagonal are never read. Zeros follow the last row and column, so that loops can take several rows at
+ * once. For thousands of systems with tens of unknowns, where a call of onnxruntime costs more than the arithmetic.
  */
 export type LowerTriangle = { readonly size: number; readonly stride: number; readonly values: Float64Array };
 
-/** All zeros. */
+/** A matrix of zeros. */
 export function lowerTriangle(size: number): LowerTriangle {
   const stride = size + (size % 2);
   return { size, stride, values: new Float64Array(stride * (size + ROWS_AT_ONCE)) };
 }
 
-/** Of a factorisation. */
+/** Rows that the factorisation computes together. */
 const ROWS_AT_ONCE = 4;
 
-/** factor · A + ridge · I of a whole symmetric matrix A [size * size], in place of what was there. */
+/** Overwrites the triangle with factor · A + ridge · I, for a whole symmetric matrix A [size * size]. */
 export function setRidged(
   { size, stride, values }: LowerTriangle,
   whole: Float32Array,
@@ -31,7 +31,7 @@ export function addLower({ size, stride, values }: LowerTriangle, whole: Float32
   for (let i = 0; i < size; i++) for (let j = 0; j <= i; j++) values[i * stride + j]! += whole[i * size + j]!;
 }
 
-/** A = L Lᵀ in place, column by column (Golub & Van Loan 4.2.5). Throws when the matrix is not positive definite. */
+/** Factors A = L Lᵀ in place, column by column (Golub & Van Loan 4.2.5). Throws if the matrix is not positive definite. */
 export function factorLower({ size, stride, values }: LowerTriangle): void {
   for (let column = 0; column < size; column++) {
     const own = column * stride;
@@ -61,7 +61,7 @@ export function factorLower({ size, stride, values }: LowerTriangle): void {
   }
 }
 
-/** x of L Lᵀ x = b, in place of b [size], from what `factorLower` has left. */
+/** Solves L Lᵀ x = b with the result of `factorLower`; x replaces b [size]. */
 export function solveLower({ size, stride, values }: LowerTriangle, b: Float64Array): void {
   for (let i = 0; i < size; i++) {
     let rest = b[i]!;

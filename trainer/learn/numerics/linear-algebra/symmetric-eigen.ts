@@ -1,5 +1,8 @@
-/** Eigenvalues, largest first, and their vectors as rows: vector i is vectors[i * size … (i + 1) * size − 1]. */
-export type Eigen = { readonly values: Float64Array; readonly vectors: Float64Array };
+/** Eigenvalues, largest first, and their eigenvectors as rows. */
+export type Eigen = {
+  readonly values: Float64Array; // [size]
+  readonly vectors: Float64Array; // [size * size]
+};
 
 const SWEEPS_MAX = 30;
 
@@ -28,7 +31,7 @@ function offDiagonal(a: Float64Array, size: number): number {
   return sum;
 }
 
-/** Makes entry (p, q) zero by turning rows and columns p and q. Row i of `vectors` is turned along. */
+/** Makes entry (p, q) zero by a rotation of rows and columns p and q, and applies it to the rows of `vectors`. */
 function rotate(a: Float64Array, vectors: Float64Array, size: number, [p, q]: readonly [number, number]): void {
   const apq = a[p * size + q]!;
   if (apq === 0) return;
@@ -41,11 +44,11 @@ function rotate(a: Float64Array, vectors: Float64Array, size: number, [p, q]: re
     a[k * size + p] = cosine * kp - sine * kq;
     a[k * size + q] = sine * kp + cosine * kq;
   }
-  turnRows(a, size, [p, q], [cosine, sine]);
-  turnRows(vectors, size, [p, q], [cosine, sine]);
+  rotateRows(a, size, [p, q], [cosine, sine]);
+  rotateRows(vectors, size, [p, q], [cosine, sine]);
 }
 
-function turnRows(
+function rotateRows(
   a: Float64Array,
   size: number,
   [p, q]: readonly [number, number],

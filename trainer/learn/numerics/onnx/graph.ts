@@ -1,6 +1,6 @@
 import { bytes, concat, DATA_TYPES, type DataType, float, message, text, varint } from "./proto.ts";
 
-/** A dimension: a number, or the name of a symbolic one. */
+/** A size, or the name of a symbolic dimension. */
 export type Dimension = number | string;
 export type TensorValue = {
   readonly type: DataType;
@@ -14,17 +14,17 @@ export type Attribute =
   | { readonly ints: readonly number[] }
   | { readonly text: string };
 
-/** `dims` null: of unknown rank. */
+/** `dims` is null when the rank is unknown. */
 export type ValueInfo = { readonly name: string; readonly type: DataType; readonly dims: readonly Dimension[] | null };
 
 const OPSET = 18;
 const IR_VERSION = 9;
 const ATTRIBUTE_TYPES = { float: 1, int: 2, text: 3, ints: 7 } as const;
 
-/** Collects the nodes of one graph, in the order in which they compute. */
+/** Collects the nodes of a graph in the order of their computation. Values are known by their names. */
 export type GraphBuilder = {
   input(name: string, type: DataType, dims: readonly Dimension[]): string;
-  /** Adds a node with one output and gives the output's name. An empty input name is an absent optional input. */
+  /** Adds a node with one output and returns the output's name. An empty input name stands for an absent optional input. */
   op(
     type: string,
     inputs: readonly string[],
@@ -39,13 +39,13 @@ export type GraphBuilder = {
     attributes?: Readonly<Record<string, Attribute>>,
     domain?: string,
   ): string[];
-  /** A small tensor inside the model file. */
+  /** Adds a small tensor to the model file. */
   constant(value: TensorValue): string;
-  /** A large tensor beside the model file (ONNX external data), the whole of the file at `path`. */
+  /** Declares a large tensor in the file at `path` beside the model file (ONNX external data). */
   external(path: string, type: DataType, dims: readonly number[]): string;
-  /** Names a value as an output; `dims` null leaves its shape to inference. */
+  /** Declares a value as an output; with `dims` null, the runtime infers its shape. */
   output(name: string, source: string, type: DataType, dims: readonly Dimension[] | null): void;
-  /** The ModelProto's bytes. */
+  /** The bytes of the ModelProto. */
   build(): Uint8Array;
 };
 

@@ -1,6 +1,6 @@
 /**
- * The wire format of the few ONNX messages used here (onnx.proto of ONNX 1.16, protobuf encoding): ModelProto,
- * GraphProto, NodeProto, AttributeProto, TensorProto, ValueInfoProto. Written, never read.
+ * The protobuf encoding of the ONNX messages that are written here (onnx.proto of ONNX 1.16): ModelProto, GraphProto,
+ * NodeProto, AttributeProto, TensorProto, ValueInfoProto. The tensor types have the numbers of onnx.proto.
  */
 export const DATA_TYPES = {
   float32: 1,

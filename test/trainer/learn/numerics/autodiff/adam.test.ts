@@ -11,7 +11,7 @@ test("the first step moves every weight by the learning rate, against its gradie
   expect(weights.value[2]).toBe(1);
 });
 
-test("two steps by hand: gradients 1 then 3, rate 0.1", () => {
+test("two steps with gradients 1 and 3 and rate 0.1 are as computed by hand", () => {
   // m₂ = .9·.1 + .1·3 = .39, m̂ = .39/.19; v₂ = .999·.001 + .001·9 = .009999, v̂ = .009999/.001999.
   const weight = parameter([1], () => 0);
   const optimizer = adam(new Map([["w", weight]]));
@@ -23,7 +23,7 @@ test("two steps by hand: gradients 1 then 3, rate 0.1", () => {
   expect(weight.value[0]).toBeCloseTo(-0.1 - second, 5);
 });
 
-test("rows of a lazy table that were not touched keep weights and moments", () => {
+test("rows of a lazy table without a gradient keep their values and moments", () => {
   const table = parameter([3, 1], () => 1, { lazy: true });
   const optimizer = adam(new Map([["t", table]]));
   addRowGradient(table, Int32Array.of(1), Float32Array.of(1));

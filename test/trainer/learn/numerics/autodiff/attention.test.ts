@@ -34,7 +34,7 @@ test.each([2, 3, 5])("gradients of causal attention of five queries in %d spans"
   checkGradients({ shapes: causal, outputShape: [2, 2, 5, 2], build: inSpans(causalSpans) }),
 );
 
-test("gradients through splitting into heads and joining them again", () =>
+test("gradients of splitting into heads and joining them", () =>
   checkGradients({
     shapes: { x: [6, 4] },
     outputShape: [6, 4],
@@ -48,7 +48,7 @@ test("gradients through splitting into heads and joining them again", () =>
     },
   }));
 
-/** For sequences of n; the future is shut out as by a weight of 0, since a difference of numbers near a milliard says nothing. */
+/** Biases for sequences of n. Later keys are removed by a weight of 0, because differences of numbers near 1e9 are inexact. */
 function biasOf(tape: Tape, table: Tensor, n: number): Tensor {
   const { graph } = tape;
   const cells = Array.from({ length: n * n }, (_, i) => Math.floor(i / n) - (i % n));
@@ -63,7 +63,7 @@ function biasOf(tape: Tape, table: Tensor, n: number): Tensor {
   return multiply(tape, bias, tape.constant(graph.constant({ type: "float32", dims: [2, n, n], data: asWeights })));
 }
 
-test.each([1, 2, 5, 6])("gradients by distance for two heads and sequences of %d of at most 6", (n) =>
+test.each([1, 2, 5, 6])("gradients of the distance bias for two heads and sequences of %d, at most 6", (n) =>
   checkGradients({
     shapes: { table: [6, 2] },
     outputShape: [2, n, n],

@@ -7,22 +7,22 @@ import { newTape, type Tape } from "../../../../../trainer/learn/numerics/autodi
 import { compileStep } from "../../../../../trainer/learn/numerics/autodiff/training-step.ts";
 import { graphBuilder } from "../../../../../trainer/learn/numerics/onnx/graph.ts";
 
-/** Numbers that look random and are the same every time, in (−1, 1). */
+/** Numbers in (−1, 1) that look random and are the same in every run. */
 export const wobble = (seed: number) => (index: number) => Math.sin(12.9898 * (index + 1) + 78.233 * seed);
 
 type Check = {
   /** Parameter name to its shape. */
   readonly shapes: Readonly<Record<string, readonly number[]>>;
-  /** Further ones that `build` declares itself. */
+  /** Further parameters, which `build` declares. */
   readonly parameters?: Readonly<Record<string, readonly number[]>>;
   readonly fill?: (index: number) => number;
   /** The operator under test, applied to the parameters. A scalar is the loss itself. */
   readonly build: (tape: Tape, tensors: Readonly<Record<string, Tensor>>) => Tensor;
-  /** Shape of what `build` gives; absent for a scalar. */
+  /** Shape of the result of `build`; absent for a scalar. */
   readonly outputShape?: readonly number[];
   readonly inputs?: Readonly<Record<string, ort.Tensor>>;
   readonly tolerance?: number;
-  /** h of the differences; smaller where a corner may lie near. */
+  /** The step h of the differences; smaller near corners of the function. */
   readonly step?: number;
 };
 
@@ -73,7 +73,7 @@ export async function checkGradients(check: Check): Promise<void> {
   await step.release();
 }
 
-/** Σ weight ∘ output with fixed weights, so that every output element matters differently. */
+/** Σ weight ∘ output with fixed weights, so that every output element has another weight. */
 function weighted(tape: Tape, output: Tensor, dims: readonly number[]): Tensor {
   const size = dims.reduce((product, dim) => product * dim, 1);
   const data = Float32Array.from({ length: size }, (_, i) => wobble(7)(i));

@@ -24,7 +24,7 @@ test("gradient of a + b", () => checkGradients({ shapes, outputShape, build: (ta
 test("gradient of a ∘ b", () =>
   checkGradients({ shapes, outputShape, build: (tape, { a, b }) => multiply(tape, a!, b!) }));
 
-test("a tensor used twice gets the sum of both gradients: d(a ∘ a) = 2 a", () =>
+test("a tensor that is used twice gets the sum of both gradients: d(a ∘ a) = 2 a", () =>
   checkGradients({ shapes: { a: [3, 4] }, outputShape, build: (tape, { a }) => multiply(tape, a!, a!) }));
 
 test("gradient of 2.5 a", () =>
@@ -74,7 +74,7 @@ test("gradients of layer normalisation", () =>
 test("gradient of unit rows", () =>
   checkGradients({ shapes: { x: [4, 6] }, outputShape: [4, 6], build: (tape, { x }) => unitRows(tape, x!) }));
 
-test("gradients of gathered rows add up where an index occurs three times", () =>
+test("gradients of gathered rows add up for an index that occurs three times", () =>
   checkGradients({
     shapes: { table: [5, 2] },
     inputs: { indices: int32(3, 1, 3, 0, 3) },
@@ -85,7 +85,7 @@ test("gradients of gathered rows add up where an index occurs three times", () =
     },
   }));
 
-test("gradients of selected rows: those left out get none", () =>
+test("gradients of selected rows; other rows get none", () =>
   checkGradients({
     shapes: { x: [4, 3] },
     inputs: { positions: int32(3, 0), inverse: int32(1, 2, 2, 0) },
@@ -93,7 +93,7 @@ test("gradients of selected rows: those left out get none", () =>
     build: (tape, { x }) => selectRows(tape, multiply(tape, x!, x!), { positions: "positions", inverse: "inverse" }),
   }));
 
-test("gradients of weighted sums of gathered rows, a row in several groups and twice in one", () =>
+test("gradients of weighted sums of rows that occur in several groups and twice in one", () =>
   checkGradients({
     shapes: { table: [4, 3], weights: [2, 3] },
     inputs: { members: int32(0, 2, 2, 3, 0, 1).reshape([2, 3]) as ReturnType<typeof int32> },

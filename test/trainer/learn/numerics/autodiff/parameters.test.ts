@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { addRowGradient, clearGradient, parameter } from "../../../../../trainer/learn/numerics/autodiff/parameters.ts";
 
-test("rows that occur twice add up, and a lazy table remembers each touched row once", () => {
+test("repeated rows add up, and a lazy table lists each touched row once", () => {
   const table = parameter([4, 2], () => 0, { lazy: true });
   addRowGradient(table, Int32Array.of(3, 1, 3), Float32Array.of(1, 2, 10, 20, 100, 200));
   expect([...table.gradient]).toEqual([0, 0, 10, 20, 0, 0, 101, 202]);

@@ -9,7 +9,7 @@ test("a parameter is declared once", () => {
   expect(() => tape.parameter("w", [1])).toThrow(/declared once/);
 });
 
-test("row gradients are refused for what is not a parameter", () => {
+test("row gradients of a tensor that is no parameter are refused", () => {
   const tape = newTape(graphBuilder("rows"));
   const sum = total(tape, tape.parameter("w", [2]));
   expect(() => tape.rowGradient(sum, { indices: "i", rows: "r" })).toThrow(/belong to parameters/);
@@ -20,7 +20,7 @@ test("the source decides how parameters enter the graph", () => {
   expect(tape.parameter("w", [2, 3]).value).toBe("w:2x3");
 });
 
-test("only parameters that lead to the loss get a gradient, each once", () => {
+test("only parameters that lead to the loss get a gradient, and each gets one", () => {
   const tape = newTape(graphBuilder("reach"));
   const [used, unused] = [tape.parameter("used", [2]), tape.parameter("unused", [2])];
   add(tape, unused, used);
@@ -28,7 +28,7 @@ test("only parameters that lead to the loss get a gradient, each once", () => {
   expect(parts.map(({ kind, parameter }) => [kind, parameter])).toEqual([["dense", "used"]]);
 });
 
-test("a table that is gathered twice and multiplied once has two row pieces and a dense one", () => {
+test("a table that is gathered twice and multiplied once gets two row pieces and a dense one", () => {
   const tape = newTape(graphBuilder("pieces"));
   tape.graph.input("indices", "int32", [3]);
   const table = tape.parameter("table", [3, 3]);

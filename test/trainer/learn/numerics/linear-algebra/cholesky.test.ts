@@ -11,7 +11,7 @@ import { positiveDefinite } from "../../../../fixtures/positive-definite.ts";
 const gemm = openGemm(1);
 afterAll(() => gemm.close());
 
-/** A X for the solution X, to be compared with B. */
+/** A X for the solution X, and B. */
 async function solved(size: number, tile: number, columns: number) {
   const a = positiveDefinite(size);
   const tiles = symmetricTiles(size, tile);
@@ -36,7 +36,7 @@ test.each([
   [70, 128, 3],
   [200, 64, 5],
   [301, 150, 7],
-])("the solution of a system of %i, in tiles of %i, with %i right sides, solves it", async (size, tile, columns) => {
+])("a system of %i unknowns in tiles of %i with %i right sides is solved", async (size, tile, columns) => {
   const { product, right } = await solved(size, tile, columns);
   for (const [i, value] of product.entries()) expect(Math.abs(value - right[i]!)).toBeLessThan(1e-3);
 });
@@ -48,7 +48,7 @@ test("a matrix that is not positive definite is refused", async () => {
   await expect(factor(tiles, gemm)).rejects.toThrow("not positive definite: pivot 1 is -3");
 });
 
-test("solving tells after every tile how much is done, and ends when that throws", async () => {
+test("solving reports the fraction after every tile, and ends if the report throws", async () => {
   const system = async () => {
     const a = positiveDefinite(10);
     const tiles = symmetricTiles(10, 4);
@@ -56,11 +56,11 @@ test("solving tells after every tile how much is done, and ends when that throws
     return await factor(tiles, gemm);
   };
   const right = () => ({ rows: 10, columns: 1, values: new Float32Array(10).fill(1) });
-  const shares: number[] = [];
-  await solve(await system(), right(), gemm, async (share) => void shares.push(share));
-  expect(shares).toHaveLength(2 * 3);
-  expect(shares).toEqual(shares.toSorted((a, b) => a - b));
-  expect(shares.at(-1)).toBe(1);
+  const fractions: number[] = [];
+  await solve(await system(), right(), gemm, async (fraction) => void fractions.push(fraction));
+  expect(fractions).toHaveLength(2 * 3);
+  expect(fractions).toEqual(fractions.toSorted((a, b) => a - b));
+  expect(fractions.at(-1)).toBe(1);
   const enough = async () => {
     throw new Error("enough");
   };

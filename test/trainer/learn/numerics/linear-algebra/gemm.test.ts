@@ -24,7 +24,7 @@ test.each([
   [false, true, 1, true],
   [true, true, -1, false],
 ] as const)(
-  "transposed a %s, transposed b %s, factor %s, added %s: as the definition says",
+  "the product is right with transposed a %s, transposed b %s, factor %s, added matrix %s",
   async (ta, tb, alpha, add) => {
     const [a, b, plus] = [matrix(5, 7), matrix(7, 3), matrix(5, 3)];
     const product = await gemm.multiply({
@@ -46,7 +46,7 @@ test.each([
   },
 );
 
-test("the result goes into the array that was given, also into a part of a larger one", async () => {
+test("the result goes into a given array, which may be part of a larger one", async () => {
   const buffer = new Float32Array(6).fill(9);
   const into = buffer.subarray(1, 5);
   const identity = { rows: 2, columns: 2, values: Float32Array.of(1, 0, 0, 1) };

@@ -15,13 +15,13 @@ test.each([1, 2, 3, 96, 97, 300])("a matrix of %i times its inverse is the ident
     for (let j = 0; j < size; j++) {
       let sum = i === j ? -1 : 0;
       for (let k = 0; k < size; k++) sum += a[i * size + k]! * values[k * size + j]!;
-      worst = Math.max(worst, Math.abs(sum)); // NaN stays
+      worst = Math.max(worst, Math.abs(sum)); // Math.max keeps NaN
     }
   }
   expect(worst).toBeLessThan(1e-4);
 });
 
-test("co-occurrences, whose popular items outweigh all else, are inverted to single precision", async () => {
+test("co-occurrences with a few very popular items are inverted to single precision", async () => {
   const [size, users] = [400, 600];
   const random = seededRandom(5);
   const a = new Float32Array(size * size);

@@ -12,7 +12,7 @@ test.each([
   [1, 1],
   [12, 12],
   [120, 6],
-])("of a matrix of %i the leading %i, as the whole decomposition gives them", async (size, count) => {
+])("a matrix of %i has the leading %i eigenvectors of its whole decomposition", async (size, count) => {
   const a = { rows: size, columns: size, values: positiveDefinite(size) };
   const { random } = fitContext(5);
   const apply = (vectors: Parameters<typeof gemm.multiply>[0]["b"]) => gemm.multiply({ a, b: vectors });
@@ -26,7 +26,7 @@ test.each([
   }
 });
 
-test("a matrix of rank 1 has one eigenvalue, and no direction is lost on the way", async () => {
+test("a matrix of rank 1 has one eigenvalue other than 0, and finite eigenvectors", async () => {
   const a = { rows: 6, columns: 6, values: new Float32Array(36).fill(2) };
   const { random } = fitContext(5);
   const apply = (vectors: Parameters<typeof gemm.multiply>[0]["b"]) => gemm.multiply({ a, b: vectors });

@@ -26,7 +26,7 @@ test.each(SIZES)("A x = b of %i unknowns is solved to double precision", (size) 
   }
 });
 
-test("a triangle is used again: nothing of the system before is left", () => {
+test("a triangle can be used for one system after another", () => {
   const triangle = lowerTriangle(3);
   for (const scale of [1, 4]) {
     for (let i = 0; i < 3; i++)
@@ -44,7 +44,7 @@ test("a matrix that is not positive definite is refused", () => {
   expect(() => factorLower(triangle)).toThrow("not positive definite");
 });
 
-test.each(SIZES)("a matrix of %i with a ridge, and another one added, written out", (size) => {
+test.each(SIZES)("setting with a ridge and adding give the right entries for size %i", (size) => {
   const [a, b] = [positiveDefinite(size), positiveDefinite(size).map((value) => 3 * value)];
   const triangle = lowerTriangle(size);
   triangle.values.subarray(0, size * triangle.stride).fill(9);

@@ -9,7 +9,7 @@ test.each([
   { columns: 1, count: 3, length: 1 },
   { columns: 5, count: 40, length: 7 },
   { columns: 32, count: 2, length: 300 },
-])("$count lists of $length rows of $columns numbers, written out", async ({ columns, count, length }) => {
+])("$count lists of $length rows of $columns numbers have the right sums", async ({ columns, count, length }) => {
   const { random } = fitContext(columns);
   const rows = 50;
   const values = Float32Array.from({ length: rows * columns }, () => random() - 0.5);

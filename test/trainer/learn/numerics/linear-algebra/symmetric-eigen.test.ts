@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { symmetricEigen } from "../../../../../trainer/learn/numerics/linear-algebra/symmetric-eigen.ts";
 import { positiveDefinite } from "../../../../fixtures/positive-definite.ts";
 
-test("[[2, 1], [1, 2]] has 3 along (1, 1) and 1 along (1, −1)", () => {
+test("[[2, 1], [1, 2]] has eigenvalue 3 along (1, 1) and 1 along (1, −1)", () => {
   const { values, vectors } = symmetricEigen(Float64Array.of(2, 1, 1, 2), 2);
   expect(values[0]).toBeCloseTo(3, 12);
   expect(values[1]).toBeCloseTo(1, 12);

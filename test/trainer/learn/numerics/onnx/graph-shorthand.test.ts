@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { graphBuilder } from "../../../../../trainer/learn/numerics/onnx/graph.ts";
 import { cast, float32, gather, int32, int64 } from "../../../../../trainer/learn/numerics/onnx/graph-shorthand.ts";
 
-test("tensors have the type and shape that the runtime reads, and casts name the types", async () => {
+test("constants and casts have the types and shapes that the runtime reads", async () => {
   const graph = graphBuilder("values");
   const add = (name: string, value: string, type: "int64" | "int32" | "float32") =>
     graph.output(name, value, type, null);

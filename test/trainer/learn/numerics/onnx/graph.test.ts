@@ -14,7 +14,7 @@ async function run(define: (graph: GraphBuilder, x: string) => void, externalDat
   return Object.fromEntries(Object.entries(outputs).map(([name, { data, dims }]) => [name, { data: [...data], dims }]));
 }
 
-test("nodes compute in order, constants and files are read, outputs have their names", async () => {
+test("nodes run in order, read constants and files, and name outputs", async () => {
   const data = new Uint8Array(Float32Array.of(10, 20, 30).buffer);
   const outputs = await run(
     (graph, x) => {
@@ -57,7 +57,7 @@ test("a node of several outputs, an absent input, an output whose shape is infer
   expect(outputs.clipped!.data).toEqual([1, 2, 2.5]);
 });
 
-test("a domain of its own is declared once it is used", async () => {
+test("the domain of an operator is declared in the model", async () => {
   const outputs = await run((graph, x) => {
     const axis = graph.constant({ type: "int64", dims: [1], data: BigInt64Array.of(0n) });
     const row = graph.op("Unsqueeze", [x, axis]);

@@ -14,7 +14,7 @@ test.each([
   ["a float, little-endian", float(2, 1), "150000803f"],
   ["the guide's embedded message", message(3, [varint(1, 150)]), "1a03089601"],
   ["no bytes", bytes(9, new Uint8Array(0)), "4a00"],
-])("%s, as the protobuf encoding guide has it", (_, field, expected) => expect(hex(field)).toBe(expected));
+])("%s is encoded as in the protobuf guide", (_, field, expected) => expect(hex(field)).toBe(expected));
 
 test("a varint read back, seven bits at a time, is the number", () => {
   fc.assert(
@@ -26,6 +26,6 @@ test("a varint read back, seven bits at a time, is the number", () => {
   );
 });
 
-test("parts in their order", () => {
+test("parts are joined in order", () => {
   expect([...concat([Uint8Array.of(1, 2), new Uint8Array(0), Uint8Array.of(3)])]).toEqual([1, 2, 3]);
 });
