@@ -78,7 +78,7 @@ export const ATTRIBUTES_MAX = 500;
 export const NAME_LENGTH_MAX = 1000;
 const CODED_MAX = 65_535; // limit on distinct numbers: above, a key is no smaller than the number itself
 
-const ColumnHeader = z.strictObject({
+const ColumnHeader = z.object({
   name: z.string().max(NAME_LENGTH_MAX),
   type: z.enum(["Boolean", "Numerical", "Timestamp", "Category", "Text", "CategoryList"]),
   form: z.enum(["coded", "based", "plain"]).optional(),
@@ -86,7 +86,7 @@ const ColumnHeader = z.strictObject({
 });
 type ColumnHeader = z.infer<typeof ColumnHeader>;
 
-const Metadata = z.strictObject({
+const Metadata = z.object({
   item_count: z.int().nonnegative(),
   columns: z.array(ColumnHeader).max(ATTRIBUTES_MAX),
 });

@@ -37,7 +37,7 @@ export type Catalog = {
 const KIND = "catalog";
 const GROUP = 16; // ids between two stored byte offsets
 const MINUS = 0x2d;
-const Metadata = z.strictObject({
+const Metadata = z.object({
   item_count: z.int().nonnegative(),
   item_id_type: z.enum(["string", "integer"]),
   form: z.enum(["numbers", "text"]),

@@ -34,7 +34,7 @@ export const ERASED_BYTES_MAX = ERASED_USERS_MAX * 8 + 4096;
 export const ERASED_WITHIN_SECONDS = 10;
 
 const KIND = "erased-users";
-const Metadata = z.strictObject({ salt: z.string().regex(/^[0-9a-f]{32}$/), crc32: z.int().nonnegative() });
+const Metadata = z.object({ salt: z.string().regex(/^[0-9a-f]{32}$/), crc32: z.int().nonnegative() });
 
 export const erasedUsersKey = (customer: string): string => `customers/${customer}/erased-users`;
 

@@ -17,7 +17,7 @@ const proseOf = (charactersMax: number) =>
     .meta({ maxLength: charactersMax });
 
 /** A mean over users with its 95 % bootstrap interval. Null where no user could be measured. */
-export const MeasuredMean = z.strictObject({
+export const MeasuredMean = z.object({
   value: z.number().nullable(),
   low: z.number().nullable(),
   high: z.number().nullable(),
@@ -34,9 +34,9 @@ const ListShape = z.record(z.string().max(60), z.number().nullable());
 export const MethodParams = z.record(z.string().max(60), z.number());
 
 /** `users` counts users with an interaction, `items` items with a positive one. */
-const Sizes = z.strictObject({ users: z.number(), items: z.number(), interactions: z.number(), positives: z.number() });
+const Sizes = z.object({ users: z.number(), items: z.number(), interactions: z.number(), positives: z.number() });
 
-export const SplitDescription = z.strictObject({
+export const SplitDescription = z.object({
   /** `temporal`: one instant for all users. `leave-last-out`: each user's newest. `held-out`: random rows. `sessions`: whole ones. */
   kind: z.enum(["temporal", "leave-last-out", "held-out", "sessions", "none"]),
   /** Why this kind of split was chosen. */
@@ -45,11 +45,11 @@ export const SplitDescription = z.strictObject({
   instant: z.string().max(40).nullable(),
   /** RFC 3339 UTC: first and last training interaction, and the last interaction of all. Null if the data have no times. */
   dates: z
-    .strictObject({ train_from: z.string().max(40), train_to: z.string().max(40), to: z.string().max(40) })
+    .object({ train_from: z.string().max(40), train_to: z.string().max(40), to: z.string().max(40) })
     .nullable()
     .optional(),
   train: Sizes,
-  validation: z.strictObject({
+  validation: z.object({
     /** Users with held-out items, including users without history. */
     users: z.number(),
     users_with_history: z.number(),
@@ -63,7 +63,7 @@ export const SplitDescription = z.strictObject({
 
 export type SplitDescription = z.infer<typeof SplitDescription>;
 
-export const CandidateReport = z.strictObject({
+export const CandidateReport = z.object({
   method: z.string().max(60),
   params: MethodParams,
   /** `left_out` before fitting, `failed` while fitting or exporting, `dropped` in an early round, `lost` in the last one. */
@@ -85,7 +85,7 @@ export const CandidateReport = z.strictObject({
 });
 export type CandidateReport = z.infer<typeof CandidateReport>;
 
-export const SegmentReport = z.strictObject({
+export const SegmentReport = z.object({
   /** `new`, `light`, `heavy` for users; `head`, `middle`, `tail` for items; or the value of an attribute. */
   name: proseOf(200),
   meaning: proseOf(300),
@@ -100,14 +100,14 @@ export const SegmentReport = z.strictObject({
 export type SegmentReport = z.infer<typeof SegmentReport>;
 
 /** Whether users without a history are ranked by their attributes, as measured on users whose history was hidden. */
-export const UserAttributesReport = z.strictObject({
+export const UserAttributesReport = z.object({
   served: z.boolean(),
   /** Why they are served or not, in one sentence. */
   reason: proseOf(1000),
   /** Each user's history was hidden once, while the model learnt from the others. */
   users_hidden: z.number(),
   /** The number of values per attribute, and whether the attribute makes the hidden choices more likely. */
-  attributes: z.array(z.strictObject({ name: proseOf(200), values: z.number(), kept: z.boolean() })).max(500),
+  attributes: z.array(z.object({ name: proseOf(200), values: z.number(), kept: z.boolean() })).max(500),
   /** Empty if not served. */
   params: MethodParams,
   metrics: Metrics,
@@ -119,7 +119,7 @@ export const UserAttributesReport = z.strictObject({
 const ItemIdJson = z.union([z.string().max(256), z.number()]);
 
 /** One user of the validation part: the history, the list, and the items chosen afterwards. */
-export const ExampleUser = z.strictObject({
+export const ExampleUser = z.object({
   /** The 20 newest positive items at most, oldest first. */
   history: z.array(ItemIdJson).max(20),
   /** The first ten items of the list, best first. */
@@ -130,7 +130,7 @@ export const ExampleUser = z.strictObject({
 
 export type ExampleUser = z.infer<typeof ExampleUser>;
 
-export const GateVerdict = z.strictObject({
+export const GateVerdict = z.object({
   pass: z.boolean(),
   /** Why it did not pass; empty if it passed. */
   reasons: z.array(proseOf(1000)).max(20),
@@ -139,15 +139,15 @@ export const GateVerdict = z.strictObject({
 });
 export type GateVerdict = z.infer<typeof GateVerdict>;
 
-export const EvaluationReport = z.strictObject({
+export const EvaluationReport = z.object({
   format: z.literal(EVALUATION_FORMAT),
   /** Sizes of all data that the version was made from. */
   data: Sizes,
   split: SplitDescription,
   /** The metric by which the method was chosen, such as `ndcg@10`. */
   chosen_by: z.string().max(40),
-  chosen: z.strictObject({ method: z.string().max(60), params: MethodParams, metrics: Metrics, lists: ListShape }),
-  popularity: z.strictObject({ params: MethodParams, metrics: Metrics, lists: ListShape }),
+  chosen: z.object({ method: z.string().max(60), params: MethodParams, metrics: Metrics, lists: ListShape }),
+  popularity: z.object({ params: MethodParams, metrics: Metrics, lists: ListShape }),
   /** Mean popularity percentile of the histories, to compare with `popularity_percentile@k` of the lists. */
   history_popularity_percentile: z.number().nullable(),
   /** Paired differences of the chosen method to popularity, by metric. */
@@ -158,18 +158,16 @@ export const EvaluationReport = z.strictObject({
    */
   choice_optimism: z.number().nullable(),
   candidates: z.array(CandidateReport).max(CANDIDATES_MAX),
-  segments: z.strictObject({ users: z.array(SegmentReport).max(10), items: z.array(SegmentReport).max(10) }),
+  segments: z.object({ users: z.array(SegmentReport).max(10), items: z.array(SegmentReport).max(10) }),
   examples: z.array(ExampleUser).max(EXAMPLES_MAX),
   /** The live version's method, fitted on the same training part; null if there was no live version. */
-  live: z
-    .strictObject({ method: z.string().max(60), params: MethodParams, metrics: Metrics, lift: MeasuredMean })
-    .nullable(),
+  live: z.object({ method: z.string().max(60), params: MethodParams, metrics: Metrics, lift: MeasuredMean }).nullable(),
   /** Null or absent if no attributes of users are known. */
   user_attributes: UserAttributesReport.nullable().optional(),
   gate: GateVerdict.nullable(),
   /** The chosen method was fitted again on all data before it was published. */
-  refit: z.strictObject({ interactions: z.number(), seconds: z.number(), artifact_bytes: z.number() }).nullable(),
-  seconds: z.strictObject({ budget: z.number(), used: z.number() }),
+  refit: z.object({ interactions: z.number(), seconds: z.number(), artifact_bytes: z.number() }).nullable(),
+  seconds: z.object({ budget: z.number(), used: z.number() }),
   warnings: z.array(proseOf(1000)).max(50),
 });
 export type EvaluationReport = z.infer<typeof EvaluationReport>;

@@ -7,7 +7,7 @@ export const Scope = z.enum(["rank", "manage"]);
 export type Scope = z.infer<typeof Scope>;
 
 /** The stored record of an API key, at `keys/{sha256 of the key, hex}.json`. The key itself is not stored. */
-export const KeyRecord = z.strictObject({
+export const KeyRecord = z.object({
   format: z.literal(1),
   key_id: z.string().regex(/^[a-z0-9]{8,20}$/),
   customer: CustomerId,

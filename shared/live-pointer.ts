@@ -11,11 +11,18 @@ export type ModelStatus = z.infer<typeof ModelStatus>;
  * is answered like an unknown one.
  */
 export const LivePointer = z
-  .strictObject({
+  .object({
     format: z.literal(1),
     status: ModelStatus,
     /** The live version; null until the first one is published. Never null if the status is ACTIVE. */
-    live: z.strictObject({ version: z.string().max(64), manifest: Descriptor }).nullable(),
+    live: z
+      .object({
+        version: z.string().max(64),
+        manifest: Descriptor,
+        /** The first version of the model; see `liveAfter`. */
+        first_version: z.string().max(64).optional(),
+      })
+      .nullable(),
     /** RFC 3339 UTC. */
     updated_at: z.string().max(40),
   })
@@ -26,20 +33,24 @@ export const LivePointer = z
 export type LivePointer = z.infer<typeof LivePointer>;
 export type Live = NonNullable<LivePointer["live"]>;
 
-/**
- * A name may have models one after another: the next is made when the one before is deleted. Which of them a live version
- * is of, a parameter of its manifest's media type says: `first`, the model's first version. Workers refuse a pointer with
- * any new field, but take every media type. Models that are older than the parameter have none, and never get one.
- */
 export const MANIFEST_TYPE = "application/vnd.shortlist.manifest+json";
 const FIRST = "; first=";
 const MEDIA_TYPE_CHARACTERS_MAX = 100;
 
-/** What `version` is served as in place of `before`; null for a model's first one. */
+/**
+ * The pointer's entry for `version`, which replaces `before`; null for a model's first version.
+ *
+ * A name can be used again after its model was deleted, so a live version says which model it belongs to, by that model's first version.
+ * This release reads it from `first_version`, else from the parameter `first` of the manifest's media type. It writes only the parameter:
+ * earlier Workers refuse a pointer with an unknown field. Once all Workers read the field, it is written and the parameter is dropped.
+ */
 export function liveAfter(before: Live | null, version: string, manifest: Descriptor): Live {
-  const media_type = before?.manifest.media_type ?? `${MANIFEST_TYPE}${FIRST}${version}`;
+  const first = before === null ? version : firstVersionOf(before);
+  const media_type = first === undefined ? MANIFEST_TYPE : `${MANIFEST_TYPE}${FIRST}${first}`;
   return { version, manifest: { ...manifest, media_type: media_type.slice(0, MEDIA_TYPE_CHARACTERS_MAX) } };
 }
 
-export const areOfOneModel = (a: Live, b: Live): boolean => firstOf(a) === firstOf(b);
-const firstOf = ({ manifest }: Live) => manifest.media_type.split(FIRST)[1];
+export const areOfOneModel = (a: Live, b: Live): boolean => firstVersionOf(a) === firstVersionOf(b);
+
+/** Undefined for models that are older than this mark. They never get one. */
+const firstVersionOf = ({ first_version, manifest }: Live) => first_version ?? manifest.media_type.split(FIRST)[1];

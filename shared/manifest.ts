@@ -12,7 +12,10 @@
  *     models/{customer}/{model}/holds/{anything}/{version}   a version that is about to go live, for the trainer
  *
  * Every reference is a descriptor (as in the OCI image specification): media type, digest, size. A reader checks first the size, then the
- * digest, then the content. The Worker reads format N and N−1.
+ * digest, then the content.
+ *
+ * Stored JSON files and metadata are read tolerantly: a reader ignores fields that it does not know, so a later release may add fields. A
+ * release that changes the meaning of a file raises its format number, and older readers refuse it. The Worker reads format N and N−1.
  */
 import { z } from "zod";
 
@@ -21,7 +24,7 @@ export const FORMAT = 1;
 export const FORMAT_WITH_USER_VALUES = 2;
 export const FORMATS_READ: readonly number[] = [FORMAT, FORMAT_WITH_USER_VALUES];
 
-export const Descriptor = z.strictObject({
+export const Descriptor = z.object({
   media_type: z.string().max(100),
   /** `sha256:` and 64 hex digits. */
   digest: z.string().regex(/^sha256:[0-9a-f]{64}$/),
@@ -44,7 +47,7 @@ export const MEDIA_TYPES = {
 export const POPULARITY = "popularity";
 
 /** Expected scores for a history. An edge checks once, when it loads a version, that its ONNX graph gives these scores. */
-export const GoldenScores = z.strictObject({
+export const GoldenScores = z.object({
   /** Item indices, oldest first. */
   items: z.array(z.int().nonnegative()).max(1000),
   ages_days: z.array(z.number().nonnegative()).max(1000),
@@ -57,26 +60,28 @@ export type GoldenScores = z.infer<typeof GoldenScores>;
  * The scoring graph. Inputs `items` int32 [L] and `ages_days` float32 [L] (L ≥ 1, oldest first; the graph may declare
  * only one of them), output `scores` float32 [item_count].
  */
-export const ModelDescription = z.strictObject({
+export const ModelDescription = z.object({
   /** Name of the method in trainer/learn, such as `ease`. */
   method: z.string().max(60),
   history_max: z.int().min(1).max(1000),
   graph: Descriptor,
   /** ONNX external data: `path` is the location that the graph names. */
-  weights: z.array(z.strictObject({ path: z.string().max(100), file: Descriptor })).max(64),
+  weights: z.array(z.object({ path: z.string().max(100), file: Descriptor })).max(64),
   golden: z.array(GoldenScores).max(8),
   /** Largest difference allowed, relative to the largest absolute golden score. */
   golden_tolerance: z.number().positive(),
 });
 
 /** Packed user records (shared/user-records.ts). */
-export const UserRecordsDescription = z.strictObject({
+export const UserRecordsDescription = z.object({
   directory: Descriptor,
   pages: z.array(Descriptor).max(1000),
 });
 
-const ManifestObject = z.strictObject({
-  format: z.int(),
+const ManifestObject = z.object({
+  format: z.int().refine((format) => FORMATS_READ.includes(format), {
+    error: ({ input }) => `this release reads ${FORMATS_READ.join(" and ")}, found ${input}: deploy a newer one`,
+  }),
   customer: z.string().max(63),
   model_name: z.string().max(63),
   /** RFC 3339 UTC. */

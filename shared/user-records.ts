@@ -80,7 +80,7 @@ export type UserDirectory = {
   find(hash: Hash64): PagePlace | undefined;
 };
 
-const Metadata = z.strictObject({
+const Metadata = z.object({
   salt: z.string().regex(/^([0-9a-f]{2}){16,64}$/),
   user_count: z.int().nonnegative(),
   item_count: z.int().nonnegative(),

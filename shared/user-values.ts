@@ -48,7 +48,7 @@ export type UserValues = {
 };
 
 const KIND = "user-values";
-const Metadata = z.strictObject({
+const Metadata = z.object({
   item_count: z.int().nonnegative(),
   value_count: z.int().min(1).max(USER_VALUES_MAX),
 });

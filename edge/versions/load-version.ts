@@ -1,16 +1,8 @@
-import { z } from "zod";
 import { FormatError } from "../../shared/assert.ts";
 import { type AttributeTable, decodeAttributes } from "../../shared/attributes.ts";
 import { type Catalog, decodeCatalog } from "../../shared/catalog.ts";
 import type { ItemIndex } from "../../shared/ids.ts";
-import {
-  blobKey,
-  type Descriptor,
-  FORMATS_READ,
-  type GoldenScores,
-  Manifest,
-  manifestKey,
-} from "../../shared/manifest.ts";
+import { blobKey, type Descriptor, type GoldenScores, Manifest, manifestKey } from "../../shared/manifest.ts";
 import { decodeUserDirectory, type UserDirectory } from "../../shared/user-records.ts";
 import { decodeUserValues, type UserValues } from "../../shared/user-values.ts";
 import { parsed, ReadError } from "../reading/artifact-reader.ts";
@@ -33,11 +25,6 @@ export type LoadedVersion = {
 export async function readManifest({ customer, modelName, live }: LiveVersion, reader: FileReader): Promise<Manifest> {
   const key = manifestKey(customer, modelName, live.version);
   const bytes = await reader.file(key, live.manifest);
-  const { format } = parsed(key, bytes, z.looseObject({ format: z.int() }));
-  if (!FORMATS_READ.includes(format))
-    throw new FormatError(
-      `${key}: format: this Worker reads ${FORMATS_READ.join(", ")}, found ${format}: deploy a newer one`,
-    );
   const manifest = parsed(key, bytes, Manifest);
   if (manifest.customer !== customer || manifest.model_name !== modelName)
     throw new FormatError(`${key}: expected the model ${customer}/${modelName}, found another one's manifest`);

@@ -1,4 +1,4 @@
-/** Small artifacts of every kind in format 1, made by today's writers. Their frozen bytes lie in format-1/. */
+/** Small artifacts of every kind in format 1, made by today's writers. Their frozen bytes are in format-1/. */
 import { type AttributeColumn, encodeAttributes } from "../../shared/attributes.ts";
 import { encodeCatalog } from "../../shared/catalog.ts";
 import { KeyRecord } from "../../shared/key-record.ts";
@@ -36,14 +36,14 @@ export const COLUMNS: readonly AttributeColumn[] = [
   },
 ];
 
-/** Items below 1,000, each form of a seen set once. */
+/** Each form of a set of seen items once. */
 export const SEEN = {
   "seen-gaps.bin": { items: [0, 5, 300, 301, 999], itemCount: 1000 },
   "seen-bitmap.bin": { items: [1, 2, 6], itemCount: 8 },
   "seen-bloom.bin": { items: [1, 9, 77, 1_000_000, 3_000_000, 5_000_000, 9_000_000, 9_500_000], itemCount: 10_000_000 },
 } as const;
 
-/** Twenty users of 50 items: user u chose the items u, u + 1, … of u + 1 interactions, every third of them negative. */
+/** Twenty users and 50 items. User u has u + 1 interactions with the items u, u + 1, …; every third one is negative. */
 export const USER_COUNT = 20;
 export const USER_ITEM_COUNT = 50;
 export const factsOf = (user: number) =>

@@ -9,7 +9,7 @@ import { format2Files, ITEM_COUNT, USERS } from "./format-2.ts";
 const folder = new URL("format-2/", import.meta.url).pathname;
 const frozen = (name: string) => new Uint8Array(readFileSync(folder + name));
 
-test("today's writers give the frozen bytes, file for file: another byte is another format", async () => {
+test("today's writers produce the frozen bytes: other bytes need another format number", async () => {
   const files = await format2Files();
   expect(readdirSync(folder).sort()).toEqual([...files.keys()].sort());
   for (const [name, bytes] of files)

@@ -1,10 +1,10 @@
-/** What format 2 adds to format 1: user values and their codes in records. Their frozen bytes lie in format-2/. */
+/** The additions of format 2: user values, and their codes in records. Their frozen bytes are in format-2/. */
 import { type Descriptor, Manifest, MEDIA_TYPES } from "../../shared/manifest.ts";
 import { encodeUserPage, encodeUserRecord, type RecordContent } from "../../shared/user-records.ts";
 import { encodeUserValues } from "../../shared/user-values.ts";
 
 export const ITEM_COUNT = 5;
-/** Rising by hash: a newcomer of two values, a user of one and a history, and one who has none. */
+/** Rising by hash: a user with two values and no history, one with a value and a history, and one without values. */
 export const USERS: readonly { readonly hash: { high: number; low: number }; readonly content: RecordContent }[] = [
   { hash: { high: 1, low: 9 }, content: { items: [], times: [], seen: [], values: [0, 1] } },
   { hash: { high: 7, low: 2 }, content: { items: [3, 0], times: [1000, 1060], seen: [0, 3, 4], values: [1] } },

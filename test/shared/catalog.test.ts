@@ -131,7 +131,6 @@ test.each<[string, Uint8Array, string]>([
     ),
     "an id is not UTF-8",
   ],
-  ["more to say than is known", file({ form: "numbers", more: 1 }, { ids: order, order }), "metadata"],
   ["no order", file({ form: "numbers" }, { ids: order }), '"order" is missing'],
   ["a form that does not exist", file({ form: "hash" }, { ids: order, order }), "metadata"],
 ])("a file with %s is refused", (_, bytes, sentence) => {

@@ -54,26 +54,19 @@ test("user values belong to format 2, so that a Worker that cannot read them ref
 });
 
 test.each<[string, object]>([
-  ["an unknown field", { extra: 1 }],
+  ["a later format", { format: 3 }],
   ["no catalog", { catalog: undefined }],
-  ["half an item", { item_count: 1.5 }],
-  ["fewer than no users", { user_count: -1 }],
+  ["a fraction of an item", { item_count: 1.5 }],
+  ["a negative number of users", { user_count: -1 }],
   ["an id type that does not exist", { item_id_type: "uuid" }],
   ["a digest of another kind", { catalog: { ...file, digest: "md5:00" } }],
-  ["more than a digest", { catalog: { ...file, digest: `${file.digest}/x` } }],
-  ["a digest behind something else", { catalog: { ...file, digest: `x/${file.digest}` } }],
-  ["a file of less than no bytes", { catalog: { ...file, size: -1 } }],
-  ["fewer than no items", { item_count: -1 }],
-  ["a file that is told more of", { catalog: { ...file, offset: 0 } }],
-  ["a model that is told more of", { model: { ...manifest.model, quantized: true } }],
-  ["weights that are told more of", { model: { ...manifest.model, weights: [{ path: "w", file, offset: 8 }] } }],
-  ["users that are told more of", { users: { ...manifest.users, salt: "00" } }],
-  [
-    "a golden item before the first",
-    { model: { ...manifest.model, golden: [{ ...manifest.model.golden[0], items: [-1] }] } },
-  ],
-  ["a history of nothing", { model: { ...manifest.model, history_max: 0 } }],
-  ["no tolerance at all", { model: { ...manifest.model, golden_tolerance: 0 } }],
+  ["a digest with a suffix", { catalog: { ...file, digest: `${file.digest}/x` } }],
+  ["a digest with a prefix", { catalog: { ...file, digest: `x/${file.digest}` } }],
+  ["a negative file size", { catalog: { ...file, size: -1 } }],
+  ["a negative number of items", { item_count: -1 }],
+  ["a negative golden item", { model: { ...manifest.model, golden: [{ ...manifest.model.golden[0], items: [-1] }] } }],
+  ["an empty history", { model: { ...manifest.model, history_max: 0 } }],
+  ["a tolerance of 0", { model: { ...manifest.model, golden_tolerance: 0 } }],
 ])("%s is refused", (_, change) => expect(Manifest.safeParse({ ...manifest, ...change }).success).toBe(false));
 
 test("every object of a model has its prefix, and no other model's prefix begins with it", () => {

@@ -155,7 +155,7 @@ test("faults beyond the limit cost nothing", () => {
   const schema = z.strictObject({ interactions: z.any(), interaction_ids: z.any(), interactive: z.any() });
   const clock = performance.now();
   expect(() => parseWith(schema, misspelt)).toThrow("49 more");
-  expect(performance.now() - clock).toBeLessThan(1000);
+  expect(performance.now() - clock).toBeLessThan(3000);
 });
 test("any JSON is parsed or refused by a Problem of bounded size", () =>
   fc.assert(
