@@ -13,7 +13,7 @@ import type { ServedValues } from "./evaluate/offline-snapshot.ts";
 import { type EvaluationDetail, evaluationDetail } from "./report/evaluation-detail.ts";
 import { buildReport, sizesOf } from "./report/report.ts";
 import { type Protocol, planSplit } from "./splits/choose-split.ts";
-import { judgedWithin, type Validation, validationOf } from "./splits/validation.ts";
+import { limitLists, type Validation, validationOf } from "./splits/validation.ts";
 import { unknownMethod } from "./tries/blend-method.ts";
 import { withColdPlaces } from "./tries/cold-places.ts";
 import { type Choice, choiceOf, isSameChoice, meanOf, runTrial, type Trial, type TrialContext } from "./tries/trial.ts";
@@ -24,54 +24,54 @@ import {
   chooseUserValues,
   type UserValueChoice,
 } from "./users-without-history/choose-user-values.ts";
-import { servedValues, serveNewcomers } from "./users-without-history/serve-user-values.ts";
+import { servedValues, withServedValues } from "./users-without-history/serve-user-values.ts";
 
 export type SelectInput = {
-  /** Catalog in any order: the selection makes its own, from what may be known. */
+  /** The order of its catalog does not matter: the selection orders items by what the training part knows. */
   readonly dataset: Dataset;
-  /** By name; must have `popularity`. */
+  /** Methods by name; `popularity` must be among them. */
   readonly methods: Readonly<Record<string, Method>>;
   readonly protocol: Protocol;
   readonly includeSeen?: boolean;
   readonly cutOffs?: readonly number[];
-  /** Which metric chooses; it must be at one of the cut-offs. */
+  /** The metric that decides; its cut-off must be one of the cut-offs. */
   readonly metric?: MetricAtK;
-  /** For choosing and for the refit that follows. */
+  /** Seconds for choosing and for the refit that follows. */
   readonly secondsMax: number;
-  /** Of the whole run, the dataset included. */
+  /** Memory of the whole run, the dataset included. */
   readonly memoryMbMax: number;
   readonly budget: ServingBudget;
   readonly seed: number;
   readonly signal: AbortSignal;
   /** Seconds on a clock that never goes back. */
   readonly clock: () => number;
-  /** `share` 0…1 of the selection. */
-  readonly progress: (share: number, detail: string) => void;
-  /** What the live version is: tried as well, on the same footing. */
+  /** `fraction` is 0…1 of the selection. */
+  readonly progress: (fraction: number, detail: string) => void;
+  /** Method and settings of the live version, which are tried like all others. */
   readonly live?: Choice | undefined;
-  /** What users have in common, for those without a history; absent: they are given what is popular. */
+  /** Attribute values that users share, to rank for users without a history. Absent: such users get the popular items. */
   readonly userValues?: UserValueTable | undefined;
 };
 
 export type Selection = {
   readonly chosen: Choice;
-  /** The best settings of every method that could be tried, the best first; popularity among them. */
+  /** The best settings of every method that could be tried, the best method first; popularity is among them. */
   readonly families: readonly Choice[];
-  /** Decides the order of the catalog, which is the answer for users without a history. */
+  /** Half-life of popularity, which decides the order of the catalog: the answer for users without a history. */
   readonly halfLifeDays: number;
-  /** By which values users without a history are ranked for; undefined: by none. */
+  /** The attribute values that rank for users without a history; undefined: none. */
   readonly userValues: UserValueChoice | undefined;
   readonly report: EvaluationReport;
-  /** The lists that the report stands on; they name users. */
+  /** The lists behind the report's figures. They contain user ids. */
   readonly detail: EvaluationDetail;
 };
 
 export const CUT_OFFS = [5, 10, 20] as const;
 
 /**
- * The method and settings that rank this dataset best, by honest evaluation within a time budget: cheap methods first, settings by
- * successive halving, each judged as it would be served, popularity when nothing is reliably better. Of very many interactions, those
- * of a sample of the users are compared on.
+ * Chooses the method and settings that rank this dataset best within a time budget. Cheap methods are tried first, settings by successive
+ * halving, and each candidate is evaluated as it would be served. Popularity wins unless a candidate is reliably better. A very large
+ * dataset is represented by a sample of its users.
  */
 export async function selectModel(whole: SelectInput): Promise<Selection> {
   const begin = whole.clock();
@@ -79,7 +79,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const input = { ...whole, ...bounded };
   const metric = input.metric ?? "ndcg@10";
   const context = trialContext(input);
-  const { validation, baseline, discarded } = await judgePopularity(input, context, metric);
+  const { validation, baseline, discarded } = await tryPopularity(input, context, metric);
   const secondsLeft = () => input.secondsMax - (input.clock() - begin);
   const { methods, secondsMax } = input;
   const live = input.live && unknownMethod(input.live, methods) === undefined ? input.live : undefined;
@@ -88,26 +88,27 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
 
   const users = ownersOf(validation.split.cases, validation.positions).size;
   const tried = users < USERS_MIN ? [] : await tryAll(state);
-  const { finalists, baseline: judgedBaseline, positions } = await lastRound(state, tried);
+  const { finalists, baseline: comparedBaseline, positions } = await lastRound(state, tried);
   const interactions = validation.train.items.length;
-  const verdict = decide(finalists, judgedBaseline, { metric, interactions, seed: input.seed });
+  const verdict = decide(finalists, comparedBaseline, { metric, interactions, seed: input.seed });
   const halfLifeDays = baseline.params.halfLifeDays ?? 0;
   const byValues = await valuesFor(input, validation, halfLifeDays);
-  const trial = verdict.chosen === undefined ? judgedBaseline : finalists[verdict.chosen]!;
+  const trial = verdict.chosen === undefined ? comparedBaseline : finalists[verdict.chosen]!;
   const { cutOffs, includeSeen, signal } = context;
   const serving = { cutOffs, includeSeen, signal, values: byValues?.served };
-  const chosen = await serveNewcomers(trial, validation, serving);
+  const chosen = await withServedValues(trial, validation, serving);
   const report = buildReport({
     validation: { ...validation, positions },
     metric,
-    baseline: judgedBaseline,
+    baseline: comparedBaseline,
     baselineOnAll: baseline.evaluation,
     finalists,
     verdict,
     chosen,
     userAttributes: byValues?.report ?? null,
     discarded: state.discarded,
-    live: live?.method === POPULARITY ? judgedBaseline : finalists.find((trial) => isSameChoice(choiceOf(trial), live)),
+    live:
+      live?.method === POPULARITY ? comparedBaseline : finalists.find((trial) => isSameChoice(choiceOf(trial), live)),
     seconds: { budget: input.secondsMax, used: input.clock() - begin },
     seed: input.seed,
     warnings: [...(warning ? [warning] : []), ...warningsOf(input)],
@@ -121,7 +122,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
     report: { ...report, data: sizesOf(whole.dataset) },
     detail: evaluationDetail(
       validation,
-      { chosen: chosen.evaluation, popularity: judgedBaseline.evaluation },
+      { chosen: chosen.evaluation, popularity: comparedBaseline.evaluation },
       report.split.fingerprint,
     ),
   };
@@ -132,7 +133,7 @@ async function tryAll(state: SelectState): Promise<Trial[]> {
   return await withBlend(placed, await tryMethods(placed));
 }
 
-/** Learnt and judged within the training part: what comes after it is nobody's yet. */
+/** Learns and evaluates attribute values within the training part, so that nothing of the validation part is known. */
 async function valuesFor(
   { userValues: table, seed, signal, progress }: SelectInput,
   { train }: Validation,
@@ -140,27 +141,27 @@ async function valuesFor(
 ): Promise<(ChosenUserValues & { readonly served: ServedValues | undefined }) | undefined> {
   if (table === undefined) return undefined;
   const codes = codesOfUsers(table, train.userAttributes, train.userCount);
-  const tell = (share: number) => progress(0.98 + 0.02 * share, "attributes of users without a history");
-  const chosen = await chooseUserValues({ train, codes, table, halfLifeDays, seed, signal, progress: tell });
+  const report = (fraction: number) => progress(0.98 + 0.02 * fraction, "attributes of users without a history");
+  const chosen = await chooseUserValues({ train, codes, table, halfLifeDays, seed, signal, progress: report });
   const { choice } = chosen;
   return { ...chosen, served: choice && servedValues(train, { table, choice, halfLifeDays }) };
 }
 
-/** Of the seconds, for judging one candidate: with a large catalog it could else take all of them. */
-const JUDGE_SHARE = 0.05;
-/** Lists of the slowest to score (the graph filter, item-kNN: products with sparse matrices) on ml-100k. */
+/** Fraction of the seconds for evaluating one candidate. Without a bound, a large catalog could take all of them. */
+const EVALUATION_FRACTION = 0.05;
+/** Time of a list by the slowest methods (graph filter, item-kNN: products with sparse matrices), measured on ml-100k. */
 const SLOWER_THAN_POPULARITY = 15;
-/** With many items it is ranking that takes the time, of popularity as well. */
+/** Upper bound of that difference: with many items the ranking takes the time, for popularity too. */
 const SECONDS_ABOVE_POPULARITY = 0.005;
 
-/** Popularity first: its half-life decides the catalog order that all others are judged under. */
-async function judgePopularity(input: SelectInput, context: TrialContext, metric: MetricAtK) {
+/** Tries popularity first: its half-life decides the catalog order under which all other methods are evaluated. */
+async function tryPopularity(input: SelectInput, context: TrialContext, metric: MetricAtK) {
   const { dataset, methods, protocol, seed, includeSeen = false } = input;
   const method = methods[POPULARITY];
   if (!method) throw new Error("The table of methods must have popularity: it is what others are compared with.");
   const plan = planSplit(dataset, { protocol, seed, includeSeen });
-  const judging = { secondsMax: JUDGE_SHARE * input.secondsMax, seed };
-  const plain = judgedWithin(validationOf(dataset, plan, 0, seed), judging);
+  const evaluating = { secondsMax: EVALUATION_FRACTION * input.secondsMax, seed };
+  const plain = limitLists(validationOf(dataset, plan, 0, seed), evaluating);
   const grid = method.grid(plain.train);
   const { split, train, earlyPositions: positions } = plain;
   const task = { method, grid, data: train, cases: split.cases, positions, metric, keepMax: grid.length };
@@ -172,8 +173,8 @@ async function judgePopularity(input: SelectInput, context: TrialContext, metric
     .map((trial) => discardedTrial(trial, { best: best!, metric }));
   const slowest = ({ secondsPerList }: Trial) =>
     Math.min(SLOWER_THAN_POPULARITY * secondsPerList, secondsPerList + SECONDS_ABOVE_POPULARITY);
-  const validation = judgedWithin(validationOf(dataset, plan, params.halfLifeDays ?? 0, seed), {
-    ...judging,
+  const validation = limitLists(validationOf(dataset, plan, params.halfLifeDays ?? 0, seed), {
+    ...evaluating,
     ...(best && { earlySecondsPerList: slowest(best) }),
   });
   const baseline = await runTrial(
@@ -185,8 +186,8 @@ async function judgePopularity(input: SelectInput, context: TrialContext, metric
 }
 
 /**
- * The best trial where it is better than the plain setting beyond the doubt of a paired interval, else the plain one: on few choices the
- * best of some half-lives is the luckiest, and users without a history would be ranked for by luck.
+ * The best trial if its paired 99.9 % interval over the plain setting is above 0, otherwise the plain trial. On few choices the best of
+ * several half-lives is only the luckiest, and it would decide the lists of all users without a history.
  */
 function reliablyBest(
   trials: readonly Trial[],
@@ -203,12 +204,12 @@ const wholeTask = ({ train, split, positions }: Validation, secondsMax: number) 
   data: train,
   cases: split.cases,
   positions,
-  trainShare: 1,
+  trainFraction: 1,
   secondsMax,
   secondsHard: 2 * secondsMax,
 });
 
-/** The best of each method. `trials` are the best first but for the baseline. */
+/** The best trial of each method, the best method first. */
 function familiesOf(trials: readonly Trial[], metric: MetricAtK): Choice[] {
   const sorted = trials.toSorted((a, b) => meanOf(b.evaluation, metric) - meanOf(a.evaluation, metric));
   const first = sorted.filter(({ method }, i) => sorted.findIndex((other) => other.method === method) === i);

@@ -1,41 +1,41 @@
 import { seededRandom } from "../../learn/numerics/seeded-random.ts";
 import { type Interval, type KeptDraws, mean } from "../evaluate/bootstrap.ts";
 import type { MetricAtK } from "../evaluate/evaluate.ts";
-import { four, type Judged, lift, signed, usersIn } from "../evaluate/evaluation-figures.ts";
+import { type Evaluated, four, lift, signed, usersIn } from "../evaluate/evaluation-figures.ts";
 
 export type DecideOptions = {
   readonly metric: MetricAtK;
-  /** Interactions learnt from, all together. */
+  /** Number of interactions in the training part. */
   readonly interactions: number;
   readonly seed: number;
 };
 
 export type Verdict = {
-  /** Position among the candidates; undefined: none is reliably better than popularity, so popularity it is. */
+  /** Index of the chosen candidate; undefined when none is reliably better than popularity, which is then chosen. */
   readonly chosen: number | undefined;
-  /** Of each candidate: its paired difference to popularity, and why it was chosen or lost. */
+  /** For each candidate its paired difference to popularity, and the reason why it was chosen or lost. */
   readonly lifts: readonly Interval[];
   readonly reasons: readonly string[];
   readonly warnings: readonly string[];
 };
 
-/** Fewer users cannot tell two methods apart, whatever their interval: a bootstrap of few repeats their luck. */
+/** With fewer users two methods cannot be told apart, whatever the interval: a bootstrap of few users repeats their luck. */
 export const USERS_MIN = 30;
-/** Below this many interactions the evidence must be stronger, and the report warns. */
+/** With fewer interactions the confidence must be higher, and the report has a warning. */
 export const INTERACTIONS_FEW = 1000;
 const CONFIDENCE = 0.95;
 const CONFIDENCE_FEW = 0.999;
 
 /**
- * The best candidate of those whose paired difference to popularity is above 0 by its lower confidence bound; popularity when there
- * is none. All evaluations are of the same cases.
+ * Chooses the candidate with the best mean among those whose paired difference to popularity has a lower confidence bound above 0, or
+ * popularity if there is none. All evaluations must be on the same cases.
  */
-export function decide(candidates: readonly Judged[], popularity: Judged, options: DecideOptions): Verdict {
+export function decide(candidates: readonly Evaluated[], popularity: Evaluated, options: DecideOptions): Verdict {
   const { metric, interactions, seed } = options;
   const users = usersIn(popularity.evaluation);
-  // Of many candidates the luckiest looks reliable sooner than one alone (Bonferroni).
-  const shared = 1 - (1 - CONFIDENCE) / Math.max(1, candidates.length);
-  const confidence = interactions < INTERACTIONS_FEW ? Math.max(CONFIDENCE_FEW, shared) : shared;
+  // Bonferroni correction: among many candidates the luckiest looks reliable sooner than a single one.
+  const corrected = 1 - (1 - CONFIDENCE) / Math.max(1, candidates.length);
+  const confidence = interactions < INTERACTIONS_FEW ? Math.max(CONFIDENCE_FEW, corrected) : corrected;
   const kept: KeptDraws = [];
   const lifts = candidates.map(({ evaluation }) =>
     lift(evaluation, popularity.evaluation, { metric, seed, kept, confidence }),
@@ -58,10 +58,10 @@ export function decide(candidates: readonly Judged[], popularity: Judged, option
 }
 
 /**
- * How much of the chosen mean is luck of the choice: the mean of the best on all users, minus the mean that the same rule gets when
- * it chooses on four fifths of the users and is measured on the last fifth, five times over. About 0 for few candidates.
+ * How much of the chosen mean is luck of the choice. That is the best mean on all users minus the mean that the same rule gets in a
+ * five-fold cross-validation: it chooses on four folds of the users and is measured on the fifth. About 0 for few candidates.
  */
-export function choiceOptimism(candidates: readonly Judged[], metric: MetricAtK, seed: number): number | null {
+export function choiceOptimism(candidates: readonly Evaluated[], metric: MetricAtK, seed: number): number | null {
   const series = candidates.map(({ evaluation }) => evaluation.values.get(metric)!);
   const owners = candidates[0]?.evaluation.owners ?? new Uint32Array(0);
   const users = new Set(owners);

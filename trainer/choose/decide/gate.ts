@@ -2,15 +2,15 @@ import type { EvaluationReport, GateVerdict } from "../../../shared/evaluation-r
 import { POPULARITY } from "../../../shared/manifest.ts";
 import { four, signed } from "../evaluate/evaluation-figures.ts";
 
-/** What a new version must have at least; fewer is no data to rank by. That there are two items, dataset/checks.ts sees to. */
+/** Positive interactions that a new version needs; dataset/checks.ts already requires two items. */
 const POSITIVES_MIN = 1;
 
 /**
- * Whether a challenger may go live, with the reasons in words.
+ * Decides whether a challenger may go live, with the reasons in words.
  *
- * It is refused when it is worse than popularity, or worse than the live version beyond the doubt of a paired 95 % interval. The live
- * version is compared by fitting its method with its settings on the same training part: its file itself may have learnt from
- * what it would be judged on. Figures of different splits are never compared.
+ * A challenger is refused when it is worse than popularity, or when its paired 95 % interval to the live version is below 0. The live
+ * version is represented by its method and settings, fitted on the same training part, because its published file may have learnt from
+ * the validation part. Figures of different splits are never compared.
  *
  * @param challenger The report of the selection that made it.
  * @param live The stored report of the live version; undefined when there is none.
@@ -63,7 +63,7 @@ function liveReasons(challenger: EvaluationReport, live: EvaluationReport): stri
   return [`${challenger.chosen_by} is ${four(own.value)} (at most ${four(own.high)}), and ${before}.`];
 }
 
-const SHRUNK = 0.5;
+const SHRUNK_FRACTION = 0.5;
 
 function liveNotes(challenger: EvaluationReport, live: EvaluationReport): string[] {
   const notes: string[] = [];
@@ -81,7 +81,7 @@ function liveNotes(challenger: EvaluationReport, live: EvaluationReport): string
   }
   for (const what of ["users", "items", "interactions"] as const) {
     const [now, before] = [challenger.data[what], live.data[what]];
-    if (now < SHRUNK * before)
+    if (now < SHRUNK_FRACTION * before)
       notes.push(`The data have shrunk: ${now} ${what}, and ${before} when the live version was made.`);
   }
   return notes;

@@ -12,13 +12,13 @@ export type RefitInput = {
   readonly methods: Readonly<Record<string, Method>>;
   readonly choice: Choice;
   readonly halfLifeDays: number;
-  /** What the fit is told; it is stopped at three times that. */
+  /** The time that the fit may take; its timeout is three times as long. */
   readonly secondsMax: number;
   readonly context: Omit<TrialContext, "cutOffs" | "includeSeen">;
 };
 
 export type Refit = {
-  /** The same dataset, its catalog in order of popularity with recency: what is published must use this one. */
+  /** The same dataset with its catalog in order of popularity with recency. The published version must use this one. */
   readonly dataset: Dataset;
   readonly fitted: FittedModel;
   readonly exported: ExportedModel;
@@ -26,8 +26,8 @@ export type Refit = {
 };
 
 /**
- * The chosen method fitted on all data, and its served form; where all do not fit into memory or time, on as many of the users as do.
- * Throws what the fit throws.
+ * Fits the chosen method on all data and exports it. If all data do not fit into the memory or the time, the fit uses a sample of the users.
+ * Throws the error of the fit.
  */
 export async function refit({
   dataset,

@@ -42,17 +42,17 @@ export async function evaluate(cases: EvaluationCases, served: Served, options: 
   const task = { exported: served.exported, itemCount: cases.itemCount };
   const { positions, memoryMbMax = Number.POSITIVE_INFINITY } = options;
   const scorer = await openSpreadingScorer(task, positions?.length ?? cases.count, {
-    memoryMb: THREADS_SHARE * memoryMbMax,
+    memoryMb: SCORER_MEMORY_FRACTION * memoryMbMax,
   });
   try {
     const snapshot = offlineSnapshot(cases, checked(scorer), served);
-    return await judgeLists(cases, snapshot, options);
+    return await makeLists(cases, snapshot, options);
   } finally {
     await scorer.close();
   }
 }
 
-async function judgeLists(cases: EvaluationCases, snapshot: Snapshot, options: EvaluateOptions): Promise<Evaluation> {
+async function makeLists(cases: EvaluationCases, snapshot: Snapshot, options: EvaluateOptions): Promise<Evaluation> {
   const positions = options.positions ?? Uint32Array.from({ length: cases.count }, (_, at) => at);
   const listLength = Math.max(...options.cutOffs);
   const lists = new Int32Array(positions.length * listLength).fill(-1);
@@ -60,7 +60,7 @@ async function judgeLists(cases: EvaluationCases, snapshot: Snapshot, options: E
   for (const k of options.cutOffs) {
     for (const name of METRIC_NAMES) values.set(`${name}@${k}`, new Float64Array(positions.length));
   }
-  const judgeOne = async (i: number) => {
+  const makeList = async (i: number) => {
     const at = positions[i]!;
     const { relevant, nowSeconds } = cases.caseAt(at);
     const userId = String(at) as UserId;
@@ -73,13 +73,13 @@ async function judgeLists(cases: EvaluationCases, snapshot: Snapshot, options: E
     }
   };
   let next = 0;
-  const judgeNext = async () => {
+  const makeNextLists = async () => {
     while (next < positions.length) {
       if (next % PROGRESS_EVERY === 0) {
         options.signal.throwIfAborted();
         options.progress?.(next / positions.length);
       }
-      await judgeOne(next++);
+      await makeList(next++);
     }
   };
   // All have ended before the session is closed, also when one of them fails: `next` past the end stops the others.
@@ -87,7 +87,7 @@ async function judgeLists(cases: EvaluationCases, snapshot: Snapshot, options: E
     next = positions.length;
     throw error;
   };
-  const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, () => judgeNext().catch(stopped)));
+  const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, () => makeNextLists().catch(stopped)));
   for (const end of ends) if (end.status === "rejected") throw end.reason;
   options.progress?.(1);
   const owners = positions.map((at) => cases.ownerAt(at));
@@ -115,7 +115,7 @@ export function listOf({ lists, listLength }: Evaluation, i: number): ItemIndex[
 const METRIC_NAMES = Object.keys(METRICS) as MetricName[];
 const PROGRESS_EVERY = 50;
 /** Of the memory. */
-const THREADS_SHARE = 0.1;
+const SCORER_MEMORY_FRACTION = 0.1;
 /** Lists made at once: every thread scores, and this one ranks meanwhile. */
 const AT_ONCE = 2 * SCORER_THREADS;
 const CHECKED_LISTS = 100;

@@ -3,30 +3,30 @@ import { RECORD_HISTORY_MAX } from "../../../shared/user-records.ts";
 import type { Interactions } from "../../read/dataset/dataset.ts";
 import { rowsWhere, type Targets } from "../../read/dataset/split.ts";
 
-/** One list to be made and judged: what is known of a user at a moment, and what the user chose after it. */
+/** One list to make and evaluate: the history of a user at one moment, and what the user chose after it. */
 export type EvaluationCase = {
-  /** Positive items known at that moment, oldest first; empty for a new user. */
+  /** Positive items before that moment, the oldest first; empty for a new user. */
   readonly items: readonly ItemIndex[];
   readonly times: readonly number[]; // epoch seconds, aligned with items
   /** Items with any interaction before that moment, whatever the label. */
   readonly seen: ReadonlySet<ItemIndex>;
-  /** Distinct; at least one. */
+  /** The targets: distinct items, at least one. */
   readonly relevant: readonly ItemIndex[];
-  /** Epoch seconds: the moment. */
+  /** The moment, in epoch seconds. */
   readonly nowSeconds: number;
 };
 
-/** Lists to be made and judged, built one at a time so that very many fit in memory. */
+/** Lists to make and evaluate. Cases are built one at a time, so that many fit into memory. */
 export type EvaluationCases = {
   readonly count: number;
   readonly itemCount: number;
   /** `at` is 0…count − 1. The same answer every time. */
   caseAt(at: number): EvaluationCase;
-  /** Lengths of the history, where it is not cut, and of what is to be found: what counting all cases needs. */
+  /** Lengths of the uncut history and of the targets, which is cheaper than the whole case. */
   sizesAt(at: number): CaseSizes;
-  /** The index of the user; undefined when nobody of the training part is asked for. */
+  /** The index of the user; undefined for a session, which is no user of the training part. */
   userAt(at: number): number | undefined;
-  /** Whose list it is: those of one user, or of one session, are not independent of each other. */
+  /** The user or session that the list belongs to. Lists of one owner are not independent of each other. */
   ownerAt(at: number): number;
 };
 
@@ -37,25 +37,25 @@ const sizesBy = (caseAt: EvaluationCases["caseAt"]) => (at: number) => {
   return { known: items.length, wanted: relevant.length };
 };
 
-/** Whose lists some are, each once. */
+/** The distinct owners of some lists. */
 export const ownersOf = (cases: EvaluationCases, positions: Iterable<number>): Set<number> =>
   new Set(Array.from(positions, (at) => cases.ownerAt(at)));
 
 export type CaseOptions = {
-  /** Whether items the user has seen may be shown again; then they also count when they are chosen again. */
+  /** Whether items that the user has seen may be shown again; then they are targets too. */
   readonly includeSeen?: boolean;
-  /** The moment of every list; else that of each user's first target. */
+  /** The moment of every list. Absent: the moment of each user's first target. */
   readonly instantSeconds?: number;
-  /** Whether to leave out users without any positive in train. */
+  /** Whether to leave out users without a positive in the training part. */
   readonly withHistoryOnly?: boolean;
 };
 
 /**
- * A case for each user who has something to find. A target that the user had already seen cannot stand in a list that
- * leaves seen items out: it is no target then, and a user without any other is no case.
+ * A case for each user with a target. An item that the user had already seen cannot be in a list without seen items, so it is no target;
+ * a user without another target is no case.
  */
 export function casesOfSplit(train: Interactions, targets: Targets, options: CaseOptions = {}): EvaluationCases {
-  const users = usersToJudge(train, targets, options);
+  const users = usersWithTargets(train, targets, options);
   const caseAt = (at: number): EvaluationCase => {
     const user = users[at]!;
     const [first, end] = [train.userStart[user]!, train.userStart[user + 1]!];
@@ -87,22 +87,22 @@ export function casesOfSplit(train: Interactions, targets: Targets, options: Cas
 }
 
 /**
- * A case for every prefix of every session: its next item is the one to find, and items of the prefix stay candidates. Of a prefix
- * the newest entries are known, as many as a record keeps.
- * Sessions are the positive rows of the users of `all`; nothing of them is in the training part.
+ * A case for every prefix of every session: its next item is the target, and items of the prefix stay candidates. The history is the
+ * newest part of the prefix, as long as a user record keeps. Sessions are the positive rows of the users of `all`; none of these rows is
+ * in the training part.
  */
 export function casesOfSessions(all: Interactions): EvaluationCases {
   const sessions = all.positive.includes(0) ? rowsWhere(all, (row) => all.positive[row] === 1) : all;
-  const lastOfUser: number[] = []; // position of the entry to find
+  const targetOfCase: number[] = []; // row of the target
   const userOfCase: number[] = [];
   for (let user = 0; user < sessions.userCount; user++) {
     for (let at = sessions.userStart[user]! + 1; at < sessions.userStart[user + 1]!; at++) {
-      lastOfUser.push(at);
+      targetOfCase.push(at);
       userOfCase.push(user);
     }
   }
   const caseAt = (at: number): EvaluationCase => {
-    const target = lastOfUser[at]!;
+    const target = targetOfCase[at]!;
     const first = Math.max(sessions.userStart[userOfCase[at]!]!, target - RECORD_HISTORY_MAX);
     return {
       items: Array.from(sessions.items.subarray(first, target)) as ItemIndex[],
@@ -113,16 +113,16 @@ export function casesOfSessions(all: Interactions): EvaluationCases {
     };
   };
   return {
-    count: lastOfUser.length,
+    count: targetOfCase.length,
     itemCount: sessions.itemCount,
     caseAt,
-    sizesAt: (at) => ({ known: lastOfUser[at]! - sessions.userStart[userOfCase[at]!]!, wanted: 1 }),
+    sizesAt: (at) => ({ known: targetOfCase[at]! - sessions.userStart[userOfCase[at]!]!, wanted: 1 }),
     userAt: () => undefined,
     ownerAt: (at) => userOfCase[at]!,
   };
 }
 
-function usersToJudge(train: Interactions, targets: Targets, options: CaseOptions): number[] {
+function usersWithTargets(train: Interactions, targets: Targets, options: CaseOptions): number[] {
   const users: number[] = [];
   for (let user = 0; user < train.userCount; user++) {
     if (targets.userStart[user] === targets.userStart[user + 1]) continue;

@@ -11,7 +11,7 @@ import { type Evaluation, type MetricAtK, timesShown } from "./evaluate.ts";
 import { coverage, gini, popularityPercentiles } from "./metrics.ts";
 
 /** A candidate of the last round, as far as the choice is concerned. */
-export type Judged = { readonly evaluation: Evaluation };
+export type Evaluated = { readonly evaluation: Evaluation };
 
 const CONFIDENCE = 0.95;
 

@@ -6,7 +6,7 @@ type Files = { readonly train: Interactions; readonly test: Interactions };
 type Options = { readonly protocol: Protocol; readonly includeSeen: boolean };
 
 /** Below this share known from the train file, ids are more likely written in two ways than new. */
-const KNOWN_SHARE_MIN = 0.05;
+const KNOWN_FRACTION_MIN = 0.05;
 
 /** What is so unusual of a test file that its figures may mean something else than is thought. */
 export function testFileWarnings(
@@ -24,7 +24,7 @@ export function testFileWarnings(
   for (const [what, isKnown] of [["users", users] as const, ["items", items] as const]) {
     const known = isKnown.filter(Boolean).length;
     // Sessions to be judged are new ones.
-    if (known >= KNOWN_SHARE_MIN * isKnown.length || (what === "users" && protocol === "sessions")) continue;
+    if (known >= KNOWN_FRACTION_MIN * isKnown.length || (what === "users" && protocol === "sessions")) continue;
     warnings.push(
       `Only ${known} of ${isKnown.length} ${what} of the test file are in the train file: are their ids written alike?`,
     );

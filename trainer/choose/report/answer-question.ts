@@ -1,7 +1,7 @@
 import type { EvaluationAnswer, EvaluationQuestion } from "../../../shared/evaluation-report.ts";
 import type { ItemIndex } from "../../../shared/ids.ts";
 import { type PackedStrings, stringAt } from "../../../shared/packed-strings.ts";
-import { attributeColumn, itemSegments, type Judged, userSegments } from "./attribute-segments.ts";
+import { attributeColumn, type Evaluated, itemSegments, userSegments } from "./attribute-segments.ts";
 import { type EvaluationDetail, hashOfUser } from "./evaluation-detail.ts";
 import {
   hitsOf,
@@ -35,7 +35,7 @@ export function answerQuestion(detail: EvaluationDetail, question: EvaluationQue
   // Before the metrics: an unknown attribute is told at once.
   const column = attributeColumn(detail, (user_attribute ?? item_attribute)!, user_attribute ? "users" : "items");
   const everybody = Uint32Array.from(detail.users.keys());
-  const judged = judgedUsers(detail, everybody);
+  const judged = usersToEvaluate(detail, everybody);
   const { segments, furtherValues } = user_attribute
     ? userSegments(detail, column, judged, SEED)
     : itemSegments(detail, column, SEED);
@@ -43,7 +43,7 @@ export function answerQuestion(detail: EvaluationDetail, question: EvaluationQue
   return { ...whole, segments, further_values: furtherValues };
 }
 
-const judgedUsers = (detail: EvaluationDetail, users: Uint32Array): Judged => ({
+const usersToEvaluate = (detail: EvaluationDetail, users: Uint32Array): Evaluated => ({
   chosen: metricsOf(detail, detail.chosen, users),
   popularity: metricsOf(detail, detail.popularity, users),
 });
@@ -51,7 +51,7 @@ const judgedUsers = (detail: EvaluationDetail, users: Uint32Array): Judged => ({
 type Ids = readonly (string | number)[];
 
 function answerForUsers(detail: EvaluationDetail, users: Uint32Array, missing: Ids): EvaluationAnswer {
-  return answer(judgedUsers(detail, users), ownersOf(detail, users), missing);
+  return answer(usersToEvaluate(detail, users), ownersOf(detail, users), missing);
 }
 
 function answerForItems(detail: EvaluationDetail, items: readonly ItemIndex[], missing: Ids): EvaluationAnswer {
@@ -70,7 +70,7 @@ function answerForItems(detail: EvaluationDetail, items: readonly ItemIndex[], m
   };
 }
 
-function answer({ chosen, popularity }: Judged, owners: Uint32Array, missing: Ids): EvaluationAnswer {
+function answer({ chosen, popularity }: Evaluated, owners: Uint32Array, missing: Ids): EvaluationAnswer {
   const lift = new Map(
     [...chosen].map(([name, own]) => [name, own.map((value, i) => value - popularity.get(name)![i]!)]),
   );

@@ -19,7 +19,7 @@ import {
 export type AttributeSegments = { readonly segments: SegmentReport[]; readonly furtherValues: number };
 
 /** What the lists of the same users are worth. */
-export type Judged = { readonly chosen: Values; readonly popularity: Values };
+export type Evaluated = { readonly chosen: Values; readonly popularity: Values };
 
 /** Rows with one value of the attribute, or with values of one quarter. */
 type Group = { readonly name: string; readonly meaning: string; readonly rows: readonly number[] };
@@ -47,7 +47,7 @@ export function attributeColumn(detail: EvaluationDetail, attribute: string, of:
 export function userSegments(
   detail: EvaluationDetail,
   column: AttributeColumn,
-  everybody: Judged,
+  everybody: Evaluated,
   seed: number,
 ): AttributeSegments {
   const { shown, furtherValues } = largest(groupsOf(column), ({ rows }) => rows.length);
@@ -83,7 +83,7 @@ export function itemSegments(detail: EvaluationDetail, column: AttributeColumn, 
 }
 
 /** Lists with their owners: of one user there may be several. */
-type Segment = Omit<SegmentReport, keyof Judged | "users"> & Judged & { readonly owners: Uint32Array };
+type Segment = Omit<SegmentReport, keyof Evaluated | "users"> & Evaluated & { readonly owners: Uint32Array };
 
 function withIntervals(segments: readonly Segment[], seed: number): SegmentReport[] {
   const usersOf = segments.map(({ owners }) => new Set(owners).size);

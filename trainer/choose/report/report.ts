@@ -158,7 +158,7 @@ function candidatesOf(
       ...named(trial),
       outcome,
       reason: verdict.reasons[i]!,
-      ...judgedFields(trial, against),
+      ...figureFields(trial, against),
       fit_seconds: trial.fitSeconds,
       artifact_bytes: trial.artifactBytes,
       truncation: trial.served.exported.truncation,
@@ -168,15 +168,15 @@ function candidatesOf(
     ...named(baseline),
     outcome: verdict.chosen === undefined ? "chosen" : "lost",
     reason: verdict.chosen === undefined ? "nothing tried is reliably better" : "the baseline",
-    ...judgedFields(baseline, against),
+    ...figureFields(baseline, against),
     fit_seconds: baseline.fitSeconds,
     artifact_bytes: baseline.artifactBytes,
     truncation: "",
   };
   const others = discarded.map((one): CandidateReport => {
     const judged = one.evaluation
-      ? judgedFields({ ...one, evaluation: one.evaluation }, { ...against, baseline: input.baselineOnAll })
-      : { users_measured: 0, train_share: one.trainShare, metrics: {}, lift: null, lists: {} };
+      ? figureFields({ ...one, evaluation: one.evaluation }, { ...against, baseline: input.baselineOnAll })
+      : { users_measured: 0, train_share: one.trainFraction, metrics: {}, lift: null, lists: {} };
     const { method, params, outcome, reason, truncation } = one;
     const fit = { fit_seconds: one.fitSeconds, artifact_bytes: one.artifactBytes };
     return { method, params, outcome, reason, truncation, ...fit, ...judged };
@@ -192,14 +192,14 @@ type Against = {
   readonly resampling: Resampling;
 };
 
-function judgedFields(
-  { evaluation, trainShare }: { evaluation: Evaluation; trainShare: number },
+function figureFields(
+  { evaluation, trainFraction }: { evaluation: Evaluation; trainFraction: number },
   { baseline, counts, metric, resampling }: Against,
 ) {
   const same = restrictedTo(baseline, evaluation.positions);
   return {
     users_measured: usersIn(evaluation),
-    train_share: trainShare,
+    train_share: trainFraction,
     metrics: measured(evaluation, resampling),
     lift: toMeasured(lift(evaluation, same, { metric, ...resampling })),
     lists: listShape(evaluation, counts),

@@ -13,48 +13,47 @@ import { casesOfSessions, casesOfSplit, type EvaluationCases } from "../evaluate
 import { depthFor, newestChoices } from "./newest-choices.ts";
 
 /**
- * How what is to be predicted differs from what is known. `service`: the later from the earlier, as in production.
- * `next-item`: each user's next choice. `set`: random rows of the same users, whatever their time. `sessions`: every next step
- * of sessions nobody has seen.
+ * The prediction task. `service`: later choices from earlier ones, as in production. `next-item`: each user's next choice. `set`: random
+ * rows of the same users, whatever their time. `sessions`: every next step of sessions that are not in the training part.
  */
 export type Protocol = "service" | "next-item" | "set" | "sessions";
 
-/** A training part and the lists to be judged on what is not in it. */
+/** A training part, and the cases whose targets are not in it. */
 export type ValidationSplit = {
   readonly kind: "temporal" | "leave-last-out" | "held-out" | "sessions";
   readonly reason: string;
-  /** Epoch seconds; null unless temporal. */
+  /** Epoch seconds of a temporal split; null for other kinds. */
   readonly instantSeconds: number | null;
   readonly train: Interactions;
   readonly cases: EvaluationCases;
 };
 
-/** Applied to the same interactions under another order of the catalog, it parts the same rows. */
+/** Splits interactions. Applied to the same interactions under another catalog order, it splits the same rows. */
 export type SplitPlan = (data: Interactions) => ValidationSplit;
 
 export type SplitOptions = { readonly protocol: Protocol; readonly seed: number; readonly includeSeen: boolean };
 
-/** Users with a history and something to find that a temporal split must have, else each user's newest is held out. */
+/** Users with choices on both sides that a temporal split must have. With fewer, each user's newest choice is held out. */
 const WARM_USERS_MIN = 200;
-/** Shares of the positives that may come after the instant, the smallest first: what is learnt from should be most. */
-const SHARES_AFTER = [0.1, 0.125, 0.15, 0.175, 0.2] as const;
-/** Warm users from which a later instant, with more to learn from, is worth more than further users. */
+/** Fractions of the positives that may come after the instant, the smallest first, to keep the training part large. */
+const FRACTIONS_AFTER = [0.1, 0.125, 0.15, 0.175, 0.2] as const;
+/** With this many users on both sides, a later instant with a larger training part is worth more than further users. */
 const WARM_USERS_PLENTY = 5000;
-const HELD_OUT_SHARE = 0.1;
+const HELD_OUT_FRACTION = 0.1;
 
-/** How to part a dataset into what is learnt from and what is judged on. */
+/** Plans how to split a dataset into a training part and cases. */
 export function planSplit(data: Interactions, { protocol, seed, includeSeen }: SplitOptions): SplitPlan {
   if (protocol === "service") return planServiceSplit(data, includeSeen);
   if (protocol === "next-item") return newestHeldOut("The next item of each user is asked for.", includeSeen);
   if (protocol === "sessions") return sessionsHeldOut(data, seed);
   return (all) => {
-    const split = setSplit(all, HELD_OUT_SHARE, seededRandom(seed, 11));
+    const split = setSplit(all, HELD_OUT_FRACTION, seededRandom(seed, 11));
     const reason = "Random interactions of the same users are asked for: a tenth of them is held out.";
     return fromSplit(split, { kind: "held-out", reason, instantSeconds: null }, includeSeen);
   };
 }
 
-/** A digest of the data and the parting: equal only when two reports were measured on the same. */
+/** A digest of the data and the split: two reports with one fingerprint were measured on the same cases. */
 export function splitFingerprint(dataset: Dataset, split: ValidationSplit): string {
   const hash = createHash("sha256");
   hash.update(`${split.kind} ${split.instantSeconds} ${split.train.items.length} ${split.cases.count} `);
@@ -67,7 +66,7 @@ export function splitFingerprint(dataset: Dataset, split: ValidationSplit): stri
 function planServiceSplit(data: Interactions, includeSeen: boolean): SplitPlan {
   const objection = objectionToTimes(data);
   if (objection) return newestHeldOut(objection, includeSeen);
-  const instants = instantsForShares(data, SHARES_AFTER);
+  const instants = instantsForShares(data, FRACTIONS_AFTER);
   const options = instants.map((instant) => ({ instant, warm: warmUsers(data, instant) }));
   const best =
     options.find(({ warm }) => warm >= WARM_USERS_PLENTY) ?? options.reduce((a, b) => (b.warm > a.warm ? b : a));
@@ -82,11 +81,11 @@ function planServiceSplit(data: Interactions, includeSeen: boolean): SplitPlan {
   };
 }
 
-/** Why one instant for all users would mean nothing in these data, or undefined when it does mean something. */
+/** Why one instant for all users is meaningless in these data; undefined when it is meaningful. */
 function objectionToTimes(data: Interactions): string | undefined {
   const usersByFirstTime = new Map<number, number>();
   let users = 0;
-  let together = 0; // at the moment at which most begin
+  let together = 0; // users who begin at the most frequent first moment
   for (let user = 0; user < data.userCount; user++) {
     if (data.userStart[user] === data.userStart[user + 1]) continue;
     users++;
@@ -131,7 +130,7 @@ function newestHeldOut(reason: string, includeSeen: boolean): SplitPlan {
   };
 }
 
-/** A tenth of the sessions: the newest by their first row, or where times do not tell, random ones. */
+/** Holds out a tenth of the sessions: the newest by their first row; among sessions of equal time, random ones. */
 function sessionsHeldOut(data: Interactions, seed: number): SplitPlan {
   const random = seededRandom(seed, 13);
   const sessions = Array.from({ length: data.userCount }, (_, session) => ({
@@ -141,7 +140,7 @@ function sessionsHeldOut(data: Interactions, seed: number): SplitPlan {
   }));
   sessions.sort((a, b) => b.begin - a.begin || a.chance - b.chance);
   const isHeldOut = new Uint8Array(data.userCount);
-  for (const { session } of sessions.slice(0, Math.ceil(data.userCount * HELD_OUT_SHARE))) isHeldOut[session] = 1;
+  for (const { session } of sessions.slice(0, Math.ceil(data.userCount * HELD_OUT_FRACTION))) isHeldOut[session] = 1;
   return (all) => {
     const ofSession = new Uint32Array(all.items.length);
     for (let session = 0; session < all.userCount; session++) {

@@ -3,16 +3,16 @@ import type { Interactions } from "../../read/dataset/dataset.ts";
 import { rowsWhere } from "../../read/dataset/split.ts";
 import type { EvaluationCases } from "../evaluate/evaluation-cases.ts";
 
-/** Users from which one choice of each is evidence enough; with fewer, further ones of each are asked for. */
+/** Cases that a split should have. With fewer users, several choices of each user are held out. */
 const CASES_WANTED = 3000;
-/** Fewer users are no evidence, however often they are asked. */
+/** With fewer users, several choices of each add no evidence. */
 const USERS_MIN = 200;
 const DEPTH_MAX = 5;
-/** At most one of so many choices of a user is held out. */
-const SHARE_OF_USER = 4;
+/** At most one of this many choices of a user is held out. */
+const CHOICES_PER_HELD_OUT = 4;
 const POSITIVES_MIN = 3;
 
-/** How many of each user's newest positive interactions are to be held out, 1 to 5: more where users are few. */
+/** How many of each user's newest positive interactions to hold out, 1 to 5: more when there are few users. */
 export function depthFor(all: Interactions): number {
   let users = 0;
   for (let user = 0; user < all.userCount; user++) if (positivesOf(all, user).length >= POSITIVES_MIN) users++;
@@ -20,8 +20,8 @@ export function depthFor(all: Interactions): number {
 }
 
 /**
- * The newest positive interactions of each user held out, up to `depth`, and a case for each of them: what was known right before it,
- * newer than the training part though some of it is. Models take the history as it is at a request, so they can be asked so.
+ * Holds out each user's newest positive interactions, up to `depth`, with a case for each of them. The history of a case is everything
+ * right before it, so it may be newer than the training part: a served model also gets the history of the moment of the request.
  */
 export function newestChoices(
   all: Interactions,
@@ -32,7 +32,8 @@ export function newestChoices(
   const rowOfCase: number[] = [];
   for (let user = 0; user < all.userCount; user++) {
     const positives = positivesOf(all, user);
-    const held = positives.length < POSITIVES_MIN ? 0 : Math.min(depth, Math.ceil(positives.length / SHARE_OF_USER));
+    const held =
+      positives.length < POSITIVES_MIN ? 0 : Math.min(depth, Math.ceil(positives.length / CHOICES_PER_HELD_OUT));
     if (held === 0) continue;
     ends[user] = positives.at(-held)!;
     for (const row of positives.slice(-held)) {
@@ -65,7 +66,7 @@ export function newestChoices(
   return { train: rowsWhere(all, (row) => isTrain[row] === 1), cases };
 }
 
-/** Rows of a user's positive interactions, oldest first. */
+/** Rows of a user's positive interactions, the oldest first. */
 function positivesOf({ userStart, positive }: Interactions, user: number): number[] {
   const rows: number[] = [];
   for (let row = userStart[user]!; row < userStart[user + 1]!; row++) if (positive[row]) rows.push(row);

@@ -3,13 +3,13 @@ import type { Dataset, Interactions } from "../../read/dataset/dataset.ts";
 import { pickColumn, pickStrings } from "../../read/dataset/reorder-items.ts";
 
 /**
- * Users drawn by lot, each with all rows, numbered anew; the catalog stays whole. What a smaller share draws is part of what a larger
- * one draws with the same seed.
+ * A seeded random sample of the users with all their rows, renumbered; the catalog stays whole. With the same seed, a smaller sample is
+ * part of a larger one.
  *
- * @param share Of the users, 0…1; with 1 the data themselves.
+ * @param fraction Fraction of the users, 0…1; with 1 the dataset itself.
  */
-export function sampleUsers(dataset: Dataset, share: number, seed: number): Dataset {
-  return share >= 1 ? dataset : pickUsers(dataset, drawn(dataset.userCount, share, seed));
+export function sampleUsers(dataset: Dataset, fraction: number, seed: number): Dataset {
+  return fraction >= 1 ? dataset : pickUsers(dataset, drawUsers(dataset.userCount, fraction, seed));
 }
 
 /** The users that have rows, renumbered; the catalog stays whole. */
@@ -34,11 +34,11 @@ function pickUsers(dataset: Dataset, users: Int32Array): Dataset {
 export const interactionBytes = ({ items, ratings, userCount }: Interactions): number =>
   items.length * (ratings ? 13 : 9) + 4 * userCount;
 
-function drawn(userCount: number, share: number, seed: number): Int32Array {
+function drawUsers(userCount: number, fraction: number, seed: number): Int32Array {
   const random = seededRandom(seed, 61);
   const users = new Int32Array(userCount);
   let count = 0;
-  for (let user = 0; user < userCount; user++) if (random() < share) users[count++] = user;
+  for (let user = 0; user < userCount; user++) if (random() < fraction) users[count++] = user;
   return users.slice(0, count);
 }
 

@@ -5,12 +5,12 @@ import { type BlendRecipe, costOfParts, fitParts } from "../../learn/scoring/ble
 
 export const BLEND = "blend";
 
-/** A method with its settings, and how much its opinion counts in a blend. */
+/** One part of a blend: a method with its settings and its weight. */
 export type PartChoice = { readonly method: string; readonly params: Params; readonly share: number };
 
 /**
- * The settings of a blend as one flat table of numbers, so that it is recorded, compared and fitted again like any other method:
- * `0.ease.share`, `0.ease.lambda`, `1.item_knn.share`, …
+ * The settings of a blend as one flat table of numbers, so that a blend is recorded, compared and fitted again like any other method:
+ * `0.ease.share` (the weight), `0.ease.lambda`, `1.item_knn.share`, …
  */
 export function blendParams(parts: readonly PartChoice[]): Params {
   const entries = parts.flatMap(({ method, params, share }, i) =>
@@ -19,7 +19,7 @@ export function blendParams(parts: readonly PartChoice[]): Params {
   return Object.fromEntries(entries);
 }
 
-/** The parts that blendParams wrote. Throws when the settings are of another form. */
+/** Reads the parts that blendParams wrote. Throws for settings of another form. */
 export function partsOf(params: Params): PartChoice[] {
   const parts: { method: string; share: number; params: Record<string, number> }[] = [];
   for (const [key, value] of Object.entries(params)) {
@@ -37,12 +37,12 @@ export function partsOf(params: Params): PartChoice[] {
   return parts;
 }
 
-/** The method of a name: one of the table, or the blend of some of them. Undefined for a name that is not known. */
+/** The method with a name: one of the table, or the blend of methods of the table. Undefined for an unknown name. */
 export function methodNamed(name: string, methods: Readonly<Record<string, Method>>): Method | undefined {
   return methods[name] ?? (name === BLEND ? blendOf(methods) : undefined);
 }
 
-/** The name of a choice's method, or of a part of a blend, that is not known; the blend's own where its settings cannot be read. */
+/** The unknown method of a choice or of a part of its blend; `blend` if its settings cannot be read. Undefined when all are known. */
 export function unknownMethod(
   { method, params }: { readonly method: string; readonly params: Params },
   methods: Readonly<Record<string, Method>>,
@@ -57,7 +57,7 @@ export function unknownMethod(
   }
 }
 
-/** Fitted models as one. Cold items are placed once, in the lists of the whole: every part would give them places of its own. */
+/** One model from fitted parts. Cold items are placed once, in the lists of the blend, because every part would place them again. */
 export function blendOfFitted(params: Params, parts: readonly BlendPart[]) {
   const warm = parts.map(({ model, weight }) => ({ model: warmOf(model), weight }));
   return placedAsIn(

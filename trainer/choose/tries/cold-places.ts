@@ -6,12 +6,13 @@ import { lift } from "../evaluate/evaluation-figures.ts";
 import { runTrial } from "./trial.ts";
 import { type SelectState, scaled } from "./try-methods.ts";
 
-/** Of the seconds left, for both trials together. */
-const TIME_SHARE = 0.1;
+/** Fraction of the remaining seconds for both trials together. */
+const TIME_FRACTION = 0.1;
 
 /**
- * The methods, with cold items in one place of ten of their lists, or of fifty where that is reliably better on the validation
- * part: in an old catalog what nobody has chosen is what nobody wants. The cheapest method decides for all.
+ * The methods with their rule for cold items (items that nobody has chosen yet): one place in ten of every list, or one in fifty where
+ * that is reliably better on the validation part. In an old catalog, items that nobody has chosen are items that nobody wants. The cheapest
+ * method is tried both ways and decides for all methods.
  */
 export async function withColdPlaces(state: SelectState): Promise<SelectState["methods"]> {
   const { methods, context, validation, secondsLeft } = state;
@@ -19,15 +20,15 @@ export async function withColdPlaces(state: SelectState): Promise<SelectState["m
   if (coldItems(train).length === 0) return methods;
   const method = cheapest(methods, train);
   const params = method?.grid(train)[0];
-  const secondsMax = (TIME_SHARE * secondsLeft()) / 2;
+  const secondsMax = (TIME_FRACTION * secondsLeft()) / 2;
   if (!method || !params) return methods;
-  // What every method's fit needs of the cold items is learnt here or with the first of them.
+  // Statistics of cold items are shared by all fits, so their seconds are not counted here.
   const cost = method.cost(train, params);
   if (ownSeconds(cost) > secondsMax) return methods;
-  // The first of them stands behind the tenth item, where a metric at 10 does not look.
+  // The first cold item is at place 11 or later, where a metric at 10 cannot see it.
   const deepest = `ndcg@${Math.max(...context.cutOffs)}` as MetricAtK;
   const time = { secondsMax, secondsHard: 2 * secondsMax + (cost.shared?.seconds ?? 0) };
-  const task = { data: train, cases: split.cases, positions, trainShare: 1, ...time };
+  const task = { data: train, cases: split.cases, positions, trainFraction: 1, ...time };
   try {
     const often = await runTrial({ method, params }, task, scaled(context, 0.15, 0.16));
     const candidate = { method, params: { ...params, coldEvery: COLD_EVERY_RARE } };
@@ -37,7 +38,7 @@ export async function withColdPlaces(state: SelectState): Promise<SelectState["m
   } catch (error) {
     context.signal.throwIfAborted();
     if (!(error instanceof Error)) throw error;
-    return methods; // what fails here fails again when the method is tried, and is told then
+    return methods; // the same failure occurs, and is reported, when the method is tried
   }
 }
 

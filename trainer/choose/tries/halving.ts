@@ -1,25 +1,25 @@
-/** One round: every candidate that is left is tried on a share of the training users, and the best `keep` go on. */
-export type Rung = { readonly trainShare: number; readonly tried: number; readonly keep: number };
+/** One round: every remaining candidate is tried on a fraction of the training users, and the best `keep` go on. */
+export type Rung = { readonly trainFraction: number; readonly tried: number; readonly keep: number };
 
 export type HalvingOptions = {
-  /** Candidates, the best guess first. */
+  /** Number of candidates, which are ordered by prior guess, the best first. */
   readonly candidateCount: number;
   readonly trainUsers: number;
-  /** Predicted seconds of the first `count` candidates on a share of the training users, judging included. */
-  readonly secondsOf: (count: number, trainShare: number) => number;
+  /** Predicted seconds of the first `count` candidates on a fraction of the training users, evaluation included. */
+  readonly secondsOf: (count: number, trainFraction: number) => number;
   readonly secondsMax: number;
 };
 
 const REDUCTION = 3;
-/** Fewer training users say little about which settings suit all of them. */
+/** Fewer training users say little about which settings suit all users. */
 const RUNG_USERS_MIN = 1000;
 
 /**
- * The rounds of successive halving (Jamieson and Talwalkar 2016) with a third of the candidates kept each time: as few rounds as the
- * time allows, since a subsample of the users is sparser than all of them and so prefers stronger regularisation.
+ * Plans the rounds of successive halving (Jamieson and Talwalkar 2016); each round keeps a third of its candidates. The plan has as few
+ * rounds as the time allows, because a sample of the users is sparser than all users and so prefers stronger regularisation.
  *
- * When even that takes too long, the candidates are cut to the best guesses. Empty when not even one can be tried on everything.
- * The last round is always on all training users.
+ * If the longest plan takes too long, only the best guesses are candidates. The plan is empty when not even one candidate can be tried on
+ * all users. The last round is always on all training users.
  */
 export function planHalving(options: HalvingOptions): Rung[] {
   const { candidateCount, trainUsers, secondsMax } = options;
@@ -38,12 +38,12 @@ function rungsOf(count: number, depth: number): Rung[] {
   let tried = count;
   for (let left = depth; left >= 0; left--) {
     const keep = left === 0 ? 1 : Math.max(1, Math.ceil(tried / REDUCTION));
-    rungs.push({ trainShare: REDUCTION ** -left, tried, keep });
+    rungs.push({ trainFraction: REDUCTION ** -left, tried, keep });
     tried = keep;
   }
   return rungs;
 }
 
 function secondsOfRungs(rungs: readonly Rung[], { secondsOf }: HalvingOptions): number {
-  return rungs.reduce((sum, { tried, trainShare }) => sum + secondsOf(tried, trainShare), 0);
+  return rungs.reduce((sum, { tried, trainFraction }) => sum + secondsOf(tried, trainFraction), 0);
 }

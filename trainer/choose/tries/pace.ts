@@ -2,18 +2,18 @@ import { type Method, ownSeconds, type Params, type TrainingData } from "../../l
 import { secondsPerList } from "../evaluate/evaluate.ts";
 import type { Trial } from "./trial.ts";
 
-/** How many times longer than predicted fitting and judging take. */
-export type Pace = { readonly fit: number; readonly judge: number };
+/** How many times longer than predicted fits and evaluations take. */
+export type Pace = { readonly fit: number; readonly evaluation: number };
 
-export const AS_PREDICTED: Pace = { fit: 1, judge: 1 };
+export const AS_PREDICTED: Pace = { fit: 1, evaluation: 1 };
 
 export type PredictOptions = { readonly data: TrainingData; readonly listCount: number; readonly pace: Pace };
 
-/** Seconds of fitting these settings and judging as many lists. */
+/** Predicted seconds of fitting one set of settings and evaluating `listCount` lists. */
 export const predictedSeconds = (method: Method, params: Params, options: PredictOptions): number =>
   predictedSecondsOfAll(method, [params], options);
 
-/** Of one after the other: what their fits share is learnt once, or has been. */
+/** Predicted seconds of several settings, one after the other. Work that their fits share counts once, or not if it is already done. */
 export function predictedSecondsOfAll(
   method: Method,
   grid: readonly Params[],
@@ -22,53 +22,53 @@ export function predictedSecondsOfAll(
   const costs = grid.map((params) => method.cost(data, params));
   const fits = costs.reduce((sum, cost) => sum + ownSeconds(cost), 0);
   const shared = Math.max(0, ...costs.map((cost) => (cost.shared?.isLearnt ? 0 : (cost.shared?.seconds ?? 0))));
-  return pace.fit * (fits + shared) + pace.judge * grid.length * listCount * secondsPerList(data.itemCount);
+  return pace.fit * (fits + shared) + pace.evaluation * grid.length * listCount * secondsPerList(data.itemCount);
 }
 
-/** As the trials of this method took; where none of them tells, as all did, but no quicker: the machine may be busy with other work. */
+/** The pace of this method's trials; without any, the pace of all trials but at least 1, since the machine may be busy. */
 export function paceFor(method: Method, trials: readonly Trial[], data: TrainingData): Pace {
   const own = trials.filter((trial) => trial.method.name === method.name);
   return {
     fit: ownFitPace(own, data) ?? fitPace(trials, data),
-    judge: ownJudgePace(own, data) ?? judgePace(trials, data),
+    evaluation: ownEvaluatePace(own, data) ?? evaluatePace(trials, data),
   };
 }
 
 const PACE_MAX = 20;
-/** Short fits say little. */
-const SECONDS_TELLING = 5;
-const OWN_SECONDS_TELLING = 1;
-/** No prediction is better than by half. */
+/** Fits that took fewer seconds in total are too short to estimate a pace from. */
+const SECONDS_MIN = 5;
+const OWN_SECONDS_MIN = 1;
+/** Predictions are off by up to this factor on an idle machine. */
 const PREDICTION_ERROR = 1.5;
 
-const busy = (pace: number) => Math.min(PACE_MAX, Math.max(1, pace));
+const atLeastOne = (pace: number) => Math.min(PACE_MAX, Math.max(1, pace));
 
 function ownFitPace(own: readonly Trial[], data: TrainingData): number | undefined {
-  const { taken, predicted } = fitted(own, data);
-  return taken < OWN_SECONDS_TELLING ? undefined : Math.min(PACE_MAX, taken / predicted);
+  const { taken, predicted } = fitSecondsOf(own, data);
+  return taken < OWN_SECONDS_MIN ? undefined : Math.min(PACE_MAX, taken / predicted);
 }
 
 function fitPace(trials: readonly Trial[], data: TrainingData): number {
-  const { taken, predicted } = fitted(trials, data);
-  return taken < SECONDS_TELLING ? 1 : busy(taken / predicted / PREDICTION_ERROR);
+  const { taken, predicted } = fitSecondsOf(trials, data);
+  return taken < SECONDS_MIN ? 1 : atLeastOne(taken / predicted / PREDICTION_ERROR);
 }
 
-/** What fills the time that it is given says nothing. */
-function fitted(trials: readonly Trial[], data: TrainingData) {
-  const telling = trials.filter(({ method }) => !method.fillsItsTime);
+/** Seconds taken and predicted. Methods that fill their time budget say nothing about the pace, so they are excluded. */
+function fitSecondsOf(trials: readonly Trial[], data: TrainingData) {
+  const informative = trials.filter(({ method }) => !method.fillsItsTime);
   return {
-    taken: sumOf(telling, ({ fitSeconds }) => fitSeconds),
-    predicted: sumOf(telling, ({ method, params }) => method.cost(data, params).seconds),
+    taken: sumOf(informative, ({ fitSeconds }) => fitSeconds),
+    predicted: sumOf(informative, ({ method, params }) => method.cost(data, params).seconds),
   };
 }
 
-const ownJudgePace = (own: readonly Trial[], data: TrainingData) =>
-  own.length === 0 ? undefined : Math.min(PACE_MAX, judged(own, data));
+const ownEvaluatePace = (own: readonly Trial[], data: TrainingData) =>
+  own.length === 0 ? undefined : Math.min(PACE_MAX, evaluationPaceOf(own, data));
 
-const judgePace = (trials: readonly Trial[], data: TrainingData) =>
-  trials.length === 0 ? 1 : busy(judged(trials, data));
+const evaluatePace = (trials: readonly Trial[], data: TrainingData) =>
+  trials.length === 0 ? 1 : atLeastOne(evaluationPaceOf(trials, data));
 
-function judged(trials: readonly Trial[], data: TrainingData): number {
+function evaluationPaceOf(trials: readonly Trial[], data: TrainingData): number {
   const lists = ({ evaluation }: Trial) => evaluation.positions.length;
   const taken = sumOf(trials, (trial) => lists(trial) * trial.secondsPerList);
   return taken / (Math.max(1, sumOf(trials, lists)) * secondsPerList(data.itemCount));

@@ -6,31 +6,31 @@ import { type EvaluationCases, ownersOf } from "../evaluate/evaluation-cases.ts"
 import { joined } from "../evaluate/evaluation-figures.ts";
 import type { Served } from "../evaluate/offline-snapshot.ts";
 
-/** A method with its settings: what can be fitted again on other data. */
+/** A method's name with its settings: it can be fitted again on other data. */
 export type Choice = { readonly method: string; readonly params: Params };
 
 export const choiceOf = ({ method, params }: Trial): Choice => ({ method: method.name, params });
 
-/** Whether two choices are of one method with equal settings, in whatever order these are written. */
+/** True if both choices have the same method and equal settings; the order of the settings does not matter. */
 export function isSameChoice(choice: Choice, other: Choice | undefined): boolean {
   if (other === undefined || choice.method !== other.method) return false;
   const names = new Set([...Object.keys(choice.params), ...Object.keys(other.params)]);
   return [...names].every((name) => choice.params[name] === other.params[name]);
 }
 
-/** One method with one set of params: what is tried. */
+/** One method with one set of settings, before it is tried. */
 export type Candidate = { readonly method: Method; readonly params: Params };
 
-/** A candidate fitted, exported and judged. */
+/** A candidate that has been fitted, exported and evaluated. */
 export type Trial = Candidate & {
-  /** Share of the training users that it learnt from. */
-  readonly trainShare: number;
-  /** Undefined once it has been let go to save memory. */
+  /** Fraction of the training users that the fit learnt from. */
+  readonly trainFraction: number;
+  /** Undefined once it has been released to save memory. */
   readonly fitted: FittedModel | undefined;
   readonly served: Served;
   readonly evaluation: Evaluation;
   readonly fitSeconds: number;
-  /** Of making and judging one list. */
+  /** Seconds of making and evaluating one list. */
   readonly secondsPerList: number;
   readonly artifactBytes: number;
 };
@@ -45,30 +45,30 @@ export type TrialContext = {
   readonly signal: AbortSignal;
   /** Seconds on a clock that never goes back. */
   readonly clock: () => number;
-  /** `share` 0…1 of this trial. */
-  readonly progress: (share: number, detail: string) => void;
+  /** `fraction` is 0…1 of this trial. */
+  readonly progress: (fraction: number, detail: string) => void;
 };
 
 export type FitTask = {
   readonly data: TrainingData;
-  /** What the fit is told; a method that can stop early keeps to it. */
+  /** The time that the fit may take; a method that can stop early keeps to it. */
   readonly secondsMax: number;
-  /** When the fit, and of a trial the judging, is stopped and counts as failed. */
+  /** Timeout in seconds: the fit, and in a trial the evaluation too, is stopped and counts as failed. */
   readonly secondsHard: number;
 };
 
-/** What a trial learns from, and what it is judged on. */
+/** The data that a trial learns from, and the cases that it is evaluated on. */
 export type TrialTask = FitTask & {
-  readonly trainShare: number;
+  readonly trainFraction: number;
   readonly cases: EvaluationCases;
   readonly positions: Uint32Array;
-  /** Judged first, some of `positions`; when these lists leave no hope, the others are not made. */
+  /** Some of `positions`, evaluated first. If these lists are hopeless, the others are not made. */
   readonly probe?: { readonly positions: Uint32Array; readonly isHopeless: (evaluation: Evaluation) => boolean };
 };
 
 /**
- * A candidate fitted. The seconds are those of a fit by itself, as the one on all data will be: what other fits had learnt for it
- * counts as predicted. Throws what the fit throws, and an Error that says so when it took too long.
+ * Fits a candidate. The seconds are those of a fit by itself, as the refit on all data will be: work shared with earlier fits is added as
+ * predicted. Throws the error of the fit, and an Error that says so when the fit took too long.
  */
 export async function fitCandidate(
   { method, params }: Candidate,
@@ -83,21 +83,21 @@ export async function fitCandidate(
       signal,
       secondsMax,
       memoryMbMax: context.memoryMbMax,
-      progress: (share, detail) => context.progress(FIT_SHARE * share, `${method.name}: ${detail}`),
+      progress: (fraction, detail) => context.progress(FIT_FRACTION * fraction, `${method.name}: ${detail}`),
     }),
   );
   return { fitted, seconds: context.clock() - begin + (shared?.isLearnt ? shared.seconds : 0) };
 }
 
-/** A candidate fitted, exported and judged, all within `secondsHard`. Throws as `fitCandidate` and `evaluate` do. */
+/** Fits, exports and evaluates a candidate within `secondsHard`. Throws as `fitCandidate` and `evaluate` do. */
 export async function runTrial(candidate: Candidate, task: TrialTask, context: TrialContext): Promise<Trial> {
   return await stoppedAfter(task.secondsHard, context.signal, async (signal) => {
     const { fitted, seconds } = await fitCandidate(candidate, task, { ...context, signal });
-    return await judgeFitted({ candidate, fitted, fitSeconds: seconds }, task, { ...context, signal });
+    return await evaluateFitted({ candidate, fitted, fitSeconds: seconds }, task, { ...context, signal });
   });
 }
 
-/** What the work gives; it is aborted when its time is up, and the error then says so. */
+/** The result of the work. After the timeout the work is aborted, and the error says so. */
 async function stoppedAfter<Result>(
   seconds: number,
   signal: AbortSignal,
@@ -119,8 +119,8 @@ export type FittedCandidate = {
   readonly fitSeconds: number;
 };
 
-/** A fitted candidate exported and judged. Throws as `evaluate` does. */
-export async function judgeFitted(
+/** Exports and evaluates a fitted candidate. Throws as `evaluate` does. */
+export async function evaluateFitted(
   { candidate, fitted, fitSeconds }: FittedCandidate,
   task: Omit<TrialTask, keyof FitTask>,
   context: TrialContext,
@@ -128,16 +128,20 @@ export async function judgeFitted(
   const served = { exported: fitted.export(context.budget), historyMax: fitted.historyMax };
   const users = ownersOf(task.cases, task.positions).size;
   const begin = context.clock();
-  const evaluation = await judge(served, task, {
+  const evaluation = await evaluateServed(served, task, {
     ...context,
-    progress: (share) =>
-      context.progress(FIT_SHARE + (1 - FIT_SHARE) * share, `${candidate.method.name}: ranking for ${users} users`),
+    progress: (fraction) =>
+      context.progress(
+        FIT_FRACTION + (1 - FIT_FRACTION) * fraction,
+        `${candidate.method.name}: ranking for ${users} users`,
+      ),
   });
-  const judged = { evaluation, secondsPerList: (context.clock() - begin) / Math.max(1, evaluation.positions.length) };
+  const secondsPerList = (context.clock() - begin) / Math.max(1, evaluation.positions.length);
   return {
     ...candidate,
-    ...judged,
-    trainShare: task.trainShare,
+    evaluation,
+    secondsPerList,
+    trainFraction: task.trainFraction,
     fitted,
     served,
     fitSeconds,
@@ -145,9 +149,13 @@ export async function judgeFitted(
   };
 }
 
-type JudgeContext = Omit<TrialContext, "progress"> & { readonly progress: (share: number) => void };
+type EvaluateContext = Omit<TrialContext, "progress"> & { readonly progress: (fraction: number) => void };
 
-async function judge(served: Served, task: Omit<TrialTask, keyof FitTask>, context: JudgeContext): Promise<Evaluation> {
+async function evaluateServed(
+  served: Served,
+  task: Omit<TrialTask, keyof FitTask>,
+  context: EvaluateContext,
+): Promise<Evaluation> {
   const { cases, positions, probe } = task;
   const { cutOffs, includeSeen, signal, memoryMbMax, progress } = context;
   const options = { cutOffs, includeSeen, signal, memoryMbMax };
@@ -159,16 +167,16 @@ async function judge(served: Served, task: Omit<TrialTask, keyof FitTask>, conte
   return joined(first, await evaluate(cases, served, { ...options, positions: rest, progress }));
 }
 
-const FIT_SHARE = 0.7; // of a trial's progress
-const TIMEOUT_SECONDS_MAX = 1e6; // timers take 31 bits of milliseconds
+const FIT_FRACTION = 0.7; // of a trial's progress; the rest is the evaluation
+const TIMEOUT_SECONDS_MAX = 1e6; // timers hold 31 bits of milliseconds
 
-/** Bytes of the files that an edge loads to score. */
+/** Bytes of the files that the edge loads for scoring. */
 export const bytesOf = ({ exported }: Served): number =>
   exported.graph.length + exported.weights.reduce((sum, { bytes }) => sum + bytes.length, 0);
 
-/** The mean of one metric over the lists judged. */
+/** The mean of one metric over the evaluated lists. */
 export const meanOf = (evaluation: Evaluation, metric: MetricAtK): number => mean(evaluation.values.get(metric)!);
 
-/** The best first; sorting leaves equal ones in the order in which they were tried. */
+/** Comparator for the best trial first. Equal trials stay in the order in which they were tried. */
 export const byMetric = (metric: MetricAtK) => (a: Trial, b: Trial) =>
   meanOf(b.evaluation, metric) - meanOf(a.evaluation, metric);

@@ -19,23 +19,23 @@ export type TuneTask = {
   /** The cases that settings are compared on. */
   readonly positions: Uint32Array;
   readonly metric: MetricAtK;
-  /** For all trials of this method together. */
+  /** Seconds for all trials of this method together. */
   readonly secondsMax: number;
-  /** When whatever still runs is stopped and counts as failed; else none. */
+  /** Timeout in seconds for all trials together: a trial that still runs then counts as failed. Absent: none. */
   readonly secondsHard?: number;
-  /** As fitting and judging have taken so far; as predicted unless given. */
+  /** How much longer than predicted fits and evaluations have taken so far. Absent: as predicted. */
   readonly pace?: Pace;
   /** Trials on all training users that are kept for the last round. */
   readonly keepMax: number;
 };
 
-/** What became of settings that do not go on. */
+/** Settings that are out of the race, with the reason and their figures if they have any. */
 export type Discarded = {
   readonly method: string;
   readonly params: Params;
   readonly outcome: "dropped" | "left_out" | "failed";
   readonly reason: string;
-  readonly trainShare: number;
+  readonly trainFraction: number;
   readonly evaluation: Evaluation | null;
   readonly fitSeconds: number | null;
   readonly artifactBytes: number | null;
@@ -43,12 +43,12 @@ export type Discarded = {
 };
 
 export type Tuned = {
-  /** On all training users, the best first; empty when the method could not be tried. */
+  /** Trials on all training users, the best first; empty when the method could not be tried. */
   readonly finalists: readonly Trial[];
   readonly discarded: readonly Discarded[];
 };
 
-/** The best settings of one method, found by successive halving within a time and a memory bound. */
+/** Finds the best settings of one method by successive halving, within a time and a memory limit. */
 export async function tuneMethod(task: TuneTask, context: TrialContext): Promise<Tuned> {
   const discarded: Discarded[] = [];
   const grid = withinTime(task, withinMemory(task, context, discarded), discarded);
@@ -63,20 +63,20 @@ export async function tuneMethod(task: TuneTask, context: TrialContext): Promise
   const secondsUsed = () => context.clock() - begin;
   const secondsLeft = () => task.secondsMax - secondsUsed();
   const secondsHard = () => (task.secondsHard ?? Number.POSITIVE_INFINITY) - secondsUsed();
-  let left = grid.slice(0, rungs[0]?.tried ?? 0);
+  let candidates = grid.slice(0, rungs[0]?.tried ?? 0);
   if (rungs.length > 0) {
     const reason = `left out to keep to ${roundSeconds(task.secondsMax)} for this method: better guesses came first`;
-    for (const params of grid.slice(left.length)) discarded.push(untried(task.method, params, reason));
+    for (const params of grid.slice(candidates.length)) discarded.push(untried(task.method, params, reason));
   }
   for (const [r, rung] of rungs.entries()) {
     const isLast = r === rungs.length - 1;
-    const data = isLast ? task.data : withSomeUsers(task.data, rung.trainShare, context.seed);
+    const data = isLast ? task.data : withSomeUsers(task.data, rung.trainFraction, context.seed);
     const keep = isLast ? task.keepMax : rung.keep;
-    const round: Round = { task: { ...task, data }, rung, left, secondsLeft, secondsHard, keep };
-    const progress = (share: number, detail: string) => context.progress((r + share) / rungs.length, detail);
+    const round: Round = { task: { ...task, data }, rung, candidates, secondsLeft, secondsHard, keep };
+    const progress = (fraction: number, detail: string) => context.progress((r + fraction) / rungs.length, detail);
     const kept = await runRound(round, { ...context, progress }, discarded);
     if (isLast) return { finalists: kept, discarded };
-    left = kept.map(({ params }) => params);
+    candidates = kept.map(({ params }) => params);
   }
   return { finalists: [], discarded };
 }
@@ -85,21 +85,21 @@ type Round = {
   readonly task: TuneTask;
   readonly rung: Rung;
   /** Settings that are tried in this round. */
-  readonly left: readonly Params[];
+  readonly candidates: readonly Params[];
   readonly keep: number;
   readonly secondsLeft: () => number;
   readonly secondsHard: () => number;
 };
 
-/** The best `keep` of a round, the best first; the others are in `discarded`. */
+/** Runs one round and returns its best `keep` trials, the best first; the other trials are added to `discarded`. */
 async function runRound(round: Round, context: TrialContext, discarded: Discarded[]): Promise<Trial[]> {
-  const { task, rung, left, keep } = round;
+  const { task, rung, candidates, keep } = round;
   const trials: Trial[] = [];
-  for (const [c, params] of left.entries()) {
+  for (const [c, params] of candidates.entries()) {
     const probe = trials[0] && raceAgainst(trials[0], task, context.seed);
     const time = { secondsLeft: round.secondsLeft(), secondsHard: round.secondsHard(), isFirst: c === 0 };
-    const one: One = { ...task, ...time, params, rung, ...(probe && { probe }) };
-    const progress = (share: number, detail: string) => context.progress((c + share) / left.length, detail);
+    const one: OneTrial = { ...task, ...time, params, rung, ...(probe && { probe }) };
+    const progress = (fraction: number, detail: string) => context.progress((c + fraction) / candidates.length, detail);
     const trial = await tryOne(one, { ...context, progress }, discarded);
     if (!trial) continue;
     if (trial.evaluation.positions.length < task.positions.length) {
@@ -107,7 +107,7 @@ async function runRound(round: Round, context: TrialContext, discarded: Discarde
       continue;
     }
     trials.push(trial);
-    // What is not kept anyway must not stay in memory until the end of the round.
+    // Trials beyond the best `keep` are dropped at once, so that they do not stay in memory until the end of the round.
     for (const worse of trials.sort(byMetric(task.metric)).splice(keep)) {
       discarded.push(discardedTrial(worse, { best: trials[0]!, metric: task.metric }));
     }
@@ -115,7 +115,7 @@ async function runRound(round: Round, context: TrialContext, discarded: Discarde
   return trials;
 }
 
-/** Settings whose fit is predicted to fit into memory; the others are recorded with the reason. */
+/** The settings whose fit is predicted to fit into the memory; the others are discarded with the reason. */
 function withinMemory(
   { method, grid, data }: TuneTask,
   { memoryMbMax }: TrialContext,
@@ -131,39 +131,39 @@ function withinMemory(
 }
 
 /**
- * Settings of which one alone is predicted to fit into the time: where the best guess takes too long, cheaper ones are tried rather than
- * none.
+ * The settings that are each predicted to fit into the time; the others are discarded with the reason. So cheaper settings are tried when
+ * the best guess takes too long.
  */
 function withinTime(task: TuneTask, grid: readonly Params[], discarded: Discarded[]): Params[] {
   const { method, secondsMax } = task;
   return grid.filter((params) => {
     const seconds = predictionOf(task, [params])(1, 1);
     if (seconds <= secondsMax) return true;
-    const reason = `needs about ${roundSeconds(seconds)} to fit and judge, and ${roundSeconds(secondsMax)} are left for it`;
+    const reason = `needs about ${roundSeconds(seconds)} to fit and evaluate, and ${roundSeconds(secondsMax)} are left for it`;
     discarded.push(untried(method, params, reason));
     return false;
   });
 }
 
-/** Seconds of fitting and judging the first `count` settings on a share of the training users, as predicted. */
+/** Predicts the seconds of fitting and evaluating the first `count` settings on a fraction of the training users. */
 function predictionOf({ method, data, positions, pace = AS_PREDICTED }: TuneTask, grid: readonly Params[]) {
-  const onShare = new Map<number, TrainingData>([[1, data]]);
-  return (count: number, trainShare: number): number => {
-    // A cost may depend on more than the sizes, so it is asked for data of the right size.
-    if (!onShare.has(trainShare)) onShare.set(trainShare, withSomeUsers(data, trainShare, 0));
-    const options = { data: onShare.get(trainShare)!, listCount: positions.length, pace };
+  const dataOfFraction = new Map<number, TrainingData>([[1, data]]);
+  return (count: number, trainFraction: number): number => {
+    // A cost may depend on more than the size of the data, so a sample of the right size is predicted.
+    if (!dataOfFraction.has(trainFraction)) dataOfFraction.set(trainFraction, withSomeUsers(data, trainFraction, 0));
+    const options = { data: dataOfFraction.get(trainFraction)!, listCount: positions.length, pace };
     return predictedSecondsOfAll(method, grid.slice(0, count), options);
   };
 }
 
-/** A trial that is reliably worse than the best so far on some of the cases need not be judged on all of them. */
+/** A probe that stops the evaluation of a trial that is reliably worse than the best trial on a sample of the cases. */
 function raceAgainst(best: Trial, { positions, metric }: TuneTask, seed: number): NonNullable<TrialTask["probe"]> {
   const some = samplePositions(positions.length, PROBE_LISTS, seededRandom(seed, 47)).map((i) => positions[i]!);
-  const theirs = restrictedTo(best.evaluation, some).values.get(metric)!;
+  const bestValues = restrictedTo(best.evaluation, some).values.get(metric)!;
   return {
     positions: some,
     isHopeless(evaluation) {
-      const lead = evaluation.values.get(metric)!.map((value, i) => value - theirs[i]!);
+      const lead = evaluation.values.get(metric)!.map((value, i) => value - bestValues[i]!);
       return mean(lead) + HOPELESS_ERRORS * standardError(lead, evaluation.owners) < 0;
     },
   };
@@ -172,7 +172,7 @@ function raceAgainst(best: Trial, { positions, metric }: TuneTask, seed: number)
 const PROBE_LISTS = 500;
 const HOPELESS_ERRORS = 2.5;
 
-/** Of the mean; the values of one user err together. */
+/** The standard error of the mean. The values of one user are summed first, because they are not independent. */
 function standardError(values: Float64Array, owners: Uint32Array): number {
   const average = mean(values);
   const errors = new Map<number, number>();
@@ -180,7 +180,7 @@ function standardError(values: Float64Array, owners: Uint32Array): number {
   return Math.sqrt([...errors.values()].reduce((sum, error) => sum + error ** 2, 0)) / values.length;
 }
 
-type One = TuneTask & {
+type OneTrial = TuneTask & {
   readonly params: Params;
   readonly rung: Rung;
   readonly secondsLeft: number;
@@ -189,8 +189,8 @@ type One = TuneTask & {
   readonly probe?: TrialTask["probe"] & object;
 };
 
-/** A trial, or undefined when it failed or time is up: the reason is then in `discarded`. */
-async function tryOne(one: One, context: TrialContext, discarded: Discarded[]): Promise<Trial | undefined> {
+/** Runs one trial. Undefined when it failed or no time is left; `discarded` then has the reason. */
+async function tryOne(one: OneTrial, context: TrialContext, discarded: Discarded[]): Promise<Trial | undefined> {
   const { method, params, rung, secondsLeft } = one;
   if ((secondsLeft <= 0 && !one.isFirst) || one.secondsHard <= 0) {
     discarded.push(
@@ -199,13 +199,13 @@ async function tryOne(one: One, context: TrialContext, discarded: Discarded[]): 
     return undefined;
   }
   const secondsMax = Math.max(1, secondsLeft);
-  // The first of a round begins though the rounds before took all the time: it still needs what it needs.
+  // The first trial of a round starts even if earlier rounds took all the time, and gets the time that it is predicted to need.
   const patience = Math.max(20 + 2 * secondsMax, PATIENCE * predictionOf(one, [params])(1, 1));
   const secondsHard = Math.min(patience, one.secondsHard);
   try {
     return await runTrial(
       { method, params },
-      { ...one, trainShare: rung.trainShare, secondsMax, secondsHard },
+      { ...one, trainFraction: rung.trainFraction, secondsMax, secondsHard },
       context,
     );
   } catch (error) {
@@ -213,13 +213,13 @@ async function tryOne(one: One, context: TrialContext, discarded: Discarded[]): 
     discarded.push({
       ...untried(method, params, failureReason(error)),
       outcome: "failed",
-      trainShare: rung.trainShare,
+      trainFraction: rung.trainFraction,
     });
     return undefined;
   }
 }
 
-/** How many times longer than predicted a trial may take. */
+/** A trial is stopped when it takes this many times longer than predicted. */
 const PATIENCE = 3;
 
 const roundSeconds = (seconds: number) => `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
@@ -227,34 +227,35 @@ const roundSeconds = (seconds: number) => `${seconds < 10 ? seconds.toFixed(1) :
 export const failureReason = (error: unknown): string =>
   `failed: ${error instanceof Error ? error.message : String(error)}`.slice(0, 900);
 
-/** Settings without figures, and why. */
+/** Discarded settings without figures, with the reason. */
 export const untried = (method: Method, params: Params, reason: string): Discarded => ({
   method: method.name,
   params,
   outcome: "left_out",
   reason,
-  trainShare: 1,
+  trainFraction: 1,
   evaluation: null,
   fitSeconds: null,
   artifactBytes: null,
   truncation: "",
 });
 
-/** A trial that goes no further, with the figures that it lost by on the same cases. */
+/** A trial that is out of the race, with its figure and the best trial's figure on the same cases. */
 export function discardedTrial(
   trial: Trial,
   { best, metric }: { readonly best: Trial; readonly metric: MetricAtK },
 ): Discarded {
   const same = restrictedTo(best.evaluation, trial.evaluation.positions);
-  const [own, theirs] = [meanOf(trial.evaluation, metric), meanOf(same, metric)];
-  const where = trial.trainShare < 1 ? ` after fitting on ${Math.round(100 * trial.trainShare)} % of the users` : "";
+  const [own, bestMean] = [meanOf(trial.evaluation, metric), meanOf(same, metric)];
+  const where =
+    trial.trainFraction < 1 ? ` after fitting on ${Math.round(100 * trial.trainFraction)} % of the users` : "";
   const other = trial.method.name === best.method.name ? "other settings of the same method" : best.method.name;
   return {
     method: trial.method.name,
     params: trial.params,
     outcome: "dropped",
-    reason: `${metric} ${own.toFixed(4)} on ${usersIn(trial.evaluation)} users, and ${theirs.toFixed(4)} with ${other}${where}`,
-    trainShare: trial.trainShare,
+    reason: `${metric} ${own.toFixed(4)} on ${usersIn(trial.evaluation)} users, and ${bestMean.toFixed(4)} with ${other}${where}`,
+    trainFraction: trial.trainFraction,
     evaluation: trial.evaluation,
     fitSeconds: trial.fitSeconds,
     artifactBytes: trial.artifactBytes,
@@ -262,13 +263,13 @@ export function discardedTrial(
   };
 }
 
-/** The same users in every round of one seed, all their rows, the catalog whole. */
-export function withSomeUsers<Data extends Interactions>(data: Data, share: number, seed: number): Data {
-  if (share >= 1) return data;
+/** A seeded sample of the users with all their rows; the catalog stays whole. Every round of one seed draws the same users. */
+export function withSomeUsers<Data extends Interactions>(data: Data, fraction: number, seed: number): Data {
+  if (fraction >= 1) return data;
   const random = seededRandom(seed, 19);
   const isIn = new Uint8Array(data.items.length);
   for (let user = 0; user < data.userCount; user++) {
-    if (random() < share) isIn.fill(1, data.userStart[user]!, data.userStart[user + 1]!);
+    if (random() < fraction) isIn.fill(1, data.userStart[user]!, data.userStart[user + 1]!);
   }
   return { ...data, ...rowsWhere(data, (row) => isIn[row] === 1) };
 }

@@ -11,12 +11,12 @@ import {
 } from "../evaluate/bootstrap.ts";
 import { signed } from "../evaluate/evaluation-figures.ts";
 import {
+  evaluateHiddenUsers,
   HIDDEN_METRICS,
+  type HiddenFigures,
   type HiddenMetric,
   type HiddenUsers,
   type HiddenUsersInput,
-  type Judgement,
-  judgeHiddenUsers,
   valuesOf,
 } from "./hidden-users.ts";
 
@@ -43,7 +43,7 @@ export async function chooseUserValues(input: HiddenUsersInput): Promise<ChosenU
   const resampling: Resampling = { seed: input.seed, kept: [] };
   if (table.valueCount === 0)
     return refused(input, "No value of an attribute is shared by enough users to learn from.");
-  const hidden = await judgeHiddenUsers(input);
+  const hidden = await evaluateHiddenUsers(input);
   const { users, kept, popularity } = hidden;
   if (users.length < HIDDEN_USERS_MIN)
     return refused(
@@ -94,7 +94,7 @@ const attributesOf = ({ columns }: UserValueTable, kept: readonly boolean[]) =>
   columns.map(({ name, codes }, c) => ({ name: name.slice(0, 200), values: codes.size, kept: kept[c] ?? false }));
 
 /** Of each user the figures of the setting that is best for the users of the other fifths. */
-function crossFitted({ users, fold, settings }: HiddenUsers): Judgement {
+function crossFitted({ users, fold, settings }: HiddenUsers): HiddenFigures {
   const own = { "ndcg@10": new Float64Array(users.length), "recall@20": new Float64Array(users.length) };
   const places = Array.from(users.keys());
   for (const at of new Set(Array.from(users, (user) => fold[user]!))) {
@@ -109,12 +109,12 @@ function crossFitted({ users, fold, settings }: HiddenUsers): Judgement {
 }
 
 /** Position of the setting with the best mean over some users; of equals the first. */
-function bestOf(settings: readonly Judgement[], places: readonly number[]): number {
+function bestOf(settings: readonly HiddenFigures[], places: readonly number[]): number {
   const means = settings.map((judged) => mean(places.map((place) => judged[CHOSEN_BY][place]!)));
   return means.reduce((best, value, s) => (value > means[best]! ? s : best), 0);
 }
 
-const measured = (judged: Judgement, resampling: Resampling) => {
+const measured = (judged: HiddenFigures, resampling: Resampling) => {
   const intervals = bootstrapMeans(
     HIDDEN_METRICS.map((metric) => judged[metric]),
     resampling,

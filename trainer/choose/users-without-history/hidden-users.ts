@@ -35,15 +35,15 @@ export type HiddenUsers = {
   /** Users of the training part, each hidden once; a sample of very many. */
   readonly users: Uint32Array;
   readonly fold: Uint8Array; // [userCount] in which fifth each is hidden
-  readonly popularity: Judgement;
+  readonly popularity: HiddenFigures;
   /** Of every setting of VALUE_RATIO_GRID. */
-  readonly settings: readonly Judgement[];
+  readonly settings: readonly HiddenFigures[];
   /** Of every column of the table: whether it makes choices of the users of the other fifths, or of all, more likely. */
   readonly keptOfFold: readonly (readonly boolean[])[];
   readonly kept: readonly boolean[];
 };
 
-export type Judgement = { readonly [Metric in HiddenMetric]: Float64Array };
+export type HiddenFigures = { readonly [Metric in HiddenMetric]: Float64Array };
 export const HIDDEN_METRICS = ["ndcg@10", "recall@20"] as const;
 export type HiddenMetric = (typeof HIDDEN_METRICS)[number];
 
@@ -53,7 +53,7 @@ const USERS_MAX = 5000;
 /** Rows beyond tell nothing new about which setting is better. */
 const ROWS_MAX = 5_000_000;
 /** Of all lists together, as predicted. */
-const JUDGE_SECONDS_MAX = 30;
+const EVALUATION_SECONDS_MAX = 30;
 const SECONDS_PER_LIST = 3e-5;
 const SECONDS_PER_LIST_AND_ITEM = 6e-9;
 /** By which attributes are looked at: the best guess. */
@@ -64,7 +64,7 @@ const GUESS = VALUE_RATIO_GRID[0]!;
  * the popularity of the others. Attributes that make hidden users' choices less likely are left out, decided for each fifth by the
  * users of the others.
  */
-export async function judgeHiddenUsers(input: HiddenUsersInput): Promise<HiddenUsers> {
+export async function evaluateHiddenUsers(input: HiddenUsersInput): Promise<HiddenUsers> {
   const { train, table, seed } = input;
   const parted = partUsers(input);
   const folds = Array.from({ length: FOLDS }, (_, at) => at);
@@ -72,8 +72,8 @@ export async function judgeHiddenUsers(input: HiddenUsersInput): Promise<HiddenU
   const keptBy = (chosen: readonly number[]) =>
     table.columns.map((_, c) => chosen.reduce((sum, at) => sum + gains[at]![c]!, 0) > 0);
   const keptOfFold = folds.map((at) => keptBy(folds.filter((other) => other !== at)));
-  const users = judgedUsers(parted, train.itemCount, seed);
-  const empty = (): Judgement => ({
+  const users = usersToEvaluate(parted, train.itemCount, seed);
+  const empty = (): HiddenFigures => ({
     "ndcg@10": new Float64Array(users.length),
     "recall@20": new Float64Array(users.length),
   });
@@ -81,7 +81,7 @@ export async function judgeHiddenUsers(input: HiddenUsersInput): Promise<HiddenU
   for (const at of folds) {
     const hidden = hide(input, parted, at);
     const places = Array.from(users.keys()).filter((i) => parted.fold[users[i]!] === at);
-    await judgeFold({ hidden, places, users, kept: keptOfFold[at]!, judged, at }, input);
+    await evaluateFold({ hidden, places, users, kept: keptOfFold[at]!, judged, at }, input);
   }
   input.progress?.(1);
   return { users, fold: parted.fold, ...judged, keptOfFold, kept: keptBy(folds) };
@@ -121,9 +121,9 @@ function partUsers({ train, codes, seed }: HiddenUsersInput): Parted {
   return { fold, eligible: Uint32Array.from(eligible), userOfRow };
 }
 
-function judgedUsers({ eligible }: Parted, itemCount: number, seed: number): Uint32Array {
+function usersToEvaluate({ eligible }: Parted, itemCount: number, seed: number): Uint32Array {
   const seconds = VALUE_RATIO_GRID.length * (SECONDS_PER_LIST + SECONDS_PER_LIST_AND_ITEM * itemCount);
-  const usersMax = Math.min(USERS_MAX, Math.max(500, Math.floor(JUDGE_SECONDS_MAX / seconds)));
+  const usersMax = Math.min(USERS_MAX, Math.max(500, Math.floor(EVALUATION_SECONDS_MAX / seconds)));
   return samplePositions(eligible.length, usersMax, seededRandom(seed, 73)).map((i) => eligible[i]!);
 }
 
@@ -187,7 +187,7 @@ function logMeanRatio(base: Float32Array, ratios: Float32Array): number {
   return Math.log(weighed / sum);
 }
 
-type FoldToJudge = {
+type FoldToEvaluate = {
   readonly hidden: Hidden;
   readonly at: number;
   /** Positions in `users` of those hidden. */
@@ -197,7 +197,7 @@ type FoldToJudge = {
   readonly judged: Pick<HiddenUsers, "popularity" | "settings">;
 };
 
-async function judgeFold(fold: FoldToJudge, input: HiddenUsersInput): Promise<void> {
+async function evaluateFold(fold: FoldToEvaluate, input: HiddenUsersInput): Promise<void> {
   const { hidden, places, users, kept, judged, at } = fold;
   const { codes, table } = input;
   const values = valuesOf(table, kept);
@@ -205,7 +205,7 @@ async function judgeFold(fold: FoldToJudge, input: HiddenUsersInput): Promise<vo
   const valuesOfUser = (user: number) =>
     Array.from(codes.codes.subarray(codes.start[user], codes.start[user + 1])).flatMap((v) => newCode.get(v) ?? []);
   const snapshots = VALUE_RATIO_GRID.map((params) => snapshotOf(hidden, { ...params, values }));
-  const judge = async (place: number, snapshot: Snapshot, into: Judgement, own: readonly number[]) => {
+  const judge = async (place: number, snapshot: Snapshot, into: HiddenFigures, own: readonly number[]) => {
     const list = await listFor(own, snapshot);
     const chosen = chosenBy(hidden.all, users[place]!);
     into["ndcg@10"][place] = METRICS.ndcg(list, chosen, 10);

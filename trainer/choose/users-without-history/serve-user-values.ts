@@ -38,7 +38,7 @@ export function servedValues(data: TrainingData, values: UserValuesToRefit): Ser
  * A trial as it is served where users' attributes are: the lists of users without a history are made by them, all others stay. It was
  * compared with others without, since attributes would help each of them alike.
  */
-export async function serveNewcomers(
+export async function withServedValues(
   trial: Trial,
   { split: { cases } }: Validation,
   { values, ...options }: Omit<EvaluateOptions, "positions"> & { readonly values: ServedValues | undefined },

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { choiceOptimism, decide } from "../../../../trainer/choose/decide/decide.ts";
-import type { Judged } from "../../../../trainer/choose/evaluate/evaluation-figures.ts";
+import type { Evaluated } from "../../../../trainer/choose/evaluate/evaluation-figures.ts";
 import { seededRandom } from "../../../../trainer/learn/numerics/seeded-random.ts";
 
 const METRIC = "ndcg@10";
-const judged = (values: ArrayLike<number>, lists = 1): Judged => ({
+const judged = (values: ArrayLike<number>, lists = 1): Evaluated => ({
   evaluation: {
     positions: Uint32Array.from({ length: values.length }, (_, i) => i),
     owners: Uint32Array.from({ length: values.length }, (_, i) => Math.floor(i / lists)),

@@ -31,7 +31,7 @@ const trialOf = (shift: number, positions: Uint32Array) =>
       data: validation.train,
       cases: validation.split.cases,
       positions,
-      trainShare: 1,
+      trainFraction: 1,
       secondsMax: 9,
       secondsHard: 900,
     },

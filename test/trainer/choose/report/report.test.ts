@@ -20,7 +20,7 @@ beforeAll(async () => {
   const { train: data, split, positions } = validation;
   baseline = await runTrial(
     { method: popularity as Method, params: { halfLifeDays: 0 } },
-    { data, cases: split.cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 900 },
+    { data, cases: split.cases, positions, trainFraction: 1, secondsMax: 9, secondsHard: 900 },
     { ...TRIAL_CONTEXT, cutOffs: [5, 10], budget: { weightBytesMax: 1e6 }, memoryMbMax: 100 },
   );
   const verdict = decide([], baseline, { metric: "ndcg@10", interactions: 300, seed: 1 });
@@ -64,14 +64,14 @@ test("popular lists are more popular than the histories they are made for", () =
 test("what was dropped is compared with popularity on its own cases, also those that the last round did not have", () => {
   const [first, rest] = [validation.positions.slice(0, 20), validation.positions.slice(20)];
   const evaluation = restrictedTo(baseline.evaluation, rest);
-  const one = { method: "popularity", params: {}, outcome: "dropped", reason: "worse", trainShare: 1 } as const;
+  const one = { method: "popularity", params: {}, outcome: "dropped", reason: "worse", trainFraction: 1 } as const;
   const discarded = [{ ...one, evaluation, fitSeconds: 1, artifactBytes: 1, truncation: "" }];
   const judged = { ...baseline, evaluation: restrictedTo(baseline.evaluation, first) };
   const report = buildReport({ ...input, discarded, baseline: judged, chosen: judged });
   expect(report.candidates.find(({ outcome }) => outcome === "dropped")!.lift).toEqual({ value: 0, low: 0, high: 0 });
 });
 test("however many were tried, the report is bounded", () => {
-  const one = { method: "ease", params: {}, outcome: "left_out", reason: "time", trainShare: 1 } as const;
+  const one = { method: "ease", params: {}, outcome: "left_out", reason: "time", trainFraction: 1 } as const;
   const many = Array.from({ length: 1000 }, () => ({
     ...one,
     evaluation: null,
@@ -92,7 +92,7 @@ test("however long what is told of a candidate is, nothing measured is lost for 
         params: {},
         outcome: "dropped",
         reason: text.repeat(3),
-        trainShare: 1,
+        trainFraction: 1,
         evaluation: baseline.evaluation,
         fitSeconds: 1,
         artifactBytes: 1,

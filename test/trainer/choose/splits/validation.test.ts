@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { stringAt } from "../../../../shared/packed-strings.ts";
 import { positivesOf } from "../../../../trainer/choose/report/report.ts";
 import { planSplit } from "../../../../trainer/choose/splits/choose-split.ts";
-import { judgedWithin, popularityOrder, validationOf } from "../../../../trainer/choose/splits/validation.ts";
+import { limitLists, popularityOrder, validationOf } from "../../../../trainer/choose/splits/validation.ts";
 import { trainingData } from "../../../fixtures/checkerboard.ts";
 import { twoTastes } from "../../../fixtures/two-tastes.ts";
 
@@ -25,12 +25,12 @@ test("the early cases are some of all cases", () => {
 });
 test("judging within some seconds cuts the cases to what they allow, and the early ones to some of those", () => {
   const whole = validationOf(shop, plan, 0, 1);
-  expect(judgedWithin(whole, { secondsMax: 4000 * 3.01e-4, seed: 1 })).toBe(whole);
-  const fewer = judgedWithin(whole, { secondsMax: 3500 * 3.01e-4, seed: 1 });
+  expect(limitLists(whole, { secondsMax: 4000 * 3.01e-4, seed: 1 })).toBe(whole);
+  const fewer = limitLists(whole, { secondsMax: 3500 * 3.01e-4, seed: 1 });
   expect(fewer.positions.length).toBeGreaterThan(3400);
   expect(fewer.positions.length).toBeLessThan(3600);
   expect(fewer.earlyPositions.every((at) => fewer.positions.includes(at))).toBe(true);
-  expect(judgedWithin(whole, { secondsMax: 0, seed: 1 }).positions.length).toBe(2000);
+  expect(limitLists(whole, { secondsMax: 0, seed: 1 }).positions.length).toBe(2000);
 });
 test.each([
   [3e-4, 3000],
@@ -40,7 +40,7 @@ test.each([
   [1, 500],
 ])("where a list takes %f s, settings are compared on %i of the same cases", (earlySecondsPerList, early) => {
   const whole = validationOf(shop, plan, 0, 1);
-  const { positions, earlyPositions } = judgedWithin(whole, { secondsMax: 1.06, earlySecondsPerList, seed: 1 });
+  const { positions, earlyPositions } = limitLists(whole, { secondsMax: 1.06, earlySecondsPerList, seed: 1 });
   expect(positions.length).toBeGreaterThan(3400);
   expect(earlyPositions.length).toBe(early);
   expect(earlyPositions.every((at) => positions.includes(at))).toBe(true);

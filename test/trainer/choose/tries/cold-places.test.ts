@@ -42,7 +42,7 @@ async function gridAfter(method: Method, dataset: typeof warm = shop) {
   const plan = planSplit(dataset, { protocol: "next-item", seed: 1, includeSeen: false });
   const validation = validationOf(dataset, plan, 0, 1);
   const { train: data, split, positions } = validation;
-  const task = { data, cases: split.cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 900 };
+  const task = { data, cases: split.cases, positions, trainFraction: 1, secondsMax: 9, secondsHard: 900 };
   const state: SelectState = {
     methods: { popularity: popularity as Method, placing: method },
     live: undefined,

@@ -33,7 +33,7 @@ const positions = validation.earlyPositions;
 const trialOf = (seed: number, noise: number) =>
   runTrial(
     { method: noisy, params: { seed, noise } },
-    { data: validation.train, cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 900 },
+    { data: validation.train, cases, positions, trainFraction: 1, secondsMax: 9, secondsHard: 900 },
     context,
   );
 const find = (trials: readonly Trial[], deadline = 1, fitSecondsMax = 100) =>
@@ -55,7 +55,7 @@ describe("three models of independent noise", () => {
     expect(meanOf(blend.evaluation, "ndcg@10")).toBeGreaterThan(1.005 * meanOf(trials[0]!.evaluation, "ndcg@10"));
     expect(blend.method.name).toBe("blend");
     expect(partsOf(blend.params)[0]).toMatchObject({ method: "noisy", params: trials[0]!.params, share: 1 });
-    const task = { data: validation.train, cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 900 };
+    const task = { data: validation.train, cases, positions, trainFraction: 1, secondsMax: 9, secondsHard: 900 };
     const again = await runTrial({ method: blend.method, params: blend.params }, task, context);
     expect(meanOf(again.evaluation, "ndcg@10")).toBeCloseTo(meanOf(blend.evaluation, "ndcg@10"), 9);
   });

@@ -8,16 +8,16 @@ const plan = (candidateCount: number, secondsMax: number, trainUsers = 100_000) 
   planHalving({ candidateCount, secondsMax, trainUsers, secondsOf });
 
 test("with time for all, all are tried on everything", () =>
-  expect(plan(9, 9)).toEqual([{ trainShare: 1, tried: 9, keep: 1 }]));
+  expect(plan(9, 9)).toEqual([{ trainFraction: 1, tried: 9, keep: 1 }]));
 test("9 candidates in 6 s: 9 on a third, then 3 on all", () =>
   expect(plan(9, 6)).toEqual([
-    { trainShare: 1 / 3, tried: 9, keep: 3 },
-    { trainShare: 1, tried: 3, keep: 1 },
+    { trainFraction: 1 / 3, tried: 9, keep: 3 },
+    { trainFraction: 1, tried: 3, keep: 1 },
   ]));
 test("9 candidates in 3 s: 9 on a ninth, 3 on a third, the best on all", () =>
   expect(plan(9, 3).map(({ tried }) => tried)).toEqual([9, 3, 1]));
 test("few users are not divided: the best guesses are tried on everything", () =>
-  expect(plan(9, 4, 2000)).toEqual([{ trainShare: 1, tried: 4, keep: 1 }]));
+  expect(plan(9, 4, 2000)).toEqual([{ trainFraction: 1, tried: 4, keep: 1 }]));
 test("no time for one: no rounds", () => expect(plan(3, 0.5, 2000)).toEqual([]));
 test("nothing to try: no rounds", () => expect(plan(0, 100)).toEqual([]));
 
@@ -33,10 +33,10 @@ describe("for any numbers", () => {
         const rungs = plan(count, seconds, users);
         if (rungs.length === 0) expect(seconds).toBeLessThan(1);
         if (rungs.length === 0) return;
-        expect(rungs.reduce((sum, rung) => sum + secondsOf(rung.tried, rung.trainShare), 0)).toBeLessThanOrEqual(
+        expect(rungs.reduce((sum, rung) => sum + secondsOf(rung.tried, rung.trainFraction), 0)).toBeLessThanOrEqual(
           seconds,
         );
-        expect(rungs.at(-1)).toMatchObject({ trainShare: 1, keep: 1 });
+        expect(rungs.at(-1)).toMatchObject({ trainFraction: 1, keep: 1 });
         for (const [i, rung] of rungs.slice(1).entries()) expect(rung.tried).toBe(rungs[i]!.keep);
       }),
     );

@@ -36,7 +36,7 @@ const task = { data, secondsMax: 10, secondsHard: 20 };
 test("a trial fits, exports and judges, and says how far it is", async () => {
   const trial = await runTrial(
     candidate,
-    { ...task, cases, positions: Uint32Array.of(0, 3, 4), trainShare: 1 },
+    { ...task, cases, positions: Uint32Array.of(0, 3, 4), trainFraction: 1 },
     context,
   );
   expect(meanOf(trial.evaluation, "recall@1")).toBe(1);
@@ -83,7 +83,7 @@ test("judging that takes too long is stopped as well", async () => {
       return cases.caseAt(at);
     },
   };
-  const many = { ...task, cases: slow, positions: new Uint32Array(200), trainShare: 1, secondsHard: 1 };
+  const many = { ...task, cases: slow, positions: new Uint32Array(200), trainFraction: 1, secondsHard: 1 };
   await expect(runTrial(candidate, many, context)).rejects.toThrow("it was stopped after 1 s");
 });
 

@@ -29,7 +29,7 @@ const named = (name: string, seconds: number, memoryMb = 1): Method => ({
 });
 const stateOf = async (methods: Method[], changes: Partial<SelectState> = {}): Promise<SelectState> => {
   const { train: data, split, positions } = validation;
-  const task = { data, cases: split.cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 900 };
+  const task = { data, cases: split.cases, positions, trainFraction: 1, secondsMax: 9, secondsHard: 900 };
   return {
     methods: Object.fromEntries(methods.map((method) => [method.name, method])),
     live: undefined,
@@ -57,7 +57,7 @@ test("popularity is not tried again", async () => {
 test("a method that could not be fitted once more is left out, with what it needs and what there is", async () => {
   const state = await stateOf([named("dear", 60)], { secondsLeft: () => 100 });
   expect(await tryMethods(state)).toEqual([]);
-  expect(state.discarded[0]!.reason).toBe("needs about 60 s to fit and judge, and 33 s are left for it");
+  expect(state.discarded[0]!.reason).toBe("needs about 60 s to fit and evaluate, and 33 s are left for it");
 });
 test("where an even share is too little for any method, the cheaper ones are tried rather than none", async () => {
   const methods = [named("a", 20), named("b", 21), named("c", 34), named("d", 34)];
@@ -132,7 +132,7 @@ test("not of a method far behind the best, and not where the best could hardly b
   await tryMethods(state);
   expect(order).toEqual(["slow 1", "slow 2", "other 1"]); // 57 s are left: half, less a fit
   expect(state.discarded.map(({ reason }) => reason)).toEqual([
-    expect.stringMatching(/^needs about 15 s to fit and judge, and 14 s are left/),
+    expect.stringMatching(/^needs about 15 s to fit and evaluate, and 14 s are left/),
   ]);
 });
 test("where no time was left for any, one is tried late: the live version, else the cheapest that can be", async () => {

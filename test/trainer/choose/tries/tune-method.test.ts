@@ -59,8 +59,8 @@ test("with little time most are tried on a third of the users, and the best on a
   const { finalists, discarded } = await tune(places(3, 4, 2, 1), 3.6);
   expect(fittedOn.length).toBe(4 + 2);
   expect(fittedOn.filter((rows) => rows === 3000).length).toBe(2);
-  expect(finalists.map(({ params, trainShare }) => [params.place, trainShare])).toEqual([[1, 1]]);
-  expect(discarded.filter(({ trainShare }) => trainShare < 1).map(({ params }) => params.place)).toEqual([4, 3]);
+  expect(finalists.map(({ params, trainFraction }) => [params.place, trainFraction])).toEqual([[1, 1]]);
+  expect(discarded.filter(({ trainFraction }) => trainFraction < 1).map(({ params }) => params.place)).toEqual([4, 3]);
   expect(discarded[0]!.reason).toContain("after fitting on 33 % of the users");
 });
 test("with hardly any time the first guess alone is tried", async () => {
@@ -71,14 +71,14 @@ test("with hardly any time the first guess alone is tried", async () => {
 test("without time for one, nothing is tried, and each says what it needs", async () => {
   const { finalists, discarded } = await tune(places(1), 0.5);
   expect(finalists).toEqual([]);
-  expect(discarded[0]!.reason).toBe("needs about 1.0 s to fit and judge, and 0.5 s are left for it");
+  expect(discarded[0]!.reason).toBe("needs about 1.0 s to fit and evaluate, and 0.5 s are left for it");
 });
 test("where the best guess takes too long, those that fit are tried", async () => {
   const dear = { ...placing, cost: (_: unknown, { place }: Params) => ({ seconds: place === 1 ? 9 : 1, memoryMb: 1 }) };
   const task = { method: dear as Method, grid: places(1, 3, 2), data, cases, positions, metric: "mrr@4" as const };
   const { finalists, discarded } = await tuneMethod({ ...task, secondsMax: 4, keepMax: 1 }, context);
   expect(finalists.map(({ params }) => params.place)).toEqual([2]);
-  expect(discarded[0]!.reason).toBe("needs about 9.0 s to fit and judge, and 4.0 s are left for it");
+  expect(discarded[0]!.reason).toBe("needs about 9.0 s to fit and evaluate, and 4.0 s are left for it");
 });
 test("what needs too much memory is left out", async () => {
   const { finalists, discarded } = await tune([{ place: 1, memoryMb: 101 }, { place: 2 }], 10);
@@ -124,7 +124,7 @@ test("nothing is begun after the last moment, and a slow machine tries less", as
   expect(late.finalists).toEqual([]);
   expect(late.discarded.map(({ outcome }) => outcome)).toEqual(["left_out", "left_out"]);
   fittedOn.length = 0;
-  const slow = await tuneMethod({ ...task, secondsMax: 10, pace: { fit: 8, judge: 1 } }, context);
+  const slow = await tuneMethod({ ...task, secondsMax: 10, pace: { fit: 8, evaluation: 1 } }, context);
   expect([slow.finalists.length, fittedOn.length]).toEqual([1, 1]);
 });
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { mean } from "../../../../trainer/choose/evaluate/bootstrap.ts";
 import {
+  evaluateHiddenUsers,
   type HiddenUsersInput,
-  judgeHiddenUsers,
   valuesOf,
 } from "../../../../trainer/choose/users-without-history/hidden-users.ts";
 import { VALUE_RATIO_GRID } from "../../../../trainer/learn/attributes/user-value-ratios.ts";
@@ -18,7 +18,7 @@ function inputOf(train = data, more: Partial<HiddenUsersInput> = {}): HiddenUser
 }
 
 test("every user with values is judged once, each in one of five parts, and what tells tastes is kept", async () => {
-  const { users, fold, keptOfFold, kept, popularity, settings } = await judgeHiddenUsers(inputOf());
+  const { users, fold, keptOfFold, kept, popularity, settings } = await evaluateHiddenUsers(inputOf());
   expect([...users]).toEqual(Array.from({ length: 300 }, (_, user) => user));
   const sizes = [0, 1, 2, 3, 4].map((at) => fold.filter((own) => own === at).length);
   expect(Math.min(...sizes)).toBeGreaterThan(30);
@@ -38,7 +38,7 @@ test("nothing of a hidden user teaches: what one user alone chose is never found
     items: Int32Array.from({ length: 100 }, (_, user) => user),
     positive: new Uint8Array(100).fill(1),
   };
-  const { popularity, settings } = await judgeHiddenUsers(inputOf(loners));
+  const { popularity, settings } = await evaluateHiddenUsers(inputOf(loners));
   // Eighty items that others chose come before the hidden ones, which are ordered by lot.
   for (const judged of [popularity, ...settings]) expect(mean(judged["recall@20"])).toBe(0);
 });
@@ -48,21 +48,21 @@ test("users without values or without choices are not judged", async () => {
   const codes = codesOfUsers(userValueTable(data.userAttributes), data.userAttributes, data.userCount);
   const start = codes.start.map((at, user) => (user > 2 ? at - codes.start[1]! : Math.max(0, at - codes.start[1]!)));
   const input = inputOf({ ...data, positive }, { codes: { start, codes: codes.codes.slice(codes.start[1]) } });
-  const { users } = await judgeHiddenUsers(input);
+  const { users } = await evaluateHiddenUsers(input);
   expect(users.length).toBe(297);
   expect([0, 4, 5].filter((user) => users.includes(user))).toEqual([]);
 });
 
 test("the same seed gives the same parts and figures, another one others; an aborted run ends with its reason", async () => {
   const [one, again, other] = [
-    await judgeHiddenUsers(inputOf()),
-    await judgeHiddenUsers(inputOf()),
-    await judgeHiddenUsers(inputOf(data, { seed: 2 })),
+    await evaluateHiddenUsers(inputOf()),
+    await evaluateHiddenUsers(inputOf()),
+    await evaluateHiddenUsers(inputOf(data, { seed: 2 })),
   ];
   expect(again).toEqual(one);
   expect(other.fold).not.toEqual(one.fold);
   const reason = new Error("stop");
-  await expect(judgeHiddenUsers(inputOf(data, { signal: AbortSignal.abort(reason) }))).rejects.toBe(reason);
+  await expect(evaluateHiddenUsers(inputOf(data, { signal: AbortSignal.abort(reason) }))).rejects.toBe(reason);
 });
 
 test("the values of kept columns, by rising code", () => {

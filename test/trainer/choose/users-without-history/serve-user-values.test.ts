@@ -8,7 +8,7 @@ import { runTrial } from "../../../../trainer/choose/tries/trial.ts";
 import {
   refitUserValues,
   servedValues,
-  serveNewcomers,
+  withServedValues,
 } from "../../../../trainer/choose/users-without-history/serve-user-values.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { popularity } from "../../../../trainer/learn/popularity.ts";
@@ -63,13 +63,13 @@ const values = {
 const trialOf = (positions = Uint32Array.from({ length: cases.count }, (_, at) => at)) =>
   runTrial(
     { method: popularity as Method, params: { halfLifeDays: 0 } },
-    { data: train, cases, positions, trainShare: 1, secondsMax: 9, secondsHard: 900 },
+    { data: train, cases, positions, trainFraction: 1, secondsMax: 9, secondsHard: 900 },
     { ...options, budget: { weightBytesMax: 1e6 }, memoryMbMax: 100, seed: 1, clock: () => 0, progress: () => {} },
   );
 
 test("users without a history get the lists of their values, in their places; the lists of others stay", async () => {
   const trial = await trialOf();
-  const { evaluation } = await serveNewcomers(trial, validation, { ...options, values });
+  const { evaluation } = await withServedValues(trial, validation, { ...options, values });
   expect(evaluation.positions).toEqual(trial.evaluation.positions);
   for (const [i, at] of evaluation.positions.entries()) {
     const user = cases.userAt(at)!;
@@ -85,7 +85,7 @@ test("users without a history get the lists of their values, in their places; th
 
 test("nothing changes where no values are served, or nobody is new", async () => {
   const trial = await trialOf();
-  expect(await serveNewcomers(trial, validation, { ...options, values: undefined })).toBe(trial);
+  expect(await withServedValues(trial, validation, { ...options, values: undefined })).toBe(trial);
   const known = await trialOf(Uint32Array.of(0, 1, 2));
-  expect(await serveNewcomers(known, validation, { ...options, values })).toBe(known);
+  expect(await withServedValues(known, validation, { ...options, values })).toBe(known);
 });
