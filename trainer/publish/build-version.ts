@@ -24,20 +24,20 @@ export type VersionInput = {
   readonly dataset: Dataset;
   readonly exported: ExportedModel;
   readonly method: string;
-  /** History entries that the model takes. */
+  /** Maximum number of history entries that the model takes. */
   readonly historyMax: number;
-  /** Every user of the source, with item indices of `dataset`, when it holds only some of them. */
+  /** All users of the source, with item indices of `dataset`. Absent: the users of `dataset`. */
   readonly users?: UserHistories | undefined;
-  /** The file of shared/user-values.ts, whose codes `users` has; absent: nobody is ranked for by values. */
+  /** The file of attribute values (shared/user-values.ts); `users` has the codes. Absent: nobody is ranked for by attributes. */
   readonly userValues?: Uint8Array | undefined;
-  /** A folder of this run alone: user records pass through it, so that they are never in memory together. */
+  /** A folder of this run. User records are written to it, so that they are never all in memory. */
   readonly workDirectory: string;
   readonly signal?: AbortSignal;
-  /** `share` 0…1 of the users written. */
-  readonly progress?: (share: number) => void;
+  /** `fraction` is 0…1 of the users written. */
+  readonly progress?: (fraction: number) => void;
 };
 
-/** A version as a manifest and its files. The same input gives the same bytes, digests and name. */
+/** Builds a version: a manifest and its files. The same input gives the same bytes, digests and name. */
 export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
   const { dataset, exported } = input;
   const graph = await versionFile(exported.graph, MEDIA_TYPES.model);
@@ -78,13 +78,13 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
   return { version: await versionName(manifest), manifest, files };
 }
 
-/** Compact UTC time, then what the manifest's digest begins with: names sort by age, and equal names are equal versions. */
+/** The name of a version: compact UTC time, then the first digits of the manifest's digest. Names sort by age. */
 export async function versionName(manifest: Manifest): Promise<string> {
   const { digest } = await describe(manifestBytes(manifest), "");
   return `${manifest.created_at.replace(/[-:.]/g, "")}-${digest.slice("sha256:".length, "sha256:".length + 8)}`;
 }
 
-/** When a version was made, by its name: epoch milliseconds. NaN for a name of another form. */
+/** The time at which a version was made, from its name: epoch milliseconds. NaN for a name of another form. */
 export const timeOfVersion = (version: string): number =>
   Date.parse(version.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-.*/, "$1-$2-$3T$4:$5:$6.$7Z"));
 
@@ -124,7 +124,7 @@ async function fileOnDisk(bytes: Uint8Array, path: string): Promise<VersionFile>
   return { descriptor, body: await openAsBlob(path) };
 }
 
-/** Another one for every version, so that records of two versions cannot be told to be one user's. */
+/** The salt of the user hashes. It differs for every version, so that records of two versions cannot be linked to one user. */
 export function userSalt({
   customer,
   modelName,
@@ -140,7 +140,7 @@ const unique = (files: readonly VersionFile[]) => [
   ...new Map(files.map((file) => [file.descriptor.digest, file])).values(),
 ];
 
-/** The edge refuses what the schema refuses, so such a version must not get that far. */
+/** The edge refuses a manifest that its schema refuses, so such a version must not be published. */
 function checkManifest(manifest: Manifest): Manifest {
   const checked = Manifest.safeParse(manifest);
   if (checked.success) return checked.data;

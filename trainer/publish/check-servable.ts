@@ -3,9 +3,9 @@ import { leastMemoryBytes, MEGABYTE } from "../../shared/memory-cost.ts";
 import { StageError } from "../stage/stage-error.ts";
 
 /**
- * What no isolate could open must not become live: every rank call would fail from then on.
+ * Refuses a version that no isolate could load: once it were live, every rank call would fail.
  *
- * @param edgeMemoryBytes What an isolate has for versions.
+ * @param edgeMemoryBytes Memory of an isolate for versions.
  * @throws StageError `version_too_large`
  */
 export function checkServable(manifest: Manifest, edgeMemoryBytes: number): void {

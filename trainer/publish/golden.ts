@@ -8,7 +8,7 @@ import type { Interactions } from "../read/dataset/dataset.ts";
 /** Largest difference between the trainer's and an edge's score, relative to the largest golden score. */
 export const GOLDEN_TOLERANCE = 1e-3;
 
-/** Each history costs a cold isolate one run: on catalogs beyond this, only the first and the last are kept. */
+/** A cold isolate scores every golden history once. On larger catalogs only the first and the last history are kept. */
 const ITEMS_MANY = 200_000;
 const ENTRIES_MAX = 100;
 const BEST = 10;
@@ -16,8 +16,8 @@ const OTHERS = 20;
 const SECONDS_PER_DAY = 86_400;
 
 /**
- * Real histories to check a loaded model with: one item alone, then users from the shortest history to the longest.
- * The same data give the same histories.
+ * Real histories to check a loaded model with: one single item, then the shortest, the median and the longest user history. The same data
+ * give the same histories.
  */
 export function goldenHistories(data: Interactions, historyMax: number): History[] {
   const users = Array.from({ length: data.userCount }, (_, user) => user).filter((user) =>
@@ -33,7 +33,7 @@ export function goldenHistories(data: Interactions, historyMax: number): History
   return data.itemCount > ITEMS_MANY ? [single, whole.at(-1)!] : [single, ...whole];
 }
 
-/** What the scorer answers for each history: the best ten items, and others from the whole catalog. */
+/** The scores of each history for its ten best items and for twenty others, spread over the catalog. */
 export async function goldenScores(scorer: Scorer, histories: readonly History[]): Promise<GoldenScores[]> {
   const golden: GoldenScores[] = [];
   for (const history of histories) {
@@ -51,13 +51,13 @@ export async function goldenScores(scorer: Scorer, histories: readonly History[]
 
 const lengthOf = (data: Interactions, user: number) => data.userStart[user + 1]! - data.userStart[user]!;
 
-/** Positions of a user's positive interactions, oldest first. */
+/** Positions of a user's positive interactions, the oldest first. */
 function positivesOf(data: Interactions, user: number): number[] {
   const [from, to] = [data.userStart[user]!, data.userStart[user + 1]!];
   return Array.from({ length: to - from }, (_, i) => from + i).filter((position) => data.positive[position] === 1);
 }
 
-/** Ages are rounded to float32, which is what a graph takes, so that every reader feeds the same numbers. */
+/** A history with ages rounded to float32, the type of the graph's input, so that every reader uses the same numbers. */
 const historyOf = (data: Interactions, positions: readonly number[], nowSeconds: number): History => ({
   items: positions.map((position) => data.items[position]! as ItemIndex),
   agesDays: positions.map((position) => Math.fround((nowSeconds - data.times[position]!) / SECONDS_PER_DAY)),

@@ -6,10 +6,10 @@ import { readSpool } from "../read/spool/user-spool.ts";
 const BATCH_USERS = 1024;
 
 /**
- * The same users, with their values where there is no history to rank by, and those who have values but no interactions: both come
- * by rising hash, so they are merged as they are read. Hashes must be of one salt.
+ * Adds attribute values to user histories: to users without positive interactions, and as new users to everybody in the spool without any
+ * interaction. Both inputs are sorted by hash and are merged as they are read; their hashes must have one salt.
  *
- * @param values Which codes of the spool are served; the position of a code among them is the code that users get.
+ * @param values The codes of the spool that are served. The position of a code in this list is its code in the version.
  */
 export function withUserValues(
   histories: UserHistories,
@@ -26,22 +26,22 @@ export function withUserValues(
     userCount: histories.userCount + spool.userCount,
     async *batches() {
       const spooled = readSpool(spool.path);
-      const newcomers = cursorOf(spooled, served);
+      const spooledUsers = cursorOf(spooled, served);
       try {
         for await (const batch of histories.batches()) {
           const merged: HashedUser[] = [];
           for (const user of batch) {
-            while (await newcomers.isBefore(user)) {
-              merged.push(newcomers.take());
+            while (await spooledUsers.isBefore(user)) {
+              merged.push(spooledUsers.take());
               if (merged.length >= BATCH_USERS) yield merged.splice(0);
             }
-            const own = (await newcomers.isAt(user)) ? newcomers.take() : undefined;
+            const own = (await spooledUsers.isAt(user)) ? spooledUsers.take() : undefined;
             const isNeeded = own !== undefined && user.content.items.length === 0;
             merged.push(isNeeded ? { ...user, content: { ...user.content, values: own.content.values! } } : user);
           }
           yield merged;
         }
-        yield* newcomers.rest();
+        yield* spooledUsers.rest();
       } finally {
         await spooled.return(undefined); // its file is open
       }
@@ -49,7 +49,7 @@ export function withUserValues(
   };
 }
 
-/** Users with at least one value, one at a time. */
+/** A cursor over the users with at least one served value. */
 function cursorOf(batches: AsyncIterator<readonly HashedUser[]>, served: (user: HashedUser) => HashedUser) {
   let batch: readonly HashedUser[] = [];
   let at = 0;

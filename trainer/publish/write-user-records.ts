@@ -14,7 +14,7 @@ import type { Interactions } from "../read/dataset/dataset.ts";
 import { historiesOf, type UserHistories } from "../read/spool/user-histories.ts";
 import { StageError } from "../stage/stage-error.ts";
 
-/** A finished file: page files in the order of the manifest's `users.pages`, then, last, the one directory. */
+/** A finished file: the page files in the order of the manifest's `users.pages`, and the directory as the last file. */
 export type UserRecordFile =
   | { readonly kind: "pages"; readonly bytes: Uint8Array }
   | { readonly kind: "directory"; readonly bytes: Uint8Array; readonly userCount: number };
@@ -25,12 +25,12 @@ export type UserRecordOptions = PackOptions & {
 };
 
 export type PackOptions = {
-  /** Positive interactions kept per user, the newest; at most 1,000. */
+  /** Number of the newest positive interactions that are kept for each user; at most 1,000. */
   readonly historyMax?: number;
   readonly signal?: AbortSignal;
-  /** `share` 0…1 of the users written. */
-  readonly progress?: (share: number) => void;
-  /** Where page files are cut. */
+  /** `fraction` is 0…1 of the users written. */
+  readonly progress?: (fraction: number) => void;
+  /** Size at which a new page file begins. */
   readonly fileBytesMax?: number;
 };
 
@@ -40,7 +40,7 @@ const SAMPLE_USERS = 2000;
 const PAGES_WANTED = 160_000; // a directory of about 1 MB
 const LARGEST_TARGET = 49_152;
 
-/** The records of a dataset's users, as packUserRecords gives them. */
+/** The records of a dataset's users, in the files of packUserRecords. */
 export const writeUserRecords = (
   interactions: Interactions,
   userIds: PackedStrings,
@@ -48,8 +48,8 @@ export const writeUserRecords = (
 ): AsyncGenerator<UserRecordFile> => packUserRecords(historiesOf(interactions, userIds, salt), options);
 
 /**
- * Every user's record, file by file: each at most 64 MiB, one in memory at a time. Throws StageError when a record
- * cannot be stored, or the signal's reason.
+ * Packs every user's record into files of at most 64 MiB, with one file in memory at a time. Throws StageError when a record cannot be
+ * stored, or the signal's reason.
  */
 export async function* packUserRecords(histories: UserHistories, options: PackOptions): AsyncGenerator<UserRecordFile> {
   const fileBytesMax = options.fileBytesMax ?? PAGE_FILE_BYTES_MAX;
@@ -86,7 +86,7 @@ type Page = { readonly firstHigh: number; readonly bytes: Uint8Array; readonly u
 
 type EncodedUser = PageContent["users"][number];
 
-/** The pages, in the order of hashes, cut where the high words differ. */
+/** The pages in the order of hashes. A page ends only where the high words of two hashes differ, so that a hash has one page. */
 async function* pagesOf(histories: UserHistories, options: PackOptions): AsyncGenerator<Page> {
   const { signal, progress } = options;
   let target = PAGE_BYTES_TARGET;
@@ -127,7 +127,7 @@ async function* encoded({ batches, itemCount }: UserHistories, historyMax: numbe
     );
 }
 
-/** The same users; the first batch has as many as say how large records are. */
+/** The same users; the first batch is large enough to estimate the size of a record. */
 async function* withSample(batches: AsyncIterable<readonly EncodedUser[]>): AsyncGenerator<readonly EncodedUser[]> {
   const first: EncodedUser[] = [];
   let isFirst = true;
@@ -161,9 +161,9 @@ function encodeRecord({ items, times, ...others }: RecordContent, historyMax: nu
   return encodeUserRecord({ ...others, items: newest(items), times: newest(times) }, itemCount);
 }
 
-/** Bytes at which a page is cut: more than usual when there would be too many pages for a small directory. */
+/** Target size of a page in bytes: larger than usual when there would be too many pages for a small directory. */
 function pageTarget(sample: readonly EncodedUser[], userCount: number): number {
-  let bytes = 0; // the sample is the first in the order of hashes, so it is random
+  let bytes = 0; // users are in the order of their hashes, so the first ones are a random sample
   for (const { record } of sample) bytes += pageBytesOf(1, record.length);
   const total = (bytes / Math.max(1, sample.length)) * userCount;
   return Math.min(LARGEST_TARGET, Math.max(PAGE_BYTES_TARGET, Math.ceil(total / PAGES_WANTED)));

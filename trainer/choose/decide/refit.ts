@@ -26,7 +26,7 @@ export type Refit = {
 };
 
 /**
- * Fits the chosen method on all data and exports it. If all data do not fit into the memory or the time, the fit uses a sample of the users.
+ * Fits the chosen method on all data and exports it. If they do not fit into the memory or the time, the fit uses a sample of the users.
  * Throws the error of the fit.
  */
 export async function refit({

@@ -1,21 +1,21 @@
 import type { MeasuredMean } from "../../../shared/evaluation-report.ts";
 import { seededRandom } from "../../learn/numerics/seeded-random.ts";
 
-/** A mean over users and the interval that holds it, percentile bootstrap over users. */
+/** A mean over users and its confidence interval: percentile bootstrap over users. */
 export type Interval = { readonly value: number; readonly low: number; readonly high: number };
 
 export type Resampling = {
   readonly seed: number;
-  /** What was drawn by this seed before: a report resamples the same users for each candidate, and drawing takes as long as the rest. */
+  /** Earlier draws of this seed. A report resamples the same users for each candidate, and drawing takes as long as the rest. */
   readonly kept?: KeptDraws;
 };
 
 export type BootstrapOptions = Resampling & {
-  /** [length of a series] Whose value each is, where a user may have several; else each is another's. */
+  /** [length of a series] The user of each value, if a user may have several values. Absent: every value is of another user. */
   readonly owners?: ArrayLike<number>;
-  /** Share of the resampled means inside the interval, such as 0.95. */
+  /** Fraction of the resampled means inside the interval, such as 0.95. */
   readonly confidence?: number;
-  /** Values resampled for one series; 200 resamples are the least. */
+  /** Upper bound of the values that are drawn for one series; at least 200 resamples are made. */
   readonly drawsMax?: number;
 };
 
@@ -24,10 +24,10 @@ const RESAMPLES_MAX = 1000;
 const RESAMPLES_MIN = 200;
 
 /**
- * The mean of each series with its interval. All series are of the same users in the same order, and every resample draws
- * the same users, each with all its values, for all of them: so the difference of two series is a paired comparison.
+ * The mean of each series with its interval. All series have the same users in the same order, and every resample draws the same users,
+ * each with all its values, for all series. So the difference of two series is a paired comparison.
  *
- * Of no user: NaN. The interval of one user is that user's value: whoever decides by an interval also asks for the count.
+ * Without users the mean is NaN. With one user the interval is that user's value, so a decision must also check the number of users.
  */
 export function bootstrapMeans(
   series: readonly Float64Array[],
@@ -51,16 +51,16 @@ export function bootstrapMeans(
   return series.map((values, s) => {
     const sorted = means[s]!.sort();
     const value = mean(values);
-    // The percentiles of a lopsided sample may miss its own mean by a hair: the interval always holds the value.
+    // The percentiles of a skewed sample may exclude its own mean by rounding; the interval always contains the value.
     return { value, low: Math.min(value, quantile(sorted, tail)), high: Math.max(value, quantile(sorted, 1 - tail)) };
   });
 }
 
 type Grouped = {
   readonly users: number;
-  /** How many values each user has; undefined where each has one. */
+  /** Number of values of each user; undefined when each user has one. */
   readonly sizes: Float64Array | undefined;
-  /** Each user's values as one. */
+  /** The sum of each user's values. */
   readonly sums: (values: Float64Array) => Float64Array;
 };
 
@@ -82,13 +82,13 @@ function groupedBy(owners: ArrayLike<number> | undefined, length: number): Group
   return { users: userOf.size, sizes: sums(new Float64Array(length).fill(1)), sums };
 }
 
-/** The last few, of one seed. */
+/** The last few draws of one seed. */
 export type KeptDraws = (Draws & Block)[];
 type Draws = { readonly users: number; readonly resamples: number };
-/** How often each user is drawn for resamples from … from + count − 1: [users, count], since all of one user are used at once. */
+/** How often each user is drawn in the resamples from … from + count − 1. `times` is [users, count]: a user's draws are used together. */
 type Block = { readonly from: number; readonly count: number; readonly times: Uint8Array };
 
-const BLOCK_BYTES = 2 ** 19; // written all over: must fit into a core's cache
+const BLOCK_BYTES = 2 ** 19; // a block is written at random places, so it must fit into a core's cache
 const KEPT_BYTES = 2 ** 25;
 const KEPT_MAX = 3;
 
@@ -100,7 +100,7 @@ function* drawnBlocks({ users, resamples }: Draws, { seed, kept }: Required<Resa
   const countMax = isKept ? resamples : Math.max(1, Math.floor(BLOCK_BYTES / users));
   for (let from = 0; from < resamples; from += countMax) {
     const count = Math.min(countMax, resamples - from);
-    const times = new Uint8Array(users * count); // more than 255 draws of one user do not happen
+    const times = new Uint8Array(users * count); // 255 draws of one user in a resample are never reached
     for (let resample = 0; resample < count; resample++)
       for (let i = 0; i < users; i++) times[Math.floor(random() * users) * count + resample]!++;
     if (isKept) kept.splice(0, kept.length, { users, resamples, from, count, times }, ...kept.slice(0, KEPT_MAX - 1));
@@ -108,12 +108,12 @@ function* drawnBlocks({ users, resamples }: Draws, { seed, kept }: Required<Resa
   }
 }
 
-/** The mean of a − b, paired by user. */
+/** The mean of a − b, paired by user, with its interval. */
 export function pairedDifference(a: Float64Array, b: Float64Array, options: BootstrapOptions): Interval {
   return bootstrapMeans([a.map((value, user) => value - b[user]!)], options)[0]!;
 }
 
-/** Numbers as JSON can have them: what could not be measured is null. */
+/** Numbers that JSON can hold: a value that could not be measured is null. */
 export const toMeasured = ({ value, low, high }: Interval): MeasuredMean => ({
   value: finite(value),
   low: finite(low),
@@ -122,7 +122,7 @@ export const toMeasured = ({ value, low, high }: Interval): MeasuredMean => ({
 
 const finite = (value: number): number | null => (Number.isFinite(value) ? value : null);
 
-/** NaN of nothing. */
+/** The mean; NaN without values. */
 export function mean(values: ArrayLike<number>): number {
   let sum = 0;
   for (let i = 0; i < values.length; i++) sum += values[i]!;
@@ -131,7 +131,7 @@ export function mean(values: ArrayLike<number>): number {
 
 type NotZero = { readonly users: Uint32Array; readonly values: Float64Array };
 
-/** The users with a value other than 0: most have none where hits are rare. */
+/** The users with a value other than 0. When hits are rare, most users have none. */
 function notZero(series: Float64Array): NotZero {
   const users = Uint32Array.from(series.keys()).filter((user) => series[user] !== 0);
   return { users, values: Float64Array.from(users, (user) => series[user]!) };
@@ -147,8 +147,8 @@ function addWeighted(sums: Float64Array, { users, values }: NotZero, times: Uint
 }
 
 /** Linear between the two nearest order statistics. */
-function quantile(sorted: Float64Array, share: number): number {
-  const at = share * (sorted.length - 1);
+function quantile(sorted: Float64Array, fraction: number): number {
+  const at = fraction * (sorted.length - 1);
   const low = Math.floor(at);
   const high = Math.min(sorted.length - 1, low + 1);
   return sorted[low]! + (at - low) * (sorted[high]! - sorted[low]!);

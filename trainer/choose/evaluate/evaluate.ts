@@ -11,19 +11,19 @@ export type EvaluateOptions = {
   /** Cut-offs of the metrics; the longest is the length of the lists. */
   readonly cutOffs: readonly number[];
   readonly includeSeen?: boolean;
-  /** Which cases to judge, ascending; else all. */
+  /** The cases to evaluate, ascending. Absent: all. */
   readonly positions?: Uint32Array;
   readonly signal: AbortSignal;
-  /** Of the whole run; a tenth of it may be used for sessions on further threads. Absent: whatever they take. */
+  /** Memory of the whole run; a tenth of it may be used for scoring sessions on further threads. Absent: no limit. */
   readonly memoryMbMax?: number;
-  /** `share` 0…1 of the lists made. */
-  readonly progress?: (share: number) => void;
+  /** `fraction` is 0…1 of the lists made. */
+  readonly progress?: (fraction: number) => void;
 };
 
-/** Every list that a model made, judged. Arrays over lists are aligned with `positions`. */
+/** Every list that a model made, with its metrics. Arrays over lists are aligned with `positions`. */
 export type Evaluation = {
-  readonly positions: Uint32Array; // [listCount] which case each list is for
-  readonly owners: Uint32Array; // [listCount] whose list it is: several of one are not independent
+  readonly positions: Uint32Array; // [listCount] the case of each list
+  readonly owners: Uint32Array; // [listCount] the user or session of each list; lists of one owner are not independent
   readonly cutOffs: readonly number[];
   readonly listLength: number;
   readonly lists: Int32Array; // [listCount * listLength] item indices, best first; −1 where a list ended
@@ -33,10 +33,10 @@ export type Evaluation = {
 export type MetricAtK = `${MetricName}@${number}`;
 
 /**
- * The lists that the served form of a model would answer, and their metrics: scored by the exported ONNX, ranked by the same
- * function as at the edge.
+ * Makes and measures the lists that the served form of a model would answer: scored by the exported ONNX file and ranked by the function
+ * that the edge calls.
  *
- * Throws the signal's reason when aborted, and an Error when the model's scores are not finite numbers.
+ * Throws the signal's reason when it is aborted, and an Error when the model's scores are not finite numbers.
  */
 export async function evaluate(cases: EvaluationCases, served: Served, options: EvaluateOptions): Promise<Evaluation> {
   const task = { exported: served.exported, itemCount: cases.itemCount };
@@ -82,12 +82,12 @@ async function makeLists(cases: EvaluationCases, snapshot: Snapshot, options: Ev
       await makeList(next++);
     }
   };
-  // All have ended before the session is closed, also when one of them fails: `next` past the end stops the others.
+  // If one worker fails, `next` past the end stops the others, so that all have ended before the scoring session is closed.
   const stopped = (error: unknown) => {
     next = positions.length;
     throw error;
   };
-  const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, () => makeNextLists().catch(stopped)));
+  const ends = await Promise.allSettled(Array.from({ length: CONCURRENCY }, () => makeNextLists().catch(stopped)));
   for (const end of ends) if (end.status === "rejected") throw end.reason;
   options.progress?.(1);
   const owners = positions.map((at) => cases.ownerAt(at));
@@ -97,7 +97,7 @@ async function makeLists(cases: EvaluationCases, snapshot: Snapshot, options: Ev
 /** Predicted seconds of scoring and ranking one list: measured 0.3 ms and 15 ns for each item. */
 export const secondsPerList = (itemCount: number): number => 3e-4 + 1.5e-8 * itemCount;
 
-/** How often each item stands among the first k of a list: [itemCount]. */
+/** How often each item is among the first k of a list: [itemCount]. */
 export function timesShown(evaluation: Evaluation, itemCount: number, k: number): Uint32Array {
   const { lists, listLength } = evaluation;
   const shown = new Uint32Array(itemCount);
@@ -107,27 +107,27 @@ export function timesShown(evaluation: Evaluation, itemCount: number, k: number)
   return shown;
 }
 
-/** The list of the i-th position, best first. */
+/** The list at index i of the evaluation, the best item first. */
 export function listOf({ lists, listLength }: Evaluation, i: number): ItemIndex[] {
   return Array.from(lists.subarray(i * listLength, (i + 1) * listLength)).filter((item) => item >= 0) as ItemIndex[];
 }
 
 const METRIC_NAMES = Object.keys(METRICS) as MetricName[];
 const PROGRESS_EVERY = 50;
-/** Of the memory. */
+/** Fraction of the run's memory for scoring sessions. */
 const SCORER_MEMORY_FRACTION = 0.1;
-/** Lists made at once: every thread scores, and this one ranks meanwhile. */
-const AT_ONCE = 2 * SCORER_THREADS;
+/** Lists in progress at the same time: all scorer threads are busy while this thread ranks. */
+const CONCURRENCY = 2 * SCORER_THREADS;
 const CHECKED_LISTS = 100;
 
-/** The scorer, its first answers looked through: a model that answers NaN would otherwise only have short lists. */
+/** A scorer that checks its first scores: a model with NaN scores would otherwise only give short lists. */
 function checked(scorer: Scorer): Scorer {
-  let asked = 0;
+  let scored = 0;
   return {
     ...scorer,
     async score(history) {
       const scores = await scorer.score(history);
-      if (asked++ < CHECKED_LISTS && !scores.every(Number.isFinite)) {
+      if (scored++ < CHECKED_LISTS && !scores.every(Number.isFinite)) {
         throw new Error(`The model's scores are not all finite for a history of ${history.items.length} items.`);
       }
       return scores;

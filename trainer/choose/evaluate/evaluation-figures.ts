@@ -10,12 +10,12 @@ import {
 import { type Evaluation, type MetricAtK, timesShown } from "./evaluate.ts";
 import { coverage, gini, popularityPercentiles } from "./metrics.ts";
 
-/** A candidate of the last round, as far as the choice is concerned. */
+/** A candidate of the last round, reduced to what the decision needs. */
 export type Evaluated = { readonly evaluation: Evaluation };
 
 const CONFIDENCE = 0.95;
 
-/** How many users the lists are of. */
+/** Number of users that the lists belong to. */
 export const usersIn = ({ owners }: Evaluation): number => new Set(owners).size;
 
 const byUser = ({ owners }: Evaluation, resampling: Resampling): BootstrapOptions => ({ ...resampling, owners });
@@ -28,7 +28,7 @@ export function measured(evaluation: Evaluation, resampling: Resampling): Record
   return Object.fromEntries(names.map((name, i) => [name, toMeasured(intervals[i]!)]));
 }
 
-/** Every metric's paired difference: own minus other. Both must have been judged on the same cases. */
+/** Every metric's paired difference, own minus other. Both must be evaluations of the same cases. */
 export function measuredLift(own: Evaluation, other: Evaluation, resampling: Resampling): Record<string, MeasuredMean> {
   const names = [...own.values.keys()];
   const differences = names.map((name) => {
@@ -39,7 +39,7 @@ export function measuredLift(own: Evaluation, other: Evaluation, resampling: Res
   return Object.fromEntries(names.map((name, i) => [name, toMeasured(intervals[i]!)]));
 }
 
-/** The paired difference of one metric: own minus other. */
+/** The paired difference of one metric, own minus other. */
 export function lift(
   own: Evaluation,
   other: Evaluation,
@@ -49,7 +49,7 @@ export function lift(
   return pairedDifference(own.values.get(metric)!, other.values.get(metric)!, options);
 }
 
-/** Coverage, Gini and mean popularity percentile of the lists, by cut-off. `popularity` are the items' training positives. */
+/** Coverage, Gini coefficient and mean popularity percentile of the lists, by cut-off. `popularity` holds the items' training positives. */
 export function listShape(evaluation: Evaluation, popularity: ArrayLike<number>): Record<string, number | null> {
   const percentiles = popularityPercentiles(popularity);
   const shape: Record<string, number | null> = {};
@@ -62,7 +62,7 @@ export function listShape(evaluation: Evaluation, popularity: ArrayLike<number>)
   return shape;
 }
 
-/** The same lists, only those of some positions; both ascending. Throws for a position that the evaluation has no list for. */
+/** The part of an evaluation with the given positions, ascending. Throws for a position without a list. */
 export function restrictedTo(evaluation: Evaluation, positions: Uint32Array): Evaluation {
   const rows = new Uint32Array(positions.length);
   for (let i = 0, at = 0; i < positions.length; i++, at++) {
@@ -80,7 +80,7 @@ export function restrictedTo(evaluation: Evaluation, positions: Uint32Array): Ev
   return { ...evaluation, positions, owners: rows.map((row) => owners[row]!), lists: kept, values };
 }
 
-/** Two evaluations of one model on different cases, as one. */
+/** Joins two evaluations of one model on different cases. */
 export function joined(a: Evaluation, b: Evaluation): Evaluation {
   const order = Uint32Array.from({ length: a.positions.length + b.positions.length }, (_, i) => i);
   const at = (i: number) => (i < a.positions.length ? a.positions[i]! : b.positions[i - a.positions.length]!);

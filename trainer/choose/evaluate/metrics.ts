@@ -1,12 +1,12 @@
 import type { ItemIndex } from "../../../shared/ids.ts";
 
 /**
- * A metric judges one ranked list, best first, against the items that were really chosen. Pure and per list, in [0, 1];
+ * A metric compares one ranked list, the best item first, with the items that the user really chose. Pure, per list, in [0, 1];
  * evaluate.ts averages over users. NaN for an empty `relevant`: such users are left out, not counted as 0.
  */
 export type Metric = (ranked: readonly ItemIndex[], relevant: ReadonlySet<ItemIndex>, k: number) => number;
 
-/** Share of the relevant items found in the first k: hits ÷ |relevant| (not ÷ min(k, |relevant|)). */
+/** Fraction of the relevant items that are in the first k: hits ÷ |relevant| (not ÷ min(k, |relevant|)). */
 export const recall: Metric = (ranked, relevant, k) => hitsOf(ranked, relevant, k) / relevant.size;
 
 /** 1 if any relevant item is in the first k, else 0. With one relevant item the same as recall. */
@@ -36,7 +36,7 @@ export const ndcg: Metric = (ranked, relevant, k) => {
 export const METRICS = { recall, ndcg, mrr, hr: hitRate } as const satisfies Record<string, Metric>;
 export type MetricName = keyof typeof METRICS;
 
-/** Distinct items shown to anybody ÷ all items. `shown[item]` counts how often an item stood in a list. */
+/** Distinct items shown to anybody ÷ all items. `shown[item]` is the number of lists that contain the item. */
 export function coverage(shown: ArrayLike<number>): number {
   let distinct = 0;
   for (let item = 0; item < shown.length; item++) if (shown[item]! > 0) distinct++;
@@ -59,8 +59,8 @@ export function gini(shown: ArrayLike<number>): number {
 }
 
 /**
- * For each item the share of items less popular than it, ties counted half: [itemCount] in (0, 1), mean 0.5. Averaged over
- * shown items it is the popularity bias of the lists, to be read next to the same average over histories.
+ * For each item the fraction of items that are less popular, ties counted half: [itemCount] in (0, 1), mean 0.5. The average over shown
+ * items is the popularity bias of the lists; compare it with the average over histories.
  */
 export function popularityPercentiles(interactionCounts: ArrayLike<number>): Float64Array {
   const count = interactionCounts.length;

@@ -9,19 +9,19 @@ import type { EvaluationCases } from "./evaluation-cases.ts";
 export type Served = {
   readonly exported: ExportedModel;
   readonly historyMax: number;
-  /** How users without a history are ranked for; absent: by popularity. */
+  /** Ranks for users without a history by their attributes; absent: they get the popular items. */
   readonly values?: ServedValues | undefined;
 };
 
-/** What users' attributes say of items (shared/user-values.ts), and which values each user of the training part has. */
+/** Scores of items by users' attribute values (shared/user-values.ts), and the values of each user of the training part. */
 export type ServedValues = {
   score(codes: readonly number[]): Float32Array;
   codesOf(user: number): readonly number[];
 };
 
 /**
- * A version that is not published: the users are the cases by their number, the seen filter is exact, and the catalog is
- * the training part's, in its order of popularity, so that equal scores cannot tell what came later. Ids are indices as text.
+ * The snapshot of an unpublished version. Users are the numbers of the cases, the seen filter is exact, and item ids are indices as text.
+ * The catalog is in the training part's order of popularity, so that equal scores cannot reveal what came later.
  */
 export function offlineSnapshot(
   cases: EvaluationCases,

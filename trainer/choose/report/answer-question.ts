@@ -4,6 +4,7 @@ import { type PackedStrings, stringAt } from "../../../shared/packed-strings.ts"
 import { attributeColumn, type Evaluated, itemSegments, userSegments } from "./attribute-segments.ts";
 import { type EvaluationDetail, hashOfUser } from "./evaluation-detail.ts";
 import {
+  fractionOfPlaces,
   hitsOf,
   maskOf,
   measuredBy,
@@ -11,16 +12,15 @@ import {
   ownersOf,
   placesOf,
   recallOf,
-  shareOf,
   usersWho,
 } from "./measured-lists.ts";
 
-/** Of the intervals: the same question gets the same answer. */
+/** Seed of the intervals; fixed, so that the same question gets the same answer. */
 const SEED = 1;
 
 /**
- * How well the given users are served, the given items found, or either for each value of an attribute; with intervals. Ids that
- * were not measured are told. Throws Problem unknown_attribute.
+ * Answers how well the given users are served, how well the given items are found, or either for each value of an attribute. Figures have
+ * intervals, and ids that were not measured are listed. Throws Problem unknown_attribute.
  */
 export function answerQuestion(detail: EvaluationDetail, question: EvaluationQuestion): EvaluationAnswer {
   const { user_ids, item_ids, user_attribute, item_attribute } = question;
@@ -32,18 +32,18 @@ export function answerQuestion(detail: EvaluationDetail, question: EvaluationQue
     const { found, missing } = itemsOf(detail.itemIds, item_ids);
     return answerForItems(detail, found, missing);
   }
-  // Before the metrics: an unknown attribute is told at once.
+  // First of all, so that an unknown attribute is refused before the metrics are computed.
   const column = attributeColumn(detail, (user_attribute ?? item_attribute)!, user_attribute ? "users" : "items");
   const everybody = Uint32Array.from(detail.users.keys());
-  const judged = usersToEvaluate(detail, everybody);
+  const figures = figuresOfUsers(detail, everybody);
   const { segments, furtherValues } = user_attribute
-    ? userSegments(detail, column, judged, SEED)
+    ? userSegments(detail, column, figures, SEED)
     : itemSegments(detail, column, SEED);
-  const whole = answer(judged, ownersOf(detail, everybody), []);
+  const whole = answer(figures, ownersOf(detail, everybody), []);
   return { ...whole, segments, further_values: furtherValues };
 }
 
-const usersToEvaluate = (detail: EvaluationDetail, users: Uint32Array): Evaluated => ({
+const figuresOfUsers = (detail: EvaluationDetail, users: Uint32Array): Evaluated => ({
   chosen: metricsOf(detail, detail.chosen, users),
   popularity: metricsOf(detail, detail.popularity, users),
 });
@@ -51,18 +51,18 @@ const usersToEvaluate = (detail: EvaluationDetail, users: Uint32Array): Evaluate
 type Ids = readonly (string | number)[];
 
 function answerForUsers(detail: EvaluationDetail, users: Uint32Array, missing: Ids): EvaluationAnswer {
-  return answer(usersToEvaluate(detail, users), ownersOf(detail, users), missing);
+  return answer(figuresOfUsers(detail, users), ownersOf(detail, users), missing);
 }
 
 function answerForItems(detail: EvaluationDetail, items: readonly ItemIndex[], missing: Ids): EvaluationAnswer {
-  const isAsked = maskOf(detail, items);
-  const who = usersWho(detail, isAsked);
-  const judge = (lists: Int32Array) => recallOf(detail, hitsOf(detail, lists), isAsked, who);
+  const isWanted = maskOf(detail, items);
+  const who = usersWho(detail, isWanted);
+  const recall = (lists: Int32Array) => recallOf(detail, hitsOf(detail, lists), isWanted, who);
   const shares = (lists: Int32Array) =>
-    Object.fromEntries(detail.cutOffs.map((k) => [`@${k}`, shareOf(placesOf(detail, lists, k), items)]));
+    Object.fromEntries(detail.cutOffs.map((k) => [`@${k}`, fractionOfPlaces(placesOf(detail, lists, k), items)]));
   return {
     ...answer(
-      { chosen: judge(detail.chosen), popularity: judge(detail.popularity) },
+      { chosen: recall(detail.chosen), popularity: recall(detail.popularity) },
       ownersOf(detail, who.users),
       missing,
     ),
@@ -87,7 +87,7 @@ function answer({ chosen, popularity }: Evaluated, owners: Uint32Array, missing:
   };
 }
 
-/** Positions of the users with these ids; the same for 7 and "7". Sessions have no name, so each list of a user counts. */
+/** Positions of the lists of users with these ids; 7 and "7" are the same id. A user may have several lists, and all count. */
 function usersOf({ salt, users }: EvaluationDetail, ids: Ids) {
   const wanted = new Map(ids.map((id) => [hashOfUser(salt, String(id)), id]));
   const found = Uint32Array.from(users.keys()).filter((at) => wanted.has(users[at]!));

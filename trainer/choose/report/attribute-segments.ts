@@ -4,13 +4,13 @@ import { didYouMean } from "../../../shared/nearest-name.ts";
 import { Problem } from "../../../shared/problem.ts";
 import type { EvaluationDetail } from "./evaluation-detail.ts";
 import {
+  fractionOfPlaces,
   hitsOf,
   maskOf,
   measuredBy,
   ownersOf,
   placesOf,
   recallOf,
-  shareOf,
   usersWho,
   type Values,
   valuesOf,
@@ -18,19 +18,19 @@ import {
 
 export type AttributeSegments = { readonly segments: SegmentReport[]; readonly furtherValues: number };
 
-/** What the lists of the same users are worth. */
+/** Figures of the same users' lists, by the chosen model and by popularity. */
 export type Evaluated = { readonly chosen: Values; readonly popularity: Values };
 
-/** Rows with one value of the attribute, or with values of one quarter. */
+/** Users or items with one value of the attribute, or with values in one quarter. */
 type Group = { readonly name: string; readonly meaning: string; readonly rows: readonly number[] };
 
-/** Resampled users of one segment, and of all segments of an answer; but see the least of resamples (evaluate/bootstrap.ts). */
+/** Upper bounds of the users drawn for one segment and for all segments of an answer; evaluate/bootstrap.ts has a minimum. */
 const DRAWS_MAX = { segment: 2_000_000, all: 20_000_000 };
 const QUARTERS = 4;
-/** From 1970: beyond, there is no date to write. */
+/** The latest time, in seconds from 1970, that a JavaScript Date can hold. */
 const DATE_SECONDS_MAX = 8.64e12;
 
-/** The attribute of the users or the items. Throws Problem unknown_attribute. */
+/** The column of an attribute of the users or the items. Throws Problem unknown_attribute. */
 export function attributeColumn(detail: EvaluationDetail, attribute: string, of: "users" | "items"): AttributeColumn {
   const columns: readonly AttributeColumn[] = of === "users" ? detail.userColumns : detail.itemColumns;
   const column = columns.find(({ name }) => name === attribute);
@@ -39,10 +39,10 @@ export function attributeColumn(detail: EvaluationDetail, attribute: string, of:
 }
 
 /**
- * A segment for each value of an attribute of the users; of numbers and times for each quarter of those that there are. At most
- * 50, those with the most users.
+ * A segment for each value of an attribute of the users, or for each quarter of the values of a number or time. At most 50 segments, the
+ * ones with the most users.
  *
- * @param everybody What each user's lists are worth.
+ * @param everybody Figures of each user's lists.
  */
 export function userSegments(
   detail: EvaluationDetail,
@@ -53,16 +53,16 @@ export function userSegments(
   const { shown, furtherValues } = largest(groupsOf(column), ({ rows }) => rows.length);
   const segments = shown.map(({ name, meaning, rows }) => {
     const users = Uint32Array.from(rows);
-    const judged = {
+    const figures = {
       chosen: valuesOf(everybody.chosen, users),
       popularity: valuesOf(everybody.popularity, users),
     };
-    return { name, meaning, owners: ownersOf(detail, users), items: null, share_shown: null, ...judged };
+    return { name, meaning, owners: ownersOf(detail, users), items: null, share_shown: null, ...figures };
   });
   return { segments: withIntervals(segments, seed), furtherValues };
 }
 
-/** As userSegments: the recall of the items of each value, and the share of all places that they take. */
+/** Like userSegments for items: the recall of the items with each value, and the fraction of all places that they take. */
 export function itemSegments(detail: EvaluationDetail, column: AttributeColumn, seed: number): AttributeSegments {
   const wanted = timesWanted(detail);
   const timesOf = ({ rows }: Group) => rows.reduce((sum, item) => sum + wanted[item]!, 0);
@@ -70,19 +70,19 @@ export function itemSegments(detail: EvaluationDetail, column: AttributeColumn, 
   const hits = { chosen: hitsOf(detail, detail.chosen), popularity: hitsOf(detail, detail.popularity) };
   const places = placesOf(detail, detail.chosen, Math.max(...detail.cutOffs));
   const segments = shown.map(({ name, meaning, rows }) => {
-    const isAsked = maskOf(detail, rows);
-    const who = usersWho(detail, isAsked);
-    const judged = {
-      chosen: recallOf(detail, hits.chosen, isAsked, who),
-      popularity: recallOf(detail, hits.popularity, isAsked, who),
+    const isWanted = maskOf(detail, rows);
+    const who = usersWho(detail, isWanted);
+    const figures = {
+      chosen: recallOf(detail, hits.chosen, isWanted, who),
+      popularity: recallOf(detail, hits.popularity, isWanted, who),
     };
-    const share_shown = shareOf(places, rows);
-    return { name, meaning, owners: ownersOf(detail, who.users), items: rows.length, share_shown, ...judged };
+    const share_shown = fractionOfPlaces(places, rows);
+    return { name, meaning, owners: ownersOf(detail, who.users), items: rows.length, share_shown, ...figures };
   });
   return { segments: withIntervals(segments, seed), furtherValues };
 }
 
-/** Lists with their owners: of one user there may be several. */
+/** A segment before its intervals, with the owner of each list: a user may have several lists. */
 type Segment = Omit<SegmentReport, keyof Evaluated | "users"> & Evaluated & { readonly owners: Uint32Array };
 
 function withIntervals(segments: readonly Segment[], seed: number): SegmentReport[] {
@@ -102,7 +102,7 @@ function largest(groups: readonly Group[], sizeOf: (group: Group) => number) {
   return { shown, furtherValues: groups.length - shown.length };
 }
 
-/** How often each item was chosen by those measured: [itemCount]. */
+/** How often each item is a target: [itemCount]. */
 function timesWanted({ itemIds, relevant }: EvaluationDetail): Uint32Array {
   const counts = new Uint32Array(itemIds.start.length - 1);
   for (const item of relevant) counts[item]!++;
@@ -128,7 +128,7 @@ function groupsOf(column: AttributeColumn): Group[] {
   return [...rowsOf].map(([name, rows]) => ({ name: name.slice(0, 200), meaning: `its ${quoted(column.name)}`, rows }));
 }
 
-/** Four groups of about as many rows each, fewer where values repeat. */
+/** Four groups of about equal size; fewer when values repeat. */
 function quartersOf({ name, type, values }: Extract<AttributeColumn, { type: "Numerical" | "Timestamp" }>): Group[] {
   const present = Float64Array.from(values.filter((value) => !Number.isNaN(value))).sort();
   const bounds = Array.from(

@@ -1,6 +1,6 @@
 /**
- * The lists that an evaluation report stands on, user by user: what questions about given users, items or attributes are answered
- * from. Users stand in it as salted hashes only.
+ * The lists behind an evaluation report, user by user. They answer questions about given users, items or attributes. Users are stored as
+ * salted hashes only.
  */
 import { hash as digestOf } from "node:crypto";
 import { deserialize, serialize } from "node:v8";
@@ -41,16 +41,16 @@ const DetailFile = z
     cutOffs: z.array(z.int().positive()).min(1).max(20),
     listLength: z.int().positive(),
     salt: uint8s,
-    /** Hashes of the users that lists were made for; 0 where nobody can be named. */
+    /** Hashes of the users of the lists; 0 for a session, which has no user id. */
     users: uint64s, // [userCount]
     itemIds: Packed, // [itemCount]
-    /** All but texts. */
+    /** Attributes of all types but Text. */
     userColumns: z.array(Column), // of [userCount] rows
     itemColumns: z.array(Column), // of [itemCount] rows
     /** Item indices, best first; −1 where a list ended. */
     chosen: int32s, // [userCount * listLength]
     popularity: int32s, // [userCount * listLength]
-    /** User u's are relevant[relevantStart[u]] … relevant[relevantStart[u + 1] − 1]. */
+    /** User u's targets are relevant[relevantStart[u]] … relevant[relevantStart[u + 1] − 1]. */
     relevantStart: uint32s, // [userCount + 1]
     relevant: int32s,
   })
@@ -69,7 +69,7 @@ export type EvaluationDetail = z.infer<typeof DetailFile>;
 /**
  * The lists of the chosen model and of popularity, for the users that the report measured.
  *
- * @param saltText What the salt is made of: another for other data.
+ * @param saltText The source of the salt; it must differ for other data.
  */
 export function evaluationDetail(
   { dataset, split }: Validation,
@@ -105,13 +105,13 @@ export function evaluationDetail(
   };
 }
 
-/** The name under which a user stands in the file; as `userHash` of shared/hash.ts, and never 0. */
+/** The hash of a user in the file: like `userHash` of shared/hash.ts, and never 0. */
 export function hashOfUser(salt: Uint8Array, userId: string): bigint {
   const digest = digestOf("sha256", Buffer.concat([salt, Buffer.from(userId)]), "buffer");
   return digest.readBigUInt64BE(0) || 1n;
 }
 
-/** Bytes of a file of this trainer: V8's serialisation of the arrays, gzipped. */
+/** The bytes of the file: V8's serialisation of the arrays, gzipped. Only this trainer reads it. */
 export const encodeDetail = (detail: EvaluationDetail): Uint8Array => gzipSync(serialize(detail));
 
 /** Throws FormatError for anything that encodeDetail did not write. */
@@ -129,7 +129,7 @@ export function decodeDetail(bytes: Uint8Array): EvaluationDetail {
 
 const rowsOf = (column: z.infer<typeof Column>) => ("start" in column ? column.start.length - 1 : column.values.length);
 
-/** Nobody asks about the distinct values of a text. */
+/** The columns that are stored. Free texts are left out, because their values make no segments. */
 const stored = (columns: readonly AttributeColumn[]) =>
   columns
     .filter(({ type }) => type !== "Text")

@@ -5,10 +5,10 @@ import { type BootstrapOptions, bootstrapMeans, toMeasured } from "../evaluate/b
 import { METRICS, type MetricName } from "../evaluate/metrics.ts";
 import type { EvaluationDetail } from "./evaluation-detail.ts";
 
-/** By metric and cut-off, one value per user. */
+/** One value for each user, by metric and cut-off. */
 export type Values = ReadonlyMap<string, Float64Array>;
 
-/** Means with intervals of each part; all parts are of the same users, who are resampled once for all of them. */
+/** Means with intervals of each part. All parts have the same users, who are resampled once for all parts. */
 export function measuredBy(parts: readonly Values[], options: BootstrapOptions): Record<string, MeasuredMean>[] {
   const intervals = bootstrapMeans(
     parts.flatMap((values) => [...values.values()]),
@@ -19,7 +19,7 @@ export function measuredBy(parts: readonly Values[], options: BootstrapOptions):
   );
 }
 
-/** Whose some lists are, numbered: a user may have several. Lists of nobody that is named are each another's. */
+/** A number for the owner of each list; a user may own several. A session's list has an owner of its own. */
 export function ownersOf({ users }: EvaluationDetail, lists: ArrayLike<number>): Uint32Array {
   const numbers = new Map<bigint, number>();
   return Uint32Array.from(lists, (at) => {
@@ -49,11 +49,11 @@ export function metricsOf(detail: EvaluationDetail, lists: Int32Array, users: Ui
   return new Map(columns.map(({ name, k, values }) => [`${name}@${k}`, values]));
 }
 
-/** The values of some of the users that they are of. */
+/** The values of some of the users. */
 export const valuesOf = (values: Values, users: Uint32Array): Values =>
   new Map([...values].map(([name, all]) => [name, Float64Array.from(users, (user) => all[user]!)]));
 
-/** Where lists show what their users chose. User u's are start[u] … start[u + 1] − 1, best first. */
+/** The places where lists show a target. User u's hits are start[u] … start[u + 1] − 1, the best place first. */
 export type Hits = {
   readonly start: Uint32Array; // [userCount + 1]
   readonly items: readonly ItemIndex[];
@@ -76,7 +76,7 @@ export function hitsOf(detail: EvaluationDetail, lists: Int32Array): Hits {
   return { start, items, ranks };
 }
 
-/** 1 for each of some items: [itemCount]. */
+/** 1 for each wanted item: [itemCount]. */
 export type ItemMask = Uint8Array;
 
 export function maskOf({ itemIds }: EvaluationDetail, items: readonly number[]): ItemMask {
@@ -85,15 +85,15 @@ export function maskOf({ itemIds }: EvaluationDetail, items: readonly number[]):
   return mask;
 }
 
-/** Users who chose one of the items, and how many of them each chose. */
+/** Users who chose one of the items, and how many of the items each user chose. */
 export type Choosers = { readonly users: Uint32Array; readonly counts: Uint32Array };
 
-export function usersWho({ users, relevant, relevantStart }: EvaluationDetail, isAsked: ItemMask): Choosers {
+export function usersWho({ users, relevant, relevantStart }: EvaluationDetail, isWanted: ItemMask): Choosers {
   const found: number[] = [];
   const counts: number[] = [];
   for (let user = 0; user < users.length; user++) {
     let count = 0;
-    for (let at = relevantStart[user]!; at < relevantStart[user + 1]!; at++) count += isAsked[relevant[at]!]!;
+    for (let at = relevantStart[user]!; at < relevantStart[user + 1]!; at++) count += isWanted[relevant[at]!]!;
     if (count === 0) continue;
     found.push(user);
     counts.push(count);
@@ -101,19 +101,19 @@ export function usersWho({ users, relevant, relevantStart }: EvaluationDetail, i
   return { users: Uint32Array.from(found), counts: Uint32Array.from(counts) };
 }
 
-/** The recall of some items alone, for users who chose one of them. */
-export function recallOf({ cutOffs }: EvaluationDetail, hits: Hits, isAsked: ItemMask, who: Choosers): Values {
+/** The recall of the wanted items only, for users who chose one of them. */
+export function recallOf({ cutOffs }: EvaluationDetail, hits: Hits, isWanted: ItemMask, who: Choosers): Values {
   const { start, items, ranks } = hits;
   const of = (k: number) =>
     Float64Array.from(who.users, (user, i) => {
       let found = 0;
-      for (let at = start[user]!; at < start[user + 1]!; at++) if (ranks[at]! < k) found += isAsked[items[at]!]!;
+      for (let at = start[user]!; at < start[user + 1]!; at++) if (ranks[at]! < k) found += isWanted[items[at]!]!;
       return found / who.counts[i]!;
     });
   return new Map(cutOffs.map((k) => [`recall@${k}`, of(k)]));
 }
 
-/** How many of the first `k` places of the lists each item takes: [itemCount]; and how many there are. */
+/** The number of the first `k` places that each item takes: [itemCount], and the number of all places. */
 export function placesOf({ itemIds, listLength }: EvaluationDetail, lists: Int32Array, k: number) {
   const counts = new Uint32Array(itemIds.start.length - 1);
   let all = 0;
@@ -125,7 +125,10 @@ export function placesOf({ itemIds, listLength }: EvaluationDetail, lists: Int32
   return { counts, all };
 }
 
-/** The share of all places that some distinct items take; null where there is none. */
-export function shareOf({ counts, all }: ReturnType<typeof placesOf>, items: readonly number[]): number | null {
+/** The fraction of all places that some distinct items take; null without places. */
+export function fractionOfPlaces(
+  { counts, all }: ReturnType<typeof placesOf>,
+  items: readonly number[],
+): number | null {
   return all === 0 ? null : items.reduce((sum, item) => sum + counts[item]!, 0) / all;
 }

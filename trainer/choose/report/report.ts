@@ -27,23 +27,23 @@ export type ReportInput = {
   readonly validation: Validation;
   readonly metric: MetricAtK;
   readonly baseline: Trial;
-  /** The baseline's lists of all cases: what was dropped early was judged on others than the last round's. */
+  /** The baseline's lists of all cases, since dropped settings were evaluated on other cases than the last round's. */
   readonly baselineOnAll: Evaluation;
   /** Candidates of the last round, aligned with the verdict. */
   readonly finalists: readonly Trial[];
   readonly verdict: Verdict;
-  /** What the verdict has chosen, as it is served: users' attributes included. */
+  /** The chosen model as it is served, with users' attributes. */
   readonly chosen: Trial;
   readonly userAttributes: EvaluationReport["user_attributes"];
   readonly discarded: readonly Discarded[];
-  /** Which finalist the live version's method is; undefined when there is none, or it could not be tried. */
+  /** The trial of the live version's method; undefined without a live version or when it could not be tried. */
   readonly live: Trial | undefined;
   readonly seconds: { readonly budget: number; readonly used: number };
   readonly seed: number;
   readonly warnings: readonly string[];
 };
 
-/** What was tried, measured and chosen, in the form that is stored and served. The gate and the refit add theirs. */
+/** The report of a selection in the form that is stored and served. The gate and the refit add their parts later. */
 export function buildReport(input: ReportInput): EvaluationReport {
   const { validation, metric, baseline, finalists, verdict, chosen, seed } = input;
   const resampling = { seed, kept: [] };
@@ -108,7 +108,7 @@ function describeSplit({ dataset, split, positions }: Validation): SplitDescript
   };
 }
 
-/** Null where nothing is learnt from, or no interaction has a time. */
+/** Null when the training part is empty or no interaction has a time. */
 function datesOf(train: Interactions, all: Interactions): SplitDescription["dates"] {
   const [from, to] = [earliest(train.times), latest(train.times)];
   if (train.times.length === 0 || latest(all.times) === 0) return null;
@@ -119,7 +119,7 @@ const latest = (times: Uint32Array) => times.reduce((most, time) => Math.max(mos
 const earliest = (times: Uint32Array) => times.reduce((least, time) => Math.min(least, time), 2 ** 32 - 1);
 const dateOf = (seconds: number) => new Date(seconds * 1000).toISOString();
 
-/** How much there is, as the report tells it. */
+/** Counts of users, items and interactions for the report. */
 export function sizesOf(interactions: Interactions): EvaluationReport["data"] {
   const counts = positivesOf(interactions);
   let users = 0;
@@ -174,12 +174,12 @@ function candidatesOf(
     truncation: "",
   };
   const others = discarded.map((one): CandidateReport => {
-    const judged = one.evaluation
+    const figures = one.evaluation
       ? figureFields({ ...one, evaluation: one.evaluation }, { ...against, baseline: input.baselineOnAll })
       : { users_measured: 0, train_share: one.trainFraction, metrics: {}, lift: null, lists: {} };
     const { method, params, outcome, reason, truncation } = one;
     const fit = { fit_seconds: one.fitSeconds, artifact_bytes: one.artifactBytes };
-    return { method, params, outcome, reason, truncation, ...fit, ...judged };
+    return { method, params, outcome, reason, truncation, ...fit, ...figures };
   });
   const order = last.sort((a, b) => (b.metrics[metric]?.value ?? 0) - (a.metrics[metric]?.value ?? 0));
   return [...order, first, ...others].slice(0, CANDIDATES_MAX);
@@ -206,7 +206,7 @@ function figureFields(
   };
 }
 
-/** Both without users' attributes, which would help either. */
+/** Compares the live version's method with the chosen one, both without users' attributes, which would help either. */
 function liveOf(
   live: Trial,
   { verdict, finalists, baseline, metric }: ReportInput,
@@ -220,7 +220,7 @@ function liveOf(
 const HISTORY_SHOWN = 20;
 const LIST_SHOWN = 10;
 
-/** A dozen users drawn by lot among those with a history; they are not named. */
+/** A dozen random users with a history, without their ids. */
 function examplesOf({ dataset, split, positions }: Validation, evaluation: Evaluation, seed: number): ExampleUser[] {
   const id = (item: ItemIndex) => itemIdToJson(stringAt(dataset.itemIds, item) as ItemId, dataset.itemIdType);
   const known = Array.from(positions, (at, i) => ({ at, i })).filter(

@@ -11,7 +11,7 @@ export type SegmentInput = {
   readonly seed: number;
 };
 
-/** New, light and heavy users: those without a history, and the others below and from the middle history length on. */
+/** New, light and heavy users: without a history, with one shorter than the median length, and with a longer one. */
 export function userSegments({ cases, chosen, popularity, seed }: SegmentInput): SegmentReport[] {
   const lengths = Float64Array.from(chosen.positions, (at) => cases.caseAt(at).items.length);
   const known = lengths.filter((length) => length > 0).sort();
@@ -41,15 +41,15 @@ export function userSegments({ cases, chosen, popularity, seed }: SegmentInput):
   });
 }
 
-/** Shares of all training positives at which the head ends, and the middle. */
+/** Fractions of all training positives at which the head and the middle end. */
 const HEAD_ENDS = 0.5;
 const MIDDLE_ENDS = 0.8;
 
 /**
- * Head, middle and tail items: the most popular that together have half of the training positives, those up to four fifths, and the
- * rest. The metric is the recall of the targets in the segment, over users who have one there.
+ * Head, middle and tail items: the most popular items with half of the training positives, the next ones up to four fifths, and the rest.
+ * The metric is the recall of the targets in the segment, over users with a target there.
  *
- * @param popularity [itemCount] training positives.
+ * @param popularity [itemCount] training positives of each item.
  */
 export function itemSegments(input: SegmentInput, popularity: ArrayLike<number>): SegmentReport[] {
   const segmentOf = segmentOfItems(popularity);

@@ -20,23 +20,23 @@ import {
   valuesOf,
 } from "./hidden-users.ts";
 
-/** Which values are served, by their codes in the table, and how. */
+/** The values that are served, by their codes in the table, with the settings. */
 export type UserValueChoice = ValueRatioParams & { readonly values: readonly number[] };
 
 export type ChosenUserValues = {
-  /** Undefined: users without a history are given what is popular. */
+  /** Undefined: users without a history get the popular items. */
   readonly choice: UserValueChoice | undefined;
   readonly report: NonNullable<EvaluationReport["user_attributes"]>;
 };
 
-/** Fewer users cannot tell whether attributes help. */
+/** With fewer users it cannot be measured whether attributes help. */
 export const HIDDEN_USERS_MIN = 100;
 const CHOSEN_BY: HiddenMetric = "ndcg@10";
 
 /**
- * Whether users without a history are ranked for by their values, by the evidence of users whose history was hidden: only where
- * the paired difference to popularity is above 0 by its lower bound, and nothing is lost in the longer lists. Settings are chosen
- * for each fifth of the users by the others, so that the difference is not the luck of the choice.
+ * Decides whether attribute values rank for users without a history. The evidence is from users whose history was hidden: the paired
+ * difference to popularity must have a lower bound above 0, and longer lists must not get worse. Settings for each fold of the users are
+ * chosen by the other folds, so that the difference is not the luck of the choice.
  */
 export async function chooseUserValues(input: HiddenUsersInput): Promise<ChosenUserValues> {
   const { table } = input;
@@ -93,7 +93,7 @@ function refused({ table }: HiddenUsersInput, reason: string): ChosenUserValues 
 const attributesOf = ({ columns }: UserValueTable, kept: readonly boolean[]) =>
   columns.map(({ name, codes }, c) => ({ name: name.slice(0, 200), values: codes.size, kept: kept[c] ?? false }));
 
-/** Of each user the figures of the setting that is best for the users of the other fifths. */
+/** Cross-fitted figures: each user has the figures of the setting that is best for the users of the other folds. */
 function crossFitted({ users, fold, settings }: HiddenUsers): HiddenFigures {
   const own = { "ndcg@10": new Float64Array(users.length), "recall@20": new Float64Array(users.length) };
   const places = Array.from(users.keys());
@@ -108,15 +108,15 @@ function crossFitted({ users, fold, settings }: HiddenUsers): HiddenFigures {
   return own;
 }
 
-/** Position of the setting with the best mean over some users; of equals the first. */
+/** Index of the setting with the best mean over some users; the first of equal ones. */
 function bestOf(settings: readonly HiddenFigures[], places: readonly number[]): number {
-  const means = settings.map((judged) => mean(places.map((place) => judged[CHOSEN_BY][place]!)));
+  const means = settings.map((figures) => mean(places.map((place) => figures[CHOSEN_BY][place]!)));
   return means.reduce((best, value, s) => (value > means[best]! ? s : best), 0);
 }
 
-const measured = (judged: HiddenFigures, resampling: Resampling) => {
+const measured = (figures: HiddenFigures, resampling: Resampling) => {
   const intervals = bootstrapMeans(
-    HIDDEN_METRICS.map((metric) => judged[metric]),
+    HIDDEN_METRICS.map((metric) => figures[metric]),
     resampling,
   );
   return Object.fromEntries(HIDDEN_METRICS.map((metric, i) => [metric, toMeasured(intervals[i]!)]));

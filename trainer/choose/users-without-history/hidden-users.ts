@@ -18,27 +18,27 @@ import { METRICS } from "../evaluate/metrics.ts";
 import { popularityOrder } from "../splits/validation.ts";
 
 export type HiddenUsersInput = {
-  /** What may be learnt from: of a temporal split the part before its instant. */
+  /** The training part of the split. */
   readonly train: Interactions;
   readonly codes: UserCodes;
   readonly table: UserValueTable;
-  /** Of popularity, as it orders the catalog. */
+  /** Half-life of the popularity that orders the catalog. */
   readonly halfLifeDays: number;
   readonly seed: number;
   readonly signal: AbortSignal;
-  /** `share` 0…1 of the lists made. */
-  readonly progress?: (share: number) => void;
+  /** `fraction` is 0…1 of the lists made. */
+  readonly progress?: (fraction: number) => void;
 };
 
-/** The lists that hidden users would be given. Arrays over users are aligned with `users`. */
+/** Figures of the lists that hidden users would get. Arrays over users are aligned with `users`. */
 export type HiddenUsers = {
-  /** Users of the training part, each hidden once; a sample of very many. */
+  /** Users of the training part, each hidden once; a sample when there are very many. */
   readonly users: Uint32Array;
-  readonly fold: Uint8Array; // [userCount] in which fifth each is hidden
+  readonly fold: Uint8Array; // [userCount] the fold in which each user is hidden
   readonly popularity: HiddenFigures;
-  /** Of every setting of VALUE_RATIO_GRID. */
+  /** Figures by every setting of VALUE_RATIO_GRID. */
   readonly settings: readonly HiddenFigures[];
-  /** Of every column of the table: whether it makes choices of the users of the other fifths, or of all, more likely. */
+  /** For each column of the table: whether it makes the choices of hidden users more likely, without one fold and in all folds. */
   readonly keptOfFold: readonly (readonly boolean[])[];
   readonly kept: readonly boolean[];
 };
@@ -50,41 +50,41 @@ export type HiddenMetric = (typeof HIDDEN_METRICS)[number];
 const FOLDS = 5;
 const LIST_LENGTH = 20;
 const USERS_MAX = 5000;
-/** Rows beyond tell nothing new about which setting is better. */
+/** More rows do not change which setting is better. */
 const ROWS_MAX = 5_000_000;
-/** Of all lists together, as predicted. */
+/** Predicted seconds for all lists together. */
 const EVALUATION_SECONDS_MAX = 30;
 const SECONDS_PER_LIST = 3e-5;
 const SECONDS_PER_LIST_AND_ITEM = 6e-9;
-/** By which attributes are looked at: the best guess. */
+/** The settings that decide which attributes are kept: the best guess. */
 const GUESS = VALUE_RATIO_GRID[0]!;
 
 /**
- * Every fifth of the users hidden once, ranked for by their values as the others teach, and judged by all that they chose; next to
- * the popularity of the others. Attributes that make hidden users' choices less likely are left out, decided for each fifth by the
- * users of the others.
+ * Five-fold cross-validation over users. The history of each fold is hidden once: its users are ranked for by their values as learnt from
+ * the other folds, and by the popularity of the other folds. All choices of the hidden users are targets. Attributes that make the choices
+ * of hidden users less likely are left out; for each fold, the other folds decide.
  */
 export async function evaluateHiddenUsers(input: HiddenUsersInput): Promise<HiddenUsers> {
   const { train, table, seed } = input;
-  const parted = partUsers(input);
-  const folds = Array.from({ length: FOLDS }, (_, at) => at);
-  const gains = folds.map((at) => gainsOf(hide(input, parted, at), input));
+  const folds = assignFolds(input);
+  const numbers = Array.from({ length: FOLDS }, (_, at) => at);
+  const gains = numbers.map((at) => gainsOf(hide(input, folds, at), input));
   const keptBy = (chosen: readonly number[]) =>
     table.columns.map((_, c) => chosen.reduce((sum, at) => sum + gains[at]![c]!, 0) > 0);
-  const keptOfFold = folds.map((at) => keptBy(folds.filter((other) => other !== at)));
-  const users = usersToEvaluate(parted, train.itemCount, seed);
+  const keptOfFold = numbers.map((at) => keptBy(numbers.filter((other) => other !== at)));
+  const users = usersToEvaluate(folds, train.itemCount, seed);
   const empty = (): HiddenFigures => ({
     "ndcg@10": new Float64Array(users.length),
     "recall@20": new Float64Array(users.length),
   });
-  const judged = { popularity: empty(), settings: VALUE_RATIO_GRID.map(empty) };
-  for (const at of folds) {
-    const hidden = hide(input, parted, at);
-    const places = Array.from(users.keys()).filter((i) => parted.fold[users[i]!] === at);
-    await evaluateFold({ hidden, places, users, kept: keptOfFold[at]!, judged, at }, input);
+  const figures = { popularity: empty(), settings: VALUE_RATIO_GRID.map(empty) };
+  for (const at of numbers) {
+    const hidden = hide(input, folds, at);
+    const places = Array.from(users.keys()).filter((i) => folds.fold[users[i]!] === at);
+    await evaluateFold({ hidden, places, users, kept: keptOfFold[at]!, figures, at }, input);
   }
   input.progress?.(1);
-  return { users, fold: parted.fold, ...judged, keptOfFold, kept: keptBy(folds) };
+  return { users, fold: folds.fold, ...figures, keptOfFold, kept: keptBy(numbers) };
 }
 
 /** The codes of the values of some columns, ascending. */
@@ -93,41 +93,41 @@ export function valuesOf({ columns }: UserValueTable, kept: readonly boolean[]):
   return codes.sort((a, b) => a - b);
 }
 
-/** Not in any fifth: left out, neither hidden nor learnt from. */
-const NOWHERE = 255;
+/** The fold of users who are left out: neither hidden nor learnt from. */
+const NO_FOLD = 255;
 
-type Parted = {
+type Folds = {
   readonly fold: Uint8Array; // [userCount]
-  /** Users with values and something to find. */
+  /** Users with values and at least one positive. */
   readonly eligible: Uint32Array;
   readonly userOfRow: Uint32Array;
 };
 
-function partUsers({ train, codes, seed }: HiddenUsersInput): Parted {
+function assignFolds({ train, codes, seed }: HiddenUsersInput): Folds {
   const { userCount, userStart, positive } = train;
   const random = seededRandom(seed, 71);
-  const share = ROWS_MAX / Math.max(1, train.items.length);
+  const fraction = ROWS_MAX / Math.max(1, train.items.length);
   const fold = new Uint8Array(userCount);
   const userOfRow = new Uint32Array(train.items.length);
   const eligible: number[] = [];
   for (let user = 0; user < userCount; user++) {
     const at = Math.floor(FOLDS * random());
-    fold[user] = share >= 1 || random() < share ? at : NOWHERE;
+    fold[user] = fraction >= 1 || random() < fraction ? at : NO_FOLD;
     const [from, to] = [userStart[user]!, userStart[user + 1]!];
     userOfRow.fill(user, from, to);
     const hasValues = codes.start[user + 1]! > codes.start[user]!;
-    if (fold[user] !== NOWHERE && hasValues && positive.subarray(from, to).includes(1)) eligible.push(user);
+    if (fold[user] !== NO_FOLD && hasValues && positive.subarray(from, to).includes(1)) eligible.push(user);
   }
   return { fold, eligible: Uint32Array.from(eligible), userOfRow };
 }
 
-function usersToEvaluate({ eligible }: Parted, itemCount: number, seed: number): Uint32Array {
+function usersToEvaluate({ eligible }: Folds, itemCount: number, seed: number): Uint32Array {
   const seconds = VALUE_RATIO_GRID.length * (SECONDS_PER_LIST + SECONDS_PER_LIST_AND_ITEM * itemCount);
   const usersMax = Math.min(USERS_MAX, Math.max(500, Math.floor(EVALUATION_SECONDS_MAX / seconds)));
   return samplePositions(eligible.length, usersMax, seededRandom(seed, 73)).map((i) => eligible[i]!);
 }
 
-/** The others' choices under the order of their own popularity, and the hidden users'. */
+/** One fold hidden: statistics and popularity of the other users, with the catalog in the order of that popularity. */
 type Hidden = {
   readonly all: Interactions;
   readonly statistics: ValueStatistics;
@@ -135,9 +135,9 @@ type Hidden = {
   readonly eligible: readonly number[];
 };
 
-function hide({ train, codes, table, halfLifeDays, seed }: HiddenUsersInput, parted: Parted, at: number): Hidden {
-  const { fold, userOfRow } = parted;
-  const isShown = (row: number) => fold[userOfRow[row]!] !== at && fold[userOfRow[row]!] !== NOWHERE;
+function hide({ train, codes, table, halfLifeDays, seed }: HiddenUsersInput, folds: Folds, at: number): Hidden {
+  const { fold, userOfRow } = folds;
+  const isShown = (row: number) => fold[userOfRow[row]!] !== at && fold[userOfRow[row]!] !== NO_FOLD;
   const order = popularityOrder(rowsWhere(train, isShown), halfLifeDays, seed);
   const newIndex = new Int32Array(order.length);
   for (const [to, from] of order.entries()) newIndex[from] = to;
@@ -147,11 +147,11 @@ function hide({ train, codes, table, halfLifeDays, seed }: HiddenUsersInput, par
     all,
     statistics: countValues(shown, codes, table.valueCount),
     popularity: popularityWithRecency(shown, halfLifeDays),
-    eligible: Array.from(parted.eligible).filter((user) => fold[user] === at),
+    eligible: Array.from(folds.eligible).filter((user) => fold[user] === at),
   };
 }
 
-/** Distinct positives of a user. */
+/** The distinct positive items of a user. */
 function chosenBy({ userStart, items, positive }: Interactions, user: number): Set<ItemIndex> {
   const chosen = new Set<ItemIndex>();
   for (let row = userStart[user]!; row < userStart[user + 1]!; row++)
@@ -159,7 +159,7 @@ function chosenBy({ userStart, items, positive }: Interactions, user: number): S
   return chosen;
 }
 
-/** Of every column: the sum over hidden users of what its values add to the log likelihood of their choices. */
+/** For each column, how much its values add to the log likelihood of the hidden users' choices. */
 function gainsOf({ all, statistics, popularity, eligible }: Hidden, { table, codes }: HiddenUsersInput): number[] {
   const values = Array.from({ length: table.valueCount }, (_, value) => value);
   const { base, ratios } = userValueRatios(statistics, popularity, { ...GUESS, values });
@@ -178,34 +178,34 @@ function gainsOf({ all, statistics, popularity, eligible }: Hidden, { table, cod
 
 /** log Σ p · e^ratio ÷ Σ p, p = e^base. */
 function logMeanRatio(base: Float32Array, ratios: Float32Array): number {
-  let [weighed, sum] = [0, 0];
+  let [weighted, sum] = [0, 0];
   for (let item = 0; item < base.length; item++) {
-    const share = Math.exp(base[item]! - base[0]!);
-    weighed += share * Math.exp(ratios[item]!);
-    sum += share;
+    const weight = Math.exp(base[item]! - base[0]!);
+    weighted += weight * Math.exp(ratios[item]!);
+    sum += weight;
   }
-  return Math.log(weighed / sum);
+  return Math.log(weighted / sum);
 }
 
 type FoldToEvaluate = {
   readonly hidden: Hidden;
   readonly at: number;
-  /** Positions in `users` of those hidden. */
+  /** Indices in `users` of the hidden users. */
   readonly places: readonly number[];
   readonly users: Uint32Array;
   readonly kept: readonly boolean[];
-  readonly judged: Pick<HiddenUsers, "popularity" | "settings">;
+  readonly figures: Pick<HiddenUsers, "popularity" | "settings">;
 };
 
 async function evaluateFold(fold: FoldToEvaluate, input: HiddenUsersInput): Promise<void> {
-  const { hidden, places, users, kept, judged, at } = fold;
+  const { hidden, places, users, kept, figures, at } = fold;
   const { codes, table } = input;
   const values = valuesOf(table, kept);
   const newCode = new Map(values.map((value, code) => [value, code]));
   const valuesOfUser = (user: number) =>
     Array.from(codes.codes.subarray(codes.start[user], codes.start[user + 1])).flatMap((v) => newCode.get(v) ?? []);
   const snapshots = VALUE_RATIO_GRID.map((params) => snapshotOf(hidden, { ...params, values }));
-  const judge = async (place: number, snapshot: Snapshot, into: HiddenFigures, own: readonly number[]) => {
+  const addFigures = async (place: number, snapshot: Snapshot, into: HiddenFigures, own: readonly number[]) => {
     const list = await listFor(own, snapshot);
     const chosen = chosenBy(hidden.all, users[place]!);
     into["ndcg@10"][place] = METRICS.ndcg(list, chosen, 10);
@@ -214,15 +214,15 @@ async function evaluateFold(fold: FoldToEvaluate, input: HiddenUsersInput): Prom
   for (const [i, place] of places.entries()) {
     input.signal.throwIfAborted();
     if (i % PROGRESS_EVERY === 0) input.progress?.((at + i / places.length) / FOLDS);
-    await judge(place, snapshots[0]!, judged.popularity, []);
+    await addFigures(place, snapshots[0]!, figures.popularity, []);
     for (const [s, snapshot] of snapshots.entries())
-      await judge(place, snapshot, judged.settings[s]!, valuesOfUser(users[place]!));
+      await addFigures(place, snapshot, figures.settings[s]!, valuesOfUser(users[place]!));
   }
 }
 
 const PROGRESS_EVERY = 50;
 
-/** A version that knows nothing but values, from its served bytes: only the catalog's head can reach these lists. */
+/** A version with attribute values only, read from its served bytes, so that lists contain what the edge would serve. */
 function snapshotOf(
   { statistics, popularity }: Hidden,
   params: ValueRatioParams & { readonly values: readonly number[] },
@@ -235,22 +235,22 @@ function snapshotOf(
     itemIdType: "integer",
     historyMax: 1,
     indexOf: () => undefined,
-    idAt: () => neverAsked(),
+    idAt: () => neverCalled(),
     userRecord: async (user) => ({ items: [], times: [], values: codesOf(user), hasSeen: () => false }),
-    score: () => neverAsked(),
+    score: () => neverCalled(),
     scoreByValues: score,
-    compileFilter: () => neverAsked(),
+    compileFilter: () => neverCalled(),
   };
 }
 
 const scoreOf = (ratios: UserValueRatios) =>
   decodeUserValues(encodeUserValues({ ...ratios, itemCount: ratios.base.length })).score;
 
-function neverAsked(): never {
+function neverCalled(): never {
   throw new Error("Users without a history are ranked for by values or popularity alone.");
 }
 
-/** Users are named by their codes. */
+/** The user id of these lists is the text of the user's codes. */
 const codesOf = (user: UserId): number[] => (user.length === 0 ? [] : user.split(" ").map(Number));
 
 async function listFor(values: readonly number[], snapshot: Snapshot): Promise<ItemIndex[]> {

@@ -13,18 +13,18 @@ import type { UserValueChoice } from "./choose-user-values.ts";
 export type UserValuesToRefit = {
   readonly table: UserValueTable;
   readonly choice: UserValueChoice;
-  /** Of popularity, as it orders the catalog. */
+  /** Half-life of the popularity that orders the catalog. */
   readonly halfLifeDays: number;
 };
 
-/** The chosen values learnt from all of some data, as the file of a version. The catalog must be in its final order. */
+/** Learns the chosen values from all of the data, as the file of a version. The catalog must be in its final order. */
 export function refitUserValues(data: TrainingData, { table, choice, halfLifeDays }: UserValuesToRefit): Uint8Array {
   const codes = codesOfUsers(table, data.userAttributes, data.userCount);
   const statistics = countValues(data, codes, table.valueCount);
   return encodeUserValues(userValueRatios(statistics, popularityWithRecency(data, halfLifeDays), choice));
 }
 
-/** The same as it is served to the users of the data. */
+/** The same values in the form in which the users of the data are served. */
 export function servedValues(data: TrainingData, values: UserValuesToRefit): ServedValues {
   const { score } = decodeUserValues(refitUserValues(data, values));
   const { start, codes } = codesOfUsers(values.table, data.userAttributes, data.userCount);
@@ -35,8 +35,8 @@ export function servedValues(data: TrainingData, values: UserValuesToRefit): Ser
 }
 
 /**
- * A trial as it is served where users' attributes are: the lists of users without a history are made by them, all others stay. It was
- * compared with others without, since attributes would help each of them alike.
+ * A trial with the lists that users without a history are served by their attributes; all other lists stay. Trials are compared without
+ * these lists, because attributes would help every method alike.
  */
 export async function withServedValues(
   trial: Trial,
@@ -46,9 +46,9 @@ export async function withServedValues(
   if (values === undefined) return trial;
   const { positions } = trial.evaluation;
   const isNew = (at: number) => cases.caseAt(at).items.length === 0;
-  const newcomers = positions.filter(isNew);
-  if (newcomers.length === 0) return trial;
-  const own = await evaluate(cases, { ...trial.served, values }, { ...options, positions: newcomers });
+  const withoutHistory = positions.filter(isNew);
+  if (withoutHistory.length === 0) return trial;
+  const own = await evaluate(cases, { ...trial.served, values }, { ...options, positions: withoutHistory });
   const others = restrictedTo(
     trial.evaluation,
     positions.filter((at) => !isNew(at)),

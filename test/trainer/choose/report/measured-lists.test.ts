@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import {
+  fractionOfPlaces,
   hitsOf,
   maskOf,
   measuredBy,
@@ -7,7 +8,6 @@ import {
   ownersOf,
   placesOf,
   recallOf,
-  shareOf,
   usersWho,
   valuesOf,
 } from "../../../../trainer/choose/report/measured-lists.ts";
@@ -47,10 +47,10 @@ test("lists of one name have one owner, lists of nobody each their own", () => {
   expect(new Set(owners).size).toBe(4);
 });
 test("the share of places, of those that lists have", () => {
-  expect(shareOf(placesOf(detail, detail.chosen, 1), [2])).toBe(1 / 3);
-  expect(shareOf(placesOf(detail, detail.chosen, 2), [2])).toBe(2 / 5);
+  expect(fractionOfPlaces(placesOf(detail, detail.chosen, 1), [2])).toBe(1 / 3);
+  expect(fractionOfPlaces(placesOf(detail, detail.chosen, 2), [2])).toBe(2 / 5);
   const none = detail.chosen.map(() => -1);
-  expect(shareOf(placesOf(detail, none, 2), [2])).toBeNull();
+  expect(fractionOfPlaces(placesOf(detail, none, 2), [2])).toBeNull();
 });
 test("means stand inside their intervals, and parts of the same users are drawn together", () => {
   const values = new Map([["x", Float64Array.of(0, 1, 1, 0)]]);
