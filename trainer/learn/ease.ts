@@ -4,10 +4,10 @@ import { ridgeOf } from "./linear/ridge.ts";
 import { type FitContext, type Method, reportProgress, type TrainingData } from "./model.ts";
 import { openGemm } from "./numerics/linear-algebra/gemm.ts";
 import { invertInPlace } from "./numerics/linear-algebra/inverse.ts";
-import { addCoOccurrences, coOccurrence, itemWeights } from "./statistics/co-occurrence.ts";
+import { coOccurrence, forEachRow, itemWeights } from "./statistics/co-occurrence.ts";
 import { timesChosen } from "./statistics/histories.ts";
 import { learnedSets, type RatedParams, withRatings } from "./statistics/rated-histories.ts";
-import { clearRow, rowSum } from "./weights/row-sum.ts";
+import type { RowSum } from "./weights/row-sum.ts";
 import { denseWeights } from "./weights/weight-matrix.ts";
 
 export type EaseParams = RatedParams & {
@@ -75,7 +75,6 @@ async function easeWeights(data: TrainingData, params: EaseParams, context: FitC
   return { weights: gram.subarray(0, data.itemCount ** 2), bias };
 }
 
-const ROWS_BETWEEN_REPORTS = 256;
 const CONSTANT_RIDGE = 1;
 
 /** The Gram matrix of all items and the constant, with the ridge on its diagonal. [(itemCount + 1)²] */
@@ -86,19 +85,16 @@ async function gramWithConstant(data: TrainingData, params: EaseParams, context:
   const popularity = itemWeights(counts);
   const columnOfConstant = itemWeights(counts, 1);
   const ridge = ridgeOf(popularity, params.lambda, params.penaltyExponent);
-  const row = rowSum(data.itemCount);
-  for (let item = 0; item < data.itemCount; item++) {
-    addCoOccurrences(counts, item, row, "lower");
+  const setRow = (item: number, row: RowSum) => {
     for (let other = 0; other < item; other++) {
       gram[item * size + other] = gram[other * size + item] = row.values[other]!;
     }
     gram[item * size + item] = popularity[item]! + ridge[item]!;
     gram[item * size + size - 1] = gram[(size - 1) * size + item] = columnOfConstant[item]!;
-    clearRow(row);
-    if (item % ROWS_BETWEEN_REPORTS === 0) {
-      await reportProgress(context, (0.4 * item) / data.itemCount, "counting co-occurrences");
-    }
-  }
+  };
+  await forEachRow(counts, "lower", setRow, (fraction) =>
+    reportProgress(context, 0.4 * fraction, "counting co-occurrences"),
+  );
   const users = counts.weights.reduce((sum, weight) => sum + weight, 0);
   gram[size * size - 1] = users + CONSTANT_RIDGE;
   return gram;

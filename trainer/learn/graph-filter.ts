@@ -5,9 +5,9 @@ import { type FitContext, type Method, reportProgress } from "./model.ts";
 import { openGemm } from "./numerics/linear-algebra/gemm.ts";
 import { type LeadingEigen, leadingEigen } from "./numerics/linear-algebra/leading-eigen.ts";
 import type { Matrix } from "./numerics/linear-algebra/matrix.ts";
-import { addCoOccurrences, type CoOccurrence, coOccurrence, itemWeights, pairsOf } from "./statistics/co-occurrence.ts";
-import { distinctItems, type Histories, positiveHistories, timesChosen } from "./statistics/histories.ts";
-import { clearRow, rowSum } from "./weights/row-sum.ts";
+import { type CoOccurrence, coOccurrence, forEachRow, pairsOf } from "./statistics/co-occurrence.ts";
+import { countItems, distinctItems, type Histories, positiveHistories, timesChosen } from "./statistics/histories.ts";
+import type { RowSum } from "./weights/row-sum.ts";
 import { largestColumns, sparseBuilder } from "./weights/sparse-builder.ts";
 import { denseWeights, factorWeights, type SparseWeights, strongestWeights } from "./weights/weight-matrix.ts";
 
@@ -57,12 +57,7 @@ export const graphFilter: Method<GraphFilterParams> = {
       params,
       context,
     );
-    return fittedLinear("graph_filter", params, {
-      itemCount: data.itemCount,
-      terms,
-      bias: undefined,
-      uses: timesChosen(data),
-    });
+    return fittedLinear("graph_filter", params, { itemCount: data.itemCount, terms, uses: timesChosen(data) });
   },
 };
 
@@ -76,7 +71,7 @@ async function graphFilterTerms(
   context: FitContext,
 ): Promise<LinearTerm[]> {
   const { histories } = counts;
-  const popularity = itemWeights({ ...counts, weights: new Float64Array(counts.weights.length).fill(1) });
+  const popularity = countItems(histories);
   const divisor = popularity.map((count) => count ** itemExponent || 1);
   const normalised = isQuickerDense(histories) ? await denseNormalised(counts, divisor, context) : undefined;
   const gemm = openGemm();
@@ -112,24 +107,20 @@ const DENSE_SPEED = 50;
 const isQuickerDense = ({ itemCount, items }: Pick<Histories, "itemCount" | "items">) =>
   itemCount <= DENSE_ITEMS_MAX && itemCount ** 2 < 2 * DENSE_SPEED * items.length;
 
-const ROWS_BETWEEN_REPORTS = 256;
-
 /** RᵀR as a dense matrix. [itemCount, itemCount] */
 async function denseNormalised(counts: CoOccurrence, divisor: Float64Array, context: FitContext): Promise<Matrix> {
   const { itemCount } = counts.histories;
   const values = new Float32Array(itemCount * itemCount);
-  const row = rowSum(itemCount);
-  for (let item = 0; item < itemCount; item++) {
-    addCoOccurrences(counts, item, row, "lower");
+  const setRow = (item: number, row: RowSum) => {
     for (let i = 0; i < row.count; i++) {
       const other = row.touched[i]!;
       const value = row.values[other]! / (divisor[item]! * divisor[other]!);
       values[item * itemCount + other] = values[other * itemCount + item] = value;
     }
-    clearRow(row);
-    if (item % ROWS_BETWEEN_REPORTS === 0)
-      await reportProgress(context, (0.4 * item) / itemCount, "counting co-occurrences");
-  }
+  };
+  await forEachRow(counts, "lower", setRow, (fraction) =>
+    reportProgress(context, 0.4 * fraction, "counting co-occurrences"),
+  );
   return { rows: itemCount, columns: itemCount, values };
 }
 
@@ -172,16 +163,14 @@ async function normalisedNeighbours(
 ): Promise<SparseWeights> {
   const { itemCount } = counts.histories;
   const builder = sparseBuilder(itemCount, itemCount);
-  const row = rowSum(itemCount);
-  for (let item = 0; item < itemCount; item++) {
-    addCoOccurrences(counts, item, row, "whole");
+  const addRow = (item: number, row: RowSum) => {
     const weightOf = (other: number) => row.values[other]! / (divisor[item]! * divisor[other]! * largest);
     for (const other of largestColumns(row, ROW_MAX, weightOf)) builder.add(other, weightOf(other));
     builder.endRow();
-    clearRow(row);
-    if (item % ROWS_BETWEEN_REPORTS === 0)
-      await reportProgress(context, 0.5 + (0.5 * item) / itemCount, "counting co-occurrences");
-  }
+  };
+  await forEachRow(counts, "whole", addRow, (fraction) =>
+    reportProgress(context, 0.5 + 0.5 * fraction, "counting co-occurrences"),
+  );
   return builder.build();
 }
 

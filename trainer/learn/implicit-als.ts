@@ -64,12 +64,8 @@ export const implicitAls: Method<ImplicitAlsParams> = {
     const { itemCount } = data;
     // Histories are not cut, because the cost is only linear in their lengths.
     const factors = await itemFactors(distinctItems(positiveHistories(data)), params, context);
-    return fittedLinear("implicit_als", params, {
-      itemCount,
-      terms: [{ weighting: AS_SET, matrix: factors }],
-      bias: undefined,
-      uses: timesChosen(data),
-    });
+    const terms = [{ weighting: AS_SET, matrix: factors }];
+    return fittedLinear("implicit_als", params, { itemCount, terms, uses: timesChosen(data) });
   },
 };
 

@@ -1,9 +1,9 @@
 import { fittedLinear } from "./linear/linear-export.ts";
 import { AS_SET, SET_HISTORY_MAX } from "./linear/linear-model.ts";
 import { type Method, reportProgress } from "./model.ts";
-import { addCoOccurrences, coOccurrence, itemWeights } from "./statistics/co-occurrence.ts";
+import { coOccurrence, forEachRow, itemWeights } from "./statistics/co-occurrence.ts";
 import { between, distinctItems, positiveHistories, sparsity, timesChosen } from "./statistics/histories.ts";
-import { clearRow, rowSum } from "./weights/row-sum.ts";
+import type { RowSum } from "./weights/row-sum.ts";
 import { largestColumns, sparseBuilder, transposed } from "./weights/sparse-builder.ts";
 
 export type ItemKnnParams = {
@@ -44,18 +44,17 @@ export const itemKnn: Method<ItemKnnParams> = {
     const popularity = itemWeights(counts);
     const sourceFactor = popularity.map((count) => count ** -sourceExponent);
     const byTarget = sparseBuilder(itemCount, itemCount);
-    const row = rowSum(itemCount);
-    for (let target = 0; target < itemCount; target++) {
-      addCoOccurrences(counts, target, row, "whole");
+    const addTarget = (target: number, row: RowSum) => {
       const targetFactor = popularity[target]! ** -targetExponent;
       const weightOf = (source: number) =>
         source === target ? 0 : row.values[source]! * sourceFactor[source]! * targetFactor;
       for (const source of largestColumns(row, neighbours, weightOf)) byTarget.add(source, weightOf(source));
       byTarget.endRow();
-      clearRow(row);
-      if (target % 256 === 0) await reportProgress(context, target / itemCount, "counting co-occurrences");
-    }
+    };
+    await forEachRow(counts, "whole", addTarget, (fraction) =>
+      reportProgress(context, fraction, "counting co-occurrences"),
+    );
     const terms = [{ weighting: AS_SET, matrix: transposed(byTarget.build()) }];
-    return fittedLinear("item_knn", params, { itemCount, terms, bias: undefined, uses: timesChosen(data) });
+    return fittedLinear("item_knn", params, { itemCount, terms, uses: timesChosen(data) });
   },
 };

@@ -4,10 +4,10 @@ import { SET_HISTORY_MAX, setWeighting } from "./linear/linear-model.ts";
 import { localRidge } from "./linear/local-ridge.ts";
 import { ridgeOf } from "./linear/ridge.ts";
 import { type Method, reportProgress, type TrainingData } from "./model.ts";
-import { addCoOccurrences, coOccurrence, itemWeights, pairsOf } from "./statistics/co-occurrence.ts";
+import { addCoOccurrences, coOccurrence, forEachRow, itemWeights, pairsOf } from "./statistics/co-occurrence.ts";
 import { between, sparsity, timesChosen } from "./statistics/histories.ts";
 import { learnedSets, withRatings } from "./statistics/rated-histories.ts";
-import { clearRow, rowSum } from "./weights/row-sum.ts";
+import type { RowSum } from "./weights/row-sum.ts";
 import { largestColumns, sparseBuilder } from "./weights/sparse-builder.ts";
 
 export type LocalRidgeParams = EaseParams & {
@@ -61,15 +61,14 @@ export const localSetRidge: Method<LocalRidgeParams> = {
     const counts = coOccurrence(learnedSets(data, params, SET_HISTORY_MAX), params.userExponent);
     const diagonal = itemWeights(counts);
     const lower = sparseBuilder(itemCount, itemCount);
-    const row = rowSum(itemCount);
-    const cosine = (other: number) => row.values[other]! / Math.sqrt(diagonal[other]!);
-    for (let item = 0; item < itemCount; item++) {
-      addCoOccurrences(counts, item, row, "lower");
+    const addRow = (item: number, row: RowSum) => {
+      const cosine = (other: number) => row.values[other]! / Math.sqrt(diagonal[other]!);
       for (const other of largestColumns(row, ROW_MAX, cosine)) if (other < item) lower.add(other, row.values[other]!);
       lower.endRow();
-      clearRow(row);
-      if (item % 256 === 0) await reportProgress(context, (0.3 * item) / itemCount, "counting co-occurrences");
-    }
+    };
+    await forEachRow(counts, "lower", addRow, (fraction) =>
+      reportProgress(context, 0.3 * fraction, "counting co-occurrences"),
+    );
     const matrix = await localRidge(
       {
         featureCount: itemCount,
@@ -83,11 +82,7 @@ export const localSetRidge: Method<LocalRidgeParams> = {
       },
       (fraction) => reportProgress(context, 0.3 + 0.7 * fraction, "solving for each item"),
     );
-    return fittedLinear("local_ridge", params, {
-      itemCount,
-      terms: [{ weighting: setWeighting(params.recentScale), matrix }],
-      bias: undefined,
-      uses: timesChosen(data),
-    });
+    const terms = [{ weighting: setWeighting(params.recentScale), matrix }];
+    return fittedLinear("local_ridge", params, { itemCount, terms, uses: timesChosen(data) });
   },
 };

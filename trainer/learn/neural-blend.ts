@@ -6,7 +6,7 @@ import { type FitContext, type FittedModel, type Method, reportProgress, type Tr
 import { likeliestWeights, type ScoredPool } from "./neural/blend-weights.ts";
 import type { HeldOut } from "./neural/held-out.ts";
 import { fitSasrec, type SasrecParams, sasrec } from "./sasrec.ts";
-import { blend, newest } from "./scoring/blend.ts";
+import { blend, newest, spreadOf } from "./scoring/blend.ts";
 import { type BlendRecipe, costOfParts, fitParts } from "./scoring/blend-recipe.ts";
 import { openScorer } from "./scoring/onnx-scorer.ts";
 import { type FarAndNearParams, farAndNearRidges } from "./sequential-blend.ts";
@@ -118,21 +118,17 @@ async function scoredPools(
       if (history.includes(target)) continue;
       const agesDays = history.map(() => 0); // no part reads ages
       const scores: Float32Array[] = [];
-      for (const [m, { historyMax }] of models.entries())
-        scores.push(inDeviations(await scorers[m]!.score(newest({ items: history, agesDays }, historyMax))));
+      for (const [m, { historyMax }] of models.entries()) {
+        const unscaled = await scorers[m]!.score(newest({ items: history, agesDays }, historyMax));
+        const spread = spreadOf(unscaled);
+        scores.push(unscaled.map((score) => score / spread));
+      }
       pools.push(poolOf(scores, { history, target }));
     }
   } finally {
     await Promise.all(scorers.map((scorer) => scorer.close()));
   }
   return pools;
-}
-
-function inDeviations(scores: Float32Array): Float32Array {
-  const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length;
-  const variance = scores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / scores.length;
-  const deviation = Math.sqrt(variance) || 1;
-  return scores.map((score) => score / deviation);
 }
 
 /** The target (first) and the best items of each part, without the history. */

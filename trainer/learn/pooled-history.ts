@@ -1,12 +1,12 @@
-import type { AppendScores, FitContext, FittedModel, Method, TrainingData } from "./model.ts";
-import { type Averages, zeroAverages } from "./neural/averages.ts";
+import type { AppendScores, FittedModel, Method, TrainingData } from "./model.ts";
+import type { Averages } from "./neural/averages.ts";
 import { candidateSource } from "./neural/candidates.ts";
-import { heldOutNdcg, holdOut } from "./neural/held-out.ts";
 import { type PooledBatch, pooledEpoch } from "./neural/pooled-batches.ts";
 import { appendPooled, pooledScores } from "./neural/pooled-export.ts";
 import { compilePooledStep, freshPooledParameters, openPooledScorer, type PooledShape } from "./neural/pooled-graph.ts";
-import { type Trainee, type TrainingPlan, trainEpochs } from "./neural/training.ts";
-import { trainingRandom } from "./neural/training-random.ts";
+import { type Network, trainNetwork } from "./neural/train-network.ts";
+import type { TrainingPlan } from "./neural/training.ts";
+import type { TrainingRandom } from "./neural/training-random.ts";
 import { exportScores } from "./scoring/scoring-graph.ts";
 import { countItems, type Histories, positiveHistories } from "./statistics/histories.ts";
 
@@ -55,7 +55,9 @@ export const pooledHistory: Method<PooledHistoryParams> = {
       length: ordered ? ORDERED_LENGTH : SET_LENGTH,
       ordered,
     };
-    const averages = await learn(histories, shape, { params, context });
+    const { averages } = await trainNetwork(histories, context, (random) =>
+      networkOf(histories, shape, { params, random }),
+    );
     return fittedPooled(shape, params, averages);
   },
 };
@@ -81,41 +83,26 @@ function epochsFor({ userCount }: TrainingData): number {
   return Math.max(60, Math.min(600, Math.ceil(STEPS_MIN / stepsPerEpoch)));
 }
 
-async function learn(
+function networkOf(
   histories: Histories,
   shape: PooledShape,
-  { params, context }: { readonly params: PooledHistoryParams; readonly context: FitContext },
-): Promise<Averages> {
-  const seed = Math.floor(context.random() * 2 ** 32);
-  const chance = trainingRandom(seed);
-  context.signal.throwIfAborted();
-  const heldOut = holdOut(histories, chance.of("held_out"));
-  const parameters = freshPooledParameters(shape, chance.of("parameters"));
-  const { length, ordered } = shape;
-  const sizes = { cellsMax: CELLS_MAX, rowsMax: ROWS_MAX };
-  const epoch = (number: number) => {
-    chance.beginEpoch(number);
-    return pooledEpoch(histories, heldOut.ends, { length, ordered, ...sizes, random: chance.ofBatches(number) });
-  };
-  const stepsPerEpoch = [...epoch(0)].length;
-  if (stepsPerEpoch === 0) return zeroAverages(parameters);
-
-  const drawnCount = Math.min(DRAWN_COUNT, shape.itemCount);
-  const candidates = candidateSource({ targetCounts: countItems(histories), drawnCount, random: chance.ofSteps });
-  const step = await compilePooledStep(shape, { parameters, temperature: params.temperature, candidates });
-  const scorer = await openPooledScorer(shape);
-  const trainee: Trainee<PooledBatch> = {
+  { params, random }: { readonly params: PooledHistoryParams; readonly random: TrainingRandom },
+): Network<PooledBatch> {
+  const { length, ordered, itemCount } = shape;
+  const parameters = freshPooledParameters(shape, random.of("parameters"));
+  return {
     parameters,
-    epoch,
-    stepsPerEpoch,
-    step: (batch) => step.run(batch),
-    evaluate: (averages) => heldOutNdcg(scorer, averages, { histories, heldOut, length, signal: context.signal }),
+    length,
+    batches: (ends, random) =>
+      pooledEpoch(histories, ends, { length, ordered, cellsMax: CELLS_MAX, rowsMax: ROWS_MAX, random }),
+    compileStep() {
+      const drawnCount = Math.min(DRAWN_COUNT, itemCount);
+      const candidates = candidateSource({ targetCounts: countItems(histories), drawnCount, random: random.ofSteps });
+      return compilePooledStep(shape, { parameters, temperature: params.temperature, candidates });
+    },
+    openScorer: () => openPooledScorer(shape),
+    plan: (stepsPerEpoch) => planFor(params, stepsPerEpoch),
   };
-  try {
-    return (await trainEpochs(trainee, planFor(params, stepsPerEpoch), context)).averages;
-  } finally {
-    await Promise.all([step.release(), scorer.release()]);
-  }
 }
 
 const planFor = ({ learningRate, epochs }: PooledHistoryParams, stepsPerEpoch: number): TrainingPlan => ({

@@ -1,13 +1,14 @@
 import type { AppendScores, FitContext, FittedModel, Method, TrainingData } from "./model.ts";
-import { type Averages, zeroAverages } from "./neural/averages.ts";
-import { epochBatches } from "./neural/batches.ts";
+import type { Averages } from "./neural/averages.ts";
+import { epochBatches, type SequenceBatch } from "./neural/batches.ts";
 import { candidateSource } from "./neural/candidates.ts";
-import { type HeldOut, heldOutNdcg, holdOut } from "./neural/held-out.ts";
+import type { HeldOut } from "./neural/held-out.ts";
 import { appendSasrec, sasrecScores } from "./neural/sasrec-export.ts";
 import { causalSpansFor, compileSasrecStep, openSasrecScorer } from "./neural/sasrec-graph.ts";
 import { freshParameters } from "./neural/sasrec-parameters.ts";
-import { type Trainee, type TrainingPlan, trainEpochs } from "./neural/training.ts";
-import { maskPool, trainingRandom } from "./neural/training-random.ts";
+import { type Network, trainNetwork } from "./neural/train-network.ts";
+import type { TrainingPlan } from "./neural/training.ts";
+import { maskPool, type TrainingRandom } from "./neural/training-random.ts";
 import type { TransformerShape } from "./neural/transformer.ts";
 import { exportScores } from "./scoring/scoring-graph.ts";
 import { countItems, type Histories, positiveHistories } from "./statistics/histories.ts";
@@ -58,7 +59,9 @@ export async function fitSasrec(
   const histories = positiveHistories(data);
   const { length, width, blocks, heads } = params;
   const shape: TransformerShape = { itemCount: data.itemCount, length, width, blocks, heads };
-  const { averages, heldOut } = await learn(histories, shape, { params, context });
+  const { averages, heldOut } = await trainNetwork(histories, context, (random) =>
+    networkOf(histories, shape, { params, random }),
+  );
   return { model: fittedSasrec(shape, params, averages), heldOut };
 }
 
@@ -116,47 +119,30 @@ function lengthCovering({ start, userCount }: Histories, fraction: number): numb
   return Math.min(200, 10 * Math.max(1, Math.ceil(enough / 10)));
 }
 
-async function learn(
+function networkOf(
   histories: Histories,
   shape: TransformerShape,
-  { params, context }: { readonly params: SasrecParams; readonly context: FitContext },
-): Promise<{ readonly averages: Averages; readonly heldOut: HeldOut }> {
-  const seed = Math.floor(context.random() * 2 ** 32);
-  const chance = trainingRandom(seed);
-  const heldOut = holdOut(histories, chance.of("held_out"));
-  const lazy = params.drawnCount > 0 && shape.itemCount >= LAZY_ITEMS_MIN;
-  const parameters = freshParameters(shape, chance.of("parameters"), { lazy });
-  context.signal.throwIfAborted();
-  const { length } = shape;
+  { params, random }: { readonly params: SasrecParams; readonly random: TrainingRandom },
+): Network<SequenceBatch> {
+  const { drawnCount, dropout } = params;
+  const { itemCount, length, width } = shape;
+  const lazy = drawnCount > 0 && itemCount >= LAZY_ITEMS_MIN;
+  const parameters = freshParameters(shape, random.of("parameters"), { lazy });
   const lengthMin = causalSpansFor(shape);
   const cellsMax = Math.max(length, cellsOfBatch(histories.items.length));
-  const epoch = (number: number) => {
-    chance.beginEpoch(number);
-    return epochBatches(histories, heldOut.ends, { length, lengthMin, cellsMax, random: chance.ofBatches(number) });
-  };
-  const stepsPerEpoch = [...epoch(0)].length;
-  if (stepsPerEpoch === 0) return { averages: zeroAverages(parameters), heldOut };
-
-  const places = chance.ofSteps;
-  const mask = maskPool(params.dropout, { sizeMax: cellsMax * shape.width, random: chance.of("masks"), places });
-  const { drawnCount } = params;
-  const draw = { targetCounts: countItems(histories), drawnCount, random: chance.ofSteps };
-  const candidates = drawnCount === 0 ? undefined : candidateSource(draw);
-  const step = await compileSasrecStep(shape, { parameters, dropoutMask: mask, candidates });
-  const scorer = await openSasrecScorer(shape);
-  const trainee: Trainee<Parameters<typeof step.run>[0]> = {
+  return {
     parameters,
-    epoch,
-    stepsPerEpoch,
-    step: (batch) => step.run(batch),
-    evaluate: (averages) => heldOutNdcg(scorer, averages, { histories, heldOut, length, signal: context.signal }),
+    length,
+    batches: (ends, random) => epochBatches(histories, ends, { length, lengthMin, cellsMax, random }),
+    compileStep() {
+      const pool = { sizeMax: cellsMax * width, random: random.of("masks"), places: random.ofSteps };
+      const draw = { targetCounts: countItems(histories), drawnCount, random: random.ofSteps };
+      const candidates = drawnCount === 0 ? undefined : candidateSource(draw);
+      return compileSasrecStep(shape, { parameters, dropoutMask: maskPool(dropout, pool), candidates });
+    },
+    openScorer: () => openSasrecScorer(shape),
+    plan: (stepsPerEpoch) => planFor(params, stepsPerEpoch),
   };
-  try {
-    const { averages } = await trainEpochs(trainee, planFor(params, stepsPerEpoch), context);
-    return { averages, heldOut };
-  } finally {
-    await Promise.all([step.release(), scorer.release()]);
-  }
 }
 
 const planFor = ({ learningRate, epochs }: SasrecParams, stepsPerEpoch: number): TrainingPlan => ({

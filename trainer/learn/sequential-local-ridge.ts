@@ -10,14 +10,15 @@ import {
   countingSeconds,
   decaysOf,
   featureRidge,
+  forEachFeature,
   learnedHistories,
   momentCount,
   type SequentialRidgeParams,
   sequentialGrid,
+  termsOf,
 } from "./sequential-ridge.ts";
 import { timesChosen } from "./statistics/histories.ts";
-import { type SequentialStatistics, sequentialStatistics } from "./statistics/sequential-statistics.ts";
-import { clearRow, rowSum } from "./weights/row-sum.ts";
+import { sequentialStatistics } from "./statistics/sequential-statistics.ts";
 import { largestColumns, rowRange, sparseBuilder } from "./weights/sparse-builder.ts";
 import { addRow, denseWeights, type SparseWeights, strongestWeights } from "./weights/weight-matrix.ts";
 
@@ -63,9 +64,14 @@ async function fitLocally(
   const { featureCount } = statistics;
   const attributes = params.attributes ? sourceAttributes(data, decays.length) : undefined;
   const builder = attributes && priorBuilder(attributes, itemCount);
-  const { lower, diagonal } = await prunedMoments(statistics, { itemCount, builder }, (fraction) =>
-    reportProgress(context, 0.4 * fraction, "counting sequences"),
-  );
+  const keep = rowMax(itemCount);
+  const lower = sparseBuilder(featureCount, featureCount);
+  const counting = { itemCount, builder, needsTargets: false, context };
+  const diagonal = await forEachFeature(statistics, counting, (feature, sources) => {
+    const kept = largestColumns(sources, keep, (column) => (column > feature ? 0 : sources.values[column]!));
+    for (const column of kept) if (column < feature) lower.add(column, sources.values[column]!);
+    lower.endRow();
+  });
   const mean = meanOf(diagonal.subarray(0, -1));
   const prior =
     builder && (await solvedPrior(builder, featureRidge(attributes!.columnCount, params.attributes! * mean)));
@@ -73,7 +79,7 @@ async function fitLocally(
     {
       featureCount,
       targetCount: itemCount,
-      lower,
+      lower: lower.build(),
       diagonal,
       ridge: featureRidge(featureCount, params.lambda * mean),
       addTarget: statistics.addSourcesOf,
@@ -88,45 +94,11 @@ async function fitLocally(
         reportProgress(context, 0.9 + 0.1 * fraction, "adding the weights from attributes"),
       )
     : weights;
-  const terms = decays.map(({ scale, window }, decay) => ({
-    weighting: { distinct: false, scale, window },
-    matrix: rowRange(whole, decay * itemCount, (decay + 1) * itemCount),
-  }));
+  const terms = termsOf(decays, (decay) => rowRange(whole, decay * itemCount, (decay + 1) * itemCount));
   const bias = new Float32Array(itemCount);
   addRow(weights, featureCount - 1, 1, bias);
   prior?.addWeights(featureCount - 1, bias);
   return fittedLinear("sequential_local_ridge", params, { itemCount, terms, bias, uses: timesChosen(data) });
-}
-
-type MomentOptions = { readonly itemCount: number; readonly builder: PriorBuilder | undefined };
-
-/** Counts A, keeping the diagonal and of each row the largest entries below it. */
-async function prunedMoments(
-  statistics: SequentialStatistics,
-  { itemCount, builder }: MomentOptions,
-  afterRows: (fraction: number) => Promise<void>,
-) {
-  const { featureCount } = statistics;
-  const keep = rowMax(itemCount);
-  const diagonal = new Float64Array(featureCount);
-  const lower = sparseBuilder(featureCount, featureCount);
-  const sums = rowSum(featureCount);
-  const targets = rowSum(itemCount);
-  for (let feature = 0; feature < featureCount; feature++) {
-    statistics.addSources(feature, sums, builder ? "whole" : "lower");
-    if (builder) {
-      statistics.addTargets(feature, targets);
-      builder.addFeature(feature, sums, targets);
-      clearRow(targets);
-    }
-    diagonal[feature] = sums.values[feature]!;
-    const kept = largestColumns(sums, keep, (column) => (column > feature ? 0 : sums.values[column]!));
-    for (const column of kept) if (column < feature) lower.add(column, sums.values[column]!);
-    lower.endRow();
-    clearRow(sums);
-    if (feature % 256 === 0) await afterRows(feature / featureCount);
-  }
-  return { lower: lower.build(), diagonal };
 }
 
 async function solvedPrior(builder: PriorBuilder, ridge: Float64Array): Promise<AttributePrior> {

@@ -1,7 +1,7 @@
 import { type PriorBuilder, priorBuilder } from "./attributes/attribute-prior.ts";
 import { attributesSetting, sourceAttributes, sourceAttributesCost } from "./attributes/source-attributes.ts";
 import { fittedLinear } from "./linear/linear-export.ts";
-import type { LinearModel } from "./linear/linear-model.ts";
+import type { LinearModel, LinearTerm } from "./linear/linear-model.ts";
 import { meanOf } from "./linear/ridge.ts";
 import { type Cost, type FitContext, type Method, reportProgress, type TrainingData } from "./model.ts";
 import { addDiagonal, factor, setLower, solve, symmetricTiles } from "./numerics/linear-algebra/cholesky.ts";
@@ -14,8 +14,8 @@ import {
   wholeHistories,
 } from "./statistics/histories.ts";
 import { type Decay, type SequentialStatistics, sequentialStatistics } from "./statistics/sequential-statistics.ts";
-import { clearRow, rowSum } from "./weights/row-sum.ts";
-import { denseWeights } from "./weights/weight-matrix.ts";
+import { clearRow, type RowSum, rowSum } from "./weights/row-sum.ts";
+import { denseWeights, type WeightMatrix } from "./weights/weight-matrix.ts";
 
 export type SequentialRidgeParams = {
   /** Decay of the far window, and its length, in history entries. */
@@ -163,7 +163,13 @@ async function solvedModel(
   const { featureCount } = statistics;
   const attributes = params.attributes ? sourceAttributes(data, decays.length) : undefined;
   const builder = attributes && priorBuilder(attributes, itemCount);
-  const { tiles, targets, diagonal } = await countMoments(statistics, { itemCount, builder, context });
+  const tiles = symmetricTiles(featureCount); // A
+  const targets = new Float32Array(featureCount * itemCount); // C, then W
+  const counting = { itemCount, builder, needsTargets: true, context };
+  const diagonal = await forEachFeature(statistics, counting, (feature, sources, following) => {
+    setLower(tiles, feature, sources.values);
+    targets.set(following.values, feature * itemCount);
+  });
   const mean = meanOf(diagonal.subarray(0, -1));
   const gemm = openGemm();
   try {
@@ -180,10 +186,9 @@ async function solvedModel(
   } finally {
     await gemm.close();
   }
-  const terms = decays.map(({ scale, window }, decay) => {
-    const values = targets.subarray(decay * itemCount ** 2, (decay + 1) * itemCount ** 2);
-    return { weighting: { distinct: false, scale, window }, matrix: denseWeights(itemCount, itemCount, values) };
-  });
+  const terms = termsOf(decays, (decay) =>
+    denseWeights(itemCount, itemCount, targets.subarray(decay * itemCount ** 2, (decay + 1) * itemCount ** 2)),
+  );
   return { itemCount, terms, bias: targets.subarray((featureCount - 1) * itemCount) };
 }
 
@@ -194,30 +199,43 @@ export function featureRidge(featureCount: number, ridge: number): Float64Array 
   return all;
 }
 
-type MomentOptions = {
+/** One term for each decay; every occurrence of an item counts. */
+export const termsOf = (decays: readonly Decay[], matrixOf: (decay: number) => WeightMatrix): LinearTerm[] =>
+  decays.map(({ scale, window }, decay) => ({
+    weighting: { distinct: false, scale, window },
+    matrix: matrixOf(decay),
+  }));
+
+type Counting = {
   readonly itemCount: number;
   readonly builder: PriorBuilder | undefined;
+  /** False: `use` gets the rows of C only if the prior needs them too. */
+  readonly needsTargets: boolean;
   readonly context: FitContext;
 };
 
-/** Counts A (as tiles), its diagonal and C (as `targets`) row by row. */
-async function countMoments(statistics: SequentialStatistics, { itemCount, builder, context }: MomentOptions) {
+/**
+ * Counts the rows of A (sources) and C (targets) one after the other, adds them to the prior's builder and passes them to `use`,
+ * which must not keep them. Returns the diagonal of A. Float64Array(featureCount)
+ */
+export async function forEachFeature(
+  statistics: SequentialStatistics,
+  { itemCount, builder, needsTargets, context }: Counting,
+  use: (feature: number, sources: RowSum, targets: RowSum) => void,
+): Promise<Float64Array> {
   const { featureCount } = statistics;
-  const tiles = symmetricTiles(featureCount);
-  const targets = new Float32Array(featureCount * itemCount);
   const diagonal = new Float64Array(featureCount);
   const sources = rowSum(featureCount);
-  const following = rowSum(itemCount);
+  const targets = rowSum(itemCount);
   for (let feature = 0; feature < featureCount; feature++) {
     statistics.addSources(feature, sources, builder ? "whole" : "lower");
-    statistics.addTargets(feature, following);
-    builder?.addFeature(feature, sources, following);
+    if (builder || needsTargets) statistics.addTargets(feature, targets);
+    builder?.addFeature(feature, sources, targets);
     diagonal[feature] = sources.values[feature]!;
-    setLower(tiles, feature, sources.values);
-    targets.set(following.values, feature * itemCount);
+    use(feature, sources, targets);
     clearRow(sources);
-    clearRow(following);
+    clearRow(targets);
     if (feature % 256 === 0) await reportProgress(context, (0.4 * feature) / featureCount, "counting sequences");
   }
-  return { tiles, targets, diagonal };
+  return diagonal;
 }

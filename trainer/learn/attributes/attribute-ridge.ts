@@ -3,8 +3,8 @@ import { AS_SET, SET_HISTORY_MAX } from "../linear/linear-model.ts";
 import { type Cost, type FitContext, type Method, reportProgress, type TrainingData } from "../model.ts";
 import { addDiagonal, factor, setLower, solve, symmetricTiles } from "../numerics/linear-algebra/cholesky.ts";
 import { type Gemm, openGemm } from "../numerics/linear-algebra/gemm.ts";
-import { addCoOccurrences, coOccurrence, itemWeights } from "../statistics/co-occurrence.ts";
-import { distinctItems, positiveHistories, timesChosen } from "../statistics/histories.ts";
+import { addCoOccurrences, coOccurrence } from "../statistics/co-occurrence.ts";
+import { countItems, distinctItems, positiveHistories, timesChosen } from "../statistics/histories.ts";
 import { clearRow, rowSum } from "../weights/row-sum.ts";
 import { sparseBuilder } from "../weights/sparse-builder.ts";
 import { addRow, denseWeights, type SparseWeights, strongestWeights } from "../weights/weight-matrix.ts";
@@ -36,12 +36,7 @@ export const attributeRidge: Method<AttributeRidgeParams> = {
     const all = Int32Array.from({ length: data.itemCount }, (_, item) => item);
     const matrix = await attributeWeights(data, all, params, context);
     const terms = [{ weighting: AS_SET, matrix }];
-    return fittedLinear("attribute_ridge", params, {
-      itemCount: data.itemCount,
-      terms,
-      bias: undefined,
-      uses: timesChosen(data),
-    });
+    return fittedLinear("attribute_ridge", params, { itemCount: data.itemCount, terms, uses: timesChosen(data) });
   },
 };
 
@@ -73,7 +68,7 @@ export async function attributeWeights(
 ): Promise<SparseWeights> {
   const { itemCount } = data;
   const counts = coOccurrence(distinctItems(positiveHistories(data, SET_HISTORY_MAX)), 2 * EXPONENT);
-  const popularity = itemWeights({ ...counts, weights: new Float64Array(counts.weights.length).fill(1) });
+  const popularity = countItems(counts.histories);
   const features = itemFeatures(data.itemAttributes, itemCount);
   const gemm = openGemm();
   try {

@@ -41,7 +41,7 @@ export async function coldScorer(data: TrainingData, context: FitContext): Promi
   const matrix = await attributeWeights(data, coldItems(data), SETTINGS, context);
   const terms = [{ weighting: AS_SET, matrix }];
   const { itemCount } = data;
-  const scorer = fittedLinear("cold_items", SETTINGS, { itemCount, terms, bias: undefined, uses: timesChosen(data) });
+  const scorer = fittedLinear("cold_items", SETTINGS, { itemCount, terms, uses: timesChosen(data) });
   SCORERS.set(data, scorer);
   return scorer;
 }

@@ -18,7 +18,7 @@ export type LinearTerm = { readonly weighting: HistoryWeighting; readonly matrix
 export type LinearModel = {
   readonly itemCount: number;
   readonly terms: readonly LinearTerm[];
-  readonly bias: Float32Array | undefined; // [itemCount]
+  readonly bias?: Float32Array; // [itemCount]
   /**
    * How often each item occurs in histories. Where not all weights fit the budget, rows of frequent items keep more of theirs.
    * Absent: all rows count alike.

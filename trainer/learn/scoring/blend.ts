@@ -38,7 +38,7 @@ export function blend(method: string, params: Params, parts: readonly BlendPart[
 const SPREAD_FRACTION_MIN = 1e-5;
 const SPREAD_MIN = 1e-20;
 
-function spreadOf(scores: Float32Array): number {
+export function spreadOf(scores: Float32Array): number {
   const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length;
   const deviation = Math.sqrt(scores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / scores.length);
   const largest = scores.reduce((most, score) => Math.max(most, Math.abs(score)), 0);

@@ -1,5 +1,5 @@
 import type { Interactions } from "../../read/dataset/dataset.ts";
-import type { RowSum } from "../weights/row-sum.ts";
+import { clearRow, type RowSum, rowSum } from "../weights/row-sum.ts";
 import { type Histories, type Occurrences, occurrencesOf } from "./histories.ts";
 
 /** What the rows of the Gram matrix are computed from: distinct, ascending histories, and the weight of each user. */
@@ -41,6 +41,25 @@ export function addCoOccurrences(
       if (values[column] === 0) touched[into.count++] = column;
       values[column]! += counts ? weight * counts[at]! : weight;
     }
+  }
+}
+
+const ROWS_BETWEEN_REPORTS = 256;
+
+/** Computes the rows of the Gram matrix one after the other. `use` must not keep the row. `report` gets the fraction done, 0…1. */
+export async function forEachRow(
+  counts: CoOccurrence,
+  part: "lower" | "whole",
+  use: (item: number, row: RowSum) => void,
+  report: (fraction: number) => Promise<void>,
+): Promise<void> {
+  const { itemCount } = counts.histories;
+  const row = rowSum(itemCount);
+  for (let item = 0; item < itemCount; item++) {
+    addCoOccurrences(counts, item, row, part);
+    use(item, row);
+    clearRow(row);
+    if (item % ROWS_BETWEEN_REPORTS === 0) await report(item / itemCount);
   }
 }
 

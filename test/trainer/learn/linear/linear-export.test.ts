@@ -64,7 +64,7 @@ test("rows of frequent items keep most of their weights when not all fit", async
     { weighting: AS_SET, matrix: dense },
     { weighting: decay, matrix: dense },
   ];
-  const model = fittedLinear("m", {}, { itemCount: SIZE, terms, bias: undefined, uses });
+  const model = fittedLinear("m", {}, { itemCount: SIZE, terms, uses });
   const exported = model.export({ weightBytesMax: 1000 });
   expect(exported.truncation).toMatch(/^2\d\d of 3,\d\d\d weights, which matter most; 8-bit weights$/);
   const scorer = await openScorer(exported, SIZE);

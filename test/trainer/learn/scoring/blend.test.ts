@@ -8,7 +8,7 @@ import { openScorer } from "../../../../trainer/learn/scoring/onnx-scorer.ts";
 import { denseWeights, factorWeights, type WeightMatrix } from "../../../../trainer/learn/weights/weight-matrix.ts";
 
 const modelOf = (itemCount: number, matrix: WeightMatrix, window = 10) =>
-  fittedLinear("m", {}, { itemCount, terms: [{ weighting: { ...AS_SET, window }, matrix }], bias: undefined });
+  fittedLinear("m", {}, { itemCount, terms: [{ weighting: { ...AS_SET, window }, matrix }] });
 const twoItems = (values: number[], window = 10) => modelOf(2, denseWeights(2, 2, Float32Array.from(values)), window);
 const square = (size: number) =>
   denseWeights(
