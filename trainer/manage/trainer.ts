@@ -11,7 +11,7 @@ import type { ObjectStore } from "../store/object-store.ts";
 import { managementApp } from "./http/app.ts";
 import { databaseNonces, forwardVerifier } from "./http/forwarded.ts";
 import { modelRoutes } from "./http/models-route.ts";
-import { userRoutes } from "./http/users-route.ts";
+import { userRoute } from "./http/users-route.ts";
 import { startRemovals } from "./models/remove-model.ts";
 import { startRunWorkers } from "./models/run-workers.ts";
 import { startUpkeep } from "./models/upkeep.ts";
@@ -128,15 +128,15 @@ async function open(parts: TrainerParts, closing: ClosingStep[]): Promise<Opened
   const dryRunParts = { program: parts.dryRunProgram, secondsMax: seconds + 5, memoryMbMax, log };
   const dryRun = dryRunInProcess({ settings, folders, ...dryRunParts });
   const app = managementApp({
-    routes: {
+    routes: [
       ...modelRoutes({
         ...context,
         edgeUrl: settings.edgeUrl,
         dryRuns: dryRuns(dryRun, DRY_RUN_LIMITS),
         evaluations: evaluations(),
       }),
-      ...userRoutes(erased, nowMs),
-    },
+      userRoute(erased, nowMs),
+    ],
     verify: forwardVerifier(settings.forwardSecret, nowMs, databaseNonces(database, nowMs)),
     checkReady: async () => void (await database.query("select 1")),
     log,

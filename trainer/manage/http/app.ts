@@ -1,17 +1,26 @@
 /** The management API: verified calls that the edge forwards, and the trainer's own health. */
 import { type Context, Hono } from "hono";
 import { REQUEST_ID } from "../../../shared/api.ts";
+import { withoutApiKeys } from "../../../shared/api-key.ts";
 import { FORWARD_HEADERS } from "../../../shared/forward-signature.ts";
 import { PROBLEMS, Problem, problemBody } from "../../../shared/problem.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
 import { StoreError } from "../../store/object-store.ts";
-import type { ForwardVerifier } from "./forwarded.ts";
-import { type AppEnv, type ModelRoutes, ROUTES, WITH_QUERY } from "./models-route.ts";
+import type { Caller, ForwardVerifier } from "./forwarded.ts";
 import { readBody, requireNoQuery } from "./read-request.ts";
-import { pathForLog, USER_ROUTES, type UserRoutes } from "./users-route.ts";
+
+export type AppEnv = { Variables: { requestId: string; caller: Caller; body: Uint8Array } };
+
+export type Route = {
+  readonly path: string;
+  /** Handlers by HTTP method. */
+  readonly methods: Readonly<Record<string, (c: Context<AppEnv>) => Promise<Response>>>;
+  /** The handlers check their query parameters. Without this, query parameters are refused. */
+  readonly checksQuery?: boolean;
+};
 
 export type AppContext = {
-  readonly routes: ModelRoutes & UserRoutes;
+  readonly routes: readonly Route[];
   readonly verify: ForwardVerifier;
   /** Throws while the database does not answer. */
   readonly checkReady: () => Promise<void>;
@@ -55,11 +64,11 @@ export function managementApp({ routes, verify, checkReady, log, newId }: AppCon
     c.set("body", body);
     await next();
   });
-  for (const { path, methods } of [...ROUTES, ...USER_ROUTES]) {
-    for (const [method, name] of Object.entries(methods))
+  for (const { path, methods, checksQuery } of routes) {
+    for (const [method, handle] of Object.entries(methods))
       app.on(method, path, (c) => {
-        if (!WITH_QUERY.has(name)) requireNoQuery(c.req.url);
-        return routes[name](c);
+        if (!checksQuery) requireNoQuery(c.req.url);
+        return handle(c);
       });
     const allow = Object.keys(methods).join(", ");
     app.all(path, (c) => {
@@ -114,3 +123,8 @@ const requestEntry = (c: Context<AppEnv>, milliseconds: number) => {
     key_id: caller?.keyId,
   };
 };
+
+const USER_PATH = /^(\/v0\/users\/).*/s;
+
+/** The path of a request for the log, without user ids and without parts of API keys. */
+export const pathForLog = (path: string): string => withoutApiKeys(path.replace(USER_PATH, "$1…")).slice(0, 200);

@@ -17,38 +17,10 @@ import type { DryRuns } from "../questions/dry-runs.ts";
 import type { Evaluations } from "../questions/evaluations.ts";
 import { performOnce } from "../records/idempotency.ts";
 import type { Model } from "../records/model-transitions.ts";
+import type { AppEnv, Route } from "./app.ts";
 import { evaluationAnswer } from "./evaluation-answer.ts";
-import type { Caller } from "./forwarded.ts";
 import { HIDE_SOURCES, ModelPatch, patchedSpec } from "./model-patch.ts";
 import { jsonOf, queryParameters } from "./read-request.ts";
-
-export type AppEnv = { Variables: { requestId: string; caller: Caller; body: Uint8Array } };
-
-type RouteName =
-  | "list"
-  | "create"
-  | "view"
-  | "change"
-  | "destroy"
-  | "train"
-  | "versions"
-  | "activate"
-  | "evaluation"
-  | "evaluate";
-
-export const ROUTES: readonly { readonly path: string; readonly methods: Readonly<Record<string, RouteName>> }[] = [
-  { path: "/v0/models", methods: { GET: "list", POST: "create" } },
-  { path: "/v0/models/:model_name", methods: { GET: "view", PATCH: "change", DELETE: "destroy" } },
-  { path: "/v0/models/:model_name/train", methods: { POST: "train" } },
-  { path: "/v0/models/:model_name/versions", methods: { GET: "versions" } },
-  { path: "/v0/models/:model_name/versions/:version/activate", methods: { POST: "activate" } },
-  { path: "/v0/models/:model_name/evaluation", methods: { GET: "evaluation", POST: "evaluate" } },
-];
-
-/** The calls that take query parameters and check them. app.ts refuses query parameters of all others. */
-export const WITH_QUERY: ReadonlySet<string> = new Set<RouteName>(["create", "list"]);
-
-export type ModelRoutes = Readonly<Record<RouteName, (c: Context<AppEnv>) => Promise<Response>>>;
 
 export type RoutesContext = actions.ActionContext & {
   readonly edgeUrl: string;
@@ -60,76 +32,68 @@ const VERSIONS_MAX = 100;
 /** How long DELETE waits for the removal before it answers 202. */
 const DESTROY_WAIT_MS = 10_000;
 
-export function modelRoutes(context: RoutesContext): ModelRoutes {
+export function modelRoutes(context: RoutesContext): readonly Route[] {
   const record = (model: Model) => recordOfModel(model, context.edgeUrl);
   const find = (c: Context<AppEnv>) => actions.findModel(context, refOf(c));
-  return {
-    create: (c) => create(c, context),
-    async list(c) {
-      const { limit, cursor, status } = parseListQuery(new URL(c.req.url).searchParams);
-      const options = { limit, status, afterName: cursor && nameOfCursor(cursor) };
-      const { models, nextName } = await context.registry.list(c.get("caller").customer, options);
-      const next = nextName === undefined ? {} : { next_cursor: cursorOfName(nextName) };
-      return c.json({ models: models.map(record), ...next });
-    },
-    view: async (c) => c.json(record(await find(c))),
-    async change(c) {
-      const patch = parseWith(ModelPatch, jsonOf(c.get("body"), c.req.header("content-type")), HIDE_SOURCES);
-      return c.json(record(await actions.changeModel(context, refOf(c), (model) => revisedSpec(model, patch))));
-    },
-    async destroy(c) {
-      const ref = refOf(c);
-      if (!(await actions.destroyModel(context, ref, DESTROY_WAIT_MS)))
-        return c.json(
-          {
-            message: `Model with name '${ref.modelName}' is being deleted`,
-            model_name: ref.modelName,
-            status: "DESTROYING",
-          },
-          202,
-        );
-      return c.json({
-        message: `Model with name '${ref.modelName}' was successfully deleted`,
-        model_name: ref.modelName,
-      });
-    },
-    async train(c) {
-      requireEmpty(c);
-      return c.json(record(await actions.trainNow(context, refOf(c))), 202);
-    },
-    async versions(c) {
-      return c.json({ versions: await versionsOf(await find(c), context) });
-    },
-    async activate(c) {
-      requireEmpty(c);
-      return c.json(record(await actions.activateVersion(context, await find(c), c.req.param("version")!)));
-    },
-    async evaluation(c) {
-      const model = await find(c);
-      if (model.version === null) throw notActive(model);
-      const report = await context.store.get(reportKey(model.customer, model.modelName, model.version));
-      if (report === undefined)
-        throw new Problem("artifact_unavailable", `The report of version ${model.version} is not there.`, {
-          retryAfterSeconds: 60,
-        });
-      return c.body(report.bytes as Uint8Array<ArrayBuffer>, 200, { "content-type": "application/json" });
-    },
-    async evaluate(c) {
-      const model = await find(c);
-      const body = jsonOf(c.get("body"), c.req.header("content-type"));
-      if (model.version === null) throw notActive(model);
-      return c.json(
-        await evaluationAnswer({ ...model, version: model.version }, body, { ...context, caller: c.req.raw.signal }),
-      );
-    },
+
+  const list = async (c: Context<AppEnv>) => {
+    const { limit, cursor, status } = parseListQuery(new URL(c.req.url).searchParams);
+    const options = { limit, status, afterName: cursor && nameOfCursor(cursor) };
+    const { models, nextName } = await context.registry.list(c.get("caller").customer, options);
+    const next = nextName === undefined ? {} : { next_cursor: cursorOfName(nextName) };
+    return c.json({ models: models.map(record), ...next });
   };
+  const change = async (c: Context<AppEnv>) => {
+    const patch = parseWith(ModelPatch, bodyOf(c), HIDE_SOURCES);
+    return c.json(record(await actions.changeModel(context, refOf(c), (model) => revisedSpec(model, patch))));
+  };
+  const destroy = async (c: Context<AppEnv>) => {
+    const ref = refOf(c);
+    const name = { model_name: ref.modelName };
+    if (await actions.destroyModel(context, ref, DESTROY_WAIT_MS))
+      return c.json({ message: `Model with name '${ref.modelName}' was successfully deleted`, ...name });
+    const message = `Model with name '${ref.modelName}' is being deleted`;
+    return c.json({ message, ...name, status: "DESTROYING" }, 202);
+  };
+  const train = async (c: Context<AppEnv>) => {
+    requireEmpty(c);
+    return c.json(record(await actions.trainNow(context, refOf(c))), 202);
+  };
+  const activate = async (c: Context<AppEnv>) => {
+    requireEmpty(c);
+    return c.json(record(await actions.activateVersion(context, await find(c), c.req.param("version")!)));
+  };
+  const readReport = async (c: Context<AppEnv>) => {
+    const { customer, modelName, version } = requireVersion(await find(c));
+    const report = await context.store.get(reportKey(customer, modelName, version));
+    if (report === undefined)
+      throw new Problem("artifact_unavailable", `The report of version ${version} is not there.`, {
+        retryAfterSeconds: 60,
+      });
+    return c.body(report.bytes as Uint8Array<ArrayBuffer>, 200, { "content-type": "application/json" });
+  };
+  const evaluate = async (c: Context<AppEnv>) => {
+    const model = await find(c);
+    const body = bodyOf(c);
+    return c.json(await evaluationAnswer(requireVersion(model), body, { ...context, caller: c.req.raw.signal }));
+  };
+
+  const model = "/v0/models/:model_name";
+  return [
+    { path: "/v0/models", methods: { GET: list, POST: (c) => create(c, context) }, checksQuery: true },
+    { path: model, methods: { GET: async (c) => c.json(record(await find(c))), PATCH: change, DELETE: destroy } },
+    { path: `${model}/train`, methods: { POST: train } },
+    { path: `${model}/versions`, methods: { GET: async (c) => c.json(await versionsOf(await find(c), context)) } },
+    { path: `${model}/versions/:version/activate`, methods: { POST: activate } },
+    { path: `${model}/evaluation`, methods: { GET: readReport, POST: evaluate } },
+  ];
 }
 
 async function create(c: Context<AppEnv>, context: RoutesContext): Promise<Response> {
   const { customer } = c.get("caller");
   const dry = parseWith(CreateQuery, queryParameters(c.req.url)).dry_run === "true";
   const body = c.get("body");
-  const spec = parseWith(ModelSpec, jsonOf(body, c.req.header("content-type")), HIDE_SOURCES);
+  const spec = parseWith(ModelSpec, bodyOf(c), HIDE_SOURCES);
   checkScheduleOf(spec);
   checkConnectors(spec, customer);
   if (dry) return c.json(await context.dryRuns.run(spec, customer, c.req.raw.signal));
@@ -187,13 +151,17 @@ async function versionsOf(model: Model, { registry, store, nowMs }: RoutesContex
     const metrics = byName.get(version)?.metrics ?? null;
     versions.push({ version, created_at: createdAt, live: version === model.version, metrics });
   }
-  return versions;
+  return { versions };
 }
 
-function notActive({ modelName, status }: Model): Problem {
+/** The model with its live version. Throws Problem model_not_active. */
+function requireVersion({ customer, modelName, status, version }: Model) {
+  if (version !== null) return { customer, modelName, version };
   const detail = `The model ${JSON.stringify(modelName)} has no version yet: its status is ${status}.`;
-  return new Problem("model_not_active", detail, { retryAfterSeconds: 30, extra: { model_status: status } });
+  throw new Problem("model_not_active", detail, { retryAfterSeconds: 30, extra: { model_status: status } });
 }
+
+const bodyOf = (c: Context<AppEnv>): unknown => jsonOf(c.get("body"), c.req.header("content-type"));
 
 /** Throws Problem model_not_found for an invalid name, which the database may not even accept in a query (NUL). */
 function refOf(c: Context<AppEnv>): { readonly customer: string; readonly modelName: string } {
@@ -205,8 +173,7 @@ function refOf(c: Context<AppEnv>): { readonly customer: string; readonly modelN
 
 /** Refuses a body other than `{}`, for calls whose path says everything. */
 function requireEmpty(c: Context<AppEnv>): void {
-  const body = c.get("body");
-  if (body.length > 0) parseWith(z.strictObject({}), jsonOf(body, c.req.header("content-type")));
+  if (c.get("body").length > 0) parseWith(z.strictObject({}), bodyOf(c));
 }
 
 const cursorOfName = (name: string) => Buffer.from(JSON.stringify([1, name])).toString("base64url");

@@ -25,16 +25,6 @@ export function nextRunAt(schedule: string, createdAtMs: number, nowMs: number):
   }
 }
 
-/**
- * The next time after `nowMs`, if it lies before the stored one, which happens after the clock was ahead. Undefined otherwise,
- * and for schedules with a random field.
- */
-export function soonerRunAt(schedule: string, stored: string | null, times: { createdAtMs: number; nowMs: number }) {
-  if (stored === null || RANDOM_FIELD.test(schedule)) return undefined;
-  const next = nextRunAt(schedule, times.createdAtMs, times.nowMs);
-  return next !== null && Date.parse(next) < Date.parse(stored) ? next : undefined;
-}
-
 /** The parser's H, a random value, at the beginning of a word: THU and MARCH have an H too. */
 const RANDOM_FIELD = /(?<![A-Z])H/;
 

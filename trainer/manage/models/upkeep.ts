@@ -14,7 +14,7 @@ import type { PointerKeeper } from "../runs/reconcile-records.ts";
 import { scheduleRun } from "./model-actions.ts";
 import { type Loop, repeat } from "./repeat.ts";
 import type { RunWorkers } from "./run-workers.ts";
-import { nextRunAt, soonerRunAt } from "./schedule.ts";
+import { nextRunAt } from "./schedule.ts";
 
 export type UpkeepContext = {
   readonly database: Database;
@@ -122,9 +122,9 @@ async function bringForward({ registry, nowMs, log }: UpkeepContext, signal: Abo
     if (model === undefined) continue;
     const { spec, createdAt, training } = model;
     try {
-      const times = { createdAtMs: Date.parse(createdAt), nowMs: nowMs() };
-      const sooner = soonerRunAt(spec.train_schedule, training.nextRunAt, times);
-      if (sooner !== undefined) await registry.apply(customer, modelName, { kind: "due", nextRunAt: sooner });
+      const next = nextRunAt(spec.train_schedule, Date.parse(createdAt), nowMs());
+      const isSooner = next !== null && training.nextRunAt !== null && next < training.nextRunAt; // RFC 3339 UTC
+      if (isSooner) await registry.apply(customer, modelName, { kind: "due", nextRunAt: next });
     } catch (error) {
       log({ event: "upkeep_failed", level: "error", customer, model_name: modelName, error: errorForLog(error) });
     }

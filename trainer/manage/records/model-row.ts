@@ -3,70 +3,46 @@ import type { TrainingState } from "../../../shared/model-record.ts";
 import type { SqlRow, SqlValue } from "./database.ts";
 import type { Model } from "./model-transitions.ts";
 
-const COLUMNS = [
-  "customer",
-  "model_name",
-  "revision",
-  "status",
-  "spec",
-  "spec_revision",
-  "version",
-  "item_id_type",
-  "created_at",
-  "updated_at",
-  "trained_at",
-  "training_state",
-  "run_id",
-  "run_attempt",
-  "run_spec_revision",
-  "started_at",
-  "finished_at",
-  "next_run_at",
-  "progress",
-  "data",
-  "metrics",
-  "failure",
-] as const;
+/** The columns, with their values in a model. The first two are the key. */
+const COLUMNS: readonly (readonly [name: string, value: (model: Model) => SqlValue])[] = [
+  ["customer", (model) => model.customer],
+  ["model_name", (model) => model.modelName],
+  ["revision", (model) => model.revision],
+  ["status", (model) => model.status],
+  ["spec", (model) => json(model.spec)],
+  ["spec_revision", (model) => model.specRevision],
+  ["version", (model) => model.version],
+  ["item_id_type", (model) => model.itemIdType],
+  ["created_at", (model) => model.createdAt],
+  ["updated_at", (model) => model.updatedAt],
+  ["trained_at", (model) => model.trainedAt],
+  ["training_state", ({ training }) => training.state],
+  ["run_id", ({ training }) => training.runId],
+  ["run_attempt", ({ training }) => training.attempt],
+  ["run_spec_revision", ({ training }) => training.specRevision],
+  ["started_at", ({ training }) => training.startedAt],
+  ["finished_at", ({ training }) => training.finishedAt],
+  ["next_run_at", ({ training }) => training.nextRunAt],
+  ["progress", ({ training }) => json(training.progress)],
+  ["data", (model) => json(model.data)],
+  ["metrics", (model) => json(model.metrics)],
+  ["failure", (model) => json(model.failure)],
+];
+const NAMES = COLUMNS.map(([name]) => name);
 
-export const INSERT_MODEL = `insert into shortlist.models (${COLUMNS.join(", ")})
-  values (${COLUMNS.map((_, i) => `$${i + 1}`).join(", ")})`;
+export const INSERT_MODEL = `insert into shortlist.models (${NAMES.join(", ")})
+  values (${NAMES.map((_, i) => `$${i + 1}`).join(", ")})`;
 
 /** Parameters: the values of a model, and last the revision that the row must still have. */
-export const UPDATE_MODEL = `update shortlist.models set ${COLUMNS.map((name, i) => `${name} = $${i + 1}`)
+export const UPDATE_MODEL = `update shortlist.models set ${NAMES.map((name, i) => `${name} = $${i + 1}`)
   .slice(2)
   .join(", ")}
-  where customer = $1 and model_name = $2 and revision = $${COLUMNS.length + 1} returning revision`;
+  where customer = $1 and model_name = $2 and revision = $${NAMES.length + 1} returning revision`;
 
-export const SELECT_MODEL = `select ${COLUMNS.join(", ")} from shortlist.models`;
+export const SELECT_MODEL = `select ${NAMES.join(", ")} from shortlist.models`;
 
-/** The values of COLUMNS. */
-export function valuesOfModel(model: Model): SqlValue[] {
-  const { training } = model;
-  return [
-    model.customer,
-    model.modelName,
-    model.revision,
-    model.status,
-    JSON.stringify(model.spec),
-    model.specRevision,
-    model.version,
-    model.itemIdType,
-    model.createdAt,
-    model.updatedAt,
-    model.trainedAt,
-    training.state,
-    training.runId,
-    training.attempt,
-    training.specRevision,
-    training.startedAt,
-    training.finishedAt,
-    training.nextRunAt,
-    json(training.progress),
-    json(model.data),
-    json(model.metrics),
-    json(model.failure),
-  ];
-}
+/** The values of the columns. */
+export const valuesOfModel = (model: Model): SqlValue[] => COLUMNS.map(([, value]) => value(model));
 
 /** A row of SELECT_MODEL as a model. Its JSON was checked before it was written. */
 export function modelOfRow(row: SqlRow): Model {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { isErased } from "../../../../shared/erased-users.ts";
 import type { UserId } from "../../../../shared/ids.ts";
-import { pathForLog } from "../../../../trainer/manage/http/users-route.ts";
+import { pathForLog } from "../../../../trainer/manage/http/app.ts";
 import { readErasedUsers } from "../../../../trainer/store/erased-list.ts";
 import { startHarness } from "../../../fixtures/trainer-harness.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkSchedule, nextRunAt, ScheduleError, soonerRunAt } from "../../../../trainer/manage/models/schedule.ts";
+import { checkSchedule, nextRunAt, ScheduleError } from "../../../../trainer/manage/models/schedule.ts";
 
 const CREATED = Date.parse("2026-01-01T10:20:30.000Z");
 const check = (schedule: string, now: string, expected: string | null) =>
@@ -48,17 +48,6 @@ test.each(["H H * * *", "H/5 * * * *", "0 H(0-3) * * *", "0 0 * * H", "0 1,H * *
 );
 test("a stored schedule with H still works", () =>
   expect(nextRunAt("H H * * *", CREATED, CREATED)).toMatch(/^2026-01-0[12]/));
-
-test("soonerRunAt gives only times before the stored one", () => {
-  const times = { createdAtMs: CREATED, nowMs: CREATED };
-  const sooner = (schedule: string, has: string | null) => soonerRunAt(schedule, has, times);
-  expect(sooner("@hourly", "2026-01-02T00:20:30.000Z")).toBe("2026-01-01T11:20:30.000Z");
-  expect(sooner("30 4 * * *", "2027-01-01T04:30:00.000Z")).toBe("2026-01-02T04:30:00.000Z");
-  for (const has of ["2026-01-01T11:20:30.000Z", "2026-01-01T09:20:30.000Z", null])
-    expect(sooner("@hourly", has)).toBe(undefined);
-  expect(sooner("@once", "2027-01-01T00:00:00.000Z")).toBe(undefined);
-  expect(sooner("H H * * *", "2027-01-01T00:00:00.000Z")).toBe(undefined);
-});
 
 test.each(["@hourly", "@once", "0 4 * * THU", "0 4 * * 1-5"])("%j is accepted", (schedule) =>
   expect(checkSchedule(schedule)).toBeUndefined(),

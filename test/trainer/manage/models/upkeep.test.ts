@@ -95,9 +95,14 @@ test("a schedule that was computed by a clock that was ahead is corrected", asyn
   const nextRun = async () => (await find("early")).training.nextRunAt;
   expect(await nextRun()).toBe("2026-01-01T15:00:00.000Z");
   nowMs = START + 60_000;
+  await aTrainedModel("on-time", "@hourly", "2026-01-01T01:00:00.000Z");
+  await aTrainedModel("once", "@once", null);
   const upkeep = startUpkeep(context, 3_600_000);
   await expect.poll(nextRun).toBe("2026-01-01T01:00:00.000Z");
+  await expect.poll(() => reconciled).toHaveLength(3); // the last step of the sweep
   await upkeep.stop();
+  expect((await find("on-time")).training.nextRunAt).toBe("2026-01-01T01:00:00.000Z");
+  expect((await find("once")).training.nextRunAt).toBe(null);
 });
 
 test("a model that is due while its run works waits for its next time", async () => {
