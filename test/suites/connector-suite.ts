@@ -4,20 +4,20 @@ import { StageError } from "../../trainer/stage/stage-error.ts";
 
 export type ColumnKind = "integer" | "double" | "text" | "boolean" | "timestamp" | "text[]";
 
-/** Rows to be put into a store. Timestamps are ISO text in UTC, integers beyond 2^53 are bigint. */
+/** A table to be put into a store. Times are ISO text in UTC; integers beyond 2^53 are bigint. */
 export type StoredTable = {
   readonly columns: Readonly<Record<string, ColumnKind>>;
   readonly rows: readonly (readonly unknown[])[];
 };
 
 export type ConnectorCase = {
-  /** A connector onto a fresh store that holds exactly this table under the name "things". */
+  /** A connector to a new store that holds only this table, named "things". */
   holding(table: StoredTable): Promise<Connector>;
 };
 
 const never = new AbortController().signal;
 
-/** What every connector promises. A new connector is done when this passes for it. */
+/** The tests that every connector must pass. */
 export function connectorSuite({ holding }: ConnectorCase): void {
   const using = async (table: StoredTable, check: (connector: Connector) => Promise<void>) => {
     const connector = await holding(table);
@@ -43,7 +43,7 @@ export function connectorSuite({ holding }: ConnectorCase): void {
     rows: Array.from({ length: 10_000 }, (_, i) => [i]),
   };
 
-  test("gives back every row, and keeps null apart from the empty string", () =>
+  test("reads every row and distinguishes null from the empty string", () =>
     using(small, async (connector) => {
       const { columns, rows } = await read(connector, "SELECT * FROM things ORDER BY id");
       expect(columns).toEqual(["id", "name", "at", "good", "price"]);
@@ -56,14 +56,14 @@ export function connectorSuite({ holding }: ConnectorCase): void {
       expect(rows.map((row) => micros(row.at))).toEqual([1704164645000000n, 1704164646000000n, undefined]);
     }));
 
-  test("an empty table is no rows, not an error, and its columns are known", () =>
+  test("an empty table has columns and no rows", () =>
     using({ ...small, rows: [] }, async (connector) => {
       const { columns, rows } = await read(connector, "SELECT * FROM things");
       expect(columns).toEqual(["id", "name", "at", "good", "price"]);
       expect(rows).toEqual([]);
     }));
 
-  test("rows come in chunks of at most 2048, none lost", () =>
+  test("rows come in chunks of at most 2048, and none is lost", () =>
     using(many, async (connector) => {
       const source = await connector.read("SELECT n FROM things", { signal: never });
       const sizes: number[] = [];
@@ -81,19 +81,19 @@ export function connectorSuite({ holding }: ConnectorCase): void {
       expect((await read(connector, "SELECT id FROM things")).rows).toEqual([{ id: 9_007_199_254_740_993n }]);
     }));
 
-  test("only the columns asked for, in the order asked for", () =>
+  test("reads only the requested columns, in their order", () =>
     using(small, async (connector) => {
       const { columns, rows } = await read(connector, "SELECT * FROM things ORDER BY id", { columns: ["name", "id"] });
       expect(columns).toEqual(["name", "id"]);
       expect(rows.map((row) => row.name)).toEqual(["seven", "", null]);
     }));
 
-  test("at most as many rows as the limit", () =>
+  test("reads at most as many rows as the limit", () =>
     using(many, async (connector) => {
       expect((await read(connector, "SELECT n FROM things", { limit: 3 })).rows.length).toBe(3);
     }));
 
-  test("inspect tells the columns and as many rows as asked for", () =>
+  test("inspect gives the columns and the requested count of rows", () =>
     using(small, async (connector) => {
       const query = "SELECT id, name FROM things ORDER BY id";
       const none = await connector.inspect(query, { sampleRows: 0, signal: never });
@@ -121,13 +121,13 @@ export function connectorSuite({ holding }: ConnectorCase): void {
     }),
   );
 
-  test("after a failure the connector still reads", () =>
+  test("the connector can read after a failure", () =>
     using(small, async (connector) => {
       await failure(() => read(connector, "SELECT nothing FROM things"));
       expect((await read(connector, "SELECT id FROM things")).rows.length).toBe(3);
     }));
 
-  test("an aborted signal stops the reading with its reason", () =>
+  test("an aborted signal stops the reading and its reason is thrown", () =>
     using(many, async (connector) => {
       const reason = new Error("stop now");
       await expect(read(connector, "SELECT n FROM things", { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
@@ -139,7 +139,7 @@ export function connectorSuite({ holding }: ConnectorCase): void {
       await expect(rest()).rejects.toBe(reason);
     }));
 
-  test("a reader may leave early and read again", () =>
+  test("a reader can stop early and read again", () =>
     using(many, async (connector) => {
       const source = await connector.read("SELECT n FROM things", { signal: never });
       for await (const _ of source.chunks) break;
@@ -155,7 +155,7 @@ async function collect(source: SourceRows) {
   return { columns, rows };
 }
 
-/** The stage of the StageError that a step ends with. */
+/** The stage of the StageError that a step throws. */
 async function failure(step: () => Promise<unknown>): Promise<string> {
   try {
     await step();

@@ -13,9 +13,9 @@ const keysOf = async (store: ObjectStore, prefix: string) => {
 };
 
 /**
- * What every object store promises. A new store is done when this passes for it.
+ * The tests that every object store must pass.
  *
- * @param fresh A store nobody else writes to; may hold objects of earlier tests, so each test has its own prefix.
+ * @param fresh Opens a store that no other process writes to. It may hold objects of earlier tests, so each test has its own prefix.
  */
 export function objectStoreSuite(fresh: () => Promise<ObjectStore>): void {
   let prefixCount = 0;

@@ -11,7 +11,7 @@ const NEEDED = {
   SHORTLIST_EDGE_URL: "https://rank.example/",
 };
 
-test("with what is needed alone, the rest has sensible values", () => {
+test("all variables but the required ones have defaults", () => {
   const settings = readSettings(NEEDED);
   expect(settings).toMatchObject({
     host: "127.0.0.1",
@@ -23,7 +23,7 @@ test("with what is needed alone, the rest has sensible values", () => {
   expect(isAbsolute(settings.stateDirectory)).toBe(true);
 });
 
-test("everything that is missing is told at once", () => {
+test("all absent variables are reported together", () => {
   const read = () => readSettings({});
   for (const name of Object.keys(NEEDED)) expect(read).toThrow(`${name} is not set`);
 });
@@ -55,7 +55,7 @@ test.each([
   expect(read).toThrow(sentence);
 });
 
-test("no value is repeated in an error: it may be a secret", () => {
+test("errors repeat no values, since they may be secrets", () => {
   const environment = {
     ...NEEDED,
     DATABASE_URL: "planted://user:planted-password@db",
@@ -66,11 +66,11 @@ test("no value is repeated in an error: it may be a secret", () => {
   expect(read).not.toThrow(/planted/i);
 });
 
-test("an empty variable is one that is not set", () => {
+test("an empty variable counts as absent", () => {
   expect(readSettings({ ...NEEDED, SHORTLIST_TRAINER_PORT: "", DATABASE_URL: "" }).databaseUrl).toBe(null);
 });
 
-test("every secret is known as one, also the one inside an address", () => {
+test("all secrets are listed, also the one inside an address", () => {
   const environment = {
     ...NEEDED,
     DATABASE_URL: "postgres://user:pass%21word@db/x",
@@ -80,7 +80,7 @@ test("every secret is known as one, also the one inside an address", () => {
   expect(readSettings(environment).secrets).toEqual(expected);
 });
 
-describe("what belongs to a customer", () => {
+describe("settings of one customer", () => {
   const settings = readSettings({
     ...NEEDED,
     PATH: "/bin",
@@ -91,7 +91,7 @@ describe("what belongs to a customer", () => {
     UNRELATED: "x",
   });
 
-  test("folders and accounts are the customer's alone, whatever the customer is called", () => {
+  test("folders and accounts belong to one customer, whatever its name is", () => {
     expect(settings.connectorsOf("acme", "/tmp/run").fileRoots).toEqual(["/data/acme"]);
     for (const other of ["acme-eu", "constructor"]) {
       const connectors = settings.connectorsOf(other, "/tmp/run");
@@ -99,7 +99,7 @@ describe("what belongs to a customer", () => {
     }
   });
 
-  test("a secret is found only by the customer whose name it bears", () => {
+  test("only the customer in its name can read a secret", () => {
     const secretOf = (customer: string, name: string) => settings.connectorsOf(customer, "/tmp").secret(name);
     expect(secretOf("acme", "SHORTLIST_SECRET_ACME__PASSWORD")).toBe("of acme");
     expect(secretOf("acme", "SHORTLIST_SECRET_ACME_EU__PASSWORD")).toBe(undefined);
@@ -117,12 +117,12 @@ describe("what belongs to a customer", () => {
     expect(secretPrefixOf("acme-")).toBe(undefined);
   });
 
-  test("a run's process reaches the bucket in the way of its trainer", () => {
+  test("a run's process reaches the bucket as its trainer does", () => {
     const way = { HTTPS_PROXY: "http://proxy:3128", NODE_USE_ENV_PROXY: "1", NODE_USE_SYSTEM_CA: "1" };
     expect(readSettings({ ...NEEDED, ...way }).childEnvironment("acme")).toMatchObject(way);
   });
 
-  test("a run's process gets its customer's secrets, the bucket, and nothing else of ours", () => {
+  test("a run's process gets its customer's secrets, those of the bucket, and no others", () => {
     const environment = settings.childEnvironment("acme");
     expect(Object.keys(environment).sort()).toEqual([
       "PATH",

@@ -15,9 +15,10 @@ test.each(["Fil", "file", "constructor", "__proto__"])(
     }),
 );
 
-test("a near miss is named", () => expect(connect({ type: "Fil" }, context)).rejects.toThrow('did you mean "File"?'));
+test("the error suggests the nearest type", () =>
+  expect(connect({ type: "Fil" }, context)).rejects.toThrow('did you mean "File"?'));
 
-test("a known type is opened by its own factory", () =>
+test("a known type is opened by its own connector", () =>
   expect(connect({ type: "File", location: "not-there.csv" }, context)).rejects.toMatchObject({
     code: "file_not_found",
   }));

@@ -18,7 +18,7 @@ const faultOf = (config: { type: string; [field: string]: unknown }) => {
   }
 };
 
-test("each type has a configuration that passes", () => {
+test("each type has a valid configuration", () => {
   expect(Object.keys(GOOD)).toEqual(CONNECTOR_TYPES);
   for (const config of Object.values(GOOD)) expect(faultOf(config)).toBeUndefined();
 });
@@ -33,11 +33,11 @@ test.each([
   expect(errors[0]?.message).toContain(`did you mean "${near}"?`);
 });
 
-test.each(["constructor", "__proto__", "Snowflake"])("%s is no type, and the types are named", (type) =>
+test.each(["constructor", "__proto__", "Snowflake"])("%s is refused as a type, and the error lists the types", (type) =>
   expect(faultOf({ type })!.text).toContain("BigQuery, File, Postgres"),
 );
 
-test("an address in the place of the type is not repeated", () => {
+test("an address given as type is not repeated in the error", () => {
   const { text } = faultOf({ type: "postgres://u:hunter2@db/x" })!;
   expect(text).toContain("BigQuery, File, Postgres");
   expect(text).not.toContain("hunter2");
@@ -65,7 +65,7 @@ test.each([
   expect(text).not.toContain("hunter2");
 });
 
-test("the remedy is one that can be followed", () => {
+test("the error says how to give the secret", () => {
   expect(faultOf({ ...GOOD.Postgres, password: "hunter2" })!.text).toContain(
     JSON.stringify('"password": {"env": "SHORTLIST_SECRET_ACME__DB"}').slice(1, -1),
   );
@@ -89,7 +89,7 @@ test.each([
   expect(faultOf({ ...GOOD[type], ...change })!.errors).toMatchObject([{ pointer: `/connector_configs/1${pointer}` }]),
 );
 
-test("a quarter of a megabyte of whatever is looked at in no time", () => {
+test("the search for secrets in 250 kB takes no noticeable time", () => {
   const begin = performance.now();
   for (const location of [`postgres://${":".repeat(250_000)}`, `postgres://u${"@".repeat(250_000)}`])
     expect(faultOf({ ...GOOD.Postgres, location })!.code).toBe("invalid_parameter");

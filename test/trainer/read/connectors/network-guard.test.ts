@@ -39,7 +39,7 @@ test.each([
   ["2001:0:7f00:1::a247:27dd", false, true],
   ["2001:0:5db8:d822::80ff:fffe", false, true],
   ["2001:0:5db8:d822::a247:27dd", true, true],
-])("%s: %s to everybody, %s where private addresses are allowed", (address, open, whenPrivate) => {
+])("%s: %s by default, %s where private addresses are allowed", (address, open, whenPrivate) => {
   expect(isAllowed(address, false)).toBe(open);
   expect(isAllowed(address, true)).toBe(whenPrivate);
 });
@@ -61,7 +61,7 @@ test.each([
   ["IPv4-translated", (v4: string) => [`::ffff:0:${v4}`, `0:0::ffff:0:${hexOf(v4)}`]],
   ["NAT64", (v4: string) => [`64:ff9b::${v4}`, `64:ff9b::${hexOf(v4)}`, `0064:FF9B:0:0:0:0:${v4}`]],
   ["6to4", (v4: string) => [`2002:${hexOf(v4)}::`, `2002:${hexOf(v4)}:1:2:3:4:5`]],
-])("%s addresses are judged as the IPv4 address in them", (_name, written) => {
+])("%s addresses are checked as the IPv4 address in them", (_name, written) => {
   const isJudgedAlike = (v4: string, allowPrivate: boolean) => {
     for (const address of written(v4))
       expect([address, isAllowed(address, allowPrivate)]).toEqual([address, isAllowed(v4, allowPrivate)]);
@@ -76,7 +76,7 @@ test.each([
   );
 });
 
-test("one private address among a name's refuses the name", async () => {
+test("a host name with one private address is refused", async () => {
   const resolve = async () => [{ address: "93.184.216.34" }, { address: "10.0.0.1" }];
   await expect(allowedAddress("two.example", { allowPrivate: false, resolve })).rejects.toMatchObject({
     code: "address_not_allowed",
@@ -84,7 +84,7 @@ test("one private address among a name's refuses the name", async () => {
   expect(await allowedAddress("two.example", { allowPrivate: true, resolve })).toBe("93.184.216.34");
 });
 
-test("a name that does not exist is said so; a resolver that is down may be asked again", async () => {
+test("an unknown host is not retryable; a resolver that is down is", async () => {
   const failing = (code: string) => async () => {
     throw Object.assign(new Error(code), { code });
   };

@@ -11,7 +11,7 @@ const read = (values: readonly unknown[], type: DataType) => {
   });
 };
 
-test("integers keep every digit, times every microsecond, and nothing stays nothing", () => {
+test("integers keep all digits, times all microseconds, and nulls stay null", () => {
   expect(read([9007199254740993n, null], new Int64())).toEqual(["9007199254740993", null]);
   expect(read([-500, null, 1709200800500], new TimestampMicrosecond("UTC"))).toEqual([
     "1969-12-31 23:59:59.5",
@@ -22,10 +22,10 @@ test("integers keep every digit, times every microsecond, and nothing stays noth
   expect(read(["a", null], new Utf8())).toEqual(["a", null]);
 });
 
-test("texts are whole, with the byte order mark that they begin with", () =>
+test("a byte order mark at the beginning of a text is kept", () =>
   expect(read(["\ufeffé", null, "", "🎈", "e"], new Utf8())).toEqual(["\ufeffé", null, "", "🎈", "e"]));
 
-test("a list leaves out what is missing in it, and a missing list is none", () => {
+test("nulls inside a list are dropped, and a null list is null", () => {
   expect(read([["a", null, "b"], null, [], ["\ufeffé", "c"]], new List(new Field("item", new Utf8(), true)))).toEqual([
     "['a', 'b']",
     null,

@@ -50,7 +50,7 @@ async function failureOf(step: Promise<unknown>) {
   return { name, code, message, retryable };
 }
 
-test("types that an id, a time, a label or an attribute can have", async () => {
+test("types of ids, times, labels and attributes", async () => {
   const connector = await world.open();
   const { rows } = await rowsOf(
     connector,
@@ -74,7 +74,7 @@ test("types that an id, a time, a label or an attribute can have", async () => {
   await connector.close();
 });
 
-test("a dry run comes first, and jobs carry labels, a limit and their id into the record", async () => {
+test("a dry run comes first, and jobs have labels, a limit of bytes and an origin for the record", async () => {
   await world.hold("labelled", { columns: { n: "integer" }, rows: [[1]] });
   const connector = await world.open({ bigqueryBytesBilledMax: 5e7 });
   const { source } = await rowsOf(connector, "SELECT n FROM `acme-data.shop.labelled`");
@@ -89,7 +89,7 @@ test("a dry run comes first, and jobs carry labels, a limit and their id into th
   await connector.close();
 });
 
-test("inspect tells bytes and cost without a job when no sample is asked for", async () => {
+test("inspect without a sample gives bytes and cost and starts no job", async () => {
   const connector = await world.open();
   const before = world.fake.jobs.size;
   const found = await connector.inspect("SELECT 1 AS one, {'a': 1} AS pair", { sampleRows: 0, signal: never });
@@ -100,7 +100,7 @@ test("inspect tells bytes and cost without a job when no sample is asked for", a
   await connector.close();
 });
 
-test("one customer cannot read with what another has granted, whatever the request says", async () => {
+test("one customer cannot read with the rights of another", async () => {
   const other = "reader-other@shortlist.iam.gserviceaccount.com";
   world.fake.actAs.add(other);
   world.fake.grants.set(other, new Set(["acme-data", "other-data"]));
@@ -183,7 +183,7 @@ test.each([
   world.fake.faults.length = 0;
 });
 
-test("quota and faults of the service are waited for", async () => {
+test("requests refused by quota or a fault of the service are retried", async () => {
   const connector = await world.open();
   world.fake.faults.push(
     { on: /POST .*jobs$/, status: 403, reason: "quotaExceeded", message: "Quota exceeded" },
@@ -195,7 +195,7 @@ test("quota and faults of the service are waited for", async () => {
   await connector.close();
 });
 
-test("a connection cut in mid-read goes on at the page where it broke: no row lost, none doubled", async () => {
+test("after a cut connection the reading continues at the same page; no row is lost or repeated", async () => {
   await world.hold("long", { columns: { n: "integer" }, rows: Array.from({ length: 5500 }, (_, i) => [i]) });
   const connector = await world.open();
   const source = await connector.read("SELECT n FROM `acme-data.shop.long` ORDER BY n", { signal: never });
@@ -211,7 +211,7 @@ test("a connection cut in mid-read goes on at the page where it broke: no row lo
   await connector.close();
 });
 
-test("a run that is stopped cancels its job; a job that others cancel is said so", async () => {
+test("stopping a run cancels its job; a job cancelled by others fails as job_cancelled", async () => {
   const running = { on: /job runs on/ };
   world.fake.faults.push(running);
   const controller = new AbortController();
@@ -233,7 +233,7 @@ test("a run that is stopped cancels its job; a job that others cancel is said so
   await connector.close();
 });
 
-test("no token stands in any message", async () => {
+test("no message contains a token", async () => {
   const failure = await failureOf((async () => rowsOf(await world.open(), "SELECT * FROM `acme-data.shop.missing`"))());
   expect(JSON.stringify(failure)).not.toMatch(/as:reader|Bearer/);
 });

@@ -17,7 +17,7 @@ test.each([
   expect(column.read(null)).toBeNull();
 });
 
-test("lists are lists of texts, whatever their elements", () => {
+test("all lists become lists of texts", () => {
   const texts = columnOf({ name: "tags", type: "STRING", mode: "REPEATED" });
   expect(texts.sql).toBe("`tags`");
   expect(String(texts.read([{ v: "a" }, { v: null }, { v: "b" }]))).toBe("['a', 'b']");
@@ -29,10 +29,10 @@ test.each([
   { name: "pairs", type: "STRUCT", mode: "REPEATED" },
   { name: "blobs", type: "BYTES", mode: "REPEATED" },
   { name: "span", type: "RANGE" },
-])("%j is refused by name", (field) => {
+])("%j is refused with its name", (field) => {
   expect(() => columnOf(field)).toThrow(`"${field.name}" is`);
 });
 
-test("a name cannot end its quotes", () => {
+test("backticks and backslashes in a name are escaped", () => {
   expect(quoted("a`b\\c")).toBe("`a\\`b\\\\c`");
 });

@@ -3,7 +3,7 @@ import { parseBigQueryConfig } from "../../../../../trainer/read/connectors/bigq
 
 const good = { type: "BigQuery", project_id: "my-shop-123", location: "europe-west1" };
 
-test("project and location are all there is to say", () =>
+test("a configuration has a project and a location", () =>
   expect(parseBigQueryConfig(good)).toEqual({ projectId: "my-shop-123", location: "europe-west1" }));
 
 test.each([

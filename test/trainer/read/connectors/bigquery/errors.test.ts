@@ -42,11 +42,11 @@ test.each([
   [api(503, "backendError", "try again"), "source_query_failed", true],
   [Object.assign(new Error("socket hang up"), { code: "ECONNRESET" }), "source_query_failed", true],
   [new Error("something else"), "source_query_failed", false],
-])("%j is told as %s", (error, code, retryable) => {
+])("%j becomes %s", (error, code, retryable) => {
   expect(explainBigQueryError(error, party)).toMatchObject({ name: "StageError", code, retryable });
 });
 
-test("remedies are commands that can be pasted", () => {
+test("missing rights are explained by commands that can be pasted", () => {
   const grant = explainBigQueryError(api(403, "accessDenied", "Access Denied: Table acme-data:shop.events: no"), party);
   expect(grant.message).toContain(
     'GRANT `roles/bigquery.dataViewer` ON SCHEMA `acme-data.shop` TO "serviceAccount:reader@x',
@@ -58,7 +58,7 @@ test("remedies are commands that can be pasted", () => {
   );
 });
 
-test("only what can pass by itself is tried again", () => {
+test("only passing faults are transient", () => {
   expect([api(500, "internalError", "x"), api(503, "backendError", "x")].map(isTransient)).toEqual([true, true]);
   expect([api(400, "invalidQuery", "x"), api(403, "accessDenied", "x")].some(isWorthRetry)).toBe(false);
   expect(isWorthRetry(api(403, "rateLimitExceeded", "x"))).toBe(true);

@@ -8,14 +8,14 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-test("tokens are of the customer's account, minted by the trainer's own identity", async () => {
+test("tokens are made for the customer's account by the trainer's identity", async () => {
   const identity = await customerIdentity({ customer: "acme", settings: world.settings() });
   expect(identity.serviceAccount).toBe(READER);
   expect((await identity.client.getAccessToken()).token).toBe(`as:${READER}`);
   expect(world.fake.requests).toContain("POST /token");
 });
 
-test("a customer without an account is told to ask for one, before any request", async () => {
+test("a customer without an account is refused before any request", async () => {
   const before = world.fake.requests.length;
   const settings = world.settings({ bigqueryServiceAccount: null });
   await expect(customerIdentity({ customer: "acme", settings })).rejects.toMatchObject({ code: "no_service_account" });

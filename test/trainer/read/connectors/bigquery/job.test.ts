@@ -38,12 +38,12 @@ test.each(["DELETE FROM x WHERE true", "CREATE TABLE x AS SELECT 1", "EXPORT DAT
   },
 );
 
-test("a finished job knows its rows, its name and the table that holds them", async () => {
+test("a finished job has its id, its count of rows and the table that holds them", async () => {
   const job = await runQuery(access, "SELECT * FROM range(7)", never);
   expect(job).toMatchObject({ totalRows: 7, id: `acme-data:EU.${job.job.id}`, table: { tableId: job.job.id } });
 });
 
-test("a query whose job began although its answer was lost is not run again", async () => {
+test("a query whose job began although the answer was lost is not run again", async () => {
   const before = world.fake.jobs.size;
   world.fake.faults.push({ on: /POST .*jobs$/, lost: true });
   expect(await runQuery(access, "SELECT 1 AS once", never)).toMatchObject({ totalRows: 1 });
@@ -51,7 +51,7 @@ test("a query whose job began although its answer was lost is not run again", as
   expect(world.fake.jobs.size - before).toBe(1);
 });
 
-test("a job that began unheard of is cancelled with the run", async () => {
+test("a job whose start was not confirmed is cancelled with the run", async () => {
   const controller = new AbortController();
   const reason = new Error("stop");
   world.fake.faults.push({ on: /job runs on/ }, { on: /POST .*jobs$/, lost: true });

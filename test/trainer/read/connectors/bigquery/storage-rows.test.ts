@@ -40,7 +40,7 @@ async function rowsOf(endpoint: string | null, timeoutSeconds = 20) {
 }
 const byId = (a: string, b: string) => Number.parseInt(a, 10) - Number.parseInt(b, 10);
 
-test("Arrow streams give what REST pages give, value by value", async () => {
+test("Arrow streams give the same values as REST pages", async () => {
   const arrow = await rowsOf(storage.endpoint);
   expect(storage.offsets).toEqual([0, 0, 0]);
   storage.refuse = true;
@@ -52,7 +52,7 @@ test("Arrow streams give what REST pages give, value by value", async () => {
   expect(plain(arrow)).toEqual(plain(rest));
 });
 
-test("a stream that breaks goes on at its row: none lost, none doubled", async () => {
+test("a broken stream continues at its row; no row is lost or repeated", async () => {
   storage.offsets.length = 0;
   storage.breaks.push(1400, 700);
   const rows = await rowsOf(storage.endpoint);
@@ -66,7 +66,7 @@ test.each([
   ["ABORTED", 10],
   ["DEADLINE_EXCEEDED", 4],
   ["CANCELLED", 1],
-])("also one that breaks with %s", async (_, status) => {
+])("a stream that breaks with %s continues too", async (_, status) => {
   storage.offsets.length = 0;
   storage.breaks.push({ after: 700, status });
   const rows = await rowsOf(storage.endpoint);
@@ -74,18 +74,18 @@ test.each([
   expect(storage.offsets.toSorted((a, b) => a - b)).toEqual([0, 0, 0, 700]);
 });
 
-test("one of which nothing comes any more ends when the time of a query is over", async () => {
+test("a stream that stalls after some rows ends at the deadline", async () => {
   storage.breaks.push({ after: 700, status: "stalls" });
   await expect(rowsOf(storage.endpoint, 1)).rejects.toMatchObject({ code: "source_timeout", retryable: false });
 });
 
-test("also one of which nothing has come", async () => {
+test("a stream that stalls before its first row ends at the deadline", async () => {
   storage.breaks.push(...Array<FakeBreak>(3).fill({ after: 0, status: "stalls" }));
   await expect(rowsOf(storage.endpoint, 2)).rejects.toMatchObject({ code: "source_timeout", retryable: false });
   storage.breaks.length = 0; // on a busy machine the time was over before the streams began
 });
 
-test("one that breaks before its first row is opened again", async () => {
+test("a stream that breaks before its first row is opened again", async () => {
   storage.offsets.length = 0;
   storage.breaks.push(0, 0, 0, 0);
   const rows = await rowsOf(storage.endpoint);
@@ -93,7 +93,7 @@ test("one that breaks before its first row is opened again", async () => {
   expect(storage.offsets).toEqual([0, 0, 0, 0, 0, 0, 0]);
 });
 
-test("a reading that is stopped ends with the reason", async () => {
+test("a stopped reading throws the reason", async () => {
   const connector = await world.open({ bigqueryStorageEndpoint: storage.endpoint });
   const controller = new AbortController();
   const reason = new Error("stop now");
@@ -105,7 +105,7 @@ test("a reading that is stopped ends with the reason", async () => {
   await connector.close();
 });
 
-test("a reading that is stopped while it waits to go on with a broken stream ends", async () => {
+test("a reading that is stopped during the pause before a retry throws the reason", async () => {
   const stopped = new AbortController();
   let streams = 0;
   const readRows = () => {
@@ -122,7 +122,7 @@ test("a reading that is stopped while it waits to go on with a broken stream end
   await expect(reading).rejects.toThrow("stop now");
 });
 
-test("a stream that fails for good while its rows are worked on fails the reading, and not the process", async () => {
+test("a stream that fails while the consumer works fails the reading and does not crash the process", async () => {
   const batch = { serializedRecordBatch: tableToIPC(tableFromArrays({ id: [1n, 2n] })) };
   async function* responses() {
     yield { arrowRecordBatch: batch, rowCount: 2 };

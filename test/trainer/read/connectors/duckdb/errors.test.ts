@@ -13,7 +13,7 @@ test.each([
   ['IO Error: Could not read "/secret/shop/a.csv" into "/secret/temp"', "file_malformed"],
   ['Binder Error: Referenced column "x" not found', "source_query_failed"],
   ["Conversion Error: Could not convert string 'a' to INT64", "source_query_failed"],
-])("%s is %s", (message, code) => {
+])("%s becomes %s", (message, code) => {
   const error = explain(message);
   expect(error).toMatchObject({ stage: "fetching", code });
   expect(error.message).not.toContain("/secret");
@@ -28,10 +28,10 @@ test("the message is the first paragraph, without the repeated query", () => {
   );
 });
 
-test("a very long message is cut", () =>
+test("a very long message is shortened", () =>
   expect(explain(`Error: ${"x".repeat(10_000)}`).message.length).toBeLessThan(700));
 
-test("what is a StageError already stays as it is", () => {
+test("a StageError is not changed", () => {
   const own = new StageError("fetching", "file_not_found", "x");
   expect(explainDuckDBError(own, [])).toBe(own);
 });
@@ -41,5 +41,5 @@ test("the cause is kept for the log", () => {
   expect(explainDuckDBError(cause, []).cause).toBe(cause);
 });
 
-test("a table of no delimiter may be one of mixed line ends", () =>
+test("the error of an undetected delimiter mentions mixed line ends", () =>
   expect(explain("Invalid Input Error: Error when sniffing file").message).toContain("LF or CRLF"));

@@ -36,14 +36,14 @@ const find = async (location: string, roots = [root, second]) =>
     compression,
   ]);
 
-test("a file, relative or absolute, with its table, format and compression", async () => {
+test("a relative or absolute file has its table, format and compression", async () => {
   expect(await find("shop/a.csv")).toEqual([["a", "shop/a.csv", "csv", "none"]]);
   expect(await find(join(root, "shop/b.tsv.gz"))).toEqual([["b", "shop/b.tsv.gz", "tsv", "gzip"]]);
   expect(await find("shop/two.parts.csv")).toEqual([["two.parts", "shop/two.parts.csv", "csv", "none"]]);
   expect(await find("e.csv")).toEqual([["e", "e.csv", "csv", "none"]]); // below the second folder
 });
 
-test("a glob leaves out what is no table, in the order of paths", async () => {
+test("a glob gives tables in the order of paths and skips other files", async () => {
   expect((await find("shop/*.parquet")).map(([table]) => table)).toEqual(["c"]);
   expect((await find("shop/{a,b}.{csv,tsv.gz}")).map(([table]) => table)).toEqual(["a", "b"]);
   expect((await find("shop/[abc].*")).map(([table]) => table)).toEqual(["a", "b", "c"]);
@@ -93,7 +93,7 @@ test.each<[string, string]>([
   expect(error.message).not.toContain(base);
 });
 
-test("an absolute path that begins like a folder but lies beside it is refused", async () => {
+test("a path beside an allowed folder whose name begins alike is refused", async () => {
   await mkdir(`${root}-beside`);
   await writeFile(join(`${root}-beside`, "a.csv"), "a\n1\n");
   await expect(findFiles(join(`${root}-beside`, "a.csv"), [root])).rejects.toMatchObject({

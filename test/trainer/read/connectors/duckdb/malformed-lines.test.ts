@@ -35,7 +35,7 @@ async function withFile(
 
 const lines = (count: number, line: (n: number) => string) => Array.from({ length: count }, (_, n) => line(n)).join("");
 
-test("what a LIMIT leaves unread is counted, each line once, and the same when it is asked again", async () => {
+test("malformed lines behind a LIMIT are counted, each once, also in a second count", async () => {
   const content = `a,b\n${lines(30_000, (n) => (n % 10 === 3 ? "1\n" : "1,2\n"))}`;
   await withFile("t.csv", content, async ({ connection }, count) => {
     await connection.run("FROM t LIMIT 5");
@@ -46,10 +46,10 @@ test("what a LIMIT leaves unread is counted, each line once, and the same when i
   });
 });
 
-test("a value of another type than the rows by which types were found is no fault of its line", () =>
+test("a value of another type than the sampled rows does not make its line malformed", () =>
   withFile("late.csv", `a,b\n${lines(30_000, (n) => (n < 20_000 ? "1,2\n" : "A17,2\n"))}1\n`, async (_, count) =>
     expect(await count()).toBe(1),
   ));
 
-test("a file without lines that could be malformed has none", () =>
+test("formats without lines have no malformed lines", () =>
   withFile("t.json", '[{"a": 1}]', async (_, count) => expect(await count()).toBe(0)));

@@ -26,14 +26,14 @@ async function estimate(name: string, content?: string | Uint8Array): Promise<nu
 const csv = (rows: number) =>
   `a,b\n${Array.from({ length: rows }, (_, n) => `${n},${(n * 7919) % 10_007}\n`).join("")}`;
 
-test("small files are counted", async () => {
+test("the rows of small files are counted", async () => {
   expect(await estimate("a.csv", csv(10))).toBe(10);
   expect(await estimate("a.csv.gz", gzipSync(csv(10)))).toBe(10);
   expect(await estimate("a.jsonl", '{"a":1}\n{"a":2}\n')).toBe(2);
   expect(await estimate("a.csv", "")).toBe(0);
 });
 
-test("Parquet says it itself", async () => {
+test("the rows of a Parquet file come from its metadata", async () => {
   await connection.run(`COPY (FROM range(12345)) TO '${join(root, "a.parquet")}'`);
   expect(await estimate("a.parquet")).toBe(12_345);
 });
@@ -48,7 +48,7 @@ test.each<[string, (text: string) => string | Uint8Array]>([
   expect(rows).toBeLessThan(500_000 * 1.33);
 });
 
-test("what cannot be estimated is null, never a failure", async () => {
+test("an impossible estimate is null and does not fail", async () => {
   expect(await estimate("a.json", "[]")).toBeNull();
   expect(await estimate("bad.parquet", "x")).toBeNull();
   expect(await estimate("bad.csv.gz", "no gzip")).toBeNull();

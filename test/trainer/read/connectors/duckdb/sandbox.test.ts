@@ -22,7 +22,7 @@ afterAll(async () => {
   await rm(base, { recursive: true, force: true });
 });
 
-test("the table is there", async () => {
+test("a file is a table", async () => {
   expect((await sandbox.connection.runAndReadAll("SELECT n FROM t")).getRows()).toEqual([[1n]]);
 });
 
@@ -63,14 +63,14 @@ test("times without a zone are UTC", async () => {
   expect(rows.getRows()).toEqual([[1_704_067_200]]);
 });
 
-test("a path of this machine is not told", async () => {
+test("errors contain no path of this machine", async () => {
   const error = await sandbox.connection
     .run(`SELECT * FROM read_csv('${base}/in/t.csv', nonsense = 1)`)
     .catch(sandbox.explain);
   expect(String(error)).not.toContain(base);
 });
 
-test("a failing file leaves nothing behind", async () => {
+test("a file that cannot be opened leaves no files behind", async () => {
   await writeFile(join(base, "in", "bad.parquet"), "no parquet");
   const files = await findFiles("bad.parquet", [join(base, "in")]);
   const temp = join(base, "temp-of-bad");
@@ -81,7 +81,7 @@ test("a failing file leaves nothing behind", async () => {
   expect(await readdir(temp)).toEqual([]);
 });
 
-test("the time allowed holds while types are found, and nothing is left behind", async () => {
+test("the deadline holds while types are found, and no files are left behind", async () => {
   await writeFile(join(base, "in", "long.jsonl"), '{"n":1}\n'.repeat(1_500_000));
   const files = await findFiles("long.jsonl", [join(base, "in")]);
   const temp = join(base, "temp-of-long");

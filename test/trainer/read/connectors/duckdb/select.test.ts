@@ -24,15 +24,15 @@ test.each<[string, string[]]>([
   ["WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT * FROM r", []],
 ])("%s reads %j", async (query, tables) => expect([...(await check(query)).tables].sort()).toEqual(tables));
 
-test("a syntax error tells line and column", () =>
+test("a syntax error names line and column", () =>
   expect(check("SELECT *\nFORM events")).rejects.toThrow("line 2, column 6"));
 
-test("a table that is not there is told with those that are, and the nearest", () =>
+test("the error of an absent table lists the tables and suggests the nearest", () =>
   expect(check("SELECT * FROM evnts")).rejects.toThrow(
     'There is no table "evnts"; the tables are "events", "Items"; did you mean "events"?',
   ));
 
-test("another schema is another table", () =>
+test("a table of another schema is refused", () =>
   expect(check("SELECT * FROM information_schema.events")).rejects.toMatchObject({ code: "source_table_not_found" }));
 
 test.each([
@@ -40,7 +40,9 @@ test.each([
   ["SELECT * FROM duckdb_views, (WITH Duckdb_Views AS (SELECT 1) FROM Duckdb_Views)", "source_query_refused"],
   ["SELECT * FROM reject_scans, (WITH reject_scans AS (SELECT 1) FROM reject_scans)", "source_query_refused"],
   ["WITH tables AS (SELECT 1) SELECT * FROM information_schema.tables", "source_table_not_found"],
-])("a WITH opens no table of the same name: %s", (query, code) => expect(check(query)).rejects.toMatchObject({ code }));
+])("a WITH does not allow other tables of its name: %s", (query, code) =>
+  expect(check(query)).rejects.toMatchObject({ code }),
+);
 
-test("a quote in a query cannot leave the check's own statement", () =>
+test("a quote in a query cannot end the literal of the check", () =>
   expect(check("SELECT '); DROP TABLE x; --' FROM events")).resolves.toEqual({ tables: ["events"] }));

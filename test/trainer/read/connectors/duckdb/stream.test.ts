@@ -24,7 +24,7 @@ async function count(sql: string, given: Partial<StreamLimits> = {}): Promise<nu
   return rows;
 }
 
-test("rows within the limit all come", async () => {
+test("all rows within the limit are read", async () => {
   expect(await count("FROM range(5000)", { rowsMax: 5000 })).toBe(5000);
   expect(await count("FROM range(0)")).toBe(0);
 });
@@ -32,14 +32,14 @@ test("rows within the limit all come", async () => {
 test("one row too many stops the stream", () =>
   expect(count("FROM range(5001)", { rowsMax: 5000 })).rejects.toMatchObject({ code: "too_many_rows" }));
 
-test("an error in the middle is explained", () =>
+test("an error during the stream is explained", () =>
   expect(
     count("SELECT CASE WHEN range = 400_000 THEN error('late') ELSE 1 END FROM range(500_000)"),
   ).rejects.toMatchObject({
     code: "explained",
   }));
 
-test("the time between chunks counts towards the deadline", async () => {
+test("the time between two chunks counts for the deadline", async () => {
   const { chunks } = await streamRows(connection, "FROM range(1_000_000_000)", limits({ timeoutSeconds: 0.2 }));
   const slowly = async () => {
     for await (const _ of chunks) await new Promise((resolve) => setTimeout(resolve, 60));
@@ -48,7 +48,7 @@ test("the time between chunks counts towards the deadline", async () => {
   expect(await count("FROM range(3)")).toBe(3); // the connection is free again
 });
 
-test("a statement that cannot be interrupted is abandoned, and that is told", async () => {
+test("a statement that cannot be interrupted is abandoned and reported", async () => {
   const own = await (await DuckDBInstance.create(":memory:")).connect();
   let abandoned = 0;
   // Compiling an expression of depth 900 takes many seconds, and once begun nothing interrupts it.

@@ -43,7 +43,7 @@ test("types are found from all values of a small file", async () => {
   });
 });
 
-test("whole numbers beyond 64 bits are text, since as doubles several would be one; other numbers stay numbers", async () => {
+test("whole numbers beyond 64 bits are read as text; other numbers stay numbers", async () => {
   const types = await columnsOf(
     "long.csv",
     "visitor,price,wei,few\n12345678901234567890,1.5,12345678901234567890,3.0\n12345678901234567891,2,1.5,4\n7,,2,\n",
@@ -54,14 +54,14 @@ test("whole numbers beyond 64 bits are text, since as doubles several would be o
   expect(rows.getRows().flat()).toEqual(["12345678901234567890", "12345678901234567891", "7"]);
 });
 
-test("ragged lines do not hide the delimiter of the header", async () => {
+test("lines of different length do not hide the delimiter of the header", async () => {
   expect(Object.keys(await columnsOf("ragged.csv", "user_id,item_id\nu1,1\nu2\nu3,3,4\n"))).toEqual([
     "user_id",
     "item_id",
   ]);
 });
 
-test("names with quotes, blanks and commas are kept", async () => {
+test("column names with quotes, blanks and commas are kept", async () => {
   expect(Object.keys(await columnsOf("odd.csv", `a b,"q""x",c'd,"e,f"\n1,2,3,4\n`))).toEqual([
     "a b",
     'q"x',
@@ -70,23 +70,23 @@ test("names with quotes, blanks and commas are kept", async () => {
   ]);
 });
 
-test("a column of one value is a table of one column", async () => {
+test("a file without a delimiter is a table of one column", async () => {
   expect(Object.keys(await columnsOf("one.csv", "user_id\nu1\n"))).toEqual(["user_id"]);
 });
 
 test.each([
   ["zip.csv", "PK\u0003\u0004abc\n\u0000\u0001\n"],
   ["nul.csv", "a\0b,c\n1,2\n"],
-])("%s is told to be no text", async (name, content) => {
+])("%s is refused as no text", async (name, content) => {
   await expect(columnsOf(name, content)).rejects.toMatchObject({ code: "file_malformed" });
 });
 
-test("a table of very many columns is refused", () =>
+test("a table of more than 1,000 columns is refused", () =>
   expect(columnsOf("wide.csv", `${Array.from({ length: 1001 }, (_, i) => `c${i}`).join(",")}\n`)).rejects.toThrow(
     "1001 columns",
   ));
 
-test("a value after 200,000 rows of a large CSV counts for the type of its column", async () => {
+test("a value after 200,000 rows of a CSV counts for the type of its column", async () => {
   const pad = "p".repeat(100);
   const content = `rating,item,pad\n${`4,1,${pad}\n`.repeat(320_000)}4.5,x1,${pad}\n`;
   expect(await columnsOf("late.csv", content)).toEqual({ rating: "DOUBLE", item: "VARCHAR", pad: "VARCHAR" });

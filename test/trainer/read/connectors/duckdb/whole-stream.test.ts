@@ -15,12 +15,12 @@ async function count(sql: string): Promise<number> {
   return rows;
 }
 
-test("every row of a stream that does not fail", async () => {
+test("a stream that does not fail gives every row", async () => {
   expect(await count("FROM range(500_000)")).toBe(500_000);
   expect(await count("FROM range(0)")).toBe(0);
 });
 
-test("a failure half-way is not an early end, and says what failed", async () => {
+test("a failure half-way is thrown with its reason", async () => {
   await expect(
     count("SELECT CASE WHEN range = 400_000 THEN error('late trouble') ELSE 1 END FROM range(500_000)"),
   ).rejects.toThrow("late trouble");
@@ -29,7 +29,7 @@ test("a failure half-way is not an early end, and says what failed", async () =>
   ).rejects.toThrow("Could not convert");
 });
 
-test("after a failure, a refusal or an early leave the connection reads again", async () => {
+test("after a failure, a refusal or an early end the connection can read again", async () => {
   await count("SELECT error('x')").catch(() => undefined);
   await count("SELECT nothing").catch(() => undefined);
   const left = await streamWhole(connection, "FROM range(500_000)");

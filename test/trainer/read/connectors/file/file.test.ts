@@ -115,12 +115,12 @@ describe("formats", () => {
     ]);
   });
 
-  test("quotes that appear late are quotes", async () => {
+  test("quotes that first appear late in a file are recognised", async () => {
     const folder = await folderWith({ "t.csv": `id,title\n${"1,plain\n".repeat(30_000)}2,"a, ""b"""\n` });
     expect((await rowsOf(folder, "t.csv", "SELECT title FROM t WHERE id = 2")).rows).toEqual([['a, "b"']]);
   });
 
-  test("an id of another kind in the last line of a small file makes the column text", async () => {
+  test("a text id in the last line makes the column text", async () => {
     const folder = await folderWith({ "t.csv": `id,n\n${"1,1\n".repeat(30_000)}A17,1\n` });
     expect((await rowsOf(folder, "t.csv", "SELECT id FROM t WHERE id = 'A17'")).rows).toEqual([["A17"]]);
   });
@@ -130,14 +130,14 @@ describe("formats", () => {
     expect((await rowsOf(folder, "t.csv", "FROM t")).rows).toEqual([["007"], ["010"]]);
   });
 
-  test("lines that do not fit are left out and counted", async () => {
+  test("lines that do not fit are skipped and counted", async () => {
     const folder = await folderWith({ "t.csv": "user_id,item_id\nu1,1\nu2\nu3,3,4\nu4,4\n" });
     const { rows, unreadable } = await rowsOf(folder, "t.csv", "SELECT user_id FROM t");
     expect(rows).toEqual([["u1"], ["u4"]]);
     expect(unreadable).toEqual({ malformed_line: 2 });
   });
 
-  test("values of another type than the rows that columns are typed by are no fault of their lines", async () => {
+  test("values of another type than the sampled rows do not make their lines malformed", async () => {
     const folder = await folderWith({ "t.csv": `id,n\n${"1,1\n".repeat(30_000)}${"A17,1\n".repeat(9)}1\n` });
     const counted = async (settings: Partial<ConnectorSettings>) =>
       (await rowsOf(folder, "t.csv", "SELECT count(DISTINCT (id, n)) FROM t", settings)).unreadable;
@@ -147,7 +147,7 @@ describe("formats", () => {
     ]);
   });
 
-  test("bytes that are not UTF-8 late in the file cost their line only", async () => {
+  test("bytes that are not UTF-8 late in a file skip only their line", async () => {
     const content = Buffer.concat([
       Buffer.from(`a,b\n${"x,1\n".repeat(300_000)}`),
       Buffer.from("Jos\xe9,1\n", "latin1"),
@@ -158,14 +158,14 @@ describe("formats", () => {
     expect(unreadable).toEqual({ malformed_line: 1 });
   });
 
-  test("each file of a glob is a table; odd names are quoted; files that are no tables are left out", async () => {
+  test("each file of a glob is a table, also with an odd name; other files are skipped", async () => {
     const folder = await folderWith({ "a.csv": "n\n1\n", 'odd "name" 2.csv': "n\n2\n", "README.txt": "hello" });
     const query = 'SELECT a.n + b.n FROM a, "odd ""name"" 2" b';
     expect((await rowsOf(folder, "*", query)).rows).toEqual([[3n]]);
   });
 });
 
-describe("files that are not what they should be", () => {
+describe("damaged and wrong files", () => {
   const read = (folder: string, name: string) => rowsOf(folder, name, `SELECT * FROM t`);
   test.each<[string, string | Uint8Array, string, RegExp]>([
     ["t.csv", new Uint8Array(5000).map((_, i) => (i * 7919) % 251), "file_malformed", /UTF-8/],
@@ -183,7 +183,7 @@ describe("files that are not what they should be", () => {
     ["t.parquet", "", "file_malformed", /not a Parquet file/],
     ["t.json", '{"a": 1,', "file_malformed", /cannot be read/],
     ["t.jsonl", '{"a": 1}\n{bad\n', "file_malformed", /cannot be read/],
-  ])("%s #%#: is told by name", async (name, content, code, message) => {
+  ])("%s #%#: the error names the file", async (name, content, code, message) => {
     const folder = await folderWith({ [name]: content });
     const error = await errorOf(read(folder, name));
     expect(error.code).toBe(code);
@@ -199,7 +199,7 @@ describe("files that are not what they should be", () => {
   });
 });
 
-test("a file that is cut while it is read is told, and may be tried again", async () => {
+test("a file that is truncated while it is read fails as retryable", async () => {
   const folder = await folderWith({ "t.csv": `a,b\n${"xxxxxxxxxxxxxxxxxxxxxxxx,1\n".repeat(500_000)}` });
   const connector = await open(folder, "t.csv");
   const { chunks } = await connector.read("SELECT * FROM t", { signal: never });
@@ -214,7 +214,7 @@ test("a file that is cut while it is read is told, and may be tried again", asyn
   await connector.close();
 });
 
-test("a file that is replaced once its columns are known is told, and not read by the columns of the other", async () => {
+test("a file that is replaced after its columns were found fails and is not read with the old columns", async () => {
   const folder = await folderWith({
     "t.csv": "user_id,item_id,rating\nu1,i1,4\n",
     next: "item_id,user_id,rating\ni1,u1,4.5\n",
@@ -226,7 +226,7 @@ test("a file that is replaced once its columns are known is told, and not read b
   await connector.close();
 });
 
-test("a log that grows while it is read is read as far as it went", async () => {
+test("a log that grows while it is read is read up to its earlier end", async () => {
   const folder = await folderWith({ "t.csv": `a,b\n${"xxxxxxxxxxxxxxxxxxxxxxxx,1\n".repeat(200_000)}` });
   const connector = await open(folder, "t.csv");
   const { chunks } = await connector.read("SELECT * FROM t", { signal: never });
@@ -314,7 +314,7 @@ describe("hostile SQL", () => {
     expect(await readdir(outside)).toEqual(["secret.csv"]);
   });
 
-  test("the lock holds where the check would not", async () => {
+  test("the locked instance refuses what the check lets pass", async () => {
     // A WITH of the name of a file lets the check pass; the file is still out of reach.
     const query = `WITH "${outside}/secret.csv" AS (SELECT 1 AS secret) SELECT * FROM (SELECT * FROM t),
       (WITH a AS (SELECT 1) SELECT * FROM a) b`;
@@ -335,12 +335,12 @@ describe("hostile SQL", () => {
     expect(performance.now() - started).toBeLessThan(8000);
   });
 
-  test("a query of ten billion rows is stopped at the allowed number", async () => {
+  test("a query of ten billion rows is stopped at the allowed count", async () => {
     const error = await errorOf(rowsOf(folder, "t.csv", "SELECT * FROM range(10_000_000_000)", { rowsMax: 10_000 }));
     expect(error.code).toBe("too_many_rows");
   });
 
-  test("a query that needs more memory and disk than allowed is stopped, and the disk is given back", async () => {
+  test("a query that needs more memory and disk than allowed is stopped, and its disk space is freed", async () => {
     const big = "SELECT len(list(repeat('x', 1000) || range)) FROM range(1_000_000)"; // a gigabyte at once
     const temp = await mkdtemp(join(root, "small-"));
     const error = await errorOf(rowsOf(folder, "t.csv", big, { memoryMb: 64, tempDirectory: temp }));
@@ -348,7 +348,7 @@ describe("hostile SQL", () => {
     expect(await readdir(temp)).toEqual([]);
   });
 
-  test("aborting interrupts a query at work", async () => {
+  test("an abort interrupts a running query", async () => {
     const controller = new AbortController();
     const connector = await open(folder, "t.csv");
     const reason = new Error("cancelled by the customer");

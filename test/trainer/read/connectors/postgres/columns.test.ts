@@ -9,7 +9,7 @@ const NUMERICS = 1231;
 const ENUM = 16_400;
 const ENUMS = 16_401;
 
-test("what a database defines itself is asked for once, and only then", async () => {
+test("custom types are looked up once, and only if there are any", async () => {
   const asked: (readonly number[])[] = [];
   const arraysAmong = async (oids: readonly number[]) => {
     asked.push(oids);
@@ -30,7 +30,7 @@ test.each([
   [DATE, "275760-09-13", 100_000_000],
   [DATE, "294277-01-01", null],
   [DATE, "5874897-12-31", null],
-])("a time (%i) that no Date has is none: %s", async (oid, text, expected) => {
+])("a time (%i) beyond the range of Date is null: %s", async (oid, text, expected) => {
   const [reader] = await readersOf([oid], async () => []);
   const value = reader!.read(text) as { micros?: bigint; days?: number } | null;
   expect(value?.micros ?? value?.days ?? null).toBe(expected);

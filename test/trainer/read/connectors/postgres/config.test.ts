@@ -12,7 +12,7 @@ const good = {
   password: { env: "PASSWORD" },
 };
 
-test("the location's parts are decoded, and TLS is checked in full unless asked otherwise", () => {
+test("the parts of the location are decoded, and TLS is fully checked by default", () => {
   expect(parsePostgresConfig(good, context)).toEqual({
     host: "db.example",
     port: 6543,
@@ -42,7 +42,7 @@ test.each([
   expect(() => parsePostgresConfig({ ...good, ...change }, context)).toThrow(reason);
 });
 
-test("each mode checks what libpq's manual says that it checks", () => {
+test("each TLS mode checks what libpq's manual says", () => {
   const modeOf = (more: Record<string, unknown>) => tlsOptions(parsePostgresConfig({ ...good, ...more }, context));
   expect(modeOf({ sslmode: "disable" })).toBe(false);
   expect(modeOf({})).toHaveProperty("servername", "db.example");

@@ -42,13 +42,13 @@ test.each([
     "DISTINCT is not implemented",
   ],
   [{ code: "22012", message: "division by zero" }, "source_query_failed", false, "division by zero"],
-])("%j is told as %s", (fault, code, retryable, words) => {
+])("%j becomes %s", (fault, code, retryable, words) => {
   const explained = explainPostgresError(fault, target);
   expect(explained).toMatchObject({ code, retryable });
   expect(explained.message).toContain(words);
 });
 
-test("positions count in the customer's query, by characters and not by UTF-16 units", () => {
+test("positions are those in the customer's query, counted in characters", () => {
   const inner = { text: "SELECT '😀',\nwrong", offset: 10 };
   const message = (position: string) =>
     explainPostgresError({ code: "42703", message: "no column", position }, target, inner).message;

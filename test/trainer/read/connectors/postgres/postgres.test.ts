@@ -96,7 +96,7 @@ describe.skipIf(!bin)("on a real server", () => {
     return { code, message, retryable };
   };
 
-  test("types that an id, a time, a label or an attribute can have", async () => {
+  test("types of ids, times, labels and attributes", async () => {
     const connector = await open();
     const [row] = await rowsOf(
       connector,
@@ -121,7 +121,7 @@ describe.skipIf(!bin)("on a real server", () => {
     await connector.close();
   });
 
-  test("arrays are lists of the texts that BigQuery gives of such elements", async () => {
+  test("elements of arrays have the same texts as from BigQuery", async () => {
     await server.execute(
       "CREATE TYPE colour AS ENUM ('red', 'light blue'); CREATE DOMAIN colours AS colour[]; CREATE TYPE size AS (n int)",
     );
@@ -148,7 +148,7 @@ describe.skipIf(!bin)("on a real server", () => {
     await connector.close();
   });
 
-  test("doubles arrive exactly, also where the database rounds what it writes", async () => {
+  test("doubles are exact, also where the database is set to round them", async () => {
     await server.execute("CREATE DATABASE rounding");
     await server.execute("ALTER DATABASE rounding SET extra_float_digits = 0");
     const connector = await connect(configOf("rounding"), context());
@@ -157,7 +157,7 @@ describe.skipIf(!bin)("on a real server", () => {
     await connector.close();
   });
 
-  test("two reads of one run see one state of the database", async () => {
+  test("two reads of one connector see one state of the database", async () => {
     await server.execute("CREATE TABLE one_state AS SELECT 1 AS n");
     const connector = await open();
     expect(await rowsOf(connector, "SELECT n FROM one_state")).toEqual([[1]]);
@@ -185,14 +185,14 @@ describe.skipIf(!bin)("on a real server", () => {
     await connector.close();
   });
 
-  test("a fault in the query is shown by its line and column", async () => {
+  test("an error in the query is shown with line and column", async () => {
     const connector = await open();
     const { message } = await failureOf(rowsOf(connector, "SELECT 1 AS one,\n  wrong FROM (SELECT 2) AS x"));
     expect(message).toContain("(line 2, column 3)");
     await connector.close();
   });
 
-  test("a refused password, a missing grant, an unknown database and plain TLS refusals have their remedies", async () => {
+  test("the errors of a refused password, a missing grant, an unknown database and absent TLS say what to do", async () => {
     expect(await failureOf(open({ password: { env: "WRONG" } }))).toMatchObject({
       code: "authentication_failed",
       retryable: false,
@@ -220,7 +220,7 @@ describe.skipIf(!bin)("on a real server", () => {
     expect((await failureOf(metadata)).code).toBe("address_not_allowed");
   });
 
-  test("a query that never ends is stopped at the deadline, on the server too", async () => {
+  test("a query that never ends is stopped at the deadline, also on the server", async () => {
     const connector = await open({}, { timeoutSeconds: 1 });
     const endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT 1 FROM n) SELECT count(*) FROM n";
     expect((await failureOf(rowsOf(connector, endless))).code).toBe("source_timeout");
@@ -235,7 +235,7 @@ describe.skipIf(!bin)("on a real server", () => {
       .toBe(0);
   });
 
-  test("a reading that is given up while the connection is made reads nothing", async () => {
+  test("a reading that is aborted while it connects reads nothing", async () => {
     const connector = await open();
     const given = new AbortController();
     const reading = connector.read("SELECT pg_sleep(10)", { signal: given.signal });
@@ -246,7 +246,7 @@ describe.skipIf(!bin)("on a real server", () => {
     await connector.close();
   });
 
-  test("once a stopped connector is closed its query runs no more, however far away the server is", async () => {
+  test("closing a stopped connector ends its query, also on a slow network", async () => {
     const relay = await startTcpRelay(server.port);
     const connector = await open({ location: `postgres://owner@127.0.0.1:${relay.port}/postgres` });
     await rowsOf(connector, "SELECT 7");
@@ -264,7 +264,7 @@ describe.skipIf(!bin)("on a real server", () => {
     relay.close();
   });
 
-  test("a server that has fallen silent does not hold up the closing", async () => {
+  test("a silent server does not delay the closing", async () => {
     const relay = await startTcpRelay(server.port);
     const connector = await open({ location: `postgres://owner@127.0.0.1:${relay.port}/postgres` });
     await rowsOf(connector, "SELECT 7");
@@ -296,7 +296,7 @@ describe.skipIf(!bin)("on a real server", () => {
     await connector.close();
   });
 
-  test("a server that restarts in mid-read is a failure that may be retried, and the next read works", async () => {
+  test("a restart of the server during a read is retryable, and the next read works", async () => {
     const connector = await open();
     const source = await connector.read("SELECT i, repeat('x', 100) FROM generate_series(1, 300000) AS i", {
       signal: never,
@@ -310,7 +310,7 @@ describe.skipIf(!bin)("on a real server", () => {
     await connector.close();
   });
 
-  test("a password that is changed between two runs is told as such, and the new one is taken", async () => {
+  test("a changed password fails with authentication_failed, and the new one works", async () => {
     await server.execute("CREATE ROLE changed LOGIN PASSWORD 'before'");
     let password = "before";
     const location = `postgres://changed@127.0.0.1:${server.port}/postgres`;
@@ -326,7 +326,7 @@ describe.skipIf(!bin)("on a real server", () => {
     await connector.close();
   });
 
-  test("a replica that cancels the reading is told with its remedy, and the next attempt works", async () => {
+  test("a read that a replica cancels is retryable and says what to do", async () => {
     await server.execute(
       "CREATE TABLE replayed AS SELECT i, repeat('x', 500) AS text FROM generate_series(1, 100000) AS i",
     );

@@ -25,7 +25,7 @@ async function cuttingServer() {
   return { target, connections: () => connections, close: () => server.close() };
 }
 
-test("a server that cuts connections is asked again, so often and no oftener", async () => {
+test("connecting is retried a bounded number of times", async () => {
   const server = await cuttingServer();
   const opening = openSession(server.target, { timeoutSeconds: 5, allowPrivate: true, attempts: 2 });
   await expect(opening).rejects.toMatchObject({ name: "StageError", code: "connection_lost", retryable: true });
@@ -33,7 +33,7 @@ test("a server that cuts connections is asked again, so often and no oftener", a
   server.close();
 });
 
-test("nothing is connected to where the address is not allowed", async () => {
+test("an address that is not allowed is not connected to", async () => {
   const server = await cuttingServer();
   const opening = openSession(server.target, { timeoutSeconds: 5, allowPrivate: false });
   await expect(opening).rejects.toMatchObject({ code: "address_not_allowed" });

@@ -13,7 +13,7 @@ import { fileSettings } from "../../../../fixtures/real-data.ts";
 const bin = findPostgres();
 if (!bin) console.warn("Skipped: no Postgres server is installed here (Debian's package is `postgresql`).");
 
-describe.skipIf(!bin)("a server that speaks TLS only", () => {
+describe.skipIf(!bin)("a server that requires TLS", () => {
   let server: PostgresServer;
   let own: Certificates | undefined;
   let other: Certificates | undefined;
@@ -77,7 +77,7 @@ describe.skipIf(!bin)("a server that speaks TLS only", () => {
       expect(await outcomeOf({ sslmode, sslrootcert }, other.authority)).toBe("certificate_not_valid");
   });
 
-  test("a certificate for another name is good enough for verify-ca only", async ({ skip }) => {
+  test("a certificate for another name passes with verify-ca only", async ({ skip }) => {
     if (!own || !other) return skip("openssl is not installed here");
     await present(other);
     expect(await outcomeOf({ sslmode: "verify-ca", sslrootcert }, other.authority)).toBe(true);
