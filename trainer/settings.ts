@@ -24,7 +24,7 @@ export type RunSettings = {
   /** Wall time after which a run is stopped. */
   readonly secondsMax: number;
   readonly fitSecondsMax: number;
-  readonly rejectedShareMax: number;
+  readonly rejectedFractionMax: number;
   /** How late, by its own time, a row of an incremental source may arrive. */
   readonly overlapSeconds: number;
   /** An incremental source is read in full once in this time. */
@@ -108,7 +108,7 @@ export function readSettings(environment: Environment = process.env): Settings {
       memoryMbMax: values.SHORTLIST_RUN_MEMORY_MB,
       secondsMax: values.SHORTLIST_RUN_SECONDS,
       fitSecondsMax: values.SHORTLIST_FIT_SECONDS,
-      rejectedShareMax: values.SHORTLIST_REJECTED_SHARE,
+      rejectedFractionMax: values.SHORTLIST_REJECTED_SHARE,
       overlapSeconds: values.SHORTLIST_OVERLAP_HOURS * 3600,
       fullReadSeconds: values.SHORTLIST_FULL_READ_HOURS * 3600,
       weightBytesMax: values.SHORTLIST_WEIGHT_MB * 2 ** 20,

@@ -73,7 +73,7 @@ const outcome = await trainModel(
       seed: 1,
       fitSecondsMax: Number(fitSeconds),
       memoryMbMax: Number(memoryMb),
-      rejectedShareMax: 0,
+      rejectedFractionMax: 0,
       weightBytesMax: 24 * 2 ** 20,
       edgeMemoryBytes: 80e6,
       ignoreGate: true,

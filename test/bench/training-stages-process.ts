@@ -46,7 +46,7 @@ const outcome = await trainModel(
       seed: 1,
       fitSecondsMax: Number(fitSeconds),
       memoryMbMax: 4096,
-      rejectedShareMax: 0,
+      rejectedFractionMax: 0,
       weightBytesMax: 24 * 2 ** 20,
       edgeMemoryBytes: 80e6,
       ignoreGate: true,

@@ -55,11 +55,11 @@ export function beginRun(job: TrainingJob, deps: TrainDeps): Run {
 
 export async function readData({ job, deps, salt }: Run): Promise<ReadWithinBudget> {
   const { spec, customer, settings } = job;
-  const { workDirectory, modelDirectory, incremental, rejectedShareMax, memoryMbMax } = settings;
+  const { workDirectory, modelDirectory, incremental, rejectedFractionMax, memoryMbMax } = settings;
   const data = await readWithinBudget(spec, {
     context: deps.connect,
     workDirectory,
-    rejectedShareMax,
+    rejectedFractionMax,
     memoryMbMax,
     erased: await erasedUsers(deps.store, customer),
     kept: { directory: modelDirectory, ...incremental },

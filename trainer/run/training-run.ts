@@ -22,7 +22,7 @@ export type TrainingSettings = {
   readonly seed: number;
   readonly fitSecondsMax: number;
   readonly memoryMbMax: number;
-  readonly rejectedShareMax: number;
+  readonly rejectedFractionMax: number;
   readonly weightBytesMax: number;
   /** Memory that an isolate of the edge has for versions. A larger version is not published. */
   readonly edgeMemoryBytes: number;

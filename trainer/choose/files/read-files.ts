@@ -21,7 +21,7 @@ import {
   attributeColumns,
   checkAttributes,
   readAttributes,
-  strangersWarning,
+  unknownIdsWarning,
 } from "../../read/dataset/read-attributes.ts";
 import { readInteractions } from "../../read/dataset/read-interactions.ts";
 import { unreadableOf } from "../../read/dataset/stage-query.ts";
@@ -197,7 +197,7 @@ async function stageInteractions({ staging, table, name, columns, signal }: Inte
   checkRows({
     rows: rows.rows + countRejected(unreadable),
     rejected,
-    rejectedShareMax: REJECTED_FRACTION_MAX,
+    rejectedFractionMax: REJECTED_FRACTION_MAX,
     label: schema.interaction.label,
   });
   const text = (key: IdExpression, column: string) => key.text.replaceAll(/\bkey\b/g, column);
@@ -248,8 +248,8 @@ async function attributesOfTable({ staging, table, what, id, count, signal }: At
   const rows = await stageRows(staging, { name: `${what}_rows`, source }, { signal, progress: () => undefined });
   const staged = await checkAttributes(staging, rows, { entity: { id }, what, signal });
   const read = await readAttributes(staging, staged, { index: `${what}s`, count, signal });
-  const strangers = await strangersWarning(staging, staged, { known: `${what}s`, what, signal });
-  const warnings = [...staged.warnings, ...(strangers ? [strangers] : []), ...read.warnings];
+  const unknownIds = await unknownIdsWarning(staging, staged, { known: `${what}s`, what, signal });
+  const warnings = [...staged.warnings, ...(unknownIds ? [unknownIds] : []), ...read.warnings];
   return { columns: read.columns, warnings: warnings.map((warning) => `${table.path}: ${warning}`) };
 }
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { seededRandom } from "../../learn/numerics/seeded-random.ts";
 import type { Dataset, Interactions } from "../../read/dataset/dataset.ts";
 import {
-  instantsForShares,
+  instantsForFractions,
   leaveLastOut,
   rowsWhere,
   type Split,
@@ -66,7 +66,7 @@ export function splitFingerprint(dataset: Dataset, split: ValidationSplit): stri
 function planServiceSplit(data: Interactions, includeSeen: boolean): SplitPlan {
   const objection = objectionToTimes(data);
   if (objection) return newestHeldOut(objection, includeSeen);
-  const instants = instantsForShares(data, FRACTIONS_AFTER);
+  const instants = instantsForFractions(data, FRACTIONS_AFTER);
   const options = instants.map((instant) => ({ instant, warm: warmUsers(data, instant) }));
   const best =
     options.find(({ warm }) => warm >= WARM_USERS_PLENTY) ?? options.reduce((a, b) => (b.warm > a.warm ? b : a));

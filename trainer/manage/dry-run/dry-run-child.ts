@@ -16,14 +16,14 @@ process.once("message", async (job) => {
 });
 
 async function perform(job: DryRunJob): Promise<DryRunAnswer> {
-  const { customer, spec, rejectedShareMax, fitSecondsMax } = job;
+  const { customer, spec, rejectedFractionMax, fitSecondsMax } = job;
   const stop = new AbortController();
   process.once("SIGTERM", () => stop.abort(new StageError("fetching", "stopped", "The dry run was stopped.")));
   try {
     const child = readChildSettings();
     const settings = { ...job.connectorSettings, secret: child.secret, typedByRows: TYPED_BY_ROWS };
     const context = await customerContext({ customer, spec, settings, store: s3Store(child.store) });
-    return { kind: "report", report: await dryRun(spec, context, stop.signal, { rejectedShareMax, fitSecondsMax }) };
+    return { kind: "report", report: await dryRun(spec, context, stop.signal, { rejectedFractionMax, fitSecondsMax }) };
   } catch (error) {
     if (error instanceof StageError) return { kind: "failed", code: error.code, message: error.message };
     if (error instanceof StoreError) return { kind: "unavailable", message: error.message };

@@ -22,7 +22,7 @@ import {
   checkAttributes,
   idsOf,
   readAttributes,
-  strangersWarning,
+  unknownIdsWarning,
 } from "../../read/dataset/read-attributes.ts";
 import { readInteractions } from "../../read/dataset/read-interactions.ts";
 import { unreadableOf } from "../../read/dataset/stage-query.ts";
@@ -78,7 +78,7 @@ export type DryRunOptions = {
   /** The present, which the check for times in the future compares with. */
   readonly nowMs?: number;
   /** Fraction of rejected rows above which a training would stop. */
-  readonly rejectedShareMax?: number;
+  readonly rejectedFractionMax?: number;
   /** Time that a training has for choosing a model. */
   readonly fitSecondsMax?: number;
   /** How connectors are opened, for tests. */
@@ -95,7 +95,7 @@ export async function dryRun(
   signal: AbortSignal,
   options: DryRunOptions = {},
 ): Promise<DryRunReport> {
-  const { nowMs = Date.now(), rejectedShareMax = 0.5, fitSecondsMax = 7200, connect: open = connect } = options;
+  const { nowMs = Date.now(), rejectedFractionMax = 0.5, fitSecondsMax = 7200, connect: open = connect } = options;
   await mkdir(context.settings.tempDirectory, { recursive: true });
   const folder = await mkdtemp(join(context.settings.tempDirectory, "dry-run-"));
   const memoryMb = Math.min(STAGING_MB_MAX, context.settings.memoryMb);
@@ -111,7 +111,7 @@ export async function dryRun(
     problems: [],
   };
   const openStore = (config: ConnectorConfig) => open(config, context);
-  const trial: Trial = { spec, signal, nowMs, rejectedShareMax, fitSecondsMax, openStore, staging, report };
+  const trial: Trial = { spec, signal, nowMs, rejectedFractionMax, fitSecondsMax, openStore, staging, report };
   try {
     const known = await tryInteractions(trial);
     await tryAttributes(trial, "item", known);
@@ -158,7 +158,7 @@ async function tryInteractions(trial: Trial): Promise<Known | undefined> {
     const nowSeconds = Math.floor(trial.nowMs / 1000);
     const checked = await checkInteractions(staging, sample.table, spec.schema, { nowSeconds, signal });
     report.item_id_type = checked.itemIdType;
-    report.problems.push(...rejectProblems(checked.rejected, sample, trial.rejectedShareMax));
+    report.problems.push(...rejectProblems(checked.rejected, sample, trial.rejectedFractionMax));
     if (sample.table.rows === 0) {
       const message = "The query gives no rows";
       report.problems.push({ pointer: `${pointer}/query`, severity: "error", code: "no_rows", message });
@@ -183,7 +183,7 @@ async function checkAccepted(trial: Trial, checked: StagedInteractions, { table,
   const { spec, staging, signal, report } = trial;
   const { label } = spec.schema.interaction;
   await numberIds(staging, checked, { moreItems: null, signal });
-  const options = { tieOrder: "lot", signal, progress: () => undefined } as const;
+  const options = { tieOrder: "hash", signal, progress: () => undefined } as const;
   const { interactions, duplicates } = await readInteractions(staging, checked, options);
   const among = isWhole ? "" : `Among the first ${table.rows} rows: `;
   const add = (severity: DryRunProblem["severity"], code: string, message: string) => {
@@ -218,11 +218,11 @@ const POINTER_OF_REASON: Readonly<Record<RejectReason, string>> = {
 };
 
 /** Problems of rejected rows: errors when a training would stop because of their fraction of all rows. */
-function rejectProblems(rejected: Rejected, sample: Sample, rejectedShareMax: number): DryRunProblem[] {
+function rejectProblems(rejected: Rejected, sample: Sample, rejectedFractionMax: number): DryRunProblem[] {
   const { table, unreadable, unreadableFraction } = sample;
   const rejectedFraction = countRejected(rejected) / Math.max(1, table.rows);
   const fraction = unreadableFraction + (1 - unreadableFraction) * rejectedFraction;
-  const severity = areTooManyRejected(fraction, rejectedShareMax) ? "error" : "warning";
+  const severity = areTooManyRejected(fraction, rejectedFractionMax) ? "error" : "warning";
   const problem = (code: string, message: string): DryRunProblem => {
     return { pointer: isRejectReason(code) ? POINTER_OF_REASON[code] : "/schema", severity, code, message };
   };
@@ -263,11 +263,11 @@ async function tryAttributes(trial: Trial, what: "item" | "user", known: Known |
     const index = `${what}_index`;
     await runStaged(staging, `CREATE TABLE ${index} AS SELECT text FROM ${idsOf(staged)}`, signal);
     const read = await readAttributes(staging, staged, { index, count: sample.table.rows, signal });
-    const strangers =
+    const unknownIds =
       sample.isWhole && known?.isWhole && known.checked.accepted > 0
-        ? await strangersWarning(staging, staged, { known: what === "item" ? "item_texts" : "users", what, signal })
+        ? await unknownIdsWarning(staging, staged, { known: what === "item" ? "item_texts" : "users", what, signal })
         : undefined;
-    for (const message of [...staged.warnings, ...read.warnings, strangers])
+    for (const message of [...staged.warnings, ...read.warnings, unknownIds])
       if (message !== undefined)
         report.problems.push({ pointer, severity: "warning", code: "attribute_rows", message });
     report[`${what}_attributes`] = [...read.descriptions];

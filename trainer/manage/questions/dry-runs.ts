@@ -54,7 +54,7 @@ export type DryRunJob = {
   readonly customer: string;
   readonly spec: ModelSpec;
   readonly connectorSettings: Omit<ConnectorSettings, "secret">;
-  readonly rejectedShareMax: number;
+  readonly rejectedFractionMax: number;
   readonly fitSecondsMax: number;
 };
 
@@ -86,12 +86,12 @@ export function dryRunInProcess({ program, settings, folders, secondsMax, memory
     const { temp } = await folders.makeRun(id);
     const { secret: _, ...connectorSettings } = settings.connectorsOf(customer, temp);
     const memoryMb = Math.min(QUERY_MEMORY_MB_MAX, connectorSettings.memoryMb);
-    const { rejectedShareMax, fitSecondsMax } = settings.runs;
+    const { rejectedFractionMax, fitSecondsMax } = settings.runs;
     const input: DryRunJob = {
       customer,
       spec,
       connectorSettings: { ...connectorSettings, memoryMb },
-      rejectedShareMax,
+      rejectedFractionMax,
       fitSecondsMax,
     };
     let answer: DryRunAnswer | undefined;

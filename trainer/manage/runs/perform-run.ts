@@ -141,7 +141,7 @@ export async function prepareRun(
         seed: runs.seed,
         fitSecondsMax: runs.fitSecondsMax,
         memoryMbMax: runs.memoryMbMax,
-        rejectedShareMax: runs.rejectedShareMax,
+        rejectedFractionMax: runs.rejectedFractionMax,
         weightBytesMax: runs.weightBytesMax,
         edgeMemoryBytes: runs.edgeMemoryBytes,
         ignoreGate: runs.ignoreGate,

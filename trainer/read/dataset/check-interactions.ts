@@ -23,7 +23,7 @@ export type CheckOptions = { readonly nowSeconds: number; readonly signal: Abort
 
 const FIRST_ROWS = 5;
 
-/** The columns of the interaction query that are read: user, item, time, label. Staged as c0 to c3. */
+/** The columns of the interaction query that are read: user, item, time, label. They are staged as c0 to c3. */
 export const interactionColumns = ({ user, item, interaction }: ModelSchema): [string, string, string, string] => [
   user.id,
   item.id,

@@ -2,24 +2,24 @@ import { StageError } from "../../stage/stage-error.ts";
 import { countRejected, describeRejected, type Rejected } from "../rules/reject-reasons.ts";
 import type { Interactions } from "./dataset.ts";
 
-/** What reading the rows gave, before there is a dataset. */
+/** What is known about the rows of a query before there is a dataset. */
 export type RowReport = {
-  /** Rows of the query, with those that the source could not give. */
+  /** Rows of the query, including those that the source could not read. */
   readonly rows: number;
   readonly rejected: Rejected;
-  /** Refused rows that are too many, as a share of all: 0…1. */
-  readonly rejectedShareMax: number;
+  /** The run ends when a larger fraction of the rows is rejected: 0…1. */
+  readonly rejectedFractionMax: number;
   readonly label: { readonly type: "Binary" | "Rating"; readonly name: string };
 };
 
-/** Throws StageError with the code of the first check that the rows fail. */
+/** Throws StageError with the code of the first check that fails. */
 export function checkRows(report: RowReport): void {
   checkAnyRows(report);
   checkNotAllFuture(report);
-  checkRejectedShare(report);
+  checkRejectedFraction(report);
 }
 
-/** Throws StageError with the code of the first check that the interactions fail. */
+/** Throws StageError with the code of the first check that fails. */
 export function checkInteractionsUsable(interactions: Interactions, label: RowReport["label"]): void {
   checkTwoItems(interactions);
   checkAnyPositive(interactions, label);
@@ -42,15 +42,15 @@ function checkNotAllFuture({ rows, rejected }: RowReport): void {
 export const areTooManyRejected = (fraction: number, fractionMax: number): boolean =>
   fraction >= 1 || fraction > fractionMax;
 
-function checkRejectedShare({ rows, rejected, rejectedShareMax, label }: RowReport): void {
+function checkRejectedFraction({ rows, rejected, rejectedFractionMax, label }: RowReport): void {
   const count = countRejected(rejected);
-  if (!areTooManyRejected(count / rows, rejectedShareMax)) return;
+  if (!areTooManyRejected(count / rows, rejectedFractionMax)) return;
   const isStars = label.type === "Binary" && rejected.unparsable_label !== undefined;
   const hint = isStars
     ? ". A Binary label is true or false, 1 or 0; for numbers such as stars use the label type Rating"
     : "";
   const reasons = describeRejected(rejected).join("; ");
-  const allowed = percent(rejectedShareMax);
+  const allowed = percent(rejectedFractionMax);
   fail(
     "too_many_rejected_rows",
     `${count} of ${rows} rows cannot be used, more than the ${allowed} allowed: ${reasons}${hint}`,
@@ -83,7 +83,7 @@ const hasTwo = (items: Int32Array) => items.some((item) => item !== items[0]);
 const FEW_INTERACTIONS = 1000;
 const YEAR_1990 = 631_152_000;
 
-/** What the owner of the data should know although the run goes on. */
+/** Warnings for the owner of the data. The run goes on. */
 export function warningsOf(interactions: Interactions, report: RowReport, duplicates: number): string[] {
   const rejected = describeRejected(report.rejected).map((text) => `Rows left out: ${text}`);
   return [...rejected, ...interactionWarnings(interactions, report.label, duplicates).map(({ message }) => message)];
@@ -124,7 +124,7 @@ export function interactionWarnings(
   return warnings;
 }
 
-const percent = (share: number) => `${Math.round(share * 1000) / 10} %`;
+const percent = (fraction: number) => `${Math.round(fraction * 1000) / 10} %`;
 
 function fail(code: string, message: string): never {
   throw new StageError("checking", code, message);

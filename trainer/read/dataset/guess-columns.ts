@@ -1,4 +1,4 @@
-/** Which columns of a table of interactions mean what. */
+/** The roles of a table's columns, guessed from their names. */
 export type ColumnGuess =
   | {
       readonly kind: "guessed";
@@ -6,7 +6,7 @@ export type ColumnGuess =
       readonly item: string;
       /** Null: no column looks like a time. */
       readonly time: string | null;
-      /** Null: no column looks like a label; every row is then a positive one. */
+      /** Null: no column looks like a label, so every row is positive. */
       readonly label: string | null;
     }
   | { readonly kind: "unclear"; readonly reasons: readonly string[] };
@@ -15,10 +15,10 @@ export type GivenColumns = { readonly [role in Role]?: string | undefined };
 
 type Role = "user" | "item" | "time" | "label";
 
-/** Names of sessions, which are also users to a file that names no others. */
+/** Names of sessions, which are the users of a file that has no other user column. */
 const SESSION = words("session_id session sessionid sid user_session");
 
-/** Common names, most telling first, as words joined by `_`: `userId`, `User ID` and `user_id` are one name. */
+/** Common names, the most specific first, in lower case with `_` between words, as plainName writes them. */
 const NAMES: Readonly<Record<Role, readonly string[]>> = {
   user: words(
     "user_id user uid userid user_key user_code user_number user_no user_hash user_idx user_index user_uuid user_guid",
@@ -50,13 +50,12 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
 
 const SESSION_NAMES = [...SESSION, "visit_id"];
 
-/** The column of sessions, by its name: beside one of users it is the one that anonymous sessions are told apart by. */
+/** The column of sessions. Where there is also a column of users, it identifies anonymous sessions. */
 export const guessSessionColumn = (columnNames: readonly string[]): string | undefined =>
   bestOf(SESSION_NAMES, columnNames);
 
 /**
- * The columns by their names, for people who did not say. What was given is taken as it is, and never guessed for
- * another role.
+ * Guesses the roles of columns that were not given. A given column keeps its role and is guessed for no other.
  *
  * @param columnNames In the order of the table; no name twice.
  */
@@ -92,7 +91,7 @@ const listed = (columnNames: readonly string[]) =>
     .map((name) => JSON.stringify(name))
     .join(", ")}${columnNames.length > 50 ? " and others" : ""}`;
 
-/** The column whose name stands earliest in the list; else the first that ends in one of the longer names. */
+/** The column whose name comes first in the list; otherwise the first column that begins or ends with a longer name. */
 function bestOf(names: readonly string[], columns: readonly string[]): string | undefined {
   const plain = columns.map(plainName);
   for (const name of names) {
@@ -106,7 +105,7 @@ function bestOf(names: readonly string[], columns: readonly string[]): string | 
   return undefined;
 }
 
-/** `reviewerID` and `Reviewer Id` → `reviewer_id`; a type after a colon, as in RecBole's files, is dropped. */
+/** Writes `reviewerID` and `Reviewer Id` as `reviewer_id`, and drops a type after a colon, as in RecBole's files. */
 function plainName(column: string): string {
   return column
     .replace(/:(token|token_seq|float|float_seq)$/, "")

@@ -6,7 +6,7 @@ import { DUCKDB, numberOfText, shortestDigits } from "../rules/duckdb-dialect.ts
 import { timeUnitOf } from "../rules/row-rules.ts";
 import { readStaged, type Staging } from "./staging.ts";
 
-/** A column of an attribute table, and what it is taken for. */
+/** A column of an attribute table with its type. */
 export type TypedAttribute = {
   readonly name: string;
   readonly type: FeatureType;
@@ -18,14 +18,14 @@ export type TypedAttribute = {
   readonly value: string;
 };
 
-/** Longer texts are descriptions: no filter compares them, and an isolate could not hold them. */
+/** Longer texts are descriptions. No filter compares them, and a Worker could not hold them. */
 export const TEXT_LENGTH_MAX = 1000;
 const LIST_LENGTH_MAX = 200;
 const LIST_SEPARATOR = "|";
-/** Share of values with a separator from which a text column is a list. */
-const LIST_SHARE_MIN = 0.1;
-/** A text column is a category if its values repeat, or are so few and so short that they could. */
-const CATEGORY_SHARE_MAX = 0.5;
+/** A text column is a list when at least this fraction of its values has a separator. */
+const LIST_FRACTION_MIN = 0.1;
+/** A text column is a category if its values repeat this often, or if they are few and short. */
+const CATEGORY_DISTINCT_MAX = 0.5;
 const CATEGORY_FEW = 20;
 const CATEGORY_SHORT = 30;
 
@@ -41,8 +41,8 @@ const TEXTS: ReadonlySet<DuckDBTypeId> = new Set([
 ]);
 
 /**
- * The column as an attribute, its type as declared or else as its values suggest; undefined when values of its type
- * cannot be an attribute (structs, maps, bytes, …).
+ * The column as an attribute, with the declared type or the type that its values suggest. Undefined when values of its
+ * type cannot be an attribute (structs, maps, bytes, …).
  */
 export async function typeAttribute(
   place: Place,
@@ -65,7 +65,7 @@ async function inferType(place: Place, column: Column): Promise<FeatureType | un
   if (!TEXTS.has(type.typeId)) return undefined;
 
   const text = trimmed(`CAST(${sql} AS VARCHAR)`);
-  // 007 is a code, not the number 7; and a number alone is no date.
+  // 007 is a code and not the number 7. A number alone is no date.
   const isNumber = `(isfinite(${numberOfText("v")}) AND NOT regexp_matches(v, '^[+-]?0[0-9]'))`;
   const isTime = `(regexp_matches(v, '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]|$)') AND TRY_CAST(v AS TIMESTAMPTZ) IS NOT NULL)`;
   const [row] = await readStaged(
@@ -84,12 +84,12 @@ async function inferType(place: Place, column: Column): Promise<FeatureType | un
   if (count("booleans") === present && count("numbers") < present) return "Boolean";
   if (count("numbers") === present) return count("inexact") > 0 ? "Category" : "Numerical";
   if (count("times") === present) return "Timestamp";
-  if (count("lists") >= Math.max(1, present * LIST_SHARE_MIN)) return "CategoryList";
+  if (count("lists") >= Math.max(1, present * LIST_FRACTION_MIN)) return "CategoryList";
   const few = count("different") <= CATEGORY_FEW && count("length") <= CATEGORY_SHORT;
-  return few || count("different") <= present * CATEGORY_SHARE_MAX ? "Category" : "Text";
+  return few || count("different") <= present * CATEGORY_DISTINCT_MAX ? "Category" : "Text";
 }
 
-/** A whole number that a double would round is an id; but 2^63 is what programs write for no limit or no value. */
+/** A whole number that a double would round is an id, except 2^63, which programs write for "no value". */
 const isInexact = (number: string) => `(abs(${number}) > ${Number.MAX_SAFE_INTEGER} AND abs(${number}) != ${2 ** 63})`;
 
 async function hasInexact({ staging, table, signal }: Place, { sql, type }: Column): Promise<boolean> {
@@ -137,14 +137,13 @@ async function valueSql(place: Place, column: Column, type: FeatureType): Promis
 function numberSql(sql: string, kind: DuckDBTypeId): string {
   if (TIMES.has(kind)) return `TRY_CAST(epoch(${sql}) AS DOUBLE)`;
   if (TEXTS.has(kind)) return numberOfText(trimmed(`CAST(${sql} AS VARCHAR)`));
-  // By its shortest digits: a FLOAT of 9.99 is 9.99, although as a DOUBLE it is a little less.
   return `TRY_CAST(${kind === DuckDBTypeId.FLOAT ? shortestDigits(sql) : sql} AS DOUBLE)`;
 }
 
-/** Without blanks around it, and without a U+FEFF, which DuckDB's client drops from the beginning: two values would look like one. */
+/** Removes blanks, and a leading U+FEFF, which DuckDB's client drops so that two values would look like one. */
 const trimmed = (text: string) => `trim(ltrim(trim(${text}), '\ufeff'))`;
 
-/** A number as people write it: 7, not 7.0; NULL for what is none, such as NaN. */
+/** The value as text. A number is written as people write it: 7, not 7.0. NaN becomes NULL. */
 function plainText(sql: string, type: DuckDBType): string {
   const text = trimmed(`CAST(${sql} AS VARCHAR)`);
   if (type instanceof DuckDBDecimalType && type.scale > 0) return `regexp_replace(${text}, '[.]?0+$', '')`;

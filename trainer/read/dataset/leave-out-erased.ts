@@ -5,12 +5,13 @@ import { readStaged, runStaged, type StagedTable, type Staging, stageTexts } fro
 export type LeftOut = {
   /** The table without the rows of erased users. */
   readonly table: StagedTable;
+  /** The number of rows that were deleted. */
   readonly rows: number;
 };
 
 /**
- * A staged table without the rows of users who were erased: they are deleted before anything is learnt or kept of them.
- * The first column is the user id; hashing is done once for each user, in the database.
+ * Deletes the rows of erased users from a staged table whose first column is the user id. Erased users are known by
+ * their salted hashes, so DuckDB hashes each user once.
  */
 export async function leaveOutErased(
   staging: Staging,

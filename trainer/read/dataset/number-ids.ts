@@ -4,10 +4,10 @@ import type { StagedInteractions } from "./check-interactions.ts";
 import { readStaged, runStaged, type Staging, streamStaged } from "./staging.ts";
 
 /**
- * Numbers the users and items: tables `users (key, text)` and `items (text)`, sorted by text, whose rowid is the index;
- * and `item_keys (key, item, text)`.
+ * Numbers the users and items in the order of their ids. Makes the tables `users (key, text)` and `items (text)`, whose
+ * rowid is the index, and `item_keys (key, item, text)` to find the index of an interaction's item.
  *
- * @param moreItems SQL of a relation of further item ids, column `text`: those known by their attributes only.
+ * @param moreItems SQL of ids of items that need not have interactions, column `text`.
  */
 export async function numberIds(
   staging: Staging,
@@ -16,7 +16,7 @@ export async function numberIds(
 ): Promise<void> {
   const distinct = (column: string) => `(SELECT DISTINCT ${column} AS key FROM ${acceptedSql})`;
   const run = (sql: string) => runStaged(staging, sql, signal);
-  // Insertion order is kept, so rowid is the position in the order.
+  // DuckDB keeps the insertion order, so rowid is the position in the order.
   await run(`CREATE TABLE users AS SELECT key, ${userKey.text} AS text FROM ${distinct("user_id")} ORDER BY text`);
   await run(`CREATE TABLE item_texts AS SELECT key, ${itemKey.text} AS text FROM ${distinct("item_id")}`);
   const more = moreItems === null ? "" : `UNION SELECT text FROM ${moreItems}`;
@@ -25,7 +25,7 @@ export async function numberIds(
     SELECT item_texts.key AS key, CAST(items.rowid AS INTEGER) AS item, text FROM item_texts JOIN items USING (text)`);
 }
 
-/** The texts of `users` or `items` by index. */
+/** The ids of `users` or `items`, by index. */
 export async function readIds(staging: Staging, table: "users" | "items", signal: AbortSignal): Promise<PackedStrings> {
   const [size] = await readStaged(
     staging,
@@ -36,7 +36,7 @@ export async function readIds(staging: Staging, table: "users" | "items", signal
   const start = new Uint32Array(Number(size!.count) + 1);
   let index = 0;
   let end = 0;
-  // As bytes: DuckDB's client takes a U+FEFF from the beginning of a text, which would make two ids one.
+  // Read as bytes: DuckDB's client drops a U+FEFF from the beginning of a text, which would merge two ids.
   for await (const chunk of streamStaged(staging, `SELECT encode(text) FROM ${table} ORDER BY rowid`, signal)) {
     const texts = chunk.getColumnVector(0);
     for (let i = 0; i < chunk.rowCount; i++) {

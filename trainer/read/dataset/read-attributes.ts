@@ -14,7 +14,7 @@ import { readStaged, runStaged, type StagedTable, type Staging, streamStaged } f
 type Entity = ModelSchema["item"];
 
 export type StagedAttributes = {
-  /** Table `(text, …)`: one row for each id, the last of its rows. */
+  /** The table `(text, …)` with one row for each id: the last of its rows. */
   readonly table: string;
   readonly attributes: readonly TypedAttribute[];
   readonly warnings: readonly string[];
@@ -27,12 +27,12 @@ export type ReadAttributes = {
 };
 
 export const QUERY_ATTRIBUTES_MAX = 200;
-/** Of one column: what a dictionary may hold. */
+/** Limits of one column's dictionary. */
 const DICTIONARY_VALUES_MAX = 2_000_000;
 const DICTIONARY_CHARACTERS_MAX = 200_000_000;
 
 /**
- * The columns to read of an attribute query: the id first, then the declared ones, or all others.
+ * The columns of an attribute query to read: the id, then the declared features, or else all other columns.
  *
  * Throws StageError `missing_column`, `too_many_attributes`.
  */
@@ -61,12 +61,12 @@ export function attributeColumns(entity: Entity, available: readonly string[], w
 export type CheckAttributesOptions = {
   readonly entity: Entity;
   readonly what: "item" | "user";
-  /** What the interactions' ids are; absent: any text can be an id. */
+  /** The type of the interactions' ids. Default: any text can be an id. */
   readonly idType?: ItemIdType | undefined;
   readonly signal: AbortSignal;
 };
 
-/** One row per id and the type of each column. Rows whose id none of the interactions could have are left out. */
+/** Reduces the rows to one per id, and finds the type of each column. Rows whose id no interaction can have are left out. */
 export async function checkAttributes(
   staging: Staging,
   staged: StagedTable,
@@ -103,7 +103,7 @@ export async function checkAttributes(
 
 type KeepOptions = Omit<CheckAttributesOptions, "entity"> & { readonly id: IdExpression };
 
-/** The table `(text, …)` of the last row of each id, and what was left out. */
+/** Makes the table `(text, …)` of the last row of each id. */
 async function keepById(staging: Staging, staged: StagedTable, { id, what, idType, signal }: KeepOptions) {
   const table = `${staged.name}_by_id`;
   const text = id.text.replaceAll(/\bkey\b/g, id.key);
@@ -135,12 +135,12 @@ async function keepById(staging: Staging, staged: StagedTable, { id, what, idTyp
 }
 
 /**
- * Why attributes would be of no use; undefined when at least one row's id is among those of the interactions. Users are
- * not named, since the record outlives them.
+ * A warning when none of the ids is among those of the interactions; otherwise undefined. It names no user, since the
+ * record outlives users.
  *
  * @param known SQL of the interactions' ids, column `text`.
  */
-export async function strangersWarning(
+export async function unknownIdsWarning(
   staging: Staging,
   { table }: StagedAttributes,
   { known, what, signal }: { readonly known: string; readonly what: "item" | "user"; readonly signal: AbortSignal },
@@ -159,7 +159,7 @@ export async function strangersWarning(
 }
 
 /**
- * The attributes of every item or user that has an index, in the order of `index`.
+ * The attributes of every item or user, by index.
  *
  * @param index The table whose `text` is the id and whose rowid is the index.
  */
@@ -212,7 +212,7 @@ async function readColumn(place: Place, { name, type }: TypedAttribute): Promise
   return await readTexts(place, { name, type });
 }
 
-/** Calls back for each value that is there, by index. Tells how many there are. */
+/** Calls `set` with the index and value of each row that has a value. Returns their number. */
 async function fill(
   { staging, relation, signal }: Place,
   set: (index: number, value: unknown) => void,
@@ -240,7 +240,7 @@ async function readTexts(
   if (Number(size!.count) > DICTIONARY_VALUES_MAX) return `it has more than ${DICTIONARY_VALUES_MAX} different values`;
   if (Number(size!.characters) > DICTIONARY_CHARACTERS_MAX) return "its texts are too long altogether";
 
-  // Sorted by code point, so that comparing codes is comparing texts.
+  // Sorted by code point, so that codes compare like texts.
   const dictionary: string[] = [];
   const sorted = `SELECT DISTINCT v FROM (${single}) WHERE v IS NOT NULL ORDER BY v`;
   for await (const chunk of streamStaged(place.staging, sorted, place.signal))

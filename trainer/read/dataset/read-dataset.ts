@@ -9,14 +9,14 @@ import type { StagedInteractions } from "./check-interactions.ts";
 import { checkInteractionsUsable, warningsOf } from "./checks.ts";
 import type { Dataset, Interactions } from "./dataset.ts";
 import type { KeptOptions } from "./incremental.ts";
-import { interactionMb, mbOfInteractions, stagingMb } from "./memory-shares.ts";
+import { interactionMb, mbOfInteractions, stagingMb } from "./memory-budget.ts";
 import { numberIds, readIds } from "./number-ids.ts";
 import {
   idsOf,
   type ReadAttributes,
   readAttributes,
   type StagedAttributes,
-  strangersWarning,
+  unknownIdsWarning,
 } from "./read-attributes.ts";
 import { readInteractions, type TieOrder } from "./read-interactions.ts";
 import { type StagedSources, stageSources } from "./stage-sources.ts";
@@ -25,33 +25,33 @@ import { userValueTable } from "./user-value-table.ts";
 
 export type ReadDatasetOptions = {
   readonly context: ConnectorContext;
-  /** A folder for what does not fit memory. All in it that this call makes is gone when it returns, but the spool of values. */
+  /** A folder for data that does not fit into memory. Only the spool of user values remains in it afterwards. */
   readonly workDirectory: string;
-  /** Memory that the reading may take in all, the dataset included; else the staging database has a connector's. */
+  /** Memory for the reading and the dataset. Default: no limit, and a connector's memory for the staging database. */
   readonly memoryMbMax?: number;
-  readonly rejectedShareMax: number;
-  /** Users whose rows are left out before anything else is done with them. */
+  readonly rejectedFractionMax: number;
+  /** Users whose rows are deleted before anything else is done with them. */
   readonly erased?: ErasedUsers | undefined;
   readonly signal: AbortSignal;
-  /** The present: what lies a day after it is refused. */
+  /** The present. Times more than a day later are rejected. */
   readonly nowMs: number;
   readonly progress: (progress: StageProgress) => void;
-  /** Order of a user's interactions of the same second; else by lot, so that the order of rows has no meaning. */
+  /** Order of a user's interactions of the same second. Default: by hash, so that the order of rows has no effect. */
   readonly tieOrder?: TieOrder;
-  /** A query of the interactions' store for the ids of all items, where the interaction query gives only some. */
+  /** A query for the ids of all items, where the interaction query gives only some of them. */
   readonly catalogQuery?: string;
-  /** Where interactions of a source that is declared incremental are kept between runs; else every run reads all. */
+  /** Where interactions of an incremental source are kept between runs. Default: every run reads all. */
   readonly kept?: KeptOptions;
-  /** Where the values of everybody in the user query are kept for their records; absent: nowhere. */
+  /** Where to write the attribute values of all users of the user query, for their records. */
   readonly userValues?: ValueSpoolPlace;
-  /** How connectors are opened, for tests. */
+  /** Opens connectors; set by tests. */
   readonly connect?: ConnectorFactory;
 };
 
 export type ReadDataset = {
   readonly dataset: Dataset;
   readonly summary: DataSummary;
-  /** Null where nobody has a value that many users share. */
+  /** Null when no attribute value belongs to many users. */
   readonly userValues: UserValueSpool | null;
 };
 
@@ -121,7 +121,7 @@ function moreItemsSql({ items, catalog }: StagedSources): string | null {
   return relations.length === 0 ? null : `(${relations.map((ids) => `SELECT text FROM ${ids}`).join(" UNION ")})`;
 }
 
-/** Throws StageError `too_many_interactions` before the arrays are made. */
+/** Throws StageError `too_many_interactions` before the arrays are allocated. */
 function checkFits({ accepted, hasRatings }: StagedInteractions, memoryMbMax: number): void {
   const [neededMb, mb] = [mbOfInteractions(accepted, hasRatings ? "Rating" : "Binary"), interactionMb(memoryMbMax)];
   if (neededMb <= mb) return;
@@ -134,7 +134,7 @@ function checkFits({ accepted, hasRatings }: StagedInteractions, memoryMbMax: nu
 }
 
 async function collect(staging: Staging, checked: StagedInteractions, options: ReadDatasetOptions) {
-  const { signal, progress, tieOrder = "lot" } = options;
+  const { signal, progress, tieOrder = "hash" } = options;
   progress({ detail: "sorting rows", rows: checked.accepted });
   return await readInteractions(staging, checked, {
     tieOrder,
@@ -150,13 +150,13 @@ async function attributesOf(
 ): Promise<ReadAttributes> {
   if (staged === undefined) return { columns: [], descriptions: [], warnings: [] };
   const read = await readAttributes(staging, staged, { index: `${what}s`, count, signal });
-  // `items` has those of the item query too.
+  // The table `items` also has the items of the item query.
   const known = what === "item" ? "item_texts" : "users";
-  const strangers = await strangersWarning(staging, staged, { known, what, signal });
-  return { ...read, warnings: [...staged.warnings, ...(strangers ? [strangers] : []), ...read.warnings] };
+  const unknownIds = await unknownIdsWarning(staging, staged, { known, what, signal });
+  return { ...read, warnings: [...staged.warnings, ...(unknownIds ? [unknownIds] : []), ...read.warnings] };
 }
 
-/** Which values there are is told by users with interactions; kept are those of all users. */
+/** Users with interactions decide which values there are. The values of all users are written to the spool. */
 async function valuesOf(
   staging: Staging,
   staged: StagedAttributes | undefined,
@@ -165,7 +165,7 @@ async function valuesOf(
 ): Promise<UserValueSpool | null> {
   const table = userValueTable(columns);
   if (staged === undefined || place === undefined || table.valueCount === 0) return null;
-  progress({ detail: "keeping what users have in common" });
+  progress({ detail: "writing users' attribute values" });
   return await spoolUserValues(staging, staged, { ...place, table, signal });
 }
 

@@ -6,16 +6,16 @@ import { readStaged, type Staging, streamStaged } from "./staging.ts";
 const PROGRESS_EVERY_CHUNKS = 64;
 
 /**
- * Order of a user's interactions of the same second: by lot, or as the rows came. By the item's id, or anything else that is the
- * same for many users, "what comes next" could be learnt of rows whose times say nothing of it, such as those of one order.
+ * Order of a user's interactions of the same second: by a hash of user and item, or in the order of the rows. An order that
+ * is the same for many users, such as by item id, would teach models what comes next where times say nothing about it.
  */
-export type TieOrder = "lot" | "row";
+export type TieOrder = "hash" | "row";
 
 export type ReadInteractions = { readonly interactions: Interactions; readonly duplicates: number };
 
 /**
- * The accepted rows as arrays, users and items numbered as numberIds did. Rows of the same user, item and second are
- * one interaction, the one with the strongest label.
+ * The accepted rows as arrays, with the indices that numberIds gave. Rows of the same user, item and second become one
+ * interaction, the one with the strongest label.
  */
 export async function readInteractions(
   staging: Staging,
@@ -27,7 +27,7 @@ export async function readInteractions(
     "SELECT (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM items) AS items",
     signal,
   );
-  // As pushdown/relation.ts has it in the languages of stores.
+  // The same order as in pushdown/relation.ts.
   const order = tieOrder === "row" ? "row" : "substr(md5(users.text || item_keys.text), 1, 8), item";
   const sql = `SELECT CAST(users.rowid AS INTEGER) AS user, item, CAST(seconds AS UINTEGER) AS seconds,
       CAST(positive AS UTINYINT) AS positive, TRY_CAST(rating AS FLOAT) AS rating
@@ -58,7 +58,7 @@ type CollectSize = {
   readonly tieOrder: TieOrder;
 };
 
-/** Takes rows sorted by user and second, equal items of both next to each other: columns user, item, second, positive, rating. */
+/** Takes rows sorted by user, second and item, or by user, second and row. Columns: user, item, second, positive, rating. */
 function collectInteractions(size: CollectSize) {
   const userStart = new Uint32Array(size.userCount + 1);
   const items = new Int32Array(size.rows);
@@ -69,10 +69,11 @@ function collectInteractions(size: CollectSize) {
   let duplicates = 0;
   let lastUser = -1;
   let lastSecond = -1;
-  const rowOfItem = new Map<number, number>(); // of the last user and second, when rows keep their order
+  /** Positions of the items of the last user and second; used when rows keep their order. */
+  const rowOfItem = new Map<number, number>();
 
-  /** The kept row of this user, second and item, or −1. */
-  const sameRow = (user: number, second: number, item: number): number => {
+  /** The position of the interaction with this user, second and item, or −1. */
+  const findDuplicate = (user: number, second: number, item: number): number => {
     if (user !== lastUser || second !== lastSecond) {
       rowOfItem.clear();
       lastUser = user;
@@ -91,7 +92,7 @@ function collectInteractions(size: CollectSize) {
         const item = itemOf!.getItem(i) as number;
         const second = seconds!.getItem(i) as number;
         const label = labels!.getItem(i) as number;
-        const same = sameRow(user, second, item);
+        const same = findDuplicate(user, second, item);
         const row = same >= 0 ? same : count++;
         duplicates += same >= 0 ? 1 : 0;
         items[row] = item;
@@ -106,16 +107,16 @@ function collectInteractions(size: CollectSize) {
       }
     },
     end(): ReadInteractions {
-      const cut = <Column extends Int32Array | Uint32Array | Uint8Array | Float32Array>(column: Column) =>
+      const trim = <Column extends Int32Array | Uint32Array | Uint8Array | Float32Array>(column: Column) =>
         (count === size.rows ? column : column.slice(0, count)) as Column;
       const { userCount, itemCount } = size;
       for (let user = 0; user < userCount; user++)
-        userStart[user + 1] = Math.max(userStart[user]!, userStart[user + 1]!); // a user without rows
+        userStart[user + 1] = Math.max(userStart[user]!, userStart[user + 1]!); // users without rows
       const columns = {
-        items: cut(items),
-        times: cut(times),
-        positive: cut(positive),
-        ratings: ratings && cut(ratings),
+        items: trim(items),
+        times: trim(times),
+        positive: trim(positive),
+        ratings: ratings && trim(ratings),
       };
       return { interactions: { userCount, itemCount, userStart, ...columns }, duplicates };
     },

@@ -2,9 +2,9 @@ import type { PackedStrings } from "../../../shared/packed-strings.ts";
 import type { AttributeColumn, Dataset } from "./dataset.ts";
 
 /**
- * The same dataset with its items renumbered.
+ * Renumbers the items of a dataset.
  *
- * @param order Int32Array(itemCount), a permutation: the item at new index i is the one that had index order[i].
+ * @param order A permutation of the item indices: the item at new index i had the index order[i].
  */
 export function reorderItems(dataset: Dataset, order: Int32Array): Dataset {
   const newIndex = new Int32Array(order.length);
@@ -23,7 +23,7 @@ function renumber(items: Int32Array, newIndex: Int32Array): Int32Array {
   return renumbered;
 }
 
-/** The strings of some positions, in their order. */
+/** The strings at some positions, in the order of the positions. */
 export function pickStrings({ bytes, start }: PackedStrings, positions: Int32Array): PackedStrings {
   const pickedStart = pickedStarts(start, positions);
   const picked = new Uint8Array(pickedStart.at(-1)!);
@@ -33,7 +33,7 @@ export function pickStrings({ bytes, start }: PackedStrings, positions: Int32Arr
   return { bytes: picked, start: pickedStart };
 }
 
-/** The values of some positions, in their order. */
+/** The values at some positions, in the order of the positions. */
 export function pickColumn(column: AttributeColumn, positions: Int32Array): AttributeColumn {
   switch (column.type) {
     case "Numerical":

@@ -1,9 +1,9 @@
 import type { Interactions } from "./dataset.ts";
 
 /**
- * The positive interactions held out, by user, oldest first: user u's are positions userStart[u] … userStart[u + 1] − 1.
- * Users and items keep the indices of the dataset. An item may be repeated, or known from the user's train part: who
- * judges lists that omit seen items leaves those out.
+ * The held-out positive interactions by user, oldest first: user u's are positions userStart[u] … userStart[u + 1] − 1.
+ * Users and items keep the indices of the dataset. An item may occur twice, or also in the user's train part; an
+ * evaluation of lists without seen items has to skip it.
  */
 export type Targets = {
   readonly userStart: Uint32Array; // [userCount + 1]
@@ -14,7 +14,7 @@ export type Targets = {
 /** Invariant: every positive interaction is either in train or a target, never both. */
 export type Split = { readonly train: Interactions; readonly targets: Targets };
 
-/** Everything before one instant (epoch seconds) trains; what users chose at or after it is to be found. */
+/** Interactions before an instant (epoch seconds) are the train part; positive ones from then on are targets. */
 export function temporalSplit(all: Interactions, instantSeconds: number): Split {
   const ends = new Uint32Array(all.userCount);
   for (let user = 0; user < all.userCount; user++) {
@@ -26,22 +26,22 @@ export function temporalSplit(all: Interactions, instantSeconds: number): Split 
 }
 
 /**
- * For each share, the instant (epoch seconds) that leaves that share of the positive interactions at or after it: at most so many, or
- * where equal times make that impossible, those of the newest time. 0 when nothing is positive.
+ * The instants (epoch seconds) from which on lie at most the given fractions of the positive interactions. Where equal
+ * times make that impossible, the instant is the newest time. 0 when nothing is positive.
  *
- * @param shares Between 0 and 1.
+ * @param fractions Between 0 and 1.
  */
-export function instantsForShares(all: Interactions, shares: readonly number[]): number[] {
+export function instantsForFractions(all: Interactions, fractions: readonly number[]): number[] {
   const times = positiveTimes(all);
-  return shares.map((share) => {
+  return fractions.map((fraction) => {
     if (times.length === 0) return 0;
-    let first = Math.min(times.length - 1, Math.ceil(times.length * (1 - share)));
+    let first = Math.min(times.length - 1, Math.ceil(times.length * (1 - fraction)));
     while (first > 0 && first < times.length && times[first - 1] === times[first]) first++;
     return times[first] ?? times.at(-1)!;
   });
 }
 
-/** Ascending. */
+/** The times of positive interactions, ascending. */
 function positiveTimes({ times, positive }: Interactions): Uint32Array {
   const kept = new Uint32Array(times.length);
   let count = 0;
@@ -53,14 +53,14 @@ export type LeaveLastOut = {
   /** Rows before each user's validation target. */
   readonly train: Interactions;
   readonly validation: Targets;
-  /** Rows before each user's test target: what the final fit learns from. */
+  /** Rows before each user's test target, for the final fit. */
   readonly refit: Interactions;
   readonly test: Targets;
 };
 
 /**
- * Each user's newest positive interaction is the test target, the positive one before it the validation target. Users
- * with fewer than three positive interactions only train. Negative rows newer than a target are in no part.
+ * Each user's newest positive interaction is the test target; the positive one before it is the validation target. Users
+ * with fewer than three positive interactions are in the train part only. Negative rows newer than a target are in no part.
  */
 export function leaveLastOut(all: Interactions): LeaveLastOut {
   const whole = all.userStart.subarray(1);
@@ -79,18 +79,18 @@ export function leaveLastOut(all: Interactions): LeaveLastOut {
 }
 
 /**
- * Each positive interaction is held out with a probability, whatever its time: the protocol of published train and test
- * files. Negative interactions stay in train.
+ * Holds out each positive interaction with the same probability, whatever its time, as published train and test files do.
+ * Negative interactions stay in the train part.
  *
- * @param share Between 0 and 1.
+ * @param fraction Between 0 and 1.
  * @param random Uniform in [0, 1); called once per positive interaction, in the order of the rows.
  */
-export function setSplit(all: Interactions, share: number, random: () => number): Split {
-  const held = all.positive.map((positive) => (positive === 1 && random() < share ? 1 : 0));
+export function setSplit(all: Interactions, fraction: number, random: () => number): Split {
+  const held = all.positive.map((positive) => (positive === 1 && random() < fraction ? 1 : 0));
   return { train: rowsWhere(all, (row) => held[row] === 0), targets: rowsWhere(all, (row) => held[row] === 1) };
 }
 
-/** Rows for which a condition holds, under the same users and items. */
+/** The rows for which a condition holds, with the same users and items. */
 export function rowsWhere(all: Interactions, keep: (row: number) => boolean): Interactions {
   const userStart = new Uint32Array(all.userCount + 1);
   for (let user = 0, count = 0; user < all.userCount; user++) {
@@ -113,7 +113,7 @@ export function rowsWhere(all: Interactions, keep: (row: number) => boolean): In
   return { userCount: all.userCount, itemCount: all.itemCount, userStart, items, times, positive, ratings };
 }
 
-/** Each user's rows before its end train; its positive rows from there up to its limit are targets. */
+/** Each user's rows before `ends` are the train part; the positive rows from there up to `limits` are targets. */
 function splitAt(all: Interactions, ends: Uint32Array, limits: Uint32Array): Split {
   const part = new Uint8Array(all.items.length); // 0 in no part, 1 train, 2 target
   for (let user = 0; user < all.userCount; user++) {

@@ -11,10 +11,10 @@ import type {
 import type { Rejected } from "../rules/reject-reasons.ts";
 import { type StagedTable, type StageOptions, type Staging, stageRows } from "./staging.ts";
 
-/** The connectors that sources name, each opened when it is first asked for. */
+/** The connectors of a specification. Each is opened when it is first used. */
 export type Connectors = {
   of(source: Source): Promise<Connector>;
-  /** What the stores called the readings, such as job ids. */
+  /** What the stores called each reading, such as job ids. */
   readonly origins: string[];
   close(): Promise<void>;
 };
@@ -32,7 +32,7 @@ export function connectorsOf(
       opened.set(config, connector);
       return connector;
     },
-    // What was read is read: that a store could not be left in good order is no reason to lose it.
+    // A failure to close a store is no reason to lose the rows that were read.
     close: async () => void (await Promise.allSettled([...opened.values()].map((connector) => connector.close()))),
   };
 }
@@ -45,9 +45,11 @@ export type QueryOptions = {
 
 export type QueryToStage = {
   readonly source: Source;
-  readonly name: string; // of the table
-  readonly what: string; // in the progress
-  /** Which columns to read, and in which order, given those that there are. */
+  /** Name of the table. */
+  readonly name: string;
+  /** What is read, for progress messages. */
+  readonly what: string;
+  /** The columns to read, in their order, among those that the query has. */
   readonly choose: (available: readonly string[]) => string[];
 };
 
@@ -57,7 +59,7 @@ export type OpenedQuery = {
   readonly query: string;
   readonly name: string;
   readonly what: string;
-  /** Those that were chosen. */
+  /** The chosen columns. */
   readonly columns: readonly SourceColumn[];
 };
 
@@ -73,7 +75,7 @@ export async function openQuery(
   return { connector, query: source.query, name, what, columns: chosen.map(columnOf) };
 }
 
-/** A query's rows in a table, and what the source could not give. */
+/** A query's rows in a table, and the rows that the source could not read. */
 export type StagedQuery = { readonly table: StagedTable; readonly unreadable: Rejected };
 
 export async function stageOpened(staging: Staging, opened: OpenedQuery, options: QueryOptions): Promise<StagedQuery> {
@@ -83,7 +85,7 @@ export async function stageOpened(staging: Staging, opened: OpenedQuery, options
   return { table, unreadable: unreadableOf(source) };
 }
 
-/** How rows are taken over: their origin is noted, their number is told. */
+/** Notes the origin of the rows, and reports progress while they are copied. */
 export function stageOptions(
   { what }: OpenedQuery,
   { origin, expectedRows }: SourceRows,

@@ -16,7 +16,7 @@ import type { StagedTable, Staging } from "./staging.ts";
 
 export type StageSourcesOptions = {
   readonly context: ConnectorContext;
-  readonly rejectedShareMax: number;
+  readonly rejectedFractionMax: number;
   readonly erased?: ErasedUsers | undefined;
   readonly signal: AbortSignal;
   readonly nowMs: number;
@@ -34,12 +34,12 @@ export type StagedSources = {
   readonly users: StagedAttributes | undefined;
   /** The rows of `catalogQuery`: one column of item ids. */
   readonly catalog: StagedTable | undefined;
-  /** How the sources were read: ids of jobs, and which part of them. */
+  /** How the sources were read, for the record: job ids, and which part was read. */
   readonly sources: readonly string[];
   readonly warnings: readonly string[];
 };
 
-/** The rows of every query in the staging database. Connectors are open only here, one for each configuration. */
+/** Copies the rows of every query into the staging database. Connectors are open only in here. */
 export async function stageSources(
   staging: Staging,
   spec: ModelSpec,
@@ -58,13 +58,13 @@ export async function stageSources(
     const staged = await stageInteractions(staging, spec, sourceOptions);
     const rejected = { ...staged.interactions.rejected, ...staged.unreadable };
     const rows = staged.interactions.table.rows + countRejected(staged.unreadable);
-    const report = { rows, rejected, rejectedShareMax: options.rejectedShareMax, label: interaction.label };
+    const report = { rows, rejected, rejectedFractionMax: options.rejectedFractionMax, label: interaction.label };
     checkRows(report);
     const idType = staged.interactions.itemIdType;
-    const ofItems = item.source && ({ entity: item, what: "item", source: item.source, idType } as const);
-    const ofUsers = user.source && ({ entity: user, what: "user", source: user.source } as const);
-    const items = ofItems && (await stageAttributes(staging, ofItems, sourceOptions));
-    const users = ofUsers && (await stageAttributes(staging, ofUsers, sourceOptions));
+    const itemSource = item.source && ({ entity: item, what: "item", source: item.source, idType } as const);
+    const userSource = user.source && ({ entity: user, what: "user", source: user.source } as const);
+    const items = itemSource && (await stageAttributes(staging, itemSource, sourceOptions));
+    const users = userSource && (await stageAttributes(staging, userSource, sourceOptions));
     const { catalogQuery } = options;
     const catalog = catalogQuery === undefined ? undefined : await stageCatalog(catalogQuery);
     return { ...staged, report, items, users, catalog };

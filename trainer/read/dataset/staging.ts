@@ -14,16 +14,16 @@ import type { SourceRows } from "../connectors/connector.ts";
 import { streamWhole } from "../connectors/duckdb/whole-stream.ts";
 import { identifier } from "../connectors/sql-text.ts";
 
-/** A database of one run, on disk, in which rows become a dataset. Runs our own SQL only, never a customer's. */
+/** A DuckDB database of one run, on disk. It never runs a customer's SQL. */
 export type Staging = {
   readonly connection: DuckDBConnection;
-  /** Ends the connection and gives the disk back. */
+  /** Closes the database and deletes its files. */
   close(): Promise<void>;
 };
 
 export type StagingOptions = { readonly workDirectory: string; readonly memoryMb: number };
 
-/** An empty database in a folder of its own below `workDirectory`. What exceeds the memory goes to the same folder. */
+/** Opens an empty database in a new folder below `workDirectory`. DuckDB spills into the same folder. */
 export async function openStaging({ workDirectory, memoryMb }: StagingOptions): Promise<Staging> {
   const folder = await mkdtemp(join(workDirectory, "staging-"));
   const instance = await DuckDBInstance.create(join(folder, "rows.duckdb"), {
@@ -46,7 +46,7 @@ export async function openStaging({ workDirectory, memoryMb }: StagingOptions): 
   };
 }
 
-/** A table of staged rows: its columns are named by position, and `rowid` is the position of the row in the source. */
+/** A table of staged rows. Its columns are c0, c1, …; `rowid` is the position of the row in the source. */
 export type StagedTable = {
   readonly name: string;
   readonly rows: number;
@@ -57,7 +57,7 @@ export type StageOptions = { readonly signal: AbortSignal; readonly progress: (r
 
 const PROGRESS_EVERY_CHUNKS = 64;
 
-/** Copies a query's rows into a new table, chunk by chunk. Memory does not grow with the rows. */
+/** Copies a query's rows into a new table, chunk by chunk, in constant memory. */
 export async function stageRows(
   staging: Staging,
   table: { readonly name: string; readonly source: SourceRows },
@@ -69,7 +69,6 @@ export async function stageRows(
   return await appendRows(staging, table, { signal, progress });
 }
 
-/** What DuckDB writes to disk only in its newest form, which is larger. */
 const unstorable = (name: string) =>
   new StageError(
     "checking",
@@ -77,7 +76,7 @@ const unstorable = (name: string) =>
     `The column ${JSON.stringify(name)} has the type VARIANT, which cannot be read; convert it in the query, or leave it out`,
   );
 
-/** Copies a query's rows behind those of a table of the same columns. Tells of the table as if it had no others. */
+/** Appends a query's rows to a table of the same columns. Returns the table with the number of appended rows. */
 export async function appendRows(
   staging: Staging,
   table: { readonly name: string; readonly source: SourceRows },
@@ -104,7 +103,7 @@ export async function appendRows(
 
 const columnsOf = ({ columns }: SourceRows) => columns.map(({ name, type }, i) => ({ sql: `c${i}`, name, type }));
 
-/** Makes a table of one column of texts, in their order. */
+/** Makes a table of one column of texts, with `rowid` as their position. */
 export async function stageTexts(
   staging: Staging,
   { name, column }: { readonly name: string; readonly column: string },
@@ -124,16 +123,16 @@ export async function stageTexts(
   }
 }
 
-/** Closing writes what is left, which on a full disk fails once more; the first failure is the one to tell. */
+/** Closing writes buffered rows, which fails again on a full disk. The first error is the one to report. */
 function closeQuietly(appender: DuckDBAppender): void {
   try {
     appender.closeSync();
   } catch {
-    // The staging folder is removed, whatever is in it.
+    // The staging folder is removed anyway.
   }
 }
 
-/** Runs a statement of ours; a full disk or too little memory is told as such. */
+/** Runs a statement. A full disk and too little memory become StageErrors. */
 export async function runStaged(staging: Staging, sql: string, signal: AbortSignal): Promise<void> {
   await interruptible(staging, signal, () => staging.connection.run(sql));
 }
@@ -150,7 +149,7 @@ export async function readStaged(
   });
 }
 
-/** The chunks of a large result, as they are computed. Nothing else may be asked of the database until they end. */
+/** The chunks of a large result, while it is computed. The database can run no other statement until they end. */
 export async function* streamStaged(
   staging: Staging,
   sql: string,

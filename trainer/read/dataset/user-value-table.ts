@@ -2,40 +2,40 @@ import { RECORD_VALUES_MAX } from "../../../shared/user-records.ts";
 import { USER_VALUES_MAX } from "../../../shared/user-values.ts";
 import type { AttributeColumn } from "./dataset.ts";
 
-/** What one cell of an attribute holds: nothing, a text, a number (Boolean 0 or 1), or a list of texts. */
+/** The content of one cell of an attribute: nothing, a text, a number (Boolean: 0 or 1), or a list of texts. */
 export type Cell = null | string | number | readonly string[];
 
-/** Of one attribute: what its values are called, and which code each has. Values without a code are too rare. */
+/** The names of one attribute's values, and the code of each. A value without a code is too rare. */
 export type ValueColumn = {
   readonly name: string;
-  /** Of numbers and times: the bounds of equal shares of the users, rising; a number is named by how many it reaches. */
+  /** For numbers and times, ascending quantiles. The name of a number is how many of them it reaches. */
   readonly bounds: readonly number[] | null;
   readonly codes: ReadonlyMap<string, number>;
 };
 
-/** The values of users' attributes that many users share, each by its code 0 … valueCount − 1, the most frequent first. */
+/** The attribute values that many users have. Their codes are 0 … valueCount − 1, the most frequent value first. */
 export type UserValueTable = {
-  /** Attributes with at least one such value. */
+  /** The attributes with at least one such value. */
   readonly columns: readonly ValueColumn[];
   readonly valueCount: number;
 };
 
-/** Users' codes: user u's are codes[start[u]] … codes[start[u + 1] − 1], rising. */
+/** The codes of each user's values: user u's are codes[start[u]] … codes[start[u + 1] − 1], ascending. */
 export type UserCodes = {
   readonly start: Uint32Array; // [userCount + 1]
   readonly codes: Uint8Array;
 };
 
-/** A value of fewer users says little of others, and might tell who they are. */
+/** A value of fewer users teaches little about others, and might identify them. */
 export const VALUE_USERS_MIN = 20;
-/** Numbers are parted into so many equal shares of the users. */
-const SHARES = 8;
+/** Numbers are divided into this many ranges with equally many users each. */
+const RANGES = 8;
 
-/** Free texts have no values. Columns are aligned with the users that have interactions. */
+/** Makes the table from the attributes of users with interactions. Free texts have no values. */
 export function userValueTable(columns: readonly AttributeColumn[]): UserValueTable {
   const usable = columns.filter(({ type }) => type !== "Text");
   const bounds = usable.map((column) =>
-    column.type === "Numerical" || column.type === "Timestamp" ? equalShares(column.values) : null,
+    column.type === "Numerical" || column.type === "Timestamp" ? quantiles(column.values) : null,
   );
   const frequent = usable.flatMap((column, c) =>
     [...usersOfNames(column, bounds[c]!)]
@@ -50,7 +50,7 @@ export function userValueTable(columns: readonly AttributeColumn[]): UserValueTa
   return { columns: all.filter((column) => column.codes.size > 0), valueCount: kept.length };
 }
 
-/** The codes of every user of some columns. */
+/** The codes of every user, from columns of attributes. */
 export function codesOfUsers(table: UserValueTable, columns: readonly AttributeColumn[], userCount: number): UserCodes {
   const cells = table.columns.map(({ name }) => cellReader(columns.find((column) => column.name === name)!));
   const start = new Uint32Array(userCount + 1);
@@ -69,7 +69,7 @@ export function codesOfUsers(table: UserValueTable, columns: readonly AttributeC
   return { start, codes: codes.slice(0, end) };
 }
 
-/** The codes of one user, rising: those of the most frequent values, as many as a record holds. `cells` are aligned with the columns. */
+/** The codes of one user, ascending: the most frequent values, up to the capacity of a record. `cells` are aligned with the columns. */
 export function codesOfCells({ columns }: UserValueTable, cells: readonly Cell[]): number[] {
   const own = new Set<number>();
   for (const [c, { bounds, codes }] of columns.entries()) {
@@ -81,7 +81,7 @@ export function codesOfCells({ columns }: UserValueTable, cells: readonly Cell[]
   return [...own].sort((a, b) => a - b).slice(0, RECORD_VALUES_MAX);
 }
 
-/** What the values of a cell are called. */
+/** The names of the values in a cell. */
 function namesOf(cell: Cell, bounds: readonly number[] | null): readonly string[] {
   if (cell === null) return [];
   if (typeof cell === "number") {
@@ -114,9 +114,9 @@ function usersOfNames(column: AttributeColumn, bounds: readonly number[] | null)
   return users;
 }
 
-function equalShares(values: Float64Array): number[] {
+function quantiles(values: Float64Array): number[] {
   const sorted = values.filter((value) => !Number.isNaN(value)).sort();
-  const bounds = Array.from({ length: SHARES - 1 }, (_, i) => sorted[Math.floor(((i + 1) * sorted.length) / SHARES)]);
+  const bounds = Array.from({ length: RANGES - 1 }, (_, i) => sorted[Math.floor(((i + 1) * sorted.length) / RANGES)]);
   return [...new Set(bounds.filter((bound) => bound !== undefined))];
 }
 

@@ -3,15 +3,15 @@ import { connect } from "../connectors/connect.ts";
 import type { Connector, ConnectorContext, ConnectorFactory } from "../connectors/connector.ts";
 
 export type OpenConnectors = {
-  /** The connector of a configuration, opened when it is first asked for; its own `close` does nothing. */
+  /** The connector of a configuration, opened at the first call. Its `close` does nothing. */
   readonly open: ConnectorFactory;
-  /** The same, from now on the caller's alone, who closes it. */
+  /** Gives the connector to the caller, who has to close it. */
   readonly handOver: ConnectorFactory;
-  /** Closes all. */
+  /** Closes the connectors that were not handed over. */
   close(): Promise<void>;
 };
 
-/** Connectors that several readings share, so that they see one state of a store that can hold one. */
+/** Connectors that several readings share, so that a store with transactions gives all of them the same state. */
 export function openOnce(factory: ConnectorFactory = connect): OpenConnectors {
   const opened = new Map<ConnectorConfig, Connector>();
   const known = async (config: ConnectorConfig, context: ConnectorContext) =>
@@ -20,19 +20,19 @@ export function openOnce(factory: ConnectorFactory = connect): OpenConnectors {
     async open(config, context) {
       const connector = await known(config, context);
       opened.set(config, connector);
-      return lent(connector);
+      return withoutClose(connector);
     },
     async handOver(config, context) {
       const connector = await known(config, context);
       opened.delete(config);
       return connector;
     },
-    // What was read is read: that a store could not be left in good order is no reason to lose it.
+    // A failure to close a store is no reason to lose the rows that were read.
     close: async () => void (await Promise.allSettled([...opened.values()].map((connector) => connector.close()))),
   };
 }
 
-const lent = (connector: Connector): Connector => ({
-  ...connector, // also what only some kinds of store can
+const withoutClose = (connector: Connector): Connector => ({
+  ...connector,
   close: async () => undefined,
 });

@@ -5,7 +5,7 @@ import { countOf, type PackedStrings, stringAt } from "../../../shared/packed-st
 import { RECORD_HISTORY_MAX } from "../../../shared/user-records.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import { checkRows } from "../dataset/checks.ts";
-import { interactionsThatFit, stagingMb } from "../dataset/memory-shares.ts";
+import { interactionsThatFit, stagingMb } from "../dataset/memory-budget.ts";
 import type { ReadDataset, ReadDatasetOptions } from "../dataset/read-dataset.ts";
 import { openStaging, stageRows, stageTexts } from "../dataset/staging.ts";
 import { countRejected, describeRejected } from "../rules/reject-reasons.ts";
@@ -17,39 +17,42 @@ import { type SourceQuery, sourceTable } from "./source-table.ts";
 import { readRejected, readTotals, readUnit, type Totals } from "./source-totals.ts";
 
 export type PushDownOptions = ReadDatasetOptions & {
-  /** 16 to 64 bytes, of the hashes of users. */
+  /** Salt of the users' hashes: 16 to 64 bytes. */
   readonly salt: Uint8Array;
 };
 
 export type PushedDown = ReadDataset & {
-  /** Everybody's history, in the work folder. */
+  /** The history of every user, in the work folder. */
   readonly spool: UserSpool;
 };
 
-export type Asked = { readonly query: SourceQuery; readonly connector: PushedSource["connector"] };
+export type InteractionSource = { readonly query: SourceQuery; readonly connector: PushedSource["connector"] };
 
 /**
- * A source whose interactions do not fit memory: its store checks them, removes duplicates and counts items; the
- * trainer takes the whole catalog, the newest interactions of as many users as fit, and, through its disk, what every
- * user has seen.
+ * Reads interactions that do not fit into memory. Their store checks them and removes duplicates. The trainer reads the
+ * ids of all items, the newest interactions of a sample of users, and, onto its disk, what every user has seen.
  *
- * Throws StageError `too_many_interactions` when a column has a type that the store cannot judge as the trainer does.
+ * Throws StageError `too_many_interactions` when a column has a type that the store cannot check as the trainer does.
  */
-export async function readPushedDown(spec: ModelSpec, asked: Asked, options: PushDownOptions): Promise<PushedDown> {
-  const { progress, rejectedShareMax } = options;
+export async function readPushedDown(
+  spec: ModelSpec,
+  interactions: InteractionSource,
+  options: PushDownOptions,
+): Promise<PushedDown> {
+  const { progress, rejectedFractionMax } = options;
   progress({ detail: "counting interactions in the store" });
-  const source = await openSource(asked, options);
+  const source = await openSource(interactions, options);
   const { rows, rejected } = await readRejected(source);
-  checkRows({ rows, rejected, rejectedShareMax, label: spec.schema.interaction.label });
+  checkRows({ rows, rejected, rejectedFractionMax, label: spec.schema.interaction.label });
   const totals = await readTotals(source, NEWEST_PER_USER);
   const sample = await readSample(spec, { source, totals }, options);
   const { dataset } = sample;
-  const spool = await spoolEverybody(source, dataset.itemIds, options);
+  const spool = await spoolAllUsers(source, dataset.itemIds, options);
   const warnings = [
-    pushedWarning(spec, { query: asked.query, totals, sample, spool }, options),
+    pushedWarning(spec, { query: interactions.query, totals, sample, spool }, options),
     ...describeRejected(rejected).map((text) => `Rows left out: ${text}`),
   ];
-  const sources = [...(sample.summary.sources ?? []), ...source.told];
+  const sources = [...(sample.summary.sources ?? []), ...source.origins];
   const summary: DataSummary = {
     ...sample.summary,
     users: spool.userCount,
@@ -60,14 +63,14 @@ export async function readPushedDown(spec: ModelSpec, asked: Asked, options: Pus
     ...(sources.length > 0 && { sources }),
     from: new Date(totals.firstSecond * 1000).toISOString(),
     to: new Date(totals.lastSecond * 1000).toISOString(),
-    // Lines that a file could not give are told of the sample too.
+    // The sample repeats the warning about unreadable lines.
     warnings: [...new Set([...warnings, ...sample.summary.warnings])],
   };
   return { ...sample, summary, spool };
 }
 
-/** The source with the unit of its times known. */
-async function openSource({ query, connector }: Asked, { signal }: PushDownOptions): Promise<PushedSource> {
+/** The source with its rules and the unit of its times. */
+async function openSource({ query, connector }: InteractionSource, { signal }: PushDownOptions): Promise<PushedSource> {
   const table = sourceTable(query);
   if ("column" in table) {
     const { column, meaning } = table;
@@ -79,12 +82,12 @@ async function openSource({ query, connector }: Asked, { signal }: PushDownOptio
         "Convert it in the query, narrow the query, or give the run more memory",
     );
   }
-  const source = { connector, table, signal, told: [] };
+  const source = { connector, table, signal, origins: [] };
   return { ...source, table: { ...table, unit: await readUnit(source) } };
 }
 
-/** Everybody's history on the trainer's disk, sorted by hash. */
-async function spoolEverybody(
+/** Writes the history of every user to the trainer's disk, sorted by hash. */
+async function spoolAllUsers(
   source: PushedSource,
   itemIds: PackedStrings,
   options: PushDownOptions,
@@ -101,11 +104,11 @@ async function spoolEverybody(
       historyMax: RECORD_HISTORY_MAX,
       erasedSalt: erased?.salt ?? null,
     });
-    const tell = (detail: string) => (rows: number) => progress({ detail, rows });
-    const stageOptions = { signal, progress: tell("reading what every user has seen") };
+    const report = (detail: string) => (rows: number) => progress({ detail, rows });
+    const stageOptions = { signal, progress: report("reading what every user has seen") };
     const table = await stageRows(staging, { name: "record_rows", source: records }, stageOptions);
     const path = join(workDirectory, "users.spool");
-    const sorting = { path, erased, signal, progress: tell("sorting what every user has seen") };
+    const sorting = { path, erased, signal, progress: report("sorting what every user has seen") };
     const userCount = await spoolUsers(staging, table, sorting);
     return { path, salt, userCount, itemIds };
   } finally {
@@ -124,7 +127,7 @@ type Outcome = {
   readonly spool: UserSpool;
 };
 
-/** What was done where, for the record. */
+/** A warning for the record that says what the models were fitted on. */
 function pushedWarning(
   spec: ModelSpec,
   { query, totals, sample: { dataset }, spool }: Outcome,
@@ -134,7 +137,7 @@ function pushedWarning(
   return (
     `${totals.interactions} interactions are more than the ${fit} that this run's memory holds: ` +
     `${query.dialect.name} prepared them. Models are chosen and fitted on the newest ${dataset.items.length} ` +
-    `interactions of ${dataset.userCount} of ${spool.userCount} users, drawn by lot (at most ${NEWEST_PER_USER} a user); ` +
-    `the catalog has every item, and what all ${spool.userCount} users have seen is kept from them`
+    `interactions of ${dataset.userCount} of ${spool.userCount} users, sampled at random (at most ${NEWEST_PER_USER} a user); ` +
+    `the catalog has every item, and all ${spool.userCount} users are shown only items that they have not seen`
   );
 }

@@ -1,21 +1,21 @@
 import type { ModelSpec } from "../../../shared/model-spec.ts";
 import { StageError } from "../../stage/stage-error.ts";
-import { interactionsThatFit } from "../dataset/memory-shares.ts";
+import { interactionsThatFit } from "../dataset/memory-budget.ts";
 import { type ReadDataset, type ReadDatasetOptions, readDataset } from "../dataset/read-dataset.ts";
 import type { PushedSource } from "./read-relation.ts";
 import { DISTINCT, type Facts, relationSql } from "./relation.ts";
 import type { Totals } from "./source-totals.ts";
 
-/** As many as a user's record holds by default. */
+/** The default capacity of a user's record. */
 export const NEWEST_PER_USER = 500;
 
-/** Of what fits: users differ, and a sample may have a few heavy ones more than its share. */
-const FILL = 0.9;
+/** The fraction of the capacity to fill: a sample may happen to contain more heavy users than average. */
+const FILL_FRACTION = 0.9;
 const ATTEMPTS = 5;
 
 /**
- * Users by lot, each with the newest interactions, as many as a run's memory holds: the dataset that models are chosen
- * and fitted on. How many rows may be refused is judged of the whole source, of which these are the good ones.
+ * A dataset of randomly sampled users with their newest interactions, as many as a run's memory holds, and of all items.
+ * Rejected rows are counted for the whole source elsewhere, so none of the sample's rows end the run.
  */
 export async function readSample(
   spec: ModelSpec,
@@ -23,14 +23,15 @@ export async function readSample(
   options: ReadDatasetOptions,
 ): Promise<ReadDataset> {
   const fit =
-    FILL * interactionsThatFit(options.memoryMbMax ?? Number.POSITIVE_INFINITY, spec.schema.interaction.label.type);
+    FILL_FRACTION *
+    interactionsThatFit(options.memoryMbMax ?? Number.POSITIVE_INFINITY, spec.schema.interaction.label.type);
   const catalogQuery = relationSql({ kind: "items", of: { kind: "accepted" } }, source.table);
-  for (let share = fit / totals.newest, attempt = 1; ; share /= 2, attempt++) {
+  for (let fraction = fit / totals.newest, attempt = 1; ; fraction /= 2, attempt++) {
     try {
-      return await readDataset(sampleSpec(spec, source, sampleOf(share)), {
+      return await readDataset(sampleSpec(spec, source, sampleOf(fraction)), {
         ...options,
         catalogQuery,
-        rejectedShareMax: 1,
+        rejectedFractionMax: 1,
       });
     } catch (error) {
       const isTooLarge = error instanceof StageError && error.code === "too_many_interactions";
@@ -39,19 +40,19 @@ export async function readSample(
   }
 }
 
-/** The newest facts of a share 0…1 of the users; a smaller share is part of a larger one. */
-export function sampleOf(share: number): Facts {
+/** The newest interactions of a fraction 0…1 of the users. A smaller sample is part of a larger one. */
+export function sampleOf(fraction: number): Facts {
   const all = { kind: "newest", of: DISTINCT, perUser: NEWEST_PER_USER } as const;
-  if (share >= 1) return all;
-  const below = Math.max(1, Math.floor(share * 2 ** 32))
+  if (fraction >= 1) return all;
+  const below = Math.max(1, Math.floor(fraction * 2 ** 32))
     .toString(16)
     .padStart(8, "0");
   return { ...all, of: { kind: "sampled", of: DISTINCT, below } };
 }
 
-/** The same specification, whose interaction query gives the facts. */
+/** The same specification with an interaction query that gives the facts. */
 function sampleSpec(spec: ModelSpec, { table }: PushedSource, facts: Facts): ModelSpec {
-  // Nothing of a sample is kept for the next run: another one may be larger.
+  // A sample is not kept for the next run, which may have another one.
   const { incremental: _, ...interaction } = spec.schema.interaction;
   const query = relationSql({ kind: "rows", of: facts }, table);
   return {

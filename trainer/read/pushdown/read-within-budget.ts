@@ -3,24 +3,24 @@ import { StageError } from "../../stage/stage-error.ts";
 import type { Connector, Inspection } from "../connectors/connector.ts";
 import { innerQuery } from "../connectors/sql-text.ts";
 import { interactionColumns } from "../dataset/check-interactions.ts";
-import { interactionsThatFit } from "../dataset/memory-shares.ts";
+import { interactionsThatFit } from "../dataset/memory-budget.ts";
 import { type ReadDataset, readDataset } from "../dataset/read-dataset.ts";
 import { dialectOf } from "../rules/dialects.ts";
 import type { UserSpool } from "../spool/spool-users.ts";
 import { openOnce } from "./open-once.ts";
-import { type Asked, type PushDownOptions, readPushedDown } from "./read-pushed-down.ts";
+import { type InteractionSource, type PushDownOptions, readPushedDown } from "./read-pushed-down.ts";
 
-/** `spool` is null when the dataset has every user. */
+/** A dataset that fits into memory. `spool` is null when the dataset has every user. */
 export type ReadWithinBudget = ReadDataset & { readonly spool: UserSpool | null };
 
-/** Below this share of what fits, an estimate is believed; the reading itself notices when it was wrong. */
-const SURE_SHARE = 0.5;
-/** The least that a row of four columns takes in any store. */
-const ROW_BYTES_LEAST = 4;
+/** An estimate below this fraction of the capacity is believed. If it is wrong, the reading fails and is repeated. */
+const BELIEVED_FRACTION = 0.5;
+/** Lower bound of the bytes of a row of four columns, in any store. */
+const ROW_BYTES_MIN = 4;
 
 /**
- * A specification's data: all of them where they fit the run's memory, else what the source's store makes of them. The
- * users of a dataset that was cut down stand in the spool, every one.
+ * Reads a specification's data. Interactions that do not fit into the run's memory are prepared by their store: the
+ * dataset is then a sample, and the spool has the history of every user.
  *
  * Throws what readDataset and readPushedDown throw.
  */
@@ -28,16 +28,16 @@ export async function readWithinBudget(spec: ModelSpec, options: PushDownOptions
   const connectors = openOnce(options.connect);
   const openOptions = { ...options, connect: connectors.open };
   try {
-    const asked = await openInteractions(spec, openOptions);
-    if (asked !== undefined && !(await mayFit(asked, spec, openOptions)))
-      return await readPushedDown(spec, asked, openOptions);
+    const source = await openInteractions(spec, openOptions);
+    if (source !== undefined && !(await mayFit(source, spec, openOptions)))
+      return await readPushedDown(spec, source, openOptions);
     try {
-      // A connector that is closed once its rows are read gives back its memory before they are sorted.
+      // Handing over lets readDataset close the connector, and free its memory, before it sorts the rows.
       return { ...(await readDataset(spec, { ...options, connect: connectors.handOver })), spool: null };
     } catch (error) {
       const isTooLarge = error instanceof StageError && error.code === "too_many_interactions";
-      if (!isTooLarge || asked === undefined) throw error;
-      return await readPushedDown(spec, { ...asked, connector: await openSource(spec, openOptions) }, openOptions);
+      if (!isTooLarge || source === undefined) throw error;
+      return await readPushedDown(spec, { ...source, connector: await openSource(spec, openOptions) }, openOptions);
     }
   } finally {
     await connectors.close();
@@ -45,11 +45,11 @@ export async function readWithinBudget(spec: ModelSpec, options: PushDownOptions
 }
 
 type OpenOptions = PushDownOptions & { readonly connect: ReturnType<typeof openOnce>["open"] };
-type Opened = Asked & { readonly inspection: Inspection };
+type Opened = InteractionSource & { readonly inspection: Inspection };
 
 /**
- * The interaction query as its store describes it; undefined when there is no limit, a column is missing or no language
- * is known.
+ * The interaction query as its store describes it. Undefined when memory is unlimited, a column is missing, or the store
+ * has no dialect.
  */
 async function openInteractions(spec: ModelSpec, options: OpenOptions): Promise<Opened | undefined> {
   if (options.memoryMbMax === undefined) return undefined;
@@ -64,7 +64,7 @@ async function openInteractions(spec: ModelSpec, options: OpenOptions): Promise<
   const connector = await openSource(spec, options);
   const inspection = await connector.inspect(source.query, { sampleRows: 0, signal: options.signal });
   const available = inspection.columns;
-  // The reading tells which column is missing.
+  // Reading the rows reports the missing column.
   if (!columns.every((name) => available.some((column) => column.name === name))) return undefined;
   const nowSeconds = Math.floor(options.nowMs / 1000);
   const query = { dialect, query: source.query, available, schema, nowSeconds };
@@ -74,7 +74,7 @@ async function openInteractions(spec: ModelSpec, options: OpenOptions): Promise<
 const openSource = (spec: ModelSpec, { connect, context }: OpenOptions): Promise<Connector> =>
   connect(connectorOf(spec, spec.schema.interaction.source), context);
 
-/** Whether the interactions are so few, as far as the store tells, that they can be read. */
+/** Whether the interactions fit into memory, by the store's estimate or by a count. */
 async function mayFit(
   { connector, query, inspection }: Opened,
   spec: ModelSpec,
@@ -82,8 +82,8 @@ async function mayFit(
 ): Promise<boolean> {
   const fit = interactionsThatFit(options.memoryMbMax!, spec.schema.interaction.label.type);
   const { estimatedRows, estimatedBytes } = inspection;
-  if (estimatedRows !== null && estimatedRows <= SURE_SHARE * fit) return true;
-  if (estimatedRows === null && (estimatedBytes ?? 0) / ROW_BYTES_LEAST <= fit) return true;
+  if (estimatedRows !== null && estimatedRows <= BELIEVED_FRACTION * fit) return true;
+  if (estimatedRows === null && (estimatedBytes ?? 0) / ROW_BYTES_MIN <= fit) return true;
   options.progress({ detail: "counting interactions in the store" });
   return (await countRows(connector, query.query, options.signal)) <= fit;
 }

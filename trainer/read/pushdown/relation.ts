@@ -1,54 +1,50 @@
 /**
- * The heavy relational work of a training, as a small logical plan: what is wanted of a customer's query, said once,
- * and written in the language of the store that holds the rows. Every order is total and every hash is of the id's
- * text, so each store gives the same rows.
+ * What the trainer needs of an interaction query that is too large for its memory, as a small logical plan, and its SQL
+ * for each kind of store. Every order is total and every hash is of the id's text, so each store gives the same rows.
  */
 import { innerQuery } from "../connectors/sql-text.ts";
 import { checkedRowsSql, unitCountsSql } from "../rules/row-rules.ts";
 import type { SourceTable } from "./source-table.ts";
 
-/** Columns user_id, item_id, seconds, positive and, of a Rating, rating. */
+/** Interactions with the columns user_id, item_id, seconds, positive and, for a Rating, rating. */
 export type Facts =
-  /** The rows that pass the trainer's checks. */
+  /** The rows that break no rule. */
   | { readonly kind: "accepted" }
-  /** Rows of the same user, item and second as one, with the strongest label. */
+  /** One row for each user, item and second, with the strongest label. */
   | { readonly kind: "distinct"; readonly of: Facts }
-  /**
-   * Rows of the users whose hash lies below: eight hex digits, so 80000000 is half of them, and always the same half.
-   */
+  /** Rows of the users whose MD5 begins below eight hex digits: 80000000 is always the same half of the users. */
   | { readonly kind: "sampled"; readonly of: Facts; readonly below: string }
-  /** Each user's newest rows; of the same second by lot. */
+  /** Each user's newest rows; rows of the same second are ordered by tieHash. */
   | { readonly kind: "newest"; readonly of: Facts; readonly perUser: number };
 
-/** What the trainer takes for facts: each once. */
+/** The interactions of a dataset. */
 export const DISTINCT: Facts = { kind: "distinct", of: { kind: "accepted" } };
 
 export type Relation =
   /** reason (NULL: accepted), row_count */
   | { readonly kind: "reasons" }
-  /** u1, u1000, u1000000, u1000000000: numbers in the time column by the unit that their size speaks for */
+  /** u1, u1000, u1000000, u1000000000: counts of the time column's numbers by unit */
   | { readonly kind: "units" }
-  /** users, interactions, positives, first_second, last_second, and of each user at most so many: newest */
+  /** users, interactions, positives, first_second, last_second, and newest: interactions, at most `perUser` of each user */
   | { readonly kind: "totals"; readonly of: Facts; readonly perUser: number }
-  /** item_id of every item of the facts */
+  /** item_id, once for each item */
   | { readonly kind: "items"; readonly of: Facts }
-  /** The facts under the names of the specification's columns. */
+  /** The facts, with the column names of the interaction query. */
   | { readonly kind: "rows"; readonly of: Facts }
   /**
-   * user_hash (24 hex digits of the salted id), item_id, seconds, positive, lot (the order of rows of the same user and
-   * second): of each user one row an item, and the newest positive ones. In no order: stores that are many machines sort
-   * small results only.
+   * user_hash (24 hex digits of the salted id), item_id, seconds, positive, tie_hash: for each user the newest row of
+   * each item, and the newest positive rows. The rows have no order, since distributed stores cannot sort large results.
    */
   | {
       readonly kind: "records";
       readonly of: Facts;
       readonly saltHex: string;
       readonly historyMax: number;
-      /** Also erased_hash, 16 hex digits: by which the trainer knows users who are to be forgotten. */
+      /** Salt of another column, erased_hash (16 hex digits), by which erased users are recognised; null: no such column. */
       readonly erasedSalt: string | null;
     };
 
-/** One SELECT that gives the relation. */
+/** A SELECT of the relation in the store's SQL. */
 export function relationSql(relation: Relation, table: SourceTable): string {
   switch (relation.kind) {
     case "reasons":
@@ -83,29 +79,26 @@ function factsSql(facts: Facts, table: SourceTable): string {
     }
     case "newest":
       return `SELECT ${columns} FROM (SELECT ${columns},
-        ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY ${newestFirst(table, lotOf(table))}) AS place
+        ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY ${newestFirst(table, tieHashOf(table))}) AS place
         FROM (${factsSql(facts.of, table)}) AS facts) AS placed WHERE place <= ${facts.perUser}`;
   }
 }
 
-/** The id as the text by which the trainer knows it. */
+/** The id as the text that the trainer uses for it. */
 const textOf = (which: "user" | "item", { dialect, rules }: SourceTable): string =>
   rules[which].isInteger ? dialect.digits(`${which}_id`) : `${which}_id`;
 
-/**
- * Eight hex digits by which a user's rows of the same second are ordered, as in dataset/read-interactions.ts: for each user another
- * order of the items, else there would be something to learn of it.
- */
-const lotOf = (table: SourceTable) =>
+/** Eight hex digits that order a user's rows of the same second, as in dataset/read-interactions.ts. */
+const tieHashOf = (table: SourceTable) =>
   `SUBSTR(${table.dialect.md5(`${textOf("user", table)} || ${textOf("item", table)}`)}, 1, 8)`;
 
-/** The newest first; total, since two items may draw the same lot. */
-const newestFirst = (table: SourceTable, lot: string) => {
+/** An order with the newest rows first. The item makes it total, since two items may have the same hash. */
+const newestFirst = (table: SourceTable, tieHash: string) => {
   const { byCodePoint } = table.dialect;
-  return `seconds DESC, ${byCodePoint(lot)} DESC, ${byCodePoint(textOf("item", table))} DESC`;
+  return `seconds DESC, ${byCodePoint(tieHash)} DESC, ${byCodePoint(textOf("item", table))} DESC`;
 };
 
-/** The customer's rows, their columns named by position. */
+/** The customer's rows, with columns named by position. */
 function columnsSql({ dialect, query, columns }: SourceTable): string {
   const list = columns.map((name, i) => `${dialect.identifier(name)} AS c${i}`).join(", ");
   return `SELECT ${list} FROM (\n${innerQuery(query)}\n) AS source`;
@@ -118,11 +111,11 @@ const unitsSql = (table: SourceTable): string =>
   `SELECT ${unitCountsSql(table.dialect, table.rules.time.number ?? "NULL")} FROM (${columnsSql(table)}) AS given`;
 
 function totalsSql({ of, perUser }: Extract<Relation, { kind: "totals" }>, table: SourceTable): string {
-  return `SELECT COUNT(*) AS users, SUM(own) AS interactions, SUM(own_positives) AS positives,
-      MIN(first_own) AS first_second, MAX(last_own) AS last_second,
-      SUM(CASE WHEN own < ${perUser} THEN own ELSE ${perUser} END) AS newest
-    FROM (SELECT user_id, COUNT(*) AS own, SUM(positive) AS own_positives,
-      MIN(seconds) AS first_own, MAX(seconds) AS last_own
+  return `SELECT COUNT(*) AS users, SUM(user_rows) AS interactions, SUM(user_positives) AS positives,
+      MIN(user_first) AS first_second, MAX(user_last) AS last_second,
+      SUM(CASE WHEN user_rows < ${perUser} THEN user_rows ELSE ${perUser} END) AS newest
+    FROM (SELECT user_id, COUNT(*) AS user_rows, SUM(positive) AS user_positives,
+      MIN(seconds) AS user_first, MAX(seconds) AS user_last
       FROM (${factsSql(of, table)}) AS facts GROUP BY user_id) AS by_user`;
 }
 
@@ -141,11 +134,11 @@ function recordsSql(records: Extract<Relation, { kind: "records" }>, table: Sour
     erasedSalt === null
       ? ""
       : `, SUBSTR(${dialect.sha256(Buffer.from(erasedSalt, "utf8").toString("hex"), user)}, 1, 16) AS erased_hash`;
-  return `SELECT SUBSTR(${dialect.sha256(saltHex, user)}, 1, 24) AS user_hash, item_id, seconds, positive, lot${erased} FROM (
-    SELECT user_id, item_id, seconds, positive, lot,
+  return `SELECT SUBSTR(${dialect.sha256(saltHex, user)}, 1, 24) AS user_hash, item_id, seconds, positive, tie_hash${erased} FROM (
+    SELECT user_id, item_id, seconds, positive, tie_hash,
       ROW_NUMBER() OVER (PARTITION BY user_id, item_id ORDER BY seconds DESC) AS item_place,
-      ROW_NUMBER() OVER (PARTITION BY user_id, positive ORDER BY ${newestFirst(table, "lot")}) AS label_place
-    FROM (SELECT user_id, item_id, seconds, positive, ${lotOf(table)} AS lot FROM (${factsSql(of, table)}) AS facts) AS drawn
+      ROW_NUMBER() OVER (PARTITION BY user_id, positive ORDER BY ${newestFirst(table, "tie_hash")}) AS label_place
+    FROM (SELECT user_id, item_id, seconds, positive, ${tieHashOf(table)} AS tie_hash FROM (${factsSql(of, table)}) AS facts) AS hashed
     ) AS placed
     WHERE item_place = 1 OR (positive = 1 AND label_place <= ${historyMax})`;
 }

@@ -4,7 +4,7 @@ import { interactionColumns } from "../dataset/check-interactions.ts";
 import type { Dialect, IdRule, TimeUnit } from "../rules/dialect.ts";
 import type { RowRules } from "../rules/row-rules.ts";
 
-/** An interaction query as its store describes it. */
+/** An interaction query, and its columns as the store describes them. */
 export type SourceQuery = {
   readonly dialect: Dialect;
   readonly query: string;

@@ -5,7 +5,7 @@ import { timeUnitOf } from "../rules/row-rules.ts";
 import { openRelation, type PushedSource, readSmallRelation, type SmallRow, smallRows } from "./read-relation.ts";
 import { DISTINCT } from "./relation.ts";
 
-/** What a store counts of its accepted rows. */
+/** Counts of the accepted rows, made by the store. */
 export type Totals = {
   readonly users: number;
   readonly interactions: number;
@@ -13,7 +13,7 @@ export type Totals = {
   /** Epoch seconds. */
   readonly firstSecond: number;
   readonly lastSecond: number;
-  /** Interactions that are left when of each user only the newest are kept. */
+  /** The number of interactions when only the newest of each user are kept. */
   readonly newest: number;
 };
 
@@ -25,8 +25,8 @@ export const readUnit = ({ table, ...source }: PushedSource): Promise<TimeUnit> 
   });
 
 /**
- * Rows by whether, and why not, they can be used, with those that the store could not give. A store has no order of
- * rows, so none is named.
+ * The number of rows, and the rejected ones by reason, including rows that the store could not read. No row numbers are
+ * given, since a store's rows have no order.
  */
 export async function readRejected(
   source: PushedSource,
@@ -41,7 +41,7 @@ export async function readRejected(
   return { rows: given + countRejected(unreadable), rejected: { ...Object.fromEntries(refused), ...unreadable } };
 }
 
-/** @param perUser Of each user's interactions, how many are the newest. */
+/** @param perUser The number of newest interactions of a user that are kept. */
 export async function readTotals(source: PushedSource, perUser: number): Promise<Totals> {
   const [row] = await readSmallRelation(source, { kind: "totals", of: DISTINCT, perUser });
   return {
@@ -54,5 +54,5 @@ export async function readTotals(source: PushedSource, perUser: number): Promise
   };
 }
 
-/** A sum of nothing is NULL. */
+/** A number; 0 for NULL, the sum of no rows. */
 const numberOf = (row: SmallRow, name: string) => Number(row[name] ?? 0);

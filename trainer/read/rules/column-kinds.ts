@@ -1,16 +1,16 @@
-/** Types of DuckDB's columns that are read alike. */
+/** Groups of DuckDB's column types. */
 import { DuckDBTypeId } from "@duckdb/node-api";
 
 type Types = ReadonlySet<DuckDBTypeId>;
 
-/** Of 64 bits or more: not every value is one of a double's. */
+/** Integers of 64 bits or more, which a double cannot hold exactly. */
 export const LONG_INTEGERS: Types = new Set([
   DuckDBTypeId.BIGINT,
   DuckDBTypeId.HUGEINT,
   DuckDBTypeId.UBIGINT,
   DuckDBTypeId.UHUGEINT,
 ]);
-/** Of a fixed width. */
+/** Integers of a fixed width. */
 export const INTEGERS: Types = new Set([
   ...LONG_INTEGERS,
   DuckDBTypeId.TINYINT,
@@ -21,7 +21,7 @@ export const INTEGERS: Types = new Set([
   DuckDBTypeId.UINTEGER,
 ]);
 export const NUMBERS: Types = new Set([...INTEGERS, DuckDBTypeId.FLOAT, DuckDBTypeId.DOUBLE, DuckDBTypeId.DECIMAL]);
-/** Without a zone: they mean UTC. */
+/** Times without a zone, which are read as UTC. */
 export const LOCAL_TIMES: Types = new Set([
   DuckDBTypeId.DATE,
   DuckDBTypeId.TIMESTAMP,

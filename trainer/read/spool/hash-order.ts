@@ -1,7 +1,7 @@
 import { StageError } from "../../stage/stage-error.ts";
 
 /**
- * Positions in the order of their 64-bit hashes, given as high and low words. Throws StageError when two are equal.
+ * Positions in the order of 64-bit hashes, which are given as high and low words. Throws StageError when two are equal.
  */
 export function hashOrder(high: Uint32Array, low: Uint32Array): Uint32Array {
   const order = orderBy(high);
@@ -23,19 +23,21 @@ function orderBy(keys: Uint32Array): Uint32Array {
   return order;
 }
 
-/** Among neighbours with the same high word, the one with the lower low word first. Two equal hashes are refused. */
+/** Orders neighbours with the same high word by their low words. Refuses equal hashes. */
 function sortTies(order: Uint32Array, high: Uint32Array, low: Uint32Array): void {
   for (let i = 1; i < order.length; i++) {
     for (let at = i; at > 0 && high[order[at - 1]!] === high[order[at]!]; at--) {
       const [before, after] = [order[at - 1]!, order[at]!];
       if (low[before]! < low[after]!) break;
-      // Once in a hundred thousand runs with ten million users; another salt has another outcome.
-      if (low[before] === low[after])
-        throw new StageError("deploying", "user_hash_collision", "Two users have the same 64-bit hash; train again.", {
-          retryable: true,
-        });
+      if (low[before] === low[after]) throw hashCollision("deploying");
       order[at - 1] = after;
       order[at] = before;
     }
   }
 }
+
+/** Expected once in 100,000 runs with ten million users. The next run has another salt. */
+export const hashCollision = (stage: "fetching" | "deploying"): StageError =>
+  new StageError(stage, "user_hash_collision", "Two users have the same 64-bit hash; train again.", {
+    retryable: true,
+  });

@@ -1,19 +1,17 @@
 import type { DuckDBDataChunk } from "@duckdb/node-api";
 import { type ErasedUsers, hashesOf } from "../../../shared/erased-users.ts";
-import type { Hash64 } from "../../../shared/hash.ts";
 import { type PackedStrings, stringAt } from "../../../shared/packed-strings.ts";
 import { RECORD_HISTORY_MAX } from "../../../shared/user-records.ts";
-import { StageError } from "../../stage/stage-error.ts";
 import { type StagedTable, type Staging, streamStaged } from "../dataset/staging.ts";
 import type { UserHistories } from "./user-histories.ts";
-import { createSpool, readSpool, type SpoolWriter } from "./user-spool.ts";
+import { createSpool, hashOfHex, readSpool, type SpoolWriter } from "./user-spool.ts";
 
-/** Everybody's history on the trainer's disk. */
+/** A file with the history of every user. */
 export type UserSpool = {
   readonly path: string;
   readonly salt: Uint8Array;
   readonly userCount: number;
-  /** The ids behind the item numbers in it. */
+  /** The ids of the items, by the index that the file uses. */
   readonly itemIds: PackedStrings;
 };
 
@@ -27,11 +25,11 @@ export type SpoolOptions = {
 const PROGRESS_EVERY_CHUNKS = 64;
 
 /**
- * Staged rows of the relation `records`, sorted out of core, as a spool; users who were erased are left out. Items are
- * numbered by the rowid of the staged table `items (text)`; a row of an item that is not in it came after the items
- * were counted, and is left out.
+ * Sorts the staged rows of the relation `records` out of core and writes them as a spool, without erased users. An item's
+ * index is its rowid in the staged table `items (text)`. Rows of items that are not in that table are left out: they came
+ * after the items were read.
  *
- * @returns Users written. Throws StageError `user_hash_collision`.
+ * @returns The number of users written. Throws StageError `user_hash_collision`.
  */
 export async function spoolUsers(staging: Staging, rows: StagedTable, options: SpoolOptions): Promise<number> {
   const { erased, signal, progress } = options;
@@ -56,7 +54,7 @@ export async function spoolUsers(staging: Staging, rows: StagedTable, options: S
   }
 }
 
-/** Takes rows sorted by user and second: columns hash, item, second, positive, hash among the erased. */
+/** Takes rows sorted by user and second. Columns: hash, item, second, positive, hash to recognise erased users by. */
 function userCollector(spool: SpoolWriter, erased: ReadonlySet<string>) {
   let name = "";
   let isErased = false;
@@ -66,17 +64,13 @@ function userCollector(spool: SpoolWriter, erased: ReadonlySet<string>) {
 
   const finish = async () => {
     if (name === "" || isErased) return;
-    await spool.add(hashOf(name), {
+    await spool.add(hashOfHex(name), {
       items: items.slice(-RECORD_HISTORY_MAX),
       times: times.slice(-RECORD_HISTORY_MAX),
       seen: Uint32Array.from(seen).sort(),
     });
   };
   const begin = (next: string, erasedHash: string | null) => {
-    if (next.slice(0, 16) === name.slice(0, 16))
-      throw new StageError("fetching", "user_hash_collision", "Two users have the same 64-bit hash; train again.", {
-        retryable: true,
-      });
     name = next;
     isErased = erasedHash !== null && erased.has(erasedHash);
     items = [];
@@ -103,12 +97,7 @@ function userCollector(spool: SpoolWriter, erased: ReadonlySet<string>) {
   };
 }
 
-const hashOf = (name: string): Hash64 => ({
-  high: Number.parseInt(name.slice(0, 8), 16),
-  low: Number.parseInt(name.slice(8, 16), 16),
-});
-
-/** The users of a spool, their items numbered as in a catalog that has every one of them. */
+/** The users of a spool, with the item indices of a catalog that has all its items. */
 export function spooledHistories(spool: UserSpool, itemIds: PackedStrings): UserHistories {
   const itemCount = itemIds.start.length - 1;
   const { userCount, salt } = spool;
@@ -128,7 +117,7 @@ export function spooledHistories(spool: UserSpool, itemIds: PackedStrings): User
   };
 }
 
-/** Of each of the ids, its position in the catalog. */
+/** The catalog index of each id. */
 function indexIn(catalog: PackedStrings, ids: PackedStrings): Uint32Array {
   const count = ids.start.length - 1;
   const positions = new Map<string, number>();

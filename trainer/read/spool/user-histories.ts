@@ -1,30 +1,28 @@
 import { hash as digestOf } from "node:crypto";
-import { setImmediate as breathe } from "node:timers/promises";
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import type { Hash64 } from "../../../shared/hash.ts";
 import { bytesAt, countOf, type PackedStrings } from "../../../shared/packed-strings.ts";
 import { RECORD_HISTORY_MAX, type RecordContent } from "../../../shared/user-records.ts";
 import type { Interactions } from "../dataset/dataset.ts";
 import { hashOrder } from "./hash-order.ts";
 
-/** One user by the name under which a record is found. */
+/** One user, by the hash under which the record is found. */
 export type HashedUser = { readonly hash: Hash64; readonly content: RecordContent };
 
-/** What is known of every user, wherever it lies: in memory, or in a file that was larger than memory. */
+/** The histories of all users, from memory or from a spool. */
 export type UserHistories = {
-  /** At most; how many there are is known when all were written. */
+  /** Upper bound of the number of users. */
   readonly userCount: number;
   readonly itemCount: number;
-  /** The salt of the hashes. */
+  /** Salt of the hashes. */
   readonly salt: Uint8Array;
-  /**
-   * All users, rising by hash, a few at a time; each time from the beginning. Of a history the newest 1,000 at most.
-   */
+  /** All users in batches, by ascending hash, with at most the newest 1,000 interactions. Each call starts anew. */
   batches(): AsyncIterable<readonly HashedUser[]>;
 };
 
 const BATCH_USERS = 1024;
 
-/** The users of a dataset. All interactions count as seen, the positive ones are the history. */
+/** The users of a dataset. All interactions are seen items; the positive ones are the history. */
 export function historiesOf(interactions: Interactions, userIds: PackedStrings, salt: Uint8Array): UserHistories {
   return {
     userCount: interactions.userCount,
@@ -35,7 +33,7 @@ export function historiesOf(interactions: Interactions, userIds: PackedStrings, 
       for (let from = 0; from < users.order.length; from += BATCH_USERS) {
         const batch = users.order.subarray(from, from + BATCH_USERS);
         yield Array.from(batch, (user) => ({ hash: users.hashOf(user), content: contentOf(interactions, user) }));
-        await breathe();
+        await yieldToEventLoop();
       }
     },
   };
@@ -45,7 +43,7 @@ function contentOf({ userStart, items, times, positive }: Interactions, user: nu
   const from = userStart[user]!;
   const to = userStart[user + 1]!;
   const seen = items.slice(from, to).sort();
-  const history: number[] = []; // positions of the newest positive interactions, newest first
+  const history: number[] = []; // positions of positive interactions, newest first
   for (let at = to - 1; at >= from && history.length < RECORD_HISTORY_MAX; at--)
     if (positive[at] === 1) history.push(at);
   history.reverse();
@@ -56,7 +54,7 @@ function contentOf({ userStart, items, times, positive }: Interactions, user: nu
   };
 }
 
-/** Every user's hash, and the users in the order of their hashes. */
+/** The hash of each user, and the users in the order of their hashes. */
 function usersByHash(userIds: PackedStrings, salt: Uint8Array) {
   const count = countOf(userIds);
   const high = new Uint32Array(count);

@@ -1,26 +1,27 @@
 /**
- * Histories of more users than memory holds, on the trainer's disk until they are packed into records: one file, users
- * rising by hash, read from beginning to end as often as wanted. It lives for one run and is never published.
+ * A file with the histories of more users than memory holds, until they are packed into records. Users are in ascending
+ * order of their hashes. The file is read from beginning to end. It lives for one run and is never published.
  *
  *     user   | high u32 | low u32 | bytes u32 | n varint | n × item varint | n × delta varint | m varint | m × gap varint |
  *            | v varint | v × code varint |
  *       items, deltas  the newest positive interactions, oldest first, and their times; the first counts from 0
- *       gaps           between rising seen items, the first counted from −1, less one
- *       codes          of the user's values
+ *       gaps           differences of ascending seen items, less one; the first counts from −1
+ *       codes          codes of the user's attribute values
  */
 import { open } from "node:fs/promises";
 import { assert } from "../../../shared/assert.ts";
 import { type ByteSource, bytesOf, createSink, putVarint, takeVarint } from "../../../shared/byte-sink.ts";
 import type { Hash64 } from "../../../shared/hash.ts";
 import { compareHashes, type RecordContent } from "../../../shared/user-records.ts";
+import { hashCollision } from "./hash-order.ts";
 import type { HashedUser } from "./user-histories.ts";
 
 export type SpoolWriter = {
-  /** Users rising by hash. */
+  /** Users have to come in ascending order of their hashes. Throws StageError `user_hash_collision` for equal ones. */
   add(hash: Hash64, content: RecordContent): Promise<void>;
-  /** Users written. The file is whole from here on. */
+  /** Completes the file. Returns the number of users. */
   end(): Promise<number>;
-  /** Closes the file, whether it is whole or not. */
+  /** Closes the file, whether it is complete or not. */
   close(): Promise<void>;
 };
 
@@ -42,7 +43,9 @@ export async function createSpool(path: string): Promise<SpoolWriter> {
   };
   return {
     async add(hash, content) {
-      assert(last === undefined || compareHashes(last, hash) < 0, "users rise by hash, and no two have the same");
+      const order = last === undefined ? -1 : compareHashes(last, hash);
+      if (order === 0) throw hashCollision("fetching");
+      assert(order < 0, "users have ascending hashes");
       last = hash;
       const payload = encode(content);
       const head = Buffer.alloc(HEAD_BYTES);
@@ -62,7 +65,13 @@ export async function createSpool(path: string): Promise<SpoolWriter> {
   };
 }
 
-/** All users of a spool, in their order, a few at a time. */
+/** The hash that begins with 16 hex digits. */
+export const hashOfHex = (hex: string): Hash64 => ({
+  high: Number.parseInt(hex.slice(0, 8), 16),
+  low: Number.parseInt(hex.slice(8, 16), 16),
+});
+
+/** All users of a spool in batches, in their order. */
 export async function* readSpool(path: string): AsyncGenerator<readonly HashedUser[]> {
   const file = await open(path, "r");
   try {
@@ -73,13 +82,13 @@ export async function* readSpool(path: string): AsyncGenerator<readonly HashedUs
       rest = bytes.subarray(end);
       for (let from = 0; from < batch.length; from += BATCH_USERS) yield batch.slice(from, from + BATCH_USERS);
     }
-    assert(rest.length === 0, "a spool ends with a whole user");
+    assert(rest.length === 0, "a spool ends with a complete user");
   } finally {
     await file.close();
   }
 }
 
-/** The whole users at the beginning of some bytes, and where they end. */
+/** The complete users at the beginning of some bytes, and the position where they end. */
 function takeUsers(bytes: Buffer): { readonly batch: HashedUser[]; readonly end: number } {
   const batch: HashedUser[] = [];
   let at = 0;

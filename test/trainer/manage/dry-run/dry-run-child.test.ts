@@ -16,7 +16,13 @@ async function answerOf(spec: DryRunJob["spec"], bucketUrl: string): Promise<Dry
   let answer: DryRunAnswer | undefined;
   await superviseProcess({
     program: new URL("../../../../trainer/manage/dry-run/dry-run-child.ts", import.meta.url).pathname,
-    input: { customer: "acme", spec, connectorSettings, rejectedShareMax: 0.5, fitSecondsMax: 1 } satisfies DryRunJob,
+    input: {
+      customer: "acme",
+      spec,
+      connectorSettings,
+      rejectedFractionMax: 0.5,
+      fitSecondsMax: 1,
+    } satisfies DryRunJob,
     environment: settings.childEnvironment("acme"),
     memoryMbMax: 1500,
     secondsMax: 30,

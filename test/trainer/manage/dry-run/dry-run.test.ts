@@ -155,11 +155,11 @@ test("item ids of another type, and ids without interactions, are warnings", asy
   expect(await messages("SELECT unnest(['1', '2', 'TOTAL']) AS i, 5 AS price")).toEqual([
     `attribute_rows: 1 rows of the item query have an id such as "TOTAL" and were left out: the interactions' ids are whole numbers, written without leading zeros`,
   ]);
-  const strangers = "SELECT range + 100 AS i, 5 AS price FROM range(9)";
-  expect(await messages(strangers)).toEqual([
+  const unknownIds = "SELECT range + 100 AS i, 5 AS price FROM range(9)";
+  expect(await messages(unknownIds)).toEqual([
     expect.stringMatching(/^attribute_rows: No id of the item query, such as "100" is among those of the interactions/),
   ]);
-  expect(await messages(strangers, good.replace("range(2000)", "range(6000)"))).toEqual([]); // the rest of the interactions is unknown
+  expect(await messages(unknownIds, good.replace("range(2000)", "range(6000)"))).toEqual([]); // the rest of the interactions is unknown
 });
 
 test("an attribute with too long a name is a warning, and is left out", async () => {

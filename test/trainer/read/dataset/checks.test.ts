@@ -11,7 +11,7 @@ const label = { type: "Binary", name: "liked" } as const;
 const report = (given: Partial<RowReport>): RowReport => ({
   rows: 100,
   rejected: {},
-  rejectedShareMax: 0.1,
+  rejectedFractionMax: 0.1,
   label,
   ...given,
 });
@@ -34,9 +34,9 @@ test.each<[Partial<RowReport>, string | null]>([
   [{ rejected: rejected(11) }, "too_many_rejected_rows"],
   [{ rejected: { ...rejected(6), ...rejected(5, "future_time") } }, "too_many_rejected_rows"],
   [{ rejected: rejected(100, "future_time") }, "all_times_in_future"],
-  [{ rejected: rejected(100, "future_time"), rejectedShareMax: 1 }, "all_times_in_future"],
-  [{ rejected: rejected(100), rejectedShareMax: 1 }, "too_many_rejected_rows"], // nothing would be left
-  [{ rejected: rejected(99), rejectedShareMax: 1 }, null],
+  [{ rejected: rejected(100, "future_time"), rejectedFractionMax: 1 }, "all_times_in_future"],
+  [{ rejected: rejected(100), rejectedFractionMax: 1 }, "too_many_rejected_rows"], // nothing would be left
+  [{ rejected: rejected(99), rejectedFractionMax: 1 }, null],
 ])("rows %# → %s", (given, code) => {
   const check = () => checkRows(report(given));
   if (code === null) expect(check).not.toThrow();

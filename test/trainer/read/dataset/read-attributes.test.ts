@@ -10,7 +10,7 @@ import {
   idsOf,
   QUERY_ATTRIBUTES_MAX,
   readAttributes,
-  strangersWarning,
+  unknownIdsWarning,
 } from "../../../../trainer/read/dataset/read-attributes.ts";
 import {
   openStaging,
@@ -164,7 +164,7 @@ test("a table none of whose ids is known is told, with an example of both", asyn
   const warn = async (sql: string) => {
     await runStaged(staging, "DROP TABLE IF EXISTS item_rows; DROP TABLE IF EXISTS item_rows_by_id", signal);
     const { staged } = await read(sql);
-    return await strangersWarning(staging, staged, { known: "items", what: "item", signal });
+    return await unknownIdsWarning(staging, staged, { known: "items", what: "item", signal });
   };
   expect(await warn("SELECT 'A' AS i, 1 AS n")).toBe(
     'No id of the item query, such as "A" is among those of the interactions, such as "a": is the id column the right one?',

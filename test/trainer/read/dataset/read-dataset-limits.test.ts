@@ -38,7 +38,7 @@ async function endOf({ query, work = folder, settings }: Given): Promise<StageEr
     const read = readDataset(spec, {
       context: { customer: "test", settings: { ...fileSettings([folder], workDirectory), memoryMb: 128, ...settings } },
       workDirectory,
-      rejectedShareMax: 0.01,
+      rejectedFractionMax: 0.01,
       signal: new AbortController().signal,
       nowMs: Date.UTC(2026, 0, 1),
       progress: () => undefined,

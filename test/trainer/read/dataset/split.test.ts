@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { seededRandom } from "../../../../trainer/learn/numerics/seeded-random.ts";
 import type { Interactions } from "../../../../trainer/read/dataset/dataset.ts";
 import {
-  instantsForShares,
+  instantsForFractions,
   leaveLastOut,
   rowsWhere,
   type Split,
@@ -118,7 +118,7 @@ test("the instant leaves at most the share after it, unless equal times forbid, 
   fc.assert(
     fc.property(times, fc.double({ min: 0.01, max: 1, noNaN: true }), (given, share) => {
       const all = interactionsOf([given.map((time) => ({ item: 0, time, positive: true }))]);
-      const [instant = Number.NaN] = instantsForShares(all, [share]);
+      const [instant = Number.NaN] = instantsForFractions(all, [share]);
       const after = given.filter((time) => time >= instant).length;
       const newest = given.filter((time) => time === Math.max(...given)).length;
       expect(after).toBeGreaterThan(0);
@@ -129,7 +129,7 @@ test("the instant leaves at most the share after it, unless equal times forbid, 
 
 test("the instant of ten rows a second apart at 0.2 leaves the last two", () => {
   const all = interactionsOf([Array.from({ length: 10 }, (_, time) => ({ item: 0, time, positive: true }))]);
-  expect(instantsForShares(all, [0.2, 0.5])).toEqual([8, 5]);
+  expect(instantsForFractions(all, [0.2, 0.5])).toEqual([8, 5]);
 });
 
 test("the instant looks at positives only; without any it is 0", () => {
@@ -137,9 +137,9 @@ test("the instant looks at positives only; without any it is 0", () => {
     { item: 0, time: 5, positive: true },
     { item: 0, time: 9, positive: false },
   ];
-  expect(instantsForShares(interactionsOf([rows]), [0.5])).toEqual([5]);
-  expect(instantsForShares(interactionsOf([[rows[1]!]]), [0.5])).toEqual([0]);
-  expect(instantsForShares(interactionsOf([]), [0.5])).toEqual([0]);
+  expect(instantsForFractions(interactionsOf([rows]), [0.5])).toEqual([5]);
+  expect(instantsForFractions(interactionsOf([[rows[1]!]]), [0.5])).toEqual([0]);
+  expect(instantsForFractions(interactionsOf([]), [0.5])).toEqual([0]);
 });
 
 test("rowsWhere keeps users without rows", () => {

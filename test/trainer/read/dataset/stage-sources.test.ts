@@ -7,7 +7,7 @@ import { openStagedRows } from "../../../fixtures/rows-staged.ts";
 
 const options = {
   context: { customer: "test", settings: fileSettings([], "") },
-  rejectedShareMax: 0.5,
+  rejectedFractionMax: 0.5,
   signal: new AbortController().signal,
   nowMs: Date.UTC(2025, 0, 1),
   progress: () => undefined,

@@ -40,7 +40,7 @@ async function read(query: string, { items, store = connector, ...options }: Rea
       context: { customer: "t", settings: fileSettings([], workDirectory) },
       workDirectory,
       memoryMbMax: 0.02,
-      rejectedShareMax: 0.5,
+      rejectedFractionMax: 0.5,
       signal,
       nowMs: NOW_MS,
       progress: () => undefined,
@@ -65,8 +65,8 @@ test("the record tells how many there are, how many were taken, and of which use
   expect([summary.from, summary.to]).toEqual(["2023-11-14T22:13:20.000Z", "2023-11-14T22:48:29.000Z"]);
   expect(summary.warnings[0]).toBe(
     "2110 interactions are more than the 769 that this run's memory holds: DuckDB prepared them. Models are chosen and fitted on " +
-      `the newest ${dataset.items.length} interactions of ${dataset.userCount} of 211 users, drawn by lot (at most 500 a user); ` +
-      "the catalog has every item, and what all 211 users have seen is kept from them",
+      `the newest ${dataset.items.length} interactions of ${dataset.userCount} of 211 users, sampled at random (at most 500 a user); ` +
+      "the catalog has every item, and all 211 users are shown only items that they have not seen",
   );
   expect([spool.userCount, left]).toEqual([211, ["users.spool"]]);
 });
@@ -95,12 +95,12 @@ test("lines that do not fit their file are counted among all rows, not among tho
   const context = { customer: "t", settings: fileSettings([folder], join(folder, "temp")) };
   const store = await connect({ type: "File", location: "events.csv" }, context);
   try {
-    const { summary, dataset } = await read("SELECT * FROM events", { store, rejectedShareMax: 0.3 });
+    const { summary, dataset } = await read("SELECT * FROM events", { store, rejectedFractionMax: 0.3 });
     expect(dataset.items.length).toBeLessThan(1000); // next to which 500 are more than that
     expect(summary).toMatchObject({ interactions: 2000, rejected_rows: { malformed_line: 500 }, duplicate_rows: 0 });
     expect(summary.warnings.filter((text) => text.includes("500 × malformed_line"))).toHaveLength(1);
     const tooMany = { code: "too_many_rejected_rows", message: expect.stringContaining("500 of 2500 rows") };
-    await expect(read("SELECT * FROM events", { store, rejectedShareMax: 0.19 })).rejects.toMatchObject(tooMany);
+    await expect(read("SELECT * FROM events", { store, rejectedFractionMax: 0.19 })).rejects.toMatchObject(tooMany);
   } finally {
     await store.close();
     await rm(folder, { recursive: true });

@@ -43,7 +43,7 @@ function source(
   const schema = schemaOf({ type: "Binary", name: "l" }, query);
   const table = sourceTable({ dialect: DUCKDB, query, available, schema, nowSeconds: 0 });
   if ("column" in table) throw new Error(table.meaning);
-  return { connector: { read } as unknown as Connector, table, signal, told: [], asked };
+  return { connector: { read } as unknown as Connector, table, signal, origins: [], asked };
 }
 
 test("rows come as texts by column, NULL as null, and the job is remembered", async () => {
@@ -56,7 +56,7 @@ test("rows come as texts by column, NULL as null, and the job is remembered", as
     { reason: null, row_count: "2" },
   ]);
   await openRelation(store, { kind: "items", of: { kind: "accepted" } });
-  expect(store.told).toEqual(["reasons: job 1", "items: job 2"]);
+  expect(store.origins).toEqual(["reasons: job 1", "items: job 2"]);
   expect(store.asked[0]).toContain("FROM (\nSELECT 1\n) AS source");
 });
 

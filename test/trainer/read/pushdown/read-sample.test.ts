@@ -28,7 +28,7 @@ async function sample(query: string, memoryMbMax: number, change: (newest: numbe
   const store = { dialect: DUCKDB, connector, hold: async () => query, stop: async () => undefined };
   const { signal } = new AbortController();
   const table = await heldTable(store, undefined as never, { label, nowSeconds: NOW_MS / 1000 });
-  const source = { connector, table, signal, told: [] };
+  const source = { connector, table, signal, origins: [] };
   const totals = await readTotals(source, NEWEST_PER_USER);
   const schema = schemaOf(label, query);
   const { dataset } = await readSample(
@@ -43,7 +43,7 @@ async function sample(query: string, memoryMbMax: number, change: (newest: numbe
       context: { customer: "t", settings: fileSettings([], folder) },
       workDirectory: folder,
       memoryMbMax,
-      rejectedShareMax: 0,
+      rejectedFractionMax: 0,
       signal,
       nowMs: NOW_MS,
       progress: () => undefined,

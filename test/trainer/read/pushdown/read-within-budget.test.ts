@@ -67,7 +67,7 @@ async function read(store: Store, { change, ...options }: Options = {}) {
       context: { customer: "test", settings: fileSettings([], workDirectory) },
       workDirectory,
       memoryMbMax: 0.025,
-      rejectedShareMax: 0.5,
+      rejectedFractionMax: 0.5,
       signal: new AbortController().signal,
       nowMs: NOW_MS,
       progress: ({ detail = "" }) => details.push(detail),

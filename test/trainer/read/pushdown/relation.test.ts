@@ -49,7 +49,7 @@ async function told(store: Store, rows: Rows, label: Label): Promise<Told> {
   const answers: Record<string, string[]> = {};
   for (const [name, relation] of Object.entries(RELATIONS)) {
     if (name === "units" && table.rules.time.number === null) continue;
-    const read = await readSmallRelation({ connector: store.connector, table, signal: never, told: [] }, relation);
+    const read = await readSmallRelation({ connector: store.connector, table, signal: never, origins: [] }, relation);
     answers[name] = read.map((row) => JSON.stringify(Object.values(row))).sort();
   }
   return answers;
@@ -58,7 +58,7 @@ async function told(store: Store, rows: Rows, label: Label): Promise<Told> {
 /** The same by the trainer's own reading, and by hand. */
 async function expectedOf(rows: Rows, label: Label) {
   const { dataset, summary } = await readRows(specOf({ interactions: valuesQuery(rows), label }), {
-    rejectedShareMax: 1,
+    rejectedFractionMax: 1,
   });
   const facts = rowsOf(dataset).map((row, i) => {
     const [user, item, second, positive] = row.split(" ") as [string, string, string, string];

@@ -23,7 +23,7 @@ async function sourceOf(rows: Rows["rows"], { time = "integer" as Rows["kinds"][
   };
   const kinds = { u: "text", i: "text", t: time, l: "integer" } as const;
   const table = await heldTable(store, { kinds, rows }, { label: { type: "Binary", name: "l" }, nowSeconds: T + 1e6 });
-  return { connector, table, signal: new AbortController().signal, told: [] };
+  return { connector, table, signal: new AbortController().signal, origins: [] };
 }
 
 test("the unit is the one that most times speak for; timestamps have none", async () => {

@@ -55,10 +55,11 @@ test("users larger than what is read at once, and more than fit one batch, come 
   expect(await through(users)).toEqual(users);
 });
 
-test("users out of order are refused", async () => {
+test("users out of order and equal hashes are refused", async () => {
   const spool = await createSpool(join(folder, "wrong.bin"));
   const nothing = { items: [], times: [], seen: [] };
   await spool.add({ high: 2, low: 0 }, nothing);
-  await expect(spool.add({ high: 2, low: 0 }, nothing)).rejects.toThrow("rise by hash");
+  await expect(spool.add({ high: 1, low: 0 }, nothing)).rejects.toThrow("ascending hashes");
+  await expect(spool.add({ high: 2, low: 0 }, nothing)).rejects.toMatchObject({ code: "user_hash_collision" });
   await spool.close();
 });

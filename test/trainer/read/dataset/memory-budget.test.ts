@@ -5,7 +5,7 @@ import {
   interactionsThatFit,
   mbOfInteractions,
   stagingMb,
-} from "../../../../trainer/read/dataset/memory-shares.ts";
+} from "../../../../trainer/read/dataset/memory-budget.ts";
 
 test("of 4096 MB, 2048 are for interactions: 157,538,461 of 13 bytes, or 120,470,588 of 17 with ratings", () => {
   expect(interactionsThatFit(4096, "Binary")).toBe(157_538_461);
