@@ -19,8 +19,10 @@
  * Limits: 500 columns with names of at most 1,000 characters, 2^32 − 2 distinct values, 2 GiB. Numbers that are not
  * finite count as missing.
  */
+
 import { z } from "zod";
 import { assert, FormatError } from "./assert.ts";
+import { countBelowIn } from "./binary-search.ts";
 import {
   type ArrayOf,
   arrayOf,
@@ -264,16 +266,8 @@ function isRising(start: Uint32Array, end: number): boolean {
 }
 
 /** The number of values below the given one, in a rising array. */
-export function countBelow(rising: ArrayOf<"f64">, value: number): number {
-  let low = 0;
-  let high = rising.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (rising[middle]! < value) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
+export const countBelow = (rising: ArrayOf<"f64">, value: number): number =>
+  countBelowIn(rising.length, (at) => rising[at]! < value);
 
 const bytesFor = (keyMax: number) => (keyMax < 2 ** 8 ? 1 : keyMax < 2 ** 16 ? 2 : 4);
 

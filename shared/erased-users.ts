@@ -13,8 +13,10 @@
  *
  * The list only grows. Its salt never changes, since hashes with another salt could not be compared.
  */
+
 import { z } from "zod";
 import { assert, FormatError } from "./assert.ts";
+import { countBelowIn } from "./binary-search.ts";
 import { arrayOf, decodeContainer, encodeContainer } from "./container.ts";
 import { crc32 } from "./crc32.ts";
 import { type Hash64, userHash } from "./hash.ts";
@@ -83,15 +85,8 @@ export function decodeErasedUsers(bytes: Uint8Array): ErasedUsers {
 }
 
 function holds(list: ErasedUsers, hash: Hash64): boolean {
-  let [from, to] = [0, list.high.length]; // the entry, if any, is at `from` or later and before `to`
-  while (from < to) {
-    const middle = (from + to) >>> 1;
-    const compared = order(list, middle, hash);
-    if (compared === 0) return true;
-    if (compared < 0) from = middle + 1;
-    else to = middle;
-  }
-  return false;
+  const at = countBelowIn(list.high.length, (i) => order(list, i, hash) < 0);
+  return at < list.high.length && order(list, at, hash) === 0;
 }
 
 const order = ({ high, low }: ErasedUsers, i: number, hash: Hash64): number =>

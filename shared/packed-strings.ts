@@ -1,3 +1,5 @@
+import { countBelowIn } from "./binary-search.ts";
+
 /** Many strings in one array of UTF-8 bytes. An id takes its bytes and 4 more, instead of a JavaScript object. */
 export type PackedStrings = {
   readonly bytes: Uint8Array; // UTF-8 of all strings, one after another
@@ -60,13 +62,5 @@ export function compareBytes(a: Uint8Array, b: Uint8Array): number {
 }
 
 /** The position of the first string at or above the text, 0 to count. The strings must be sorted by code point. */
-export function lowerBound(sorted: PackedStrings, text: Uint8Array): number {
-  let low = 0;
-  let high = countOf(sorted);
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (compareBytes(bytesAt(sorted, middle), text) < 0) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
+export const lowerBound = (sorted: PackedStrings, text: Uint8Array): number =>
+  countBelowIn(countOf(sorted), (at) => compareBytes(bytesAt(sorted, at), text) < 0);

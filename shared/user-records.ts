@@ -33,8 +33,10 @@
  * Limits: pages of at most 64 KiB, except that a single record may need more (a user who has seen hundreds of thousands
  * of items), up to 512 KiB; 2^32 users; 1,000 history entries, 32 values. All numbers little-endian.
  */
+
 import { z } from "zod";
 import { assert, FormatError } from "./assert.ts";
+import { countBelowIn } from "./binary-search.ts";
 import {
   type ByteSink,
   type ByteSource,
@@ -168,19 +170,6 @@ export function recordInPage(page: UserPage, hash: Hash64, itemCount: number): U
   return at === undefined ? undefined : recordAt(page, at, itemCount);
 }
 
-/** Every user of a page, to check a whole version. Throws FormatError for a damaged page. */
-export function* decodeUserRecords(
-  bytes: Uint8Array,
-  itemCount: number,
-): Generator<{ readonly hash: Hash64; readonly record: UserRecord }> {
-  const page = openUserPage(bytes);
-  for (let at = 0; at < page.count; at++) {
-    const entry = PAGE_HEAD_BYTES + at * ENTRY_BYTES;
-    const hash = { high: page.view.getUint32(entry, true), low: page.view.getUint32(entry + 4, true) };
-    yield { hash, record: recordAt(page, at, itemCount) };
-  }
-}
-
 function recordAt({ bytes, view, count }: UserPage, at: number, itemCount: number): UserRecord {
   const entriesEnd = PAGE_HEAD_BYTES + count * ENTRY_BYTES;
   const start = at === 0 ? entriesEnd : view.getUint32(PAGE_HEAD_BYTES + (at - 1) * ENTRY_BYTES + 8, true);
@@ -294,19 +283,15 @@ function checkPage(page: Uint8Array, view: DataView): number {
 }
 
 /** The position of the user's entry, by binary search. */
-function entryOf({ view, count }: UserPage, hash: Hash64): number | undefined {
-  let low = 0;
-  let high = count;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    const entry = PAGE_HEAD_BYTES + middle * ENTRY_BYTES;
-    const found = { high: view.getUint32(entry, true), low: view.getUint32(entry + 4, true) };
-    const order = compareHashes(found, hash);
-    if (order === 0) return middle;
-    if (order < 0) low = middle + 1;
-    else high = middle;
-  }
-  return undefined;
+function entryOf(page: UserPage, hash: Hash64): number | undefined {
+  const at = countBelowIn(page.count, (entry) => compareHashes(hashAt(page, entry), hash) < 0);
+  return at < page.count && compareHashes(hashAt(page, at), hash) === 0 ? at : undefined;
+}
+
+/** The hash of the user at a position of a page. */
+export function hashAt({ view }: UserPage, at: number): Hash64 {
+  const entry = PAGE_HEAD_BYTES + at * ENTRY_BYTES;
+  return { high: view.getUint32(entry, true), low: view.getUint32(entry + 4, true) };
 }
 
 /** The byte at which every 64th page begins, if all files were one. */
@@ -325,15 +310,7 @@ function isRisingFromZero(numbers: Uint32Array): boolean {
 }
 
 /** The position of the last number at or below the value, in rising numbers that begin with 0. */
-function lastAtOrBelow(rising: Uint32Array, value: number): number {
-  let low = 0;
-  let high = rising.length;
-  while (high - low > 1) {
-    const middle = (low + high) >>> 1;
-    if (rising[middle]! <= value) low = middle;
-    else high = middle;
-  }
-  return low;
-}
+const lastAtOrBelow = (rising: Uint32Array, value: number): number =>
+  countBelowIn(rising.length, (at) => rising[at]! <= value) - 1;
 
 const sum = (numbers: readonly number[]) => numbers.reduce((total, value) => total + value, 0);

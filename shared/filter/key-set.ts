@@ -1,3 +1,5 @@
+import { countBelowIn } from "../binary-search.ts";
+
 /**
  * A set of numbers as half-open ranges. Bounds [a0, b0, a1, b1, …] mean a0 ≤ key < b0, or a1 ≤ key < b1, and so on. Bounds rise strictly,
  * so no range is empty and none touches the next. A key is in the set when an odd number of bounds is at or below it. Every test of a
@@ -28,16 +30,8 @@ export function union(sets: readonly KeySet[]): KeySet {
 
 export const intersection = (sets: readonly KeySet[]): KeySet => complement(union(sets.map(complement)));
 
-export function hasKey(keys: KeySet, key: number): boolean {
-  let low = 0; // becomes the number of bounds at or below the key
-  let high = keys.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (keys[middle]! <= key) low = middle + 1;
-    else high = middle;
-  }
-  return low % 2 === 1;
-}
+export const hasKey = (keys: KeySet, key: number): boolean =>
+  countBelowIn(keys.length, (at) => keys[at]! <= key) % 2 === 1;
 
 /** The ranges, in rising order. */
 export const rangesOf = (keys: KeySet): [from: number, to: number][] =>

@@ -8,13 +8,14 @@ import { join } from "node:path";
 import type { ItemIndex } from "../../shared/ids.ts";
 import { type PackedStrings, stringAt } from "../../shared/packed-strings.ts";
 import type { UserRecord } from "../../shared/snapshot.ts";
-import { decodeUserDirectory, decodeUserRecords, type UserDirectory } from "../../shared/user-records.ts";
+import { decodeUserDirectory, type UserDirectory } from "../../shared/user-records.ts";
 import { watchPeakMemory } from "../../trainer/choose/files/peak-memory.ts";
 import { packUserRecords } from "../../trainer/publish/write-user-records.ts";
 import { readIds } from "../../trainer/read/dataset/number-ids.ts";
 import { openStaging, runStaged, type StagedTable, type Staging } from "../../trainer/read/dataset/staging.ts";
 import { hashOrder } from "../../trainer/read/spool/hash-order.ts";
 import { spooledHistories, spoolUsers, type UserSpool } from "../../trainer/read/spool/spool-users.ts";
+import { decodeUserRecords } from "../fixtures/user-page.ts";
 import type { RecordsMeasured } from "./records.ts";
 
 const [folder, usersText, memoryText] = process.argv.slice(2) as [string, string, string];

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { ItemIndex } from "../../shared/ids.ts";
 import { FORMATS_READ, Manifest } from "../../shared/manifest.ts";
-import { decodeUserRecords } from "../../shared/user-records.ts";
 import { decodeUserValues } from "../../shared/user-values.ts";
+import { decodeUserRecords } from "../fixtures/user-page.ts";
 import { format2Files, ITEM_COUNT, USERS } from "./format-2.ts";
 
 const folder = new URL("format-2/", import.meta.url).pathname;

@@ -68,14 +68,14 @@ const withFields = (object: Json, ...inside: string[]): Json => ({
 function documents(today: ReadonlyMap<string, Uint8Array>, manifest2: Uint8Array): [string, Json, Json][] {
   const read = (bytes: Uint8Array) => JSON.parse(new TextDecoder().decode(bytes)) as Json;
   const [manifest, live, key] = ["manifest.json", "live.json", "key-record.json"].map((name) => read(today.get(name)!));
-  const liveVersion = { ...(live!["live"] as Json), ...NEW, first_version: "v0" };
+  const { live: version } = live as { live: Json };
   return [
     ["manifest", manifest!, withFields(manifest!, "model", "catalog", "users")],
     ["manifest-with-user-values", read(manifest2), withFields(read(manifest2), "model", "user_values")],
     [
       "live",
-      { ...live!, live: { ...(live!["live"] as Json), first_version: "v0" } },
-      { ...live!, ...NEW, live: liveVersion },
+      { ...live!, live: { ...version, first_version: "v0" } },
+      { ...live!, ...NEW, live: { ...version, ...NEW, first_version: "v0" } },
     ],
     ["key-record", key!, withFields(key!)],
     ["report", REPORT, withFields(REPORT, "data", "split", "chosen", "gate", "seconds")],

@@ -8,7 +8,6 @@ import type { ItemIndex } from "../../shared/ids.ts";
 import {
   compareHashes,
   decodeUserDirectory,
-  decodeUserRecords,
   encodeUserDirectory,
   encodeUserPage,
   encodeUserRecord,
@@ -62,22 +61,6 @@ test("every user's record is read back from its page, and no record for other us
       }
       const isKnown = all.some((user) => compareHashes(user.hash, stranger) === 0);
       expect(decodeUserPage(page, stranger, ITEMS) !== undefined).toBe(isKnown);
-    }),
-  ));
-
-test("all users of a page are decoded in order, with the same records; a damaged page is refused", () =>
-  fc.assert(
-    fc.property(users, (all) => {
-      const page = pageOf(all);
-      const read = [...decodeUserRecords(page, ITEMS)];
-      expect(read.map(({ hash: name }) => name)).toEqual(all.map(({ hash: name }) => name));
-      for (const { hash: name, record: one } of read) {
-        const alone = decodeUserPage(page, name, ITEMS)!;
-        expect([one.items, one.times]).toEqual([alone.items, alone.times]);
-      }
-      page[page.length - 1]! ^= 1;
-      expect(() => [...decodeUserRecords(page, ITEMS)]).toThrow(FormatError);
-      expect(() => [...decodeUserRecords(page.subarray(0, 8), ITEMS)]).toThrow(FormatError);
     }),
   ));
 
