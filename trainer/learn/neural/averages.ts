@@ -1,19 +1,19 @@
 import type { Parameters } from "../numerics/autodiff/parameters.ts";
 
-/** Parameters averaged over the last steps, by name: better than those of any one step (Polyak and Juditsky 1992). */
+/** Parameters by name, averaged over the last steps: they rank better than those of one step (Polyak and Juditsky 1992). */
 export type Averages = ReadonlyMap<
   string,
   { readonly dims: readonly number[]; readonly value: Float32Array<ArrayBuffer> }
 >;
 
-/** A copy of values as they are. */
+/** A copy of the current values. */
 export const averagesOf = (parameters: Parameters | Averages): Averages =>
   new Map([...parameters].map(([name, { dims, value }]) => [name, { dims, value: value.slice() }]));
 
 /**
- * Moves averages towards the parameters, as an exponential average that looks back `steps` steps, fewer at the beginning.
+ * Updates averages with the current parameters: an exponential average over about `steps` steps, fewer at the beginning.
  *
- * @param step Steps made before, from 0.
+ * @param options `step`: the number of earlier steps.
  */
 export function follow(
   averages: Averages,
@@ -27,6 +27,6 @@ export function follow(
   }
 }
 
-/** Parameters of a network without anything to learn from: every score is 0, which ranks in catalog order, that is by popularity. */
+/** Averages of a network without data: every score is 0, which ranks in catalog order, that is by popularity. */
 export const zeroAverages = (parameters: Parameters): Averages =>
   new Map([...parameters].map(([name, { dims, value }]) => [name, { dims, value: new Float32Array(value.length) }]));

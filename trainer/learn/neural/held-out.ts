@@ -15,7 +15,7 @@ export type HeldOut = {
 const USERS_MAX = 1000;
 /** Below this number, a third of the users is held out instead of a sixth: 94 users stopped training at random. */
 const USERS_ENOUGH = 300;
-/** Fewer users are not held out at all: their NDCG would say nothing. */
+/** Fewer users are not held out at all: their NDCG would be too noisy. */
 const USERS_MIN = 30;
 
 /** Holds out the last entry of a sixth of the users with three entries or more, or of a third where these are few. */

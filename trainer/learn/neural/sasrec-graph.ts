@@ -18,7 +18,7 @@ export const ITEM_TABLE = "item_table";
 /** Histories from this length on are attended to in four spans, which leave out later keys. */
 const SPAN_LENGTH_MIN = 100;
 
-/** Spans of attention in training. A batch must be at least this long. */
+/** Spans of attention in training; a batch must be at least as long as their number. */
 export const causalSpansFor = ({ length }: TransformerShape) => (length >= SPAN_LENGTH_MIN ? 4 : 1);
 
 /** One forward and backward pass over a batch: returns the loss and leaves gradients in the parameters. */

@@ -49,7 +49,7 @@ export function sparseBytes(
   return (entryCount + CHUNK) * entryBytes + 2 * (rowCount + 1) + 4 * blockCount(rowCount);
 }
 
-/** Different weights that the codes of so many columns can tell apart: 256 up to 65,536 columns, 16 at 2^20. */
+/** Number of different weights that codes can represent: 256 up to 65,536 columns, 16 at 2^20 columns. */
 export const levelCount = (columnCount: number): number => Math.floor(CODES / highCount(columnCount));
 
 const highCount = (columnCount: number) => Math.max(1, Math.ceil(columnCount / LOW_COLUMNS));

@@ -17,7 +17,7 @@ test("every value gets the level that is nearest by its root, to a bin of 16,384
         expect(distances[codeOf(value)]).toBeLessThanOrEqual(Math.min(...distances) + bin);
       }
     }),
-    { numRuns: 100 },
+    { numRuns: 40 },
   );
 });
 

@@ -40,7 +40,7 @@ const bytesOf = ({ blockStart, offset, entries }: EncodedSparse) =>
     .reduce((sum, { byteLength }) => sum + byteLength, 0);
 
 test("every column and the nearest level of every weight are read back, from as many bytes as predicted", () => {
-  const lengths = fc.array(fc.integer({ min: 0, max: 1000 }), { minLength: 1, maxLength: 150 });
+  const lengths = fc.array(fc.integer({ min: 0, max: 1000 }), { minLength: 1, maxLength: 80 });
   const columnCounts = fc.constantFrom(1, 1000, 65_536, 65_537, 700_000, 2 ** 20, 2 ** 20 + 1, 2 ** 24);
   fc.assert(
     fc.property(lengths, columnCounts, fc.boolean(), (drawn, columnCount, isExact) => {
@@ -60,7 +60,7 @@ test("every column and the nearest level of every weight are read back, from as 
         }
       }
     }),
-    { numRuns: 40 },
+    { numRuns: 20 },
   );
 });
 
