@@ -1,15 +1,13 @@
-/** The edge's HTTP surface, in reading order. */
+/** The routes of the edge, and what every request passes before its route. */
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { REQUEST_ID } from "../shared/api.ts";
 import { Problem } from "../shared/problem.ts";
 import { requireScope } from "./auth.ts";
 import { docsPage } from "./docs-page.ts";
-import type { EdgeEnv } from "./edge-env.ts";
 import { settingsOf } from "./env.ts";
 import { forward } from "./forward.ts";
-import { live, ready } from "./health.ts";
-import { createIsolate, type Isolate } from "./isolate.ts";
+import { createIsolate, type EdgeEnv, type Isolate } from "./isolate.ts";
 import { errorForLog, problemResponse } from "./problem-response.ts";
 import { rankByBody, rankByQuery } from "./rank-route.ts";
 import { requestEntry, writeLog } from "./request-log.ts";
@@ -18,7 +16,7 @@ import type { VersionLoader } from "./versions/snapshot-cache.ts";
 type Handler = (c: Context<EdgeEnv>) => Response | Promise<Response>;
 type Route = { readonly path: string; readonly methods: Readonly<Record<string, Handler>> };
 
-/** Every address and what it answers. */
+/** Every path, with its methods and their handlers. */
 export const ROUTES: readonly Route[] = [
   { path: "/health/live", methods: { GET: live } },
   { path: "/health/ready", methods: { GET: ready } },
@@ -41,7 +39,7 @@ export function createApp(loader: VersionLoader): Hono<EdgeEnv> {
 
   app.use(identify(loader));
   app.use(allowOrigins);
-  app.use(refuseOddAddresses);
+  app.use(checkAddress);
   app.use("/v0/models/*", authenticate);
   app.use("/v0/users/*", authenticate);
   for (const { path, methods } of ROUTES) {
@@ -62,22 +60,22 @@ export function createApp(loader: VersionLoader): Hono<EdgeEnv> {
   return app;
 }
 
-/** Gives the request its id, its isolate and its line in the log. */
+/** Gives the request its id, the isolate's state and its line in the log. */
 function identify(loader: VersionLoader): MiddlewareHandler<EdgeEnv> {
-  let isolate: Isolate | undefined; // one app, one isolate
+  let isolate: Isolate | undefined; // an isolate has one app
   return async (c, next) => {
-    const startedMs = Date.now();
-    const sent = c.req.header("x-request-id") ?? "";
-    c.set("requestId", REQUEST_ID.test(sent) ? sent : crypto.randomUUID());
+    const arrivedMs = Date.now();
+    const given = c.req.header("x-request-id") ?? "";
+    c.set("requestId", REQUEST_ID.test(given) ? given : crypto.randomUUID());
     isolate ??= createIsolate(c.env.MODELS, settingsOf(c.env), loader);
     c.set("isolate", isolate);
     c.set("access", { nowMs: Date.now, waitUntil: (work) => c.executionCtx.waitUntil(work) });
     await next();
-    const { headers } = c.res; // c.header() would make a new response, with a stream of its own, each time
+    const { headers } = c.res; // c.header() would make a new response with its own stream each time
     headers.set("x-request-id", c.get("requestId"));
     headers.set("cache-control", "no-store");
     headers.set("x-content-type-options", "nosniff");
-    if (!c.get("isLoggedTogether")) writeLog(requestEntry(c, Date.now() - startedMs));
+    if (!c.get("isLoggedTogether")) writeLog(requestEntry(c, Date.now() - arrivedMs));
   };
 }
 
@@ -104,10 +102,11 @@ const allowOrigins: MiddlewareHandler<EdgeEnv> = (c, next) => {
   })(c, next);
 };
 
-const refuseOddAddresses: MiddlewareHandler<EdgeEnv> = (c, next) => {
+/** Throws Problem uri_too_long, not_found. */
+const checkAddress: MiddlewareHandler<EdgeEnv> = (c, next) => {
   if (c.req.url.length > URI_CHARACTERS_MAX)
     throw new Problem("uri_too_long", `The address has more than ${URI_CHARACTERS_MAX} characters.`);
-  // To a route it is a character, in what is forwarded a slash: another call would be made than was asked.
+  // A route takes a backslash for a character, but fetch() makes it a slash: another call would be forwarded than was routed.
   if (c.req.url.split("?", 1)[0]!.includes("\\"))
     throw new Problem("not_found", "An address has no backslash. Write it as %5C.");
   return next();
@@ -143,6 +142,23 @@ async function limitRate(c: Context<EdgeEnv>, limiter: RateLimit | undefined, ke
     throw new Problem("rate_limited", `${reason} within ${seconds} seconds.`, { retryAfterSeconds: seconds });
 }
 
+/** The Worker runs. */
+function live(c: Context<EdgeEnv>): Response {
+  return c.json({ status: "live" });
+}
+
+/** The bucket answers, so ranking can work. */
+async function ready(c: Context<EdgeEnv>): Promise<Response> {
+  const { readiness, reader } = c.get("isolate");
+  const probe = () =>
+    reader.probe().then(
+      () => true,
+      () => false,
+    );
+  if (await readiness.get("bucket", probe, c.get("access"))) return c.json({ status: "ready" });
+  throw new Problem("artifact_unavailable", "The models' bucket does not answer.", { retryAfterSeconds: 2 });
+}
+
 function openApi(c: Context<EdgeEnv>): Response {
   return c.body(c.get("isolate").openApi(), 200, { "content-type": "application/json" });
 }
@@ -169,7 +185,7 @@ async function manage(c: Context<EdgeEnv>): Promise<Response> {
   return answer.finally(release);
 }
 
-/** The trainer keeps the list of erased users; this isolate looks at it anew for the very next rank call. */
+/** The trainer writes the list of erased users. This isolate reads the list again for its next rank call. */
 async function eraseUser(c: Context<EdgeEnv>): Promise<Response> {
   const answer = await manage(c);
   c.get("isolate").erased.invalidate(c.get("caller")!.customer, c.get("access").nowMs());

@@ -1,10 +1,10 @@
 import type { Context } from "hono";
 import { PROBLEMS } from "../shared/problem.ts";
-import type { EdgeEnv } from "./edge-env.ts";
+import type { EdgeEnv } from "./isolate.ts";
 import { problemsOf } from "./openapi.ts";
 import { CALLS, type Call } from "./openapi-calls.ts";
 
-/** `GET /v0/docs`: the calls on one static page, without scripts. */
+/** `GET /v0/docs`: all calls on one static page without scripts. */
 export function docsPage(c: Context<EdgeEnv>): Response {
   c.header("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
   return c.html(pageOf(new URL(c.req.url).origin));

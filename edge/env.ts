@@ -1,21 +1,21 @@
 import { z } from "zod";
 import { READ_LOCK_MS } from "./reading/single-flight.ts";
 
-/** What wrangler.toml binds. Variables arrive as text or, from TOML, as numbers and booleans. */
+/** The bindings in wrangler.toml. Variables are text or, from TOML, numbers and booleans. */
 export type Bindings = {
   readonly MODELS: R2Bucket;
   /** Requests by API key. */
   readonly RATE_LIMIT?: RateLimit;
   /** Reads of unknown API keys by client address. */
   readonly UNKNOWN_KEY_LIMIT?: RateLimit;
-  /** Secret, shared with the trainer. */
+  /** A secret that the trainer has too. */
   readonly FORWARD_SECRET?: string;
   readonly [variable: string]: unknown;
 };
 
 const Flag = z.union([z.boolean(), z.stringbool()]);
 const whole = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
-/** As browsers send it (RFC 6454): any other form of it would equal none. */
+/** An origin in the form that browsers send (RFC 6454). Another form would match no request. */
 const Origin = z
   .url({ protocol: /^https?$/ })
   .refine(
@@ -24,7 +24,7 @@ const Origin = z
   )
   .or(z.literal("*"));
 
-/** The operator's settings: what each means stands in edge/README.md. */
+/** The operator's settings, with their defaults. edge/README.md describes them. */
 const Variables = z.object({
   TRAINER_URL: z
     .url({ protocol: /^https?$/ })
@@ -32,22 +32,22 @@ const Variables = z.object({
     .default(""),
   FORWARD_SECRET: z.string().min(16).or(z.literal("")).default(""),
   TRAINER_TIMEOUT_SECONDS: whole(1, 120).default(30),
-  /** Memory for loaded versions, JavaScript and WASM together; an isolate has 128. */
+  /** Memory for versions and user records, in JavaScript and WASM together. An isolate has 128 MB. */
   CACHE_MEGABYTES: whole(16, 120).default(80),
-  /** Cache for recent user records, within what versions leave of CACHE_MEGABYTES; 0 disables it. */
+  /** Cache of user records, in the part of CACHE_MEGABYTES that versions leave free. 0 disables the cache. */
   RECORD_MEGABYTES: whole(0, 64).default(8),
-  /** A read of R2 that takes longer has failed. Six of them, one after another, end before a call's lease of its version. */
+  /** Timeout of one read of R2. Six reads one after another must end before a call's lease of its version. */
   READ_TIMEOUT_MS: whole(50, 6000).default(5000),
-  /** Limit on all that a rank call waits for; beyond it the answer is 503. */
+  /** Time for all reads of a rank call. After it the answer is 503. */
   RANK_TIMEOUT_MS: whole(500, 28_000).default(13_000),
   POINTER_CACHE_SECONDS: whole(0, 5).default(4),
   KEY_CACHE_SECONDS: whole(0, 30).default(25),
   CONCURRENT_RANKS_MAX: whole(1, 1000).default(256),
   /** The estimated CPU time of the rank calls that wait in one isolate, in an overload. See edge/admission/admission.ts. */
   QUEUE_MS_MAX: whole(1, 10_000).default(140),
-  /** Rank without the seen filter when the user record cannot be read, instead of answering 503. */
+  /** Rank without the seen filter when the user's record cannot be read, instead of answering 503. */
   SERVE_UNFILTERED: Flag.default(false),
-  /** Origins whose pages may call, separated by commas; empty: none. */
+  /** Origins whose pages may call, separated by commas. Empty: none. */
   CORS_ORIGINS: z
     .string()
     .default("")
@@ -61,14 +61,14 @@ const Settings = Variables.refine(
   {
     path: ["RANK_TIMEOUT_MS"],
     error:
-      "must be at least twice READ_TIMEOUT_MS and a second with SERVE_UNFILTERED: a record is tried twice before it is done without",
+      "must be at least twice READ_TIMEOUT_MS and a second with SERVE_UNFILTERED, so that a record can be read twice",
   },
 );
 export type Settings = z.infer<typeof Settings>;
 
 const parsed = new WeakMap<object, Settings>();
 
-/** The settings of a deployment, parsed once. Throws Error that names each wrong variable, never its value. */
+/** The settings of a deployment, parsed once. Throws Error with the name of each wrong variable, never with its value. */
 export function settingsOf(env: Bindings): Settings {
   const known = parsed.get(env);
   if (known) return known;

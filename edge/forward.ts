@@ -14,15 +14,15 @@ export type ForwardOptions = {
   readonly timeoutMs: number;
 };
 
-/** Anything else would arrive in another encoding than it was signed in. */
+/** Other characters would arrive in another encoding than they were signed in. */
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{0,255}$/;
 const WITHOUT_BODY: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 const RETRY_AFTER_SECONDS = 10;
-/** What of the trainer's answer reaches the caller, besides status and body. */
+/** The headers of the trainer's answer that reach the caller. */
 const ANSWER_HEADERS = ["content-type", "location", "retry-after", "allow", "idempotent-replayed", "etag"];
 
 /**
- * A management request, passed to the trainer with a signature in place of the API key, and the trainer's answer.
+ * Sends a management request to the trainer, with a signature instead of the API key, and returns the trainer's answer.
  * Throws Problem trainer_unavailable, body_too_large, invalid_parameter.
  */
 export async function forward(request: Request, options: ForwardOptions): Promise<Response> {
@@ -44,11 +44,11 @@ export async function forward(request: Request, options: ForwardOptions): Promis
     timestampSeconds: Math.floor(options.nowMs / 1000),
     nonce: options.nonce,
     idempotencyKey,
-    // Of GET a body means nothing (RFC 9110, 9.3.1), and fetch sends none.
+    // The body of a GET has no meaning (RFC 9110, 9.3.1), and fetch sends none.
     body: WITHOUT_BODY.has(request.method) ? new Uint8Array(0) : await readBody(request, MANAGEMENT_BODY_BYTES_MAX),
   };
   const headers = await forwardHeaders(signed, request.headers.get("content-type"), options);
-  // Not resolved against it: a path that begins with two slashes would name another host.
+  // Not `new URL(path, trainerUrl)`: a path that begins with two slashes would name another host.
   const answer = await fetch(new URL(trainerUrl).origin + signed.path, {
     method: signed.method,
     headers,
@@ -75,7 +75,7 @@ async function forwardHeaders(signed: ForwardedRequest, contentType: string | nu
   };
 }
 
-/** The trainer's own answer; what a gateway between us says instead of it is not for the caller. */
+/** The trainer's answer. An answer of a gateway in between is not passed on. */
 async function passedOn(answer: Response): Promise<Response> {
   const type = answer.headers.get("content-type") ?? "";
   const isRefused = answer.status === 401 || (answer.status >= 300 && answer.status < 400);

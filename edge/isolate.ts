@@ -1,18 +1,19 @@
 import { MEGABYTE } from "../shared/memory-cost.ts";
 import { type Admission, createAdmission } from "./admission/admission.ts";
 import { type CustomerQuota, createCustomerQuota } from "./admission/customer-quota.ts";
-import { type Keyring, keyring } from "./auth.ts";
-import type { Settings } from "./env.ts";
+import { type Caller, type Keyring, keyring } from "./auth.ts";
+import type { Bindings, Settings } from "./env.ts";
 import { openApiDocument } from "./openapi.ts";
 import { type ArtifactReader, artifactReader } from "./reading/artifact-reader.ts";
 import { type RefreshedCache, refreshedCache } from "./reading/refreshed-cache.ts";
+import type { RequestAccess } from "./reading/request-access.ts";
 import { READ_LOCK_MS } from "./reading/single-flight.ts";
 import { BODY_MS_MAX } from "./request-body.ts";
 import { type ErasedLists, erasedLists } from "./versions/erased-lists.ts";
 import { type LivePointers, livePointers } from "./versions/live-pointers.ts";
 import { type SnapshotCache, snapshotCache, type VersionLoader } from "./versions/snapshot-cache.ts";
 
-/** What one isolate of the Worker keeps between requests. Values only: no promise and no I/O object of a request. */
+/** What one isolate of the Worker keeps between requests. It holds values only: no promise and no I/O object of a request. */
 export type Isolate = {
   readonly settings: Settings;
   readonly reader: ArtifactReader;
@@ -22,20 +23,38 @@ export type Isolate = {
   readonly versions: SnapshotCache;
   /** The rank calls under way. */
   readonly ranks: CustomerQuota;
-  /** The bodies of rank calls that are being read: a customer that sends bodies slowly holds up no other customer. */
+  /** The bodies of rank calls that are being read. */
   readonly rankBodies: CustomerQuota;
   /** The management calls with a body under way. */
   readonly managementBodies: CustomerQuota;
   /** Which rank calls are computed, and when. */
   readonly admission: Admission;
-  readonly readiness: RefreshedCache<"well" | "silent">;
-  /** The API's description as JSON, made when it is first asked for. */
+  /** Whether the bucket has answered a moment ago. */
+  readonly readiness: RefreshedCache<boolean>;
+  /** The API's description as JSON, made at the first call. */
   readonly openApi: () => string;
+};
+
+/** What a request carries through the app, as Hono's type parameter. */
+export type EdgeEnv = {
+  Bindings: Bindings;
+  Variables: {
+    requestId: string;
+    isolate: Isolate;
+    access: RequestAccess;
+    /** Absent before the key is checked. */
+    caller?: Caller;
+    /** The call was refused for want of capacity, and is counted in one line of the log with others. */
+    isLoggedTogether?: true;
+    /** How a rank call was answered, for the log. */
+    ranked?: Readonly<Record<string, string | number>>;
+  };
 };
 
 /** A timer may be late by this. */
 const LATE_MS = 1000;
 const MANAGEMENT_MS_MAX = 150_000;
+/** The health check reads the bucket at most this often, since anybody may call it. */
 const READINESS_MS = 2000;
 /** A body of a rank call has up to 64 KiB. */
 const RANK_BODIES_MAX = 192;
@@ -43,7 +62,7 @@ const RANK_BODIES_MAX = 192;
 const MANAGEMENT_BODIES_MAX = 32;
 
 export function createIsolate(bucket: R2Bucket, settings: Settings, loader: VersionLoader): Isolate {
-  const readinessMs = {
+  const readinessAges = {
     freshMs: READINESS_MS,
     servableMs: READINESS_MS,
     keptMs: READINESS_MS,
@@ -54,6 +73,7 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     { bytes: settings.CACHE_MEGABYTES * MEGABYTE, pageBytesMax: settings.RECORD_MEGABYTES * MEGABYTE },
     loader,
   );
+  let openApi: string | undefined;
   return {
     settings,
     reader: artifactReader(bucket, settings.READ_TIMEOUT_MS),
@@ -65,15 +85,10 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     rankBodies: createCustomerQuota(RANK_BODIES_MAX, BODY_MS_MAX + LATE_MS),
     managementBodies: createCustomerQuota(MANAGEMENT_BODIES_MAX, MANAGEMENT_MS_MAX),
     admission: createAdmission(settings.QUEUE_MS_MAX),
-    readiness: refreshedCache(readinessMs, 1),
-    openApi: once(() => JSON.stringify(openApiDocument())),
-  };
-}
-
-function once<Value>(make: () => Value): () => Value {
-  let made: { readonly value: Value } | undefined;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
+    readiness: refreshedCache(readinessAges, 1),
+    openApi() {
+      openApi ??= JSON.stringify(openApiDocument());
+      return openApi;
+    },
   };
 }

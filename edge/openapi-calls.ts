@@ -16,7 +16,7 @@ import { AttributeDescription, ModelRecord } from "../shared/model-record.ts";
 import { ConnectorConfig, ModelSpec } from "../shared/model-spec.ts";
 import type { ProblemCode } from "../shared/problem.ts";
 
-/** What a successful answer holds. */
+/** A successful answer. */
 export type Answer = { readonly status: number; readonly description: string; readonly schema: z.ZodType };
 
 export type Parameter = {
@@ -26,7 +26,7 @@ export type Parameter = {
   readonly schema: z.ZodType;
 };
 
-/** One call of the API, as it is published. Path parameters are read from the path. */
+/** One published call of the API. Path parameters are taken from the path. */
 export type Call = {
   readonly method: "get" | "post" | "patch" | "delete";
   readonly path: string;
@@ -38,7 +38,7 @@ export type Call = {
   readonly parameters?: readonly Parameter[];
   readonly body?: { readonly schema: z.ZodType; readonly bytesMax: number; readonly isRequired: boolean };
   readonly answers: readonly Answer[];
-  /** Besides those of every call with its scope. */
+  /** In addition to the problems of every call with this scope. */
   readonly problems: readonly ProblemCode[];
 };
 
@@ -95,7 +95,7 @@ const RANK_FAULTS: readonly ProblemCode[] = [
 ];
 const RANKED = {
   status: 200,
-  description: "Item ids, most relevant first; fewer than asked or none is normal.",
+  description: "Item ids, most relevant first. Fewer ids than `limit`, or none, are a normal answer.",
   schema: ItemIds,
 };
 const RECORD = { status: 200, description: "The model's record.", schema: ModelRecord };
@@ -108,7 +108,8 @@ export const CALLS: readonly Call[] = [
     id: "rankByQuery",
     summary: "Ranks items for a user",
     description:
-      "Without user_id, or for a user the model has never seen, popular items. Items the user has seen are left out.",
+      "Without user_id, and for a user that the model does not know, the answer is popular items. Items that the user has seen are " +
+      "left out.",
     scope: "rank",
     parameters: [
       {
@@ -120,7 +121,7 @@ export const CALLS: readonly Call[] = [
       {
         name: "limit",
         in: "query",
-        description: "How many ids at most.",
+        description: "The largest number of ids.",
         schema: z.int().min(1).max(RANK_LIMIT_MAX).default(RANK_LIMIT_DEFAULT),
       },
     ],
@@ -133,7 +134,8 @@ export const CALLS: readonly Call[] = [
     id: "rankByBody",
     summary: "Ranks items for a user, a session or both, among those that match a retrieval query",
     description:
-      "interactions: the latest positive ones, oldest first. retrieval: a subset of MongoDB's query language over item attributes.",
+      "`interactions` are the user's latest positive interactions, oldest first. `retrieval` is a query over item attributes, in a " +
+      "subset of MongoDB's query language.",
     scope: "rank",
     body: { schema: RankBody, bytesMax: RANK_BODY_BYTES_MAX, isRequired: false },
     answers: [RANKED],
@@ -153,31 +155,30 @@ export const CALLS: readonly Call[] = [
     id: "createModel",
     summary: "Creates a model and starts its training",
     description:
-      "The ids of users and of items are two columns of the interaction query. Features are other columns of the source beside them, " +
-      "each named once; without features every column of that source is one. The interactions must be with at least " +
-      "2 items, and at least one interaction must be positive.",
+      "The user ids and the item ids are two columns of the interaction query. Features are further columns of a source, each named " +
+      "once. Without features, every further column is a feature. There must be at least 2 items and at least one positive interaction.",
     scope: "manage",
     parameters: [
       {
         name: "dry_run",
         in: "query",
         description:
-          "true: only connects, reads a sample, and says what it found, within 25 s. One at a time for each customer. A source that " +
-          "cannot be read at all is invalid_parameter, with the reason's own code as stage_code.",
+          "true: connects, reads a sample within 25 s, reports the findings, and creates nothing. A customer has one dry run at a time. " +
+          "A source that cannot be read is invalid_parameter, with the code of the reason as stage_code.",
         schema: z.enum(["true", "false"]).default("false"),
       },
       {
         name: "idempotency-key",
         in: "header",
         description:
-          "For a day, the same key with the same body gives the first answer again, with the header idempotent-replayed.",
+          "For a day, the same key with the same body returns the first answer again, with the header idempotent-replayed.",
         schema: z.string().max(255),
       },
     ],
     body: { schema: ModelSpec, bytesMax: MANAGEMENT_BODY_BYTES_MAX, isRequired: true },
     answers: [
-      { status: 201, description: "The new model's record; Location is its address.", schema: ModelRecord },
-      { status: 200, description: "Of a dry run: what was found. Nothing is created.", schema: DryRun },
+      { status: 201, description: "The new model's record. The header Location has its address.", schema: ModelRecord },
+      { status: 200, description: "The findings of a dry run. Nothing is created.", schema: DryRun },
     ],
     problems: [...BODY_FAULTS, "model_exists", "idempotency_conflict", "overloaded"],
   },
@@ -191,13 +192,13 @@ export const CALLS: readonly Call[] = [
       {
         name: "limit",
         in: "query",
-        description: "How many records at most.",
+        description: "The largest number of records.",
         schema: z.int().min(1).max(LIST_LIMIT_MAX).default(LIST_LIMIT_DEFAULT),
       },
-      { name: "cursor", in: "query", description: "next_cursor of the page before.", schema: z.string() },
+      { name: "cursor", in: "query", description: "`next_cursor` of the previous page.", schema: z.string() },
       { name: "status", in: "query", description: "Only models in this state.", schema: ModelStatus },
     ],
-    answers: [{ status: 200, description: "Records, by name.", schema: List }],
+    answers: [{ status: 200, description: "Records, sorted by name.", schema: List }],
     problems: ["invalid_parameter", "unknown_field", "limit_out_of_range"],
   },
   {
@@ -226,10 +227,10 @@ export const CALLS: readonly Call[] = [
     summary: "Deletes a model and everything made for it",
     scope: "manage",
     answers: [
-      { status: 200, description: "It is gone.", schema: Deleted },
+      { status: 200, description: "The model is deleted.", schema: Deleted },
       {
         status: 202,
-        description: "It no longer ranks; a run is being stopped, or the removal goes on.",
+        description: "The model no longer ranks. Its run is being stopped, or its files are being removed.",
         schema: Deleted,
       },
     ],
@@ -279,9 +280,9 @@ export const CALLS: readonly Call[] = [
     id: "evaluateGiven",
     summary: "Evaluates the live version for given users or items, or for each value of an attribute",
     description:
-      "The body has one of `user_ids`, `item_ids`, `user_attribute` and `item_attribute`. The answer comes from the lists that the " +
-      "report stands on: of users how well they were served, of items how often they were found, of an attribute both for each of its " +
-      "values. Ids are written as in rank calls: text of at most 256 bytes, or integers within ±(2^53 − 1).",
+      "The body has one of `user_ids`, `item_ids`, `user_attribute` and `item_attribute`. The figures come from the same ranked lists as " +
+      "the report. For users they tell how good their lists were, for items how often the item was found, and for an attribute both, " +
+      "by value. Ids are written as in rank calls: text of at most 256 bytes, or integers within ±(2^53 − 1).",
     scope: "manage",
     body: { schema: EvaluationQuestion, bytesMax: MANAGEMENT_BODY_BYTES_MAX, isRequired: true },
     answers: [{ status: 200, description: "The figures.", schema: EvaluationAnswer }],
@@ -293,12 +294,16 @@ export const CALLS: readonly Call[] = [
     id: "eraseUser",
     summary: "Erases a user from all of the customer's models, for good",
     description:
-      "The user is ranked for as an unknown one: at once where the call was made, everywhere within ten seconds. Every " +
-      "training that begins later leaves the user's rows out, also when the source still has them. Only a salted hash of " +
-      "the id is kept, to know whom to leave out. Repeating the call changes nothing. There is no way back.",
+      "The user is then ranked as an unknown user: at once where the call was made, everywhere within ten seconds. Every later " +
+      "training leaves the user's rows out, even if the source still has them. Only a salted hash of the id is kept, to recognise " +
+      "the user's rows. Repeating the call changes nothing. An erasure cannot be undone.",
     scope: "manage",
     answers: [
-      { status: 202, description: "From honoured_by on no edge uses what is stored of the user.", schema: Erased },
+      {
+        status: 202,
+        description: "From the time `honoured_by` on, no edge uses stored data of the user.",
+        schema: Erased,
+      },
     ],
     problems: ["unknown_field", "invalid_json", "body_too_large"],
   },
@@ -308,7 +313,7 @@ export const CALLS: readonly Call[] = [
     id: "live",
     summary: "Says that the Worker runs",
     scope: null,
-    answers: [{ status: 200, description: "It runs.", schema: Health }],
+    answers: [{ status: 200, description: "The Worker runs.", schema: Health }],
     problems: [],
   },
   {
@@ -317,7 +322,7 @@ export const CALLS: readonly Call[] = [
     id: "ready",
     summary: "Says whether models can be read",
     scope: null,
-    answers: [{ status: 200, description: "They can.", schema: Health }],
+    answers: [{ status: 200, description: "Models can be read.", schema: Health }],
     problems: ["artifact_unavailable"],
   },
 ];

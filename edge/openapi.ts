@@ -5,14 +5,19 @@ import { CALLS, type Call, type Parameter } from "./openapi-calls.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-const WITH_KEY: readonly ProblemCode[] = ["missing_api_key", "invalid_api_key", "rate_limited", "artifact_unavailable"];
-const OF_SCOPE: Readonly<Record<Scope, readonly ProblemCode[]>> = {
+const PROBLEMS_WITH_KEY: readonly ProblemCode[] = [
+  "missing_api_key",
+  "invalid_api_key",
+  "rate_limited",
+  "artifact_unavailable",
+];
+const PROBLEMS_BY_SCOPE: Readonly<Record<Scope, readonly ProblemCode[]>> = {
   rank: ["insufficient_scope"],
-  manage: ["invalid_parameter", "insufficient_scope", "trainer_unavailable", "overloaded"], // the first: of Idempotency-Key
+  manage: ["invalid_parameter", "insufficient_scope", "trainer_unavailable", "overloaded"], // invalid_parameter: a wrong Idempotency-Key
 };
-const OF_EVERY_CALL: readonly ProblemCode[] = ["uri_too_long", "internal"];
+const PROBLEMS_OF_EVERY_CALL: readonly ProblemCode[] = ["uri_too_long", "internal"];
 
-/** The OpenAPI 3.1 description of the API, made from the schemas that check it. */
+/** The OpenAPI 3.1 description of the API, from the schemas that check its requests. */
 export function openApiDocument(): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const call of CALLS) {
@@ -36,9 +41,13 @@ export function openApiDocument(): Json {
   };
 }
 
-/** Every code that a call can answer with. */
+/** Every problem code that a call can answer with. */
 export const problemsOf = ({ scope, problems }: Call): ProblemCode[] => [
-  ...new Set([...problems, ...(scope ? [...WITH_KEY, ...OF_SCOPE[scope]] : []), ...OF_EVERY_CALL]),
+  ...new Set([
+    ...problems,
+    ...(scope ? [...PROBLEMS_WITH_KEY, ...PROBLEMS_BY_SCOPE[scope]] : []),
+    ...PROBLEMS_OF_EVERY_CALL,
+  ]),
 ];
 
 function operationOf(call: Call): Json {
@@ -72,10 +81,10 @@ const requestBodyOf = ({ schema, bytesMax, isRequired }: NonNullable<Call["body"
   content: { "application/json": { schema: jsonSchema(schema, "input") } },
 });
 
-/** Conflicts that end by themselves. */
+/** Conflicts that end by themselves, so that their answers have a Retry-After. */
 const PASSING_CONFLICTS: readonly ProblemCode[] = ["model_not_active", "model_busy", "model_exists"];
 
-/** One answer for each status, which names its codes. */
+/** One response for each status, with the codes that have it. */
 function problemResponses(codes: readonly ProblemCode[]): Record<string, Json> {
   const byStatus = Map.groupBy(codes, (code) => PROBLEMS[code].status);
   const responses = [...byStatus].map(([status, group]) => {
@@ -135,9 +144,9 @@ const PROBLEM_SCHEMA = {
         properties: { pointer: { type: "string" }, code: { type: "string" }, message: { type: "string" } },
       },
     },
-    model_status: { type: "string", description: "Of model_not_active: the model's status." },
-    training: { type: "object", description: "Of model_busy: state and run_id of the run under way." },
-    stage_code: { type: "string", description: "Of a dry run that could not read the source: why." },
+    model_status: { type: "string", description: "With model_not_active: the model's status." },
+    training: { type: "object", description: "With model_busy: state and run_id of the current run." },
+    stage_code: { type: "string", description: "For a dry run that could not read the source: the reason." },
   },
 };
 const textHeader = (description: string, required = true) => ({ description, required, schema: { type: "string" } });

@@ -19,7 +19,7 @@ export function problemResponse(error: unknown, requestId: string): Response {
   });
 }
 
-/** What the caller is told of an error: its own fault in full, ours not at all. */
+/** The problem that the caller receives: everything about the caller's own fault, nothing about an internal error. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof ReadError || error instanceof FormatError)
@@ -30,7 +30,7 @@ export function problemOf(error: unknown): Problem {
   return new Problem("internal", PROBLEMS.internal.title, { cause: error });
 }
 
-/** For the log only: an error with its causes, so that the request id in an answer leads to what happened. */
+/** An error with its causes, for the log only. The request id in the answer leads to that line. */
 export function errorForLog(error: unknown, depth = 0): string {
   if (!(error instanceof Error)) return String(error);
   const text = depth === 0 && !(error instanceof Problem) ? (error.stack ?? String(error)) : String(error);

@@ -15,7 +15,7 @@ import { type RankAnswer, rank } from "../shared/rank.ts";
 import type { Snapshot, UserRecord } from "../shared/snapshot.ts";
 import type { CustomerQuota } from "./admission/customer-quota.ts";
 import { requireScope } from "./auth.ts";
-import type { EdgeEnv } from "./edge-env.ts";
+import type { EdgeEnv } from "./isolate.ts";
 import { problemResponse } from "./problem-response.ts";
 import { DeadlineError, sleep } from "./reading/deadline.ts";
 import { type CallDeadline, callDeadline } from "./reading/reader-deadlines.ts";

@@ -4,7 +4,7 @@ import { DeadlineError, within } from "./reading/deadline.ts";
 const BODY_SECONDS_MAX = 10;
 export const BODY_MS_MAX = BODY_SECONDS_MAX * 1000;
 
-/** The body's bytes, counted while they arrive; empty when there is none. Throws Problem body_too_large, invalid_json. */
+/** The bytes of the body, counted while they arrive. Without a body: no bytes. Throws Problem body_too_large, invalid_json. */
 export async function readBody(request: Request, bytesMax: number): Promise<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) > bytesMax) throw tooLarge(bytesMax);
   if (request.body === null) return new Uint8Array(0);

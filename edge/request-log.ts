@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { withoutApiKeys } from "../shared/api-key.ts";
-import type { EdgeEnv } from "./edge-env.ts";
+import type { EdgeEnv } from "./isolate.ts";
 
 const PATH_CHARACTERS_MAX = 200;
 /** A user's id follows in the path. */

@@ -1,4 +1,4 @@
-/** What the bundler makes of an imported .wasm file: compiled code, not bytes. */
+/** The bundler makes compiled code, not bytes, of an imported .wasm file. */
 declare module "*.wasm" {
   const module: WebAssembly.Module;
   export default module;

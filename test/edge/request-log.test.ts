@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import { afterEach, expect, test, vi } from "vitest";
-import type { EdgeEnv } from "../../edge/edge-env.ts";
+import type { EdgeEnv } from "../../edge/isolate.ts";
 import { requestEntry, writeLog } from "../../edge/request-log.ts";
 
 afterEach(() => vi.restoreAllMocks());
