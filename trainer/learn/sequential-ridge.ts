@@ -192,7 +192,7 @@ async function solvedModel(
   return { itemCount, terms, bias: targets.subarray((featureCount - 1) * itemCount) };
 }
 
-/** The same ridge for all features except the last, the constant: its ridge is 1, so that popularity is never shrunk away. */
+/** The ridge of each feature. The last feature, the constant, gets 1, so that popularity is never shrunk away. */
 export function featureRidge(featureCount: number, ridge: number): Float64Array {
   const all = new Float64Array(featureCount).fill(ridge);
   all[featureCount - 1] = 1;

@@ -8,16 +8,10 @@ import { withRatings } from "./statistics/rated-histories.ts";
 export type SetBlendParams = LocalRidgeParams & {
   readonly filterUserExponent: number;
   readonly filterItemExponent: number;
-  readonly smooth: number;
+  /** Rank of the graph filter. */
   readonly rank: number;
-  /** Weight of the graph filter; the local ridge has 1. */
+  /** Weights of the graph filter and the implicit ALS; the local ridge has 1. */
   readonly filterShare: number;
-  readonly alsRank: number;
-  readonly alsDensity: number;
-  readonly alsPenalty: number;
-  readonly alsFrequencyExponent: number;
-  readonly alsIterations: number;
-  /** Weight of the implicit ALS. */
   readonly alsShare: number;
 };
 
@@ -29,20 +23,8 @@ export const setBlend: Method<SetBlendParams> = recipeBlend({
   name: "set_blend",
   parts: ["local_ridge", "graph_filter", "implicit_als"],
   grid: (data) => {
-    const first: SetBlendParams = {
-      ...firstGuess(data),
-      filterUserExponent: 0.4,
-      filterItemExponent: 0.4,
-      smooth: 1,
-      rank: rankFor(data),
-      filterShare: 0.6,
-      alsRank: FIRST_FACTORS.rank,
-      alsDensity: FIRST_FACTORS.density,
-      alsPenalty: FIRST_FACTORS.penalty,
-      alsFrequencyExponent: FIRST_FACTORS.frequencyExponent,
-      alsIterations: FIRST_FACTORS.iterations,
-      alsShare: 0.6,
-    };
+    const exponents = { filterUserExponent: 0.4, filterItemExponent: 0.4 };
+    const first = { ...firstGuess(data), ...exponents, rank: rankFor(data), filterShare: 0.6, alsShare: 0.6 };
     return withRatings<SetBlendParams>(data, [
       first,
       { ...first, alsShare: 0.3 },
@@ -52,28 +34,13 @@ export const setBlend: Method<SetBlendParams> = recipeBlend({
       { ...first, alsShare: 0 },
     ]);
   },
-  recipesFor: (_data, params) => [
-    { method: localSetRidge as Method, params, weight: 1 },
-    {
-      method: graphFilter as Method,
-      params: {
-        userExponent: params.filterUserExponent,
-        itemExponent: params.filterItemExponent,
-        smooth: params.smooth,
-        rank: params.rank,
-      },
-      weight: params.filterShare,
-    },
-    {
-      method: implicitAls as Method,
-      params: {
-        rank: params.alsRank,
-        density: params.alsDensity,
-        penalty: params.alsPenalty,
-        frequencyExponent: params.alsFrequencyExponent,
-        iterations: params.alsIterations,
-      },
-      weight: params.alsShare,
-    },
-  ],
+  recipesFor(_data, params) {
+    const { filterUserExponent: userExponent, filterItemExponent: itemExponent, rank } = params;
+    const filterParams = { userExponent, itemExponent, smooth: 1, rank };
+    return [
+      { method: localSetRidge as Method, params, weight: 1 },
+      { method: graphFilter as Method, params: filterParams, weight: params.filterShare },
+      { method: implicitAls as Method, params: FIRST_FACTORS, weight: params.alsShare },
+    ];
+  },
 });

@@ -11,9 +11,9 @@ import { addRow, denseWeights, type SparseWeights } from "../weights/weight-matr
  * from similar items (Lindley and Smith 1972).
  */
 export type AttributePrior = {
-  /** Subtracts from a target's entries of C at these features what P explains: (A·P). */
+  /** Subtracts from a target's entries of C at these features what P explains, A·P. */
   explain(target: number, features: Int32Array, entries: Float64Array): void;
-  /** The same for all entries of C, [featureCount, targetCount]. */
+  /** Subtracts A·P from all entries of C, [featureCount, targetCount]. */
   explainAll(entries: Float32Array, gemm: Gemm): Promise<void>;
   /** False when row `feature` of P is zero, because the feature has no attributes. */
   hasWeights(feature: number): boolean;

@@ -70,6 +70,7 @@ export async function attributeWeights(
   const counts = coOccurrence(distinctItems(positiveHistories(data, SET_HISTORY_MAX)), 2 * EXPONENT);
   const popularity = countItems(counts.histories);
   const features = itemFeatures(data.itemAttributes, itemCount);
+  const width = features.columnCount;
   const gemm = openGemm();
   try {
     const isKnown = (item: number) => popularity[item]! > 0;
@@ -78,13 +79,10 @@ export async function attributeWeights(
     const row = rowSum(itemCount);
     for (let first = 0; first < itemCount; first += SOURCES_PER_BLOCK) {
       const rows = Math.min(SOURCES_PER_BLOCK, itemCount - first);
-      const profiles = new Float32Array(rows * features.columnCount);
+      const profiles = new Float32Array(rows * width); // rows of D^−½ · Y T
       for (let source = first; source < first + rows; source++) {
         if (!isKnown(source)) continue;
-        const profile = profiles.subarray(
-          (source - first) * features.columnCount,
-          (source - first + 1) * features.columnCount,
-        );
+        const profile = profiles.subarray((source - first) * width, (source - first + 1) * width);
         addCoOccurrences(counts, source, row, "whole");
         for (let i = 0; i < row.count; i++) {
           const item = row.touched[i]!;
@@ -93,7 +91,7 @@ export async function attributeWeights(
         }
         clearRow(row);
       }
-      const block = { rows, columns: features.columnCount, values: profiles };
+      const block = { rows, columns: width, values: profiles };
       const scores = await gemm.multiply({ a: block, b: solved, transposeB: true });
       const kept = strongestWeights(denseWeights(rows, targets.length, scores.values), neighbours);
       for (let source = 0; source < rows; source++) {

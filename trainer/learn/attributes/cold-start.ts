@@ -9,7 +9,7 @@ import { coldCost, coldItems, coldScorer } from "./cold-items.ts";
 
 /** One of this many places of a list may hold a cold item: it is shown, and little of the known relevant items is lost. */
 export const COLD_EVERY = 10;
-/** The same for catalogs whose cold items proved irrelevant: new ones among them still get a chance. */
+/** The value for catalogs whose cold items proved irrelevant: new items among them still get a chance. */
 export const COLD_EVERY_RARE = 50;
 /** Largest number of cold items in one list. */
 const PLACES_MAX = 10;
@@ -138,7 +138,7 @@ type JoinInputs = {
   readonly every: number;
 };
 
-/** The same rule as `joinScores`, as graph nodes. */
+/** Graph nodes for the rule of `joinScores`. */
 function joinedScores(graph: GraphBuilder, { items, warm, cold, mask, places, every }: JoinInputs): string {
   const least = scalar(graph, SCORE_MIN);
   const last = graph.op("ReduceMin", [warm], { keepdims: { int: 0 } });

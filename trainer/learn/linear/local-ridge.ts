@@ -12,7 +12,7 @@ export type LocalProblem = {
   readonly ridge: Float64Array; // [featureCount] Λ
   /** Adds the target's column of C to `into`. */
   addTarget(target: number, into: RowSum): void;
-  /** Whether a feature may be a neighbour of a target: an item must not explain itself. */
+  /** True when a feature may be a neighbour of a target. An item must not explain itself. */
   isNeighbour(feature: number, target: number): boolean;
   /** Largest number of neighbours of a target. */
   readonly neighbours: number;

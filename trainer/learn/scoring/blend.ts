@@ -38,6 +38,7 @@ export function blend(method: string, params: Params, parts: readonly BlendPart[
 const SPREAD_FRACTION_MIN = 1e-5;
 const SPREAD_MIN = 1e-20;
 
+/** Standard deviation of the scores over the catalog, or a small floor if the model scores all items alike. */
 export function spreadOf(scores: Float32Array): number {
   const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length;
   const deviation = Math.sqrt(scores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / scores.length);
@@ -45,7 +46,7 @@ export function spreadOf(scores: Float32Array): number {
   return Math.max(deviation, SPREAD_FRACTION_MIN * largest, SPREAD_MIN);
 }
 
-/** The same as `spreadOf`, as graph nodes. */
+/** Graph nodes for `spreadOf`. */
 function spreadNode(graph: GraphBuilder, scores: string): string {
   const reduced = (type: string, value: string) => graph.op(type, [value], { keepdims: { int: 0 } });
   const centred = graph.op("Sub", [scores, reduced("ReduceMean", scores)]);

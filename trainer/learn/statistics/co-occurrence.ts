@@ -2,7 +2,7 @@ import type { Interactions } from "../../read/dataset/dataset.ts";
 import { clearRow, type RowSum, rowSum } from "../weights/row-sum.ts";
 import { type Histories, type Occurrences, occurrencesOf } from "./histories.ts";
 
-/** What the rows of the Gram matrix are computed from: distinct, ascending histories, and the weight of each user. */
+/** Distinct, ascending histories and user weights, from which the rows of the Gram matrix are computed. */
 export type CoOccurrence = {
   readonly histories: Histories;
   readonly occurrences: Occurrences;

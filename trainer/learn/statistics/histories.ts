@@ -49,7 +49,7 @@ export function countItems({ items, itemCount }: Histories): Float64Array {
   return counts;
 }
 
-/** Whether any interaction is negative. */
+/** True when an interaction is negative. */
 export const hasNegatives = ({ positive }: Interactions): boolean => positive.includes(0);
 
 /** The distinct items of each history, in ascending order of index. */
@@ -65,7 +65,7 @@ export function distinctItems({ userCount, itemCount, start, items }: Histories)
   return { userCount, itemCount, start: distinctStart, items: kept.subarray(0, to) };
 }
 
-/** Where each item occurs. Item i's occurrences are positions start[i] … start[i + 1] − 1 of both arrays. */
+/** Positions of each item in the histories. Item i's occurrences are positions start[i] … start[i + 1] − 1 of both arrays. */
 export type Occurrences = {
   readonly start: Uint32Array; // [itemCount + 1]
   readonly users: Uint32Array; // [entryCount]

@@ -7,7 +7,7 @@ export type RatedParams = {
   readonly ratings?: number;
 };
 
-/** Whether the data have at least two different ratings. */
+/** True when the data have at least two different ratings. */
 const hasRatings = ({ ratings }: Interactions): boolean =>
   ratings?.some((rating) => rating > 0 && rating !== ratings[0]) ?? false;
 

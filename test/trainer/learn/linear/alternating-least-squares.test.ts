@@ -33,27 +33,6 @@ const rowsOf = (values: Float32Array) =>
   Array.from({ length: values.length / RANK }, (_, row) => [...values.subarray(row * RANK, (row + 1) * RANK)]);
 const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, value, i) => sum + value * b[i]!, 0);
 
-test("every row solves its normal equations", async () => {
-  const vectors = rowsOf(first.values);
-  const solved = rowsOf((await solvedRows(byUser, first, settings)).values);
-  for (const [user, actual] of solved.entries()) {
-    const chosenItems = [...histories.items.subarray(histories.start[user], histories.start[user + 1])];
-    const system = Array.from({ length: RANK }, (_, i) =>
-      Array.from({ length: RANK }, (_, j) => {
-        const everywhere = vectors.reduce((sum, v) => sum + v[i]! * v[j]!, 0);
-        const chosen = chosenItems.reduce((sum, item) => sum + vectors[item]![i]! * vectors[item]![j]!, 0);
-        return EVERY_PAIR * everywhere + chosen + (i === j ? ridgeOf(chosenItems.length) : 0);
-      }),
-    );
-    const right = Array.from({ length: RANK }, (_, i) =>
-      chosenItems.reduce((sum, item) => sum + vectors[item]![i]!, 0),
-    );
-    for (const [i, expected] of solvedLonghand(system, right).entries()) {
-      expect(Math.abs(actual[i]! - expected)).toBeLessThan(1e-6);
-    }
-  }
-});
-
 test("every half iteration lowers the loss, until it converges", async () => {
   let items = first;
   let users = { rows: histories.userCount, columns: RANK, values: new Float32Array(histories.userCount * RANK) };
