@@ -34,8 +34,8 @@ const pointerOf = async (modelName: string) => (await readLivePointer(inner, { c
 
 test("the pointer of a new model exists when the creation is answered", async () => {
   swapMs = 300;
-  expect((await harness.create("asked", "wait")).status).toBe(201);
-  expect(await pointerOf("asked")).toMatchObject({ status: "SCHEDULING" });
+  expect((await harness.create("ready", "wait")).status).toBe(201);
+  expect(await pointerOf("ready")).toMatchObject({ status: "SCHEDULING" });
 });
 
 test("a model can be created while the bucket is down, and its status is written later", async () => {

@@ -90,10 +90,10 @@ describe("when the trainer stops", () => {
     const first = await startHarness({ store });
     await first.call("DELETE", "/v0/users/ann");
     await first.stop();
-    const asked: string[] = [];
-    const get: ObjectStore["get"] = (key) => new Promise(() => asked.push(key));
+    const requested: string[] = [];
+    const get: ObjectStore["get"] = (key) => new Promise(() => requested.push(key));
     const second = await startHarness({ store: { ...store, get }, stateDirectory: first.stateDirectory });
-    await eventually(() => asked.includes(erasedUsersKey("acme")));
+    await eventually(() => requested.includes(erasedUsersKey("acme")));
     const startedMs = performance.now();
     await second.stop();
     expect(performance.now() - startedMs).toBeLessThan(10_000);

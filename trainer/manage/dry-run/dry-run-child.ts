@@ -7,7 +7,7 @@ import { s3Store } from "../../store/s3-store.ts";
 import type { DryRunAnswer, DryRunJob } from "../questions/dry-runs.ts";
 import { dryRun } from "./dry-run.ts";
 
-/** The first rows of a text file that decide its columns' types. A training looks at all rows; a caller waits for a dry run. */
+/** The first rows of a text file that decide its columns' types. A training uses all rows, but a caller waits for a dry run. */
 const TYPED_BY_ROWS = 200_000;
 
 process.once("message", async (job) => {

@@ -278,7 +278,7 @@ type Sample = {
   readonly table: StagedTable;
   /** Whether the query gave no more rows. */
   readonly isWhole: boolean;
-  /** Rows that the source could not give: of the whole source, where it can tell. */
+  /** Unreadable rows by reason: of the whole source if the connector counts them, otherwise of the sample. */
   readonly unreadable: Rejected;
   /** The unreadable rows as a fraction of the source's rows, 0…1; 0 when the number of rows is unknown. */
   readonly unreadableFraction: number;

@@ -1,4 +1,4 @@
-/** The actions on a customer's models. Each changes the rows first, and then wakes whatever works on rows. */
+/** The actions on a customer's models. Each changes the rows first, and then wakes the loop that works on them. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
@@ -172,7 +172,7 @@ async function writeChange(context: ActionContext, model: Model, change: SpecCha
   return (free && (await scheduleRun(context, free, queries))) ?? changed;
 }
 
-/** The model without its run, or undefined when a trainer works on the run and was asked to end it. */
+/** The model without its run, or undefined when a trainer works on the run and is to end it. */
 async function cancelRun(
   { ledger, registry }: ActionContext,
   model: Model,

@@ -124,7 +124,7 @@ function watchMemory(child: ChildProcess, memoryMbMax: number, exceed: () => voi
   };
 }
 
-/** Resident memory of a process in MB; undefined when it has ended or the system does not tell. */
+/** Resident memory of a process in MB; undefined when the process has ended or the system has no such figure. */
 export async function residentMb(pid: number): Promise<number | undefined> {
   try {
     if (process.platform === "win32") return undefined;

@@ -216,7 +216,7 @@ function endingOf(outcome: Outcome, claim: Claim, { runs, reason, at }: EndingFa
   }
   const delaySeconds = Math.min(RETRY_SECONDS_MAX, runs.retrySeconds * 2 ** claim.crashes);
   if (outcome.kind === "stopped") {
-    const forgiven = reason === "stopping"; // a run that anything else stops again and again ends after attemptsMax
+    const forgiven = reason === "stopping"; // stops for any other reason count as attempts, up to attemptsMax
     return {
       event: { kind: "waiting", failure: null },
       retry: { delaySeconds: forgiven ? 0 : delaySeconds, forgiven },

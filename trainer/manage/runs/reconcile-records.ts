@@ -22,7 +22,7 @@ export type ReconcileContext = {
 export type PointerKeeper = {
   /** To be called after every change of a record or a pointer. Returns at once. Changes that follow fast share one write. */
   reconcile(model: ModelRef): void;
-  /** Resolves when what was asked for this model has been tried, or after `waitMs`. */
+  /** Resolves when the requested reconciliation of this model has been tried, or after `waitMs`. */
   whenReconciled(model: ModelRef, waitMs: number): Promise<void>;
   /** Tries the models again whose last attempt failed. */
   retryFailed(): void;
@@ -79,7 +79,7 @@ const ROUNDS_MAX = 10;
 
 /**
  * Makes a model's record and its live pointer agree. Several trainers may change either of the two at any time. So each is
- * read again after the other was written, until nothing is left to write: whoever writes last sees the disagreement.
+ * read again after the other was written, until nothing is left to write. The last writer sees any disagreement.
  *
  * @throws StoreError
  */
@@ -96,7 +96,7 @@ export async function reconcileRecords(model: ModelRef, context: ReconcileContex
   throw new StoreError(`Record and live pointer of ${name} changed ${ROUNDS_MAX} times in turn.`, { retryable: true });
 }
 
-/** What the record says that the pointer should contain if no version is live. */
+/** The content that the pointer should have according to the record. */
 type PointerState = { readonly status: ModelStatus; readonly version: string | null };
 
 async function desiredState({ customer, modelName }: ModelRef, registry: ModelRegistry): Promise<PointerState> {

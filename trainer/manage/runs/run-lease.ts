@@ -62,7 +62,7 @@ export function keepLease(
       while (!signal.aborted) {
         await pending; // its answer may be older than this question
         if (await renew()) return true;
-        // A database that fails right now is asked again until the run must stop.
+        // While the database fails, the lease is renewed again and again until the run must stop.
         await delay(heartbeatMs / 12, undefined, { signal }).catch(() => undefined);
       }
       return false;

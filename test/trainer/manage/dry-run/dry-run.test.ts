@@ -69,8 +69,8 @@ test("only the beginning of a long query is read", async () => {
 
 test("rows are predicted from BigQuery's bytes, and not from the bytes of files", async () => {
   const interactions = good.replace("range(2000)", "range(6000)");
-  const connect: ConnectorFactory = async (...asked) => {
-    const connector = await connectMemory(...asked);
+  const connect: ConnectorFactory = async (...args) => {
+    const connector = await connectMemory(...args);
     const inspect: Connector["inspect"] = async (...query) => ({
       ...(await connector.inspect(...query)),
       estimatedBytes: 10_000_000,

@@ -49,8 +49,11 @@ test.each([
   ["no lists", undefined, "are not there: train the model again"],
   ["other bytes", Uint8Array.of(1), "cannot be read: not a file of this trainer. train the model again"],
 ])("with %s the answer says so", async (_what, bytes, words) => {
-  const asked = evaluationAnswer(model, { user_ids: ["ann"] }, await storeWith(bytes));
-  await expect(asked).rejects.toMatchObject({ code: "artifact_unavailable", message: expect.stringContaining(words) });
+  const pending = evaluationAnswer(model, { user_ids: ["ann"] }, await storeWith(bytes));
+  await expect(pending).rejects.toMatchObject({
+    code: "artifact_unavailable",
+    message: expect.stringContaining(words),
+  });
 });
 
 test.each([
@@ -68,6 +71,6 @@ test.each([
   [{ user_ids: [] }, "invalid_parameter", "/user_ids must be at least 1"],
   [{ item_attribute: "genre" }, "unknown_attribute", 'did you mean "genres"'],
 ])("%j is refused", async (body, code, words) => {
-  const asked = evaluationAnswer(model, body, await storeWith(encodeDetail(SMALL_DETAIL)));
-  await expect(asked).rejects.toMatchObject({ code, message: expect.stringContaining(words) });
+  const pending = evaluationAnswer(model, body, await storeWith(encodeDetail(SMALL_DETAIL)));
+  await expect(pending).rejects.toMatchObject({ code, message: expect.stringContaining(words) });
 });

@@ -197,8 +197,8 @@ describe("evaluation and versions", () => {
     const answer = await harness.call("GET", "/v0/models/early/evaluation");
     expect(answer).toMatchObject({ status: 409, body: { code: "model_not_active" } });
     expect(answer.headers.get("retry-after")).toBe("30");
-    const asked = await harness.call("POST", "/v0/models/early/evaluation", { body: { user_ids: ["ann"] } });
-    expect(asked).toMatchObject({ status: 409, body: { code: "model_not_active" } });
+    const question = await harness.call("POST", "/v0/models/early/evaluation", { body: { user_ids: ["ann"] } });
+    expect(question).toMatchObject({ status: 409, body: { code: "model_not_active" } });
     expect((await harness.call("GET", "/v0/models/early/versions")).body).toEqual({ versions: [] });
   });
 
@@ -213,12 +213,12 @@ describe("evaluation and versions", () => {
   });
 
   test("questions about users, items and attributes are answered from the lists behind the report", async () => {
-    await harness.create("asked", "publish v1");
-    await harness.until("asked", ({ status }) => status === "ACTIVE");
-    const ask = (body: unknown) => harness.call("POST", "/v0/models/asked/evaluation", { body });
+    await harness.create("questioned", "publish v1");
+    await harness.until("questioned", ({ status }) => status === "ACTIVE");
+    const ask = (body: unknown) => harness.call("POST", "/v0/models/questioned/evaluation", { body });
     const known = { user_ids: ["ann", 7] };
     expect(await ask(known)).toMatchObject({ status: 503, body: { code: "artifact_unavailable" } });
-    await harness.store.putIfAbsent(listsKey("acme", "asked", "v1"), encodeDetail(SMALL_DETAIL), "x");
+    await harness.store.putIfAbsent(listsKey("acme", "questioned", "v1"), encodeDetail(SMALL_DETAIL), "x");
     const answer = await ask(known);
     expect([answer.status, EvaluationAnswer.parse(answer.body).users]).toEqual([200, 2]);
     expect(await ask({ user: "ann" })).toMatchObject({ status: 400, body: { code: "unknown_field" } });

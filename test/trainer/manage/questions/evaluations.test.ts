@@ -56,9 +56,9 @@ test("timers fire during a large answer", async () => {
 
 test("another thread refuses with the same problem", async () => {
   const refused = { code: "unknown_attribute", errors: [{ pointer: "/item_attribute" }] };
-  const asked = ask(SMALL, THREADS, { item_attribute: "genre" });
-  await expect(asked).rejects.toMatchObject(refused);
-  await expect(asked).rejects.toThrow('did you mean "genres"');
+  const pending = ask(SMALL, THREADS, { item_attribute: "genre" });
+  await expect(pending).rejects.toMatchObject(refused);
+  await expect(pending).rejects.toThrow('did you mean "genres"');
   await expect(ask(new Uint8Array(9).fill(1), THREADS)).rejects.toMatchObject({ name: "FormatError" });
 });
 
@@ -78,8 +78,8 @@ test("a customer's second large question is refused while the first is in progre
   expect((await start(SMALL, "acme")).users).toBe(3);
   // The lists of a refused question are not read.
   const unread = { packedBytes: 1e9, read: () => Promise.reject(new Error("read")) };
-  const asked = limited.answer(unread, QUESTION, { customer: "acme", caller: PATIENT });
-  await expect(asked).rejects.toMatchObject({ code: "rate_limited" });
+  const pending = limited.answer(unread, QUESTION, { customer: "acme", caller: PATIENT });
+  await expect(pending).rejects.toMatchObject({ code: "rate_limited" });
   await first;
   expect((await start(LARGE, "acme")).users).toBe(9000);
 });

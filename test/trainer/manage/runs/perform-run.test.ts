@@ -264,7 +264,7 @@ test("a cancellation is noticed right before publishing, between two renewals", 
 });
 
 describe("a run that asks whether it owns the lease", () => {
-  async function asked(renewals: readonly ("owned" | "lost" | Error)[]) {
+  async function performWith(renewals: readonly ("owned" | "lost" | Error)[]) {
     const { perform, logs } = await waitingRun("ask-lease\nexit 3");
     const remaining = [...renewals];
     const renew = ledger.renew;
@@ -281,16 +281,16 @@ describe("a run that asks whether it owns the lease", () => {
   const outputOf = (logs: readonly LogEntry[]) => logs.find(({ event }) => event === "run_ended")?.output;
 
   test("gets yes while it does", async () => {
-    expect(outputOf((await asked(["owned"])).logs)).toContain("owns_lease=true");
+    expect(outputOf((await performWith(["owned"])).logs)).toContain("owns_lease=true");
   });
 
   test("is stopped when another trainer owns it", async () => {
-    const { logs } = await asked(["lost"]);
+    const { logs } = await performWith(["lost"]);
     expect(logs.find(({ event }) => event === "run_ended")?.outcome).toBe("stopped");
   });
 
   test("gets its answer once a failing database works again", async () => {
-    const { logs, remaining } = await asked([new Error("no database"), new Error("no database"), "owned"]);
+    const { logs, remaining } = await performWith([new Error("no database"), new Error("no database"), "owned"]);
     expect(outputOf(logs)).toContain("owns_lease=true");
     expect(remaining).toBe(0);
   });

@@ -187,7 +187,7 @@ describe("the pointer keeper", () => {
     expect([seen.written, await status()]).toEqual([["SCHEDULING", "ERROR"], "ERROR"]);
   });
 
-  test("logs a failure without the model's spec, and tries again when asked", async () => {
+  test("logs a failure without the model's spec, and tries again on retryFailed", async () => {
     const { seen, keeper, status } = setUp();
     seen.isDown = true;
     keeper.reconcile({ ...REF, spec: "hunter2" } as typeof REF);
@@ -203,7 +203,7 @@ describe("the pointer keeper", () => {
     expect(seen.written).toEqual(["SCHEDULING", "SCHEDULING"]);
   });
 
-  test("waits for a write, at most as long as the caller says", async () => {
+  test("waits for a write, up to a limit", async () => {
     const { seen, keeper, status, enter } = setUp();
     enter("SCHEDULED");
     await keeper.whenReconciled(REF, 10_000);

@@ -37,7 +37,7 @@ test("messages arrive in order, and the last one is the outcome", async () => {
   expect(peakMb).toBeGreaterThanOrEqual(0);
 });
 
-test("each question about the lease is answered anew, and is no progress message", async () => {
+test("each question about the lease gets a new answer, and is no progress message", async () => {
   const answers = [true, false];
   const ownsLease = () => Promise.resolve(answers.shift()!);
   const { outputTail, messages, outcome } = await run("ask-lease\nask-lease\npublish v1", { ownsLease });
