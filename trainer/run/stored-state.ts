@@ -6,8 +6,7 @@ import { timeOfVersion } from "../publish/build-version.ts";
 import { StageError } from "../stage/stage-error.ts";
 import { readErasedUsers } from "../store/erased-list.ts";
 import { type ModelRef, readLivePointer } from "../store/live-pointer-swap.ts";
-import { type ObjectStore, StoreError } from "../store/object-store.ts";
-import { storedJson } from "../store/stored-json.ts";
+import { type ObjectStore, StoreError, storedJson } from "../store/object-store.ts";
 
 /** The users to leave out. Throws StageError `store_unavailable`, because without this list nothing may be learnt. */
 export async function erasedUsers(store: ObjectStore, customer: string): Promise<ErasedUsers | undefined> {

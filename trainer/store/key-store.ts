@@ -10,8 +10,7 @@
 import { z } from "zod";
 import { formatApiKey, hashApiKey } from "../../shared/api-key.ts";
 import { CustomerId, KeyRecord, keyRecordKey, type Scope } from "../../shared/key-record.ts";
-import { type ObjectStore, StoreError } from "./object-store.ts";
-import { storedJson } from "./stored-json.ts";
+import { type ObjectStore, StoreError, storedJson } from "./object-store.ts";
 
 export type KeyRequest = {
   readonly customer: string;

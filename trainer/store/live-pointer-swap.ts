@@ -1,7 +1,6 @@
 import { type LivePointer, LivePointer as LivePointerSchema, type ModelStatus } from "../../shared/live-pointer.ts";
 import { livePointerKey } from "../../shared/manifest.ts";
-import { type ObjectStore, StoreError } from "./object-store.ts";
-import { storedJson } from "./stored-json.ts";
+import { type ObjectStore, StoreError, storedJson } from "./object-store.ts";
 
 /** Identifies a model. All its objects lie under `models/{customer}/{modelName}/`. */
 export type ModelRef = { readonly customer: string; readonly modelName: string };

@@ -48,3 +48,12 @@ export function checkKey(key: string): void {
     `An object key must consist of A-Z a-z 0-9 _ . - between slashes; this one is ${JSON.stringify(key)}.`,
   );
 }
+
+/** The JSON value of stored bytes; undefined when they are not JSON. */
+export function storedJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return undefined;
+  }
+}

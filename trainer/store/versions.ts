@@ -2,8 +2,7 @@ import { liveAfter, MANIFEST_TYPE } from "../../shared/live-pointer.ts";
 import { blobKey, Manifest, manifestKey, prefixOf } from "../../shared/manifest.ts";
 import { Problem } from "../../shared/problem.ts";
 import { changeLivePointer, type ModelRef } from "./live-pointer-swap.ts";
-import { type ObjectStore, StoreError } from "./object-store.ts";
-import { storedJson } from "./stored-json.ts";
+import { type ObjectStore, StoreError, storedJson } from "./object-store.ts";
 import { describe, descriptorsOf } from "./version-files.ts";
 
 /** The newest versions, and those younger than a day, can be activated. A sweep keeps twice as much (sweep.ts). */
