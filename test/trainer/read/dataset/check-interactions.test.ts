@@ -17,10 +17,10 @@ const { schema } = specOf({ interactions: "" });
 const check = async (sql: string, of: ModelSchema = schema) =>
   await checkInteractions(rows.staging, await rows.stage("rows", sql), of, { nowSeconds: 1_800_000_000, signal });
 
-test("the columns that are read, in the order in which they are staged", () =>
+test("the columns are user, item, time and label", () =>
   expect(interactionColumns(schema)).toEqual(["u", "i", "t", "l"]));
 
-test("of each reason the count and the first five rows, and of each row the first reason", async () => {
+test("each reason has a count and its first five rows; a row counts for its first reason only", async () => {
   const { rejected, accepted } = await check(
     "SELECT CASE WHEN range % 2 = 0 THEN NULL ELSE range END, NULLIF(range, 3), 1, 1 FROM range(20)",
   );
@@ -50,7 +50,7 @@ test("the accepted rows are those without a reason", async () => {
   }
 });
 
-test("the id type of an item column of doubles is decided by its accepted values only", async () => {
+test("item ids in doubles are integers if every accepted value is whole", async () => {
   const sql = (bad: string) =>
     `SELECT CASE WHEN range = 1 THEN NULL ELSE 1 END, CASE WHEN range = ${bad} THEN 1.5::DOUBLE ELSE range END, 1, 1 FROM range(4)`;
   expect((await check(sql("1"))).itemIdType).toBe("integer"); // row 1 has no user
@@ -63,7 +63,7 @@ test.each([
   ["SELECT 1, {'a': 1}, 1, 1", "which cannot be an item id"],
   ["SELECT 1, 1, true, 1", "which cannot be a time"],
   ["SELECT 1, 1, 1, [1]", "which cannot be a label"],
-])("%s is refused by its type", async (sql, message) => {
+])("%s: the column's type is refused", async (sql, message) => {
   const error = await check(sql).catch((caught) => caught);
   expect(error).toMatchObject({ stage: "checking", code: "unsupported_column_type" });
   expect(error.message).toContain(message.replace('"[1]" ', ""));

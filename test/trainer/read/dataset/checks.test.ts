@@ -30,7 +30,7 @@ const interactions = (users: number, items: readonly number[], positive: readonl
 test.each<[Partial<RowReport>, string | null]>([
   [{}, null],
   [{ rows: 0 }, "no_rows"],
-  [{ rejected: rejected(10) }, null], // the share itself is still allowed
+  [{ rejected: rejected(10) }, null], // the fraction itself is still allowed
   [{ rejected: rejected(11) }, "too_many_rejected_rows"],
   [{ rejected: { ...rejected(6), ...rejected(5, "future_time") } }, "too_many_rejected_rows"],
   [{ rejected: rejected(100, "future_time") }, "all_times_in_future"],
@@ -55,12 +55,12 @@ test.each<[Interactions, string | null]>([
   else expect(check).toThrow(expect.objectContaining({ stage: "checking", code }));
 });
 
-test("without a rating above the bar, the bar is named", () =>
+test("ratings that are all too low are refused with the name of the bound", () =>
   expect(() => checkInteractionsUsable(interactions(2, [0, 1], [0, 0]), { type: "Rating", name: "stars" })).toThrow(
     expect.objectContaining({ code: "no_positives", message: expect.stringContaining("positive_from") }),
   ));
 
-test("the message tells counts, the allowed share, reasons and rows", () =>
+test("the message has counts, the allowed fraction, reasons and rows", () =>
   expect(() => checkRows(report({ rejected: rejected(50) }))).toThrow(
     "50 of 100 rows cannot be used, more than the 10 % allowed: 50 × missing_user: the user id is null or empty (row 1, 2, …)",
   ));
@@ -79,8 +79,8 @@ test("warnings: few interactions, one time for all, times before 1990, every rat
   expect(warningsOf(usual, report({}), 0)).toEqual([]);
 });
 
-test("that all is of one user is told", () => {
-  const told = (users: number) => warningsOf(interactions(users, [0, 1], [1, 0]), report({}), 0).join();
-  expect(told(1)).toContain("all of one user");
-  expect(told(2)).not.toContain("all of one user");
+test("interactions of a single user cause a warning", () => {
+  const warningsFor = (users: number) => warningsOf(interactions(users, [0, 1], [1, 0]), report({}), 0).join();
+  expect(warningsFor(1)).toContain("all of one user");
+  expect(warningsFor(2)).not.toContain("all of one user");
 });

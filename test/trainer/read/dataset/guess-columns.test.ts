@@ -30,7 +30,7 @@ test("a column that was given is not guessed for another role", () =>
   expect(guessColumns(["user_id", "customer_id", "sku"], { user: "customer_id" })).toEqual(
     guessed("customer_id", "sku", null, null),
   ));
-test("what cannot be guessed is said, with the flag that says it and the columns there are", () =>
+test("a role that cannot be guessed is reported with its flag and the columns", () =>
   expect(guessColumns(["a", "b", "created_at"])).toEqual({
     kind: "unclear",
     reasons: [
@@ -39,24 +39,24 @@ test("what cannot be guessed is said, with the flag that says it and the columns
       'The columns are "a", "b", "created_at"',
     ],
   }));
-test("a given column that is not there is an answer, not a guess", () =>
+test("a given column that does not exist is reported", () =>
   expect(guessColumns(["user_id", "item_id"], { time: "when" })).toEqual({
     kind: "unclear",
     reasons: ['There is no column "when" for the time', 'The columns are "user_id", "item_id"'],
   }));
-test("one column is never two things", () => {
+test("one column never gets two roles", () => {
   const { kind, ...rest } = guessColumns(["user_id_item_id"]);
   expect(kind).toBe("unclear");
   expect(JSON.stringify(rest)).toContain("the item's id");
 });
-test("nor is one that was given for two", () =>
+test("a column that is given for two roles is reported", () =>
   expect(guessColumns(["id", "item_id"], { user: "id", item: "id", time: undefined, label: undefined })).toEqual({
     kind: "unclear",
     reasons: ['The column "id" is given for the user and for the item'],
   }));
 test("a table without columns", () => expect(guessColumns([]).kind).toBe("unclear"));
 
-test("a column of sessions is known by its name", () => {
+test("a column of sessions is recognised by its name", () => {
   const columns = [
     ["user_id", "sessionId", "sku"],
     ["user_id", "user_session"],

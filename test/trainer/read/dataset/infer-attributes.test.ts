@@ -19,7 +19,7 @@ afterAll(async () => {
 
 const signal = new AbortController().signal;
 
-/** The type that a column of SQL values gets, and what its values become. */
+/** The inferred type of a column of SQL values, and the resulting values. */
 async function read(values: string, declared?: FeatureType): Promise<unknown> {
   await runStaged(staging, `CREATE OR REPLACE TABLE t AS SELECT * FROM (VALUES ${values}) v(c)`, signal);
   const type = (await staging.connection.runAndReadAll("SELECT c FROM t")).columnType(0);
@@ -76,12 +76,12 @@ test.each<[string, unknown]>([
 
 const typeOf = async (values: string) => ((await read(values)) as unknown[])[0];
 
-test("texts that are all different are Text, those that repeat are a Category", async () => {
+test("texts that are all different are Text; repeating texts are a Category", async () => {
   expect(await typeOf(many((n) => `A long title, number ${n}`))).toBe("Text");
   expect(await typeOf(many((n) => `brand ${n % 25}`))).toBe("Category");
 });
 
-test("a | here and there does not make a list", async () => {
+test("a few texts with | do not make a list", async () => {
   expect(await typeOf(many((n) => (n === 3 ? "Either|Or, a novel" : `Novel number ${n}`)))).toBe("Text");
 });
 

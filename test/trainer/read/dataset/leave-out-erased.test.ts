@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => rows.close());
 
-/** Ids of the rows that stay, as text. */
+/** The ids of the remaining rows, as text. */
 async function left(sql: string, erased: ErasedUsers | undefined): Promise<{ ids: unknown[]; rows: number }> {
   const staged = await rows.stage(`t${++tables}`, sql);
   const { table, rows: gone } = await leaveOutErased(rows.staging, staged, { erased, signal });
@@ -33,19 +33,19 @@ test.each([
   ["big integers", "VALUES (7::HUGEINT), (8), (7), (NULL)", ["8", null]],
   ["doubles", "VALUES (7::DOUBLE), (8), (7.0), (7.5), (NULL)", ["8.0", "7.5", null]],
   ["decimals", "VALUES (7.00::DECIMAL(9, 2)), (8), (7), (7.5)", ["8.00", "7.50"]],
-])("ids are the ids that a caller sends, whatever the column holds: %s", async (_, sql, ids) => {
+])("ids are compared as callers send them, for a column of %s", async (_, sql, ids) => {
   const before = await left(sql, undefined);
   const after = await left(sql, await listOf("7"));
   expect(after.ids).toEqual(ids);
   expect([before.rows, after.rows]).toEqual([0, before.ids.length - ids.length]);
 });
 
-test("ids of any characters are found, and their neighbours stay", async () => {
+test("ids of any characters are deleted, and similar ids stay", async () => {
   const sql = "VALUES ('Zoë'), ('zoë'), ('😀'), ('a''b'), (' 7'), ('7 ')";
   expect((await left(sql, await listOf("Zoë", "😀", "a'b", " 7"))).ids).toEqual(["zoë", "7 "]);
 });
 
-test("a list that names nobody here leaves every row", async () =>
+test("erased users without rows change nothing", async () =>
   expect(await left("VALUES ('a'), ('b')", await listOf("c"))).toEqual({ ids: ["a", "b"], rows: 0 }));
 
 describe("a dataset", () => {
@@ -60,13 +60,13 @@ describe("a dataset", () => {
     expect(JSON.stringify(dataset.userAttributes)).not.toContain("only 2");
   });
 
-  test("is the one that there would be if the source had no such rows", async () => {
+  test("equals the dataset of a source without the erased rows", async () => {
     const without = await readRows(specOf({ interactions: `SELECT * FROM (${interactions}) WHERE u <> 'u2'` }));
     const erased = await readRows(specOf({ interactions }), { erased: await listOf("u2") });
     expect(erased.dataset).toEqual(without.dataset);
   });
 
-  test("says nothing of erased rows when nobody was erased", async () => {
+  test("has no count of erased rows when nobody was erased", async () => {
     const { summary } = await readRows(specOf({ interactions }));
     expect("erased_rows" in summary).toBe(false);
   });

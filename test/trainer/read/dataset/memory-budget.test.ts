@@ -7,13 +7,13 @@ import {
   stagingMb,
 } from "../../../../trainer/read/dataset/memory-budget.ts";
 
-test("of 4096 MB, 2048 are for interactions: 157,538,461 of 13 bytes, or 120,470,588 of 17 with ratings", () => {
+test("half of 4096 MB holds 157,538,461 interactions, or 120,470,588 with ratings", () => {
   expect(interactionsThatFit(4096, "Binary")).toBe(157_538_461);
   expect(interactionsThatFit(4096, "Rating")).toBe(120_470_588);
   expect(interactionsThatFit(Number.POSITIVE_INFINITY, "Binary")).toBe(Number.POSITIVE_INFINITY);
 });
 
-test("as many as fit take no more than their share, and one more does; the staging database fits beside them", () =>
+test("the interactions that fit use their part of the memory, and one more does not fit", () =>
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 1e6 }),

@@ -23,7 +23,7 @@ async function number(sql: string, moreItems: string | null = null) {
 
 const textsOf = (ids: PackedStrings) => Array.from({ length: countOf(ids) }, (_, i) => stringAt(ids, i));
 
-test("indices follow the order of the ids' bytes, for many ids too", async () => {
+test("indices follow the byte order of the ids", async () => {
   await number(
     "SELECT (range * 7919) % 50_000, ['ü', 'z', '🎈', 'Z', '10', '9'][1 + range % 6], 1, 1 FROM range(50_000)",
   );
@@ -32,7 +32,7 @@ test("indices follow the order of the ids' bytes, for many ids too", async () =>
   expect(textsOf(await readIds(rows.staging, "items", signal))).toEqual(["10", "9", "Z", "z", "ü", "🎈"]);
 });
 
-test("keys of items lead to the index of their text", async () => {
+test("item keys map to the index of their text", async () => {
   await number("SELECT range, range % 12, 1, 1 FROM range(100)");
   const keys = await readStaged(
     rows.staging,
@@ -43,14 +43,14 @@ test("keys of items lead to the index of their text", async () => {
   for (const { key, text } of keys) expect(text).toBe(String(key));
 });
 
-test("further items are in the catalog, each once; refused rows give no ids", async () => {
+test("further items are in the catalog once; rejected rows give no ids", async () => {
   await runStaged(rows.staging, "CREATE TABLE more AS SELECT unnest(['b', 'cold', 'b']) AS text", signal);
   await number("SELECT * FROM (VALUES ('u', 'a', 1, 1), ('v', 'b', 2, 1), ('refused', 'x', NULL, 1))", "more");
   expect(textsOf(await readIds(rows.staging, "items", signal))).toEqual(["a", "b", "cold"]);
   expect(textsOf(await readIds(rows.staging, "users", signal))).toEqual(["u", "v"]);
 });
 
-test("ids that differ by a byte order mark stay two", async () => {
+test("ids that differ by a byte order mark stay different", async () => {
   await number("SELECT * FROM (VALUES (chr(65279) || 'u', 'a', 1, 1), ('u', chr(65279) || 'a', 2, 1))");
   expect(textsOf(await readIds(rows.staging, "users", signal))).toEqual(["u", "\ufeffu"]);
   expect(textsOf(await readIds(rows.staging, "items", signal))).toEqual(["a", "\ufeffa"]);

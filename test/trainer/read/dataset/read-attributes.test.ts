@@ -22,13 +22,13 @@ import {
 import { fileSettings } from "../../../fixtures/real-data.ts";
 import { connectMemory } from "../../../fixtures/rows-memory.ts";
 
-test("the id first, then every other column, or only the declared ones", () => {
+test("the columns are the id, then the declared features or all others", () => {
   expect(attributeColumns({ id: "i" }, ["a", "i", "b"], "item")).toEqual(["i", "a", "b"]);
   const features = [{ name: "b", type: "Text" as const }];
   expect(attributeColumns({ id: "i", features }, ["a", "i", "b"], "item")).toEqual(["i", "b"]);
 });
 
-test("what is missing or too much is told", () => {
+test("missing columns and too many attributes are refused", () => {
   const features = [{ name: "c", type: "Text" as const }];
   expect(() => attributeColumns({ id: "j", features }, ["i", "b"], "user")).toThrow(
     'The user query has no column "j", "c"; it has "i", "b"',
@@ -60,7 +60,7 @@ async function read(sql: string, idType?: ItemIdType) {
   return { staged, ...(await readAttributes(staging, staged, { index: "items", count: 3, signal })) };
 }
 
-test("dictionaries are sorted by code point, codes point into them, and missing is missing", async () => {
+test("dictionaries are sorted by code point, and missing values have no code", async () => {
   const { columns, descriptions } = await read(
     "SELECT * FROM (VALUES ('c', 'z|ü'), ('a', '🎈|z'), ('zz', 'unknown item|q')) v(i, tags)",
   );
@@ -76,7 +76,7 @@ test("dictionaries are sorted by code point, codes point into them, and missing 
   expect(descriptions).toEqual([{ name: "tags", type: "CategoryList", inferred: true, present: 2, distinct: 3 }]);
 });
 
-test("a value with a byte order mark before it is the value, so that no text stands twice in a dictionary", async () => {
+test("a byte order mark before a value is dropped, so that no text is in a dictionary twice", async () => {
   const mark = "chr(65279)";
   const { columns } = await read(
     `SELECT * FROM (VALUES ('a', 'red', ['x'], '1', '2024-01-01'),
@@ -96,17 +96,17 @@ test("a long dictionary is sorted, whatever the order of the rows", async () => 
   const tags = "list_transform(range(400), x -> 't' || (x * 7919) % 1009)";
   const { columns } = await read(`SELECT 'i0' AS i, ${tags} AS tags`);
   const { dictionary } = columns[0] as { dictionary: readonly string[] };
-  expect(dictionary.length).toBe(200); // what a list may hold
+  expect(dictionary.length).toBe(200); // the limit of a list
   expect(dictionary).toEqual([...dictionary].sort());
 });
 
-test("integer ids of the table meet text ids of the catalog", async () => {
+test("integer ids of the table match text ids of the catalog", async () => {
   await runStaged(staging, "CREATE OR REPLACE TABLE items AS SELECT unnest(['1', '10', '2']) AS text", signal);
   const { columns } = await read("SELECT * FROM (VALUES (10, 5.5), (1, 7)) v(i, price)");
   expect(columns).toEqual([{ name: "price", type: "Numerical", values: Float64Array.of(7, 5.5, Number.NaN) }]);
 });
 
-test("the ids of the table are there for the catalog, each once", async () => {
+test("the table gives each id once for the catalog", async () => {
   const { staged } = await read("SELECT * FROM (VALUES ('x', 1), ('x', 2), (NULL, 3), ('y', 4)) v(i, n)");
   expect(await readStaged(staging, `SELECT text FROM ${idsOf(staged)} ORDER BY text`, signal)).toEqual([
     { text: "x" },
@@ -114,14 +114,14 @@ test("the ids of the table are there for the catalog, each once", async () => {
   ]);
 });
 
-test("a column that cannot be an attribute is left out with a warning, the others stay", async () => {
+test("a column that cannot be an attribute is left out with a warning", async () => {
   const { staged, columns } = await read("SELECT 'a' AS i, {'x': 1} AS odd, 3 AS fine");
   expect(columns.map(({ name }) => name)).toEqual(["fine"]);
   expect(staged.warnings.length).toBe(1);
   expect(staged.warnings[0]).toMatch(/^The item attribute "odd" was left out: STRUCT\(.*\) cannot be an attribute$/);
 });
 
-test("a column whose name no version can have is left out with a warning", async () => {
+test("a column with too long a name is left out with a warning", async () => {
   const [fits, long] = ["x".repeat(NAME_LENGTH_MAX), `y${"x".repeat(NAME_LENGTH_MAX)}`];
   const { staged, columns } = await read(`SELECT 'a' AS i, 3 AS "${fits}", 4 AS "${long}"`);
   expect(columns.map(({ name }) => name)).toEqual([fits]);
@@ -131,10 +131,10 @@ test("a column whose name no version can have is left out with a warning", async
   ]);
 });
 
-test("an id column that cannot be one stops", () =>
+test("an id column of an unsuitable type ends the run", () =>
   expect(read("SELECT [1] AS i, 2 AS n")).rejects.toMatchObject({ code: "unsupported_column_type" }));
 
-test("where the interactions' ids are integers, a row with another id is left out, and its values mean nothing", async () => {
+test("a row with a non-integer id is left out where the interactions' ids are integers", async () => {
   const rows =
     "('7', '1'), ('TOTAL', 'x'), ('007', '2'), ('-0', '2'), ('+7', '2'), ('0', '2'), ('-12', '3'), (NULL, '4')";
   const sql = `SELECT * FROM (VALUES ${rows}, ('9007199254740993', '4'), ('123456789012345678901234567890', '4')) v(i, n)`;
@@ -160,7 +160,7 @@ test.each(["CAST(range AS DOUBLE)", "range", "CAST(range AS DECIMAL(9, 2))"])(
   },
 );
 
-test("a table none of whose ids is known is told, with an example of both", async () => {
+test("a table without any known id causes a warning with an example of both ids", async () => {
   const warn = async (sql: string) => {
     await runStaged(staging, "DROP TABLE IF EXISTS item_rows; DROP TABLE IF EXISTS item_rows_by_id", signal);
     const { staged } = await read(sql);

@@ -27,7 +27,7 @@ describe("data that cannot make a model", () => {
     expect([error.stage, error.code]).toEqual(["checking", code]);
   });
 
-  test("too few positives of a rating say so", () =>
+  test("ratings without a positive one are refused with the bound's name", () =>
     expect(
       readRows(
         specOf({
@@ -37,7 +37,7 @@ describe("data that cannot make a model", () => {
       ),
     ).rejects.toMatchObject({ code: "no_positives" }));
 
-  test("the missing column is named, with those that there are and the nearest", () => {
+  test("a missing column is named, with the existing columns and the nearest name", () => {
     const spec = specOf({
       interactions: `SELECT 1 AS u, 2 AS i, ${T} AS t, 1 AS is_liked`,
       label: { type: "Binary", name: "is_like" },
@@ -120,12 +120,12 @@ describe("from files", () => {
       [header, ...lines(100).map((line) => line.replace("2024-", "24/"))].join("\n"),
       "too_many_rejected_rows",
     ],
-  ])("a CSV with %s ends with its own code", async (_, content, code) => {
+  ])("a CSV with %s ends the run with a code", async (_, content, code) => {
     const error = await readFileRows("t.csv", content).catch((caught) => caught);
     expect(`${error.code}: ${error.message}`).toContain(`${code}: `);
   });
 
-  test("a truncated gzip is not taken for a shorter file", () =>
+  test("a truncated gzip file is refused", () =>
     expect(
       readFileRows("t.csv.gz", gzipSync([header, ...lines(50_000)].join("\n")).subarray(0, -2000)),
     ).rejects.toMatchObject({

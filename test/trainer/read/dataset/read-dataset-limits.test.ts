@@ -16,13 +16,13 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** `count` rows of whoever likes whatever. */
+/** `count` rows of random users and items. */
 const rows = (count: number | string, { user = "range % 1000", item = "range % 500" } = {}) =>
   `SELECT ${user} AS user_id, ${item} AS item_id, 1700000000 + range % 86400 AS at, 1 AS label FROM range(${count}), one`;
 
 type Given = { readonly query: string; readonly work?: string; readonly settings?: Partial<ConnectorSettings> };
 
-/** How reading ends: the StageError, after which nothing may be left on the disk. */
+/** The StageError that ends the reading. Checks that no file is left. */
 async function endOf({ query, work = folder, settings }: Given): Promise<StageError> {
   const workDirectory = await mkdtemp(join(work, "run-"));
   const spec = ModelSpec.parse({
@@ -55,7 +55,7 @@ async function endOf({ query, work = folder, settings }: Given): Promise<StageEr
   }
 }
 
-describe("what would do harm ends with its reason, and gives the disk back", () => {
+describe("harmful sources end the run with a reason and leave no files", () => {
   test("a query of ten billion rows", async () => {
     const { code, message } = await endOf({ query: rows("10_000_000_000"), settings: { rowsMax: 300_000 } });
     expect([code, message]).toEqual(["too_many_rows", expect.stringContaining("more than the 300000 rows allowed")]);
@@ -73,7 +73,7 @@ describe("what would do harm ends with its reason, and gives the disk back", () 
   });
 
   const full = smallDisk("24m");
-  test.skipIf(full === undefined)("no disk left", async () => {
+  test.skipIf(full === undefined)("a full disk", async () => {
     const query = rows(5_000_000, { user: "hash(range)", item: "hash(range + 1)" });
     expect(await endOf({ query, work: full! })).toMatchObject({ code: "work_disk_full", retryable: true });
   });

@@ -10,7 +10,7 @@ import { itemIdsOf, readRows, rowsOf, specOf } from "../../../fixtures/rows-spec
 const values = (rows: string, columns = "u, i, t, l") => `SELECT * FROM (VALUES ${rows}) v(${columns})`;
 const T = 1_700_000_000;
 
-test("rows become interactions grouped by user, oldest first; items by falling count, equal counts by id", async () => {
+test("rows become interactions grouped by user, oldest first, with items in the order of their ids", async () => {
   const { dataset, summary } = await readRows(
     specOf({
       interactions: values(
@@ -34,7 +34,7 @@ test("rows become interactions grouped by user, oldest first; items by falling c
   expect(summary.warnings.join()).toContain("only 4 interactions");
 });
 
-test("rows of the same user, item and second collapse, and keep the strongest label", async () => {
+test("rows of the same user, item and second become one with the strongest label", async () => {
   const { dataset, summary } = await readRows(
     specOf({
       interactions: values(
@@ -67,7 +67,7 @@ test("the same rows in another order give the same dataset, byte for byte", asyn
   );
 });
 
-test("of rows of the same second, the order is by lot, or that of the rows when asked for", async () => {
+test("rows of the same second are ordered by a hash, or stay in their order", async () => {
   const spec = specOf({
     interactions: values(`(1, 'a', ${T}, 1), (1, 'b', ${T}, 1), (1, 'a', ${T}, 0), (2, 'a', ${T}, 1)`),
   });
@@ -77,7 +77,7 @@ test("of rows of the same second, the order is by lot, or that of the rows when 
   expect(inRowOrder.summary.duplicate_rows).toBe(1);
 });
 
-test("ratings are kept, and positive from where the schema says", async () => {
+test("ratings are kept, and are positive from positive_from on", async () => {
   const { dataset } = await readRows(
     specOf({
       interactions: values(`(1, 7, ${T}, 4.5), (1, 8, ${T + 1}, 2), (2, 7, ${T}, 4), (2, 7, ${T}, 3)`),
@@ -121,7 +121,7 @@ test("each kind of bad row has its reason, and the good ones are kept", async ()
   expect(summary.warnings.join("\n")).toContain("2 × missing_user: the user id is null or empty (row 21, 22)");
 });
 
-test("a day ahead of the present is no future yet", async () => {
+test("times up to a day ahead are accepted", async () => {
   const { summary } = await readRows(
     specOf({
       interactions: values(
@@ -132,7 +132,7 @@ test("a day ahead of the present is no future yet", async () => {
   expect(summary.rejected_rows).toEqual({ future_time: 1 });
 });
 
-test("a column of milliseconds is read as such, although some values are small", async () => {
+test("a column of milliseconds is recognised although some values are small", async () => {
   const { dataset } = await readRows(
     specOf({ interactions: values(`(1, 7, ${T}123, 1), (1, 8, ${T}999, 1), (2, 7, 0, 1), (2, 8, ${T + 60}000, 1)`) }),
   );
@@ -160,7 +160,7 @@ describe("ids", () => {
     expect(itemIdsOf(dataset)).toEqual(["7.5", "8"]);
   });
 
-  test("a type that cannot be an id stops the run with its name", async () => {
+  test("a type that cannot be an id ends the run with an error that names it", async () => {
     const spec = specOf({ interactions: values(`(1, [7], ${T}, 1)`) });
     await expect(readRows(spec)).rejects.toMatchObject({ code: "unsupported_column_type", stage: "checking" });
     await expect(readRows(spec)).rejects.toThrow('The column "i" has the type INTEGER[], which cannot be an item id');
@@ -206,7 +206,7 @@ describe("attributes", () => {
     ]);
   });
 
-  test("of rows that repeat an id the last is taken, and that is told; rows without an id too", async () => {
+  test("the last row of a repeated id is taken; warnings count repeated and missing ids", async () => {
     const { dataset, summary } = await readRows(
       specOf({ interactions: two, items: values("(7, 'old'), (7, 'new'), (NULL, 'lost')", "i, name") }),
     );
@@ -215,7 +215,7 @@ describe("attributes", () => {
     expect(summary.warnings.join("\n")).toContain("1 rows of the item query have no usable id");
   });
 
-  test("declared features win over what the values suggest, and only they are read", async () => {
+  test("only declared features are read, with their declared types", async () => {
     const { dataset, summary } = await readRows(
       specOf({
         interactions: two,
@@ -229,7 +229,7 @@ describe("attributes", () => {
     ]);
   });
 
-  test("a declared feature that is not there stops the run", async () => {
+  test("a missing declared feature ends the run", async () => {
     const spec = specOf({
       interactions: two,
       items: values("(7, 1)", "i, size"),
@@ -239,7 +239,7 @@ describe("attributes", () => {
   });
 });
 
-/** By attribute, then by item id. */
+/** Attribute values by attribute, then by item id. */
 function attributesOf(dataset: Dataset): Record<string, Record<string, unknown>> {
   const ids = itemIdsOf(dataset);
   return Object.fromEntries(
@@ -269,19 +269,19 @@ test("more interactions than the memory holds are refused before they are collec
   expect((await readRows(specOf({ interactions }), { memoryMbMax: 300 })).summary.interactions).toBe(200_000);
 });
 
-test("progress tells rows as they come, and what is being done", async () => {
-  const told: StageProgress[] = [];
+test("progress reports the rows and the current step", async () => {
+  const reports: StageProgress[] = [];
   const rows = `SELECT range % 1000 AS u, range % 77 AS i, ${T} + range AS t, 1 AS l FROM range(300_000)`;
-  await readRows(specOf({ interactions: rows }), { progress: (progress) => told.push(progress) });
-  const reading = told.filter(({ detail }) => detail === "reading interactions").map((progress) => progress.rows!);
+  await readRows(specOf({ interactions: rows }), { progress: (progress) => reports.push(progress) });
+  const reading = reports.filter(({ detail }) => detail === "reading interactions").map((progress) => progress.rows!);
   expect(reading.length).toBeGreaterThan(2);
   expect(reading).toEqual([...reading].sort((a, b) => a - b));
   expect(reading.at(-1)).toBe(300_000);
-  expect(told.every(({ fraction = 0 }) => fraction >= 0 && fraction <= 1)).toBe(true);
-  expect(new Set(told.map(({ detail }) => detail))).toContain("collecting rows");
+  expect(reports.every(({ fraction = 0 }) => fraction >= 0 && fraction <= 1)).toBe(true);
+  expect(new Set(reports.map(({ detail }) => detail))).toContain("collecting rows");
 });
 
-test("aborting at any moment ends with the reason and leaves nothing behind", async () => {
+test("an abort at any step ends with its reason and leaves no files", async () => {
   const rows = `SELECT range % 1000 AS u, range % 77 AS i, ${T} + range AS t, 1 AS l FROM range(300_000)`;
   const reason = new Error("deleted");
   const moments = [
@@ -301,7 +301,7 @@ test("aborting at any moment ends with the reason and leaves nothing behind", as
   }
 });
 
-test("a connector is opened once for all queries, and closed also when they fail", async () => {
+test("a connector is opened once for all queries, and closed even when they fail", async () => {
   let [opened, closed] = [0, 0];
   const counting: typeof connectMemory = async (config, context) => {
     opened++;
@@ -348,7 +348,7 @@ test.skipIf(why !== undefined)(`ml-100k has the figures of its README${why ? ` (
   expect(dataset.itemIdType).toBe("integer");
 });
 
-test("a catalog row whose id is no integer, where the interactions' ids are, does not stop the version", async () => {
+test("an item row with a non-integer id is left out where interactions have integer ids", async () => {
   const interactions = `SELECT range % 9 AS u, range % 5 AS i, ${1_700_000_000} + range AS t, 1 AS l FROM range(100)`;
   const items = "SELECT unnest(['0', '1', '77', 'TOTAL', '007']) AS i, 5 AS price";
   const { dataset, summary } = await readRows(specOf({ interactions, items }));
@@ -358,7 +358,7 @@ test("a catalog row whose id is no integer, where the interactions' ids are, doe
   expect(summary.warnings.join()).not.toContain("No id of");
 });
 
-test("attributes of items and users that nobody knows are told", async () => {
+test("attributes of items and users without interactions cause a warning", async () => {
   const interactions = `SELECT range % 9 AS u, range % 5 AS i, ${1_700_000_000} + range AS t, 1 AS l FROM range(100)`;
   const { summary } = await readRows(
     specOf({ interactions, items: "SELECT 77 AS i, 5 AS price", users: "SELECT 'u1' AS u, 33 AS age" }),

@@ -19,16 +19,16 @@ async function read(sql: string, tieOrder: TieOrder = "hash") {
   const table = await rows.stage("rows", sql);
   const staged = await checkInteractions(rows.staging, table, schema, { nowSeconds: 1_800_000_000, signal });
   await numberIds(rows.staging, staged, { moreItems: null, signal });
-  const told: number[] = [];
+  const reports: number[] = [];
   const result = await readInteractions(rows.staging, staged, {
     tieOrder,
     signal,
-    progress: (count) => told.push(count),
+    progress: (count) => reports.push(count),
   });
-  return { ...result, told };
+  return { ...result, reports };
 }
 
-test("a thousand users, each with its rows in time order, whatever the order they came in", async () => {
+test("each user's rows are in time order, whatever their order in the source", async () => {
   const { interactions, duplicates } = await read(
     `SELECT 1000 + range % 1000, range % 3, ${T} + range, range % 2 FROM range(3000) ORDER BY hash(range)`,
   );
@@ -43,7 +43,7 @@ test("a thousand users, each with its rows in time order, whatever the order the
   }
 });
 
-test("two thousand rows of one user and second: duplicates collapse, next to each other or not", async () => {
+test("duplicates of one user and second become one, whether they are neighbours or not", async () => {
   const sql = `SELECT 1, range % 1000, ${T}, range >= 1000 FROM range(2000)`;
   for (const tieOrder of ["hash", "row"] as const) {
     const { interactions, duplicates } = await read(sql, tieOrder);
@@ -55,14 +55,14 @@ test("two thousand rows of one user and second: duplicates collapse, next to eac
   }
 });
 
-test("of one second the order is by lot: of no item's id, for each user another, and never by the order of the rows", async () => {
+test("rows of one second are ordered differently for each user, and not by item or row", async () => {
   const sql = (order: string) => `SELECT range // 8, range % 8, ${T}, 1 FROM range(16000) ORDER BY ${order}`;
   const { interactions } = await read(sql("range"));
   const newest = new Uint32Array(8);
   for (let user = 0; user < 2000; user++) newest[interactions.items[interactions.userStart[user + 1]! - 1]!]!++;
   expect(Math.min(...newest)).toBeGreaterThan(200); // 250 ± 15
   expect(Math.max(...newest)).toBeLessThan(300);
-  const after = new Uint32Array(8); // what follows item 0
+  const after = new Uint32Array(8); // how often each item follows item 0
   for (const [at, item] of interactions.items.entries())
     if (item === 0 && at % 8 < 7) after[interactions.items[at + 1]!]!++;
   expect(Math.min(...after.subarray(1))).toBeGreaterThan(200);
@@ -71,7 +71,7 @@ test("of one second the order is by lot: of no item's id, for each user another,
   expect((await read(sql("hash(range)"))).interactions).toEqual(interactions);
 });
 
-test("the same item at another second, or of another user, is no duplicate", async () => {
+test("the same item at another second or of another user is no duplicate", async () => {
   const { interactions, duplicates } = await read(
     `SELECT * FROM (VALUES (1, 7, ${T}, 1), (1, 7, ${T + 1}, 0), (2, 7, ${T + 1}, 1), (2, 8, ${T + 1}, 1))`,
     "row",
@@ -81,7 +81,7 @@ test("the same item at another second, or of another user, is no duplicate", asy
 });
 
 test("progress counts the rows as they are collected", async () => {
-  const { told } = await read(`SELECT range % 9, range % 7, ${T} + range, 1 FROM range(300_000)`);
-  expect(told.length).toBeGreaterThan(1);
-  expect(told).toEqual([...told].sort((a, b) => a - b));
+  const { reports } = await read(`SELECT range % 9, range % 7, ${T} + range, 1 FROM range(300_000)`);
+  expect(reports.length).toBeGreaterThan(1);
+  expect(reports).toEqual([...reports].sort((a, b) => a - b));
 });

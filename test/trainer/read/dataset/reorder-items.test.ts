@@ -30,7 +30,7 @@ const dataset: Dataset = {
   userAttributes: [],
 };
 
-test("under any order, each interaction and attribute is still of the same item id", () => {
+test("interactions and attributes keep their items' ids under any order", () => {
   const order = fc.shuffledSubarray([0, 1, 2, 3], { minLength: 4 }).map((indices) => Int32Array.from(indices));
   fc.assert(
     fc.property(order, (permutation) => {
@@ -46,7 +46,7 @@ test("under any order, each interaction and attribute is still of the same item 
   );
 });
 
-/** Each item's attributes by its id. */
+/** The attributes of each item, by item id. */
 function describe(of: Dataset): Record<string, unknown> {
   return Object.fromEntries(
     Array.from({ length: itemCount }, (_, item) => [

@@ -55,7 +55,7 @@ function expectEverythingOnce(all: Interactions, { train, targets }: Split): voi
   }
 }
 
-test("temporal: train lies before the instant, targets at or after it, and together they are every positive", () => {
+test("temporal: train rows lie before the instant, targets from it on, and no positive row is lost", () => {
   fc.assert(
     fc.property(users, fc.nat(10), (given, instant) => {
       const all = interactionsOf(given);
@@ -68,7 +68,7 @@ test("temporal: train lies before the instant, targets at or after it, and toget
   );
 });
 
-test("leave last out: train, validation and test are every positive; each part is older than the next", () => {
+test("leave last out: no positive row is lost, and each part is older than the next", () => {
   fc.assert(
     fc.property(users, (given) => {
       const all = interactionsOf(given);
@@ -85,7 +85,7 @@ test("leave last out: train, validation and test are every positive; each part i
   );
 });
 
-test("leave last out: negative rows newer than a target do not leak into train", () => {
+test("leave last out: negative rows newer than a target are not in train", () => {
   const rows = [1, 2, 3].map((time) => ({ item: time, time, positive: true }));
   const all = interactionsOf([[...rows, { item: 5, time: 4, positive: false }]]);
   const { train, refit } = leaveLastOut(all);
@@ -93,7 +93,7 @@ test("leave last out: negative rows newer than a target do not leak into train",
   expect(rowsOf(train, 0)).toEqual(["1:1:1"]);
 });
 
-test("by set: every positive once, every negative in train, the same for the same seed", () => {
+test("by set: positive rows are in one part, negative ones in train, and the seed decides", () => {
   fc.assert(
     fc.property(users, fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(), (given, share, seed) => {
       const all = interactionsOf(given, true);
@@ -107,13 +107,13 @@ test("by set: every positive once, every negative in train, the same for the sam
   );
 });
 
-test("by set: a share of 0 holds out nothing, of 1 everything positive", () => {
+test("by set: a fraction of 0 holds out nothing, of 1 every positive row", () => {
   const all = interactionsOf([[1, 2, 3].map((item) => ({ item, time: item, positive: item > 1 }))]);
   expect(setSplit(all, 0, seededRandom(1)).targets.items.length).toBe(0);
   expect([...setSplit(all, 1, seededRandom(1)).targets.items]).toEqual([2, 3]);
 });
 
-test("the instant leaves at most the share after it, unless equal times forbid, and always something", () => {
+test("at most the fraction lies from the instant on, unless times are equal, and never nothing", () => {
   const times = fc.array(fc.nat(20), { minLength: 1, maxLength: 40 });
   fc.assert(
     fc.property(times, fc.double({ min: 0.01, max: 1, noNaN: true }), (given, share) => {
@@ -127,12 +127,12 @@ test("the instant leaves at most the share after it, unless equal times forbid, 
   );
 });
 
-test("the instant of ten rows a second apart at 0.2 leaves the last two", () => {
+test("with ten rows a second apart and 0.2, the last two lie from the instant on", () => {
   const all = interactionsOf([Array.from({ length: 10 }, (_, time) => ({ item: 0, time, positive: true }))]);
   expect(instantsForFractions(all, [0.2, 0.5])).toEqual([8, 5]);
 });
 
-test("the instant looks at positives only; without any it is 0", () => {
+test("the instant depends on positive rows only; without any it is 0", () => {
   const rows = [
     { item: 0, time: 5, positive: true },
     { item: 0, time: 9, positive: false },

@@ -16,7 +16,7 @@ const { signal } = new AbortController();
 const context = { customer: "test", settings: fileSettings([], "") };
 const source = { query: "SELECT 1 AS a, 'x' AS b UNION ALL SELECT 2, 'y'" };
 
-test("a configuration is opened once, when it is first asked for, and closed however closing goes", async () => {
+test("a connector is opened once, at its first use, and all are closed although one fails to close", async () => {
   const calls: string[] = [];
   const connectors = connectorsOf(specOf({ interactions: "" }), {
     context,
@@ -58,17 +58,17 @@ test("a query's chosen columns are staged in their order", async () => {
   await staged.close();
 });
 
-test("the origin is noted, progress is a fraction of the expected rows, and what cannot be read has no row numbers", () => {
+test("origins, progress and unreadable rows are reported", () => {
   const connectors = connectorsOf(specOf({ interactions: "" }), { context });
-  const told: StageProgress[] = [];
-  const options = { connectors, signal, progress: (one: StageProgress) => told.push(one) };
+  const reports: StageProgress[] = [];
+  const options = { connectors, signal, progress: (one: StageProgress) => reports.push(one) };
   const rows = { columns: [], chunks: (async function* () {})(), expectedRows: 10, origin: "job 7" };
   const opened = { connector: {} as never, query: "", name: "", what: "things", columns: [] };
   const { progress } = stageOptions(opened, rows, options);
   progress(5);
   progress(50);
   expect(connectors.origins).toEqual(["things: job 7"]);
-  expect(told.map(({ fraction }) => fraction)).toEqual([0.5, 0.99]);
+  expect(reports.map(({ fraction }) => fraction)).toEqual([0.5, 0.99]);
   expect(unreadableOf({ ...rows, unreadable: () => ({ malformed_line: 3 }) })).toEqual({
     malformed_line: { count: 3, firstRows: [] },
   });

@@ -14,7 +14,7 @@ const options = {
 };
 const interactions = "SELECT * FROM (VALUES ('a', 'x', 1, 1), ('b', 'y', 2, 0), ('b', NULL, 2, 0)) v(u, i, t, l)";
 
-/** What staging ends with, and whether the connector was closed. */
+/** The error of staging, and whether the connector was closed. */
 async function stage(spec: ReturnType<typeof specOf>) {
   const staged = await openStagedRows();
   let open = 0;
@@ -37,7 +37,7 @@ async function stage(spec: ReturnType<typeof specOf>) {
   }
 }
 
-test("every query's rows are staged and judged, and connectors are closed", async () => {
+test("every query is staged and checked, and connectors are closed", async () => {
   const items = "SELECT 'x' AS i, 'red' AS colour";
   const {
     interactions: checked,
@@ -52,12 +52,12 @@ test("every query's rows are staged and judged, and connectors are closed", asyn
   expect([users, sources, warnings]).toEqual([undefined, [], []]);
 });
 
-test("a missing column ends it with its name, and connectors are closed all the same", async () => {
+test("a missing column ends the run with its name, and connectors are closed", async () => {
   const spec = specOf({ interactions: "SELECT 1 AS u, 1 AS i, 1 AS t, 1 AS label" });
   await expect(stage(spec)).rejects.toMatchObject({ code: "missing_column", message: expect.stringContaining('"l"') });
 });
 
-test("too many bad rows end it before attributes are read", async () => {
+test("too many rejected rows end the run before attributes are read", async () => {
   const spec = specOf({ interactions: "SELECT NULL AS u, 1 AS i, 1 AS t, 1 AS l", items: "SELECT nothing" });
   await expect(stage(spec)).rejects.toMatchObject({ code: "too_many_rejected_rows" });
 });

@@ -38,7 +38,7 @@ async function stage(sql: string, signal = never) {
   }
 }
 
-test("values of every type that a store may give come through unchanged, and rowid is the position", async () => {
+test("values of every type stay unchanged, and rowid is the position", async () => {
   const sql = `SELECT 1::TINYINT a, 2::UBIGINT b, 3::HUGEINT c, 1.5::DECIMAL(9,2) d, 2.5::FLOAT e, 'x' f, 'ab'::BLOB g,
     true h, DATE '2024-01-02' i, TIMESTAMP '2024-01-02 03:04:05' j, TIMESTAMPTZ '2024-01-02 03:04:05+02' k,
     TIMESTAMP_NS '2024-01-02 03:04:05.123456789' l, TIMESTAMP_S '2024-01-02 03:04:05' m, [1, NULL] n, ['a', 'b'] o,
@@ -58,31 +58,31 @@ test("values of every type that a store may give come through unchanged, and row
   expect(table.columns.map(({ name }) => name).join("")).toBe("abcdefghijklmnopqrstuvwxy");
 });
 
-test("a type that cannot be stored is told by the column's name", () =>
+test("a type that cannot be stored is refused with the column's name", () =>
   expect(stage("SELECT 1 AS a, {'x': 1}::VARIANT AS v")).rejects.toMatchObject({
     code: "unsupported_column_type",
     message: expect.stringContaining('"v"'),
   }));
 
-test("rows are appended behind those that are there, and only they are told of", async () => {
+test("appended rows follow the existing ones, and only they are counted", async () => {
   await stage("SELECT 1 AS n");
   const connector = await connectMemory({ type: "Memory" }, { customer: "t", settings: fileSettings([], folder) });
   const source = await connector.read("SELECT 2 AS n", { signal: never });
-  const told: number[] = [];
+  const reports: number[] = [];
   const appended = await appendRows(
     staging,
     { name: "rows", source },
-    { signal: never, progress: (n) => told.push(n) },
+    { signal: never, progress: (n) => reports.push(n) },
   );
   await connector.close();
-  expect([appended.rows, appended.columns.length, told]).toEqual([1, 1, [1]]);
+  expect([appended.rows, appended.columns.length, reports]).toEqual([1, 1, [1]]);
   expect(await readStaged(staging, "SELECT rowid::INTEGER AS r, c0 FROM rows", never)).toEqual([
     { r: 0, c0: 1 },
     { r: 1, c0: 2 },
   ]);
 });
 
-test("50,000 rows with long texts, more than the memory, pass through", async () => {
+test("50,000 rows that exceed the memory are staged", async () => {
   const table = await stage("SELECT range AS n, repeat('x', 3000) || range AS text FROM range(50_000)"); // 150 MB
   expect(table.rows).toBe(50_000);
   const [row] = await readStaged(
@@ -93,7 +93,7 @@ test("50,000 rows with long texts, more than the memory, pass through", async ()
   expect([row!.n, row!.most, row!.characters].map(Number)).toEqual([50_000, 49_999, 150_238_890]);
 });
 
-test("more than the memory is sorted on disk", async () => {
+test("a table that exceeds the memory is sorted on disk", async () => {
   await stage("SELECT hash(range) AS h FROM range(1_000_000)");
   let [last, count, falling] = [-1n, 0, 0];
   for await (const chunk of streamStaged(staging, "SELECT c0, repeat('x', 200) FROM rows ORDER BY c0", never))
@@ -105,7 +105,7 @@ test("more than the memory is sorted on disk", async () => {
   expect([count, falling]).toEqual([1_000_000, 0]);
 }, 60_000);
 
-test("a statement at work is interrupted, with the signal's reason", async () => {
+test("an abort interrupts a running statement with the signal's reason", async () => {
   const controller = new AbortController();
   const reason = new Error("stop");
   setTimeout(() => controller.abort(reason), 100);
@@ -114,7 +114,7 @@ test("a statement at work is interrupted, with the signal's reason", async () =>
   ).rejects.toBe(reason);
 });
 
-test("a source that never ends is left when the signal is aborted", async () => {
+test("an abort ends the reading of an endless source", async () => {
   const controller = new AbortController();
   const reason = new Error("stop");
   const connector = await connectMemory({ type: "Memory" }, { customer: "t", settings: fileSettings([], folder) });
@@ -126,7 +126,7 @@ test("a source that never ends is left when the signal is aborted", async () => 
   await connector.close();
 });
 
-test("too little memory is told as such", () =>
+test("too little memory becomes a StageError", () =>
   expect(
     readStaged(staging, "SELECT len(list(repeat('x', 1000) || range)) FROM range(1_000_000)", never),
   ).rejects.toMatchObject({
@@ -134,7 +134,7 @@ test("too little memory is told as such", () =>
     stage: "checking",
   }));
 
-test("a source that fails half-way fails the staging", () =>
+test("an error of the source ends the staging", () =>
   expect(
     stageRows(
       staging,

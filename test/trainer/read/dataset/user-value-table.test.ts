@@ -12,7 +12,7 @@ import {
 
 const USERS = 200;
 
-/** Users by what they have: user u's texts are `textsOf(u)`. */
+/** A column in which user u has the texts `textsOf(u)`. */
 function texts(name: string, textsOf: (user: number) => readonly string[], type: "Category" | "CategoryList" | "Text") {
   const all = Array.from({ length: USERS }, (_, user) => textsOf(user));
   const dictionary = [...new Set(all.flat())].sort();
@@ -38,7 +38,7 @@ const isMember: AttributeColumn = {
   values: Uint8Array.from({ length: USERS }, (_, user) => (user < 30 ? 1 : user < 60 ? 0 : 255)),
 };
 
-test("values that enough users share have codes, the most frequent first; the others have none", () => {
+test("values of at least 20 users have codes, the most frequent first", () => {
   const table = userValueTable([city, tags, isMember, texts("bio", () => ["same"], "Text")]);
   expect(table.columns.map(({ name, codes }) => [name, Object.fromEntries(codes)])).toEqual([
     ["city", { Bonn: 1, Ulm: 3 }],
@@ -48,7 +48,7 @@ test("values that enough users share have codes, the most frequent first; the ot
   expect(table.valueCount).toBe(6);
 });
 
-test("codes are those of the columns, user by user, rising", () => {
+test("each user has the ascending codes of the columns", () => {
   const columns = [city, tags, isMember];
   const { start, codes } = codesOfUsers(userValueTable(columns), columns, USERS);
   const of = (user: number) => [...codes.subarray(start[user], start[user + 1])];
@@ -56,7 +56,7 @@ test("codes are those of the columns, user by user, rising", () => {
   expect(start.at(-1)).toBe(codes.length);
 });
 
-test("numbers are parted into eight equal shares; equal numbers stay together, and missing ones are none", () => {
+test("numbers are divided at octiles; equal numbers stay together, and missing ones have no value", () => {
   const table = userValueTable([numbers("age", (user) => user)]);
   expect(table.columns[0]!.bounds).toEqual([25, 50, 75, 100, 125, 150, 175]);
   expect(table.valueCount).toBe(8);
@@ -72,19 +72,19 @@ test("numbers are parted into eight equal shares; equal numbers stay together, a
   expect([few.columns[0]!.bounds, few.valueCount]).toEqual([[0, 1], 2]);
 });
 
-test("no columns, or none that users share, are a table without values", () => {
+test("columns without frequent values give an empty table", () => {
   expect(userValueTable([])).toEqual({ columns: [], valueCount: 0 });
   expect(userValueTable([texts("id", (user) => [`u${user}`], "Category")])).toEqual({ columns: [], valueCount: 0 });
   expect(codesOfUsers(userValueTable([]), [], 3)).toEqual({ start: new Uint32Array(4), codes: new Uint8Array(0) });
 });
 
-test("a new user's cells are coded as those of the columns: unknown values, nothing and lists too", () => {
+test("a new user's cells are coded like those of the columns", () => {
   const table = userValueTable([city, tags, isMember]);
   expect(codesOfCells(table, ["Bonn", ["odd", "new", "odd"], 1])).toEqual([1, 2, 5]);
   expect(codesOfCells(table, ["Atlantis", [], null])).toEqual([]);
 });
 
-test("whatever the columns, codes are bytes, rise, and are as many as a record holds", () =>
+test("codes are ascending bytes, at most as many as a record holds", () =>
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 400 }), fc.integer({ min: 1, max: 60 }), (different, each) => {
       const list = texts(

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Connector } from "../../../../trainer/read/connectors/connector.ts";
 import { openOnce } from "../../../../trainer/read/pushdown/open-once.ts";
 
-test("each configuration is opened once, and closed when all are done", async () => {
+test("each configuration is opened once, and closed at the end", async () => {
   const log: string[] = [];
   const { open, close } = openOnce(async ({ type }) => {
     log.push(`open ${type}`);
@@ -23,7 +23,7 @@ test("each configuration is opened once, and closed when all are done", async ()
   expect(log).toEqual(["open A", "open B", "close A", "close B"]);
 });
 
-test("what is handed over is closed by its new owner, and opened again for the next", async () => {
+test("a connector that was handed over is opened again for the next reading", async () => {
   const log: string[] = [];
   const { open, handOver, close } = openOnce(async () => {
     const name = log.push("open");

@@ -59,7 +59,7 @@ async function read(query: string, { items, store = connector, ...options }: Rea
 const rows = (count: number) =>
   `SELECT 'u' || (i % 211) AS u, 'i' || (i % 97) AS i, (1700000000 + i) * 1000 AS t, 1 AS l FROM range(${count}) r(i)`;
 
-test("the record tells how many there are, how many were taken, and of which users", async () => {
+test("the record says how many rows there are, and how many were read", async () => {
   const { summary, dataset, spool, left } = await read(rows(2110));
   expect(summary).toMatchObject({ users: 211, items: 97, interactions: 2110, positives: 2110, duplicate_rows: 0 });
   expect([summary.from, summary.to]).toEqual(["2023-11-14T22:13:20.000Z", "2023-11-14T22:48:29.000Z"]);
@@ -71,7 +71,7 @@ test("the record tells how many there are, how many were taken, and of which use
   expect([spool.userCount, left]).toEqual([211, ["users.spool"]]);
 });
 
-test("attributes are there for every item of the catalog, also of items that nobody touched", async () => {
+test("every item of the catalog has its attributes, also without interactions", async () => {
   const items = "SELECT 'i' || i AS i, i * 10 AS price FROM range(50, 120) r(i)";
   const { dataset } = await read(rows(2110), { items });
   const ids = itemIdsOf(dataset);
@@ -81,13 +81,13 @@ test("attributes are there for every item of the catalog, also of items that nob
   expect([...price.values]).toEqual(expected);
 });
 
-test("rows that cannot be used end the run before anything is taken", async () => {
+test("too many rejected rows end the run before rows are read", async () => {
   const bad = `SELECT u, i, t, 7 AS l FROM (${rows(2000)}) UNION ALL (${rows(800)})`;
   await expect(read(bad)).rejects.toMatchObject({ stage: "checking", code: "too_many_rejected_rows" });
   await expect(read(`${rows(10)} WHERE false`)).rejects.toMatchObject({ code: "no_rows" });
 });
 
-test("lines that do not fit their file are counted among all rows, not among those of the sample", async () => {
+test("malformed lines are counted once, among all rows", async () => {
   const folder = await mkdtemp(join(tmpdir(), "pushed-down-file-"));
   const line = (i: number) => `u${i % 211},i${i % 97},${1_700_000_000 + i},1`;
   const lines = Array.from({ length: 2500 }, (_, i) => (i % 5 === 0 ? `${line(i)},one,too,many` : line(i)));
@@ -96,7 +96,7 @@ test("lines that do not fit their file are counted among all rows, not among tho
   const store = await connect({ type: "File", location: "events.csv" }, context);
   try {
     const { summary, dataset } = await read("SELECT * FROM events", { store, rejectedFractionMax: 0.3 });
-    expect(dataset.items.length).toBeLessThan(1000); // next to which 500 are more than that
+    expect(dataset.items.length).toBeLessThan(1000); // of these, 500 malformed lines would be too many
     expect(summary).toMatchObject({ interactions: 2000, rejected_rows: { malformed_line: 500 }, duplicate_rows: 0 });
     expect(summary.warnings.filter((text) => text.includes("500 × malformed_line"))).toHaveLength(1);
     const tooMany = { code: "too_many_rejected_rows", message: expect.stringContaining("500 of 2500 rows") };
@@ -107,7 +107,7 @@ test("lines that do not fit their file are counted among all rows, not among tho
   }
 });
 
-test("an aborted run ends with its reason, wherever it is, and leaves no database behind", async () => {
+test("an abort at any step ends with its reason and leaves no database", async () => {
   for (const moment of [
     "counting interactions in the store",
     "reading interactions",

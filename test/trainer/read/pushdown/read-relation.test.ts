@@ -14,7 +14,7 @@ function chunk(rows: readonly (readonly [string | null, number])[]) {
   return made;
 }
 
-/** A source whose store answers everything with these rows, as one job. */
+/** A source whose store answers every query with these rows. */
 function source(
   rows: readonly (readonly [string | null, number])[],
   chunks = 1,
@@ -46,7 +46,7 @@ function source(
   return { connector: { read } as unknown as Connector, table, signal, origins: [], asked };
 }
 
-test("rows come as texts by column, NULL as null, and the job is remembered", async () => {
+test("rows become texts by column, and the job is noted", async () => {
   const store = source([
     ["x", 1.5],
     [null, 2],
@@ -60,7 +60,7 @@ test("rows come as texts by column, NULL as null, and the job is remembered", as
   expect(store.asked[0]).toContain("FROM (\nSELECT 1\n) AS source");
 });
 
-test("more rows than totals can have are refused", async () => {
+test("too many rows of totals are refused", async () => {
   const store = source(
     Array.from({ length: 501 }, (_, i) => ["x", i] as const),
     2,

@@ -56,21 +56,21 @@ async function sample(query: string, memoryMbMax: number, change: (newest: numbe
 const rows = (users: number, each: number) =>
   `SELECT 'u' || (i % ${users}) AS u, 'i' || (i % 97) AS i, 1700000000 + i AS t, 1 AS l FROM range(${users * each}) r(i)`;
 
-test("half of the users are those whose hash begins below 8; all of them are asked for without a hash", () => {
+test("a sample is the users whose hash begins below a bound", () => {
   expect(sampleOf(0.5)).toMatchObject({ kind: "newest", perUser: 500, of: { kind: "sampled", below: "80000000" } });
   expect(sampleOf(1 / 256)).toMatchObject({ of: { below: "01000000" } });
   expect(sampleOf(1e-12)).toMatchObject({ of: { below: "00000001" } });
   expect(sampleOf(1)).toMatchObject({ kind: "newest", of: { kind: "distinct" } });
 });
 
-test("as many users as fit, each with all that is kept of them", async () => {
-  const { dataset } = await sample(rows(1000, 8), 0.1); // 3,846 interactions, of which nine tenths are aimed at
+test("the sample has as many users as fit, each with all newest interactions", async () => {
+  const { dataset } = await sample(rows(1000, 8), 0.1); // 3,846 interactions fit; the sample aims at nine tenths of them
   expect(dataset.items.length).toBeGreaterThan(2800);
   expect(dataset.items.length).toBeLessThanOrEqual(3846);
   expect(dataset.items.length).toBe(dataset.userCount * 8);
 });
 
-test("of a heavy user the newest 500", async () => {
+test("a heavy user has the newest 500 interactions", async () => {
   const heavy = `${rows(50, 4)} UNION ALL SELECT 'heavy', 'j' || i, 1700000000 + i, 1 FROM range(4000) r(i)`;
   const { dataset, totals } = await sample(heavy, 0.1);
   expect([totals.interactions, totals.newest]).toEqual([4200, 700]);

@@ -25,7 +25,7 @@ const salt = new Uint8Array(16).fill(5);
 const T = 1_700_000_000;
 const TYPES: Readonly<Record<string, string>> = { DuckDB: "File", Postgres: "Postgres", BigQuery: "BigQuery" };
 
-/** 1,500 rows of 100 users and 50 items; a few cannot be used, and every tenth stands there twice. */
+/** 1,500 rows of 100 users and 50 items; a few are rejected, and every tenth is a duplicate. */
 const rows: Rows = (() => {
   const facts = Array.from({ length: 1500 }, (_, i) => [
     `u${(i * 7) % 100}`,
@@ -97,7 +97,7 @@ async function inMemory() {
 }
 
 describe("beyond the budget", () => {
-  test("every store gives the catalog and everybody's history as memory would, and a sample that fits", {
+  test("every store gives the same catalog and histories as memory, and a sample that fits", {
     timeout: 60_000,
   }, async () => {
     const whole = await inMemory();
@@ -122,14 +122,14 @@ describe("beyond the budget", () => {
     for (const sample of samples) expect(sample).toEqual(samples[0]);
   });
 
-  test("jobs of the store stand in the record", async () => {
+  test("the record names the store's jobs", async () => {
     const bigquery = stores.find(({ dialect }) => dialect.name === "BigQuery")!;
     const { summary } = await read(bigquery);
     const kinds = summary.sources!.map((source) => source.replace(/: BigQuery job .*/, ""));
     expect(kinds).toEqual(["interactions", "the catalog", "units", "reasons", "totals", "records"]);
   });
 
-  test("a user who was erased is neither in the sample nor among the histories", async () => {
+  test("an erased user is neither in the sample nor in the spool", async () => {
     const erasedSalt = "00112233445566778899aabbccddeeff";
     const erased = erasedUsersOf(erasedSalt, [await erasureHash(erasedSalt, "u7" as UserId)]);
     const { users, summary, dataset } = await read(stores[0]!, { erased });
@@ -137,7 +137,7 @@ describe("beyond the budget", () => {
     expect(rowsOf(dataset).some((row) => row.startsWith("u7 "))).toBe(false);
   });
 
-  test("a column that the store cannot judge ends the run with what to do", async () => {
+  test("a column that the store cannot check ends the run with a hint", async () => {
     const change = (connector: Connector): Partial<Connector> => ({
       inspect: async (query, options) => {
         const inspection = await connector.inspect(query, options);
@@ -156,7 +156,7 @@ describe("beyond the budget", () => {
     });
   });
 
-  test("an estimate that was far too low is noticed while reading", async () => {
+  test("an estimate that is far too low is corrected while reading", async () => {
     const change = (connector: Connector): Partial<Connector> => ({
       inspect: async (query, options) => ({ ...(await connector.inspect(query, options)), estimatedRows: 10 }),
     });
@@ -167,7 +167,7 @@ describe("beyond the budget", () => {
 });
 
 describe("within the budget", () => {
-  test("everything is read, and the store is asked for nothing but its rows", async () => {
+  test("all rows are read by one query", async () => {
     const queries: string[] = [];
     const change = (connector: Connector): Partial<Connector> => ({
       inspect: async (query, options) => ({ ...(await connector.inspect(query, options)), estimatedRows: 1500 }),
@@ -183,7 +183,7 @@ describe("within the budget", () => {
     expect(summary.warnings.join()).not.toContain("prepared");
   });
 
-  test("where an estimate is missing or near the limit, rows are counted first", async () => {
+  test("rows are counted first where an estimate is missing or near the limit", async () => {
     const change = (connector: Connector): Partial<Connector> => ({
       inspect: async (query, options) => ({
         ...(await connector.inspect(query, options)),

@@ -41,10 +41,10 @@ const RELATIONS: Readonly<Record<string, Relation>> = {
   records: { kind: "records", of: DISTINCT, saltHex: SALT, historyMax: 2, erasedSalt: "ab" },
 };
 
-type Told = Readonly<Record<string, string[]>>;
+type Answers = Readonly<Record<string, string[]>>;
 
-/** Every relation as the store gives it: rows as text, sorted, since a relation has no order. */
-async function told(store: Store, rows: Rows, label: Label): Promise<Told> {
+/** The rows of every relation as sorted texts, since relations have no order. */
+async function answersOf(store: Store, rows: Rows, label: Label): Promise<Answers> {
   const table = await heldTable(store, rows, { label, nowSeconds });
   const answers: Record<string, string[]> = {};
   for (const [name, relation] of Object.entries(RELATIONS)) {
@@ -55,7 +55,7 @@ async function told(store: Store, rows: Rows, label: Label): Promise<Told> {
   return answers;
 }
 
-/** The same by the trainer's own reading, and by hand. */
+/** The expected rows, from the trainer's own reading. */
 async function expectedOf(rows: Rows, label: Label) {
   const { dataset, summary } = await readRows(specOf({ interactions: valuesQuery(rows), label }), {
     rejectedFractionMax: 1,
@@ -69,14 +69,14 @@ async function expectedOf(rows: Rows, label: Label) {
 
 const textRow = (values: readonly (string | number)[]) => JSON.stringify(values.map(String));
 
-function check(answers: Told, { facts, rejected }: Awaited<ReturnType<typeof expectedOf>>) {
+function check(answers: Answers, { facts, rejected }: Awaited<ReturnType<typeof expectedOf>>) {
   const rowText = ({ user, item, second, value }: (typeof facts)[number]) => textRow([user, item, second, value]);
   const reasons = answers.reasons!.map((row) => JSON.parse(row) as [string | null, string]);
   expect(
     Object.fromEntries(reasons.filter(([reason]) => reason !== null).map(([reason, n]) => [reason, Number(n)])),
   ).toEqual(rejected);
   expect(answers.distinct).toEqual(facts.map(rowText).sort());
-  // The trainer's order within a user is time, then the lot: the newest are its last.
+  // The trainer orders a user's rows by time, then by hash, so the newest are the last ones.
   const users = Map.groupBy(facts, ({ user }) => user);
   const newest = [...users.values()].flatMap((own) => own.slice(-2));
   expect(answers.newest).toEqual(newest.map(rowText).sort());
@@ -143,7 +143,7 @@ const CASES: readonly {
     label: BINARY,
     row: fc.tuple(texts, texts, times, binary),
     good: [
-      // Three of one second, of which two are the newest.
+      // Three rows of one second, two of which are kept as the newest.
       ...["B", "ä", "b"].map((item) => ["tied", item, T, 1]),
       ["a", "b", T, 1],
       ["ä", "B", T, 1],
@@ -186,10 +186,10 @@ describe.each(CASES)("$name", ({ kinds, label, row, good }) => {
   test("every store gives what the trainer's own reading gives", { timeout: 120_000 }, () =>
     fc.assert(
       fc.asyncProperty(fc.array(row, { maxLength: 40 }), async (random) => {
-        // Twice, so that there are duplicates whatever was drawn.
+        // Each row twice, so that there are always duplicates.
         const rows = { kinds, rows: [...good, ...random, ...random.slice(0, 3)] };
         const expected = await expectedOf(rows, label);
-        for (const store of stores) check(await told(store, rows, label), expected);
+        for (const store of stores) check(await answersOf(store, rows, label), expected);
       }),
       { numRuns: 4 },
     ),

@@ -34,18 +34,18 @@ describe.each(CONNECTOR_TYPES)("%s", (type) => {
   });
 });
 
-test("times that are texts are judged by DuckDB alone", () => {
+test("only DuckDB reads times that are texts", () => {
   expect(CONNECTOR_TYPES.map((type) => refused(type, { t: VARCHAR }))).toEqual(["t", null, "t"]);
 });
 
-test("what BigQuery sends in a form of its own is not cast; what it casts alike is", () => {
+test("BigQuery types that the connector does not fetch by a cast are refused", () => {
   expect(refused("BigQuery", { u: VARCHAR }, "BYTES")).toBe("u");
   expect(refused("BigQuery", { i: VARCHAR }, "JSON")).toBe("i");
   expect(refused("BigQuery", { u: VARCHAR }, "NUMERIC")).toBeNull();
   expect(refused("BigQuery", { u: VARCHAR }, "STRING")).toBeNull();
 });
 
-test("DuckDB's bytes are ids by their base64, and its 32-bit integers are integers", () => {
+test("in DuckDB, bytes are ids as base64, and 32-bit integers are integers", () => {
   const read = table("File", { u: BLOB, i: INTEGER });
   expect("rules" in read && [read.rules.user.key, read.rules.user.isInteger, read.rules.item.isInteger]).toEqual([
     "to_base64(c0)",

@@ -26,7 +26,7 @@ async function sourceOf(rows: Rows["rows"], { time = "integer" as Rows["kinds"][
   return { connector, table, signal: new AbortController().signal, origins: [] };
 }
 
-test("the unit is the one that most times speak for; timestamps have none", async () => {
+test("the unit is the one that most times are in; timestamps have the unit 1", async () => {
   expect(
     await readUnit(
       await sourceOf([
@@ -44,7 +44,7 @@ test("the unit is the one that most times speak for; timestamps have none", asyn
   expect(await readUnit(await sourceOf(texts, { time: "text" }))).toBe(1);
 });
 
-test("rows are counted by why they cannot be used", async () => {
+test("rejected rows are counted by reason", async () => {
   const source = await sourceOf([
     ["u", "i", T, 1],
     [null, "i", T, 1],
@@ -59,7 +59,7 @@ test("rows are counted by why they cannot be used", async () => {
   });
 });
 
-test("rows that the store could not give count too", async () => {
+test("rows that the store could not read are counted too", async () => {
   const source = await sourceOf([
     ["u", "i", T, 1],
     [null, "i", T, 1],
@@ -75,7 +75,7 @@ test("rows that the store could not give count too", async () => {
   });
 });
 
-test("two users of three and one interactions, of which two a user are the newest: 3 of 4", async () => {
+test("totals of two users with three and one interactions, two newest a user", async () => {
   const source = await sourceOf([
     ["u", "i", T, 1],
     ["u", "i", T, 0],
@@ -93,7 +93,7 @@ test("two users of three and one interactions, of which two a user are the newes
   });
 });
 
-test("of no usable rows everything is nought", async () =>
+test("totals without accepted rows are 0", async () =>
   expect(await readTotals(await sourceOf([[null, "i", T, 1]]), 2)).toEqual({
     users: 0,
     interactions: 0,

@@ -61,7 +61,7 @@ async function train(memoryMbMax: number) {
   return { snapshot: await snapshotOf(store, outcome.version), data: data! };
 }
 
-/** What an edge would hold, but that every item has the same score. */
+/** A snapshot like the edge's, in which every item has the same score. */
 async function snapshotOf(store: ObjectStore, version: string): Promise<Snapshot & { readonly userCount: number }> {
   const bytesOf = async (key: string) => (await store.get(key))!.bytes;
   const manifestBytes = await bytesOf(manifestKey(model.customer, model.modelName, version));
@@ -88,7 +88,7 @@ async function snapshotOf(store: ObjectStore, version: string): Promise<Snapshot
   };
 }
 
-test("a table beyond a run's memory becomes a version in which nobody is shown anything seen", {
+test("a table beyond the run's memory becomes a version that shows no seen item", {
   timeout: 60_000,
 }, async () => {
   const { snapshot, data } = await train(0.2);
@@ -99,7 +99,7 @@ test("a table beyond a run's memory becomes a version in which nobody is shown a
     const answer = await rank({ ...request, userId: user as UserId }, snapshot);
     const shown = new Set(answer.items.map((item) => String(snapshot.idAt(item))));
     expect(own.filter(({ item }) => shown.has(item))).toEqual([]);
-    // What is seen is kept exactly in so small a catalog: all others are there.
+    // In so small a catalog the seen items are exact, so every other item is listed.
     expect(answer.items.length).toBe(ITEMS - own.length);
   }
   const { interactions, rejected_rows: rejected, duplicate_rows: duplicates } = data;
@@ -120,7 +120,7 @@ test("a table beyond a run's memory becomes a version in which nobody is shown a
   expect(sampled).toBeLessThan(users.size / 2);
 });
 
-test("within its memory nothing is pushed down", { timeout: 60_000 }, async () => {
+test("a table that fits into memory is not prepared by its store", { timeout: 60_000 }, async () => {
   const { snapshot, data } = await train(64);
   expect(data.warnings.join()).not.toContain("prepared them");
   expect(snapshot.userCount).toBe(data.users);

@@ -10,7 +10,7 @@ afterAll(() => store.stop());
 
 const BINARY: Label = { type: "Binary", name: "l" };
 const RATING: Label = { type: "Rating", name: "l", positive_from: 4.1 };
-/** The stand-in runs it in DuckDB, so what DuckDB reads of literals is what the columns hold. */
+/** The BigQuery stand-in runs this in DuckDB, so literals are DuckDB's. */
 const rows = (casts: string, values: readonly string[]) =>
   `SELECT ${casts} FROM (VALUES ${values.map((value) => `(${value})`).join(", ")}) AS v(u, i, t, l)`;
 
@@ -71,7 +71,7 @@ test.each<[string, Label, string]>([
       "'b', 'k', '1000', chr(9)",
     ]),
   ],
-])("the trainer reads of the same rows the same facts: %s", async (_, label, query) => {
+])("the dialect and the trainer read the same interactions: %s", async (_, label, query) => {
   const { prepared, own } = await bothReadings(store, query, label);
   expect(prepared).toEqual(own);
   expect(prepared.facts.length).toBeGreaterThanOrEqual(2);

@@ -46,7 +46,7 @@ test.each<[string, Label, string]>([
       "-5, 0, 5, 0",
     ]),
   ],
-])("the trainer reads of the same rows the same facts: %s", async (_, label, query) => {
+])("the dialect and the trainer read the same interactions: %s", async (_, label, query) => {
   const { prepared, own } = await bothReadings(store, query, label);
   expect(prepared).toEqual(own);
   expect(prepared.facts.length).toBeGreaterThanOrEqual(2);

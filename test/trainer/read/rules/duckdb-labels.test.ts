@@ -76,7 +76,7 @@ test.each<[string, unknown]>([
   ["''", "missing"],
 ])("Rating from 4.1: %s → %j", async (sql, expected) => expect(await read(sql, rating)).toEqual(expected));
 
-test("words for yes and no, of any case", async () => {
+test("words for yes and no in any case", async () => {
   const rows = await connection.runAndReadAll(
     `SELECT ${positiveWord("lower(w)")} FROM (VALUES ('YES'), ('n'), ('oui')) t(w)`,
   );

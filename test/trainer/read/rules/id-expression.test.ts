@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => connection.closeSync());
 
-/** What becomes of an SQL value as an id. */
+/** The id, or the reject reason, of an SQL value. */
 async function read(sql: string) {
   const { columnType } = await connection
     .runAndReadAll(`SELECT ${sql} AS c`)

@@ -9,20 +9,20 @@ const BINARY: Label = { type: "Binary", name: "l" };
 const RATING: Label = { type: "Rating", name: "l", positive_from: 4.1 };
 const T = 1_700_000_000;
 
-describe.skipIf(!bin)("on a real server, the trainer reads of the same rows the same facts", () => {
+describe.skipIf(!bin)("on a real server, the dialect and the trainer read the same interactions", () => {
   let store: Store;
   beforeAll(async () => {
     store = await postgresStore(bin!);
   }, 30_000);
   afterAll(() => store.stop());
 
-  /** Good rows of two users and items are always among them. */
+  /** A query of these rows, and of acceptable rows of two users and items. */
   const rows = (casts: string, values: readonly string[], good: string) =>
     `SELECT ${casts} FROM (VALUES ${good}, ${values.map((value) => `(${value})`).join(", ")}) AS v(u, i, t, l)`;
 
   test.each<[string, Label, string, string[], string]>([
     [
-      "char(n) keeps its spaces, numeric its digits",
+      "char(n) keeps its spaces, and numeric its digits",
       BINARY,
       "u::char(4) AS u, i::numeric AS i, t::bigint AS t, l::int AS l",
       ["'a', '1.50', 5, 1", "'a', '1.5', 5, 1", "'a  ', '100', 5, 0", "NULL, '1', 5, 1"],
@@ -36,7 +36,7 @@ describe.skipIf(!bin)("on a real server, the trainer reads of the same rows the 
       `('00000000-0000-0000-0000-000000000001', 't', '5', 't'), ('00000000-0000-0000-0000-000000000002', 'f', '5', 't')`,
     ],
     [
-      "infinite times, and those before Christ, are missing",
+      "infinite times and years before 1 are missing",
       BINARY,
       "u AS u, i AS i, t::timestamp AS t, l::smallint AS l",
       [
@@ -68,7 +68,7 @@ describe.skipIf(!bin)("on a real server, the trainer reads of the same rows the 
       `('b', 'i', '5', '1.000'), ('c', 'j', '5', '0.00')`,
     ],
     [
-      "reals are read by their shortest digits, and what is no finite number is no label",
+      "reals are read by their shortest digits, and infinite ones are no labels",
       RATING,
       "u AS u, i AS i, t::float4 AS t, l::float4 AS l",
       [
@@ -115,7 +115,7 @@ describe.skipIf(!bin)("on a real server, the trainer reads of the same rows the 
     expect(prepared.facts.length).toBeGreaterThanOrEqual(2);
   });
 
-  test("a collation for which capitals are equal does not make users of one id", async () => {
+  test("ids that a collation takes for equal stay different", async () => {
     const query = `SELECT u COLLATE any_case AS u, i COLLATE any_case AS i, t, l FROM (VALUES ('A', 'i', 5::bigint, 1), ('a', 'i', 5, 1), ('ä', 'Z', 5, 1), ('b', 'z', 5, 1)) AS v(u, i, t, l)`;
     const { prepared, own } = await bothReadings(store, query, BINARY);
     expect(prepared).toEqual(own);
@@ -123,7 +123,7 @@ describe.skipIf(!bin)("on a real server, the trainer reads of the same rows the 
   });
 });
 
-test.skipIf(!bin)("a database in LATIN1 reads words and numbers among its own spaces too", async () => {
+test.skipIf(!bin)("a database in LATIN1 reads words and numbers between its spaces", async () => {
   const store = await postgresStore(bin!, "LATIN1");
   try {
     const rows = (label: string) => `SELECT u, u AS i, 5 AS t, l FROM (VALUES

@@ -11,7 +11,7 @@ const order = (all: readonly (readonly [number, number])[]) => [
   ),
 ];
 
-test("positions rise by high word, then by low word", () =>
+test("positions are ordered by high word, then by low word", () =>
   fc.assert(
     fc.property(hashes, (all) => {
       const sorted = all.map((_, i) => i).sort((a, b) => all[a]![0] - all[b]![0] || all[a]![1] - all[b]![1]);
@@ -20,7 +20,7 @@ test("positions rise by high word, then by low word", () =>
     { numRuns: 300 },
   ));
 
-test("many of the same high word", () =>
+test("many hashes with the same high word", () =>
   expect(
     order([
       [5, 3],
@@ -31,7 +31,7 @@ test("many of the same high word", () =>
     ]),
   ).toEqual([2, 4, 1, 3, 0]));
 
-test("two equal hashes end the run, which may be tried again with another salt", () =>
+test("two equal hashes end the run with a retryable error", () =>
   expect(() =>
     order([
       [5, 3],

@@ -17,7 +17,7 @@ afterAll(() => rm(folder, { recursive: true }));
 
 const salt = Uint8Array.from({ length: 16 }, (_, i) => 200 + i);
 const interactions = "SELECT i % 100 AS u, i % 7 AS i, 1700000000 + i AS t, 1 AS l FROM range(500) r(i)";
-/** Users 0 to 149, of whom those from 100 on have no interactions. */
+/** Users 0 to 149. Users from 100 on have no interactions. */
 const users = `SELECT i AS u, CASE WHEN i % 2 = 0 THEN 'Bonn' WHEN i < 140 THEN 'Ulm' END AS city, i AS age,
   i % 3 = 0 AS member, CASE WHEN i % 5 = 0 THEN ['a', 'b'] ELSE ['a'] END AS tags, 'rare ' || i AS note
   FROM range(150) r(i) UNION ALL SELECT 500, 'Kiel', NULL, NULL, NULL, 'nothing that others share'`;
@@ -46,7 +46,7 @@ async function spooled(erased: readonly string[] = []) {
   return { all, dataset, valuesOf, columns };
 }
 
-test("everybody in the user query has the values that users with interactions share, sorted by hash", async () => {
+test("all users of the user query have their frequent values, sorted by hash", async () => {
   const { all, dataset, valuesOf, columns } = await spooled();
   expect(dataset.userCount).toBe(100);
   expect(columns.map(({ name }) => name)).toEqual(["city", "member", "tags"]);
@@ -58,13 +58,13 @@ test("everybody in the user query has the values that users with interactions sh
   expect([await valuesOf("150"), await valuesOf("500")]).toEqual([undefined, undefined]);
 });
 
-test("an erased user is not among them", async () => {
+test("an erased user is left out", async () => {
   const { all, valuesOf } = await spooled(["0", "103"]);
   expect(all).toHaveLength(148);
   expect([await valuesOf("0"), await valuesOf("103")]).toEqual([undefined, undefined]);
 });
 
-test("where no place is given, no user query is there, or nobody shares a value, there is none", async () => {
+test("without a path, a user query or a frequent value there is no spool", async () => {
   const place = { path: join(folder, "none.spool"), salt };
   const read = async (spec: Parameters<typeof specOf>[0], more: object) =>
     (await readRows(specOf(spec), more)).userValues;

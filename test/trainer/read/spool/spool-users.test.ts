@@ -49,7 +49,7 @@ async function read(spooled: Awaited<ReturnType<typeof spool>>, catalog = itemId
 const ROWS = `('${C}', 'a', 5, 1, '0'), ('${A}', 'c', 9, 1, '1'), ('${B}', 'b', 7, 0, '0'), ('${A}', 'a', 9, 1, '2'),
   ('${A}', 'c', 3, 1, '3'), ('${A}', 'b', 4, 0, '0')`;
 
-test("rows in any order are users by hash: positives oldest first, of one second by lot, and everything seen", async () => {
+test("rows in any order become users by hash, with sorted histories and seen items", async () => {
   const spooled = await spool(ROWS);
   expect(spooled.userCount).toBe(3);
   expect(await read(spooled)).toEqual([
@@ -59,21 +59,21 @@ test("rows in any order are users by hash: positives oldest first, of one second
   ]);
 });
 
-test("items are numbered as in the catalog of the version", async () => {
+test("items get the indices of the version's catalog", async () => {
   const spooled = await spool(ROWS);
   const [first] = await read(spooled, packStrings(["new", "c", "b", "a"]));
   expect(first).toEqual([1, 2, [1, 1, 3], [3, 9, 9], [1, 2, 3]]);
   await expect(read(spooled, packStrings(["a", "b"]))).rejects.toThrow('lacks "c"');
 });
 
-test("a row of an item that is not in the catalog is left out, and so is a user who was erased", async () => {
+test("rows of unknown items and erased users are left out", async () => {
   const rows = `('${A}', 'a', 5, 1, '0', '00000000000000ff'), ('${B}', 'b', 5, 1, '0', '0000000000000001'), ('${B}', 'new', 6, 1, '0', '0000000000000001')`;
   const spooled = await spool(rows, erasedUsersOf("ab", ["00000000000000ff"]));
   expect(spooled.userCount).toBe(1);
   expect(await read(spooled)).toEqual([[1, 0xfffffff0, [1], [5], [1]]]);
 });
 
-test("two users with one hash end the run rather than share a record", async () => {
+test("two users with the same hash end the run", async () => {
   const twin = `${A.slice(0, 16)}00000000`;
   await expect(spool(`('${A}', 'a', 5, 1, '0'), ('${twin}', 'b', 5, 1, '0')`)).rejects.toMatchObject({
     code: "user_hash_collision",

@@ -6,7 +6,7 @@ import { historiesOf } from "../../../../trainer/read/spool/user-histories.ts";
 
 const salt = new Uint8Array(16).fill(9);
 
-test("every user once, rising by hash: positive items oldest first, every item as seen", async () => {
+test("every user comes once, by ascending hash, with history and seen items", async () => {
   const userIds = packStrings(["a", "b", "ü"]);
   const histories = historiesOf(
     {
@@ -33,7 +33,7 @@ test("every user once, rising by hash: positive items oldest first, every item a
   expect(users).toEqual(expected.sort((a, b) => compareHashes(a.hash, b.hash)));
 });
 
-test("of a long history the newest thousand are kept", async () => {
+test("a long history is cut to the newest thousand", async () => {
   const rows = 1500;
   const histories = historiesOf(
     {

@@ -36,7 +36,7 @@ const content = fc
     seen: rising(seen),
   }));
 
-test("what was written is read, in its order", () =>
+test("users are read as they were written", () =>
   fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(u32, content), { maxLength: 20 }), async (entries) => {
       const highs = rising(entries.map(([high]) => high));
@@ -46,7 +46,7 @@ test("what was written is read, in its order", () =>
     { numRuns: 50 },
   ));
 
-test("users larger than what is read at once, and more than fit one batch, come out whole", async () => {
+test("users larger than a read, and more users than a batch, are read completely", async () => {
   const many = Array.from({ length: 400_000 }, (_, i) => i * 3);
   const users: HashedUser[] = Array.from({ length: 3000 }, (_, i) => ({
     hash: { high: i, low: 0 },
