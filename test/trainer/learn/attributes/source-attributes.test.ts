@@ -19,7 +19,7 @@ test("attributes are used if there are any and interactions are few", () => {
 });
 
 test("attributes are not used where weights for all item pairs would take minutes", () => {
-  const itemCount = 400_000;
+  const itemCount = 320_000;
   const data = { ...trainingData(itemCount, [[0, 1]]), itemAttributes: [shelves(itemCount)] };
   expect(attributesSetting(data)).toEqual({});
 });
