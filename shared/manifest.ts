@@ -9,7 +9,6 @@
  *     models/{customer}/{model}/reports/{version}.json       the evaluation report
  *     models/{customer}/{model}/lists/{version}.bin          the lists that the report was made from, for the trainer
  *     models/{customer}/{model}/blobs/{sha256, hex}          every other file, named by its content
- *     models/{customer}/{model}/holds/{anything}/{version}   a version that is about to go live, for the trainer
  *
  * Every reference is a descriptor (as in the OCI image specification): media type, digest, size. A reader checks first the size, then the
  * digest, then the content.

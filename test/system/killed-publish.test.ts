@@ -125,7 +125,7 @@ test("remains of killed trainers are swept and the live version stays", { timeou
   const live = await served();
   expect((await storedVersions(edge.store, MODEL)).length).toBeGreaterThan(2);
   const { signal } = new AbortController();
-  await sweep(edge.store, MODEL, { keepVersions: 1, nowMs: nowMs + 2 * DAY_MS, signal });
+  await sweep(edge.store, MODEL, { keepVersions: 1, nowMs: nowMs + 3 * DAY_MS, signal });
   expect(await served()).toBe(live);
   const manifest = (await readManifest(edge.store, MODEL, live))!;
   const own = [
