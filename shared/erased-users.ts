@@ -70,7 +70,7 @@ export function encodeErasedUsers({ salt, high, low }: ErasedUsers): Uint8Array 
   return encodeContainer({ kind: KIND, metadata, arrays: { high, low } });
 }
 
-/** The list in these bytes. Throws FormatError for one that lies. */
+/** Decodes a list. Throws FormatError if it is damaged. */
 export function decodeErasedUsers(bytes: Uint8Array): ErasedUsers {
   const container = decodeContainer(bytes, KIND, Metadata);
   const high = arrayOf(container, "high", { dtypes: ["u32"] });

@@ -10,7 +10,7 @@
  *     4. plan       this file           test by test, or all clauses at once, or refuse
  *     5. per item   this file           a small tree is evaluated test by test
  *                   clause-table.ts     a large one as alternatives, all at once, at some tens of nanoseconds an item
- *                   key-classifier.ts   both ask it where an item's key lies among the bounds of the key sets
+ *                   key-classifier.ts   both use it to find where an item's key is among the bounds of the key sets
  */
 import type { AttributeTable } from "../attributes.ts";
 import type { Catalog } from "../catalog.ts";
@@ -40,7 +40,7 @@ type IsMatch = (item: ItemIndex) => boolean;
 /** Up to this many tests, an item is tested one test after the other, which stops at the first test that decides. */
 const FEW_TESTS = 6;
 const CLAUSES_MAX = 1024;
-/** Limit on the estimated nanoseconds for the whole catalog. It stands for 50 ms, since estimates may be a tenth too low. */
+/** Limit on the estimated nanoseconds for the whole catalog: 50 ms less a tenth, since estimates may be a tenth too low. */
 const NS_MAX = 44e6;
 /** Limit on tests × items where a larger tree is evaluated test by test; about 50 ms. */
 const TESTS_MAX = 2_000_000;

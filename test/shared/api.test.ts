@@ -176,14 +176,14 @@ test.each<[string, unknown, string, string]>([
   ],
   ["an interaction without an item", { interactions: [{}] }, "missing_field", "/interactions/0/item_id"],
   ["an interaction that is an id", { interactions: ["a"] }, "invalid_parameter", "/interactions/0"],
-  ["interactions that are no list", { interactions: { item_id: 1 } }, "invalid_parameter", "/interactions"],
+  ["interactions that are not a list", { interactions: { item_id: 1 } }, "invalid_parameter", "/interactions"],
   [
     "too many interactions",
     { interactions: Array(SESSION_MAX + 1).fill({ item_id: 1 }) },
     "too_many_interactions",
     "/interactions",
   ],
-  ["exclude_seen that is no boolean", { exclude_seen: "false" }, "invalid_parameter", "/exclude_seen"],
+  ["exclude_seen that is not a boolean", { exclude_seen: "false" }, "invalid_parameter", "/exclude_seen"],
   ["a filter that is null", { retrieval: null }, "invalid_filter", "/retrieval"],
   ["a filter with a bare list", { retrieval: { a: [1] } }, "invalid_filter", "/retrieval/a"],
 ])("%s", (_, body, code, pointer) => {

@@ -120,7 +120,7 @@ describe("numbers are stored in the smallest exact form", () => {
     ["halves", many.map((i) => i / 2), "plain", 4],
     ["negative integers", many.map((i) => -(i % 200)), "based", 1],
     ["numbers far apart", many.map((i) => (i % 2) * 1e12), "coded", 1],
-    ["nothing but missing", many.map(() => Number.NaN), "based", 1],
+    ["only missing values", many.map(() => Number.NaN), "based", 1],
   ])("%s", (_, values, form, bytesPerItem) => {
     const column = decodeAttributes(encodeAttributes([numerical(values)], values.length)).columns.get("c")!;
     expect("form" in column && column.form).toBe(form);
@@ -212,7 +212,7 @@ test.each<[string, Uint8Array, string]>([
     "key 3, above the maximum 2",
   ],
   ["too few keys", file({ type: "Boolean" }, { keys: Uint8Array.of(0) }), "expected 2 elements"],
-  ["numbers of no form", file({ type: "Numerical" }, { keys }), "unknown form"],
+  ["numbers without a form", file({ type: "Numerical" }, { keys }), "unknown form"],
   ["a base that is missing", file({ type: "Numerical", form: "based" }, { keys }), "unknown form"],
   [
     "values that do not rise",

@@ -80,7 +80,7 @@ describe("a contradictory specification is refused with the place of the fault",
     ],
     ["one column for users and items", of("item", { id: "user_id" }), "schema.item.id: is the same column"],
     ["NUL in a column", of("item", { id: "a\0" }), "schema.item.id: must be well-formed"],
-    ["half a character in a column", interaction({ created_at: "\ud800" }), "schema.interaction.created_at: must be"],
+    ["a lone surrogate in a column", interaction({ created_at: "\ud800" }), "schema.interaction.created_at: must be"],
   ])("%s", (_, change, fault) => expect(faultsOf(change)).toEqual([expect.stringContaining(fault)]));
 
   test("similar names are allowed, and equal features of users and items", () => {

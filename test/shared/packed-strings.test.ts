@@ -26,9 +26,9 @@ test("every string is read back at its position", () =>
 test.each<[string, Uint8Array, boolean]>([
   ["nothing", new Uint8Array(), true],
   ["a byte order mark and a pair of surrogates' character", utf8Of("\uFEFF\u{1F600}"), true],
-  ["characters across the pieces that are looked at", utf8Of("é".repeat(70_000) + "a\u{1F600}".repeat(30_000)), true],
-  ["a byte that is none", Uint8Array.of(97, 0xff), false],
-  ["a character that is cut", utf8Of("é").subarray(0, 1), false],
+  ["characters across the boundaries of pieces", utf8Of("é".repeat(70_000) + "a\u{1F600}".repeat(30_000)), true],
+  ["a byte that is not UTF-8", Uint8Array.of(97, 0xff), false],
+  ["an incomplete character", utf8Of("é").subarray(0, 1), false],
 ])("UTF-8 or not: %s", (_, bytes, expected) => expect(isUtf8(bytes)).toBe(expected));
 
 test("positions before the first and after the last string throw", () => {

@@ -54,7 +54,7 @@ async function ask({ user, session = "", limit = 10, onlyOdd = false, excludeSee
 
 describe("lists by kind of request", () => {
   test.each<[string, Ask, string, string, number]>([
-    ["nobody: popularity, which is catalog order", {}, "abcd", "popular", 0],
+    ["no user: popularity, which is catalog order", {}, "abcd", "popular", 0],
     ["an unknown user: the same", { user: "bob" }, "abcd", "popular", 0],
     ["ann: by score, without what she has seen", { user: "ann" }, "dc", "personalized", 0],
     ["ann, seen items too", { user: "ann", excludeSeen: false }, "dcba", "personalized", 0],
@@ -64,7 +64,7 @@ describe("lists by kind of request", () => {
     ["ann and a session", { user: "ann", session: "d" }, "c", "personalized", 0],
     ["eve and a session", { user: "eve", session: "a" }, "cb", "session", 0],
     ["ids unknown to the model are counted", { session: "bzz" }, "dca", "session", 2],
-    ["a session of unknown ids only is nobody", { session: "zz" }, "abcd", "popular", 2],
+    ["a session of unknown ids only: popularity", { session: "zz" }, "abcd", "popular", 2],
     ["the limit cuts", { limit: 2 }, "ab", "popular", 0],
     ["a filter narrows before the limit cuts", { limit: 2, onlyOdd: true }, "bd", "popular", 0],
     ["a filter and seen together", { user: "ann", onlyOdd: true }, "d", "personalized", 0],
@@ -186,15 +186,15 @@ describe("users without a history but with known values", () => {
       ["cbd", "personalized"],
     ],
     [
-      "so too where the model answers everybody alike",
+      "are ranked by them even if the model ignores the user",
       "",
       { scoreByValues, personalizes: false },
       zoe,
       ["cbd", "personalized"],
     ],
-    ["by popularity where the version knows no values", "", {}, zoe, ["bcd", "popular"]],
+    ["by popularity if the version has no user values", "", {}, zoe, ["bcd", "popular"]],
     ["by popularity without values", "", { scoreByValues }, { ...zoe, values: [] }, ["bcd", "popular"]],
-    ["by popularity from a record of before values", "", { scoreByValues }, nameless, ["bcd", "popular"]],
+    ["by popularity with a record from before values", "", { scoreByValues }, nameless, ["bcd", "popular"]],
     ["by the session as soon as there is one", "b", { scoreByValues }, zoe, ["dc", "session"]],
     [
       "by the history as soon as there is one",

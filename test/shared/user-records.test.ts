@@ -87,11 +87,11 @@ test("values that do not rise, are too many or too large are a bug of the writer
 });
 
 test.each([
-  ["no values where some are told", [0x80, 0x08, 0, 0, 0, 0], "0 values"],
+  ["a count of 0 values", [0x80, 0x08, 0, 0, 0, 0], "0 values"],
   ["too many values", [0x80, 0x08, 33, ...Array.from({ length: 33 }, (_, i) => i), 0, 0, 0], "33 values"],
   ["values that do not rise", [0x80, 0x08, 2, 7, 7, 0, 0, 0], "values do not rise"],
-  ["a history beyond the limit behind values", [0xe9, 0x0f, 1, 7, 0, 0, 0], "a history of 1001"],
-  ["a number between a history and values", [0xff, 0x07, 0, 0, 0], "a history of 1023"],
+  ["a history beyond the limit after values", [0xe9, 0x0f, 1, 7, 0, 0, 0], "a history of 1001"],
+  ["a number between the largest history and values", [0xff, 0x07, 0, 0, 0], "a history of 1023"],
 ])("a record with %s is refused", (_, bytes, message) => {
   const page = { firstHigh: 0, lastHigh: HIGH_MAX, users: [{ hash: ann.hash, record: Uint8Array.from(bytes) }] };
   expect(() => decodeUserPage(encodeUserPage(page), ann.hash, ITEMS)).toThrow(message);
@@ -138,8 +138,8 @@ describe("pages with a right checksum but wrong content are refused", () => {
     return page;
   };
   test.each([
-    ["more records than bytes", 4, 1000, "do not fit"],
-    ["a record more than bytes", 4, 3, "do not fit"],
+    ["many more records than bytes", 4, 1000, "do not fit"],
+    ["one record more than there are bytes", 4, 3, "do not fit"],
     ["a record that ends before it begins", 24, 27, "record 0 lies at"],
     ["a record that ends beyond the page", 24, 4000, "record 0 lies at"],
     ["a record cut short", 24, 30, "expected"],
@@ -292,10 +292,10 @@ test.each<[string, Uint8Array, string]>([
   ["pages without files", file([0], []), "do not follow"],
   ["files without pages", file([], [0]), "do not follow"],
   ["too few lengths", file([0, 1], [0], 1), "expected 2 elements, found 1"],
-  ["a salt that is no hex", about({ salt: `${"00".repeat(16)}zz` }), "metadata"],
+  ["a salt that is not hex", about({ salt: `${"00".repeat(16)}zz` }), "metadata"],
   ["a salt that only ends as hex", about({ salt: `zz${"00".repeat(16)}` }), "metadata"],
-  ["less than no users", about({ user_count: -1 }), "metadata"],
-  ["less than no items", about({ item_count: -1 }), "metadata"],
+  ["a negative number of users", about({ user_count: -1 }), "metadata"],
+  ["a negative number of items", about({ item_count: -1 }), "metadata"],
 ])("a directory with %s is refused", (_, bytes, sentence) => {
   expect(() => decodeUserDirectory(bytes)).toThrow(FormatError);
   expect(() => decodeUserDirectory(bytes)).toThrow(sentence);

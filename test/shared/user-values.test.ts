@@ -88,14 +88,14 @@ test("the file from which the wrong ones are made is valid", () => expect(decode
 
 test.each<[string, Uint8Array, string]>([
   ["popularity that rises", file({ base: Float32Array.of(-1, 0) }), "rises or is not finite"],
-  ["popularity without end", file({ base: Float32Array.of(Number.POSITIVE_INFINITY, 0) }), "rises or is not finite"],
+  ["infinite popularity", file({ base: Float32Array.of(Number.POSITIVE_INFINITY, 0) }), "rises or is not finite"],
   ["no popularity at all", file({ base: Float32Array.of(0, Number.NEGATIVE_INFINITY) }), "rises or is not finite"],
-  ["popularity that is no number", file({ base: Float32Array.of(0, Number.NaN) }), "rises or is not finite"],
+  ["popularity that is NaN", file({ base: Float32Array.of(0, Number.NaN) }), "rises or is not finite"],
   ["more items than the catalog", file({}, { item_count: 1 }), "ratios of 2 items, of 1 in the catalog"],
   ["too few steps", file({ steps: new Int8Array(3) }), "expected 4 elements, found 3"],
   ["a scale too few", file({ scales: Float32Array.of(1) }), "expected 2 elements, found 1"],
   ["a negative scale", file({ scales: Float32Array.of(1, -1) }), "negative or not finite"],
-  ["an endless scale", file({ scales: Float32Array.of(1, Number.POSITIVE_INFINITY) }), "negative or not finite"],
+  ["an infinite scale", file({ scales: Float32Array.of(1, Number.POSITIVE_INFINITY) }), "negative or not finite"],
   ["no values", file({ scales: new Float32Array(0), steps: new Int8Array(0) }, { value_count: 0 }), "metadata"],
   ["too many values", file({}, { value_count: 257 }), "metadata"],
   ["steps of another width", file({ steps: new Int16Array(4) }), "expected i8, found i16"],

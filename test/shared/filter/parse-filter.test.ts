@@ -146,7 +146,7 @@ describe("bounds: the most that is allowed, and one more", () => {
     expect(problemOf(JSON.parse(`${'{"$not":'.repeat(9000)}{}${"}".repeat(9000)}`)).code).toBe("filter_too_large"));
 });
 
-test("pointers begin where the value stands", () => {
+test("pointers begin with the place of the filter", () => {
   expect(() => parseFilter({ $x: 1 }, "/filters/0")).toThrow("/filters/0/$x is not an operator here");
   expect(filterProblem("invalid_filter", "/p", "is wrong").errors).toEqual([
     { pointer: "/p", code: "invalid_filter", message: "is wrong" },
