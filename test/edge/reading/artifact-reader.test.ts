@@ -22,11 +22,11 @@ test("a file of another size is refused before it is read, and not retried", asy
   await expect(reader.file("k", longer)).rejects.toThrow(new FormatError("k: expected 22 bytes, found 21"));
   expect(reads.length).toBe(1);
 });
-const MANY = Uint8Array.from({ length: 20 * 2 ** 20 + 5 }, (_, i) => (i * 2_654_435_761) >>> 24);
+const MANY = Uint8Array.from({ length: 6 * 2 ** 20 + 5 }, (_, i) => (i * 2_654_435_761) >>> 24);
 test("a large file is read in pieces that cover each byte once", async () => {
   const { reader, reads } = holding(MANY);
   expect(Buffer.compare(await reader.file("k", descriptorOf(MANY)), MANY)).toBe(0);
-  expect(reads.length).toBe(11);
+  expect(reads.length).toBe(4);
 });
 test("pieces come in order, each is freed before the next, and a few are read ahead", async () => {
   const { reader, reads } = holding(MANY);
@@ -54,11 +54,11 @@ test("a wrong file throws after its last piece, an absent one at once; a small f
 test("a piece that fails once is retried, and no other", async () => {
   let attempts = 0;
   const { reader, reads } = holding(async () => {
-    if (attempts++ === 4) throw new Error("internal error");
+    if (attempts++ === 2) throw new Error("internal error");
     return MANY;
   });
   expect(Buffer.compare(await reader.file("k", descriptorOf(MANY)), MANY)).toBe(0);
-  expect(reads.length).toBe(12);
+  expect(reads.length).toBe(5);
 });
 test("one bit changed in the last piece of a large file is found", async () => {
   const flipped = MANY.slice();
@@ -67,7 +67,7 @@ test("one bit changed in the last piece of a large file is found", async () => {
 });
 test("a large file of another size is refused after one read", async () => {
   const { reader, reads } = holding(MANY.subarray(0, -1));
-  await expect(reader.file("k", descriptorOf(MANY))).rejects.toThrow("expected 20971525 bytes, found 20971524");
+  await expect(reader.file("k", descriptorOf(MANY))).rejects.toThrow("expected 6291461 bytes, found 6291460");
   expect(reads.length).toBe(1);
 });
 test("a file with one changed bit is refused by its digest, and not retried", async () => {

@@ -35,7 +35,7 @@ test("an item matches if it passes all tests of any clause", () =>
       const expected = items.filter((item) => all.some((clause) => clause.every((one) => passesTest(one, item))));
       expect(items.filter((item) => isMatch(item))).toEqual(expected);
     }),
-    { numRuns: 500 },
+    { numRuns: 250 },
   ));
 
 test("consecutive items, which are computed in blocks, get the same results as single items", () => {
@@ -62,7 +62,7 @@ test("consecutive items, which are computed in blocks, get the same results as s
       }
       expect(matchesOf(0, count)).toEqual(expected);
     }),
-    { numRuns: 100 },
+    { numRuns: 50 },
   );
 });
 

@@ -35,7 +35,7 @@ test("the class of a key is the number of bounds at or below it, for any numbers
         expect(boundsNear(key)).toBeLessThanOrEqual(bounds.length);
       }
     }),
-    { numRuns: 1000 },
+    { numRuns: 300 },
   ));
 
 test.each([
