@@ -85,7 +85,7 @@ async function rankWithLiveVersion(
   const accessOfCall = { ...access, reader: readerOfCall };
   const startedMs = access.nowMs();
   const { userId } = parameters;
-  // The list is read together with the pointer, and asked when the user's record is wanted: a version may take seconds to load.
+  // The list is read together with the pointer, but applied when the record is read, since a version may take seconds to load.
   if (userId !== undefined) erased.prefetch(customer, accessOfCall).catch(() => undefined);
   const target = await pointers.liveVersion(customer, c.req.param("model_name")!, accessOfCall);
   const { loaded, release } = await versions.lease(target, access, untilMs);

@@ -2,31 +2,31 @@ import type { ItemIndex } from "../../shared/ids.ts";
 import { openScorer } from "../../trainer/learn/scoring/onnx-scorer.ts";
 import { HISTORY_MAX, PER_USER, RARITIES, type ScaleWorld } from "./edge-scale-world.ts";
 
-/** A rank call of the load, by what it asks for. */
+/** The parameters of a rank call. */
 export type LoadCall = {
-  /** Number of the user; null for one whom nobody knows. */
+  /** The number of the user; null for an unknown user. */
   readonly user: number | null;
   readonly session: readonly ItemIndex[];
-  /** Only items whose `rarity` is less. */
+  /** Only items with a lower `rarity` match. */
   readonly rarityBelow: number | null;
   readonly limit: number;
 };
 
 export type Checker = {
-  /** What is wrong with an answer; undefined when it is right. */
+  /** The fault of an answer; undefined if the answer is right. */
   faultOf(call: LoadCall, ids: readonly string[]): Promise<string | undefined>;
   close(): Promise<void>;
 };
 
-/** Relative to the largest score: what two engines may differ by. */
+/** The allowed difference between two engines, relative to the largest score. */
 const TOLERANCE = 1e-3;
 
-/** Judges answers by scoring natively, then going over the whole catalog in plain loops. */
+/** Checks answers against native scores, in plain loops over the whole catalog. */
 export async function openChecker(world: ScaleWorld): Promise<Checker> {
   const scorer = await openScorer(world.exported, world.itemCount);
   const scoresOf = async (history: readonly ItemIndex[]) =>
     history.length === 0
-      ? Float32Array.from({ length: world.itemCount }, (_, item) => -item) // the catalog stands in order of popularity
+      ? Float32Array.from({ length: world.itemCount }, (_, item) => -item) // the catalog is sorted by popularity
       : scorer.score({ items: [...history], agesDays: history.map(() => 1) });
   return {
     async faultOf({ user, session, rarityBelow, limit }, ids) {
@@ -51,7 +51,7 @@ export async function openChecker(world: ScaleWorld): Promise<Checker> {
   };
 }
 
-/** Kept in order by insertion: slow to grow, plain to read. */
+/** The best candidates, kept sorted by insertion, which is slow but simple. */
 function bestOf(scores: Float32Array, limit: number, isCandidate: (item: number) => boolean): number[] {
   const best: number[] = [];
   for (let item = 0; item < scores.length; item++) {

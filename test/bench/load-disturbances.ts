@@ -13,15 +13,15 @@ export type Disturbances = { versions: number; publishedAtMs: number[]; kills: n
 
 type Disturbed = {
   readonly edge: EdgeWorld;
-  /** The edge's, for keys. */
+  /** The edge whose bucket the measured edge reads. Keys are issued there. */
   readonly bucket: EdgeWorld;
-  /** That stays valid. */
+  /** A key that stays valid. */
   readonly key: string;
   readonly trainer: MortalTrainer;
   readonly judge: Judge;
 };
 
-/** What goes on besides, until told to end. */
+/** Publishes versions, kills the trainer, and issues and revokes keys, until it is ended. */
 export function disturb({ edge, bucket, key: own, trainer, judge }: Disturbed): { end(): Promise<Disturbances> } {
   const done: Disturbances = { versions: 0, publishedAtMs: [], kills: 0, keys: 0, faults: [] };
   const revoked: { key: string; atMs: number }[] = [];
@@ -33,7 +33,7 @@ export function disturb({ edge, bucket, key: own, trainer, judge }: Disturbed): 
     }
   };
   const statusOf = async (path: string, key: string) => (await edge.call(path, { key })).status;
-  /** A call that is refused for want of capacity has said nothing yet. */
+  /** Repeats a call that is refused for want of capacity, since that says nothing about the expectation. */
   const expectStatus = async (expected: readonly number[], path: string, key: string) => {
     let status = await statusOf(path, key);
     for (let tries = 1; status === 503 && !expected.includes(503) && tries < TRIES; tries++) {

@@ -1,6 +1,6 @@
 /**
- * The process beside `load.ts`: publishes versions and judges answers, so that neither holds up the calls. Arguments: the
- * bucket as JSON, a work folder.
+ * The process of `load-judge.ts`. It publishes versions and checks answers, so that neither delays the calls. Arguments: the bucket
+ * as JSON, and a work folder.
  */
 import { createReadStream } from "node:fs";
 import { setPriority } from "node:os";
@@ -37,7 +37,7 @@ async function publishWorld(which: number): Promise<void> {
   await publish(built, new TextEncoder().encode("{}"), { store, nowMs, signal, progress: () => {} });
 }
 
-/** When all have come: it takes as much of the machine as answering them, which would be measured along with it. */
+/** Runs after all calls: checking takes as much CPU time as answering, and would disturb the measurement. */
 async function judgeAll(file: string): Promise<void> {
   for await (const line of createInterface({ input: createReadStream(file) })) {
     const { version, call, body } = JSON.parse(line) as Answer;

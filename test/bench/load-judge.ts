@@ -7,14 +7,14 @@ import { finished } from "node:stream/promises";
 import type { S3Options } from "../../trainer/store/s3-request.ts";
 import type { LoadCall } from "./load-check.ts";
 
-/** The world that is served, all but for its seed. */
+/** The served world, without its seed. */
 export const WORLD = { label: "load", itemCount: 20_000, userCount: 5000, weightBytesMax: 24 * 2 ** 20 };
 
 export type ToJudge =
   | { readonly kind: "publish"; readonly which: number }
-  /** The answers, one a line. */
+  /** The path of the answers, one a line. */
   | { readonly kind: "judge"; readonly file: string };
-/** An answer as a line of JSON: the body is that of a ranked list. */
+/** An answer as a line of JSON. The body is a ranked list. */
 export type Answer = { readonly version: string; readonly call: LoadCall; readonly body: string };
 export type FromJudge =
   | { readonly kind: "ready" | "judged" }
@@ -23,21 +23,21 @@ export type FromJudge =
 
 export type Judge = {
   readonly pid: number;
-  /** Makes a version of one of two worlds live; one at a time. Throws Error. */
+  /** Makes a version of one of two worlds live, one at a time. Throws Error. */
   publish(which: number): Promise<void>;
-  /** Takes an answer, to be judged at the end. */
+  /** Keeps an answer, to be checked at the end. */
   judge(answer: Answer): void;
-  /** What was wrong. */
+  /** The faults that were found. */
   readonly faults: readonly string[];
-  /** Judges every answer, and ends. */
+  /** Checks every answer, and ends the process. */
   end(): Promise<void>;
 };
 
 const PROGRAM = new URL("load-judge-process.ts", import.meta.url).pathname;
 
 /**
- * Publishing and judging in a process of their own, of low priority. Answers wait in a file: hundreds of thousands in memory
- * would be a garbage collector's work on the core of the calls.
+ * Publishes and checks in a process of its own with low priority. Answers are kept in a file, since hundreds of thousands in memory
+ * would cost garbage collection on the core of the calls.
  */
 export async function startJudge(s3: S3Options, workDirectory: string): Promise<Judge> {
   await mkdir(workDirectory, { recursive: true });

@@ -1,8 +1,9 @@
-/** Calls that wait at once, at most. */
+/** The largest number of unanswered calls. */
 export const OUTSTANDING_MAX = 400;
-const LATE_SECONDS_MAX = 0.03;
+/** A longer time between two rounds is a pause of this process. */
+const PAUSE_SECONDS_MIN = 0.03;
 
-/** So many callers that ask again as soon as they are answered. */
+/** Connections that call again as soon as they are answered. */
 export async function closedLoop(
   ask: () => Promise<void>,
   { connections, seconds }: { connections: number; seconds: number },
@@ -17,22 +18,22 @@ export async function closedLoop(
 type OpenLoop = { readonly perSecond: number; readonly seconds: number; readonly say: (line: string) => void };
 
 /**
- * Calls at their times, whether or not earlier ones are answered. Where this process was held up itself, what it did not send is
- * left out: all of it at once is not what callers would have sent. Gives the share of calls that were.
+ * Calls at a constant rate, whether or not earlier calls are answered. Calls that fall into a pause of this process are left out, since
+ * sending them all at once would be another load. Returns the fraction of calls that were left out.
  */
 export async function openLoop(ask: () => Promise<void>, { perSecond, seconds, say }: OpenLoop): Promise<number> {
   const begin = performance.now();
   const outstanding = new Set<Promise<void>>();
-  let [sent, leftOut, lookedAt] = [0, 0, 0];
-  for (let told = 60; ; ) {
+  let [sent, leftOut, lastRoundAt] = [0, 0, 0];
+  for (let nextReport = 60; ; ) {
     const elapsed = (performance.now() - begin) / 1000;
     if (elapsed >= seconds) break;
-    if (elapsed >= told) {
-      say(`  ${told} s`);
-      told += 60;
+    if (elapsed >= nextReport) {
+      say(`  ${nextReport} s`);
+      nextReport += 60;
     }
-    const late = Math.floor(Math.max(0, elapsed - lookedAt - LATE_SECONDS_MAX) * perSecond);
-    [sent, leftOut, lookedAt] = [sent + late, leftOut + late, elapsed];
+    const late = Math.floor(Math.max(0, elapsed - lastRoundAt - PAUSE_SECONDS_MIN) * perSecond);
+    [sent, leftOut, lastRoundAt] = [sent + late, leftOut + late, elapsed];
     for (; sent < elapsed * perSecond && outstanding.size < OUTSTANDING_MAX; sent++) {
       const call: Promise<void> = ask().finally(() => outstanding.delete(call));
       outstanding.add(call);

@@ -10,14 +10,14 @@ import { environmentOf } from "../fixtures/trainer-client.ts";
 export type MortalTrainer = {
   readonly url: string;
   start(): Promise<void>;
-  /** SIGKILL. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>;
   stop(): Promise<void>;
 };
 
 const PROGRAM = new URL("../fixtures/trainer-process.ts", import.meta.url).pathname;
 
-/** A real trainer's management in a process of its own, always at the same address, its database kept over kills. */
+/** The management of a real trainer, in a process of its own. Address and database stay the same after a kill. */
 export async function mortalTrainer(): Promise<MortalTrainer> {
   const folder = await mkdtemp(join(tmpdir(), "load-trainer-"));
   const port = await freePort();
@@ -33,7 +33,7 @@ export async function mortalTrainer(): Promise<MortalTrainer> {
     url: `http://127.0.0.1:${port}`,
     async start() {
       trainer = spawn(process.execPath, [PROGRAM, folder], { stdio: ["ignore", "pipe", "inherit"], env });
-      // It would be on a machine of its own: here its start must not take the isolate's core.
+      // In production it is on another machine, so its start must not take the isolate's core.
       setPriority(trainer.pid!, constants.priority.PRIORITY_LOW);
       await Promise.race([once(trainer.stdout!, "data"), once(trainer, "exit")]);
     },

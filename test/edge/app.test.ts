@@ -41,13 +41,13 @@ test.each([
   "/v0/models/shop/unknown",
   "/favicon.ico",
   "/%ff",
-])("%s is nothing, said in JSON", async (path) => {
+])("%s is not found, as a problem in JSON", async (path) => {
   const answer = await edge.call(path);
   expect([answer.status, await codeOf(answer)]).toEqual([404, "not_found"]);
   expect(answer.headers.get("content-type")).toBe("application/problem+json");
 });
 
-test("a missing and an invalid key are refused alike, in answers of one length", async () => {
+test("the refusals of a missing and of an invalid key have the same length", async () => {
   const answers = await Promise.all([
     edge.call("/v0/models/shop/rank", { key: null }),
     edge.call("/v0/models/shop/rank", { key: "junk" }),
@@ -62,7 +62,7 @@ test("a missing and an invalid key are refused alike, in answers of one length",
   ]);
   expect(new Set(bodies.map((body) => body.length)).size).toBe(1);
 });
-test("a key without the scope rank may not rank, one without manage not manage, also for a model named rank", async () => {
+test("a key needs the scope rank to rank and manage to manage, also for a model that is named rank", async () => {
   const { key: manages } = await edge.issueKey({ scopes: ["manage"] });
   const { key: ranks } = await edge.issueKey({ scopes: ["rank"] });
   expect(await codeOf(await edge.call("/v0/models/shop/rank", { key: manages }))).toBe("insufficient_scope");
@@ -70,19 +70,19 @@ test("a key without the scope rank may not rank, one without manage not manage, 
   expect((await edge.call("/v0/models/shop/rank", { key: ranks })).status).toBe(200);
 });
 
-test("a request id of the caller is kept when it is harmless, else replaced", async () => {
+test("a well-formed request id of the caller is kept, any other is replaced", async () => {
   const idOf = async (id: string) =>
     (await edge.call("/health/live", { headers: { "x-request-id": id } })).headers.get("x-request-id");
   expect(await idOf("trace-0001.a_b")).toBe("trace-0001.a_b");
   for (const id of ["short", "x".repeat(129), 'with"quote', "sp ace sp ace"])
     expect(await idOf(id)).toMatch(/^[0-9a-f-]{36}$/);
 });
-test("HEAD is GET without a body", async () => {
+test("HEAD answers as GET, without a body", async () => {
   const answer = await edge.call("/v0/models/shop/rank", { method: "HEAD" });
   expect([answer.status, await answer.text()]).toEqual([200, ""]);
 });
 
-test("pages of allowed origins may call and read the headers", async () => {
+test("pages of allowed origins can call and read the headers", async () => {
   const preflight = await edge.call("/v0/models/shop/rank", {
     method: "OPTIONS",
     key: null,
@@ -97,11 +97,11 @@ test("pages of allowed origins may call and read the headers", async () => {
   const refused = await edge.call("/v0/models/shop/rank", { key: "junk", headers: { origin: ORIGIN } });
   expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, ORIGIN]);
 });
-test("pages of other origins may not", async () => {
+test("pages of other origins cannot", async () => {
   const answer = await edge.call("/v0/models/shop/rank", { headers: { origin: "https://evil.example" } });
   expect(answer.headers.get("access-control-allow-origin")).toBeNull();
 });
-test("without origins there is no CORS at all", async () => {
+test("without allowed origins no CORS header is sent", async () => {
   const app = createApp({} as never);
   const context = { waitUntil() {}, passThroughOnException() {}, props: {} } as unknown as ExecutionContext;
   const answer = await app.request(
@@ -163,7 +163,7 @@ test("a wrong variable is answered with 500, and the log names it", async () => 
   }
 });
 
-test("hostile requests end in a refusal, never in a 5xx", async () => {
+test("hostile requests are refused, never answered with a 5xx", async () => {
   const { key } = await edge.issueKey();
   const host = new URL(edge.url).host;
   const raw = (start: string, more = "") =>
@@ -180,7 +180,7 @@ test("hostile requests end in a refusal, never in a 5xx", async () => {
   ]);
   for (const line of lines) expect(line).toMatch(/^HTTP\/1\.1 (200|4\d\d|501) /);
 });
-test("a body that is no chunk is the caller's fault, and alarms nobody", async () => {
+test("a body with broken chunks is the caller's fault, and logs no error", async () => {
   const { key } = await edge.issueKey();
   const head = `host: edge\r\nx-api-key: ${key}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked`;
   const sent = `POST /v0/models/shop/rank HTTP/1.1\r\n${head}\r\n\r\nno chunk\r\n`;
@@ -188,7 +188,7 @@ test("a body that is no chunk is the caller's fault, and alarms nobody", async (
   expect(edge.log.join()).not.toContain("request_failed");
 });
 
-test("no API key ever stands in the log", async () => {
+test("no API key is ever in the log", async () => {
   const { key } = await edge.issueKey();
   await edge.call("/v0/models/shop/rank?user_id=ann", { key });
   await edge.call(`/v0/models/shop/rank?user_id=${key}`, { key });

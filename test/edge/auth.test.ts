@@ -24,7 +24,7 @@ let objects: Map<string, Stored>;
 let now: number;
 let reads: string[];
 let limitUnknown: () => Promise<void>;
-const ask = (keys: ReturnType<typeof keyring>, apiKey = API_KEY) => {
+const callerOf = (keys: ReturnType<typeof keyring>, apiKey = API_KEY) => {
   const memory = memoryReader(objects);
   reads = memory.reads;
   return keys.callerOf(apiKey, { nowMs: () => now, waitUntil: () => {}, reader: memory.reader, limitUnknown });
@@ -36,8 +36,8 @@ beforeEach(() => {
   limitUnknown = async () => {};
 });
 
-test("a known key tells who is calling", async () =>
-  expect(await ask(keyring(25_000))).toEqual({ keyId: "abcdef012345", customer: "acme", scopes: ["rank"] }));
+test("a known key identifies the caller", async () =>
+  expect(await callerOf(keyring(25_000))).toEqual({ keyId: "abcdef012345", customer: "acme", scopes: ["rank"] }));
 
 test.each([
   ["", "missing_api_key"],
@@ -46,77 +46,77 @@ test.each([
   [`${API_KEY}\u0000`, "invalid_api_key"],
   [API_KEY.repeat(1000), "invalid_api_key"],
 ])("%.20s is refused before any read", async (apiKey, code) => {
-  await expect(ask(keyring(25_000), apiKey)).rejects.toMatchObject({ code });
+  await expect(callerOf(keyring(25_000), apiKey)).rejects.toMatchObject({ code });
   expect(reads).toEqual([]);
 });
-test("an unknown key is remembered as unknown for a moment, then looked for again", async () => {
+test("an unknown key is remembered as unknown for five seconds, then read again", async () => {
   objects.clear();
   const keys = keyring(25_000);
-  await expect(ask(keys)).rejects.toMatchObject({ code: "invalid_api_key" });
+  await expect(callerOf(keys)).rejects.toMatchObject({ code: "invalid_api_key" });
   objects.set(OBJECT, recordWith());
   now += 4999;
-  await expect(ask(keys)).rejects.toMatchObject({ code: "invalid_api_key" });
+  await expect(callerOf(keys)).rejects.toMatchObject({ code: "invalid_api_key" });
   expect(reads).toEqual([]);
   now += 1;
-  expect((await ask(keys)).customer).toBe("acme");
+  expect((await callerOf(keys)).customer).toBe("acme");
 });
 test("a client that is limited for its unknown keys reads nothing, and a key that the isolate knows is not limited", async () => {
   const keys = keyring(25_000);
   limitUnknown = () => Promise.reject(new Error("limited"));
-  await expect(ask(keys)).rejects.toThrow("limited");
+  await expect(callerOf(keys)).rejects.toThrow("limited");
   expect(reads).toEqual([]);
   limitUnknown = async () => {};
-  await ask(keys);
+  await callerOf(keys);
   limitUnknown = () => Promise.reject(new Error("limited"));
   for (now += 20_000; now < Date.parse("2026-06-01T00:05:00Z"); now += 20_000)
-    expect((await ask(keys)).customer).toBe("acme");
+    expect((await callerOf(keys)).customer).toBe("acme");
 });
 test("however many unknown keys are tried, a known key is not read again, and repeating an unknown one reads nothing", async () => {
   const keys = keyring(25_000);
-  await ask(keys);
+  await callerOf(keys);
   const unknown = (i: number) =>
     formatApiKey(Uint8Array.from({ length: 64 }, (_, at) => (at < 4 ? (i >> (4 * at)) % 16 : 61)));
-  for (let i = 0; i < 10_500; i++) await expect(ask(keys, unknown(i))).rejects.toThrow();
+  for (let i = 0; i < 10_500; i++) await expect(callerOf(keys, unknown(i))).rejects.toThrow();
   expect(reads).toHaveLength(1);
-  await expect(ask(keys, unknown(10_499))).rejects.toMatchObject({ code: "invalid_api_key" });
+  await expect(callerOf(keys, unknown(10_499))).rejects.toMatchObject({ code: "invalid_api_key" });
   expect(reads).toEqual([]);
-  await ask(keys);
+  await callerOf(keys);
   expect(reads).toEqual([]);
 });
-test("an expired key is refused from its second on, cached or not", async () => {
+test("an expired key is refused from the second of its expiry on, even if its record is cached", async () => {
   objects.set(OBJECT, recordWith({ expires_at: "2026-06-01T00:00:05Z" }));
   const keys = keyring(25_000);
-  await ask(keys);
+  await callerOf(keys);
   now += 5000;
-  await expect(ask(keys)).rejects.toMatchObject({ code: "invalid_api_key" });
+  await expect(callerOf(keys)).rejects.toMatchObject({ code: "invalid_api_key" });
 });
 
-test("a revoked key stops within the cache's time", async () => {
+test("a revoked key stops when its cached record is too old", async () => {
   const keys = keyring(25_000);
-  await ask(keys);
+  await callerOf(keys);
   objects.set(OBJECT, REVOKED);
   now += 25_000;
-  await expect(ask(keys)).rejects.toMatchObject({ code: "invalid_api_key" });
+  await expect(callerOf(keys)).rejects.toMatchObject({ code: "invalid_api_key" });
 });
-test("while records cannot be read, a known key works on, but never for a minute", async () => {
+test("while records cannot be read, a known key goes on working, for less than a minute", async () => {
   const keys = keyring(25_000);
-  await ask(keys);
+  await callerOf(keys);
   objects.set(OBJECT, broken);
   now += 44_000;
-  expect((await ask(keys)).customer).toBe("acme");
+  expect((await callerOf(keys)).customer).toBe("acme");
   now += 2000;
-  await expect(ask(keys)).rejects.toMatchObject({ code: "artifact_unavailable", retryAfterSeconds: 2 });
+  await expect(callerOf(keys)).rejects.toMatchObject({ code: "artifact_unavailable", retryAfterSeconds: 2 });
 });
-test("a key that was never read cannot be let in while records cannot be read", async () => {
+test("a key that was never read is not accepted while records cannot be read", async () => {
   objects.set(OBJECT, broken);
-  await expect(ask(keyring(25_000))).rejects.toMatchObject({ code: "artifact_unavailable" });
+  await expect(callerOf(keyring(25_000))).rejects.toMatchObject({ code: "artifact_unavailable" });
 });
 test("a damaged record is unavailable, not invalid", async () => {
   objects.set(OBJECT, '{"format":1}');
-  await expect(ask(keyring(25_000))).rejects.toMatchObject({ code: "artifact_unavailable" });
+  await expect(callerOf(keyring(25_000))).rejects.toMatchObject({ code: "artifact_unavailable" });
 });
 
-test("a scope that the key lacks is named, with those that it has", () => {
+test("the error for a missing scope names it and the scopes of the key", () => {
   const caller = { keyId: "k", customer: "acme", scopes: ["rank"] as const };
   requireScope(caller, "rank");
   expect(() => requireScope(caller, "manage")).toThrow("scope manage; this one has rank");

@@ -1,4 +1,4 @@
-/** One customer's calls, however slow, do not shut out another's from the isolate that both share. */
+/** The slow calls of one customer do not shut out another customer from the same isolate. */
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => crowded.stop());
 
-test("by bodies that do not end", async () => {
+test("bodies that do not end block no other customer", async () => {
   const { key } = await crowded.issueKey();
   const { hostname, port } = new URL(crowded.workerUrl);
   const head = `POST ${RANK} HTTP/1.1\r\nhost: edge\r\nx-api-key: ${key}\r\ncontent-type: application/json\r\n`;
@@ -35,7 +35,7 @@ test("by bodies that do not end", async () => {
     for (const socket of sockets) socket.destroy();
   }
 });
-test("by records that do not come", async () => {
+test("records that cannot be read block no other customer", async () => {
   await crowded.inject({ keys: "/blobs/", kind: "hang" });
   const waiting = Array.from({ length: 20 }, () => crowded.call(`${RANK}?user_id=ann`));
   await new Promise((resolve) => setTimeout(resolve, 300));

@@ -7,7 +7,7 @@ const check = (variables: Record<string, unknown>, expected: object) =>
 
 test("without variables every setting has its default", () =>
   check({}, { TRAINER_URL: "", CACHE_MEGABYTES: 80, SERVE_UNFILTERED: false, CORS_ORIGINS: [] }));
-test("text, numbers and booleans all work, as TOML and the dashboard give them", () => {
+test("variables may be text, numbers and booleans, as from TOML and from the dashboard", () => {
   check({ CACHE_MEGABYTES: "64", SERVE_UNFILTERED: "true" }, { CACHE_MEGABYTES: 64, SERVE_UNFILTERED: true });
   check({ CACHE_MEGABYTES: 64, SERVE_UNFILTERED: false }, { CACHE_MEGABYTES: 64, SERVE_UNFILTERED: false });
 });
@@ -35,11 +35,11 @@ test.each([
 ])("%s = %s is refused by name", (name, value) =>
   expect(() => settingsOf({ MODELS: bucket, [name]: value })).toThrow(name),
 );
-test("calls that may be ranked without a record must have time for the two tries to read it", () => {
+test("with SERVE_UNFILTERED a call must have time to read a record twice", () => {
   const patience = { RANK_TIMEOUT_MS: 9000, READ_TIMEOUT_MS: 5000 };
   check(patience, patience);
   expect(() => settingsOf({ MODELS: bucket, ...patience, SERVE_UNFILTERED: true })).toThrow("RANK_TIMEOUT_MS");
-  const tooShort = { RANK_TIMEOUT_MS: 10_900, READ_TIMEOUT_MS: 5000 }; // another may be reading it for a second
+  const tooShort = { RANK_TIMEOUT_MS: 10_900, READ_TIMEOUT_MS: 5000 }; // another call may hold the read lock for a second
   expect(() => settingsOf({ MODELS: bucket, ...tooShort, SERVE_UNFILTERED: true })).toThrow("RANK_TIMEOUT_MS");
   check({ SERVE_UNFILTERED: true, READ_TIMEOUT_MS: 6000 }, { RANK_TIMEOUT_MS: 13_000 });
 });

@@ -1,4 +1,4 @@
-/** The promise while the bucket fails: the right answer or a clean 503, never a seen item, never a hung request. */
+/** While the bucket fails, an answer is right or a 503: never a seen item, never a request that hangs. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { hashApiKey } from "../../shared/api-key.ts";
 import { erasureHash } from "../../shared/erased-users.ts";
@@ -11,7 +11,7 @@ import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 
 let edge: EdgeWorld;
 beforeAll(async () => {
-  edge = await startEdge({ vars: { READ_TIMEOUT_MS: 100, RECORD_MEGABYTES: 0 } }); // so that every call reads
+  edge = await startEdge({ vars: { READ_TIMEOUT_MS: 100, RECORD_MEGABYTES: 0 } }); // every call reads
 });
 beforeEach(() => edge.inject(undefined));
 afterAll(() => edge.stop());
@@ -22,7 +22,7 @@ const RIGHT = [2, 3, 4, 5, 6, 7].map((item) => shopItemId(item, "string"));
 const TEN_SECONDS = { timeout: 10_000, interval: 100 };
 
 test.each(["error", "hang", "slow", "missing", "flip", "truncate"] as const)(
-  "with reads that %s at a chance of 0.3, every answer is right or says to come back",
+  "with reads that %s at a chance of 0.3, every answer is right or a 503",
   async (kind) => {
     const modelName = `model-${kind}`;
     const path = `/v0/models/${modelName}/rank?user_id=ann`;
@@ -33,12 +33,12 @@ test.each(["error", "hang", "slow", "missing", "flip", "truncate"] as const)(
     for (let round = 0; round < 8; round++) {
       const answers = await Promise.all([1, 2, 3, 4].map(() => edge.call(path, { key })));
       for (const answer of answers) {
-        const said = await answer.json();
-        // What is missing cannot be told from what never was: a key, a model.
+        const body = await answer.json();
+        // A missing object looks like a key or a model that never existed.
         if (kind === "missing" && (answer.status === 401 || answer.status === 404)) continue;
-        if (answer.status === 200) expect(said).toEqual(RIGHT);
+        if (answer.status === 200) expect(body).toEqual(RIGHT);
         else {
-          expect([answer.status, said]).toEqual([503, expect.objectContaining({ code: expect.any(String) })]);
+          expect([answer.status, body]).toEqual([503, expect.objectContaining({ code: expect.any(String) })]);
           expect(answer.headers.get("retry-after")).toBeTruthy();
         }
       }
@@ -49,7 +49,7 @@ test.each(["error", "hang", "slow", "missing", "flip", "truncate"] as const)(
   },
 );
 
-test("whatever byte of a key's record is damaged, nobody becomes another customer, and nothing of it stays", async () => {
+test("whatever byte of a key's record is damaged, no caller becomes another customer, and the damaged record is not kept", async () => {
   await edge.publish();
   const { key } = await edge.issueKey();
   const { bytes } = (await edge.store.get(keyRecordKey(await hashApiKey(key))))!;
@@ -82,7 +82,7 @@ test("a user record that cannot be read is 503, never a list with seen items", a
   }
 });
 test.each(["error", "missing", "flip", "truncate"] as const)(
-  "who was read before is ranked from memory while reads %s; a damaged page is not kept",
+  "a user whose record is in memory is ranked while reads %s, and a damaged page is not kept",
   async (kind) => {
     const keeping = await startEdge({ vars: { READ_TIMEOUT_MS: 100 } });
     try {
@@ -101,7 +101,7 @@ test.each(["error", "missing", "flip", "truncate"] as const)(
   },
 );
 test.each(["error", "hang"] as const)(
-  "where the operator has chosen so, it ranks without a record whose reads %s, and says it",
+  "with SERVE_UNFILTERED a call is ranked without a record whose reads %s, and a header says so",
   async (kind) => {
     const bold = await startEdge({
       vars: { SERVE_UNFILTERED: true, RECORD_MEGABYTES: 0, RANK_TIMEOUT_MS: 1600, READ_TIMEOUT_MS: 200 },
@@ -116,7 +116,7 @@ test.each(["error", "hang"] as const)(
   },
 );
 
-test("files that were damaged in the bucket itself are refused by digest, and served again once whole", async () => {
+test("files that are damaged in the bucket are refused by their digest, and served once they are repaired", async () => {
   for (const [modelName, damage] of [
     ["flipped", (bytes: Uint8Array) => bytes.with(100, bytes[100]! ^ 1)],
     ["cut", (bytes: Uint8Array) => bytes.slice(1)],
@@ -136,7 +136,7 @@ test("files that were damaged in the bucket itself are refused by digest, and se
   }
 });
 
-test("with live pointers that come back at a chance of a half, each answer is right for the version that it names", async () => {
+test("while half of the reads return an old live pointer, each answer is right for the version that it names", async () => {
   const modelName = "back-and-forth";
   const session = { interactions: [{ item_id: "i0" }], limit: 2 };
   const rank = () => edge.call(`/v0/models/${modelName}/rank`, { body: session });
@@ -169,19 +169,19 @@ test.each(["error", "hang", "flip", "truncate"] as const)(
         answer.status === 200 ? await answer.json() : ((await answer.json()) as { code: string }).code,
       ];
     };
-    await edge.inject({ keys: "erased-users", kind }); // before this isolate has ever read it
+    await edge.inject({ keys: "erased-users", kind }); // before this isolate has read it
     expect(await ann()).toEqual([503, "user_record_unavailable"]);
     await edge.inject(undefined);
     const unknown = [200, await (await edge.call(`${RANK}?user_id=nobody`, { key })).json()];
     await edge.inject({ keys: "erased-users", kind });
-    // The list was read for the unknown user: it serves a while.
+    // The list was read for the unknown user, and is used for a while.
     expect(await ann()).toEqual(unknown);
     await edge.inject(undefined);
     expect(await ann()).toEqual(unknown);
   },
 );
 
-test("a call that needs several slow reads, each within its deadline, is told in time to come back, and its load goes on", async () => {
+test("a call that needs several slow reads is answered 503 at its deadline, and its load goes on", async () => {
   const hurried = await startEdge({ vars: { RANK_TIMEOUT_MS: 500, READ_TIMEOUT_MS: 6000 } });
   try {
     await hurried.publish();

@@ -18,7 +18,7 @@ afterAll(async () => {
 });
 beforeEach(() => trainer.answer({}));
 
-/** The status, also where a body comes with GET, which fetch refuses to send. */
+/** The status of a request that may have a body with GET, which fetch refuses to send. */
 const raw = (url: string, options: RequestOptions, body: string) =>
   new Promise<number | undefined>((resolve, reject) => {
     const call = request(url, options, (answer) => {
@@ -59,37 +59,37 @@ test.each(CALLS)("%s %s arrives as it was sent, signed, without the API key", as
   expect(got.headers.get("x-request-id")).toBe("request-0001");
   expect([...got.headers.values()].join()).not.toContain(key);
 });
-test("a body that comes with GET means nothing", async () => {
+test("the body of a GET is ignored", async () => {
   const headers = { "content-type": "application/json", "content-length": "2" };
   const { key } = await edge.issueKey();
   const answer = await raw(`${edge.url}/v0/models`, { method: "GET", headers: { ...headers, "x-api-key": key } }, "{}");
   expect(answer).toBe(200);
   expect(trainer.received.at(-1)).toMatchObject({ method: "GET", body: "" });
 });
-test("a name in other characters arrives as it was sent, so that its signature holds", async () => {
+test("a name with percent-encoded characters arrives unchanged, so its signature is valid", async () => {
   expect((await edge.call("/v0/models/caf%C3%A9%2F..%20x?status=%41")).status).toBe(200);
   expect(trainer.received.at(-1)!.url).toBe("/v0/models/caf%C3%A9%2F..%20x?status=%41");
 });
-test("no path leads what is signed to another host, or to another call", async () => {
+test("no path leads a signed request to another host or another call", async () => {
   const elsewhere = await startForwardTrainer();
   try {
     const [{ key }, { host }] = [await edge.issueKey(), new URL(elsewhere.url)];
     const up = "..\\";
     const head = `host: edge\r\nx-api-key: ${key}\r\ncontent-length: 0\r\n\r\n`;
-    const before = trainer.asked();
+    const before = trainer.requestCount();
     for (const call of [
       `GET /v0/models/${up}${up}\\${host}`,
       `POST /v0/models/x/versions/${up.repeat(4)}\\${host}\\x/activate`,
       `DELETE /v0/models/${up}users\\bob`,
     ])
       expect(await sendRaw(edge.workerUrl, `${call} HTTP/1.1\r\n${head}`)).toBe("HTTP/1.1 404 Not Found");
-    expect([trainer.asked() - before, elsewhere.asked()]).toEqual([0, 0]);
+    expect([trainer.requestCount() - before, elsewhere.requestCount()]).toEqual([0, 0]);
     expect(await sendRaw(edge.workerUrl, `GET /v0/models/%2e%2e/ HTTP/1.1\r\n${head}`)).toBe("HTTP/1.1 404 Not Found");
   } finally {
     await elsewhere.stop();
   }
 });
-test("the answer comes back with what of its headers is the caller's", async () => {
+test("the answer is returned with the headers that are meant for the caller", async () => {
   trainer.answer({
     status: 201,
     headers: {
@@ -107,13 +107,13 @@ test("the answer comes back with what of its headers is the caller's", async () 
   expect(answer.headers.get("cache-control")).toBe("no-store");
   expect(answer.headers.get("x-powered-by") ?? answer.headers.get("set-cookie")).toBeNull();
 });
-test("the trainer's problems come back unchanged", async () => {
+test("the trainer's problems are returned unchanged", async () => {
   const body = '{"code":"model_exists"}';
   trainer.answer({ status: 409, headers: { "content-type": "application/problem+json" }, body });
   const answer = await edge.call("/v0/models", { body: {} });
   expect([answer.status, await answer.text()]).toEqual([409, body]);
 });
-test("a body of 256 KiB passes, one byte more does not", async () => {
+test("a body of 256 KiB is accepted, one byte more is not", async () => {
   const body = "x".repeat(MANAGEMENT_BODY_BYTES_MAX);
   expect((await edge.call("/v0/models", { body })).status).toBe(200);
   expect(trainer.received.at(-1)!.body).toBe(body);
@@ -129,7 +129,7 @@ test.each(["x".repeat(256), "é", "two words"])(
     expect(await answer.json()).toMatchObject({ status: 400, code: "invalid_parameter" });
   },
 );
-test("what the edge itself finds wrong with a call is described of that call", async () => {
+test("the problems that the edge itself finds in a management call are documented for that call", async () => {
   const { key } = await edge.issueKey();
   for (const call of OPEN_API_CALLS.filter(({ scope }) => scope === "manage")) {
     const [method, path] = [call.method.toUpperCase(), call.path.replaceAll(/[{}]/g, "")];
@@ -141,7 +141,7 @@ test("what the edge itself finds wrong with a call is described of that call", a
     expect([line, problemsOf(call)]).toEqual(["HTTP/1.1 400 Bad Request", expect.arrayContaining(["invalid_json"])]);
   }
 });
-test("a key without the scope manage is refused before the trainer hears of it", async () => {
+test("a key without the scope manage is refused without asking the trainer", async () => {
   const { key } = await edge.issueKey({ scopes: ["rank"] });
   const received = trainer.received.length;
   const answer = await edge.call("/v0/models", { key });
@@ -166,22 +166,19 @@ test.each([
   expect(text).not.toMatch(/10\.0\.0\.7|elsewhere/);
 });
 
-test.each([301, 302, 307, 308])(
-  "where a redirect of %d leads nobody is asked: what is signed stays",
-  async (status) => {
-    const elsewhere = await startForwardTrainer();
-    try {
-      const [before, location] = [trainer.received.length, `${elsewhere.url}/v0/models`];
-      trainer.answer({ status, headers: { "content-type": "application/json", location } });
-      expect((await edge.call("/v0/models")).status).toBe(503);
-      expect([trainer.received.length - before, elsewhere.asked()]).toEqual([1, 0]);
-    } finally {
-      await elsewhere.stop();
-    }
-  },
-);
+test.each([301, 302, 307, 308])("a redirect with %d is not followed, since the request is signed", async (status) => {
+  const elsewhere = await startForwardTrainer();
+  try {
+    const [before, location] = [trainer.received.length, `${elsewhere.url}/v0/models`];
+    trainer.answer({ status, headers: { "content-type": "application/json", location } });
+    expect((await edge.call("/v0/models")).status).toBe(503);
+    expect([trainer.received.length - before, elsewhere.requestCount()]).toEqual([1, 0]);
+  } finally {
+    await elsewhere.stop();
+  }
+});
 
-test("with the trainer down, management is unavailable and ranking continues", async () => {
+test("while the trainer is down, management is unavailable and ranking continues", async () => {
   await edge.publish();
   await trainer.stop();
   expect(await (await edge.call("/v0/models")).json()).toMatchObject({ code: "trainer_unavailable" });

@@ -1,4 +1,4 @@
-/** Thousands of drawn requests, right and spoilt, at a real edge with a real trainer; more of them: `npm run bench -- fuzz`. */
+/** Thousands of random requests, valid and damaged, to a real edge with a real trainer. `npm run bench -- fuzz` sends more. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { fuzzCases } from "../fixtures/fuzz-cases.ts";
 import { faultOf } from "../fixtures/fuzz-judge.ts";
@@ -14,7 +14,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => world?.stop());
 
-test(`${CASES} requests: no 5xx, no insides, nobody else's data, and every list as the slow reference gives it`, {
+test(`${CASES} random requests: no 5xx, no internals, no other customer's data, and every list as in the slow reference`, {
   timeout: 180_000,
 }, async () => {
   const { failures, cases, kinds, statuses } = await runFuzz(world, { cases: CASES, seed: SEED });
@@ -33,7 +33,7 @@ test("the same seed gives the same cases", () => {
   expect(first(1)).not.toEqual(first(2));
 });
 
-test("the judge sees each kind of fault", () => {
+test("the checker finds each kind of fault", () => {
   const model = world.models.texts!;
   const one = { kind: "", method: "GET", path: "/v0/models/texts/rank", headers: {}, model, request: { limit: 2 } };
   const right = JSON.stringify(model.items.slice(0, 2).map(({ id }) => id));

@@ -9,7 +9,7 @@ afterAll(() => edge.stop());
 
 const statusOf = async (path: string) => (await edge.call(path, { key: null })).status;
 
-test("live says that the Worker runs, ready that the bucket answers; neither needs a key", async () => {
+test("live and ready answer without a key", async () => {
   expect(await statusOf("/health/live")).toBe(200);
   expect(await statusOf("/health/ready")).toBe(200);
 });
@@ -23,11 +23,11 @@ test("the running Worker has nothing of Node's API, and in tests its clocks adva
     advances: true,
   });
 });
-test("without the bucket it is live, not ready, and ready again afterwards", async () => {
+test("while the bucket fails, the Worker is live and not ready", async () => {
   await edge.inject({ keys: "health", kind: "error" });
   await expect.poll(() => statusOf("/health/ready"), { timeout: 10_000 }).toBe(503);
   expect(await statusOf("/health/live")).toBe(200);
   await Promise.all(Array.from({ length: 20 }, () => statusOf("/health/ready")));
-  expect(await edge.inject(undefined)).toBeLessThan(20); // anybody may ask
+  expect(await edge.inject(undefined)).toBeLessThan(20); // anybody may call
   await expect.poll(() => statusOf("/health/ready"), { timeout: 10_000 }).toBe(200);
 });

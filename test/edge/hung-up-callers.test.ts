@@ -6,7 +6,7 @@ const CALLERS = 120;
 const PATH = "/v0/models/shop/rank?limit=3";
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-test("callers who hang up in the queue do not have others refused", { timeout: 30_000 }, async () => {
+test("callers that hang up in the queue cause no refusals for others", { timeout: 30_000 }, async () => {
   const edge = await startEdge({ vars: { POINTER_CACHE_SECONDS: 5, KEY_CACHE_SECONDS: 30 } });
   const agent = new Agent({ keepAlive: true, maxSockets: CALLERS, maxFreeSockets: CALLERS });
   try {
@@ -16,8 +16,8 @@ test("callers who hang up in the queue do not have others refused", { timeout: 3
     const { key: other } = await edge.issueKey({ customer: "other" });
     for (const known of [key, other]) expect((await edge.call(PATH, { key: known })).status).toBe(200);
 
-    /** The answer's status, or "hung up" after `resetMs`, by a reset: workerd does not look for a half-closed connection. */
-    const ask = (path: string, resetMs?: number) =>
+    /** The status, or "hung up" after a reset at `resetMs`. workerd does not notice a connection that is only half closed. */
+    const send = (path: string, resetMs?: number) =>
       new Promise<number | "hung up">((resolve) => {
         const call = request(new URL(path, edge.workerUrl).href, { agent, headers: { "x-api-key": key } }, (answer) => {
           answer.resume();
@@ -29,8 +29,8 @@ test("callers who hang up in the queue do not have others refused", { timeout: 3
       });
     let hungUp = 0;
     for (let burst = 0; burst < 6; burst++) {
-      await Promise.all(Array.from({ length: CALLERS }, () => ask("/health/live"))); // opens the connections
-      const ends = await Promise.all(Array.from({ length: CALLERS }, (_, i) => ask(PATH, 10 + (i % 3) * 10)));
+      await Promise.all(Array.from({ length: CALLERS }, () => send("/health/live"))); // opens the connections
+      const ends = await Promise.all(Array.from({ length: CALLERS }, (_, i) => send(PATH, 10 + (i % 3) * 10)));
       hungUp += ends.filter((end) => end === "hung up").length;
     }
     expect(hungUp).toBeGreaterThan(0);

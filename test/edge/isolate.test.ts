@@ -13,7 +13,7 @@ const loader: VersionLoader = {
   heapBytes: () => 0,
 };
 
-test("the settings reach what they are about: a version beyond the memory is refused", async () => {
+test("CACHE_MEGABYTES is the limit above which a version is refused", async () => {
   const { bucket } = memoryBucket(new Map());
   const of = (CACHE_MEGABYTES: number) =>
     createIsolate(bucket, settingsOf({ MODELS: bucket, CACHE_MEGABYTES }), loader);
@@ -27,7 +27,7 @@ test("the settings reach what they are about: a version beyond the memory is ref
   expect((await lease(of(64))).loaded.target.live.version).toBe("v1");
   await expect(lease(of(32))).rejects.toMatchObject({ code: "artifact_unavailable" });
 });
-test("the settings reach what they are about: records have their own share of it", () => {
+test("RECORD_MEGABYTES and the free part of CACHE_MEGABYTES limit the records in memory", () => {
   const { bucket } = memoryBucket(new Map());
   const bytesOf = (megabytes: object) => {
     const { versions } = createIsolate(bucket, settingsOf({ MODELS: bucket, ...megabytes }), loader);
@@ -39,7 +39,7 @@ test("the settings reach what they are about: records have their own share of it
   expect(bytesOf({ RECORD_MEGABYTES: 0 })).toBe(0);
   expect(bytesOf({ CACHE_MEGABYTES: 18, RECORD_MEGABYTES: 64 })).toBeLessThan(18e6 - 16 * 2 ** 20);
 });
-test("what calls had whose callers hung up comes back as soon as none of them could still be under way", () => {
+test("the quota of calls whose callers hung up is returned once they could no longer be under way", () => {
   const { bucket } = memoryBucket(new Map());
   const { ranks, rankBodies } = createIsolate(bucket, settingsOf({ MODELS: bucket }), loader);
   for (const [shares, longestMs] of [
@@ -51,7 +51,7 @@ test("what calls had whose callers hung up comes back as soon as none of them co
     expect(shares.take("acme", longestMs + 2000)).toBeDefined();
   }
 });
-test("the description is made once", () => {
+test("the API description is made once", () => {
   const { bucket } = memoryBucket(new Map());
   const isolate = createIsolate(bucket, settingsOf({ MODELS: bucket }), loader);
   expect(JSON.parse(isolate.openApi()).openapi).toBe("3.1.0");

@@ -1,4 +1,4 @@
-/** What callers see while versions, keys and models change under them. */
+/** What callers see while versions, keys and models change. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { buryModel, deleteModel } from "../../trainer/store/delete-model.ts";
 import { activate } from "../../trainer/store/versions.ts";
@@ -17,7 +17,7 @@ const NEAR = ["i1", "i2"];
 const FAR = ["i7", "i6"];
 const TEN_SECONDS = { timeout: 10_000, interval: 50 };
 
-/** Calls without pause until told to stop; gives every answer's status, version and list. */
+/** Calls without a pause until it is stopped. Collects the status, version and list of every answer. */
 function keepCalling(callers: number) {
   const answers: { status: number; version: string | null; list: unknown }[] = [];
   let isOver = false;
@@ -40,7 +40,7 @@ function keepCalling(callers: number) {
   return { answers, stop };
 }
 
-test("a new version is picked up within ten seconds, and rolled back, without a failed or a mixed answer", async () => {
+test("a new version serves within ten seconds, and a roll-back too, without a failed or a mixed answer", async () => {
   const first = await edge.publish();
   const calls = keepCalling(6);
   const isServed = (version: string) => () => calls.answers.at(-1)?.version === version;
@@ -62,7 +62,7 @@ test("a new version is picked up within ten seconds, and rolled back, without a 
   }
 });
 
-test("a newer version whose files are damaged never serves; the one before does, until they are whole", async () => {
+test("a newer version with damaged files never serves: the older one does, until the files are repaired", async () => {
   await edge.publish({ modelName: "damaged" });
   const call = () => edge.call("/v0/models/damaged/rank", { body: SESSION });
   expect(await (await call()).json()).toEqual(NEAR);
@@ -84,7 +84,7 @@ test("a newer version whose files are damaged never serves; the one before does,
   await expect.poll(list, TEN_SECONDS).toEqual(FAR);
 });
 
-test("a revoked key stops working within the cache's time", async () => {
+test("a revoked key stops working when its cached record is too old", async () => {
   const { key, keyId } = await edge.issueKey();
   const status = async () => (await edge.call(RANK, { key })).status;
   expect(await status()).toBe(200);
@@ -92,14 +92,14 @@ test("a revoked key stops working within the cache's time", async () => {
   await expect.poll(status, TEN_SECONDS).toBe(401);
 });
 
-test("a deleted model stops ranking within seconds, and says no more than an unknown one", async () => {
+test("a deleted model stops ranking within seconds, and answers as an unknown one", async () => {
   expect((await edge.call(RANK)).status).toBe(200);
   await buryModel(edge.store, { customer: "acme", modelName: "shop" }, { nowMs: Date.now() });
   await expect.poll(async () => (await edge.call(RANK)).status, TEN_SECONDS).toBe(404);
 });
 
 test.each([true, false])(
-  "a new model by a deleted one's name never answers with that one's list (asked between: %s)",
+  "a new model with the name of a deleted one never answers with the deleted one's list (called in between: %s)",
   async (isAsked) => {
     const model = { customer: "acme", modelName: `again-${isAsked}` };
     const call = () => edge.call(`/v0/models/${model.modelName}/rank`, { body: SESSION });
@@ -108,7 +108,7 @@ test.each([true, false])(
     await deleteModel(edge.store, model, { nowMs: Date.now(), signal: new AbortController().signal });
     if (isAsked) await expect.poll(async () => (await call()).status, TEN_SECONDS).toBe(404);
     const { version } = await edge.publish({ ...model, exported: shopModel({ isReversed: true }) });
-    // Without a call between, this isolate may believe its pointer for as long as it always may.
+    // Without a call in between, this isolate may use its cached pointer for the usual time.
     await new Promise((resolve) => setTimeout(resolve, 4100));
     await edge.inject({ keys: "/blobs/", kind: "error" });
     expect((await call()).status).toBe(503);
@@ -122,23 +122,23 @@ test.each([true, false])(
   },
 );
 
-test("more models than fit share the memory: each is ranked right, the least used go", async () => {
+test("when more models are called than fit into memory, each is ranked right and the least used are evicted", async () => {
   const small = await startEdge({ vars: { CACHE_MEGABYTES: 40, POINTER_CACHE_SECONDS: 5 } });
   const names = ["m0", "m1", "m2", "m3", "m4"];
   for (const [i, modelName] of names.entries())
     await small.publish({ modelName, exported: shopModel({ isReversed: i % 2 === 1, padding: 200_000 + i }) }); // 6.4 MB
-  const ask = async (i: number) => {
+  const rank = async (i: number) => {
     const answer = await small.call(`/v0/models/${names[i]}/rank`, { body: SESSION });
     expect([answer.status, await answer.json()]).toEqual([200, i % 2 === 1 ? FAR : NEAR]);
   };
-  for (let round = 0; round < 3; round++) await Promise.all([0, 1, 2, 3, 4].map((i) => ask(i)));
+  for (let round = 0; round < 3; round++) await Promise.all([0, 1, 2, 3, 4].map((i) => rank(i)));
   const loads = () => small.log.map((line) => JSON.parse(line)).filter(({ event }) => event === "version_loaded");
-  expect(loads().length).toBeGreaterThan(names.length); // some had to go and come back
-  const count = loads().length; // in these, what others used could not be let go at once: the heap may have outgrown the budget
-  for (let round = 0; round < 2; round++) for (const i of names.keys()) await ask(i);
+  expect(loads().length).toBeGreaterThan(names.length); // some were evicted and loaded again
+  const count = loads().length; // in these, versions in use could not be evicted at once, so the heap may have grown beyond the budget
+  for (let round = 0; round < 2; round++) for (const i of names.keys()) await rank(i);
   const alone = loads().slice(count);
   await small.stop();
   expect(alone.length).toBeGreaterThan(0);
   for (const { used_bytes } of alone) expect(used_bytes).toBeLessThanOrEqual(40_000_000);
-  expect(alone.at(-1).heap_bytes).toBeLessThan(64_000_000); // what is let go is used again
+  expect(alone.at(-1).heap_bytes).toBeLessThan(64_000_000); // released memory is used again
 });

@@ -1,4 +1,4 @@
-/** Requests drawn from /v0/openapi.json alone, at a real edge with a real trainer: every answer is one that it describes. */
+/** Random requests made from /v0/openapi.json alone, to a real edge with a real trainer: every answer is documented there. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type FuzzWorld, startFuzzWorld } from "../fixtures/fuzz-world.ts";
 import { answerChecker, describedRequests, type OpenApi } from "../fixtures/openapi-calls.ts";
@@ -20,7 +20,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => world?.stop());
 
-test(`${REQUESTS} drawn requests: no undescribed status, type, body or header`, { timeout: 180_000 }, async () => {
+test(`${REQUESTS} random requests: no undocumented status, type, body or header`, { timeout: 180_000 }, async () => {
   const { edge, trainer } = world.service;
   const requests = describedRequests(api, {
     seed: SEED,
@@ -56,7 +56,7 @@ test(`${REQUESTS} drawn requests: no undescribed status, type, body or header`, 
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, lane));
-  // Who is being trained refuses to be trained: where all were at it whenever they were asked, one more is asked until it is not.
+  // A model in training refuses another training. If every random call met one, a further call is repeated until it is accepted.
   expect((await edge.call("/v0/models", { key: world.key, body: specOf("late", "publish v1") })).status).toBe(201);
   for (const deadlineMs = performance.now() + 60_000; !seen.get("trainModel")?.has(202); ) {
     expect(performance.now()).toBeLessThan(deadlineMs);
@@ -67,7 +67,7 @@ test(`${REQUESTS} drawn requests: no undescribed status, type, body or header`, 
     seen.get("trainModel")!.add(answer.status);
     await new Promise((done) => setTimeout(done, 100));
   }
-  // Drawn changes meet models that the other lane has deleted: one more finds its model.
+  // Random changes may all meet models that the other lane has deleted, so one more is sent to an existing model.
   const change = { method: "PATCH", key: world.key, body: { train_schedule: "@hourly" } };
   const changed = await edge.call("/v0/models/late", change);
   expect(changed.status).toBe(200);
@@ -82,16 +82,16 @@ test(`${REQUESTS} drawn requests: no undescribed status, type, body or header`, 
       .flatMap((all) => Object.values(all).map(({ operationId }) => operationId))
       .sort(),
   );
-  // Drawn well: each call also succeeded, but what there is no data for.
+  // The random requests are good enough: each call also succeeded, except those without data.
   const never = [...seen].filter(([, statuses]) => ![...statuses].some((status) => status < 300)).map(([id]) => id);
   expect(never.filter((id) => !["activateVersion", "viewEvaluation", "evaluateGiven"].includes(id))).toEqual([]);
   const failed = trainer.logs.filter(({ event }) => event === "request_failed").map(({ error }) => String(error));
-  // Of a run that only said so, and of more dry runs at once than there may be, which is answered with 503.
+  // Runs here only claim to train, and concurrent dry runs beyond the limit are answered with 503.
   const isMeant = (error: string) => /version v1 is not there|dry runs are in progress/.test(error);
   expect(failed.filter((error) => !isMeant(error))).toEqual([]);
 });
 
-test("the checker sees what is not described", () => {
+test("the checker finds undocumented answers", () => {
   const faultOf = answerChecker(api);
   const view = { template: "/v0/models/{model_name}/rank", method: "GET" };
   const names = [

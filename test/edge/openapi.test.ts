@@ -12,7 +12,7 @@ const document = openApiDocument() as {
 const published = (path: string) => path.replace(/:(\w+)/g, "{$1}");
 const UNPUBLISHED = ["/v0/openapi.json", "/v0/docs"];
 
-test("every route of the app is described, and nothing else", () => {
+test("the document has every route of the app, and no other", () => {
   const routed = ROUTES.filter(({ path }) => !UNPUBLISHED.includes(path)).flatMap(({ path, methods }) =>
     Object.keys(methods).map((method) => `${method} ${published(path)}`),
   );
@@ -21,26 +21,26 @@ test("every route of the app is described, and nothing else", () => {
   );
   expect(described.sort()).toEqual(routed.sort());
 });
-test("every status that a call's problems have is documented with its codes", () => {
+test("every status of a call's problems is documented with its codes", () => {
   for (const call of CALLS) {
     const { responses } = document.paths[call.path]![call.method]!;
     for (const code of problemsOf(call)) expect(responses[PROBLEMS[code].status]?.description).toContain(code);
     for (const { status } of call.answers) expect(responses[status]).toBeDefined();
   }
 });
-test("every problem of the public table belongs to some call, but those of addresses and methods that are none", () => {
+test("every public problem belongs to a call, except those for unknown addresses and methods", () => {
   const documented = new Set(CALLS.flatMap(problemsOf));
   const missing = (Object.keys(PROBLEMS) as ProblemCode[]).filter((code) => !documented.has(code));
   expect(missing).toEqual(["not_found", "method_not_allowed"]);
 });
-test("what a problem has besides, and how long a first answer is given again, is told", () => {
+test("extra members of problems and the lifetime of an Idempotency-Key are documented", () => {
   const { properties } = (document as unknown as { components: { schemas: { Problem: { properties: object } } } })
     .components.schemas.Problem;
   expect(Object.keys(properties)).toEqual(expect.arrayContaining(["model_status", "training", "stage_code"]));
   const create = JSON.stringify(document.paths["/v0/models"]!.post);
   expect(["For a day", "stage_code", "ISO 8601", "1 or 0"].filter((words) => !create.includes(words))).toEqual([]);
 });
-test("bodies come from the schemas that check them", () => {
+test("bodies are described by the schemas that check them", () => {
   const rank = JSON.stringify(document.paths["/v0/models/{model_name}/rank"]!.post);
   for (const field of ["user_id", "interactions", "item_id", "retrieval", "exclude_seen"])
     expect(rank).toContain(`"${field}"`);
@@ -71,13 +71,13 @@ test.each([
       '"CategoryList"',
     ],
   ],
-])("what schemas cannot say in JSON Schema is said in words (%#)", (of, words) => {
+])("rules that JSON Schema cannot express are written in the description (%#)", (of, words) => {
   const { post } = document.paths[`/v0/models${of && `/{model_name}/${of}`}`]!;
   const { requestBody } = post as unknown as { requestBody: unknown };
-  const said = JSON.stringify(requestBody);
-  expect(words.filter((word) => !said.includes(word))).toEqual([]);
+  const text = JSON.stringify(requestBody);
+  expect(words.filter((word) => !text.includes(word))).toEqual([]);
 });
-test("calls on models and users need a key, the others none; ids are distinct; the server is where the document is", () => {
+test("calls on models and users need a key and others do not, operation ids are distinct, and the server is the document's", () => {
   const operations = Object.entries(document.paths).flatMap(([path, all]) =>
     Object.values(all).map((one) => ({ path, one })),
   );
@@ -85,4 +85,4 @@ test("calls on models and users need a key, the others none; ids are distinct; t
   expect(new Set(operations.map(({ one }) => one.operationId)).size).toBe(operations.length);
   expect(document.servers).toEqual([{ url: "/" }]);
 });
-test("it is JSON without holes", () => expect(JSON.parse(JSON.stringify(document))).toEqual(document));
+test("it has no undefined values", () => expect(JSON.parse(JSON.stringify(document))).toEqual(document));

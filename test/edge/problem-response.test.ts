@@ -22,7 +22,7 @@ test("headers and Retry-After of the problem are sent", () => {
   const { headers } = problemResponse(problem, "r");
   expect([headers.get("retry-after"), headers.get("allow")]).toEqual(["3", "GET"]);
 });
-test("our own mistakes say nothing to the caller and everything to the log", async () => {
+test("an internal error shows the caller nothing, and the log everything", async () => {
   const error = new Error("password=hunter2", { cause: new Error("deeper") });
   const answer = problemResponse(error, "r");
   expect(answer.status).toBe(500);
@@ -38,7 +38,7 @@ test.each([new FormatError("k: flipped"), new ReadError("k cannot be read")])(
     expect(problem.message).not.toContain("k:");
   },
 );
-test("a chain of causes that never ends is cut", () => {
+test("an endless chain of causes is cut", () => {
   const error = new Error("a");
   error.cause = error;
   expect(errorForLog(error).length).toBeLessThan(5000);

@@ -1,4 +1,4 @@
-/** Every problem that an edge can answer with is provoked here, at a real edge; the rest are the trainer's. */
+/** Provokes every problem that a real edge can answer with. The other problems are the trainer's. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { livePointerKey } from "../../shared/manifest.ts";
 import { PROBLEMS, type ProblemCode } from "../../shared/problem.ts";

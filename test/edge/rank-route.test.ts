@@ -32,18 +32,18 @@ const refused = async (code: string, path: string, call: Call = {}) => {
 };
 
 // Ann chose 0 and 1, so item 2 scores 1/3 + 1/2 and so on down; Bob chose 5 and has seen 4.
-test("a known user gets the nearest items, and none seen", () =>
+test("a known user gets the nearest items, and no seen one", () =>
   check("?user_id=ann", ["i2", "i3", "i4", "i5", "i6", "i7"]));
 test("items shown but not chosen are seen too", () => check("?user_id=bob", ["i6", "i3", "i7", "i2", "i1", "i0"]));
-test("fewer than asked is a normal answer", () => check("?user_id=7&limit=500", ["i3"]));
+test("fewer items than the limit are a normal answer", () => check("?user_id=7&limit=500", ["i3"]));
 test("an unknown user gets popular items", () => check("?user_id=carol&limit=3", ["i0", "i1", "i2"]));
-test("nobody gets popular items", () => check("?limit=1", ["i0"]));
+test("a call without a user gets popular items", () => check("?limit=1", ["i0"]));
 test("GET and POST agree", () => checkBody({ user_id: "bob", limit: 2 }, ["i6", "i3"]));
-test("a session alone ranks, and its own items never come back", () =>
+test("a session alone is enough, and its own items are never returned", () =>
   checkBody({ interactions: [{ item_id: "i7" }], limit: 3 }, ["i6", "i5", "i4"]));
 test("a session follows the stored history: 2 scores 1/3 + 1/2 + 1/6, 6 scores 1/7 + 1/6 + 1/2, 3 less", () =>
   checkBody({ user_id: "ann", interactions: [{ item_id: "i7" }], limit: 2 }, ["i2", "i6"]));
-test("exclude_seen: false lets the seen back, but not the session's own", () =>
+test("exclude_seen: false returns seen items, but not those of the session", () =>
   checkBody(
     { user_id: "7", exclude_seen: false, interactions: [{ item_id: "i3" }] },
     expect.not.arrayContaining(["i3"]),
@@ -51,20 +51,20 @@ test("exclude_seen: false lets the seen back, but not the session's own", () =>
 test("the whole list is filtered before it is cut", () =>
   checkBody({ user_id: "ann", limit: 2, retrieval: { category: "hats", price: { $gte: 40 } } }, ["i5", "i7"]));
 test("an empty list is a normal answer", () => checkBody({ retrieval: { category: { $in: [] } } }, []));
-test("a POST without a body asks for the default list", async () => {
+test("a POST without a body gets the default list", async () => {
   const answer = await edge.call(RANK, { method: "POST" });
   expect([answer.status, ((await answer.json()) as string[]).length]).toEqual([200, 8]);
 });
 
 const NUMBERS = "/v0/models/numbers/rank";
-test("integer ids go out as numbers, and both forms come in", async () => {
+test("integer ids are returned as numbers, and accepted as numbers and as text", async () => {
   await checkBody({ user_id: "ann", limit: 2 }, [102, 103], NUMBERS);
   for (const item_id of [107, "107"])
     await checkBody({ interactions: [{ item_id }], limit: 1, retrieval: { item_id: { $ne: 106 } } }, [105], NUMBERS);
   for (const user_id of [7, "7"]) await checkBody({ user_id }, [103], NUMBERS);
 });
 
-test("500 interactions pass, most of them unknown to the model, and are counted", async () => {
+test("500 interactions are accepted, and those unknown to the model are counted", async () => {
   const interactions = [...Array.from({ length: 499 }, (_, i) => ({ item_id: `x${i}` })), { item_id: "i0" }];
   const answer = await edge.call(RANK, { body: { interactions, limit: 1 } });
   expect([answer.status, await answer.json()]).toEqual([200, ["i1"]]);
@@ -141,7 +141,7 @@ test.each([
   ["?user_id=", "invalid_parameter"],
   [`?user_id=${"x".repeat(9000)}`, "uri_too_long"],
 ])("the query %.20s is refused: %s", (query, code) => refused(code, `${RANK}${query}`));
-test("a POST with query parameters is told where they belong", () =>
+test("a POST with query parameters is refused with the place where they belong", () =>
   refused("unknown_field", `${RANK}?limit=3`, { body: {} }));
 
 test("a body of 64 KiB is read, one byte more is too large, with and without a content-length", async () => {
@@ -149,7 +149,7 @@ test("a body of 64 KiB is read, one byte more is too large, with and without a c
   await checkBody(padded(RANK_BODY_BYTES_MAX), ["i0"]);
   await refused("body_too_large", RANK, { body: padded(RANK_BODY_BYTES_MAX + 1) });
   const { key } = await edge.issueKey();
-  // It ends after the answer: what is written to a connection that has been closed meanwhile fails.
+  // The body ends after the answer, since writing to a closed connection fails.
   const { promise: answered, resolve: end } = Promise.withResolvers<void>();
   const stream = new ReadableStream({
     async start(controller) {
@@ -172,7 +172,7 @@ test.each(["text/plain", "application/x-www-form-urlencoded", ""])("a body of ty
   refused("unsupported_media_type", RANK, { body: "{}", headers: { "content-type": type } }),
 );
 
-test("a name that is no model's, another customer's, or unspeakable is not found, in the same words", async () => {
+test("an unknown name, another customer's model and an invalid name are not found, in the same words", async () => {
   const { key } = await edge.issueKey({ customer: "globex" });
   const words = async (name: string, call: Call = {}) => {
     const answer = await edge.call(`/v0/models/${name}/rank`, call);
@@ -216,12 +216,12 @@ test("calls beyond capacity are refused after a tenth of a second, and their log
   }
 });
 
-test("who was erased while a version was read is not ranked by record", async () => {
+test("a user that is erased while a version loads is ranked without a record", async () => {
   const fresh = await startEdge();
   try {
     await fresh.publish();
     await fresh.issueKey();
-    await fresh.inject({ keys: "/blobs/", kind: "slow" }); // 300 ms for each file, after the list was looked at
+    await fresh.inject({ keys: "/blobs/", kind: "slow" }); // 300 ms for each file, after the list was read
     const answer = fresh.call(`${RANK}?user_id=ann`);
     await new Promise((resolve) => setTimeout(resolve, 150));
     const salt = "00112233445566778899aabbccddeeff";
@@ -233,7 +233,7 @@ test("who was erased while a version was read is not ranked by record", async ()
   }
 });
 
-test("a version that cannot rank is no fault of the service's: 503, and who asks for less is answered", async () => {
+test("a version that cannot rank a call answers it with 503, and other calls as usual", async () => {
   await edge.publish({ modelName: "overlong", exported: overlongModel() });
   const path = "/v0/models/overlong/rank";
   const interactions = Array.from({ length: SHOP_ITEMS }, (_, item) => ({ item_id: shopItemId(item, "string") }));

@@ -14,15 +14,15 @@ const streamOf = (parts: Uint8Array[]) =>
   }) as unknown as BodyInit;
 const chunks = (...sizes: number[]) => streamOf(sizes.map((size) => new Uint8Array(size).fill(65)));
 
-test("no body is empty", async () => expect((await readBody(sending(null), 10)).length).toBe(0));
+test("without a body there are no bytes", async () => expect((await readBody(sending(null), 10)).length).toBe(0));
 test("parts are joined in order", async () => {
   const body = streamOf([Uint8Array.of(1, 2), Uint8Array.of(3)]);
   expect([...(await readBody(sending(body), 3))]).toEqual([1, 2, 3]);
 });
-test.each([[[10]], [[5, 5]], [[]]])("as many bytes as allowed, in parts of %j", async (sizes) =>
+test.each([[[10]], [[5, 5]], [[]]])("a body of the largest size is read, in parts of %j", async (sizes) =>
   expect((await readBody(sending(chunks(...sizes)), 10)).length).toBe(sizes.length ? 10 : 0),
 );
-test("one byte more is refused, also without a content-length", () =>
+test("one byte more is refused, even without a content-length", () =>
   expect(readBody(sending(chunks(5, 6)), 10)).rejects.toMatchObject({ code: "body_too_large" }));
 test("a content-length beyond the limit is refused before anything is read", () =>
   expect(readBody(sending("tiny", { "content-length": "11" }), 10)).rejects.toMatchObject({ code: "body_too_large" }));
@@ -39,7 +39,7 @@ test("an endless body is stopped at the limit", async () => {
   });
   expect(sent).toBeLessThan(20_000);
 });
-test("a body that breaks off, whose caller hung up or sent no right chunks, is told as that", async () => {
+test("a body that breaks off is invalid JSON, with the reason", async () => {
   const broken = new ReadableStream({ pull: (controller) => controller.error(new Error("Network connection lost.")) });
   const reading = readBody(sending(broken as unknown as BodyInit), 10);
   await expect(reading).rejects.toMatchObject({ code: "invalid_json", message: "The body broke off." });
@@ -48,7 +48,7 @@ test("a body that breaks off, whose caller hung up or sent no right chunks, is t
 test.each(["application/json", "Application/JSON; charset=utf-8", "application/json ;x=y"])("%s is JSON", (type) =>
   expect(jsonTextOf(new TextEncoder().encode('"é"'), type)).toBe('"é"'),
 );
-test.each([null, "", "text/plain", "application/jsonp", "multipart/form-data"])("%s is not", (type) =>
+test.each([null, "", "text/plain", "application/jsonp", "multipart/form-data"])("%s is not JSON", (type) =>
   expect(() => jsonTextOf(new Uint8Array(0), type)).toThrow("must be application/json"),
 );
 test("bytes that are not UTF-8 are invalid JSON", () =>

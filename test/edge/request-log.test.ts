@@ -12,7 +12,7 @@ test("a line is one JSON object with its time", () => {
   expect(lines.length).toBe(1);
   expect(JSON.parse(lines[0]!)).toEqual({ time: expect.any(String), event: "x", text: "two\nlines" });
 });
-test("a request's entry has its outcome and the key's id, not the key nor the query", async () => {
+test("a request's entry has its outcome and the key's id, but neither the key nor the query", async () => {
   const app = new Hono<EdgeEnv>();
   let entry: object = {};
   app.get("*", async (c) => {
@@ -50,7 +50,7 @@ test("an erased user's id is not in the entry", async () => {
   expect(entry).toMatchObject({ path: "/v0/users/…", method: "DELETE" });
 });
 
-test("an API key in the path is not in the entry, also where the path is cut", async () => {
+test("an API key in the path is not in the entry, even where the path is cut", async () => {
   const app = new Hono<EdgeEnv>();
   let entry: object = {};
   app.all("*", (c) => {

@@ -1,4 +1,4 @@
-/** Loads while reads crawl, hang or fail, with the deadline that reads have by default. */
+/** Loads of versions while reads are slow, hang or fail, with the default timeout of reads. */
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { settingsOf } from "../../edge/env.ts";
@@ -23,7 +23,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** A version of so many files, read one after another, in a cache that somebody asks every two seconds, with so much time. */
+/** A version of `fileCount` files, read one after another. A caller that waits for up to `callMs` asks every two seconds. */
 function world(fileCount: number, read: () => Promise<unknown>, callMs = 28_000) {
   const begunMs: number[] = [];
   const underWay = { now: 0, most: 0 };
@@ -45,20 +45,20 @@ function world(fileCount: number, read: () => Promise<unknown>, callMs = 28_000)
   const cache = snapshotCache({ bytes: 100_000_000, pageBytesMax: 0 }, loader);
   const { reader } = memoryReader(new Map([["k", () => read().then(() => BYTE)]]), READ_TIMEOUT_MS);
   const access = { nowMs: Date.now, waitUntil: () => {}, reader, log: () => {} };
-  const answers: { said: string; atMs: number; tookMs: number }[] = [];
-  const ask = async () => {
+  const answers: { outcome: string; atMs: number; tookMs: number }[] = [];
+  const call = async () => {
     const startMs = Date.now();
     const lease = cache.lease(V1, access, startMs + callMs);
-    const said = await lease
+    const outcome = await lease
       .then(({ release }) => release())
       .then(
         () => "served",
         (error) => (error.code ?? error.name) as string,
       );
-    answers.push({ said, atMs: Date.now(), tookMs: Date.now() - startMs });
+    answers.push({ outcome, atMs: Date.now(), tookMs: Date.now() - startMs });
   };
-  void ask();
-  const callers = setInterval(ask, 2000);
+  void call();
+  const callers = setInterval(call, 2000);
   const run = async (milliseconds: number) => {
     await vi.advanceTimersByTimeAsync(milliseconds);
     clearInterval(callers);
@@ -66,43 +66,45 @@ function world(fileCount: number, read: () => Promise<unknown>, callMs = 28_000)
   return { run, answers, begunMs, underWay };
 }
 
-test("reads that crawl, each within its deadline, end a load while its memory is reserved, and nobody waits longer", async () => {
+test("slow reads that each meet their timeout end a load while its memory is reserved, and no call waits longer", async () => {
   const { run, answers, begunMs, underWay } = world(10, () => sleep(READ_TIMEOUT_MS - 100)); // 49 s
   await run(80_000);
   expect(LOAD_MS_MAX).toBeLessThan(RESERVATION_MS);
   expect(underWay.most).toBe(1);
   expect(begunMs.length).toBeGreaterThan(2); // tried again
-  expect(new Set(answers.map(({ said }) => said))).toEqual(new Set(["artifact_unavailable"]));
+  expect(new Set(answers.map(({ outcome }) => outcome))).toEqual(new Set(["artifact_unavailable"]));
   expect(Math.max(...answers.map(({ tookMs }) => tookMs))).toBeLessThanOrEqual(LOAD_MS_MAX + 10);
 });
 
-test("slow reads of many files are one load, for which all wait", async () => {
+test("slow reads of many files are one load, for which all calls wait", async () => {
   const { run, answers, begunMs } = world(10, () => sleep(2000)); // 20 s
   await run(30_000);
   expect(begunMs).toEqual([0]);
-  expect(new Set(answers.map(({ said }) => said))).toEqual(new Set(["served"]));
+  expect(new Set(answers.map(({ outcome }) => outcome))).toEqual(new Set(["served"]));
 });
 
-test("who has less time than a load takes is told to come back, and the load is still one", async () => {
+test("a call with less time than a load takes fails at its deadline, and there is still one load", async () => {
   const { run, answers, begunMs } = world(10, () => sleep(2000), 5000);
   await run(30_000);
   expect(begunMs).toEqual([0]);
   const early = answers.filter(({ atMs }) => atMs < 20_000);
-  expect(new Set(early.map(({ said }) => said))).toEqual(new Set(["DeadlineError"])); // not that the files are damaged
+  expect(new Set(early.map(({ outcome }) => outcome))).toEqual(new Set(["DeadlineError"])); // not "the files are damaged"
   expect(Math.max(...early.map(({ tookMs }) => tookMs))).toBeLessThanOrEqual(5010);
-  expect(new Set(answers.filter(({ atMs }) => atMs >= 20_100).map(({ said }) => said))).toEqual(new Set(["served"]));
+  expect(new Set(answers.filter(({ atMs }) => atMs >= 20_100).map(({ outcome }) => outcome))).toEqual(
+    new Set(["served"]),
+  );
 });
 
 test.each([
   ["hang", () => new Promise(() => {})],
   ["fail", () => Promise.reject(new Error("down"))],
-])("within ten seconds after reads that %s are right again a version serves, whenever that is", async (_, fault) => {
+])("a version serves within ten seconds after reads no longer %s", async (_, fault) => {
   const recoveryMs: number[] = [];
   for (let faultMs = 40_000; faultMs < 56_000; faultMs += 1000) {
     vi.setSystemTime(0);
     const { run, answers } = world(1, () => (Date.now() < faultMs ? fault() : Promise.resolve()));
     await run(faultMs + 15_000);
-    recoveryMs.push(answers.find(({ said }) => said === "served")!.atMs - faultMs);
+    recoveryMs.push(answers.find(({ outcome }) => outcome === "served")!.atMs - faultMs);
   }
   expect(Math.max(...recoveryMs)).toBeLessThanOrEqual(10_000);
 });

@@ -1,4 +1,4 @@
-/** Loads of large weights in workerd, while the bucket is slow and callers lose patience. */
+/** Loads of large weights in workerd while the bucket is slow and callers hang up. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { shopModel } from "../fixtures/edge-shop.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
@@ -11,14 +11,14 @@ afterEach(() => edge.stop());
 
 const SESSION = { interactions: [{ item_id: "i0" }], limit: 2 };
 const NEAR = ["i1", "i2"];
-/** 26 MB: thirteen reads, of which two at once. */
+/** 26 MB: thirteen reads, two at a time. */
 const large = () => shopModel({ padding: 812_000 });
 const rank = () => edge.call("/v0/models/shop/rank", { body: SESSION });
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 const logged = (event: string) => edge.log.map((line) => JSON.parse(line)).filter((entry) => entry.event === event);
 const TEN_SECONDS = { timeout: 10_000, interval: 100 };
 
-test("slow reads are one load, which goes on when the caller that began it hangs up", async () => {
+test("slow reads are one load, which goes on when the caller that started it hangs up", async () => {
   await edge.publish({ exported: large() });
   const { key } = await edge.issueKey();
   await edge.inject({ keys: "/blobs/", kind: "slow" });
@@ -38,16 +38,16 @@ test("slow reads are one load, which goes on when the caller that began it hangs
   expect(logged("version_refused")).toEqual([]);
 });
 
-test("reads that crawl end in 503, leave no memory behind, and are no obstacle once they are quick", async () => {
+test("very slow reads end in 503 and keep no memory, and a later load at normal speed succeeds", async () => {
   await edge.publish({ exported: large() });
-  await edge.inject({ keys: "/blobs/", kind: "slow", slowMs: 4800 }); // none fails by its own deadline
+  await edge.inject({ keys: "/blobs/", kind: "slow", slowMs: 4800 }); // each read meets its own timeout
   const startMs = Date.now();
-  const answers = [0, 8000, 16_000].map((waitMs) => sleep(waitMs).then(rank)); // the last one sees the load's end
+  const answers = [0, 8000, 16_000].map((waitMs) => sleep(waitMs).then(rank)); // the last call waits at the end of the load
   const statuses = (await Promise.all(answers)).map(({ status }) => status);
   expect(statuses).toEqual([503, 503, 503]);
-  expect(Date.now() - startMs).toBeLessThan(40_000); // a load has 25 s
+  expect(Date.now() - startMs).toBeLessThan(40_000); // a load may take 25 s
   expect(logged("version_refused").length).toBe(1);
   await edge.inject(undefined);
   await expect.poll(async () => (await rank()).status, TEN_SECONDS).toBe(200);
-  expect(logged("version_loaded")[0].heap_bytes).toBeLessThan(16 * 2 ** 20 + 1.5 * 26e6); // its weights once
+  expect(logged("version_loaded")[0].heap_bytes).toBeLessThan(16 * 2 ** 20 + 1.5 * 26e6); // the weights are in memory once
 });

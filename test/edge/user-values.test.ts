@@ -1,4 +1,4 @@
-/** Users without a history, ranked for by what their attributes say: from the trainer's files through the real Worker. */
+/** Users without a history are ranked by their attributes: from the trainer's files to the answer of the real Worker. */
 
 import { createHash } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -33,7 +33,7 @@ const CHOICE = { shrink: 5, weight: 0.75, values: [0, 1, 2, 3, 4] };
 const model = { customer: "acme", modelName: "shop" };
 const idOf = (item: number) => Number(stringAt(dataset.itemIds, item));
 
-/** Newcomers by id, and what is known of them. */
+/** Users without a history, with their attributes. */
 const NEWCOMERS: Readonly<Record<string, readonly [city: string | null, team: string | null]>> = {
   "new-bonn-red": ["Bonn", "red"],
   "new-ulm": ["Ulm", null],
@@ -58,7 +58,7 @@ beforeAll(async () => {
     await spool.add(hash, { items: [], times: [], seen: [], values });
   const userCount = await spool.end();
   await spool.close();
-  // What is chosen speaks for its mirror image.
+  // Whoever chose an item is recommended its mirror image.
   const mirror = new Float32Array(ITEMS * ITEMS);
   for (let item = 0; item < ITEMS; item++) mirror[item * ITEMS + (ITEMS - 1 - item)] = 1;
   const built = await buildVersion({
@@ -91,7 +91,7 @@ async function rank(user: string, { path = "", body }: { path?: string; body?: o
   return { ids, strategy: answer.headers.get("x-rank-strategy") };
 }
 
-/** The definition, longhand: log(n + ½) + Σ weight · log((c + s) ÷ (e + s)), counted from the rows. */
+/** The definition written out: log(n + ½) + Σ weight · log((c + s) ÷ (e + s)), counted from the rows. */
 function expectedScores(cells: readonly (string | null)[]): number[] {
   const groups = [CITIES, TEAMS].map((names, c) => {
     const code = cells[c] === null ? -1 : names.indexOf(cells[c]!);
@@ -123,7 +123,7 @@ test.each(["new-bonn-red", "new-ulm", "new-green"])(
     const scores = expectedScores(NEWCOMERS[user]!);
     const scoreOf = new Map(scores.map((score, item) => [idOf(item), score]));
     expect([...ids].sort()).toEqual([...scoreOf.keys()].sort());
-    // Eight bits of a ratio move a score by a hundredth at most: no item stands further ahead of a better one.
+    // Ratios have eight bits, which moves a score by up to a hundredth: no item precedes one that is better by more.
     for (let i = 1; i < ids.length; i++) expect(scoreOf.get(ids[i]!)! - scoreOf.get(ids[i - 1]!)!).toBeLessThan(0.02);
     expect(ids).not.toEqual((await rank("nobody")).ids);
   },
@@ -135,7 +135,7 @@ test("cities with different tastes get different lists, each of its own taste", 
   expect([odd(bonn.ids), odd(ulm.ids)]).toEqual([0, 8]);
 });
 
-test("who is unknown gets what is popular, and so does who was erased, at once", async () => {
+test("an unknown user gets popular items, and so does an erased user at once", async () => {
   const nobody = await rank("nobody");
   expect(nobody).toEqual({ ids: Array.from({ length: ITEMS }, (_, item) => idOf(item)), strategy: "popular" });
   const salt = "5a".repeat(16);
@@ -146,7 +146,7 @@ test("who is unknown gets what is popular, and so does who was erased, at once",
   expect((await rank("new-ulm")).strategy).toBe("personalized");
 });
 
-test("a session takes over as soon as there is one, and a history always had the word", async () => {
+test("a session or a history is used instead of the attributes", async () => {
   const session = await rank("new-ulm", { body: { interactions: [{ item_id: idOf(2) }] } });
   expect([session.ids[0], session.strategy]).toEqual([idOf(ITEMS - 3), "session"]);
   const anonymous = await edge.call("/v0/models/shop/rank", {
@@ -158,7 +158,7 @@ test("a session takes over as soon as there is one, and a history always had the
   expect([known.strategy, known.ids.filter((id) => seen.has(id))]).toEqual(["personalized", []]);
 });
 
-test("filters narrow the list of the values, in its order", async () => {
+test("a filter keeps the order of the list by attributes", async () => {
   const all = await rank("new-ulm");
   const wanted = all.ids.filter((id) => id % 3 === 0);
   const { ids, strategy } = await rank("new-ulm", { body: { retrieval: { item_id: { $in: wanted.toReversed() } } } });

@@ -11,16 +11,16 @@ const config = readConfig({ config: "wrangler.toml" }, { hideWarnings: true });
 test("wrangler accepts the deployment", async () => {
   const directory = await mkdtemp(join(tmpdir(), "edge-deploy-"));
   try {
-    const said = await dryRunDeploy(directory);
-    expect(said).toContain("--dry-run: exiting now.");
-    expect(said).toContain("env.MODELS");
-    expect(said).toContain("env.RATE_LIMIT");
-    expect(said).toContain("env.UNKNOWN_KEY_LIMIT");
+    const output = await dryRunDeploy(directory);
+    expect(output).toContain("--dry-run: exiting now.");
+    expect(output).toContain("env.MODELS");
+    expect(output).toContain("env.RATE_LIMIT");
+    expect(output).toContain("env.UNKNOWN_KEY_LIMIT");
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
 });
-test("its variables are settings that the Worker accepts, all of them but the secret", () => {
+test("it sets every variable but the secret, to the Worker's default", () => {
   const settings = settingsOf({ MODELS: {} as R2Bucket, ...config.vars } as Bindings);
   expect(Object.keys(config.vars).sort()).toEqual(
     Object.keys(settings)
@@ -32,9 +32,9 @@ test("its variables are settings that the Worker accepts, all of them but the se
 test("the period of every rate limit is what Retry-After says", () => {
   for (const { simple } of config.ratelimits) expect(simple.period).toBe(config.vars.RATE_LIMIT_SECONDS);
 });
-test("the Worker's own lines are kept, and no addresses of calls, which may hold users' ids", () => {
+test("the Worker's lines are logged, and no addresses of calls, which may contain user ids", () => {
   expect(config.observability).toEqual({ logs: { enabled: true, invocation_logs: false } });
 });
-test("no secret stands in it", () => {
+test("it contains no secret", () => {
   expect(Object.keys(config.vars)).not.toContain("FORWARD_SECRET");
 });
