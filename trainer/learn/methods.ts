@@ -5,8 +5,7 @@ import { graphFilter } from "./graph-filter.ts";
 import { implicitAls } from "./implicit-als.ts";
 import { itemKnn } from "./item-knn.ts";
 import { localSetRidge } from "./local-set-ridge.ts";
-import type { Method } from "./model.ts";
-import { whereDataAllow } from "./neural/enough.ts";
+import type { Method, TrainingData } from "./model.ts";
 import { neuralBlend } from "./neural-blend.ts";
 import { pooledHistory } from "./pooled-history.ts";
 import { popularity } from "./popularity.ts";
@@ -28,9 +27,9 @@ const PERSONAL: readonly object[] = [
   sequentialLocalRidge,
   setBlend,
   sequentialBlend,
-  whereDataAllow(pooledHistory as Method),
-  whereDataAllow(sasrec as Method),
-  whereDataAllow(neuralBlend as Method),
+  forEnoughData(pooledHistory as Method),
+  forEnoughData(sasrec as Method),
+  forEnoughData(neuralBlend as Method),
 ];
 
 /** Every method by its name, cheap ones first. Personal methods also place cold items. */
@@ -39,3 +38,19 @@ export const METHODS: Readonly<Record<string, Method>> = Object.fromEntries(
     (method) => [method.name, method],
   ),
 );
+
+/** With fewer positive interactions, closed forms rank better than networks, in a hundredth of the time. */
+const NEURAL_INTERACTIONS_MIN = 20_000;
+
+/** The same method with an empty grid on data that are too small for networks. */
+function forEnoughData(method: Method): Method {
+  const isEnough = ({ items, positive }: TrainingData) =>
+    items.length >= NEURAL_INTERACTIONS_MIN && positive.reduce((count, is) => count + is, 0) >= NEURAL_INTERACTIONS_MIN;
+  return {
+    ...method,
+    grid: (data) => (isEnough(data) ? method.grid(data) : []),
+    // Methods are tried in the order of the cost of their first settings; an empty grid has none and comes last.
+    cost: (data, params) =>
+      Object.keys(params).length === 0 ? { seconds: Number.MAX_VALUE, memoryMb: 0 } : method.cost(data, params),
+  };
+}

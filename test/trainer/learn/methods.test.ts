@@ -6,6 +6,7 @@ import { METHODS } from "../../../trainer/learn/methods.ts";
 import type { Method } from "../../../trainer/learn/model.ts";
 import { sequentialBlend } from "../../../trainer/learn/sequential-blend.ts";
 import { sequentialLocalRidge } from "../../../trainer/learn/sequential-local-ridge.ts";
+import { trainingData } from "../../fixtures/checkerboard.ts";
 import { twoAisles } from "../../fixtures/two-aisles.ts";
 import { attributeSuite } from "../../suites/attribute-suite.ts";
 import { modelSuite } from "../../suites/model-suite.ts";
@@ -25,4 +26,17 @@ test("every method stands under its own name, and its settings are numbers", () 
       expect(Object.values(params).every(Number.isFinite)).toBe(true);
     }
   }
+});
+
+test.each([
+  ["enough positives", 20_000, 20_000, true],
+  ["too few interactions", 19_900, 19_900, false],
+  ["too few positives", 20_000, 19_999, false],
+])("networks on data with %s", (_, interactions, positives, isTried) => {
+  const histories = Array.from({ length: interactions / 100 }, () => Array.from({ length: 100 }, (_, i) => i));
+  const all = trainingData(100, histories);
+  const data = { ...all, positive: all.positive.map((_, i) => (i < positives ? 1 : 0)) };
+  const { sasrec } = METHODS;
+  expect(sasrec!.grid(data).length > 0).toBe(isTried);
+  expect(sasrec!.cost(data, {}).seconds).toBe(Number.MAX_VALUE);
 });
