@@ -82,8 +82,6 @@ const CHOICE_FRACTION = 0.7;
 const CHOSEN_SECONDS_MIN = 5;
 /** How late the fit of the chosen model may be, as a fraction of all seconds. Later, the next best model is taken. */
 const LATE_FRACTION = 0.1;
-/** After a model was too late, the machine is busy: the next one may take this many times its seconds in the choice. */
-const BUSY_FACTOR = 4;
 /** Bounds of the lists that each model is measured on. */
 const LISTS_MIN = 20_000;
 const LISTS_MAX = 200_000;
@@ -184,13 +182,7 @@ async function measureChosen(selection: Selection, test: TestPart, options: Meas
   for (const choice of bestFirst(selection)) {
     const secondsMax = Math.max(CHOSEN_SECONDS_MIN, options.secondsMax - (options.clock() - options.begin));
     const secondsHard = secondsMax + LATE_FRACTION * options.secondsMax;
-    const before = selection.report.candidates.find((one) => isSameChoice(one, choice))?.fit_seconds ?? 0;
-    const isFirst = notMeasured.length === 0;
-    const time = { secondsMax, secondsHard: isFirst ? secondsHard : Math.max(secondsHard, BUSY_FACTOR * before) };
-    const measured =
-      !isFirst && before > secondsHard
-        ? `it took ${before.toFixed(1)} s on a part of the data, and ${secondsHard.toFixed(1)} s are left`
-        : await tryMeasure({ ...test, ...time, choice }, options);
+    const measured = await tryMeasure({ ...test, secondsMax, secondsHard, choice }, options);
     if (typeof measured !== "string") return { ...measured, choice, notMeasured };
     options.log(`${choice.method} failed: ${measured}: the next best is taken`);
     notMeasured.push({ name: choice.method, reason: measured });

@@ -73,43 +73,28 @@ const REJECTED_FRACTION_MAX = 0.5;
 export async function readFiles(files: FilesToRead, signal: AbortSignal): Promise<TrainAndTest> {
   const workDirectory = await mkdtemp(join(tmpdir(), "shortlist-files-"));
   const staging = await openStaging({ workDirectory, memoryMb: MEMORY_MB });
-  const opened: Table[] = [];
-  const open = async (name: string, path: string, areLists = false) => {
-    const table = await aboutFile(path, () => openTable(path, { name, workDirectory, areLists, signal }));
-    opened.push(table);
-    return table;
-  };
+  const context: Context = { staging, workDirectory, signal, opened: [] };
   try {
-    const train = await open("train", files.train);
-    const test = await open("test", files.test, train.wasLists);
+    const train = await openTable(context, files.train, "train");
+    const test = await openTable(context, files.test, "test", train.wasLists);
     const columns = columnsOf(train, files);
-    const staged = {
-      train: await aboutFile(train.path, () =>
-        stageInteractions({ staging, table: train, name: "train", columns, signal }),
-      ),
-      test: await aboutFile(test.path, () =>
-        stageInteractions({ staging, table: test, name: "test", columns, signal }),
-      ),
-    };
-    const both = "(FROM train_rows UNION ALL FROM test_rows)";
-    await numberIds(staging, { ...staged.train.checked, acceptedSql: both }, { moreItems: null, signal });
-    const rowsOf = async (name: "train" | "test") => {
-      const options = { tieOrder: "row", signal, progress: () => undefined } as const;
-      return (await readInteractions(staging, staged[name].checked, options)).interactions;
-    };
-    const interactions = await rowsOf("train");
-    const attributesOf = async (
-      what: "user" | "item",
-      path: string | undefined,
-      count: number,
-    ): Promise<Attributes> => {
-      if (path === undefined) return { columns: [], warnings: [] };
-      const table = await open(`${what}s`, path);
-      const place = { staging, table, what, id: columns[what], count, signal };
-      return await aboutFile(path, () => attributesOfTable(place));
-    };
-    const users = await attributesOf("user", files.users, interactions.userCount);
-    const items = await attributesOf("item", files.items, interactions.itemCount);
+    const trainRows = await aboutFile(files.train, () => stageInteractions(context, train, "train", columns));
+    const testRows = await aboutFile(files.test, () => stageInteractions(context, test, "test", columns));
+    const acceptedSql = "(FROM train_rows UNION ALL FROM test_rows)";
+    await numberIds(staging, { ...trainRows.checked, acceptedSql }, { moreItems: null, signal });
+    const interactionsOf = async ({ checked }: StagedFile) =>
+      (await readInteractions(staging, checked, { tieOrder: "row", signal, progress: () => undefined })).interactions;
+    const interactions = await interactionsOf(trainRows);
+    const users = await readAttributeFile(context, files.users, {
+      what: "user",
+      id: columns.user,
+      count: interactions.userCount,
+    });
+    const items = await readAttributeFile(context, files.items, {
+      what: "item",
+      id: columns.item,
+      count: interactions.itemCount,
+    });
     return {
       train: {
         ...interactions,
@@ -119,18 +104,27 @@ export async function readFiles(files: FilesToRead, signal: AbortSignal): Promis
         itemAttributes: items.columns,
         userAttributes: users.columns,
       },
-      test: await rowsOf("test"),
+      test: await interactionsOf(testRows),
       columns,
-      rejectedRows: staged.train.rejected + staged.test.rejected,
-      warnings: [staged.train, staged.test, users, items].flatMap(({ warnings }) => warnings),
+      rejectedRows: trainRows.rejected + testRows.rejected,
+      warnings: [trainRows, testRows, users, items].flatMap(({ warnings }) => warnings),
     };
   } finally {
-    await Promise.allSettled(opened.map(({ connector }) => connector.close()));
+    await Promise.allSettled(context.opened.map((connector) => connector.close()));
     await staging.close();
     await rm(workDirectory, { recursive: true, force: true });
   }
 }
 
+type Context = {
+  readonly staging: Staging;
+  readonly workDirectory: string;
+  readonly signal: AbortSignal;
+  /** Connectors to close at the end. */
+  readonly opened: Connector[];
+};
+
+/** A file as a table of the File connector. */
 type Table = {
   readonly path: string;
   readonly connector: Connector;
@@ -139,21 +133,18 @@ type Table = {
   readonly wasLists: boolean;
 };
 
-type OpenOptions = {
-  readonly name: string;
-  readonly workDirectory: string;
-  readonly areLists: boolean;
-  readonly signal: AbortSignal;
-};
-
-async function openTable(path: string, { signal, ...options }: OpenOptions): Promise<Table> {
-  const { path: plain, wasLists } = await plainTable(await realpath(path), options);
-  const folders = [dirname(plain)];
-  const [file] = await findFiles(plain, folders);
-  const settings = fileSettings(folders, options.workDirectory);
-  const connector = await connectFile({ type: "File", location: plain }, { customer: "local", settings });
-  const { columns } = await connector.inspect(`FROM ${identifier(file!.table)}`, { sampleRows: 0, signal });
-  return { path, connector, name: file!.table, columns: columns.map(({ name }) => name), wasLists };
+async function openTable(context: Context, path: string, name: string, areLists = false): Promise<Table> {
+  const { workDirectory, signal, opened } = context;
+  return await aboutFile(path, async () => {
+    const { path: plain, wasLists } = await plainTable(await realpath(path), { name, workDirectory, areLists });
+    const folders = [dirname(plain)];
+    const [file] = await findFiles(plain, folders);
+    const settings = fileSettings(folders, workDirectory);
+    const connector = await connectFile({ type: "File", location: plain }, { customer: "local", settings });
+    opened.push(connector);
+    const { columns } = await connector.inspect(`FROM ${identifier(file!.table)}`, { sampleRows: 0, signal });
+    return { path, connector, name: file!.table, columns: columns.map((column) => column.name), wasLists };
+  });
 }
 
 function columnsOf(train: Table, { columns: given, areSessions = false }: FilesToRead): Columns {
@@ -164,13 +155,6 @@ function columnsOf(train: Table, { columns: given, areSessions = false }: FilesT
   return { ...guess, time: given.time === null ? null : guess.time, label: given.label ?? null };
 }
 
-type Interacted = {
-  readonly staging: Staging;
-  readonly table: Table;
-  readonly name: "train" | "test";
-  readonly columns: Columns;
-  readonly signal: AbortSignal;
-};
 type StagedFile = {
   readonly checked: StagedInteractions;
   readonly rejected: number;
@@ -178,14 +162,18 @@ type StagedFile = {
 };
 
 /** Checks the rows of a file and keeps the accepted ones in the table `train_rows` or `test_rows`, ids as text. */
-async function stageInteractions({ staging, table, name, columns, signal }: Interacted): Promise<StagedFile> {
-  const { user, item, time, label } = columns;
+async function stageInteractions(
+  { staging, signal }: Context,
+  table: Table,
+  part: "train" | "test",
+  { user, item, time, label }: Columns,
+): Promise<StagedFile> {
   const has = (column: string | null): column is string => column !== null && table.columns.includes(column);
-  for (const column of [user, item]) if (!has(column)) throw new FileError(missingColumn(table, column));
+  for (const column of [user, item]) checkColumn(table, column);
   const query = `SELECT ${identifier(user)}, ${identifier(item)}, ${has(time) ? identifier(time) : "0"} AS created_at,
     ${has(label) ? isPositive(identifier(label)) : "true"} AS positive FROM ${identifier(table.name)}`;
   const source = await table.connector.read(query, { signal });
-  const rows = await stageRows(staging, { name: `${name}_file`, source }, { signal, progress: () => undefined });
+  const rows = await stageRows(staging, { name: `${part}_file`, source }, { signal, progress: () => undefined });
   const schema: ModelSchema = {
     user: { id: user },
     item: { id: item },
@@ -194,31 +182,28 @@ async function stageInteractions({ staging, table, name, columns, signal }: Inte
   const checked = await checkInteractions(staging, rows, schema, { nowSeconds: Date.now() / 1000, signal });
   const unreadable = unreadableOf(source);
   const rejected = { ...checked.rejected, ...unreadable };
-  checkRows({
-    rows: rows.rows + countRejected(unreadable),
-    rejected,
-    rejectedFractionMax: REJECTED_FRACTION_MAX,
-    label: schema.interaction.label,
-  });
+  const { label: positive } = schema.interaction;
+  const report = { rows: rows.rows + countRejected(unreadable), rejected, rejectedFractionMax: REJECTED_FRACTION_MAX };
+  checkRows({ ...report, label: positive });
   const text = (key: IdExpression, column: string) => key.text.replaceAll(/\bkey\b/g, column);
   await runStaged(
     staging,
-    `CREATE TABLE ${name}_rows AS SELECT row, ${text(checked.userKey, "user_id")} AS user_id,
-     ${text(checked.itemKey, "item_id")} AS item_id, seconds, positive, rating FROM ${checked.acceptedSql}`,
+    `CREATE TABLE ${part}_rows AS SELECT row, ${text(checked.userKey, "accepted.user_id")} AS user_id,
+     ${text(checked.itemKey, "accepted.item_id")} AS item_id, seconds, positive, rating FROM ${checked.acceptedSql} accepted`,
     signal,
   );
   const ofText = { userKey: { ...checked.userKey, text: "key" }, itemKey: { ...checked.itemKey, text: "key" } };
-  const warn = (condition: boolean, warning: string) => (condition ? [`${table.path}: ${warning}`] : []);
   const lacks = (column: string | null) => column !== null && !has(column);
+  const warnings = [
+    ...(table.wasLists ? ["each line is read as the id of a user and the ids of the user's items."] : []),
+    ...(lacks(time) ? [`without the column ${JSON.stringify(time)}, rows are in the order of the file.`] : []),
+    ...(lacks(label) ? [`without the column ${JSON.stringify(label)}, every row counts as positive.`] : []),
+    ...describeRejected(rejected).map((reason) => `rows left out: ${reason}`),
+  ];
   return {
-    checked: { ...checked, ...ofText, acceptedSql: `${name}_rows` },
+    checked: { ...checked, ...ofText, acceptedSql: `${part}_rows` },
     rejected: countRejected(rejected),
-    warnings: [
-      ...warn(table.wasLists, "each line is read as the id of a user and the ids of the user's items."),
-      ...warn(lacks(time), `without the column ${JSON.stringify(time)}, rows are in the order of the file.`),
-      ...warn(lacks(label), `without the column ${JSON.stringify(label)}, every row counts as positive.`),
-      ...describeRejected(rejected).map((reason) => `${table.path}: rows left out: ${reason}`),
-    ],
+    warnings: warnings.map((warning) => `${table.path}: ${warning}`),
   };
 }
 
@@ -230,50 +215,49 @@ function isPositive(column: string): string {
 }
 
 type Attributes = { readonly columns: readonly AttributeColumn[]; readonly warnings: readonly string[] };
+type Described = { readonly what: "user" | "item"; readonly id: string; readonly count: number };
 
-type AttributeTable = {
-  readonly staging: Staging;
-  readonly table: Table;
-  readonly what: "user" | "item";
-  readonly id: string;
-  readonly count: number;
-  readonly signal: AbortSignal;
-};
-
-/** The attributes of every user or item that has a number, in the order of the numbers. */
-async function attributesOfTable({ staging, table, what, id, count, signal }: AttributeTable): Promise<Attributes> {
-  if (!table.columns.includes(id)) throw new FileError(missingColumn(table, id));
-  const columns = attributeColumns({ id }, table.columns, what);
-  const source = await table.connector.read(`FROM ${identifier(table.name)}`, { signal, columns });
-  const rows = await stageRows(staging, { name: `${what}_rows`, source }, { signal, progress: () => undefined });
-  const staged = await checkAttributes(staging, rows, { entity: { id }, what, signal });
-  const read = await readAttributes(staging, staged, { index: `${what}s`, count, signal });
-  const unknownIds = await unknownIdsWarning(staging, staged, { known: `${what}s`, what, signal });
-  const warnings = [...staged.warnings, ...(unknownIds ? [unknownIds] : []), ...read.warnings];
-  return { columns: read.columns, warnings: warnings.map((warning) => `${table.path}: ${warning}`) };
+/** The attributes of every user or item that has a number, in the order of the numbers; none without a file. */
+async function readAttributeFile(
+  context: Context,
+  path: string | undefined,
+  { what, id, count }: Described,
+): Promise<Attributes> {
+  if (path === undefined) return { columns: [], warnings: [] };
+  const { staging, signal } = context;
+  const index = `${what}s` as const;
+  const table = await openTable(context, path, index);
+  checkColumn(table, id);
+  return await aboutFile(path, async () => {
+    const columns = attributeColumns({ id }, table.columns, what);
+    const source = await table.connector.read(`FROM ${identifier(table.name)}`, { signal, columns });
+    const rows = await stageRows(staging, { name: `${what}_rows`, source }, { signal, progress: () => undefined });
+    const staged = await checkAttributes(staging, rows, { entity: { id }, what, signal });
+    const read = await readAttributes(staging, staged, { index, count, signal });
+    const unknownIds = await unknownIdsWarning(staging, staged, { known: index, what, signal });
+    const warnings = [...staged.warnings, ...(unknownIds ? [unknownIds] : []), ...read.warnings];
+    return { columns: read.columns, warnings: warnings.map((warning) => `${path}: ${warning}`) };
+  });
 }
 
-function missingColumn({ path, columns }: Table, column: string): string {
+function checkColumn({ path, columns }: Table, column: string): void {
+  if (columns.includes(column)) return;
   const found = columns.slice(0, 50).map((name) => JSON.stringify(name));
-  return `${path} has no column ${JSON.stringify(column)}; its columns are ${found.join(", ")}.`;
+  throw new FileError(`${path} has no column ${JSON.stringify(column)}; its columns are ${found.join(", ")}.`);
 }
 
 const COLUMN_FAULTS = ["too_many_rejected_rows", "unsupported_column_type"];
-
-const hintFor = ({ code }: StageError) =>
-  COLUMN_FAULTS.includes(code)
-    ? " Name other columns with --user-column, --item-column or --time-column; --time-column none takes the order of the file."
-    : "";
+const COLUMN_HINT =
+  "Name other columns with --user-column, --item-column or --time-column; --time-column none takes the order of the file.";
 
 /** The result of the work. Errors name the file as the person wrote it. */
 async function aboutFile<Result>(path: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof StageError)
-      throw new FileError(`${path} cannot be read: ${error.message}.${hintFor(error)}`, { cause: error });
-    if (error instanceof Error && "code" in error)
-      throw new FileError(`${path} cannot be read: ${error.message}`, { cause: error });
-    throw error;
+    const isOfFile = error instanceof StageError || (error instanceof Error && "code" in error);
+    if (!isOfFile) throw error;
+    const hint = COLUMN_FAULTS.includes(String(error.code)) ? `. ${COLUMN_HINT}` : "";
+    throw new FileError(`${path} cannot be read: ${error.message}${hint}`, { cause: error });
   }
 }

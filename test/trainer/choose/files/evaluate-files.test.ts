@@ -147,40 +147,6 @@ test("a chosen model that cannot be fitted again gives way to the next best", as
   expect(log.at(-2)).toBe("ease failed: too late: the next best is taken");
 });
 
-test.each([
-  [5, ["second", "popularity"]],
-  [30, ["popularity"]],
-])("after it, one that took %i s in the choice is fitted only where that is left: %j", async (seconds, expected) => {
-  let [now, fits] = [0, 0];
-  const [params] = ease.grid({} as never);
-  const lasting = (name: string, from: Method<never>, fit: Method["fit"]): Method =>
-    ({ ...from, name, grid: () => [params], fit }) as unknown as Method;
-  const first = lasting("first", ease as Method<never>, async (data, _, context) => {
-    now += fits++ === 0 ? 1 : 60;
-    if (fits > 1) throw new Error("too late");
-    return ease.fit(data, params!, context);
-  });
-  const second = lasting("second", ease as Method<never>, async (data, _, context) => {
-    now += seconds;
-    return ease.fit(data, { ...params!, lambda: 300 }, context); // somewhat worse
-  });
-  const { models, not_measured } = await run(
-    parted((row) => isHeld[row] === 1),
-    {
-      methods: { popularity: popularity as Method, first, second },
-      measureAll: false,
-      secondsMax: 100,
-      clock: () => now,
-    },
-  );
-  expect(models.map(({ name }) => name)).toEqual(expected);
-  const left = [
-    { name: "first", reason: "too late" },
-    { name: "second", reason: "it took 30.0 s on a part of the data, and 19.0 s are left" },
-  ];
-  expect(not_measured).toEqual(left.slice(0, 3 - expected.length));
-});
-
 describe("what was asked for is measured where it fits, or it is told why not", () => {
   const named = (name: string, changes: Partial<Method> = {}): Method => ({ ...(ease as Method), name, ...changes });
   const tooMuch = (seconds: number, memoryMb: number) => ({ cost: () => ({ seconds, memoryMb }) });
