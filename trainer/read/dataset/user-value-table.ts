@@ -69,7 +69,7 @@ export function codesOfUsers(table: UserValueTable, columns: readonly AttributeC
   return { start, codes: codes.slice(0, end) };
 }
 
-/** The codes of one user, ascending: the most frequent values, up to the capacity of a record. `cells` are aligned with the columns. */
+/** The codes of one user, ascending, at most as many as a record holds. `cells` are aligned with the columns. */
 export function codesOfCells({ columns }: UserValueTable, cells: readonly Cell[]): number[] {
   const own = new Set<number>();
   for (const [c, { bounds, codes }] of columns.entries()) {

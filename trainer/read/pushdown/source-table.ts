@@ -31,7 +31,7 @@ export type SourceTable = {
 /** The column whose type the store cannot read as the trainer does, and what it should be. */
 export type Unreadable = { readonly column: SourceColumn; readonly meaning: string };
 
-/** The query with its rules, for times in seconds; or the column that stands in the way. Every column has to exist. */
+/** The query with its rules, for times in seconds, or the column that the store cannot read. Every column has to exist. */
 export function sourceTable({ dialect, query, available, schema, nowSeconds }: SourceQuery): SourceTable | Unreadable {
   const columns = interactionColumns(schema);
   const [userColumn, itemColumn, timeColumn, labelColumn] = columns.map(

@@ -48,7 +48,7 @@ export function idExpression(column: string, type: DuckDBType, which: "user" | "
       return {
         key: column, // −0 and 0 are equal, and both are written 0
         text: `CASE WHEN key = trunc(key) THEN CAST(TRY_CAST(key AS BIGINT) AS VARCHAR) ELSE CAST(key AS VARCHAR) END`,
-        // A larger number stands for several integers, so that two ids would be one.
+        // A larger number represents several integers, which would merge two ids.
         reason: `CASE ${missing} WHEN NOT isfinite(${column}) THEN 'id_not_finite'
           WHEN abs(${column}) > ${exactMax} THEN 'id_not_exact' END`,
         isIntegral: `(${column} = trunc(${column}))`,

@@ -1,6 +1,6 @@
 /**
- * What makes a row of interactions acceptable, defined once. The trainer checks its own rows, the dry run its sample, and
- * a store the rows that are too many for the trainer, all by the SQL that is made here.
+ * The rules for rows of interactions. The trainer's check of its own rows, the dry run, the evaluation of files, and a
+ * store that prepares rows for the trainer all run the SQL that is made here.
  */
 import type { Dialect, IdRule, LabelRule, TimeRule, TimeUnit } from "./dialect.ts";
 
@@ -23,12 +23,12 @@ export type CheckedRows = {
 };
 
 /** The largest epoch seconds that a dataset holds: 2106-02-07. */
-export const SECONDS_MAX = 2 ** 32 - 1;
+const SECONDS_MAX = 2 ** 32 - 1;
 const DAY_SECONDS = 86_400;
 
 /**
- * A SELECT of the columns user_id, item_id, seconds, positive, rating (NULL for a Binary label) and reason: the first rule that the
- * row breaks, NULL for an acceptable row. reject-reasons.ts says what each reason means.
+ * A SELECT of the columns user_id, item_id, seconds, positive, rating (NULL for a Binary label) and reason. The reason is
+ * the first rule that the row breaks, or NULL for an acceptable row; reject-reasons.ts says what each means.
  */
 export function checkedRowsSql({ user, item, time, label }: RowRules, rows: CheckedRows): string {
   const position = rows.row === undefined ? "" : "row, ";
