@@ -53,7 +53,7 @@ export function createApp(loader: VersionLoader): Hono<EdgeEnv> {
   });
   app.onError((error, c) => {
     const answer = problemResponse(error, c.get("requestId"));
-    if (answer.status >= 500)
+    if (answer.status >= 500 && !c.get("isLoggedTogether"))
       writeLog({ event: "request_failed", level: "error", request_id: c.get("requestId"), error: errorForLog(error) });
     return answer;
   });

@@ -16,7 +16,6 @@ import type { Snapshot, UserRecord } from "../shared/snapshot.ts";
 import type { CustomerQuota } from "./admission/customer-quota.ts";
 import { requireScope } from "./auth.ts";
 import type { EdgeEnv } from "./isolate.ts";
-import { problemResponse } from "./problem-response.ts";
 import { DeadlineError, sleep } from "./reading/deadline.ts";
 import { type CallDeadline, callDeadline } from "./reading/reader-deadlines.ts";
 import { jsonTextOf, readBody } from "./request-body.ts";
@@ -47,12 +46,7 @@ async function answerRank(c: Context<EdgeEnv>, parse: () => Promise<RankParamete
   const { customer } = c.get("caller")!;
   const { nowMs } = c.get("access");
   requireScope(c.get("caller")!, "rank");
-  // A refusal must cost little, since it is computed by the thread that the admitted calls wait for.
-  if (admission.isFull(customer, nowMs())) {
-    const problem = refusal(c);
-    await sleep(REFUSAL_MS);
-    return problemResponse(problem, c.get("requestId"));
-  }
+  if (admission.isFull(customer, nowMs())) await refuse(c);
   const parameters = await parse();
   const deadline = callDeadline(reader, nowMs() + settings.RANK_TIMEOUT_MS, nowMs);
   return withQuota(c, ranks, () => deadline.before(rankWithLiveVersion(c, parameters, deadline)).catch(tooLate));
@@ -60,7 +54,7 @@ async function answerRank(c: Context<EdgeEnv>, parse: () => Promise<RankParamete
 
 async function withQuota<T>(c: Context<EdgeEnv>, quota: CustomerQuota, work: () => Promise<T>): Promise<T> {
   const release = quota.take(c.get("caller")!.customer, c.get("access").nowMs());
-  if (release === undefined) throw refusal(c);
+  if (release === undefined) return refuse(c);
   try {
     return await work();
   } finally {
@@ -131,7 +125,7 @@ async function rankInTurn(c: Context<EdgeEnv>, { manifest }: LoadedVersion, rank
   const { customer } = c.get("caller")!;
   const { nowMs } = c.get("access");
   const admitted = admission.admit({ customer, itemCount: manifest.item_count, nowMs });
-  if (admitted === undefined) throw refusal(c);
+  if (admitted === undefined) return refuse(c);
   const { snapshot: leased, release: releaseScores } = leasedScores({ ...snapshot, userRecord: async () => record });
   try {
     await admitted.turn();
@@ -159,14 +153,15 @@ function sayUnfiltered(c: Context<EdgeEnv>, error: unknown): void {
   writeLog({ event: "served_unfiltered", level: "warning", request_id, error: String(error) });
 }
 
-/** The problem of a call that is refused for want of capacity. Such calls are logged together, about once a second. */
-function refusal(c: Context<EdgeEnv>): Problem {
+/** Throws Problem overloaded, after a while. Refused calls are logged together, about once a second. */
+async function refuse(c: Context<EdgeEnv>): Promise<never> {
   const { admission, ranks } = c.get("isolate");
   const nowMs = c.get("access").nowMs();
   c.set("isLoggedTogether", true);
   const count = admission.countRefusal(nowMs);
   if (count !== undefined) writeLog({ event: "ranks_refused", level: "error", count, waiting: ranks.taken(nowMs) });
-  return new Problem("overloaded", "Too many rank calls at once. Try again.", { retryAfterSeconds: 1 });
+  await sleep(REFUSAL_MS);
+  throw new Problem("overloaded", "Too many rank calls at once. Try again.", { retryAfterSeconds: 1 });
 }
 
 function notInQuery(name: string): Problem {
