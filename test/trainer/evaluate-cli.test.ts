@@ -68,14 +68,14 @@ test("without --json there is a table for people, and a picture if it is wanted"
   expect(stdout).toMatch(/model +recall@5 +ndcg@5/);
   expect(stdout).toMatch(/popularity \(chosen\) +0\.\d{4}/);
 });
-test("a test file in which nothing can be judged is told, with what was left out and why", () => {
+test("a test file without anything to measure gives a warning with the reason", () => {
   const picture = join(folder, "nothing.svg");
   const args = [...files.slice(0, 2), "--test", files[1]!, "--models", "popularity", "--plot", picture, "--json"];
   const { stdout, stderr, status } = run(...args);
   expect(readFileSync(picture, "utf8")).not.toMatch(/NaN|<circle/);
   expect([status, (JSON.parse(stdout) as { users: number }).users]).toEqual([0, 0]);
   expect(stderr).toContain(
-    "warning: Nothing is judged: 1050 of 1050 rows have an item that the user has in the train file",
+    "warning: Nothing is measured: 1050 of 1050 rows have an item that the user has in the train file",
   );
 });
 test("--time-column none: rows are in the order of the file", () => {
@@ -91,7 +91,7 @@ test("--time-column none: rows are in the order of the file", () => {
   expect([status, stderr]).toEqual([0, expect.stringContaining("time none,")]);
   expect(stdout).toMatch(/^(item_knn|not measured: item_knn: )/m);
 });
-test("--users tells what attributes are worth to users without train rows", () => {
+test("--users adds figures of test users without train rows, by attributes and by popularity", () => {
   const users = join(folder, "people.csv");
   writeFileSync(
     users,
@@ -113,7 +113,7 @@ test("--users tells what attributes are worth to users without train rows", () =
   expect([missing.status, missing.stdout]).toEqual([1, ""]);
   expect(missing.stderr).toMatch(/nobody\.csv cannot be read/);
 });
-test("--items lets methods learn from what the catalog says", () => {
+test("--items lets methods learn from the attributes of items", () => {
   const items = join(folder, "catalog.csv");
   writeFileSync(
     items,

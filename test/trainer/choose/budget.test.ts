@@ -19,7 +19,7 @@ test("few interactions are compared on as they are, and what they take is not le
   expect(warning).toBeUndefined();
   expect(memoryMbMax).toBeCloseTo(100 - (4 * (32_000 * 9 + 32_000)) / 1e6, 6);
 });
-test("of more than the memory is for, those of some users are compared on, and the report says so", () => {
+test("a dataset beyond the memory is represented by a sample of its users, with a warning", () => {
   const { dataset, warning } = dataForChoosing(shop, { memoryMbMax: 3.2, seed: 1 });
   expect(dataset.items.length).toBeGreaterThan(14_000);
   expect(dataset.items.length).toBeLessThan(18_000);

@@ -44,7 +44,7 @@ describe("a shop of two tastes", () => {
     const [own, popular] = [report.chosen.metrics["ndcg@10"]!, report.popularity.metrics["ndcg@10"]!];
     expect(own.value! - popular.value!).toBeCloseTo(report.lift["ndcg@10"]!.value!, 9);
   });
-  test("every candidate is told: one chosen, the best first, every loser with its reason", () => {
+  test("the report has every candidate: one chosen, the best first, every loser with its reason", () => {
     const { candidates } = selection.report;
     expect(candidates.filter(({ outcome }) => outcome === "chosen").length).toBe(1);
     expect(candidates[0]!.outcome).toBe("chosen");
@@ -61,7 +61,7 @@ describe("a shop of two tastes", () => {
     expect(split.validation.users_measured).toBe(split.validation.users);
     expect(selection.report.segments.users.reduce((sum, { users }) => sum + users, 0)).toBe(split.validation.users);
   });
-  test("a dozen examples, of items by the customer's own ids, that were not seen", () => {
+  test("a dozen examples with the customer's item ids, none of them seen", () => {
     const { examples } = selection.report;
     expect(examples.length).toBe(12);
     for (const { history, list, relevant } of examples) {
@@ -84,7 +84,7 @@ describe("a shop of two tastes", () => {
   });
 });
 
-test("without tastes popularity stays, and the report says why", async () => {
+test("without tastes popularity stays, and the report has the reason", async () => {
   const { chosen, report } = await select({ dataset: twoTastes({ users: 300, items: 30, perUser: 6, taste: 0.5 }) });
   expect(chosen.method).toBe("popularity");
   const losers = report.candidates.filter(({ method, outcome }) => method === "ease" && outcome === "lost");
@@ -128,7 +128,7 @@ describe("the live version", () => {
       9,
     );
   });
-  test("a method that is gone is said to be gone", async () => {
+  test("a live method that no longer exists is named in a warning", async () => {
     const { report } = await select({ live: { method: "oracle", params: {} } });
     expect(report.live).toBeNull();
     expect(report.warnings.join()).toContain('"oracle" is not known any more');
@@ -150,7 +150,7 @@ test("the half-life that fits is found: taste for what is new decides the catalo
   expect(halfLifeDays).toBeLessThanOrEqual(30);
 });
 
-test("the catalog order of the customer's data cannot help: it is not known to the split", async () => {
+test("the catalog order of the customer's data cannot help, because the split ignores it", async () => {
   const reversed = { ...shop, items: shop.items.map((item) => 59 - item) };
   const [one, other] = [await select(), await select({ dataset: { ...reversed, itemIds: shop.itemIds } })];
   expect(other.chosen).toEqual(one.chosen);
@@ -178,7 +178,7 @@ function sortedByTime(data: typeof shop): typeof shop {
   return { ...data, items, times };
 }
 
-test("of more interactions than the memory is for, some users are compared on; the report tells both sizes", async () => {
+test("with too many interactions for the memory, methods are compared on a sample; the report has both sizes", async () => {
   const { chosen, report } = await select({
     dataset: twoTastes({ users: 4000, items: 60, perUser: 10 }),
     memoryMbMax: 4.5, // 22,500 interactions of 40,000

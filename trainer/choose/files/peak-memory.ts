@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 
 /**
- * Begins to watch the memory of this process; the function returned tells the peak since then, in MB of resident memory. On Linux
- * the kernel's high-water mark is reset (proc_pid_clear_refs(5), value 5); elsewhere it is the peak since the process began.
+ * Starts to watch the resident memory of this process and returns a function that gives the peak since then, in MB. On Linux the
+ * kernel's high-water mark is reset (proc_pid_clear_refs(5), value 5). Elsewhere the peak is counted from the start of the process.
  */
 export function watchPeakMemory(): () => number {
   try {
@@ -13,7 +13,7 @@ export function watchPeakMemory(): () => number {
   }
 }
 
-/** process.resourceUsage() tells kilobytes. */
+/** process.resourceUsage() is in kilobytes. */
 const peakSinceStart = () => process.resourceUsage().maxRSS / 1024;
 
 function peakFromProc(): number | undefined {

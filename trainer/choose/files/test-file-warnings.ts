@@ -5,10 +5,10 @@ import type { Protocol } from "../splits/choose-split.ts";
 type Files = { readonly train: Interactions; readonly test: Interactions };
 type Options = { readonly protocol: Protocol; readonly includeSeen: boolean };
 
-/** Below this share known from the train file, ids are more likely written in two ways than new. */
+/** If a smaller fraction of the ids is known from the train file, ids are probably written in two ways. */
 const KNOWN_FRACTION_MIN = 0.05;
 
-/** What is so unusual of a test file that its figures may mean something else than is thought. */
+/** Warnings about an unusual test file, whose figures may not mean what the person expects. */
 export function testFileWarnings(
   { train, test }: Files,
   cases: Pick<EvaluationCases, "count">,
@@ -23,23 +23,23 @@ export function testFileWarnings(
   const items = [...new Set(test.items)].map((item) => trainItems.has(item));
   for (const [what, isKnown] of [["users", users] as const, ["items", items] as const]) {
     const known = isKnown.filter(Boolean).length;
-    // Sessions to be judged are new ones.
+    // The users of the sessions protocol are new sessions.
     if (known >= KNOWN_FRACTION_MIN * isKnown.length || (what === "users" && protocol === "sessions")) continue;
     warnings.push(
       `Only ${known} of ${isKnown.length} ${what} of the test file are in the train file: are their ids written alike?`,
     );
   }
-  if (cases.count === 0) warnings.push(`Nothing is judged: ${whyNothing(test, { protocol, includeSeen })}.`);
+  if (cases.count === 0) warnings.push(`Nothing is measured: ${whyNothing(test, { protocol, includeSeen })}.`);
   return warnings;
 }
 
 function whyNothing(test: Interactions, { protocol, includeSeen }: Options): string {
   const rows = test.items.length;
-  const negative = rows - test.positive.reduce((sum, own) => sum + own, 0);
+  const negative = rows - test.positive.reduce((sum, isPositive) => sum + isPositive, 0);
   const ofLabel =
     negative === 0 ? [] : [`${negative} of ${rows} rows of the test file are not positive by their label`];
   if (protocol === "sessions") return [...ofLabel, "no session of the test file has two positive rows"].join(", ");
-  const seen = includeSeen ? 0 : rows - negative; // since there is no case, all of them
+  const seen = includeSeen ? 0 : rows - negative; // without any case, every positive row was seen
   const ofSeen =
     seen === 0
       ? []

@@ -20,7 +20,7 @@ const noisy = (users: number, mean: number, seed: number) => {
 };
 const options = { metric: METRIC, interactions: 100_000, seed: 1 } as const;
 
-test("the best of those above popularity is chosen", () => {
+test("the best candidate above popularity is chosen", () => {
   const verdict = decide([noisy(500, 0.7, 1), noisy(500, 0.8, 2), noisy(500, 0.75, 3)], noisy(500, 0.5, 4), options);
   expect(verdict.chosen).toBe(1);
   expect(verdict.reasons[1]).toContain("the best");
@@ -59,7 +59,7 @@ describe("several lists of each user", () => {
     expect(decide([judged(values)], judged(new Float64Array(500)), options).chosen).toBe(0);
     expect(decide([judged(values, 5)], judged(new Float64Array(500), 5), options).chosen).toBeUndefined();
   });
-  test("are held out together when the luck of choosing is told", () => {
+  test("are held out together when the luck of choosing is measured", () => {
     const luckOf = (lists: number) => {
       const twins = Array.from({ length: 20 }, (_, seed) => {
         const random = seededRandom(seed + 1);
@@ -89,15 +89,15 @@ describe("few interactions", () => {
 });
 
 describe("the luck of choosing", () => {
-  test("of twenty equal candidates is about the spread of their means", () => {
+  test("is about the spread of the means for twenty equal candidates", () => {
     const twins = Array.from({ length: 20 }, (_, seed) => noisy(100, 0.5, seed + 1));
     expect(choiceOptimism(twins, METRIC, 1)).toBeGreaterThan(0.01); // standard error of a mean: 0.029
   });
-  test("of a clear winner is nothing", () =>
+  test("is nothing for a clear winner", () =>
     expect(choiceOptimism([noisy(100, 0.9, 1), noisy(100, 0.1, 2)], METRIC, 1)).toBeCloseTo(0, 9));
   test("without a choice there is none", () => expect(choiceOptimism([noisy(100, 0.9, 1)], METRIC, 1)).toBeNull());
 });
-test("what would do for one candidate does not for the luckiest of twenty", () => {
+test("evidence that is enough for one candidate is not enough for the luckiest of twenty", () => {
   const popularity = judged(new Float64Array(400));
   const lucky = judged(Float64Array.from({ length: 400 }, (_, user) => 0.0575 + (user % 2 === 0 ? 0.5 : -0.5))); // 2.3 errors
   const others = Array.from({ length: 19 }, () => judged(new Float64Array(400)));

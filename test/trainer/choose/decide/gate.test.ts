@@ -75,7 +75,7 @@ describe("against the live version", () => {
   test("a little worse, within the doubt, passes", () => expect(gate(tried(interval(-0.005)), good).pass).toBe(true));
   test("better passes, and the notes say by how much", () =>
     expect(gate(tried(interval(0.03)), good).notes.join()).toContain("+0.0300"));
-  test("figures of the same split are compared where the method could not be tried", () => {
+  test("figures of the same split are compared when the live method could not be tried", () => {
     const before = { ...good, chosen: { ...good.chosen, metrics: { "ndcg@10": interval(0.99) } } };
     expect(gate(good, before).reasons[0]).toContain("on the same split");
   });

@@ -57,7 +57,7 @@ const stateOf = (changes: Partial<SelectState> = {}): SelectState => ({
 });
 
 describe("the last round", () => {
-  test("judges what is near the best on all users; what is far behind keeps its early figures", async () => {
+  test("trials near the best are evaluated on all users; trials far behind keep their early figures", async () => {
     const state = stateOf();
     const { finalists, baseline: whole, positions } = await lastRound(state, tried);
     expect(finalists.map(({ params }) => params.shift)).toEqual([0]);
@@ -70,14 +70,14 @@ describe("the last round", () => {
     expect(finalists.map(({ params }) => params.shift)).toEqual([0, 8]);
     expect(finalists[1]!.evaluation.positions.length).toBe(5000);
   });
-  test("with little time all are judged on the same part of the users", async () => {
+  test("with little time all trials are evaluated on the same part of the users", async () => {
     const slow = tried.map((trial) => ({ ...trial, secondsPerList: 0.1 }));
     const state = stateOf({ secondsLeft: () => 400 }); // 120 s for 0.1 s a list: a thousand further users
     const { finalists, baseline: part, positions } = await lastRound(state, slow);
     expect(positions.length).toBe(4000);
     expect(part.evaluation).toEqual(finalists[0]!.evaluation);
   });
-  test("what the refit of the longest fit needs is left alone", async () => {
+  test("the time that the longest refit needs is kept", async () => {
     const long = tried.map((trial) => ({ ...trial, fitSeconds: 9, secondsPerList: 1e-4 }));
     const { positions } = await lastRound(stateOf({ secondsLeft: () => 13 }), long);
     expect(positions).toEqual(validation.earlyPositions);
@@ -89,13 +89,14 @@ describe("the last round", () => {
     expect(positions).toEqual(validation.earlyPositions);
     expect(finalists.length).toBe(1);
   });
-  test("nothing tried is nothing judged", async () => expect((await lastRound(stateOf(), [])).finalists).toEqual([]));
+  test("without trials nothing is evaluated", async () =>
+    expect((await lastRound(stateOf(), [])).finalists).toEqual([]));
 });
 
 test("without a blend that gains, the candidates are as they were", async () =>
   expect(await withBlend(stateOf(), tried)).toEqual(tried));
 
-test("what could not be fitted again in time is no part of a blend", async () => {
+test("a trial that could not be fitted again in time is no part of a blend", async () => {
   const throwing = () => {
     throw new Error("asked to be part of a blend");
   };
@@ -109,7 +110,7 @@ test("what could not be fitted again in time is no part of a blend", async () =>
   expect(state.discarded).toEqual([]);
 });
 
-describe("a candidate that cannot be judged", () => {
+describe("a candidate whose evaluation fails", () => {
   test("on further users loses with its reason, and the others go on", async () => {
     const broken = { ...tried[0]!.served, exported: { ...tried[0]!.served.exported, graph: Uint8Array.of(1) } };
     const state = stateOf();

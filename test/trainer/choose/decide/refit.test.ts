@@ -41,7 +41,7 @@ test("the chosen settings are fitted on every interaction, under the catalog ord
 });
 test("a method that is not there is named", () =>
   expect(refit({ ...input, choice: { method: "oracle", params: {} } })).rejects.toThrow('no method "oracle"'));
-test("what does not fit into memory is fitted on some of the users, and everybody is published", async () => {
+test("a fit beyond the memory learns from some of the users, and all users are published", async () => {
   const many = twoTastes({ users: 4000, items: 20, perUser: 5 });
   const costly = {
     ...(ease as Method),

@@ -37,7 +37,7 @@ describe("bootstrapMeans", () => {
     expect(bootstrapMeans([values], { seed: 3 })).toEqual(bootstrapMeans([values], { seed: 3 }));
     expect(bootstrapMeans([values], { seed: 3 })).not.toEqual(bootstrapMeans([values], { seed: 4 }));
   });
-  test("of nobody: not a number; of one user: that user's value", () => {
+  test("without users the mean is not a number; with one user it is that user's value", () => {
     expect(bootstrapMeans([new Float64Array(0)], { seed: 1 })[0]!.value).toBeNaN();
     expect(bootstrapMeans([Float64Array.of(2)], { seed: 1 })).toEqual([{ value: 2, low: 2, high: 2 }]);
   });
@@ -88,7 +88,7 @@ describe("several values of one user", () => {
     const owners = Array.from(users.keys()).flatMap((user) => new Array<number>(count(user)).fill(1000 - user));
     return { owners, values: Float64Array.from(owners, (owner) => users[1000 - owner]!) };
   };
-  test("are drawn together: five equal ones of each say no more than one", () => {
+  test("are drawn together: five equal values of each user are no more evidence than one", () => {
     const { owners, values } = each(() => 5);
     const [one] = bootstrapMeans([users], { seed: 1 });
     const [five] = bootstrapMeans([values], { seed: 1, owners });
@@ -104,7 +104,7 @@ describe("several values of one user", () => {
     expect(constant).toEqual({ value: 7, low: 7, high: 7 });
     expect(bootstrapMeans([values], { seed: 1, kept, owners })).toEqual([own]);
   });
-  test("one of each changes nothing, whoever is told", () =>
+  test("one value for each user changes nothing, whatever the owners are called", () =>
     expect(bootstrapMeans([users], { seed: 1, owners: users.map((_, i) => 9 * i) })).toEqual(
       bootstrapMeans([users], { seed: 1 }),
     ));

@@ -45,7 +45,7 @@ test("each metric is that of the list: recall of 3 in {3, 2} at 1 is ½, recipro
     "recall@3",
   ]);
 });
-test("the values are the metrics' own of the lists", async () => {
+test("the values are the metrics of the lists", async () => {
   const evaluation = await evaluate(cases, served, options);
   for (let i = 0; i < cases.count; i++) {
     const relevant = new Set<ItemIndex>(cases.caseAt(i).relevant);
@@ -55,7 +55,7 @@ test("the values are the metrics' own of the lists", async () => {
     }
   }
 });
-test("some of the cases", async () => {
+test("only some of the cases can be evaluated", async () => {
   const evaluation = await evaluate(cases, served, { ...options, positions: Uint32Array.of(1) });
   expect(evaluation.values.get("mrr@3")).toEqual(Float64Array.of(0.5));
 });

@@ -40,7 +40,7 @@ describe("casesOfSplit", () => {
   });
 });
 
-test("the sizes of a case are those that it has", () => {
+test("the sizes of a case are those of its history and its targets", () => {
   for (const cases of [casesOfSplit(train, targets), casesOfSessions(targets)])
     for (const [at, { items, relevant }] of caseOf(cases).entries())
       expect(cases.sizesAt(at)).toEqual({ known: items.length, wanted: relevant.length });
@@ -53,7 +53,7 @@ describe("casesOfSessions", () => {
       { items: [1, 2], relevant: [1], seen: new Set() },
       { items: [5], relevant: [6], seen: new Set() },
     ]));
-  test("of a long session the newest thousand are known, and counting its prefixes builds none", () => {
+  test("a case of a long session has the newest thousand items, and counting builds no case", () => {
     const long = Array.from({ length: 200_000 }, (_, i) => i % 9);
     const cases = casesOfSessions(trainingData(9, [long]));
     const { items, times } = cases.caseAt(150_000);
@@ -63,7 +63,7 @@ describe("casesOfSessions", () => {
     for (let at = 0; at < cases.count; at++) known += cases.sizesAt(at).known;
     expect(known).toBe((199_999 * 200_000) / 2);
   });
-  test("those of one session have one owner", () => {
+  test("cases of one session have one owner", () => {
     const cases = casesOfSessions(trainingData(9, [[1, 2, 1], [4], [5, 6]]));
     expect([0, 1, 2].map(cases.ownerAt)).toEqual([0, 0, 2]);
     expect(ownersOf(cases, [0, 1, 2])).toEqual(new Set([0, 2]));

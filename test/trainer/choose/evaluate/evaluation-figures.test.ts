@@ -30,7 +30,7 @@ test("a metric with its interval", () => {
   expect(found!.low).toBeGreaterThanOrEqual(0.1);
   expect(found!.high).toBeLessThanOrEqual(0.9);
 });
-test("of nobody: null, as JSON has it", () =>
+test("figures of no users are null, as JSON requires", () =>
   expect(measured(restrictedTo(evaluation, new Uint32Array(0)), { seed: 1 })).toEqual({
     "ndcg@2": { value: null, low: null, high: null },
   }));
@@ -62,14 +62,14 @@ test("lists of one user are drawn together, and counted as one user", () => {
   expect(measuredLift(twice, other, { seed: 1 })["ndcg@2"]!.low).toBeCloseTo(0.05, 12);
   expect(lift(twice, other, { metric: "ndcg@2", seed: 1 }).low).toBeCloseTo(0.05, 12);
 });
-test("some of the lists, and the others, joined again are all", () => {
+test("a part of the lists and the rest, joined again, are all lists", () => {
   const [outer, inner] = [restrictedTo(evaluation, Uint32Array.of(2, 7)), restrictedTo(evaluation, Uint32Array.of(5))];
   expect([...outer.lists]).toEqual([0, 1, 0, -1]);
   expect(joined(outer, inner)).toEqual(evaluation);
   expect(joined(inner, outer)).toEqual(evaluation);
 });
 
-test("figures have four digits, differences their sign, and what could not be measured is said so", () => {
+test("figures have four digits, differences have a sign, and a missing figure is unknown", () => {
   expect([0.06474, 1, null].map(four)).toEqual(["0.0647", "1.0000", "unknown"]);
   expect([0.00123, -0.5, 0, null].map(signed)).toEqual(["+0.0012", "−0.5000", "+0.0000", "unknown"]);
 });

@@ -28,7 +28,7 @@ describe("by hand, list 5 3 1 with 3 and 9 relevant", () => {
 test("hits at ranks 1 and 3 of 4 relevant: ndcg@3 is (1 + 0.5) / (1 + 0.6309… + 0.5)", () =>
   expect(ndcg(list(1, 8, 2), set(1, 2, 3, 4), 3)).toBeCloseTo(1.5 / (1 + 1 / Math.log2(3) + 0.5), 12));
 test("recall divides by every relevant item, not by k", () => expect(recall(list(1), set(1, 2, 3, 4), 1)).toBe(0.25));
-test("a list shorter than k is judged as it is", () => expect(ndcg(list(1), set(1), 10)).toBe(1));
+test("a list shorter than k is measured as it is", () => expect(ndcg(list(1), set(1), 10)).toBe(1));
 test("an empty list finds nothing", () => {
   for (const metric of Object.values(METRICS)) expect(metric([], set(1), 10)).toBe(0);
 });
@@ -90,7 +90,7 @@ describe("gini", () => {
 });
 
 describe("popularity percentile", () => {
-  test("rises with the count, ties share the middle", () =>
+  test("rises with the count, ties have the middle value", () =>
     expect([...popularityPercentiles([10, 1, 1, 5])]).toEqual([0.875, 0.25, 0.25, 0.625]));
   test("averages one half over the catalog", () => {
     fc.assert(

@@ -25,7 +25,7 @@ const listFor = async (user: number, historyMax = 10, excludeSeen = true) => {
 
 test("what the user has seen is left out", async () => expect(await listFor(0)).toEqual([4, 3, 2]));
 test("unless seen items are wanted", async () => expect(await listFor(0, 10, false)).toEqual([4, 3, 2, 1, 0]));
-test("a new user gets the catalog in its order, without asking the model", async () => {
+test("a new user gets the catalog in its order, without a call of the model", async () => {
   asked.length = 0;
   expect(await listFor(1)).toEqual([0, 1, 2, 3, 4]);
   expect(asked).toEqual([]);

@@ -58,7 +58,7 @@ describe("set", () => {
     expect(models[0]!.metrics["ndcg@10"]).toBeGreaterThan(1.2 * models[1]!.metrics["ndcg@10"]!);
     expect(log.some((line) => line.startsWith("dropped: ease"))).toBe(true);
   });
-  test("nothing of the test part is learnt: other targets change no list, only what they are worth", async () => {
+  test("nothing is learnt from the test part: other targets change no list, only the figures", async () => {
     const data = parted((row) => isHeld[row] === 1);
     const other = { ...data, test: { ...data.test, items: data.test.items.map((item) => (item + 1) % 40) } };
     const [one, changed] = [await run(data), await run(other)];
@@ -74,7 +74,7 @@ describe("set", () => {
   });
 });
 
-test("next-item: the last of each user, of which there is one: recall is the hit rate", async () => {
+test("next-item has one target for each user, so recall is the hit rate", async () => {
   const { users, models } = await run(
     parted((row) => row % 10 === 9),
     { protocol: "next-item" },
@@ -82,13 +82,13 @@ test("next-item: the last of each user, of which there is one: recall is the hit
   expect(users).toBe(300);
   expect(models[0]!.metrics["recall@5"]).toBe(models[0]!.metrics["hr@5"]);
 });
-test("sessions: users of the test file are new, and every prefix asks", async () => {
+test("sessions of the test file are new, and every prefix is a case", async () => {
   const data = parted((row) => row >= 250 * 10);
   const { users, models } = await run(data, { protocol: "sessions" });
   expect(users).toBe(50 * 9);
   expect(models.find(({ name }) => name === "ease")!.metrics["hr@10"]).toBeGreaterThan(0.2);
 });
-test("users whom only the test file has change nothing but its lists", async () => {
+test("users that only the test file has change nothing but its lists", async () => {
   const fitted: number[] = [];
   const counted: Method = {
     ...(ease as Method),
@@ -147,7 +147,7 @@ test("a chosen model that cannot be fitted again gives way to the next best", as
   expect(log.at(-2)).toBe("ease failed: too late: the next best is taken");
 });
 
-describe("what was asked for is measured where it fits, or it is told why not", () => {
+describe("a wanted method is measured if it fits, or listed with the reason", () => {
   const named = (name: string, changes: Partial<Method> = {}): Method => ({ ...(ease as Method), name, ...changes });
   const tooMuch = (seconds: number, memoryMb: number) => ({ cost: () => ({ seconds, memoryMb }) });
   const few = twoTastes({ users: 20, items: 40, perUser: 10 });
@@ -175,7 +175,7 @@ describe("what was asked for is measured where it fits, or it is told why not", 
     ]);
     expect((await run(data, { methods, measureAll: false })).not_measured).toEqual([]);
   });
-  test("no further model is fitted beyond the time for all of them", async () => {
+  test("no further model is fitted beyond the time for all models", async () => {
     let seconds = 0;
     const told: number[] = [];
     const all = parted((row) => isHeld[row] === 1);
@@ -194,7 +194,7 @@ describe("what was asked for is measured where it fits, or it is told why not", 
     expect(not_measured).toEqual([{ name: expect.stringMatching(/^[abcd]$/), reason: "no time was left for it" }]);
     expect([told.length, told[1]! <= 20, told[2]! <= 20]).toEqual([3, true, true]);
   });
-  test("a method that failed while settings were chosen is told with its fault", async () => {
+  test("a method that failed in the choice is listed with its error", async () => {
     const faulty = named("faulty", { fit: () => Promise.reject(new Error("no inverse")) });
     const methods = { popularity: popularity as Method, faulty };
     const { not_measured } = await run(
@@ -215,7 +215,7 @@ describe("users of the test file without train rows", () => {
       { train: { ...train, userAttributes }, test: rowsWhere(all, isTest), columns, rejectedRows: 0, warnings: [] },
       { measureAll: false },
     );
-  test("are ranked for by their attributes, with figures of what that is worth", async () => {
+  test("are ranked for by their attributes, next to figures by popularity", async () => {
     const { users_without_history: figures, models } = await runWith();
     expect(figures).toMatchObject({ users: 100, served: true });
     expect(figures!.reason).toMatch(/^Users without a history are ranked for by attributes/);

@@ -32,7 +32,7 @@ test("names cannot break the picture", () => {
   expect(svg).toContain("blend &lt;of two&gt;");
   expect(svg).toContain("Quality &amp; time");
 });
-test("names of equal models do not lie on each other", () => {
+test("names of equal models do not overlap", () => {
   const twins = qualityPlot([points[1]!, { ...points[1]!, name: "other" }], { title: "", metric: "" });
   const heights = [...twins.matchAll(/y="([\d.]+)" fill="#2a5db0">/g)].map((found) => Number(found[1]));
   expect(Math.abs(heights[0]! - heights[1]!)).toBeGreaterThanOrEqual(14);

@@ -8,11 +8,11 @@ const rows = (isIn: (row: number) => boolean) => rowsWhere(whole, isIn);
 const none = { ...whole, ...rows(() => true), positive: new Uint8Array(200) };
 const set = { protocol: "set", includeSeen: false } as const;
 
-test("nothing is said of an ordinary test file", () => {
+test("an ordinary test file gives no warning", () => {
   const files = { train: rows((row) => row % 5 < 4), test: rows((row) => row % 5 === 4) };
   expect(testFileWarnings(files, { count: 40 }, set)).toEqual([]);
 });
-test("hardly any user or item is known", () => {
+test("a warning if hardly any user or item is known", () => {
   const apart = { train: rows((row) => row < 100), test: rows((row) => row >= 100) };
   const users = "Only 0 of 20 users of the test file are in the train file: are their ids written alike?";
   expect(testFileWarnings(apart, { count: 20 }, set)).toEqual([users]);
@@ -26,15 +26,15 @@ test("hardly any user or item is known", () => {
     "Only 0 of 10 items of the test file are in the train file: are their ids written alike?",
   ]);
 });
-test("nothing to judge, and why", () => {
+test("a warning with the reason if no list can be measured", () => {
   const again = { train: whole, test: rows((row) => row % 5 === 0) };
   expect(testFileWarnings(again, { count: 0 }, set)).toEqual([
-    "Nothing is judged: 40 of 40 rows have an item that the user has in the train file (--include-seen counts them).",
+    "Nothing is measured: 40 of 40 rows have an item that the user has in the train file (--include-seen counts them).",
   ]);
   expect(testFileWarnings({ train: whole, test: none }, { count: 0 }, { ...set, includeSeen: true })).toEqual([
-    "Nothing is judged: 200 of 200 rows of the test file are not positive by their label.",
+    "Nothing is measured: 200 of 200 rows of the test file are not positive by their label.",
   ]);
   expect(testFileWarnings(again, { count: 0 }, { ...set, protocol: "sessions" })).toEqual([
-    "Nothing is judged: no session of the test file has two positive rows.",
+    "Nothing is measured: no session of the test file has two positive rows.",
   ]);
 });

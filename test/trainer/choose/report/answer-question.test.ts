@@ -8,7 +8,7 @@ const value = (answer: EvaluationAnswer, who: "chosen" | "popularity" | "lift", 
 
 describe("given users", () => {
   const answer = answerQuestion(detail, { user_ids: ["ann", 7, "dan"] });
-  test("are measured, and who was not is told", () => {
+  test("are measured, and users without lists are listed", () => {
     expect([answer.users, answer.not_measured]).toEqual([2, ["dan"]]);
     expect(value(answer, "chosen", "recall@2")).toBe(1); // 2 of 2 and 1 of 1
     expect(value(answer, "popularity", "recall@2")).toBe(0.25); // 1 of 2 and 0 of 1
@@ -20,17 +20,17 @@ describe("given users", () => {
 
 describe("given items", () => {
   const answer = answerQuestion(detail, { item_ids: ["c", "x"] });
-  test("are looked for among those who chose them", () => {
+  test("are measured over the users who chose them", () => {
     expect([answer.users, answer.not_measured]).toEqual([2, ["x"]]);
     expect(value(answer, "chosen", "recall@1")).toBe(0.5); // 7's first, not Ann's
     expect(value(answer, "chosen", "recall@2")).toBe(1);
     expect(value(answer, "popularity", "recall@2")).toBe(0);
   });
-  test("and their share of all places: 1 of 3, 2 of 5", () =>
+  test("and have their fraction of all places: 1 of 3, 2 of 5", () =>
     expect(answer.share_shown).toEqual({ chosen: { "@1": 1 / 3, "@2": 2 / 5 }, popularity: { "@1": 0, "@2": 0 } }));
 });
 
-test("several lists of one user are one user's, and drawn together", () => {
+test("several lists of one user count as one user and are drawn together", () => {
   const [ann, bob] = detail.users;
   const twice = { ...detail, users: BigUint64Array.of(ann!, ann!, bob!) };
   const answer = answerQuestion(twice, { user_ids: ["ann", "bob"] });

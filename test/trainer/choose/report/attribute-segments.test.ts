@@ -15,7 +15,7 @@ function attributeSegments(from: EvaluationDetail, attribute: string, { of, seed
   return userSegments(from, column, { chosen: worth(from.chosen), popularity: worth(from.popularity) }, seed);
 }
 
-test("of items: each value's recall among those who wanted it, and its places", () => {
+test("items have a segment for each value: its recall among users who chose it, and its places", () => {
   const { segments, furtherValues } = attributeSegments(detail, "genres", { of: "items", seed: 1 });
   expect(furtherValues).toBe(0);
   const [drama, comedy] = segments;
@@ -26,7 +26,7 @@ test("of items: each value's recall among those who wanted it, and its places", 
   expect(comedy!.popularity["recall@2"]!.value).toBe(1 / 3);
 });
 
-test("of users, who lack a value in no segment", () => {
+test("users without a value are in no segment", () => {
   const { segments } = attributeSegments(detail, "member", { of: "users", seed: 1 });
   expect(segments.map(({ name, users, items }) => [name, users, items])).toEqual([
     ["true", 1, null],
@@ -55,7 +55,7 @@ test("a time that no date can be is its number", () => {
   expect(names.sort()).toEqual(["-1000000000000000", "1970-01-01T00:00:00.000Z", "8640000000001"]);
 });
 
-test("of very many values the most frequent, and how many others there are", () => {
+test("only the most frequent values are segments, with the number of further values", () => {
   const start = Uint32Array.of(0, 60, 61, 62);
   const codes = Uint32Array.from({ length: 62 }, (_, i) => Math.min(i, 59));
   const dictionary = Array.from({ length: 60 }, (_, i) => `v${i}`);
@@ -64,7 +64,7 @@ test("of very many values the most frequent, and how many others there are", () 
   expect([segments.length, furtherValues, segments[0]!.name]).toEqual([ATTRIBUTE_VALUES_MAX, 10, "v59"]);
 });
 
-test("an attribute that nobody has is met with those there are", () => {
+test("an unknown attribute is refused with the known ones", () => {
   const ask = () => attributeSegments(detail, "genre", { of: "items", seed: 1 });
   expect(ask).toThrow(expect.objectContaining({ code: "unknown_attribute" }));
   expect(ask).toThrow('did you mean "genres"');

@@ -61,7 +61,7 @@ test("popular lists are more popular than the histories they are made for", () =
   const report = buildReport(input);
   expect(report.chosen.lists["popularity_percentile@10"]).toBeGreaterThan(report.history_popularity_percentile!);
 });
-test("what was dropped is compared with popularity on its own cases, also those that the last round did not have", () => {
+test("dropped settings are compared with popularity on their own cases, even if the last round had others", () => {
   const [first, rest] = [validation.positions.slice(0, 20), validation.positions.slice(20)];
   const evaluation = restrictedTo(baseline.evaluation, rest);
   const one = { method: "popularity", params: {}, outcome: "dropped", reason: "worse", trainFraction: 1 } as const;
@@ -83,7 +83,7 @@ test("however many were tried, the report is bounded", () => {
   expect(report.candidates.length).toBe(CANDIDATES_MAX);
   expect(EvaluationReport.safeParse(report).success).toBe(true);
 });
-test("however long what is told of a candidate is, nothing measured is lost for it", () => {
+test("a long reason of a candidate does not push figures out of the report", () => {
   const texts = ["x".repeat(499), "x".repeat(500), "x".repeat(501), `${"x".repeat(498)}😀😀`];
   const discarded = texts.map(
     (text) =>

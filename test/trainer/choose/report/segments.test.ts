@@ -19,7 +19,7 @@ const chosen = evaluation([0, 1, 5, 4, 3, 4, 4, 3], [1, 1, 1, 1]);
 const popularity = evaluation([0, 1, 1, 2, 2, 3, 3, 4], [1, 0, 0.5, 1]);
 const input = { cases, chosen, popularity, seed: 1 };
 
-test("users by the length of their history, and what each ranker is worth to them", () => {
+test("users are in segments by the length of their history, with figures of both rankers", () => {
   const segments = userSegments(input).map(({ name, users, chosen, popularity }) => ({
     name,
     users,
@@ -32,7 +32,7 @@ test("users by the length of their history, and what each ranker is worth to the
     { name: "heavy", users: 2, own: 1, popular: 0.75 },
   ]);
 });
-test("of one user's lists a segment has one user", () => {
+test("several lists of one user count as one user of a segment", () => {
   const twice = { ...cases, ownerAt: (at: number) => Math.min(at, 2) };
   expect(userSegments({ ...input, cases: twice }).map(({ users }) => users)).toEqual([1, 1, 1]);
   expect(itemSegments({ ...input, cases: twice }, [50, 25, 10, 10, 5, 0]).map(({ users }) => users)).toEqual([1, 0, 2]);
@@ -49,15 +49,15 @@ test("without users a segment is empty, not zero", () => {
 
 /** Training positives 50, 25, 10, 10, 5, 0: the head is item 0, the middle 1 and 2, the tail the rest. */
 const segments = itemSegments(input, [50, 25, 10, 10, 5, 0]);
-test("items by the share of the training positives", () =>
+test("items are in segments by the fraction of the training positives", () =>
   expect(segments.map(({ name, items }) => [name, items])).toEqual([
     ["head", 1],
     ["middle", 2],
     ["tail", 3],
   ]));
-test("how much of the lists each takes: 1, 1 and 6 of 8 places", () =>
+test("each segment has its fraction of the lists: 1, 1 and 6 of 8 places", () =>
   expect(segments.map(({ share_shown }) => share_shown)).toEqual([1 / 8, 1 / 8, 6 / 8]));
-test("the recall of targets in the segment, over users who have one", () => {
+test("recall counts targets in the segment, over users who have one", () => {
   expect(segments.map(({ users }) => users)).toEqual([1, 0, 3]);
   expect(segments.map(({ chosen }) => chosen["recall@2"]!.value)).toEqual([1, null, 1]);
   expect(segments[2]!.popularity["recall@2"]!.value).toBeCloseTo((0 + 0.5 + 1) / 3, 12);

@@ -45,7 +45,7 @@ describe("three models of independent noise", () => {
     trials = await Promise.all([1, 2, 3].map((seed) => trialOf(seed, 20)));
     trials.sort((a, b) => meanOf(b.evaluation, "ndcg@10") - meanOf(a.evaluation, "ndcg@10"));
   });
-  test("a blend that is live is no part of another one", async () => {
+  test("a live blend is no part of another blend", async () => {
     const live = { ...trials[0]!, method: { ...noisy, name: "blend" } };
     const blend = await find([live, ...trials.slice(1)]);
     expect(blend ? partsOf(blend.params).map(({ method }) => method) : []).not.toContain("blend");
@@ -60,32 +60,32 @@ describe("three models of independent noise", () => {
     expect(meanOf(again.evaluation, "ndcg@10")).toBeCloseTo(meanOf(blend.evaluation, "ndcg@10"), 9);
   });
   test("when time is up there is none", async () => expect(await find(trials, 0)).toBeUndefined());
-  test("nor where judging one would take longer than there is time", async () => {
+  test("no blend if its evaluation would take too long", async () => {
     const slow = trials.map((trial) => ({ ...trial, secondsPerList: 0.5 }));
     const lists = Math.min(1000, positions.length);
     expect(await find(slow, 0.5 * 3 * positions.length + 0.5 * 2 * lists - 1)).toBeUndefined();
     expect(await find(slow, 0.5 * 3 * positions.length + 0.5 * 3 * lists + 1)).toBeDefined();
   });
-  test("nor of more than can be fitted again together", async () => {
+  test("no blend of more parts than can be fitted again together", async () => {
     const long = trials.map((trial) => ({ ...trial, fitSeconds: 10 }));
     expect(await find(long, 1, 19)).toBeUndefined();
     expect(partsOf((await find(long, 1, 20))!.params).length).toBe(2);
     expect(partsOf((await find(long, 1, 30))!.params).length).toBe(3);
   });
-  test("those whose fitted model was let go cannot take part", async () =>
+  test("trials whose fitted model was released cannot be parts", async () =>
     expect(await find(trials.map((trial) => ({ ...trial, fitted: undefined })))).toBeUndefined());
 });
-test("a gain of less than half a percent does not earn what a second model costs", async () => {
+test("no blend for a gain of less than half a percent", async () => {
   const pair = await Promise.all([trialOf(1, 4), trialOf(1, 4.2)]);
   expect(await find(pair)).toBeUndefined();
 });
-test("a copy of the best adds nothing: no blend", async () => {
+test("no blend of the best with its copy", async () => {
   const one = await trialOf(1, 0);
   expect(await find([one, { ...one }])).toBeUndefined();
 });
 test("one model alone is no blend", async () => expect(await find([await trialOf(1, 0)])).toBeUndefined());
 
-test("a blend is compared on cases that did not pick it, where there are as many of them", () => {
+test("a blend is compared on cases that the search did not use, if there are enough", () => {
   const early = Uint32Array.of(2, 3, 5, 8, 9);
   expect(unsearched(early, Uint32Array.of(3, 8))).toEqual(Uint32Array.of(2, 5, 9));
   expect(unsearched(early, Uint32Array.of(3, 5, 8))).toEqual(early);

@@ -21,19 +21,19 @@ const cases = casesOfSplit(
     Array.from({ length: 20 }, (_, user) => [user]),
   ),
 );
-const heard: string[] = [];
+const reported: string[] = [];
 const context: TrialContext = {
   ...TRIAL_CONTEXT,
   cutOffs: [1, 5],
   budget: { weightBytesMax: 1e6 },
   memoryMbMax: 1000,
   clock: () => performance.now() / 1000,
-  progress: (share, detail) => heard.push(`${Math.round(100 * share)} ${detail}`),
+  progress: (share, detail) => reported.push(`${Math.round(100 * share)} ${detail}`),
 };
 const candidate = { method: ease as Method, params: { ...ease.grid(data)[0]!, lambda: 1 } };
 const task = { data, secondsMax: 10, secondsHard: 20 };
 
-test("a trial fits, exports and judges, and says how far it is", async () => {
+test("a trial fits, exports and evaluates, and reports its progress", async () => {
   const trial = await runTrial(
     candidate,
     { ...task, cases, positions: Uint32Array.of(0, 3, 4), trainFraction: 1 },
@@ -44,10 +44,10 @@ test("a trial fits, exports and judges, and says how far it is", async () => {
   expect(trial.artifactBytes).toBe(bytesOf(trial.served));
   expect(trial.artifactBytes).toBeGreaterThan(100);
   expect(trial.fitSeconds).toBeGreaterThan(0);
-  expect(heard.at(-1)).toBe("100 ease: ranking for 3 users");
+  expect(reported.at(-1)).toBe("100 ease: ranking for 3 users");
 });
 
-test("the seconds of a fit are those that it would take by itself: with what other fits had learnt for it", async () => {
+test("the seconds of a fit include the work that it shares with earlier fits", async () => {
   const sharing = (isLearnt: boolean): Method => ({
     ...candidate.method,
     cost: () => ({ seconds: 31, memoryMb: 1, shared: { seconds: 30, isLearnt } }),
@@ -64,7 +64,7 @@ const endless: Method = {
     new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error))),
 };
 describe("a fit that does not end", () => {
-  test("is stopped at its time, and says so", () =>
+  test("is stopped after its timeout, with an error that says so", () =>
     expect(fitCandidate({ ...candidate, method: endless }, { ...task, secondsHard: 0.05 }, context)).rejects.toThrow(
       "it was stopped after 0 s",
     ));
@@ -75,7 +75,7 @@ describe("a fit that does not end", () => {
     await expect(fit).rejects.toThrow("deleted");
   });
 });
-test("judging that takes too long is stopped as well", async () => {
+test("an evaluation that takes too long is stopped as well", async () => {
   const slow = {
     ...cases,
     caseAt(at: number) {
@@ -87,7 +87,7 @@ test("judging that takes too long is stopped as well", async () => {
   await expect(runTrial(candidate, many, context)).rejects.toThrow("it was stopped after 1 s");
 });
 
-test("a fit that fails tells its own reason", () => {
+test("a failed fit throws its own error", () => {
   const failing: Method = { ...candidate.method, fit: () => Promise.reject(new Error("singular")) };
   return expect(fitCandidate({ ...candidate, method: failing }, task, context)).rejects.toThrow("singular");
 });

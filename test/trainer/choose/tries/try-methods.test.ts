@@ -183,7 +183,7 @@ test("the live version's settings are tried before all others, and not twice", a
   expect(tried.some(({ params }) => params.lambda === 2)).toBe(true);
 });
 test("progress of a part is progress of the whole", () => {
-  const heard: number[] = [];
-  scaled({ ...context, progress: (share) => heard.push(share) }, 0.5, 0.7).progress(0.5, "");
-  expect(heard[0]).toBeCloseTo(0.6, 12);
+  const reported: number[] = [];
+  scaled({ ...context, progress: (share) => reported.push(share) }, 0.5, 0.7).progress(0.5, "");
+  expect(reported[0]).toBeCloseTo(0.6, 12);
 });

@@ -30,7 +30,7 @@ function byLot(name: string, users: number, different: number, seed: number): At
   };
 }
 
-test("an attribute that tells tastes is served, one that does not is left out", async () => {
+test("an attribute that predicts choices is served, another one is left out", async () => {
   const { choice, report, table } = await choose(tastesByCity({ users: 300, items: 40, perUser: 8 }));
   const [city] = table.columns;
   expect(choice!.values).toEqual([...city!.codes.values()].sort());
@@ -56,13 +56,13 @@ test.each([1, 2, 3, 4, 5])("attributes dealt out by lot are refused, whatever th
   expect([choice, report.served, report.params]).toEqual([undefined, false, {}]);
 });
 
-test("with few users nothing is served, however clear it looks", async () => {
+test("with few users no attribute is served, however clear it looks", async () => {
   const { choice, report } = await choose(tastesByCity({ users: 90, items: 40, perUser: 8 }));
   expect([choice, report.served, report.users_hidden]).toEqual([undefined, false, 0]);
   expect(report.reason).toBe("Only 90 users have values and choices; 100 are needed to tell.");
 });
 
-test("where no value is shared nothing is served", async () => {
+test("without a shared value no attribute is served", async () => {
   const { report } = await choose({ ...tastesByCity({ users: 90, items: 40, perUser: 8 }), userAttributes: [] });
   expect(report).toMatchObject({
     served: false,
@@ -83,7 +83,7 @@ test.skipIf(missing)(
   },
 );
 
-test.skipIf(missing)(`attributes dealt out by lot to ml-100k are refused ${missing ?? ""}`, async () => {
+test.skipIf(missing)(`random attributes of ml-100k are refused ${missing ?? ""}`, async () => {
   const { dataset } = await readRealData("ml-100k");
   const { userCount } = dataset;
   const userAttributes = [byLot("a", userCount, 2, 1), byLot("b", userCount, 7, 1), byLot("c", userCount, 20, 1)];

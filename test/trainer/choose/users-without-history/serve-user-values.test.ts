@@ -67,7 +67,7 @@ const trialOf = (positions = Uint32Array.from({ length: cases.count }, (_, at) =
     { ...options, budget: { weightBytesMax: 1e6 }, memoryMbMax: 100, seed: 1, clock: () => 0, progress: () => {} },
   );
 
-test("users without a history get the lists of their values, in their places; the lists of others stay", async () => {
+test("users without a history get the lists of their values; the lists of other users stay", async () => {
   const trial = await trialOf();
   const { evaluation } = await withServedValues(trial, validation, { ...options, values });
   expect(evaluation.positions).toEqual(trial.evaluation.positions);
@@ -83,7 +83,7 @@ test("users without a history get the lists of their values, in their places; th
   expect(after).not.toEqual(before);
 });
 
-test("nothing changes where no values are served, or nobody is new", async () => {
+test("nothing changes without served values or without new users", async () => {
   const trial = await trialOf();
   expect(await withServedValues(trial, validation, { ...options, values: undefined })).toBe(trial);
   const known = await trialOf(Uint32Array.of(0, 1, 2));
