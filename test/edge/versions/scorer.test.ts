@@ -79,15 +79,3 @@ test("large weights that the runtime uses while loading are handed over as a who
   const answer = await edge.call("/v0/models/folded/rank", { body: session(2) });
   expect(await answer.json()).toEqual(["i0", "i1", "i3", "i4", "i5", "i6", "i7"]);
 });
-
-test("a graph with only the ages input gets only ages", async () => {
-  const graph = graphBuilder("ages");
-  graph.input("ages_days", "float32", ["L"]);
-  const axis = graph.constant({ type: "int64", dims: [1], data: BigInt64Array.of(0n) });
-  const sum = graph.op("ReduceSum", ["ages_days", axis], { keepdims: { int: 1 } });
-  const ramp = graph.constant({ type: "float32", dims: [8], data: Float32Array.from({ length: 8 }, (_, i) => i) });
-  graph.output("scores", graph.op("Add", [ramp, graph.op("Mul", [sum, ramp])]), "float32", [8]);
-  await edge.publish({ modelName: "ages", exported: { graph: graph.build(), weights: [], truncation: "" } });
-  const answer = await edge.call("/v0/models/ages/rank?user_id=ann&limit=3");
-  expect(await answer.json()).toEqual(["i7", "i6", "i5"]);
-});

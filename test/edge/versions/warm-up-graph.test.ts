@@ -1,8 +1,7 @@
+import * as ort from "onnxruntime-node";
 import { expect, test } from "vitest";
 import { warmUpGraph } from "../../../edge/versions/warm-up-graph.ts";
-import type { ItemIndex } from "../../../shared/ids.ts";
 import { graphBuilder } from "../../../trainer/learn/numerics/onnx/graph.ts";
-import { openScorer } from "../../../trainer/learn/scoring/onnx-scorer.ts";
 
 test("the bytes equal those built from the definition", () => {
   const graph = graphBuilder("warm_up");
@@ -19,9 +18,11 @@ test("the bytes equal those built from the definition", () => {
   expect(Buffer.from(warmUpGraph())).toEqual(Buffer.from(graph.build()));
 });
 test("another runtime computes the same: item 1 a day ago scores e⁻¹ for item 1", async () => {
-  const scorer = await openScorer({ graph: warmUpGraph(), weights: [], truncation: "" }, 2);
-  const scores = await scorer.score({ items: [1 as ItemIndex], agesDays: [1] });
-  await scorer.close();
-  expect(scores[0]).toBe(0);
-  expect(scores[1]).toBeCloseTo(Math.exp(-1), 6);
+  const session = await ort.InferenceSession.create(warmUpGraph());
+  const items = new ort.Tensor("int32", Int32Array.of(1), [1]);
+  const ages_days = new ort.Tensor("float32", Float32Array.of(1), [1]);
+  const { scores } = await session.run({ items, ages_days });
+  await session.release();
+  expect(scores!.data[0]).toBe(0);
+  expect(scores!.data[1]).toBeCloseTo(Math.exp(-1), 6);
 });
