@@ -272,9 +272,9 @@ function whyTooMuch(
 
 type Measurement = TestPart & {
   readonly choice: Choice;
-  /** The time that the fit is told it may take. */
+  /** Seconds that the fit may take. */
   readonly secondsMax: number;
-  /** When the fit is stopped. */
+  /** Timeout of the fit in seconds. */
   readonly secondsHard: number;
 };
 

@@ -44,11 +44,11 @@ const HELD_OUT_FRACTION = 0.1;
 /** Plans how to split a dataset into a training part and cases. */
 export function planSplit(data: Interactions, { protocol, seed, includeSeen }: SplitOptions): SplitPlan {
   if (protocol === "service") return planServiceSplit(data, includeSeen);
-  if (protocol === "next-item") return newestHeldOut("The next item of each user is asked for.", includeSeen);
+  if (protocol === "next-item") return newestHeldOut("The newest item of each user is held out.", includeSeen);
   if (protocol === "sessions") return sessionsHeldOut(data, seed);
   return (all) => {
     const split = setSplit(all, HELD_OUT_FRACTION, seededRandom(seed, 11));
-    const reason = "Random interactions of the same users are asked for: a tenth of them is held out.";
+    const reason = "A random tenth of the users' interactions is held out.";
     return fromSplit(split, { kind: "held-out", reason, instantSeconds: null }, includeSeen);
   };
 }
@@ -72,9 +72,9 @@ function planServiceSplit(data: Interactions, includeSeen: boolean): SplitPlan {
     options.find(({ warm }) => warm >= WARM_USERS_PLENTY) ?? options.reduce((a, b) => (b.warm > a.warm ? b : a));
   if (best.warm < WARM_USERS_MIN) {
     const found = `only ${best.warm} users have choices both before and after any instant that leaves enough to learn from`;
-    return newestHeldOut(`Each user's newest choice is asked for, since ${found}.`, includeSeen);
+    return newestHeldOut(`Each user's newest choice is held out, since ${found}.`, includeSeen);
   }
-  const reason = `What users chose at or after one instant is asked for; ${best.warm} of them have a history before it.`;
+  const reason = `What users chose at or after one instant is held out; ${best.warm} of them have a history before it.`;
   return (all) => {
     const split = temporalSplit(all, best.instant);
     return fromSplit(split, { kind: "temporal", reason, instantSeconds: best.instant }, includeSeen);
@@ -96,7 +96,7 @@ function objectionToTimes(data: Interactions): string | undefined {
   }
   if (together * 2 <= users || users < 2) return undefined;
   const found = `${together} of ${users} users begin at the same moment, so times are comparable within a user only`;
-  return `Each user's newest choice is asked for, since ${found}.`;
+  return `Each user's newest choice is held out, since ${found}.`;
 }
 
 function warmUsers(data: Interactions, instant: number): number {
@@ -117,7 +117,7 @@ function newestHeldOut(reason: string, includeSeen: boolean): SplitPlan {
   return (all) => {
     const depth = depthFor(all);
     if (depth > 1) {
-      const more = `${reason} Users are few, so up to ${depth} choices of each are asked for, one after the other.`;
+      const more = `${reason} Users are few, so up to ${depth} choices of each are held out, one after the other.`;
       const kind = { kind: "leave-last-out" as const, reason: more, instantSeconds: null };
       return { ...kind, ...newestChoices(all, { depth, includeSeen }) };
     }
@@ -148,7 +148,7 @@ function sessionsHeldOut(data: Interactions, seed: number): SplitPlan {
     }
     return {
       kind: "sessions",
-      reason: "Every next step of new sessions is asked for: a tenth of the sessions, the newest, is held out.",
+      reason: "The newest tenth of the sessions is held out, and every next step of them is to be predicted.",
       instantSeconds: null,
       train: rowsWhere(all, (row) => !isHeldOut[ofSession[row]!]),
       cases: casesOfSessions(rowsWhere(all, (row) => isHeldOut[ofSession[row]!] === 1)),

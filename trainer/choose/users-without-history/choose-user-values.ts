@@ -48,7 +48,7 @@ export async function chooseUserValues(input: HiddenUsersInput): Promise<ChosenU
   if (users.length < HIDDEN_USERS_MIN)
     return refused(
       input,
-      `Only ${users.length} users have values and choices; ${HIDDEN_USERS_MIN} are needed to tell.`,
+      `Only ${users.length} users have values and choices; ${HIDDEN_USERS_MIN} are needed to measure it.`,
     );
   const own = crossFitted(hidden);
   const lifts = HIDDEN_METRICS.map(

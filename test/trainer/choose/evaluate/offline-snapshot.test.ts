@@ -10,10 +10,10 @@ import { trainingData } from "../../../fixtures/checkerboard.ts";
 const cases = casesOfSplit(trainingData(5, [[0, 1], []]), trainingData(5, [[4], [4]]), {
   instantSeconds: 1_700_172_800,
 });
-const asked: History[] = [];
+const scored: History[] = [];
 const scorer = {
   score: async (history: History) => {
-    asked.push(history);
+    scored.push(history);
     return Float32Array.of(0, 1, 2, 3, 4);
   },
   close: async () => {},
@@ -26,14 +26,14 @@ const listFor = async (user: number, historyMax = 10, excludeSeen = true) => {
 test("what the user has seen is left out", async () => expect(await listFor(0)).toEqual([4, 3, 2]));
 test("unless seen items are wanted", async () => expect(await listFor(0, 10, false)).toEqual([4, 3, 2, 1, 0]));
 test("a new user gets the catalog in its order, without a call of the model", async () => {
-  asked.length = 0;
+  scored.length = 0;
   expect(await listFor(1)).toEqual([0, 1, 2, 3, 4]);
-  expect(asked).toEqual([]);
+  expect(scored).toEqual([]);
 });
 test("the model is given its newest items with their ages in days", async () => {
-  asked.length = 0;
+  scored.length = 0;
   await listFor(0, 1);
-  expect(asked).toEqual([{ items: [1], agesDays: [1] }]);
+  expect(scored).toEqual([{ items: [1], agesDays: [1] }]);
 });
 test("a new user whose values are known is ranked for by them, any other as before", async () => {
   const values = {

@@ -11,7 +11,7 @@ import { twoTastes } from "../../../fixtures/two-tastes.ts";
 
 const columns = { kind: "guessed", user: "user", item: "item", time: null, label: null } as const;
 const whole = twoTastes({ users: 300, items: 40, perUser: 10 });
-const parted = (isTest: (row: number) => boolean): TrainAndTest => ({
+const splitBy = (isTest: (row: number) => boolean): TrainAndTest => ({
   train: { ...whole, ...rowsWhere(whole, (row) => !isTest(row)) },
   test: rowsWhere(whole, isTest),
   columns,
@@ -40,7 +40,7 @@ const run = (data: TrainAndTest, changes: Partial<EvaluateFilesOptions> = {}) =>
 
 describe("set", () => {
   test("every model with its figures, the chosen first", async () => {
-    const { protocol, users, items, models } = await run(parted((row) => isHeld[row] === 1));
+    const { protocol, users, items, models } = await run(splitBy((row) => isHeld[row] === 1));
     expect({ protocol, items }).toEqual({ protocol: "set", items: 40 });
     expect(users).toBeGreaterThan(250);
     expect(models.map(({ name, chosen }) => [name, chosen])).toEqual([
@@ -59,7 +59,7 @@ describe("set", () => {
     expect(log.some((line) => line.startsWith("dropped: ease"))).toBe(true);
   });
   test("nothing is learnt from the test part: other targets change no list, only the figures", async () => {
-    const data = parted((row) => isHeld[row] === 1);
+    const data = splitBy((row) => isHeld[row] === 1);
     const other = { ...data, test: { ...data.test, items: data.test.items.map((item) => (item + 1) % 40) } };
     const [one, changed] = [await run(data), await run(other)];
     expect(changed.models.map(({ params }) => params)).toEqual(one.models.map(({ params }) => params));
@@ -67,7 +67,7 @@ describe("set", () => {
   });
   test("auto measures the chosen and popularity only", async () => {
     const { models } = await run(
-      parted((row) => isHeld[row] === 1),
+      splitBy((row) => isHeld[row] === 1),
       { measureAll: false },
     );
     expect(models.map(({ name }) => name)).toEqual(["ease", "popularity"]);
@@ -76,14 +76,14 @@ describe("set", () => {
 
 test("next-item has one target for each user, so recall is the hit rate", async () => {
   const { users, models } = await run(
-    parted((row) => row % 10 === 9),
+    splitBy((row) => row % 10 === 9),
     { protocol: "next-item" },
   );
   expect(users).toBe(300);
   expect(models[0]!.metrics["recall@5"]).toBe(models[0]!.metrics["hr@5"]);
 });
 test("sessions of the test file are new, and every prefix is a case", async () => {
-  const data = parted((row) => row >= 250 * 10);
+  const data = splitBy((row) => row >= 250 * 10);
   const { users, models } = await run(data, { protocol: "sessions" });
   expect(users).toBe(50 * 9);
   expect(models.find(({ name }) => name === "ease")!.metrics["hr@10"]).toBeGreaterThan(0.2);
@@ -103,7 +103,7 @@ test("users that only the test file has change nothing but its lists", async () 
     const { models } = await run(data, { protocol: "sessions", methods });
     return { fits: [...fitted], params: models.map(({ params }) => params) };
   };
-  const more = parted((row) => row >= 250 * 10);
+  const more = splitBy((row) => row >= 250 * 10);
   const [userStart, items] = [more.test.userStart.slice(0, 261), more.test.items.slice(0, 100)];
   const cut = { userCount: 260, userStart };
   const fewer = {
@@ -120,7 +120,7 @@ test("users that only the test file has change nothing but its lists", async () 
   expect(await fitsOf(more)).toEqual(await fitsOf(fewer));
 });
 test("seen items may be shown when they are wanted", async () => {
-  const data = parted((row) => isHeld[row] === 1);
+  const data = splitBy((row) => isHeld[row] === 1);
   const again = { ...data, test: data.train };
   const hidden = await run(again, { measureAll: false });
   const shown = await run(again, { measureAll: false, includeSeen: true });
@@ -139,7 +139,7 @@ test("a chosen model that cannot be fitted again gives way to the next best", as
   };
   const methods = { popularity: popularity as Method, ease: once };
   const { models, not_measured } = await run(
-    parted((row) => isHeld[row] === 1),
+    splitBy((row) => isHeld[row] === 1),
     { methods, measureAll: false },
   );
   expect(models.map(({ name, chosen }) => [name, chosen])).toEqual([["popularity", true]]);
@@ -152,7 +152,7 @@ describe("a wanted method is measured if it fits, or listed with the reason", ()
   const tooMuch = (seconds: number, memoryMb: number) => ({ cost: () => ({ seconds, memoryMb }) });
   const few = twoTastes({ users: 20, items: 40, perUser: 10 });
   const data: TrainAndTest = {
-    ...parted(() => false),
+    ...splitBy(() => false),
     train: { ...few, ...rowsWhere(few, (row) => row % 10 < 8) },
     test: rowsWhere(few, (row) => row % 10 >= 8),
   };
@@ -178,7 +178,7 @@ describe("a wanted method is measured if it fits, or listed with the reason", ()
   test("no further model is fitted beyond the time for all models", async () => {
     let seconds = 0;
     const told: number[] = [];
-    const all = parted((row) => isHeld[row] === 1);
+    const all = splitBy((row) => isHeld[row] === 1);
     const long = (name: string) =>
       named(name, {
         fit: (data, params, context) => {
@@ -198,7 +198,7 @@ describe("a wanted method is measured if it fits, or listed with the reason", ()
     const faulty = named("faulty", { fit: () => Promise.reject(new Error("no inverse")) });
     const methods = { popularity: popularity as Method, faulty };
     const { not_measured } = await run(
-      parted((row) => isHeld[row] === 1),
+      splitBy((row) => isHeld[row] === 1),
       { methods },
     );
     expect(not_measured).toEqual([{ name: "faulty", reason: "failed: no inverse" }]);

@@ -21,7 +21,7 @@ describe("service", () => {
     const split = planned(numbered)(numbered);
     expect(split.kind).toBe("leave-last-out");
     expect(split.reason).toContain("600 of 600 users begin at the same moment");
-    expect(split.reason).toContain("up to 5 choices of each are asked for");
+    expect(split.reason).toContain("up to 5 choices of each are held out");
     expect(split.cases.count).toBe(600 * 2); // a quarter of eight
   });
   test("each user comes once and is gone: too few with a before and an after", () => {

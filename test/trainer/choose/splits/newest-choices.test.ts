@@ -11,7 +11,7 @@ describe("one user's history of eight", () => {
     [8, 0],
   ]);
   const { train, cases } = newestChoices(all, options);
-  test("its newest two are asked for, each after all that came before it", () => {
+  test("its newest two choices are cases, each with everything before it as history", () => {
     const asked = [0, 1].map((at) => cases.caseAt(at));
     expect(asked.map(({ items, relevant }) => [items.at(-1), items.length, relevant])).toEqual([
       [5, 6, [6]],
@@ -56,7 +56,7 @@ test.each([
   [1000, 3],
   [3000, 1],
   [9000, 1],
-])("of %i users up to %i choices are asked for", (users, depth) => {
+])("of %i users up to %i choices are held out", (users, depth) => {
   const all = trainingData(
     3,
     Array.from({ length: users }, () => [0, 1, 2]),

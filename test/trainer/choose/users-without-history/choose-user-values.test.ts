@@ -59,7 +59,7 @@ test.each([1, 2, 3, 4, 5])("attributes dealt out by lot are refused, whatever th
 test("with few users no attribute is served, however clear it looks", async () => {
   const { choice, report } = await choose(tastesByCity({ users: 90, items: 40, perUser: 8 }));
   expect([choice, report.served, report.users_hidden]).toEqual([undefined, false, 0]);
-  expect(report.reason).toBe("Only 90 users have values and choices; 100 are needed to tell.");
+  expect(report.reason).toBe("Only 90 users have values and choices; 100 are needed to measure it.");
 });
 
 test("without a shared value no attribute is served", async () => {

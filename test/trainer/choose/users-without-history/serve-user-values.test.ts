@@ -47,7 +47,7 @@ test("as served, users have the codes of the chosen values, and the scores are t
 
 const ITEMS = 20;
 const all = tastesByCity({ users: 40, items: ITEMS, perUser: 6 });
-/** Users from 30 on are new: nothing of them is known. Of the others the last choice is asked for. */
+/** Users from 30 on are new and have no training rows. The last choice of each other user is a target. */
 const isTarget = (row: number) => row >= 30 * 6 || row % 6 === 5;
 const train = { ...all, ...rowsWhere(all, (row) => !isTarget(row)) };
 const cases = casesOfSplit(train, rowsWhere(all, isTarget));
