@@ -8,6 +8,7 @@ import { itemKnn } from "../../trainer/learn/item-knn.ts";
 import type { ExportedModel, FittedModel } from "../../trainer/learn/model.ts";
 import { openScorer } from "../../trainer/learn/scoring/onnx-scorer.ts";
 import { fitContext } from "../fixtures/fit-context.ts";
+import { referenceScores } from "../fixtures/reference-scores.ts";
 import { type Bench, compared, type Figure, quantile, timesMs } from "./bench.ts";
 import { publishWorld, type RankCall, type TimedEdge, withEdge } from "./edge-scale-serving.ts";
 import { HISTORY_MAX, type ScaleWorld } from "./edge-scale-world.ts";
@@ -113,7 +114,7 @@ const asHistory = (items: readonly ItemIndex[]) => ({ items, agesDays: items.map
 /** Lists from all weights, in float32 with plain loops. */
 function exactList(world: SparseWorld, model: FittedModel, user: number): ItemIndex[] {
   const history = historyOf(world, user, HISTORY_MAX);
-  return bestOf(model.score(asHistory(history)), history);
+  return bestOf(referenceScores(model, asHistory(history)), history);
 }
 
 /** Lists and NDCG of an exported model in onnxruntime-node. */

@@ -13,6 +13,7 @@ import type { FittedModel, TrainingData } from "../../trainer/learn/model.ts";
 import { samplePositions, seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
 import { SEQUENCE_MAX } from "../../trainer/learn/sequential-ridge.ts";
 import { type RealDataSet, readRealData } from "../fixtures/real-data.ts";
+import { referenceScores } from "../fixtures/reference-scores.ts";
 import { drawnDataset } from "./bench-data.ts";
 import { benchContext } from "./quality-judge.ts";
 
@@ -78,7 +79,7 @@ async function writeForReference(model: FittedModel, fits: number): Promise<void
   for (const [i, user] of users.entries()) {
     const items = [...data.items.subarray(data.userStart[user]!, data.userStart[user + 1]!)].slice(-model.historyMax);
     const history = { items: items as ItemIndex[], agesDays: items.map(() => 0) };
-    scores.set(model.score(history), i * data.itemCount);
+    scores.set(referenceScores(model, history), i * data.itemCount);
   }
   const files: Readonly<Record<string, Uint8Array | Uint32Array | Int32Array | Float32Array | string>> = {
     "wanted.json": JSON.stringify(wanted),

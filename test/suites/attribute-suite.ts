@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ItemIndex } from "../../shared/ids.ts";
 import type { Method } from "../../trainer/learn/model.ts";
 import { fitContext } from "../fixtures/fit-context.ts";
+import { referenceScores } from "../fixtures/reference-scores.ts";
 import { twoAisles } from "../fixtures/two-aisles.ts";
 import { withShelves } from "../fixtures/with-shelves.ts";
 import { modelSuite } from "./model-suite.ts";
@@ -15,7 +16,7 @@ export function attributeSuite(method: Method): void {
       const data = twoAisles();
       const preference = async (attributes: number) => {
         const model = await method.fit(data, { ...method.grid(data)[0]!, attributes }, fitContext());
-        const scores = model.score({ items: [22 as ItemIndex], agesDays: [0] }); // an unchosen item of the even aisle
+        const scores = referenceScores(model, { items: [22 as ItemIndex], agesDays: [0] }); // an unchosen item of the even aisle
         const ofAisle = (rest: number) => scores.filter((_, item) => item < 22 && item % 2 === rest);
         const mean = (values: Float32Array) => values.reduce((sum, value) => sum + value) / values.length;
         return mean(ofAisle(0)) - mean(ofAisle(1));

@@ -7,6 +7,7 @@ import type { ExportedModel, FittedModel, Method, TrainingData } from "../../tra
 import { openScorer } from "../../trainer/learn/scoring/onnx-scorer.ts";
 import { checkerboard, trainingData } from "../fixtures/checkerboard.ts";
 import { fitContext } from "../fixtures/fit-context.ts";
+import { referenceScores } from "../fixtures/reference-scores.ts";
 
 const SIZE = 20;
 const ROOMY = { weightBytesMax: 1e9 };
@@ -14,7 +15,7 @@ const ROOMY = { weightBytesMax: 1e9 };
 export type SuiteOptions = {
   /** False for a method that gives every history the same scores. */
   readonly personal?: boolean;
-  /** Largest relative difference between the exported scores and `score`. */
+  /** Largest relative difference between the exported scores and the reference. */
   readonly tolerance?: number;
 };
 
@@ -102,7 +103,7 @@ async function expectParity(model: FittedModel, itemCount: number, tolerance: nu
       items: Array.from({ length }, (_, i) => ((i * 7 + (i >> 2)) % itemCount) as ItemIndex),
       agesDays: Array.from({ length }, (_, i) => (length - 1 - i) * 1.5),
     };
-    const expected = model.score(history);
+    const expected = referenceScores(model, history);
     const actual = await scorer.score(history);
     expect(actual.every(Number.isFinite)).toBe(true);
     const largest = Math.max(1e-30, ...expected.map(Math.abs));

@@ -1,5 +1,4 @@
 import { setImmediate } from "node:timers/promises";
-import type { History } from "../../shared/snapshot.ts";
 import type { AttributeColumn, Interactions } from "../read/dataset/dataset.ts";
 import type { GraphBuilder } from "./numerics/onnx/graph.ts";
 
@@ -68,8 +67,6 @@ export type FittedModel = {
   readonly bytesLeast?: () => number;
   /** The serving form within the budget; `truncation` says what was left out. */
   export(budget: ServingBudget): ExportedModel;
-  /** Reference scores, computed without ONNX for the parity test. Float32Array(itemCount), every value finite. */
-  score(history: History): Float32Array;
 };
 
 export type ServingBudget = {

@@ -2,7 +2,7 @@ import type { AppendScores, FittedModel, Method, TrainingData } from "./model.ts
 import type { Averages } from "./neural/averages.ts";
 import { candidateSource } from "./neural/candidates.ts";
 import { type PooledBatch, pooledEpoch } from "./neural/pooled-batches.ts";
-import { appendPooled, pooledScores } from "./neural/pooled-export.ts";
+import { appendPooled } from "./neural/pooled-export.ts";
 import { compilePooledStep, freshPooledParameters, openPooledScorer, type PooledShape } from "./neural/pooled-graph.ts";
 import { type Network, trainNetwork } from "./neural/train-network.ts";
 import type { TrainingPlan } from "./neural/training.ts";
@@ -113,15 +113,19 @@ const planFor = ({ learningRate, epochs }: PooledHistoryParams, stepsPerEpoch: n
   patience: Math.max(10, Math.ceil(epochs / 4)),
 });
 
-function fittedPooled(shape: PooledShape, params: PooledHistoryParams, parameters: Averages): FittedModel {
+export type FittedPooled = FittedModel & {
+  readonly pooled: { readonly shape: PooledShape; readonly parameters: Averages };
+};
+
+function fittedPooled(shape: PooledShape, params: PooledHistoryParams, parameters: Averages): FittedPooled {
   const append: AppendScores = (graph, items, budget) => appendPooled(graph, items, { shape, parameters }, budget);
   return {
     method: "pooled_history",
     params,
+    pooled: { shape, parameters },
     itemCount: shape.itemCount,
     historyMax: shape.length,
     append,
     export: exportScores("pooled_history", shape.itemCount, append),
-    score: ({ items }) => pooledScores(shape, parameters, items),
   };
 }

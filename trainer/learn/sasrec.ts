@@ -3,7 +3,7 @@ import type { Averages } from "./neural/averages.ts";
 import { epochBatches, type SequenceBatch } from "./neural/batches.ts";
 import { candidateSource } from "./neural/candidates.ts";
 import type { HeldOut } from "./neural/held-out.ts";
-import { appendSasrec, sasrecScores } from "./neural/sasrec-export.ts";
+import { appendSasrec } from "./neural/sasrec-export.ts";
 import { causalSpansFor, compileSasrecStep, openSasrecScorer } from "./neural/sasrec-graph.ts";
 import { freshParameters } from "./neural/sasrec-parameters.ts";
 import { type Network, trainNetwork } from "./neural/train-network.ts";
@@ -153,15 +153,19 @@ const planFor = ({ learningRate, epochs }: SasrecParams, stepsPerEpoch: number):
   patience: Math.max(6, Math.ceil(epochs / 3)),
 });
 
-function fittedSasrec(shape: TransformerShape, params: SasrecParams, parameters: Averages): FittedModel {
+export type FittedSasrec = FittedModel & {
+  readonly sasrec: { readonly shape: TransformerShape; readonly parameters: Averages };
+};
+
+function fittedSasrec(shape: TransformerShape, params: SasrecParams, parameters: Averages): FittedSasrec {
   const append: AppendScores = (graph, items, budget) => appendSasrec(graph, items, { shape, parameters }, budget);
   return {
     method: "sasrec",
     params,
+    sasrec: { shape, parameters },
     itemCount: shape.itemCount,
     historyMax: shape.length,
     append,
     export: exportScores("sasrec", shape.itemCount, append),
-    score: ({ items }) => sasrecScores(shape, parameters, items),
   };
 }

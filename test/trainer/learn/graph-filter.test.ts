@@ -5,6 +5,7 @@ import type { Method } from "../../../trainer/learn/model.ts";
 import { symmetricEigen } from "../../../trainer/learn/numerics/linear-algebra/symmetric-eigen.ts";
 import { trainingData } from "../../fixtures/checkerboard.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
+import { referenceScores } from "../../fixtures/reference-scores.ts";
 import { modelSuite } from "../../suites/model-suite.ts";
 
 modelSuite(graphFilter as Method);
@@ -41,7 +42,7 @@ test.each([
   const { values, vectors } = symmetricEigen(gram, itemCount);
   const real = Array.from(values.keys()).filter((k) => values[k]! > 1e-4 * values[0]!);
   const history = [3, 7].map((i) => data.items[i]! as ItemIndex);
-  const scores = fitted.score({ items: history, agesDays: [0, 0] });
+  const scores = referenceScores(fitted, { items: history, agesDays: [0, 0] });
   for (let j = 0; j < itemCount; j++) {
     let expected = 0;
     for (const i of history) {
@@ -63,7 +64,7 @@ test.each([
   const data = { ...chosen, itemCount: chosen.itemCount + 3 };
   const model = await graphFilter.fit(data, graphFilter.grid(data)[0]!, fitContext());
   const unknown = chosen.itemCount as ItemIndex;
-  expect(model.score({ items: [unknown], agesDays: [0] }).every((score) => score === 0)).toBe(true);
-  const known = model.score({ items: [chosen.items[0]! as ItemIndex], agesDays: [0] });
+  expect(referenceScores(model, { items: [unknown], agesDays: [0] }).every((score) => score === 0)).toBe(true);
+  const known = referenceScores(model, { items: [chosen.items[0]! as ItemIndex], agesDays: [0] });
   expect([...known.subarray(unknown)]).toEqual([0, 0, 0]);
 });

@@ -4,6 +4,7 @@ import type { Method } from "../../../trainer/learn/model.ts";
 import { sequentialRidge } from "../../../trainer/learn/sequential-ridge.ts";
 import { trainingData } from "../../fixtures/checkerboard.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
+import { referenceScores } from "../../fixtures/reference-scores.ts";
 import { attributeSuite } from "../../suites/attribute-suite.ts";
 import { modelSuite } from "../../suites/model-suite.ts";
 
@@ -20,7 +21,7 @@ test("order counts: 1 follows 0, and 2 follows 1", async () => {
   ]);
   const model = await sequentialRidge.fit(data, { ...settings(data), reversed: 0, lambda: 0.1 }, fitContext());
   const best = (items: number[]) => {
-    const scores = model.score({ items: items as ItemIndex[], agesDays: items.map(() => 0) });
+    const scores = referenceScores(model, { items: items as ItemIndex[], agesDays: items.map(() => 0) });
     return scores.indexOf(Math.max(...scores));
   };
   expect([best([0]), best([1]), best([2])]).toEqual([1, 2, 3]);
@@ -33,7 +34,7 @@ test("a very large ridge leads to popularity, whatever the history", async () =>
     [0, 2, 1, 1],
   ]);
   const model = await sequentialRidge.fit(data, { ...settings(data), reversed: 0, lambda: 1e7 }, fitContext());
-  const scores = model.score({ items: [0 as ItemIndex], agesDays: [0] });
+  const scores = referenceScores(model, { items: [0 as ItemIndex], agesDays: [0] });
   // Six of the nine targets are item 1, one is item 0, two are item 2. The constant's ridge adds 1 to the nine positions.
   for (const [item, count] of [1, 6, 2].entries()) expect(scores[item]).toBeCloseTo(count / 10, 3);
 });
@@ -50,8 +51,8 @@ test("the grid uses negatives only if the data have some; then a negative intera
     (negatives) => sequentialRidge.grid(labelled).find((params) => params.negatives === negatives)!,
   );
   const history = { items: [0 as ItemIndex], agesDays: [0] };
-  expect((await sequentialRidge.fit(labelled, without!, fitContext())).score(history)[1]).toBeCloseTo(0, 6);
-  expect((await sequentialRidge.fit(labelled, using!, fitContext())).score(history)[1]).toBeGreaterThan(0.1);
+  expect(referenceScores(await sequentialRidge.fit(labelled, without!, fitContext()), history)[1]).toBeCloseTo(0, 6);
+  expect(referenceScores(await sequentialRidge.fit(labelled, using!, fitContext()), history)[1]).toBeGreaterThan(0.1);
 });
 
 test("dense data get a setting with three windows, and the middle one counts", async () => {
@@ -76,7 +77,7 @@ test("dense data get a setting with three windows, and the middle one counts", a
   const params = { ...three, ...windows, lambda: 1e-3, reversed: 0 };
   const model = await sequentialRidge.fit(data, params, fitContext());
   const items = [2, 3, 1, 2, 3] as ItemIndex[];
-  const scores = model.score({ items, agesDays: items.map(() => 0) });
+  const scores = referenceScores(model, { items, agesDays: items.map(() => 0) });
   expect(scores.indexOf(Math.max(...scores))).toBe(1);
 });
 

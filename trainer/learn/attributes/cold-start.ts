@@ -1,9 +1,6 @@
-import type { History } from "../../../shared/snapshot.ts";
-import { topK } from "../../../shared/top-k.ts";
 import type { AppendScores, FittedModel, Method } from "../model.ts";
 import type { GraphBuilder } from "../numerics/onnx/graph.ts";
 import { cast, integers, scalar } from "../numerics/onnx/graph-shorthand.ts";
-import { newest } from "../scoring/blend.ts";
 import { exportScores } from "../scoring/scoring-graph.ts";
 import { coldCost, coldItems, coldScorer } from "./cold-items.ts";
 
@@ -54,7 +51,7 @@ type Cold = {
 };
 
 /** A model that places cold items in the lists of its warm model. */
-type ColdModel = FittedModel & { readonly warm: FittedModel; readonly cold: Cold };
+export type ColdModel = FittedModel & { readonly warm: FittedModel; readonly cold: Cold };
 
 const hasCold = (model: FittedModel): model is ColdModel => "cold" in model;
 
@@ -94,37 +91,8 @@ function placeCold(warm: FittedModel, cold: Cold): FittedModel {
     historyMax: Math.max(warm.historyMax, scorer.historyMax),
     append,
     export: exportScores(method, itemCount, append),
-    score: (history) =>
-      joinScores(history, {
-        warm: warm.score(newest(history, warm.historyMax)),
-        cold: scorer.score(history),
-        isCold,
-        places,
-        every,
-      }),
   };
   return model;
-}
-
-type Scores = {
-  readonly warm: Float32Array;
-  readonly cold: Float32Array;
-  readonly isCold: Uint8Array;
-  readonly places: number;
-  readonly every: number;
-};
-
-/** The rule without ONNX. A placed cold item gets the score of the item that it stands behind; ties keep catalog order. */
-function joinScores({ items }: History, { warm, cold, isCold, places, every }: Scores): Float32Array {
-  const inHistory = new Set(items);
-  const others = topK(warm, places * every, (item) => !isCold[item] && !inHistory.has(item));
-  const last = warm.reduce((least, score) => Math.min(least, score));
-  const joined = warm.map((score, item) => (isCold[item] ? last : score));
-  for (const [c, item] of topK(cold, places, (item) => isCold[item] === 1).entries()) {
-    const behind = others[(c + 1) * every - 1];
-    if (cold[item]! > 0 && behind !== undefined) joined[item] = warm[behind]!;
-  }
-  return joined;
 }
 
 const SCORE_MIN = -3.4e38;
@@ -138,7 +106,7 @@ type JoinInputs = {
   readonly every: number;
 };
 
-/** Graph nodes for the rule of `joinScores`. */
+/** A placed cold item gets the score of the item that it stands behind; ties keep catalog order. */
 function joinedScores(graph: GraphBuilder, { items, warm, cold, mask, places, every }: JoinInputs): string {
   const least = scalar(graph, SCORE_MIN);
   const last = graph.op("ReduceMin", [warm], { keepdims: { int: 0 } });

@@ -11,11 +11,11 @@ import {
   encodeWithin,
   leastBytes,
 } from "../weights/weight-encoding.ts";
-import { type HistoryWeighting, type LinearModel, type LinearTerm, scoreLinear } from "./linear-model.ts";
+import type { HistoryWeighting, LinearModel, LinearTerm } from "./linear-model.ts";
 
 export type FittedLinear = FittedModel & { readonly linear: LinearModel };
 
-/** A fitted model that exports and scores `linear`. */
+/** A fitted model that exports `linear`. */
 export function fittedLinear(method: string, params: Params, linear: LinearModel): FittedLinear {
   const append = (graph: GraphBuilder, items: string, budget: PartBudget) => appendLinear(graph, items, linear, budget);
   return {
@@ -27,7 +27,6 @@ export function fittedLinear(method: string, params: Params, linear: LinearModel
     append,
     bytesLeast: () => leastLinearBytes(linear),
     export: exportScores(method, linear.itemCount, append),
-    score: (history) => scoreLinear(linear, history),
   };
 }
 

@@ -1,5 +1,4 @@
-import type { History } from "../../../shared/snapshot.ts";
-import { addRow, type WeightMatrix } from "../weights/weight-matrix.ts";
+import type { WeightMatrix } from "../weights/weight-matrix.ts";
 
 /** How much each entry of a history counts. Position 0 is the newest entry. */
 export type HistoryWeighting = {
@@ -37,27 +36,3 @@ export const setWeighting = (recentScale: number): HistoryWeighting => ({
 });
 
 export const AS_SET = setWeighting(0);
-
-/** Scores without ONNX: the reference that the exported graph is compared with. */
-export function scoreLinear(model: LinearModel, history: History): Float32Array {
-  const scores = new Float64Array(model.itemCount);
-  if (model.bias) scores.set(model.bias);
-  for (const { weighting, matrix } of model.terms) {
-    const weights = historyWeights(weighting, history.items);
-    for (const [i, item] of history.items.entries()) if (weights[i]) addRow(matrix, item, weights[i]!, scores);
-  }
-  return Float32Array.from(scores);
-}
-
-/** The weight of each entry of a history that is ordered oldest first. Float64Array(items.length) */
-export function historyWeights(weighting: HistoryWeighting, items: readonly number[]): Float64Array {
-  const weights = new Float64Array(items.length);
-  const counted = new Set<number>();
-  for (let position = 0; position < Math.min(items.length, weighting.window); position++) {
-    const i = items.length - 1 - position;
-    if (weighting.distinct && counted.has(items[i]!)) continue;
-    counted.add(items[i]!);
-    weights[i] = Math.exp(-position / weighting.scale);
-  }
-  return weights;
-}

@@ -60,30 +60,3 @@ function unitsAndLengths(parameters: Averages, { itemCount, width }: PooledShape
   }
   return { units, lengths };
 }
-
-/**
- * The reference: scores in plain loops, which tests compare with the exported graph.
- *
- * @param items Item indices, oldest first.
- * @returns Scores. [itemCount]
- */
-export function pooledScores(shape: PooledShape, parameters: Averages, items: readonly number[]): Float32Array {
-  const { itemCount, width, ordered } = shape;
-  const values = (name: string) => parameters.get(name)!.value;
-  const table = values("item_table");
-  const pooled = new Float64Array(width);
-  for (const [at, item] of items.entries()) {
-    const weight = ordered ? Math.exp(values("place_weights")[items.length - 1 - at]!) : 1;
-    for (let i = 0; i < width; i++) pooled[i] = pooled[i]! + weight * table[item * width + i]!;
-  }
-  const [projection, bias] = [values("projection"), values("everyone")];
-  const user = Float64Array.from({ length: width }, (_, to) =>
-    pooled.reduce((sum, value, from) => sum + value * projection[from * width + to]!, bias[to]!),
-  );
-  const userLength = Math.max(1e-6, Math.hypot(...user));
-  return Float32Array.from({ length: itemCount }, (_, item) => {
-    const row = table.subarray(item * width, (item + 1) * width);
-    const product = row.reduce((sum, value, i) => sum + value * user[i]!, 0);
-    return product / userLength / Math.max(1e-6, Math.hypot(...row));
-  });
-}

@@ -7,30 +7,24 @@ import { exportScores } from "./scoring-graph.ts";
 /** A fitted model and the weight of its scores in a blend's sum. */
 export type BlendPart = { readonly model: FittedModel; readonly weight: number };
 
+export type FittedBlend = FittedModel & { readonly parts: readonly BlendPart[] };
+
 /**
  * The weighted sum of several models' scores: Σ weight · scores / spread(scores). The spread is the standard deviation over the
  * catalog, computed for each history, because the scores of different models are not on the same scale.
  */
-export function blend(method: string, params: Params, parts: readonly BlendPart[]): FittedModel {
+export function blend(method: string, params: Params, parts: readonly BlendPart[]): FittedBlend {
   const { itemCount } = parts[0]!.model;
   const append = appendBlend(parts);
   return {
     method,
     params,
+    parts,
     itemCount,
     historyMax: Math.max(...parts.map(({ model }) => model.historyMax)),
     append,
     bytesLeast: () => leastBytesOf(parts),
     export: exportScores(method, itemCount, append),
-    score(history) {
-      const sum = new Float32Array(itemCount);
-      for (const { model, weight } of parts) {
-        const scores = model.score(newest(history, model.historyMax));
-        const factor = weight / spreadOf(scores);
-        for (let item = 0; item < itemCount; item++) sum[item]! += factor * scores[item]!;
-      }
-      return sum;
-    },
   };
 }
 

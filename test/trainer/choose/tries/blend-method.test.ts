@@ -17,6 +17,7 @@ import { popularity } from "../../../../trainer/learn/popularity.ts";
 import { openScorer } from "../../../../trainer/learn/scoring/onnx-scorer.ts";
 import { checkerboard } from "../../../fixtures/checkerboard.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
+import { referenceScores } from "../../../fixtures/reference-scores.ts";
 import { twoAisles } from "../../../fixtures/two-aisles.ts";
 
 const methods = { popularity: popularity as Method, ease: ease as Method, item_knn: itemKnn as Method };
@@ -66,7 +67,7 @@ test("a blend fitted from its settings is the blend of its parts fitted one by o
     fitted.map((model, i) => ({ model, weight: parts[i]!.share })),
   );
   const history = { items: [2 as never, 4 as never], agesDays: [1, 0] };
-  expect([...whole.score(history)]).toEqual([...byHand.score(history)]);
+  expect([...referenceScores(whole, history)]).toEqual([...referenceScores(byHand, history)]);
   expect(whole.method).toBe("blend");
 });
 test("cold items are placed once in the lists of a blend, whatever its parts, and its export says so too", async () => {
@@ -83,7 +84,7 @@ test("cold items are placed once in the lists of a blend, whatever its parts, an
   const scorer = await openScorer(model.export({ weightBytesMax: 1e6 }), shop.itemCount);
   const exported = await scorer.score(history);
   await scorer.close();
-  for (const [item, score] of model.score(history).entries()) expect(exported[item]).toBeCloseTo(score, 4);
+  for (const [item, score] of referenceScores(model, history).entries()) expect(exported[item]).toBeCloseTo(score, 4);
   const ranked = topK(exported, shop.itemCount, (item) => !history.items.includes(item));
   expect(ranked.indexOf(22 as ItemIndex)).toBe(5); // one cold item in this aisle, behind the fifth
   const each = partsOf(params).map((part) => cold[part.method as "ease"].cost(shop, part.params));

@@ -8,6 +8,7 @@ import { openScorer } from "../../../../trainer/learn/scoring/onnx-scorer.ts";
 import { sequentialRidge } from "../../../../trainer/learn/sequential-ridge.ts";
 import { checkerboard } from "../../../fixtures/checkerboard.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
+import { referenceScores } from "../../../fixtures/reference-scores.ts";
 import { twoAisles } from "../../../fixtures/two-aisles.ts";
 
 const data = twoAisles();
@@ -25,13 +26,13 @@ test.each([
     const scorer = await openScorer(model.export({ weightBytesMax: 1e6 }), data.itemCount);
     const scores = await scorer.score(history);
     await scorer.close();
-    for (const [item, score] of model.score(history).entries()) expect(scores[item]).toBeCloseTo(score, 4);
+    for (const [item, score] of referenceScores(model, history).entries()) expect(scores[item]).toBeCloseTo(score, 4);
 
     const ranked = topK(scores, data.itemCount, (item) => !history.items.includes(item));
     expect(ranked.indexOf(22 as ItemIndex)).toBe(COLD_EVERY);
     expect(scores[23]).toBeLessThan(scores[22]!);
 
-    const plain = (await (method as Method).fit(data, params, fitContext())).score(history);
+    const plain = referenceScores(await (method as Method).fit(data, params, fitContext()), history);
     for (let item = 0; item < 22; item++) expect(scores[item]).toBeCloseTo(plain[item]!, 4);
   },
 );
@@ -44,7 +45,7 @@ test("the setting coldEvery changes how many items stand before it, also in the 
   const scorer = await openScorer(model.export({ weightBytesMax: 1e6 }), data.itemCount);
   const exported = await scorer.score(history);
   await scorer.close();
-  for (const scores of [exported, model.score(history)]) {
+  for (const scores of [exported, referenceScores(model, history)]) {
     const ranked = topK(scores, data.itemCount, (item) => !history.items.includes(item));
     expect(ranked.indexOf(22 as ItemIndex)).toBe(4);
   }
@@ -82,7 +83,9 @@ test("a model gets the cold items of several others, placed as rarely as in the 
   const often = await cold.fit(data, { ...params!, coldEvery: 3 }, fitContext());
   const rarely = await cold.fit(data, { ...params!, coldEvery: 6 }, fitContext());
   const plain = warmOf(often);
-  expect([...placedAsIn([often, rarely, plain], plain).score(history)]).toEqual([...rarely.score(history)]);
+  expect([...referenceScores(placedAsIn([often, rarely, plain], plain), history)]).toEqual([
+    ...referenceScores(rarely, history),
+  ]);
   expect(placedAsIn([plain], plain)).toBe(plain);
   expect(warmOf(plain)).toBe(plain);
 });

@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
 import type { ItemIndex } from "../../../../shared/ids.ts";
 import { averagesOf } from "../../../../trainer/learn/neural/averages.ts";
-import { appendPooled, pooledScores } from "../../../../trainer/learn/neural/pooled-export.ts";
+import { appendPooled } from "../../../../trainer/learn/neural/pooled-export.ts";
 import { freshPooledParameters } from "../../../../trainer/learn/neural/pooled-graph.ts";
 import { openScorer } from "../../../../trainer/learn/scoring/onnx-scorer.ts";
 import { exportScores } from "../../../../trainer/learn/scoring/scoring-graph.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
+import { pooledScores } from "../../../fixtures/reference-networks.ts";
 
 test("scores by hand: two items at right angles", () => {
   const shape = { itemCount: 2, width: 2, length: 3, ordered: false };

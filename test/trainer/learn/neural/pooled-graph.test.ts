@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import { averagesOf } from "../../../../trainer/learn/neural/averages.ts";
 import { sequenceBatch } from "../../../../trainer/learn/neural/batches.ts";
 import { pooledBatch } from "../../../../trainer/learn/neural/pooled-batches.ts";
-import { pooledScores } from "../../../../trainer/learn/neural/pooled-export.ts";
 import {
   compilePooledStep,
   freshPooledParameters,
@@ -10,6 +9,7 @@ import {
   type PooledShape,
 } from "../../../../trainer/learn/neural/pooled-graph.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
+import { pooledScores } from "../../../fixtures/reference-networks.ts";
 
 const SHAPE = { itemCount: 9, width: 4, length: 5, ordered: true };
 const TEMPERATURE = 0.5;

@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
 import type { ItemIndex } from "../../../../shared/ids.ts";
 import { averagesOf } from "../../../../trainer/learn/neural/averages.ts";
-import { appendSasrec, sasrecScores } from "../../../../trainer/learn/neural/sasrec-export.ts";
+import { appendSasrec } from "../../../../trainer/learn/neural/sasrec-export.ts";
 import { freshParameters } from "../../../../trainer/learn/neural/sasrec-parameters.ts";
 import { openScorer } from "../../../../trainer/learn/scoring/onnx-scorer.ts";
 import { exportScores } from "../../../../trainer/learn/scoring/scoring-graph.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
+import { sasrecScores } from "../../../fixtures/reference-networks.ts";
 
 const SHAPE = { itemCount: 40, length: 9, width: 16, blocks: 2, heads: 2 };
 const { random } = fitContext(4);

@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { averagesOf } from "../../../../trainer/learn/neural/averages.ts";
 import { sequenceBatch } from "../../../../trainer/learn/neural/batches.ts";
 import { candidateSource } from "../../../../trainer/learn/neural/candidates.ts";
-import { sasrecScores } from "../../../../trainer/learn/neural/sasrec-export.ts";
 import { causalSpansFor, compileSasrecStep, openSasrecScorer } from "../../../../trainer/learn/neural/sasrec-graph.ts";
 import { freshParameters } from "../../../../trainer/learn/neural/sasrec-parameters.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
+import { sasrecScores } from "../../../fixtures/reference-networks.ts";
 
 const SHAPE = { itemCount: 12, length: 6, width: 8, blocks: 2, heads: 2 };
 

@@ -5,6 +5,7 @@ import { learnedSets, withRatings } from "../../../../trainer/learn/statistics/r
 import { rowSum } from "../../../../trainer/learn/weights/row-sum.ts";
 import { trainingData } from "../../../fixtures/checkerboard.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
+import { referenceScores } from "../../../fixtures/reference-scores.ts";
 
 const data = {
   ...trainingData(4, [
@@ -66,6 +67,6 @@ test("an item rated low recommends its neighbours less than an item rated high",
   const ratings = Float32Array.from({ length: both.items.length }, (_, i) => (i >= 40 && i % 2 === 0 ? 1 : 5));
   const params = { lambda: 3, userExponent: 0, penaltyExponent: 0, recentScale: 0, neighbours: 10, ratings: 1 };
   const model = await localSetRidge.fit({ ...both, ratings }, params, fitContext());
-  const scoreOf1 = (item: number) => model.score({ items: [item as never], agesDays: [0] })[1]!;
+  const scoreOf1 = (item: number) => referenceScores(model, { items: [item as never], agesDays: [0] })[1]!;
   expect(scoreOf1(2)).toBeLessThan(0.5 * scoreOf1(0));
 });
