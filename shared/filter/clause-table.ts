@@ -11,8 +11,6 @@
  *
  * On a list attribute, the rows of an item's keys are joined with OR first, and inverted for tests of kind `none`. If a clause has
  * several tests on one list, each needs a layer of rows of its own.
- *
- * If items are requested one after another, the next 512 are computed together, column by column, which is faster.
  */
 import type { ItemIndex } from "../ids.ts";
 import type { KeyClassifier } from "./key-classifier.ts";
@@ -21,7 +19,7 @@ import { rangesOf } from "./key-set.ts";
 import type { Clause, KeyTest } from "./key-tree.ts";
 
 export type ClauseTable = {
-  /** Whether an item passes any clause. Fastest if called with rising items. */
+  /** Whether an item passes any clause. */
   isMatch(item: ItemIndex): boolean;
   /** Estimated nanoseconds for the whole catalog, from a sample of its items. */
   estimateTotalNs(): number;
@@ -38,21 +36,8 @@ type Layer = {
 type LayerTester = {
   /** Clears the bits of the clauses that the item fails. Returns 0 if no clause is left. */
   restrict(item: ItemIndex, left: Uint32Array): number;
-  /** Does the same for the items of a block. */
-  restrictBlock(block: Block): void;
-  /** Estimated nanoseconds for the item as part of a block. */
+  /** Estimated nanoseconds for the item. */
   nsAt(item: ItemIndex): number;
-};
-
-/** Consecutive items that are tested together. */
-type Block = {
-  readonly from: ItemIndex;
-  readonly size: number;
-  /** [place * words + word] the clauses that the item at a place can still pass. */
-  readonly left: Uint32Array;
-  /** The first `count` entries are the places of items with clauses left. */
-  readonly places: Uint16Array;
-  count: number;
 };
 
 /** Nanoseconds per item and per word of a row, measured in Node.js 24 on an AMD EPYC. */
@@ -60,9 +45,6 @@ const NS = { item: 10, word: 2.5 };
 /** Nanoseconds per item for a list, in addition to those of its keys. */
 export const LIST_NS = 12;
 const SAMPLE_SIZE = 256;
-const BLOCK_ITEMS = 512;
-/** Blocks are computed after this many consecutive items: below, a block costs more than it saves. */
-const RUN_LENGTH_MIN = 16;
 
 export function clauseTable(clauses: readonly Clause[], itemCount: number): ClauseTable {
   const words = Math.ceil(clauses.length / 32);
@@ -85,10 +67,7 @@ export function clauseTable(clauses: readonly Clause[], itemCount: number): Clau
     }
     return ns;
   };
-  return {
-    isMatch: inBlocks({ isMatch, testers, all, itemCount }),
-    estimateTotalNs: () => itemCount * meanOver(itemCount, nsAt),
-  };
+  return { isMatch, estimateTotalNs: () => itemCount * meanOver(itemCount, nsAt) };
 }
 
 /** The mean over an evenly spaced sample of the items; 0 if there are none. */
@@ -100,47 +79,6 @@ export function meanOver(itemCount: number, valueAt: (item: ItemIndex) => number
 }
 
 const isList = ({ column }: Layer) => column.start !== undefined;
-
-type Unblocked = {
-  readonly isMatch: (item: ItemIndex) => boolean;
-  readonly testers: readonly LayerTester[];
-  readonly all: Uint32Array;
-  readonly itemCount: number;
-};
-
-/** Wraps `isMatch`: once it is called for consecutive items, whole blocks are computed ahead. */
-function inBlocks({ isMatch, testers, all, itemCount }: Unblocked): ClauseTable["isMatch"] {
-  const words = all.length;
-  if (words === 0 || testers.length === 0) return isMatch;
-  let passes: Uint8Array | undefined; // [place] 1 if the item of the block passes
-  let full: Uint32Array | undefined; // `all` for every place
-  let left: Uint32Array | undefined;
-  let places: Uint16Array | undefined;
-  let [from, to, next, runLength] = [0, 0, 0, 0]; // the block, the next consecutive item, and how many came so far
-  const computeBlock = (first: ItemIndex) => {
-    full ??= Uint32Array.from({ length: BLOCK_ITEMS * words }, (_, i) => all[i % words]!);
-    left ??= new Uint32Array(BLOCK_ITEMS * words);
-    places ??= new Uint16Array(BLOCK_ITEMS);
-    passes ??= new Uint8Array(BLOCK_ITEMS);
-    [from, to] = [first, Math.min(itemCount, first + BLOCK_ITEMS)];
-    const size = to - from;
-    left.set(full);
-    for (let place = 0; place < size; place++) places[place] = place;
-    const block: Block = { from: first, size, left, places, count: size };
-    for (let i = 0; i < testers.length && block.count > 0; i++) testers[i]!.restrictBlock(block);
-    passes.fill(0);
-    for (let i = 0; i < block.count; i++) passes[places[i]!] = 1;
-  };
-  return (item) => {
-    if (item >= from && item < to) return passes![item - from] === 1;
-    runLength = item === next ? runLength + 1 : 0;
-    next = item + 1;
-    if (runLength < RUN_LENGTH_MIN) return isMatch(item);
-    computeBlock(item);
-    next = to;
-    return passes![0] === 1;
-  };
-}
 
 /** Groups tests by column and kind. A clause's second test on the same list goes to a second layer. */
 function layersOf(clauses: readonly Clause[]): Layer[] {
@@ -176,13 +114,8 @@ function layerTester(layer: Layer, clauseCount: number): LayerTester {
   return listTester({ start: column.start, classifier, rows, missing, untested, isNone: kind === "none" });
 }
 
-/** For a column with one key per item. Its loops are written out: as functions called per item they would take twice as long. */
-function multiWordTester(
-  { classAt, classifyRange, nsAt }: KeyClassifier,
-  rows: Uint32Array,
-  words: number,
-): LayerTester {
-  const classes = new Uint32Array(BLOCK_ITEMS);
+/** For a column with one key per item and any number of clauses. */
+function multiWordTester({ classAt, nsAt }: KeyClassifier, rows: Uint32Array, words: number): LayerTester {
   return {
     restrict(item, left) {
       const row = classAt(item) * words;
@@ -190,40 +123,14 @@ function multiWordTester(
       for (let word = 0; word < words; word++) any |= left[word]! &= rows[row + word]!;
       return any;
     },
-    restrictBlock(block) {
-      const { from, size, left, places } = block;
-      classifyRange(from, from + size, classes);
-      let kept = 0;
-      for (let i = 0; i < block.count; i++) {
-        const place = places[i]!;
-        const [own, row] = [place * words, classes[place]! * words];
-        let any = 0;
-        for (let word = 0; word < words; word++) any |= left[own + word]! &= rows[row + word]!;
-        if (any !== 0) places[kept++] = place;
-      }
-      block.count = kept;
-    },
     nsAt: (item) => nsAt(item) + NS.word * words,
   };
 }
 
 /** The same for at most 32 clauses, in half the time. */
-function singleWordTester({ classAt, classifyRange, nsAt }: KeyClassifier, rows: Uint32Array): LayerTester {
-  const classes = new Uint32Array(BLOCK_ITEMS);
+function singleWordTester({ classAt, nsAt }: KeyClassifier, rows: Uint32Array): LayerTester {
   return {
     restrict: (item, left) => (left[0]! &= rows[classAt(item)]!),
-    restrictBlock(block) {
-      const { from, size, left, places } = block;
-      classifyRange(from, from + size, classes);
-      let kept = 0;
-      for (let i = 0; i < block.count; i++) {
-        const place = places[i]!;
-        const word = left[place]! & rows[classes[place]!]!;
-        left[place] = word;
-        if (word !== 0) places[kept++] = place;
-      }
-      block.count = kept;
-    },
     nsAt: (item) => nsAt(item) + NS.word,
   };
 }
@@ -244,30 +151,20 @@ function listTester({ start, classifier, rows, missing, untested, isNone }: List
   const words = untested.length;
   const { classAt } = classifier;
   const found = new Uint32Array(words); // clauses whose key set contains some key of the item
-  const restrictAt = (item: number, left: Uint32Array, own: number) => {
-    const end = start[item + 1]!;
-    for (let word = 0; word < words; word++) found[word] = start[item] === end ? rows[missing + word]! : 0;
-    for (let at = start[item]!; at < end; at++) {
-      const row = classAt(at) * words;
-      for (let word = 0; word < words; word++) found[word]! |= rows[row + word]!;
-    }
-    let any = 0;
-    for (let word = 0; word < words; word++) {
-      const passed = isNone ? ~found[word]! : found[word]!;
-      any |= left[own + word]! &= passed | untested[word]!;
-    }
-    return any;
-  };
   return {
-    restrict: (item, left) => restrictAt(item, left, 0),
-    restrictBlock(block) {
-      const { from, left, places } = block;
-      let kept = 0;
-      for (let i = 0; i < block.count; i++) {
-        const place = places[i]!;
-        if (restrictAt(from + place, left, place * words) !== 0) places[kept++] = place;
+    restrict(item, left) {
+      const end = start[item + 1]!;
+      for (let word = 0; word < words; word++) found[word] = start[item] === end ? rows[missing + word]! : 0;
+      for (let at = start[item]!; at < end; at++) {
+        const row = classAt(at) * words;
+        for (let word = 0; word < words; word++) found[word]! |= rows[row + word]!;
       }
-      block.count = kept;
+      let any = 0;
+      for (let word = 0; word < words; word++) {
+        const passed = isNone ? ~found[word]! : found[word]!;
+        any |= left[word]! &= passed | untested[word]!;
+      }
+      return any;
     },
     nsAt(item) {
       let ns = LIST_NS + 2 * NS.word * words;

@@ -13,8 +13,6 @@ export type KeyClassifier = {
   classAt(at: number): number;
   /** Whether the class of the key at a position is odd. */
   isInside(at: number): boolean;
-  /** Writes the classes of the keys at positions `from` to `to` − 1 to the start of `classes`. */
-  classifyRange(from: number, to: number, classes: Uint32Array): void;
   /** Estimated nanoseconds to classify the key at a position, among other keys. */
   nsAt(at: number): number;
 };
@@ -34,14 +32,7 @@ export const createTableBudget = (): TableBudget => ({ bytesLeft: 8_000_000 });
 export const classifierBy = (
   classAt: KeyClassifier["classAt"],
   { nsAt = () => TABLE_NS, isInside = (at) => (classAt(at) & 1) === 1 }: Partial<KeyClassifier> = {},
-): KeyClassifier => ({
-  classAt,
-  isInside,
-  nsAt,
-  classifyRange(from, to, classes) {
-    for (let at = from; at < to; at++) classes[at - from] = classAt(at);
-  },
-});
+): KeyClassifier => ({ classAt, isInside, nsAt });
 
 export function classifierOf(column: TableColumn, bounds: readonly number[], budget: TableBudget): KeyClassifier {
   const { keys } = column;
@@ -59,12 +50,7 @@ export function classifierOf(column: TableColumn, bounds: readonly number[], bud
   budget.bytesLeft -= classOf.byteLength;
   for (const [i, bound] of bounds.entries())
     classOf.fill(i + 1, Math.max(0, bound), Math.max(0, bounds[i + 1] ?? Infinity));
-  return {
-    ...classifierBy((at) => classOf[keys[at]!]!, { isInside: (at) => (classOf[keys[at]!]! & 1) === 1 }),
-    classifyRange(from, to, classes) {
-      for (let at = from; at < to; at++) classes[at - from] = classOf[keys[at]!]!;
-    },
-  };
+  return classifierBy((at) => classOf[keys[at]!]!, { isInside: (at) => (classOf[keys[at]!]! & 1) === 1 });
 }
 
 /**

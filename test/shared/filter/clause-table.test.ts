@@ -3,8 +3,7 @@ import { expect, test } from "vitest";
 import { clauseTable } from "../../../shared/filter/clause-table.ts";
 import type { KeyTest } from "../../../shared/filter/key-tree.ts";
 import type { ItemIndex } from "../../../shared/ids.ts";
-import { seededRandom } from "../../../trainer/learn/numerics/seeded-random.ts";
-import { COLUMNS, ITEMS, KEYS_OF, listColumn, passesTest, plainColumn, tests } from "../../fixtures/key-columns.ts";
+import { COLUMNS, ITEMS, listColumn, passesTest, tests } from "../../fixtures/key-columns.ts";
 
 const [a, , c] = COLUMNS;
 const keyTest = (kind: KeyTest["kind"], key: number, column = a!): KeyTest => ({ kind, column, keys: [key, key + 1] });
@@ -37,34 +36,6 @@ test("an item matches if it passes all tests of any clause", () =>
     }),
     { numRuns: 250 },
   ));
-
-test("consecutive items, which are computed in blocks, get the same results as single items", () => {
-  const count = 1300; // two blocks and a part
-  const random = seededRandom(3);
-  const kinds = Array.from({ length: count }, () => Math.floor(random() * ITEMS));
-  const MANY = COLUMNS.map((column) => {
-    const keys = kinds.map((item) => KEYS_OF[column.name as keyof typeof KEYS_OF][item]!);
-    return column.start ? listColumn(column.name, keys) : plainColumn(column.name, keys.flat());
-  });
-  const widened = (all: KeyTest[][]) =>
-    all.map((clause) => clause.map((one) => ({ ...one, column: MANY[COLUMNS.indexOf(one.column)]! })));
-  fc.assert(
-    fc.property(clauses, fc.array(fc.nat(count - 1), { maxLength: 4 }), (all, starts) => {
-      const few = clauseTable(all, ITEMS);
-      const alone = items.map((item) => few.isMatch(item));
-      const expected = kinds.map((item) => alone[item]!);
-      const many = clauseTable(widened(all), count);
-      const matchesOf = (from: number, to: number) =>
-        Array.from({ length: to - from }, (_, i) => many.isMatch((from + i) as ItemIndex));
-      for (const start of [0, ...starts]) {
-        const end = Math.min(count, start + 700);
-        expect(matchesOf(start, end)).toEqual(expected.slice(start, end));
-      }
-      expect(matchesOf(0, count)).toEqual(expected);
-    }),
-    { numRuns: 50 },
-  );
-});
 
 const passing = (all: KeyTest[][]) => items.filter(clauseTable(all, ITEMS).isMatch);
 
