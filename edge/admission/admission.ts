@@ -5,7 +5,7 @@
  * 1. A bound on work: the calls that were admitted and are not yet computed have limited CPU time, in all and by customer. A call
  *    beyond the bound is refused at once.
  * 2. A customer's bound has two values. A queue that came about in a moment, such as while a version was opened, drains by itself, so
- *    it may be long. A queue that stays full only makes every call wait, so after a refusal the bound is a third until the queue
+ *    it may be long. A queue that stays full only makes every call wait, so after some refusals the bound is a third until the queue
  *    was empty.
  * 3. Turns. workerd accepts requests only between two turns of its event loop. Calls that were computed one right after the other
  *    would leave thousands waiting outside, where nobody counts them. So only a few calls are computed in one turn.
@@ -18,6 +18,8 @@ const CPU_MS_PER_CALL = 1.7;
 const CPU_MS_PER_ITEM = 21.5e-6;
 /** The bound while the isolate is not overloaded, as a multiple of a customer's bound in an overload. */
 const BURST_FACTOR = 3;
+/** So many refusals since the queue was empty are an overload. Fewer are the rest of a burst. */
+const OVERLOAD_REFUSALS = 20;
 /** Estimated CPU milliseconds in one turn. A turn ends with a timer, which takes a millisecond or two. */
 const TURN_MS_MAX = 16;
 /** A call waits this fraction of the estimated CPU time ahead of it: a processor may be twice as quick as the estimate. */
@@ -46,13 +48,14 @@ type Arrival = { readonly customer: string; readonly itemCount: number; readonly
 
 /** @param queueMsMax The bound in an overload, in estimated CPU milliseconds. */
 export function createAdmission(queueMsMax: number): Admission {
-  let isOverloaded = false;
-  const customerMax = () => CUSTOMER_FRACTION_MAX * (isOverloaded ? 1 : BURST_FACTOR) * queueMsMax;
+  let refusedSinceEmpty = 0;
+  const isOverloaded = () => refusedSinceEmpty >= OVERLOAD_REFUSALS;
+  const customerMax = () => CUSTOMER_FRACTION_MAX * (isOverloaded() ? 1 : BURST_FACTOR) * queueMsMax;
   const queue = createCustomerQuota(BURST_FACTOR * queueMsMax, ADMITTED_MS_MAX, customerMax);
   const hasRoom = (customer: string, nowMs: number, cpuMs: number) => {
-    if (queue.taken(nowMs) === 0) isOverloaded = false;
+    if (queue.taken(nowMs) === 0) refusedSinceEmpty = 0;
     const isRoom = queue.hasRoom(customer, nowMs, cpuMs);
-    if (!isRoom) isOverloaded = true;
+    if (!isRoom) refusedSinceEmpty++;
     return isRoom;
   };
 

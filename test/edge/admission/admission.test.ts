@@ -27,9 +27,13 @@ test.each([
   expect(fill(createAdmission(QUEUE_MS_MAX), itemCount)).toHaveLength(count);
 });
 
-test("once a call was refused the bound is a third, until the queue was empty", () => {
+test("once 20 calls were refused the bound is a third, until the queue was empty", () => {
   const admission = createAdmission(QUEUE_MS_MAX);
   const calls = fill(admission, FIVE_MS);
+  calls.pop()!.end();
+  calls.push(...fill(admission, FIVE_MS));
+  expect(calls).toHaveLength(45); // a refusal or two do not lower the bound
+  for (let refused = 2; refused < 20; refused++) expect(admission.isFull("acme", 0)).toBe(true);
   for (const call of calls.splice(15)) call.end();
   expect(admission.isFull("acme", 0)).toBe(true); // 15 calls of 5 ms are three quarters of the bound
   calls.pop()!.end();
