@@ -9,7 +9,8 @@ import { settingsOf } from "./env.ts";
 import { forward } from "./forward.ts";
 import { createIsolate, type EdgeEnv, type Isolate } from "./isolate.ts";
 import { errorForLog, problemResponse } from "./problem-response.ts";
-import { rankByBody, rankByQuery } from "./rank-route.ts";
+import { rankByBody, rankByQuery, readAhead } from "./rank-route.ts";
+import type { ObjectCache } from "./reading/cached-objects.ts";
 import { requestEntry, writeLog } from "./request-log.ts";
 import type { VersionLoader } from "./versions/snapshot-cache.ts";
 
@@ -34,10 +35,11 @@ export const ROUTES: readonly Route[] = [
 
 const URI_CHARACTERS_MAX = 8192;
 
-export function createApp(loader: VersionLoader): Hono<EdgeEnv> {
+/** @param cache The data centre's cache, if there is one. */
+export function createApp(loader: VersionLoader, cache?: ObjectCache): Hono<EdgeEnv> {
   const app = new Hono<EdgeEnv>();
 
-  app.use(identify(loader));
+  app.use(identify(loader, cache));
   app.use(allowOrigins);
   app.use(checkAddress);
   app.use("/v0/models/*", authenticate);
@@ -61,13 +63,13 @@ export function createApp(loader: VersionLoader): Hono<EdgeEnv> {
 }
 
 /** Gives the request its id, the isolate's state and its line in the log. */
-function identify(loader: VersionLoader): MiddlewareHandler<EdgeEnv> {
+function identify(loader: VersionLoader, cache?: ObjectCache): MiddlewareHandler<EdgeEnv> {
   let isolate: Isolate | undefined; // an isolate has one app
   return async (c, next) => {
     const arrivedMs = Date.now();
     const given = c.req.header("x-request-id") ?? "";
     c.set("requestId", REQUEST_ID.test(given) ? given : crypto.randomUUID());
-    isolate ??= createIsolate(c.env.MODELS, settingsOf(c.env), loader);
+    isolate ??= createIsolate(c.env.MODELS, settingsOf(c.env), loader, cache);
     c.set("isolate", isolate);
     c.set("access", { nowMs: Date.now, waitUntil: (work) => c.executionCtx.waitUntil(work) });
     await next();
@@ -119,7 +121,9 @@ const authenticate: MiddlewareHandler<EdgeEnv> = async (c, next) => {
     const address = c.req.header("cf-connecting-ip") ?? "";
     await limitRate(c, c.env.UNKNOWN_KEY_LIMIT, address, "This address has sent too many unknown API keys");
   };
-  const caller = await keys.callerOf(c.req.header("x-api-key"), { ...c.get("access"), reader, limitUnknown });
+  const onHint = (customer: string) => readAhead(c, customer);
+  const access = { ...c.get("access"), reader, limitUnknown, onHint };
+  const caller = await keys.callerOf(c.req.header("x-api-key"), access);
   c.set("caller", caller);
   await limitRate(c, c.env.RATE_LIMIT, caller.keyId, "This API key has made too many requests");
   await next();

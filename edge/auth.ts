@@ -1,8 +1,9 @@
 import { hashApiKey, isWellFormedApiKey } from "../shared/api-key.ts";
 import { FormatError } from "../shared/assert.ts";
-import { isKeyValid, KeyRecord, keyRecordKey, type Scope } from "../shared/key-record.ts";
+import { CustomerId, isKeyValid, KeyRecord, keyRecordKey, type Scope } from "../shared/key-record.ts";
 import { Problem } from "../shared/problem.ts";
 import { type ArtifactReader, ReadError } from "./reading/artifact-reader.ts";
+import type { ObjectCache } from "./reading/cached-objects.ts";
 import { refreshedCache } from "./reading/refreshed-cache.ts";
 import type { RequestAccess } from "./reading/request-access.ts";
 
@@ -13,6 +14,11 @@ export type KeyAccess = RequestAccess & {
   readonly reader: ArtifactReader;
   /** Called before the record of a key is read that this isolate does not know. Throws Problem when the client has tried too many. */
   readonly limitUnknown: () => Promise<void>;
+  /**
+   * Called while the key's record is read, with the customer that the key had before. It may be wrong, and the key may be revoked: nothing
+   * that is read for this customer may be shown before `callerOf` returns the same one.
+   */
+  readonly onHint: (customer: string) => void;
 };
 
 export type Keyring = {
@@ -33,7 +39,8 @@ const DETAIL = "Send a valid API key in the header x-api-key.";
  * The API keys that this isolate knows. A malformed key is refused without I/O. A key's record is at most `cacheMs` old, or 45 s
  * while R2 cannot be read.
  */
-export function keyring(cacheMs: number): Keyring {
+export function keyring(cacheMs: number, cache?: ObjectCache): Keyring {
+  const hints = customerHints(cache);
   const unknownUntilMs = new Map<string, number>(); // by key, the oldest first
   const records = refreshedCache<KeyRecord>(
     { freshMs: cacheMs * 0.6, servableMs: cacheMs, keptMs: KEPT_MS, absentMs: 0 },
@@ -48,11 +55,22 @@ export function keyring(cacheMs: number): Keyring {
     async callerOf(apiKey, access) {
       if (apiKey === undefined || apiKey === "") throw new Problem("missing_api_key", DETAIL);
       if (!isWellFormedApiKey(apiKey)) throw new Problem("invalid_api_key", DETAIL);
-      const key = keyRecordKey(await hashApiKey(apiKey));
+      const hash = await hashApiKey(apiKey);
+      const key = keyRecordKey(hash);
       if ((unknownUntilMs.get(key) ?? 0) > access.nowMs()) throw new Problem("invalid_api_key", DETAIL);
       const read = async (known: KeyRecord | undefined) => {
         if (known === undefined) await access.limitUnknown();
-        const record = await access.reader.json(key, KeyRecord);
+        let isReading = true;
+        const reading = access.reader.json(key, KeyRecord).finally(() => {
+          isReading = false;
+        });
+        const hinting = hints.customerOf(hash, known, access.nowMs()).then((customer) => {
+          if (customer !== undefined && isReading) access.onHint(customer);
+          return customer;
+        });
+        const record = await reading;
+        const customer = record && isKeyValid(record, access.nowMs()) ? record.customer : undefined;
+        access.waitUntil(hinting.then((hint) => hint !== customer && hints.update(hash, customer)));
         if (record !== undefined) return record;
         rememberUnknown(key, access.nowMs());
         throw new Problem("invalid_api_key", DETAIL); // a value that is absent would take a place in the cache
@@ -60,6 +78,28 @@ export function keyring(cacheMs: number): Keyring {
       const record = (await records.get(key, read, access).catch(unreadable))!;
       if (!isKeyValid(record, access.nowMs())) throw new Problem("invalid_api_key", DETAIL);
       return { keyId: record.key_id, customer: record.customer, scopes: record.scopes };
+    },
+  };
+}
+
+/** A customer's name has at most this many bytes. Shorter names are padded, so that all entries have one length. */
+const HINT = { offset: 0, length: 63 };
+
+/**
+ * Which customer a key belongs to, as far as that is known without reading R2: a key never changes its customer. An isolate knows it from
+ * the last record of the key, however old, and a new isolate from the data centre's cache.
+ */
+function customerHints(cache: ObjectCache | undefined) {
+  const entryOf = (hash: string) => `customer-of-key/${hash}`;
+  return {
+    async customerOf(hash: string, known: KeyRecord | undefined, nowMs: number): Promise<string | undefined> {
+      if (known) return isKeyValid(known, nowMs) ? known.customer : undefined;
+      const bytes = await cache?.read(entryOf(hash), HINT);
+      return CustomerId.safeParse(bytes && new TextDecoder().decode(bytes).trimEnd()).data;
+    },
+    update(hash: string, customer: string | undefined): void {
+      if (customer === undefined) cache?.remove(entryOf(hash), HINT);
+      else cache?.write(entryOf(hash), HINT, new TextEncoder().encode(customer.padEnd(HINT.length)));
     },
   };
 }

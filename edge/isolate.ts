@@ -5,12 +5,13 @@ import { type Caller, type Keyring, keyring } from "./auth.ts";
 import type { Bindings, Settings } from "./env.ts";
 import { openApiDocument } from "./openapi.ts";
 import { type ArtifactReader, artifactReader } from "./reading/artifact-reader.ts";
+import type { ObjectCache } from "./reading/cached-objects.ts";
 import { type RefreshedCache, refreshedCache } from "./reading/refreshed-cache.ts";
 import type { RequestAccess } from "./reading/request-access.ts";
 import { READ_LOCK_MS } from "./reading/single-flight.ts";
 import { BODY_MS_MAX } from "./request-body.ts";
 import { type ErasedLists, erasedLists } from "./versions/erased-lists.ts";
-import { type LivePointers, livePointers } from "./versions/live-pointers.ts";
+import { type LivePointers, type LiveVersion, livePointers } from "./versions/live-pointers.ts";
 import { type SnapshotCache, snapshotCache, type VersionLoader } from "./versions/snapshot-cache.ts";
 
 /** What one isolate of the Worker keeps between requests. It holds values only: no promise and no I/O object of a request. */
@@ -44,6 +45,8 @@ export type EdgeEnv = {
     access: RequestAccess;
     /** Absent before the key is checked. */
     caller?: Caller;
+    /** The model that a rank call reads while its key is read. It belongs to the customer that the key had before. */
+    ahead?: { readonly customer: string; readonly modelName: string; readonly target: Promise<LiveVersion> };
     /** The call was refused for want of capacity, and is counted in one line of the log with others. */
     isLoggedTogether?: true;
     /** How a rank call was answered, for the log. */
@@ -61,7 +64,12 @@ const RANK_BODIES_MAX = 192;
 /** A body of a management call has up to 256 KiB. */
 const MANAGEMENT_BODIES_MAX = 32;
 
-export function createIsolate(bucket: R2Bucket, settings: Settings, loader: VersionLoader): Isolate {
+export function createIsolate(
+  bucket: R2Bucket,
+  settings: Settings,
+  loader: VersionLoader,
+  cache?: ObjectCache,
+): Isolate {
   const readinessAges = {
     freshMs: READINESS_MS,
     servableMs: READINESS_MS,
@@ -76,8 +84,8 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
   let openApi: string | undefined;
   return {
     settings,
-    reader: artifactReader(bucket, settings.READ_TIMEOUT_MS),
-    keys: keyring(settings.KEY_CACHE_SECONDS * 1000),
+    reader: artifactReader(bucket, settings.READ_TIMEOUT_MS, cache),
+    keys: keyring(settings.KEY_CACHE_SECONDS * 1000, cache),
     pointers: livePointers(settings.POINTER_CACHE_SECONDS * 1000, versions.retireModel),
     erased: erasedLists(settings.POINTER_CACHE_SECONDS * 1000),
     versions,

@@ -16,11 +16,14 @@ import type { Snapshot, UserRecord } from "../shared/snapshot.ts";
 import type { CustomerQuota } from "./admission/customer-quota.ts";
 import { requireScope } from "./auth.ts";
 import type { EdgeEnv } from "./isolate.ts";
-import { DeadlineError, sleep } from "./reading/deadline.ts";
+import type { ArtifactReader } from "./reading/artifact-reader.ts";
+import { DeadlineError, sleep, within } from "./reading/deadline.ts";
 import { type CallDeadline, callDeadline } from "./reading/reader-deadlines.ts";
+import type { RequestAccess } from "./reading/request-access.ts";
 import { jsonTextOf, readBody } from "./request-body.ts";
 import { writeLog } from "./request-log.ts";
 import { leasedScores } from "./versions/leased-scores.ts";
+import type { LiveVersion } from "./versions/live-pointers.ts";
 import type { LoadedVersion } from "./versions/load-version.ts";
 import { type RecordPolicy, snapshotOf } from "./versions/snapshot-of-version.ts";
 
@@ -40,6 +43,23 @@ export const rankByBody = (c: Context<EdgeEnv>): Promise<Response> =>
     const body = await withQuota(c, rankBodies, () => readBody(c.req.raw, RANK_BODY_BYTES_MAX));
     return parseRankBody(body.length === 0 ? {} : parseJson(jsonTextOf(body, c.req.header("content-type") ?? null)));
   });
+
+const RANK_PATH = /^\/v0\/models\/([^/]+)\/rank$/;
+
+/**
+ * Begins to read the live pointer and the erased users while the key is read, so that all three take one trip to R2. The customer is
+ * only likely. What is read belongs to that customer in every cache, and the call only uses it if its key is valid and says the same.
+ */
+export function readAhead(c: Context<EdgeEnv>, customer: string): void {
+  const modelName = RANK_PATH.exec(c.req.path)?.[1];
+  if (modelName === undefined) return;
+  const { pointers, erased, reader } = c.get("isolate");
+  const access = { ...c.get("access"), reader };
+  const target = pointers.liveVersion(customer, modelName, access);
+  target.catch(() => undefined); // thrown when the call uses it
+  erased.prefetch(customer, access).catch(() => undefined); // read again when the user's record is wanted
+  c.set("ahead", { customer, modelName, target });
+}
 
 async function answerRank(c: Context<EdgeEnv>, parse: () => Promise<RankParameters>): Promise<Response> {
   const { admission, ranks, reader, settings } = c.get("isolate");
@@ -73,7 +93,7 @@ async function rankWithLiveVersion(
   parameters: RankParameters,
   { reader: readerOfCall, untilMs }: CallDeadline,
 ): Promise<Response> {
-  const { pointers, versions, erased, reader } = c.get("isolate");
+  const { versions, erased, reader } = c.get("isolate");
   const { customer } = c.get("caller")!;
   const access = { ...c.get("access"), reader, log: writeLog };
   const accessOfCall = { ...access, reader: readerOfCall };
@@ -81,7 +101,7 @@ async function rankWithLiveVersion(
   const { userId } = parameters;
   // The list is read together with the pointer, but applied when the record is read, since a version may take seconds to load.
   if (userId !== undefined) erased.prefetch(customer, accessOfCall).catch(() => undefined);
-  const target = await pointers.liveVersion(customer, c.req.param("model_name")!, accessOfCall);
+  const target = await liveVersion(c, accessOfCall, untilMs);
   const { loaded, release } = await versions.lease(target, access, untilMs);
   const versionMs = access.nowMs() - startedMs;
   try {
@@ -108,6 +128,17 @@ async function rankWithLiveVersion(
   } finally {
     release();
   }
+}
+
+type ReadAccess = RequestAccess & { readonly reader: ArtifactReader };
+
+function liveVersion(c: Context<EdgeEnv>, access: ReadAccess, untilMs: number): Promise<LiveVersion> {
+  const { customer } = c.get("caller")!;
+  const modelName = c.req.param("model_name")!;
+  const ahead = c.get("ahead");
+  if (ahead?.customer === customer && ahead.modelName === modelName)
+    return within(untilMs - access.nowMs(), "reading the live pointer", ahead.target);
+  return c.get("isolate").pointers.liveVersion(customer, modelName, access);
 }
 
 type Ranking = {

@@ -1,8 +1,14 @@
+import { waitUntil } from "cloudflare:workers";
 import { memoryCostOf } from "../shared/memory-cost.ts";
 import { createApp } from "./app.ts";
+import { objectCache } from "./reading/cached-objects.ts";
 import { loadVersion, readManifest } from "./versions/load-version.ts";
 import { heapBytes, warmUp } from "./versions/scorer.ts";
 
 await warmUp();
 
-export default createApp({ readManifest, memoryCostOf, loadVersion, heapBytes });
+const loader = { readManifest, memoryCostOf, loadVersion, heapBytes };
+export default createApp(
+  loader,
+  objectCache(() => caches.default, waitUntil),
+);

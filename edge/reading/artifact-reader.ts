@@ -1,8 +1,9 @@
-/** Reads the bucket of models. No other file calls the bucket. */
+/** Reads the bucket of models, and in front of it the data centre's cache for files that never change. No other file calls the bucket. */
 import type { z } from "zod";
 import { FormatError } from "../../shared/assert.ts";
 import { hexOf } from "../../shared/hash.ts";
 import type { Descriptor } from "../../shared/manifest.ts";
+import type { ByteRange, ObjectCache } from "./cached-objects.ts";
 import { within } from "./deadline.ts";
 
 /** The bucket could not be read: two attempts failed or took too long. */
@@ -25,12 +26,12 @@ export type ArtifactReader = {
   file(key: string, descriptor: Descriptor): Promise<Uint8Array<ArrayBuffer>>;
   /**
    * The same file in pieces, from the first byte to the last. The digest is only checked at the end, so the pieces must not be trusted
-   * before that. A piece is freed when the next one is requested, so only one is in memory besides those being read. Throws ReadError,
-   * FormatError.
+   * before that. After a damaged cache entry, all pieces come again from the first. A piece is freed when the next one is requested, so
+   * only one is in memory besides those being read. Throws ReadError, FormatError.
    */
   pieces(key: string, descriptor: Descriptor): AsyncIterable<Piece>;
-  /** Exactly these bytes of a file. Only their number is checked. Throws ReadError, FormatError. */
-  range(key: string, range: { readonly offset: number; readonly length: number }): Promise<Uint8Array<ArrayBuffer>>;
+  /** Reads exactly these bytes of a file, and opens them. `open` checks them, and throws FormatError. Throws ReadError, FormatError. */
+  range<Value>(key: string, range: ByteRange, open: (bytes: Uint8Array<ArrayBuffer>) => Value): Promise<Value>;
   /** Throws ReadError if the bucket does not respond. */
   probe(): Promise<void>;
 };
@@ -44,40 +45,57 @@ const PIECE_BYTES = 2 * 1024 * 1024;
 const PIECES_AHEAD = 2;
 const PROBE_KEY = "health";
 
-export function artifactReader(bucket: R2Bucket, timeoutMs: number): ArtifactReader {
+export function artifactReader(bucket: R2Bucket, timeoutMs: number, cache?: ObjectCache): ArtifactReader {
   const get = (key: string, sizeBytes: number, read: () => Promise<Uint8Array<ArrayBuffer> | undefined>) =>
     withRetry(key, () => within(timeoutMs + Math.ceil(sizeBytes * MS_PER_BYTE), `reading ${key}`, read()));
 
-  const pieceAt = async (key: string, size: number, offset: number) => {
-    const range = { offset, length: Math.min(PIECE_BYTES, size - offset) };
+  /** @param size The size of the whole file, if it is known. */
+  const readBucket = async (key: string, range: ByteRange, size = Infinity) => {
     const bytes = await get(key, range.length, async () => {
       const object = await bucket.get(key, size > PIECE_BYTES ? { range } : {});
-      if (object === null) throw new FormatError(`${key}: expected ${size} bytes, found no such object`);
-      return bodyOf(object, (found) => found === size || `${size} bytes`);
+      if (object === null) throw new FormatError(`${key}: expected ${range.length} bytes, found no such object`);
+      return bodyOf(object, (found) => size === Infinity || found === size || `${size} bytes`);
     });
     if (bytes!.length !== range.length)
-      throw new FormatError(`${key}: expected ${range.length} bytes at ${offset}, found ${bytes!.length}`);
+      throw new FormatError(`${key}: expected ${range.length} bytes at ${range.offset}, found ${bytes!.length}`);
     return bytes!;
   };
-  async function* pieces(key: string, descriptor: Descriptor) {
-    const hash = new crypto.DigestStream("SHA-256");
-    hash.digest.catch(() => undefined); // it rejects when the caller stops reading
-    const writer = hash.getWriter();
-    let offset = 0;
+
+  /** Opens bytes from the cache or, if they are absent or damaged there, from the bucket. `open` throws FormatError for damaged bytes. */
+  const readCached = async <Value>(
+    key: string,
+    range: ByteRange,
+    { open, size }: { open: (bytes: Uint8Array<ArrayBuffer>) => Value | Promise<Value>; size?: number },
+  ): Promise<Value> => {
+    const cached = await cache?.read(key, range);
     try {
-      for await (const bytes of inOrder(descriptor.size, (at) => pieceAt(key, descriptor.size, at))) {
-        await writer.write(bytes);
-        const { length } = bytes;
-        yield { offset, bytes };
-        offset += length;
-        bytes.buffer.transfer(0);
-      }
+      if (cached) return await open(cached);
     } catch (error) {
-      await writer.abort(error).catch(() => undefined);
-      throw error;
+      if (!(error instanceof FormatError)) throw error;
+      cache!.remove(key, range);
     }
-    await writer.close();
-    checkDigest(key, descriptor, await hash.digest);
+    const bytes = await readBucket(key, range, size);
+    const value = await open(bytes);
+    if (!cached) cache?.write(key, range, bytes);
+    return value;
+  };
+
+  async function* pieces(key: string, descriptor: Descriptor) {
+    const { size } = descriptor;
+    const [cached, missing]: [ByteRange[], ByteRange[]] = [[], []];
+    const readPiece = async (range: ByteRange) => {
+      const bytes = await cache?.read(key, range);
+      (bytes ? cached : missing).push(range);
+      return bytes ?? readBucket(key, range, size);
+    };
+    try {
+      yield* verified(key, descriptor, readPiece);
+    } catch (error) {
+      if (!(error instanceof FormatError) || cached.length === 0) throw error;
+      for (const range of cached) cache!.remove(key, range);
+      return yield* verified(key, descriptor, (range) => readBucket(key, range, size));
+    }
+    if (missing.length > 0) cache?.fill(key, missing, async (range) => (await bucket.get(key, { range }))!.body);
   }
 
   return {
@@ -96,28 +114,46 @@ export function artifactReader(bucket: R2Bucket, timeoutMs: number): ArtifactRea
       return withRetry(key, () => within(timeoutMs, `reading ${key}`, changedBody(bucket, key, { options, bytesMax })));
     },
     async file(key, descriptor) {
-      if (descriptor.size <= PIECE_BYTES) {
-        const bytes = await pieceAt(key, descriptor.size, 0);
+      const { size } = descriptor;
+      if (size > PIECE_BYTES) return wholeOf(size, pieces(key, descriptor));
+      const open = async (bytes: Uint8Array<ArrayBuffer>) => {
         checkDigest(key, descriptor, await crypto.subtle.digest("SHA-256", bytes));
         return bytes;
-      }
-      return wholeOf(descriptor.size, pieces(key, descriptor));
+      };
+      return readCached(key, { offset: 0, length: size }, { open, size });
     },
     pieces,
-    async range(key, range) {
-      const bytes = await get(key, range.length, async () => {
-        const object = await bucket.get(key, { range });
-        if (object === null) throw new FormatError(`${key}: expected a range of bytes, found no such object`);
-        return new Uint8Array(await object.arrayBuffer());
-      });
-      if (bytes!.length !== range.length)
-        throw new FormatError(`${key}: expected ${range.length} bytes at ${range.offset}, found ${bytes!.length}`);
-      return bytes!;
-    },
+    range: (key, range, open) => readCached(key, range, { open }),
     async probe() {
       await withRetry(PROBE_KEY, () => within(timeoutMs, "reading the bucket", bucket.head(PROBE_KEY)));
     },
   };
+}
+
+/** The pieces of a file, whose digest is checked after the last one. Each is freed when the next one is requested. */
+async function* verified(
+  key: string,
+  descriptor: Descriptor,
+  readPiece: (range: ByteRange) => Promise<Uint8Array<ArrayBuffer>>,
+): AsyncGenerator<Piece> {
+  const hash = new crypto.DigestStream("SHA-256");
+  hash.digest.catch(() => undefined); // it rejects when the caller stops reading
+  const writer = hash.getWriter();
+  let offset = 0;
+  try {
+    for await (const bytes of inOrder(descriptor.size, readPiece)) {
+      await writer.write(bytes);
+      const { length } = bytes;
+      yield { offset, bytes };
+      offset += length;
+      bytes.buffer.transfer(0);
+    }
+  } catch (error) {
+    await writer.abort(error).catch(() => undefined);
+    throw error;
+  }
+  await writer.close();
+  checkDigest(key, descriptor, await hash.digest);
 }
 
 /** Joins the pieces of a file. Throws what reading them throws. */
@@ -163,11 +199,11 @@ async function checkMd5({ key, checksums }: R2ObjectBody, bytes: Uint8Array<Arra
 }
 
 /** The pieces of a file in order. The next ones are read while one is in use. */
-async function* inOrder(size: number, pieceAt: (offset: number) => Promise<Uint8Array<ArrayBuffer>>) {
+async function* inOrder(size: number, readPiece: (range: ByteRange) => Promise<Uint8Array<ArrayBuffer>>) {
   const ahead: Promise<Uint8Array<ArrayBuffer>>[] = [];
   let next = 0;
   const readAhead = () => {
-    const piece = pieceAt(next);
+    const piece = readPiece({ offset: next, length: Math.min(PIECE_BYTES, size - next) });
     piece.catch(() => undefined); // a failure is thrown when the piece's turn comes
     ahead.push(piece);
     next += PIECE_BYTES;

@@ -34,9 +34,9 @@ export function callDeadline(reader: ArtifactReader, untilMs: number, nowMs: () 
         startTimer();
         return reader.changed(key, known);
       },
-      range: (key, range) => {
+      range: (key, range, open) => {
         startTimer();
-        return reader.range(key, range);
+        return reader.range(key, range, open);
       },
     },
     async before(work) {

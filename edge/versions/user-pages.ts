@@ -1,4 +1,4 @@
-/** User records: from a page in memory, or by one range read of R2. */
+/** User records: from a page in memory, or by one range read of the data centre's cache or R2. */
 import { userHash } from "../../shared/hash.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { blobKey } from "../../shared/manifest.ts";
@@ -36,7 +36,7 @@ export async function readUserRecord(
   const tryLock = (nowMs: number) => pages.tryLock(key, place, nowMs);
   const read = async () => {
     try {
-      const page = openUserPage(await reader.range(objectKey, place));
+      const page = await reader.range(objectKey, place, openUserPage);
       const record = recordInPage(page, hash, itemCount); // taken first, since `put` may evict the page at once
       pages.put(key, page, access.nowMs());
       return record;

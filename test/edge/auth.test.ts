@@ -27,7 +27,13 @@ let limitUnknown: () => Promise<void>;
 const callerOf = (keys: ReturnType<typeof keyring>, apiKey = API_KEY) => {
   const memory = memoryReader(objects);
   reads = memory.reads;
-  return keys.callerOf(apiKey, { nowMs: () => now, waitUntil: () => {}, reader: memory.reader, limitUnknown });
+  return keys.callerOf(apiKey, {
+    nowMs: () => now,
+    waitUntil: () => {},
+    reader: memory.reader,
+    limitUnknown,
+    onHint: () => {},
+  });
 };
 
 beforeEach(() => {

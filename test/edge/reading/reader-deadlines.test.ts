@@ -97,11 +97,12 @@ test("after the deadline nothing is read", async () => {
 });
 
 const never = new Promise<never>(() => {});
+const asIs = (bytes: Uint8Array) => bytes;
 const RANGE = { offset: 0, length: 1 };
 const READS = {
   json: (reader: ReturnType<typeof callOf>["reader"]) => reader.json("k", {} as never),
   changed: (reader: ReturnType<typeof callOf>["reader"]) => reader.changed("k", { etag: null, bytesMax: 1 }),
-  range: (reader: ReturnType<typeof callOf>["reader"]) => reader.range("k", RANGE),
+  range: (reader: ReturnType<typeof callOf>["reader"]) => reader.range("k", RANGE, asIs),
 };
 const callOf = () => {
   const { reader } = memoryReader(new Map([["k", () => never]]), 60_000);
@@ -118,7 +119,7 @@ test.each(Object.entries(READS))("a call that reads (%s) ends at its deadline", 
 test("the deadline counts from the start of the call, not of a later read", async () => {
   const { reader, before } = callOf();
   await vi.advanceTimersByTimeAsync(900);
-  const outcome = before(reader.range("k", RANGE)).catch(() => Date.now());
+  const outcome = before(reader.range("k", RANGE, asIs)).catch(() => Date.now());
   await vi.advanceTimersByTimeAsync(1500);
   expect(await outcome).toBe(1000);
 });
@@ -132,7 +133,7 @@ test("a call that reads nothing sets no timer, and a finished call leaves none",
     Date.now() + 1000,
     Date.now,
   );
-  const reads = Promise.all([reading.reader.range("k", RANGE), reading.reader.range("k", RANGE)]);
+  const reads = Promise.all([reading.reader.range("k", RANGE, asIs), reading.reader.range("k", RANGE, asIs)]);
   expect(await reading.before(reads)).toEqual([Uint8Array.of(1), Uint8Array.of(1)]);
   expect(vi.getTimerCount()).toBe(0);
 });

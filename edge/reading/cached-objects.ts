@@ -1,0 +1,74 @@
+/**
+ * The data centre's cache (Cache API) in front of R2, which answers from one region only. It holds parts of objects that never change:
+ * files of versions, pages of user records, and the customers of API keys. It holds no key records, live pointers or erased users.
+ *
+ * What the cache returns is not verified, so the caller checks it like an answer of R2. A cache that fails, or does nothing as on
+ * workers.dev, is an empty cache. No call fails or waits for it.
+ */
+import { within } from "./deadline.ts";
+
+export type ByteRange = { readonly offset: number; readonly length: number };
+
+export type ObjectCache = {
+  /** Exactly `length` bytes, or undefined. */
+  read(key: string, range: ByteRange): Promise<Uint8Array<ArrayBuffer> | undefined>;
+  /** Copies the bytes, and writes them in the background. */
+  write(key: string, range: ByteRange, bytes: Uint8Array): void;
+  /** Writes the ranges one after another in the background, from streams, so that the bytes are never in JavaScript. */
+  fill(key: string, ranges: readonly ByteRange[], open: (range: ByteRange) => Promise<ReadableStream>): void;
+  /** Removes a damaged entry in the background. */
+  remove(key: string, range: ByteRange): void;
+};
+
+/** The host does not exist, so no request from outside can have this address. */
+const ORIGIN = "https://objects.shortlist.invalid";
+/** A record of a user who was erased leaves the data centre within this time. */
+const HEADERS = { "content-type": "application/octet-stream", "cache-control": "public, max-age=86400" };
+/** A cache in the same building answers within milliseconds. After this time R2 is read instead. */
+const TIMEOUT_MS = 500;
+
+/** The address contains the whole key, and so the customer's prefix: no customer can reach another's objects. */
+const addressOf = (key: string, { offset, length }: ByteRange) =>
+  `${ORIGIN}/${encodeURIComponent(key)}?offset=${offset}&length=${length}`;
+
+/**
+ * @param open The cache, looked up for each use: it is an object of the request.
+ * @param waitUntil Of the current request.
+ */
+export function objectCache(open: () => Cache, waitUntil: (work: Promise<unknown>) => void): ObjectCache {
+  const inBackground = (work: () => Promise<unknown>) => {
+    try {
+      waitUntil(work().catch(() => undefined));
+    } catch {
+      // There is no request any more. The entry is written or removed by a later one.
+    }
+  };
+  const put = (key: string, range: ByteRange, body: Uint8Array<ArrayBuffer> | ReadableStream) =>
+    open().put(addressOf(key, range), new Response(body, { headers: HEADERS }));
+  const bytesAt = async (key: string, range: ByteRange) => {
+    const found = await open().match(addressOf(key, range));
+    return found && new Uint8Array(await found.arrayBuffer());
+  };
+  const remove = (key: string, range: ByteRange) => inBackground(async () => open().delete(addressOf(key, range)));
+  return {
+    async read(key, range) {
+      try {
+        const bytes = await within(TIMEOUT_MS, "reading the cache", bytesAt(key, range));
+        if (bytes === undefined || bytes.length === range.length) return bytes;
+        remove(key, range);
+      } catch {
+        // R2 has the bytes too.
+      }
+      return undefined;
+    },
+    write(key, range, bytes) {
+      const copy = new Uint8Array(bytes); // the caller may free the bytes
+      inBackground(() => put(key, range, copy));
+    },
+    fill: (key, ranges, openRange) =>
+      inBackground(async () => {
+        for (const range of ranges) await put(key, range, await openRange(range));
+      }),
+    remove,
+  };
+}

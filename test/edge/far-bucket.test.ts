@@ -1,0 +1,139 @@
+/** The data centre's cache in front of R2, and one parallel trip to R2 after idling or in a new isolate. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { erasureHash } from "../../shared/erased-users.ts";
+import type { UserId } from "../../shared/ids.ts";
+import { addErasedUsers } from "../../trainer/store/erased-list.ts";
+import { shopItemId, shopModel } from "../fixtures/edge-shop.ts";
+import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
+
+const RANK = "/v0/models/shop/rank?user_id=ann";
+const RIGHT = [2, 3, 4, 5, 6, 7].map((item) => shopItemId(item, "string"));
+/** Rows that nothing uses make the weights larger than two pieces of 2 MiB. */
+const PADDING = 150_000;
+/** A record is never kept in memory, so that every call needs its page. Key and pointer are stale after two seconds. */
+const VARS = { RECORD_MEGABYTES: 0, KEY_CACHE_SECONDS: 1, POINTER_CACHE_SECONDS: 1 };
+const STALE_MS = 2100;
+
+let edge: EdgeWorld;
+let r2Directory: string;
+let key: string;
+let keyId: string;
+const start = async () => {
+  edge = await startEdge({ vars: VARS, hasCache: true, r2Directory });
+};
+/** A new isolate in the same data centre. */
+const restart = async () => {
+  await edge.stop();
+  await start();
+};
+const idle = () => new Promise((resolve) => setTimeout(resolve, STALE_MS));
+const rank = async (path = RANK, withKey = key) => {
+  const answer = await edge.call(path, { key: withKey });
+  return { status: answer.status, items: await answer.json() };
+};
+const keysRead = async () => (await edge.reads()).map(({ key }) => key.replace(/^keys\/.*/, "key")).sort();
+const TRIP = ["customers/acme/erased-users", "key", "models/acme/shop/live.json"];
+
+beforeAll(async () => {
+  r2Directory = await mkdtemp(join(tmpdir(), "edge-cache-"));
+  await start();
+  await edge.publish({ exported: shopModel({ padding: PADDING }) });
+  ({ key, keyId } = await edge.issueKey());
+});
+afterEach(() => edge.damageCache({ kind: "none" }));
+afterAll(async () => {
+  await edge.stop();
+  await rm(r2Directory, { recursive: true, force: true });
+});
+
+test("a new isolate with a warm cache reads only key, pointer and erased users from R2, all at once", async () => {
+  expect(await rank()).toEqual({ status: 200, items: RIGHT });
+  await expect.poll(async () => (await edge.reads()).length, { timeout: 5000 }).toBe(0);
+  await restart();
+  await edge.inject({ keys: "", kind: "slow", slowMs: 300 });
+  expect(await rank()).toEqual({ status: 200, items: RIGHT });
+  const reads = await edge.reads();
+  const startedMs = reads.map((read) => read.startedMs);
+  expect(reads.map((read) => read.key.replace(/^keys\/.*/, "key")).sort()).toEqual(TRIP);
+  expect(Math.max(...startedMs) - Math.min(...startedMs)).toBeLessThan(250);
+  await edge.inject(undefined);
+});
+
+test("an isolate that has idled makes the same single trip, and reads the record from the cache", async () => {
+  await rank();
+  await idle();
+  await edge.reads();
+  expect(await rank()).toEqual({ status: 200, items: RIGHT });
+  expect(await keysRead()).toEqual(TRIP);
+});
+
+test.each(["flip", "truncate"] as const)(
+  "entries that are damaged (%s) are found by their digest or checksum, and read again from R2",
+  async (kind) => {
+    await rank();
+    expect(await edge.damageCache({ kind, keys: "models/acme/shop/" })).toBeGreaterThan(0);
+    await edge.reads();
+    expect(await rank()).toEqual({ status: 200, items: RIGHT }); // the page of the record
+    expect((await keysRead()).some((read) => read.includes("/blobs/"))).toBe(true);
+    await restart();
+    expect(await rank()).toEqual({ status: 200, items: RIGHT }); // every file of the version
+  },
+);
+test("damaged entries are removed, so that the next isolate fills the cache again", async () => {
+  await restart();
+  await rank();
+  await expect.poll(keysRead, { timeout: 5000 }).toEqual([]);
+  await restart();
+  expect(await rank()).toEqual({ status: 200, items: RIGHT });
+  expect(await keysRead()).toEqual(TRIP);
+});
+
+test.each(["error", "hang"] as const)("a cache that fails (%s) fails no call", async (kind) => {
+  await restart();
+  await edge.damageCache({ kind });
+  expect(await rank()).toEqual({ status: 200, items: RIGHT });
+});
+
+test("a wrong hint about a key's customer shows nothing of that customer", async () => {
+  await edge.publish({ customer: "rival", exported: shopModel({ isReversed: true }) });
+  await rank();
+  expect(await edge.damageCache({ kind: "replace", keys: "customer-of-key/", text: "rival" })).toBe(1);
+  await restart();
+  await edge.inject({ keys: "keys/", kind: "slow", slowMs: 300 });
+  expect(await rank()).toEqual({ status: 200, items: RIGHT });
+  expect(await keysRead()).toContain("models/rival/shop/live.json");
+  await edge.inject(undefined);
+  await restart();
+  await rank();
+  expect(await keysRead()).toEqual(TRIP); // the hint is right again
+});
+
+test("a key that was never issued costs one read, and another customer's key reaches no cached object", async () => {
+  const stranger = await edge.issueKey({ customer: "stranger" });
+  await edge.revokeKey(stranger.keyId);
+  await edge.reads();
+  expect((await rank(RANK, stranger.key)).status).toBe(401);
+  expect(await keysRead()).toEqual(["key"]);
+  const other = await edge.issueKey({ customer: "another" });
+  expect((await rank(RANK, other.key)).status).toBe(404);
+});
+
+test("a user who was erased is unknown, although the record is in the cache", async () => {
+  await rank();
+  const salt = "5a".repeat(16);
+  await addErasedUsers(edge.store, "acme", { salt, hashes: [await erasureHash(salt, "ann" as UserId)] });
+  await idle();
+  expect((await rank()).items).toContain(shopItemId(0, "string"));
+});
+
+test("a revoked key stops once its record is stale, in a warm and in a new isolate", async () => {
+  await rank();
+  await edge.revokeKey(keyId);
+  await idle();
+  expect((await rank()).status).toBe(401);
+  await restart();
+  expect((await rank()).status).toBe(401);
+});
