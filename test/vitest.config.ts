@@ -14,8 +14,8 @@ const ALL = "test/**/*.test.ts";
 export default defineConfig({
   test: {
     root: pathOf(".."),
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     pool: "forks",
     execArgv: ["--liftoff-only"], // as the trainer runs, for its embedded database
     maxWorkers: 3, // a third of the test time is waiting
