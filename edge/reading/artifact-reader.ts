@@ -190,7 +190,7 @@ async function bodyOf(object: R2ObjectBody, checkSize: (size: number) => true | 
  * bit could be another customer's name.
  */
 async function checkMd5({ key, checksums }: R2ObjectBody, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-  if (!checksums?.md5) return; // the bucket keeps none for multipart uploads
+  if (!checksums?.md5) return; // the bucket keeps none for objects that were uploaded in parts
   const [expected, found] = [checksums.md5, await crypto.subtle.digest("MD5", bytes)].map((md5) =>
     hexOf(new Uint8Array(md5)),
   );

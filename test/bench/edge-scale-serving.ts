@@ -10,7 +10,6 @@ export type TimedEdge = EdgeWorld & { readonly http: HttpCaller };
 /** Makes a rank call with a query string or a body. Throws for any answer but 200. */
 export type RankCall = (edge: TimedEdge, query: string, body?: object) => Promise<string[]>;
 
-const PART_BYTES = 100 * 2 ** 20;
 const PATH = "/v0/models/scale/rank";
 /** Settings for a million items. */
 export const CACHE_MEGABYTES = 114;
@@ -21,7 +20,7 @@ export async function publishWorld(
   r2Directory: string,
   { dataset, exported }: ScaleWorld,
 ): Promise<{ built: BuiltVersion; call: RankCall }> {
-  return withEdge({ r2Directory, partBytes: PART_BYTES }, async (publisher) => {
+  return withEdge({ r2Directory }, async (publisher) => {
     const built = await publisher.publish({ modelName: "scale", dataset, exported, historyMax: HISTORY_MAX });
     const { key } = await publisher.issueKey();
     return { built, call: (edge, query, body) => rankCall(edge, { key, query, body }) };

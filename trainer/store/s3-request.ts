@@ -8,8 +8,6 @@ export type S3Options = {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly region?: string;
-  /** Larger bodies are uploaded in parts of this size; R2 requires at least 5 MiB. */
-  readonly partBytes?: number;
   /** Timeout of one attempt. One second is added per MB that it expects, or that it and concurrent calls send. */
   readonly deadlineMs?: number;
   readonly attempts?: number;
@@ -20,7 +18,7 @@ export type S3Options = {
 };
 
 export type S3Call = {
-  readonly method: "GET" | "PUT" | "HEAD" | "POST" | "DELETE";
+  readonly method: "GET" | "PUT" | "HEAD" | "DELETE";
   /** Empty for the bucket itself. */
   readonly key: string;
   readonly query?: Readonly<Record<string, string>>;
@@ -97,7 +95,7 @@ async function attemptOnce(
     const signal = options.signal ? AbortSignal.any([timeout, options.signal]) : timeout;
     const response = await fetch(request, { signal });
     const bytes = new Uint8Array(await response.arrayBuffer());
-    if (!isPassing(call, response.status, bytes)) return { status: response.status, headers: response.headers, bytes };
+    if (!isPassing(response.status, bytes)) return { status: response.status, headers: response.headers, bytes };
     return new StoreError(`${what} was answered ${response.status} ${errorCodeOf(bytes)}`.trimEnd(), {
       retryable: true,
     });
@@ -108,16 +106,11 @@ async function attemptOnce(
 }
 
 /**
- * True for failures that may pass. 409: another request for the same key was running, so the condition was not checked. The
- * completion of an upload is answered 200 before it is done, and a slow body 400; then the error code decides.
+ * True for failures that may pass. 409: another request for the same key was running, so the condition was not checked. A body that
+ * arrived too slowly is answered 400; its error code tells it from wrong requests.
  */
-function isPassing({ method }: S3Call, status: number, bytes: Uint8Array): boolean {
-  if (status >= 500 || PASSING_STATUS.has(status)) return true;
-  return (status === 400 || (status === 200 && method === "POST")) && PASSING_CODE.test(errorCodeOf(bytes));
-}
-
-const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 429]);
-const PASSING_CODE = /^(InternalError|ServiceUnavailable|SlowDown|RequestTimeout)\b/;
+const isPassing = (status: number, bytes: Uint8Array): boolean =>
+  status >= 500 || [408, 409, 429].includes(status) || (status === 400 && /^RequestTimeout\b/.test(errorCodeOf(bytes)));
 
 /** The code and message of an S3 error document. */
 export function errorCodeOf(bytes: Uint8Array): string {

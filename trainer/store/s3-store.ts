@@ -1,24 +1,16 @@
 import { checkKey, type ListedObject, type ObjectStore, StoreError } from "./object-store.ts";
-import { putInParts } from "./s3-multipart.ts";
 import { errorCodeOf, type S3Answer, type S3Options, type S3Request, s3Request } from "./s3-request.ts";
 
-const PART_BYTES = 32 * 2 ** 20;
 const WHOLE_BYTES_EXPECTED = 64 * 2 ** 20; // larger objects are read in ranges
 
 /** A bucket of R2, or of another store whose S3 API has conditional writes. */
 export function s3Store(options: S3Options): ObjectStore {
   const request = s3Request(options);
-  const partBytes = options.partBytes ?? PART_BYTES;
   const refuse = (answer: S3Answer, what: string) => refusal(answer, what, options);
 
   return {
     async putIfAbsent(key, body, contentType) {
       checkKey(key);
-      const size = body instanceof Blob ? body.size : body.length;
-      if (size > partBytes) {
-        if ((await this.head(key)) !== undefined) return;
-        return putInParts(request, key, { body, contentType, partBytes });
-      }
       const headers = { "content-type": contentType, "if-none-match": "*" };
       const answer = await request({ method: "PUT", key, headers, body });
       if (answer.status !== 200 && !isConditionFailed(answer)) throw refuse(answer, `store ${key}`);

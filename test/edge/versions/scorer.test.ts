@@ -9,7 +9,7 @@ let edge: EdgeWorld;
 beforeAll(async () => {
   // High limits, so that even a slow machine refuses none of the many runs below.
   const vars = { CONCURRENT_RANKS_MAX: 1000, QUEUE_MS_MAX: 10_000, CACHE_MEGABYTES: 120 };
-  edge = await startEdge({ vars, partBytes: 100 * 2 ** 20 });
+  edge = await startEdge({ vars });
 });
 afterAll(() => edge.stop());
 

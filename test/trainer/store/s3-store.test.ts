@@ -1,3 +1,7 @@
+import { openAsBlob } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { S3Options } from "../../../trainer/store/s3-request.ts";
 import { s3Store } from "../../../trainer/store/s3-store.ts";
@@ -24,6 +28,17 @@ test("a list of more than one page is complete and in order", async () => {
   const listed: string[] = [];
   for await (const { key } of store.list("pages/")) listed.push(key);
   expect(listed).toEqual(names);
+});
+
+test("a file of 64 MB is stored from disk in one upload and read back unchanged", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "s3-store-"));
+  const bytes = Buffer.alloc(64 * 2 ** 20, "a large file of a version ");
+  await writeFile(join(folder, "file"), bytes);
+  const store = s3Store(s3);
+  await store.putIfAbsent("large", await openAsBlob(join(folder, "file")), "application/octet-stream");
+  expect(await store.head("large")).toBe(bytes.length);
+  expect(bytes.equals((await store.get("large"))!.bytes)).toBe(true);
+  await rm(folder, { recursive: true });
 });
 
 test("the error of a wrong secret says what to do and does not contain the secret", async () => {
