@@ -9,39 +9,6 @@ import { MEGABYTE } from "../shared/memory-cost.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-export type StoreSettings = {
-  readonly endpoint: string;
-  readonly bucket: string;
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly region: string;
-};
-
-export type RunSettings = {
-  /** Runs that this machine does at the same time. */
-  readonly concurrency: number;
-  readonly memoryMbMax: number;
-  /** Wall time after which a run is stopped. */
-  readonly secondsMax: number;
-  readonly fitSecondsMax: number;
-  readonly rejectedFractionMax: number;
-  /** How late, by its own time, a row of an incremental source may arrive. */
-  readonly overlapSeconds: number;
-  /** An incremental source is read in full once in this time. */
-  readonly fullReadSeconds: number;
-  readonly weightBytesMax: number;
-  /** Memory that an isolate of the edge has for versions. A version that needs more is not published. */
-  readonly edgeMemoryBytes: number;
-  readonly ignoreGate: boolean;
-  readonly seed: number;
-  /** Failed attempts after which a run is given up. */
-  readonly attemptsMax: number;
-  /** Wait before the first retry; it doubles from one to the next. */
-  readonly retrySeconds: number;
-  /** A trainer that is silent for this long loses the leases of its runs. */
-  readonly heartbeatSeconds: number;
-};
-
 /** What the operator allows the connectors of one customer. */
 export type ConnectorSettings = {
   /** Absolute paths of the folders that File connectors may read. */
@@ -66,69 +33,61 @@ export type ConnectorSettings = {
   secret(name: string): string | undefined;
 };
 
-export type Settings = {
-  /** Absolute path. Holds the embedded database, the kept copies of models' data and the folders of runs. */
-  readonly stateDirectory: string;
-  readonly host: string;
-  readonly port: number;
-  /** Null: an embedded Postgres in the state folder. */
-  readonly databaseUrl: string | null;
-  /** Shared with the edge; signs forwarded requests. */
-  readonly forwardSecret: string;
-  readonly store: StoreSettings;
-  /** The edge's address, without a slash at the end: the base of `model_url`. */
-  readonly edgeUrl: string;
-  readonly runs: RunSettings;
-  /** Values that are removed from every log line. */
-  readonly secrets: readonly string[];
-  connectorsOf(customer: string, tempDirectory: string): ConnectorSettings;
-  /** The environment of a run's process: the bucket, this customer's secrets, and what Node itself needs. */
-  childEnvironment(customer: string): Record<string, string>;
-};
-
 /** A variable is absent or wrong. The message has one sentence for each fault. */
 export class SettingsError extends Error {
   override readonly name = "SettingsError";
 }
 
+export type Settings = ReturnType<typeof readSettings>;
+export type RunSettings = Settings["runs"];
+
 /** Settings of the management process. */
-export function readSettings(environment: Environment = process.env): Settings {
+export function readSettings(environment: Environment = process.env) {
   const values = parse(SettingsSchema, environment);
-  const customers = customerSettings(values, environment);
   return {
+    /** Absolute path. Holds the embedded database, the kept copies of models' data and the folders of runs. */
     stateDirectory: resolve(values.SHORTLIST_STATE_DIR),
     host: values.SHORTLIST_TRAINER_HOST,
     port: values.SHORTLIST_TRAINER_PORT,
+    /** Null: an embedded Postgres in the state folder. */
     databaseUrl: values.DATABASE_URL ?? null,
+    /** Shared with the edge; signs forwarded requests. */
     forwardSecret: values.FORWARD_SECRET,
     store: storeSettings(values),
+    /** The edge's address, without a slash at the end: the base of `model_url`. */
     edgeUrl: values.SHORTLIST_EDGE_URL.replace(/\/+$/, ""),
     runs: {
+      /** Runs that this machine does at the same time. */
       concurrency: values.SHORTLIST_CONCURRENCY,
       memoryMbMax: values.SHORTLIST_RUN_MEMORY_MB,
+      /** Wall time after which a run is stopped. */
       secondsMax: values.SHORTLIST_RUN_SECONDS,
       fitSecondsMax: values.SHORTLIST_FIT_SECONDS,
       rejectedFractionMax: values.SHORTLIST_REJECTED_SHARE,
+      /** How late, by its own time, a row of an incremental source may arrive. */
       overlapSeconds: values.SHORTLIST_OVERLAP_HOURS * 3600,
+      /** An incremental source is read in full once in this time. */
       fullReadSeconds: values.SHORTLIST_FULL_READ_HOURS * 3600,
       weightBytesMax: values.SHORTLIST_WEIGHT_MB * 2 ** 20,
+      /** Memory that an isolate of the edge has for versions. A version that needs more is not published. */
       edgeMemoryBytes: values.SHORTLIST_EDGE_CACHE_MB * MEGABYTE,
       ignoreGate: values.SHORTLIST_IGNORE_GATE,
       seed: values.SHORTLIST_SEED,
+      /** Failed attempts after which a run is given up. */
       attemptsMax: values.SHORTLIST_RUN_ATTEMPTS,
+      /** Wait before the first retry; it doubles from one to the next. */
       retrySeconds: values.SHORTLIST_RETRY_SECONDS,
+      /** A trainer that is silent for this long loses the leases of its runs. */
       heartbeatSeconds: values.SHORTLIST_HEARTBEAT_SECONDS,
     },
+    /** Values that are removed from every log line. */
     secrets: secretsOf(values, environment),
-    ...customers,
+    ...customerSettings(values, environment),
   };
 }
 
 /** Settings of a run's process: the bucket and the customer's secrets. */
-export function readChildSettings(environment: Environment = process.env): {
-  readonly store: StoreSettings;
-  secret(name: string): string | undefined;
-} {
+export function readChildSettings(environment: Environment = process.env) {
   const values = parse(StoreSchema, environment);
   // The environment was filtered for this customer by childEnvironment().
   const secret = (name: string) => (name.startsWith(SECRET_PREFIX) ? environment[name] : undefined);
@@ -136,16 +95,12 @@ export function readChildSettings(environment: Environment = process.env): {
 }
 
 /** Settings of `npm run keys`: the bucket, and what the customer gets with the key. */
-export function readKeySettings(environment: Environment = process.env): {
-  readonly store: StoreSettings;
-  readonly egressAddresses: readonly string[];
-  serviceAccountOf(customer: string): string | null;
-} {
+export function readKeySettings(environment: Environment = process.env) {
   const values = parse(KeySettingsSchema, environment);
   return {
     store: storeSettings(values),
     egressAddresses: values.SHORTLIST_EGRESS_ADDRESSES,
-    serviceAccountOf: (customer) => ownValue(values.SHORTLIST_SERVICE_ACCOUNTS, customer) ?? null,
+    serviceAccountOf: (customer: string) => ownValue(values.SHORTLIST_SERVICE_ACCOUNTS, customer) ?? null,
   };
 }
 
@@ -160,30 +115,11 @@ export function secretPrefixOf(customer: string): string | undefined {
 
 const SECRET_PREFIX = "SHORTLIST_SECRET_";
 /** Variables that Node, TLS, proxies and Google's client need in a run's process. */
-const INHERITED = [
-  "PATH",
-  "HOME",
-  "TMPDIR",
-  "TZ",
-  "LANG",
-  "SystemRoot",
-  "TEMP",
-  "NODE_EXTRA_CA_CERTS",
-  "NODE_USE_SYSTEM_CA",
-  "NODE_COMPILE_CACHE",
-  "SSL_CERT_FILE",
-  "HTTP_PROXY",
-  "HTTPS_PROXY",
-  "NO_PROXY",
-  "http_proxy",
-  "https_proxy",
-  "no_proxy",
-  "NODE_USE_ENV_PROXY", // without this Node ignores the proxies
-  "CLOUDSDK_CONFIG",
-  "GOOGLE_APPLICATION_CREDENTIALS",
-  "GOOGLE_CLOUD_PROJECT",
-  "METADATA_SERVER_DETECTION",
-] as const;
+const INHERITED = (
+  "PATH HOME TMPDIR TZ LANG SystemRoot TEMP NODE_EXTRA_CA_CERTS NODE_USE_SYSTEM_CA NODE_COMPILE_CACHE SSL_CERT_FILE " +
+  "HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy NODE_USE_ENV_PROXY " + // Node needs the last to use proxies
+  "CLOUDSDK_CONFIG GOOGLE_APPLICATION_CREDENTIALS GOOGLE_CLOUD_PROJECT METADATA_SERVER_DETECTION"
+).split(" ");
 
 const integer = (min: number, max: number, byDefault: number) =>
   z
@@ -294,7 +230,7 @@ function parse<Schema extends z.ZodType>(schema: Schema, environment: Environmen
   );
 }
 
-const storeSettings = (values: z.infer<typeof StoreSchema>): StoreSettings => ({
+const storeSettings = (values: z.infer<typeof StoreSchema>) => ({
   endpoint: values.SHORTLIST_S3_ENDPOINT,
   bucket: values.SHORTLIST_S3_BUCKET,
   accessKeyId: values.SHORTLIST_S3_ACCESS_KEY_ID,
@@ -335,9 +271,10 @@ function customerSettings(values: Values, environment: Environment) {
         secret: (name) => secrets.get(name),
       };
     },
+    /** The environment of a run's process: the bucket, this customer's secrets, and what Node itself needs. */
     childEnvironment(customer: string): Record<string, string> {
-      const kept = new Set<string>([...INHERITED, ...Object.keys(StoreSchema.shape)]);
-      const shared = present(environment).filter(([name]) => kept.has(name));
+      const kept = [...INHERITED, ...Object.keys(StoreSchema.shape)];
+      const shared = present(environment).filter(([name]) => kept.includes(name));
       return Object.fromEntries([...shared, ...namedFor(customer)]);
     },
   };

@@ -48,14 +48,6 @@ export const DEMO_BRANDS: readonly string[] = (
   "Norrow Oakhaven Pellworth Quillon Rowanto Saltmere Thornby Umbrel Vossen Wickham Yarrowby Zephyrine"
 ).split(" ");
 
-export const DEMO_TAGS = [
-  "gift",
-  "new season",
-  "recycled",
-  "organic",
-  "limited",
-  "bestseller",
-  "made to last",
-] as const;
+export const DEMO_TAGS = "gift, new season, recycled, organic, limited, bestseller, made to last".split(", ");
 export const DEMO_COUNTRIES = ["DE", "FR", "NL", "IT", "ES", "SE"] as const;
 export const DEMO_AGE_GROUPS = ["18-24", "25-34", "35-44", "45-54", "55+"] as const;

@@ -7,33 +7,12 @@ import type { ConnectorConfig } from "../../shared/model-spec.ts";
 const HIDDEN = "***";
 
 /** Fields whose text is shown. Numbers, booleans and `{"env": "NAME"}` references are shown in every field. */
-const SHOWN_FIELDS = new Set([
-  "id",
-  "type",
-  "location",
-  "project_id",
-  "dataset",
-  "host",
-  "hostname",
-  "port",
-  "database",
-  "schema",
-  "user",
-  "username",
-  "ssl_mode",
-  "sslmode",
-  "tls",
-  "region",
-  "format",
-  "env",
-]);
+const SHOWN_FIELDS = new Set(["id", "type", "location", "project_id", "sslmode", "env"]);
 /** Characters. Shorter secrets are not removed, because they would match ordinary text everywhere. */
 const SECRET_LENGTH_MIN = 4;
 
 /** The configuration as the API shows it. */
-export function withoutSecrets(config: ConnectorConfig): Record<string, unknown> {
-  return shownFields(config);
-}
+export const withoutSecrets = (config: ConnectorConfig): Record<string, unknown> => shownFields(config);
 
 /** Every text of the configuration that `withoutSecrets` hides, longest first. */
 export function secretsIn(value: unknown, field = ""): string[] {
@@ -45,12 +24,13 @@ export function secretsIn(value: unknown, field = ""): string[] {
 
 /** The same value with the secrets removed from all its texts, also where JSON or a URL has escaped them. */
 export function redacted<Value>(value: Value, secrets: readonly string[]): Value {
-  const needles = byLength(
-    secrets
-      .filter((secret) => secret.length >= SECRET_LENGTH_MIN)
-      .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret.toWellFormed())]),
-  );
-  return needles.length === 0 ? value : (redactedValue(value, needles) as Value);
+  const forms = (secret: string) => [
+    secret,
+    JSON.stringify(secret).slice(1, -1),
+    encodeURIComponent(secret.toWellFormed()),
+  ];
+  const needles = byLength(secrets.filter((secret) => secret.length >= SECRET_LENGTH_MIN).flatMap(forms));
+  return redactedValue(value, needles) as Value;
 }
 
 const byLength = (texts: readonly string[]) => [...new Set(texts)].sort((a, b) => b.length - a.length);

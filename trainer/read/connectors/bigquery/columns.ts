@@ -53,17 +53,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   GEOGRAPHY: text((column) => `ST_ASTEXT(${column})`),
 };
 const ALIASES: Readonly<Record<string, string>> = { INT64: "INTEGER", FLOAT64: "FLOAT", BOOL: "BOOLEAN" };
-const SCALARS_IN_LISTS = new Set([
-  "INTEGER",
-  "FLOAT",
-  "BOOLEAN",
-  "STRING",
-  "NUMERIC",
-  "BIGNUMERIC",
-  "DATE",
-  "DATETIME",
-  "TIMESTAMP",
-]);
+const SCALARS_IN_LISTS = new Set("INTEGER FLOAT BOOLEAN STRING NUMERIC BIGNUMERIC DATE DATETIME TIMESTAMP".split(" "));
 
 /** How a field is fetched. Throws StageError `unsupported_column_type` for structs, ranges and arrays of them. */
 export function columnOf(field: BigQueryField): BigQueryColumn {
