@@ -27,14 +27,7 @@ import {
 import { readInteractions } from "../../read/dataset/read-interactions.ts";
 import { unreadableOf } from "../../read/dataset/stage-query.ts";
 import { openStaging, runStaged, type StagedTable, type Staging, stageRows } from "../../read/dataset/staging.ts";
-import {
-  countRejected,
-  describeRejected,
-  isRejectReason,
-  meaningOf,
-  type Rejected,
-  type RejectReason,
-} from "../../read/rules/reject-reasons.ts";
+import { countRejected, describeRejected, meaningOf, type Rejected } from "../../read/rules/reject-reasons.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import { sampleRows } from "./dry-run-sample.ts";
 import { predictTraining } from "./predict-training.ts";
@@ -100,7 +93,7 @@ export async function dryRun(
   const folder = await mkdtemp(join(context.settings.tempDirectory, "dry-run-"));
   const memoryMb = Math.min(STAGING_MB_MAX, context.settings.memoryMb);
   const staging = await openStaging({ workDirectory: folder, memoryMb });
-  const report: Mutable = {
+  const report: DryRunReport = {
     model_name: spec.model_name,
     ok: true,
     item_id_type: null,
@@ -124,14 +117,12 @@ export async function dryRun(
   }
 }
 
-type Mutable = { -readonly [Field in keyof DryRunReport]: DryRunReport[Field] };
-
 type Trial = Required<Omit<DryRunOptions, "connect">> & {
   readonly spec: ModelSpec;
   readonly signal: AbortSignal;
   readonly openStore: (config: ConnectorConfig) => Promise<Connector>;
   readonly staging: Staging;
-  readonly report: Mutable;
+  readonly report: DryRunReport;
 };
 
 /** The interactions of the sample, or undefined when they could not be checked. */
@@ -147,8 +138,14 @@ async function tryInteractions(trial: Trial): Promise<Known | undefined> {
     "/schema/interaction/created_at": interaction.created_at,
     "/schema/interaction/label/name": interaction.label.name,
   };
-  const query = { name: "interaction_rows", source: interaction.source, pointer, fields: Object.entries(fields) };
-  const sample = await sampleQuery(trial, query, () => interactionColumns(spec.schema));
+  const choose = () => interactionColumns(spec.schema);
+  const sample = await sampleQuery(trial, {
+    name: "interaction_rows",
+    source: interaction.source,
+    pointer,
+    fields,
+    choose,
+  });
   if (sample === undefined) return undefined;
   const connectorType = connectorOf(spec, interaction.source).type;
   const { estimated_rows: rows, estimated_bytes: bytes } = report.queries.at(-1)!;
@@ -167,15 +164,24 @@ async function tryInteractions(trial: Trial): Promise<Known | undefined> {
   });
 }
 
-/** Fields that the checks of the accepted interactions are about. Other warnings are about the query. */
+/** The field that a fault of the interactions is about, by the fault's code; absent: ids, or the query as a whole. */
 const POINTER_OF_CODE: Readonly<Record<string, string>> = {
+  malformed_line: "/schema/interaction/source/query",
+  missing_user: "/schema/user/id",
+  one_user: "/schema/user/id",
+  missing_item: "/schema/item/id",
   too_few_items: "/schema/item/id",
+  missing_time: "/schema/interaction/created_at",
+  unparsable_time: "/schema/interaction/created_at",
+  time_out_of_range: "/schema/interaction/created_at",
+  future_time: "/schema/interaction/created_at",
+  one_time: "/schema/interaction/created_at",
+  old_times: "/schema/interaction/created_at",
+  missing_label: "/schema/interaction/label/name",
+  unparsable_label: "/schema/interaction/label",
   all_labels_negative: "/schema/interaction/label",
   no_positives: "/schema/interaction/label",
   all_positive: "/schema/interaction/label",
-  one_user: "/schema/user/id",
-  one_time: "/schema/interaction/created_at",
-  old_times: "/schema/interaction/created_at",
 };
 
 /** A fault of the beginning of a query is a warning, since later rows may not have it. */
@@ -200,23 +206,6 @@ async function checkAccepted(trial: Trial, checked: StagedInteractions, { table,
     if (isWhole || code !== "few_interactions") add("warning", code, message);
 }
 
-/** Which field of the schema a reason for rejecting rows is about. */
-const POINTER_OF_REASON: Readonly<Record<RejectReason, string>> = {
-  malformed_line: "/schema/interaction/source/query",
-  missing_user: "/schema/user/id",
-  missing_item: "/schema/item/id",
-  id_too_long: "/schema", // the id of a user or of an item
-  id_has_nul: "/schema",
-  id_not_finite: "/schema",
-  id_not_exact: "/schema",
-  missing_time: "/schema/interaction/created_at",
-  unparsable_time: "/schema/interaction/created_at",
-  time_out_of_range: "/schema/interaction/created_at",
-  future_time: "/schema/interaction/created_at",
-  missing_label: "/schema/interaction/label/name",
-  unparsable_label: "/schema/interaction/label",
-};
-
 /** Problems of rejected rows: errors when a training would stop because of their fraction of all rows. */
 function rejectProblems(rejected: Rejected, sample: Sample, rejectedFractionMax: number): DryRunProblem[] {
   const { table, unreadable, unreadableFraction } = sample;
@@ -224,10 +213,10 @@ function rejectProblems(rejected: Rejected, sample: Sample, rejectedFractionMax:
   const fraction = unreadableFraction + (1 - unreadableFraction) * rejectedFraction;
   const severity = areTooManyRejected(fraction, rejectedFractionMax) ? "error" : "warning";
   const problem = (code: string, message: string): DryRunProblem => {
-    return { pointer: isRejectReason(code) ? POINTER_OF_REASON[code] : "/schema", severity, code, message };
+    return { pointer: POINTER_OF_CODE[code] ?? "/schema", severity, code, message };
   };
   return [
-    ...Object.keys(unreadable).map((reason) => problem(reason, unreadableMessage(unreadable, reason))),
+    ...unreadableMessages(unreadable).map(([reason, message]) => problem(reason, message)),
     ...Object.entries(rejected).map(([reason, found]) => {
       const description = describeRejected({ [reason]: found })[0];
       return problem(reason, `Rows that would be left out, of ${table.rows} read: ${description}`);
@@ -235,8 +224,8 @@ function rejectProblems(rejected: Rejected, sample: Sample, rejectedFractionMax:
   ];
 }
 
-const unreadableMessage = (unreadable: Rejected, reason: string) =>
-  `${unreadable[reason]!.count} × ${meaningOf(reason)}`;
+const unreadableMessages = (unreadable: Rejected) =>
+  Object.entries(unreadable).map(([reason, { count }]) => [reason, `${count} × ${meaningOf(reason)}`] as const);
 
 async function tryAttributes(trial: Trial, what: "item" | "user", known: Known | undefined): Promise<void> {
   const { spec, signal, staging, report } = trial;
@@ -244,21 +233,16 @@ async function tryAttributes(trial: Trial, what: "item" | "user", known: Known |
   const { source } = entity;
   if (source === undefined) return;
   const pointer = `/schema/${what}/source`;
-  const features = (entity.features ?? []).map(
-    ({ name }, i) => [`/schema/${what}/features/${i}/name`, name] as [string, string],
-  );
-  const fields = [[`/schema/${what}/id`, entity.id] as [string, string], ...features];
-  const sample = await sampleQuery(trial, { name: `${what}_rows`, source, pointer, fields }, (available) =>
-    attributeColumns(entity, available, what),
-  );
+  const fields: Record<string, string> = { [`/schema/${what}/id`]: entity.id };
+  for (const [i, { name }] of (entity.features ?? []).entries()) fields[`/schema/${what}/features/${i}/name`] = name;
+  const choose = (available: readonly string[]) => attributeColumns(entity, available, what);
+  const sample = await sampleQuery(trial, { name: `${what}_rows`, source, pointer, fields, choose });
   if (sample === undefined) return;
   await orProblem(trial, pointer, async () => {
     const idType = what === "item" ? known?.checked.itemIdType : undefined;
     const staged = await checkAttributes(staging, sample.table, { entity, what, idType, signal });
-    for (const reason of Object.keys(sample.unreadable)) {
-      const message = unreadableMessage(sample.unreadable, reason);
-      report.problems.push({ pointer: `${pointer}/query`, severity: "warning", code: reason, message });
-    }
+    for (const [code, message] of unreadableMessages(sample.unreadable))
+      report.problems.push({ pointer: `${pointer}/query`, severity: "warning", code, message });
     // Every id of the sample gets an index: which of them have interactions is known of whole queries only.
     const index = `${what}_index`;
     await runStaged(staging, `CREATE TABLE ${index} AS SELECT text FROM ${idsOf(staged)}`, signal);
@@ -289,42 +273,35 @@ type QueryToTry = {
   readonly source: Source;
   readonly pointer: string;
   /** Pointers to the fields of the schema that name columns, with these names. */
-  readonly fields: readonly (readonly [pointer: string, name: string])[];
+  readonly fields: Readonly<Record<string, string>>;
+  /** The columns that a training would read, of those that the query gives. */
+  readonly choose: (available: readonly string[]) => string[];
 };
 
 /**
  * The beginning of a query in a table. Undefined when a problem of the query was reported. Each query has a connection of
  * its own, since one that failed can end the transaction of a connection.
  */
-async function sampleQuery(
-  trial: Trial,
-  query: QueryToTry,
-  choose: (available: readonly string[]) => string[],
-): Promise<Sample | undefined> {
+async function sampleQuery(trial: Trial, query: QueryToTry): Promise<Sample | undefined> {
   const { spec, openStore } = trial;
   const config = connectorOf(spec, query.source);
   const connectorPointer = `/connector_configs/${spec.connector_configs.indexOf(config)}`;
   const connector = await orProblem(trial, connectorPointer, () => openStore(config));
   if (connector === undefined) return undefined;
   try {
-    return await orProblem(trial, `${query.pointer}/query`, () => stageSample(trial, query, { connector, choose }));
+    return await orProblem(trial, `${query.pointer}/query`, () => stageSample(trial, query, connector));
   } finally {
     await connector.close();
   }
 }
 
-type SampleSource = {
-  readonly connector: Connector;
-  readonly choose: (available: readonly string[]) => string[];
-};
-
 async function stageSample(
   { signal, staging, report }: Trial,
-  { name, source, pointer, fields }: QueryToTry,
-  { connector, choose }: SampleSource,
+  { name, source, pointer, fields, choose }: QueryToTry,
+  connector: Connector,
 ): Promise<Sample | undefined> {
   const found = await connector.inspect(source.query, { sampleRows: 0, signal });
-  const query: z.infer<typeof QueryReport> = {
+  const query: DryRunReport["queries"][number] = {
     pointer,
     columns: found.columns.map((column) => ({ name: column.name, type: String(column.type) })),
     sample_size: 0,
@@ -335,7 +312,7 @@ async function stageSample(
   };
   report.queries.push(query);
   const available = found.columns.map((column) => column.name);
-  const missing = fields.filter(([, column]) => !available.includes(column));
+  const missing = Object.entries(fields).filter(([, column]) => !available.includes(column));
   report.problems.push(...missing.map(([at, column]) => missingColumn(at, column, available)));
   if (missing.length > 0) return undefined;
   const rows = await connector.read(source.query, { signal, columns: choose(available), limit: SAMPLE_ROWS });

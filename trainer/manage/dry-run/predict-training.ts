@@ -3,20 +3,16 @@ import type { ConnectorType } from "../../read/connectors/connector-config.ts";
 import type { StagedTable, Staging } from "../../read/dataset/staging.ts";
 import { meanRowBytes } from "./dry-run-sample.ts";
 
-export type TrainingSize = {
-  /** Rows of the interaction query. */
-  readonly rows: number;
+/** Estimates of the interaction query. */
+export type QueryEstimate = {
+  readonly rows: number | null;
+  readonly bytes: number | null;
+  /** Whether the sample is the whole query. */
+  readonly isWhole: boolean;
   /** The `type` of the connector that reads the rows. */
   readonly connectorType: string;
   /** The operator's limit for choosing a model. */
   readonly fitSecondsMax: number;
-};
-
-/** Estimates of the interaction query, and the sample's completeness. */
-export type QueryEstimate = Omit<TrainingSize, "rows"> & {
-  readonly rows: number | null;
-  readonly bytes: number | null;
-  readonly isWhole: boolean;
 };
 
 /** Rows and seconds of a training; null when the number of rows is unknown. */
@@ -51,7 +47,11 @@ const FIT_SECONDS_PER_ROW = 6e-4;
 const BUDGETS = 1.4;
 
 /** Seconds of a whole run, correct within a factor of two or three: the machine and the shape of the data decide the rest. */
-export function predictedSeconds({ rows, connectorType, fitSecondsMax }: TrainingSize): number {
+export function predictedSeconds({
+  rows,
+  connectorType,
+  fitSecondsMax,
+}: Pick<QueryEstimate, "connectorType" | "fitSecondsMax"> & { readonly rows: number }): number {
   const known: Readonly<Record<string, number>> = ROWS_PER_SECOND;
   const read = rows / (known[connectorType] ?? Math.min(...Object.values(known)));
   const fit = Math.min(BUDGETS * fitSeconds(rows, fitSecondsMax), FIT_SECONDS_PER_ROW * rows);

@@ -43,8 +43,10 @@ export function jsonOf(body: Uint8Array, contentType: string | undefined): unkno
     const found = contentType === undefined ? "none" : JSON.stringify(contentType.slice(0, 100));
     throw new Problem("unsupported_media_type", `The Content-Type must be application/json, found ${found}.`);
   }
-  checkDepth(body);
-  return parseJson(textOf(body));
+  const json = parseJson(textOf(body));
+  if (isDeeperThan(DEPTH_MAX, json))
+    throw new Problem("invalid_json", `the body is nested deeper than ${DEPTH_MAX} levels`);
+  return json;
 }
 
 function textOf(body: Uint8Array): string {
@@ -55,19 +57,7 @@ function textOf(body: Uint8Array): string {
   }
 }
 
-const [QUOTE, BACKSLASH] = [0x22, 0x5c];
-const OPENING: readonly number[] = [0x5b, 0x7b];
-const CLOSING: readonly number[] = [0x5d, 0x7d];
-
-function checkDepth(body: Uint8Array): void {
-  let depth = 0;
-  let isInText = false;
-  for (let i = 0; i < body.length; i++) {
-    const byte = body[i]!;
-    if (isInText && byte === BACKSLASH) i++;
-    else if (byte === QUOTE) isInText = !isInText;
-    else if (!isInText && OPENING.includes(byte)) depth++;
-    else if (!isInText && CLOSING.includes(byte)) depth--;
-    if (depth > DEPTH_MAX) throw new Problem("invalid_json", `the body is nested deeper than ${DEPTH_MAX} levels`);
-  }
-}
+const isDeeperThan = (levels: number, value: unknown): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((member) => isDeeperThan(levels - 1, member)));

@@ -41,16 +41,13 @@ const RUN_MS_MAX = DAY_MS;
 export function startUpkeep(context: UpkeepContext, pauseMs: number): Loop {
   const stopping = new AbortController();
   let sweptMs = Number.NEGATIVE_INFINITY;
-  let sweepSteps: readonly SweepStep[] = []; // steps of the present sweep that are still to be done
   const turn = async () => {
     await scheduleDueRuns(context);
     context.pointers.retryFailed();
     await context.erasures.settle();
-    if (performance.now() - sweptMs > SWEEP_EVERY_MS) {
-      sweepSteps = SWEEP;
-      sweptMs = performance.now();
-    }
-    sweepSteps = await sweep(sweepSteps, context, stopping.signal);
+    if (performance.now() - sweptMs < SWEEP_EVERY_MS) return;
+    sweptMs = performance.now();
+    await sweep(context, stopping.signal);
   };
   const loop = repeat(turn, { pauseMs, failureEvent: "upkeep_failed", log: context.log });
   return {
@@ -101,17 +98,14 @@ const SWEEP: readonly SweepStep[] = [
   reconcileAll,
 ];
 
-/** Performs the steps, and returns those that failed. */
-async function sweep(steps: readonly SweepStep[], context: UpkeepContext, signal: AbortSignal): Promise<SweepStep[]> {
-  const failed: SweepStep[] = [];
-  for (const step of steps)
+/** A step that fails is logged and repeated by the next sweep. */
+async function sweep(context: UpkeepContext, signal: AbortSignal): Promise<void> {
+  for (const step of SWEEP)
     try {
       await step(context, signal);
     } catch (error) {
-      failed.push(step);
       context.log({ event: "upkeep_failed", level: "error", error: errorForLog(error) });
     }
-  return failed;
 }
 
 /** Corrects schedules that were computed while the clock was ahead. Such a model would otherwise not train until then. */

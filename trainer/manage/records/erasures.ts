@@ -8,6 +8,7 @@ import type { UserId } from "../../../shared/ids.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
 import { addErasedUsers, listIsFull, readErasedUsers } from "../../store/erased-list.ts";
 import type { ObjectStore } from "../../store/object-store.ts";
+import { oneAtATime } from "../one-at-a-time.ts";
 import type { Database } from "./database.ts";
 
 export type Erasures = {
@@ -37,7 +38,8 @@ const UPDATE_ROWS = 1000;
 const LISTS_AT_ONCE = 16;
 
 export function erasures({ database, store, nowMs, newSalt, log }: ErasureParts): Erasures {
-  const write = oneAtATime((customer) => writeList(customer, database, store));
+  const inTurn = oneAtATime();
+  const write = (customer: string) => inTurn(customer, () => writeList(customer, database, store));
   /** A failure with one customer's list must not affect the others. */
   const logged = (customer: string, work: (customer: string) => Promise<void>) =>
     work(customer).catch((error: unknown) =>
@@ -149,28 +151,4 @@ async function mark(hashes: readonly string[], { customer, listed, database }: M
     const update = `update shortlist.erased_users set listed = ${listed}`;
     await database.query(`${update} where customer = $1 and hash in (${parameters})`, [customer, ...some]);
   }
-}
-
-/**
- * Runs work for a key, never twice at once, since R2 takes one write per second and object. Calls while the work is in
- * progress wait for one further run, which they share.
- */
-function oneAtATime(work: (key: string) => Promise<void>): (key: string) => Promise<void> {
-  const turns = new Map<string, { readonly present: Promise<void>; next: Promise<void> | undefined }>();
-  const begin = (key: string): Promise<void> => {
-    const present = work(key).finally(() => {
-      if (turns.get(key)?.present === present && turns.get(key)?.next === undefined) turns.delete(key);
-    });
-    turns.set(key, { present, next: undefined });
-    return present;
-  };
-  return (key) => {
-    const turn = turns.get(key);
-    if (turn === undefined) return begin(key);
-    turn.next ??= turn.present.then(
-      () => begin(key),
-      () => begin(key),
-    );
-    return turn.next;
-  };
 }

@@ -10,6 +10,7 @@ import { errorForLog, type Log } from "../../log/log.ts";
 import { type ModelRef, readLivePointer, setStatus } from "../../store/live-pointer-swap.ts";
 import { type ObjectStore, StoreError } from "../../store/object-store.ts";
 import { readManifest } from "../../store/versions.ts";
+import { oneAtATime } from "../one-at-a-time.ts";
 import type { ModelRegistry } from "../records/model-registry.ts";
 
 export type ReconcileContext = {
@@ -31,29 +32,24 @@ export type PointerKeeper = {
 };
 
 export function pointerKeeper(context: ReconcileContext & { readonly log: Log }): PointerKeeper {
-  // All three by model key.
-  const requested = new Map<string, ModelRef>();
-  const failed = new Map<string, ModelRef>();
-  const inProgress = new Map<string, Promise<void>>();
+  const inTurn = oneAtATime();
+  const failed = new Map<string, ModelRef>(); // by model key
+  const inProgress = new Map<string, Promise<void>>(); // the newest attempt, by model key
 
-  const work = async (key: string) => {
-    for (let model = requested.get(key); model !== undefined; model = requested.get(key)) {
-      requested.delete(key);
-      failed.delete(key);
-      try {
-        await reconcileRecords(model, context);
-      } catch (error) {
-        failed.set(key, model);
-        const about = { customer: model.customer, model_name: model.modelName };
-        context.log({ event: "pointer_not_settled", level: "warning", ...about, error: errorForLog(error) });
-      }
-    }
-    inProgress.delete(key);
-  };
   const reconcile = ({ customer, modelName }: ModelRef) => {
     const key = modelKey({ customer, modelName });
-    requested.set(key, { customer, modelName });
-    if (!inProgress.has(key)) inProgress.set(key, work(key));
+    const attempt = inTurn(key, async () => {
+      failed.delete(key);
+      try {
+        await reconcileRecords({ customer, modelName }, context);
+      } catch (error) {
+        failed.set(key, { customer, modelName });
+        const about = { customer, model_name: modelName };
+        context.log({ event: "pointer_not_settled", level: "warning", ...about, error: errorForLog(error) });
+      }
+    });
+    inProgress.set(key, attempt);
+    void attempt.then(() => inProgress.get(key) === attempt && inProgress.delete(key));
   };
 
   return {

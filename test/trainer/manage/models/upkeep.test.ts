@@ -161,21 +161,15 @@ test("lists of erased users are written at every turn, and restored at the start
   await upkeep.stop();
 });
 
-test("a failed step of the sweep is logged and repeated, and the other steps are performed", async () => {
+test("a failed step of the sweep is logged, and the other steps are performed", async () => {
   await aTrainedModel("a", "@once", null);
-  let restores = 0;
-  const restore = async () => {
-    if (++restores === 1) throw new Error("no bucket");
-  };
+  const restore = () => Promise.reject(new Error("no bucket"));
   const upkeep = startUpkeep({ ...context, erasures: { ...context.erasures, restore } }, 3_600_000);
   await expect.poll(() => reconciled).toEqual(["a"]);
+  await upkeep.stop();
   expect(logs).toContainEqual(
     expect.objectContaining({ event: "upkeep_failed", error: expect.stringContaining("no bucket") }),
   );
-  upkeep.wake();
-  await expect.poll(() => restores).toBe(2);
-  await upkeep.stop();
-  expect(reconciled).toEqual(["a"]);
 });
 
 test("the sweep removes answers older than a day, and folders of removed models", async () => {
