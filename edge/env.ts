@@ -30,7 +30,7 @@ const Variables = z.object({
     .url({ protocol: /^https?$/ })
     .or(z.literal(""))
     .default(""),
-  FORWARD_SECRET: z.string().min(16).or(z.literal("")).default(""),
+  FORWARD_SECRET: z.string().min(32).or(z.literal("")).default(""),
   TRAINER_TIMEOUT_SECONDS: whole(1, 120).default(30),
   /** Memory for versions and user records, in JavaScript and WASM together. An isolate has 128 MB. */
   CACHE_MEGABYTES: whole(16, 120).default(80),

@@ -27,7 +27,7 @@ import type { LiveVersion } from "./versions/live-pointers.ts";
 import type { LoadedVersion } from "./versions/load-version.ts";
 import { type RecordPolicy, snapshotOf } from "./versions/snapshot-of-version.ts";
 
-/** A caller that ignores Retry-After asks again after this time at the earliest: refusals would otherwise take the whole thread. */
+/** A refusal is delayed by this time, so that callers that ignore Retry-After cannot fill the thread. */
 const REFUSAL_MS = 100;
 
 /** `GET /v0/models/:model_name/rank?user_id=&limit=` */

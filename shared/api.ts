@@ -1,9 +1,9 @@
 import { z } from "zod";
 import {
   FILTER_BYTES_MAX,
-  FILTER_CLAUSES_MAX,
   FILTER_DEPTH_MAX,
   FILTER_OPERATORS,
+  FILTER_TESTS_MAX,
   FILTER_VALUES_MAX,
   parseFilter,
 } from "./filter/parse-filter.ts";
@@ -88,7 +88,7 @@ export const RankBody = z.strictObject({
       description:
         "Which items may be in the answer: a subset of MongoDB's query language over item attributes and the item id. " +
         `Operators: ${FILTER_OPERATORS.join(" ")}. On a list attribute a test holds if any element passes it. ` +
-        `At most ${FILTER_BYTES_MAX / 1024} KiB of JSON, ${FILTER_DEPTH_MAX} levels, ${FILTER_CLAUSES_MAX} tests, ` +
+        `At most ${FILTER_BYTES_MAX / 1024} KiB of JSON, ${FILTER_DEPTH_MAX} levels, ${FILTER_TESTS_MAX} tests, ` +
         `${FILTER_VALUES_MAX} values in a list.`,
       examples: [{ category: { $in: ["lamps", "rugs"] }, price: { $lt: 80 } }],
     }),

@@ -1,10 +1,10 @@
 /**
  * A version of a model, as a list of immutable files.
  *
- * Objects of one model in the bucket:
+ * Objects in the bucket that an edge reads:
  *
  *     keys/{sha256 of the API key, hex}.json                 who may call (shared/key-record.ts)
- *     models/{customer}/{model}/live.json                    the live pointer (shared/live-pointer.ts), the only mutable one
+ *     models/{customer}/{model}/live.json                    the live pointer (shared/live-pointer.ts), the model's only mutable object
  *     models/{customer}/{model}/versions/{version}.json      the manifest: this file
  *     models/{customer}/{model}/reports/{version}.json       the evaluation report
  *     models/{customer}/{model}/lists/{version}.bin          the lists that the report was made from, for the trainer

@@ -25,7 +25,7 @@ export type RankAnswer = {
 
 /** The items for this user, best first: at most `limit`, and none that the user has seen. */
 export async function rank(request: RankRequest, snapshot: Snapshot): Promise<RankAnswer> {
-  const isMatch = request.filter ? snapshot.compileFilter(request.filter) : () => true; // throws before any I/O
+  const isMatch = request.filter ? snapshot.compileFilter(request.filter) : () => true; // throws if the filter does not fit
   const session = request.session.flatMap((id) => snapshot.indexOf(id) ?? []);
   const record = request.userId === undefined ? undefined : await snapshot.userRecord(request.userId);
   const history = historyOf(record, session, { nowSeconds: request.nowSeconds, historyMax: snapshot.historyMax });

@@ -37,7 +37,7 @@ export type FilterTest =
 
 export const FILTER_BYTES_MAX = 16_384;
 export const FILTER_DEPTH_MAX = 8;
-export const FILTER_CLAUSES_MAX = 256;
+export const FILTER_TESTS_MAX = 256;
 export const FILTER_VALUES_MAX = 1000;
 
 const OPERATORS = ["$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$all", "$exists", "$not"] as const;
@@ -77,8 +77,8 @@ function parseEntry(key: string, sent: unknown, place: Place): Filter {
   if (key !== "$and" && key !== "$or" && key !== "$nor") throw unknownOperator(key, place, CONNECTIVES);
   if (!Array.isArray(sent)) throw invalid(place, `must be a list of queries, found ${shown(sent)}`);
   if (sent.length === 0) throw invalid(place, "must not be empty: leave it out to restrict nothing");
-  if (sent.length > FILTER_CLAUSES_MAX)
-    throw tooLarge(place.pointer, `has ${sent.length} queries; at most ${FILTER_CLAUSES_MAX}`);
+  if (sent.length > FILTER_TESTS_MAX)
+    throw tooLarge(place.pointer, `has ${sent.length} queries; at most ${FILTER_TESTS_MAX}`);
   const of = sent.map((query: unknown, i) => parseQuery(query, deeper(at(place, i))));
   if (key === "$and") return and(of);
   const either: Filter = of.length === 1 ? of[0]! : { kind: "or", of };
@@ -155,8 +155,8 @@ const testPlace = ({ name, pointer }: Attribute, place: Place): TestPlace => ({
 /** Counts the test at a place and returns the place. */
 function counted(place: Place): Place {
   place.count.tests++;
-  if (place.count.tests > FILTER_CLAUSES_MAX)
-    throw tooLarge(place.pointer, `is test number ${place.count.tests}; at most ${FILTER_CLAUSES_MAX}`);
+  if (place.count.tests > FILTER_TESTS_MAX)
+    throw tooLarge(place.pointer, `is test number ${place.count.tests}; at most ${FILTER_TESTS_MAX}`);
   return place;
 }
 

@@ -62,7 +62,7 @@ export type Selection = {
   /** The attribute values that rank for users without a history; undefined: none. */
   readonly userValues: UserValueChoice | undefined;
   readonly report: EvaluationReport;
-  /** The lists behind the report's figures. They contain user ids. */
+  /** The lists behind the report's figures. They contain users as salted hashes. */
   readonly detail: EvaluationDetail;
 };
 

@@ -30,7 +30,7 @@ const PERSONAL: readonly object[] = [
   forEnoughData(neuralBlend as Method),
 ];
 
-/** Every method by its name, cheap ones first. Personal methods also place cold items. */
+/** Every method by its name. Personal methods also place cold items. */
 export const METHODS: Readonly<Record<string, Method>> = Object.fromEntries(
   [...(WITHOUT_COLD_ITEMS as readonly Method[]), ...(PERSONAL as readonly Method[]).map(withColdItems)].map(
     (method) => [method.name, method],

@@ -32,7 +32,7 @@ const CustomerRecord = z.strictObject({
 });
 export type CustomerRecord = z.infer<typeof CustomerRecord>;
 
-const KeyPlace = z.strictObject({ format: z.literal(1), sha256: z.string().regex(/^[0-9a-f]{64}$/) });
+const KeyReference = z.strictObject({ format: z.literal(1), sha256: z.string().regex(/^[0-9a-f]{64}$/) });
 
 const KEY_ID_BYTES = 6;
 const LOST_RACES_MAX = 10;
@@ -50,8 +50,8 @@ export async function issueKey(store: ObjectStore, request: KeyRequest): Promise
     revoked_at: null,
   });
   const sha256 = await hashApiKey(key);
-  const place: z.infer<typeof KeyPlace> = { format: 1, sha256 };
-  await create(store, placeKey(request.customer, record.key_id), place);
+  const place: z.infer<typeof KeyReference> = { format: 1, sha256 };
+  await create(store, keyReferenceKey(request.customer, record.key_id), place);
   await create(store, keyRecordKey(sha256), record);
   return { key, record };
 }
@@ -60,7 +60,7 @@ export async function issueKey(store: ObjectStore, request: KeyRequest): Promise
 export async function listKeys(store: ObjectStore, customer: string): Promise<KeyRecord[]> {
   const records: KeyRecord[] = [];
   for await (const { key } of store.list(`customers/${customer}/keys/`)) {
-    const place = await read(store, key, KeyPlace);
+    const place = await read(store, key, KeyReference);
     const record = place && (await read(store, keyRecordKey(place.value.sha256), KeyRecord));
     if (record) records.push(record.value);
   }
@@ -75,15 +75,15 @@ export async function listCustomers(store: ObjectStore): Promise<string[]> {
 }
 
 /**
- * Revokes a key; edges notice within a minute. Returns its record, or undefined when no customer has such a key. A key that was
- * revoked before keeps the time of that.
+ * Revokes a key; edges notice within a minute. Returns its record, or undefined when no customer has such a key. A key that is
+ * already revoked keeps its first time.
  */
 export async function revokeKey(
   store: ObjectStore,
   { keyId, nowMs }: { readonly keyId: string; readonly nowMs: number },
 ): Promise<KeyRecord | undefined> {
   for (const customer of await listCustomers(store)) {
-    const place = await read(store, placeKey(customer, keyId), KeyPlace);
+    const place = await read(store, keyReferenceKey(customer, keyId), KeyReference);
     if (place) return revokeAt(store, keyRecordKey(place.value.sha256), nowMs);
   }
   return undefined;
@@ -131,6 +131,6 @@ async function read<Schema extends z.ZodType>(
   throw new StoreError(`${key} is not what it should be: ${parsed.error.issues[0]?.message}. Delete it to give it up.`);
 }
 
-const placeKey = (customer: string, keyId: string) => `customers/${customer}/keys/${keyId}.json`;
+const keyReferenceKey = (customer: string, keyId: string) => `customers/${customer}/keys/${keyId}.json`;
 const customerKey = (customer: string) => `customers/${customer}.json`;
 const bytesOf = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));

@@ -3,7 +3,7 @@
  * pointer, and last restore what a sweep may have deleted.
  *
  * No edge sees anything before the pointer is swapped, and nothing that it sees changes afterwards. So a crash between any two
- * steps leaves what is served as it was, and publishing the same version again finishes the work.
+ * steps leaves what is served as it was, and another call with the same version finishes the work.
  *
  * The swap succeeds only over the pointer that was read. If another trainer was faster, the pointer is read again: a tombstone
  * ends the run. The lease is checked after the pointer was read, so a run of a deleted model cannot go live in a new model with

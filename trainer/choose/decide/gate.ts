@@ -8,7 +8,7 @@ const POSITIVES_MIN = 1;
 /**
  * Decides whether a challenger may go live, with the reasons in words.
  *
- * A challenger is refused when it is worse than popularity, or when its paired 95 % interval to the live version is below 0. The live
+ * A challenger is refused when its mean is not above popularity's, or when its paired 95 % interval to the live version is below 0. The live
  * version is represented by its method and settings, fitted on the same training part, because its published file may have learnt from
  * the validation part. Figures of different splits are never compared.
  *

@@ -95,7 +95,7 @@ function outcomeOf(
   if (exit.signal === "SIGKILL" && ended === "")
     return failed(
       "killed",
-      "The system ended the run's process, most likely for want of memory on the trainer. It is tried again.",
+      "The system ended the run's process, most likely because the trainer's machine ran out of memory. It is tried again.",
       true,
     );
   const how = exit.error ?? (exit.signal === null ? `exit code ${exit.code}` : `signal ${exit.signal}`);

@@ -134,7 +134,7 @@ async function planReading(
   if (copy === "absent") return usual("nothing is kept of an earlier run");
   if (copy === "damaged") return DAMAGED;
   if (copy.source !== sourceDigest)
-    return usual("the query, its connector or its columns are others than those of the last run");
+    return usual("the query, its connector or its columns differ from those of the last run");
   const fullReadSeconds = kept?.fullReadSeconds ?? 7 * DAY_SECONDS;
   const ageSeconds = (nowMs - copy.fullReadMs) / 1000;
   if (ageSeconds < 0 || ageSeconds >= fullReadSeconds) {
@@ -176,7 +176,7 @@ async function stagePart(
 }
 
 function fullReadReport({ rows }: StagedTable, { why, needsWarning }: FullRead) {
-  const warning = `The interactions are declared incremental and were read in full all the same: ${why}`;
+  const warning = `The interactions are declared incremental but were read in full: ${why}`;
   return { sources: [`interactions: ${rows} rows read in full: ${why}`], warnings: needsWarning ? [warning] : [] };
 }
 

@@ -17,7 +17,7 @@ export type SourceFile = {
 };
 
 const FILES_MAX = 200;
-const LOCATION_LENGTH_MAX = 1024;
+const LOCATION_LENGTH_MAX = 1000;
 const FORMATS: Readonly<Record<string, FileFormat>> = {
   csv: "csv",
   tsv: "tsv",
