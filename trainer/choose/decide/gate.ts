@@ -8,9 +8,9 @@ const POSITIVES_MIN = 1;
 /**
  * Decides whether a challenger may go live, with the reasons in words.
  *
- * A challenger is refused when its mean is not above popularity's, or when its paired 95 % interval to the live version is below 0. The live
- * version is represented by its method and settings, fitted on the same training part, because its published file may have learnt from
- * the validation part. Figures of different splits are never compared.
+ * A challenger is refused when its mean is not above popularity's, or when its paired 95 % interval to the live version is below
+ * 0. The live version is represented by its method and settings, fitted on the same training part, because its published file may
+ * have learnt from the validation part. Without such a fit, the stored figures are compared if the split was the same.
  *
  * @param challenger The report of the selection that made it.
  * @param live The stored report of the live version; undefined when there is none.
