@@ -3,10 +3,10 @@ import type { ItemIndex } from "../../shared/ids.ts";
 import { packStrings } from "../../shared/packed-strings.ts";
 import { topK } from "../../shared/top-k.ts";
 import type { ExportedModel } from "../../trainer/learn/model.ts";
+import { appendPooled } from "../../trainer/learn/neural/pooled-export.ts";
 import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
 import { exportScores } from "../../trainer/learn/scoring/scoring-graph.ts";
 import type { Dataset } from "../../trainer/read/dataset/dataset.ts";
-import { appendCosine } from "./edge-scale-model.ts";
 
 /** A generated world of one size, with the answers that the edge should give. */
 export type ScaleWorld = {
@@ -31,7 +31,7 @@ const DAY = 86_400;
 
 /**
  * Items have vectors around taste centres with uneven lengths and directions, like learnt ones. Users have two tastes.
- * The model is `appendCosine`; beyond the budget its item matrix is int8.
+ * The model is the published pooled model; beyond the budget its item matrix is int8.
  */
 export function drawnWorld(options: {
   readonly label: string;
@@ -43,9 +43,14 @@ export function drawnWorld(options: {
 }): ScaleWorld {
   const { label, itemCount, userCount, weightBytesMax, seed = 7 } = options;
   const values = drawnVectors(itemCount, seed);
-  const vectors = { itemCount, width: WIDTH, length: HISTORY_MAX, values };
-  const exported = exportScores("cosine", itemCount, (graph, items, budget) =>
-    appendCosine(graph, items, vectors, budget),
+  const shape = { itemCount, width: WIDTH, length: HISTORY_MAX, ordered: false };
+  const parameters = new Map([
+    ["item_table", { value: values, dims: [itemCount, WIDTH] }],
+    ["projection", { value: identity(WIDTH), dims: [WIDTH, WIDTH] }],
+    ["everyone", { value: new Float32Array(WIDTH), dims: [WIDTH] }],
+  ]);
+  const exported = exportScores("pooled", itemCount, (graph, items, budget) =>
+    appendPooled(graph, items, { shape, parameters }, budget),
   )({ weightBytesMax });
   const tastes = tasteCount(itemCount);
   const historyOf = (user: number, length: number): ItemIndex[] => {
@@ -92,6 +97,9 @@ function drawnVectors(itemCount: number, seed: number): Float32Array<ArrayBuffer
 
 const normal = (random: () => number) => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 
+const identity = (width: number) =>
+  Float32Array.from({ length: width * width }, (_, i) => (i % (width + 1) === 0 ? 1 : 0));
+
 function datasetOf({
   itemCount,
   userCount,
@@ -120,7 +128,7 @@ function datasetOf({
   };
 }
 
-/** Cosine with the sum of the history's vectors. */
+/** Cosine with the sum of the history's vectors: the pooled model with an identity projection. */
 function exactBest(values: Float32Array, history: readonly ItemIndex[], limit: number): ItemIndex[] {
   const itemCount = values.length / WIDTH;
   const user = new Float64Array(WIDTH);

@@ -7,6 +7,7 @@ import { itemKnn } from "./item-knn.ts";
 import { localSetRidge } from "./local-set-ridge.ts";
 import type { Method, TrainingData } from "./model.ts";
 import { neuralBlend } from "./neural-blend.ts";
+import { pooledHistory } from "./pooled-history.ts";
 import { popularity } from "./popularity.ts";
 import { sasrec } from "./sasrec.ts";
 import { sequentialBlend } from "./sequential-blend.ts";
@@ -26,6 +27,7 @@ const PERSONAL: readonly object[] = [
   sequentialLocalRidge,
   setBlend,
   sequentialBlend,
+  forEnoughData(pooledHistory as Method),
   forEnoughData(sasrec as Method),
   forEnoughData(neuralBlend as Method),
 ];

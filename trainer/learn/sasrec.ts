@@ -1,13 +1,14 @@
 import type { AppendScores, FitContext, FittedModel, Method, TrainingData } from "./model.ts";
-import { type Averages, zeroAverages } from "./neural/averages.ts";
+import type { Averages } from "./neural/averages.ts";
 import { epochBatches, type SequenceBatch } from "./neural/batches.ts";
 import { candidateSource } from "./neural/candidates.ts";
-import { type HeldOut, heldOutNdcg, holdOut } from "./neural/held-out.ts";
+import type { HeldOut } from "./neural/held-out.ts";
 import { appendSasrec } from "./neural/sasrec-export.ts";
 import { causalSpansFor, compileSasrecStep, openSasrecScorer } from "./neural/sasrec-graph.ts";
 import { freshParameters } from "./neural/sasrec-parameters.ts";
-import { type TrainingPlan, trainEpochs } from "./neural/training.ts";
-import { maskPool, type TrainingRandom, trainingRandom } from "./neural/training-random.ts";
+import { type Network, trainNetwork } from "./neural/train-network.ts";
+import type { TrainingPlan } from "./neural/training.ts";
+import { maskPool, type TrainingRandom } from "./neural/training-random.ts";
 import type { TransformerShape } from "./neural/transformer.ts";
 import { exportScores } from "./scoring/scoring-graph.ts";
 import { countItems, type Histories, positiveHistories } from "./statistics/histories.ts";
@@ -49,10 +50,7 @@ export const sasrec: Method<SasrecParams> = {
   fit: async (data, params, context) => (await fitSasrec(data, params, context)).model,
 };
 
-/**
- * The fitted network, and the held-out entries that it has not learnt from. The parameters are zero when the histories give no
- * batch.
- */
+/** The fitted network, and the held-out entries that it has not learnt from. */
 export async function fitSasrec(
   data: TrainingData,
   params: SasrecParams,
@@ -61,11 +59,10 @@ export async function fitSasrec(
   const histories = positiveHistories(data);
   const { length, width, blocks, heads } = params;
   const shape: TransformerShape = { itemCount: data.itemCount, length, width, blocks, heads };
-  const random = trainingRandom(Math.floor(context.random() * 2 ** 32));
-  context.signal.throwIfAborted();
-  const heldOut = holdOut(histories, random.of("held_out"));
-  const parameters = await trained(histories, { shape, params, heldOut, random, context });
-  return { model: fittedSasrec(shape, params, parameters), heldOut };
+  const { averages, heldOut } = await trainNetwork(histories, context, (random) =>
+    networkOf(histories, shape, { params, random }),
+  );
+  return { model: fittedSasrec(shape, params, averages), heldOut };
 }
 
 /** Multiply-adds per second of one thread in training, measured end to end. */
@@ -122,43 +119,30 @@ function lengthCovering({ start, userCount }: Histories, fraction: number): numb
   return Math.min(200, 10 * Math.max(1, Math.ceil(enough / 10)));
 }
 
-type Training = {
-  readonly shape: TransformerShape;
-  readonly params: SasrecParams;
-  readonly heldOut: HeldOut;
-  readonly random: TrainingRandom;
-  readonly context: FitContext;
-};
-
-/** The averaged parameters after training on everything that is not held out (training.ts). */
-async function trained(histories: Histories, { shape, params, heldOut, random, context }: Training): Promise<Averages> {
+function networkOf(
+  histories: Histories,
+  shape: TransformerShape,
+  { params, random }: { readonly params: SasrecParams; readonly random: TrainingRandom },
+): Network<SequenceBatch> {
   const { drawnCount, dropout } = params;
   const { itemCount, length, width } = shape;
   const lazy = drawnCount > 0 && itemCount >= LAZY_ITEMS_MIN;
   const parameters = freshParameters(shape, random.of("parameters"), { lazy });
   const lengthMin = causalSpansFor(shape);
   const cellsMax = Math.max(length, cellsOfBatch(histories.items.length));
-  const epoch = (number: number) => {
-    random.beginEpoch(number);
-    return epochBatches(histories, heldOut.ends, { length, lengthMin, cellsMax, random: random.ofBatches(number) });
+  return {
+    parameters,
+    length,
+    batches: (ends, random) => epochBatches(histories, ends, { length, lengthMin, cellsMax, random }),
+    compileStep() {
+      const pool = { sizeMax: cellsMax * width, random: random.of("masks"), places: random.ofSteps };
+      const draw = { targetCounts: countItems(histories), drawnCount, random: random.ofSteps };
+      const candidates = drawnCount === 0 ? undefined : candidateSource(draw);
+      return compileSasrecStep(shape, { parameters, dropoutMask: maskPool(dropout, pool), candidates });
+    },
+    openScorer: () => openSasrecScorer(shape),
+    plan: (stepsPerEpoch) => planFor(params, stepsPerEpoch),
   };
-  const stepsPerEpoch = [...epoch(0)].length;
-  if (stepsPerEpoch === 0) return zeroAverages(parameters);
-
-  const pool = { sizeMax: cellsMax * width, random: random.of("masks"), places: random.ofSteps };
-  const draw = { targetCounts: countItems(histories), drawnCount, random: random.ofSteps };
-  const candidates = drawnCount === 0 ? undefined : candidateSource(draw);
-  const compiled = await compileSasrecStep(shape, { parameters, dropoutMask: maskPool(dropout, pool), candidates });
-  const scorer = await openSasrecScorer(shape);
-  const step = (batch: SequenceBatch) => compiled.run(batch);
-  const evaluate = (averages: Averages) =>
-    heldOutNdcg(scorer, averages, { histories, heldOut, length, signal: context.signal });
-  const trainee = { parameters, epoch, stepsPerEpoch, step, evaluate };
-  try {
-    return (await trainEpochs(trainee, planFor(params, stepsPerEpoch), context)).averages;
-  } finally {
-    await Promise.all([compiled.release(), scorer.release()]);
-  }
 }
 
 const planFor = ({ learningRate, epochs }: SasrecParams, stepsPerEpoch: number): TrainingPlan => ({

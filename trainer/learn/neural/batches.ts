@@ -50,7 +50,7 @@ export function* epochBatches(
 }
 
 /** Cuts values into groups that are as large as `fits` allows for the count and the last value. At least one value each. */
-function groupsWhere<Value>(values: readonly Value[], fits: (count: number, last: Value) => boolean): Value[][] {
+export function groupsWhere<Value>(values: readonly Value[], fits: (count: number, last: Value) => boolean): Value[][] {
   const groups: Value[][] = [];
   for (let from = 0; from < values.length; ) {
     let to = from + 1;

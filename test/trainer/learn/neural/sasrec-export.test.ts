@@ -6,7 +6,7 @@ import { freshParameters } from "../../../../trainer/learn/neural/sasrec-paramet
 import { openScorer } from "../../../../trainer/learn/scoring/onnx-scorer.ts";
 import { exportScores } from "../../../../trainer/learn/scoring/scoring-graph.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
-import { sasrecScores } from "../../../fixtures/reference-sasrec.ts";
+import { sasrecScores } from "../../../fixtures/reference-networks.ts";
 
 const SHAPE = { itemCount: 40, length: 9, width: 16, blocks: 2, heads: 2 };
 const { random } = fitContext(4);

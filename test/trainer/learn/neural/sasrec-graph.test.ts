@@ -5,7 +5,7 @@ import { candidateSource } from "../../../../trainer/learn/neural/candidates.ts"
 import { causalSpansFor, compileSasrecStep, openSasrecScorer } from "../../../../trainer/learn/neural/sasrec-graph.ts";
 import { freshParameters } from "../../../../trainer/learn/neural/sasrec-parameters.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
-import { sasrecScores } from "../../../fixtures/reference-sasrec.ts";
+import { sasrecScores } from "../../../fixtures/reference-networks.ts";
 
 const SHAPE = { itemCount: 12, length: 6, width: 8, blocks: 2, heads: 2 };
 

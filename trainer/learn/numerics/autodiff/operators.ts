@@ -1,11 +1,19 @@
 /** The plain operators. Each one writes its forward nodes and its derivative next to each other. */
-import { integers, scalar, sumOver } from "../onnx/graph-shorthand.ts";
+import { integers, rowSums, scalar, sumOver } from "../onnx/graph-shorthand.ts";
 import type { Tape, Tensor } from "./tape.ts";
 
 /** a + b, of one shape; a constant b may be broadcast to the shape of a. */
 export function add(tape: Tape, a: Tensor, b: Tensor): Tensor {
   const output = { value: tape.graph.op("Add", [a.value, b.value]) };
   return tape.record({ output, inputs: [a, b], backward: (dOutput) => [dOutput, dOutput] });
+}
+
+/** a ∘ b, of one shape. */
+export function multiply(tape: Tape, a: Tensor, b: Tensor): Tensor {
+  const { graph } = tape;
+  const output = { value: graph.op("Mul", [a.value, b.value]) };
+  const backward = (dOutput: string) => [graph.op("Mul", [dOutput, b.value]), graph.op("Mul", [dOutput, a.value])];
+  return tape.record({ output, inputs: [a, b], backward });
 }
 
 /** factor · x. */
@@ -28,6 +36,22 @@ export function relu(tape: Tape, x: Tensor): Tensor {
   const { graph } = tape;
   const output = graph.op("Relu", [x.value]);
   const backward = (dOutput: string) => [graph.op("Mul", [dOutput, graph.op("Sign", [output])])];
+  return tape.record({ output: { value: output }, inputs: [x], backward });
+}
+
+/** eˣ. */
+export function exponential(tape: Tape, x: Tensor): Tensor {
+  const { graph } = tape;
+  const output = graph.op("Exp", [x.value]);
+  const backward = (dOutput: string) => [graph.op("Mul", [dOutput, output])];
+  return tape.record({ output: { value: output }, inputs: [x], backward });
+}
+
+/** The sum of all elements, a scalar. */
+export function total(tape: Tape, x: Tensor): Tensor {
+  const { graph } = tape;
+  const output = graph.op("ReduceSum", [x.value], { keepdims: { int: 0 } });
+  const backward = (dOutput: string) => [graph.op("Expand", [dOutput, graph.op("Shape", [x.value])])];
   return tape.record({ output: { value: output }, inputs: [x], backward });
 }
 
@@ -69,6 +93,18 @@ export function layerNorm(tape: Tape, x: Tensor, { gain, bias }: { gain: Tensor;
   return tape.record({ output: { value: output }, inputs: [x, gain, bias], backward });
 }
 
+/** Unit vectors: x / max(|x|, ε) per row. With u the result, dx = (dOutput − u (dOutput · u)) / |x|. */
+export function unitRows(tape: Tape, x: Tensor): Tensor {
+  const { graph } = tape;
+  const length = graph.op("Max", [graph.op("ReduceL2", [x.value, integers(graph, -1)]), scalar(graph, 1e-6)]);
+  const output = graph.op("Div", [x.value, length]);
+  const backward = (dOutput: string) => {
+    const along = rowSums(graph, graph.op("Mul", [dOutput, output]));
+    return [graph.op("Div", [graph.op("Sub", [dOutput, graph.op("Mul", [output, along])]), length])];
+  };
+  return tape.record({ output: { value: output }, inputs: [x], backward });
+}
+
 /**
  * Rows of a parameter: [rows, …] and indices of any shape → shape of the indices × […]. The gradient leaves the graph row by
  * row and is added up in typed arrays: ScatterND with reduction=add is wrong for repeated indices on several threads, and
@@ -95,4 +131,17 @@ export function selectRows(tape: Tape, x: Tensor, by: { positions: string; inver
     return [graph.op("Gather", [withZeroRow, by.inverse])];
   };
   return tape.record({ output: { value: output }, inputs: [x], backward });
+}
+
+/** Weighted sums: rows (group, member, d) and weights (group, member) → (group, d). Padding has weight 0. */
+export function poolRows(tape: Tape, rows: Tensor, weights: Tensor): Tensor {
+  const { graph } = tape;
+  const unsqueeze = (value: string, axis: number) => graph.op("Unsqueeze", [value, integers(graph, axis)]);
+  const squeeze = (value: string, axis: number) => graph.op("Squeeze", [value, integers(graph, axis)]);
+  const output = squeeze(graph.op("MatMul", [unsqueeze(weights.value, 1), rows.value]), 1);
+  const backward = (dOutput: string) => [
+    graph.op("Mul", [unsqueeze(weights.value, 2), unsqueeze(dOutput, 1)]),
+    squeeze(graph.op("MatMul", [rows.value, unsqueeze(dOutput, 2)]), 2),
+  ];
+  return tape.record({ output: { value: output }, inputs: [rows, weights], backward });
 }

@@ -5,9 +5,9 @@ import {
   joinHeads,
   splitHeads,
 } from "../../../../../trainer/learn/numerics/autodiff/attention.ts";
-import { add } from "../../../../../trainer/learn/numerics/autodiff/operators.ts";
+import { add, multiply } from "../../../../../trainer/learn/numerics/autodiff/operators.ts";
 import type { Tape, Tensor } from "../../../../../trainer/learn/numerics/autodiff/tape.ts";
-import { checkGradients, multiply } from "./gradient-check.ts";
+import { checkGradients } from "./gradient-check.ts";
 
 const shapes = { q: [2, 2, 3, 4], k: [2, 2, 3, 4], v: [2, 2, 3, 4], bias: [2, 3, 3] };
 

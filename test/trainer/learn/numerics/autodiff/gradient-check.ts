@@ -1,5 +1,6 @@
 import * as ort from "onnxruntime-node";
 import { expect } from "vitest";
+import { multiply, total } from "../../../../../trainer/learn/numerics/autodiff/operators.ts";
 import { type Parameter, parameter } from "../../../../../trainer/learn/numerics/autodiff/parameters.ts";
 import type { Tensor } from "../../../../../trainer/learn/numerics/autodiff/tape.ts";
 import { newTape, type Tape } from "../../../../../trainer/learn/numerics/autodiff/tape.ts";
@@ -82,19 +83,3 @@ function weighted(tape: Tape, output: Tensor, dims: readonly number[]): Tensor {
 export const int32 = (...values: readonly number[]) => new ort.Tensor("int32", Int32Array.from(values));
 export const float32 = (values: readonly number[], dims: readonly number[]) =>
   new ort.Tensor("float32", Float32Array.from(values), dims);
-
-/** a ∘ b, of one shape. */
-export function multiply(tape: Tape, a: Tensor, b: Tensor): Tensor {
-  const { graph } = tape;
-  const output = { value: graph.op("Mul", [a.value, b.value]) };
-  const backward = (dOutput: string) => [graph.op("Mul", [dOutput, b.value]), graph.op("Mul", [dOutput, a.value])];
-  return tape.record({ output, inputs: [a, b], backward });
-}
-
-/** The sum of all elements, a scalar. */
-export function total(tape: Tape, x: Tensor): Tensor {
-  const { graph } = tape;
-  const output = graph.op("ReduceSum", [x.value], { keepdims: { int: 0 } });
-  const backward = (dOutput: string) => [graph.op("Expand", [dOutput, graph.op("Shape", [x.value])])];
-  return tape.record({ output: { value: output }, inputs: [x], backward });
-}

@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
-import { linearCrossEntropy } from "../../../../../trainer/learn/numerics/autodiff/losses.ts";
+import {
+  dotProducts,
+  linearCrossEntropy,
+  logPartition,
+} from "../../../../../trainer/learn/numerics/autodiff/losses.ts";
 import { parameter } from "../../../../../trainer/learn/numerics/autodiff/parameters.ts";
 import { newTape } from "../../../../../trainer/learn/numerics/autodiff/tape.ts";
 import { compileStep } from "../../../../../trainer/learn/numerics/autodiff/training-step.ts";
@@ -44,3 +48,19 @@ test("the loss of one row with scores (0, ln 3) and target 1 is ln(4/3)", async 
   expect(await step.run({ targets: int32(1) })).toBeCloseTo(Math.log(4 / 3), 6);
   await step.release();
 });
+
+const shapes = { hidden: [3, 4], items: [5, 4] };
+
+test("gradients of the weighted log partition", () =>
+  checkGradients({
+    shapes,
+    inputs: { weights: float32([0.5, 0, 2], [3]), correction: float32([1, 0, -1, 0.5, 0], [5]) },
+    build: (tape, { hidden, items }) =>
+      logPartition(tape, { hidden: hidden!, items: items!, weights: "weights", correction: "correction" }),
+  }));
+
+test("gradients of dot products", () =>
+  checkGradients({
+    shapes: { a: [3, 4], b: [3, 4] },
+    build: (tape, { a, b }) => dotProducts(tape, a!, b!),
+  }));

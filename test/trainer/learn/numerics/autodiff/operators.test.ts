@@ -2,14 +2,19 @@ import { test } from "vitest";
 import {
   add,
   dropout,
+  exponential,
   gatherRows,
   layerNorm,
   linear,
+  multiply,
+  poolRows,
   relu,
   scale,
   selectRows,
+  total,
+  unitRows,
 } from "../../../../../trainer/learn/numerics/autodiff/operators.ts";
-import { checkGradients, float32, int32, multiply, total } from "./gradient-check.ts";
+import { checkGradients, float32, int32 } from "./gradient-check.ts";
 
 const shapes = { a: [3, 4], b: [3, 4] };
 const outputShape = [3, 4];
@@ -42,6 +47,9 @@ test("gradient through a dropout mask", () => {
 
 test("gradient of the sum", () => checkGradients({ shapes: { a: [3, 4] }, build: (tape, { a }) => total(tape, a!) }));
 
+test("gradient of the exponential", () =>
+  checkGradients({ shapes: { a: [3, 4] }, outputShape, build: (tape, { a }) => exponential(tape, a!) }));
+
 test("gradients of x w + b", () =>
   checkGradients({
     shapes: { x: [5, 3], w: [3, 2], b: [2] },
@@ -63,6 +71,9 @@ test("gradients of layer normalisation", () =>
     build: (tape, { x, gain, bias }) => layerNorm(tape, x!, { gain: gain!, bias: bias! }),
   }));
 
+test("gradient of unit rows", () =>
+  checkGradients({ shapes: { x: [4, 6] }, outputShape: [4, 6], build: (tape, { x }) => unitRows(tape, x!) }));
+
 test("gradients of gathered rows add up for an index that occurs three times", () =>
   checkGradients({
     shapes: { table: [5, 2] },
@@ -80,4 +91,12 @@ test("gradients of selected rows; other rows get none", () =>
     inputs: { positions: int32(3, 0), inverse: int32(1, 2, 2, 0) },
     outputShape: [2, 3],
     build: (tape, { x }) => selectRows(tape, multiply(tape, x!, x!), { positions: "positions", inverse: "inverse" }),
+  }));
+
+test("gradients of weighted sums of rows that occur in several groups and twice in one", () =>
+  checkGradients({
+    shapes: { table: [4, 3], weights: [2, 3] },
+    inputs: { members: int32(0, 2, 2, 3, 0, 1).reshape([2, 3]) as ReturnType<typeof int32> },
+    outputShape: [2, 3],
+    build: (tape, { table, weights }) => poolRows(tape, gatherRows(tape, table!, "members"), weights!),
   }));

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
-import { add, gatherRows, linear } from "../../../../../trainer/learn/numerics/autodiff/operators.ts";
+import { add, gatherRows, linear, multiply, total } from "../../../../../trainer/learn/numerics/autodiff/operators.ts";
 import { newTape } from "../../../../../trainer/learn/numerics/autodiff/tape.ts";
 import { graphBuilder } from "../../../../../trainer/learn/numerics/onnx/graph.ts";
-import { multiply, total } from "./gradient-check.ts";
 
 test("a parameter is declared once", () => {
   const tape = newTape(graphBuilder("twice"));

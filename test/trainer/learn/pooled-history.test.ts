@@ -1,0 +1,5 @@
+import type { Method } from "../../../trainer/learn/model.ts";
+import { pooledHistory } from "../../../trainer/learn/pooled-history.ts";
+import { modelSuite } from "../../suites/model-suite.ts";
+
+modelSuite(pooledHistory as Method);

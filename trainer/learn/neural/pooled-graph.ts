@@ -1,0 +1,171 @@
+import * as ort from "onnxruntime-node";
+import { dotProducts, logPartition } from "../numerics/autodiff/losses.ts";
+import {
+  add,
+  exponential,
+  gatherRows,
+  linear,
+  multiply,
+  poolRows,
+  scale,
+  unitRows,
+} from "../numerics/autodiff/operators.ts";
+import { type Parameter, type Parameters, parameter } from "../numerics/autodiff/parameters.ts";
+import type { Tensor } from "../numerics/autodiff/tape.ts";
+import { newTape, type Tape } from "../numerics/autodiff/tape.ts";
+import { compileStep, openSession } from "../numerics/autodiff/training-step.ts";
+import { type GraphBuilder, graphBuilder } from "../numerics/onnx/graph.ts";
+import { cast, integer, integers } from "../numerics/onnx/graph-shorthand.ts";
+import type { Candidates } from "./candidates.ts";
+import type { PooledBatch } from "./pooled-batches.ts";
+import type { BatchScorer } from "./sasrec-graph.ts";
+import { normal } from "./sasrec-parameters.ts";
+
+export type PooledShape = {
+  readonly itemCount: number;
+  readonly width: number;
+  /** Largest number of history entries that are pooled. */
+  readonly length: number;
+  /** True when an entry's weight depends on its distance from the newest entry. */
+  readonly ordered: boolean;
+};
+
+/**
+ * Initial parameters: small random item vectors, and the identity as projection, so that training begins with a symmetric
+ * linear model. Place weights are logarithms, and fall with the distance from the newest entry.
+ */
+export function freshPooledParameters(
+  { itemCount, width, length, ordered }: PooledShape,
+  random: () => number,
+): Parameters {
+  const deviation = 1 / Math.sqrt(width);
+  const entries: [string, Parameter][] = [
+    ["item_table", parameter([itemCount, width], () => deviation * normal(random), { lazy: true })],
+    ["projection", parameter([width, width], (i) => (i % (width + 1) === 0 ? 1 : 0))],
+    ["everyone", parameter([width], () => 0)],
+  ];
+  if (ordered) entries.push(["place_weights", parameter([length], (place) => -place / length)]);
+  return new Map(entries);
+}
+
+/** One forward and backward pass over a batch: returns the loss and leaves gradients in the parameters. */
+export type PooledStep = { run(batch: PooledBatch): Promise<number>; release(): Promise<void> };
+
+/**
+ * Compiles training of a pooled model. A user is the weighted sum of its items' vectors, projected, at unit length. The loss
+ * is a softmax of cosine / temperature over candidates, with all targets of a history together (SimpleX, Mao et al. 2021;
+ * softmax loss, Wu et al. 2024). Without projection and temperature the model is ELSA (Vančura et al. 2022).
+ */
+export async function compilePooledStep(
+  shape: PooledShape,
+  options: {
+    readonly parameters: Parameters;
+    readonly temperature: number;
+    readonly candidates: (targets: Int32Array) => Candidates;
+  },
+): Promise<PooledStep> {
+  const { parameters, temperature, candidates } = options;
+  const graph = graphBuilder("pooled-training");
+  const tape = newTape(graph);
+  const input = (name: string, type: "int32" | "float32", ...dims: string[]) => graph.input(name, type, dims);
+  const network = pooledNetwork(tape, shape);
+  const members = {
+    items: input("members", "int32", "rows", "members"),
+    mask: input("member_mask", "float32", "rows", "members"),
+  };
+  const users = scale(tape, network.users(members), 1 / temperature);
+  const rivals = unitRows(tape, gatherRows(tape, network.table, input("candidates", "int32", "candidates")));
+  const wanted = unitRows(tape, gatherRows(tape, network.table, input("targets", "int32", "rows", "targets")));
+  const pull = poolRows(tape, wanted, tape.constant(input("target_weights", "float32", "rows", "targets")));
+  const push = logPartition(tape, {
+    hidden: users,
+    items: rivals,
+    correction: input("correction", "float32", "candidates"),
+    weights: input("row_weights", "float32", "rows"),
+  });
+  const loss = add(tape, push, scale(tape, dotProducts(tape, users, pull), -1));
+  const step = await compileStep(tape, loss, parameters);
+  return {
+    run: (batch) =>
+      step.run(pooledFeeds(batch, candidates(batch.targets.filter((_, i) => batch.targetWeights[i]! > 0)))),
+    release: () => step.release(),
+  };
+}
+
+type Members = { readonly items: string; readonly mask: string };
+
+/** Members int32 (row, member), newest first → users [rows, width] of unit length. */
+function pooledNetwork(tape: Tape, { itemCount, width, length, ordered }: PooledShape) {
+  const table = tape.parameter("item_table", [itemCount, width]);
+  const weight = tape.parameter("projection", [width, width]);
+  const bias = tape.parameter("everyone", [width]);
+  const byPlace = ordered ? tape.parameter("place_weights", [length]) : undefined;
+  const users = ({ items, mask }: Members): Tensor => {
+    const constant = tape.constant(mask);
+    const weights = byPlace ? placeWeights(tape, byPlace, { items, mask: constant }) : constant;
+    return unitRows(tape, linear(tape, poolRows(tape, gatherRows(tape, table, items), weights), { weight, bias }));
+  };
+  return { table, users };
+}
+
+/** (row, member): exp of the learnt weight of each member's place; 0 for padding. */
+function placeWeights(tape: Tape, table: Tensor, { items, mask }: { items: string; mask: Tensor }): Tensor {
+  const logs = gatherRows(tape, table, placesOf(tape.graph, items));
+  return multiply(tape, exponential(tape, logs), mask);
+}
+
+/** int32 (row, member): the place of each member in its row; 0 is the newest. */
+function placesOf(graph: GraphBuilder, items: string): string {
+  const size = graph.op("Shape", [items]);
+  const places = graph.op("Range", [
+    integer(graph, 0),
+    graph.op("Gather", [size, integer(graph, 1)]),
+    integer(graph, 1),
+  ]);
+  return cast(graph, graph.op("Expand", [graph.op("Unsqueeze", [places, integers(graph, 0)]), size]), "int32");
+}
+
+function pooledFeeds(batch: PooledBatch, { indices, correction }: Candidates): Record<string, ort.Tensor> {
+  const { rowCount, memberMax, targetMax } = batch;
+  return {
+    members: new ort.Tensor("int32", batch.members, [rowCount, memberMax]),
+    member_mask: new ort.Tensor("float32", batch.memberMask, [rowCount, memberMax]),
+    targets: new ort.Tensor("int32", batch.targets, [rowCount, targetMax]),
+    target_weights: new ort.Tensor("float32", batch.targetWeights, [rowCount, targetMax]),
+    row_weights: new ort.Tensor("float32", batch.rowWeights, [rowCount]),
+    candidates: new ort.Tensor("int32", indices, [indices.length]),
+    correction: new ort.Tensor("float32", correction, [correction.length]),
+  };
+}
+
+/** Scores all items by their cosine with a user, to evaluate parameters during training. */
+export async function openPooledScorer(shape: PooledShape): Promise<BatchScorer> {
+  const graph = graphBuilder("pooled-scoring");
+  const tape = newTape(graph);
+  const network = pooledNetwork(tape, shape);
+  const items = graph.input("members", "int32", ["rows", "members"]);
+  const users = network.users({ items, mask: graph.input("member_mask", "float32", ["rows", "members"]) });
+  const vectors = unitRows(tape, network.table);
+  graph.output("scores", graph.op("Gemm", [users.value, vectors.value], { transB: { int: 1 } }), "float32", null);
+  const session = await openSession(graph.build());
+  return {
+    async score(parameters, { rowCount, length, items, cells }) {
+      const feeds: Record<string, ort.Tensor> = {};
+      for (const [name, { value, dims }] of parameters) feeds[name] = new ort.Tensor("float32", value, dims);
+      const mask = new Float32Array(rowCount * length);
+      const members = new Int32Array(rowCount * length);
+      const sizes = new Int32Array(rowCount);
+      for (const cell of cells) sizes[Math.floor(cell / length)]!++;
+      for (let row = 0; row < rowCount; row++) {
+        for (let i = 0; i < sizes[row]!; i++) {
+          members[row * length + i] = items[row * length + sizes[row]! - 1 - i]!;
+          mask[row * length + i] = 1;
+        }
+      }
+      feeds.members = new ort.Tensor("int32", members, [rowCount, length]);
+      feeds.member_mask = new ort.Tensor("float32", mask, [rowCount, length]);
+      return (await session.run(feeds)).scores!.data as Float32Array;
+    },
+    release: () => session.release(),
+  };
+}

@@ -1,0 +1,55 @@
+import type { FitContext } from "../model.ts";
+import type { Parameters } from "../numerics/autodiff/parameters.ts";
+import type { Histories } from "../statistics/histories.ts";
+import { type Averages, zeroAverages } from "./averages.ts";
+import { type HeldOut, heldOutNdcg, holdOut } from "./held-out.ts";
+import type { BatchScorer } from "./sasrec-graph.ts";
+import { type TrainingPlan, trainEpochs } from "./training.ts";
+import { type TrainingRandom, trainingRandom } from "./training-random.ts";
+
+/** What the neural methods differ in. */
+export type Network<Batch> = {
+  readonly parameters: Parameters;
+  /** Largest number of history entries that the network reads. */
+  readonly length: number;
+  /** The batches of one epoch. User u's history ends before position ends[u]. */
+  batches(ends: Uint32Array, random: () => number): Iterable<Batch>;
+  compileStep(): Promise<{ run(batch: Batch): Promise<number>; release(): Promise<void> }>;
+  openScorer(): Promise<BatchScorer>;
+  plan(stepsPerEpoch: number): TrainingPlan;
+};
+
+/**
+ * Holds out some users' last entries and trains the network on the rest (training.ts). The parameters are zero when the histories
+ * give no batch.
+ */
+export async function trainNetwork<Batch>(
+  histories: Histories,
+  context: FitContext,
+  networkOf: (random: TrainingRandom) => Network<Batch>,
+): Promise<{ readonly averages: Averages; readonly heldOut: HeldOut }> {
+  const random = trainingRandom(Math.floor(context.random() * 2 ** 32));
+  context.signal.throwIfAborted();
+  const heldOut = holdOut(histories, random.of("held_out"));
+  const network = networkOf(random);
+  const { parameters, length } = network;
+  const epoch = (number: number) => {
+    random.beginEpoch(number);
+    return network.batches(heldOut.ends, random.ofBatches(number));
+  };
+  const stepsPerEpoch = [...epoch(0)].length;
+  if (stepsPerEpoch === 0) return { averages: zeroAverages(parameters), heldOut };
+
+  const compiled = await network.compileStep();
+  const scorer = await network.openScorer();
+  const step = (batch: Batch) => compiled.run(batch);
+  const evaluate = (averages: Averages) =>
+    heldOutNdcg(scorer, averages, { histories, heldOut, length, signal: context.signal });
+  const trainee = { parameters, epoch, stepsPerEpoch, step, evaluate };
+  try {
+    const { averages } = await trainEpochs(trainee, network.plan(stepsPerEpoch), context);
+    return { averages, heldOut };
+  } finally {
+    await Promise.all([compiled.release(), scorer.release()]);
+  }
+}

@@ -1,0 +1,131 @@
+import type { AppendScores, FittedModel, Method, TrainingData } from "./model.ts";
+import type { Averages } from "./neural/averages.ts";
+import { candidateSource } from "./neural/candidates.ts";
+import { type PooledBatch, pooledEpoch } from "./neural/pooled-batches.ts";
+import { appendPooled } from "./neural/pooled-export.ts";
+import { compilePooledStep, freshPooledParameters, openPooledScorer, type PooledShape } from "./neural/pooled-graph.ts";
+import { type Network, trainNetwork } from "./neural/train-network.ts";
+import type { TrainingPlan } from "./neural/training.ts";
+import type { TrainingRandom } from "./neural/training-random.ts";
+import { exportScores } from "./scoring/scoring-graph.ts";
+import { countItems, type Histories, positiveHistories } from "./statistics/histories.ts";
+
+export type PooledHistoryParams = {
+  readonly width: number;
+  /** Divides the cosines in the loss; a smaller temperature gives the hardest negatives more weight. */
+  readonly temperature: number;
+  /** 1: an entry's weight depends on its position, and the next item is the target; 0: a history is a set. */
+  readonly ordered: number;
+  readonly learningRate: number;
+  readonly epochs: number;
+};
+
+/**
+ * Computes cosine(user, item), where the user is a projected, weighted sum of the history's item vectors. Trained by Adam on a sampled
+ * softmax with a temperature (candidates as in Yi et al. 2019).
+ * Wins: large data with time to train. Cost: fills the time that it is given.
+ */
+export const pooledHistory: Method<PooledHistoryParams> = {
+  name: "pooled_history",
+  fillsItsTime: true,
+  grid: (data) => {
+    const epochs = epochsFor(data);
+    const settings = { width: data.items.length < 10_000 ? 32 : 64, learningRate: 5e-3, epochs };
+    const set = { ...settings, temperature: 0.1, ordered: 0 };
+    return [set, { ...set, ordered: 1 }, { ...set, temperature: 0.2 }];
+  },
+  // Training adapts to its time budget, so this is the shortest training that is worthwhile: a third of the epochs.
+  cost(data, params) {
+    const { width } = params;
+    const epochs = Math.ceil(params.epochs / 3);
+    const rowsPerEpoch = Math.min(data.userCount, data.items.length);
+    const candidates = Math.min(data.itemCount, CANDIDATES_TYPICAL);
+    const perRow = 6 * width * candidates;
+    return {
+      seconds: 3 + (epochs * (rowsPerEpoch * perRow + 2000 * width * data.items.length)) / FLOPS,
+      memoryMb: 250 + (4 * (3 * ROWS_MAX * candidates + 8 * width * data.itemCount + 6 * CELLS_MAX * width)) / 1e6,
+    };
+  },
+  async fit(data, params, context) {
+    const ordered = params.ordered === 1;
+    const histories = positiveHistories(data, NEWEST);
+    const shape = {
+      itemCount: data.itemCount,
+      width: params.width,
+      length: ordered ? ORDERED_LENGTH : SET_LENGTH,
+      ordered,
+    };
+    const { averages } = await trainNetwork(histories, context, (random) =>
+      networkOf(histories, shape, { params, random }),
+    );
+    return fittedPooled(shape, params, averages);
+  },
+};
+
+/** Multiply-adds per second in training, measured end to end. */
+const FLOPS = 4e10;
+/** Largest number of users, and of their history entries, in a batch. */
+const ROWS_MAX = 512;
+const CELLS_MAX = 20_000;
+/** History entries that are read as a set, and in order. */
+const SET_LENGTH = 500;
+const ORDERED_LENGTH = 100;
+/** Newest entries of a history that are trained on. */
+const NEWEST = 1000;
+/** Items drawn as candidates besides a batch's targets, and a typical total. */
+const DRAWN_COUNT = 1024;
+const CANDIDATES_TYPICAL = 10_000;
+const STEPS_MIN = 1000;
+
+/** 60 epochs, or up to 600 on small data so that there are at least 1000 steps. */
+function epochsFor({ userCount }: TrainingData): number {
+  const stepsPerEpoch = Math.max(1, userCount / ROWS_MAX);
+  return Math.max(60, Math.min(600, Math.ceil(STEPS_MIN / stepsPerEpoch)));
+}
+
+function networkOf(
+  histories: Histories,
+  shape: PooledShape,
+  { params, random }: { readonly params: PooledHistoryParams; readonly random: TrainingRandom },
+): Network<PooledBatch> {
+  const { length, ordered, itemCount } = shape;
+  const parameters = freshPooledParameters(shape, random.of("parameters"));
+  return {
+    parameters,
+    length,
+    batches: (ends, random) =>
+      pooledEpoch(histories, ends, { length, ordered, cellsMax: CELLS_MAX, rowsMax: ROWS_MAX, random }),
+    compileStep() {
+      const drawnCount = Math.min(DRAWN_COUNT, itemCount);
+      const candidates = candidateSource({ targetCounts: countItems(histories), drawnCount, random: random.ofSteps });
+      return compilePooledStep(shape, { parameters, temperature: params.temperature, candidates });
+    },
+    openScorer: () => openPooledScorer(shape),
+    plan: (stepsPerEpoch) => planFor(params, stepsPerEpoch),
+  };
+}
+
+const planFor = ({ learningRate, epochs }: PooledHistoryParams, stepsPerEpoch: number): TrainingPlan => ({
+  epochs,
+  learningRate,
+  warmupSteps: 20,
+  averagedSteps: Math.max(20, 2 * stepsPerEpoch),
+  patience: Math.max(10, Math.ceil(epochs / 4)),
+});
+
+export type FittedPooled = FittedModel & {
+  readonly pooled: { readonly shape: PooledShape; readonly parameters: Averages };
+};
+
+function fittedPooled(shape: PooledShape, params: PooledHistoryParams, parameters: Averages): FittedPooled {
+  const append: AppendScores = (graph, items, budget) => appendPooled(graph, items, { shape, parameters }, budget);
+  return {
+    method: "pooled_history",
+    params,
+    pooled: { shape, parameters },
+    itemCount: shape.itemCount,
+    historyMax: shape.length,
+    append,
+    export: exportScores("pooled_history", shape.itemCount, append),
+  };
+}
