@@ -11,18 +11,7 @@ import type { ObjectStore } from "../../store/object-store.ts";
 import { oneAtATime } from "../one-at-a-time.ts";
 import type { Database } from "./database.ts";
 
-export type Erasures = {
-  /** Writes the user's hash to the database and the list. Idempotent. Throws StoreError, Problem. */
-  erase(customer: string, user: UserId): Promise<void>;
-  /** Writes lists that lack users of the database. A failure is logged, and the next call tries again. */
-  settle(): Promise<void>;
-  /** Repairs lists that are missing in the bucket or were replaced by an older copy. A failure is logged. */
-  restore(): Promise<void>;
-  /** Repairs one customer's list. */
-  restoreOf(customer: string): Promise<void>;
-  /** For each customer, the newest erasure before a time. */
-  lastBefore(ms: number): Promise<readonly { readonly customer: string; readonly erasedMs: number }[]>;
-};
+export type Erasures = ReturnType<typeof erasures>;
 
 export type ErasureParts = {
   readonly database: Database;
@@ -37,7 +26,7 @@ export type ErasureParts = {
 const UPDATE_ROWS = 1000;
 const LISTS_AT_ONCE = 16;
 
-export function erasures({ database, store, nowMs, newSalt, log }: ErasureParts): Erasures {
+export function erasures({ database, store, nowMs, newSalt, log }: ErasureParts) {
   const inTurn = oneAtATime();
   const write = (customer: string) => inTurn(customer, () => writeList(customer, database, store));
   /** A failure with one customer's list must not affect the others. */
@@ -53,25 +42,30 @@ export function erasures({ database, store, nowMs, newSalt, log }: ErasureParts)
     await write(customer);
   };
   return {
-    async erase(customer, user) {
+    /** Writes the user's hash to the database and the list. Idempotent. Throws StoreError, Problem. */
+    async erase(customer: string, user: UserId): Promise<void> {
       const salt = (await saltOf(customer, database)) ?? (await makeSalt(customer, { database, store, newSalt }));
       const hash = await erasureHash(salt, user);
       await insert(customer, hash, { database, nowMs });
       await write(customer);
     },
-    async settle() {
+    /** Writes lists that lack users of the database. A failure is logged, and the next call tries again. */
+    async settle(): Promise<void> {
       const rows = await database.query("select distinct customer from shortlist.erased_users where not listed");
       for (let at = 0; at < rows.length; at += LISTS_AT_ONCE)
         await Promise.all(rows.slice(at, at + LISTS_AT_ONCE).map(({ customer }) => logged(customer as string, write)));
     },
-    async restore() {
+    /** Repairs lists that are missing in the bucket or were replaced by an older copy. A failure is logged. */
+    async restore(): Promise<void> {
       const rows = await database.query("select distinct customer from shortlist.erased_users where listed");
       for (const { customer } of rows) await logged(customer as string, restoreList);
     },
-    async restoreOf(customer) {
+    /** Repairs one customer's list. */
+    async restoreOf(customer: string): Promise<void> {
       if ((await saltOf(customer, database)) !== undefined) await logged(customer, restoreList);
     },
-    async lastBefore(ms) {
+    /** For each customer, the newest erasure before a time. */
+    async lastBefore(ms: number) {
       const rows = await database.query(
         "select customer, max(erased_at) as erased_at from shortlist.erased_users where erased_at < $1 group by customer",
         [new Date(ms).toISOString()],

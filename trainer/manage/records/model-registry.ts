@@ -26,29 +26,7 @@ export type Version = {
   readonly metrics: RunMetrics | null;
 };
 
-export type ModelPage = { readonly models: readonly Model[]; readonly nextName: string | undefined };
-
-export type ModelRegistry = {
-  /** The new model, or undefined when the customer has one of that name. */
-  insert(queries: Queries, spec: NewModel): Promise<Model | undefined>;
-  find(customer: string, modelName: string, queries?: Queries): Promise<Model | undefined>;
-  list(customer: string, options: ListOptions): Promise<ModelPage>;
-  /** The model after the event. Undefined when there is no such model or the event does not apply (see modelAfter). */
-  apply(customer: string, modelName: string, event: ModelEvent, queries?: Queries): Promise<Model | undefined>;
-  /** Newest first. */
-  versions(customer: string, modelName: string, limit: number): Promise<readonly Version[]>;
-  findVersion(customer: string, modelName: string, version: string): Promise<Version | undefined>;
-  /** Models that need a new run: their scheduled time has come, or they were changed since their last run. */
-  due(now: string, limit: number): Promise<readonly Model[]>;
-  /** Models that are to be removed. */
-  destroying(limit: number): Promise<readonly Model[]>;
-  /** Every model of every customer. */
-  names(): Promise<readonly { readonly customer: string; readonly modelName: string }[]>;
-  /** Whether this model still exists. A newer model of the same name does not count. */
-  isThere(model: ModelIdentity): Promise<boolean>;
-  /** Removes the rows of a model that is being deleted, with its runs and versions. */
-  remove(model: ModelIdentity): Promise<void>;
-};
+export type ModelRegistry = ReturnType<typeof modelRegistry>;
 
 /** A model and a later one of the same name differ in createdAt. */
 export type ModelIdentity = Pick<Model, "customer" | "modelName" | "createdAt">;
@@ -70,10 +48,10 @@ export type ListOptions = {
 
 const CONFLICTS_MAX = 20;
 
-export function modelRegistry(database: Database, nowMs: () => number): ModelRegistry {
+export function modelRegistry(database: Database, nowMs: () => number) {
   const now = () => new Date(nowMs()).toISOString();
 
-  const find = async (customer: string, modelName: string, queries: Queries = database) => {
+  const find: Find = async (customer, modelName, queries = database) => {
     const where = "where customer = $1 and model_name = $2";
     const [row] = await queries.query(`${SELECT_MODEL} ${where}`, [customer, modelName]);
     return row && modelOfRow(row);
@@ -86,13 +64,17 @@ export function modelRegistry(database: Database, nowMs: () => number): ModelReg
 
   return {
     find,
-    async insert(queries, { customer, spec, createdAt = now(), nextRunAt }) {
+    /** The new model, or undefined when the customer has one of that name. */
+    async insert(
+      queries: Queries,
+      { customer, spec, createdAt = now(), nextRunAt }: NewModel,
+    ): Promise<Model | undefined> {
       const model = newModel(customer, spec, createdAt, nextRunAt);
       const taken = "on conflict (customer, model_name) do nothing returning revision";
       const rows = await queries.query(`${INSERT_MODEL} ${taken}`, valuesOfModel(model));
       return rows.length === 0 ? undefined : model;
     },
-    async list(customer, { limit, afterName, status }) {
+    async list(customer: string, { limit, afterName, status }: ListOptions) {
       const rows = await database.query(
         `${SELECT_MODEL} where customer = $1 and model_name > $2 and ($3 = '' or status = $3)
          order by model_name limit $4`,
@@ -101,23 +83,35 @@ export function modelRegistry(database: Database, nowMs: () => number): ModelReg
       const models = rows.slice(0, limit).map(modelOfRow);
       return { models, nextName: rows.length > limit ? models.at(-1)!.modelName : undefined };
     },
-    apply(customer, modelName, event, queries = database) {
+    /** The model after the event. Undefined when there is no such model or the event does not apply (see modelAfter). */
+    apply(
+      customer: string,
+      modelName: string,
+      event: ModelEvent,
+      queries: Queries = database,
+    ): Promise<Model | undefined> {
       const change = (within: Queries) => changeModel(within, { find, customer, modelName, event, now });
       // The record and the list of versions change together.
       return event.kind === "published" && queries === database ? database.transaction(change) : change(queries);
     },
     ...versionQueries(database),
-    due: (at, limit) => {
+    /** Models that need a new run: their scheduled time has come, or they were changed since their last run. */
+    due: (at: string, limit: number) => {
       const changed = "(finished_at is not null and spec_revision > run_spec_revision)";
       return first(`status <> 'DESTROYING' and (next_run_at <= $2 or ${changed})`, limit, [at]);
     },
-    destroying: (limit) => first("status = 'DESTROYING'", limit),
+    /** Models that are to be removed. */
+    destroying: (limit: number) => first("status = 'DESTROYING'", limit),
+    /** Every model of every customer. */
     async names() {
       const rows = await database.query("select customer, model_name from shortlist.models");
       return rows.map((row) => ({ customer: String(row.customer), modelName: String(row.model_name) }));
     },
-    isThere: async ({ customer, modelName, createdAt }) => (await find(customer, modelName))?.createdAt === createdAt,
-    async remove({ customer, modelName, createdAt }) {
+    /** Whether this model still exists. A newer model of the same name does not count. */
+    isThere: async ({ customer, modelName, createdAt }: ModelIdentity) =>
+      (await find(customer, modelName))?.createdAt === createdAt,
+    /** Removes the rows of a model that is being deleted, with its runs and versions. */
+    async remove({ customer, modelName, createdAt }: ModelIdentity): Promise<void> {
       await database.transaction(async (queries) => {
         const model = await find(customer, modelName, queries);
         if (model?.createdAt !== createdAt) return;
@@ -132,8 +126,10 @@ export function modelRegistry(database: Database, nowMs: () => number): ModelReg
   };
 }
 
+type Find = (customer: string, modelName: string, queries?: Queries) => Promise<Model | undefined>;
+
 type ModelChange = {
-  readonly find: ModelRegistry["find"];
+  readonly find: Find;
   readonly customer: string;
   readonly modelName: string;
   readonly event: ModelEvent;
@@ -181,16 +177,17 @@ const newModel = (customer: string, spec: ModelSpec, now: string, nextRunAt: str
   failure: null,
 });
 
-function versionQueries(database: Database): Pick<ModelRegistry, "versions" | "findVersion"> {
+function versionQueries(database: Database) {
   const select =
     "select version, created_at, run_id, metrics from shortlist.versions where customer = $1 and model_name = $2";
   return {
-    async versions(customer, modelName, limit) {
+    /** Newest first. */
+    async versions(customer: string, modelName: string, limit: number): Promise<readonly Version[]> {
       const order = "order by created_at desc, version limit $3";
       const rows = await database.query(`${select} ${order}`, [customer, modelName, limit]);
       return rows.map(versionOfRow);
     },
-    async findVersion(customer, modelName, version) {
+    async findVersion(customer: string, modelName: string, version: string): Promise<Version | undefined> {
       const [row] = await database.query(`${select} and version = $3`, [customer, modelName, version]);
       return row && versionOfRow(row);
     },

@@ -3,42 +3,30 @@ import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { KEPT_FILE, KEPT_FOLDER } from "../../read/dataset/kept-copy.ts";
 
-export type ModelFolders = {
-  /** An empty folder for this run alone, and a folder in it for temporary files of databases. */
-  makeRun(runId: string): Promise<{ readonly work: string; readonly temp: string }>;
-  removeRun(runId: string): Promise<void>;
-  /** The folder of the files that a model keeps between runs. */
-  makeModel(customer: string, modelName: string): Promise<string>;
-  removeModel(customer: string, modelName: string): Promise<void>;
-  /** Removes the customer's kept rows that were written before a time, so that the next run reads all rows again. */
-  removeRows(customer: string, beforeMs: number): Promise<void>;
-  /**
-   * Removes the folders of runs that do not work in this process, and of unknown models.
-   *
-   * @param models Called after the folders were listed, so that a model created meanwhile is known.
-   */
-  sweep(models: () => Promise<readonly { readonly customer: string; readonly modelName: string }[]>): Promise<void>;
-};
+export type ModelFolders = ReturnType<typeof modelFolders>;
 
-export function modelFolders(stateDirectory: string): ModelFolders {
+export function modelFolders(stateDirectory: string) {
   const runs = join(stateDirectory, "runs");
   const models = join(stateDirectory, "models");
   const working = new Set<string>();
   const remove = (path: string) => rm(path, { recursive: true, force: true, maxRetries: 3 });
   const pathOf = (customer: string, modelName: string) => join(models, customer, folderName(modelName));
   return {
-    async makeRun(runId) {
+    /** An empty folder for this run alone, and a folder in it for temporary files of databases. */
+    async makeRun(runId: string) {
       working.add(runId);
       await remove(join(runs, runId));
       return { temp: await make(join(runs, runId, "temp")), work: join(runs, runId) };
     },
-    async removeRun(runId) {
+    async removeRun(runId: string): Promise<void> {
       await remove(join(runs, runId));
       working.delete(runId);
     },
-    makeModel: (customer, modelName) => make(pathOf(customer, modelName)),
-    removeModel: (customer, modelName) => remove(pathOf(customer, modelName)),
-    async removeRows(customer, beforeMs) {
+    /** The folder of the files that a model keeps between runs. */
+    makeModel: (customer: string, modelName: string) => make(pathOf(customer, modelName)),
+    removeModel: (customer: string, modelName: string) => remove(pathOf(customer, modelName)),
+    /** Removes the customer's kept rows that were written before a time, so that the next run reads all rows again. */
+    async removeRows(customer: string, beforeMs: number): Promise<void> {
       for (const name of await entriesOf(join(models, customer))) {
         const rows = join(models, customer, name, KEPT_FOLDER);
         // The time of the folder itself also changes when the next copy is begun.
@@ -47,7 +35,12 @@ export function modelFolders(stateDirectory: string): ModelFolders {
         if (written !== undefined && written.mtimeMs < beforeMs) await remove(rows);
       }
     },
-    async sweep(known) {
+    /**
+     * Removes the folders of runs that do not work in this process, and of unknown models.
+     *
+     * @param known Called after the folders were listed, so that a model created meanwhile is known.
+     */
+    async sweep(known: () => Promise<readonly { readonly customer: string; readonly modelName: string }[]>) {
       for (const runId of await entriesOf(runs)) if (!working.has(runId)) await remove(join(runs, runId));
       const found: string[] = [];
       for (const customer of await entriesOf(models))
