@@ -9,13 +9,13 @@ import {
   hashesOf,
 } from "../../shared/erased-users.ts";
 import { Problem } from "../../shared/problem.ts";
-import { type ObjectStore, StoreError } from "./object-store.ts";
-
-const LOST_RACES_MAX = 20;
+import { changeObject, type ObjectStore, StoreError } from "./object-store.ts";
 
 /** The erased users of a customer; undefined when there are none. Throws StoreError when the list cannot be read. */
 export async function readErasedUsers(store: ObjectStore, customer: string): Promise<ErasedUsers | undefined> {
-  return (await readList(store, customer))?.list;
+  const key = erasedUsersKey(customer);
+  const found = await store.get(key);
+  return found && parseList(key, found.bytes);
 }
 
 /**
@@ -31,19 +31,18 @@ export async function addErasedUsers(
   { salt, hashes }: { readonly salt: string; readonly hashes: readonly string[] },
 ): Promise<void> {
   const key = erasedUsersKey(customer);
-  for (let lost = 0; lost < LOST_RACES_MAX; lost++) {
-    const found = await readList(store, customer);
-    if (found !== undefined && found.list.salt !== salt)
+  await changeObject(store, key, (found) => {
+    const known = found && parseList(key, found.bytes);
+    if (known !== undefined && known.salt !== salt)
       throw new StoreError(
         `${key} was made by a trainer with another database. Run one database for one bucket, or restore its backup.`,
       );
-    const before = found === undefined ? [] : hashesOf(found.list);
+    const before = known === undefined ? [] : hashesOf(known);
     const list = erasedUsersOf(salt, [...before, ...hashes]);
-    if (found !== undefined && list.high.length === before.length) return;
+    if (known !== undefined && list.high.length === before.length) return undefined;
     if (list.high.length > ERASED_USERS_MAX) throw listIsFull();
-    if ((await store.swap(key, encodeErasedUsers(list), found?.etag ?? null)) !== undefined) return;
-  }
-  throw new StoreError(`${key} was changed by others ${LOST_RACES_MAX} times in a row.`, { retryable: true });
+    return encodeErasedUsers(list);
+  });
 }
 
 export const listIsFull = () =>
@@ -53,12 +52,9 @@ export const listIsFull = () =>
     { retryAfterSeconds: 3600 },
   );
 
-async function readList(store: ObjectStore, customer: string) {
-  const key = erasedUsersKey(customer);
-  const found = await store.get(key);
-  if (found === undefined) return undefined;
+function parseList(key: string, bytes: Uint8Array): ErasedUsers {
   try {
-    return { list: decodeErasedUsers(found.bytes), etag: found.etag };
+    return decodeErasedUsers(bytes);
   } catch (cause) {
     if (!(cause instanceof FormatError)) throw cause;
     throw new StoreError(`${key} is damaged (${cause.message}); restore the object. Nobody is erased meanwhile.`, {

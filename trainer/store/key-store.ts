@@ -10,7 +10,7 @@
 import { z } from "zod";
 import { formatApiKey, hashApiKey } from "../../shared/api-key.ts";
 import { CustomerId, KeyRecord, keyRecordKey, type Scope } from "../../shared/key-record.ts";
-import { type ObjectStore, StoreError, storedJson } from "./object-store.ts";
+import { changeObject, type ObjectStore, StoreError, storedJson } from "./object-store.ts";
 
 export type KeyRequest = {
   readonly customer: string;
@@ -35,7 +35,6 @@ export type CustomerRecord = z.infer<typeof CustomerRecord>;
 const KeyReference = z.strictObject({ format: z.literal(1), sha256: z.string().regex(/^[0-9a-f]{64}$/) });
 
 const KEY_ID_BYTES = 6;
-const LOST_RACES_MAX = 10;
 
 /** A new key and its record. Its place is written first, so that every key can be revoked. */
 export async function issueKey(store: ObjectStore, request: KeyRequest): Promise<IssuedKey> {
@@ -61,8 +60,8 @@ export async function listKeys(store: ObjectStore, customer: string): Promise<Ke
   const records: KeyRecord[] = [];
   for await (const { key } of store.list(`customers/${customer}/keys/`)) {
     const place = await read(store, key, KeyReference);
-    const record = place && (await read(store, keyRecordKey(place.value.sha256), KeyRecord));
-    if (record) records.push(record.value);
+    const record = place && (await read(store, keyRecordKey(place.sha256), KeyRecord));
+    if (record) records.push(record);
   }
   return records;
 }
@@ -84,35 +83,30 @@ export async function revokeKey(
 ): Promise<KeyRecord | undefined> {
   for (const customer of await listCustomers(store)) {
     const place = await read(store, keyReferenceKey(customer, keyId), KeyReference);
-    if (place) return revokeAt(store, keyRecordKey(place.value.sha256), nowMs);
+    if (place) return revokeAt(store, keyRecordKey(place.sha256), nowMs);
   }
   return undefined;
 }
 
 /** The customer's record; undefined when there is none. */
 export async function readCustomer(store: ObjectStore, customer: string): Promise<CustomerRecord | undefined> {
-  return (await read(store, customerKey(customer), CustomerRecord))?.value;
+  return read(store, customerKey(customer), CustomerRecord);
 }
 
 /** Stores the customer's record. */
-export async function writeCustomer(store: ObjectStore, record: CustomerRecord): Promise<void> {
-  const key = customerKey(record.customer);
-  for (let lost = 0; lost < LOST_RACES_MAX; lost++) {
-    const found = await store.get(key);
-    if ((await store.swap(key, bytesOf(CustomerRecord.parse(record)), found?.etag ?? null)) !== undefined) return;
-  }
-  throw new StoreError(`${key} was changed by others ${LOST_RACES_MAX} times in a row.`, { retryable: true });
-}
+export const writeCustomer = (store: ObjectStore, record: CustomerRecord): Promise<void> =>
+  changeObject(store, customerKey(record.customer), () => bytesOf(CustomerRecord.parse(record)));
 
+/** Undefined when there is no record: issuing the key crashed half-way, so nobody has it. */
 async function revokeAt(store: ObjectStore, key: string, nowMs: number): Promise<KeyRecord | undefined> {
-  for (let lost = 0; lost < LOST_RACES_MAX; lost++) {
-    const found = await read(store, key, KeyRecord);
-    if (found === undefined) return undefined; // issuing the key crashed half-way, so nobody has it
-    if (found.value.revoked_at !== null) return found.value;
-    const revoked: KeyRecord = { ...found.value, revoked_at: new Date(nowMs).toISOString() };
-    if ((await store.swap(key, bytesOf(revoked), found.etag)) !== undefined) return revoked;
-  }
-  throw new StoreError(`${key} was changed by others ${LOST_RACES_MAX} times in a row.`, { retryable: true });
+  let record: KeyRecord | undefined;
+  await changeObject(store, key, (found) => {
+    record = found && parse(key, found.bytes, KeyRecord);
+    if (record === undefined || record.revoked_at !== null) return undefined;
+    record = { ...record, revoked_at: new Date(nowMs).toISOString() };
+    return bytesOf(record);
+  });
+  return record;
 }
 
 async function create(store: ObjectStore, key: string, value: unknown): Promise<void> {
@@ -123,11 +117,14 @@ async function read<Schema extends z.ZodType>(
   store: ObjectStore,
   key: string,
   schema: Schema,
-): Promise<{ readonly value: z.infer<Schema>; readonly etag: string } | undefined> {
+): Promise<z.infer<Schema> | undefined> {
   const found = await store.get(key);
-  if (found === undefined) return undefined;
-  const parsed = schema.safeParse(storedJson(found.bytes));
-  if (parsed.success) return { value: parsed.data, etag: found.etag };
+  return found && parse(key, found.bytes, schema);
+}
+
+function parse<Schema extends z.ZodType>(key: string, bytes: Uint8Array, schema: Schema): z.infer<Schema> {
+  const parsed = schema.safeParse(storedJson(bytes));
+  if (parsed.success) return parsed.data;
   throw new StoreError(`${key} is not what it should be: ${parsed.error.issues[0]?.message}. Delete it to give it up.`);
 }
 

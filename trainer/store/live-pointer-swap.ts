@@ -1,30 +1,25 @@
 import { type LivePointer, LivePointer as LivePointerSchema, type ModelStatus } from "../../shared/live-pointer.ts";
 import { livePointerKey } from "../../shared/manifest.ts";
-import { type ObjectStore, StoreError, storedJson } from "./object-store.ts";
+import { changeObject, type ObjectStore, StoreError, storedJson } from "./object-store.ts";
 
 /** Identifies a model. All its objects lie under `models/{customer}/{modelName}/`. */
 export type ModelRef = { readonly customer: string; readonly modelName: string };
 
-const LOST_RACES_MAX = 20;
-
-/**
- * The live pointer and its etag; undefined for a model that does not exist.
- *
- * @param damaged Replaces a pointer that cannot be parsed. Absent: throws StoreError.
- */
+/** The live pointer and its etag; undefined for a model that does not exist. Throws StoreError when it cannot be parsed. */
 export async function readLivePointer(
   store: ObjectStore,
   { customer, modelName }: ModelRef,
-  damaged?: LivePointer,
 ): Promise<{ readonly pointer: LivePointer; readonly etag: string } | undefined> {
   const key = livePointerKey(customer, modelName);
   const found = await store.get(key);
-  if (found === undefined) return undefined;
-  const parsed = LivePointerSchema.safeParse(storedJson(found.bytes));
-  const pointer = parsed.data ?? damaged;
-  if (pointer === undefined)
-    throw new StoreError(`${key} is not a live pointer of format 1; restore it, or delete it with the model.`);
-  return { pointer, etag: found.etag };
+  return found && { pointer: parsePointer(key, found.bytes), etag: found.etag };
+}
+
+/** @param damaged Replaces a pointer that cannot be parsed. Absent: throws StoreError. */
+function parsePointer(key: string, bytes: Uint8Array, damaged?: LivePointer): LivePointer {
+  const pointer = LivePointerSchema.safeParse(storedJson(bytes)).data ?? damaged;
+  if (pointer !== undefined) return pointer;
+  throw new StoreError(`${key} is not a live pointer of format 1; restore it, or delete it with the model.`);
 }
 
 /**
@@ -41,14 +36,14 @@ export async function changeLivePointer(
   damaged?: LivePointer,
 ): Promise<LivePointer | undefined> {
   const key = livePointerKey(model.customer, model.modelName);
-  for (let lost = 0; lost < LOST_RACES_MAX; lost++) {
-    const found = await readLivePointer(store, model, damaged);
-    const next = await change(found?.pointer);
-    if (next === undefined) return found?.pointer;
-    const bytes = new TextEncoder().encode(JSON.stringify(next));
-    if ((await store.swap(key, bytes, found?.etag ?? null)) !== undefined) return next;
-  }
-  throw new StoreError(`${key} was changed by others ${LOST_RACES_MAX} times in a row.`, { retryable: true });
+  let pointer: LivePointer | undefined;
+  await changeObject(store, key, async (found) => {
+    const current = found && parsePointer(key, found.bytes, damaged);
+    const next = await change(current);
+    pointer = next ?? current;
+    return next && new TextEncoder().encode(JSON.stringify(next));
+  });
+  return pointer;
 }
 
 export type StatusChange = {

@@ -49,6 +49,26 @@ export function checkKey(key: string): void {
   );
 }
 
+const LOST_RACES_MAX = 20;
+
+/**
+ * Changes an object over the etag that was read. When another writer was faster, `change` is called again with what that one wrote.
+ *
+ * @param change Returns the new bytes, or undefined to leave the object. Called with undefined when the object is absent.
+ */
+export async function changeObject(
+  store: ObjectStore,
+  key: string,
+  change: (found: StoredObject | undefined) => Uint8Array | undefined | Promise<Uint8Array | undefined>,
+): Promise<void> {
+  for (let lost = 0; lost < LOST_RACES_MAX; lost++) {
+    const found = await store.get(key);
+    const next = await change(found);
+    if (next === undefined || (await store.swap(key, next, found?.etag ?? null)) !== undefined) return;
+  }
+  throw new StoreError(`${key} was changed by others ${LOST_RACES_MAX} times in a row.`, { retryable: true });
+}
+
 /** The JSON value of stored bytes; undefined when they are not JSON. */
 export function storedJson(bytes: Uint8Array): unknown {
   try {

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { AwsClient } from "aws4fetch";
 import { type ObjectBody, StoreError } from "./object-store.ts";
 
@@ -62,7 +63,8 @@ export function s3Request(options: S3Options): S3Request {
       if (attempt >= attempts) throw outcome;
       lostAnswers++;
       // Half of the backoff is random, so that clients which failed together do not retry together.
-      await pause(Math.min(BACKOFF_MS_MAX, backoffMs * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2), options.signal);
+      const waitMs = Math.min(BACKOFF_MS_MAX, backoffMs * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
+      await setTimeout(waitMs, undefined, { signal: options.signal }).catch(() => options.signal?.throwIfAborted());
     }
   };
   let sending = 0; // bytes of all running calls, because they share one connection to the internet
@@ -134,18 +136,4 @@ function describe(error: unknown): string {
   return cause instanceof Error
     ? `${error.message} (${cause.message || (cause as { code?: string }).code})`
     : error.message;
-}
-
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", stop);
-      resolve();
-    }, ms);
-    signal?.addEventListener("abort", stop, { once: true });
-  });
 }
