@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { createWriteStream } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { pathToFileURL } from "node:url";
+import { setTimeout } from "node:timers/promises";
 import { LocalError } from "./local-error.ts";
 
 export type ChildOptions = {
@@ -12,8 +12,6 @@ export type ChildOptions = {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly logPath: string;
-  /** Paths of modules that Node loads before the program. */
-  readonly preload?: readonly string[];
   /** Additional command line flags for Node. */
   readonly flags?: readonly string[];
 };
@@ -40,11 +38,7 @@ export function startChild(options: ChildOptions): ChildService {
     cwd: options.cwd,
     env: { ...options.env } as NodeJS.ProcessEnv,
     execPath: process.execPath,
-    execArgv: [
-      "--no-warnings",
-      ...(options.preload ?? []).flatMap((path) => ["--import", pathToFileURL(path).href]),
-      ...(options.flags ?? []),
-    ],
+    execArgv: ["--no-warnings", ...(options.flags ?? [])],
     stdio: ["ignore", "pipe", "pipe", "ipc"],
     detached: true,
   });
@@ -75,7 +69,7 @@ export function startChild(options: ChildOptions): ChildService {
       if (child.pid === undefined) return;
       if (isRunning(child) && graceMs > 0) {
         child.kill("SIGTERM");
-        await Promise.race([ended, timer(graceMs)]);
+        await Promise.race([ended, setTimeout(graceMs, undefined, { ref: false })]);
       }
       signalGroup(child.pid, "SIGKILL"); // also ends processes that the program has left behind
       await ended;
@@ -92,9 +86,6 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error; // ESRCH: no process of the group is left
   }
 }
-
-/** A delay that does not keep the process alive. */
-const timer = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());
 
 /** The last error line of a log, else its last line; empty if there is none. */
 async function lastLine(path: string): Promise<string> {

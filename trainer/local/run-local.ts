@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { hashApiKey } from "../../shared/api-key.ts";
 import { isKeyValid, KeyRecord, keyRecordKey } from "../../shared/key-record.ts";
 import { lockState, StateLockedError } from "../manage/state-lock.ts";
@@ -214,8 +215,5 @@ const aborted = (signal: AbortSignal) =>
   });
 
 /** Waits; throws the signal's reason if it is aborted. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  await new Promise((resolve) => setTimeout(resolve, ms));
-  signal.throwIfAborted();
-}
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  setTimeout(ms, undefined, { signal }).catch(() => signal.throwIfAborted());

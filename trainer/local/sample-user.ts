@@ -53,7 +53,7 @@ export async function titlesOf(
   return new Map(rows.flatMap((row) => (row.title ? [[String(row.id), String(row.title)]] : [])));
 }
 
-/** Finds a filter that some items of the list pass and others do not, so that its effect is visible. */
+/** A filter that the first item of the list passes: its first category. Without categories, a filter that excludes this item. */
 export async function sampleFilter(
   source: LocalSource,
   {
@@ -66,19 +66,11 @@ export async function sampleFilter(
   const withoutFirst = { [source.columns.item]: { $nin: ids.slice(0, 1) } };
   if (source.items === null || known.length === 0 || ids.length === 0) return withoutFirst;
   const id = `CAST(${identifier(source.columns.item)} AS VARCHAR)`;
-  const list = ids.map(literal).join(", ");
   const columns = known.map(({ name }) => `CAST(${identifier(name)} AS VARCHAR) AS ${identifier(name)}`).join(", ");
-  const query = `SELECT ${columns} FROM (${source.body.schema.item.source!.query}) WHERE ${id} IN (${list})`;
-  const rows = await queryRows(source.items, query, { ...access, rowsMax: ids.length * 2 });
-  for (const { name, type } of known) {
-    const counts = new Map<string, number>();
-    const valuesOf = (text: string) => (type === "CategoryList" ? text.split("|") : [text]);
-    for (const row of rows)
-      for (const value of new Set(row[name] === null ? [] : valuesOf(String(row[name]))))
-        counts.set(value, (counts.get(value) ?? 0) + 1);
-    // The most frequent value that not all items have.
-    const [best] = [...counts].filter(([, count]) => count < rows.length).sort((a, b) => b[1] - a[1]);
-    if (best) return { [name]: { $in: [best[0]] } };
-  }
-  return withoutFirst;
+  const query = `SELECT ${columns} FROM (${source.body.schema.item.source!.query}) WHERE ${id} = ${literal(ids[0]!)}`;
+  const [row] = await queryRows(source.items, query, { ...access, rowsMax: 1 });
+  const found = known.find(({ name }) => row?.[name]);
+  if (found === undefined) return withoutFirst;
+  const value = String(row![found.name]);
+  return { [found.name]: { $in: [found.type === "CategoryList" ? value.split("|")[0] : value] } };
 }

@@ -14,18 +14,15 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-async function start(text: string, preload?: string): Promise<ChildService> {
+async function start(text: string): Promise<ChildService> {
   const program = join(directory, "program.ts");
   await writeFile(program, text);
-  const paths = preload === undefined ? [] : [join(directory, "preload.ts")];
-  if (preload !== undefined) await writeFile(paths[0]!, preload);
   const child = startChild({
     name: "edge",
     program,
     env: { ...process.env, GREETING: "hello" },
     cwd: directory,
     logPath: join(directory, "log"),
-    preload: paths,
   });
   children.push(child);
   return child;
@@ -55,7 +52,7 @@ test("an unexpected exit is reported in one sentence with the error and the log 
   const child = await start(`throw new Error("no room left");`);
   const failure = (await child.message().catch((error: Error) => error)) as Error;
   expect(failure.name).toBe("LocalError");
-  expect(failure.message).toMatch(/^The edge ended by itself \(code 1\): .*Error: no room left; its log is .*log\.$/);
+  expect(failure.message).toMatch(/^The edge stopped unexpectedly \(code 1\): .*Error: no room left; its log is .*log\.$/);
 });
 
 test("a requested stop is not a failure", async () => {
@@ -84,12 +81,4 @@ test("a program that ignores SIGTERM is killed with all processes it has started
   await child.stop(50);
   await gone(grandchild);
   expect(isAlive(child.pid)).toBe(false);
-});
-
-test("preloaded modules run before the program", async () => {
-  const child = await start(
-    `process.send!(globalThis.first); process.on("message", () => {});`,
-    `globalThis.first = "first";`,
-  );
-  expect(await child.message()).toBe("first");
 });

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
 import { BigQuery, type Job } from "@google-cloud/bigquery";
 import type { ConnectorContext } from "../connector.ts";
 import { sourceError } from "../source-error.ts";
@@ -151,12 +152,8 @@ export async function withRetries<Value>(
   }
 }
 
-async function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  await unlessAborted(promise, signal).finally(() => clearTimeout(timer));
-}
+const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
+  setTimeout(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 
 /** The promise's value, or the signal's reason without waiting for the promise. */
 async function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {

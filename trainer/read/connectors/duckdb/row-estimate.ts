@@ -1,11 +1,18 @@
-import { createReadStream } from "node:fs";
-import { createGunzip, createZstdDecompress } from "node:zlib";
+import { open } from "node:fs/promises";
+import { constants, gunzipSync, zstdDecompressSync } from "node:zlib";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { literal } from "../sql-text.ts";
 import type { SourceFile } from "./files.ts";
 
 const SAMPLE_BYTES = 1 << 20;
 const NEWLINE = 10;
+const maxOutputLength = 64 * SAMPLE_BYTES;
+/** How the beginning of a file is decompressed: flushing instead of finishing, since the sample ends in the middle. */
+const DECOMPRESS = {
+  none: (bytes: Buffer) => bytes,
+  gzip: (bytes: Buffer) => gunzipSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength }),
+  zstd: (bytes: Buffer) => zstdDecompressSync(bytes, { finishFlush: constants.ZSTD_e_flush, maxOutputLength }),
+} as const;
 
 /**
  * Estimate of a file's rows: from its metadata (Parquet) or the length of its first lines (CSV, JSON Lines); null when unknown.
@@ -24,30 +31,14 @@ export async function estimateRows(connection: DuckDBConnection, file: SourceFil
 }
 
 /** Lines in the first SAMPLE_BYTES, scaled to the size of the file. */
-async function estimateLines(file: SourceFile): Promise<number> {
-  let fileBytes = 0;
+async function estimateLines({ path, format, compression, sizeBytes }: SourceFile): Promise<number> {
+  const file = await open(path);
+  const { buffer, bytesRead } = await file
+    .read(Buffer.alloc(SAMPLE_BYTES), 0, SAMPLE_BYTES, 0)
+    .finally(() => file.close());
+  const text = DECOMPRESS[compression](buffer.subarray(0, bytesRead));
   let lines = 0;
-  let textBytes = 0;
-  const source = createReadStream(file.path, { end: SAMPLE_BYTES - 1 });
-  source.on("data", (chunk) => {
-    fileBytes += chunk.length;
-  });
-  const text =
-    file.compression === "none"
-      ? source
-      : source.pipe(file.compression === "gzip" ? createGunzip() : createZstdDecompress());
-  try {
-    for await (const chunk of text as AsyncIterable<Buffer>) {
-      for (const byte of chunk) if (byte === NEWLINE) lines++;
-      textBytes += chunk.length;
-    }
-  } catch (error) {
-    // The sample is a part of the compressed file, so its decompression ends with an error.
-    if (file.compression === "none" || textBytes === 0) throw error;
-  } finally {
-    source.destroy();
-  }
-  const header = file.format === "jsonl" ? 0 : 1;
-  const wholeFile = fileBytes >= file.sizeBytes;
-  return Math.max(0, Math.round(wholeFile ? lines - header : (lines * file.sizeBytes) / Math.max(1, fileBytes)));
+  for (const byte of text) if (byte === NEWLINE) lines++;
+  const header = format === "jsonl" ? 0 : 1;
+  return Math.max(0, bytesRead >= sizeBytes ? lines - header : Math.round((lines * sizeBytes) / bytesRead));
 }
