@@ -56,9 +56,11 @@ const STEPS_MAX = 30;
 /** Residual relative to the right side, in the norm of the diagonal: far below what changes the order of scores. */
 const RESIDUAL_MAX = 1e-3;
 
-function localSystem({ featureCount, lower, diagonal, ridge }: LocalProblem) {
+function localSystem({ featureCount, lower, diagonal, ridge, neighbours }: LocalProblem) {
   const localOf = new Int32Array(featureCount).fill(-1);
-  let [rows, columns, values] = [new Int32Array(4096), new Int32Array(4096), new Float64Array(4096)];
+  const largest = Math.min(neighbours, featureCount);
+  const pairs = (largest * (largest - 1)) / 2;
+  const [rows, columns, values] = [new Int32Array(pairs), new Int32Array(pairs), new Float64Array(pairs)];
   let count = 0;
 
   /** Collects the entries of A among the chosen features, below the diagonal, with local row and column numbers. */
@@ -69,12 +71,6 @@ function localSystem({ featureCount, lower, diagonal, ridge }: LocalProblem) {
       for (let at = lower.start[feature]!; at < lower.start[feature + 1]!; at++) {
         const j = localOf[lower.columns[at]!]!;
         if (j < 0) continue;
-        if (count === rows.length) {
-          [rows, columns] = [doubled(rows), doubled(columns)];
-          const longer = new Float64Array(2 * count);
-          longer.set(values);
-          values = longer;
-        }
         rows[count] = i;
         columns[count] = j;
         values[count++] = lower.values[at]!;
@@ -115,12 +111,6 @@ function localSystem({ featureCount, lower, diagonal, ridge }: LocalProblem) {
     return solution;
   }
   return { solve };
-}
-
-function doubled(array: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
-  const longer = new Int32Array(2 * array.length);
-  longer.set(array);
-  return longer;
 }
 
 function dot(a: Float64Array, b: Float64Array): number {

@@ -89,7 +89,6 @@ export function strongestWeights(matrix: DenseWeights | SparseWeights, keep: num
   }
   const columns = new Int32Array(start[matrix.rowCount]!);
   const values = new Float32Array(columns.length);
-  const barOf = barFinder();
   for (let row = 0; row < matrix.rowCount; row++) {
     const entries = rowOf(matrix, row);
     const end = start[row + 1]!;
@@ -117,17 +116,13 @@ function rowOf(matrix: DenseWeights | SparseWeights, row: number): Row {
   return { columns: matrix.columns.subarray(from, to), values: matrix.values.subarray(from, to) };
 }
 
-/** Finds the smallest size among the `keep` largest values, and the number of values of exactly that size to keep. */
-function barFinder() {
-  let sizes = new Float32Array(0);
-  return (values: Float32Array, keep: number): { readonly bar: number; readonly atBar: number } => {
-    if (keep === 0) return { bar: Number.POSITIVE_INFINITY, atBar: 0 };
-    if (sizes.length < values.length) sizes = new Float32Array(values.length);
-    const part = sizes.subarray(0, values.length);
-    for (let i = 0; i < values.length; i++) part[i] = Math.abs(values[i]!);
-    const bar = nthLargest(part, keep);
-    let above = 0;
-    for (let i = 0; i < part.length; i++) if (part[i]! > bar) above++;
-    return { bar, atBar: keep - above };
-  };
+/** The smallest size among the `keep` largest values, and the number of values of exactly that size to keep. */
+function barOf(values: Float32Array, keep: number): { readonly bar: number; readonly atBar: number } {
+  if (keep === 0) return { bar: Number.POSITIVE_INFINITY, atBar: 0 };
+  const sizes = new Float32Array(values.length);
+  for (let i = 0; i < values.length; i++) sizes[i] = Math.abs(values[i]!);
+  const bar = nthLargest(sizes, keep);
+  let above = 0;
+  for (const size of sizes) if (size > bar) above++;
+  return { bar, atBar: keep - above };
 }

@@ -47,14 +47,6 @@ export function exponential(tape: Tape, x: Tensor): Tensor {
   return tape.record({ output: { value: output }, inputs: [x], backward });
 }
 
-/** The sum of all elements, a scalar. */
-export function total(tape: Tape, x: Tensor): Tensor {
-  const { graph } = tape;
-  const output = graph.op("ReduceSum", [x.value], { keepdims: { int: 0 } });
-  const backward = (dOutput: string) => [graph.op("Expand", [dOutput, graph.op("Shape", [x.value])])];
-  return tape.record({ output: { value: output }, inputs: [x], backward });
-}
-
 /** x w + b: [rows, in] · [in, out] → [rows, out]. */
 export function linear(tape: Tape, x: Tensor, { weight, bias }: { weight: Tensor; bias?: Tensor }): Tensor {
   const { graph } = tape;

@@ -24,9 +24,10 @@ const LEAF = 64;
 
 /** A symmetric matrix of zeros. Takes 2·size² bytes. */
 export function symmetricTiles(size: number, tile = Math.min(TILE, Math.max(1, size))): SymmetricTiles {
-  const count = Math.ceil(size / tile);
-  const widthOf = (i: number) => Math.min(tile, size - i * tile);
-  const rows = Array.from({ length: count }, (_, i) => new Float32Array((i * tile + widthOf(i)) * widthOf(i)));
+  const rows = Array.from({ length: Math.ceil(size / tile) }, (_, i) => {
+    const width = widthOf({ size, tile }, i);
+    return new Float32Array((i * tile + width) * width);
+  });
   return { size, tile, rows };
 }
 
@@ -153,7 +154,7 @@ function invertedFactorPlain({ rows: size, values }: Matrix): Matrix {
   return { rows: size, columns: size, values: inverse };
 }
 
-const widthOf = ({ size, tile }: SymmetricTiles, i: number) => Math.min(tile, size - i * tile);
+const widthOf = ({ size, tile }: Pick<SymmetricTiles, "size" | "tile">, i: number) => Math.min(tile, size - i * tile);
 
 /** `count` rows of the transposed tile row i, from row `from`. */
 function panel(matrix: SymmetricTiles, i: number, from: number, count: number): Matrix {

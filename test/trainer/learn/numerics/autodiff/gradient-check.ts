@@ -1,6 +1,6 @@
 import * as ort from "onnxruntime-node";
 import { expect } from "vitest";
-import { multiply, total } from "../../../../../trainer/learn/numerics/autodiff/operators.ts";
+import { multiply } from "../../../../../trainer/learn/numerics/autodiff/operators.ts";
 import { type Parameter, parameter } from "../../../../../trainer/learn/numerics/autodiff/parameters.ts";
 import type { Tensor } from "../../../../../trainer/learn/numerics/autodiff/tape.ts";
 import { newTape, type Tape } from "../../../../../trainer/learn/numerics/autodiff/tape.ts";
@@ -83,3 +83,11 @@ function weighted(tape: Tape, output: Tensor, dims: readonly number[]): Tensor {
 export const int32 = (...values: readonly number[]) => new ort.Tensor("int32", Int32Array.from(values));
 export const float32 = (values: readonly number[], dims: readonly number[]) =>
   new ort.Tensor("float32", Float32Array.from(values), dims);
+
+/** The sum of all elements, a scalar. */
+export function total(tape: Tape, x: Tensor): Tensor {
+  const { graph } = tape;
+  const output = graph.op("ReduceSum", [x.value], { keepdims: { int: 0 } });
+  const backward = (dOutput: string) => [graph.op("Expand", [dOutput, graph.op("Shape", [x.value])])];
+  return tape.record({ output: { value: output }, inputs: [x], backward });
+}

@@ -11,10 +11,9 @@ import {
   relu,
   scale,
   selectRows,
-  total,
   unitRows,
 } from "../../../../../trainer/learn/numerics/autodiff/operators.ts";
-import { checkGradients, float32, int32 } from "./gradient-check.ts";
+import { checkGradients, float32, int32, total } from "./gradient-check.ts";
 
 const shapes = { a: [3, 4], b: [3, 4] };
 const outputShape = [3, 4];

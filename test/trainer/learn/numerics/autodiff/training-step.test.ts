@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { adam } from "../../../../../trainer/learn/numerics/autodiff/adam.ts";
 import { linearCrossEntropy } from "../../../../../trainer/learn/numerics/autodiff/losses.ts";
-import { gatherRows, linear, total } from "../../../../../trainer/learn/numerics/autodiff/operators.ts";
+import { gatherRows, linear } from "../../../../../trainer/learn/numerics/autodiff/operators.ts";
 import { parameter } from "../../../../../trainer/learn/numerics/autodiff/parameters.ts";
 import { newTape } from "../../../../../trainer/learn/numerics/autodiff/tape.ts";
 import { compileStep } from "../../../../../trainer/learn/numerics/autodiff/training-step.ts";
 import { graphBuilder } from "../../../../../trainer/learn/numerics/onnx/graph.ts";
-import { int32, wobble } from "./gradient-check.ts";
+import { int32, total, wobble } from "./gradient-check.ts";
 
 test.each([false, true])("a small network learns which item follows which (lazy table: %s)", async (lazy) => {
   const inputTable = parameter([6, 4], wobble(1), { lazy });
