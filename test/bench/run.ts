@@ -11,6 +11,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   edge: async () => (await import("./edge-rank.ts")).edgeRank,
   "edge-scale": async () => (await import("./edge-scale.ts")).edgeScale,
   "edge-sparse": async () => (await import("./edge-sparse.ts")).edgeSparse,
+  "far-bucket": async () => (await import("./far-bucket.ts")).farBucket,
   load: async () => (await import("./load.ts")).load,
   fuzz: async () => (await import("./fuzz.ts")).fuzz,
   models: async () => (await import("./many-models.ts")).manyModels,

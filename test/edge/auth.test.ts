@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import { keyring, requireScope } from "../../edge/auth.ts";
+import type { ObjectCache } from "../../edge/reading/cached-objects.ts";
 import { formatApiKey, hashApiKey } from "../../shared/api-key.ts";
 import { type KeyRecord, keyRecordKey } from "../../shared/key-record.ts";
 import { memoryReader, type Stored } from "../fixtures/edge-bucket.ts";
@@ -24,6 +25,7 @@ let objects: Map<string, Stored>;
 let now: number;
 let reads: string[];
 let limitUnknown: () => Promise<void>;
+let hints: string[];
 const callerOf = (keys: ReturnType<typeof keyring>, apiKey = API_KEY) => {
   const memory = memoryReader(objects);
   reads = memory.reads;
@@ -32,7 +34,7 @@ const callerOf = (keys: ReturnType<typeof keyring>, apiKey = API_KEY) => {
     waitUntil: () => {},
     reader: memory.reader,
     limitUnknown,
-    onHint: () => {},
+    onHint: (customer) => hints.push(customer),
   });
 };
 
@@ -40,6 +42,7 @@ beforeEach(() => {
   objects = new Map([[OBJECT, recordWith()]]);
   now = Date.parse("2026-06-01T00:00:00Z");
   limitUnknown = async () => {};
+  hints = [];
 });
 
 test("a known key identifies the caller", async () =>
@@ -120,6 +123,47 @@ test("a key that was never read is not accepted while records cannot be read", a
 test("a damaged record is unavailable, not invalid", async () => {
   objects.set(OBJECT, '{"format":1}');
   await expect(callerOf(keyring(25_000))).rejects.toMatchObject({ code: "artifact_unavailable" });
+});
+
+/** A data centre's cache in memory, with texts. */
+const cacheOf = (entries: Map<string, string>): ObjectCache => ({
+  read: async (key) => (entries.has(key) ? Uint8Array.from(Buffer.from(entries.get(key)!)) : undefined),
+  write: (key, _, bytes) => void entries.set(key, new TextDecoder().decode(bytes)),
+  fill: () => {},
+  remove: (key) => void entries.delete(key),
+});
+const HINT = OBJECT.replace("keys/", "customer-of-key/").replace(".json", "");
+const newIsolate = (entries: Map<string, string>) => callerOf(keyring(25_000, cacheOf(entries)));
+
+test("a key's customer is kept in the data centre's cache, and hinted while a new isolate reads the key", async () => {
+  const entries = new Map<string, string>();
+  await newIsolate(entries);
+  await expect.poll(() => entries.get(HINT)).toBe("acme".padEnd(63));
+  expect(hints).toEqual([]);
+  await newIsolate(entries);
+  expect(hints).toEqual(["acme"]);
+});
+test("an isolate hints the customer of a key whose record has become stale", async () => {
+  const keys = keyring(25_000);
+  await callerOf(keys);
+  now += 3_600_000;
+  await callerOf(keys);
+  expect(hints).toEqual(["acme"]);
+});
+test("a wrong hint and the hint of a revoked key are corrected, and an unknown key leaves none", async () => {
+  const entries = new Map([[HINT, "rival".padEnd(63)]]);
+  expect((await newIsolate(entries)).customer).toBe("acme");
+  await expect.poll(() => entries.get(HINT)).toBe("acme".padEnd(63));
+  objects.set(OBJECT, REVOKED);
+  await expect(newIsolate(entries)).rejects.toMatchObject({ code: "invalid_api_key" });
+  await expect.poll(() => entries.size).toBe(0);
+  objects.clear();
+  await expect(newIsolate(entries)).rejects.toMatchObject({ code: "invalid_api_key" });
+  expect([reads, entries.size]).toEqual([[OBJECT], 0]);
+});
+test.each(["../rival", "", "Rival"])("a hint that is no customer's name (%s) is ignored", async (text) => {
+  await newIsolate(new Map([[HINT, text.padEnd(63)]]));
+  expect(hints).toEqual([]);
 });
 
 test("the error for a missing scope names it and the scopes of the key", () => {
