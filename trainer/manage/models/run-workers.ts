@@ -3,14 +3,7 @@ import type { Run, RunLedger } from "../records/run-ledger.ts";
 import type { StopReason } from "../runs/run-lease.ts";
 import { repeat } from "./repeat.ts";
 
-export type RunWorkers = {
-  /** Looks for waiting runs now rather than at the next poll. To be called after the transaction that created a run. */
-  wake(): void;
-  /** Stops a run if it works in this process. */
-  cancel(runId: string): void;
-  /** Takes no further run, and stops those that work, which then wait in the ledger. Resolves when all have ended. */
-  handBack(): Promise<void>;
-};
+export type RunWorkers = ReturnType<typeof startRunWorkers>;
 
 export type WorkerOptions = {
   readonly ledger: Pick<RunLedger, "waiting">;
@@ -27,7 +20,7 @@ const POLL_MS = 2000;
  * Works on the runs that wait in the ledger, oldest first. There is no other queue: a row of the ledger is the job, and
  * the claim decides between trainers that read the same row.
  */
-export function startRunWorkers({ ledger, concurrency, perform, log }: WorkerOptions): RunWorkers {
+export function startRunWorkers({ ledger, concurrency, perform, log }: WorkerOptions) {
   const working = new Map<string, { readonly stop: AbortController; readonly ended: Promise<void> }>(); // by run id
   let isHandedBack = false;
 
@@ -53,9 +46,12 @@ export function startRunWorkers({ ledger, concurrency, perform, log }: WorkerOpt
   };
   const loop = repeat(takeWaiting, { pauseMs: POLL_MS, failureEvent: "queue", log });
   return {
+    /** Looks for waiting runs now rather than at the next poll. To be called after the transaction that created a run. */
     wake: loop.wake,
-    cancel: (runId) => working.get(runId)?.stop.abort("cancelled" satisfies StopReason),
-    async handBack() {
+    /** Stops a run if it works in this process. */
+    cancel: (runId: string): void => working.get(runId)?.stop.abort("cancelled" satisfies StopReason),
+    /** Takes no further run, and stops those that work, which then wait in the ledger. Resolves when all have ended. */
+    async handBack(): Promise<void> {
       isHandedBack = true;
       for (const { stop } of working.values()) stop.abort("stopping" satisfies StopReason);
       await Promise.all([loop.stop(), ...Array.from(working.values(), ({ ended }) => ended)]);

@@ -14,7 +14,7 @@ export type IdempotentRequest = {
 export type IdempotentAnswer = { readonly modelName: string; readonly answer: string; readonly isReplay: boolean };
 
 const KEPT_SECONDS = 86_400;
-const KEY_LENGTH_MAX = 255;
+const KEY = /^[\x21-\x7e]{1,255}$/;
 
 /**
  * Performs a request, or returns the stored answer of an earlier one with the same key. `perform` must write its effect, and
@@ -27,7 +27,11 @@ export async function performOnce(
   { customer, key, body }: IdempotentRequest,
   perform: (note: (queries: Queries, modelName: string, answer: string) => Promise<void>) => Promise<void>,
 ): Promise<IdempotentAnswer> {
-  if (key !== null) checkKey(key);
+  if (key !== null && !KEY.test(key))
+    throw new Problem(
+      "invalid_parameter",
+      "The Idempotency-Key must be at most 255 printable ASCII characters without spaces.",
+    );
   const digest = createHash("sha256").update(body).digest("hex");
   const earlier = key === null ? undefined : await earlierAnswer(database, customer, key, digest);
   if (earlier !== undefined) return earlier;
@@ -48,16 +52,6 @@ export async function performOnce(
     return first;
   }
   return given!;
-}
-
-function checkKey(key: string): void {
-  if (key.length > KEY_LENGTH_MAX)
-    throw new Problem("invalid_parameter", `The Idempotency-Key must have at most ${KEY_LENGTH_MAX} characters.`);
-  if (!/^[\x21-\x7e]+$/.test(key))
-    throw new Problem(
-      "invalid_parameter",
-      "The Idempotency-Key must consist of printable ASCII characters without spaces.",
-    );
 }
 
 /** Forgets the answers about a model, which are wrong once it is being deleted. */
