@@ -3,7 +3,7 @@ import type { TrainingState } from "../../shared/model-record.ts";
 import { ModelSpec } from "../../shared/model-spec.ts";
 import { trainModel } from "../../trainer/run/train-model.ts";
 import { setStatus } from "../../trainer/store/live-pointer-swap.ts";
-import { memoryStore } from "../../trainer/store/memory-store.ts";
+import { memoryStore } from "../fixtures/memory-store.ts";
 import { fileSettings } from "../fixtures/real-data.ts";
 
 const [dataFolder, workDirectory, fitSeconds] = process.argv.slice(2) as [string, string, string];

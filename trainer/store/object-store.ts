@@ -5,8 +5,8 @@ export type StoredObject = { readonly bytes: Uint8Array; readonly etag: string }
 export type ListedObject = { readonly key: string; readonly size: number; readonly modifiedMs: number };
 
 /**
- * Bytes under keys, with conditional writes. R2 in production (s3-store.ts), memory in tests (memory-store.ts). Keys consist of
- * A-Z a-z 0-9 _ . - and /. Every method throws StoreError when the store fails.
+ * Bytes under keys, with conditional writes. R2 in production (s3-store.ts), memory in tests. Keys consist of A-Z a-z 0-9 _ . - and /.
+ * Every method throws StoreError when the store fails.
  */
 export interface ObjectStore {
   /** Stores immutable bytes. A key that exists already keeps its bytes, without an error. */

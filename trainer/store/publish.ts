@@ -5,10 +5,7 @@
  * No edge sees anything before the pointer is swapped, and nothing that it sees changes afterwards. So a crash between any two
  * steps leaves what is served as it was, and another call with the same version finishes the work.
  *
- * The swap succeeds only over the pointer that was read. If another trainer was faster, the pointer is read again: a tombstone
- * ends the run. The lease is checked after the pointer was read, so a run of a deleted model cannot go live in a new model with
- * the same name: the new model has a new pointer, and the swap fails. If two runs finish at once, the one that owns the lease
- * wins; the time in the version's name does not decide.
+ * README.md says what the pointer, the lease and the tombstone guarantee when two trainers work at once.
  */
 import { liveAfter, MANIFEST_TYPE } from "../../shared/live-pointer.ts";
 import { blobKey, listsKey, manifestKey, reportKey } from "../../shared/manifest.ts";

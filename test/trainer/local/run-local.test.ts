@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { ensureLocalKey, type LocalWorld, runLocal, summaryOf } from "../../../trainer/local/run-local.ts";
 import type { StartOptions } from "../../../trainer/local/start-flags.ts";
 import { listKeys, revokeKey } from "../../../trainer/store/key-store.ts";
-import { memoryStore } from "../../../trainer/store/memory-store.ts";
+import { memoryStore } from "../../fixtures/memory-store.ts";
 
 let directory: string;
 let written: string;

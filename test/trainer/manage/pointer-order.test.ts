@@ -1,9 +1,9 @@
 /** Records and live pointers under simultaneous changes, in a whole trainer whose bucket is slow or down. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { readLivePointer, setStatus } from "../../../trainer/store/live-pointer-swap.ts";
-import { memoryStore } from "../../../trainer/store/memory-store.ts";
 import { type ObjectStore, StoreError } from "../../../trainer/store/object-store.ts";
 import { publish } from "../../../trainer/store/publish.ts";
+import { memoryStore } from "../../fixtures/memory-store.ts";
 import { TINY_MODEL, tinyVersion } from "../../fixtures/tiny-version.ts";
 import { startHarness } from "../../fixtures/trainer-harness.ts";
 

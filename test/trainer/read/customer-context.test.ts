@@ -3,7 +3,7 @@ import type { ModelSpec } from "../../../shared/model-spec.ts";
 import { customerContext } from "../../../trainer/read/customer-context.ts";
 import type { ConnectorSettings } from "../../../trainer/settings.ts";
 import { writeCustomer } from "../../../trainer/store/key-store.ts";
-import { memoryStore } from "../../../trainer/store/memory-store.ts";
+import { memoryStore } from "../../fixtures/memory-store.ts";
 
 const specOf = (type: string) => ({ connector_configs: [{ type }] }) as unknown as ModelSpec;
 const settingsWith = (bigqueryServiceAccount: string | null) => ({ bigqueryServiceAccount }) as ConnectorSettings;

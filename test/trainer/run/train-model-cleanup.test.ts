@@ -5,9 +5,9 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { manifestKey, reportKey } from "../../../shared/manifest.ts";
 import { gate } from "../../../trainer/choose/decide/gate.ts";
 import { readLivePointer, setStatus } from "../../../trainer/store/live-pointer-swap.ts";
-import { memoryStore } from "../../../trainer/store/memory-store.ts";
 import { type ObjectStore, StoreError } from "../../../trainer/store/object-store.ts";
 import { storedVersions } from "../../../trainer/store/versions.ts";
+import { memoryStore } from "../../fixtures/memory-store.ts";
 import { interactionsCsv, trainOnFiles } from "../../fixtures/train-on-files.ts";
 
 vi.mock("../../../trainer/choose/decide/gate.ts", () => ({ gate: vi.fn() }));

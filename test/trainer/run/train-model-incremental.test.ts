@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { expect, test } from "vitest";
 import { setStatus } from "../../../trainer/store/live-pointer-swap.ts";
-import { memoryStore } from "../../../trainer/store/memory-store.ts";
+import { memoryStore } from "../../fixtures/memory-store.ts";
 import { INCREMENTAL_EVENTS, trainOnFiles } from "../../fixtures/train-on-files.ts";
 
 const model = { customer: "acme", modelName: "shop" };

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { setStatus } from "../../../trainer/store/live-pointer-swap.ts";
-import { memoryStore } from "../../../trainer/store/memory-store.ts";
+import { memoryStore } from "../../fixtures/memory-store.ts";
 import { interactionsCsv, trainOnFiles } from "../../fixtures/train-on-files.ts";
 
 const NOW = Date.parse("2024-03-01T00:00:00Z");

@@ -11,9 +11,9 @@ import { evaluationAnswer } from "../../../trainer/manage/http/evaluation-answer
 import { evaluations } from "../../../trainer/manage/questions/evaluations.ts";
 import { addErasedUsers } from "../../../trainer/store/erased-list.ts";
 import { readLivePointer, setStatus } from "../../../trainer/store/live-pointer-swap.ts";
-import { memoryStore } from "../../../trainer/store/memory-store.ts";
 import { type ObjectStore, StoreError } from "../../../trainer/store/object-store.ts";
 import { readManifest } from "../../../trainer/store/versions.ts";
+import { memoryStore } from "../../fixtures/memory-store.ts";
 import { interactionsCsv, trainOnFiles } from "../../fixtures/train-on-files.ts";
 import { twoTastes } from "../../fixtures/two-tastes.ts";
 

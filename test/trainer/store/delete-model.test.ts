@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { livePointerKey } from "../../../shared/manifest.ts";
 import { buryModel, deleteModel } from "../../../trainer/store/delete-model.ts";
 import { readLivePointer, setStatus } from "../../../trainer/store/live-pointer-swap.ts";
-import { memoryStore } from "../../../trainer/store/memory-store.ts";
 import type { ObjectStore } from "../../../trainer/store/object-store.ts";
 import { publish } from "../../../trainer/store/publish.ts";
 import { faultyStore } from "../../fixtures/faulty-store.ts";
+import { memoryStore } from "../../fixtures/memory-store.ts";
 import { TINY_MODEL, tinyVersion } from "../../fixtures/tiny-version.ts";
 
 const signal = new AbortController().signal;

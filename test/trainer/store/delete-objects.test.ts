@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { deleteObjects } from "../../../trainer/store/delete-objects.ts";
-import { memoryStore } from "../../../trainer/store/memory-store.ts";
+import { memoryStore } from "../../fixtures/memory-store.ts";
 
 test("a trainer that is taken over deletes nothing more", async () => {
   const store = memoryStore();

@@ -10,8 +10,8 @@ import {
   revokeKey,
   writeCustomer,
 } from "../../../trainer/store/key-store.ts";
-import { memoryStore } from "../../../trainer/store/memory-store.ts";
 import type { ObjectStore } from "../../../trainer/store/object-store.ts";
+import { memoryStore } from "../../fixtures/memory-store.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 const request = (customer: string, more: Partial<KeyRequest> = {}): KeyRequest => ({

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import type { ModelStatus } from "../../../shared/live-pointer.ts";
 import { livePointerKey } from "../../../shared/manifest.ts";
 import { changeLivePointer, readLivePointer, setStatus } from "../../../trainer/store/live-pointer-swap.ts";
-import { memoryStore } from "../../../trainer/store/memory-store.ts";
 import type { ObjectStore } from "../../../trainer/store/object-store.ts";
+import { memoryStore } from "../../fixtures/memory-store.ts";
 
 const model = { customer: "acme", modelName: "movies" };
 const key = livePointerKey("acme", "movies");

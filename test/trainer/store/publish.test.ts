@@ -4,12 +4,12 @@ import { blobKey, listsKey, livePointerKey, manifestKey, reportKey } from "../..
 import { StageError } from "../../../trainer/stage/stage-error.ts";
 import { deleteModel } from "../../../trainer/store/delete-model.ts";
 import { setStatus } from "../../../trainer/store/live-pointer-swap.ts";
-import { memoryStore } from "../../../trainer/store/memory-store.ts";
 import type { ObjectStore } from "../../../trainer/store/object-store.ts";
 import { type PublishContext, publish } from "../../../trainer/store/publish.ts";
 import type { BuiltVersion } from "../../../trainer/store/version-files.ts";
 import { type Fault, faultyStore } from "../../fixtures/faulty-store.ts";
 import { meanwhileStore } from "../../fixtures/meanwhile-store.ts";
+import { memoryStore } from "../../fixtures/memory-store.ts";
 import { servedVersion, TINY_MODEL, tinyVersion } from "../../fixtures/tiny-version.ts";
 
 const NOW = Date.UTC(2026, 0, 1);

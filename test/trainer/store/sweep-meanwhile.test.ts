@@ -4,12 +4,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { setStatus } from "../../../trainer/store/live-pointer-swap.ts";
-import { memoryStore } from "../../../trainer/store/memory-store.ts";
 import type { ObjectStore } from "../../../trainer/store/object-store.ts";
 import { publish } from "../../../trainer/store/publish.ts";
 import { sweep } from "../../../trainer/store/sweep.ts";
 import { activate, versionNames } from "../../../trainer/store/versions.ts";
 import { aroundCalls } from "../../fixtures/meanwhile-store.ts";
+import { memoryStore } from "../../fixtures/memory-store.ts";
 import { servedVersion, TINY_MODEL, tinyVersion } from "../../fixtures/tiny-version.ts";
 
 const DAY = 86_400_000;

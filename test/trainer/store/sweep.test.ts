@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { manifestKey } from "../../../shared/manifest.ts";
 import { setStatus } from "../../../trainer/store/live-pointer-swap.ts";
-import { memoryStore } from "../../../trainer/store/memory-store.ts";
 import type { ObjectStore } from "../../../trainer/store/object-store.ts";
 import { publish } from "../../../trainer/store/publish.ts";
 import { sweep } from "../../../trainer/store/sweep.ts";
 import { activate, storedVersions } from "../../../trainer/store/versions.ts";
 import { faultyStore } from "../../fixtures/faulty-store.ts";
+import { memoryStore } from "../../fixtures/memory-store.ts";
 import { servedVersion, TINY_MODEL, tinyVersion } from "../../fixtures/tiny-version.ts";
 
 const DAY = 86_400_000;

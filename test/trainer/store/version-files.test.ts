@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { memoryStore } from "../../../trainer/store/memory-store.ts";
 import { describe, descriptorsOf, faultOf, storeFile, versionFile } from "../../../trainer/store/version-files.ts";
+import { memoryStore } from "../../fixtures/memory-store.ts";
 import { TINY_MODEL, tinyVersion } from "../../fixtures/tiny-version.ts";
 
 const abc = new TextEncoder().encode("abc");

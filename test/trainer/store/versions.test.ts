@@ -3,9 +3,9 @@ import { areOfOneModel } from "../../../shared/live-pointer.ts";
 import { blobKey, manifestKey } from "../../../shared/manifest.ts";
 import { deleteModel } from "../../../trainer/store/delete-model.ts";
 import { readLivePointer, setStatus } from "../../../trainer/store/live-pointer-swap.ts";
-import { memoryStore } from "../../../trainer/store/memory-store.ts";
 import { publish } from "../../../trainer/store/publish.ts";
 import { activate, readManifest, storedVersions, versionNames } from "../../../trainer/store/versions.ts";
+import { memoryStore } from "../../fixtures/memory-store.ts";
 import { servedVersion, TINY_MODEL, tinyVersion } from "../../fixtures/tiny-version.ts";
 
 const versions = [await tinyVersion("a", 1000), await tinyVersion("b", 2000), await tinyVersion("c", 3000)] as const;

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { memoryStore } from "../../../../trainer/store/memory-store.ts";
 import { type ObjectStore, StoreError } from "../../../../trainer/store/object-store.ts";
+import { memoryStore } from "../../../fixtures/memory-store.ts";
 import { startHarness } from "../../../fixtures/trainer-harness.ts";
 
 let harness: Awaited<ReturnType<typeof startHarness>>;

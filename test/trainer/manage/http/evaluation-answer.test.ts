@@ -6,8 +6,8 @@ import { encodeDetail } from "../../../../trainer/choose/report/evaluation-detai
 import { evaluationAnswer as answerIn } from "../../../../trainer/manage/http/evaluation-answer.ts";
 import { evaluations } from "../../../../trainer/manage/questions/evaluations.ts";
 import { addErasedUsers } from "../../../../trainer/store/erased-list.ts";
-import { memoryStore } from "../../../../trainer/store/memory-store.ts";
 import type { ObjectStore } from "../../../../trainer/store/object-store.ts";
+import { memoryStore } from "../../../fixtures/memory-store.ts";
 import { SMALL_DETAIL } from "../../../fixtures/small-detail.ts";
 
 const model = { customer: "acme", modelName: "movies", version: "v1" };

@@ -10,11 +10,11 @@ import { type ModelRegistry, modelRegistry } from "../../../../trainer/manage/re
 import { runLedger } from "../../../../trainer/manage/records/run-ledger.ts";
 import { modelFolders } from "../../../../trainer/manage/runs/model-folders.ts";
 import { readLivePointer, setStatus } from "../../../../trainer/store/live-pointer-swap.ts";
-import { memoryStore } from "../../../../trainer/store/memory-store.ts";
 import type { ObjectStore } from "../../../../trainer/store/object-store.ts";
 import { descriptorsOf } from "../../../../trainer/store/version-files.ts";
 import { readManifest, storedVersions } from "../../../../trainer/store/versions.ts";
 import { faultyStore } from "../../../fixtures/faulty-store.ts";
+import { memoryStore } from "../../../fixtures/memory-store.ts";
 import { INCREMENTAL_EVENTS, trainOnFiles } from "../../../fixtures/train-on-files.ts";
 import { specOf } from "../../../fixtures/trainer-spec.ts";
 import { freshFolder, freshState } from "../../../fixtures/trainer-state.ts";

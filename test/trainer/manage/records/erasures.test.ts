@@ -7,8 +7,8 @@ import type { LogEntry } from "../../../../trainer/log/log.ts";
 import { type Database, openDatabase, type Queries } from "../../../../trainer/manage/records/database.ts";
 import { type Erasures, erasures } from "../../../../trainer/manage/records/erasures.ts";
 import { readErasedUsers } from "../../../../trainer/store/erased-list.ts";
-import { memoryStore } from "../../../../trainer/store/memory-store.ts";
 import { type ObjectStore, StoreError } from "../../../../trainer/store/object-store.ts";
+import { memoryStore } from "../../../fixtures/memory-store.ts";
 import { findPostgres, startPostgres } from "../../../fixtures/postgres-server.ts";
 import { freshState } from "../../../fixtures/trainer-state.ts";
 

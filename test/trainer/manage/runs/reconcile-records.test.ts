@@ -5,8 +5,8 @@ import type { ModelRegistry } from "../../../../trainer/manage/records/model-reg
 import { type Model, type ModelEvent, modelAfter } from "../../../../trainer/manage/records/model-transitions.ts";
 import { pointerKeeper, reconcileRecords } from "../../../../trainer/manage/runs/reconcile-records.ts";
 import { changeLivePointer, readLivePointer } from "../../../../trainer/store/live-pointer-swap.ts";
-import { memoryStore } from "../../../../trainer/store/memory-store.ts";
 import type { ObjectStore } from "../../../../trainer/store/object-store.ts";
+import { memoryStore } from "../../../fixtures/memory-store.ts";
 import { aModel, NOW } from "../../../fixtures/trainer-model.ts";
 
 const REF = { customer: "acme", modelName: "shop" };

@@ -11,8 +11,8 @@ import { rank } from "../../../../shared/rank.ts";
 import type { Snapshot } from "../../../../shared/snapshot.ts";
 import { decodeUserDirectory } from "../../../../shared/user-records.ts";
 import { setStatus } from "../../../../trainer/store/live-pointer-swap.ts";
-import { memoryStore } from "../../../../trainer/store/memory-store.ts";
 import type { ObjectStore } from "../../../../trainer/store/object-store.ts";
+import { memoryStore } from "../../../fixtures/memory-store.ts";
 import { trainOnFiles } from "../../../fixtures/train-on-files.ts";
 import { decodeUserPage } from "../../../fixtures/user-page.ts";
 
