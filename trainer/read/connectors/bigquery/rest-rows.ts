@@ -1,4 +1,5 @@
-import { DuckDBDataChunk } from "@duckdb/node-api";
+import type { DuckDBDataChunk } from "@duckdb/node-api";
+import { rowChunks } from "../row-chunks.ts";
 import type { BigQueryColumn } from "./columns.ts";
 import { type BigQueryAccess, type FinishedJob, withRetries } from "./job.ts";
 
@@ -6,7 +7,6 @@ type RawRow = { readonly f: readonly { readonly v: unknown }[] };
 type Page = readonly [readonly RawRow[], unknown, { readonly pageToken?: string }];
 
 const PAGE_ROWS = 50_000; // the service also ends a page at 20 MB
-const CHUNK_ROWS = 2048;
 
 /**
  * A job's rows over REST, page by page; the next page is requested while one is converted. A page that breaks off is requested
@@ -29,15 +29,6 @@ export async function* restRows(
   while (next) {
     const [rows, , response]: Page = await next;
     next = response.pageToken ? pageAt(response.pageToken) : undefined;
-    for (let from = 0; from < rows.length; from += CHUNK_ROWS) {
-      const part = rows.slice(from, from + CHUNK_ROWS);
-      const chunk = DuckDBDataChunk.create(types, part.length);
-      for (const [i, { read }] of columns.entries())
-        chunk.setColumnValues(
-          i,
-          part.map(({ f }) => read(f[i]!.v)),
-        );
-      yield chunk;
-    }
+    yield* rowChunks(types, rows.length, (column, row) => columns[column]!.read(rows[row]!.f[column]!.v));
   }
 }

@@ -1,7 +1,8 @@
-import { DuckDBDataChunk } from "@duckdb/node-api";
+import type { DuckDBDataChunk } from "@duckdb/node-api";
 import { BigQueryReadClient } from "@google-cloud/bigquery-storage";
 import { credentials } from "@grpc/grpc-js";
 import { tableFromIPC } from "apache-arrow";
+import { rowChunks } from "../row-chunks.ts";
 import { arrowReader } from "./arrow.ts";
 import type { BigQueryColumn } from "./columns.ts";
 import { type BigQueryParty, explainBigQueryError, isWorthRetry } from "./errors.ts";
@@ -9,7 +10,6 @@ import type { CustomerIdentity } from "./identity.ts";
 import { type FinishedJob, withRetries } from "./job.ts";
 
 const STREAMS = 4;
-const CHUNK_ROWS = 2048;
 const ATTEMPTS = 5;
 /** Without this the library restarts a stream that was cancelled before its first rows, and nothing cancels it again. */
 const NO_RETRY = { retryRequestOptions: { retries: 0, noResponseRetries: 0 } };
@@ -115,20 +115,11 @@ async function* streamRows(session: StorageSession, readStream: string, context:
   }
 }
 
-function* chunksOfBatch(schema: Uint8Array, batch: Uint8Array, columns: readonly BigQueryColumn[]) {
+function chunksOfBatch(schema: Uint8Array, batch: Uint8Array, columns: readonly BigQueryColumn[]) {
   const table = tableFromIPC(Buffer.concat([schema, batch]));
+  const readers = columns.map(({ name }) => arrowReader(table.getChild(name)!));
   const types = columns.map(({ type }) => type);
-  const readers = columns.map((column) => arrowReader(table.getChild(column.name)!));
-  for (let from = 0; from < table.numRows; from += CHUNK_ROWS) {
-    const rows = Math.min(CHUNK_ROWS, table.numRows - from);
-    const chunk = DuckDBDataChunk.create(types, rows);
-    for (const [i, read] of readers.entries())
-      chunk.setColumnValues(
-        i,
-        Array.from({ length: rows }, (_, row) => read(from + row)),
-      );
-    yield chunk;
-  }
+  return rowChunks(types, table.numRows, (column, row) => readers[column]!(row));
 }
 
 /** Values of several generators, in the order in which they are ready. Each generator computes one value ahead. */

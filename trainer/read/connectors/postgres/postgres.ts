@@ -1,7 +1,8 @@
-import { DuckDBDataChunk, type DuckDBValue } from "@duckdb/node-api";
+import type { DuckDBValue } from "@duckdb/node-api";
 import type { ConnectorConfig } from "../../../../shared/model-spec.ts";
 import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceColumn, SourceRows } from "../connector.ts";
 import { startDeadline, withinLimits } from "../limits.ts";
+import { rowChunks } from "../row-chunks.ts";
 import { closedError } from "../source-error.ts";
 import { identifier, innerQuery } from "../sql-text.ts";
 import { type ColumnReader, readersOf } from "./columns.ts";
@@ -74,7 +75,6 @@ function postgresConnector(open: () => Promise<PostgresSession>, { settings }: C
 }
 
 const CURSOR = "shortlist_rows";
-const CHUNK_ROWS = 2048;
 const FETCH_ROWS_FIRST = 16;
 const FETCH_ROWS_MAX = 8192;
 /** Bytes that one fetch should bring: the wider the rows, the fewer are fetched at a time. */
@@ -120,9 +120,10 @@ async function* readChunks(session: PostgresSession, readers: readonly ColumnRea
     // The server works on the next rows while these are converted.
     next = session.run(`FETCH FORWARD ${fetchRows} FROM ${CURSOR}`);
     next.catch(() => undefined); // thrown when it is awaited; a reader that stops early never awaits it
-    for (let from = 0; from < rows.length; from += CHUNK_ROWS) {
-      yield chunkOf(types, readers, rows.slice(from, from + CHUNK_ROWS));
-    }
+    yield* rowChunks(types, rows.length, (column, row) => {
+      const text = rows[row]![column] ?? null;
+      return text === null ? null : readers[column]!.read(text);
+    });
   }
 }
 
@@ -131,17 +132,6 @@ function nextFetch(rows: RawResult["rows"], before: number): number {
   for (const row of rows) for (const value of row) size += value?.length ?? 0;
   const fit = Math.floor((FETCH_BYTES / size) * rows.length);
   return Math.max(1, Math.min(fit, 4 * before, FETCH_ROWS_MAX));
-}
-
-function chunkOf(types: readonly SourceColumn["type"][], readers: readonly ColumnReader[], rows: RawResult["rows"]) {
-  const chunk = DuckDBDataChunk.create(types, rows.length);
-  for (const [column, { read }] of readers.entries()) {
-    chunk.setColumnValues(
-      column,
-      rows.map((row) => (row[column] === null ? null : read(row[column]!))),
-    );
-  }
-  return chunk;
 }
 
 function sampleRow(
