@@ -3,9 +3,8 @@ import type { LabelMeaning } from "./label-meaning.ts";
 
 /** A file as the File connector presents it. */
 export type SourceTable = {
-  readonly path: string; // absolute
-  /** `location` in the connector's configuration. */
-  readonly location: string;
+  /** Absolute, since the trainer may also read other folders that contain a file of the same name. */
+  readonly path: string;
   readonly name: string;
   readonly columns: readonly string[];
 };
@@ -49,8 +48,8 @@ export type BodyParts = {
 export function creationBody({ name, interactions, items, users, columns, ids }: BodyParts): CreationBody {
   const single = items === null && users === null;
   const sourceOf = (id: string, query: string): Source => (single ? { query } : { connector_id: id, query });
-  const connector = (id: string, { location }: SourceTable) =>
-    single ? ({ type: "File", location } as const) : ({ id, type: "File", location } as const);
+  const connector = (id: string, { path }: SourceTable) =>
+    ({ ...(single ? {} : { id }), type: "File", location: path }) as const;
   const attributes = (id: string, table: SourceTable | null, [from, to]: readonly [string | null, string]) =>
     table && from ? { source: sourceOf(id, `SELECT ${renamed(from, to)} FROM ${identifier(table.name)}`) } : {};
 

@@ -90,14 +90,12 @@ export async function queryRows(
 
 async function tableOf(path: string, access: FileAccess): Promise<SourceTable> {
   const [file] = await findFiles(await realpath(path), access.folders);
-  // The full path, since the trainer may also read other folders that contain a file of the same name.
-  const location = file!.path;
   const connector = await open(file!.path, access);
   try {
     const query = `SELECT * FROM ${identifier(file!.table)}`;
     const { columns, sample } = await connector.inspect(query, { sampleRows: 1, signal: access.signal });
     if (sample.length === 0) throw new LocalError(`${path} has no rows.`);
-    return { path: file!.path, location, name: file!.table, columns: columns.map((column) => column.name) };
+    return { path: file!.path, name: file!.table, columns: columns.map((column) => column.name) };
   } finally {
     await connector.close();
   }

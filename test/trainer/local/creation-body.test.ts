@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { ModelSpec } from "../../../shared/model-spec.ts";
 import { type BodyParts, creationBody } from "../../../trainer/local/creation-body.ts";
 
-const table = (name: string, columns: string[]) => ({ path: `/d/${name}.csv`, location: `${name}.csv`, name, columns });
+const table = (name: string, columns: string[]) => ({ path: `/d/${name}.csv`, name, columns });
 const parts: BodyParts = {
   name: "films",
   interactions: table("events", ["who", "what", "when"]),
@@ -17,7 +17,7 @@ test("one file gives one connector without an id and a constant label", () => {
   const body = creationBody(parts);
   expect(body).toEqual({
     model_name: "films",
-    connector_configs: [{ type: "File", location: "events.csv" }],
+    connector_configs: [{ type: "File", location: "/d/events.csv" }],
     schema: {
       user: { id: "who" },
       item: { id: "what" },
@@ -42,9 +42,9 @@ test("several files give one connector and query each, with ids renamed as in th
     ids: { item: "id", user: "who" },
   });
   expect(body.connector_configs.map((config) => [config.id, config.location])).toEqual([
-    ["interactions", "events.csv"],
-    ["items", "catalogue.csv"],
-    ["users", "people.csv"],
+    ["interactions", "/d/events.csv"],
+    ["items", "/d/catalogue.csv"],
+    ["users", "/d/people.csv"],
   ]);
   expect(body.schema.item.source).toEqual({
     connector_id: "items",
