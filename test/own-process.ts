@@ -19,7 +19,9 @@ export function testsInOwnProcess(root: string): string[] {
     .map((path) => `test/${path}`);
   const ofRuns = tests.filter((path) => ["test/trainer", "test/trainer/run"].includes(dirname(path)));
   const ofServices = tests.filter((path) => SERVICES.some((folder) => path.startsWith(`test/${folder}/`)));
-  return [...ofRuns, ...ofServices.filter((path) => isMarked(path, root))];
+  // A mocked module stays mocked for the other tests of a shared process.
+  const ofMocks = tests.filter((path) => readFileSync(join(root, path), "utf8").includes("vi.mock("));
+  return [...new Set([...ofRuns, ...ofMocks, ...ofServices.filter((path) => isMarked(path, root))])];
 }
 
 function isMarked(path: string, root: string, seen = new Set<string>()): boolean {
