@@ -7,7 +7,7 @@ import type { ObjectCache } from "./reading/cached-objects.ts";
 import { refreshedCache } from "./reading/refreshed-cache.ts";
 import type { RequestAccess } from "./reading/request-access.ts";
 
-/** Who is calling. */
+/** The caller, as the key record names it. */
 export type Caller = { readonly keyId: string; readonly customer: string; readonly scopes: readonly Scope[] };
 
 export type KeyAccess = RequestAccess & {

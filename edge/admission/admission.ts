@@ -18,7 +18,7 @@ const CPU_MS_PER_CALL = 1.7;
 const CPU_MS_PER_ITEM = 21.5e-6;
 /** The bound while the isolate is not overloaded, as a multiple of a customer's bound in an overload. */
 const BURST_FACTOR = 3;
-/** So many refusals since the queue was empty are an overload. Fewer are the rest of a burst. */
+/** From this many refusals since the queue was last empty, the isolate counts as overloaded. Fewer are the rest of a burst. */
 const OVERLOAD_REFUSALS = 20;
 /** Estimated CPU milliseconds in one turn. A turn ends with a timer, which takes a millisecond or two. */
 const TURN_MS_MAX = 16;

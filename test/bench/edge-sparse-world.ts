@@ -82,7 +82,7 @@ function choicesOf(random: () => number, { tasteCount, lines, place }: TasteLine
       const step = Math.round(-Math.log(1 - random()) * REACH) * (random() < 0.5 ? -1 : 1);
       return line[(((place[homes[at]!]! + step) % line.length) + line.length) % line.length]!;
     };
-    // Of two similar items the more popular one.
+    // The more popular one of two similar items.
     const item = random() < ANYTHING_SHARE ? popular() : Math.min(near(), near());
     chosen.add(item);
     if (item % tasteCount === homes[at]! % tasteCount && random() < DRIFT_SHARE) homes[at] = item;

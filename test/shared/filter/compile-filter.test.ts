@@ -263,7 +263,7 @@ describe("a filter of many nested alternatives", () => {
       const table = { itemCount, columns };
       return { table, catalog: { ...shop.catalog, itemCount }, itemIdColumn: "id" };
     };
-    // As many clauses either way round: 2^n + 2n.
+    // The number of clauses is the same for the negation: 2^n + 2n.
     const pairs = (n: number) => ({
       $and: [
         ...Array.from({ length: n }, (_, i) => ({ $or: [{ price: { $gt: i } }, { year: { $gt: i } }] })),

@@ -45,7 +45,7 @@ export async function performOnce(
       given = { modelName, answer, isReplay: false };
     });
   } catch (error) {
-    // Of two simultaneous requests with one key, the second is rolled back, and the first one's answer is stored.
+    // If two requests use one key at once, the second is rolled back, and the first one's answer is stored.
     const first =
       key !== null && isRepetition(error) ? await earlierAnswer(database, customer, key, digest) : undefined;
     if (first === undefined) throw error;

@@ -101,7 +101,7 @@ async function openCursor(session: PostgresSession, query: string, options: Curs
   return { columns: fields.map(({ name }, i) => ({ name, type: readers[i]!.type })), readers };
 }
 
-/** Those of the types that are arrays, such as arrays of enums or of citext. */
+/** The array types among the given types, such as arrays of enums or of citext. */
 async function arraysAmong(session: PostgresSession, oids: readonly number[]): Promise<number[]> {
   const { rows } = await session.run(
     `SELECT oid FROM pg_catalog.pg_type WHERE oid IN (${oids.join(", ")}) AND typcategory = 'A'`,
