@@ -11,9 +11,9 @@
 import wasmModule from "onnxruntime-web/ort-wasm-simd-threaded.wasm";
 import { env, InferenceSession, Tensor } from "onnxruntime-web/wasm";
 import { assert, FormatError } from "../../shared/assert.ts";
+import { forEachConcurrently } from "../../shared/concurrently.ts";
 import type { History } from "../../shared/snapshot.ts";
 import { type Piece, wholeOf } from "../reading/artifact-reader.ts";
-import { forEachConcurrently } from "../reading/concurrently.ts";
 import { warmUpGraph } from "./warm-up-graph.ts";
 import { weightPlaces } from "./weights-in-place.ts";
 

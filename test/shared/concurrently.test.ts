@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { forEachConcurrently } from "../../../edge/reading/concurrently.ts";
+import { forEachConcurrently } from "../../shared/concurrently.ts";
 
 test("works on every value once, and on at most `limit` at a time", async () => {
   const done: number[] = [];
