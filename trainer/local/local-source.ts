@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { realpath, stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { connect } from "../read/connectors/connect.ts";
-import type { Connector } from "../read/connectors/connector.ts";
+import { type Connector, jsonRows } from "../read/connectors/connector.ts";
 import { findFiles } from "../read/connectors/duckdb/files.ts";
 import { fileSettings } from "../read/connectors/file/file-settings.ts";
 import { identifier } from "../read/connectors/sql-text.ts";
@@ -82,7 +82,7 @@ export async function queryRows(
 ): Promise<readonly Readonly<Record<string, unknown>>[]> {
   const connector = await open(table.path, access);
   try {
-    return (await connector.inspect(query, { sampleRows: rowsMax, signal: access.signal })).sample;
+    return await jsonRows(await connector.read(query, { signal: access.signal, limit: rowsMax }));
   } finally {
     await connector.close();
   }
@@ -93,8 +93,9 @@ async function tableOf(path: string, access: FileAccess): Promise<SourceTable> {
   const connector = await open(file!.path, access);
   try {
     const query = `SELECT * FROM ${identifier(file!.table)}`;
-    const { columns, sample } = await connector.inspect(query, { sampleRows: 1, signal: access.signal });
-    if (sample.length === 0) throw new LocalError(`${path} has no rows.`);
+    const source = await connector.read(query, { signal: access.signal, limit: 1 });
+    const { columns } = source;
+    if ((await jsonRows(source)).length === 0) throw new LocalError(`${path} has no rows.`);
     return { path: file!.path, name: file!.table, columns: columns.map((column) => column.name) };
   } finally {
     await connector.close();

@@ -142,7 +142,7 @@ async function openTable(context: Context, path: string, name: string, areLists 
     const settings = fileSettings(folders, workDirectory);
     const connector = await connectFile({ type: "File", location: plain }, { customer: "local", settings });
     opened.push(connector);
-    const { columns } = await connector.inspect(`FROM ${identifier(file!.table)}`, { sampleRows: 0, signal });
+    const { columns } = await connector.inspect(`FROM ${identifier(file!.table)}`, signal);
     return { path, connector, name: file!.table, columns: columns.map((column) => column.name), wasLists };
   });
 }

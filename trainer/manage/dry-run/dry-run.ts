@@ -300,7 +300,7 @@ async function stageSample(
   { name, source, pointer, fields, choose }: QueryToTry,
   connector: Connector,
 ): Promise<Sample | undefined> {
-  const found = await connector.inspect(source.query, { sampleRows: 0, signal });
+  const found = await connector.inspect(source.query, signal);
   const query: DryRunReport["queries"][number] = {
     pointer,
     columns: found.columns.map((column) => ({ name: column.name, type: String(column.type) })),

@@ -1,19 +1,17 @@
-import type { DuckDBDataChunk, DuckDBType } from "@duckdb/node-api";
+import { type DuckDBDataChunk, type DuckDBType, type Json, JsonDuckDBValueConverter } from "@duckdb/node-api";
 import type { ConnectorConfig } from "../../../shared/model-spec.ts";
 import type { ConnectorSettings } from "../../settings.ts";
 
 /** One kind of store from which rows are read. Only its own folder knows the kind. */
 export interface Connector {
-  /** What a dry run shows. With `sampleRows` 0 only names and types of the columns are found. Throws StageError. */
-  inspect(query: string, options: { readonly sampleRows: number; readonly signal: AbortSignal }): Promise<Inspection>;
+  /** Columns and estimates of a query, without reading its rows. Throws StageError. */
+  inspect(query: string, signal: AbortSignal): Promise<Inspection>;
   read(query: string, options: ReadOptions): Promise<SourceRows>;
   close(): Promise<void>;
 }
 
 export type Inspection = {
   readonly columns: readonly SourceColumn[];
-  /** The first rows, at most `sampleRows`, as plain JSON values. */
-  readonly sample: readonly Readonly<Record<string, unknown>>[];
   readonly estimatedRows: number | null;
   readonly estimatedBytes: number | null;
   readonly estimatedCostUsd: number | null;
@@ -53,6 +51,15 @@ export type ConnectorContext = {
   readonly customer: string;
   readonly settings: ConnectorSettings;
 };
+
+/** All rows of a small result by column name, as plain JSON values. */
+export async function jsonRows({ columns, chunks }: SourceRows): Promise<Record<string, Json>[]> {
+  const rows: Record<string, Json>[] = [];
+  for await (const chunk of chunks)
+    for (const row of chunk.convertRows(JsonDuckDBValueConverter))
+      rows.push(Object.fromEntries(columns.map(({ name }, i) => [name, row[i] ?? null])));
+  return rows;
+}
 
 /** Opens a store. Throws StageError when the configuration is wrong or the store cannot be reached. */
 export type ConnectorFactory = (config: ConnectorConfig, context: ConnectorContext) => Promise<Connector>;

@@ -69,7 +69,7 @@ export async function openQuery(
 ): Promise<OpenedQuery> {
   progress({ detail: `connecting for ${what}` });
   const connector = await connectors.of(source);
-  const { columns } = await connector.inspect(source.query, { sampleRows: 0, signal });
+  const { columns } = await connector.inspect(source.query, signal);
   const chosen = choose(columns.map((column) => column.name));
   const columnOf = (wanted: string) => columns.find((column) => column.name === wanted)!;
   return { connector, query: source.query, name, what, columns: chosen.map(columnOf) };

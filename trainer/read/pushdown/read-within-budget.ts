@@ -62,7 +62,7 @@ async function openInteractions(spec: ModelSpec, options: OpenOptions): Promise<
   if (new Set(columns).size < columns.length) return undefined; // two columns of one name cannot be told apart
   options.progress({ detail: "connecting for interactions" });
   const connector = await openSource(spec, options);
-  const inspection = await connector.inspect(source.query, { sampleRows: 0, signal: options.signal });
+  const inspection = await connector.inspect(source.query, options.signal);
   const available = inspection.columns;
   // Reading the rows reports the missing column.
   if (!columns.every((name) => available.some((column) => column.name === name))) return undefined;

@@ -33,7 +33,7 @@ async function read(query: string, { items, store = connector, ...options }: Rea
     schema: { ...schema, item: { ...schema.item, ...(items && { source: { query: items } }) } },
     train_schedule: "@once",
   };
-  const { columns: available } = await store.inspect(query, { sampleRows: 0, signal });
+  const { columns: available } = await store.inspect(query, signal);
   const asked = { query: { dialect: DUCKDB, query, available, schema, nowSeconds: NOW_MS / 1000 }, connector: store };
   try {
     const found = await readPushedDown(spec, asked, {

@@ -37,7 +37,7 @@ type Things = {
 
 /** The values of n that a query gives from the moment on. */
 async function numbersFrom(connectorType: string, connector: Connector, query: string): Promise<number[]> {
-  const { columns } = await connector.inspect(query, { sampleRows: 0, signal });
+  const { columns } = await connector.inspect(query, signal);
   const part = queryFrom(dialectOf(connectorType)!, query, columns[1]!, MOMENT);
   const { chunks } = await connector.read(part!, { signal, columns: ["n"] });
   const numbers: number[] = [];

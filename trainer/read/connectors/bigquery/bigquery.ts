@@ -1,5 +1,6 @@
+import { VARCHAR } from "@duckdb/node-api";
 import type { ConnectorConfig } from "../../../../shared/model-spec.ts";
-import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceRows } from "../connector.ts";
+import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceColumn, SourceRows } from "../connector.ts";
 import { startDeadline, withinLimits } from "../limits.ts";
 import { closedError, sourceError } from "../source-error.ts";
 import { innerQuery } from "../sql-text.ts";
@@ -38,23 +39,11 @@ function bigqueryConnector(access: BigQueryAccess, storage: StorageOptions, { se
     return session ? storageRows(session, columns, storage, signal) : restRows(access, job, columns, signal);
   };
   return {
-    async inspect(query, { sampleRows, signal: caller }): Promise<Inspection> {
+    async inspect(query, caller): Promise<Inspection> {
       const { signal, end } = begin(caller);
-      const { fields, bytes } = await dryRunQuery(access, query, signal);
-      const columns = fields.map(describe);
-      const sample: Record<string, unknown>[] = [];
-      const readable = fields.filter((_, i) => columns[i]!.supported).map(columnOf);
-      if (sampleRows > 0 && readable.length > 0) {
-        const job = await runQuery(access, selecting(query, readable, sampleRows), signal);
-        for await (const chunk of restRows(access, job, readable, signal)) {
-          for (const row of chunk.getRows())
-            sample.push(Object.fromEntries(readable.map(({ name }, i) => [name, plain(row[i])])));
-        }
-      }
-      end();
+      const { fields, bytes } = await dryRunQuery(access, query, signal).finally(end);
       return {
-        columns: columns.map(({ name, type }, i) => ({ name, type, native: fields[i]!.type ?? "" })),
-        sample,
+        columns: fields.map(describe),
         estimatedRows: null,
         estimatedBytes: bytes,
         estimatedCostUsd: (bytes / 2 ** 40) * USD_PER_TIB,
@@ -97,13 +86,12 @@ function chosen(fields: readonly BigQueryField[], wanted: readonly string[] | un
 }
 
 /** The column as a dry run shows it. A column that cannot be read is shown as text. */
-function describe(field: BigQueryField) {
+function describe(field: BigQueryField): SourceColumn {
+  const native = field.type ?? "";
   try {
-    return { ...columnOf(field), supported: true };
+    const { name, type } = columnOf(field);
+    return { name, type, native };
   } catch {
-    return { ...columnOf({ name: field.name ?? "", type: "STRING" }), supported: false };
+    return { name: field.name ?? "", type: VARCHAR, native };
   }
 }
-
-const plain = (value: unknown): unknown =>
-  value === null || ["string", "number", "boolean"].includes(typeof value) ? value : String(value);

@@ -9,7 +9,6 @@ import { type BigQueryParty, explainBigQueryError, isWorthRetry } from "./errors
 import type { CustomerIdentity } from "./identity.ts";
 import { type FinishedJob, withRetries } from "./job.ts";
 
-const STREAMS = 4;
 const ATTEMPTS = 5;
 /** Without this the library restarts a stream that was cancelled before its first rows, and nothing cancels it again. */
 const NO_RETRY = { retryRequestOptions: { retries: 0, noResponseRetries: 0 } };
@@ -29,8 +28,8 @@ export type StorageSession = {
 };
 
 /**
- * Opens a session of the Storage Read API, which gives a job's result as Arrow in parallel streams. Undefined when the customer's
- * account may not use that API or the result cannot be read through it; then REST is used.
+ * Opens a session of the Storage Read API, which gives a job's result as Arrow. One stream brings rows faster than one thread
+ * decodes them. Undefined when the customer's account may not use that API or the result cannot be read through it; then REST is used.
  */
 export async function openStorage(
   { table }: FinishedJob,
@@ -49,7 +48,7 @@ export async function openStorage(
       table: `projects/${table.projectId}/datasets/${table.datasetId}/tables/${table.tableId}`,
       dataFormat: "ARROW" as const,
     };
-    const request = { parent: `projects/${party.projectId}`, readSession: session, maxStreamCount: STREAMS };
+    const request = { parent: `projects/${party.projectId}`, readSession: session, maxStreamCount: 1 };
     const [opened] = await withRetries(options, signal, () =>
       client.createReadSession(request, { otherArgs: { headers } }),
     );
@@ -64,16 +63,14 @@ export async function openStorage(
   }
 }
 
-/** Rows of all streams in the order of their arrival, since a query's result has no order. */
 export async function* storageRows(
   session: StorageSession,
   columns: readonly BigQueryColumn[],
   { party }: StorageOptions,
   signal: AbortSignal,
 ): AsyncGenerator<DuckDBDataChunk> {
-  const chunksOf = (stream: string) => streamRows(session, stream, { columns, party, signal });
   try {
-    yield* merged(session.streams.map(chunksOf));
+    for (const stream of session.streams) yield* streamRows(session, stream, { columns, party, signal });
   } finally {
     await session.client.close().catch(() => undefined);
   }
@@ -120,29 +117,6 @@ function chunksOfBatch(schema: Uint8Array, batch: Uint8Array, columns: readonly 
   const readers = columns.map(({ name }) => arrowReader(table.getChild(name)!));
   const types = columns.map(({ type }) => type);
   return rowChunks(types, table.numRows, (column, row) => readers[column]!(row));
-}
-
-/** Values of several generators, in the order in which they are ready. Each generator computes one value ahead. */
-async function* merged<Value>(sources: readonly AsyncGenerator<Value>[]): AsyncGenerator<Value> {
-  const waiting = new Map(sources.map((source) => [source, nextOf(source)] as const));
-  try {
-    while (waiting.size) {
-      const { source, result } = await Promise.race(waiting.values());
-      if (result.done) waiting.delete(source);
-      else {
-        waiting.set(source, nextOf(source));
-        yield result.value;
-      }
-    }
-  } finally {
-    for (const source of waiting.keys()) void source.return(undefined);
-  }
-}
-
-function nextOf<Value>(source: AsyncGenerator<Value>) {
-  const next = source.next().then((result) => ({ source, result }));
-  next.catch(() => undefined); // it may fail while the consumer works, and is awaited only afterwards
-  return next;
 }
 
 function newReadClient({ identity, party, endpoint }: StorageOptions): BigQueryReadClient {

@@ -1,4 +1,4 @@
-import { type DuckDBResult, type Json, JsonDuckDBValueConverter } from "@duckdb/node-api";
+import type { DuckDBResult } from "@duckdb/node-api";
 import type { ConnectorConfig } from "../../../../shared/model-spec.ts";
 import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceColumn, SourceRows } from "../connector.ts";
 import { findFiles, type SourceFile } from "../duckdb/files.ts";
@@ -57,18 +57,16 @@ function fileConnector({ files, states }: FoundFiles, sandbox: Sandbox, { settin
   };
 
   return {
-    async inspect(query, { sampleRows, signal }): Promise<Inspection> {
+    async inspect(query, signal): Promise<Inspection> {
       const { inner, read } = await check(query);
-      const sql = `SELECT * FROM (\n${inner}\n) LIMIT ${sampleRows}`;
-      const stream = await streamRows(sandbox.connection, sql, limits(signal));
-      const columns = columnsOf(stream.result);
-      const sample: Record<string, Json>[] = [];
-      for await (const chunk of stream.chunks)
-        for (const row of chunk.convertRows(JsonDuckDBValueConverter))
-          sample.push(Object.fromEntries(columns.map(({ name }, i) => [name, row[i] ?? null])));
-      const estimatedBytes = read.reduce((sum, file) => sum + file.sizeBytes, 0);
-      const estimatedRows = await rowsOf(read, sandbox);
-      return { columns, sample, estimatedRows, estimatedBytes, estimatedCostUsd: 0 };
+      const stream = await streamRows(sandbox.connection, `SELECT * FROM (\n${inner}\n) LIMIT 0`, limits(signal));
+      for await (const _ of stream.chunks); // reads to the end, which frees the connection
+      return {
+        columns: columnsOf(stream.result),
+        estimatedRows: await rowsOf(read, sandbox),
+        estimatedBytes: read.reduce((sum, file) => sum + file.sizeBytes, 0),
+        estimatedCostUsd: 0,
+      };
     },
 
     async read(query, { signal, columns, limit }: ReadOptions): Promise<SourceRows> {

@@ -1,4 +1,3 @@
-import type { DuckDBValue } from "@duckdb/node-api";
 import type { ConnectorConfig } from "../../../../shared/model-spec.ts";
 import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceColumn, SourceRows } from "../connector.ts";
 import { startDeadline, withinLimits } from "../limits.ts";
@@ -41,14 +40,12 @@ function postgresConnector(open: () => Promise<PostgresSession>, { settings }: C
     return { session: current, end };
   };
   return {
-    async inspect(query, { sampleRows, signal }): Promise<Inspection> {
+    async inspect(query, signal): Promise<Inspection> {
       const { session, end } = await begin(signal);
       try {
         const estimate = await estimateOf(session, query);
-        const { columns, readers } = await openCursor(session, query, { limit: sampleRows });
-        const { rows } = await session.run(`FETCH FORWARD ${Math.max(1, sampleRows)} FROM ${CURSOR}`);
-        const sample = rows.slice(0, sampleRows).map((row) => sampleRow(columns, readers, row));
-        return { columns, sample, ...estimate, estimatedCostUsd: 0 };
+        const { columns } = await openCursor(session, query, { limit: 0 });
+        return { columns, ...estimate, estimatedCostUsd: 0 };
       } finally {
         await end();
       }
@@ -132,17 +129,6 @@ function nextFetch(rows: RawResult["rows"], before: number): number {
   for (const row of rows) for (const value of row) size += value?.length ?? 0;
   const fit = Math.floor((FETCH_BYTES / size) * rows.length);
   return Math.max(1, Math.min(fit, 4 * before, FETCH_ROWS_MAX));
-}
-
-function sampleRow(
-  columns: readonly SourceColumn[],
-  readers: readonly ColumnReader[],
-  row: readonly (string | null)[],
-) {
-  const plain = (value: DuckDBValue) => (typeof value === "bigint" || typeof value === "object" ? undefined : value);
-  return Object.fromEntries(
-    columns.map(({ name }, i) => [name, row[i] === null ? null : (plain(readers[i]!.read(row[i]!)) ?? row[i]!)]),
-  );
 }
 
 /** Runs a statement that has the customer's query in it as a table. */

@@ -92,7 +92,7 @@ test("a dry run comes first, and jobs have labels, a limit of bytes and an origi
 test("inspect without a sample gives bytes and cost and starts no job", async () => {
   const connector = await world.open();
   const before = world.fake.jobs.size;
-  const found = await connector.inspect("SELECT 1 AS one, {'a': 1} AS pair", { sampleRows: 0, signal: never });
+  const found = await connector.inspect("SELECT 1 AS one, {'a': 1} AS pair", never);
   expect(found.columns.map(({ name }) => name)).toEqual(["one", "pair"]);
   expect(found.estimatedBytes).toBe(10_485_760);
   expect(found.estimatedCostUsd).toBeCloseTo((10_485_760 / 2 ** 40) * 6.25, 9);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect } from "../../../../../trainer/read/connectors/connect.ts";
 import type { ConnectorContext } from "../../../../../trainer/read/connectors/connector.ts";
+import { jsonRows } from "../../../../../trainer/read/connectors/connector.ts";
 import { type Certificates, makeCertificates } from "../../../../fixtures/certificates.ts";
 import {
   findPostgres,
@@ -54,7 +55,7 @@ describe.skipIf(!bin)("a server that requires TLS", () => {
         contextWith(authority),
       );
       const query = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
-      const { sample } = await connector.inspect(query, { sampleRows: 1, signal: new AbortController().signal });
+      const sample = await jsonRows(await connector.read(query, { signal: new AbortController().signal }));
       await connector.close();
       return sample[0]!.ssl;
     } catch (error) {
