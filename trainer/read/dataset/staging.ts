@@ -11,6 +11,7 @@ import {
 } from "@duckdb/node-api";
 import { StageError } from "../../stage/stage-error.ts";
 import type { SourceRows } from "../connectors/connector.ts";
+import { interruptible } from "../connectors/duckdb/interruptible.ts";
 import { streamWhole } from "../connectors/duckdb/whole-stream.ts";
 import { identifier } from "../connectors/sql-text.ts";
 
@@ -134,7 +135,7 @@ function closeQuietly(appender: DuckDBAppender): void {
 
 /** Runs a statement. A full disk and too little memory become StageErrors. */
 export async function runStaged(staging: Staging, sql: string, signal: AbortSignal): Promise<void> {
-  await interruptible(staging, signal, () => staging.connection.run(sql));
+  await interrupted(staging, signal, () => staging.connection.run(sql));
 }
 
 /** The rows of a small result, as JavaScript values. */
@@ -143,7 +144,7 @@ export async function readStaged(
   sql: string,
   signal: AbortSignal,
 ): Promise<Record<string, unknown>[]> {
-  return await interruptible(staging, signal, async () => {
+  return await interrupted(staging, signal, async () => {
     const reader = await staging.connection.runAndReadAll(sql);
     return reader.getRowObjectsJS();
   });
@@ -155,31 +156,17 @@ export async function* streamStaged(
   sql: string,
   signal: AbortSignal,
 ): AsyncGenerator<DuckDBDataChunk> {
-  const stream = await interruptible(staging, signal, () => streamWhole(staging.connection, sql));
+  const stream = await interrupted(staging, signal, () => streamWhole(staging.connection, sql));
   try {
-    for (;;) {
-      const chunk = await interruptible(staging, signal, () => stream.next());
-      if (chunk === undefined) return;
-      yield chunk;
-    }
+    const next = () => interrupted(staging, signal, stream.next);
+    for (let chunk = await next(); chunk !== undefined; chunk = await next()) yield chunk;
   } finally {
     await stream.leave();
   }
 }
 
-async function interruptible<Value>(staging: Staging, signal: AbortSignal, step: () => Promise<Value>): Promise<Value> {
-  signal.throwIfAborted();
-  const interrupt = () => staging.connection.interrupt();
-  signal.addEventListener("abort", interrupt, { once: true });
-  try {
-    return await step();
-  } catch (error) {
-    signal.throwIfAborted();
-    throw explainStaging(error);
-  } finally {
-    signal.removeEventListener("abort", interrupt);
-  }
-}
+const interrupted = <Value>({ connection }: Staging, signal: AbortSignal, step: () => Promise<Value>): Promise<Value> =>
+  interruptible(connection, { signal, explain: explainStaging }, step);
 
 function explainStaging(error: unknown): unknown {
   const message = error instanceof Error ? error.message : String(error);

@@ -1,4 +1,5 @@
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBResult } from "@duckdb/node-api";
+import { isStuck } from "./interruptible.ts";
 
 /** All chunks of a statement, as they are computed. */
 export type WholeStream = {
@@ -45,7 +46,7 @@ export async function streamWhole(connection: DuckDBConnection, sql: string): Pr
       return undefined;
     },
     async leave() {
-      if (isOpen) await end("ROLLBACK");
+      if (isOpen && !isStuck(connection)) await end("ROLLBACK");
     },
   };
 }

@@ -36,16 +36,12 @@ type FoundFiles = { readonly files: readonly SourceFile[]; readonly states: File
 
 function fileConnector({ files, states }: FoundFiles, sandbox: Sandbox, { settings }: ConnectorContext): Connector {
   const tables = files.map((file) => file.table);
-  let abandoned = false;
   const typesAreSure = settings.typedByRows === undefined;
   const limits = (signal: AbortSignal): StreamLimits => ({
     signal,
     timeoutSeconds: settings.timeoutSeconds,
     rowsMax: settings.rowsMax,
     explain: sandbox.explain,
-    onAbandoned: () => {
-      abandoned = true;
-    },
   });
   /** The files that a query reads, and the query as it stands inside another. */
   const check = async (query: string) => {
@@ -109,7 +105,7 @@ function fileConnector({ files, states }: FoundFiles, sandbox: Sandbox, { settin
       };
     },
 
-    close: () => sandbox.close(abandoned),
+    close: sandbox.close,
   };
 }
 

@@ -27,10 +27,9 @@ async function withFile(
     timeoutSeconds: 60,
     rowsMax: 10,
     explain,
-    onAbandoned: () => {},
   };
   await step(sandbox, () => countMalformed(sandbox.connection, files, { limits, typesAreSure: false }));
-  await sandbox.close(false);
+  await sandbox.close();
 }
 
 const lines = (count: number, line: (n: number) => string) => Array.from({ length: count }, (_, n) => line(n)).join("");
