@@ -60,6 +60,10 @@ export function readSettings(environment: Environment = process.env) {
       /** Runs that this machine does at the same time. */
       concurrency: values.SHORTLIST_CONCURRENCY,
       memoryMbMax: values.SHORTLIST_RUN_MEMORY_MB,
+      /** Bytes of a run's own folder and of what its model keeps between runs. */
+      diskBytesMax: values.SHORTLIST_RUN_DISK_BYTES,
+      /** While the state folder's disk has fewer free bytes, no run starts. */
+      diskReserveBytes: values.SHORTLIST_DISK_RESERVE_BYTES,
       /** Wall time after which a run is stopped. */
       secondsMax: values.SHORTLIST_RUN_SECONDS,
       fitSecondsMax: values.SHORTLIST_FIT_SECONDS,
@@ -172,6 +176,8 @@ const SettingsSchema = StoreSchema.extend({
   SHORTLIST_EGRESS_ADDRESSES: list.default([]),
   SHORTLIST_CONCURRENCY: integer(1, 64, 1),
   SHORTLIST_RUN_MEMORY_MB: integer(64, 1_000_000, 4096),
+  SHORTLIST_RUN_DISK_BYTES: integer(1e6, 1e15, 1e11),
+  SHORTLIST_DISK_RESERVE_BYTES: integer(0, 1e15, 2e9),
   SHORTLIST_RUN_SECONDS: integer(1, 22 * 3600, 4 * 3600),
   SHORTLIST_FIT_SECONDS: integer(1, 22 * 3600, 7200),
   SHORTLIST_REJECTED_SHARE: z

@@ -73,6 +73,7 @@ const outcome = await trainModel(
       seed: 1,
       fitSecondsMax: Number(fitSeconds),
       memoryMbMax: Number(memoryMb),
+      diskBytesMax: 1e12,
       rejectedFractionMax: 0,
       weightBytesMax: 24 * 2 ** 20,
       edgeMemoryBytes: 80e6,

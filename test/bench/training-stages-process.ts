@@ -46,6 +46,7 @@ const outcome = await trainModel(
       seed: 1,
       fitSecondsMax: Number(fitSeconds),
       memoryMbMax: 4096,
+      diskBytesMax: 1e12,
       rejectedFractionMax: 0,
       weightBytesMax: 24 * 2 ** 20,
       edgeMemoryBytes: 80e6,

@@ -16,7 +16,7 @@ export function runFailure(error: unknown, stage: string): Omit<Failure, "at"> {
   if (error instanceof StoreError) {
     return { stage, code: "store_unavailable", message: error.message, retryable: error.retryable };
   }
-  if (isDiskFull(error)) return { stage, code: "work_disk_full", message: DISK_FULL, retryable: true };
+  if (isDiskFull(error)) return { stage, code: "work_disk_full", message: DISK_FULL, retryable: false };
   return {
     stage,
     code: "internal",

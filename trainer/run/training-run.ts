@@ -22,6 +22,8 @@ export type TrainingSettings = {
   readonly seed: number;
   readonly fitSecondsMax: number;
   readonly memoryMbMax: number;
+  /** Bytes that the run may have in both folders together. Management ends a process that has more. */
+  readonly diskBytesMax: number;
   readonly rejectedFractionMax: number;
   readonly weightBytesMax: number;
   /** Memory that an isolate of the edge has for versions. A larger version is not published. */

@@ -23,7 +23,7 @@ test.skipIf(!existsSync("/dev/full"))("a full disk is work_disk_full, whichever 
   await spool.add({ high: 1, low: 1 }, { items: [], times: [], seen: [] });
   for (const write of [spool.end, () => writeFile("/dev/full", "user records")]) {
     const error = await write().catch((cause: unknown) => cause);
-    expect(runFailure(error, "deploying")).toMatchObject({ code: "work_disk_full", retryable: true });
+    expect(runFailure(error, "deploying")).toMatchObject({ code: "work_disk_full", retryable: false });
   }
   await spool.close();
 });

@@ -5,6 +5,7 @@ import { readFile } from "node:fs/promises";
 import { setPriority } from "node:os";
 import type { Readable } from "node:stream";
 import { promisify } from "node:util";
+import { bytesIn, type DiskLimit } from "./disk-space.ts";
 
 export type ProcessOptions = {
   /** The program's path. */
@@ -14,6 +15,8 @@ export type ProcessOptions = {
   /** The complete environment of the program. */
   readonly environment: Readonly<Record<string, string>>;
   readonly memoryMbMax: number;
+  /** The folders that the program writes to, and the bytes that it may have in them together. */
+  readonly disk: DiskLimit;
   readonly secondsMax: number;
   /** Time between SIGTERM and SIGKILL. */
   readonly graceSeconds: number;
@@ -33,10 +36,11 @@ export type ProcessEnd = {
   readonly outputTail: string;
 };
 
-export type EndReason = "stopped" | "deadline" | "memory" | "protocol";
+export type EndReason = "stopped" | "deadline" | "memory" | "disk" | "protocol";
 export type Exit = { readonly code: number | null; readonly signal: string | null; readonly error: string | undefined };
 
 const MEMORY_CHECK_MS = 250;
+const DISK_CHECK_MS = 500;
 const TAIL_CHARACTERS = 8192;
 
 /** Runs the program to its end. Never rejects because of the program. */
@@ -57,6 +61,7 @@ export async function superviseProcess(options: ProcessOptions): Promise<Process
   const onAbort = () => end("stopped", "SIGTERM");
   timers.push(setTimeout(() => end("deadline", "SIGTERM"), secondsMax * 1000));
   const memory = watchMemory(child, memoryMbMax, () => end("memory", "SIGKILL"));
+  const diskWatch = watchDisk(options.disk, () => end("disk", "SIGKILL"));
   signal.addEventListener("abort", onAbort);
   if (signal.aborted) onAbort();
   child.on("message", (value) => {
@@ -71,6 +76,7 @@ export async function superviseProcess(options: ProcessOptions): Promise<Process
   child.send?.(input, () => {});
   const exit = await exitOf(child);
   for (const timer of timers) clearTimeout(timer);
+  clearInterval(diskWatch);
   signal.removeEventListener("abort", onAbort);
   const outputTail = tail();
   const heapExhausted = /heap out of memory|allocation failed/i.test(outputTail);
@@ -122,6 +128,16 @@ function watchMemory(child: ChildProcess, memoryMbMax: number, exceed: () => voi
       return Math.round(peakMb);
     },
   };
+}
+
+function watchDisk({ folders, bytesMax }: DiskLimit, exceed: () => void): NodeJS.Timeout {
+  let isBusy = false;
+  return setInterval(async () => {
+    if (isBusy) return;
+    isBusy = true;
+    if ((await bytesIn(folders)) > bytesMax) exceed();
+    isBusy = false;
+  }, DISK_CHECK_MS);
 }
 
 /** Resident memory of a process in MB; undefined when the process has ended or the system has no such figure. */

@@ -8,6 +8,7 @@ import { redacted, secretsIn } from "../../log/redaction.ts";
 import type { ConnectorSettings, Settings } from "../../settings.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import { StoreError } from "../../store/object-store.ts";
+import { diskLimit } from "../processes/disk-space.ts";
 import { superviseProcess } from "../processes/supervised-process.ts";
 import type { ModelFolders } from "../runs/model-folders.ts";
 import { onePerCustomer } from "./one-per-customer.ts";
@@ -83,7 +84,7 @@ export type DryRunParts = {
 export function dryRunInProcess({ program, settings, folders, secondsMax, memoryMbMax, log }: DryRunParts): DryRun {
   return async (spec, customer, signal) => {
     const id = `dry-${randomUUID()}`;
-    const { temp } = await folders.makeRun(id);
+    const { temp, work } = await folders.makeRun(id);
     const { secret: _, ...connectorSettings } = settings.connectorsOf(customer, temp);
     const memoryMb = Math.min(QUERY_MEMORY_MB_MAX, connectorSettings.memoryMb);
     const { rejectedFractionMax, fitSecondsMax } = settings.runs;
@@ -94,6 +95,7 @@ export function dryRunInProcess({ program, settings, folders, secondsMax, memory
       rejectedFractionMax,
       fitSecondsMax,
     };
+    const disk = await diskLimit([work], settings.runs);
     let answer: DryRunAnswer | undefined;
     try {
       const end = await superviseProcess({
@@ -101,6 +103,7 @@ export function dryRunInProcess({ program, settings, folders, secondsMax, memory
         input,
         environment: settings.childEnvironment(customer),
         memoryMbMax,
+        disk,
         secondsMax,
         graceSeconds: GRACE_SECONDS,
         signal,
@@ -119,6 +122,8 @@ export function dryRunInProcess({ program, settings, folders, secondsMax, memory
       log({ event: "dry_run_ended", level: "warning", customer, ended: end.ended, ...end.exit, output });
       if (end.ended === "memory" || end.heapExhausted)
         throw failure("out_of_memory", `Reading the sample needed more than ${memoryMbMax} MB of memory.`);
+      if (end.ended === "disk")
+        throw failure("disk_budget_exceeded", `Reading the sample needed more than ${disk.bytesMax} bytes of disk.`);
       throw failure("dry_run_crashed", "The source could not be read: what it holds made the reader stop.");
     } finally {
       await folders.removeRun(id);

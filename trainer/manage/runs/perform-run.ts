@@ -2,11 +2,13 @@
  * One attempt of a run, from its claim to its end. What the run's process reports is written to the model's record; the end
  * is written to record and ledger in one transaction.
  */
+import type { Failure } from "../../../shared/model-record.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
 import { redacted, secretsIn } from "../../log/redaction.ts";
 import type { RunMessage, TrainingJob } from "../../run/training-run.ts";
 import type { RunSettings, Settings } from "../../settings.ts";
 import { type ObjectStore, StoreError } from "../../store/object-store.ts";
+import { type DiskLimit, diskLimit } from "../processes/disk-space.ts";
 import type { Database } from "../records/database.ts";
 import type { Erasures } from "../records/erasures.ts";
 import type { ModelRegistry } from "../records/model-registry.ts";
@@ -64,7 +66,10 @@ export async function performRun(run: Run, context: RunContext, stop: AbortContr
   }
 }
 
-type Outcome = ChildResult["outcome"];
+type Outcome =
+  | ChildResult["outcome"]
+  /** The run was not started, through no fault of its own: it waits, and this attempt does not count. */
+  | { readonly kind: "postponed"; readonly failure: Omit<Failure, "at"> };
 type AttemptContext = RunContext & { readonly lease: Lease };
 
 /** The outcome of one attempt. An error outside the process is a failure of the run too. */
@@ -83,6 +88,10 @@ async function attemptRun(model: Model, claim: Claim, context: AttemptContext): 
     await reconcileRecords(model, context);
     await context.erasures.restoreOf(model.customer); // the process leaves out the users on the list
     const prepared = await prepareRun(model, claim.runId, context);
+    if (prepared.disk.bytesMax === 0) {
+      log({ event: "run_postponed", level: "error", ...about, reason: "disk_reserve_reached" });
+      return diskReserved(settings.runs.diskReserveBytes);
+    }
     const clean = <Value>(value: Value) => redacted(value, prepared.secrets);
     const progress = progressWriter(claim, model, context);
     const result = await runChild({
@@ -113,6 +122,8 @@ export type PreparedRun = {
   readonly job: TrainingJob;
   readonly environment: Readonly<Record<string, string>>;
   readonly secrets: readonly string[];
+  /** `bytesMax` is 0 when the disk has no free space beyond the reserve. */
+  readonly disk: DiskLimit;
 };
 
 export async function prepareRun(
@@ -123,6 +134,8 @@ export async function prepareRun(
   const { customer, modelName, spec } = model;
   const { runs } = settings;
   const { work, temp } = await folders.makeRun(runId);
+  const modelDirectory = await folders.makeModel(customer, modelName);
+  const disk = await diskLimit([work, modelDirectory], runs);
   const { secret: _, ...connectorSettings } = settings.connectorsOf(customer, temp);
   const environment = settings.childEnvironment(customer);
   const secretsOfEnvironment = Object.entries(environment)
@@ -136,7 +149,8 @@ export async function prepareRun(
       connectorSettings,
       settings: {
         workDirectory: work,
-        modelDirectory: await folders.makeModel(customer, modelName),
+        modelDirectory,
+        diskBytesMax: disk.bytesMax,
         incremental: { overlapSeconds: runs.overlapSeconds, fullReadSeconds: runs.fullReadSeconds },
         seed: runs.seed,
         fitSecondsMax: runs.fitSecondsMax,
@@ -149,6 +163,7 @@ export async function prepareRun(
     },
     environment,
     secrets: [...secretsIn(spec.connector_configs), ...secretsOfEnvironment],
+    disk,
   };
 }
 
@@ -182,6 +197,16 @@ const aboutOf = (model: Model, { runId, attempt }: Attempt) => ({
 const failed = (code: string, message: string, retryable: boolean): Outcome => ({
   kind: "failed",
   failure: { stage: "fetching", code, message, retryable },
+});
+
+const diskReserved = (reserveBytes: number): Outcome => ({
+  kind: "postponed",
+  failure: {
+    stage: "fetching",
+    code: "disk_reserve_reached",
+    message: `The run waits until the trainer's disk has more than ${reserveBytes} free bytes (SHORTLIST_DISK_RESERVE_BYTES).`,
+    retryable: true,
+  },
 });
 
 type Conclusion = RunContext & { readonly reason: StopReason | undefined };
@@ -223,6 +248,8 @@ function endingOf(outcome: Outcome, claim: Claim, { runs, reason, at }: EndingFa
     };
   }
   const failure = { ...outcome.failure, at };
+  if (outcome.kind === "postponed")
+    return { event: { kind: "waiting", failure }, retry: { delaySeconds: runs.retrySeconds, forgiven: true } };
   if (!failure.retryable || claim.crashes + 1 >= runs.attemptsMax) return { event: { kind: "failed", failure } };
   return { event: { kind: "waiting", failure }, retry: { delaySeconds, forgiven: false } };
 }

@@ -36,7 +36,7 @@ const STAGES: Readonly<Partial<Record<TrainingState, Stage>>> = {
 
 /** Runs the job to its end. Never rejects for what the process does. */
 export async function runChild(options: ChildOptions): Promise<ChildResult> {
-  const { job, signal, memoryMbMax, secondsMax, graceSeconds = GRACE_SECONDS } = options;
+  const { job, signal, graceSeconds = GRACE_SECONDS } = options;
   if (signal.aborted) return { outcome: { kind: "stopped" }, seconds: 0, peakMb: 0, outputTail: "" };
   let stage: Stage = "fetching";
   let final: Final | undefined;
@@ -64,15 +64,11 @@ export async function runChild(options: ChildOptions): Promise<ChildResult> {
   // A process that is being ended may report this as its failure, which is not the cause. A publication is final.
   const isSent = sent !== undefined && !(sent.kind === "failed" && end.ended !== "");
   const { seconds, peakMb, outputTail } = end;
-  return { outcome: isSent ? sent : outcomeOf(end, stage, { memoryMbMax, secondsMax }), seconds, peakMb, outputTail };
+  return { outcome: isSent ? sent : outcomeOf(end, stage, options), seconds, peakMb, outputTail };
 }
 
 /** The outcome of a process that ended without sending one. */
-function outcomeOf(
-  end: ProcessEnd,
-  stage: Stage,
-  limits: { readonly memoryMbMax: number; readonly secondsMax: number },
-) {
+function outcomeOf(end: ProcessEnd, stage: Stage, limits: ChildOptions) {
   const { ended, exit, heapExhausted } = end;
   const failed = (code: string, message: string, retryable: boolean): Final => {
     const failure: Omit<Failure, "at"> = { stage, code, message, retryable };
@@ -83,6 +79,12 @@ function outcomeOf(
     return failed(
       "out_of_memory",
       `The run needed more than ${limits.memoryMbMax} MB of memory. ${LESS_DATA} SHORTLIST_RUN_MEMORY_MB.`,
+      false,
+    );
+  if (ended === "disk")
+    return failed(
+      "disk_budget_exceeded",
+      `The run needed more than ${limits.disk.bytesMax} bytes of disk. ${LESS_DATA} SHORTLIST_RUN_DISK_BYTES, or free disk space.`,
       false,
     );
   if (ended === "deadline")

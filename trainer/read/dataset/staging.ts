@@ -170,11 +170,19 @@ const interrupted = <Value>({ connection }: Staging, signal: AbortSignal, step: 
 
 function explainStaging(error: unknown): unknown {
   const message = error instanceof Error ? error.message : String(error);
-  const make = (code: string, text: string) =>
-    new StageError("checking", code, text, { cause: error, retryable: true });
+  const make = (code: string, text: string, retryable: boolean) =>
+    new StageError("checking", code, text, { cause: error, retryable });
   if (/No space left on device|max_temp_directory_size/i.test(message))
-    return make("work_disk_full", "The trainer's disk is full: free space below its state folder, or read fewer rows");
+    return make(
+      "work_disk_full",
+      "The trainer's disk is full: free space below its state folder, or read fewer rows",
+      false,
+    );
   if (/^Out of Memory Error/.test(message))
-    return make("work_memory_full", "The rows do not fit the memory of this run: give it more, or read fewer rows");
+    return make(
+      "work_memory_full",
+      "The rows do not fit the memory of this run: give it more, or read fewer rows",
+      true,
+    );
   return error;
 }

@@ -25,6 +25,7 @@ async function answerOf(spec: DryRunJob["spec"], bucketUrl: string): Promise<Dry
     } satisfies DryRunJob,
     environment: settings.childEnvironment("acme"),
     memoryMbMax: 1500,
+    disk: { folders: [], bytesMax: 1 },
     secondsMax: 30,
     graceSeconds: 1,
     signal: new AbortController().signal,

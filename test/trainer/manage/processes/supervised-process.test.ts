@@ -20,6 +20,7 @@ async function supervise(lines: string, options: Partial<ProcessOptions> = {}) {
     input: { hello: ["there"] },
     environment: {},
     memoryMbMax: 1000,
+    disk: { folders: [], bytesMax: 1 },
     secondsMax: 20,
     graceSeconds: 0.2,
     signal: new AbortController().signal,
@@ -80,7 +81,8 @@ async function superviseWhere(trouble: string) {
     `import { openSync } from "node:fs";
      const { superviseProcess } = await import(${JSON.stringify(path)});
      ${trouble}
-     const options = { program: "", input: {}, environment: {}, memoryMbMax: 100, secondsMax: 5, graceSeconds: 1 };
+     const limits = { memoryMbMax: 100, disk: { folders: [], bytesMax: 1 }, secondsMax: 5, graceSeconds: 1 };
+     const options = { program: "", input: {}, environment: {}, ...limits };
      const signal = new AbortController().signal;
      const { exit } = await superviseProcess({ ...options, signal, onMessage: () => "more" });
      await new Promise((done) => setTimeout(done, 50));

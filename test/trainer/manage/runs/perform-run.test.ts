@@ -1,17 +1,13 @@
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { erasedUsersKey, isErased } from "../../../../shared/erased-users.ts";
 import type { UserId } from "../../../../shared/ids.ts";
 import type { LogEntry } from "../../../../trainer/log/log.ts";
-import { type Database, openDatabase } from "../../../../trainer/manage/records/database.ts";
-import { erasures } from "../../../../trainer/manage/records/erasures.ts";
-import { type ModelRegistry, modelRegistry } from "../../../../trainer/manage/records/model-registry.ts";
-import { type RunLedger, runLedger } from "../../../../trainer/manage/records/run-ledger.ts";
+import { runLedger } from "../../../../trainer/manage/records/run-ledger.ts";
 import { modelFolders } from "../../../../trainer/manage/runs/model-folders.ts";
-import { performRun, prepareRun, type RunContext } from "../../../../trainer/manage/runs/perform-run.ts";
-import { pointerKeeper } from "../../../../trainer/manage/runs/reconcile-records.ts";
+import { prepareRun } from "../../../../trainer/manage/runs/perform-run.ts";
 import type { StopReason } from "../../../../trainer/manage/runs/run-lease.ts";
 import { readSettings } from "../../../../trainer/settings.ts";
 import { readErasedUsers } from "../../../../trainer/store/erased-list.ts";
@@ -21,70 +17,12 @@ import { memoryStore } from "../../../fixtures/memory-store.ts";
 import { environmentOf } from "../../../fixtures/trainer-client.ts";
 import { aModel } from "../../../fixtures/trainer-model.ts";
 import { specOf } from "../../../fixtures/trainer-spec.ts";
-import { freshFolder, freshState } from "../../../fixtures/trainer-state.ts";
+import { freshFolder } from "../../../fixtures/trainer-state.ts";
+import { runsOf } from "../../../fixtures/waiting-run.ts";
 
-let database: Database;
-let registry: ModelRegistry;
-let ledger: RunLedger;
-let state: string;
-beforeAll(async () => {
-  state = await freshState();
-  database = await openDatabase(null, state);
-  registry = modelRegistry(database, Date.now);
-  ledger = runLedger(database, "ours", 30);
-});
+const { state, database, registry, ledger, waitingRun, isWaiting } = await runsOf();
 afterAll(() => database.close());
 
-let count = 0;
-type Options = {
-  readonly store?: ObjectStore;
-  readonly attemptsMax?: number;
-  readonly retrySeconds?: number;
-  readonly heartbeatSeconds?: number;
-  readonly password?: string;
-};
-
-/** A model whose run waits, and a function that performs the run. */
-async function waitingRun(script: string, options: Options = {}) {
-  const modelName = `model-${count++}`;
-  const run = { runId: `run-${count}`, customer: "acme", modelName };
-  const { password } = options;
-  const more = password === undefined ? {} : { connector_configs: [{ type: "Postgres", password }] };
-  await registry.insert(database, { customer: "acme", spec: specOf(modelName, script, more), nextRunAt: null });
-  await registry.apply("acme", modelName, { kind: "scheduled", runId: run.runId });
-  await ledger.create(database, run);
-  const settings = readSettings({
-    ...environmentOf(state),
-    SHORTLIST_RUN_ATTEMPTS: String(options.attemptsMax ?? 2),
-    SHORTLIST_RETRY_SECONDS: String(options.retrySeconds ?? 0),
-    SHORTLIST_HEARTBEAT_SECONDS: "10",
-  });
-  const { heartbeatSeconds = settings.runs.heartbeatSeconds } = options;
-  const logs: LogEntry[] = [];
-  const store = options.store ?? memoryStore();
-  const log = (entry: LogEntry) => void logs.push(entry);
-  const erased = erasures({ database, store, nowMs: Date.now, newSalt: () => "0".repeat(32), log });
-  const context: RunContext = {
-    database,
-    registry,
-    ledger,
-    store,
-    pointers: pointerKeeper({ store, registry, nowMs: Date.now, log }),
-    folders: modelFolders(state),
-    erasures: erased,
-    settings: { ...settings, runs: { ...settings.runs, heartbeatSeconds } },
-    program: new URL("../../../fixtures/trainer-scripted-run.ts", import.meta.url).pathname,
-    nowMs: Date.now,
-    log,
-  };
-  const perform = async (stop = new AbortController()) => {
-    await performRun(run, context, stop);
-    await context.pointers.idle();
-    return (await registry.find("acme", modelName))!;
-  };
-  return { run, modelName, store, logs, erased, perform };
-}
-const isWaiting = async (runId: string) => (await ledger.waiting(1000)).some((run) => run.runId === runId);
 /** Resolves when the record says TRAINING. The pause lets other work go on, since the embedded database never yields. */
 async function training(modelName: string): Promise<void> {
   while ((await registry.find("acme", modelName))!.training.state !== "TRAINING")

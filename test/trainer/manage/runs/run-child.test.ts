@@ -12,6 +12,7 @@ async function run(script: string, options: Partial<ChildOptions> = {}) {
     job: { runId: "r", customer: "acme", spec: specOf("shop", script) } as never,
     environment: { PATH: process.env.PATH! },
     memoryMbMax: 2000,
+    disk: { folders: [], bytesMax: 1 },
     secondsMax: 30,
     graceSeconds: 0.3,
     signal: new AbortController().signal,

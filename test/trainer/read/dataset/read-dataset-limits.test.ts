@@ -75,6 +75,6 @@ describe("harmful sources end the run with a reason and leave no files", () => {
   const full = smallDisk("24m");
   test.skipIf(full === undefined)("a full disk", async () => {
     const query = rows(5_000_000, { user: "hash(range)", item: "hash(range + 1)" });
-    expect(await endOf({ query, work: full! })).toMatchObject({ code: "work_disk_full", retryable: true });
+    expect(await endOf({ query, work: full! })).toMatchObject({ code: "work_disk_full", retryable: false });
   });
 });
