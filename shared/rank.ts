@@ -1,7 +1,11 @@
 import type { Filter } from "./filter/parse-filter.ts";
 import type { ItemId, ItemIndex, UserId } from "./ids.ts";
+import { compileShaping, type Shaping } from "./rank/compile-shaping.ts";
+import { type Reason, reasonsFor } from "./rank/reasons.ts";
+import { popularityScores } from "./rank/score-scale.ts";
+import { shape } from "./rank/shape.ts";
 import type { History, Snapshot, UserRecord } from "./snapshot.ts";
-import { firstCandidates, topK } from "./top-k.ts";
+import { bestOf } from "./top-k.ts";
 
 export type RankRequest = {
   readonly userId: UserId | undefined;
@@ -12,6 +16,12 @@ export type RankRequest = {
   readonly excludeSeen: boolean;
   /** Epoch seconds, for the ages of the history. */
   readonly nowSeconds: number;
+  /** Only these items are ranked. Absent: the whole catalog. */
+  readonly itemIds?: readonly ItemId[] | undefined;
+  /** Absent: the list is in the order of the scores. */
+  readonly shaping?: Shaping | undefined;
+  /** What the answer has besides the items. */
+  readonly wanted?: { readonly scores: boolean; readonly reasons: boolean } | undefined;
 };
 
 /** `personalized` means by the stored history or, without one, by the user's attribute values. */
@@ -21,12 +31,21 @@ export type RankAnswer = {
   readonly items: ItemIndex[];
   readonly strategy: RankStrategy;
   readonly ignoredInteractions: number;
+  /** The number of ids in `itemIds` and among the pinned ones that the model does not know. */
+  readonly unknownItems: number;
+  /** If wanted: each item's score after boosts, in standard deviations above the mean of the catalog. */
+  readonly scores?: readonly number[];
+  /** If wanted: each item's reasons. */
+  readonly reasons?: readonly (readonly Reason[])[];
 };
 
 /** The items for this user, best first: at most `limit`, and none that the user has seen. */
 export async function rank(request: RankRequest, snapshot: Snapshot): Promise<RankAnswer> {
   const isMatch = request.filter ? snapshot.compileFilter(request.filter) : () => true; // throws if the filter does not fit
-  const session = request.session.flatMap((id) => snapshot.indexOf(id) ?? []);
+  const isShaped = request.shaping !== undefined || request.wanted?.scores;
+  const shaping = isShaped ? compileShaping(request.shaping ?? {}, request, snapshot) : undefined;
+  const session = knownOf(request.session, snapshot);
+  const given = request.itemIds && new Set(knownOf(request.itemIds, snapshot));
   const record = request.userId === undefined ? undefined : await snapshot.userRecord(request.userId);
   const history = historyOf(record, session, { nowSeconds: request.nowSeconds, historyMax: snapshot.historyMax });
 
@@ -37,11 +56,28 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   const isSeen = (item: ItemIndex) => request.excludeSeen && (record?.hasSeen(item) ?? false);
   // The filter comes first: one that passes few items decides for most, so the other tests run rarely.
   const isCandidate = (item: ItemIndex) => isMatch(item) && !inSession.has(item) && !isSeen(item);
-  const items = scores
-    ? topK(scores, request.limit, isCandidate)
-    : firstCandidates(snapshot.itemCount, request.limit, isCandidate);
-  const strategy = byValues ? "personalized" : strategyOf(record, session, snapshot);
-  return { items, strategy, ignoredInteractions: request.session.length - session.length };
+  const among = given ?? snapshot.itemCount;
+  const list = shaping
+    ? shape(scores ?? popular(snapshot), request.limit, { isCandidate, among }, shaping)
+    : { items: bestOf(scores, request.limit, isCandidate, among) };
+  return {
+    ...list,
+    strategy: byValues ? "personalized" : strategyOf(record, session, snapshot),
+    ignoredInteractions: request.session.length - session.length,
+    unknownItems: unknownCount(request.itemIds, snapshot) + unknownCount(request.shaping?.pinned, snapshot),
+    ...(request.wanted?.reasons && { reasons: await reasonsFor(list.items, history, snapshot) }),
+  };
+}
+
+const knownOf = (ids: readonly ItemId[], snapshot: Snapshot) => ids.flatMap((id) => snapshot.indexOf(id) ?? []);
+
+const unknownCount = (ids: readonly ItemId[] = [], snapshot: Snapshot): number =>
+  ids.length - knownOf(ids, snapshot).length;
+
+function popular({ itemCount, onTable }: Snapshot): Float32Array {
+  const scores = popularityScores(itemCount);
+  onTable?.(scores);
+  return scores;
 }
 
 /** Undefined for an empty history. Then all items score the same, and the catalog's order is used: popularity with recency. */

@@ -1,3 +1,4 @@
+import type { AttributeTable } from "./attributes.ts";
 import type { Filter } from "./filter/parse-filter.ts";
 import type { ItemId, ItemIdType, ItemIndex, UserId } from "./ids.ts";
 
@@ -31,12 +32,18 @@ export type Snapshot = {
   readonly historyMax: number;
   /** False for a model that ignores the user, so that no answer is called personal. Absent means true. */
   readonly personalizes?: boolean;
+  /** Item attributes; null or absent if the version has none. */
+  readonly attributes?: AttributeTable | null | undefined;
+  /** Called with each array of catalog size that ranking itself allocates, so that the caller can free it. */
+  readonly onTable?: ((table: ArrayBufferView) => void) | undefined;
   indexOf(id: ItemId): ItemIndex | undefined;
   idAt(item: ItemIndex): ItemId;
   /** Undefined for a user who was not in the training data. Throws Problem user_record_unavailable if it cannot be read. */
   userRecord(user: UserId): Promise<UserRecord | undefined>;
-  /** Float32Array(itemCount), higher is better. Never called with an empty history. */
+  /** Float32Array(itemCount), higher is better. It is this call's own and may be changed. Never called with an empty history. */
   score(history: History): Promise<Float32Array>;
+  /** The same scores of some items only. Absent: the caller selects them. */
+  readonly scoreAt?: ((history: History, items: readonly ItemIndex[]) => Promise<Float32Array>) | undefined;
   /**
    * Scores from a user's attribute values, for users without a history. Absent if the version has no user values. Never called with an
    * empty list.

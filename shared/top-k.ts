@@ -34,6 +34,27 @@ export function topK(
   return heap.sort((a, b) => scores[b]! - scores[a]! || a - b);
 }
 
+/**
+ * The best candidates, best first.
+ *
+ * @param scores Absent: the candidates in catalog order.
+ * @param among The items to choose from: the given ones, or the whole catalog by its size.
+ */
+export function bestOf(
+  scores: Float32Array | undefined,
+  limit: number,
+  isCandidate: (item: ItemIndex) => boolean,
+  among: ReadonlySet<ItemIndex> | number,
+): ItemIndex[] {
+  if (typeof among === "number")
+    return scores ? topK(scores, limit, isCandidate) : firstCandidates(among, limit, isCandidate);
+  const scoreOf = (item: ItemIndex) => (scores ? scores[item]! : 0);
+  return [...among]
+    .filter((item) => scoreOf(item) > -Infinity && isCandidate(item))
+    .sort((a, b) => scoreOf(b) - scoreOf(a) || a - b)
+    .slice(0, limit);
+}
+
 /** The result of topK for equal scores, without an array of scores: the first candidates of the catalog. */
 export function firstCandidates(
   itemCount: number,

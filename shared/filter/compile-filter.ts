@@ -12,10 +12,10 @@
  *                   clause-table.ts     a large one as alternatives, all at once, at some tens of nanoseconds an item
  *                   key-classifier.ts   both use it to find where an item's key is among the bounds of the key sets
  */
+import { notAnAttribute } from "../attribute-values.ts";
 import type { AttributeTable } from "../attributes.ts";
 import type { Catalog } from "../catalog.ts";
 import type { ItemIndex } from "../ids.ts";
-import { didYouMean } from "../nearest-name.ts";
 import { Problem } from "../problem.ts";
 import { clauseTable, LIST_NS, meanOver } from "./clause-table.ts";
 import { itemIdColumn } from "./item-id-column.ts";
@@ -44,7 +44,6 @@ const CLAUSES_MAX = 1024;
 const NS_MAX = 44e6;
 /** Limit on tests × items where a larger tree is evaluated test by test; about 50 ms. */
 const TESTS_MAX = 2_000_000;
-const NAMES_SHOWN = 50;
 
 /** Throws Problem unknown_attribute, filter_type_mismatch or filter_too_large. */
 export function compileFilter(filter: Filter, source: FilterSource): IsMatch {
@@ -84,9 +83,7 @@ function columnOf(test: FilterTest, source: FilterSource, budget: TableBudget): 
   const column = table?.columns.get(name);
   if (column) return attributeColumn(name, column, budget);
   const known = [source.itemIdColumn, ...(table?.columns.keys() ?? [])];
-  const names = known.slice(0, NAMES_SHOWN).join(", ");
-  const message = `is not an attribute${didYouMean(name, known)}; known are ${names}`;
-  throw filterProblem("unknown_attribute", test.pointer, message);
+  throw filterProblem("unknown_attribute", test.pointer, notAnAttribute(name, known));
 }
 
 /** A tree that is evaluated test by test, and the estimated nanoseconds to evaluate it for an item. */

@@ -1,0 +1,48 @@
+import type { AttributeTable, TableColumn } from "./attributes.ts";
+import type { ItemIndex } from "./ids.ts";
+import { didYouMean } from "./nearest-name.ts";
+import { stringAt } from "./packed-strings.ts";
+
+export type AttributeValue = string | number | boolean | string[];
+
+const NAMES_SHOWN = 50;
+
+/** Calls `visit` with the key of each of an item's values. Equal values of one attribute have equal keys. */
+export function forEachKey(column: TableColumn, item: ItemIndex, visit: (key: number) => void): void {
+  if (column.type === "CategoryList") {
+    for (let at = column.start[item]!; at < column.start[item + 1]!; at++) visit(column.keys[at]!);
+    return;
+  }
+  const key = column.keys[item]!;
+  const isPlain = "form" in column && column.form === "plain";
+  if (isPlain ? !Number.isNaN(key) : key !== 0) visit(key);
+}
+
+/** An item's attributes by name, without those that have no value. Times are RFC 3339, the elements of lists are sorted. */
+export function attributesOf(table: AttributeTable, item: ItemIndex): Record<string, AttributeValue> {
+  const named = [...table.columns].flatMap(([name, column]): [string, AttributeValue][] => {
+    const values: AttributeValue[] = [];
+    forEachKey(column, item, (key) => values.push(readKey(column, key)));
+    if (values.length === 0) return [];
+    return [[name, column.type === "CategoryList" ? (values as string[]) : values[0]!]];
+  });
+  return Object.fromEntries(named);
+}
+
+function readKey(column: TableColumn, key: number): AttributeValue {
+  if (column.type === "Boolean") return key === 2;
+  if ("dictionary" in column) return stringAt(column.dictionary, key - 1);
+  const value =
+    column.form === "coded" ? column.values[key - 1]! : column.form === "based" ? column.base + key - 1 : key;
+  return column.type === "Timestamp" ? timeOf(value) : value;
+}
+
+/** RFC 3339 of epoch seconds. Times that it cannot express stay numbers. */
+function timeOf(seconds: number): string | number {
+  const time = new Date(seconds * 1000);
+  return Number.isNaN(time.getTime()) ? seconds : time.toISOString();
+}
+
+/** The end of an error text for a name that is not an attribute. */
+export const notAnAttribute = (name: string, known: readonly string[]): string =>
+  `is not an attribute${didYouMean(name, known)}; known are ${known.slice(0, NAMES_SHOWN).join(", ")}`;

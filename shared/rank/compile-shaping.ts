@@ -1,0 +1,47 @@
+import { type Filter, filterProblem } from "../filter/parse-filter.ts";
+import type { ItemId, ItemIndex, UserId } from "../ids.ts";
+import type { Snapshot } from "../snapshot.ts";
+import { capsOf } from "./caps.ts";
+import { seedOf } from "./explore.ts";
+import type { CompiledShaping } from "./shape.ts";
+
+/** How a list is changed after scoring. The steps are applied in the order of these fields. */
+export type Shaping = {
+  /** `by` is added to the scores of matching items, in standard deviations. */
+  readonly boosts?: readonly { readonly filter: Filter; readonly by: number }[] | undefined;
+  /** 0 to 1: how much an item's likeness to those above it counts, against its score. */
+  readonly diversity?: number | undefined;
+  /** 0 to 1: the share of places for items with few interactions. */
+  readonly exploration?: number | undefined;
+  /** Decides the draw of `exploration`. Absent: the user, the day and the version decide. */
+  readonly seed?: number | undefined;
+  /** The largest number of items with the same value, by attribute. */
+  readonly maxPerValue?: ReadonlyMap<string, number> | undefined;
+  readonly pinned?: readonly ItemId[] | undefined;
+};
+
+const SECONDS_PER_DAY = 86_400;
+
+/** Throws Problem unknown_attribute, filter_type_mismatch, filter_too_large. */
+export function compileShaping(
+  { boosts = [], diversity = 0, exploration = 0, seed, maxPerValue, pinned = [] }: Shaping,
+  { userId, nowSeconds }: { readonly userId: UserId | undefined; readonly nowSeconds: number },
+  snapshot: Snapshot,
+): CompiledShaping {
+  const table = snapshot.attributes ?? null;
+  if (diversity > 0 && table === null)
+    throw filterProblem("unknown_attribute", "/diversity", "needs item attributes, which this version does not have");
+  const day = Math.floor(nowSeconds / SECONDS_PER_DAY);
+  return {
+    boosts: boosts.map(({ filter, by }) => ({ isMatch: snapshot.compileFilter(filter), by })),
+    diversity,
+    exploration,
+    seed: seedOf(seed === undefined ? `${userId ?? ""} ${day} ${snapshot.version}` : String(seed)),
+    caps: capsOf(maxPerValue ?? new Map(), table),
+    pinned: pinned.flatMap((id): ItemIndex[] => {
+      const item = snapshot.indexOf(id);
+      return item === undefined ? [] : [item];
+    }),
+    table,
+  };
+}

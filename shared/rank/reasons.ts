@@ -1,0 +1,47 @@
+import type { ItemIndex } from "../ids.ts";
+import type { History, Snapshot } from "../snapshot.ts";
+
+/** An item of the history, and its share of all positive contributions to a score. */
+export type Reason = { readonly item: ItemIndex; readonly share: number };
+
+export const REASONS_MAX = 3;
+/** Each costs a run of the model. Older items of the history are left out together, in one run. */
+export const REASON_ITEMS_MAX = 20;
+
+/**
+ * For each of some items, the items of the history that contributed most to its score, the largest share first. A contribution is the
+ * difference that leaving the item out of the history makes, which is exact for models that add the contributions of their history.
+ */
+export async function reasonsFor(
+  items: readonly ItemIndex[],
+  history: History,
+  snapshot: Pick<Snapshot, "score" | "scoreAt">,
+): Promise<Reason[][]> {
+  const sources = [...new Set(history.items.toReversed())];
+  if (sources.length === 0 || items.length === 0) return items.map(() => []);
+  if (sources.length === 1) return items.map(() => [{ item: sources[0]!, share: 1 }]);
+  const newest = sources.slice(0, REASON_ITEMS_MAX);
+  const older = sources.slice(REASON_ITEMS_MAX);
+  const scoreAt = snapshot.scoreAt ?? (async (of: History) => valuesAt(await snapshot.score(of), items));
+  const whole = await scoreAt(history, items);
+  const losses: number[][] = []; // by group of items that are left out together, then by scored item
+  for (const left of [...newest.map((item) => [item]), ...(older.length > 0 ? [older] : [])]) {
+    const rest = await scoreAt(without(history, new Set(left)), items);
+    losses.push(items.map((_, i) => Math.max(0, whole[i]! - rest[i]!)));
+  }
+  return items.map((_, i) => {
+    const total = losses.reduce((sum, loss) => sum + loss[i]!, 0);
+    const reasons = newest.map((item, at) => ({ item, share: losses[at]![i]! / total }));
+    const positive = reasons.filter(({ share }) => share > 0); // also none where the total is 0
+    return positive.sort((a, b) => b.share - a.share).slice(0, REASONS_MAX);
+  });
+}
+
+/** The scores of some items. */
+export const valuesAt = (scores: Float32Array, items: readonly ItemIndex[]): Float32Array =>
+  Float32Array.from(items, (item) => scores[item]!);
+
+function without({ items, agesDays }: History, left: ReadonlySet<ItemIndex>): History {
+  const kept = [...items.keys()].filter((at) => !left.has(items[at]!));
+  return { items: kept.map((at) => items[at]!), agesDays: kept.map((at) => agesDays[at]!) };
+}

@@ -1,0 +1,26 @@
+/** The scale of published scores: standard deviations above the mean of the catalog. */
+export type ScoreScale = { readonly mean: number; readonly deviation: number };
+
+/** Mean and standard deviation of the finite scores. Equal scores get the deviation 1, so that boosts have a unit. */
+export function scaleOf(scores: Float32Array): ScoreScale {
+  let [count, sum, squares] = [0, 0, 0];
+  const shift = Number.isFinite(scores[0]) ? scores[0]! : 0; // avoids cancellation where all scores are large
+  for (let item = 0; item < scores.length; item++) {
+    const score = scores[item]! - shift;
+    if (!Number.isFinite(score)) continue;
+    count++;
+    sum += score;
+    squares += score * score;
+  }
+  const mean = count > 0 ? sum / count : 0;
+  const variance = count > 0 ? squares / count - mean * mean : 0;
+  const isFlat = !(variance > 1e-12 * (squares / count));
+  return { mean: mean + shift, deviation: isFlat ? 1 : Math.sqrt(variance) };
+}
+
+/** Scores of the catalog's order, which is popularity: −ln of the place, as popularity falls about as a power of the place. */
+export function popularityScores(itemCount: number): Float32Array {
+  const scores = new Float32Array(itemCount);
+  for (let item = 0; item < itemCount; item++) scores[item] = -Math.log(item + 1);
+  return scores;
+}
