@@ -1,17 +1,14 @@
 import { hashApiKey, isWellFormedApiKey } from "../shared/api-key.ts";
-import { FormatError } from "../shared/assert.ts";
 import { CustomerId, isKeyValid, KeyRecord, keyRecordKey, type Scope } from "../shared/key-record.ts";
 import { Problem } from "../shared/problem.ts";
-import { type ArtifactReader, ReadError } from "./reading/artifact-reader.ts";
+import { type ReadAccess, unreadableAs } from "./reading/artifact-reader.ts";
 import type { ObjectCache } from "./reading/cached-objects.ts";
 import { refreshedCache } from "./reading/refreshed-cache.ts";
-import type { RequestAccess } from "./reading/request-access.ts";
 
 /** The caller, as the key record names it. */
 export type Caller = { readonly keyId: string; readonly customer: string; readonly scopes: readonly Scope[] };
 
-export type KeyAccess = RequestAccess & {
-  readonly reader: ArtifactReader;
+export type KeyAccess = ReadAccess & {
   /** Called before the record of a key is read that this isolate does not know. Throws Problem when the client has tried too many. */
   readonly limitUnknown: () => Promise<void>;
   /**
@@ -32,6 +29,7 @@ const UNKNOWN_KEYS_MAX = 1000;
 const UNKNOWN_MS = 5000;
 /** Together with the longest read that follows, less than the minute within which a revoked key must stop working. */
 const KEPT_MS = 45_000;
+const UNREADABLE = unreadableAs("artifact_unavailable", "API keys cannot be read right now");
 /** The same sentence for both codes, so that the answers differ in nothing but the code. */
 const DETAIL = "Send a valid API key in the header x-api-key.";
 
@@ -75,7 +73,7 @@ export function keyring(cacheMs: number, cache?: ObjectCache): Keyring {
         rememberUnknown(key, access.nowMs());
         throw new Problem("invalid_api_key", DETAIL); // a value that is absent would take a place in the cache
       };
-      const record = (await records.get(key, read, access).catch(unreadable))!;
+      const record = (await records.get(key, read, access).catch(UNREADABLE))!;
       if (!isKeyValid(record, access.nowMs())) throw new Problem("invalid_api_key", DETAIL);
       return { keyId: record.key_id, customer: record.customer, scopes: record.scopes };
     },
@@ -109,10 +107,4 @@ export function requireScope(caller: Caller, scope: Scope): void {
   if (caller.scopes.includes(scope)) return;
   const detail = `This call needs an API key with the scope ${scope}; this one has ${caller.scopes.join(", ")}.`;
   throw new Problem("insufficient_scope", detail);
-}
-
-function unreadable(error: unknown): never {
-  if (!(error instanceof ReadError || error instanceof FormatError)) throw error;
-  const detail = "API keys cannot be read right now. Try again.";
-  throw new Problem("artifact_unavailable", detail, { cause: error, retryAfterSeconds: 2 });
 }

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { READ_LOCK_MS } from "./reading/single-flight.ts";
 
 /** The bindings in wrangler.toml. Variables are text or, from TOML, numbers and booleans. */
 export type Bindings = {
@@ -25,7 +24,7 @@ const Origin = z
   .or(z.literal("*"));
 
 /** The operator's settings, with their defaults. edge/README.md describes them. */
-const Variables = z.object({
+const Settings = z.object({
   TRAINER_URL: z
     .url({ protocol: /^https?$/ })
     .or(z.literal(""))
@@ -36,7 +35,7 @@ const Variables = z.object({
   CACHE_MEGABYTES: whole(16, 120).default(80),
   /** Cache of user records, in the part of CACHE_MEGABYTES that versions leave free. 0 disables the cache. */
   RECORD_MEGABYTES: whole(0, 64).default(8),
-  /** Timeout of one read of R2. Six reads one after another must end before a call's lease of its version. */
+  /** Timeout of one read of R2. */
   READ_TIMEOUT_MS: whole(50, 6000).default(5000),
   /** Time for all reads of a rank call. After it the answer is 503. */
   RANK_TIMEOUT_MS: whole(500, 28_000).default(13_000),
@@ -56,14 +55,6 @@ const Variables = z.object({
   /** The period of both rate limits, for Retry-After. */
   RATE_LIMIT_SECONDS: whole(1, 3600).default(60),
 });
-const Settings = Variables.refine(
-  (settings) => !settings.SERVE_UNFILTERED || settings.RANK_TIMEOUT_MS >= 2 * settings.READ_TIMEOUT_MS + READ_LOCK_MS,
-  {
-    path: ["RANK_TIMEOUT_MS"],
-    error:
-      "must be at least twice READ_TIMEOUT_MS and a second with SERVE_UNFILTERED, so that a record can be read twice",
-  },
-);
 export type Settings = z.infer<typeof Settings>;
 
 const parsed = new WeakMap<object, Settings>();

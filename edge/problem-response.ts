@@ -1,6 +1,5 @@
-import { FormatError } from "../shared/assert.ts";
 import { PROBLEMS, Problem, problemBody } from "../shared/problem.ts";
-import { ReadError } from "./reading/artifact-reader.ts";
+import { isUnreadable } from "./reading/artifact-reader.ts";
 
 /** The only place where an error becomes an HTTP answer. */
 export function problemResponse(error: unknown, requestId: string): Response {
@@ -22,7 +21,7 @@ export function problemResponse(error: unknown, requestId: string): Response {
 /** The problem that the caller receives: everything about the caller's own fault, nothing about an internal error. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  if (error instanceof ReadError || error instanceof FormatError)
+  if (isUnreadable(error))
     return new Problem("artifact_unavailable", `${PROBLEMS.artifact_unavailable.title}. Try again.`, {
       cause: error,
       retryAfterSeconds: 2,

@@ -12,23 +12,25 @@ import { itemIdToJson, type UserId } from "../shared/ids.ts";
 import { parseJson, pointerStep } from "../shared/parse-request.ts";
 import { Problem } from "../shared/problem.ts";
 import { type RankAnswer, rank } from "../shared/rank.ts";
-import type { Snapshot, UserRecord } from "../shared/snapshot.ts";
+import type { UserRecord } from "../shared/snapshot.ts";
 import type { CustomerQuota } from "./admission/customer-quota.ts";
 import { requireScope } from "./auth.ts";
 import type { EdgeEnv } from "./isolate.ts";
-import type { ArtifactReader } from "./reading/artifact-reader.ts";
-import { DeadlineError, sleep, within } from "./reading/deadline.ts";
-import { type CallDeadline, callDeadline } from "./reading/reader-deadlines.ts";
-import type { RequestAccess } from "./reading/request-access.ts";
+import { isUnreadable, type ReadAccess, unreadableAs } from "./reading/artifact-reader.ts";
+import { sleep } from "./reading/waiting.ts";
 import { jsonTextOf, readBody } from "./request-body.ts";
 import { writeLog } from "./request-log.ts";
-import { leasedScores } from "./versions/leased-scores.ts";
 import type { LiveVersion } from "./versions/live-pointers.ts";
 import type { LoadedVersion } from "./versions/load-version.ts";
-import { type RecordPolicy, snapshotOf } from "./versions/snapshot-of-version.ts";
+import { snapshotOf } from "./versions/snapshot-of-version.ts";
+import { userRecordOf } from "./versions/user-records.ts";
 
 /** A refusal is delayed by this time, so that callers that ignore Retry-After cannot fill the thread. */
 const REFUSAL_MS = 100;
+const UNREADABLE_RECORD = unreadableAs(
+  "user_record_unavailable",
+  "What this user has seen cannot be read right now, so nothing is ranked",
+);
 
 /** `GET /v0/models/:model_name/rank?user_id=&limit=` */
 export const rankByQuery = (c: Context<EdgeEnv>): Promise<Response> =>
@@ -53,23 +55,26 @@ const RANK_PATH = /^\/v0\/models\/([^/]+)\/rank$/;
 export function readAhead(c: Context<EdgeEnv>, customer: string): void {
   const modelName = RANK_PATH.exec(c.req.path)?.[1];
   if (modelName === undefined) return;
-  const { pointers, erased, reader } = c.get("isolate");
-  const access = { ...c.get("access"), reader };
+  const { pointers, erased } = c.get("isolate");
+  const access = accessOfCall(c);
   const target = pointers.liveVersion(customer, modelName, access);
   target.catch(() => undefined); // thrown when the call uses it
-  erased.prefetch(customer, access).catch(() => undefined); // read again when the user's record is wanted
+  erased.prefetch(customer, access);
   c.set("ahead", { customer, modelName, target });
 }
 
+/** What the call reads for itself must arrive within the timeout of rank calls. */
+function accessOfCall(c: Context<EdgeEnv>): ReadAccess {
+  const { reader, settings } = c.get("isolate");
+  return { ...c.get("access"), reader: reader.endingIn(settings.RANK_TIMEOUT_MS) };
+}
+
 async function answerRank(c: Context<EdgeEnv>, parse: () => Promise<RankParameters>): Promise<Response> {
-  const { admission, ranks, reader, settings } = c.get("isolate");
-  const { customer } = c.get("caller")!;
-  const { nowMs } = c.get("access");
+  const { admission, ranks } = c.get("isolate");
   requireScope(c.get("caller")!, "rank");
-  if (admission.isFull(customer, nowMs())) await refuse(c);
+  if (admission.isFull(c.get("caller")!.customer, c.get("access").nowMs())) await refuse(c);
   const parameters = await parse();
-  const deadline = callDeadline(reader, nowMs() + settings.RANK_TIMEOUT_MS, nowMs);
-  return withQuota(c, ranks, () => deadline.before(rankWithLiveVersion(c, parameters, deadline)).catch(tooLate));
+  return withQuota(c, ranks, () => rankWithLiveVersion(c, parameters));
 }
 
 async function withQuota<T>(c: Context<EdgeEnv>, quota: CustomerQuota, work: () => Promise<T>): Promise<T> {
@@ -82,106 +87,104 @@ async function withQuota<T>(c: Context<EdgeEnv>, quota: CustomerQuota, work: () 
   }
 }
 
-function tooLate(error: unknown): never {
-  if (!(error instanceof DeadlineError)) throw error;
-  const detail = "The model's files come too slowly right now. Try again.";
-  throw new Problem("artifact_unavailable", detail, { cause: error, retryAfterSeconds: 2 });
-}
-
-async function rankWithLiveVersion(
-  c: Context<EdgeEnv>,
-  parameters: RankParameters,
-  { reader: readerOfCall, untilMs }: CallDeadline,
-): Promise<Response> {
-  const { versions, erased, reader } = c.get("isolate");
+async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParameters): Promise<Response> {
+  const { versions, erased, reader, settings } = c.get("isolate");
   const { customer } = c.get("caller")!;
-  const access = { ...c.get("access"), reader, log: writeLog };
-  const accessOfCall = { ...access, reader: readerOfCall };
+  const access = accessOfCall(c);
   const startedMs = access.nowMs();
-  const { userId } = parameters;
   // The list is read together with the pointer, but applied when the record is read, since a version may take seconds to load.
-  if (userId !== undefined) erased.prefetch(customer, accessOfCall).catch(() => undefined);
-  const target = await liveVersion(c, accessOfCall, untilMs);
-  const { loaded, release } = await versions.lease(target, access, untilMs);
+  if (parameters.userId !== undefined) erased.prefetch(customer, access);
+  const target = await liveVersion(c, access);
+  const untilMs = startedMs + settings.RANK_TIMEOUT_MS;
+  const { loaded, release } = await versions.lease(target, { ...access, reader, log: writeLog }, untilMs);
   const versionMs = access.nowMs() - startedMs;
   try {
-    const policy: RecordPolicy = {
-      reader: readerOfCall,
-      pages: versions.pages,
-      access,
-      isErased: (user: UserId) => erased.isErased(customer, user, accessOfCall),
-      serveUnfiltered: c.get("isolate").settings.SERVE_UNFILTERED,
-      onUnfiltered: (error) => sayUnfiltered(c, error),
-    };
-    const snapshot = snapshotOf(loaded, policy);
-    const record = userId === undefined ? undefined : await snapshot.userRecord(userId);
+    const record = await readRecord(c, loaded, { parameters, access });
     const recordMs = access.nowMs() - startedMs - versionMs;
-    const answer = await rankInTurn(c, loaded, { parameters, snapshot, record, startedMs });
+    const answer = await rankInTurn(c, loaded, { parameters, record, startedMs });
     // The clock stands still while the Worker computes, so only the waiting is known.
     const turnMs = access.nowMs() - startedMs - versionMs - recordMs;
     c.header("server-timing", `version;dur=${versionMs}, record;dur=${recordMs}, turn;dur=${turnMs}`);
-    return rankAnswer(c, snapshot, answer);
+    return rankAnswer(c, loaded, answer);
   } catch (error) {
     if (!(error instanceof FormatError)) throw error;
-    const detail = `The version ${JSON.stringify(loaded.target.live.version)} cannot rank. Try again.`;
+    const detail = `The version ${JSON.stringify(target.live.version)} cannot rank. Try again.`;
     throw new Problem("artifact_unavailable", detail, { cause: error, retryAfterSeconds: 2 });
   } finally {
     release();
   }
 }
 
-type ReadAccess = RequestAccess & { readonly reader: ArtifactReader };
-
-function liveVersion(c: Context<EdgeEnv>, access: ReadAccess, untilMs: number): Promise<LiveVersion> {
+function liveVersion(c: Context<EdgeEnv>, access: ReadAccess): Promise<LiveVersion> {
   const { customer } = c.get("caller")!;
   const modelName = c.req.param("model_name")!;
   const ahead = c.get("ahead");
-  if (ahead?.customer === customer && ahead.modelName === modelName)
-    return within(untilMs - access.nowMs(), "reading the live pointer", ahead.target);
+  if (ahead?.customer === customer && ahead.modelName === modelName) return ahead.target;
   return c.get("isolate").pointers.liveVersion(customer, modelName, access);
+}
+
+type Reading = { readonly parameters: RankParameters; readonly access: ReadAccess };
+
+/** What is stored of the call's user. Throws Problem user_record_unavailable, unless the operator prefers a list without it. */
+async function readRecord(
+  c: Context<EdgeEnv>,
+  loaded: LoadedVersion,
+  { parameters: { userId, filter }, access }: Reading,
+): Promise<UserRecord | undefined> {
+  const { versions, erased, settings } = c.get("isolate");
+  const { customer } = c.get("caller")!;
+  if (userId === undefined) return undefined;
+  const isErased = (user: UserId) => erased.isErased(customer, user, access);
+  const checkFilter = () => {
+    const { snapshot, release } = snapshotOf(loaded);
+    if (filter) snapshot.compileFilter(filter);
+    release();
+  };
+  try {
+    return await userRecordOf(loaded, userId, { ...access, pages: versions.pages, isErased, beforeRead: checkFilter });
+  } catch (error) {
+    if (!settings.SERVE_UNFILTERED || !isUnreadable(error)) return UNREADABLE_RECORD(error);
+    c.header("x-seen-filter", "unavailable");
+    const request_id = c.get("requestId");
+    writeLog({ event: "served_unfiltered", level: "warning", request_id, error: String(error) });
+    return undefined;
+  }
 }
 
 type Ranking = {
   readonly parameters: RankParameters;
-  readonly snapshot: Snapshot;
   /** What is stored of the user of the call. */
   readonly record: UserRecord | undefined;
   readonly startedMs: number;
 };
 
 /** Ranks when it is the call's turn; everything that has to be read is in memory. */
-async function rankInTurn(c: Context<EdgeEnv>, { manifest }: LoadedVersion, ranking: Ranking): Promise<RankAnswer> {
-  const { parameters, snapshot, record, startedMs } = ranking;
-  const { admission } = c.get("isolate");
+async function rankInTurn(c: Context<EdgeEnv>, loaded: LoadedVersion, ranking: Ranking): Promise<RankAnswer> {
+  const { parameters, record, startedMs } = ranking;
   const { customer } = c.get("caller")!;
   const { nowMs } = c.get("access");
-  const admitted = admission.admit({ customer, itemCount: manifest.item_count, nowMs });
+  const admitted = c.get("isolate").admission.admit({ customer, itemCount: loaded.manifest.item_count, nowMs });
   if (admitted === undefined) return refuse(c);
-  const { snapshot: leased, release: releaseScores } = leasedScores({ ...snapshot, userRecord: async () => record });
+  const { snapshot, release } = snapshotOf(loaded, record);
   try {
     await admitted.turn();
-    return await rank({ ...parameters, nowSeconds: startedMs / 1000 }, leased);
+    return await rank({ ...parameters, nowSeconds: startedMs / 1000 }, snapshot);
   } finally {
-    releaseScores();
+    release();
     admitted.end();
   }
 }
 
-function rankAnswer(c: Context<EdgeEnv>, snapshot: Snapshot, answer: RankAnswer): Response {
+function rankAnswer(c: Context<EdgeEnv>, { target, catalog }: LoadedVersion, answer: RankAnswer): Response {
+  const { strategy, items, ignoredInteractions } = answer;
+  const { version } = target.live;
   const rankId = crypto.randomUUID();
   c.header("x-rank-id", rankId);
-  c.header("x-model-version", snapshot.version);
-  c.header("x-rank-strategy", answer.strategy);
-  c.header("x-ignored-interactions", String(answer.ignoredInteractions));
-  const { strategy, items } = answer;
-  c.set("ranked", { version: snapshot.version, rank_id: rankId, strategy, item_count: items.length });
-  return c.json(items.map((item) => itemIdToJson(snapshot.idAt(item), snapshot.itemIdType)));
-}
-
-function sayUnfiltered(c: Context<EdgeEnv>, error: unknown): void {
-  c.header("x-seen-filter", "unavailable");
-  const request_id = c.get("requestId");
-  writeLog({ event: "served_unfiltered", level: "warning", request_id, error: String(error) });
+  c.header("x-model-version", version);
+  c.header("x-rank-strategy", strategy);
+  c.header("x-ignored-interactions", String(ignoredInteractions));
+  c.set("ranked", { version, rank_id: rankId, strategy, item_count: items.length });
+  return c.json(items.map((item) => itemIdToJson(catalog.idAt(item), catalog.itemIdType)));
 }
 
 /** Throws Problem overloaded, after a while. Refused calls are logged together, about once a second. */

@@ -1,5 +1,5 @@
 import { Problem } from "../shared/problem.ts";
-import { DeadlineError, within } from "./reading/deadline.ts";
+import { DeadlineError, within } from "./reading/waiting.ts";
 
 const BODY_SECONDS_MAX = 10;
 export const BODY_MS_MAX = BODY_SECONDS_MAX * 1000;

@@ -49,10 +49,6 @@ export type Snapshot = {
    * empty list.
    */
   readonly scoreByValues?: ((values: readonly number[]) => Float32Array) | undefined;
-  /**
-   * Throws Problem (unknown_attribute, filter_type_mismatch) if the filter does not fit the attributes.
-   *
-   * @param onTable Called with each array of catalog size that the compiled filter allocates, so that the caller can free it.
-   */
-  compileFilter(filter: Filter, onTable?: (table: ArrayBufferView) => void): (item: ItemIndex) => boolean;
+  /** Throws Problem (unknown_attribute, filter_type_mismatch) if the filter does not fit the attributes. */
+  compileFilter(filter: Filter): (item: ItemIndex) => boolean;
 };

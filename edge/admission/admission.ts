@@ -10,7 +10,7 @@
  * 3. Turns. workerd accepts requests only between two turns of its event loop. Calls that were computed one right after the other
  *    would leave thousands waiting outside, where nobody counts them. So only a few calls are computed in one turn.
  */
-import { sleep } from "../reading/deadline.ts";
+import { sleep } from "../reading/waiting.ts";
 import { CUSTOMER_FRACTION_MAX, createCustomerQuota } from "./customer-quota.ts";
 
 /** CPU milliseconds of a rank call, measured in workerd by `npm run bench -- edge-scale` at 10k, 100k and 1M items. */

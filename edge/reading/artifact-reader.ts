@@ -3,13 +3,23 @@ import type { z } from "zod";
 import { FormatError } from "../../shared/assert.ts";
 import { hexOf } from "../../shared/hash.ts";
 import type { Descriptor } from "../../shared/manifest.ts";
+import { Problem, type ProblemCode } from "../../shared/problem.ts";
 import type { ByteRange, ObjectCache } from "./cached-objects.ts";
-import { within } from "./deadline.ts";
+import { DeadlineError, type RequestAccess, within } from "./waiting.ts";
 
 /** The bucket could not be read: two attempts failed or took too long. */
 export class ReadError extends Error {
   override readonly name = "ReadError";
 }
+
+/** Whether an object could not be read or is damaged. Any other error is a fault of this code. */
+export const isUnreadable = (error: unknown) => error instanceof ReadError || error instanceof FormatError;
+
+/** For `catch`: answers with a problem if an object is unreadable, and throws any other error. */
+export const unreadableAs = (code: ProblemCode, detail: string) => (cause: unknown) => {
+  if (!isUnreadable(cause)) throw cause;
+  throw new Problem(code, `${detail}. Try again.`, { cause, retryAfterSeconds: 2 });
+};
 
 /** Consecutive bytes of a file, starting at its byte `offset`. */
 export type Piece = { readonly offset: number; readonly bytes: Uint8Array };
@@ -34,20 +44,38 @@ export type ArtifactReader = {
   range<Value>(key: string, range: ByteRange, open: (bytes: Uint8Array<ArrayBuffer>) => Value): Promise<Value>;
   /** Throws ReadError if the bucket does not respond. */
   probe(): Promise<void>;
+  /** The same reader with one deadline for all its reads. Without it, many slow reads could each meet their timeout. */
+  endingIn(ms: number): ArtifactReader;
 };
+
+/** What reading for a request needs. */
+export type ReadAccess = RequestAccess & { readonly reader: ArtifactReader };
 
 const JSON_BYTES_MAX = 65_536;
 /** Extra time per byte of a body: one second for each 4 MiB. */
 const MS_PER_BYTE = 1000 / (4 * 1024 * 1024);
 /** Larger files are read in pieces of this size. */
-const PIECE_BYTES = 2 * 1024 * 1024;
+export const PIECE_BYTES = 2 * 1024 * 1024;
 /** Pieces that are read while one is in use. */
 const PIECES_AHEAD = 2;
 const PROBE_KEY = "health";
 
-export function artifactReader(bucket: R2Bucket, timeoutMs: number, cache?: ObjectCache): ArtifactReader {
-  const get = (key: string, sizeBytes: number, read: () => Promise<Uint8Array<ArrayBuffer> | undefined>) =>
-    withRetry(key, () => within(timeoutMs + Math.ceil(sizeBytes * MS_PER_BYTE), `reading ${key}`, read()));
+/**
+ * @param timeoutMs Of one read, to which the size of the body adds.
+ * @param endMs The deadline of all reads, on the isolate's clock.
+ */
+export function artifactReader(
+  bucket: R2Bucket,
+  timeoutMs: number,
+  cache?: ObjectCache,
+  endMs = Infinity,
+): ArtifactReader {
+  const get = <Value>(key: string, sizeBytes: number, read: () => Promise<Value>) =>
+    withRetry(key, async () => {
+      const leftMs = endMs - Date.now();
+      if (leftMs <= 0) throw new DeadlineError("the time for reading is over");
+      return within(Math.min(leftMs, timeoutMs + Math.ceil(sizeBytes * MS_PER_BYTE)), `reading ${key}`, read());
+    });
 
   /** @param size The size of the whole file, if it is known. */
   const readBucket = async (key: string, range: ByteRange, size = Infinity) => {
@@ -56,9 +84,9 @@ export function artifactReader(bucket: R2Bucket, timeoutMs: number, cache?: Obje
       if (object === null) throw new FormatError(`${key}: expected ${range.length} bytes, found no such object`);
       return bodyOf(object, (found) => size === Infinity || found === size || `${size} bytes`);
     });
-    if (bytes!.length !== range.length)
-      throw new FormatError(`${key}: expected ${range.length} bytes at ${range.offset}, found ${bytes!.length}`);
-    return bytes!;
+    if (bytes.length !== range.length)
+      throw new FormatError(`${key}: expected ${range.length} bytes at ${range.offset}, found ${bytes.length}`);
+    return bytes;
   };
 
   /** Opens bytes from the cache or, if they are absent or damaged there, from the bucket. `open` throws FormatError for damaged bytes. */
@@ -110,8 +138,13 @@ export function artifactReader(bucket: R2Bucket, timeoutMs: number, cache?: Obje
       return bytes && parsed(key, bytes, schema);
     },
     async changed(key, { etag, bytesMax }) {
-      const options = etag === null ? {} : { onlyIf: { etagDoesNotMatch: etag } };
-      return withRetry(key, () => within(timeoutMs, `reading ${key}`, changedBody(bucket, key, { options, bytesMax })));
+      return get(key, 0, async () => {
+        const object = await bucket.get(key, etag === null ? {} : { onlyIf: { etagDoesNotMatch: etag } });
+        if (object === null) return undefined;
+        if (!("body" in object)) return "same";
+        const bytes = await bodyOf(object as R2ObjectBody, (size) => size <= bytesMax || `at most ${bytesMax} bytes`);
+        return { etag: object.etag, bytes };
+      });
     },
     async file(key, descriptor) {
       const { size } = descriptor;
@@ -125,8 +158,9 @@ export function artifactReader(bucket: R2Bucket, timeoutMs: number, cache?: Obje
     pieces,
     range: (key, range, open) => readCached(key, range, { open }),
     async probe() {
-      await withRetry(PROBE_KEY, () => within(timeoutMs, "reading the bucket", bucket.head(PROBE_KEY)));
+      await get(PROBE_KEY, 0, () => bucket.head(PROBE_KEY));
     },
+    endingIn: (ms) => artifactReader(bucket, timeoutMs, cache, Math.min(endMs, Date.now() + ms)),
   };
 }
 
@@ -161,18 +195,6 @@ export async function wholeOf(size: number, pieces: AsyncIterable<Piece>): Promi
   const whole = new Uint8Array(size);
   for await (const { offset, bytes } of pieces) whole.set(bytes, offset);
   return whole;
-}
-
-async function changedBody(
-  bucket: R2Bucket,
-  key: string,
-  { options, bytesMax }: { readonly options: R2GetOptions; readonly bytesMax: number },
-) {
-  const object = await bucket.get(key, options);
-  if (object === null) return undefined;
-  if (!("body" in object)) return "same";
-  const bytes = await bodyOf(object as R2ObjectBody, (size) => size <= bytesMax || `at most ${bytesMax} bytes`);
-  return { etag: object.etag, bytes };
 }
 
 /** Reads an object's body after its size has been checked. */

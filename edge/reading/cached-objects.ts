@@ -5,7 +5,7 @@
  * What the cache returns is not verified, so the caller checks it like an answer of R2. A cache that fails, or does nothing as on
  * workers.dev, is an empty cache. No call fails or waits for it.
  */
-import { within } from "./deadline.ts";
+import { within } from "./waiting.ts";
 
 export type ByteRange = { readonly offset: number; readonly length: number };
 

@@ -1,5 +1,4 @@
-import type { RequestAccess } from "./request-access.ts";
-import { createReadLocks, findOrRead } from "./single-flight.ts";
+import { createReadLocks, findOrRead, type RequestAccess } from "./waiting.ts";
 
 /** Ages in milliseconds since the value was read. Each is at least as large as the one before. */
 export type Freshness = {

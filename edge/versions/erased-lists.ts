@@ -8,17 +8,14 @@ import {
   isErased,
 } from "../../shared/erased-users.ts";
 import type { UserId } from "../../shared/ids.ts";
-import type { ArtifactReader } from "../reading/artifact-reader.ts";
+import type { ReadAccess } from "../reading/artifact-reader.ts";
 import { refreshedCache } from "../reading/refreshed-cache.ts";
-import type { RequestAccess } from "../reading/request-access.ts";
-import { READ_LOCK_MS } from "../reading/single-flight.ts";
-
-type ReadAccess = RequestAccess & { readonly reader: ArtifactReader };
+import { READ_LOCK_MS } from "../reading/waiting.ts";
 
 /** The customers' lists of erased users. */
 export type ErasedLists = {
-  /** Reads the customer's list if `isErased` would have to. Throws what `isErased` throws. */
-  prefetch(customer: string, access: ReadAccess): Promise<void>;
+  /** Begins to read the customer's list if `isErased` would have to. A failure is thrown by `isErased`. */
+  prefetch(customer: string, access: ReadAccess): void;
   /** Whether the customer has erased this user. Throws ReadError or FormatError if that is unknown. */
   isErased(customer: string, user: UserId, access: ReadAccess): Promise<boolean>;
   /** The next call for this customer reads the list again. */
@@ -60,7 +57,7 @@ export function erasedLists(cacheMs: number): ErasedLists {
     return (await cache.get(key, read, access))!;
   };
   return {
-    prefetch: async (customer, access) => void (await listOf(customer, access)),
+    prefetch: (customer, access) => void listOf(customer, access).catch(() => undefined),
     async isErased(customer, user, access) {
       const cached = await listOf(customer, access);
       return cached.etag !== null && (await isErased(cached.list, user));

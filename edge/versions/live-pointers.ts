@@ -1,11 +1,10 @@
-import { FormatError } from "../../shared/assert.ts";
 import { type Live, LivePointer, type ModelStatus } from "../../shared/live-pointer.ts";
 import { livePointerKey } from "../../shared/manifest.ts";
 import { ModelName } from "../../shared/model-spec.ts";
 import { Problem } from "../../shared/problem.ts";
-import { type ArtifactReader, ReadError } from "../reading/artifact-reader.ts";
+import { type ReadAccess, unreadableAs } from "../reading/artifact-reader.ts";
 import { refreshedCache } from "../reading/refreshed-cache.ts";
-import type { RequestAccess } from "../reading/request-access.ts";
+import type { RequestAccess } from "../reading/waiting.ts";
 
 export type NamedModel = { readonly customer: string; readonly modelName: string };
 
@@ -17,11 +16,7 @@ export type OnModelGone = (model: NamedModel, access: RequestAccess) => void;
 
 export type LivePointers = {
   /** Throws Problem model_not_found, model_not_active, artifact_unavailable. */
-  liveVersion(
-    customer: string,
-    modelName: string,
-    access: RequestAccess & { readonly reader: ArtifactReader },
-  ): Promise<LiveVersion>;
+  liveVersion(customer: string, modelName: string, access: ReadAccess): Promise<LiveVersion>;
 };
 
 const POINTERS_MAX = 5000;
@@ -45,11 +40,7 @@ export function livePointers(cacheMs: number, onModelGone: OnModelGone = () => {
       const key = livePointerKey(customer, modelName);
       const pointer = await cache
         .get(key, () => access.reader.json(key, LivePointer), access)
-        .catch((error: unknown) => {
-          if (!(error instanceof ReadError || error instanceof FormatError)) throw error;
-          const detail = "Which version of the model is live cannot be read right now. Try again.";
-          throw new Problem("artifact_unavailable", detail, { cause: error, retryAfterSeconds: 2 });
-        });
+        .catch(unreadableAs("artifact_unavailable", "Which version of the model is live cannot be read right now"));
       if (!pointer?.live) onModelGone({ customer, modelName }, access);
       if (pointer === undefined || pointer.status === "DESTROYING") throw notFound(modelName);
       if (pointer.status !== "ACTIVE" || pointer.live === null) throw notActive(modelName, pointer.status);

@@ -5,8 +5,7 @@ import type { ItemIndex } from "../../shared/ids.ts";
 import { blobKey, type Descriptor, type GoldenScores, Manifest, manifestKey } from "../../shared/manifest.ts";
 import { decodeUserDirectory, type UserDirectory } from "../../shared/user-records.ts";
 import { decodeUserValues, type UserValues } from "../../shared/user-values.ts";
-import { parsed, ReadError } from "../reading/artifact-reader.ts";
-import type { FileReader } from "../reading/reader-deadlines.ts";
+import { type ArtifactReader, isUnreadable, PIECE_BYTES, parsed } from "../reading/artifact-reader.ts";
 import type { LiveVersion } from "./live-pointers.ts";
 import { openScorer, type Scorer } from "./scorer.ts";
 
@@ -22,7 +21,10 @@ export type LoadedVersion = {
 };
 
 /** Throws ReadError, FormatError. */
-export async function readManifest({ customer, modelName, live }: LiveVersion, reader: FileReader): Promise<Manifest> {
+export async function readManifest(
+  { customer, modelName, live }: LiveVersion,
+  reader: ArtifactReader,
+): Promise<Manifest> {
   const key = manifestKey(customer, modelName, live.version);
   const bytes = await reader.file(key, live.manifest);
   const manifest = parsed(key, bytes, Manifest);
@@ -32,7 +34,11 @@ export async function readManifest({ customer, modelName, live }: LiveVersion, r
 }
 
 /** Reads, checks and opens everything that ranking with a version needs. Throws ReadError, FormatError. */
-export async function loadVersion(target: LiveVersion, manifest: Manifest, reader: FileReader): Promise<LoadedVersion> {
+export async function loadVersion(
+  target: LiveVersion,
+  manifest: Manifest,
+  reader: ArtifactReader,
+): Promise<LoadedVersion> {
   const { model, item_count } = manifest;
   const keyOf = (file: Descriptor) => blobKey(target.customer, target.modelName, file.digest);
   const read = (file: Descriptor) => reader.file(keyOf(file), file);
@@ -55,20 +61,29 @@ export async function loadVersion(target: LiveVersion, manifest: Manifest, reade
   }
 }
 
-/** Reads and decodes all files except the scoring graph and its weights. */
+/**
+ * Reads and decodes all files except the scoring graph and its weights. Small files are read at once. Large ones are read one after
+ * another, since the pieces of several would not fit into memory.
+ */
 async function readDecoded(
   manifest: Manifest,
   read: (file: Descriptor) => Promise<Uint8Array<ArrayBuffer>>,
 ): Promise<Decoded> {
   const { catalog, attributes, users, user_values } = manifest;
-  const decoded = async <Value>(file: Descriptor | null | undefined, decode: (bytes: Uint8Array) => Value) =>
-    file ? decode(await read(file)) : null;
-  const found = {
-    catalog: decodeCatalog(await read(catalog)),
-    attributes: await decoded(attributes, decodeAttributes),
-    directory: await decoded(users?.directory, decodeUserDirectory),
-    userValues: await decoded(user_values, decodeUserValues),
+  let largeFiles: Promise<unknown> = Promise.resolve();
+  const decoded = async <Value>(file: Descriptor | null | undefined, decode: (bytes: Uint8Array) => Value) => {
+    if (!file) return null;
+    const reading = file.size <= PIECE_BYTES ? read(file) : largeFiles.then(() => read(file));
+    if (file.size > PIECE_BYTES) largeFiles = reading;
+    return decode(await reading);
   };
+  const [items, attributeTable, directory, userValues] = await Promise.all([
+    decoded(catalog, decodeCatalog),
+    decoded(attributes, decodeAttributes),
+    decoded(users?.directory, decodeUserDirectory),
+    decoded(user_values, decodeUserValues),
+  ]);
+  const found = { catalog: items!, attributes: attributeTable, directory, userValues };
   checkCounts(manifest, found);
   return found;
 }
@@ -93,7 +108,7 @@ async function opened(scorer: Promise<Scorer>): Promise<Scorer> {
   try {
     return await scorer;
   } catch (cause) {
-    if (cause instanceof FormatError || cause instanceof ReadError) throw cause;
+    if (isUnreadable(cause)) throw cause;
     throw new FormatError(`scoring graph: ${cause instanceof Error ? cause.message.slice(0, 500) : cause}`, { cause });
   }
 }

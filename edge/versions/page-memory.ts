@@ -4,7 +4,7 @@
  * page that was valid once stays valid.
  */
 import type { UserPage } from "../../shared/user-records.ts";
-import { createReadLocks, READ_LOCK_MS } from "../reading/single-flight.ts";
+import { createReadLocks, READ_LOCK_MS } from "../reading/waiting.ts";
 
 export type PageMemory = {
   /** The page must be used before the caller awaits anything: its bytes are freed when it is evicted. */
@@ -14,8 +14,6 @@ export type PageMemory = {
   /** Whether the caller must read the page. It then calls `unlock` when the read has ended, whether or not the page was put. */
   tryLock(key: string, range: { readonly length: number }, nowMs: number): boolean;
   unlock(key: string): void;
-  /** Evicts the pages of these objects. */
-  evictObjects(objectKeys: ReadonlySet<string>): void;
   /** Evicts the least recently used pages until the rest fits into the capacity. */
   trim(nowMs: number): void;
   usedBytes(): number;
@@ -26,7 +24,6 @@ const ENTRY_BYTES = 512;
 
 /** The key of the page at an offset of an object. */
 export const pageKey = (objectKey: string, offset: number) => `${objectKey}@${offset}`;
-const objectOf = (key: string) => key.slice(0, key.lastIndexOf("@"));
 
 /** @param spareBytes Memory that is free for pages now. It shrinks when a version is loaded. */
 export function pageMemory(bytesMax: number, spareBytes: (nowMs: number) => number): PageMemory {
@@ -69,9 +66,6 @@ export function pageMemory(bytesMax: number, spareBytes: (nowMs: number) => numb
       return locks.tryLock(key, nowMs);
     },
     unlock: locks.unlock,
-    evictObjects(objectKeys) {
-      for (const [key, page] of pages) if (objectKeys.has(objectOf(key))) evict(key, page);
-    },
     trim,
     usedBytes: () => usedBytes,
   };

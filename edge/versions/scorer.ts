@@ -13,7 +13,7 @@ import { env, InferenceSession, Tensor } from "onnxruntime-web/wasm";
 import { assert, FormatError } from "../../shared/assert.ts";
 import { forEachConcurrently } from "../../shared/concurrently.ts";
 import type { History } from "../../shared/snapshot.ts";
-import { type Piece, wholeOf } from "../reading/artifact-reader.ts";
+import { PIECE_BYTES, type Piece, wholeOf } from "../reading/artifact-reader.ts";
 import { warmUpGraph } from "./warm-up-graph.ts";
 import { weightPlaces } from "./weights-in-place.ts";
 
@@ -34,10 +34,9 @@ export type Weights = {
 };
 
 const LOCK_WAITS_MAX = 2000;
-/** Files up to this size are read concurrently. Larger ones are read one after another, since each is read ahead anyway. */
-const SMALL_BYTES = 2 * 1024 * 1024;
+/** Files of one piece are read concurrently. Larger ones are read one after another, since each is read ahead anyway. */
 const CONCURRENT_FILES = 3;
-const isSmall = ({ size }: Weights) => size <= SMALL_BYTES;
+const isSmall = ({ size }: Weights) => size <= PIECE_BYTES;
 
 /**
  * Opens a scoring graph. Weights are written to the runtime's heap piece by piece as they are read. Throws FormatError if its inputs or

@@ -5,26 +5,22 @@
  * milliseconds, since they must not await another request's promise. While a newer version of a model loads, or if it cannot be loaded,
  * the older one keeps serving. A failed load is retried after a backoff.
  */
-import { FormatError } from "../../shared/assert.ts";
 import type { Manifest } from "../../shared/manifest.ts";
 import type { MemoryCost } from "../../shared/memory-cost.ts";
 import { Problem } from "../../shared/problem.ts";
-import { type ArtifactReader, ReadError } from "../reading/artifact-reader.ts";
-import { DeadlineError, sleep, within } from "../reading/deadline.ts";
-import { type FileReader, readerWithDeadline } from "../reading/reader-deadlines.ts";
-import type { RequestAccess } from "../reading/request-access.ts";
+import { type ArtifactReader, isUnreadable, type ReadAccess, ReadError } from "../reading/artifact-reader.ts";
+import { sleep, within } from "../reading/waiting.ts";
 import type { LiveVersion, OnModelGone } from "./live-pointers.ts";
 import type { LoadedVersion } from "./load-version.ts";
 import { type PageMemory, pageMemory } from "./page-memory.ts";
-import { evictPages } from "./user-pages.ts";
 import { RESERVATION_MS, type VersionLease, versionKey, versionMemory } from "./version-memory.ts";
 
-export type CacheAccess = RequestAccess & { readonly reader: ArtifactReader; readonly log: (entry: object) => void };
+export type CacheAccess = ReadAccess & { readonly log: (entry: object) => void };
 
 export type SnapshotCache = {
   /**
    * The live version, or the one before it while the live one cannot serve. Throws Problem.
-   * @param untilMs When the call stops waiting, with DeadlineError. The load goes on.
+   * @param untilMs When the call stops waiting. The load goes on.
    */
   lease(target: LiveVersion, access: CacheAccess, untilMs?: number): Promise<VersionLease>;
   /** Evicts every version of a deleted model as soon as nobody uses it. */
@@ -42,9 +38,9 @@ export type MemoryBudget = {
 
 /** Loads versions into memory: edge/versions/load-version.ts and edge/versions/scorer.ts. */
 export type VersionLoader = {
-  readManifest(target: LiveVersion, reader: FileReader): Promise<Manifest>;
+  readManifest(target: LiveVersion, reader: ArtifactReader): Promise<Manifest>;
   memoryCostOf(manifest: Manifest): MemoryCost;
-  loadVersion(target: LiveVersion, manifest: Manifest, reader: FileReader): Promise<LoadedVersion>;
+  loadVersion(target: LiveVersion, manifest: Manifest, reader: ArtifactReader): Promise<LoadedVersion>;
   /** Current size of the WASM heap. */
   heapBytes(): number;
 };
@@ -62,7 +58,7 @@ const BACKOFF_MS_MAX = 4000;
 const PAUSE_AFTER_FAILURE_MS = 1000;
 
 export function snapshotCache({ bytes, pageBytesMax }: MemoryBudget, loader: VersionLoader): SnapshotCache {
-  const memory = versionMemory(bytes, loader.heapBytes, (loaded) => evictPages(loaded, pages));
+  const memory = versionMemory(bytes, loader.heapBytes);
   const pages = pageMemory(pageBytesMax, memory.spareBytes);
   const loadingUntilMs = new Map<string, number>();
   const failures = new Map<string, Failure>();
@@ -81,7 +77,7 @@ export function snapshotCache({ bytes, pageBytesMax }: MemoryBudget, loader: Ver
   const load = async (target: LiveVersion, access: CacheAccess): Promise<void> => {
     const startedMs = access.nowMs();
     loadingUntilMs.set(versionKey(target), startedMs + RESERVATION_MS);
-    const reader = readerWithDeadline(access.reader, startedMs + LOAD_MS_MAX, access.nowMs);
+    const reader = access.reader.endingIn(LOAD_MS_MAX);
     let release = () => {};
     try {
       const manifest = await loader.readManifest(target, reader);
@@ -126,7 +122,6 @@ export function snapshotCache({ bytes, pageBytesMax }: MemoryBudget, loader: Ver
           await within(untilMs - now, "loading", work).catch(() => undefined); // a load itself never rejects, so this is the deadline
         else await sleep(POLL_MS);
       }
-      if (access.nowMs() >= callUntilMs) throw new DeadlineError("the call took too long");
       throw problemOf(new ReadError("loading took too long"), target);
     },
   };
@@ -136,8 +131,7 @@ const nameOf = ({ customer, modelName, live }: LiveVersion) => ({ customer, mode
 
 function problemOf(cause: unknown, { modelName }: LiveVersion): Problem {
   if (cause instanceof Problem) return cause;
-  const isExpected = cause instanceof ReadError || cause instanceof FormatError;
-  const reason = isExpected ? "cannot be read right now or are damaged" : "cannot be loaded";
+  const reason = isUnreadable(cause) ? "are damaged or cannot be read in time" : "cannot be loaded";
   return new Problem("artifact_unavailable", `The files of the model ${modelName} ${reason}. Try again.`, {
     cause,
     retryAfterSeconds: 2,

@@ -5,8 +5,7 @@ import { modelKey } from "../../shared/manifest.ts";
 import { ISOLATE_BYTES_MAX, type MemoryCost, RUNTIME_HEAP_BYTES } from "../../shared/memory-cost.ts";
 import { Problem } from "../../shared/problem.ts";
 import { createLeases, type Leases } from "../admission/customer-quota.ts";
-import { sleep } from "../reading/deadline.ts";
-import type { RequestAccess } from "../reading/request-access.ts";
+import { type RequestAccess, sleep } from "../reading/waiting.ts";
 import type { LiveVersion, NamedModel } from "./live-pointers.ts";
 import type { LoadedVersion } from "./load-version.ts";
 
@@ -60,21 +59,13 @@ const WAIT_MS = 5000;
 const PAUSE_AFTER_MS = 1000;
 const POLL_MS = 10;
 
-/**
- * @param heapBytes The current size of the WASM heap.
- * @param onEvicted Called with each version that is evicted.
- */
-export function versionMemory(
-  budgetBytes: number,
-  heapBytes: () => number,
-  onEvicted: (loaded: LoadedVersion) => void = () => {},
-): VersionMemory {
+/** @param heapBytes The current size of the WASM heap. */
+export function versionMemory(budgetBytes: number, heapBytes: () => number): VersionMemory {
   const entries = new Map<string, Entry>();
   const reservations = new Set<Reservation>();
   const { usedBytes, spareBytes, fits, measure } = usage(entries, reservations, { budgetBytes, heapBytes });
   const evict = (key: string, { loaded }: Entry, access: RequestAccess) => {
     entries.delete(key);
-    onEvicted(loaded);
     access.waitUntil(loaded.scorer.release());
   };
   const idle = (nowMs: number) => [...entries].filter(([, entry]) => entry.leases.count(nowMs) === 0);

@@ -75,7 +75,7 @@ test("a user record that cannot be read is 503, never a list with seen items", a
     const answer = await edge.call(ANN);
     expect([answer.status, answer.headers.get("retry-after"), await answer.json()]).toEqual([
       503,
-      "1",
+      "2",
       expect.objectContaining({ code: "user_record_unavailable" }),
     ]);
     expect((await edge.call(RANK)).status).toBe(200); // needs no record
@@ -182,18 +182,18 @@ test.each(["error", "hang", "flip", "truncate"] as const)(
 );
 
 test("a call that needs several slow reads is answered 503 at its deadline, and its load goes on", async () => {
-  const hurried = await startEdge({ vars: { RANK_TIMEOUT_MS: 500, READ_TIMEOUT_MS: 6000 } });
+  const hurried = await startEdge({ vars: { RANK_TIMEOUT_MS: 1000, READ_TIMEOUT_MS: 6000 } });
   try {
     await hurried.publish();
     const { key } = await hurried.issueKey();
-    await hurried.inject({ keys: "models/", kind: "slow", slowMs: 300 });
+    await hurried.inject({ keys: "/blobs/", kind: "slow", slowMs: 600 }); // for the graph and then the weights
     const answer = await hurried.call(ANN, { key });
     expect([answer.status, answer.headers.get("retry-after"), await answer.json()]).toEqual([
       503,
       "2",
       expect.objectContaining({
         code: "artifact_unavailable",
-        detail: expect.stringContaining("too slowly"),
+        detail: expect.stringContaining("in time"),
       }),
     ]);
     await expect.poll(async () => (await hurried.call(ANN, { key })).status, TEN_SECONDS).toBe(200);

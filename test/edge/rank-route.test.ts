@@ -189,6 +189,18 @@ test("an unknown name, another customer's model and an invalid name are not foun
     await refused("model_not_found", `/v0/models/${name}/rank`);
 });
 
+test("a filter that does not fit the model is refused before the user's record is read", async () => {
+  await edge.publish({ modelName: "unread" });
+  const path = "/v0/models/unread/rank";
+  await edge.call(path);
+  const pagesRead = async () => (await edge.reads()).filter(({ key }) => key.includes("/blobs/")).length;
+  await pagesRead();
+  await refused("unknown_attribute", path, { body: { user_id: "ann", retrieval: { nothing: 1 } } });
+  expect(await pagesRead()).toBe(0);
+  await checkBody({ user_id: "ann", limit: 1, retrieval: { price: { $gte: 0 } } }, ["i2"], path);
+  expect(await pagesRead()).toBe(1);
+});
+
 test("calls beyond capacity are refused after a tenth of a second, and their log is one line a second", async () => {
   const busy = await startEdge({ vars: { QUEUE_MS_MAX: 1, KEY_CACHE_SECONDS: 25, POINTER_CACHE_SECONDS: 4 } });
   try {
@@ -217,20 +229,16 @@ test("calls beyond capacity are refused after a tenth of a second, and their log
 });
 
 test("a user that is erased while a version loads is ranked without a record", async () => {
-  const fresh = await startEdge();
-  try {
-    await fresh.publish();
-    await fresh.issueKey();
-    await fresh.inject({ keys: "/blobs/", kind: "slow" }); // 300 ms for each file, after the list was read
-    const answer = fresh.call(`${RANK}?user_id=ann`);
-    await new Promise((resolve) => setTimeout(resolve, 150));
-    const salt = "00112233445566778899aabbccddeeff";
-    await addErasedUsers(fresh.store, "acme", { salt, hashes: [await erasureHash(salt, "ann" as UserId)] });
-    expect((await answer).headers.get("x-rank-strategy")).toBe("popular");
-    expect((await fresh.call(`${RANK}?user_id=bob`)).headers.get("x-rank-strategy")).toBe("personalized");
-  } finally {
-    await fresh.stop();
-  }
+  await edge.publish({ customer: "erases" });
+  const { key } = await edge.issueKey({ customer: "erases" });
+  await edge.inject({ keys: "/blobs/", kind: "slow", slowMs: 600 }); // for the graph and then the weights, after the list was read
+  const answer = edge.call(`${RANK}?user_id=ann`, { key });
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  const salt = "00112233445566778899aabbccddeeff";
+  await addErasedUsers(edge.store, "erases", { salt, hashes: [await erasureHash(salt, "ann" as UserId)] });
+  expect((await answer).headers.get("x-rank-strategy")).toBe("popular");
+  await edge.inject(undefined);
+  expect((await edge.call(`${RANK}?user_id=bob`, { key })).headers.get("x-rank-strategy")).toBe("personalized");
 });
 
 test("a version that cannot rank a call answers it with 503, and other calls as usual", async () => {

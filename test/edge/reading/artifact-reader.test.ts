@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { parsed, ReadError } from "../../../edge/reading/artifact-reader.ts";
 import { FormatError } from "../../../shared/assert.ts";
 import { memoryReader, type Stored } from "../../fixtures/edge-bucket.ts";
+import { hashAtOnce } from "../../fixtures/hash-at-once.ts";
 
 const BYTES = new TextEncoder().encode("the content of a file");
 const descriptorOf = (bytes: Uint8Array) => ({
@@ -159,4 +160,46 @@ test("an object is transferred only if it has changed", async () => {
   await expect(reader.changed("k", { etag: found.etag, bytesMax: 4 })).rejects.toThrow("at most 4 bytes, found 5");
   objects.delete("k");
   expect(await reader.changed("k", { etag: found.etag, bytesMax: 4 })).toBeUndefined();
+});
+
+const END_MS = 5000;
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+/** Reads a file by a reader with a deadline, and returns the outcome one simulated minute later. */
+async function readByDeadline(bytes: Uint8Array, readMs: number, beginMs = 0) {
+  vi.useFakeTimers({ now: 0 });
+  hashAtOnce();
+  const stored = () => new Promise<Uint8Array>((resolve) => setTimeout(resolve, readMs, bytes));
+  const { reader, reads } = memoryReader(new Map([["k", stored]]), 1000);
+  const { file } = reader.endingIn(END_MS);
+  await vi.advanceTimersByTimeAsync(beginMs);
+  let [tookMs, readsInTime] = [-1, 0];
+  setTimeout(() => (readsInTime = reads.length), END_MS);
+  const reading = file("k", descriptorOf(bytes)).finally(() => (tookMs = Date.now() - beginMs));
+  const settled = Promise.allSettled([reading]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  return { outcome: (await settled)[0], tookMs, reads: reads.length, readsInTime };
+}
+const LARGE = new Uint8Array(19 * 2 ** 20).map((_, i) => i);
+
+test.each([BYTES, LARGE])("before the deadline, a file is returned as without one (%#)", async (bytes) => {
+  const { outcome } = await readByDeadline(bytes, 0);
+  expect(outcome.status === "fulfilled" && Buffer.compare(outcome.value, bytes)).toBe(0);
+});
+test("slow reads of a large file end at the common deadline, and no more begin", async () => {
+  const slow = await readByDeadline(LARGE, 1400); // of 1500 for a piece
+  expect(slow.outcome).toMatchObject({ status: "rejected", reason: expect.any(ReadError) });
+  expect([slow.tookMs, slow.reads]).toEqual([END_MS, slow.readsInTime]);
+});
+test("a read that hangs fails at its own timeout if that is earlier", async () => {
+  const { outcome, tookMs } = await readByDeadline(BYTES, 10_000);
+  expect(outcome).toMatchObject({ status: "rejected", reason: { message: expect.stringContaining("1001 ms") } });
+  expect(tookMs).toBe(2002);
+});
+test("after the deadline nothing is read", async () => {
+  const { outcome, reads } = await readByDeadline(BYTES, 0, END_MS);
+  expect(outcome).toMatchObject({ reason: new ReadError("k cannot be read: the time for reading is over") });
+  expect(reads).toBe(0);
 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { READ_LOCK_MS } from "../../../edge/reading/single-flight.ts";
+import { READ_LOCK_MS } from "../../../edge/reading/waiting.ts";
 import { pageMemory } from "../../../edge/versions/page-memory.ts";
 import type { ItemIndex } from "../../../shared/ids.ts";
 import { encodeUserPage, encodeUserRecord, openUserPage, recordInPage } from "../../../shared/user-records.ts";

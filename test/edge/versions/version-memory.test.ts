@@ -37,17 +37,6 @@ test("an added version can be leased, another cannot", async () => {
   expect(memory.leaseOther(liveVersion("shop", "v2"), access)?.loaded.target.live.version).toBe("v1");
   expect(memory.leaseOther(liveVersion("other", "v2"), access)).toBeUndefined();
 });
-test("it reports which versions it evicts", async () => {
-  const gone: string[] = [];
-  const memory = versionMemory(
-    RUNTIME + 10 * MB,
-    () => heap,
-    ({ target }) => void gone.push(versionKey(target)),
-  );
-  await put(memory, "a", "v1", 4);
-  await put(memory, "a", "v2", 4);
-  expect(gone).toEqual(["acme/a/v1"]);
-});
 test("spare memory is the budget without versions, reservations and loads", async () => {
   const memory = memoryOf(95);
   expect(memory.spareBytes(now)).toBe(95 * MB);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { LoadedVersion } from "../../../edge/versions/load-version.ts";
 import { pageMemory } from "../../../edge/versions/page-memory.ts";
-import { evictPages, readUserRecord } from "../../../edge/versions/user-pages.ts";
+import { userRecordOf } from "../../../edge/versions/user-records.ts";
 import { userHash } from "../../../shared/hash.ts";
 import type { UserId } from "../../../shared/ids.ts";
 import { blobKey } from "../../../shared/manifest.ts";
@@ -54,14 +54,19 @@ function contextOf(stored: Stored = file, bytes = 1e6) {
   const waited: Promise<unknown>[] = [];
   const access = { nowMs: () => 0, waitUntil: (work: Promise<unknown>) => void waited.push(work) };
   const pages = pageMemory(bytes, () => bytes);
-  return { reads, waited, pages, context: { reader, pages, access } };
+  return {
+    reads,
+    waited,
+    pages,
+    context: { ...access, reader, pages, isErased: async () => false, beforeRead: () => {} },
+  };
 }
 
 test("a page in memory needs no further read, and returns the same records", async () => {
   const { reads, context } = contextOf();
   for (const round of [1, 2]) {
     for (const name of names) {
-      const record = (await readUserRecord(loaded, name, context))!;
+      const record = (await userRecordOf(loaded, name, context))!;
       expect([[...record.items], record.hasSeen(1 as never), record.hasSeen(2 as never)]).toEqual([[3], true, false]);
     }
     expect([round, reads.length]).toEqual([round, names.length]);
@@ -71,30 +76,13 @@ test("with memory for some pages, the least recently used ones are read again co
   const size = file.length / names.length + 512;
   const { reads, context, pages } = contextOf(file, 10 * size);
   for (const name of [...names, ...names.slice(-10)])
-    expect([...(await readUserRecord(loaded, name, context))!.items]).toEqual([3]);
+    expect([...(await userRecordOf(loaded, name, context))!.items]).toEqual([3]);
   expect([reads.length, pages.usedBytes()]).toEqual([names.length, 10 * size]);
-  expect([...(await readUserRecord(loaded, names[0]!, context))!.items]).toEqual([3]);
+  expect([...(await userRecordOf(loaded, names[0]!, context))!.items]).toEqual([3]);
   expect(reads.length).toBe(names.length + 1);
-});
-test("when a version is evicted its pages are, and no others", async () => {
-  const { reads, context, pages } = contextOf();
-  for (const name of names.slice(0, 10)) await readUserRecord(loaded, name, context);
-  const other = `sha256:${"b".repeat(64)}`;
-  const users = { ...loaded.manifest.users!, pages: [{ media_type: "x", digest: other, size: 1 }] };
-  evictPages({ ...loaded, manifest: { ...loaded.manifest, users } }, pages);
-  for (const name of names.slice(0, 10)) await readUserRecord(loaded, name, context);
-  expect(reads.length).toBe(10);
-  evictPages(loaded, pages);
-  expect(pages.usedBytes()).toBe(0);
-  evictPages(smallVersion(liveVersion("shop", "v2")), pages);
-});
-test("a version without users needs no read", async () => {
-  const { reads, context } = contextOf();
-  const small = smallVersion(liveVersion("shop", "v2"));
-  expect([await readUserRecord(small, names[0]!, context), reads]).toEqual([undefined, []]);
 });
 test("a read goes on if its caller disconnects", async () => {
   const { waited, context } = contextOf();
-  await readUserRecord(loaded, names[0]!, context);
+  await userRecordOf(loaded, names[0]!, context);
   expect(waited.length).toBe(1);
 });

@@ -1,9 +1,25 @@
-/**
- * When several requests want the same value at once, one of them reads it and the others poll until it is there. They never await the
- * reader's promise: workerd hangs a request that awaits a promise of another request once that one ends.
- */
-import { sleep } from "./deadline.ts";
-import type { RequestAccess } from "./request-access.ts";
+/** Bounded waits. When several requests want one value, one of them reads it and the others poll. */
+
+/** The parts of a request's context that work in the background needs: the clock, and the Workers runtime's `waitUntil`. */
+export type RequestAccess = { readonly nowMs: () => number; readonly waitUntil: (work: Promise<unknown>) => void };
+
+/** Work outside the isolate took too long. */
+export class DeadlineError extends Error {
+  override readonly name = "DeadlineError";
+}
+
+/** The value of `work`, or DeadlineError after `ms` milliseconds. The work itself is not stopped, and its result is then ignored. */
+export async function within<T>(ms: number, what: string, work: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new DeadlineError(`${what} took longer than ${ms} ms`)), ms);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Locks by key, so that one request at a time reads a value. */
 export type ReadLocks = {
@@ -31,7 +47,7 @@ export function createReadLocks(ttlMs: number): ReadLocks {
   };
 }
 
-type Flight<Value> = {
+type SharedRead<Value> = {
   /** The value, if it has been read meanwhile. */
   readonly find: () => { readonly value: Value } | undefined;
   readonly tryLock: (nowMs: number) => boolean;
@@ -41,9 +57,12 @@ type Flight<Value> = {
   readonly waitMs: number;
 };
 
-/** What `find` finds or, for a caller that holds the lock or has waited too long, what `read` returns. */
+/**
+ * What `find` finds or, for a caller that holds the lock or has waited too long, what `read` returns. Nobody awaits the promise of
+ * another request: workerd hangs a request that does so once the other one ends.
+ */
 export async function findOrRead<Value>(
-  { find, tryLock, read, waitMs }: Flight<Value>,
+  { find, tryLock, read, waitMs }: SharedRead<Value>,
   access: RequestAccess,
 ): Promise<Value> {
   for (const untilMs = access.nowMs() + waitMs; ; await sleep(POLL_MS)) {
