@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { ItemIndex } from "../../../shared/ids.ts";
 import { implicitAls } from "../../../trainer/learn/implicit-als.ts";
 import type { Method } from "../../../trainer/learn/model.ts";
-import { normal } from "../../../trainer/learn/neural/sasrec-parameters.ts";
+import { normal } from "../../../trainer/learn/numerics/seeded-random.ts";
 import { openScorer } from "../../../trainer/learn/scoring/onnx-scorer.ts";
 import { trainingData } from "../../fixtures/checkerboard.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";

@@ -1,3 +1,4 @@
+import { dot } from "../numerics/linear-algebra/matrix.ts";
 import { clearRow, type RowSum, rowSum } from "../weights/row-sum.ts";
 import { largestColumns, sparseBuilder, transposed } from "../weights/sparse-builder.ts";
 import type { SparseWeights } from "../weights/weight-matrix.ts";
@@ -111,10 +112,4 @@ function localSystem({ featureCount, lower, diagonal, ridge, neighbours }: Local
     return solution;
   }
   return { solve };
-}
-
-function dot(a: Float64Array, b: Float64Array): number {
-  let sum = 0;
-  for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!;
-  return sum;
 }

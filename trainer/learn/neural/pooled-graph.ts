@@ -16,10 +16,10 @@ import { newTape, type Tape } from "../numerics/autodiff/tape.ts";
 import { compileStep, openSession } from "../numerics/autodiff/training-step.ts";
 import { type GraphBuilder, graphBuilder } from "../numerics/onnx/graph.ts";
 import { cast, integer, integers } from "../numerics/onnx/graph-shorthand.ts";
+import { normal } from "../numerics/seeded-random.ts";
 import type { Candidates } from "./candidates.ts";
 import type { PooledBatch } from "./pooled-batches.ts";
 import type { BatchScorer } from "./sasrec-graph.ts";
-import { normal } from "./sasrec-parameters.ts";
 
 export type PooledShape = {
   readonly itemCount: number;

@@ -2,6 +2,7 @@ import { type Parameter, type Parameters, parameter } from "../numerics/autodiff
 import { newTape } from "../numerics/autodiff/tape.ts";
 import { graphBuilder } from "../numerics/onnx/graph.ts";
 import { integers } from "../numerics/onnx/graph-shorthand.ts";
+import { normal } from "../numerics/seeded-random.ts";
 import { ITEM_TABLE } from "./sasrec-graph.ts";
 import { NO_DROPOUT, type TransformerShape, transformer } from "./transformer.ts";
 
@@ -41,7 +42,3 @@ function initialValue(name: string, dims: readonly number[], random: () => numbe
   const deviation = 1 / Math.sqrt(dims[0]!);
   return () => deviation * normal(random);
 }
-
-/** A number from the standard normal distribution (Box and Muller 1958). */
-export const normal = (random: () => number) =>
-  Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());

@@ -19,6 +19,10 @@ export function seededRandom(seed: number, stream = 0): () => number {
   return next;
 }
 
+/** A number from the standard normal distribution (Box and Muller 1958). */
+export const normal = (random: () => number) =>
+  Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+
 /** `count` distinct positions from 0 … total − 1, ascending; all positions if `count` is not smaller than `total`. */
 export function samplePositions(total: number, count: number, random: () => number): Uint32Array {
   if (count >= total) return Uint32Array.from({ length: total }, (_, i) => i);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { samplePositions, seededRandom } from "../../../../trainer/learn/numerics/seeded-random.ts";
+import { normal, samplePositions, seededRandom } from "../../../../trainer/learn/numerics/seeded-random.ts";
 
 const draws = (seed: number, stream?: number) => Array.from({ length: 5 }, seededRandom(seed, stream));
 
@@ -24,4 +24,14 @@ test("a sample is distinct, ascending, in range and of the size asked for", () =
       for (const position of sample) expect(position).toBeLessThan(total);
     }),
   );
+});
+
+test("normal numbers have mean 0 and variance 1", () => {
+  const random = seededRandom(1);
+  const values = Array.from({ length: 20_000 }, () => normal(random));
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  const variance = values.reduce((sum, value) => sum + value ** 2, 0) / values.length;
+  expect(mean).toBeCloseTo(0, 1);
+  expect(variance).toBeCloseTo(1, 1);
+  expect(values.every(Number.isFinite)).toBe(true);
 });

@@ -31,3 +31,9 @@ export function transposed(values: Float32Array, columns: number): Float32Array 
   }
   return result;
 }
+
+export function dot(a: Float64Array, b: Float64Array): number {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!;
+  return sum;
+}
