@@ -2,7 +2,7 @@ import type { ItemIndex, UserId } from "../../../shared/ids.ts";
 import { rank } from "../../../shared/rank.ts";
 import type { Snapshot } from "../../../shared/snapshot.ts";
 import type { Scorer } from "../../learn/scoring/onnx-scorer.ts";
-import { openSpreadingScorer, SCORER_THREADS } from "../../learn/scoring/spreading-scorer.ts";
+import { openSpreadingScorer, SCORER_THREADS } from "../../learn/scoring/scorer-threads.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
 import { METRICS, type MetricName } from "./metrics.ts";
 import { offlineSnapshot, type Served } from "./offline-snapshot.ts";
@@ -41,9 +41,8 @@ export type MetricAtK = `${MetricName}@${number}`;
 export async function evaluate(cases: EvaluationCases, served: Served, options: EvaluateOptions): Promise<Evaluation> {
   const task = { exported: served.exported, itemCount: cases.itemCount };
   const { positions, memoryMbMax = Number.POSITIVE_INFINITY } = options;
-  const scorer = await openSpreadingScorer(task, positions?.length ?? cases.count, {
-    memoryMb: SCORER_MEMORY_FRACTION * memoryMbMax,
-  });
+  const seconds = (positions?.length ?? cases.count) * secondsPerList(cases.itemCount);
+  const scorer = await openSpreadingScorer(task, seconds, SCORER_MEMORY_FRACTION * memoryMbMax);
   try {
     const snapshot = offlineSnapshot(cases, checked(scorer), served);
     return await makeLists(cases, snapshot, options);

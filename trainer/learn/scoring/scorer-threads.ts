@@ -1,8 +1,9 @@
+import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { History } from "../../../shared/snapshot.ts";
 import type { ExportedModel } from "../model.ts";
-import type { Scorer } from "./onnx-scorer.ts";
+import { openScorer, type Scorer } from "./onnx-scorer.ts";
 
 export type ScorerTask = { readonly exported: ExportedModel; readonly itemCount: number };
 export type ScorerRequest = { readonly id: number; readonly history: History };
@@ -12,6 +13,26 @@ export type ScorerAnswer = { readonly id: number } & (
 );
 
 const PROGRAM = fileURLToPath(new URL("./scorer-worker.ts", import.meta.url).href);
+
+export const SCORER_THREADS = Math.min(4, availableParallelism());
+/** Starting threads takes a fifth of a second, which a second of scoring is worth. */
+const WORTH_SECONDS = 1;
+
+/**
+ * Opens an exported model on several threads if `memoryMb` allows it and scoring all histories on one would take longer than
+ * starting them. Throws when the graph is not valid.
+ *
+ * @param seconds Predicted time of scoring on one thread.
+ */
+export async function openSpreadingScorer(
+  task: ScorerTask,
+  seconds: number,
+  memoryMb = Number.POSITIVE_INFINITY,
+): Promise<Scorer> {
+  const threads = Math.min(SCORER_THREADS, threadsWithin(memoryMb, task.exported));
+  const isWorthIt = threads > 1 && seconds > WORTH_SECONDS;
+  return isWorthIt ? openScorerThreads(task, threads) : openScorer(task.exported, task.itemCount);
+}
 
 /** A request that has no answer yet. */
 type Waiting = { resolve(scores: Float32Array): void; reject(error: Error): void };

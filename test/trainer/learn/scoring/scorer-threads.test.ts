@@ -1,14 +1,20 @@
 import { expect, test } from "vitest";
 import type { ItemIndex } from "../../../../shared/ids.ts";
-import { openScorerThreads, threadsWithin } from "../../../../trainer/learn/scoring/scorer-threads.ts";
+import { openScorer } from "../../../../trainer/learn/scoring/onnx-scorer.ts";
+import {
+  openScorerThreads,
+  openSpreadingScorer,
+  threadsWithin,
+} from "../../../../trainer/learn/scoring/scorer-threads.ts";
 import { largestRow } from "../../../fixtures/largest-row.ts";
 
 const exported = largestRow([1, 2, 3, 4, 5, 6]);
-const history = { items: [1 as ItemIndex], agesDays: [0] };
+const historyOf = (item: number) => ({ items: [item as ItemIndex], agesDays: [0] });
+const history = historyOf(1);
 
 test("an error for one history rejects only that request", async () => {
   const scorer = openScorerThreads({ exported, itemCount: 2 }, 1);
-  const outside = scorer.score({ items: [7 as ItemIndex], agesDays: [0] });
+  const outside = scorer.score(historyOf(7));
   await expect(outside).rejects.toThrow("Gather");
   expect([...(await scorer.score(history))]).toEqual([3, 4]);
   await scorer.close();
@@ -24,6 +30,23 @@ test("open requests are rejected when the scorer is closed, and so are later one
   await scorer.close();
   await waiting;
   await expect(scorer.score(history)).rejects.toThrow("has ended");
+});
+
+test("each history gets its own scores, whichever thread computes them", async () => {
+  const requests = Array.from({ length: 100 }, (_, i) => i % 3);
+  const alone = await openScorer(exported, 2);
+  const expected = await Promise.all(requests.map((item) => alone.score(historyOf(item))));
+  await alone.close();
+  const task = { exported, itemCount: 2 };
+  for (const scorer of [
+    openScorerThreads(task, 3),
+    await openSpreadingScorer(task, 2), // worth starting threads
+    await openSpreadingScorer(task, 0.5),
+    await openSpreadingScorer(task, 2, 50), // memory for one thread
+  ]) {
+    expect(await Promise.all(requests.map((item) => scorer.score(historyOf(item))))).toEqual(expected);
+    await scorer.close();
+  }
 });
 
 test("each thread needs 40 MB and 1.5 times the weights; the weights themselves count once", () => {
