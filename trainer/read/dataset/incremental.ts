@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { connectorOf, type ModelSpec } from "../../../shared/model-spec.ts";
 import { StageError } from "../../stage/stage-error.ts";
-import type { ConnectorContext } from "../connectors/connector.ts";
+import type { ConnectorContext, SourceColumn } from "../connectors/connector.ts";
 import type { Dialect } from "../rules/dialect.ts";
 import { dialectOf, type Moment, momentLiteral, queryFrom } from "../rules/dialects.ts";
 import { DUCKDB } from "../rules/duckdb-dialect.ts";
@@ -20,7 +20,7 @@ import {
   stageOptions,
   unreadableOf,
 } from "./stage-query.ts";
-import { appendRows, readStaged, runStaged, type StagedTable, type Staging } from "./staging.ts";
+import { appendRows, readStaged, type StagedTable, type Staging } from "./staging.ts";
 
 /** How interactions of a source that only grows are kept from one run to the next. */
 export type KeptOptions = {
@@ -59,7 +59,7 @@ export async function stageIncrementally(
   spec: ModelSpec,
   options: IncrementalOptions,
 ): Promise<StagedIncrementally> {
-  const { kept, nowMs } = options;
+  const { kept, nowMs, signal } = options;
   const { incremental, source } = spec.schema.interaction;
   const dialect = dialectOf(connectorOf(spec, source).type);
   const directory = kept && join(kept.directory, KEPT_FOLDER);
@@ -69,22 +69,36 @@ export async function stageIncrementally(
   }
   options.progress({ detail: "checking what is kept of earlier runs" });
   const sourceDigest = digestOfSource(spec, opened, options.context);
-  const plan = await planReading(staging, opened, { ...options, dialect, directory, sourceDigest });
-  const part = "copy" in plan ? await stagePart(staging, opened, plan, options) : undefined;
-  const staged = part ?? (await stageOpened(staging, opened, options));
-  const watermark = await watermarkOf(staging, staged.table, options);
+  const column = opened.columns[TIME_INDEX]!;
+  const copy = await openKept(staging, directory, signal);
+  const unordered = whyUnordered(dialect, column);
+  const why = unordered ?? whyUnusable(copy, sourceDigest, options);
+  const part = why === undefined && copy ? { copy, query: queryFrom(dialect, opened.query, column, copy)! } : undefined;
+  const { table, unreadable, keptRows } = part
+    ? await stagePart(staging, opened, part, options)
+    : { ...(await stageOpened(staging, opened, options)), keptRows: 0 };
+  const watermark = await watermarkOf(staging, table, options);
   if (watermark === undefined) await dropKept(directory);
-  const report = part ?? fullReadReport(staged.table, "copy" in plan ? DAMAGED : plan);
-  const fullReadMs = part?.fullReadMs ?? nowMs;
-  const { table, unreadable } = staged;
-  const { sources, warnings } = report;
-  const toKeep = watermark && {
-    directory,
-    ...watermark,
-    metadata: { ...watermark.moment, source: sourceDigest, fullReadMs },
+  const fullReadMs = part?.copy.fullReadMs ?? nowMs;
+  return {
+    table,
+    unreadable,
+    sources: [
+      part
+        ? partReport(part.copy, table.rows - keptRows, keptRows)
+        : `interactions: ${table.rows} rows read in full: ${why}`,
+    ],
+    warnings: unordered ? [`The interactions are declared incremental but were read in full: ${unordered}`] : [],
+    toKeep: watermark && {
+      directory,
+      condition: watermark.condition,
+      metadata: { ...watermark.moment, source: sourceDigest, fullReadMs },
+    },
   };
-  return { table, unreadable, sources, warnings, toKeep };
 }
+
+const partReport = ({ before }: KeptCopy, readRows: number, keptRows: number) =>
+  `interactions: ${readRows} rows read since ${isoOf(before * 1000)}, ${keptRows} kept from before`;
 
 /** Keeps rows for the next run. A failure becomes a warning and does not end the run. */
 export async function keepForNextRun(
@@ -104,80 +118,41 @@ export async function keepForNextRun(
   }
 }
 
-/** Why everything is read, as the end of a sentence; a warning says so when the customer can help it. */
-type FullRead = { readonly why: string; readonly needsWarning: boolean };
-
-const DAMAGED: FullRead = { why: "what was kept of the last run is damaged", needsWarning: true };
-
-/** The copy, and the query of the rows that it does not hold. */
-type PartialRead = { readonly copy: KeptCopy; readonly query: string };
-
-type PlanOptions = IncrementalOptions & {
-  readonly dialect: Dialect;
-  readonly directory: string;
-  readonly sourceDigest: string;
-};
-
-async function planReading(
-  staging: Staging,
-  opened: OpenedQuery,
-  { dialect, directory, sourceDigest, kept, nowMs, signal }: PlanOptions,
-): Promise<PartialRead | FullRead> {
-  const column = opened.columns[TIME_INDEX]!;
-  if (momentLiteral(dialect, column, { before: 0, unit: 1 }) === undefined) {
-    const type = column.native ?? String(column.type);
-    const why = `its column ${JSON.stringify(column.name)} has the type ${type}, whose order is not that of time; make it a timestamp, a date or a whole number`;
-    return { why, needsWarning: true };
-  }
-  const copy = await openKept(staging, directory, signal);
-  const usual = (why: string): FullRead => ({ why, needsWarning: false });
-  if (copy === "absent") return usual("nothing is kept of an earlier run");
-  if (copy === "damaged") return DAMAGED;
-  if (copy.source !== sourceDigest)
-    return usual("the query, its connector or its columns differ from those of the last run");
-  const fullReadSeconds = kept?.fullReadSeconds ?? 7 * DAY_SECONDS;
-  const ageSeconds = (nowMs - copy.fullReadMs) / 1000;
-  if (ageSeconds < 0 || ageSeconds >= fullReadSeconds) {
-    const days = Math.round((fullReadSeconds / DAY_SECONDS) * 10) / 10;
-    return usual(`once in ${days} days everything is read, which was last done on ${isoOf(copy.fullReadMs)}`);
-  }
-  return { copy, query: queryFrom(dialect, opened.query, column, copy)! };
+/** Why the rows before a moment cannot be left out of the query; undefined when they can. */
+function whyUnordered(dialect: Dialect, column: SourceColumn): string | undefined {
+  if (momentLiteral(dialect, column, { before: 0, unit: 1 }) !== undefined) return undefined;
+  const type = column.native ?? String(column.type);
+  return `its column ${JSON.stringify(column.name)} has the type ${type}, whose order is not that of time; make it a timestamp, a date or a whole number`;
 }
 
-/** The kept rows and, after them, those that the source has from the watermark on; undefined when the copy is damaged. */
+/** Why the copy cannot be used; undefined when it can. */
+function whyUnusable(
+  copy: KeptCopy | undefined,
+  source: string,
+  { kept, nowMs }: IncrementalOptions,
+): string | undefined {
+  if (copy === undefined) return "nothing is kept of an earlier run";
+  if (copy.source !== source) return "the query, its connector or its columns differ from those of the last run";
+  const fullReadSeconds = kept?.fullReadSeconds ?? 7 * DAY_SECONDS;
+  const ageSeconds = (nowMs - copy.fullReadMs) / 1000;
+  if (ageSeconds >= 0 && ageSeconds < fullReadSeconds) return undefined;
+  const days = Math.round((fullReadSeconds / DAY_SECONDS) * 10) / 10;
+  return `once in ${days} days everything is read, which was last done on ${isoOf(copy.fullReadMs)}`;
+}
+
+/** The kept rows and, after them, those that the source has from the watermark on. */
 async function stagePart(
   staging: Staging,
   opened: OpenedQuery,
-  { copy, query }: PartialRead,
+  { copy, query }: { readonly copy: KeptCopy; readonly query: string },
   options: IncrementalOptions,
 ) {
   const { name, columns, connector } = opened;
   const { signal } = options;
-  let keptRows: number;
-  try {
-    keptRows = await loadKept(staging, copy, { name, columns, signal });
-  } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof StageError) throw error;
-    await runStaged(staging, `DROP TABLE IF EXISTS ${name}`, signal);
-    return undefined;
-  }
-  const rows = await connector.read(query, { signal, columns: columns.map((column) => column.name) });
-  const appended = await appendRows(staging, { name, source: rows }, stageOptions(opened, rows, options));
-  return {
-    table: { ...appended, rows: keptRows + appended.rows },
-    unreadable: unreadableOf(rows),
-    fullReadMs: copy.fullReadMs,
-    sources: [
-      `interactions: ${appended.rows} rows read since ${isoOf(copy.before * 1000)}, ${keptRows} kept from before`,
-    ],
-    warnings: [],
-  };
-}
-
-function fullReadReport({ rows }: StagedTable, { why, needsWarning }: FullRead) {
-  const warning = `The interactions are declared incremental but were read in full: ${why}`;
-  return { sources: [`interactions: ${rows} rows read in full: ${why}`], warnings: needsWarning ? [warning] : [] };
+  const keptRows = await loadKept(staging, copy, { name, columns, signal });
+  const source = await connector.read(query, { signal, columns: columns.map((column) => column.name) });
+  const appended = await appendRows(staging, { name, source }, stageOptions(opened, source, options));
+  return { table: { ...appended, rows: keptRows + appended.rows }, unreadable: unreadableOf(source), keptRows };
 }
 
 /** The moment up to which rows are kept, and its SQL condition; undefined when no row has a usable time. */

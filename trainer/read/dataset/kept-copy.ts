@@ -3,11 +3,11 @@
  * Its columns are c0, c1, … as they were staged. Its metadata says which source the rows came from and up to which
  * moment. The file is only a cache: a run that cannot use it reads the source in full.
  */
-import { existsSync } from "node:fs";
-import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { appendFile, mkdir, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import { z } from "zod";
+import { StageError } from "../../stage/stage-error.ts";
 import type { SourceColumn } from "../connectors/connector.ts";
 import { literal } from "../connectors/sql-text.ts";
 import { readStaged, runStaged, type StagedTable, type Staging } from "./staging.ts";
@@ -32,32 +32,39 @@ export type CopyMetadata = z.infer<typeof CopyMetadata>;
 
 export type KeptCopy = CopyMetadata & { readonly path: string };
 
-/** The copy's metadata; `absent` when there is no file, `damaged` when it cannot be read. */
+/** The copy with its metadata; undefined when there is none that can be read. */
 export async function openKept(
   staging: Staging,
   directory: string,
   signal: AbortSignal,
-): Promise<KeptCopy | "absent" | "damaged"> {
+): Promise<KeptCopy | undefined> {
   const path = join(directory, KEPT_FILE);
-  if (!existsSync(path)) return "absent";
   const sql = `SELECT decode(value) AS text FROM parquet_kv_metadata(${literal(path)}) WHERE decode(key) = '${METADATA_KEY}'`;
   try {
     const [row] = await readStaged(staging, sql, signal);
     return { path, ...CopyMetadata.parse(JSON.parse(String(row?.text))) };
   } catch {
     signal.throwIfAborted();
-    return "damaged";
+    return undefined;
   }
 }
 
-/** Makes a table of the copy's rows. Returns their number. */
+/** Makes a table of the copy's rows. Returns their number. A damaged copy is removed, and the run has to be repeated. */
 export async function loadKept(
   staging: Staging,
   { path }: KeptCopy,
   { name, columns, signal }: { readonly name: string; readonly columns: readonly SourceColumn[]; signal: AbortSignal },
 ): Promise<number> {
   const list = columns.map(({ type }, i) => `CAST(c${i} AS ${type}) AS c${i}`).join(", ");
-  await runStaged(staging, `CREATE TABLE ${name} AS SELECT ${list} FROM read_parquet(${literal(path)})`, signal);
+  try {
+    await runStaged(staging, `CREATE TABLE ${name} AS SELECT ${list} FROM read_parquet(${literal(path)})`, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof StageError) throw error;
+    await rm(path, { force: true });
+    const message = "The rows that were kept of the last run are damaged; the next attempt reads all rows";
+    throw new StageError("fetching", "kept_rows_damaged", message, { cause: error, retryable: true });
+  }
   const [row] = await readStaged(staging, `SELECT count(*) AS rows FROM ${name}`, signal);
   return Number(row!.rows);
 }
@@ -83,7 +90,7 @@ export async function keepRows(staging: Staging, table: StagedTable, options: Ke
   try {
     const rows = `SELECT ${list.join(", ")} FROM ${table.name} WHERE ${condition}`;
     await runStaged(staging, `COPY (${rows}) TO ${literal(unfinished)} (${format})`, signal);
-    await syncFile(unfinished);
+    await appendFile(unfinished, "", { flush: true }); // so that a crash after the rename cannot leave a file with holes
     await rename(unfinished, join(directory, KEPT_FILE));
   } catch (error) {
     await rm(unfinished, { force: true });
@@ -95,13 +102,3 @@ export const dropKept = (directory: string): Promise<void> => rm(directory, { re
 
 /** DuckDB writes integers of 128 bits to Parquet as doubles, so they are kept as text. */
 const isExact = ({ typeId }: DuckDBType) => typeId !== DuckDBTypeId.HUGEINT && typeId !== DuckDBTypeId.UHUGEINT;
-
-/** Writes a file's pages to disk, so that a crash after the rename cannot leave a file with holes. */
-async function syncFile(path: string): Promise<void> {
-  const file = await open(path, "r+");
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}

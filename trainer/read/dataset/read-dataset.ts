@@ -1,14 +1,10 @@
-import type { ErasedUsers } from "../../../shared/erased-users.ts";
 import type { DataSummary } from "../../../shared/model-record.ts";
 import type { ModelSpec } from "../../../shared/model-spec.ts";
 import { StageError } from "../../stage/stage-error.ts";
-import type { StageProgress } from "../../stage/stage-reporter.ts";
-import type { ConnectorContext, ConnectorFactory } from "../connectors/connector.ts";
 import { spoolUserValues, type UserValueSpool, type ValueSpoolPlace } from "../spool/spool-user-values.ts";
 import type { StagedInteractions } from "./check-interactions.ts";
 import { checkInteractionsUsable, warningsOf } from "./checks.ts";
 import type { Dataset, Interactions } from "./dataset.ts";
-import type { KeptOptions } from "./incremental.ts";
 import { interactionMb, mbOfInteractions, stagingMb } from "./memory-budget.ts";
 import { numberIds, readIds } from "./number-ids.ts";
 import {
@@ -19,33 +15,19 @@ import {
   unknownIdsWarning,
 } from "./read-attributes.ts";
 import { readInteractions, type TieOrder } from "./read-interactions.ts";
-import { type StagedSources, stageSources } from "./stage-sources.ts";
+import { type StagedSources, type StageSourcesOptions, stageSources } from "./stage-sources.ts";
 import { openStaging, type Staging } from "./staging.ts";
 import { userValueTable } from "./user-value-table.ts";
 
-export type ReadDatasetOptions = {
-  readonly context: ConnectorContext;
+export type ReadDatasetOptions = StageSourcesOptions & {
   /** A folder for data that does not fit into memory. Only the spool of user values remains in it afterwards. */
   readonly workDirectory: string;
   /** Memory for the reading and the dataset. Default: no limit, and a connector's memory for the staging database. */
   readonly memoryMbMax?: number;
-  readonly rejectedFractionMax: number;
-  /** Users whose rows are deleted before anything else is done with them. */
-  readonly erased?: ErasedUsers | undefined;
-  readonly signal: AbortSignal;
-  /** The present. Times more than a day later are rejected. */
-  readonly nowMs: number;
-  readonly progress: (progress: StageProgress) => void;
   /** Order of a user's interactions of the same second. Default: by hash, so that the order of rows has no effect. */
   readonly tieOrder?: TieOrder;
-  /** A query for the ids of all items, where the interaction query gives only some of them. */
-  readonly catalogQuery?: string;
-  /** Where interactions of an incremental source are kept between runs. Default: every run reads all. */
-  readonly kept?: KeptOptions;
   /** Where to write the attribute values of all users of the user query, for their records. */
   readonly userValues?: ValueSpoolPlace;
-  /** Opens connectors; set by tests. */
-  readonly connect?: ConnectorFactory;
 };
 
 export type ReadDataset = {

@@ -11,8 +11,9 @@ import type {
 import type { Rejected } from "../rules/reject-reasons.ts";
 import { type StagedTable, type StageOptions, type Staging, stageRows } from "./staging.ts";
 
-/** The connectors of a specification. Each is opened when it is first used. */
+/** The connectors of a specification. Readings that share them see one state of a store with transactions. */
 export type Connectors = {
+  /** The source's connector, opened when it is first used, and again when it is used after `close`. */
   of(source: Source): Promise<Connector>;
   /** What the stores called each reading, such as job ids. */
   readonly origins: string[];
@@ -32,8 +33,12 @@ export function connectorsOf(
       opened.set(config, connector);
       return connector;
     },
-    // A failure to close a store is no reason to lose the rows that were read.
-    close: async () => void (await Promise.allSettled([...opened.values()].map((connector) => connector.close()))),
+    async close() {
+      const all = [...opened.values()];
+      opened.clear();
+      // A failure to close a store is no reason to lose the rows that were read.
+      await Promise.allSettled(all.map((connector) => connector.close()));
+    },
   };
 }
 

@@ -11,18 +11,25 @@ import { checkRows, type RowReport } from "./checks.ts";
 import { type IncrementalOptions, type KeptOptions, keepForNextRun, stageIncrementally } from "./incremental.ts";
 import { leaveOutErased } from "./leave-out-erased.ts";
 import { attributeColumns, checkAttributes, type StagedAttributes } from "./read-attributes.ts";
-import { connectorsOf, openQuery, stageOpened } from "./stage-query.ts";
+import { type Connectors, connectorsOf, openQuery, stageOpened } from "./stage-query.ts";
 import type { StagedTable, Staging } from "./staging.ts";
 
 export type StageSourcesOptions = {
   readonly context: ConnectorContext;
   readonly rejectedFractionMax: number;
+  /** Users whose rows are deleted before anything else is done with them. */
   readonly erased?: ErasedUsers | undefined;
   readonly signal: AbortSignal;
+  /** The present. Times more than a day later are rejected. */
   readonly nowMs: number;
   readonly progress: (progress: StageProgress) => void;
+  /** Where interactions of an incremental source are kept between runs. Default: every run reads all. */
   readonly kept?: KeptOptions;
+  /** A query for the ids of all items, where the interaction query gives only some of them. */
   readonly catalogQuery?: string;
+  /** Connectors that other readings use too. Default: the specification's own. */
+  readonly connectors?: Connectors;
+  /** Opens connectors; set by tests. */
   readonly connect?: ConnectorFactory;
 };
 
@@ -39,14 +46,14 @@ export type StagedSources = {
   readonly warnings: readonly string[];
 };
 
-/** Copies the rows of every query into the staging database. Connectors are open only in here. */
+/** Copies the rows of every query into the staging database. They are closed before the rows are sorted, which frees their memory. */
 export async function stageSources(
   staging: Staging,
   spec: ModelSpec,
   options: StageSourcesOptions,
 ): Promise<StagedSources> {
   const { user, item, interaction } = spec.schema;
-  const connectors = connectorsOf(spec, options);
+  const connectors = options.connectors ?? connectorsOf(spec, options);
   const sourceOptions = { ...options, connectors };
   const stageCatalog = async (query: string) => {
     const source = { ...interaction.source, query };

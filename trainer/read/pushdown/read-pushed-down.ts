@@ -10,11 +10,10 @@ import type { ReadDataset, ReadDatasetOptions } from "../dataset/read-dataset.ts
 import { openStaging, stageRows, stageTexts } from "../dataset/staging.ts";
 import { countRejected, describeRejected } from "../rules/reject-reasons.ts";
 import { spoolUsers, type UserSpool } from "../spool/spool-users.ts";
-import { openRelation, type PushedSource } from "./read-relation.ts";
 import { NEWEST_PER_USER, readSample } from "./read-sample.ts";
 import { DISTINCT } from "./relation.ts";
 import { type SourceQuery, sourceTable } from "./source-table.ts";
-import { readRejected, readTotals, readUnit, type Totals } from "./source-totals.ts";
+import { openRelation, type PushedSource, readRejected, readTotals, readUnit, type Totals } from "./source-totals.ts";
 
 export type PushDownOptions = ReadDatasetOptions & {
   /** Salt of the users' hashes: 16 to 64 bytes. */

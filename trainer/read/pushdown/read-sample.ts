@@ -2,9 +2,8 @@ import type { ModelSpec } from "../../../shared/model-spec.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import { interactionsThatFit } from "../dataset/memory-budget.ts";
 import { type ReadDataset, type ReadDatasetOptions, readDataset } from "../dataset/read-dataset.ts";
-import type { PushedSource } from "./read-relation.ts";
 import { DISTINCT, type Facts, relationSql } from "./relation.ts";
-import type { Totals } from "./source-totals.ts";
+import type { PushedSource, Totals } from "./source-totals.ts";
 
 /** The default capacity of a user's record. */
 export const NEWEST_PER_USER = 500;

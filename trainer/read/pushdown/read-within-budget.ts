@@ -1,13 +1,13 @@
 import { connectorOf, type ModelSpec } from "../../../shared/model-spec.ts";
 import { StageError } from "../../stage/stage-error.ts";
-import type { Connector, Inspection } from "../connectors/connector.ts";
+import { type Connector, type Inspection, jsonRows } from "../connectors/connector.ts";
 import { innerQuery } from "../connectors/sql-text.ts";
 import { interactionColumns } from "../dataset/check-interactions.ts";
 import { interactionsThatFit } from "../dataset/memory-budget.ts";
 import { type ReadDataset, readDataset } from "../dataset/read-dataset.ts";
+import { type Connectors, connectorsOf } from "../dataset/stage-query.ts";
 import { dialectOf } from "../rules/dialects.ts";
 import type { UserSpool } from "../spool/spool-users.ts";
-import { openOnce } from "./open-once.ts";
 import { type InteractionSource, type PushDownOptions, readPushedDown } from "./read-pushed-down.ts";
 
 /** A dataset that fits into memory. `spool` is null when the dataset has every user. */
@@ -25,26 +25,27 @@ const ROW_BYTES_MIN = 4;
  * Throws what readDataset and readPushedDown throw.
  */
 export async function readWithinBudget(spec: ModelSpec, options: PushDownOptions): Promise<ReadWithinBudget> {
-  const connectors = openOnce(options.connect);
-  const openOptions = { ...options, connect: connectors.open };
+  const connectors = connectorsOf(spec, options);
+  // Readings of a prepared source share the connector, and see one state of the store.
+  const shared = { ...options, connectors: { ...connectors, close: async () => undefined } };
   try {
-    const source = await openInteractions(spec, openOptions);
-    if (source !== undefined && !(await mayFit(source, spec, openOptions)))
-      return await readPushedDown(spec, source, openOptions);
+    const source = await openInteractions(spec, shared);
+    if (source !== undefined && !(await mayFit(source, spec, shared)))
+      return await readPushedDown(spec, source, shared);
     try {
-      // Handing over lets readDataset close the connector, and free its memory, before it sorts the rows.
-      return { ...(await readDataset(spec, { ...options, connect: connectors.handOver })), spool: null };
+      return { ...(await readDataset(spec, { ...options, connectors })), spool: null };
     } catch (error) {
       const isTooLarge = error instanceof StageError && error.code === "too_many_interactions";
       if (!isTooLarge || source === undefined) throw error;
-      return await readPushedDown(spec, { ...source, connector: await openSource(spec, openOptions) }, openOptions);
+      const connector = await connectors.of(spec.schema.interaction.source);
+      return await readPushedDown(spec, { ...source, connector }, shared);
     }
   } finally {
     await connectors.close();
   }
 }
 
-type OpenOptions = PushDownOptions & { readonly connect: ReturnType<typeof openOnce>["open"] };
+type OpenOptions = PushDownOptions & { readonly connectors: Connectors };
 type Opened = InteractionSource & { readonly inspection: Inspection };
 
 /**
@@ -55,13 +56,12 @@ async function openInteractions(spec: ModelSpec, options: OpenOptions): Promise<
   if (options.memoryMbMax === undefined) return undefined;
   const { schema } = spec;
   const { source } = schema.interaction;
-  const config = connectorOf(spec, source);
-  const dialect = dialectOf(config.type);
+  const dialect = dialectOf(connectorOf(spec, source).type);
   if (dialect === undefined) return undefined;
   const columns = interactionColumns(schema);
   if (new Set(columns).size < columns.length) return undefined; // two columns of one name cannot be told apart
   options.progress({ detail: "connecting for interactions" });
-  const connector = await openSource(spec, options);
+  const connector = await options.connectors.of(source);
   const inspection = await connector.inspect(source.query, options.signal);
   const available = inspection.columns;
   // Reading the rows reports the missing column.
@@ -70,9 +70,6 @@ async function openInteractions(spec: ModelSpec, options: OpenOptions): Promise<
   const query = { dialect, query: source.query, available, schema, nowSeconds };
   return { query, connector, inspection };
 }
-
-const openSource = (spec: ModelSpec, { connect, context }: OpenOptions): Promise<Connector> =>
-  connect(connectorOf(spec, spec.schema.interaction.source), context);
 
 /** Whether the interactions fit into memory, by the store's estimate or by a count. */
 async function mayFit(
@@ -90,8 +87,6 @@ async function mayFit(
 
 async function countRows(connector: Connector, query: string, signal: AbortSignal): Promise<number> {
   const sql = `SELECT COUNT(*) AS row_count FROM (\n${innerQuery(query)}\n) AS source`;
-  const { chunks } = await connector.read(sql, { signal });
-  let count = 0;
-  for await (const chunk of chunks) for (const [rows] of chunk.getRows()) count = Number(rows);
-  return count;
+  const [row] = await jsonRows(await connector.read(sql, { signal }));
+  return Number(row!.row_count);
 }

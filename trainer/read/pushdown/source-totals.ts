@@ -1,9 +1,29 @@
+import { type Connector, jsonRows, type SourceRows } from "../connectors/connector.ts";
 import { unreadableOf } from "../dataset/stage-query.ts";
 import type { TimeUnit } from "../rules/dialect.ts";
 import { countRejected, type Rejected } from "../rules/reject-reasons.ts";
 import { timeUnitOf } from "../rules/row-rules.ts";
-import { openRelation, type PushedSource, readSmallRelation, type SmallRow, smallRows } from "./read-relation.ts";
-import { DISTINCT } from "./relation.ts";
+import { DISTINCT, type Relation, relationSql } from "./relation.ts";
+import type { SourceTable } from "./source-table.ts";
+
+/** A store that computes relations. */
+export type PushedSource = {
+  readonly connector: Connector;
+  readonly table: SourceTable;
+  readonly signal: AbortSignal;
+  /** What the store called each reading, such as job ids. Each reading adds one. */
+  readonly origins: string[];
+};
+
+/** The rows of a relation. Throws what the connector throws. */
+export async function openRelation(source: PushedSource, relation: Relation): Promise<SourceRows> {
+  const rows = await source.connector.read(relationSql(relation, source.table), { signal: source.signal });
+  if (rows.origin !== undefined) source.origins.push(`${relation.kind.replaceAll("_", " ")}: ${rows.origin}`);
+  return rows;
+}
+
+const firstRow = async (source: PushedSource, relation: Relation) =>
+  (await jsonRows(await openRelation(source, relation)))[0]!;
 
 /** Counts of the accepted rows, made by the store. */
 export type Totals = {
@@ -19,10 +39,7 @@ export type Totals = {
 
 /** The unit of a time column's numbers. */
 export const readUnit = ({ table, ...source }: PushedSource): Promise<TimeUnit> =>
-  timeUnitOf(table.dialect, table.rules.time, async () => {
-    const [row] = await readSmallRelation({ table, ...source }, { kind: "units" });
-    return row!;
-  });
+  timeUnitOf(table.dialect, table.rules.time, () => firstRow({ table, ...source }, { kind: "units" }));
 
 /**
  * The number of rows, and the rejected ones by reason, including rows that the store could not read. No row numbers are
@@ -32,27 +49,23 @@ export async function readRejected(
   source: PushedSource,
 ): Promise<{ readonly rows: number; readonly rejected: Rejected }> {
   const answer = await openRelation(source, { kind: "reasons" });
-  const reasons = await smallRows(answer);
+  const counts = (await jsonRows(answer)).map(({ reason, row_count }) => ({ reason, count: Number(row_count) }));
   const unreadable = unreadableOf(answer);
-  const given = reasons.reduce((sum, row) => sum + numberOf(row, "row_count"), 0);
-  const refused = reasons.flatMap((row) =>
-    row.reason === null ? [] : [[row.reason!, { count: numberOf(row, "row_count"), firstRows: [] }] as const],
-  );
-  return { rows: given + countRejected(unreadable), rejected: { ...Object.fromEntries(refused), ...unreadable } };
+  const rows = counts.reduce((sum, { count }) => sum + count, countRejected(unreadable));
+  const refused = counts.filter(({ reason }) => reason !== null);
+  const rejected = Object.fromEntries(refused.map(({ reason, count }) => [String(reason), { count, firstRows: [] }]));
+  return { rows, rejected: { ...rejected, ...unreadable } };
 }
 
 /** @param perUser The number of newest interactions of a user that are kept. */
 export async function readTotals(source: PushedSource, perUser: number): Promise<Totals> {
-  const [row] = await readSmallRelation(source, { kind: "totals", of: DISTINCT, perUser });
+  const row = await firstRow(source, { kind: "totals", of: DISTINCT, perUser });
   return {
-    users: numberOf(row!, "users"),
-    interactions: numberOf(row!, "interactions"),
-    positives: numberOf(row!, "positives"),
-    firstSecond: numberOf(row!, "first_second"),
-    lastSecond: numberOf(row!, "last_second"),
-    newest: numberOf(row!, "newest"),
+    users: Number(row.users), // a sum of no rows is NULL, which becomes 0
+    interactions: Number(row.interactions),
+    positives: Number(row.positives),
+    firstSecond: Number(row.first_second),
+    lastSecond: Number(row.last_second),
+    newest: Number(row.newest),
   };
 }
-
-/** A number; 0 for NULL, the sum of no rows. */
-const numberOf = (row: SmallRow, name: string) => Number(row[name] ?? 0);

@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Label } from "../../../../shared/model-spec.ts";
-import { readSmallRelation } from "../../../../trainer/read/pushdown/read-relation.ts";
+import { jsonRows } from "../../../../trainer/read/connectors/connector.ts";
 import { DISTINCT, type Relation } from "../../../../trainer/read/pushdown/relation.ts";
+import { openRelation } from "../../../../trainer/read/pushdown/source-totals.ts";
 import {
   type Cell,
   heldTable,
@@ -49,8 +50,10 @@ async function answersOf(store: Store, rows: Rows, label: Label): Promise<Answer
   const answers: Record<string, string[]> = {};
   for (const [name, relation] of Object.entries(RELATIONS)) {
     if (name === "units" && table.rules.time.number === null) continue;
-    const read = await readSmallRelation({ connector: store.connector, table, signal: never, origins: [] }, relation);
-    answers[name] = read.map((row) => JSON.stringify(Object.values(row))).sort();
+    const source = { connector: store.connector, table, signal: never, origins: [] };
+    const read = await jsonRows(await openRelation(source, relation));
+    const text = (value: unknown) => (value === null ? null : String(value));
+    answers[name] = read.map((row) => JSON.stringify(Object.values(row).map(text))).sort();
   }
   return answers;
 }
