@@ -6,6 +6,10 @@ import { StageError } from "../../stage/stage-error.ts";
 /** What a customer sees of a store's error: a code and what to do. */
 export type Explanation = { readonly code: string; readonly message: string; readonly retryable?: boolean };
 
+export const refusal = (code: string, message: string): Explanation => ({ code, message });
+/** For faults that may pass: the run is tried again. */
+export const passing = (code: string, message: string): Explanation => ({ code, message, retryable: true });
+
 export const sourceError = ({ code, message, retryable = false }: Explanation, cause?: unknown): StageError =>
   new StageError("fetching", code, message, { cause, retryable });
 

@@ -122,7 +122,10 @@ export async function keepForNextRun(
 function whyUnordered(dialect: Dialect, column: SourceColumn): string | undefined {
   if (momentLiteral(dialect, column, { before: 0, unit: 1 }) !== undefined) return undefined;
   const type = column.native ?? String(column.type);
-  return `its column ${JSON.stringify(column.name)} has the type ${type}, whose order is not that of time; make it a timestamp, a date or a whole number`;
+  return (
+    `its column ${JSON.stringify(column.name)} has the type ${type}, whose order is not that of time; ` +
+    "make it a timestamp, a date or a whole number"
+  );
 }
 
 /** Why the copy cannot be used; undefined when it can. */

@@ -1,5 +1,5 @@
 import { StageError } from "../../../stage/stage-error.ts";
-import { type Explanation, sourceError } from "../source-error.ts";
+import { sourceError } from "../source-error.ts";
 import type { BigQueryTarget } from "./config.ts";
 
 type Fault = {
@@ -12,94 +12,75 @@ type Fault = {
 };
 export type BigQueryParty = BigQueryTarget & { readonly serviceAccount: string };
 
-type Rule = { readonly when: RegExp; readonly explain: (text: string, party: BigQueryParty) => Explanation };
+type Message = (text: string, party: BigQueryParty) => string;
+/** A pattern of the error, and what the customer sees. */
+type Rule = readonly [when: RegExp, code: string, message: Message];
 
 const REFUSED_CREDENTIALS =
   /invalid_grant|invalid_client|Invalid Credentials|UNAUTHENTICATED|Login Required|[Aa]ccount (\S+ )?(is|was|has been) (disabled|deleted)/;
 
-const cannotRun: Rule["explain"] = (text) => ({
-  code: "source_query_failed",
-  message: `The query cannot run: ${placed(text)}`,
-});
-const notFound: Rule["explain"] = (text) => ({
-  code: "table_not_found",
-  message: `${text}. Name tables as project.dataset.table`,
-});
+const cannotRun: Message = (text) => `The query cannot run: ${placed(text)}`;
+const notFound: Message = (text) => `${text}. Name tables as project.dataset.table`;
 
 /**
  * Tried in order on `reason: message`; the reasons are those of the API's error table. Messages may contain names that the customer
  * chose, so rules for a reason come before rules for a text.
  */
 const RULES: readonly Rule[] = [
-  {
-    when: /Not found: Dataset \S+ was not found in location|Cannot read and write in different locations/,
-    explain: (text, { location }) => ({
-      code: "dataset_in_other_location",
-      message: `${text}. The connector's location is ${JSON.stringify(location)}: set it to where the dataset is`,
-    }),
-  },
-  { when: /^invalidQuery: /, explain: cannotRun },
-  { when: /^notFound: /, explain: notFound },
-  {
-    when: /iam\.serviceAccounts\.getAccessToken|generateAccessToken/i,
-    explain: (_, { serviceAccount }) => ({
-      code: "impersonation_denied",
-      message: `The trainer may not act as ${serviceAccount}; the operator must grant its identity roles/iam.serviceAccountTokenCreator on that account: gcloud iam service-accounts add-iam-policy-binding ${serviceAccount} --member=serviceAccount:TRAINER_IDENTITY --role=roles/iam.serviceAccountTokenCreator`,
-    }),
-  },
-  {
-    when: REFUSED_CREDENTIALS,
-    explain: () => ({
-      code: "credentials_refused",
-      message:
-        "Google refuses the trainer's credentials: they have expired or were revoked; the operator must renew them",
-    }),
-  },
-  {
-    when: /bigquery\.jobs\.create/i,
-    explain: (_, { projectId, serviceAccount }) => ({
-      code: "permission_denied",
-      message: `${serviceAccount} may not run queries in project ${projectId}; grant it roles/bigquery.jobUser: gcloud projects add-iam-policy-binding ${projectId} --member=serviceAccount:${serviceAccount} --role=roles/bigquery.jobUser`,
-    }),
-  },
-  {
-    when: /billingNotEnabled|Billing has not been enabled/i,
-    explain: (_, { projectId }) => ({
-      code: "billing_not_enabled",
-      message: `Billing is not enabled for project ${projectId}; enable it, or name a project where it is`,
-    }),
-  },
-  {
-    when: /bytesBilledLimitExceeded|limit for bytes billed/i,
-    explain: (text) => ({
-      code: "bytes_limit_exceeded",
-      message: `${text}. Read fewer columns or partitions, or ask the operator for a higher limit`,
-    }),
-  },
-  {
-    when: /quotaExceeded|rateLimitExceeded|RESOURCE_EXHAUSTED|jobRateLimitExceeded/i,
-    explain: (text) => ({ code: "quota_exceeded", message: `BigQuery's quota is used up: ${text}`, retryable: true }),
-  },
-  {
-    when: /accessDenied|Access Denied|PERMISSION_DENIED/i,
-    explain: (text, { serviceAccount }) => ({
-      code: "permission_denied",
-      message: `${text} Grant ${serviceAccount} roles/bigquery.dataViewer on the dataset${datasetCommand(text, serviceAccount)}`,
-    }),
-  },
-  { when: /Not found: (Table|Dataset)/, explain: notFound },
-  {
-    when: /^stopped|Job execution was cancelled|was cancelled/i,
-    explain: () => ({
-      code: "job_cancelled",
-      message: "The query job was cancelled in BigQuery by somebody else; train again",
-    }),
-  },
-  {
-    when: /^timeout|Job timed out/i,
-    explain: () => ({ code: "source_timeout", message: "BigQuery ended the job at its time limit; make it read less" }),
-  },
-  { when: /Syntax error|Unrecognized name/, explain: cannotRun },
+  [
+    /Not found: Dataset \S+ was not found in location|Cannot read and write in different locations/,
+    "dataset_in_other_location",
+    (text, { location }) =>
+      `${text}. The connector's location is ${JSON.stringify(location)}: set it to where the dataset is`,
+  ],
+  [/^invalidQuery: /, "source_query_failed", cannotRun],
+  [/^notFound: /, "table_not_found", notFound],
+  [
+    /iam\.serviceAccounts\.getAccessToken|generateAccessToken/i,
+    "impersonation_denied",
+    (_, { serviceAccount }) =>
+      `The trainer may not act as ${serviceAccount}; the operator must grant its identity roles/iam.serviceAccountTokenCreator on that account: gcloud iam service-accounts add-iam-policy-binding ${serviceAccount} --member=serviceAccount:TRAINER_IDENTITY --role=roles/iam.serviceAccountTokenCreator`,
+  ],
+  [
+    REFUSED_CREDENTIALS,
+    "credentials_refused",
+    () => "Google refuses the trainer's credentials: they have expired or were revoked; the operator must renew them",
+  ],
+  [
+    /bigquery\.jobs\.create/i,
+    "permission_denied",
+    (_, { projectId, serviceAccount }) =>
+      `${serviceAccount} may not run queries in project ${projectId}; grant it roles/bigquery.jobUser: gcloud projects add-iam-policy-binding ${projectId} --member=serviceAccount:${serviceAccount} --role=roles/bigquery.jobUser`,
+  ],
+  [
+    /billingNotEnabled|Billing has not been enabled/i,
+    "billing_not_enabled",
+    (_, { projectId }) => `Billing is not enabled for project ${projectId}; enable it, or name a project where it is`,
+  ],
+  [
+    /bytesBilledLimitExceeded|limit for bytes billed/i,
+    "bytes_limit_exceeded",
+    (text) => `${text}. Read fewer columns or partitions, or ask the operator for a higher limit`,
+  ],
+  [
+    /quotaExceeded|rateLimitExceeded|RESOURCE_EXHAUSTED|jobRateLimitExceeded/i,
+    "quota_exceeded",
+    (text) => `BigQuery's quota is used up: ${text}`,
+  ],
+  [
+    /accessDenied|Access Denied|PERMISSION_DENIED/i,
+    "permission_denied",
+    (text, { serviceAccount }) =>
+      `${text} Grant ${serviceAccount} roles/bigquery.dataViewer on the dataset${datasetCommand(text, serviceAccount)}`,
+  ],
+  [/Not found: (Table|Dataset)/, "table_not_found", notFound],
+  [
+    /^stopped|Job execution was cancelled|was cancelled/i,
+    "job_cancelled",
+    () => "The query job was cancelled in BigQuery by somebody else; train again",
+  ],
+  [/^timeout|Job timed out/i, "source_timeout", () => "BigQuery ended the job at its time limit; make it read less"],
+  [/Syntax error|Unrecognized name/, "source_query_failed", cannotRun],
 ];
 
 const RETRYABLE = new RegExp(
@@ -115,14 +96,14 @@ const isGrpc = (code: Fault["code"]): code is number => typeof code === "number"
 export function explainBigQueryError(error: unknown, party: BigQueryParty): StageError {
   if (error instanceof StageError) return error;
   const text = textOf(error);
-  const found = RULES.find(({ when }) => when.test(text));
   const plain = text.replace(/^\w+: /, "");
-  const explanation = found?.explain(plain, party) ?? {
-    code: "source_query_failed",
-    message: `BigQuery failed: ${plain}`,
-    retryable: isTransient(error),
-  };
-  return sourceError(explanation, error);
+  const [, code, message] = RULES.find(([when]) => when.test(text)) ?? [];
+  if (code === undefined || message === undefined)
+    return sourceError(
+      { code: "source_query_failed", message: `BigQuery failed: ${plain}`, retryable: isTransient(error) },
+      error,
+    );
+  return sourceError({ code, message: message(plain, party), retryable: code === "quota_exceeded" }, error);
 }
 
 /** True for faults of the service or the network, after which the same request may succeed in a moment. */
