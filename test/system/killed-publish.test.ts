@@ -1,22 +1,22 @@
-/** Trainers killed while publishing, and two that publish at once, as seen by a real edge on the same bucket. */
-import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+/** Publications that die at every write, and two at once, as seen by a real edge on the same bucket. */
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { blobKey, livePointerKey, manifestKey, prefixOf, reportKey } from "../../shared/manifest.ts";
 import { buildVersion } from "../../trainer/publish/build-version.ts";
+import type { ObjectStore } from "../../trainer/store/object-store.ts";
+import { publish } from "../../trainer/store/publish.ts";
+import { s3Store } from "../../trainer/store/s3-store.ts";
 import { sweep } from "../../trainer/store/sweep.ts";
 import { type BuiltVersion, descriptorsOf } from "../../trainer/store/version-files.ts";
 import { activate, readManifest, storedVersions } from "../../trainer/store/versions.ts";
 import { SHOP_ITEM_ID_COLUMN, shopDataset, shopModel } from "../fixtures/edge-shop.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
-import type { PublishOrder } from "../fixtures/publish-process.ts";
 import { servedVersion } from "../fixtures/tiny-version.ts";
 
 const MODEL = { customer: "acme", modelName: "shop" };
 const SESSION = { interactions: [{ item_id: "i0" }], limit: 2 };
-const PROGRAM = new URL("../fixtures/publish-process.ts", import.meta.url).pathname;
 const DAY_MS = 86_400_000;
 
 let edge: EdgeWorld;
@@ -55,29 +55,42 @@ async function nextVersion(): Promise<BuiltVersion> {
   return version;
 }
 
-type Ended = { readonly killed: true } | { readonly killed: false; readonly writes: number };
+/** @returns The number of writes, or null if the publication died before its write `dieBeforeWrite`, counted from 1. */
+async function publishOnce(built: BuiltVersion, dieBeforeWrite: number | null): Promise<number | null> {
+  const { store, writes, hasDied } = mortalStore(s3Store(edge.s3), dieBeforeWrite);
+  const context = { store, nowMs: () => nowMs, signal: new AbortController().signal, progress: () => {} };
+  try {
+    await publish(built, new TextEncoder().encode("{}"), context);
+    return writes();
+  } catch (error) {
+    if (!hasDied()) throw error;
+    return null;
+  }
+}
 
-/** Publishes in a separate process. */
-async function publishElsewhere(
-  { version, manifest, files }: BuiltVersion,
-  dieBeforeWrite: number | null,
-): Promise<Ended> {
-  const bodies = await Promise.all(
-    files.map(async ({ descriptor, body }) => {
-      const bytes = body instanceof Blob ? await body.arrayBuffer() : body;
-      return { descriptor, base64: Buffer.from(bytes as Uint8Array).toString("base64") };
-    }),
-  );
-  const order: PublishOrder = { s3: edge.s3, version, manifest, files: bodies, dieBeforeWrite, nowMs };
-  const path = join(folder, `${version}.json`);
-  await writeFile(path, JSON.stringify(order));
-  return new Promise((resolve, reject) => {
-    execFile(process.execPath, [PROGRAM, path], (error, stdout) => {
-      if (error === null) resolve({ killed: false, ...(JSON.parse(stdout) as { writes: number }) });
-      else if (error.signal === "SIGKILL") resolve({ killed: true });
-      else reject(error);
-    });
-  });
+/**
+ * The bucket as a process uses it that dies before one of its writes: neither that write nor any later call reaches the
+ * bucket. Reads change nothing, so moments between two writes are equivalent.
+ */
+function mortalStore(real: ObjectStore, dieBeforeWrite: number | null) {
+  let writes = 0;
+  let dead = false;
+  const around =
+    <Args extends readonly unknown[], Result>(call: (...args: Args) => Promise<Result>, isWrite: boolean) =>
+    async (...args: Args) => {
+      if (isWrite && ++writes === dieBeforeWrite) dead = true;
+      if (dead) throw new Error("This process is dead.");
+      return await call(...args);
+    };
+  const store: ObjectStore = {
+    ...real,
+    get: around(real.get, false),
+    head: around(real.head, false),
+    putIfAbsent: around(real.putIfAbsent, true),
+    swap: around(real.swap, true),
+    delete: around(real.delete, true),
+  };
+  return { store, writes: () => writes, hasDied: () => dead };
 }
 
 /** Checks every byte of the live version, and that the edge serves it soon and gives only right answers until then. */
@@ -100,10 +113,10 @@ test("a trainer killed before any write leaves a complete version live, and anot
   let swaps = 0;
   for (let write = 1; ; write++) {
     const version = await nextVersion();
-    const ended = await publishElsewhere(version, write);
+    const writes = await publishOnce(version, write);
     const now = (await servedVersion(edge.store, MODEL))!;
-    if (!ended.killed) {
-      expect(ended.writes).toBe(write - 1);
+    if (writes !== null) {
+      expect(writes).toBe(write - 1);
       expect(now).toBe(version.version);
       break;
     }
@@ -112,7 +125,7 @@ test("a trainer killed before any write leaves a complete version live, and anot
     if (now !== before || write % 8 === 0) expect(await served()).toBe(now);
     // Most are left as they are; a restarted trainer publishes the others again.
     if (write % 4 === 0) {
-      expect(await publishElsewhere(version, null)).toMatchObject({ killed: false });
+      expect(await publishOnce(version, null)).not.toBeNull();
       expect(await servedVersion(edge.store, MODEL)).toBe(version.version);
     }
     before = (await servedVersion(edge.store, MODEL))!;
@@ -144,8 +157,7 @@ test("of two concurrent publishers one version is live and complete, and the oth
 }, async () => {
   for (let round = 0; round < 3; round++) {
     const both = [await nextVersion(), await nextVersion()];
-    const ended = await Promise.all(both.map((version) => publishElsewhere(version, null)));
-    expect(ended.map(({ killed }) => killed)).toEqual([false, false]);
+    expect(await Promise.all(both.map((version) => publishOnce(version, null)))).not.toContain(null);
     const live = await served();
     for (const { version } of both) await activate(edge.store, MODEL, { version, nowMs });
     expect(both.map(({ version }) => version)).toContain(live);
