@@ -3,11 +3,12 @@ import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { REQUEST_ID } from "../shared/api.ts";
 import { Problem } from "../shared/problem.ts";
-import { requireScope } from "./auth.ts";
 import { docsPage } from "./docs-page.ts";
 import { settingsOf } from "./env.ts";
-import { forward } from "./forward.ts";
+import { manage } from "./forward.ts";
 import { createIsolate, type EdgeEnv, type Isolate } from "./isolate.ts";
+import { openApiText, RANK_HEADERS } from "./openapi.ts";
+import { CALLS, type Call } from "./openapi-calls.ts";
 import { errorForLog, problemResponse } from "./problem-response.ts";
 import { rankByBody, rankByQuery, readAhead } from "./rank-route.ts";
 import type { ObjectCache } from "./reading/cached-objects.ts";
@@ -15,23 +16,25 @@ import { requestEntry, writeLog } from "./request-log.ts";
 import type { VersionLoader } from "./versions/snapshot-cache.ts";
 
 type Handler = (c: Context<EdgeEnv>) => Response | Promise<Response>;
-type Route = { readonly path: string; readonly methods: Readonly<Record<string, Handler>> };
+
+/** The handlers of published calls, by operation id. All other calls are forwarded to the trainer. */
+const HANDLERS: Readonly<Record<string, Handler>> = { rankByQuery, rankByBody, eraseUser, live, ready };
 
 /** Every path, with its methods and their handlers. */
-export const ROUTES: readonly Route[] = [
-  { path: "/health/live", methods: { GET: live } },
-  { path: "/health/ready", methods: { GET: ready } },
-  { path: "/v0/openapi.json", methods: { GET: openApi } },
-  { path: "/v0/docs", methods: { GET: docsPage } },
-  { path: "/v0/models/:model_name/rank", methods: { GET: rankByQuery, POST: rankByBody } },
-  { path: "/v0/models", methods: { GET: manage, POST: manage } },
-  { path: "/v0/models/:model_name", methods: { GET: manage, PATCH: manage, DELETE: manage } },
-  { path: "/v0/models/:model_name/train", methods: { POST: manage } },
-  { path: "/v0/models/:model_name/versions", methods: { GET: manage } },
-  { path: "/v0/models/:model_name/versions/:version/activate", methods: { POST: manage } },
-  { path: "/v0/models/:model_name/evaluation", methods: { GET: manage, POST: manage } },
-  { path: "/v0/users/:user_id", methods: { DELETE: eraseUser } },
-];
+export const ROUTES: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
+  "/v0/openapi.json": { GET: openApi },
+  "/v0/docs": { GET: docsPage },
+  ...routesOf(CALLS),
+};
+
+function routesOf(calls: readonly Call[]): Record<string, Record<string, Handler>> {
+  const routes: Record<string, Record<string, Handler>> = {};
+  for (const { path, method, id } of calls) {
+    const route = path.replace(/\{(\w+)\}/g, ":$1");
+    routes[route] = { ...routes[route], [method.toUpperCase()]: HANDLERS[id] ?? manage };
+  }
+  return routes;
+}
 
 const URI_CHARACTERS_MAX = 8192;
 
@@ -44,7 +47,7 @@ export function createApp(loader: VersionLoader, cache?: ObjectCache): Hono<Edge
   app.use(checkAddress);
   app.use("/v0/models/*", authenticate);
   app.use("/v0/users/*", authenticate);
-  for (const { path, methods } of ROUTES) {
+  for (const [path, methods] of Object.entries(ROUTES)) {
     for (const [method, handler] of Object.entries(methods)) app.on(method, path, handler);
     app.all(path, refuseMethod(path, Object.keys(methods).join(", ")));
   }
@@ -88,18 +91,7 @@ const allowOrigins: MiddlewareHandler<EdgeEnv> = (c, next) => {
     origin: (origin) => (allowed.includes("*") ? "*" : allowed.includes(origin) ? origin : null),
     allowMethods: ["GET", "POST", "PATCH", "DELETE"],
     allowHeaders: ["content-type", "x-api-key", "x-request-id", "idempotency-key"],
-    exposeHeaders: [
-      "x-request-id",
-      "x-rank-id",
-      "x-model-version",
-      "x-rank-strategy",
-      "x-ignored-interactions",
-      "x-seen-filter",
-      "server-timing",
-      "retry-after",
-      "location",
-      "idempotent-replayed",
-    ],
+    exposeHeaders: [...Object.keys(RANK_HEADERS), "retry-after", "location", "idempotent-replayed"],
     maxAge: 600,
   })(c, next);
 };
@@ -164,29 +156,7 @@ async function ready(c: Context<EdgeEnv>): Promise<Response> {
 }
 
 function openApi(c: Context<EdgeEnv>): Response {
-  return c.body(c.get("isolate").openApi(), 200, { "content-type": "application/json" });
-}
-
-async function manage(c: Context<EdgeEnv>): Promise<Response> {
-  const { settings, managementBodies } = c.get("isolate");
-  const caller = c.get("caller")!;
-  const nowMs = c.get("access").nowMs();
-  requireScope(caller, "manage");
-  const release = c.req.raw.body === null ? () => undefined : managementBodies.take(caller.customer, nowMs);
-  if (release === undefined) {
-    const detail = "Too many calls that manage models at once. Try again.";
-    throw new Problem("overloaded", detail, { retryAfterSeconds: 1 });
-  }
-  const answer = forward(c.req.raw, {
-    caller,
-    requestId: c.get("requestId"),
-    nowMs,
-    nonce: crypto.randomUUID(),
-    trainerUrl: settings.TRAINER_URL,
-    secret: settings.FORWARD_SECRET,
-    timeoutMs: settings.TRAINER_TIMEOUT_SECONDS * 1000,
-  });
-  return answer.finally(release);
+  return c.body(openApiText(), 200, { "content-type": "application/json" });
 }
 
 /** The trainer writes the list of erased users. This isolate reads the list again for its next rank call. */

@@ -1,18 +1,10 @@
+import type { Context } from "hono";
 import { MANAGEMENT_BODY_BYTES_MAX } from "../shared/api.ts";
 import { FORWARD_HEADERS, type ForwardedRequest, signForward } from "../shared/forward-signature.ts";
 import { Problem } from "../shared/problem.ts";
-import type { Caller } from "./auth.ts";
+import { requireScope } from "./auth.ts";
+import type { EdgeEnv } from "./isolate.ts";
 import { readBody } from "./request-body.ts";
-
-export type ForwardOptions = {
-  readonly caller: Caller;
-  readonly requestId: string;
-  readonly nowMs: number;
-  readonly nonce: string;
-  readonly trainerUrl: string;
-  readonly secret: string;
-  readonly timeoutMs: number;
-};
 
 /** Other characters would arrive in another encoding than they were signed in. */
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{0,255}$/;
@@ -21,13 +13,26 @@ const RETRY_AFTER_SECONDS = 10;
 /** The headers of the trainer's answer that reach the caller. */
 const ANSWER_HEADERS = ["content-type", "location", "retry-after", "allow", "idempotent-replayed", "etag"];
 
-/**
- * Sends a management request to the trainer, with a signature instead of the API key, and returns the trainer's answer.
- * Throws Problem trainer_unavailable, body_too_large, invalid_parameter.
- */
-export async function forward(request: Request, options: ForwardOptions): Promise<Response> {
-  const { trainerUrl, secret, caller } = options;
-  if (trainerUrl === "" || secret === "") throw unavailable(new Error("TRAINER_URL or FORWARD_SECRET is not set"));
+/** Forwards a management call to the trainer, with a signature instead of the API key, and returns the trainer's answer. */
+export async function manage(c: Context<EdgeEnv>): Promise<Response> {
+  const { managementBodies } = c.get("isolate");
+  const caller = c.get("caller")!;
+  requireScope(caller, "manage");
+  const hasBody = c.req.raw.body !== null;
+  const release = hasBody ? managementBodies.take(caller.customer, c.get("access").nowMs()) : () => {};
+  if (release === undefined) {
+    const detail = "Too many calls that manage models at once. Try again.";
+    throw new Problem("overloaded", detail, { retryAfterSeconds: 1 });
+  }
+  return forward(c).finally(release);
+}
+
+/** Throws Problem trainer_unavailable, body_too_large, invalid_parameter. */
+async function forward(c: Context<EdgeEnv>): Promise<Response> {
+  const { TRAINER_URL, FORWARD_SECRET, TRAINER_TIMEOUT_SECONDS } = c.get("isolate").settings;
+  if (TRAINER_URL === "" || FORWARD_SECRET === "")
+    throw unavailable(new Error("TRAINER_URL or FORWARD_SECRET is not set"));
+  const request = c.req.raw;
   const { pathname, search } = new URL(request.url);
   const idempotencyKey = request.headers.get("idempotency-key") ?? "";
   if (!IDEMPOTENCY_KEY.test(idempotencyKey))
@@ -38,41 +43,35 @@ export async function forward(request: Request, options: ForwardOptions): Promis
   const signed: ForwardedRequest = {
     method: request.method,
     path: pathname + search,
-    customer: caller.customer,
-    keyId: caller.keyId,
-    scopes: caller.scopes,
-    timestampSeconds: Math.floor(options.nowMs / 1000),
-    nonce: options.nonce,
+    ...c.get("caller")!,
+    timestampSeconds: Math.floor(c.get("access").nowMs() / 1000),
+    nonce: crypto.randomUUID(),
     idempotencyKey,
     // The body of a GET has no meaning (RFC 9110, 9.3.1), and fetch sends none.
     body: WITHOUT_BODY.has(request.method) ? new Uint8Array(0) : await readBody(request, MANAGEMENT_BODY_BYTES_MAX),
   };
-  const headers = await forwardHeaders(signed, request.headers.get("content-type"), options);
-  // Not `new URL(path, trainerUrl)`: a path that begins with two slashes would name another host.
-  const answer = await fetch(new URL(trainerUrl).origin + signed.path, {
+  const contentType = request.headers.get("content-type");
+  // Not `new URL(path, TRAINER_URL)`: a path that begins with two slashes would name another host.
+  const answer = await fetch(new URL(TRAINER_URL).origin + signed.path, {
     method: signed.method,
-    headers,
+    headers: {
+      [FORWARD_HEADERS.customer]: signed.customer,
+      [FORWARD_HEADERS.keyId]: signed.keyId,
+      [FORWARD_HEADERS.scopes]: signed.scopes.join(","),
+      [FORWARD_HEADERS.timestamp]: String(signed.timestampSeconds),
+      [FORWARD_HEADERS.nonce]: signed.nonce,
+      [FORWARD_HEADERS.signature]: await signForward(signed, FORWARD_SECRET),
+      [FORWARD_HEADERS.requestId]: c.get("requestId"),
+      ...(idempotencyKey === "" ? {} : { "idempotency-key": idempotencyKey }),
+      ...(contentType === null ? {} : { "content-type": contentType }),
+    },
     redirect: "manual",
-    signal: AbortSignal.timeout(options.timeoutMs),
+    signal: AbortSignal.timeout(TRAINER_TIMEOUT_SECONDS * 1000),
     ...(signed.body.length > 0 ? { body: signed.body as Uint8Array<ArrayBuffer> } : {}),
   }).catch((cause: unknown) => {
     throw unavailable(cause);
   });
   return passedOn(answer);
-}
-
-async function forwardHeaders(signed: ForwardedRequest, contentType: string | null, options: ForwardOptions) {
-  return {
-    [FORWARD_HEADERS.customer]: signed.customer,
-    [FORWARD_HEADERS.keyId]: signed.keyId,
-    [FORWARD_HEADERS.scopes]: signed.scopes.join(","),
-    [FORWARD_HEADERS.timestamp]: String(signed.timestampSeconds),
-    [FORWARD_HEADERS.nonce]: signed.nonce,
-    [FORWARD_HEADERS.signature]: await signForward(signed, options.secret),
-    [FORWARD_HEADERS.requestId]: options.requestId,
-    ...(signed.idempotencyKey === "" ? {} : { "idempotency-key": signed.idempotencyKey }),
-    ...(contentType === null ? {} : { "content-type": contentType }),
-  };
 }
 
 /** The trainer's answer. An answer of a gateway in between is not passed on. */

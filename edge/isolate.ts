@@ -3,7 +3,6 @@ import { createAdmission } from "./admission/admission.ts";
 import { createCustomerQuota } from "./admission/customer-quota.ts";
 import { type Caller, keyring } from "./auth.ts";
 import type { Bindings, Settings } from "./env.ts";
-import { openApiDocument } from "./openapi.ts";
 import { artifactReader } from "./reading/artifact-reader.ts";
 import type { ObjectCache } from "./reading/cached-objects.ts";
 import { refreshedCache } from "./reading/refreshed-cache.ts";
@@ -49,7 +48,6 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
   const versions = snapshotCache({ bytes: cacheBytes, pageBytesMax }, loader);
   const pointerMs = settings.POINTER_CACHE_SECONDS * 1000;
   const readyMs = { freshMs: READINESS_MS, servableMs: READINESS_MS, keptMs: READINESS_MS, absentMs: 0 };
-  let openApi: string | undefined;
   return {
     settings,
     reader: artifactReader(bucket, settings.READ_TIMEOUT_MS, cache),
@@ -67,10 +65,5 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     admission: createAdmission(settings.QUEUE_MS_MAX),
     /** Whether the bucket has answered a moment ago. */
     readiness: refreshedCache<boolean>({ ...readyMs, readLockMs: READ_LOCK_MS }, 1),
-    /** The API's description as JSON, made at the first call. */
-    openApi() {
-      openApi ??= JSON.stringify(openApiDocument());
-      return openApi;
-    },
   };
 }

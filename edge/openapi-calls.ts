@@ -75,8 +75,15 @@ const Patch = z.object({
   schema: z.looseObject({}).optional(),
   train_schedule: z.string().nullable().optional(),
 });
-const Nothing = z.strictObject({});
 const Health = z.object({ status: z.string() });
+
+type Described = (name: string, schema: z.ZodType, description: string) => Parameter;
+const at = (method: Call["method"], path: string, id: string) => ({ method, path, id });
+const query: Described = (name, schema, description) => ({ name, in: "query", description, schema });
+const header: Described = (name, schema, description) => ({ name, in: "header", description, schema });
+const answer = (status: number, schema: z.ZodType, description: string): Answer => ({ status, description, schema });
+const required = (schema: z.ZodType) => ({ schema, bytesMax: MANAGEMENT_BODY_BYTES_MAX, isRequired: true });
+const nothing = { schema: z.strictObject({}), bytesMax: MANAGEMENT_BODY_BYTES_MAX, isRequired: false };
 
 const BODY_FAULTS: readonly ProblemCode[] = [
   "invalid_json",
@@ -93,45 +100,30 @@ const RANK_FAULTS: readonly ProblemCode[] = [
   "user_record_unavailable",
   "overloaded",
 ];
-const RANKED = {
-  status: 200,
-  description: "Item ids, most relevant first. Fewer ids than `limit`, or none, are a normal answer.",
-  schema: ItemIds,
-};
-const RECORD = { status: 200, description: "The model's record.", schema: ModelRecord };
-const nothing = { schema: Nothing, bytesMax: MANAGEMENT_BODY_BYTES_MAX, isRequired: false };
+const RANKED = answer(
+  200,
+  ItemIds,
+  "Item ids, most relevant first. Fewer ids than `limit`, or none, are a normal answer.",
+);
+const RECORD = answer(200, ModelRecord, "The model's record.");
 
 export const CALLS: readonly Call[] = [
   {
-    method: "get",
-    path: "/v0/models/{model_name}/rank",
-    id: "rankByQuery",
+    ...at("get", "/v0/models/{model_name}/rank", "rankByQuery"),
     summary: "Ranks items for a user",
     description:
       "Without user_id, and for a user that the model does not know, the answer is popular items. Items that the user has seen are " +
       "left out.",
     scope: "rank",
     parameters: [
-      {
-        name: "user_id",
-        in: "query",
-        description: "The user's id, as in the model's data.",
-        schema: z.string().max(ID_BYTES_MAX),
-      },
-      {
-        name: "limit",
-        in: "query",
-        description: "The largest number of ids.",
-        schema: z.int().min(1).max(RANK_LIMIT_MAX).default(RANK_LIMIT_DEFAULT),
-      },
+      query("user_id", z.string().max(ID_BYTES_MAX), "The user's id, as in the model's data."),
+      query("limit", z.int().min(1).max(RANK_LIMIT_MAX).default(RANK_LIMIT_DEFAULT), "The largest number of ids."),
     ],
     answers: [RANKED],
     problems: ["invalid_parameter", "unknown_field", ...RANK_FAULTS],
   },
   {
-    method: "post",
-    path: "/v0/models/{model_name}/rank",
-    id: "rankByBody",
+    ...at("post", "/v0/models/{model_name}/rank", "rankByBody"),
     summary: "Ranks items for a user, a session or both, among those that match a retrieval query",
     description:
       "`interactions` are the user's latest positive interactions, oldest first. `retrieval` is a query over item attributes, in a " +
@@ -150,96 +142,71 @@ export const CALLS: readonly Call[] = [
     ],
   },
   {
-    method: "post",
-    path: "/v0/models",
-    id: "createModel",
+    ...at("post", "/v0/models", "createModel"),
     summary: "Creates a model and starts its training",
     description:
       "The user ids and the item ids are two columns of the interaction query. Features are further columns of a source, each named " +
       "once. Without features, every further column is a feature. There must be at least 2 items and at least one positive interaction.",
     scope: "manage",
     parameters: [
-      {
-        name: "dry_run",
-        in: "query",
-        description:
-          "true: connects, reads a sample within 25 s, reports the findings, and creates nothing. A customer has one dry run at a time. " +
+      query(
+        "dry_run",
+        z.enum(["true", "false"]).default("false"),
+        "true: connects, reads a sample within 25 s, reports the findings, and creates nothing. A customer has one dry run at a time. " +
           "A source that cannot be read is invalid_parameter, with the code of the reason as stage_code.",
-        schema: z.enum(["true", "false"]).default("false"),
-      },
-      {
-        name: "idempotency-key",
-        in: "header",
-        description:
-          "For a day, the same key with the same body returns the first answer again, with the header idempotent-replayed.",
-        schema: z.string().max(255),
-      },
+      ),
+      header(
+        "idempotency-key",
+        z.string().max(255),
+        "For a day, the same key with the same body returns the first answer again, with the header idempotent-replayed.",
+      ),
     ],
-    body: { schema: ModelSpec, bytesMax: MANAGEMENT_BODY_BYTES_MAX, isRequired: true },
+    body: required(ModelSpec),
     answers: [
-      { status: 201, description: "The new model's record. The header Location has its address.", schema: ModelRecord },
-      { status: 200, description: "The findings of a dry run. Nothing is created.", schema: DryRun },
+      answer(201, ModelRecord, "The new model's record. The header Location has its address."),
+      answer(200, DryRun, "The findings of a dry run. Nothing is created."),
     ],
     problems: [...BODY_FAULTS, "model_exists", "idempotency_conflict", "overloaded"],
   },
   {
-    method: "get",
-    path: "/v0/models",
-    id: "listModels",
+    ...at("get", "/v0/models", "listModels"),
     summary: "Lists the customer's models",
     scope: "manage",
     parameters: [
-      {
-        name: "limit",
-        in: "query",
-        description: "The largest number of records.",
-        schema: z.int().min(1).max(LIST_LIMIT_MAX).default(LIST_LIMIT_DEFAULT),
-      },
-      { name: "cursor", in: "query", description: "`next_cursor` of the previous page.", schema: z.string() },
-      { name: "status", in: "query", description: "Only models in this state.", schema: ModelStatus },
+      query("limit", z.int().min(1).max(LIST_LIMIT_MAX).default(LIST_LIMIT_DEFAULT), "The largest number of records."),
+      query("cursor", z.string(), "`next_cursor` of the previous page."),
+      query("status", ModelStatus, "Only models in this state."),
     ],
-    answers: [{ status: 200, description: "Records, sorted by name.", schema: List }],
+    answers: [answer(200, List, "Records, sorted by name.")],
     problems: ["invalid_parameter", "unknown_field", "limit_out_of_range"],
   },
   {
-    method: "get",
-    path: "/v0/models/{model_name}",
-    id: "viewModel",
+    ...at("get", "/v0/models/{model_name}", "viewModel"),
     summary: "Shows a model's record",
     scope: "manage",
     answers: [RECORD],
     problems: ["unknown_field", "model_not_found"],
   },
   {
-    method: "patch",
-    path: "/v0/models/{model_name}",
-    id: "changeModel",
+    ...at("patch", "/v0/models/{model_name}", "changeModel"),
     summary: "Changes a model's schema, connectors or schedule (JSON merge patch)",
     scope: "manage",
-    body: { schema: Patch, bytesMax: MANAGEMENT_BODY_BYTES_MAX, isRequired: true },
+    body: required(Patch),
     answers: [RECORD],
     problems: [...BODY_FAULTS, "model_not_found", "model_busy"],
   },
   {
-    method: "delete",
-    path: "/v0/models/{model_name}",
-    id: "deleteModel",
+    ...at("delete", "/v0/models/{model_name}", "deleteModel"),
     summary: "Deletes a model and everything made for it",
     scope: "manage",
     answers: [
-      { status: 200, description: "The model is deleted.", schema: Deleted },
-      {
-        status: 202,
-        description: "The model no longer ranks. Its run is being stopped, or its files are being removed.",
-        schema: Deleted,
-      },
+      answer(200, Deleted, "The model is deleted."),
+      answer(202, Deleted, "The model no longer ranks. Its run is being stopped, or its files are being removed."),
     ],
     problems: ["unknown_field", "invalid_json", "body_too_large", "model_not_found"],
   },
   {
-    method: "post",
-    path: "/v0/models/{model_name}/train",
-    id: "trainModel",
+    ...at("post", "/v0/models/{model_name}/train", "trainModel"),
     summary: "Starts a training now",
     scope: "manage",
     body: nothing,
@@ -247,18 +214,14 @@ export const CALLS: readonly Call[] = [
     problems: [...BODY_FAULTS, "model_not_found", "model_busy"],
   },
   {
-    method: "get",
-    path: "/v0/models/{model_name}/versions",
-    id: "listVersions",
+    ...at("get", "/v0/models/{model_name}/versions", "listVersions"),
     summary: "Lists the versions that can be activated, newest first",
     scope: "manage",
-    answers: [{ status: 200, description: "Versions.", schema: Versions }],
+    answers: [answer(200, Versions, "Versions.")],
     problems: ["unknown_field", "model_not_found"],
   },
   {
-    method: "post",
-    path: "/v0/models/{model_name}/versions/{version}/activate",
-    id: "activateVersion",
+    ...at("post", "/v0/models/{model_name}/versions/{version}/activate", "activateVersion"),
     summary: "Makes a version live: roll back or forward within seconds",
     scope: "manage",
     body: nothing,
@@ -266,63 +229,47 @@ export const CALLS: readonly Call[] = [
     problems: [...BODY_FAULTS, "model_not_found", "version_not_found"],
   },
   {
-    method: "get",
-    path: "/v0/models/{model_name}/evaluation",
-    id: "viewEvaluation",
+    ...at("get", "/v0/models/{model_name}/evaluation", "viewEvaluation"),
     summary: "Shows the evaluation report of the live version",
     scope: "manage",
-    answers: [{ status: 200, description: "The report.", schema: EvaluationReport }],
+    answers: [answer(200, EvaluationReport, "The report.")],
     problems: ["unknown_field", "model_not_found", "model_not_active"],
   },
   {
-    method: "post",
-    path: "/v0/models/{model_name}/evaluation",
-    id: "evaluateGiven",
+    ...at("post", "/v0/models/{model_name}/evaluation", "evaluateGiven"),
     summary: "Evaluates the live version for given users or items, or for each value of an attribute",
     description:
       "The body has one of `user_ids`, `item_ids`, `user_attribute` and `item_attribute`. The figures come from the same ranked lists as " +
       "the report. For users they tell how good their lists were, for items how often the item was found, and for an attribute both, " +
       "by value. Ids are written as in rank calls: text of at most 256 bytes, or integers within ±(2^53 − 1).",
     scope: "manage",
-    body: { schema: EvaluationQuestion, bytesMax: MANAGEMENT_BODY_BYTES_MAX, isRequired: true },
-    answers: [{ status: 200, description: "The figures.", schema: EvaluationAnswer }],
+    body: required(EvaluationQuestion),
+    answers: [answer(200, EvaluationAnswer, "The figures.")],
     problems: [...BODY_FAULTS, "unknown_attribute", "model_not_found", "model_not_active", "artifact_unavailable"],
   },
   {
-    method: "delete",
-    path: "/v0/users/{user_id}",
-    id: "eraseUser",
+    ...at("delete", "/v0/users/{user_id}", "eraseUser"),
     summary: "Erases a user from all of the customer's models, for good",
     description:
       "The user is then ranked as an unknown user: at once where the call was made, everywhere within ten seconds. Every later " +
       "training leaves the user's rows out, even if the source still has them. Only a salted hash of the id is kept, to recognise " +
       "the user's rows. Repeating the call changes nothing. An erasure cannot be undone.",
     scope: "manage",
-    answers: [
-      {
-        status: 202,
-        description: "From the time `honoured_by` on, no edge uses stored data of the user.",
-        schema: Erased,
-      },
-    ],
+    answers: [answer(202, Erased, "From the time `honoured_by` on, no edge uses stored data of the user.")],
     problems: ["unknown_field", "invalid_json", "body_too_large"],
   },
   {
-    method: "get",
-    path: "/health/live",
-    id: "live",
+    ...at("get", "/health/live", "live"),
     summary: "Says that the Worker runs",
     scope: null,
-    answers: [{ status: 200, description: "The Worker runs.", schema: Health }],
+    answers: [answer(200, Health, "The Worker runs.")],
     problems: [],
   },
   {
-    method: "get",
-    path: "/health/ready",
-    id: "ready",
+    ...at("get", "/health/ready", "ready"),
     summary: "Says whether models can be read",
     scope: null,
-    answers: [{ status: 200, description: "Models can be read.", schema: Health }],
+    answers: [answer(200, Health, "Models can be read.")],
     problems: ["artifact_unavailable"],
   },
 ];

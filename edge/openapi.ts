@@ -17,6 +17,13 @@ const PROBLEMS_BY_SCOPE: Readonly<Record<Scope, readonly ProblemCode[]>> = {
 };
 const PROBLEMS_OF_EVERY_CALL: readonly ProblemCode[] = ["uri_too_long", "internal"];
 
+let text: string | undefined;
+/** The document as JSON, made at the first call. */
+export function openApiText(): string {
+  text ??= JSON.stringify(openApiDocument());
+  return text;
+}
+
 /** The OpenAPI 3.1 description of the API, from the schemas that check its requests. */
 export function openApiDocument(): Json {
   const paths: Record<string, Record<string, Json>> = {};
@@ -35,7 +42,7 @@ export function openApiDocument(): Json {
     paths,
     components: {
       securitySchemes: { apiKey: { type: "apiKey", in: "header", name: "x-api-key" } },
-      schemas: { Problem: PROBLEM_SCHEMA },
+      schemas: { Problem: jsonSchema(ProblemAnswer, "output") },
       headers: RANK_HEADERS,
     },
   };
@@ -55,13 +62,10 @@ function operationOf(call: Call): Json {
   const parameters = [...pathParameters(call.path), ...(call.parameters ?? []).map(parameterOf)];
   const responses: Record<string, Json> = {};
   for (const answer of answers) {
-    const headers = scope === "rank" ? Object.keys(RANK_HEADERS) : [];
     responses[answer.status] = {
       description: answer.description,
       content: { "application/json": { schema: jsonSchema(answer.schema, "output") } },
-      ...(headers.length
-        ? { headers: Object.fromEntries(headers.map((name) => [name, { $ref: `#/components/headers/${name}` }])) }
-        : {}),
+      ...(scope === "rank" ? { headers: RANK_HEADER_REFS } : {}),
     };
   }
   return {
@@ -124,33 +128,23 @@ const jsonSchema = (schema: z.ZodType, io: "input" | "output"): Json => {
 };
 
 const PROBLEM_REF = { $ref: "#/components/schemas/Problem" };
-const PROBLEM_SCHEMA = {
-  type: "object",
-  description: "RFC 9457.",
-  required: ["type", "title", "status", "detail", "code", "request_id", "errors", "error"],
-  properties: {
-    type: { type: "string" },
-    title: { type: "string" },
-    status: { type: "integer" },
-    detail: { type: "string" },
-    code: { type: "string", enum: Object.keys(PROBLEMS) },
-    request_id: { type: "string" },
-    error: { type: "string", description: "The same as detail." },
-    errors: {
-      type: "array",
-      items: {
-        type: "object",
-        required: ["pointer", "code", "message"],
-        properties: { pointer: { type: "string" }, code: { type: "string" }, message: { type: "string" } },
-      },
-    },
-    model_status: { type: "string", description: "With model_not_active: the model's status." },
-    training: { type: "object", description: "With model_busy: state and run_id of the current run." },
-    stage_code: { type: "string", description: "For a dry run that could not read the source: the reason." },
-  },
-};
+const ProblemAnswer = z
+  .looseObject({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    code: z.enum(Object.keys(PROBLEMS)),
+    request_id: z.string(),
+    error: z.string().describe("The same as detail."),
+    errors: z.array(z.looseObject({ pointer: z.string(), code: z.string(), message: z.string() })),
+    model_status: z.string().optional().describe("With model_not_active: the model's status."),
+    training: z.looseObject({}).optional().describe("With model_busy: state and run_id of the current run."),
+    stage_code: z.string().optional().describe("For a dry run that could not read the source: the reason."),
+  })
+  .describe("RFC 9457.");
 const textHeader = (description: string, required = true) => ({ description, required, schema: { type: "string" } });
-const RANK_HEADERS = {
+export const RANK_HEADERS = {
   "x-request-id": textHeader("Names this call in logs; the caller's own if it sent one."),
   "x-rank-id": textHeader("Names this list."),
   "x-model-version": textHeader("The version that ranked."),
@@ -164,3 +158,6 @@ const RANK_HEADERS = {
   ),
   "server-timing": textHeader("Milliseconds of waiting: for the version, for the user's record, for the call's turn."),
 };
+const RANK_HEADER_REFS = Object.fromEntries(
+  Object.keys(RANK_HEADERS).map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+);

@@ -8,7 +8,7 @@ export const BODY_MS_MAX = BODY_SECONDS_MAX * 1000;
 export async function readBody(request: Request, bytesMax: number): Promise<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) > bytesMax) throw tooLarge(bytesMax);
   if (request.body === null) return new Uint8Array(0);
-  const reader = request.body.getReader() as ReadableStreamDefaultReader<Uint8Array>;
+  const reader = request.body.getReader() as ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>;
   try {
     return await within(BODY_MS_MAX, "the body", collect(reader, bytesMax));
   } catch (error) {
@@ -33,23 +33,15 @@ export function jsonTextOf(body: Uint8Array, contentType: string | null): string
   }
 }
 
-async function collect(reader: ReadableStreamDefaultReader<Uint8Array>, bytesMax: number): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
+async function collect(reader: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>, bytesMax: number) {
+  const parts: Uint8Array<ArrayBuffer>[] = [];
   let size = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    size += value.length;
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    size += part.value.length;
     if (size > bytesMax) throw tooLarge(bytesMax);
-    parts.push(value);
+    parts.push(part.value);
   }
-  const body = new Uint8Array(size);
-  let at = 0;
-  for (const part of parts) {
-    body.set(part, at);
-    at += part.length;
-  }
-  return body;
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
 }
 
 const tooLarge = (bytesMax: number) =>

@@ -4,7 +4,7 @@ import { areOfOneModel } from "../../shared/live-pointer.ts";
 import { modelKey } from "../../shared/manifest.ts";
 import { ISOLATE_BYTES_MAX, type MemoryCost, RUNTIME_HEAP_BYTES } from "../../shared/memory-cost.ts";
 import { Problem } from "../../shared/problem.ts";
-import { createLeases, type Leases } from "../admission/customer-quota.ts";
+import { type CustomerQuota, createCustomerQuota } from "../admission/customer-quota.ts";
 import { type RequestAccess, sleep } from "../reading/waiting.ts";
 import type { LiveVersion, NamedModel } from "./live-pointers.ts";
 import type { LoadedVersion } from "./load-version.ts";
@@ -43,7 +43,7 @@ export type VersionMemory = {
 type Entry = {
   readonly loaded: LoadedVersion;
   readonly cost: MemoryCost;
-  readonly leases: Leases;
+  readonly leases: CustomerQuota;
   readonly beganMs: number;
   lastUsedMs: number;
   /** The version is not leased any more, and is evicted once nobody uses it. */
@@ -68,13 +68,13 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
     entries.delete(key);
     access.waitUntil(loaded.scorer.release());
   };
-  const idle = (nowMs: number) => [...entries].filter(([, entry]) => entry.leases.count(nowMs) === 0);
+  const idle = (nowMs: number) => [...entries].filter(([, entry]) => entry.leases.taken(nowMs) === 0);
   const sweepRetired = (access: RequestAccess) => {
     for (const [key, entry] of idle(access.nowMs())) if (entry.isRetired) evict(key, entry, access);
   };
   const leaseEntry = (entry: Entry, access: RequestAccess): VersionLease => {
     entry.lastUsedMs = access.nowMs();
-    const endLease = entry.leases.take(entry.lastUsedMs);
+    const endLease = entry.leases.take("", entry.lastUsedMs)!;
     const release = () => {
       endLease();
       if (entry.isRetired) sweepRetired(access);
@@ -174,7 +174,9 @@ function pausedVersions() {
 const bytesOf = ({ heapBytes, scriptBytes }: MemoryCost) => heapBytes + scriptBytes;
 const totalBytes = (versions: readonly Entry[]) => versions.reduce((sum, { cost }) => sum + bytesOf(cost), 0);
 
-const unused = (nowMs: number) => ({ leases: createLeases(LEASE_MS), lastUsedMs: nowMs, isRetired: false });
+const unused = (nowMs: number) => {
+  return { leases: createCustomerQuota(Infinity, LEASE_MS), lastUsedMs: nowMs, isRetired: false };
+};
 
 /** Counts the memory of entries and reservations. */
 function usage(

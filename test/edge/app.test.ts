@@ -17,7 +17,7 @@ afterAll(() => edge.stop());
 const addressOf = (path: string) => path.replace(":model_name", "shop").replace(":version", "v1");
 const codeOf = async (answer: Response) => ((await answer.json()) as { code: string }).code;
 
-test.each(ROUTES.map(({ path, methods }) => [path, Object.keys(methods).join(", ")]))(
+test.each(Object.entries(ROUTES).map(([path, methods]) => [path, Object.keys(methods).join(", ")]))(
   "%s answers %s only",
   async (path, allow) => {
     for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE"].filter(

@@ -4,12 +4,12 @@ import { pageOf } from "../../edge/docs-page.ts";
 import { CALLS } from "../../edge/openapi-calls.ts";
 
 test("every call and every problem code is on the page", () => {
-  const page = pageOf("https://edge.example");
+  const page = String(pageOf("https://edge.example"));
   for (const { method, path } of CALLS) expect(page).toContain(`${method.toUpperCase()} ${path}`);
   expect(page).toContain("user_record_unavailable");
 });
 test("it loads nothing, and an origin cannot inject HTML", () => {
-  const page = pageOf('https://"><script>alert(1)</script>');
+  const page = String(pageOf('https://"><script>alert(1)</script>'));
   expect(page).not.toContain("<script");
   expect(page).not.toMatch(/(src|href)="(?!\/v0)/);
 });

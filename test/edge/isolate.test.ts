@@ -51,9 +51,3 @@ test("the quota of calls whose callers hung up is returned once they could no lo
     expect(shares.take("acme", longestMs + 2000)).toBeDefined();
   }
 });
-test("the API description is made once", () => {
-  const { bucket } = memoryBucket(new Map());
-  const isolate = createIsolate(bucket, settingsOf({ MODELS: bucket }), loader);
-  expect(JSON.parse(isolate.openApi()).openapi).toBe("3.1.0");
-  expect(isolate.openApi()).toBe(isolate.openApi());
-});

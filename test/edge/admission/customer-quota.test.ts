@@ -1,23 +1,21 @@
 import { expect, test } from "vitest";
-import { createCustomerQuota, createLeases } from "../../../edge/admission/customer-quota.ts";
+import { createCustomerQuota } from "../../../edge/admission/customer-quota.ts";
 
-test("leases are counted until they end, and ending one twice is no error", () => {
-  const leases = createLeases(100);
-  const [endFirst, endSecond] = [leases.take(0), leases.take(0)];
-  expect(leases.count(1)).toBe(2);
+test("what was taken is counted until it is returned, and returning it twice is no error", () => {
+  const quota = createCustomerQuota(Infinity, 100);
+  const [endFirst, endSecond] = [quota.take("a", 0)!, quota.take("a", 0)!];
+  expect(quota.taken(1)).toBe(2);
   endFirst();
   endFirst();
-  expect(leases.count(1)).toBe(1);
+  expect(quota.taken(1)).toBe(1);
   endSecond();
-  expect(leases.count(1)).toBe(0);
+  expect(quota.taken(1)).toBe(0);
 });
-test("a lease that nobody ends expires, and no sooner", () => {
-  const leases = createLeases(100);
-  leases.take(0, "a", 2.5);
-  leases.take(50, "b", 4);
-  expect([leases.weight(99), leases.weight(99, "a"), leases.weight(99, "c")]).toEqual([6.5, 2.5, 0]);
-  expect([leases.count(100), leases.weight(100)]).toEqual([1, 4]);
-  expect(leases.count(150)).toBe(0);
+test("what nobody returns expires, and no sooner", () => {
+  const quota = createCustomerQuota(Infinity, 100);
+  quota.take("a", 0, 2.5);
+  quota.take("b", 50, 4);
+  expect([99, 100, 149, 150].map((nowMs) => quota.taken(nowMs))).toEqual([6.5, 4, 4, 0]);
 });
 
 test("one customer takes at most three quarters, all together the total, and what is returned can be taken again", () => {
