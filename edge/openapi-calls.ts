@@ -158,7 +158,7 @@ export const CALLS: readonly Call[] = [
       header(
         "idempotency-key",
         z.string().max(255),
-        "For a day, the same key with the same body returns the first answer again, with the header idempotent-replayed.",
+        "A repetition of the request with the same key creates nothing. It returns the model's record, with the header idempotent-replayed.",
       ),
     ],
     body: required(ModelSpec),
@@ -166,7 +166,7 @@ export const CALLS: readonly Call[] = [
       answer(201, ModelRecord, "The new model's record. The header Location has its address."),
       answer(200, DryRun, "The findings of a dry run. Nothing is created."),
     ],
-    problems: [...BODY_FAULTS, "model_exists", "idempotency_conflict", "overloaded"],
+    problems: [...BODY_FAULTS, "model_exists", "idempotency_conflict", "quota_exceeded", "overloaded"],
   },
   {
     ...at("get", "/v0/models", "listModels"),

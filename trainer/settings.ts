@@ -40,6 +40,7 @@ export class SettingsError extends Error {
 
 export type Settings = ReturnType<typeof readSettings>;
 export type RunSettings = Settings["runs"];
+export type CustomerCaps = Settings["caps"];
 
 /** Settings of the management process. */
 export function readSettings(environment: Environment = process.env) {
@@ -83,6 +84,16 @@ export function readSettings(environment: Environment = process.env) {
       retrySeconds: values.SHORTLIST_RETRY_SECONDS,
       /** A trainer that is silent for this long loses the leases of its runs. */
       heartbeatSeconds: values.SHORTLIST_HEARTBEAT_SECONDS,
+    },
+    /** What one customer may have at most, so that the others are served too. */
+    caps: {
+      models: values.SHORTLIST_CUSTOMER_MODELS,
+      /** Runs that work at the same time, over all trainers. */
+      runs: values.SHORTLIST_CUSTOMER_RUNS,
+      /** Runs that wait or work. */
+      queue: values.SHORTLIST_CUSTOMER_QUEUE,
+      /** Shortest time between two runs of a schedule. */
+      scheduleSecondsMin: values.SHORTLIST_SCHEDULE_MINUTES * 60,
     },
     /** Values that are removed from every log line. */
     secrets: secretsOf(values, environment),
@@ -175,6 +186,10 @@ const SettingsSchema = StoreSchema.extend({
   SHORTLIST_EDGE_URL: httpUrl,
   SHORTLIST_EGRESS_ADDRESSES: list.default([]),
   SHORTLIST_CONCURRENCY: integer(1, 64, 1),
+  SHORTLIST_CUSTOMER_MODELS: integer(1, 100_000, 100),
+  SHORTLIST_CUSTOMER_RUNS: integer(1, 64, 2),
+  SHORTLIST_CUSTOMER_QUEUE: integer(1, 100_000, 50),
+  SHORTLIST_SCHEDULE_MINUTES: integer(1, 525_600, 60),
   SHORTLIST_RUN_MEMORY_MB: integer(64, 1_000_000, 4096),
   SHORTLIST_RUN_DISK_BYTES: integer(1e6, 1e15, 1e11),
   SHORTLIST_DISK_RESERVE_BYTES: integer(0, 1e15, 2e9),

@@ -21,12 +21,14 @@ test("every public problem belongs to a call, except those for unknown addresses
   const missing = (Object.keys(PROBLEMS) as ProblemCode[]).filter((code) => !documented.has(code));
   expect(missing).toEqual(["not_found", "method_not_allowed"]);
 });
-test("extra members of problems and the lifetime of an Idempotency-Key are documented", () => {
+test("extra members of problems and what an Idempotency-Key does are documented", () => {
   const { properties } = (document as unknown as { components: { schemas: { Problem: { properties: object } } } })
     .components.schemas.Problem;
   expect(Object.keys(properties)).toEqual(expect.arrayContaining(["model_status", "training", "stage_code"]));
   const create = JSON.stringify(document.paths["/v0/models"]!.post);
-  expect(["For a day", "stage_code", "ISO 8601", "1 or 0"].filter((words) => !create.includes(words))).toEqual([]);
+  expect(["creates nothing", "stage_code", "ISO 8601", "1 or 0"].filter((words) => !create.includes(words))).toEqual(
+    [],
+  );
 });
 test("bodies are described by the schemas that check them", () => {
   const rank = JSON.stringify(document.paths["/v0/models/{model_name}/rank"]!.post);

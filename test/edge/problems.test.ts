@@ -10,6 +10,7 @@ const OF_THE_TRAINER: readonly ProblemCode[] = [
   "model_exists",
   "model_busy",
   "idempotency_conflict",
+  "quota_exceeded",
 ];
 const RANK = "/v0/models/shop/rank";
 

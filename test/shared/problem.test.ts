@@ -12,7 +12,7 @@ const CONTRACT: Readonly<Record<number, string>> = {
   403: "insufficient_scope",
   404: "model_not_found version_not_found not_found",
   405: "method_not_allowed",
-  409: "model_exists model_not_active model_busy idempotency_conflict",
+  409: "model_exists model_not_active model_busy idempotency_conflict quota_exceeded",
   413: "body_too_large",
   414: "uri_too_long",
   415: "unsupported_media_type",

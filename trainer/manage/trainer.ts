@@ -9,7 +9,7 @@ import { errorForLog, type Log } from "../log/log.ts";
 import { type Settings, SettingsError } from "../settings.ts";
 import type { ObjectStore } from "../store/object-store.ts";
 import { managementApp } from "./http/app.ts";
-import { databaseNonces, forwardVerifier } from "./http/forwarded.ts";
+import { forwardVerifier, memoryNonces } from "./http/forwarded.ts";
 import { modelRoutes } from "./http/models-route.ts";
 import { userRoute } from "./http/users-route.ts";
 import { startRemovals } from "./models/remove-model.ts";
@@ -105,7 +105,7 @@ async function open(parts: TrainerParts, closing: ClosingStep[]): Promise<Opened
   closing.push(() => waitAtMost(PART_STOP_SECONDS_MAX, pointers.idle()));
   const folders = modelFolders(stateDirectory);
   const erased = erasures({ database, store, nowMs, newSalt: () => randomBytes(16).toString("hex"), log });
-  const services = { ...parts, database, registry, ledger, pointers, folders, erasures: erased };
+  const services = { ...parts, caps: settings.caps, database, registry, ledger, pointers, folders, erasures: erased };
 
   const stopping = new AbortController();
   const removals = startRemovals({ ...services, signal: stopping.signal });
@@ -113,6 +113,7 @@ async function open(parts: TrainerParts, closing: ClosingStep[]): Promise<Opened
   const workers = startRunWorkers({
     ledger,
     concurrency: runs.concurrency,
+    perCustomer: settings.caps.runs,
     log,
     async perform(run, stop) {
       await performRun(run, services, stop);
@@ -137,7 +138,7 @@ async function open(parts: TrainerParts, closing: ClosingStep[]): Promise<Opened
       }),
       userRoute(erased, nowMs),
     ],
-    verify: forwardVerifier(settings.forwardSecret, nowMs, databaseNonces(database, nowMs)),
+    verify: forwardVerifier(settings.forwardSecret, nowMs, memoryNonces(nowMs)),
     checkReady: async () => void (await database.query("select 1")),
     log,
     newId: randomUUID,

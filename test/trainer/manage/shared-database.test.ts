@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openDatabase } from "../../../trainer/manage/records/database.ts";
 import { findPostgres, type PostgresServer, startPostgres } from "../../fixtures/postgres-server.ts";
-import { caller, environmentOf, signedHeaders } from "../../fixtures/trainer-client.ts";
+import { caller, environmentOf } from "../../fixtures/trainer-client.ts";
 import { startHarness } from "../../fixtures/trainer-harness.ts";
 import { specOf } from "../../fixtures/trainer-spec.ts";
 import { freshFolder } from "../../fixtures/trainer-state.ts";
@@ -60,23 +60,6 @@ describe.skipIf(bin === undefined)("several trainers on one Postgres server", ()
       expect((await one.call("GET", "/v0/models/model-0")).status).toBe(404);
     } finally {
       await Promise.all([one.stop(), two.stop()]);
-    }
-  });
-
-  test("refuse a signed request that another one has accepted", async () => {
-    const [one, other] = await Promise.all([
-      startHarness({ environment: shared() }),
-      startHarness({ environment: shared() }),
-    ]);
-    try {
-      const headers = await signedHeaders("DELETE", "/v0/users/ann", new Uint8Array(0), {});
-      const send = ({ port }: typeof one) =>
-        fetch(`http://127.0.0.1:${port}/v0/users/ann`, { method: "DELETE", headers });
-      const answers = await Promise.all([send(one), send(other), send(one), send(other)]);
-      expect(answers.map(({ status }) => status).sort()).toEqual([202, 401, 401, 401]);
-      expect((await send(other)).status).toBe(401);
-    } finally {
-      await Promise.all([one.stop(), other.stop()]);
     }
   });
 

@@ -7,7 +7,6 @@ import {
 } from "../../../shared/forward-signature.ts";
 import { CustomerId } from "../../../shared/key-record.ts";
 import { Problem } from "../../../shared/problem.ts";
-import type { Database } from "../records/database.ts";
 
 /** The caller, as the edge has identified and signed it. */
 export type Caller = { readonly customer: string; readonly keyId: string; readonly scopes: readonly string[] };
@@ -17,7 +16,7 @@ export type ForwardVerifier = (request: Request, body: Uint8Array) => Promise<Ca
 /** Remembers nonces, at least as long as a signature with them is valid. */
 export type Nonces = {
   /** Whether the nonce is new. */
-  add(nonce: string): Promise<boolean>;
+  add(nonce: string): boolean;
 };
 
 /** Signatures may come from a clock one window ahead, and are then valid for two windows. */
@@ -38,7 +37,7 @@ export function forwardVerifier(secret: string, nowMs: () => number, nonces: Non
     const expected = await signForward(forwarded, secret);
     if (!isSameSignature(request.headers.get(FORWARD_HEADERS.signature) ?? "", expected))
       throw refusal("is not signed with the secret that the edge and the trainer share");
-    if (!(await nonces.add(forwarded.nonce))) throw refusal("was received before");
+    if (!nonces.add(forwarded.nonce)) throw refusal("was received before");
     const { customer, keyId, scopes } = forwarded;
     return { customer, keyId, scopes };
   };
@@ -68,25 +67,29 @@ function readForwarded(request: Request, body: Uint8Array): ForwardedRequest | u
   };
 }
 
-const PURGE_EVERY_MS = 60_000;
+/** Nonces that a trainer remembers: many more than customers may send in two windows. */
+const NONCES_MAX = 100_000;
 
-/** Nonces in the database: a copied request is refused by every trainer that shares it, also after a restart. */
-export function databaseNonces(database: Database, nowMs: () => number): Nonces {
-  let purgedMs = Number.NEGATIVE_INFINITY;
+/**
+ * Nonces in memory. They are not shared between trainers and not kept over a restart: whoever can copy a request has seen
+ * it on the way between edge and trainer, and could also have kept it from arriving, so that a copy arrives first.
+ *
+ * @throws Problem overloaded when the memory is full.
+ */
+export function memoryNonces(nowMs: () => number, max = NONCES_MAX): Nonces {
+  const expiryOf = new Map<string, number>(); // in order of expiry
   return {
-    async add(nonce) {
+    add(nonce) {
       const now = nowMs();
-      if (now - purgedMs > PURGE_EVERY_MS) {
-        purgedMs = now;
-        const expired = new Date(now).toISOString();
-        await database.query("delete from shortlist.forward_nonces where expires_at < $1", [expired]);
+      for (const [old, expiresMs] of expiryOf) {
+        if (expiresMs > now) break;
+        expiryOf.delete(old);
       }
-      const inserted = await database.query(
-        `insert into shortlist.forward_nonces (nonce, expires_at) values ($1, $2)
-         on conflict (nonce) do nothing returning nonce`,
-        [nonce, new Date(now + NONCE_MS).toISOString()],
-      );
-      return inserted.length > 0;
+      if (expiryOf.has(nonce)) return false;
+      if (expiryOf.size >= max)
+        throw new Problem("overloaded", "The trainer has had too many calls.", { retryAfterSeconds: 60 });
+      expiryOf.set(nonce, now + NONCE_MS);
+      return true;
     },
   };
 }

@@ -1,7 +1,9 @@
 /** Requests and answers of the calls on models. app.ts has verified the caller; models/model-actions.ts performs the actions. */
+import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { z } from "zod";
 import { parseListQuery } from "../../../shared/api.ts";
+import { forEachConcurrently } from "../../../shared/concurrently.ts";
 import { reportKey } from "../../../shared/manifest.ts";
 import type { ModelRecord } from "../../../shared/model-record.ts";
 import { ModelName, ModelSpec } from "../../../shared/model-spec.ts";
@@ -15,8 +17,8 @@ import * as actions from "../models/model-actions.ts";
 import { checkSchedule, ScheduleError } from "../models/schedule.ts";
 import type { DryRuns } from "../questions/dry-runs.ts";
 import type { Evaluations } from "../questions/evaluations.ts";
-import { performOnce } from "../records/idempotency.ts";
 import type { Model } from "../records/model-transitions.ts";
+import { versionMetrics } from "../runs/version-metrics.ts";
 import type { AppEnv, Route } from "./app.ts";
 import { evaluationAnswer } from "./evaluation-answer.ts";
 import { HIDE_SOURCES, ModelPatch, patchedSpec } from "./model-patch.ts";
@@ -29,6 +31,7 @@ export type RoutesContext = actions.ActionContext & {
 };
 
 const VERSIONS_MAX = 100;
+const READS_AT_ONCE = 8;
 /** How long DELETE waits for the removal before it answers 202. */
 const DESTROY_WAIT_MS = 10_000;
 
@@ -45,7 +48,7 @@ export function modelRoutes(context: RoutesContext): readonly Route[] {
   };
   const change = async (c: Context<AppEnv>) => {
     const patch = parseWith(ModelPatch, bodyOf(c), HIDE_SOURCES);
-    return c.json(record(await actions.changeModel(context, refOf(c), (model) => revisedSpec(model, patch))));
+    return c.json(record(await actions.changeModel(context, refOf(c), (model) => revisedSpec(model, patch, context))));
   };
   const destroy = async (c: Context<AppEnv>) => {
     const ref = refOf(c);
@@ -92,31 +95,30 @@ export function modelRoutes(context: RoutesContext): readonly Route[] {
 async function create(c: Context<AppEnv>, context: RoutesContext): Promise<Response> {
   const { customer } = c.get("caller");
   const dry = parseWith(CreateQuery, queryParameters(c.req.url)).dry_run === "true";
-  const body = c.get("body");
   const spec = parseWith(ModelSpec, bodyOf(c), HIDE_SOURCES);
-  checkScheduleOf(spec);
+  checkScheduleOf(spec, context);
   checkConnectors(spec, customer);
   if (dry) return c.json(await context.dryRuns.run(spec, customer, c.req.raw.signal));
-  const request = { customer, key: c.req.header("idempotency-key") ?? null, body };
-  const { modelName, answer, isReplay } = await performOnce(context.database, request, async (note) => {
-    await actions.createModel(context, { customer, spec }, (queries, model) =>
-      note(queries, model.modelName, JSON.stringify(recordOfModel(model, context.edgeUrl))),
-    );
-  });
+  const { model, isReplay } = await actions.createModel(context, { customer, spec, request: requestOf(c) });
   // With the pointer written, a rank call that follows is answered with model_not_active instead of model_not_found.
-  await context.pointers.whenReconciled({ customer, modelName }, actions.POINTER_WAIT_MS);
-  return c.body(answer, 201, {
-    "content-type": "application/json",
-    location: `/v0/models/${modelName}`,
+  await context.pointers.whenReconciled(model, actions.POINTER_WAIT_MS);
+  return c.json(recordOfModel(model, context.edgeUrl), 201, {
+    location: `/v0/models/${model.modelName}`,
     ...(isReplay ? { "idempotent-replayed": "true" } : {}),
   });
 }
 
+/** Undefined without an Idempotency-Key. The edge has refused keys of a wrong form. */
+function requestOf(c: Context<AppEnv>) {
+  const key = c.req.header("idempotency-key");
+  return key === undefined ? undefined : { key, digest: createHash("sha256").update(c.get("body")).digest("hex") };
+}
+
 const CreateQuery = z.strictObject({ dry_run: z.enum(["true", "false"]).optional() });
 
-function revisedSpec({ spec, customer }: Model, patch: z.infer<typeof ModelPatch>): ModelSpec {
+function revisedSpec({ spec, customer }: Model, patch: z.infer<typeof ModelPatch>, context: RoutesContext): ModelSpec {
   const next = patchedSpec(spec, patch);
-  checkScheduleOf(next);
+  if (next.train_schedule !== spec.train_schedule) checkScheduleOf(next, context);
   if (patch.connector_configs !== undefined) checkConnectors(next, customer);
   return next;
 }
@@ -126,32 +128,28 @@ function checkConnectors({ connector_configs }: ModelSpec, customer: string): vo
     checkConnectorConfig(config, { at: `/connector_configs/${i}`, secretPrefix: secretPrefixOf(customer) });
 }
 
-function checkScheduleOf(spec: ModelSpec): void {
+function checkScheduleOf(spec: ModelSpec, { caps }: RoutesContext): void {
   try {
-    checkSchedule(spec.train_schedule);
+    checkSchedule(spec.train_schedule, caps.scheduleSecondsMin);
   } catch (error) {
     if (!(error instanceof ScheduleError)) throw error;
     throw problemOf([{ pointer: "/train_schedule", code: "invalid_parameter", message: error.message }]);
   }
 }
 
-async function versionsOf(model: Model, { registry, store, nowMs }: RoutesContext) {
-  const { customer, modelName } = model;
-  // The store knows which versions can be activated, the registry when most of them were created and how good they are.
-  const stored = (await versionNames(store, { customer, modelName }, { live: model.version, nowMs: nowMs() }))
-    .reverse()
-    .slice(0, VERSIONS_MAX);
-  const known = await registry.versions(customer, modelName, 10 * VERSIONS_MAX);
-  const byName = new Map(known.map((version) => [version.version, version]));
-  const versions = [];
-  for (const version of stored) {
-    const createdAt =
-      byName.get(version)?.createdAt ?? (await readManifest(store, { customer, modelName }, version))?.created_at;
-    if (createdAt === undefined) continue; // removed by a sweep meanwhile
-    const metrics = byName.get(version)?.metrics ?? null;
-    versions.push({ version, created_at: createdAt, live: version === model.version, metrics });
-  }
-  return { versions };
+async function versionsOf(model: Model, { store, nowMs }: RoutesContext) {
+  const names = await versionNames(store, model, { live: model.version, nowMs: nowMs() });
+  const found = new Map<string, object>();
+  await forEachConcurrently(names.slice(-VERSIONS_MAX), READS_AT_ONCE, async (version) => {
+    const [manifest, metrics] = await Promise.all([
+      readManifest(store, model, version),
+      versionMetrics(store, model, version),
+    ]);
+    // Without a manifest, a sweep has removed the version meanwhile.
+    if (manifest === undefined) return;
+    found.set(version, { version, created_at: manifest.created_at, live: version === model.version, metrics });
+  });
+  return { versions: names.toReversed().flatMap((version) => found.get(version) ?? []) };
 }
 
 /** The model with its live version. Throws Problem model_not_active. */

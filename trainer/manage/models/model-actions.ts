@@ -4,15 +4,16 @@ import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { ModelSpec } from "../../../shared/model-spec.ts";
 import { Problem } from "../../../shared/problem.ts";
+import type { CustomerCaps } from "../../settings.ts";
 import type { ModelRef } from "../../store/live-pointer-swap.ts";
 import type { ObjectStore } from "../../store/object-store.ts";
 import { activate } from "../../store/versions.ts";
-import type { Database, Queries } from "../records/database.ts";
-import { forgetAnswersOf } from "../records/idempotency.ts";
-import type { ModelRegistry } from "../records/model-registry.ts";
+import { type Database, isDuplicate, type Queries } from "../records/database.ts";
+import type { CreationRequest, ModelRegistry } from "../records/model-registry.ts";
 import { isBusy, type Model, type SpecChange } from "../records/model-transitions.ts";
 import type { RunLedger } from "../records/run-ledger.ts";
 import type { PointerKeeper } from "../runs/reconcile-records.ts";
+import { versionMetrics } from "../runs/version-metrics.ts";
 import type { Loop } from "./repeat.ts";
 import type { RunWorkers } from "./run-workers.ts";
 import { nextRunAt } from "./schedule.ts";
@@ -25,6 +26,7 @@ export type ActionContext = {
   readonly removals: Pick<Loop, "wake">;
   readonly store: ObjectStore;
   readonly pointers: PointerKeeper;
+  readonly caps: CustomerCaps;
   readonly nowMs: () => number;
 };
 
@@ -38,32 +40,65 @@ export async function findModel({ registry }: ActionContext, { customer, modelNa
   return model;
 }
 
+export type Creation = {
+  readonly customer: string;
+  readonly spec: ModelSpec;
+  /** A repetition of the same request finds the model that the first one created. Undefined: every request counts. */
+  readonly request?: CreationRequest | undefined;
+};
+
 /**
- * Creates a model and schedules its first run.
+ * Creates a model and schedules its first run, unless an earlier request with the same Idempotency-Key did so.
  *
- * @param note Writes more in the same transaction.
- * @throws Problem model_exists.
+ * @throws Problem model_exists, quota_exceeded, rate_limited; idempotency_conflict when the key was used with another body.
  */
 export async function createModel(
   context: ActionContext,
-  { customer, spec }: { readonly customer: string; readonly spec: ModelSpec },
-  note: (queries: Queries, model: Model) => Promise<void>,
-): Promise<Model> {
+  creation: Creation,
+): Promise<{ readonly model: Model; readonly isReplay: boolean }> {
+  const earlier = await earlierModel(context, creation);
+  if (earlier !== undefined) return { model: earlier, isReplay: true };
+  try {
+    return { model: await insertModel(context, creation), isReplay: false };
+  } catch (error) {
+    // If two requests with one key come at once, the second one is rolled back and finds the model of the first.
+    const isRepetition = isDuplicate(error) || (error instanceof Problem && error.code === "model_exists");
+    const first = isRepetition ? await earlierModel(context, creation) : undefined;
+    if (first === undefined) throw isDuplicate(error) ? idempotencyConflict() : error;
+    return { model: first, isReplay: true };
+  }
+}
+
+const idempotencyConflict = () =>
+  new Problem("idempotency_conflict", "This Idempotency-Key was used with another body: use a new key.");
+
+async function earlierModel({ registry }: ActionContext, { customer, request }: Creation): Promise<Model | undefined> {
+  const created = request && (await registry.createdBy(customer, request));
+  if (created?.isSame === false) throw idempotencyConflict();
+  return created?.model;
+}
+
+async function insertModel(context: ActionContext, { customer, spec, request }: Creation): Promise<Model> {
   const { database, registry, workers, pointers } = context;
   const nowMs = context.nowMs();
   const model = await database.transaction(async (queries) => {
     const times = { createdAt: new Date(nowMs).toISOString(), nextRunAt: nextRunAt(spec.train_schedule, nowMs, nowMs) };
-    const inserted = await registry.insert(queries, { customer, spec, ...times });
+    const inserted = await registry.insert(queries, { customer, spec, request, ...times });
     if (inserted === undefined)
       throw nameTaken(spec.model_name, await registry.find(customer, spec.model_name, queries));
-    const scheduled = (await scheduleRun(context, inserted, queries))!;
-    await note(queries, scheduled);
-    return scheduled;
+    if ((await registry.countOf(customer, queries)) > context.caps.models) throw tooManyModels(context.caps.models);
+    return (await scheduleRun(context, inserted, queries))!;
   });
   pointers.reconcile(model);
   workers.wake();
   return model;
 }
+
+const tooManyModels = (max: number) =>
+  new Problem(
+    "quota_exceeded",
+    `You have ${max} models, which is the operator's limit (SHORTLIST_CUSTOMER_MODELS): delete one first.`,
+  );
 
 function nameTaken(modelName: string, model: Model | undefined): Problem {
   const name = JSON.stringify(modelName);
@@ -77,15 +112,24 @@ function nameTaken(modelName: string, model: Model | undefined): Problem {
   );
 }
 
-/** The model with a new run that waits. Undefined when a run of it waits or works already, or the model is being deleted. */
+/**
+ * The model with a new run that waits. Undefined when a run of it waits or works already, or the model is being deleted.
+ *
+ * @throws Problem rate_limited when too many runs of the customer wait. The transaction must then be rolled back.
+ */
 export async function scheduleRun(
-  { registry, ledger }: Pick<ActionContext, "registry" | "ledger">,
+  { registry, ledger, caps }: Pick<ActionContext, "registry" | "ledger" | "caps">,
   { customer, modelName }: ModelRef,
   queries: Queries,
 ): Promise<Model | undefined> {
   const run = { runId: randomUUID(), customer, modelName };
   const model = await registry.apply(customer, modelName, { kind: "scheduled", runId: run.runId }, queries);
-  if (model !== undefined) await ledger.create(queries, run);
+  if (model === undefined) return undefined;
+  await ledger.create(queries, run);
+  if ((await ledger.countOf(customer, queries)) > caps.queue) {
+    const detail = `${caps.queue} runs of yours wait or work, which is the operator's limit (SHORTLIST_CUSTOMER_QUEUE).`;
+    throw new Problem("rate_limited", detail, { retryAfterSeconds: 60 });
+  }
   return model;
 }
 
@@ -104,7 +148,7 @@ async function hastenRun(
 /**
  * The model with a new run, or with its waiting retry brought forward.
  *
- * @throws Problem model_busy, model_not_found.
+ * @throws Problem model_busy, model_not_found, rate_limited.
  */
 export async function trainNow(context: ActionContext, ref: ModelRef): Promise<Model> {
   const scheduled = await context.database.transaction(
@@ -127,7 +171,7 @@ export async function trainNow(context: ActionContext, ref: ModelRef): Promise<M
  * The model with the spec that `revise` returns for its present one. A change of the data or the schema stops the present
  * run and schedules a new one.
  *
- * @throws Problem model_not_found; model_busy when others keep changing the model.
+ * @throws Problem model_not_found, rate_limited; model_busy when others keep changing the model.
  */
 export async function changeModel(
   context: ActionContext,
@@ -200,7 +244,6 @@ export async function destroyModel(context: ActionContext, ref: ModelRef, waitMs
   const { database, registry, ledger, removals, pointers } = context;
   const model = await database.transaction(async (queries) => {
     const destroying = await registry.apply(ref.customer, ref.modelName, { kind: "destroying" }, queries);
-    await forgetAnswersOf(ref, queries);
     if (destroying?.training.runId) await ledger.cancel(destroying.training.runId, queries);
     return destroying;
   });
@@ -229,7 +272,7 @@ export async function activateVersion(context: ActionContext, model: Model, vers
   if (model.status === "DESTROYING") throw modelNotFound(modelName);
   const isThere = () => registry.isThere(model);
   const manifest = await activate(store, { customer, modelName }, { version, nowMs: nowMs(), isThere });
-  const metrics = (await registry.findVersion(customer, modelName, version))?.metrics ?? null;
+  const metrics = await versionMetrics(store, model, version);
   const itemIdType = manifest.item_id_type;
   const changed = await registry.apply(customer, modelName, { kind: "activated", version, itemIdType, metrics });
   if (changed === undefined) throw modelNotFound(modelName);

@@ -9,6 +9,8 @@ export type WorkerOptions = {
   readonly ledger: Pick<RunLedger, "waiting">;
   /** Runs that may work at the same time in this process. */
   readonly concurrency: number;
+  /** Runs of one customer that may work at the same time. */
+  readonly perCustomer: number;
   /** Claims the run and works on it. It returns at once if another trainer was faster. */
   readonly perform: (run: Run, stop: AbortController) => Promise<void>;
   readonly log: Log;
@@ -17,10 +19,10 @@ export type WorkerOptions = {
 const POLL_MS = 2000;
 
 /**
- * Works on the runs that wait in the ledger, oldest first. There is no other queue: a row of the ledger is the job, and
+ * Works on the runs that wait in the ledger, in its order. There is no other queue: a row of the ledger is the job, and
  * the claim decides between trainers that read the same row.
  */
-export function startRunWorkers({ ledger, concurrency, perform, log }: WorkerOptions) {
+export function startRunWorkers({ ledger, concurrency, perCustomer, perform, log }: WorkerOptions) {
   const working = new Map<string, { readonly stop: AbortController; readonly ended: Promise<void> }>(); // by run id
   let isHandedBack = false;
 
@@ -37,7 +39,7 @@ export function startRunWorkers({ ledger, concurrency, perform, log }: WorkerOpt
   };
   const takeWaiting = async () => {
     // A run that begins here is listed until its claim is written, so the list must be longer by those.
-    for (const run of await ledger.waiting(concurrency + working.size)) {
+    for (const run of await ledger.waiting(concurrency + working.size, perCustomer)) {
       if (isHandedBack || working.size >= concurrency) return;
       if (working.has(run.runId)) continue;
       const stop = new AbortController();

@@ -31,16 +31,32 @@ const RANDOM_FIELD = /(?<![A-Z])H/;
 /**
  * Checks the schedule of a new or changed model. Stored schedules are not checked again.
  *
- * @throws ScheduleError for what `nextRunAt` refuses, and for H, with which a run would come at no fixed time.
+ * @throws ScheduleError for what `nextRunAt` refuses, for H, with which a run would come at no fixed time, and for runs that
+ * follow each other in less than `secondsMin`.
  */
-export function checkSchedule(schedule: string): void {
+export function checkSchedule(schedule: string, secondsMin: number): void {
   if (!schedule.startsWith("@") && RANDOM_FIELD.test(schedule))
     throw new ScheduleError(
       schedule,
       "H stands for a random value; expected numbers, names of days or months, * , - /",
     );
-  nextRunAt(schedule, 0, 0);
+  let lastMs = Number.NEGATIVE_INFINITY;
+  for (let i = 0, atMs = LEAP_YEAR[0]!; i < RUNS_CHECKED && atMs < LEAP_YEAR[1]!; i++) {
+    const next = nextRunAt(schedule, 0, atMs);
+    if (next === null) return;
+    atMs = Date.parse(next);
+    if (atMs - lastMs < secondsMin * 1000) {
+      const rule = `${secondsMin / 60} minutes must lie between runs (SHORTLIST_SCHEDULE_MINUTES, set by the operator)`;
+      throw new ScheduleError(schedule, rule);
+    }
+    lastMs = atMs;
+  }
 }
+
+/** Runs of a cron line that show how close together they can come. A line of the densest kind, * * * * *, has 60 an hour. */
+const RUNS_CHECKED = 100;
+/** A year with all the dates that a cron line can name. */
+const LEAP_YEAR = [Date.UTC(2028, 0, 1), Date.UTC(2029, 0, 1)];
 
 export class ScheduleError extends Error {
   override readonly name = "ScheduleError";

@@ -2,10 +2,11 @@
  * Periodic work: runs that are due, failed writes that are tried again, and an hourly sweep of what is no longer needed. Every
  * step reads rows and may be repeated.
  */
+import { Problem } from "../../../shared/problem.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
+import type { CustomerCaps } from "../../settings.ts";
 import type { Database } from "../records/database.ts";
 import type { Erasures } from "../records/erasures.ts";
-import { purgeIdempotencyKeys } from "../records/idempotency.ts";
 import type { ModelRegistry } from "../records/model-registry.ts";
 import type { Model } from "../records/model-transitions.ts";
 import type { RunLedger } from "../records/run-ledger.ts";
@@ -24,6 +25,7 @@ export type UpkeepContext = {
   readonly pointers: PointerKeeper;
   readonly folders: ModelFolders;
   readonly erasures: Erasures;
+  readonly caps: CustomerCaps;
   readonly nowMs: () => number;
   readonly log: Log;
 };
@@ -60,12 +62,13 @@ export function startUpkeep(context: UpkeepContext, pauseMs: number): Loop {
 }
 
 export async function scheduleDueRuns(context: UpkeepContext): Promise<void> {
-  const { registry, workers, nowMs, log } = context;
-  const due = await registry.due(new Date(nowMs()).toISOString(), BATCH);
+  const { registry, workers, caps, nowMs, log } = context;
+  const due = await registry.due(new Date(nowMs()).toISOString(), caps.queue, BATCH);
   for (const model of due)
     try {
       await scheduleDueRun(model, context);
     } catch (error) {
+      if (error instanceof Problem && error.code === "rate_limited") continue; // it stays due until there is room
       const about = { customer: model.customer, model_name: model.modelName };
       log({ event: "upkeep_failed", level: "error", ...about, error: errorForLog(error) });
     }
@@ -86,15 +89,12 @@ async function scheduleDueRun(model: Model, context: UpkeepContext): Promise<voi
 type SweepStep = (context: UpkeepContext, signal: AbortSignal) => Promise<void>;
 
 const SWEEP: readonly SweepStep[] = [
-  ({ database }) => purgeIdempotencyKeys(database),
-  ({ ledger }) => ledger.purge(),
   ({ erasures }) => erasures.restore(),
   async ({ erasures, folders, nowMs }) => {
     for (const { customer, erasedMs } of await erasures.lastBefore(nowMs() - ERASED_ROWS_MS_MAX))
       await folders.removeRows(customer, erasedMs + RUN_MS_MAX);
   },
   ({ folders, registry }) => folders.sweep(() => registry.names()),
-  bringForward,
   reconcileAll,
 ];
 
@@ -106,23 +106,6 @@ async function sweep(context: UpkeepContext, signal: AbortSignal): Promise<void>
     } catch (error) {
       context.log({ event: "upkeep_failed", level: "error", error: errorForLog(error) });
     }
-}
-
-/** Corrects schedules that were computed while the clock was ahead. Such a model would otherwise not train until then. */
-async function bringForward({ registry, nowMs, log }: UpkeepContext, signal: AbortSignal): Promise<void> {
-  for (const { customer, modelName } of await registry.names()) {
-    if (signal.aborted) return;
-    const model = await registry.find(customer, modelName);
-    if (model === undefined) continue;
-    const { spec, createdAt, training } = model;
-    try {
-      const next = nextRunAt(spec.train_schedule, Date.parse(createdAt), nowMs());
-      const isSooner = next !== null && training.nextRunAt !== null && next < training.nextRunAt; // RFC 3339 UTC
-      if (isSooner) await registry.apply(customer, modelName, { kind: "due", nextRunAt: next });
-    } catch (error) {
-      log({ event: "upkeep_failed", level: "error", customer, model_name: modelName, error: errorForLog(error) });
-    }
-  }
 }
 
 /** Reconciles every model: a trainer may have died between writing a record and its pointer. */

@@ -3,7 +3,8 @@
  * (shared/erased-users.ts). The row is written first, so that an accepted erasure is not lost; the call succeeds once the list
  * has the user too.
  */
-import { ERASED_USERS_MAX, erasureHash, hashesOf } from "../../../shared/erased-users.ts";
+import { forEachConcurrently } from "../../../shared/concurrently.ts";
+import { ERASED_USERS_MAX, erasureHash } from "../../../shared/erased-users.ts";
 import type { UserId } from "../../../shared/ids.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
 import { addErasedUsers, listIsFull, readErasedUsers } from "../../store/erased-list.ts";
@@ -20,49 +21,89 @@ export type ErasureParts = {
   /** Returns 32 random hex digits. */
   readonly newSalt: () => string;
   readonly log: Log;
+  readonly usersMax?: number;
 };
 
-/** Rows of one UPDATE. A list that was lost has up to half a million users. */
-const UPDATE_ROWS = 1000;
 const LISTS_AT_ONCE = 16;
 
-export function erasures({ database, store, nowMs, newSalt, log }: ErasureParts) {
+export function erasures({ database, store, nowMs, newSalt, log, usersMax = ERASED_USERS_MAX }: ErasureParts) {
   const inTurn = oneAtATime();
-  const write = (customer: string) => inTurn(customer, () => writeList(customer, database, store));
-  /** A failure with one customer's list must not affect the others. */
-  const logged = (customer: string, work: (customer: string) => Promise<void>) =>
-    work(customer).catch((error: unknown) =>
-      log({ event: "erased_list_failed", level: "error", customer, error: errorForLog(error) }),
-    );
-  const restoreList = async (customer: string) => {
-    const list = await readErasedUsers(store, customer);
-    const present = new Set(list && hashesOf(list));
-    const lost = (await hashesIn(customer, "listed", database)).filter((hash) => !present.has(hash));
-    await mark(lost, { customer, listed: false, database });
-    await write(customer);
+  /** Hashes by customer that are in the database, and perhaps not on the list yet. */
+  const pending = new Map<string, Set<string>>();
+
+  const saltOf = async (customer: string): Promise<string | undefined> => {
+    const rows = await database.query("select salt from shortlist.erasure_salts where customer = $1", [customer]);
+    return rows[0]?.salt as string | undefined;
   };
+  /** The salt of an existing list, since the database may be newer than the bucket, or a new one. The first writer wins. */
+  const makeSalt = async (customer: string): Promise<string> => {
+    const salt = (await readErasedUsers(store, customer))?.salt ?? newSalt();
+    await database.query(
+      "insert into shortlist.erasure_salts (customer, salt) values ($1, $2) on conflict (customer) do nothing",
+      [customer, salt],
+    );
+    return (await saltOf(customer))!;
+  };
+  const writePending = async (customer: string): Promise<void> => {
+    const waiting = pending.get(customer) ?? new Set();
+    const written = [...waiting];
+    if (written.length > 0) await addErasedUsers(store, customer, { salt: (await saltOf(customer))!, hashes: written });
+    for (const hash of written) waiting.delete(hash);
+    if (waiting.size === 0) pending.delete(customer);
+  };
+  const write = (customer: string, hashes: readonly string[] = []): Promise<void> => {
+    const waiting = pending.get(customer) ?? new Set();
+    for (const hash of hashes) waiting.add(hash);
+    pending.set(customer, waiting);
+    return inTurn(customer, () => writePending(customer));
+  };
+  const restoreList = async (customer: string): Promise<void> => {
+    const rows = await database.query(
+      "select hash from shortlist.erased_users where customer = $1 order by erased_at limit $2",
+      [customer, usersMax],
+    );
+    await write(
+      customer,
+      rows.map(({ hash }) => hash as string),
+    ); // changes nothing if the list has them all
+  };
+  /** Does the work for every customer. A failure with one customer's list must not affect the others. */
+  const forEach = (customers: readonly string[], work: (customer: string) => Promise<void>) =>
+    forEachConcurrently(customers, LISTS_AT_ONCE, (customer) =>
+      work(customer).catch((error: unknown) =>
+        log({ event: "erased_list_failed", level: "error", customer, error: errorForLog(error) }),
+      ),
+    );
   return {
     /** Writes the user's hash to the database and the list. Idempotent. Throws StoreError, Problem. */
     async erase(customer: string, user: UserId): Promise<void> {
-      const salt = (await saltOf(customer, database)) ?? (await makeSalt(customer, { database, store, newSalt }));
-      const hash = await erasureHash(salt, user);
-      await insert(customer, hash, { database, nowMs });
-      await write(customer);
+      const hash = await erasureHash((await saltOf(customer)) ?? (await makeSalt(customer)), user);
+      const [room] = await database.query(
+        `select count(*) < $3 or count(*) filter (where hash = $2) > 0 as is_there
+         from shortlist.erased_users where customer = $1`,
+        [customer, hash, usersMax],
+      );
+      if (!room!.is_there) throw listIsFull();
+      await database.query(
+        `insert into shortlist.erased_users (customer, hash, erased_at) values ($1, $2, $3)
+         on conflict (customer, hash) do nothing`,
+        [customer, hash, new Date(nowMs()).toISOString()],
+      );
+      await write(customer, [hash]);
     },
-    /** Writes lists that lack users of the database. A failure is logged, and the next call tries again. */
-    async settle(): Promise<void> {
-      const rows = await database.query("select distinct customer from shortlist.erased_users where not listed");
-      for (let at = 0; at < rows.length; at += LISTS_AT_ONCE)
-        await Promise.all(rows.slice(at, at + LISTS_AT_ONCE).map(({ customer }) => logged(customer as string, write)));
-    },
-    /** Repairs lists that are missing in the bucket or were replaced by an older copy. A failure is logged. */
+    /** Repeats writes to lists that have failed. */
+    settle: () => forEach([...pending.keys()], write),
+    /** Repairs lists that lack users of the database, such as those that were replaced by an older copy. */
     async restore(): Promise<void> {
-      const rows = await database.query("select distinct customer from shortlist.erased_users where listed");
-      for (const { customer } of rows) await logged(customer as string, restoreList);
+      const rows = await database.query("select customer from shortlist.erasure_salts");
+      await forEach(
+        rows.map(({ customer }) => customer as string),
+        restoreList,
+      );
     },
-    /** Repairs one customer's list. */
+    /** Repairs one customer's list. Throws StoreError, Problem. */
     async restoreOf(customer: string): Promise<void> {
-      if ((await saltOf(customer, database)) !== undefined) await logged(customer, restoreList);
+      if ((await saltOf(customer)) !== undefined) await restoreList(customer);
     },
     /** For each customer, the newest erasure before a time. */
     async lastBefore(ms: number) {
@@ -76,73 +117,4 @@ export function erasures({ database, store, nowMs, newSalt, log }: ErasureParts)
       }));
     },
   };
-}
-
-const saltOf = async (customer: string, database: Database): Promise<string | undefined> =>
-  (await database.query("select salt from shortlist.erasure_salts where customer = $1", [customer]))[0]?.salt as
-    | string
-    | undefined;
-
-/** The salt of an existing list, since the database may be newer than the bucket, or a new one. The first writer wins. */
-async function makeSalt(
-  customer: string,
-  { database, store, newSalt }: Omit<ErasureParts, "nowMs" | "log">,
-): Promise<string> {
-  const salt = (await readErasedUsers(store, customer))?.salt ?? newSalt();
-  await database.query(
-    "insert into shortlist.erasure_salts (customer, salt) values ($1, $2) on conflict (customer) do nothing",
-    [customer, salt],
-  );
-  return (await saltOf(customer, database))!;
-}
-
-/**
- * Inserts the hash as not listed. A user who was erased before is listed again, since the list may have been lost. The lock
- * on the customer's salt makes simultaneous erasures count one after the other.
- */
-async function insert(customer: string, hash: string, { database, nowMs }: Pick<ErasureParts, "database" | "nowMs">) {
-  await database.transaction(async (queries) => {
-    await queries.query("select salt from shortlist.erasure_salts where customer = $1 for update", [customer]);
-    const [known] = await queries.query(
-      "update shortlist.erased_users set listed = false where customer = $1 and hash = $2 returning hash",
-      [customer, hash],
-    );
-    if (known !== undefined) return;
-    const [{ count } = { count: 0 }] = await queries.query(
-      "select count(*) as count from shortlist.erased_users where customer = $1",
-      [customer],
-    );
-    if (Number(count) >= ERASED_USERS_MAX) throw listIsFull();
-    await queries.query(
-      "insert into shortlist.erased_users (customer, hash, erased_at, listed) values ($1, $2, $3, false)",
-      [customer, hash, new Date(nowMs()).toISOString()],
-    );
-  });
-}
-
-/** Adds the users to the list that it lacks. */
-async function writeList(customer: string, database: Database, store: ObjectStore): Promise<void> {
-  const hashes = await hashesIn(customer, "not listed", database);
-  if (hashes.length === 0) return;
-  await addErasedUsers(store, customer, { salt: (await saltOf(customer, database))!, hashes });
-  await mark(hashes, { customer, listed: true, database });
-}
-
-async function hashesIn(customer: string, which: "listed" | "not listed", database: Database): Promise<string[]> {
-  const rows = await database.query(`select hash from shortlist.erased_users where customer = $1 and ${which}`, [
-    customer,
-  ]);
-  return rows.map(({ hash }) => hash as string);
-}
-
-type Marking = { readonly customer: string; readonly listed: boolean; readonly database: Database };
-
-/** Marks users by hash, not all of the customer's: a user who was erased meanwhile is not on the list yet. */
-async function mark(hashes: readonly string[], { customer, listed, database }: Marking): Promise<void> {
-  for (let at = 0; at < hashes.length; at += UPDATE_ROWS) {
-    const some = hashes.slice(at, at + UPDATE_ROWS);
-    const parameters = some.map((_, i) => `$${i + 2}`).join(", ");
-    const update = `update shortlist.erased_users set listed = ${listed}`;
-    await database.query(`${update} where customer = $1 and hash in (${parameters})`, [customer, ...some]);
-  }
 }

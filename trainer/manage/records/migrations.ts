@@ -85,4 +85,23 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     )`,
     `create index forward_nonces_age on shortlist.forward_nonces (expires_at)`,
   ],
+  [
+    // Versions are in the bucket, nonces in memory, and an Idempotency-Key belongs to the model that it created.
+    `drop table shortlist.versions`,
+    `drop table shortlist.forward_nonces`,
+    `drop table shortlist.idempotency_keys`,
+    `alter table shortlist.models add column idempotency_key text`,
+    `alter table shortlist.models add column request_digest text`,
+    `create unique index models_created_once on shortlist.models (customer, idempotency_key)`,
+    // Progress changes several times a second, and must not rewrite the row with the specification.
+    `alter table shortlist.runs add column progress text`,
+    // A run that is over is removed.
+    `delete from shortlist.runs where finished_at is not null`,
+    `drop index shortlist.runs_unfinished`,
+    `alter table shortlist.runs drop column finished_at`,
+    `alter table shortlist.runs drop column outcome`,
+    `alter table shortlist.models drop column progress`,
+    `drop index shortlist.erased_users_listed`,
+    `alter table shortlist.erased_users drop column listed`,
+  ],
 ];

@@ -23,15 +23,16 @@ const COLUMNS: readonly (readonly [name: string, value: (model: Model) => SqlVal
   ["started_at", ({ training }) => training.startedAt],
   ["finished_at", ({ training }) => training.finishedAt],
   ["next_run_at", ({ training }) => training.nextRunAt],
-  ["progress", ({ training }) => json(training.progress)],
   ["data", (model) => json(model.data)],
   ["metrics", (model) => json(model.metrics)],
   ["failure", (model) => json(model.failure)],
 ];
 const NAMES = COLUMNS.map(([name]) => name);
 
-export const INSERT_MODEL = `insert into shortlist.models (${NAMES.join(", ")})
-  values (${NAMES.map((_, i) => `$${i + 1}`).join(", ")})`;
+/** Parameters: the values of a model, and the Idempotency-Key and digest of the request. Returns no row if the name is taken. */
+export const INSERT_MODEL = `insert into shortlist.models (${NAMES.join(", ")}, idempotency_key, request_digest)
+  values (${NAMES.map((_, i) => `$${i + 1}`).join(", ")}, $${NAMES.length + 1}, $${NAMES.length + 2})
+  on conflict (customer, model_name) do nothing returning revision`;
 
 /** Parameters: the values of a model, and last the revision that the row must still have. */
 export const UPDATE_MODEL = `update shortlist.models set ${NAMES.map((name, i) => `${name} = $${i + 1}`)
@@ -39,7 +40,10 @@ export const UPDATE_MODEL = `update shortlist.models set ${NAMES.map((name, i) =
   .join(", ")}
   where customer = $1 and model_name = $2 and revision = $${NAMES.length + 1} returning revision`;
 
-export const SELECT_MODEL = `select ${NAMES.join(", ")} from shortlist.models`;
+/** The progress is in the row of the present attempt, which is rewritten several times a second. */
+export const SELECT_MODEL = `select ${NAMES.join(", ")}, request_digest, (select progress from shortlist.runs
+    where runs.run_id = models.run_id and runs.attempt = models.run_attempt and models.finished_at is null) as progress
+  from shortlist.models`;
 
 /** The values of the columns. */
 export const valuesOfModel = (model: Model): SqlValue[] => COLUMNS.map(([, value]) => value(model));

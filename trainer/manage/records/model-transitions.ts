@@ -44,6 +44,7 @@ export type Training = {
   readonly startedAt: string | null;
   readonly finishedAt: string | null;
   readonly nextRunAt: string | null;
+  /** Kept with the run, not in the row of the model. */
   readonly progress: Progress | null;
 };
 
@@ -53,7 +54,7 @@ export type Attempt = { readonly runId: string; readonly attempt: number };
 /** An event of an attempt. */
 export type RunEvent =
   | { readonly kind: "started" }
-  | { readonly kind: "progress"; readonly state: TrainingState; readonly progress: Progress }
+  | { readonly kind: "progress"; readonly state: TrainingState }
   | { readonly kind: "data"; readonly data: DataSummary }
   | ({ readonly kind: "published" } & PublishedVersion)
   /** The run ended without a new version. `idle`: the ending is no fault, such as the gate's refusal. */
@@ -126,7 +127,7 @@ function changeBy(model: Model, event: ModelEvent, now: string): Change | undefi
         },
       };
     case "progress":
-      return { training: { state: event.state, progress: event.progress } };
+      return { training: { state: event.state } };
     case "data":
       return { data: event.data };
     case "published":

@@ -4,6 +4,7 @@
  * apart. All times are the database's, so that the clocks of machines do not matter. The statements are plain SQL, without
  * `skip locked` or advisory locks, which not every supported database has.
  */
+import type { Progress } from "../../../shared/model-record.ts";
 import type { Database, Queries } from "./database.ts";
 import type { Attempt } from "./model-transitions.ts";
 
@@ -19,19 +20,29 @@ export type Claim = Attempt & {
 export type RunLedger = {
   /** Adds a run that waits. */
   create(queries: Queries, run: Run): Promise<void>;
-  /** Runs that wait, oldest first: nobody owns their lease, and the wait before their next attempt is over. */
-  waiting(limit: number): Promise<readonly Run[]>;
+  /** Runs of the customer that wait or work. */
+  countOf(customer: string, queries: Queries): Promise<number>;
+  /**
+   * Runs that may begin: nobody owns their lease, and the wait before their next attempt is over. Customers take turns: the
+   * one with the fewest runs at work comes first, then the one whose last run began longest ago.
+   *
+   * @param perCustomer Runs of one customer that may work at the same time, over all trainers.
+   */
+  waiting(limit: number, perCustomer: number): Promise<readonly Run[]>;
   /** Begins a new attempt by this trainer. Undefined when the run does not wait any more. */
   claim(runId: string): Promise<Claim | undefined>;
   /** Renews the lease. `lost`: it is another trainer's, or the run is over. */
   renew(attempt: Attempt): Promise<"owned" | "cancelled" | "lost">;
+  /** Stores how far the attempt is, for the model's record. */
+  note(attempt: Attempt, progress: Progress): Promise<void>;
   /** Lets the run wait for another attempt. `forgiven`: the ended attempt does not count as a crash. */
   release(
     attempt: Attempt,
     options: { readonly delaySeconds: number; readonly forgiven: boolean },
     queries?: Queries,
   ): Promise<void>;
-  finish(attempt: Attempt, outcome: string, queries?: Queries): Promise<void>;
+  /** Removes the run, which is over. */
+  finish(attempt: Attempt, queries?: Queries): Promise<void>;
   /** Asks the trainer that works on the run to end it, and returns true. Without such a trainer the run is over now: false. */
   cancel(runId: string, queries?: Queries): Promise<boolean>;
   /** Ends the wait before the next attempt. False when the run does not wait for one. */
@@ -40,37 +51,18 @@ export type RunLedger = {
   isLeased(customer: string, modelName: string): Promise<boolean>;
   /** Ends every lease. For the start of the only trainer of a database: the owners are dead. */
   releaseAll(): Promise<void>;
-  /** Forgets the runs that ended over a month ago. */
-  purge(): Promise<void>;
 };
-
-const UNFINISHED = "select 1 from shortlist.runs where run_id = $1 and finished_at is null";
-const PURGE = "delete from shortlist.runs where finished_at < now() - interval '30 days'";
 
 export function runLedger(database: Database, trainerId: string, heartbeatSeconds: number): RunLedger {
   const free = `(trainer_id is null or seen_at < now() - ${heartbeatSeconds} * interval '1 second')`;
-  const waits = `finished_at is null and not_before <= now() and ${free}`;
-  const owned = "run_id = $1 and attempt = $2 and trainer_id = $3 and finished_at is null";
-
+  const waits = `not_before <= now() and ${free}`;
+  const owned = "run_id = $1 and attempt = $2 and trainer_id = $3";
   return {
-    async create(queries, { runId, customer, modelName }) {
-      await queries.query(
-        `insert into shortlist.runs (run_id, customer, model_name, attempt, crashes, cancelled, not_before, created_at)
-         values ($1, $2, $3, 0, 0, false, now(), now())`,
-        [runId, customer, modelName],
-      );
-    },
-    async waiting(limit) {
-      const rows = await database.query(
-        `select run_id, customer, model_name from shortlist.runs
-         where ${waits} order by created_at limit $1`,
-        [limit],
-      );
-      return rows.map(runOfRow);
-    },
+    ...queue(database, free, waits),
     async claim(runId) {
       const [row] = await database.query(
-        `update shortlist.runs set attempt = attempt + 1, crashes = crashes + 1, trainer_id = $2, seen_at = now()
+        `update shortlist.runs set attempt = attempt + 1, crashes = crashes + 1, trainer_id = $2, seen_at = now(),
+           progress = null
          where run_id = $1 and ${waits} returning attempt, crashes, cancelled`,
         [runId, trainerId],
       );
@@ -92,52 +84,76 @@ export function runLedger(database: Database, trainerId: string, heartbeatSecond
       if (row === undefined) return "lost";
       return row.cancelled === true ? "cancelled" : "owned";
     },
+    async note({ runId, attempt }, progress) {
+      const values = [runId, attempt, trainerId, JSON.stringify(progress)];
+      await database.query(`update shortlist.runs set progress = $4 where ${owned}`, values);
+    },
     async release({ runId, attempt }, { delaySeconds, forgiven }, queries = database) {
       await queries.query(
-        `update shortlist.runs set trainer_id = null, crashes = crashes - $4::int4,
+        `update shortlist.runs set trainer_id = null, progress = null, crashes = crashes - $4::int4,
            not_before = now() + $5::float8 * interval '1 second' where ${owned}`,
         [runId, attempt, trainerId, forgiven ? 1 : 0, delaySeconds],
       );
     },
-    async finish({ runId, attempt }, outcome, queries = database) {
-      await queries.query(
-        `update shortlist.runs set finished_at = now(), trainer_id = null, outcome = $4 where ${owned}`,
-        [runId, attempt, trainerId, outcome],
-      );
-    },
-    async cancel(runId, queries = database) {
-      await queries.query("update shortlist.runs set cancelled = true where run_id = $1 and finished_at is null", [
-        runId,
-      ]);
-      await queries.query(
-        `update shortlist.runs set finished_at = now(), trainer_id = null, outcome = 'cancelled'
-         where run_id = $1 and finished_at is null and ${free}`,
-        [runId],
-      );
-      const left = await queries.query(UNFINISHED, [runId]);
-      return left.length > 0;
-    },
-    async hasten(runId, queries) {
-      const hastened = await queries.query(
-        `update shortlist.runs set not_before = now()
-         where run_id = $1 and finished_at is null and not cancelled and not_before > now() and ${free} returning run_id`,
-        [runId],
-      );
-      return hastened.length > 0;
+    async finish({ runId, attempt }, queries = database) {
+      await queries.query(`delete from shortlist.runs where ${owned}`, [runId, attempt, trainerId]);
     },
     async isLeased(customer, modelName) {
       const rows = await database.query(
-        `select run_id from shortlist.runs
-         where customer = $1 and model_name = $2 and finished_at is null and not ${free} limit 1`,
+        `select run_id from shortlist.runs where customer = $1 and model_name = $2 and not ${free}`,
         [customer, modelName],
       );
       return rows.length > 0;
     },
     async releaseAll() {
-      await database.query("update shortlist.runs set trainer_id = null where finished_at is null");
+      await database.query("update shortlist.runs set trainer_id = null");
     },
-    async purge() {
-      await database.query(PURGE);
+  };
+}
+
+function queue(
+  database: Database,
+  free: string,
+  waits: string,
+): Pick<RunLedger, "create" | "countOf" | "waiting" | "cancel" | "hasten"> {
+  return {
+    async create(queries, { runId, customer, modelName }) {
+      await queries.query(
+        `insert into shortlist.runs (run_id, customer, model_name, attempt, crashes, cancelled, not_before, created_at)
+         values ($1, $2, $3, 0, 0, false, now(), now())`,
+        [runId, customer, modelName],
+      );
+    },
+    async countOf(customer, queries) {
+      const rows = await queries.query("select count(*) as n from shortlist.runs where customer = $1", [customer]);
+      return Number(rows[0]!.n);
+    },
+    async waiting(limit, perCustomer) {
+      const rows = await database.query(
+        `select run_id, customer, model_name from (
+           select run_id, customer, model_name, created_at,
+             row_number() over (partition by customer order by created_at, run_id) +
+               (select count(*) from shortlist.runs at_work where at_work.customer = runs.customer and not ${free}) as place,
+             (select max(started_at) from shortlist.models where models.customer = runs.customer) as last_start
+           from shortlist.runs where ${waits}) as places
+         where place <= $2 order by place, last_start nulls first, created_at limit $1`,
+        [limit, perCustomer],
+      );
+      return rows.map(runOfRow);
+    },
+    async cancel(runId, queries = database) {
+      await queries.query("update shortlist.runs set cancelled = true where run_id = $1", [runId]);
+      await queries.query(`delete from shortlist.runs where run_id = $1 and ${free}`, [runId]);
+      const left = await queries.query("select 1 from shortlist.runs where run_id = $1", [runId]);
+      return left.length > 0;
+    },
+    async hasten(runId, queries) {
+      const hastened = await queries.query(
+        `update shortlist.runs set not_before = now()
+         where run_id = $1 and not cancelled and not_before > now() and ${free} returning run_id`,
+        [runId],
+      );
+      return hastened.length > 0;
     },
   };
 }

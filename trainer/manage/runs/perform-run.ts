@@ -221,7 +221,7 @@ async function conclude(run: Run, claim: Claim, outcome: Outcome, context: Concl
     const event = { ...end.event, runId, attempt };
     const changed = await registry.apply(run.customer, run.modelName, event, queries);
     if (end.retry !== undefined && changed !== undefined) await ledger.release(claim, end.retry, queries);
-    else await ledger.finish(claim, end.event.kind, queries);
+    else await ledger.finish(claim, queries);
   });
 }
 

@@ -1,6 +1,7 @@
 import { errorForLog, type Log } from "../../log/log.ts";
 import type { ModelRegistry } from "../records/model-registry.ts";
-import type { Attempt, Model, ModelEvent } from "../records/model-transitions.ts";
+import type { Attempt, Model } from "../records/model-transitions.ts";
+import type { RunLedger } from "../records/run-ledger.ts";
 import type { PointerKeeper } from "./reconcile-records.ts";
 import type { ProgressMessage } from "./run-child.ts";
 
@@ -11,7 +12,8 @@ export type ProgressWriter = {
 };
 
 type Context = {
-  readonly registry: ModelRegistry;
+  readonly registry: Pick<ModelRegistry, "apply">;
+  readonly ledger: Pick<RunLedger, "note">;
   readonly pointers: Pick<PointerKeeper, "reconcile">;
   readonly log: Log;
 };
@@ -20,24 +22,30 @@ type Context = {
  * Writes a run's messages to the record, in order. A process may send faster than the database writes, so of the waiting
  * messages of one kind only the newest is kept.
  */
-export function progressWriter(attempt: Attempt, model: Model, { registry, pointers, log }: Context): ProgressWriter {
-  const waiting = new Map<ProgressMessage["kind"], ModelEvent>(); // in order of arrival
+export function progressWriter(attempt: Attempt, model: Model, context: Context): ProgressWriter {
+  const { registry, ledger, pointers, log } = context;
+  const waiting = new Map<ProgressMessage["kind"], ProgressMessage>(); // in order of arrival
   const { runId, attempt: number } = attempt;
   let state: string | undefined;
   let writing: Promise<void> | undefined;
 
+  const store = async (message: ProgressMessage): Promise<void> => {
+    if (message.kind === "data" || message.state !== state) {
+      const changed = await registry.apply(model.customer, model.modelName, { ...message, runId, attempt: number });
+      if (message.kind === "progress" && changed !== undefined) {
+        state = message.state;
+        const about = { run_id: runId, attempt: number, customer: model.customer, model_name: model.modelName };
+        log({ event: "run_state", level: "info", ...about, state });
+        pointers.reconcile(model);
+      }
+    }
+    if (message.kind === "progress") await ledger.note(attempt, message.progress);
+  };
   const drain = async () => {
-    for (let next = waiting.entries().next().value; next !== undefined; next = waiting.entries().next().value) {
-      const [kind, event] = next;
-      waiting.delete(kind);
+    for (let next = waiting.values().next().value; next !== undefined; next = waiting.values().next().value) {
+      waiting.delete(next.kind);
       try {
-        const changed = await registry.apply(model.customer, model.modelName, event);
-        if (changed !== undefined && changed.training.state !== state) {
-          state = changed.training.state;
-          const about = { run_id: runId, attempt: number, customer: model.customer, model_name: model.modelName };
-          log({ event: "run_state", level: "info", ...about, state });
-          pointers.reconcile(model);
-        }
+        await store(next);
       } catch (error) {
         log({ event: "progress_not_written", level: "warning", run_id: runId, error: errorForLog(error) });
       }
@@ -47,7 +55,7 @@ export function progressWriter(attempt: Attempt, model: Model, { registry, point
 
   return {
     write(message) {
-      waiting.set(message.kind, { ...message, runId, attempt: number });
+      waiting.set(message.kind, message);
       writing ??= drain();
     },
     async end() {

@@ -12,6 +12,7 @@ import { type ObjectStore, StoreError } from "../../store/object-store.ts";
 import { readManifest } from "../../store/versions.ts";
 import { oneAtATime } from "../one-at-a-time.ts";
 import type { ModelRegistry } from "../records/model-registry.ts";
+import { versionMetrics } from "./version-metrics.ts";
 
 export type ReconcileContext = {
   readonly store: ObjectStore;
@@ -125,7 +126,7 @@ async function writeStatus(model: ModelRef, update: PointerUpdate): Promise<stri
 /** Writes to the record that the version is live. */
 async function adoptVersion(model: ModelRef, version: string, { store, registry }: ReconcileContext): Promise<void> {
   const { customer, modelName } = model;
-  const metrics = (await registry.findVersion(customer, modelName, version))?.metrics ?? null;
+  const metrics = await versionMetrics(store, model, version);
   const itemIdType = (await readManifest(store, model, version))?.item_id_type ?? null;
   await registry.apply(customer, modelName, { kind: "activated", version, itemIdType, metrics });
 }

@@ -16,7 +16,7 @@ import { freshFolder } from "../../../fixtures/trainer-state.ts";
 
 let harness: Awaited<ReturnType<typeof startHarness>>;
 beforeAll(async () => {
-  harness = await startHarness();
+  harness = await startHarness({ environment: { SHORTLIST_SCHEDULE_MINUTES: "1" } });
 });
 afterAll(() => harness.stop());
 
@@ -300,7 +300,7 @@ test.each([
       registry: { insert: async () => undefined, find: async () => model },
     } as unknown as ActionContext;
     const spec = { model_name: "taken", train_schedule: "@daily" } as ModelSpec;
-    const creating = createModel(context, { customer: "acme", spec }, async () => undefined);
+    const creating = createModel(context, { customer: "acme", spec });
     await expect(creating).rejects.toMatchObject({ code: "model_exists", message: expect.stringContaining(words) });
     await expect(creating).rejects.toHaveProperty("retryAfterSeconds", retryAfterSeconds);
   },

@@ -78,7 +78,7 @@ test("while a trainer works on a run of the model, nothing is removed", async ()
   const claim = (await ledger.claim("run-held"))!;
   expect(await remove(store)).toBe(false);
   expect(await left()).toHaveLength(3);
-  await ledger.finish(claim, "cancelled");
+  await ledger.finish(claim);
   expect(await remove(store)).toBe(true);
   expect(await registry.find("acme", "shop")).toBe(undefined);
 });

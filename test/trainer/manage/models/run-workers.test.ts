@@ -12,6 +12,7 @@ function setUp(names: readonly string[], concurrency = 1) {
   const workers = startRunWorkers({
     ledger: { waiting: async (limit) => seen.waiting.slice(0, limit) },
     concurrency,
+    perCustomer: 64,
     log: (entry) => void seen.logs.push(entry),
     async perform(run, stop) {
       await Promise.resolve(); // the claim

@@ -42,15 +42,25 @@ test.each([
 test.each(["H H * * *", "H/5 * * * *", "0 H(0-3) * * *", "0 0 * * H", "0 1,H * * *"])(
   "%j would come at random",
   (schedule) => {
-    expect(() => checkSchedule(schedule)).toThrow(ScheduleError);
-    expect(() => checkSchedule(schedule)).toThrow("H stands for a random value");
+    expect(() => checkSchedule(schedule, 3600)).toThrow(ScheduleError);
+    expect(() => checkSchedule(schedule, 3600)).toThrow("H stands for a random value");
   },
 );
 test("a stored schedule with H still works", () =>
   expect(nextRunAt("H H * * *", CREATED, CREATED)).toMatch(/^2026-01-0[12]/));
 
 test.each(["@hourly", "@once", "0 4 * * THU", "0 4 * * 1-5"])("%j is accepted", (schedule) =>
-  expect(checkSchedule(schedule)).toBeUndefined(),
+  expect(checkSchedule(schedule, 3600)).toBeUndefined(),
 );
 
-test("an invalid cron line is refused", () => expect(() => checkSchedule("61 * * * *")).toThrow(ScheduleError));
+test("an invalid cron line is refused", () => expect(() => checkSchedule("61 * * * *", 3600)).toThrow(ScheduleError));
+
+test.each([
+  ["@hourly", 3601],
+  ["*/30 * * * *", 3600],
+  ["59 0,1,23 * * *", 3601],
+  ["0 0 1,2 * *", 90_000],
+  ["0 0 28,29 2 *", 90_000],
+])("%j is refused if %i seconds must lie between two runs", (schedule, seconds) =>
+  expect(() => checkSchedule(schedule, seconds)).toThrow("SHORTLIST_SCHEDULE_MINUTES"),
+);

@@ -70,47 +70,6 @@ test("an event that does not apply changes nothing", async () => {
   expect(await registry.apply("acme", "absent", { kind: "destroying" })).toBe(undefined);
 });
 
-test("versions are listed newest first, each once", async () => {
-  await insert("acme", "versions");
-  for (const [run, version] of [
-    ["a", "v1"],
-    ["b", "v2"],
-    ["c", "v1"],
-  ])
-    expect(await publish("acme", "versions", run!, version!)).toMatchObject({ version, status: "ACTIVE" });
-  const versions = await registry.versions("acme", "versions", 10);
-  expect(versions.map(({ version, runId }) => [version, runId])).toEqual([
-    ["v2", "b"],
-    ["v1", "a"],
-  ]);
-  expect(await registry.versions("acme", "versions", 1)).toHaveLength(1);
-  expect(await registry.findVersion("acme", "versions", "v1")).toMatchObject({ metrics: METRICS });
-  expect(await registry.findVersion("acme", "versions", "v3")).toBe(undefined);
-});
-
-test("the record and the list of versions change together or not at all", async () => {
-  await insert("acme", "atomic");
-  await registry.apply("acme", "atomic", { kind: "scheduled", runId: "r" });
-  await registry.apply("acme", "atomic", { kind: "started", runId: "r", attempt: 1 });
-  const failing = modelRegistry(
-    {
-      ...database,
-      transaction: (work) =>
-        database.transaction((inner) =>
-          work({
-            query: (text, values) =>
-              text.includes("insert into shortlist.versions")
-                ? Promise.reject(new Error("no"))
-                : inner.query(text, values),
-          }),
-        ),
-    },
-    () => nowMs++,
-  );
-  await expect(failing.apply("acme", "atomic", published("r", "v1"))).rejects.toThrow("no");
-  expect(await registry.find("acme", "atomic")).toMatchObject({ version: null, status: "FETCHING" });
-});
-
 test("a list continues after a name, and shows one customer and one status", async () => {
   for (const name of ["c", "a", "b", "B"]) await insert("lister", name);
   await registry.apply("lister", "b", { kind: "destroying" });
@@ -136,11 +95,11 @@ test("models that need a run, and models that are to be removed", async () => {
   await registry.apply("pending", "gone", { kind: "destroying" });
   const namesOf = (models: readonly Model[]) =>
     models.filter(({ customer }) => customer === "pending").map(({ modelName }) => modelName);
-  expect(namesOf(await registry.due("2026-06-01T00:00:00.000Z", 100)).sort()).toEqual(["changed", "due"]);
+  expect(namesOf(await registry.due("2026-06-01T00:00:00.000Z", 100, 100)).sort()).toEqual(["changed", "due"]);
   expect(namesOf(await registry.destroying(100))).toEqual(["gone"]);
 });
 
-test("only a model that is being deleted can be removed, with its runs and versions", async () => {
+test("only a model that is being deleted can be removed, with its runs", async () => {
   await insert("acme", "removed");
   const model = await publish("acme", "removed", "run-removed", "v1");
   await expect(registry.remove(model!)).rejects.toThrow("only when it is being deleted");
@@ -150,20 +109,6 @@ test("only a model that is being deleted can be removed, with its runs and versi
   await registry.remove(model!);
   await registry.remove(model!);
   expect(await registry.find("acme", "removed")).toBe(undefined);
-  expect(await registry.versions("acme", "removed", 10)).toEqual([]);
   expect(await registry.names()).toContainEqual({ customer: "acme", modelName: "one" });
   expect(await registry.names()).not.toContainEqual({ customer: "acme", modelName: "removed" });
-});
-
-test("the newest thousand versions of a model stay listed", async () => {
-  await insert("acme", "years");
-  await publish("acme", "one", "run-of-one", "v-of-one");
-  await database.query(
-    `insert into shortlist.versions (customer, model_name, version, run_id, created_at, metrics)
-     select 'acme', 'years', 'old-' || i, null, timestamptz '2020-01-01' + i * interval '1 hour', null from generate_series(1, 1500) i`,
-  );
-  await publish("acme", "years", "run-of-years", "newest");
-  const known = (await registry.versions("acme", "years", 10_000)).map(({ version }) => version);
-  expect([known.length, known[0], known[1], known.at(-1)]).toEqual([1000, "newest", "old-1500", "old-502"]);
-  expect(await registry.versions("acme", "one", 10)).toHaveLength(1);
 });

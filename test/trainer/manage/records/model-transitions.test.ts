@@ -10,8 +10,6 @@ import { aModel, NOW } from "../../../fixtures/trainer-model.ts";
 const LATER = "2026-01-02T00:00:00.000Z";
 const METRICS = { method: "popular", baseline: {} };
 const FAILURE = { stage: "fetching", code: "no", message: "No.", at: LATER, retryable: false };
-const progress = { stage: "training", detail: null, rows: null, share: 0, elapsed_seconds: 0, remaining_seconds: null };
-
 const working = { runId: "run-1", attempt: 1 };
 const ended = { finishedAt: NOW, attempt: 1 };
 
@@ -31,7 +29,7 @@ type Name = keyof typeof MODELS;
 const EVENTS = {
   scheduled: { kind: "scheduled", runId: "run-2" },
   started: { kind: "started", runId: "run-1", attempt: 2 },
-  progress: { kind: "progress", state: "TRAINING", progress, ...working },
+  progress: { kind: "progress", state: "TRAINING", ...working },
   data: { kind: "data", data: { users: 1 } as never, ...working },
   published: { kind: "published", version: "v2", itemIdType: "integer", metrics: METRICS, ...working },
   failed: { kind: "failed", failure: FAILURE, ...working },

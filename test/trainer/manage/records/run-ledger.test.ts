@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Database, openDatabase } from "../../../../trainer/manage/records/database.ts";
+import { modelRegistry } from "../../../../trainer/manage/records/model-registry.ts";
 import { type RunLedger, runLedger } from "../../../../trainer/manage/records/run-ledger.ts";
+import { specOf } from "../../../fixtures/trainer-spec.ts";
 import { freshState } from "../../../fixtures/trainer-state.ts";
 
 let database: Database;
@@ -21,7 +23,7 @@ async function newRun(): Promise<string> {
 }
 const expire = (runId: string) =>
   database.query("update shortlist.runs set seen_at = now() - interval '31 seconds' where run_id = $1", [runId]);
-const waiting = async () => (await ours.waiting(1000)).map(({ runId }) => runId);
+const waiting = async () => (await ours.waiting(1000, 1000)).map(({ runId }) => runId);
 
 test("of several claims at once, one succeeds", async () => {
   const runId = await newRun();
@@ -39,7 +41,7 @@ test("a trainer that does not renew its lease loses the run, and its calls have 
   expect(await ours.isLeased("acme", runId)).toBe(false);
   expect(await theirs.claim(runId)).toMatchObject({ attempt: 2, crashes: 1 });
   expect(await ours.renew(lost)).toBe("lost");
-  await ours.finish(lost, "published");
+  await ours.finish(lost);
   await ours.release(lost, { delaySeconds: 0, forgiven: true });
   expect(await theirs.renew({ runId, attempt: 2 })).toBe("owned");
 });
@@ -83,7 +85,7 @@ test("only a run that waits for a retry can be hastened", async () => {
 test("a finished run cannot be claimed or renewed", async () => {
   const runId = await newRun();
   const claim = (await ours.claim(runId))!;
-  await ours.finish(claim, "published");
+  await ours.finish(claim);
   expect([await ours.claim(runId), await ours.renew(claim), await ours.isLeased("acme", runId)]).toEqual([
     undefined,
     "lost",
@@ -112,4 +114,26 @@ test("after releaseAll every unfinished run waits", async () => {
   await ours.releaseAll();
   expect(await waiting()).toContain(runId);
   expect(await ours.claim(runId)).toMatchObject({ attempt: 2, crashes: 1 });
+});
+
+test("customers take turns, whoever waits longest first, and none has more runs at work than it may", async () => {
+  await database.query("delete from shortlist.runs");
+  const registry = modelRegistry(database, Date.now);
+  const add = async (customer: string, runId: string) => {
+    await registry.insert(database, { customer, spec: specOf(runId, "wait"), nextRunAt: null });
+    await ours.create(database, { runId, customer, modelName: runId });
+  };
+  for (const runId of ["a1", "a2", "a3", "a4"]) await add("flood", runId);
+  await add("late", "b1");
+  await add("later", "c1");
+  const order = async (perCustomer: number) => (await ours.waiting(100, perCustomer)).map(({ runId }) => runId);
+  expect(await order(100)).toEqual(["a1", "b1", "c1", "a2", "a3", "a4"]);
+  expect(await order(2)).toEqual(["a1", "b1", "c1", "a2"]);
+  const claim = (await ours.claim("a1"))!;
+  expect(await order(100)).toEqual(["b1", "c1", "a2", "a3", "a4"]);
+  expect(await order(1)).toEqual(["b1", "c1"]);
+  await registry.apply("flood", "a1", { kind: "scheduled", runId: "a1" });
+  await registry.apply("flood", "a1", { kind: "started", runId: "a1", attempt: 1 });
+  await ours.finish(claim);
+  expect(await order(100)).toEqual(["b1", "c1", "a2", "a3", "a4"]);
 });

@@ -185,7 +185,7 @@ test("a changed model is trained again even if the trainer that should stop the 
     version: null,
     training: { attempt: claim.attempt + 1, state: "SCHEDULED" },
   });
-  const pending = await registry.due(new Date().toISOString(), 100);
+  const pending = await registry.due(new Date().toISOString(), 100, 100);
   expect(pending.map((model) => model.modelName)).toContain(modelName);
 });
 

@@ -24,7 +24,6 @@ function world(model: Model | undefined, meanwhile: (world: World) => Promise<vo
   };
   const registry = {
     find: async () => it.model,
-    findVersion: async () => undefined,
     apply: async (_customer: string, _name: string, event: ModelEvent) => {
       it.model = it.model && modelAfter(it.model, event, NOW);
       return it.model;
