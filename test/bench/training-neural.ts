@@ -7,7 +7,7 @@
 
 import { epochBatches, type SequenceBatch } from "../../trainer/learn/neural/batches.ts";
 import { candidateSource } from "../../trainer/learn/neural/candidates.ts";
-import { causalSpansFor, compileSasrecStep } from "../../trainer/learn/neural/sasrec-graph.ts";
+import { compileSasrecStep } from "../../trainer/learn/neural/sasrec-graph.ts";
 import { freshParameters } from "../../trainer/learn/neural/sasrec-parameters.ts";
 import { maskPool } from "../../trainer/learn/neural/training-random.ts";
 import type { TransformerShape } from "../../trainer/learn/neural/transformer.ts";
@@ -85,7 +85,6 @@ async function measureEpoch(
   const batches = [
     ...epochBatches(histories, histories.start.slice(1), {
       length: shape.length,
-      lengthMin: causalSpansFor(shape),
       cellsMax: CELLS,
       random,
     }),
@@ -114,9 +113,8 @@ async function measureEpoch(
 /** Multiplications and additions of the matrix products, forward and both gradients. */
 function flopsOf({ targets, items, length }: SequenceBatch, shape: TransformerShape, rivals: number) {
   const { width, blocks } = shape;
-  const spans = causalSpansFor(shape);
   const loss = 6 * targets.length * width * rivals;
   const layers = 6 * 6 * items.length * width ** 2;
-  const attention = 2 * 6 * items.length * length * width * ((spans + 1) / (2 * spans));
+  const attention = 2 * 6 * items.length * length * width;
   return loss + blocks * (layers + attention);
 }

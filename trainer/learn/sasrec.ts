@@ -4,7 +4,7 @@ import { epochBatches, type SequenceBatch } from "./neural/batches.ts";
 import { candidateSource } from "./neural/candidates.ts";
 import type { HeldOut } from "./neural/held-out.ts";
 import { appendSasrec } from "./neural/sasrec-export.ts";
-import { causalSpansFor, compileSasrecStep, openSasrecScorer } from "./neural/sasrec-graph.ts";
+import { compileSasrecStep, openSasrecScorer } from "./neural/sasrec-graph.ts";
 import { freshParameters } from "./neural/sasrec-parameters.ts";
 import { type Network, trainNetwork } from "./neural/train-network.ts";
 import type { TrainingPlan } from "./neural/training.ts";
@@ -128,12 +128,11 @@ function networkOf(
   const { itemCount, length, width } = shape;
   const lazy = drawnCount > 0 && itemCount >= LAZY_ITEMS_MIN;
   const parameters = freshParameters(shape, random.of("parameters"), { lazy });
-  const lengthMin = causalSpansFor(shape);
   const cellsMax = Math.max(length, cellsOfBatch(histories.items.length));
   return {
     parameters,
     length,
-    batches: (ends, random) => epochBatches(histories, ends, { length, lengthMin, cellsMax, random }),
+    batches: (ends, random) => epochBatches(histories, ends, { length, cellsMax, random }),
     compileStep() {
       const pool = { sizeMax: cellsMax * width, random: random.of("masks"), places: random.ofSteps };
       const draw = { targetCounts: countItems(histories), drawnCount, random: random.ofSteps };

@@ -21,8 +21,6 @@ export type Window = { readonly first: number; readonly size: number };
 export type EpochOptions = {
   /** Largest size of a window. */
   readonly length: number;
-  /** Smallest length of a batch: shorter windows are padded. */
-  readonly lengthMin?: number;
   /** Largest number of cells of a batch, padding included. A batch has at least one row. */
   readonly cellsMax: number;
   readonly random: () => number;
@@ -38,15 +36,15 @@ export type EpochOptions = {
 export function* epochBatches(
   { start, items }: Histories,
   ends: Uint32Array,
-  { length, lengthMin = 1, cellsMax, random }: EpochOptions,
+  { length, cellsMax, random }: EpochOptions,
 ): Generator<SequenceBatch> {
   const windows = Array.from(ends, (end, user) => windowOf({ first: start[user]!, end }, length, random));
   const bySize = shuffled(
     windows.filter(({ size }) => size > 0),
     random,
   ).sort((a, b) => a.size - b.size);
-  const groups = groupsWhere(bySize, (count, { size }) => count * Math.max(lengthMin, size) <= cellsMax);
-  for (const group of shuffled(groups, random)) yield sequenceBatch(items, group, lengthMin);
+  const groups = groupsWhere(bySize, (count, { size }) => count * size <= cellsMax);
+  for (const group of shuffled(groups, random)) yield sequenceBatch(items, group);
 }
 
 /** Cuts values into groups that are as large as `fits` allows for the count and the last value. At least one value each. */
@@ -62,9 +60,9 @@ export function groupsWhere<Value>(values: readonly Value[], fits: (count: numbe
 }
 
 /** The batch of the given windows. The entry after the end of a window is its last target. */
-export function sequenceBatch(entries: Int32Array, windows: readonly Window[], lengthMin = 1): SequenceBatch {
+export function sequenceBatch(entries: Int32Array, windows: readonly Window[]): SequenceBatch {
   const rowCount = windows.length;
-  const length = Math.max(lengthMin, ...windows.map(({ size }) => size));
+  const length = Math.max(1, ...windows.map(({ size }) => size));
   const cellCount = windows.reduce((sum, { size }) => sum + size, 0);
   const items = new Int32Array(rowCount * length);
   const inverse = new Int32Array(rowCount * length).fill(cellCount);

@@ -15,12 +15,6 @@ import { type DropoutMasks, NO_DROPOUT, type TransformerShape, transformer } fro
 /** The parameter whose rows are the items' vectors, for the input and for the prediction. */
 export const ITEM_TABLE = "item_table";
 
-/** Histories from this length on are attended to in four spans, which leave out later keys. */
-const SPAN_LENGTH_MIN = 100;
-
-/** Spans of attention in training; a batch must be at least as long as their number. */
-export const causalSpansFor = ({ length }: TransformerShape) => (length >= SPAN_LENGTH_MIN ? 4 : 1);
-
 /** One forward and backward pass over a batch: returns the loss and leaves gradients in the parameters. */
 export type BatchStep = { run(batch: SequenceBatch): Promise<number>; release(): Promise<void> };
 
@@ -45,8 +39,7 @@ export async function compileSasrecStep(
   const inverse = graph.input("inverse", "int32", ["padded"]);
   const targets = graph.input("targets", "int32", ["cells"]);
   const table = tape.parameter(ITEM_TABLE, [shape.itemCount, shape.width]);
-  const causalSpans = causalSpansFor(shape);
-  const hidden = expectations(tape, shape, { table, items, masks: masks.declare, causalSpans });
+  const hidden = expectations(tape, shape, { table, items, masks: masks.declare });
   const selected = selectRows(tape, hidden, { positions, inverse });
   const rivals = candidates ? { candidates: declaredCandidates(graph) } : {};
   const loss = linearCrossEntropy(tape, { hidden: selected, table, targets, ...rivals });
@@ -94,18 +87,13 @@ export async function openSasrecScorer(shape: TransformerShape): Promise<BatchSc
   };
 }
 
-type Expecting = {
-  readonly table: Tensor;
-  readonly items: string;
-  readonly masks: DropoutMasks;
-  readonly causalSpans?: number;
-};
+type Expecting = { readonly table: Tensor; readonly items: string; readonly masks: DropoutMasks };
 
 /** int32 (batch, length) item indices → [batch · length, width]: what the network expects after each entry. */
-function expectations(tape: Tape, shape: TransformerShape, { table, items, ...rest }: Expecting): Tensor {
+function expectations(tape: Tape, shape: TransformerShape, { table, items, masks }: Expecting): Tensor {
   const { graph } = tape;
   const vectors = gatherRows(tape, table, graph.op("Reshape", [items, integers(graph, -1)]));
-  return transformer(tape, shape, { vectors, size: graph.op("Shape", [items]), ...rest });
+  return transformer(tape, shape, { vectors, size: graph.op("Shape", [items]), masks });
 }
 
 const sequenceFeeds = ({ rowCount, length, items, cells, inverse, targets }: SequenceBatch) => ({

@@ -32,12 +32,10 @@ export function transformer(
     /** int64 [2]: batch, length. */
     readonly size: string;
     readonly masks: DropoutMasks;
-    /** See `attention`. */
-    readonly causalSpans?: number;
   },
 ): Tensor {
   const { width, blocks } = shape;
-  const { masks, causalSpans = 1 } = inputs;
+  const { masks } = inputs;
   const layout = headLayout(tape, shape, inputs.size);
   let x = dropout(tape, scale(tape, inputs.vectors, Math.sqrt(width)), masks());
   for (let block = 0; block < blocks; block++) {
@@ -46,7 +44,6 @@ export function transformer(
       shape,
       layout,
       named,
-      causalSpans,
     });
     x = add(tape, x, dropout(tape, attended, masks()));
     const fed = feedForward(tape, norm(tape, x, named("before_feed_forward"), width), { width, named, masks });
@@ -59,13 +56,13 @@ type Layout = DistanceLayout & {
   /** int64 [4]: batch, length, heads, headSize. */
   readonly shape4: string;
 };
-type AttentionContext = { readonly shape: TransformerShape; readonly layout: Layout; readonly causalSpans: number };
+type AttentionContext = { readonly shape: TransformerShape; readonly layout: Layout };
 type BlockContext = { readonly named: (name: string) => string; readonly masks: DropoutMasks };
 
 function attend(
   tape: Tape,
   x: Tensor,
-  { shape, layout, named, causalSpans }: Pick<BlockContext, "named"> & AttentionContext,
+  { shape, layout, named }: Pick<BlockContext, "named"> & AttentionContext,
 ): Tensor {
   const { width, heads, length } = shape;
   const { shape4 } = layout;
@@ -80,7 +77,6 @@ function attend(
     values: project("value"),
     bias: distanceBias(tape, table, layout),
     headSize: width / heads,
-    causalSpans,
   });
   return linear(tape, joinHeads(tape, output, { shape4, width }), layer(tape, named("output"), width));
 }
