@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { ItemIndex } from "../../shared/ids.ts";
 import { type PackedStrings, stringAt } from "../../shared/packed-strings.ts";
 import type { UserRecord } from "../../shared/snapshot.ts";
-import { decodeUserDirectory, type UserDirectory } from "../../shared/user-records.ts";
+import { decodeUserDirectory } from "../../shared/user-records.ts";
 import { watchPeakMemory } from "../../trainer/choose/files/peak-memory.ts";
 import { packUserRecords } from "../../trainer/publish/write-user-records.ts";
 import { readIds } from "../../trainer/read/dataset/number-ids.ts";
@@ -72,17 +72,15 @@ async function spool(): Promise<UserSpool & { readonly seconds: number }> {
 
 async function pack(spooled: UserSpool) {
   const paths: string[] = [];
-  let directory: UserDirectory | undefined;
   let bytes = 0;
-  for await (const file of packUserRecords(spooledHistories(spooled, spooled.itemIds), { signal })) {
-    bytes += file.bytes.length;
-    if (file.kind === "directory") directory = decodeUserDirectory(file.bytes);
-    else {
-      paths.push(join(folder, `pages-${paths.length}.bin`));
-      await writeFile(paths.at(-1)!, file.bytes);
-    }
-  }
-  return { paths, directory: directory!, bytes };
+  const storePages = async (file: Uint8Array) => {
+    bytes += file.length;
+    paths.push(join(folder, `pages-${paths.length}.bin`));
+    await writeFile(paths.at(-1)!, file);
+  };
+  const packed = await packUserRecords(spooledHistories(spooled, spooled.itemIds), { signal, storePages });
+  const directory = decodeUserDirectory(packed.directory);
+  return { paths, directory, bytes: bytes + packed.directory.length };
 }
 
 /** Hash of each user, and the users sorted by hash. */

@@ -6,7 +6,8 @@ import { LivePointer } from "../../shared/live-pointer.ts";
 import { Manifest, MEDIA_TYPES } from "../../shared/manifest.ts";
 import { packStrings } from "../../shared/packed-strings.ts";
 import { encodeSeen } from "../../shared/seen.ts";
-import { writeUserRecords } from "../../trainer/publish/write-user-records.ts";
+import { historiesOf } from "../../trainer/read/spool/user-histories.ts";
+import { packedUserRecords } from "../fixtures/packed-user-records.ts";
 
 export const TEXT_IDS = ["b", "ab", "c", "é", "\u{1F600}"];
 export const INTEGER_IDS = ["7", "3", "4294967295", "0", "12"];
@@ -68,8 +69,11 @@ async function userFiles(): Promise<[string, Uint8Array][]> {
     ratings: null,
   };
   const ids = packStrings(users.map((_, user) => `user ${user}`));
-  const written = await Array.fromAsync(writeUserRecords(interactions, ids, { salt: SALT, historyMax: 10 }));
-  return written.map(({ kind, bytes }, i) => [kind === "pages" ? `user-pages-${i}.bin` : "user-directory.bin", bytes]);
+  const { pages, directory } = await packedUserRecords(historiesOf(interactions, ids, SALT), { historyMax: 10 });
+  return [
+    ...pages.map((bytes, i): [string, Uint8Array] => [`user-pages-${i}.bin`, bytes]),
+    ["user-directory.bin", directory],
+  ];
 }
 
 const file = { media_type: MEDIA_TYPES.catalog, digest: `sha256:${"ab".repeat(32)}`, size: 10 };

@@ -107,15 +107,12 @@ async function userFiles(histories: UserHistories, input: VersionInput): Promise
   if (histories.userCount === 0) return null;
   await mkdir(input.workDirectory, { recursive: true });
   const { signal, progress, historyMax } = input;
-  const options = { historyMax, ...(signal && { signal }), ...(progress && { progress }) };
   const pages: VersionFile[] = [];
-  for await (const file of packUserRecords(histories, options)) {
-    const { kind, bytes } = file;
-    if (kind === "directory")
-      return { pages, directory: await versionFile(bytes, MEDIA_TYPES.userDirectory), userCount: file.userCount };
+  const storePages = async (bytes: Uint8Array) => {
     pages.push(await fileOnDisk(bytes, join(input.workDirectory, `user-pages-${pages.length}.bin`)));
-  }
-  throw new Error("packUserRecords gave no directory.");
+  };
+  const { directory, userCount } = await packUserRecords(histories, { storePages, historyMax, signal, progress });
+  return { pages, directory: await versionFile(directory, MEDIA_TYPES.userDirectory), userCount };
 }
 
 async function fileOnDisk(bytes: Uint8Array, path: string): Promise<VersionFile> {

@@ -17,64 +17,45 @@ export function withUserValues(
   values: readonly number[],
 ): UserHistories {
   const newCode = new Map(values.map((code, position) => [code, position]));
-  const served = ({ hash, content }: HashedUser): HashedUser => {
-    const codes = Array.from(content.values ?? []).flatMap((code) => newCode.get(code) ?? []);
-    return { hash, content: { ...content, values: codes } };
-  };
+  async function* served(): AsyncGenerator<HashedUser> {
+    for await (const batch of readSpool(spool.path)) {
+      for (const { hash, content } of batch) {
+        const codes = Array.from(content.values ?? []).flatMap((code) => newCode.get(code) ?? []);
+        if (codes.length > 0) yield { hash, content: { ...content, values: codes } };
+      }
+    }
+  }
   return {
     ...histories,
     userCount: histories.userCount + spool.userCount,
     async *batches() {
-      const spooled = readSpool(spool.path);
-      const spooledUsers = cursorOf(spooled, served);
-      try {
-        for await (const batch of histories.batches()) {
-          const merged: HashedUser[] = [];
-          for (const user of batch) {
-            while (await spooledUsers.isBefore(user)) {
-              merged.push(spooledUsers.take());
-              if (merged.length >= BATCH_USERS) yield merged.splice(0);
-            }
-            const own = (await spooledUsers.isAt(user)) ? spooledUsers.take() : undefined;
-            const isNeeded = own !== undefined && user.content.items.length === 0;
-            merged.push(isNeeded ? { ...user, content: { ...user.content, values: own.content.values! } } : user);
-          }
-          yield merged;
-        }
-        yield* spooledUsers.rest();
-      } finally {
-        await spooled.return(undefined); // its file is open
+      const batch: HashedUser[] = [];
+      for await (const user of merged(histories, served())) {
+        if (batch.push(user) === BATCH_USERS) yield batch.splice(0);
       }
+      yield batch;
     },
   };
 }
 
-/** A cursor over the users with at least one served value. */
-function cursorOf(batches: AsyncIterator<readonly HashedUser[]>, served: (user: HashedUser) => HashedUser) {
-  let batch: readonly HashedUser[] = [];
-  let at = 0;
-  const current = async (): Promise<HashedUser | undefined> => {
-    while (at >= batch.length) {
-      const next = await batches.next();
-      if (next.done) return undefined;
-      batch = next.value.map(served).filter(({ content }) => content.values!.length > 0);
-      at = 0;
-    }
-    return batch[at];
-  };
-  const orderTo = async (user: HashedUser) => {
-    const own = await current();
-    return own === undefined ? Number.POSITIVE_INFINITY : compareHashes(own.hash, user.hash);
-  };
-  return {
-    isBefore: async (user: HashedUser) => (await orderTo(user)) < 0,
-    isAt: async (user: HashedUser) => (await orderTo(user)) === 0,
-    take: () => batch[at++]!,
-    async *rest(): AsyncGenerator<readonly HashedUser[]> {
-      while ((await current()) !== undefined) {
-        yield batch.slice(at);
-        at = batch.length;
+/** All users by ascending hash. A user of both inputs keeps the history, and gets the values if it is empty. */
+async function* merged(histories: UserHistories, valuedUsers: AsyncGenerator<HashedUser>): AsyncGenerator<HashedUser> {
+  try {
+    let valued = await valuedUsers.next();
+    for await (const batch of histories.batches()) {
+      for (const user of batch) {
+        for (; !valued.done && compareHashes(valued.value.hash, user.hash) < 0; valued = await valuedUsers.next())
+          yield valued.value;
+        if (valued.done || compareHashes(valued.value.hash, user.hash) > 0) yield user;
+        else {
+          const { values } = valued.value.content;
+          yield user.content.items.length > 0 ? user : { ...user, content: { ...user.content, values: values! } };
+          valued = await valuedUsers.next();
+        }
       }
-    },
-  };
+    }
+    for (; !valued.done; valued = await valuedUsers.next()) yield valued.value;
+  } finally {
+    await valuedUsers.return(undefined); // its file is open
+  }
 }

@@ -1,4 +1,3 @@
-import type { PackedStrings } from "../../shared/packed-strings.ts";
 import {
   encodeUserDirectory,
   encodeUserPage,
@@ -10,76 +9,66 @@ import {
   pageBytesOf,
   type RecordContent,
 } from "../../shared/user-records.ts";
-import type { Interactions } from "../read/dataset/dataset.ts";
-import { historiesOf, type UserHistories } from "../read/spool/user-histories.ts";
+import type { UserHistories } from "../read/spool/user-histories.ts";
 import { StageError } from "../stage/stage-error.ts";
 
-/** A finished file: the page files in the order of the manifest's `users.pages`, and the directory as the last file. */
-export type UserRecordFile =
-  | { readonly kind: "pages"; readonly bytes: Uint8Array }
-  | { readonly kind: "directory"; readonly bytes: Uint8Array; readonly userCount: number };
-
-export type UserRecordOptions = PackOptions & {
-  /** 16 to 64 bytes; the same salt gives the same bytes. */
-  readonly salt: Uint8Array;
-};
-
 export type PackOptions = {
+  /** Stores a file of pages, in the order of the manifest's `users.pages`. */
+  readonly storePages: (bytes: Uint8Array) => Promise<void>;
   /** Number of the newest positive interactions that are kept for each user; at most 1,000. */
   readonly historyMax?: number;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** `fraction` is 0…1 of the users written. */
-  readonly progress?: (fraction: number) => void;
+  readonly progress?: ((fraction: number) => void) | undefined;
   /** Size at which a new page file begins. */
   readonly fileBytesMax?: number;
 };
 
 const HISTORY_MAX = 500;
 const HIGH_MAX = 2 ** 32 - 1;
-const SAMPLE_USERS = 2000;
 const PAGES_WANTED = 160_000; // a directory of about 1 MB
 const LARGEST_TARGET = 49_152;
 
-/** The records of a dataset's users, in the files of packUserRecords. */
-export const writeUserRecords = (
-  interactions: Interactions,
-  userIds: PackedStrings,
-  { salt, ...options }: UserRecordOptions,
-): AsyncGenerator<UserRecordFile> => packUserRecords(historiesOf(interactions, userIds, salt), options);
-
 /**
- * Packs every user's record into files of at most 64 MiB, with one file in memory at a time. Throws StageError when a record cannot be
- * stored, or the signal's reason.
+ * Packs every user's record into files of at most 64 MiB, with one file in memory at a time, and returns their directory. Throws
+ * StageError when a record cannot be stored, or the signal's reason.
  */
-export async function* packUserRecords(histories: UserHistories, options: PackOptions): AsyncGenerator<UserRecordFile> {
+export async function packUserRecords(
+  histories: UserHistories,
+  options: PackOptions,
+): Promise<{ readonly directory: Uint8Array; readonly userCount: number }> {
   const fileBytesMax = options.fileBytesMax ?? PAGE_FILE_BYTES_MAX;
   const [firstHigh, pageBytes, pagesOfFile]: [number[], number[], number[]] = [[], [], []];
-  let file = new Uint8Array(fileBytesMax);
+  let pages: Uint8Array[] = [];
   let filled = 0;
-  let pages = 0;
   let userCount = 0;
-  for await (const page of pagesOf(histories, options)) {
-    if (filled + page.bytes.length > file.length) {
-      yield { kind: "pages", bytes: file.subarray(0, filled) };
-      pagesOfFile.push(pages);
-      file = new Uint8Array(Math.max(fileBytesMax, page.bytes.length));
-      filled = 0;
-      pages = 0;
+  const endFile = async () => {
+    if (pages.length === 0) return;
+    const file = new Uint8Array(filled);
+    let at = 0;
+    for (const page of pages) {
+      file.set(page, at);
+      at += page.length;
     }
-    file.set(page.bytes, filled);
+    await options.storePages(file);
+    pagesOfFile.push(pages.length);
+    pages = [];
+    filled = 0;
+  };
+  for await (const page of pagesOf(histories, options)) {
+    if (filled + page.bytes.length > fileBytesMax) await endFile();
+    pages.push(page.bytes);
     filled += page.bytes.length;
-    pages++;
     userCount += page.userCount;
     firstHigh.push(page.firstHigh);
     pageBytes.push(page.bytes.length);
   }
-  if (pages > 0) {
-    yield { kind: "pages", bytes: file.slice(0, filled) };
-    pagesOfFile.push(pages);
-  }
+  await endFile();
   const { salt, itemCount } = histories;
-  const bytes = encodeUserDirectory({ salt, userCount, itemCount, firstHigh, pageBytes, pagesOfFile });
-  yield { kind: "directory", bytes, userCount };
+  return {
+    directory: encodeUserDirectory({ salt, userCount, itemCount, firstHigh, pageBytes, pagesOfFile }),
+    userCount,
+  };
 }
 
 type Page = { readonly firstHigh: number; readonly bytes: Uint8Array; readonly userCount: number };
@@ -94,7 +83,7 @@ async function* pagesOf(histories: UserHistories, options: PackOptions): AsyncGe
   let recordBytes = 0;
   let firstHigh = 0;
   let done = 0;
-  for await (const batch of withSample(encoded(histories, options.historyMax ?? HISTORY_MAX))) {
+  for await (const batch of encoded(histories, options.historyMax ?? HISTORY_MAX)) {
     signal?.throwIfAborted();
     if (done === 0) target = pageTarget(batch, histories.userCount);
     progress?.(done / histories.userCount);
@@ -125,23 +114,6 @@ async function* encoded({ batches, itemCount }: UserHistories, historyMax: numbe
     yield batch.map(
       ({ hash, content }): EncodedUser => ({ hash, record: encodeRecord(content, historyMax, itemCount) }),
     );
-}
-
-/** The same users; the first batch is large enough to estimate the size of a record. */
-async function* withSample(batches: AsyncIterable<readonly EncodedUser[]>): AsyncGenerator<readonly EncodedUser[]> {
-  const first: EncodedUser[] = [];
-  let isFirst = true;
-  for await (const batch of batches) {
-    if (!isFirst) {
-      yield batch;
-      continue;
-    }
-    first.push(...batch);
-    if (first.length < SAMPLE_USERS) continue;
-    isFirst = false;
-    yield first;
-  }
-  if (isFirst && first.length > 0) yield first;
 }
 
 function closePage(content: PageContent): Uint8Array {

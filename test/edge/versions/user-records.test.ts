@@ -7,20 +7,19 @@ import { userHash } from "../../../shared/hash.ts";
 import type { ItemIndex, UserId } from "../../../shared/ids.ts";
 import { blobKey } from "../../../shared/manifest.ts";
 import { decodeUserDirectory } from "../../../shared/user-records.ts";
-import { writeUserRecords } from "../../../trainer/publish/write-user-records.ts";
+import { historiesOf } from "../../../trainer/read/spool/user-histories.ts";
 import { memoryReader, type Stored } from "../../fixtures/edge-bucket.ts";
 import { shopDataset } from "../../fixtures/edge-shop.ts";
 import { liveVersion, smallVersion } from "../../fixtures/edge-version.ts";
+import { packedUserRecords } from "../../fixtures/packed-user-records.ts";
 
 const target = liveVersion("shop", "v1");
 const digest = `sha256:${"a".repeat(64)}`;
 const PAGES = blobKey("acme", "shop", digest);
 const dataset = shopDataset();
-const files = await Array.fromAsync(
-  writeUserRecords(dataset, dataset.userIds, { salt: new Uint8Array(16), historyMax: 10 }),
-);
-const pages = files.find(({ kind }) => kind === "pages")!.bytes;
-const directory = decodeUserDirectory(files.find(({ kind }) => kind === "directory")!.bytes);
+const files = await packedUserRecords(historiesOf(dataset, dataset.userIds, new Uint8Array(16)), { historyMax: 10 });
+const pages = files.pages[0]!;
+const directory = decodeUserDirectory(files.directory);
 const small = smallVersion(target);
 const descriptor = { media_type: "x", digest, size: pages.length };
 const loaded: LoadedVersion = {

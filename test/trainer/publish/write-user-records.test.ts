@@ -5,13 +5,10 @@ import type { ItemIndex } from "../../../shared/ids.ts";
 import { packStrings } from "../../../shared/packed-strings.ts";
 import type { UserRecord } from "../../../shared/snapshot.ts";
 import { decodeUserDirectory } from "../../../shared/user-records.ts";
-import {
-  packUserRecords,
-  type UserRecordFile,
-  type UserRecordOptions,
-  writeUserRecords,
-} from "../../../trainer/publish/write-user-records.ts";
+import type { PackOptions } from "../../../trainer/publish/write-user-records.ts";
 import type { Interactions } from "../../../trainer/read/dataset/dataset.ts";
+import { historiesOf } from "../../../trainer/read/spool/user-histories.ts";
+import { packedUserRecords } from "../../fixtures/packed-user-records.ts";
 import { decodeUserPage } from "../../fixtures/user-page.ts";
 
 type Fact = { readonly item: number; readonly time: number; readonly isPositive: boolean };
@@ -36,20 +33,25 @@ function interactionsOf(users: readonly (readonly Fact[])[], itemCount = ITEMS):
 
 const namesOf = (users: readonly unknown[]) => users.map((_, u) => `user ${u}`);
 
-async function write(users: readonly (readonly Fact[])[], options: Partial<UserRecordOptions> = {}, itemCount = ITEMS) {
-  const ids = packStrings(namesOf(users));
-  const files = await Array.fromAsync(writeUserRecords(interactionsOf(users, itemCount), ids, { salt, ...options }));
-  return openFiles(files, itemCount);
+type Options = Omit<PackOptions, "storePages">;
+
+async function write(
+  users: readonly (readonly Fact[])[],
+  options: Options = {},
+  itemCount = ITEMS,
+  ownSalt: Uint8Array = salt,
+) {
+  const histories = historiesOf(interactionsOf(users, itemCount), packStrings(namesOf(users)), ownSalt);
+  return openFiles(await packedUserRecords(histories, options), itemCount);
 }
 
 /** What an edge does with the files: one directory, one range. */
-function openFiles(files: readonly UserRecordFile[], itemCount: number) {
-  expect(files.map((file) => file.kind).lastIndexOf("pages")).toBe(files.length - 2);
-  const directory = decodeUserDirectory(files.at(-1)!.bytes);
+function openFiles(files: Awaited<ReturnType<typeof packedUserRecords>>, itemCount: number) {
+  const directory = decodeUserDirectory(files.directory);
   const read = (hash: Hash64): UserRecord | undefined => {
     const place = directory.find(hash);
     if (place === undefined) return undefined;
-    const page = files[place.file]!.bytes.subarray(place.offset, place.offset + place.length);
+    const page = files.pages[place.file]!.subarray(place.offset, place.offset + place.length);
     expect(page.length).toBe(place.length);
     return decodeUserPage(page, hash, itemCount);
   };
@@ -94,9 +96,9 @@ describe("three thousand users", () => {
     const fileBytesMax = 40_000;
     const { files, directory, read } = await write(users, { fileBytesMax });
     expect(directory.fileCount).toBeGreaterThan(2);
-    expect(directory.fileCount).toBe(files.length - 1);
+    expect(directory.fileCount).toBe(files.pages.length);
     expect(directory.pageCount).toBeLessThan(3000 / 50);
-    for (const file of files.slice(0, -1)) expect(file.bytes.length).toBeLessThanOrEqual(fileBytesMax);
+    for (const file of files.pages) expect(file.length).toBeLessThanOrEqual(fileBytesMax);
     for (const [u, facts] of users.entries()) {
       const record = read(await userHash(salt, `user ${u}`))!;
       expect(record.items).toHaveLength(facts.filter((each) => each.isPositive).length);
@@ -105,10 +107,9 @@ describe("three thousand users", () => {
   });
 
   test("the same salt gives the same bytes, another salt others", async () => {
-    const digest = async (options: Partial<UserRecordOptions>) =>
-      (await write(users.slice(0, 50), options)).files.map((file) => Buffer.from(file.bytes).toString("base64"));
-    expect(await digest({})).toEqual(await digest({}));
-    expect(await digest({ salt: new Uint8Array(16).fill(4) })).not.toEqual(await digest({}));
+    const filesWith = async (ownSalt: Uint8Array) => (await write(users.slice(0, 50), {}, ITEMS, ownSalt)).files;
+    expect(await filesWith(salt)).toEqual(await filesWith(salt));
+    expect(await filesWith(new Uint8Array(16).fill(4))).not.toEqual(await filesWith(salt));
   });
 
   test("progress rises to 1", async () => {
@@ -132,17 +133,16 @@ test("users whose hashes have the same high word are found in one page, wherever
   async function* batches() {
     yield users;
   }
-  const files = await Array.fromAsync(packUserRecords({ userCount: 3000, itemCount: ITEMS, salt, batches }, {}));
+  const files = await packedUserRecords({ userCount: 3000, itemCount: ITEMS, salt, batches });
   const { directory, read } = openFiles(files, ITEMS);
   expect(directory.pageCount).toBeGreaterThan(2);
   for (const { hash, content } of users) expect(read(hash)?.items).toEqual(content.items);
 });
 
 test("no users are no pages", async () => {
-  const ids = packStrings([]);
-  const files = await Array.fromAsync(writeUserRecords(interactionsOf([]), ids, { salt }));
-  expect(files.map((file) => file.kind)).toEqual(["directory"]);
-  expect(decodeUserDirectory(files[0]!.bytes).find({ high: 0, low: 0 })).toBeUndefined();
+  const { files, directory } = await write([]);
+  expect(files.pages).toEqual([]);
+  expect(directory.find({ high: 0, low: 0 })).toBeUndefined();
 });
 
 test("a user who has seen 50,000 of a million items is read within 64 KiB", async () => {
