@@ -4,10 +4,7 @@
  */
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { z } from "zod";
-import { AttributeDescription } from "../../../shared/model-record.ts";
-import { type ConnectorConfig, connectorOf, type ModelSpec, type Source } from "../../../shared/model-spec.ts";
-import { didYouMean } from "../../../shared/nearest-name.ts";
+import { connectorOf, type ModelSpec, type Source } from "../../../shared/model-spec.ts";
 import { connect } from "../../read/connectors/connect.ts";
 import type { Connector, ConnectorContext, ConnectorFactory } from "../../read/connectors/connector.ts";
 import {
@@ -25,47 +22,13 @@ import {
   unknownIdsWarning,
 } from "../../read/dataset/read-attributes.ts";
 import { readInteractions } from "../../read/dataset/read-interactions.ts";
-import { unreadableOf } from "../../read/dataset/stage-query.ts";
+import { missingColumns, unreadableOf } from "../../read/dataset/stage-query.ts";
 import { openStaging, runStaged, type StagedTable, type Staging, stageRows } from "../../read/dataset/staging.ts";
-import { countRejected, describeRejected, meaningOf, type Rejected } from "../../read/rules/reject-reasons.ts";
+import { countRejected, describeRejected, type Rejected } from "../../read/rules/reject-reasons.ts";
 import { StageError } from "../../stage/stage-error.ts";
+import type { DryRunProblem, DryRunReport, QueryReport } from "./dry-run-report.ts";
 import { sampleRows } from "./dry-run-sample.ts";
 import { predictTraining } from "./predict-training.ts";
-
-/** A problem that a creation body would lead to. */
-export const DryRunProblem = z.strictObject({
-  pointer: z.string(), // JSON pointer (RFC 6901) into the creation body
-  severity: z.enum(["error", "warning"]),
-  code: z.string(),
-  message: z.string(),
-});
-export type DryRunProblem = z.infer<typeof DryRunProblem>;
-
-const QueryReport = z.strictObject({
-  pointer: z.string(),
-  columns: z.array(z.strictObject({ name: z.string(), type: z.string() })),
-  /** Rows that were read for this report. */
-  sample_size: z.number(),
-  /** The first of those rows, at most five, with the columns that a training would read. */
-  sample: z.array(z.record(z.string(), z.unknown())),
-  estimated_rows: z.number().nullable(),
-  estimated_bytes: z.number().nullable(),
-  estimated_cost_usd: z.number().nullable(),
-});
-
-export const DryRunReport = z.strictObject({
-  model_name: z.string(),
-  /** True when no problem is an error. */
-  ok: z.boolean(),
-  item_id_type: z.enum(["string", "integer"]).nullable(),
-  queries: z.array(QueryReport),
-  item_attributes: z.array(AttributeDescription),
-  user_attributes: z.array(AttributeDescription),
-  /** Null when the number of rows is unknown. */
-  predicted_training: z.strictObject({ rows: z.number(), seconds: z.number() }).nullable(),
-  problems: z.array(DryRunProblem),
-});
-export type DryRunReport = z.infer<typeof DryRunReport>;
 
 export type DryRunOptions = {
   /** The present, which the check for times in the future compares with. */
@@ -88,7 +51,7 @@ export async function dryRun(
   signal: AbortSignal,
   options: DryRunOptions = {},
 ): Promise<DryRunReport> {
-  const { nowMs = Date.now(), rejectedFractionMax = 0.5, fitSecondsMax = 7200, connect: open = connect } = options;
+  const settings = { nowMs: Date.now(), rejectedFractionMax: 0.5, fitSecondsMax: 7200, connect, ...options };
   await mkdir(context.settings.tempDirectory, { recursive: true });
   const folder = await mkdtemp(join(context.settings.tempDirectory, "dry-run-"));
   const memoryMb = Math.min(STAGING_MB_MAX, context.settings.memoryMb);
@@ -103,24 +66,23 @@ export async function dryRun(
     predicted_training: null,
     problems: [],
   };
-  const openStore = (config: ConnectorConfig) => open(config, context);
-  const trial: Trial = { spec, signal, nowMs, rejectedFractionMax, fitSecondsMax, openStore, staging, report };
+  const trial: Trial = { ...settings, spec, context, signal, staging, report };
   try {
     const known = await tryInteractions(trial);
     await tryAttributes(trial, "item", known);
     await tryAttributes(trial, "user", known);
     report.ok = report.problems.every(({ severity }) => severity !== "error");
-    return DryRunReport.parse(report);
+    return report;
   } finally {
     await staging.close();
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-type Trial = Required<Omit<DryRunOptions, "connect">> & {
+type Trial = Required<DryRunOptions> & {
   readonly spec: ModelSpec;
+  readonly context: ConnectorContext;
   readonly signal: AbortSignal;
-  readonly openStore: (config: ConnectorConfig) => Promise<Connector>;
   readonly staging: Staging;
   readonly report: DryRunReport;
 };
@@ -131,6 +93,7 @@ type Known = { readonly checked: StagedInteractions; readonly isWhole: boolean }
 async function tryInteractions(trial: Trial): Promise<Known | undefined> {
   const { spec, signal, staging, report, fitSecondsMax } = trial;
   const { user, item, interaction } = spec.schema;
+  const { source } = interaction;
   const pointer = "/schema/interaction/source";
   const fields = {
     "/schema/user/id": user.id,
@@ -139,15 +102,9 @@ async function tryInteractions(trial: Trial): Promise<Known | undefined> {
     "/schema/interaction/label/name": interaction.label.name,
   };
   const choose = () => interactionColumns(spec.schema);
-  const sample = await sampleQuery(trial, {
-    name: "interaction_rows",
-    source: interaction.source,
-    pointer,
-    fields,
-    choose,
-  });
+  const sample = await sampleQuery(trial, { what: "interaction", source, pointer, fields, choose });
   if (sample === undefined) return undefined;
-  const connectorType = connectorOf(spec, interaction.source).type;
+  const connectorType = connectorOf(spec, source).type;
   const { estimated_rows: rows, estimated_bytes: bytes } = report.queries.at(-1)!;
   const size = { rows, bytes, connectorType, fitSecondsMax, isWhole: sample.isWhole };
   report.predicted_training = await predictTraining(staging, sample.table, size);
@@ -155,77 +112,57 @@ async function tryInteractions(trial: Trial): Promise<Known | undefined> {
     const nowSeconds = Math.floor(trial.nowMs / 1000);
     const checked = await checkInteractions(staging, sample.table, spec.schema, { nowSeconds, signal });
     report.item_id_type = checked.itemIdType;
-    report.problems.push(...rejectProblems(checked.rejected, sample, trial.rejectedFractionMax));
-    if (sample.table.rows === 0) {
-      const message = "The query gives no rows";
-      report.problems.push({ pointer: `${pointer}/query`, severity: "error", code: "no_rows", message });
-    } else if (checked.accepted > 0) await checkAccepted(trial, checked, sample);
+    addRejected(trial, checked.rejected, sample);
+    if (sample.table.rows === 0) addProblem(trial, "error", "no_rows", "The query gives no rows");
+    else if (checked.accepted > 0) await checkAccepted(trial, checked, sample);
     return { checked, isWhole: sample.isWhole };
   });
 }
 
-/** The field that a fault of the interactions is about, by the fault's code; absent: ids, or the query as a whole. */
-const POINTER_OF_CODE: Readonly<Record<string, string>> = {
-  malformed_line: "/schema/interaction/source/query",
-  missing_user: "/schema/user/id",
-  one_user: "/schema/user/id",
-  missing_item: "/schema/item/id",
-  too_few_items: "/schema/item/id",
-  missing_time: "/schema/interaction/created_at",
-  unparsable_time: "/schema/interaction/created_at",
-  time_out_of_range: "/schema/interaction/created_at",
-  future_time: "/schema/interaction/created_at",
-  one_time: "/schema/interaction/created_at",
-  old_times: "/schema/interaction/created_at",
-  missing_label: "/schema/interaction/label/name",
-  unparsable_label: "/schema/interaction/label",
-  all_labels_negative: "/schema/interaction/label",
-  no_positives: "/schema/interaction/label",
-  all_positive: "/schema/interaction/label",
-};
+/** The field that a fault of the interactions is about, by a word of the fault's code. */
+const POINTERS: readonly (readonly [word: RegExp, pointer: string])[] = [
+  [/user/, "/schema/user/id"],
+  [/item/, "/schema/item/id"],
+  [/time/, "/schema/interaction/created_at"],
+  [/label|positive/, "/schema/interaction/label"],
+  [/^id_/, "/schema"], // of a user or an item
+];
+
+function addProblem({ report }: Trial, severity: DryRunProblem["severity"], code: string, message: string): void {
+  const [, pointer = "/schema/interaction/source/query"] = POINTERS.find(([word]) => word.test(code)) ?? [];
+  report.problems.push({ pointer, severity, code, message });
+}
 
 /** A fault of the beginning of a query is a warning, since later rows may not have it. */
 async function checkAccepted(trial: Trial, checked: StagedInteractions, { table, isWhole }: Sample): Promise<void> {
-  const { spec, staging, signal, report } = trial;
+  const { spec, staging, signal } = trial;
   const { label } = spec.schema.interaction;
   await numberIds(staging, checked, { moreItems: null, signal });
   const options = { tieOrder: "hash", signal, progress: () => undefined } as const;
   const { interactions, duplicates } = await readInteractions(staging, checked, options);
   const among = isWhole ? "" : `Among the first ${table.rows} rows: `;
-  const add = (severity: DryRunProblem["severity"], code: string, message: string) => {
-    const pointer = POINTER_OF_CODE[code] ?? "/schema/interaction/source/query";
-    report.problems.push({ pointer, severity, code, message: `${among}${message}` });
-  };
   try {
     checkInteractionsUsable(interactions, label);
   } catch (error) {
     if (!(error instanceof StageError)) throw error;
-    add(isWhole ? "error" : "warning", error.code, error.message);
+    addProblem(trial, isWhole ? "error" : "warning", error.code, `${among}${error.message}`);
   }
   for (const { code, message } of interactionWarnings(interactions, label, duplicates))
-    if (isWhole || code !== "few_interactions") add("warning", code, message);
+    if (isWhole || code !== "few_interactions") addProblem(trial, "warning", code, `${among}${message}`);
 }
 
-/** Problems of rejected rows: errors when a training would stop because of their fraction of all rows. */
-function rejectProblems(rejected: Rejected, sample: Sample, rejectedFractionMax: number): DryRunProblem[] {
-  const { table, unreadable, unreadableFraction } = sample;
+/** Adds rejected rows as problems: errors when a training would stop because of their fraction of all rows. */
+function addRejected(trial: Trial, rejected: Rejected, { table, unreadable, unreadableFraction }: Sample): void {
   const rejectedFraction = countRejected(rejected) / Math.max(1, table.rows);
   const fraction = unreadableFraction + (1 - unreadableFraction) * rejectedFraction;
-  const severity = areTooManyRejected(fraction, rejectedFractionMax) ? "error" : "warning";
-  const problem = (code: string, message: string): DryRunProblem => {
-    return { pointer: POINTER_OF_CODE[code] ?? "/schema", severity, code, message };
-  };
-  return [
-    ...unreadableMessages(unreadable).map(([reason, message]) => problem(reason, message)),
-    ...Object.entries(rejected).map(([reason, found]) => {
-      const description = describeRejected({ [reason]: found })[0];
-      return problem(reason, `Rows that would be left out, of ${table.rows} read: ${description}`);
-    }),
-  ];
+  const severity = areTooManyRejected(fraction, trial.rejectedFractionMax) ? "error" : "warning";
+  for (const [reason, message] of describedByReason(unreadable)) addProblem(trial, severity, reason, message);
+  for (const [reason, message] of describedByReason(rejected))
+    addProblem(trial, severity, reason, `Rows that would be left out, of ${table.rows} read: ${message}`);
 }
 
-const unreadableMessages = (unreadable: Rejected) =>
-  Object.entries(unreadable).map(([reason, { count }]) => [reason, `${count} × ${meaningOf(reason)}`] as const);
+const describedByReason = (rejected: Rejected) =>
+  Object.entries(rejected).map(([reason, found]) => [reason, describeRejected({ [reason]: found })[0]!] as const);
 
 async function tryAttributes(trial: Trial, what: "item" | "user", known: Known | undefined): Promise<void> {
   const { spec, signal, staging, report } = trial;
@@ -236,12 +173,12 @@ async function tryAttributes(trial: Trial, what: "item" | "user", known: Known |
   const fields: Record<string, string> = { [`/schema/${what}/id`]: entity.id };
   for (const [i, { name }] of (entity.features ?? []).entries()) fields[`/schema/${what}/features/${i}/name`] = name;
   const choose = (available: readonly string[]) => attributeColumns(entity, available, what);
-  const sample = await sampleQuery(trial, { name: `${what}_rows`, source, pointer, fields, choose });
+  const sample = await sampleQuery(trial, { what, source, pointer, fields, choose });
   if (sample === undefined) return;
   await orProblem(trial, pointer, async () => {
     const idType = what === "item" ? known?.checked.itemIdType : undefined;
     const staged = await checkAttributes(staging, sample.table, { entity, what, idType, signal });
-    for (const [code, message] of unreadableMessages(sample.unreadable))
+    for (const [code, message] of describedByReason(sample.unreadable))
       report.problems.push({ pointer: `${pointer}/query`, severity: "warning", code, message });
     // Every id of the sample gets an index: which of them have interactions is known of whole queries only.
     const index = `${what}_index`;
@@ -254,7 +191,7 @@ async function tryAttributes(trial: Trial, what: "item" | "user", known: Known |
     for (const message of [...staged.warnings, ...read.warnings, unknownIds])
       if (message !== undefined)
         report.problems.push({ pointer, severity: "warning", code: "attribute_rows", message });
-    report[`${what}_attributes`] = [...read.descriptions];
+    report[`${what}_attributes`] = read.descriptions;
   });
 }
 
@@ -269,7 +206,7 @@ type Sample = {
 };
 
 type QueryToTry = {
-  readonly name: string; // of the table
+  readonly what: "interaction" | "item" | "user";
   readonly source: Source;
   readonly pointer: string;
   /** Pointers to the fields of the schema that name columns, with these names. */
@@ -283,10 +220,10 @@ type QueryToTry = {
  * its own, since one that failed can end the transaction of a connection.
  */
 async function sampleQuery(trial: Trial, query: QueryToTry): Promise<Sample | undefined> {
-  const { spec, openStore } = trial;
+  const { spec, context, connect: open } = trial;
   const config = connectorOf(spec, query.source);
   const connectorPointer = `/connector_configs/${spec.connector_configs.indexOf(config)}`;
-  const connector = await orProblem(trial, connectorPointer, () => openStore(config));
+  const connector = await orProblem(trial, connectorPointer, () => open(config, context));
   if (connector === undefined) return undefined;
   try {
     return await orProblem(trial, `${query.pointer}/query`, () => stageSample(trial, query, connector));
@@ -297,11 +234,11 @@ async function sampleQuery(trial: Trial, query: QueryToTry): Promise<Sample | un
 
 async function stageSample(
   { signal, staging, report }: Trial,
-  { name, source, pointer, fields, choose }: QueryToTry,
+  { what, source, pointer, fields, choose }: QueryToTry,
   connector: Connector,
 ): Promise<Sample | undefined> {
   const found = await connector.inspect(source.query, signal);
-  const query: DryRunReport["queries"][number] = {
+  const query: QueryReport = {
     pointer,
     columns: found.columns.map((column) => ({ name: column.name, type: String(column.type) })),
     sample_size: 0,
@@ -313,10 +250,13 @@ async function stageSample(
   report.queries.push(query);
   const available = found.columns.map((column) => column.name);
   const missing = Object.entries(fields).filter(([, column]) => !available.includes(column));
-  report.problems.push(...missing.map(([at, column]) => missingColumn(at, column, available)));
+  for (const [at, column] of missing) {
+    const { code, message } = missingColumns(what, [column], available);
+    report.problems.push({ pointer: at, severity: "error", code, message });
+  }
   if (missing.length > 0) return undefined;
   const rows = await connector.read(source.query, { signal, columns: choose(available), limit: SAMPLE_ROWS });
-  const table = await stageRows(staging, { name, source: rows }, { signal, progress: () => undefined });
+  const table = await stageRows(staging, { name: `${what}_rows`, source: rows }, { signal, progress: () => undefined });
   query.sample_size = table.rows;
   query.sample = await sampleRows(staging, table);
   const unreadable = unreadableOf(rows);
@@ -325,12 +265,6 @@ async function stageSample(
   const readCount = table.rows + unreadableCount;
   const allCount = isWhole ? readCount : Math.max(readCount, found.estimatedRows ?? Number.POSITIVE_INFINITY);
   return { table, isWhole, unreadable, unreadableFraction: unreadableCount / Math.max(1, allCount) };
-}
-
-function missingColumn(pointer: string, name: string, available: readonly string[]): DryRunProblem {
-  const columns = available.slice(0, 50).map((column) => JSON.stringify(column));
-  const message = `The query gives no column ${JSON.stringify(name)}; its columns are ${columns.join(", ")}${didYouMean(name, available)}`;
-  return { pointer, severity: "error", code: "missing_column", message };
 }
 
 /** The value of a step, or undefined once the step's StageError is in the report. */

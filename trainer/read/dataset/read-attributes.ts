@@ -9,6 +9,7 @@ import { identifier } from "../connectors/sql-text.ts";
 import { type IdExpression, idExpression } from "../rules/id-expression.ts";
 import type { AttributeColumn } from "./dataset.ts";
 import { type TypedAttribute, typeAttribute } from "./infer-attributes.ts";
+import { missingColumns } from "./stage-query.ts";
 import { readStaged, runStaged, type StagedTable, type Staging, streamStaged } from "./staging.ts";
 
 type Entity = ModelSchema["item"];
@@ -39,16 +40,7 @@ const DICTIONARY_CHARACTERS_MAX = 200_000_000;
 export function attributeColumns(entity: Entity, available: readonly string[], what: "item" | "user"): string[] {
   const wanted = entity.features?.map((feature) => feature.name) ?? available.filter((name) => name !== entity.id);
   const missing = [entity.id, ...wanted].filter((name) => !available.includes(name));
-  if (missing.length > 0)
-    throw new StageError(
-      "checking",
-      "missing_column",
-      `The ${what} query has no column ${missing.map((name) => JSON.stringify(name)).join(", ")}; ` +
-        `it has ${available
-          .slice(0, 50)
-          .map((name) => JSON.stringify(name))
-          .join(", ")}`,
-    );
+  if (missing.length > 0) throw missingColumns(what, missing, available);
   if (wanted.length > QUERY_ATTRIBUTES_MAX)
     throw new StageError(
       "checking",
@@ -195,19 +187,17 @@ type Place = {
 type ReadColumn = { readonly column: AttributeColumn; readonly present: number; readonly distinct: number | null };
 
 async function readColumn(place: Place, { name, type }: TypedAttribute): Promise<ReadColumn | string> {
-  if (type === "Numerical" || type === "Timestamp") {
-    const values = new Float64Array(place.count).fill(Number.NaN);
-    const present = await fill(place, (i, value) => {
+  const set = (values: Float64Array | Uint8Array) =>
+    fill(place, (i, value) => {
       values[i] = value as number;
     });
-    return { column: { name, type, values }, present, distinct: null };
+  if (type === "Numerical" || type === "Timestamp") {
+    const values = new Float64Array(place.count).fill(Number.NaN);
+    return { present: await set(values), column: { name, type, values }, distinct: null };
   }
   if (type === "Boolean") {
     const values = new Uint8Array(place.count).fill(255);
-    const present = await fill(place, (i, value) => {
-      values[i] = value as number;
-    });
-    return { column: { name, type, values }, present, distinct: null };
+    return { present: await set(values), column: { name, type, values }, distinct: null };
   }
   return await readTexts(place, { name, type });
 }

@@ -1,4 +1,6 @@
 import { type ConnectorConfig, connectorOf, type ModelSpec, type Source } from "../../../shared/model-spec.ts";
+import { didYouMean } from "../../../shared/nearest-name.ts";
+import { StageError } from "../../stage/stage-error.ts";
 import type { StageProgress } from "../../stage/stage-reporter.ts";
 import { connect } from "../connectors/connect.ts";
 import type {
@@ -106,3 +108,15 @@ export const unreadableOf = (source: SourceRows): Rejected =>
   Object.fromEntries(
     Object.entries(source.unreadable?.() ?? {}).map(([reason, count]) => [reason, { count, firstRows: [] }]),
   );
+
+/** The error of a query that lacks columns. It names them all, and the nearest name of the first. */
+export function missingColumns(what: string, missing: readonly string[], available: readonly string[]): StageError {
+  const [names, columns] = [missing, available].map((list) =>
+    list
+      .slice(0, 50)
+      .map((name) => JSON.stringify(name))
+      .join(", "),
+  );
+  const message = `The ${what} query gives no column ${names}; its columns are ${columns}${didYouMean(missing[0]!, available)}`;
+  return new StageError("checking", "missing_column", message);
+}

@@ -1,8 +1,6 @@
 import type { ErasedUsers } from "../../../shared/erased-users.ts";
 import type { ItemIdType } from "../../../shared/ids.ts";
 import type { ModelSchema, ModelSpec, Source } from "../../../shared/model-spec.ts";
-import { didYouMean } from "../../../shared/nearest-name.ts";
-import { StageError } from "../../stage/stage-error.ts";
 import type { StageProgress } from "../../stage/stage-reporter.ts";
 import type { ConnectorContext, ConnectorFactory } from "../connectors/connector.ts";
 import { countRejected } from "../rules/reject-reasons.ts";
@@ -11,7 +9,7 @@ import { checkRows, type RowReport } from "./checks.ts";
 import { type IncrementalOptions, type KeptOptions, keepForNextRun, stageIncrementally } from "./incremental.ts";
 import { leaveOutErased } from "./leave-out-erased.ts";
 import { attributeColumns, checkAttributes, type StagedAttributes } from "./read-attributes.ts";
-import { type Connectors, connectorsOf, openQuery, stageOpened } from "./stage-query.ts";
+import { type Connectors, connectorsOf, missingColumns, openQuery, stageOpened } from "./stage-query.ts";
 import type { StagedTable, Staging } from "./staging.ts";
 
 export type StageSourcesOptions = {
@@ -94,8 +92,10 @@ async function stageInteractions(staging: Staging, spec: ModelSpec, options: Sou
   const { signal, nowMs, erased } = options;
   const { schema } = spec;
   const choose = (available: readonly string[]) => {
-    checkPresent(schema, available);
-    return interactionColumns(schema);
+    const columns = interactionColumns(schema);
+    const missing = [...new Set(columns)].filter((name) => !available.includes(name));
+    if (missing.length > 0) throw missingColumns("interaction", missing, available);
+    return columns;
   };
   const query = { name: "interaction_rows", what: "interactions", source: schema.interaction.source, choose };
   const staged = await stageIncrementally(staging, await openQuery(query, options), spec, options);
@@ -104,20 +104,6 @@ async function stageInteractions(staging: Staging, spec: ModelSpec, options: Sou
   const nowSeconds = Math.floor(nowMs / 1000);
   const interactions = await checkInteractions(staging, table, schema, { nowSeconds, signal });
   return { ...staged, interactions, erasedRows: rows };
-}
-
-/** Throws StageError `missing_column` naming every column that the query lacks. */
-function checkPresent(schema: ModelSchema, available: readonly string[]): void {
-  const missing = [...new Set(interactionColumns(schema))].filter((name) => !available.includes(name));
-  if (missing.length === 0) return;
-  const [names, columns] = [missing, available.slice(0, 50)].map((list) =>
-    list.map((name) => JSON.stringify(name)).join(", "),
-  );
-  throw new StageError(
-    "checking",
-    "missing_column",
-    `The interaction query gives no column ${names}; its columns are ${columns}${didYouMean(missing[0]!, available)}`,
-  );
 }
 
 type AttributeSource = {

@@ -9,18 +9,12 @@ export function hashOrder(high: Uint32Array, low: Uint32Array): Uint32Array {
   return order;
 }
 
-/** Positions in the order of their 32-bit keys: radix sort, two passes of 16 bits, stable. */
+/** Positions in the order of their 32-bit keys: sorts 64-bit numbers, which have the key above the position. */
 function orderBy(keys: Uint32Array): Uint32Array {
-  let order = Uint32Array.from(keys.keys());
-  for (const shift of [0, 16]) {
-    const next = new Uint32Array(65_537);
-    for (const key of keys) next[((key >>> shift) & 0xffff) + 1]!++;
-    for (let digit = 1; digit < next.length; digit++) next[digit]! += next[digit - 1]!;
-    const sorted = new Uint32Array(keys.length);
-    for (const at of order) sorted[next[(keys[at]! >>> shift) & 0xffff]!++] = at;
-    order = sorted;
-  }
-  return order;
+  const words = new Uint32Array(2 * keys.length); // little-endian
+  for (let at = 0; at < keys.length; at++) words.set([at, keys[at]!], 2 * at);
+  new BigUint64Array(words.buffer).sort();
+  return words.filter((_, i) => i % 2 === 0);
 }
 
 /** Orders neighbours with the same high word by their low words. Refuses equal hashes. */

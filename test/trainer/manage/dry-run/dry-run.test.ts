@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ModelSpec } from "../../../../shared/model-spec.ts";
-import { type DryRunOptions, DryRunReport, dryRun } from "../../../../trainer/manage/dry-run/dry-run.ts";
+import { type DryRunOptions, dryRun } from "../../../../trainer/manage/dry-run/dry-run.ts";
+import type { DryRunReport } from "../../../../trainer/manage/dry-run/dry-run-report.ts";
 import type { Connector, ConnectorFactory } from "../../../../trainer/read/connectors/connector.ts";
 import { StageError } from "../../../../trainer/stage/stage-error.ts";
 import { fileSettings } from "../../../fixtures/real-data.ts";
@@ -39,7 +40,6 @@ test("the report of good rows has columns, types, sizes, attributes and no probl
       users: "SELECT 'u1' AS u, 33 AS age",
     }),
   );
-  expect(DryRunReport.parse(report)).toEqual(report);
   expect(report).toMatchObject({ ok: true, item_id_type: "integer", problems: [] });
   expect(report.queries[0]).toMatchObject({
     pointer: "/schema/interaction/source",

@@ -31,7 +31,7 @@ test("the columns are the id, then the declared features or all others", () => {
 test("missing columns and too many attributes are refused", () => {
   const features = [{ name: "c", type: "Text" as const }];
   expect(() => attributeColumns({ id: "j", features }, ["i", "b"], "user")).toThrow(
-    'The user query has no column "j", "c"; it has "i", "b"',
+    'The user query gives no column "j", "c"; its columns are "i", "b"',
   );
   const wide = ["i", ...Array.from({ length: QUERY_ATTRIBUTES_MAX + 1 }, (_, n) => `a${n}`)];
   expect(() => attributeColumns({ id: "i" }, wide, "item")).toThrow("201 attributes");

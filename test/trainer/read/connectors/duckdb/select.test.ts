@@ -44,5 +44,15 @@ test.each([
   expect(check(query)).rejects.toMatchObject({ code }),
 );
 
+test("a WITH can have the name of no system view", async () => {
+  const views = await connection.runAndReadAll(
+    "SELECT view_name FROM duckdb_views() WHERE internal AND schema_name IN ('main', 'pg_catalog')",
+  );
+  for (const [name] of views.getRows())
+    await expect(check(`WITH ${name} AS (SELECT 1) FROM ${name}`)).rejects.toMatchObject({
+      code: "source_query_refused",
+    });
+});
+
 test("a quote in a query cannot end the literal of the check", () =>
   expect(check("SELECT '); DROP TABLE x; --' FROM events")).resolves.toEqual({ tables: ["events"] }));
