@@ -1,6 +1,7 @@
 /** `npm run train`: the trainer, until SIGTERM or SIGINT. */
 import { fileURLToPath } from "node:url";
 import { errorForLog, lineLog } from "./log/log.ts";
+import { onStop } from "./manage/processes/stop-signals.ts";
 import { StateLockedError } from "./manage/state-lock.ts";
 import { startTrainer } from "./manage/trainer.ts";
 import { readSettings, SettingsError } from "./settings.ts";
@@ -11,7 +12,7 @@ const nowMs = () => Date.now();
 try {
   const settings = readSettings();
   const log = lineLog((line) => process.stdout.write(line), nowMs, settings.secrets);
-  const trainer = await startTrainer({
+  const starting = startTrainer({
     settings,
     store: s3Store(settings.store),
     program: fileURLToPath(import.meta.resolve("./run/training-child.ts")),
@@ -19,22 +20,19 @@ try {
     nowMs,
     log,
   });
-  log({ event: "started", level: "info", host: settings.host, port: trainer.port });
-
-  let isStopping = false;
-  const stop = async (signal: string) => {
-    if (isStopping) process.exit(1); // a second signal ends the process at once
-    isStopping = true;
+  onStop(async (signal) => {
     log({ event: "stopping", level: "info", signal });
-    await trainer.stop();
+    await (await starting.catch(() => undefined))?.stop();
     log({ event: "stopped", level: "info" });
     process.exit(0);
-  };
+  });
+  const trainer = await starting;
+  log({ event: "started", level: "info", host: settings.host, port: trainer.port });
   trainer.failed.catch((error) => {
     log({ event: "failed", level: "error", error: errorForLog(error) });
     process.exit(1); // the supervisor of this process restarts it; runs end with it and are retried
   });
-  for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => void stop(signal));
+  process.send?.("ready"); // to `npm start`
 } catch (error) {
   const isExpected = error instanceof SettingsError || error instanceof StateLockedError;
   process.stderr.write(`${isExpected ? error.message : errorForLog(error)}\n`);

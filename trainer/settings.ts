@@ -239,7 +239,8 @@ const KeySettingsSchema = StoreSchema.extend({
 
 function parse<Schema extends z.ZodType>(schema: Schema, environment: Environment): z.infer<Schema> {
   // An empty variable counts as absent, since `NAME= command` is how shells unset one.
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
+  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
+  const given = { ...localBucket(set.SHORTLIST_EDGE_URL), ...set };
   const parsed = schema.safeParse(given, { reportInput: true });
   if (parsed.success) return parsed.data;
   const faults = parsed.error.issues.map((issue) => {
@@ -249,6 +250,17 @@ function parse<Schema extends z.ZodType>(schema: Schema, environment: Environmen
   throw new SettingsError(
     `The settings are not right: ${[...new Set(faults)].join("; ")}. See trainer/manage/README.md.`,
   );
+}
+
+/** The defaults for an edge on this machine: the bucket of `wrangler dev`, with the credentials in wrangler.toml. */
+function localBucket(edgeUrl: string | undefined): Environment {
+  if (!/^http:\/\/(localhost|127\.0\.0\.1)(:\d+)?\/?$/.test(edgeUrl ?? "")) return {};
+  return {
+    SHORTLIST_S3_ENDPOINT: new URL("/cdn-cgi/local/r2/s3", edgeUrl).href,
+    SHORTLIST_S3_BUCKET: "shortlist-models",
+    SHORTLIST_S3_ACCESS_KEY_ID: "local-access-key",
+    SHORTLIST_S3_SECRET_ACCESS_KEY: "local-secret-key",
+  };
 }
 
 const storeSettings = (values: z.infer<typeof StoreSchema>) => ({
@@ -294,9 +306,8 @@ function customerSettings(values: Values, environment: Environment) {
     },
     /** The environment of a run's process: the bucket, this customer's secrets, and what Node itself needs. */
     childEnvironment(customer: string): Record<string, string> {
-      const kept = [...INHERITED, ...Object.keys(StoreSchema.shape)];
-      const shared = present(environment).filter(([name]) => kept.includes(name));
-      return Object.fromEntries([...shared, ...namedFor(customer)]);
+      const inherited = present(environment).filter(([name]) => INHERITED.includes(name));
+      return Object.fromEntries([...inherited, ...Object.entries(StoreSchema.parse(values)), ...namedFor(customer)]);
     },
   };
 }

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { endService, isAlive, type StartedService, startService } from "../fixtures/started-service.ts";
+import { commandOf, endService, isAlive, type StartedService, startService } from "../fixtures/started-service.ts";
 
 /** Short fitting time: these tests check the path, not the model's quality. */
 const QUICK = { SHORTLIST_FIT_SECONDS: "4" };
@@ -39,7 +39,7 @@ const printedLists = (output: string) =>
 
 test("progress and a summary of the training are printed", () => {
   for (const stage of ["fetching", "training", "deploying"])
-    expect(service.output()).toMatch(new RegExp(`^${stage} +\\[`, "m"));
+    expect(service.output()).toMatch(new RegExp(`^${stage} `, "m"));
   expect(service.output()).toMatch(/Trained on \d+,\d+ interactions of 4,000 users/);
   expect(service.errors()).toBe("");
 });
@@ -90,7 +90,7 @@ test("Ctrl-C stops everything, and a second start keeps key, model and version",
   expect(started.filter(isAlive)).toEqual([]);
   await expect(fetch(local.edge_url)).rejects.toThrow();
 
-  service = startService(["--state", state], QUICK);
+  service = startService(["--state", state], QUICK, true);
   await service.printed("Up until Ctrl-C");
   const again = JSON.parse(await readFile(join(state, "local.json"), "utf8"));
   expect(again.api_key).toBe(local.api_key);
@@ -103,7 +103,9 @@ test("Ctrl-C stops everything, and a second start keeps key, model and version",
 test("a second npm start on the same folder is refused in one sentence without side effects", async () => {
   const second = startService(["--state", state, "--exit"]);
   expect(await second.exited).toBe(1);
-  expect(second.errors()).toMatch(/^Another npm start \(process \d+\) uses .*--state DIR\.\n$/);
+  expect(second.errors()).toMatch(
+    /^Another trainer \(process \d+\) works in .*: stop it, or choose another state folder\.\n$/,
+  );
   expect((await call("/v0/models/demo-shop/rank")).status).toBe(200);
 });
 
@@ -116,4 +118,11 @@ test("keys can be issued and revoked for the running service", () => {
   const listed = JSON.parse(keys("list", "--customer", "local")) as { key_id: string }[];
   expect(listed.map((record) => record.key_id)).toContain(issued.key_id);
   expect(JSON.parse(keys("revoke", "--key-id", issued.key_id)).revoked_at).not.toBeNull();
+});
+
+test("SIGTERM that only reaches npm stops everything", { timeout: TIMEOUT }, async () => {
+  const started = service.descendants();
+  expect(started.length).toBeGreaterThan(4); // npm's shell, npm start, the edge, its workerd, the trainer
+  service.process.kill("SIGTERM");
+  await expect.poll(() => started.filter(isAlive).map(commandOf), { timeout: 15_000 }).toEqual([]);
 });

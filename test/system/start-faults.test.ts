@@ -55,7 +55,7 @@ test("a port in use is refused with the flag that chooses another", async () => 
 });
 
 test("a missing file, an unknown flag and a missing column are each refused in one sentence", async () => {
-  await fails(start("--data", join(directory, "nothing.csv")), /nothing\.csv, does not exist\.$/);
+  await fails(start("--data", join(directory, "nothing.csv")), /^--data: there is no file .*nothing\.csv\.$/);
   await fails(start("--colour"), /^Unknown option '--colour'/);
   const data = await csv("events.csv", [HEADER, ...tastes("1")]);
   await fails(

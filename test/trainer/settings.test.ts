@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { describe, expect, test } from "vitest";
 import { readChildSettings, readSettings, SettingsError, secretPrefixOf } from "../../trainer/settings.ts";
@@ -66,6 +67,17 @@ test("errors repeat no values, since they may be secrets", () => {
   expect(read).not.toThrow(/planted/i);
 });
 
+test("with an edge on this machine, the bucket is the one of `wrangler dev` with the credentials of wrangler.toml", () => {
+  const needed = { FORWARD_SECRET: "f".repeat(32), SHORTLIST_EDGE_URL: "http://localhost:8787/" };
+  const { store } = readSettings(needed);
+  expect(store).toMatchObject({ endpoint: "http://localhost:8787/cdn-cgi/local/r2/s3", bucket: "shortlist-models" });
+  const toml = readFileSync("wrangler.toml", "utf8");
+  for (const value of [store.bucket, store.accessKeyId, store.secretAccessKey]) expect(toml).toContain(`"${value}"`);
+  expect(readSettings({ ...needed, SHORTLIST_S3_BUCKET: "other" }).store.bucket).toBe("other");
+  for (const url of ["https://localhost", "http://edge.example", "http://127.0.0.1.example:8787"])
+    expect(() => readSettings({ ...needed, SHORTLIST_EDGE_URL: url })).toThrow("SHORTLIST_S3_ENDPOINT is not set");
+});
+
 test("an empty variable counts as absent", () => {
   expect(readSettings({ ...NEEDED, SHORTLIST_TRAINER_PORT: "", DATABASE_URL: "" }).databaseUrl).toBe(null);
 });
@@ -129,6 +141,7 @@ describe("settings of one customer", () => {
       "SHORTLIST_S3_ACCESS_KEY_ID",
       "SHORTLIST_S3_BUCKET",
       "SHORTLIST_S3_ENDPOINT",
+      "SHORTLIST_S3_REGION",
       "SHORTLIST_S3_SECRET_ACCESS_KEY",
       "SHORTLIST_SECRET_ACME__PASSWORD",
     ]);

@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { z } from "zod";
 import { CustomerId, type KeyRecord, Scope } from "../../shared/key-record.ts";
 import { LocalError } from "../local/local-error.ts";
-import { localS3, readLocalSecrets, readLocalService } from "../local/local-state.ts";
+import { readLocalService } from "../local/local-state.ts";
 import { type Environment, readKeySettings, secretPrefixOf } from "../settings.ts";
 import { issueKey, listCustomers, listKeys, readCustomer, revokeKey, writeCustomer } from "../store/key-store.ts";
 import type { ObjectStore } from "../store/object-store.ts";
@@ -161,21 +161,25 @@ async function revoke(flags: Flags, world: KeysWorld): Promise<string> {
 }
 
 async function operatorOf(flags: Flags, environment: Environment): Promise<Operator> {
-  if (flags.state === undefined) {
-    const settings = readKeySettings(environment);
-    const { store, egressAddresses, serviceAccountOf } = settings;
-    return { store: s3Store(store), egressAddresses, serviceAccount: serviceAccountOf };
-  }
-  const [service, secrets] = await Promise.all([readLocalService(flags.state), readLocalSecrets(flags.state)]);
-  if (!service || !secrets)
-    throw new LocalError(`No service has been started with the state folder ${flags.state}: run npm start first.`);
-  const reachable = await fetch(new URL("/health/live", service.edge_url), { signal: AbortSignal.timeout(5000) }).then(
-    () => true,
-    () => false,
-  );
-  if (!reachable)
-    throw new LocalError(`The local bucket is part of the edge, which is not running: run npm start first.`);
-  return { store: s3Store(localS3(service.edge_url, secrets)), egressAddresses: [], serviceAccount: () => null };
+  const local = flags.state === undefined ? environment : await localEnvironment(flags.state);
+  const { store, egressAddresses, serviceAccountOf } = readKeySettings(local);
+  return { store: s3Store(store), egressAddresses, serviceAccount: serviceAccountOf };
+}
+
+/** The bucket of the service that `npm start` runs with a state folder. */
+async function localEnvironment(state: string): Promise<Environment> {
+  const service = await readLocalService(state);
+  if (!service)
+    throw new LocalError(`No service has been started with the state folder ${state}: run npm start first.`);
+  const live = fetch(new URL("/health/live", service.edge_url), { signal: AbortSignal.timeout(5000) });
+  if (
+    await live.then(
+      () => false,
+      () => true,
+    )
+  )
+    throw new LocalError("The local bucket is part of the edge, which is not running: run npm start first.");
+  return { SHORTLIST_EDGE_URL: service.edge_url };
 }
 
 function parseFlags(args: readonly string[]) {

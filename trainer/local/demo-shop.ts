@@ -2,61 +2,60 @@ import { existsSync } from "node:fs";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { seededRandom } from "../learn/numerics/seeded-random.ts";
-import {
-  DEMO_AGE_GROUPS,
-  DEMO_BRANDS,
-  DEMO_CATEGORIES,
-  DEMO_COUNTRIES,
-  DEMO_STYLES,
-  DEMO_TAGS,
-  type DemoCategory,
-} from "./demo-catalog.ts";
 
-export type DemoShopOptions = {
-  readonly seed?: number;
-  readonly users?: number;
-  readonly items?: number;
-  /** Visits end one day before this time. The default is a fixed day, so that the files never differ. */
-  readonly endSeconds?: number;
-};
-
+export type DemoShopOptions = { readonly seed?: number; readonly users?: number; readonly items?: number };
 export type DemoShopFiles = { readonly interactions: string; readonly items: string; readonly users: string };
 
 const DAY = 86_400;
 const DAYS = 180;
-const FIXED_END = Date.UTC(2025, 9, 1) / 1000;
+const VISIT_EVENTS = 4;
+const END_SECONDS = Date.UTC(2025, 9, 1) / 1000;
+/** A category, the price of a typical item, and words for its items. Neighbours go together. All names are invented. */
+const CATEGORIES: readonly (readonly [name: string, price: number, nouns: string])[] = [
+  ["Running", 95, "Running Shoe, Trail Shoe, Running Vest, Split Shorts"],
+  ["Hiking", 130, "Hiking Boot, Trekking Pole, Rain Shell, Gaiters"],
+  ["Camping", 160, "Two-Person Tent, Sleeping Bag, Camp Stove, Lantern"],
+  ["Cycling", 120, "Bib Shorts, Cycling Helmet, Bar Bag, Floor Pump"],
+  ["Yoga", 45, "Yoga Mat, Cork Block, Leggings, Bolster"],
+  ["Tea", 18, "Green Tea, Earl Grey, Rooibos, Teapot"],
+  ["Coffee", 35, "Espresso Beans, Hand Grinder, Pour-Over Cone, Gooseneck Kettle"],
+  ["Cookware", 70, "Cast-Iron Pan, Saucepan, Chef's Knife, Cutting Board"],
+  ["Baking", 30, "Loaf Tin, Rolling Pin, Dough Scraper, Stand Mixer"],
+  ["Lights", 55, "Desk Lamp, Bike Light, Head Torch, Floor Lamp"],
+  ["Office", 60, "Fountain Pen, Notebook, Desk Mat, Monitor Stand"],
+  ["Audio", 150, "Headphones, Bookshelf Speaker, Turntable, Earbuds"],
+];
+const STYLES = ["Classic", "Bright", "Rugged", "Minimal", "Handmade", "Light"];
+const BRANDS =
+  "Alderly Brightfen Corvale Dunmore Eskdale Fernhill Galtry Hollin Ivarsund Juniper Kestrelby Larkmoor".split(" ");
+const TAGS = ["gift", "recycled", "organic", "limited", "made to last"];
+const COUNTRIES = ["DE", "FR", "NL", "IT"];
 
 /**
  * Writes a generated shop as CSV files: about 100,000 events of 4,000 users on 1,500 items. Each user prefers a few
- * categories, brands and styles. The steps of a visit follow from each other, and item popularity is skewed. `label` is 1
- * if the item was put into the basket and 0 if it was only viewed.
- *
- * The same options give the same bytes.
+ * categories, brands and one style. Item popularity is skewed. `label` is 1
+ * if the item was put into the basket and 0 if it was only viewed. The same options give the same bytes.
  */
 export async function writeDemoShop(folder: string, options: DemoShopOptions = {}): Promise<DemoShopFiles> {
-  const { seed = 1, users: userCount = 4000, items: itemCount = 1500, endSeconds = FIXED_END } = options;
+  const { seed = 1, users: userCount = 4000, items: itemCount = 1500 } = options;
   const random = seededRandom(seed);
-  const items = makeItems(itemCount, endSeconds, random);
-  const users = Array.from({ length: userCount }, (_, i) => makeUser(i, random));
-  const shelves = Map.groupBy(items, (item) => item.category);
-  const events = users.flatMap((user) => eventsOf(user, shelves, { endSeconds, random }));
-  events.sort((a, b) => a.seconds - b.seconds || a.user - b.user || a.item - b.item);
+  const items = Array.from({ length: itemCount }, (_, index) => makeItem(index, random));
+  const users = Array.from({ length: userCount }, (_, index) => makeUser(index, random));
+  const events = users.flatMap((user) => eventsOf(user, items, random)).sort((a, b) => a.seconds - b.seconds);
 
   await mkdir(folder, { recursive: true });
   const files = filesIn(folder);
-  const eventRows = events.map(({ user, item, seconds, label }) => [userId(user), itemId(item), iso(seconds), label]);
-  await writeFile(files.interactions, csv("user_id,item_id,created_at,label", eventRows));
-  await writeFile(
-    files.items,
-    csv("item_id,title,category,brand,style,price,launched,tags,in_stock", items.map(itemRow)),
-  );
-  await writeFile(
-    files.users,
-    csv(
-      "user_id,country,age_group",
-      users.map((user) => [userId(user.index), user.country, user.ageGroup]),
-    ),
-  );
+  const eventRows = events.map(({ user, item, seconds, label }) => `${user.id},${item.id},${iso(seconds)},${label}`);
+  await writeFile(files.interactions, `user_id,item_id,created_at,label\n${eventRows.join("\n")}\n`);
+  const itemRows = items.map((item) => {
+    const name = `${item.brand} ${item.style} ${item.noun} ${item.id}`;
+    const fields = [item.id, name, CATEGORIES[item.category]![0], item.brand, item.style.toLowerCase()];
+    return [...fields, item.price.toFixed(2), item.launched, item.tags.join("|"), item.inStock].join(",");
+  });
+  const itemHeader = "item_id,title,category,brand,style,price,launched,tags,in_stock";
+  await writeFile(files.items, `${itemHeader}\n${itemRows.join("\n")}\n`);
+  const userRows = users.map((user) => `${user.id},${user.country}`);
+  await writeFile(files.users, `user_id,country\n${userRows.join("\n")}\n`);
   return files;
 }
 
@@ -73,123 +72,61 @@ export async function ensureDemoShop(folder: string, write = writeDemoShop): Pro
 }
 
 type Random = () => number;
-type Item = {
-  readonly index: number;
-  readonly category: DemoCategory;
-  readonly title: string;
-  readonly brand: string;
-  readonly style: string;
-  readonly price: number;
-  readonly launchedSeconds: number;
-  readonly tags: readonly string[];
-  readonly inStock: boolean;
-  readonly popularity: number; // weight within the category
-};
-type User = {
-  readonly index: number;
-  readonly country: string;
-  readonly ageGroup: string;
-  readonly categories: readonly DemoCategory[]; // most preferred first
-  readonly brands: ReadonlySet<string>;
-  readonly style: string;
-  readonly thrift: number; // −1 prefers expensive items, 1 cheap ones
-  readonly visits: number;
-};
-type Event = { readonly user: number; readonly item: number; readonly seconds: number; readonly label: 0 | 1 };
+type Item = ReturnType<typeof makeItem>;
+type User = ReturnType<typeof makeUser>;
+type Event = { readonly user: User; readonly item: Item; readonly seconds: number; readonly label: 0 | 1 };
 
-function makeItems(count: number, endSeconds: number, random: Random): Item[] {
-  const titles = new Map<string, number>();
-  return Array.from({ length: count }, (_, index) => {
-    const category = DEMO_CATEGORIES[index % DEMO_CATEGORIES.length]!;
-    const at = DEMO_CATEGORIES.indexOf(category);
-    // Each brand makes items of a few neighbouring categories, so that the brand is informative.
-    const brand = DEMO_BRANDS[(at + Math.floor(random() * 5)) % DEMO_BRANDS.length]!;
-    const style = pick(DEMO_STYLES, random);
-    const name = `${brand} ${capital(style)} ${pick(category.nouns, random)}`;
-    const edition = (titles.get(name) ?? 0) + 1;
-    titles.set(name, edition);
-    return {
-      index,
-      category,
-      title: edition === 1 ? name : `${name} ${edition}`,
-      brand,
-      style,
-      price: Math.max(2, Math.round(category.price * Math.exp(0.5 * normal(random)) * 100) / 100),
-      launchedSeconds: Math.floor(endSeconds / DAY) * DAY - Math.floor(random() ** 0.7 * 900) * DAY,
-      tags: DEMO_TAGS.filter(() => random() < 0.2),
-      inStock: random() < 0.93,
-      popularity: Math.exp(1.1 * normal(random)),
-    };
-  });
-}
-
-function makeUser(index: number, random: Random): User {
-  const first = pick(DEMO_CATEGORIES, random);
-  const related = first.goesWith.flatMap((name) => DEMO_CATEGORIES.find((category) => category.name === name) ?? []);
-  const categories = [first, ...related.filter(() => random() < 0.7), pick(DEMO_CATEGORIES, random)];
-  const at = DEMO_CATEGORIES.indexOf(first);
+function makeItem(index: number, random: Random) {
+  const category = index % CATEGORIES.length;
   return {
-    index,
-    country: pick(DEMO_COUNTRIES, random),
-    ageGroup: pick(DEMO_AGE_GROUPS, random),
-    categories,
-    brands: new Set([0, 1].map(() => DEMO_BRANDS[(at + Math.floor(random() * 5)) % DEMO_BRANDS.length]!)),
-    style: pick(DEMO_STYLES, random),
-    thrift: 2 * random() - 1,
-    visits: Math.min(60, Math.ceil(Math.exp(1.25 + 0.8 * normal(random)))),
+    id: 1001 + index,
+    category,
+    brand: brandOf(category, random),
+    style: pick(STYLES, random),
+    noun: pick(CATEGORIES[category]![2].split(", "), random),
+    price: Math.max(2, CATEGORIES[category]![1] * Math.exp(0.5 * normal(random))),
+    launched: iso(END_SECONDS - Math.floor(random() * 900) * DAY),
+    tags: TAGS.filter(() => random() < 0.2),
+    inStock: random() < 0.93,
+    popularity: 1.1 * normal(random), // logarithm of the weight
   };
 }
 
-/** The events of one user. Each visit starts in a preferred category and may move on to a related one. */
-function eventsOf(
-  user: User,
-  shelves: ReadonlyMap<DemoCategory, readonly Item[]>,
-  { endSeconds, random }: { endSeconds: number; random: Random },
-): Event[] {
-  const events: Event[] = [];
-  const seen = new Set<number>();
-  for (let visit = 0; visit < user.visits; visit++) {
-    let seconds = Math.floor(endSeconds - DAY - random() ** 1.3 * DAYS * DAY);
-    let category = user.categories[Math.floor(random() ** 2 * user.categories.length)]!;
-    const steps = 1 + Math.floor(-Math.log(1 - random()) * 4);
-    for (let step = 0; step < steps; step++) {
-      const item = chooseItem(user, shelves.get(category) ?? [], { seconds, seen, random });
-      if (item === undefined) break;
-      seen.add(item.index);
-      const liking = affinity(user, item) + normal(random) * 0.7;
-      events.push({ user: user.index, item: item.index, seconds, label: liking > 0.4 ? 1 : 0 });
-      seconds += 20 + Math.floor(random() * 160);
-      const next = pick(category.goesWith, random);
-      if (random() < 0.25) category = DEMO_CATEGORIES.find(({ name }) => name === next) ?? category;
-    }
-  }
-  return events;
+function makeUser(index: number, random: Random) {
+  const country = Math.floor(random() * COUNTRIES.length);
+  const home = (3 * country + Math.floor(random() * 6)) % CATEGORIES.length; // so that the country is informative
+  return {
+    id: `user-${String(index + 1).padStart(4, "0")}`,
+    country: COUNTRIES[country]!,
+    categories: [home, (home + 1) % CATEGORIES.length, Math.floor(random() * CATEGORIES.length)],
+    brands: [brandOf(home, random), brandOf(home, random)],
+    style: pick(STYLES, random),
+    events: Math.ceil(Math.exp(2.9 + 0.8 * normal(random))),
+  };
 }
 
-type Moment = { readonly seconds: number; readonly seen: ReadonlySet<number>; readonly random: Random };
-
-function chooseItem(user: User, shelf: readonly Item[], { seconds, seen, random }: Moment): Item | undefined {
-  const weights = shelf.map((item) => {
-    if (seen.has(item.index) || item.launchedSeconds > seconds) return 0;
-    const ageDays = (seconds - item.launchedSeconds) / DAY;
-    return item.popularity * Math.exp(1.3 * affinity(user, item)) * (1 + Math.exp(-ageDays / 60)); // new items are shown more often
-  });
-  let left = weights.reduce((sum, weight) => sum + weight, 0) * random();
-  if (left === 0) return undefined;
-  return shelf.find((_, i) => {
-    left -= weights[i]!;
-    return left < 0;
-  });
+/** The events of one user, sampled by weight without replacement (Gumbel's trick). */
+function eventsOf(user: User, items: readonly Item[], random: Random): Event[] {
+  const visits = Array.from({ length: user.events }, () => END_SECONDS - Math.floor((1 + random() * DAYS) * DAY));
+  return items
+    .filter((item) => user.categories.includes(item.category) || random() < 0.05)
+    .map((item) => ({ item, score: item.popularity + 2 * affinity(user, item) - Math.log(-Math.log(random())) }))
+    .sort((a, b) => b.score - a.score)
+    .slice(0, user.events)
+    .map(({ item }, i) => {
+      const label = affinity(user, item) + 0.7 * normal(random) > 0.4 ? 1 : 0;
+      return { user, item, seconds: visits[Math.floor(i / VISIT_EVENTS)]! + 60 * i, label };
+    });
 }
 
-/** How well an item matches a user's preferences: about −1…2. */
-function affinity(user: User, item: Item): number {
-  const brand = user.brands.has(item.brand) ? 0.9 : 0;
-  const style = user.style === item.style ? 0.8 : 0;
-  const price = -0.6 * user.thrift * Math.log(item.price / item.category.price);
-  const home = user.categories.includes(item.category) ? 0.2 : -0.3;
-  return brand + style + price + home;
-}
+/** How well an item matches a user's preferences. */
+const affinity = (user: User, item: Item): number =>
+  (user.brands.includes(item.brand) ? 0.9 : 0) +
+  (user.style === item.style ? 0.8 : 0) +
+  (user.categories.includes(item.category) ? 0.2 : -0.3);
+
+/** A category has five of the brands, so that the brand is informative. */
+const brandOf = (category: number, random: Random) => BRANDS[(category + Math.floor(random() * 5)) % BRANDS.length]!;
 
 const filesIn = (folder: string): DemoShopFiles => ({
   interactions: join(folder, "interactions.csv"),
@@ -197,31 +134,7 @@ const filesIn = (folder: string): DemoShopFiles => ({
   users: join(folder, "users.csv"),
 });
 
-const itemRow = (item: Item) => [
-  itemId(item.index),
-  item.title,
-  item.category.name,
-  item.brand,
-  item.style,
-  item.price.toFixed(2),
-  iso(item.launchedSeconds).slice(0, 10),
-  item.tags.join("|"),
-  item.inStock,
-];
-
-const userId = (index: number) => `user-${String(index + 1).padStart(4, "0")}`;
-const itemId = (index: number) => 1001 + index;
 const iso = (seconds: number) => new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
-const capital = (word: string) => word[0]!.toUpperCase() + word.slice(1);
-
-function csv(header: string, rows: readonly (readonly (string | number | boolean)[])[]): string {
-  const field = (value: string | number | boolean) => {
-    const text = String(value);
-    return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  };
-  return `${[header, ...rows.map((row) => row.map(field).join(","))].join("\n")}\n`;
-}
-
 const pick = <Value>(values: readonly Value[], random: Random): Value => values[Math.floor(random() * values.length)]!;
 
 /** Approximately standard normal (sum of twelve uniforms), identical on every machine. */

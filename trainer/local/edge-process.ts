@@ -1,53 +1,30 @@
 /**
- * The program that runs the edge in `wrangler dev` for `npm start`. It reads its options from the variable LOCAL_EDGE
- * (JSON), sends `{"url"}` over IPC when it is ready, and exits on SIGTERM or when its parent process is gone.
+ * The program that runs the edge in `wrangler dev` for `npm start`. Its arguments are the port and the folder of the local
+ * bucket; TRAINER_URL and FORWARD_SECRET come from its environment. Everything else is as in wrangler.toml.
  */
+import { join } from "node:path";
 import { unstable_startWorker as startWorker } from "wrangler";
-import { z } from "zod";
+import { onStop } from "../manage/processes/stop-signals.ts";
 
-const EdgeOptions = z.strictObject({
-  /** Path of wrangler.toml. Only the bindings below differ from a deployment. */
-  config: z.string(),
-  port: z.int(),
-  /** Folder of the local bucket. */
-  persist: z.string(),
-  bucket: z.string(),
-  s3AccessKeyId: z.string(),
-  s3SecretAccessKey: z.string(),
-  vars: z.record(z.string(), z.string()),
-  secrets: z.record(z.string(), z.string()),
+const [port, persist] = process.argv.slice(2);
+const starting = startWorker({
+  config: join(import.meta.dirname, "../../wrangler.toml"),
+  envFiles: [],
+  bindings: {
+    TRAINER_URL: { type: "plain_text", value: process.env.TRAINER_URL! },
+    FORWARD_SECRET: { type: "secret_text", value: process.env.FORWARD_SECRET! },
+  },
+  dev: {
+    server: { hostname: "127.0.0.1", port: Number(port) },
+    inspector: false,
+    persist: persist!,
+    logLevel: "warn", // the line of each call would contain its address, and with it user ids
+    watch: false,
+  },
 });
-export type EdgeOptions = z.infer<typeof EdgeOptions>;
-
-// Without the variable, this file is only imported for its types.
-if (process.env.LOCAL_EDGE !== undefined) await main(EdgeOptions.parse(JSON.parse(process.env.LOCAL_EDGE)));
-
-async function main(options: EdgeOptions): Promise<void> {
-  const bindings = Object.fromEntries([
-    ...Object.entries(options.vars).map(([name, value]) => [name, { type: "plain_text", value }]),
-    ...Object.entries(options.secrets).map(([name, value]) => [name, { type: "secret_text", value }]),
-  ]);
-  const s3 = { accessKeyId: options.s3AccessKeyId, secretAccessKey: options.s3SecretAccessKey };
-  const worker = await startWorker({
-    config: options.config,
-    bindings: {
-      ...bindings,
-      MODELS: { type: "r2_bucket", bucket_name: options.bucket, local_dev: { experimental_s3_credentials: s3 } },
-    },
-    dev: {
-      server: { hostname: "127.0.0.1", port: options.port },
-      inspector: false,
-      persist: options.persist,
-      logLevel: "warn", // the line of each call would contain its address, and with it user ids
-      watch: false,
-    },
-  });
-  const stop = async () => {
-    await worker.dispose();
-    process.exit();
-  };
-  process.once("SIGTERM", stop);
-  process.once("disconnect", stop);
-  await worker.ready;
-  process.send?.({ url: (await worker.url).origin });
-}
+onStop(async () => {
+  await (await starting).dispose();
+  process.exit();
+});
+await (await starting).ready;
+process.send?.("ready");

@@ -1,34 +1,37 @@
-import { createHash } from "node:crypto";
 import { realpath, stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
+import { type Label, ModelName } from "../../shared/model-spec.ts";
 import { connect } from "../read/connectors/connect.ts";
-import { type Connector, jsonRows } from "../read/connectors/connector.ts";
+import { jsonRows } from "../read/connectors/connector.ts";
 import { findFiles } from "../read/connectors/duckdb/files.ts";
 import { fileSettings } from "../read/connectors/file/file-settings.ts";
 import { identifier } from "../read/connectors/sql-text.ts";
 import { guessColumns } from "../read/dataset/guess-columns.ts";
 import { StageError } from "../stage/stage-error.ts";
-import { type CreationBody, creationBody, type LocalColumns, type SourceTable } from "./creation-body.ts";
-import { labelMeaning } from "./label-meaning.ts";
 import { LocalError, sentence } from "./local-error.ts";
 import { LOCAL_CUSTOMER } from "./local-state.ts";
 import type { GivenFiles } from "./start-flags.ts";
 
-/** A model described by files on this machine. */
-export type LocalSource = {
-  readonly body: CreationBody;
-  /** Folders that the trainer must be allowed to read. */
-  readonly folders: readonly string[];
-  /** Changes whenever the files or the creation body change. */
-  readonly fingerprint: string;
-  readonly interactions: SourceTable;
-  readonly items: SourceTable | null;
-  readonly columns: LocalColumns;
-  /** The meaning of the columns, one line each, for the terminal. */
-  readonly findings: readonly string[];
+export type Row = Readonly<Record<string, unknown>>;
+
+/** A file as the File connector presents it. */
+export type Table = {
+  /** Absolute, since the trainer may also read other folders that contain a file of the same name. */
+  readonly path: string;
+  /** For SQL. */
+  readonly name: string;
+  readonly columns: readonly string[];
+  /** The first rows of a query, read by the same connector that the trainer uses. */
+  query(sql: string): Promise<readonly Row[]>;
 };
 
-const GENERIC_STEMS = /^(interactions?|events?|data|ratings?|train|log|rows)$/i;
+/** A model described by files on this machine. */
+export type LocalSource = Awaited<ReturnType<typeof describeFiles>>;
+
+type Columns = { readonly user: string; readonly item: string; readonly time: string | null };
+type Access = { readonly tempDirectory: string; readonly signal: AbortSignal };
+
+const SAMPLE_ROWS = 50;
 
 /**
  * Reads the columns of the files and guesses the meaning of those that were not given.
@@ -37,30 +40,32 @@ const GENERIC_STEMS = /^(interactions?|events?|data|ratings?|train|log|rows)$/i;
  */
 export async function describeFiles(
   files: GivenFiles,
-  { model, tempDirectory, signal }: { model: string | null; tempDirectory: string; signal: AbortSignal },
-): Promise<LocalSource> {
-  const given = [files.interactions, files.items, files.users].filter((path) => path !== null);
-  const folders = [...new Set(await Promise.all(given.map(async (path) => dirname(await realpath(path)))))];
-  const access = { folders, tempDirectory, signal };
+  { model, ...access }: Access & { readonly model: string | null },
+) {
   try {
     const interactions = await tableOf(files.interactions, access);
     const items = files.items === null ? null : await tableOf(files.items, access);
     const users = files.users === null ? null : await tableOf(files.users, access);
-    const columns = await columnsOf(interactions, files.columns, access);
-    const name = model ?? modelNameOf(files.interactions);
-    const ids = {
-      item: items && idColumn(items, columns.item, "items"),
-      user: users && idColumn(users, columns.user, "users"),
-    };
-    const body = creationBody({ name, interactions, items, users, columns, ids });
+    const columns = guessColumns(interactions.columns, files.columns);
+    if (columns.kind === "unclear") throw new LocalError(`${columns.reasons.join("; ")}.`);
+    const label = columns.label === null ? null : await labelOf(interactions, columns.label);
+    const tables = [interactions, items, users].filter((table) => table !== null);
+    const changes = await Promise.all(tables.map(async ({ path }) => (await stat(path)).ctimeMs));
     return {
-      body,
-      folders,
-      fingerprint: await fingerprintOf(body, { paths: given, folders }),
+      body: creationBody(
+        model ?? modelNameOf(files.interactions),
+        { interactions, items, users },
+        { ...columns, label },
+      ),
+      /** Folders that the trainer must be allowed to read. */
+      folders: [...new Set(tables.map(({ path }) => dirname(path)))],
+      /** The latest change of a file. */
+      changedMs: Math.max(...changes),
       interactions,
       items,
       columns,
-      findings: findingsOf(columns, files.columns),
+      /** The meaning of the columns, one line each, for the terminal. */
+      findings: findingsOf(columns, label, files.columns),
     };
   } catch (error) {
     if (!(error instanceof StageError)) throw error;
@@ -68,109 +73,99 @@ export async function describeFiles(
   }
 }
 
-export type FileAccess = {
-  readonly folders: readonly string[];
-  readonly tempDirectory: string;
-  readonly signal: AbortSignal;
-};
-
-/** The first rows of a query, read by the same connector that the trainer uses. */
-export async function queryRows(
-  table: SourceTable,
-  query: string,
-  { rowsMax, ...access }: FileAccess & { readonly rowsMax: number },
-): Promise<readonly Readonly<Record<string, unknown>>[]> {
-  const connector = await open(table.path, access);
-  try {
-    return await jsonRows(await connector.read(query, { signal: access.signal, limit: rowsMax }));
-  } finally {
-    await connector.close();
-  }
+async function tableOf(given: string, { tempDirectory, signal }: Access): Promise<Table> {
+  const path = await realpath(given);
+  const folders = [dirname(path)];
+  const [file] = await findFiles(path, folders);
+  const read = async (sql: string) => {
+    const context = { customer: LOCAL_CUSTOMER, settings: fileSettings(folders, tempDirectory) };
+    const connector = await connect({ type: "File", location: path }, context);
+    try {
+      const source = await connector.read(sql, { signal, limit: SAMPLE_ROWS });
+      return { columns: source.columns.map((column) => column.name), rows: await jsonRows(source) };
+    } finally {
+      await connector.close();
+    }
+  };
+  const name = identifier(file!.table);
+  const { columns, rows } = await read(`SELECT * FROM ${name} LIMIT 1`);
+  if (rows.length === 0) throw new LocalError(`${given} has no rows.`);
+  return { path, name, columns, query: async (sql) => (await read(sql)).rows };
 }
 
-async function tableOf(path: string, access: FileAccess): Promise<SourceTable> {
-  const [file] = await findFiles(await realpath(path), access.folders);
-  const connector = await open(file!.path, access);
-  try {
-    const query = `SELECT * FROM ${identifier(file!.table)}`;
-    const source = await connector.read(query, { signal: access.signal, limit: 1 });
-    const { columns } = source;
-    if ((await jsonRows(source)).length === 0) throw new LocalError(`${path} has no rows.`);
-    return { path: file!.path, name: file!.table, columns: columns.map((column) => column.name) };
-  } finally {
-    await connector.close();
-  }
+/** Reads a label column as yes and no if it has only 0 and 1 or no numbers, else as a rating that is positive from the median. */
+async function labelOf(table: Table, name: string): Promise<Label> {
+  const number = `TRY_CAST(${identifier(name)} AS DOUBLE)`;
+  const others = `count(*) FILTER (WHERE ${number} NOT IN (0, 1)) AS others`;
+  const [found] = await table.query(`SELECT median(${number}) AS median, ${others} FROM ${table.name}`);
+  const isBinary = Number(found!.others) === 0;
+  return isBinary ? { type: "Binary", name } : { type: "Rating", name, positive_from: Number(found!.median) };
 }
 
-function open(path: string, { folders, tempDirectory }: FileAccess): Promise<Connector> {
-  const settings = fileSettings(folders, tempDirectory);
-  return connect({ type: "File", location: path }, { customer: LOCAL_CUSTOMER, settings });
-}
+type Entity = { readonly id: string; readonly source?: { readonly connector_id: string; readonly query: string } };
+type Tables = { readonly interactions: Table; readonly items: Table | null; readonly users: Table | null };
 
-async function columnsOf(table: SourceTable, given: GivenFiles["columns"], access: FileAccess): Promise<LocalColumns> {
-  const guess = guessColumns(table.columns, given);
-  if (guess.kind === "unclear") throw new LocalError(`${guess.reasons.join("; ")}.`);
-  const { user, item, time } = guess;
-  const label =
-    guess.label === null
-      ? null
-      : await labelMeaning(guess.label, (expressions) => selectRow(table, expressions, access));
-  return { user, item, time, label };
-}
-
-const selectRow = async (table: SourceTable, expressions: string, access: FileAccess) =>
-  (await queryRows(table, `SELECT ${expressions} FROM ${identifier(table.name)}`, { ...access, rowsMax: 1 }))[0]!;
-
-/** Finds the id column of an attribute table: the same name as in the interactions, else `id`, else a common name. */
-function idColumn(table: SourceTable, name: string, what: "items" | "users"): string {
-  if (table.columns.includes(name)) return name;
-  const plain = table.columns.find((column) => /^_?id$/i.test(column));
-  const role = what === "items" ? "item" : "user";
-  const other = { item: "user_id", user: "item_id" }[role];
-  const guess = guessColumns([...table.columns.filter((column) => column !== other), other]);
-  const found = plain ?? (guess.kind === "guessed" ? guess[role] : undefined);
-  if (found !== undefined) return found;
-  throw new LocalError(
-    `No column of --${what} looks like the ${role}'s id: call it ${JSON.stringify(name)} as in --data; ` +
-      `the columns are ${table.columns.map((column) => JSON.stringify(column)).join(", ")}.`,
+/** The body of `POST /v0/models`: a connector and a query per file. The query adds a constant time or label if there is none. */
+function creationBody(
+  model_name: string,
+  { interactions, items, users }: Tables,
+  { user, item, time, label }: Columns & { readonly label: Label | null },
+) {
+  const connectors = Object.entries({ interactions, items, users }).flatMap(([id, table]) =>
+    table ? [{ id, type: "File", location: table.path }] : [],
   );
+  const entity = (role: "user" | "item", id: string, table: Table | null): Entity => {
+    if (table === null) return { id };
+    const own = identifier(idColumn(table, id, role));
+    const query = `SELECT ${own} AS ${identifier(id)}, * EXCLUDE (${own}) FROM ${table.name}`;
+    return { id, source: { connector_id: `${role}s`, query } };
+  };
+  const selected = [
+    identifier(user),
+    identifier(item),
+    time === null ? "TIMESTAMP '2000-01-01' AS created_at" : identifier(time),
+    label === null ? "true AS label" : identifier(label.name),
+  ];
+  const query = `SELECT ${selected.join(", ")} FROM ${interactions.name}`;
+  return {
+    model_name,
+    connector_configs: connectors,
+    schema: {
+      user: entity("user", user, users),
+      item: entity("item", item, items),
+      interaction: {
+        created_at: time ?? "created_at",
+        label: label ?? { type: "Binary", name: "label" },
+        source: { connector_id: "interactions", query },
+      },
+    },
+  };
 }
 
-/** Names the model after the file, or after its folder if the file name is generic. */
+/** Finds the id column of an attribute table: the same name as in the interactions, else `id`. */
+function idColumn({ columns }: Table, name: string, role: "user" | "item"): string {
+  const found = columns.find((column) => column === name) ?? columns.find((column) => /^_?id$/i.test(column));
+  if (found !== undefined) return found;
+  const listed = columns.map((column) => JSON.stringify(column)).join(", ");
+  throw new LocalError(`--${role}s needs a column ${JSON.stringify(name)}, as in --data; its columns are ${listed}.`);
+}
+
+/** Names the model after the file. */
 function modelNameOf(path: string): string {
-  const stem = basename(path).replace(/\.[^.]+(\.(gz|zst))?$/i, "");
-  const specific = GENERIC_STEMS.test(stem) ? basename(dirname(path)) : stem;
-  const name = specific
-    .replace(/[^A-Za-z0-9_.-]+/g, "-")
-    .replace(/^[^A-Za-z0-9]+/, "")
-    .slice(0, 63);
-  return name === "" ? "local" : name;
+  const name = basename(path)
+    .split(".")[0]!
+    .replaceAll(/[^A-Za-z0-9_-]+/g, "-");
+  return ModelName.safeParse(name).success ? name : "local";
 }
 
-type FingerprintFiles = { readonly paths: readonly string[]; readonly folders: readonly string[] };
-
-/** `request.files`: digests of the creation body and of the files. Moving all files of one folder together keeps the first part. */
-async function fingerprintOf(body: CreationBody, { paths, folders }: FingerprintFiles): Promise<string> {
-  const hash = createHash("sha256");
-  for (const path of paths) {
-    const { size, mtimeMs } = await stat(path);
-    hash.update(JSON.stringify([path, size, mtimeMs]));
-  }
-  const within = (name: string, value: unknown) =>
-    name === "location" && folders.length === 1 ? basename(value as string) : value;
-  const request = createHash("sha256").update(JSON.stringify(body, within)).digest("hex").slice(0, 16);
-  return `${request}.${hash.digest("hex").slice(0, 16)}`;
-}
-
-function findingsOf({ user, item, time, label }: LocalColumns, given: GivenFiles["columns"]): string[] {
+function findingsOf({ user, item, time }: Columns, label: Label | null, given: GivenFiles["columns"]): string[] {
   const line = (role: keyof GivenFiles["columns"], text: string) =>
     `${role.padEnd(6)} ${text}${given[role] === undefined ? "  (guessed)" : ""}`;
+  const positive = label?.type === "Rating" ? `positive from ${label.positive_from}` : "positive where it is 1 or true";
   return [
     line("user", user),
     line("item", item),
     time === null ? "time   none found: all interactions get the same time" : line("time", time),
-    label === null
-      ? "label  none found: every row counts as positive"
-      : line("label", `${label.column}, ${label.sentence}`),
+    label === null ? "label  none found: every row counts as positive" : line("label", `${label.name}, ${positive}`),
   ];
 }

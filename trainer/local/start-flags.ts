@@ -1,14 +1,16 @@
 import { stat } from "node:fs/promises";
-import { isAbsolute, join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { ModelName } from "../../shared/model-spec.ts";
+import type { GivenColumns } from "../read/dataset/guess-columns.ts";
 import { LocalError } from "./local-error.ts";
 
 export type GivenFiles = {
   readonly interactions: string; // absolute
   readonly items: string | null;
   readonly users: string | null;
-  readonly columns: { readonly user?: string; readonly item?: string; readonly time?: string; readonly label?: string };
+  /** Columns of the interactions. Those that are not given are guessed. */
+  readonly columns: GivenColumns;
 };
 
 export type StartOptions = {
@@ -69,18 +71,13 @@ export async function parseStartFlags(args: readonly string[], cwd: string): Pro
   for (const name of ["items", "users", "user-column", "item-column", "time-column", "label-column"] as const)
     if (flags[name] !== undefined && flags.data === undefined)
       throw new LocalError(`--${name} describes your data, so it needs --data FILE.`);
-  if (flags.model !== undefined && !ModelName.safeParse(flags.model).success)
-    throw new LocalError(
-      `--model must consist of A-Z a-z 0-9 _ . - and have at most 63 characters; ${shown(flags.model)} does not.`,
-    );
-  const [edgePort, trainerPort] = [portOf(flags, "edge-port"), portOf(flags, "trainer-port")];
-  if (edgePort !== 0 && edgePort === trainerPort)
-    throw new LocalError(`--edge-port and --trainer-port are both ${edgePort}; they must differ.`);
+  const model = ModelName.optional().safeParse(flags.model);
+  if (!model.success) throw new LocalError(`--model ${model.error.issues[0]!.message}.`);
   return {
     files: flags.data === undefined ? null : await filesOf({ ...flags, data: flags.data }, cwd),
     model: flags.model ?? null,
-    edgePort,
-    trainerPort,
+    edgePort: portOf(flags, "edge-port"),
+    trainerPort: portOf(flags, "trainer-port"),
     state: resolve(cwd, flags.state),
     exit: flags.exit,
   };
@@ -92,39 +89,30 @@ function parse(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: OPTIONS, strict: true }).values;
   } catch (cause) {
-    throw new LocalError(`${(cause as Error).message.split(/[.\n]/)[0]}; npm start -- --help lists the flags.`, {
-      cause,
-    });
+    const reason = (cause as Error).message.split(/[.\n]/)[0];
+    throw new LocalError(`${reason}; npm start -- --help lists the flags.`, { cause });
   }
 }
 
 async function filesOf(flags: Flags & { readonly data: string }, cwd: string): Promise<GivenFiles> {
-  const file = async (name: "data" | "items" | "users") =>
-    flags[name] === undefined ? null : await readableFile(name, flags[name], cwd);
-  const columns = {
-    ...(flags["user-column"] !== undefined && { user: flags["user-column"] }),
-    ...(flags["item-column"] !== undefined && { item: flags["item-column"] }),
-    ...(flags["time-column"] !== undefined && { time: flags["time-column"] }),
-    ...(flags["label-column"] !== undefined && { label: flags["label-column"] }),
+  const given = (role: "user" | "item" | "time" | "label") => ({ [role]: flags[`${role}-column`] });
+  return {
+    interactions: await fileOf("data", flags.data, cwd),
+    items: flags.items === undefined ? null : await fileOf("items", flags.items, cwd),
+    users: flags.users === undefined ? null : await fileOf("users", flags.users, cwd),
+    columns: { ...given("user"), ...given("item"), ...given("time"), ...given("label") },
   };
-  return { interactions: (await file("data"))!, items: await file("items"), users: await file("users"), columns };
 }
 
-async function readableFile(flag: string, given: string, cwd: string): Promise<string> {
-  const path = isAbsolute(given) ? given : join(cwd, given);
-  const found = await stat(path).catch((cause: NodeJS.ErrnoException) => {
-    const reason =
-      cause.code === "ENOENT" || cause.code === "ENOTDIR" ? "does not exist" : `cannot be read (${cause.code})`;
-    throw new LocalError(`The file of --${flag}, ${path}, ${reason}.`, { cause });
-  });
-  if (found.isFile()) return path;
-  throw new LocalError(`--${flag} must name a file; ${path} is ${found.isDirectory() ? "a folder" : "not a file"}.`);
+async function fileOf(flag: string, given: string, cwd: string): Promise<string> {
+  const path = resolve(cwd, given);
+  const found = await stat(path).catch(() => undefined);
+  if (!found?.isFile()) throw new LocalError(`--${flag}: there is no file ${path}.`);
+  return path;
 }
 
 function portOf(flags: Flags, name: "edge-port" | "trainer-port"): number {
   const port = Number(flags[name]);
   if (/^\d{1,5}$/.test(flags[name]) && port <= 65_535) return port;
-  throw new LocalError(`--${name} must be a port from 0 to 65535; ${shown(flags[name])} is not.`);
+  throw new LocalError(`--${name} must be a port from 0 to 65535; ${JSON.stringify(flags[name])} is not.`);
 }
-
-const shown = (text: string) => JSON.stringify(text);

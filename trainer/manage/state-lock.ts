@@ -30,6 +30,6 @@ export async function lockState(stateDirectory: string): Promise<StateLock> {
     const owner = /PID (\d+)/.exec(String(cause))?.[1];
     if (owner === undefined) throw cause;
     const sentence = `Another trainer (process ${owner}) works in ${stateDirectory}`;
-    throw new StateLockedError(`${sentence}: stop it, or give this one another SHORTLIST_STATE_DIR.`, { cause });
+    throw new StateLockedError(`${sentence}: stop it, or choose another state folder.`, { cause });
   }
 }

@@ -136,9 +136,6 @@ test("a state folder without a service, and one whose service is down, are refus
   await expect(keys(`list --state ${directory}`)).rejects.toThrow("run npm start first");
   const down = { edge_url: "http://127.0.0.1:1", trainer_url: "http://127.0.0.1:1", api_key: "k", model_name: "m" };
   await writeFile(join(directory, "local.json"), JSON.stringify(down));
-  const secret = "s".repeat(40);
-  const secrets = { forward_secret: secret, s3_access_key_id: secret, s3_secret_access_key: secret, api_key: null };
-  await writeFile(join(directory, "secrets.json"), JSON.stringify(secrets));
   await expect(keys(`list --state ${directory}`)).rejects.toThrow("not running: run npm start first");
 });
 
@@ -150,13 +147,6 @@ test("with a state folder, keys are in the local bucket", async () => {
     model_name: "m",
   };
   await writeFile(join(directory, "local.json"), JSON.stringify(up));
-  const secrets = {
-    forward_secret: "s".repeat(40),
-    s3_access_key_id: s3.accessKeyId,
-    s3_secret_access_key: s3.secretAccessKey,
-    api_key: null,
-  };
-  await writeFile(join(directory, "secrets.json"), JSON.stringify(secrets));
   const issued = await keys(`issue --customer near --state ${directory}`).catch((error: Error) => error.message);
   expect(issued).toContain("The API key of near");
 });

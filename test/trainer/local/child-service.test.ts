@@ -21,7 +21,6 @@ async function start(text: string): Promise<ChildService> {
     name: "edge",
     program,
     env: { ...process.env, GREETING: "hello" },
-    cwd: directory,
     logPath: join(directory, "log"),
   });
   children.push(child);
@@ -43,14 +42,14 @@ test("forwards the program's messages and writes its output to the log", async (
   const child = await start(
     `console.log("working"); process.send!({ said: process.env.GREETING }); process.on("message", () => {});`,
   );
-  expect(await child.message()).toEqual({ said: "hello" });
+  expect(await child.ready).toEqual([{ said: "hello" }, undefined]);
   await child.stop(1000);
   expect(await readFile(join(directory, "log"), "utf8")).toBe("working\n");
 });
 
 test("an unexpected exit is reported in one sentence with the error and the log file", async () => {
   const child = await start(`throw new Error("no room left");`);
-  const failure = (await child.message().catch((error: Error) => error)) as Error;
+  const failure = (await child.failed.catch((error: Error) => error)) as Error;
   expect(failure.name).toBe("LocalError");
   expect(failure.message).toMatch(
     /^The edge stopped unexpectedly \(code 1\): .*Error: no room left; its log is .*log\.$/,
@@ -61,7 +60,7 @@ test("a requested stop is not a failure", async () => {
   const child = await start(
     `process.on("SIGTERM", () => process.exit(0)); process.send!("up"); setInterval(() => {}, 1000);`,
   );
-  await child.message();
+  await child.ready;
   const failed = child.failed.then(
     () => "never",
     () => "failed",
@@ -78,9 +77,8 @@ test("a program that ignores SIGTERM is killed with all processes it has started
     process.send!(grandchild.pid);
     setInterval(() => {}, 1000);
   `);
-  const grandchild = (await child.message()) as number;
+  const [grandchild] = (await child.ready) as [number];
   expect(isAlive(grandchild)).toBe(true);
   await child.stop(50);
   await gone(grandchild);
-  expect(isAlive(child.pid)).toBe(false);
 });

@@ -24,8 +24,8 @@ test("the shop has some 100,000 events of 4,000 users on 1,500 items, in time or
   const times = events.map(([, , time]) => time!);
   expect(times).toEqual([...times].sort());
   const positives = events.filter(([, , , label]) => label === "1").length;
-  expect(positives / events.length).toBeGreaterThan(0.4);
-  expect(positives / events.length).toBeLessThan(0.8);
+  expect(positives / events.length).toBeGreaterThan(0.5);
+  expect(positives / events.length).toBeLessThan(0.9);
 });
 
 test("item popularity is skewed", async () => {
@@ -52,10 +52,10 @@ test("most events of a user are in few categories", async () => {
     .filter((categories) => categories.length >= 20)
     .map((categories) => {
       const counts = [...Map.groupBy(categories, (name) => name).values()].map((group) => group.length);
-      const top = counts.sort((a, b) => b - a).slice(0, 4);
+      const top = counts.sort((a, b) => b - a).slice(0, 3);
       return top.reduce((sum, count) => sum + count, 0) / categories.length;
     });
-  expect(shares.reduce((sum, share) => sum + share, 0) / shares.length).toBeGreaterThan(0.6); // of 24 categories
+  expect(shares.reduce((sum, share) => sum + share, 0) / shares.length).toBeGreaterThan(0.6); // of 12 categories
 });
 
 test("the same seed gives the same bytes and another seed different ones", async () => {
@@ -65,14 +65,6 @@ test("the same seed gives the same bytes and another seed different ones", async
   };
   expect(await write("once", 7)).toEqual(await write("again", 7));
   expect(await write("other", 8)).not.toEqual(await write("once", 7));
-});
-
-test("all visits are before the given end", async () => {
-  const endSeconds = Date.UTC(2024, 5, 1) / 1000;
-  const files = await writeDemoShop(join(folder, "end"), { users: 200, endSeconds });
-  const last = (await rowsOf(files.interactions)).at(-1)!.split(",")[2]!;
-  expect(Date.parse(last)).toBeLessThan(endSeconds * 1000);
-  expect(Date.parse(last)).toBeGreaterThan((endSeconds - 3 * 86_400) * 1000);
 });
 
 const small = (path: string) => writeDemoShop(path, { users: 20, items: 60 });

@@ -1,133 +1,96 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
-import type { CreationBody } from "../../../trainer/local/creation-body.ts";
 import { ensureModel } from "../../../trainer/local/ensure-model.ts";
-import type { ServiceAnswer, ServiceClient } from "../../../trainer/local/service-client.ts";
+import type { LocalSource } from "../../../trainer/local/local-source.ts";
 
-const body = { model_name: "films" } as unknown as CreationBody;
+const TRAINED_AT = "2026-01-01T00:00:00Z";
 const record = (status: string, state: string, more: object = {}) => ({
-  status,
-  version: null,
-  trained_at: "2026-01-01T00:00:00Z",
-  training: { state, run_id: "r1", progress: null },
-  data: null,
-  metrics: null,
-  failure: null,
+  ...{ model_name: "films", model_url: "http://edge", status, created_at: "", updated_at: "", trained_at: TRAINED_AT },
+  ...{
+    label: { type: "Binary", name: "l" },
+    connectors: [],
+    train_schedule: "@once",
+    version: null,
+    item_id_type: null,
+  },
+  input_schema: {
+    user: { id: "u" },
+    item: { id: "i" },
+    interaction: { created_at: "t", label: { type: "Binary", name: "l" }, source: { query: "SELECT 1" } },
+  },
+  training: { state, run_id: "r", started_at: null, finished_at: null, next_run_at: null, progress: null },
+  ...{ data: null, metrics: null, failure: null },
   ...more,
 });
-const failure = {
-  stage: "fetching",
-  code: "x",
-  message: "The file is empty.",
-  at: "2026-01-01T00:00:00Z",
-  retryable: false,
-};
+const failure = { stage: "fetching", code: "x", message: "The file is empty", at: "2026-01-01", retryable: false };
 const idle = record("ACTIVE", "IDLE");
-const run = (id: string, state: string) => record("ACTIVE", state, { training: { state, run_id: id, progress: null } });
 
 /** Runs against a service that answers view requests in this order, the last one for ever. */
-async function against(views: (object | 404)[], known?: string, patched: object = idle) {
+async function against(views: (object | 404)[], { patched = idle, changedMs = 0 } = {}) {
   const calls: string[] = [];
-  const lines: string[] = [];
-  let requested = 0;
   let view = 0;
-  const client: ServiceClient = {
-    edgeUrl: "http://edge",
-    apiKey: "rk_key",
-    async call(method, path): Promise<ServiceAnswer> {
-      const answer = (status: number, body: unknown) => ({ status, body, headers: new Headers() });
-      if (method === "GET") {
-        const next = views[Math.min(view++, views.length - 1)]!;
-        return next === 404 ? answer(404, {}) : answer(200, next);
-      }
-      calls.push(`${method} ${path}`);
-      if (method === "PATCH") return answer(200, patched);
-      return path.endsWith("/train")
-        ? answer(202, run("r2", "SCHEDULED"))
-        : answer(201, record("SCHEDULING", "SCHEDULED"));
-    },
-  };
-  const result = ensureModel(client, body, {
-    knownFingerprint: known,
-    fingerprint: "asked.files",
-    onProgress: () => {},
-    print: (line) => lines.push(line),
-    pause: async () => {},
-    onRequested: async () => void requested++,
+  const server = createServer((request, response) => {
+    const answer = (status: number, body: unknown) => response.writeHead(status).end(JSON.stringify(body));
+    const next = views[Math.min(view, views.length - 1)]!;
+    if (request.method === "GET") view++;
+    else calls.push(`${request.method} ${request.url}`);
+    if (request.method === "GET") next === 404 ? answer(404, {}) : answer(200, next);
+    else if (request.method === "PATCH") answer(200, patched);
+    else answer(request.url!.endsWith("/train") ? 202 : 201, record("SCHEDULING", "SCHEDULED"));
   });
-  return { result: await result.catch((error: Error) => error), calls, lines, requested };
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const { signal } = new AbortController();
+  const service = { edgeUrl: `http://127.0.0.1:${port}`, apiKey: "rk_key", signal };
+  const source = {
+    body: { model_name: "films", connector_configs: [], schema: {} },
+    changedMs,
+  } as unknown as LocalSource;
+  const lines: string[] = [];
+  const options = { print: (line: string) => void lines.push(line), pause: async () => {} };
+  const result = await ensureModel(service, source, options).catch((error: Error) => error);
+  server.closeAllConnections();
+  server.close();
+  return { result, calls, lines };
 }
 
 test("a missing model is created and followed until it is trained", async () => {
-  const { result, calls, requested } = await against([
-    404,
-    record("FETCHING", "FETCHING"),
-    record("TRAINING", "TRAINING"),
-    idle,
-  ]);
+  const { result, calls, lines } = await against([404, record("FETCHING", "FETCHING"), idle]);
   expect(result).toMatchObject({ status: "ACTIVE" });
   expect(calls).toEqual(["POST /v0/models"]);
-  expect(requested).toBe(1);
+  expect(lines[0]).toBe('Creating the model "films".');
 });
 
-test("a model on unchanged files is not retrained", async () => {
-  const { result, calls, lines } = await against([idle], "asked.files");
+test("a model on unchanged files is not trained again", async () => {
+  const { result, calls, lines } = await against([idle]);
   expect(result).toMatchObject({ status: "ACTIVE" });
-  expect(calls).toEqual([]);
-  expect(lines).toEqual(['The model "films" exists, trained 2026-01-01T00:00:00Z.']);
+  expect(calls).toEqual(["PATCH /v0/models/films"]);
+  expect(lines).toEqual([`The model "films" exists, trained ${TRAINED_AT}.`]);
 });
 
-test("a model created by an interrupted start is adopted", async () => {
-  const { calls, requested } = await against([idle], undefined);
-  expect([calls, requested]).toEqual([[], 1]);
-});
-
-test("changed files start a new training", async () => {
-  const after = [run("r1", "IDLE"), run("r2", "SCHEDULED"), run("r2", "TRAINING"), run("r2", "IDLE")];
-  const { result, calls, lines } = await against(after, "asked.older");
+test("files that changed after the training start a new one", async () => {
+  const { calls } = await against([idle], { changedMs: Date.parse(TRAINED_AT) + 1 });
   expect(calls).toEqual(["PATCH /v0/models/films", "POST /v0/models/films/train"]);
-  expect(lines[0]).toContain("have changed");
-  expect(result).toMatchObject({ training: { run_id: "r2" } });
 });
 
-test("moved files are trained on at their new place", async () => {
-  const { calls } = await against([idle, run("r2", "IDLE")], "asked.older", run("r2", "SCHEDULED"));
-  expect(calls).toEqual(["PATCH /v0/models/films"]); // which alone begins a run
-});
-
-test("a running training is followed", async () => {
-  const { result, calls } = await against([record("TRAINING", "TRAINING"), idle], "asked.files");
-  expect([(result as { status: string }).status, calls]).toEqual(["ACTIVE", []]);
+test("other files or columns start a training by the PATCH alone, and a running training is followed", async () => {
+  const patched = record("ACTIVE", "TRAINING");
+  const { result, calls } = await against([idle, patched, idle], { patched, changedMs: Date.now() });
+  expect([result, calls]).toEqual([idle, ["PATCH /v0/models/films"]]);
 });
 
 test("a failed model is trained again", async () => {
-  const { calls } = await against([record("ERROR", "FAILED", { failure }), run("r2", "IDLE")], "asked.files");
+  const patched = record("ERROR", "FAILED", { failure, trained_at: null });
+  const { calls, lines } = await against([patched, idle], { patched });
   expect(calls).toEqual(["PATCH /v0/models/films", "POST /v0/models/films/train"]);
-});
-
-test("a name used for other files is refused with both remedies", async () => {
-  const { result } = await against([idle], "other.files");
-  expect((result as Error).message).toMatch(/--model NAME.*curl -X DELETE http:\/\/edge\/v0\/models\/films/);
+  expect(lines[0]).toBe('The model "films" exists, not yet trained.');
 });
 
 test("a failed training is reported with its message and whether the old version is still live", async () => {
+  const message = "The training failed while fetching: The file is empty.";
   const first = await against([404, record("ERROR", "FAILED", { failure })]);
-  expect((first.result as Error).message).toBe("The training failed while fetching: The file is empty.");
-  const again = await against(
-    [
-      run("r1", "IDLE"),
-      record("ACTIVE", "FAILED", {
-        failure: { ...failure, message: "The query gives no rows" },
-        training: { state: "FAILED", run_id: "r2", progress: null },
-      }),
-    ],
-    "asked.older",
-  );
-  expect((again.result as Error).message).toBe(
-    "The training failed while fetching: The query gives no rows. The previous version stays live.",
-  );
-});
-
-test("a running deletion is waited for", async () => {
-  const { calls } = await against([record("DESTROYING", "IDLE"), record("DESTROYING", "IDLE"), 404, idle], undefined);
-  expect(calls).toEqual(["POST /v0/models"]);
+  expect((first.result as Error).message).toBe(message);
+  const again = await against([idle, record("ACTIVE", "FAILED", { failure })], { changedMs: Date.now() });
+  expect((again.result as Error).message).toBe(`${message} The previous version stays live.`);
 });

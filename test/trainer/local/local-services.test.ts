@@ -4,19 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type LocalServices, startServices } from "../../../trainer/local/local-services.ts";
-import { ensureLocalSecrets, type LocalSecrets, localS3 } from "../../../trainer/local/local-state.ts";
 import { ensureLocalKey } from "../../../trainer/local/run-local.ts";
-import { s3Store } from "../../../trainer/store/s3-store.ts";
 import { putDatabase } from "../../fixtures/trainer-state.ts";
 
 const TIMEOUT = 240_000;
 let state: string;
-let secrets: LocalSecrets;
 let services: LocalServices | undefined;
 beforeEach(async () => {
   state = await mkdtemp(join(tmpdir(), "services-"));
   await putDatabase(join(state, "trainer"));
-  secrets = await ensureLocalSecrets(state);
 });
 afterEach(async () => {
   await services?.stop(0);
@@ -27,7 +23,6 @@ const start = async (environment: Record<string, string> = {}) => {
   services = await startServices({
     state,
     ...ports,
-    secrets,
     folders: [],
     environment: { ...process.env, ...environment },
   });
@@ -38,10 +33,12 @@ test("edge and trainer start, trust each other, and share a bucket that survives
   timeout: TIMEOUT,
 }, async () => {
   const { edgeUrl, trainerUrl, stop } = await start();
-  const key = await ensureLocalKey(s3Store(localS3(edgeUrl, secrets)), { apiKey: null, nowMs: Date.now() });
+  const key = await ensureLocalKey(edgeUrl, undefined, new AbortController().signal);
   const list = (headers: Record<string, string>) => fetch(`${edgeUrl}/v0/models`, { headers });
   expect(await (await list({ "x-api-key": key })).json()).toEqual({ models: [] });
   expect((await list({})).status).toBe(401);
+  expect(await ensureLocalKey(edgeUrl, key, new AbortController().signal)).toBe(key);
+  expect(await ensureLocalKey(edgeUrl, "rk_unknown", new AbortController().signal)).not.toBe(key);
   expect((await fetch(`${trainerUrl}/v0/models`)).status).toBeGreaterThanOrEqual(400);
   await fetch(`${edgeUrl}/v0/models/shop/rank?user_id=user-0100`, { headers: { "x-api-key": key } });
   await stop(20_000);
@@ -56,7 +53,7 @@ test("a port in use is refused with the flag that chooses another", async () => 
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  const options = { state, trainerPort: 0, secrets, folders: [], environment: process.env };
+  const options = { state, trainerPort: 0, folders: [], environment: process.env };
   await expect(startServices({ ...options, edgePort: port })).rejects.toThrow(
     new RegExp(`Port ${port} is in use: .*--edge-port PORT`),
   );

@@ -1,9 +1,10 @@
-import { mkdir, mkdtemp, rename, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { describeFiles, queryRows } from "../../../trainer/local/local-source.ts";
+import { ModelSpec } from "../../../shared/model-spec.ts";
+import { describeFiles } from "../../../trainer/local/local-source.ts";
 import type { GivenFiles } from "../../../trainer/local/start-flags.ts";
 import { findFiles } from "../../../trainer/read/connectors/duckdb/files.ts";
 
@@ -33,19 +34,11 @@ test("a file becomes a model named after it, with guessed columns", async () => 
   const source = await describeFiles(await given({ "rentals.csv": EVENTS }), access());
   expect(source.body.model_name).toBe("rentals");
   expect(source.columns).toMatchObject({ user: "user_id", item: "item_id", time: "timestamp" });
-  expect(source.columns.label!.label).toEqual({ type: "Rating", name: "rating", positive_from: 4 });
+  expect(source.body.schema.interaction.label).toEqual({ type: "Rating", name: "rating", positive_from: 4 });
+  ModelSpec.parse(source.body);
   expect(source.findings.join("\n")).toMatch(/user +user_id {2}\(guessed\)/);
   const query = source.body.schema.interaction.source.query;
-  const rows = await queryRows(source.interactions, query, { folders: source.folders, ...access(), rowsMax: 10 });
-  expect(rows.map((row) => row.user_id)).toEqual(["u1", "u1", "u2"]);
-});
-
-test("a model of a file with a generic name is named after the folder", async () => {
-  const source = await describeFiles(await given({ "interactions.csv.gz": EVENTS }), access());
-  expect(source.body.model_name).toBe("shop");
-  expect(source.body.connector_configs).toEqual([
-    { type: "File", location: join(root, "shop", "interactions.csv.gz") },
-  ]);
+  expect((await source.interactions.query(query)).map((row) => row.user_id)).toEqual(["u1", "u1", "u2"]);
 });
 
 test("files of the same name in different folders are not confused", async () => {
@@ -58,15 +51,6 @@ test("files of the same name in different folders are not confused", async () =>
   expect(found.map(({ path }) => path)).toEqual([source.interactions.path]);
 });
 
-test("moving the folder changes only the second part of the fingerprint", async () => {
-  const files = await given({ "rentals.csv": EVENTS });
-  const before = (await describeFiles(files, access())).fingerprint.split(".");
-  await rename(join(root, "shop"), join(root, "moved"));
-  const interactions = join(root, "moved", "rentals.csv");
-  const after = (await describeFiles({ ...files, interactions }, access())).fingerprint.split(".");
-  expect([after[0] === before[0], after[1] === before[1]]).toEqual([true, false]);
-});
-
 test("files of two folders are both allowed and have full paths", async () => {
   await mkdir(join(root, "more"));
   await writeFile(join(root, "more", "catalogue.csv"), "id,title\ni1,One\n");
@@ -77,27 +61,40 @@ test("files of two folders are both allowed and have full paths", async () => {
     join(root, "shop", "rentals.csv"),
     join(root, "more", "catalogue.csv"),
   ]);
-  expect(source.body.schema.item.source!.query).toContain('"id" AS "item_id"');
+  expect(source.body.schema.item.source).toEqual({
+    connector_id: "items",
+    query: 'SELECT "id" AS "item_id", * EXCLUDE ("id") FROM "catalogue"',
+  });
+  ModelSpec.parse(source.body);
 });
 
 test("given columns are used and not marked as guessed", async () => {
   const columns = { user: "b", item: "a", time: "c" };
   const source = await describeFiles(await given({ "x.csv": "a,b,c\n1,2,3\n" }, { columns }), access());
   expect(source.columns).toMatchObject({ ...columns, label: null });
+  expect(source.body.schema.interaction.source.query).toBe('SELECT "b", "a", "c", true AS label FROM "x"');
   expect(source.findings[0]).toBe("user   b");
   expect(source.findings[3]).toContain("every row counts as positive");
 });
 
-test("the fingerprint distinguishes changed files from a changed request", async () => {
-  const files = await given({ "rentals.csv": EVENTS });
-  const { fingerprint } = await describeFiles(files, access());
-  expect((await describeFiles(files, access())).fingerprint).toBe(fingerprint);
-  await utimes(files.interactions, 1, 1);
-  const touched = (await describeFiles(files, access())).fingerprint;
-  expect(touched.split(".")[0]).toBe(fingerprint.split(".")[0]);
-  expect(touched).not.toBe(fingerprint);
-  const other = await describeFiles({ ...files, columns: { user: "item_id", item: "user_id" } }, access());
-  expect(other.fingerprint.split(".")[0]).not.toBe(fingerprint.split(".")[0]);
+test.each([
+  ["1,0,1", { type: "Binary", name: "rating" }],
+  ["true,false,true", { type: "Binary", name: "rating" }],
+  ["1,2,9000", { type: "Rating", name: "rating", positive_from: 2 }],
+])("the label values %s are read as %j", async (values, label) => {
+  const rows = values.split(",").map((value, i) => `u${i},i1,${value}`);
+  const source = await describeFiles(
+    await given({ "x.csv": `user_id,item_id,rating\n${rows.join("\n")}\n` }),
+    access(),
+  );
+  expect(source.body.schema.interaction).toMatchObject({ label, created_at: "created_at" });
+});
+
+test("the latest change of a file is known", async () => {
+  const files = await given({ "rentals.csv": EVENTS, "items.csv": "id,title\ni1,One\n" });
+  const items = join(root, "shop", "items.csv");
+  const { changedMs } = await describeFiles({ ...files, items }, access());
+  expect(changedMs).toBe((await stat(items)).ctimeMs);
 });
 
 test("an unreadable file and unclear columns are reported in one sentence", async () => {

@@ -4,10 +4,8 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ensureLocalKey, type LocalWorld, runLocal, summaryOf } from "../../../trainer/local/run-local.ts";
+import { type LocalWorld, runLocal, summaryOf } from "../../../trainer/local/run-local.ts";
 import type { StartOptions } from "../../../trainer/local/start-flags.ts";
-import { listKeys, revokeKey } from "../../../trainer/store/key-store.ts";
-import { memoryStore } from "../../fixtures/memory-store.ts";
 
 let directory: string;
 let written: string;
@@ -17,13 +15,11 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
-const write = (text: string) => {
-  written += text;
-};
 const world = (signal = new AbortController().signal): LocalWorld => ({
   environment: process.env,
-  output: { isTerminal: false, columns: 80, write },
-  nowMs: Date.now,
+  print: (line) => {
+    written += `${line}\n`;
+  },
   signal,
 });
 async function options(edgePort: number, header = "user_id,item_id,created_at"): Promise<StartOptions> {
@@ -66,15 +62,4 @@ test("the summary names the data, each warning and the quality in one sentence e
     "Rows left out: 3 × missing_time: the time is null or empty (row 2, 5, 9).",
     "ease: NDCG@10 0.2500, popularity 0.2000, on held-out interactions.",
   ]);
-});
-
-test("an API key is issued once and reused until it is revoked or the bucket is new", async () => {
-  const store = memoryStore();
-  const key = await ensureLocalKey(store, { apiKey: null, nowMs: 1 });
-  expect(await ensureLocalKey(store, { apiKey: key, nowMs: 2 })).toBe(key);
-  expect(await ensureLocalKey(memoryStore(), { apiKey: key, nowMs: 2 })).not.toBe(key);
-  const [record] = await listKeys(store, "local");
-  expect(record!.scopes).toEqual(["rank", "manage"]);
-  await revokeKey(store, { keyId: record!.key_id, nowMs: 3 });
-  expect(await ensureLocalKey(store, { apiKey: key, nowMs: 4 })).not.toBe(key);
 });

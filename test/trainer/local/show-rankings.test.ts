@@ -1,0 +1,83 @@
+import { execFileSync } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { describeFiles, type LocalSource } from "../../../trainer/local/local-source.ts";
+import { curlLine, filterOf, itemsOf, sampleUser, showRankings } from "../../../trainer/local/show-rankings.ts";
+
+let root: string;
+let source: LocalSource;
+let bare: LocalSource;
+const range = (count: number) => Array.from({ length: count }, (_, i) => i);
+const { signal } = new AbortController();
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), "sample-"));
+  const rows = [
+    ["u1", 3],
+    ["u2", 30],
+    ["u3", 80],
+  ] as const;
+  const events = rows.flatMap(([user, count]) => range(count).map((i) => `${user},i${i},${1000 + i}`));
+  await writeFile(join(root, "events.csv"), ["user_id,item_id,created_at", ...events].join("\n"));
+  const items = range(40).map((i) => `i${i},"Item ""${i}""",${i % 3 ? "plain|red" : "plain|blue"},${i % 4}`);
+  await writeFile(join(root, "items.csv"), ["id,title,tags,size", ...items].join("\n"));
+  const files = { interactions: join(root, "events.csv"), items: join(root, "items.csv"), users: null, columns: {} };
+  source = await describeFiles(files, { model: "shop", tempDirectory: root, signal });
+  bare = await describeFiles({ ...files, items: null }, { model: null, tempDirectory: root, signal });
+});
+afterAll(() => rm(root, { recursive: true }));
+
+test("the user with a medium history is chosen, with the latest items, oldest first", async () => {
+  expect(await sampleUser(source)).toEqual({ id: "u2", latest: ["i25", "i26", "i27", "i28", "i29"] });
+});
+
+test("items are found by the id of the interactions", async () => {
+  expect([...(await itemsOf(source, ["i1", "nothing"])).keys()]).toEqual(["i1"]);
+  expect((await itemsOf(source, ["i1"])).get("i1")).toMatchObject({ title: 'Item "1"', tags: "plain|red" });
+  expect([...(await itemsOf(bare, ["i1"])), ...(await itemsOf(source, []))]).toEqual([]);
+});
+
+test("the sample filter is the first category of the item, and empty if it has none", () => {
+  const attributes = [
+    { name: "title", type: "Category" },
+    { name: "size", type: "Numerical" },
+    { name: "tags", type: "CategoryList" },
+  ];
+  expect(filterOf({ title: "One", size: 3, tags: "plain|red" }, attributes)).toEqual({ tags: { $in: ["plain"] } });
+  expect(filterOf({ title: "One", tags: null }, attributes)).toEqual({});
+  expect(filterOf(undefined, attributes)).toEqual({});
+});
+
+test("a shell reads the curl line correctly whatever the id contains", () => {
+  const service = { edgeUrl: "http://127.0.0.1:8787", apiKey: "rk_key", signal };
+  const example = { path: "/v0/rank?user_id=o'hara", body: { user_id: "o'hara & co" } };
+  const words = execFileSync("sh", ["-c", `printf '%s\\0' ${curlLine(service, example)}`], { encoding: "utf8" });
+  expect(words.split("\0")).toEqual([
+    ...["curl", "-s", `${service.edgeUrl}${example.path}`, "-H", "x-api-key: rk_key"],
+    ...["-H", "content-type: application/json", "-d", JSON.stringify(example.body), ""],
+  ]);
+});
+
+test("three lists with titles are printed, and calls are repeated until the edge serves the version", async () => {
+  const calls: string[] = [];
+  const server = createServer((request, response) => {
+    const status = calls.push(`${request.method} ${request.url}`) === 1 ? 404 : 200;
+    response.writeHead(status, { "x-rank-strategy": "personalized" }).end('["i1","i7"]');
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const edgeUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const lines: string[] = [];
+  const output = { attributes: [{ name: "tags", type: "CategoryList" }], print: (line: string) => lines.push(line) };
+  await showRankings({ edgeUrl, apiKey: "rk_key", signal }, source, output);
+  server.close();
+  const known = "GET /v0/models/shop/rank?user_id=u2&limit=10";
+  expect(calls).toEqual([known, known, "POST /v0/models/shop/rank", "POST /v0/models/shop/rank"]);
+  expect(lines[0]).toContain('Item "25"');
+  expect(lines[1]).toMatch(
+    /^\nFor the user u2 \(personalized\):\n\ncurl .*\n\n {3}1 {2}i1 {2}Item "1"\n {3}2 {2}i7 {2}Item "7"$/,
+  );
+  expect(lines[3]).toContain('only where {"tags":{"$in":["plain"]}}');
+});

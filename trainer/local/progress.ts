@@ -1,0 +1,33 @@
+import type { ModelRecord } from "../../shared/model-record.ts";
+
+type Training = Pick<ModelRecord, "training">;
+
+const SECONDS_BETWEEN_LINES = 5;
+
+/** Prints the progress of a training: a line for each stage, and one every few seconds. */
+export function progressPrinter(print: (line: string) => void): (record: Training) => void {
+  let stage = "";
+  let printedSeconds = 0;
+  return (record) => {
+    const { state, progress } = record.training;
+    const seconds = progress?.elapsed_seconds ?? 0;
+    if (state === "IDLE" || state === "FAILED") return;
+    if (state === stage && seconds - printedSeconds < SECONDS_BETWEEN_LINES) return;
+    stage = state;
+    printedSeconds = seconds;
+    print(progressText(record));
+  };
+}
+
+/** Stage, fraction, rows, time and detail, such as `training     40 %  100,000 rows  12 s  fitting ease`. */
+export function progressText({ training: { state, progress } }: Training): string {
+  const parts = [
+    state.toLowerCase().padEnd(10),
+    progress?.share == null ? "" : `${Math.floor(progress.share * 100)} %`.padStart(5),
+    progress?.rows ? `${progress.rows.toLocaleString("en-US")} rows` : "",
+    progress ? `${Math.round(progress.elapsed_seconds)} s` : "",
+    progress?.remaining_seconds ? `about ${Math.round(progress.remaining_seconds)} s left` : "",
+    progress?.detail ?? "",
+  ];
+  return parts.filter((part) => part !== "").join("  ");
+}

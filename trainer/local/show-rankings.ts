@@ -1,0 +1,96 @@
+import { setTimeout } from "node:timers/promises";
+import { identifier, literal } from "../read/connectors/sql-text.ts";
+import type { LocalSource, Row } from "./local-source.ts";
+import { callService, expectStatus, type Service } from "./service-client.ts";
+
+/** A call of the rank endpoint, with the heading of its list on the terminal. */
+type Example = { readonly title: string; readonly path: string; readonly body?: object };
+type Attributes = readonly { readonly name: string; readonly type: string }[];
+type Output = { readonly attributes: Attributes; readonly print: (line: string) => void };
+
+const HISTORY_WANTED = 30;
+const LATEST_SHOWN = 5;
+const TITLE_NAMES = /^(title|name|item_name|item_title|product_name|product_title|movie_title|headline)$/i;
+const ATTEMPTS_MAX = 60;
+const PAUSE_MS = 500;
+
+/** Prints the lists of three example calls with the curl line of each: a known user, an anonymous session, and a filter. */
+export async function showRankings(
+  service: Service,
+  source: LocalSource,
+  { attributes, print }: Output,
+): Promise<void> {
+  const path = `/v0/models/${source.body.model_name}/rank`;
+  const { id, latest } = await sampleUser(source);
+  const titleColumn = source.items?.columns.find((column) => TITLE_NAMES.test(column)) ?? "";
+  const titlesOf = async (ids: readonly string[]) => {
+    const rows = await itemsOf(source, ids);
+    return ids.map((item) => ({ item, title: rows.get(item)?.[titleColumn] ?? "" }));
+  };
+  const show = async (example: Example) => {
+    const { ids, strategy } = await rank(service, example);
+    const lines = (await titlesOf(ids)).map(({ item, title }, i) => `  ${`${i + 1}`.padStart(2)}  ${item}  ${title}`);
+    print(`\n${example.title} (${strategy}):\n\n${curlLine(service, example)}\n\n${lines.join("\n")}`);
+    return ids;
+  };
+
+  const shown = (await titlesOf(latest)).map(({ item, title }) => title || item);
+  print(`\nThe latest items of user ${id}: ${shown.join(", ")}.`);
+  const user = encodeURIComponent(id);
+  const [first = ""] = await show({ title: `For the user ${id}`, path: `${path}?user_id=${user}&limit=10` });
+  const session = { interactions: latest.slice(-3).map((item_id) => ({ item_id })), limit: 5 };
+  await show({ title: "For an anonymous session with the same latest items", path, body: session });
+  const retrieval = filterOf((await itemsOf(source, [first])).get(first), attributes);
+  const title = `For the user ${id}, only where ${JSON.stringify(retrieval)}`;
+  await show({ title, path, body: { user_id: id, retrieval, limit: 5 } });
+}
+
+/** The user whose number of interactions is nearest to HISTORY_WANTED, with the latest items, oldest first. */
+export async function sampleUser({ interactions, columns }: LocalSource): Promise<{ id: string; latest: string[] }> {
+  const [user, item] = [columns.user, columns.item].map((column) => `CAST(${identifier(column)} AS VARCHAR)`);
+  const order = columns.time === null ? "" : `ORDER BY ${identifier(columns.time)}`;
+  const [found] = await interactions.query(
+    `SELECT ${user} AS id, list(${item} ${order})[-${LATEST_SHOWN}:] AS latest
+     FROM ${interactions.name} GROUP BY 1 ORDER BY abs(count(*) - ${HISTORY_WANTED}), 1 LIMIT 1`,
+  );
+  return found as { id: string; latest: string[] };
+}
+
+/** The rows of these items by id; empty without an items table. */
+export async function itemsOf(source: LocalSource, ids: readonly string[]): Promise<ReadonlyMap<string, Row>> {
+  if (source.items === null || ids.length === 0) return new Map();
+  const id = `CAST(${identifier(source.columns.item)} AS VARCHAR)`;
+  const table = `(${source.body.schema.item.source!.query})`;
+  const rows = await source.items.query(
+    `SELECT ${id} AS shown_id, * FROM ${table} WHERE ${id} IN (${ids.map(literal).join(", ")})`,
+  );
+  return new Map(rows.map((row) => [String(row.shown_id), row]));
+}
+
+/** A filter that the item passes: its first category. Empty if it has none. */
+export function filterOf(item: Row | undefined, attributes: Attributes): object {
+  const categories = attributes.filter(({ name, type }) => /^Category/.test(type) && !TITLE_NAMES.test(name));
+  const found = categories.find(({ name }) => item?.[name]);
+  if (found === undefined) return {};
+  const value = String(item![found.name]);
+  return { [found.name]: { $in: [found.type === "CategoryList" ? value.split("|")[0] : value] } };
+}
+
+/** Makes the call. It is repeated while the edge does not serve the version yet. */
+async function rank(service: Service, { path, body }: Example): Promise<{ ids: string[]; strategy: string | null }> {
+  for (let attempt = 1; ; attempt++) {
+    const answer = await callService(service, body ? "POST" : "GET", path, body);
+    if (![404, 409, 503].includes(answer.status) || attempt === ATTEMPTS_MAX) {
+      const ids = (expectStatus(answer, 200) as (string | number)[]).map(String);
+      return { ids, strategy: answer.headers.get("x-rank-strategy") };
+    }
+    await setTimeout(PAUSE_MS, undefined, { signal: service.signal });
+  }
+}
+
+/** A command line for a POSIX shell that makes the same call. */
+export function curlLine({ edgeUrl, apiKey }: Service, { path, body }: Pick<Example, "path" | "body">): string {
+  const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+  const data = body ? ` -H 'content-type: application/json' -d ${quoted(JSON.stringify(body))}` : "";
+  return `curl -s ${quoted(edgeUrl + path)} -H ${quoted(`x-api-key: ${apiKey}`)}${data}`;
+}
