@@ -8,7 +8,7 @@
 import { fitSeconds as secondsForChoice } from "../../trainer/choose/budget.ts";
 import { casesOfSplit } from "../../trainer/choose/evaluate/evaluation-cases.ts";
 import { selectModel } from "../../trainer/choose/select.ts";
-import { methodNamed } from "../../trainer/choose/tries/blend-method.ts";
+import { methodNamed } from "../../trainer/learn/blends.ts";
 import { METHODS } from "../../trainer/learn/methods.ts";
 import type { Method, TrainingData } from "../../trainer/learn/model.ts";
 import { samplePositions, seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
@@ -147,16 +147,19 @@ function qualityFigures(
   return [figure("recall", recall, reference?.[0]), figure("ndcg", ndcg, reference?.[1])];
 }
 
+type AutomaticOptions = Saying & {
+  readonly name: string;
+  readonly seconds: number;
+  /** How many times slower than this machine the choice believes to run. */
+  readonly slowness?: number;
+};
+
 /** The service's automatic choice from the training part, evaluated on the test part. */
-async function automatic(
-  task: QualityTask,
-  prepared: PreparedTask,
-  { name, seconds, say }: Omit<TaskOptions, "methods" | "seconds"> & { readonly seconds: number },
-) {
+export async function automatic(task: QualityTask, prepared: PreparedTask, options: AutomaticOptions) {
+  const { name, seconds, say, slowness = 1 } = options;
   const begin = performance.now();
-  const clock = () => (performance.now() - begin) / 1000;
+  const clock = () => (slowness * (performance.now() - begin)) / 1000;
   const limits = { signal: new AbortController().signal, clock, memoryMbMax: 8000, budget: BUDGET, seed: SEED };
-  const protocol = task.protocol;
   let told = 0;
   const progress = (share: number, detail: string) => {
     if (clock() < told + TELL_EVERY_SECONDS) return;
@@ -168,7 +171,7 @@ async function automatic(
     ...limits,
     dataset,
     methods: METHODS,
-    protocol,
+    protocol: task.protocol,
     metric: `ndcg@${task.k as 10 | 20}`,
     secondsMax: seconds,
     progress,
@@ -180,10 +183,12 @@ async function automatic(
     benchContext(seededRandom(SEED)),
   );
   const judged = await judge(fitted, prepared.cases, task);
-  say(`    chosen: ${chosen.method}, recall ${judged.recall.toFixed(4)}, ndcg ${judged.ndcg.toFixed(4)}`);
+  const { recall, ndcg } = judged;
+  say(`    chosen: ${chosen.method} ${JSON.stringify(chosen.params)}`);
+  say(`    recall ${recall.toFixed(4)}, ndcg ${ndcg.toFixed(4)}, ${clock().toFixed(0)} s`);
   const figures = [
     ...qualityFigures(`${name}.chosen`, task.k, judged, task.target),
     { name: `${name}.chosen.seconds`, value: clock(), unit: "s" },
   ];
-  return { judged, figures };
+  return { judged, figures, selection };
 }

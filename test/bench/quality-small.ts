@@ -1,8 +1,8 @@
 import { mean } from "../../trainer/choose/evaluate/bootstrap.ts";
 import { casesOfSplit, type EvaluationCases } from "../../trainer/choose/evaluate/evaluation-cases.ts";
 import { selectModel } from "../../trainer/choose/select.ts";
-import { methodNamed } from "../../trainer/choose/tries/blend-method.ts";
-import type { Choice } from "../../trainer/choose/tries/trial.ts";
+import type { Choice } from "../../trainer/choose/tries/candidate.ts";
+import { methodNamed } from "../../trainer/learn/blends.ts";
 import { METHODS } from "../../trainer/learn/methods.ts";
 import type { TrainingData } from "../../trainer/learn/model.ts";
 import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";

@@ -1,11 +1,12 @@
 import type { EvaluationReport } from "../../shared/evaluation-report.ts";
 import { POPULARITY } from "../../shared/manifest.ts";
+import { unknownMethod } from "../learn/blends.ts";
 import type { Method, ServingBudget } from "../learn/model.ts";
 import type { Dataset } from "../read/dataset/dataset.ts";
 import { codesOfUsers, type UserValueTable } from "../read/dataset/user-value-table.ts";
 import { dataForChoosing } from "./budget.ts";
 import { decide, USERS_MIN } from "./decide/decide.ts";
-import { lastRound, withBlend } from "./decide/last-round.ts";
+import { lastRound } from "./decide/last-round.ts";
 import type { MetricAtK } from "./evaluate/evaluate.ts";
 import { ownersOf } from "./evaluate/evaluation-cases.ts";
 import { lift } from "./evaluate/evaluation-figures.ts";
@@ -13,12 +14,16 @@ import type { ServedValues } from "./evaluate/offline-snapshot.ts";
 import { type EvaluationDetail, evaluationDetail } from "./report/evaluation-detail.ts";
 import { buildReport, sizesOf } from "./report/report.ts";
 import { type Protocol, planSplit } from "./splits/choose-split.ts";
-import { limitLists, type Validation, validationOf } from "./splits/validation.ts";
-import { unknownMethod } from "./tries/blend-method.ts";
+import { type Validation, validationOf } from "./splits/validation.ts";
+import { type Choice, choiceOf, isSameChoice } from "./tries/candidate.ts";
 import { withColdPlaces } from "./tries/cold-places.ts";
-import { type Choice, choiceOf, isSameChoice, meanOf, runTrial, type Trial, type TrialContext } from "./tries/trial.ts";
-import { type SelectState, scaled, tryMethods } from "./tries/try-methods.ts";
-import { discardedTrial, tuneMethod } from "./tries/tune-method.ts";
+import { type Discarded, dropped } from "./tries/discarded.ts";
+import { tryBlend } from "./tries/find-blend.ts";
+import { tryFirstGuesses } from "./tries/first-guesses.ts";
+import { fittedParts } from "./tries/fitted-parts.ts";
+import { type SelectState, scaled } from "./tries/select-state.ts";
+import { byMetric, meanOf, runTrial, type Trial, type TrialContext } from "./tries/trial.ts";
+import { tune } from "./tries/tune.ts";
 import {
   type ChosenUserValues,
   chooseUserValues,
@@ -68,10 +73,13 @@ export type Selection = {
 
 export const CUT_OFFS = [5, 10, 20] as const;
 
+/** Fraction of the memory in which fitted models are kept for blends. */
+const KEPT_FRACTION = 1 / 3;
+
 /**
- * Chooses the method and settings that rank this dataset best within a time budget. Cheap methods are tried first, settings by successive
- * halving, and each candidate is evaluated as it would be served. Popularity wins unless a candidate is reliably better. A very large
- * dataset is represented by a sample of its users.
+ * Chooses the method and settings that rank this dataset best within a time budget. The best guesses of all methods are fitted first, then
+ * further settings in the time that is left. Each candidate is evaluated as it would be served. Popularity wins unless a candidate is
+ * reliably better. A very large dataset is represented by a sample of its users.
  */
 export async function selectModel(whole: SelectInput): Promise<Selection> {
   const begin = whole.clock();
@@ -80,15 +88,18 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const metric = input.metric ?? "ndcg@10";
   const context = trialContext(input);
   const { validation, baseline, discarded } = await tryPopularity(input, context, metric);
-  const secondsLeft = () => input.secondsMax - (input.clock() - begin);
   const { methods, secondsMax } = input;
   const live = input.live && unknownMethod(input.live, methods) === undefined ? input.live : undefined;
-  const time = { secondsMax, secondsLeft };
-  const state = { methods, live, context, metric, validation, baseline, ...time, discarded: [...discarded] };
-
-  const users = ownersOf(validation.split.cases, validation.positions).size;
-  const tried = users < USERS_MIN ? [] : await tryAll(state);
-  const { finalists, baseline: comparedBaseline, positions } = await lastRound(state, tried);
+  const parts = fittedParts(validation.train, input.clock, KEPT_FRACTION * input.memoryMbMax);
+  const state: SelectState = {
+    ...{ methods, live, metric, validation, baseline, secondsMax, discarded },
+    context: { ...context, parts },
+    secondsLeft: () => secondsMax - (input.clock() - begin),
+    tried: [],
+  };
+  if (ownersOf(validation.split.cases, validation.positions).size >= USERS_MIN) await tryAll(state);
+  const { tried } = state;
+  const { finalists, baseline: comparedBaseline, positions } = await lastRound(within(state, 0.9, 0.98));
   const interactions = validation.train.items.length;
   const verdict = decide(finalists, comparedBaseline, { metric, interactions, seed: input.seed });
   const halfLifeDays = baseline.params.halfLifeDays ?? 0;
@@ -106,7 +117,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
     verdict,
     chosen,
     userAttributes: byValues?.report ?? null,
-    discarded: state.discarded,
+    discarded,
     live:
       live?.method === POPULARITY ? comparedBaseline : finalists.find((trial) => isSameChoice(choiceOf(trial), live)),
     seconds: { budget: input.secondsMax, used: input.clock() - begin },
@@ -128,9 +139,17 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   };
 }
 
-async function tryAll(state: SelectState): Promise<Trial[]> {
-  const placed = { ...state, methods: await withColdPlaces(state) };
-  return await withBlend(placed, await tryMethods(placed));
+/** The state with a part of the progress; what is tried is added to the same lists. */
+const within = (state: SelectState, from: number, to: number): SelectState => ({
+  ...state,
+  context: scaled(state.context, from, to),
+});
+
+async function tryAll(state: SelectState): Promise<void> {
+  const placed = { ...state, methods: await withColdPlaces(within(state, 0.1, 0.12)) };
+  await tryFirstGuesses(within(placed, 0.12, 0.6));
+  await tune(within(placed, 0.6, 0.8));
+  await tryBlend(within(placed, 0.8, 0.9));
 }
 
 /** Learns and evaluates attribute values within the training part, so that nothing of the validation part is known. */
@@ -147,42 +166,36 @@ async function valuesFor(
   return { ...chosen, served: choice && servedValues(train, { table, choice, halfLifeDays }) };
 }
 
-/** Fraction of the seconds for evaluating one candidate. Without a bound, a large catalog could take all of them. */
-const EVALUATION_FRACTION = 0.05;
-/** Time of a list by the slowest methods (graph filter, item-kNN: products with sparse matrices), measured on ml-100k. */
-const SLOWER_THAN_POPULARITY = 15;
-/** Upper bound of that difference: with many items the ranking takes the time, for popularity too. */
-const SECONDS_ABOVE_POPULARITY = 0.005;
-
 /** Tries popularity first: its half-life decides the catalog order under which all other methods are evaluated. */
 async function tryPopularity(input: SelectInput, context: TrialContext, metric: MetricAtK) {
-  const { dataset, methods, protocol, seed, includeSeen = false } = input;
+  const { dataset, methods, protocol, seed, secondsMax, includeSeen = false } = input;
   const method = methods[POPULARITY];
   if (!method) throw new Error("The table of methods must have popularity: it is what others are compared with.");
   const plan = planSplit(dataset, { protocol, seed, includeSeen });
-  const evaluating = { secondsMax: EVALUATION_FRACTION * input.secondsMax, seed };
-  const plain = limitLists(validationOf(dataset, plan, 0, seed), evaluating);
+  const task = { trainFraction: 1, secondsMax, secondsHard: 2 * secondsMax };
+  const plain = validationOf(dataset, plan, { halfLifeDays: 0, seed, secondsMax });
   const grid = method.grid(plain.train);
-  const { split, train, earlyPositions: positions } = plain;
-  const task = { method, grid, data: train, cases: split.cases, positions, metric, keepMax: grid.length };
-  const tuned = await tuneMethod({ ...task, secondsMax: input.secondsMax / 4 }, scaled(context, 0, 0.1));
-  const best = reliablyBest(tuned.finalists, grid[0]!, { metric, seed });
-  const params = best?.params ?? grid[0]!;
-  const others = tuned.finalists
-    .filter((trial) => trial !== best)
-    .map((trial) => discardedTrial(trial, { best: best!, metric }));
-  const slowest = ({ secondsPerList }: Trial) =>
-    Math.min(SLOWER_THAN_POPULARITY * secondsPerList, secondsPerList + SECONDS_ABOVE_POPULARITY);
-  const validation = limitLists(validationOf(dataset, plan, params.halfLifeDays ?? 0, seed), {
-    ...evaluating,
-    ...(best && { earlySecondsPerList: slowest(best) }),
-  });
-  const baseline = await runTrial(
-    { method, params },
-    wholeTask(validation, input.secondsMax),
-    scaled(context, 0.1, 0.15),
-  );
-  return { validation, baseline, discarded: [...tuned.discarded, ...others] };
+  const { cases } = plain.split;
+  const trials: Trial[] = [];
+  for (const [i, params] of grid.entries()) {
+    const early = { ...task, data: plain.train, cases, positions: plain.earlyPositions };
+    trials.push(
+      await runTrial(
+        { method, params },
+        early,
+        scaled(context, (0.08 * i) / grid.length, (0.08 * (i + 1)) / grid.length),
+      ),
+    );
+  }
+  trials.sort(byMetric(metric));
+  const best = reliablyBest(trials, grid[0]!, { metric, seed });
+  const discarded: Discarded[] = trials.filter((trial) => trial !== best).map((trial) => dropped(trial, best, metric));
+  const { params } = best;
+  const validation = validationOf(dataset, plan, { halfLifeDays: params.halfLifeDays ?? 0, seed, secondsMax });
+  const { train: data, positions, split } = validation;
+  const whole = { ...task, data, cases: split.cases, positions };
+  const baseline = await runTrial({ method, params }, whole, scaled(context, 0.08, 0.1));
+  return { validation, baseline, discarded };
 }
 
 /**
@@ -193,21 +206,12 @@ function reliablyBest(
   trials: readonly Trial[],
   plain: Trial["params"],
   { metric, seed }: { readonly metric: MetricAtK; readonly seed: number },
-): Trial | undefined {
-  const [best] = trials;
-  const usual = trials.find(({ params }) => params === plain);
-  if (!best || !usual || best === usual) return best;
+): Trial {
+  const best = trials[0]!;
+  const usual = trials.find(({ params }) => params === plain)!;
+  if (best === usual) return best;
   return lift(best.evaluation, usual.evaluation, { metric, seed, confidence: 0.999 }).low > 0 ? best : usual;
 }
-
-const wholeTask = ({ train, split, positions }: Validation, secondsMax: number) => ({
-  data: train,
-  cases: split.cases,
-  positions,
-  trainFraction: 1,
-  secondsMax,
-  secondsHard: 2 * secondsMax,
-});
 
 /** The best trial of each method, the best method first. */
 function familiesOf(trials: readonly Trial[], metric: MetricAtK): Choice[] {

@@ -62,7 +62,7 @@ export const graphFilter: Method<GraphFilterParams> = {
 };
 
 /** A rank that grows with the data, because the later vectors of small data are noise. */
-export const rankFor = ({ userCount, itemCount }: Interactions): number =>
+const rankFor = ({ userCount, itemCount }: Interactions): number =>
   Math.max(16, Math.min(128, Math.round(Math.min(userCount, itemCount) / 32)));
 
 async function graphFilterTerms(

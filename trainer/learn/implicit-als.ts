@@ -28,7 +28,7 @@ export type ImplicitAlsParams = {
   readonly iterations: number;
 };
 
-export const FIRST_FACTORS: ImplicitAlsParams = {
+const FIRST_FACTORS: ImplicitAlsParams = {
   rank: 32,
   density: 3,
   penalty: 0.1,

@@ -16,7 +16,7 @@ export type LocalRidgeParams = EaseParams & {
 };
 
 /** The best guess for data of this density: sparse data need a larger ridge, and one that depends less on popularity. */
-export function firstGuess(data: TrainingData): LocalRidgeParams {
+function firstGuess(data: TrainingData): LocalRidgeParams {
   const position = sparsity(data);
   const [lambda, penaltyExponent] = [between(3, 10, position), between(0.5, 0.25, position)];
   return { lambda, userExponent: 0.5, penaltyExponent, recentScale: 0, neighbours: 300 };

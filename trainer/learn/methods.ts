@@ -1,19 +1,17 @@
 import { attributeRidge } from "./attributes/attribute-ridge.ts";
 import { withColdItems } from "./attributes/cold-start.ts";
+import { standardBlends } from "./blends.ts";
 import { ease } from "./ease.ts";
 import { graphFilter } from "./graph-filter.ts";
 import { implicitAls } from "./implicit-als.ts";
 import { itemKnn } from "./item-knn.ts";
 import { localSetRidge } from "./local-set-ridge.ts";
 import type { Method, TrainingData } from "./model.ts";
-import { neuralBlend } from "./neural-blend.ts";
 import { pooledHistory } from "./pooled-history.ts";
 import { popularity } from "./popularity.ts";
 import { sasrec } from "./sasrec.ts";
-import { sequentialBlend } from "./sequential-blend.ts";
 import { sequentialLocalRidge } from "./sequential-local-ridge.ts";
 import { sequentialRidge } from "./sequential-ridge.ts";
-import { setBlend } from "./set-blend.ts";
 
 const WITHOUT_COLD_ITEMS: readonly object[] = [popularity, attributeRidge];
 
@@ -25,19 +23,18 @@ const PERSONAL: readonly object[] = [
   implicitAls,
   sequentialRidge,
   sequentialLocalRidge,
-  setBlend,
-  sequentialBlend,
   forEnoughData(pooledHistory as Method),
   forEnoughData(sasrec as Method),
-  forEnoughData(neuralBlend as Method),
 ];
 
-/** Every method by its name. Personal methods also place cold items. */
-export const METHODS: Readonly<Record<string, Method>> = Object.fromEntries(
-  [...(WITHOUT_COLD_ITEMS as readonly Method[]), ...(PERSONAL as readonly Method[]).map(withColdItems)].map(
-    (method) => [method.name, method],
-  ),
-);
+const byName = (methods: readonly Method[]) => Object.fromEntries(methods.map((method) => [method.name, method]));
+
+/** Every method by its name. Personal methods and blends also place cold items. */
+export const METHODS: Readonly<Record<string, Method>> = byName([
+  ...(WITHOUT_COLD_ITEMS as readonly Method[]),
+  ...(PERSONAL as readonly Method[]).map(withColdItems),
+  ...standardBlends(byName(PERSONAL as readonly Method[])),
+]);
 
 /** With fewer positive interactions, closed forms rank better than networks, in a hundredth of the time. */
 const NEURAL_INTERACTIONS_MIN = 20_000;
@@ -46,11 +43,5 @@ const NEURAL_INTERACTIONS_MIN = 20_000;
 function forEnoughData(method: Method): Method {
   const isEnough = ({ items, positive }: TrainingData) =>
     items.length >= NEURAL_INTERACTIONS_MIN && positive.reduce((count, is) => count + is, 0) >= NEURAL_INTERACTIONS_MIN;
-  return {
-    ...method,
-    grid: (data) => (isEnough(data) ? method.grid(data) : []),
-    // Methods are tried in the order of the cost of their first settings; an empty grid has none and comes last.
-    cost: (data, params) =>
-      Object.keys(params).length === 0 ? { seconds: Number.MAX_VALUE, memoryMb: 0 } : method.cost(data, params),
-  };
+  return { ...method, grid: (data) => (isEnough(data) ? method.grid(data) : []) };
 }

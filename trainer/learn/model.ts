@@ -18,7 +18,15 @@ export type FitContext = {
   readonly memoryMbMax: number;
   /** `fraction` of the work that is done, 0…1. */
   readonly progress: (fraction: number, detail: string) => void;
+  /** Fits a method within a fit, or returns what has been fitted before. Absent: it is always fitted. */
+  readonly fitPart?: FitPart;
 };
+
+export type FitPart = (method: Method, data: TrainingData, params: Params, context: FitContext) => Promise<FittedModel>;
+
+/** Fits a method that is a part of another, or reuses the fitted part that the context knows. */
+export const fitOrReuse: FitPart = (method, data, params, context) =>
+  context.fitPart ? context.fitPart(method, data, params, context) : method.fit(data, params, context);
 
 /** Reports progress, lets other work of the process run, and throws if the fit was aborted. */
 export async function reportProgress(context: FitContext, fraction: number, detail: string): Promise<void> {
@@ -49,10 +57,10 @@ export type Method<P extends Params = Params> = {
   fit(data: TrainingData, params: P, context: FitContext): Promise<FittedModel>;
   /** True when a fit uses all the time that it is given, as networks do. */
   readonly fillsItsTime?: boolean;
-  /** Names of the methods that this blend combines. It is skipped when none of them is near the best. */
-  readonly parts?: readonly string[];
-  /** True when cold items enter its lists by the bounded rule of attributes/cold-start.ts. */
-  readonly placesColdItems?: boolean;
+  /** The methods that this blend may combine, by name. Absent: it is no blend. */
+  readonly partMethods?: Readonly<Record<string, Method>>;
+  /** The same method without cold items. Absent: its lists hold none (attributes/cold-start.ts). */
+  readonly warm?: Method;
 };
 
 export type FittedModel = {

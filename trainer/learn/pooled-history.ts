@@ -55,7 +55,7 @@ export const pooledHistory: Method<PooledHistoryParams> = {
       length: ordered ? ORDERED_LENGTH : SET_LENGTH,
       ordered,
     };
-    const { averages } = await trainNetwork(histories, context, (random) =>
+    const averages = await trainNetwork(histories, context, (random) =>
       networkOf(histories, shape, { params, random }),
     );
     return fittedPooled(shape, params, averages);

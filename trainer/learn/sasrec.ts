@@ -1,8 +1,7 @@
-import type { AppendScores, FitContext, FittedModel, Method, TrainingData } from "./model.ts";
+import type { AppendScores, FittedModel, Method, TrainingData } from "./model.ts";
 import type { Averages } from "./neural/averages.ts";
 import { epochBatches, type SequenceBatch } from "./neural/batches.ts";
 import { candidateSource } from "./neural/candidates.ts";
-import type { HeldOut } from "./neural/held-out.ts";
 import { appendSasrec } from "./neural/sasrec-export.ts";
 import { compileSasrecStep, openSasrecScorer } from "./neural/sasrec-graph.ts";
 import { freshParameters } from "./neural/sasrec-parameters.ts";
@@ -47,23 +46,16 @@ export const sasrec: Method<SasrecParams> = {
       memoryMb: 250 + (4 * (CELLS_MAX * (3 * rivals + 100 * width) + 8 * parameterCount)) / 1e6,
     };
   },
-  fit: async (data, params, context) => (await fitSasrec(data, params, context)).model,
+  async fit(data, params, context) {
+    const histories = positiveHistories(data);
+    const { length, width, blocks, heads } = params;
+    const shape: TransformerShape = { itemCount: data.itemCount, length, width, blocks, heads };
+    const averages = await trainNetwork(histories, context, (random) =>
+      networkOf(histories, shape, { params, random }),
+    );
+    return fittedSasrec(shape, params, averages);
+  },
 };
-
-/** The fitted network, and the held-out entries that it has not learnt from. */
-export async function fitSasrec(
-  data: TrainingData,
-  params: SasrecParams,
-  context: FitContext,
-): Promise<{ readonly model: FittedModel; readonly heldOut: HeldOut }> {
-  const histories = positiveHistories(data);
-  const { length, width, blocks, heads } = params;
-  const shape: TransformerShape = { itemCount: data.itemCount, length, width, blocks, heads };
-  const { averages, heldOut } = await trainNetwork(histories, context, (random) =>
-    networkOf(histories, shape, { params, random }),
-  );
-  return { model: fittedSasrec(shape, params, averages), heldOut };
-}
 
 /** Multiply-adds per second of one thread in training, measured end to end. */
 const FLOPS = 4.5e10;

@@ -95,9 +95,9 @@ export function countingSeconds(data: TrainingData, params: SequentialRidgeParam
   return SECONDS_PER_PAIR * data.items.length * pairs * (params.reversed > 0 ? 2 : 1) * (params.attributes ? 2 : 1);
 }
 
-/** Windows of the far and the near ridge in blends, and of the grid's best guesses. */
-export const FAR = { longScale: 20, longWindow: 60, shortScale: 2, shortWindow: 8 };
-export const NEAR = { longScale: 10, longWindow: 40, shortScale: 1, shortWindow: 3 };
+/** Windows of the far and the near ridge. */
+const FAR = { longScale: 20, longWindow: 60, shortScale: 2, shortWindow: 8 };
+const NEAR = { longScale: 10, longWindow: 40, shortScale: 1, shortWindow: 3 };
 const THREE_WINDOWS = {
   longScale: 30,
   longWindow: 100,
@@ -113,11 +113,23 @@ const LAMBDA_TIMES_DENSITY = 80;
 /** Below this density, near windows read in both directions are the better first guess. Measured on the same data sets. */
 const SPARSE_BELOW = 100;
 
+const densityOf = ({ items, itemCount }: TrainingData) => Math.max(1, items.length / Math.max(1, itemCount));
+const lambdaFor = (data: TrainingData) =>
+  Number(Math.min(30, Math.max(0.1, LAMBDA_TIMES_DENSITY / densityOf(data))).toPrecision(2));
+
+/** The best guesses with far and with near windows, which a blend adds up: first the far one, then the near one, also read backwards. */
+export function farAndNear(data: TrainingData): readonly [far: SequentialRidgeParams, near: SequentialRidgeParams] {
+  const both = { lambda: lambdaFor(data), negatives: 0, ...attributesSetting(data) };
+  return [
+    { ...FAR, ...both, reversed: 0 },
+    { ...NEAR, ...both, reversed: 0.3 },
+  ];
+}
+
 /** Settings for data of this density: ridges near the likely best one, with and without reading the histories backwards. */
 export function sequentialGrid(data: TrainingData): SequentialRidgeParams[] {
-  const { items, itemCount } = data;
-  const density = Math.max(1, items.length / Math.max(1, itemCount));
-  const lambda = Number(Math.min(30, Math.max(0.1, LAMBDA_TIMES_DENSITY / density)).toPrecision(2));
+  const density = densityOf(data);
+  const lambda = lambdaFor(data);
   const forward = { ...FAR, lambda, reversed: 0, negatives: 0 };
   const both = { ...NEAR, lambda, reversed: 0.3, negatives: 0 };
   const settings = [

@@ -1,11 +1,12 @@
 import type { EvaluationReport } from "../../../shared/evaluation-report.ts";
+import { methodNamed } from "../../learn/blends.ts";
 import type { ExportedModel, FittedModel, Method } from "../../learn/model.ts";
 import type { Dataset } from "../../read/dataset/dataset.ts";
 import { reorderItems } from "../../read/dataset/reorder-items.ts";
 import { dataForFit } from "../budget.ts";
 import { popularityOrder } from "../splits/validation.ts";
-import { methodNamed } from "../tries/blend-method.ts";
-import { bytesOf, type Choice, fitCandidate, type TrialContext } from "../tries/trial.ts";
+import type { Choice } from "../tries/candidate.ts";
+import { bytesOf, fitCandidate, type TrialContext } from "../tries/trial.ts";
 
 export type RefitInput = {
   readonly dataset: Dataset;

@@ -1,4 +1,5 @@
 import { POPULARITY } from "../../../shared/manifest.ts";
+import { methodNamed } from "../../learn/blends.ts";
 import type { Method, ServingBudget } from "../../learn/model.ts";
 import { samplePositions, seededRandom } from "../../learn/numerics/seeded-random.ts";
 import type { Dataset, Interactions } from "../../read/dataset/dataset.ts";
@@ -14,8 +15,8 @@ import { type Selection, selectModel } from "../select.ts";
 import type { Protocol } from "../splits/choose-split.ts";
 import { interactionBytes, usersWithRows } from "../splits/sample-users.ts";
 import { popularityOrder } from "../splits/validation.ts";
-import { methodNamed } from "../tries/blend-method.ts";
-import { bytesOf, type Choice, fitCandidate, isSameChoice } from "../tries/trial.ts";
+import { type Choice, isSameChoice } from "../tries/candidate.ts";
+import { bytesOf, fitCandidate } from "../tries/trial.ts";
 import { servedValues } from "../users-without-history/serve-user-values.ts";
 import { watchPeakMemory } from "./peak-memory.ts";
 import type { TrainAndTest } from "./read-files.ts";

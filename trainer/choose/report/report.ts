@@ -19,8 +19,8 @@ import { lift, listShape, measured, measuredLift, restrictedTo, usersIn } from "
 import { popularityPercentiles } from "../evaluate/metrics.ts";
 import { splitFingerprint } from "../splits/choose-split.ts";
 import type { Validation } from "../splits/validation.ts";
+import type { Discarded } from "../tries/discarded.ts";
 import type { Trial } from "../tries/trial.ts";
-import type { Discarded } from "../tries/tune-method.ts";
 import { itemSegments, userSegments } from "./segments.ts";
 
 export type ReportInput = {

@@ -20,22 +20,38 @@ export type Validation = {
 
 const LISTS_MAX = 20_000;
 const LISTS_MIN = 2000;
-const EVALUATION_SECONDS_MAX = 60; // for one candidate
-const EARLY_LISTS_MAX = 3000;
-/** Numbers of lists for comparing settings. In steps, so that a slightly slower machine compares on the same users. */
-const EARLY_LISTS = [EARLY_LISTS_MAX, 2000, 1000, 500] as const;
+/** Upper bound of the seconds for the final lists of one candidate, and of these seconds as a fraction of the whole budget. */
+const EVALUATION_SECONDS_MAX = 60;
+const EVALUATION_FRACTION = 0.05;
+/** Numbers of lists for comparing settings. Many settings on few lists choose better than few settings on many lists. */
+const EARLY_LISTS = [3000, 2000, 1000, 500] as const;
+/** What a list of a slow method (a product with a sparse matrix) takes beyond one of popularity, in seconds. */
+const SLOW_LIST_SECONDS = 0.005;
+
+export type ValidationOptions = {
+  /** Half-life of the popularity that orders the catalog. */
+  readonly halfLifeDays: number;
+  readonly seed: number;
+  /** Seconds for choosing and for the refit that follows. */
+  readonly secondsMax: number;
+};
 
 /**
  * Splits a dataset and orders its catalog by the training part alone. Equal scores keep the order of the catalog, so an order that knew
- * the validation part would help every candidate, and popularity most.
+ * the validation part would help every candidate, and popularity most. The number of lists follows from the budget and the size of the
+ * catalog, and not from the load of the machine.
  */
-export function validationOf(dataset: Dataset, plan: SplitPlan, halfLifeDays: number, seed: number): Validation {
+export function validationOf(dataset: Dataset, plan: SplitPlan, options: ValidationOptions): Validation {
+  const { halfLifeDays, seed, secondsMax } = options;
   const ordered = reorderItems(dataset, popularityOrder(plan(dataset).train, halfLifeDays, seed));
   const split = plan(ordered);
-  const bound = Math.floor(EVALUATION_SECONDS_MAX / secondsPerList(dataset.itemCount));
-  const listsMax = Math.max(LISTS_MIN, Math.min(LISTS_MAX, bound));
+  const seconds = Math.min(EVALUATION_SECONDS_MAX, EVALUATION_FRACTION * secondsMax);
+  const perList = secondsPerList(dataset.itemCount);
+  const listsMax = Math.max(LISTS_MIN, Math.min(LISTS_MAX, Math.floor(seconds / perList)));
   const positions = samplePositions(split.cases.count, listsMax, seededRandom(seed, 23));
-  const early = samplePositions(positions.length, EARLY_LISTS_MAX, seededRandom(seed, 29));
+  const affordable = (EVALUATION_FRACTION * secondsMax) / (perList + SLOW_LIST_SECONDS);
+  const earlyMax = EARLY_LISTS.find((count) => count <= affordable) ?? EARLY_LISTS.at(-1)!;
+  const early = samplePositions(positions.length, earlyMax, seededRandom(seed, 29));
   const { itemAttributes, userAttributes } = ordered;
   return {
     dataset: ordered,
@@ -44,33 +60,6 @@ export function validationOf(dataset: Dataset, plan: SplitPlan, halfLifeDays: nu
     positions,
     earlyPositions: early.map((i) => positions[i]!),
   };
-}
-
-export type EvaluationTime = {
-  /** Seconds for evaluating one candidate. */
-  readonly secondsMax: number;
-  /** Seconds of one list when settings are compared. Absent: the predicted seconds. */
-  readonly earlySecondsPerList?: number;
-  readonly seed: number;
-};
-
-/**
- * The same validation with only as many lists as there is time for: at least 2,000 for the final figures and 500 for comparing settings.
- * Many settings on few lists choose better than few settings on many lists.
- */
-export function limitLists(
-  validation: Validation,
-  { secondsMax, earlySecondsPerList, seed }: EvaluationTime,
-): Validation {
-  const predicted = secondsPerList(validation.dataset.itemCount);
-  const all = validation.positions;
-  const listsMax = Math.min(all.length, Math.max(LISTS_MIN, Math.floor(secondsMax / predicted)));
-  const affordable = secondsMax / (earlySecondsPerList ?? predicted);
-  const earlyMax = EARLY_LISTS.find((count) => count <= affordable) ?? EARLY_LISTS.at(-1)!;
-  if (all.length === listsMax && validation.earlyPositions.length <= earlyMax) return validation;
-  const positions = samplePositions(all.length, listsMax, seededRandom(seed, 67)).map((i) => all[i]!);
-  const early = samplePositions(listsMax, earlyMax, seededRandom(seed, 29));
-  return { ...validation, positions, earlyPositions: early.map((i) => positions[i]!) };
 }
 
 /**

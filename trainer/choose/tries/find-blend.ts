@@ -1,116 +1,174 @@
-import type { Method } from "../../learn/model.ts";
+import { setImmediate } from "node:timers/promises";
+import type { ItemIndex } from "../../../shared/ids.ts";
+import { historyOf } from "../../../shared/rank.ts";
+import { topK } from "../../../shared/top-k.ts";
+import { BLEND, blendParams, methodNamed, partsOf } from "../../learn/blends.ts";
+import type { FittedModel } from "../../learn/model.ts";
 import { samplePositions, seededRandom } from "../../learn/numerics/seeded-random.ts";
-import type { MetricAtK } from "../evaluate/evaluate.ts";
+import { spreadOf } from "../../learn/scoring/blend.ts";
+import { openScorer } from "../../learn/scoring/onnx-scorer.ts";
 import { restrictedTo } from "../evaluate/evaluation-figures.ts";
-import type { Validation } from "../splits/validation.ts";
-import { BLEND, blendOfFitted, blendParams, methodNamed } from "./blend-method.ts";
-import { evaluateFitted, meanOf, type Trial, type TrialContext } from "./trial.ts";
+import { METRICS, type MetricName } from "../evaluate/metrics.ts";
+import { type Candidate, choiceOf, isSameChoice } from "./candidate.ts";
+import { separateParts } from "./fitted-parts.ts";
+import { addTrial, REFIT_MARGIN, refitSeconds, type SelectState, tryCandidate } from "./select-state.ts";
+import { meanOf, type Trial } from "./trial.ts";
 
-export type BlendTask = {
-  /** Trials fitted on the same data and evaluated on the early cases, the best first. */
-  readonly trials: readonly Trial[];
-  readonly methods: Readonly<Record<string, Method>>;
-  readonly validation: Validation;
-  readonly metric: MetricAtK;
-  /** When the search stops with the best blend so far, by the clock of the context. */
-  readonly deadline: number;
-  /** Upper bound of the fit seconds of all parts together, because the chosen blend is fitted again. */
-  readonly fitSecondsMax: number;
+/** Weights that are tried for a part, relative to the largest other weight. */
+const WEIGHTS = [0, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6] as const;
+/** Fitted models that are considered as parts, and parts of a blend. */
+const MODELS_MAX = 8;
+const PARTS_MAX = 5;
+const STEPS_MAX = 12;
+/** Relative gain that every change of a weight must reach: each part makes the model more expensive to serve. */
+const GAIN_MIN = 0.003;
+const LISTS_MAX = 1500;
+const LISTS_MIN = 100;
+/** Items of each model's list that can enter the list of a blend. */
+const RIVALS = 100;
+
+/**
+ * Tries the best weighted sum of models that are already fitted. The search begins at the best trial, which may be a blend, and changes
+ * the weight that gains most (as greedy selection, Caruana et al. 2004). It uses half of the early cases at most; on the others, the
+ * result must be better than the best trial, because the best of many sums looks better than it is on the cases that picked it.
+ */
+export async function tryBlend(state: SelectState): Promise<void> {
+  const { tried, metric, validation, context, methods, secondsLeft } = state;
+  const best = tried[0];
+  if (!best) return;
+  const parts = modelsToBlend(state);
+  const early = validation.earlyPositions;
+  const affordable = Math.floor((secondsLeft() - refitSeconds(state)) / 3 / (parts.length * best.secondsPerList));
+  const count = Math.min(LISTS_MAX, Math.floor(early.length / 2), affordable);
+  if (parts.length < 2 || count < Math.min(LISTS_MIN, early.length / 2)) return;
+  const searched = samplePositions(early.length, count, seededRandom(context.seed, 53)).map((i) => early[i]!);
+  const lists = await scoreLists(parts, searched, state);
+  const first = separateParts(best);
+  const ownShares = best.method.partMethods ? partsOf(best.params).map(({ share }) => share) : [1];
+  const start = parts.map((part) => ownShares[first.findIndex((own) => isSame(own, part))] ?? 0);
+  const fitSeconds = parts.map((part) => context.parts.secondsAlone(part));
+  const fitSecondsMax = secondsLeft() / REFIT_MARGIN;
+  const isAllowed = (weights: readonly number[]) => {
+    const used = fitSeconds.filter((_, part) => weights[part]! > 0);
+    return used.length <= PARTS_MAX && used.reduce((sum, seconds) => sum + seconds, 0) <= fitSecondsMax;
+  };
+  const weights = await climb(start, isAllowed, (weights) => meanValue(lists, weights, metric));
+  const largest = Math.max(...weights);
+  const choices = parts
+    .map(({ method, params }, part) => ({ method: method.name, params, share: round(weights[part]! / largest) }))
+    .filter(({ share }) => share > 0);
+  if (choices.length < 2 || weights.every((weight, part) => weight === start[part])) return;
+  const { coldEvery } = best.params;
+  const params = { ...blendParams(choices), ...(coldEvery === undefined ? {} : { coldEvery }) };
+  const trial = await tryCandidate(
+    state,
+    { method: methodNamed(BLEND, methods)!, params },
+    { secondsMax: secondsLeft() },
+  );
+  if (!trial) return;
+  const isSearched = new Set(searched);
+  const fresh = early.filter((position) => !isSearched.has(position));
+  const meanOn = (one: Trial) => meanOf(restrictedTo(one.evaluation, fresh), metric);
+  if (meanOn(trial) > meanOn(best) * (1 + GAIN_MIN)) addTrial(state, trial);
+}
+
+const isSame = (a: Candidate, b: Candidate) => isSameChoice(choiceOf(a), choiceOf(b));
+const round = (share: number) => Number(share.toPrecision(3));
+
+/** The parts of the best trial, then those of the next ones, as far as they are fitted. */
+function modelsToBlend({ tried, context }: SelectState): Candidate[] {
+  const models: Candidate[] = [];
+  for (const part of tried.flatMap(separateParts)) {
+    if (context.parts.missing(part).length > 0 || models.some((model) => isSame(model, part))) continue;
+    models.push(part);
+  }
+  return models.slice(0, MODELS_MAX);
+}
+
+/** The scores that the models give to the best items of each of them, for one history. */
+type ScoredList = {
+  readonly items: readonly ItemIndex[];
+  /** For each model, the scores of these items, divided by the spread of its scores over the catalog. */
+  readonly scores: readonly Float32Array[];
+  readonly relevant: ReadonlySet<ItemIndex>;
 };
 
-type Part = { readonly trial: Trial; readonly share: number };
-type Mix = { readonly parts: readonly Part[]; readonly value: number };
-
-/** Weights that are tried for a further part; the first part has weight 1. The optimum is flat, so few weights are enough. */
-const WEIGHTS = [0.3, 0.6, 0.15, 1] as const;
-const PARTS_MAX = 3;
-const PARTNERS_MAX = 5;
-const SEARCH_LISTS = 1000;
-/** Relative gain that a further part must reach, since it makes the model more expensive to serve. */
-const GAIN_MIN = 0.005;
-
-/**
- * Finds the best blend of models that are already fitted, evaluated on the early cases. Parts are added to the best model one at a time
- * (greedy forward selection, Caruana et al. 2004); the search uses a sample of the cases. Undefined when no blend gains enough.
- */
-export async function findBlend(task: BlendTask, context: TrialContext): Promise<Trial | undefined> {
-  const { validation, metric } = task;
-  // The live version may be a blend; its parts were also tried by themselves.
-  const usable = task.trials.filter(({ method, fitted }) => method.name !== BLEND && fitted);
-  const best = usable[0];
-  if (!best || usable.length < 2) return undefined;
-  const early = validation.earlyPositions;
-  const some = samplePositions(early.length, SEARCH_LISTS, seededRandom(context.seed, 53)).map((i) => early[i]!);
-  const start = { parts: [{ trial: best, share: 1 }], value: meanOf(restrictedTo(best.evaluation, some), metric) };
-
-  let mix: Mix = start;
-  // The search leaves enough time for the final evaluation of its result.
-  const last = evaluationSecondsOf([best, ...usable.slice(1, PARTS_MAX)], early.length);
-  const search = { ...task, positions: some, deadline: task.deadline - last };
-  while (mix.parts.length < PARTS_MAX && context.clock() < search.deadline) {
-    const further = await addPart(mix, usable, search, context);
-    if (further.value < mix.value * (1 + GAIN_MIN)) break;
-    mix = further;
-  }
-  if (mix.parts.length === 1) return undefined;
-  const trial = await evaluateMix(mix.parts, { ...task, positions: early }, context);
-  const fresh = unsearched(early, some);
-  const meanOn = (own: Trial) => meanOf(restrictedTo(own.evaluation, fresh), metric);
-  return meanOn(trial) > meanOn(best) * (1 + GAIN_MIN) ? trial : undefined;
-}
-
-/**
- * The cases on which a blend is compared with its best part: cases that the search has not used, because the best of dozens of mixes
- * looks better than it is on the cases that picked it. If too few unused cases remain, all cases.
- */
-export function unsearched(early: Uint32Array, searched: Uint32Array): Uint32Array {
-  const seen = new Set(searched);
-  const fresh = early.filter((position) => !seen.has(position));
-  return fresh.length >= searched.length ? fresh : early;
-}
-
-/** Predicted seconds of evaluating a blend of these trials: every part scores every list. */
-const evaluationSecondsOf = (trials: readonly Trial[], lists: number): number =>
-  lists * trials.reduce((sum, { secondsPerList }) => sum + secondsPerList, 0);
-
-const fitSecondsOf = (parts: readonly Part[]): number => parts.reduce((sum, { trial }) => sum + trial.fitSeconds, 0);
-
-type Search = BlendTask & { readonly positions: Uint32Array };
-
-/** The mix with one more part: first the best partner at one weight, then the best weight for that partner. */
-async function addPart(mix: Mix, usable: readonly Trial[], search: Search, context: TrialContext): Promise<Mix> {
-  const fitSeconds = fitSecondsOf(mix.parts);
-  const partners = usable
-    .filter((trial) => !mix.parts.some((part) => part.trial === trial))
-    .filter((trial) => fitSeconds + trial.fitSeconds <= search.fitSecondsMax)
-    .slice(0, PARTNERS_MAX);
-  const total = partners.length + WEIGHTS.length - 1;
-  let best: Mix = { parts: mix.parts, value: Number.NEGATIVE_INFINITY };
-  let tried = 0;
-  const tryWith = async (trial: Trial, share: number) => {
-    const own = evaluationSecondsOf([...mix.parts.map((part) => part.trial), trial], search.positions.length);
-    if (context.clock() + own >= search.deadline) return;
-    const progress = (done: number, detail: string) => context.progress((tried + done) / total, detail);
-    const parts = [...mix.parts, { trial, share }];
-    const value = meanOf((await evaluateMix(parts, search, { ...context, progress })).evaluation, search.metric);
-    tried++;
-    if (value > best.value) best = { parts, value };
-  };
-  for (const partner of partners) await tryWith(partner, WEIGHTS[0]);
-  const partner = best.parts.at(-1)?.trial;
-  if (partner && best.parts.length > mix.parts.length)
-    for (const share of WEIGHTS.slice(1)) await tryWith(partner, share);
-  return best;
-}
-
-async function evaluateMix(parts: readonly Part[], { methods, validation, positions }: Search, context: TrialContext) {
-  const params = blendParams(
-    parts.map(({ trial, share }) => ({ method: trial.method.name, params: trial.params, share })),
-  );
-  const models = parts.map(({ trial, share }) => ({ model: trial.fitted!, weight: share }));
-  const fitted = blendOfFitted(params, models);
-  const fitSeconds = fitSecondsOf(parts);
-  const candidate = { method: methodNamed(BLEND, methods)!, params };
+/** Scores lists by each model in its served form. Cases without a history are left out, because no model ranks for them. */
+async function scoreLists(parts: readonly Candidate[], positions: Uint32Array, state: SelectState) {
+  const { context, validation } = state;
   const { cases } = validation.split;
-  return await evaluateFitted({ candidate, fitted, fitSeconds }, { cases, positions, trainFraction: 1 }, context);
+  const fitting = { ...context, random: seededRandom(context.seed, 17), secondsMax: state.secondsLeft() };
+  const models: FittedModel[] = [];
+  for (const { method, params } of parts) {
+    models.push(await context.parts.fit(method, validation.train, params, fitting)); // all are fitted
+  }
+  const scorers = await Promise.all(models.map((model) => openScorer(model.export(context.budget), cases.itemCount)));
+  const lists: ScoredList[] = [];
+  try {
+    for (const [i, at] of positions.entries()) {
+      const { items, times, seen, relevant, nowSeconds } = cases.caseAt(at);
+      if (items.length === 0) continue;
+      const record = { items, times, values: [], hasSeen: (item: ItemIndex) => seen.has(item) };
+      const all = await Promise.all(
+        models.map(async ({ historyMax }, m) => {
+          const scores = await scorers[m]!.score(historyOf(record, [], { nowSeconds, historyMax }));
+          const spread = spreadOf(scores);
+          return scores.map((score) => score / spread);
+        }),
+      );
+      const isCandidate = (item: ItemIndex) => context.includeSeen || !seen.has(item);
+      const pool = new Set(all.flatMap((scores) => topK(scores, RIVALS, isCandidate)));
+      const rivals = [...pool].sort((a, b) => a - b); // equal scores stay in the order of the catalog
+      const scores = all.map((own) => Float32Array.from(rivals, (item) => own[item]!));
+      lists.push({ items: rivals, scores, relevant: new Set(relevant) });
+      if (i % 50 > 0) continue;
+      context.signal.throwIfAborted();
+      context.progress(i / positions.length, "blend: scoring for the search of weights");
+    }
+  } finally {
+    await Promise.all(scorers.map((scorer) => scorer.close()));
+  }
+  return lists;
+}
+
+/** The mean of a metric over lists that are ranked by a weighted sum. */
+function meanValue(lists: readonly ScoredList[], weights: readonly number[], metric: string): number {
+  const [name, k] = metric.split("@") as [MetricName, string];
+  let total = 0;
+  for (const { items, scores, relevant } of lists) {
+    const sum = new Float32Array(items.length);
+    for (const [m, weight] of weights.entries()) {
+      if (weight === 0) continue;
+      const own = scores[m]!;
+      for (let i = 0; i < sum.length; i++) sum[i]! += weight * own[i]!;
+    }
+    const ranked = topK(sum, Number(k)).map((i) => items[i]!);
+    total += METRICS[name](ranked, relevant, Number(k));
+  }
+  return total / Math.max(1, lists.length);
+}
+
+/** Changes one weight at a time, always the one that gains most, until none gains enough. */
+async function climb(
+  start: readonly number[],
+  isAllowed: (weights: readonly number[]) => boolean,
+  meanValue: (weights: readonly number[]) => number,
+): Promise<readonly number[]> {
+  let [weights, value] = [start, meanValue(start)];
+  for (let step = 0; step < STEPS_MAX; step++) {
+    let next = { weights, value: value * (1 + GAIN_MIN) };
+    for (const part of weights.keys()) {
+      const largest = Math.max(...weights.filter((_, other) => other !== part));
+      if (largest === 0) continue;
+      for (const weight of WEIGHTS) {
+        const changed = weights.with(part, weight * largest);
+        const gained = isAllowed(changed) ? meanValue(changed) : 0;
+        if (gained > next.value) next = { weights: changed, value: gained };
+      }
+      await setImmediate();
+    }
+    if (next.weights === weights) break;
+    ({ weights, value } = next);
+  }
+  return weights;
 }

@@ -1,34 +1,19 @@
-import type { FittedModel, Method, Params, ServingBudget, TrainingData } from "../../learn/model.ts";
+import { type FittedModel, fitOrReuse, type ServingBudget, type TrainingData } from "../../learn/model.ts";
 import { seededRandom } from "../../learn/numerics/seeded-random.ts";
 import { mean } from "../evaluate/bootstrap.ts";
 import { type Evaluation, evaluate, type MetricAtK } from "../evaluate/evaluate.ts";
 import { type EvaluationCases, ownersOf } from "../evaluate/evaluation-cases.ts";
-import { joined } from "../evaluate/evaluation-figures.ts";
 import type { Served } from "../evaluate/offline-snapshot.ts";
-
-/** A method's name with its settings: it can be fitted again on other data. */
-export type Choice = { readonly method: string; readonly params: Params };
-
-export const choiceOf = ({ method, params }: Trial): Choice => ({ method: method.name, params });
-
-/** True if both choices have the same method and equal settings; the order of the settings does not matter. */
-export function isSameChoice(choice: Choice, other: Choice | undefined): boolean {
-  if (other === undefined || choice.method !== other.method) return false;
-  const names = new Set([...Object.keys(choice.params), ...Object.keys(other.params)]);
-  return [...names].every((name) => choice.params[name] === other.params[name]);
-}
-
-/** One method with one set of settings, before it is tried. */
-export type Candidate = { readonly method: Method; readonly params: Params };
+import type { Candidate } from "./candidate.ts";
+import type { FittedParts } from "./fitted-parts.ts";
 
 /** A candidate that has been fitted, exported and evaluated. */
 export type Trial = Candidate & {
   /** Fraction of the training users that the fit learnt from. */
   readonly trainFraction: number;
-  /** Undefined once it has been released to save memory. */
-  readonly fitted: FittedModel | undefined;
   readonly served: Served;
   readonly evaluation: Evaluation;
+  /** Seconds of a fit that shares nothing with others. */
   readonly fitSeconds: number;
   /** Seconds of making and evaluating one list. */
   readonly secondsPerList: number;
@@ -47,6 +32,8 @@ export type TrialContext = {
   readonly clock: () => number;
   /** `fraction` is 0…1 of this trial. */
   readonly progress: (fraction: number, detail: string) => void;
+  /** What has been fitted before. Absent: nothing is shared. */
+  readonly parts?: FittedParts;
 };
 
 export type FitTask = {
@@ -62,38 +49,54 @@ export type TrialTask = FitTask & {
   readonly trainFraction: number;
   readonly cases: EvaluationCases;
   readonly positions: Uint32Array;
-  /** Some of `positions`, evaluated first. If these lists are hopeless, the others are not made. */
-  readonly probe?: { readonly positions: Uint32Array; readonly isHopeless: (evaluation: Evaluation) => boolean };
 };
 
-/**
- * Fits a candidate. The seconds are those of a fit by itself, as the refit on all data will be: work shared with earlier fits is added as
- * predicted. Throws the error of the fit, and an Error that says so when the fit took too long.
- */
+/** Fits a candidate. Throws the error of the fit, and an Error that says so when the fit took too long. */
 export async function fitCandidate(
   { method, params }: Candidate,
   { data, secondsMax, secondsHard }: FitTask,
   context: TrialContext,
 ): Promise<{ readonly fitted: FittedModel; readonly seconds: number }> {
-  const { shared } = method.cost(data, params);
   const begin = context.clock();
   const fitted = await stoppedAfter(secondsHard, context.signal, (signal) =>
-    method.fit(data, params, {
+    fitOrReuse(method, data, params, {
       random: seededRandom(context.seed, 17),
       signal,
       secondsMax,
       memoryMbMax: context.memoryMbMax,
       progress: (fraction, detail) => context.progress(FIT_FRACTION * fraction, `${method.name}: ${detail}`),
+      ...(context.parts && { fitPart: context.parts.fit }),
     }),
   );
-  return { fitted, seconds: context.clock() - begin + (shared?.isLearnt ? shared.seconds : 0) };
+  return { fitted, seconds: context.clock() - begin };
 }
 
 /** Fits, exports and evaluates a candidate within `secondsHard`. Throws as `fitCandidate` and `evaluate` do. */
 export async function runTrial(candidate: Candidate, task: TrialTask, context: TrialContext): Promise<Trial> {
   return await stoppedAfter(task.secondsHard, context.signal, async (signal) => {
     const { fitted, seconds } = await fitCandidate(candidate, task, { ...context, signal });
-    return await evaluateFitted({ candidate, fitted, fitSeconds: seconds }, task, { ...context, signal });
+    const served = { exported: fitted.export(context.budget), historyMax: fitted.historyMax };
+    const { cases, positions, trainFraction } = task;
+    const begin = context.clock();
+    const evaluation = await evaluate(cases, served, {
+      ...context,
+      signal,
+      positions,
+      progress: (fraction) =>
+        context.progress(
+          FIT_FRACTION + (1 - FIT_FRACTION) * fraction,
+          `${candidate.method.name}: ranking for ${ownersOf(cases, positions).size} users`,
+        ),
+    });
+    return {
+      ...candidate,
+      evaluation,
+      secondsPerList: (context.clock() - begin) / Math.max(1, positions.length),
+      trainFraction,
+      served,
+      fitSeconds: trainFraction === 1 && context.parts ? context.parts.secondsAlone(candidate) : seconds,
+      artifactBytes: bytesOf(served),
+    };
   });
 }
 
@@ -111,60 +114,6 @@ async function stoppedAfter<Result>(
     if (!deadline.aborted) throw error;
     throw new Error(`it was stopped after ${Math.round(seconds)} s`, { cause: error });
   }
-}
-
-export type FittedCandidate = {
-  readonly candidate: Candidate;
-  readonly fitted: FittedModel;
-  readonly fitSeconds: number;
-};
-
-/** Exports and evaluates a fitted candidate. Throws as `evaluate` does. */
-export async function evaluateFitted(
-  { candidate, fitted, fitSeconds }: FittedCandidate,
-  task: Omit<TrialTask, keyof FitTask>,
-  context: TrialContext,
-): Promise<Trial> {
-  const served = { exported: fitted.export(context.budget), historyMax: fitted.historyMax };
-  const users = ownersOf(task.cases, task.positions).size;
-  const begin = context.clock();
-  const evaluation = await evaluateServed(served, task, {
-    ...context,
-    progress: (fraction) =>
-      context.progress(
-        FIT_FRACTION + (1 - FIT_FRACTION) * fraction,
-        `${candidate.method.name}: ranking for ${users} users`,
-      ),
-  });
-  const secondsPerList = (context.clock() - begin) / Math.max(1, evaluation.positions.length);
-  return {
-    ...candidate,
-    evaluation,
-    secondsPerList,
-    trainFraction: task.trainFraction,
-    fitted,
-    served,
-    fitSeconds,
-    artifactBytes: bytesOf(served),
-  };
-}
-
-type EvaluateContext = Omit<TrialContext, "progress"> & { readonly progress: (fraction: number) => void };
-
-async function evaluateServed(
-  served: Served,
-  task: Omit<TrialTask, keyof FitTask>,
-  context: EvaluateContext,
-): Promise<Evaluation> {
-  const { cases, positions, probe } = task;
-  const { cutOffs, includeSeen, signal, memoryMbMax, progress } = context;
-  const options = { cutOffs, includeSeen, signal, memoryMbMax };
-  if (!probe) return await evaluate(cases, served, { ...options, positions, progress });
-  const first = await evaluate(cases, served, { ...options, positions: probe.positions });
-  if (probe.isHopeless(first)) return first;
-  const isProbed = new Set(probe.positions);
-  const rest = positions.filter((at) => !isProbed.has(at));
-  return joined(first, await evaluate(cases, served, { ...options, positions: rest, progress }));
 }
 
 const FIT_FRACTION = 0.7; // of a trial's progress; the rest is the evaluation

@@ -1,4 +1,4 @@
-import type { AppendScores, FittedModel, Method } from "../model.ts";
+import { type AppendScores, type FittedModel, fitOrReuse, type Method } from "../model.ts";
 import type { GraphBuilder } from "../numerics/onnx/graph.ts";
 import { cast, integers, scalar } from "../numerics/onnx/graph-shorthand.ts";
 import { exportScores } from "../scoring/scoring-graph.ts";
@@ -22,22 +22,22 @@ const BUDGET_FRACTION = 0.2;
 export function withColdItems(method: Method): Method {
   return {
     ...method,
-    placesColdItems: true,
-    cost(data, params) {
+    warm: method,
+    cost(data, { coldEvery: _, ...params }) {
       const cost = method.cost(data, params);
       const shared = coldCost(data);
       if (!shared) return cost;
       const memoryMb = Math.max(cost.memoryMb, shared.memoryMb);
       return { seconds: cost.seconds + shared.seconds, memoryMb, shared };
     },
-    async fit(data, params, context) {
-      const model = await method.fit(data, params, context);
+    async fit(data, { coldEvery, ...params }, context) {
+      const model = await fitOrReuse(method, data, params, context);
       const cold = coldItems(data);
       if (cold.length === 0) return model;
       const isCold = new Uint8Array(data.itemCount);
       for (const item of cold) isCold[item] = 1;
       const scorer = await coldScorer(data, context);
-      return placeCold(model, { scorer, isCold, count: cold.length, every: params.coldEvery ?? COLD_EVERY });
+      return placeCold(model, { scorer, isCold, count: cold.length, every: coldEvery ?? COLD_EVERY });
     },
   };
 }

@@ -2,7 +2,7 @@ import type { FitContext } from "../model.ts";
 import type { Parameters } from "../numerics/autodiff/parameters.ts";
 import type { Histories } from "../statistics/histories.ts";
 import { type Averages, zeroAverages } from "./averages.ts";
-import { type HeldOut, heldOutNdcg, holdOut } from "./held-out.ts";
+import { heldOutNdcg, holdOut } from "./held-out.ts";
 import type { BatchScorer } from "./sasrec-graph.ts";
 import { type TrainingPlan, trainEpochs } from "./training.ts";
 import { type TrainingRandom, trainingRandom } from "./training-random.ts";
@@ -27,7 +27,7 @@ export async function trainNetwork<Batch>(
   histories: Histories,
   context: FitContext,
   networkOf: (random: TrainingRandom) => Network<Batch>,
-): Promise<{ readonly averages: Averages; readonly heldOut: HeldOut }> {
+): Promise<Averages> {
   const random = trainingRandom(Math.floor(context.random() * 2 ** 32));
   context.signal.throwIfAborted();
   const heldOut = holdOut(histories, random.of("held_out"));
@@ -38,7 +38,7 @@ export async function trainNetwork<Batch>(
     return network.batches(heldOut.ends, random.ofBatches(number));
   };
   const stepsPerEpoch = [...epoch(0)].length;
-  if (stepsPerEpoch === 0) return { averages: zeroAverages(parameters), heldOut };
+  if (stepsPerEpoch === 0) return zeroAverages(parameters);
 
   const compiled = await network.compileStep();
   const scorer = await network.openScorer();
@@ -47,8 +47,7 @@ export async function trainNetwork<Batch>(
     heldOutNdcg(scorer, averages, { histories, heldOut, length, signal: context.signal });
   const trainee = { parameters, epoch, stepsPerEpoch, step, evaluate };
   try {
-    const { averages } = await trainEpochs(trainee, network.plan(stepsPerEpoch), context);
-    return { averages, heldOut };
+    return (await trainEpochs(trainee, network.plan(stepsPerEpoch), context)).averages;
   } finally {
     await Promise.all([compiled.release(), scorer.release()]);
   }

@@ -45,7 +45,11 @@ describe("made of a selection", () => {
     ...twoTastes({ users: 20, items: 10, perUser: 4 }),
     userAttributes: [text as never, { name: "even", type: "Boolean", values: even } as const],
   };
-  const validation = validationOf(shop, planSplit(shop, { protocol: "next-item", seed: 1, includeSeen: false }), 0, 1);
+  const validation = validationOf(shop, planSplit(shop, { protocol: "next-item", seed: 1, includeSeen: false }), {
+    halfLifeDays: 0,
+    seed: 1,
+    secondsMax: 1000,
+  });
   const { length } = validation.positions;
   const evaluation: Evaluation = {
     positions: validation.positions,

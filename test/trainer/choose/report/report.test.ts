@@ -13,7 +13,11 @@ import { TRIAL_CONTEXT } from "../../../fixtures/trial-context.ts";
 import { twoTastes } from "../../../fixtures/two-tastes.ts";
 
 const shop = twoTastes({ users: 60, items: 20, perUser: 5 });
-const validation = validationOf(shop, planSplit(shop, { protocol: "next-item", seed: 1, includeSeen: false }), 0, 1);
+const validation = validationOf(shop, planSplit(shop, { protocol: "next-item", seed: 1, includeSeen: false }), {
+  halfLifeDays: 0,
+  seed: 1,
+  secondsMax: 1000,
+});
 let baseline: Trial;
 let input: ReportInput;
 beforeAll(async () => {

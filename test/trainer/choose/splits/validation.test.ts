@@ -2,47 +2,36 @@ import { expect, test } from "vitest";
 import { stringAt } from "../../../../shared/packed-strings.ts";
 import { positivesOf } from "../../../../trainer/choose/report/report.ts";
 import { planSplit } from "../../../../trainer/choose/splits/choose-split.ts";
-import { limitLists, popularityOrder, validationOf } from "../../../../trainer/choose/splits/validation.ts";
+import { popularityOrder, validationOf } from "../../../../trainer/choose/splits/validation.ts";
 import { trainingData } from "../../../fixtures/checkerboard.ts";
 import { twoTastes } from "../../../fixtures/two-tastes.ts";
 
 const shop = twoTastes({ users: 4000, items: 40, perUser: 6 });
+const validationIn = (secondsMax: number) => validationOf(shop, plan, { halfLifeDays: 0, seed: 1, secondsMax });
 const plan = planSplit(shop, { protocol: "next-item", seed: 1, includeSeen: false });
 
 test("the catalog is in the order that the training part gives", () => {
-  const { train, dataset } = validationOf(shop, plan, 0, 1);
+  const { train, dataset } = validationIn(1000);
   const counts = [...positivesOf(train)];
   expect(counts).toEqual(counts.toSorted((a, b) => b - a));
   expect(stringAt(dataset.itemIds, 0)).not.toBe(stringAt(dataset.itemIds, 1));
 });
 test("the early cases are some of all cases", () => {
-  const { positions, earlyPositions } = validationOf(shop, plan, 0, 1);
+  const { positions, earlyPositions } = validationIn(1000);
   expect(positions.length).toBe(4000);
   expect(earlyPositions.length).toBe(3000);
   expect([...earlyPositions].every((at, i) => positions.includes(at) && (i === 0 || at > earlyPositions[i - 1]!))).toBe(
     true,
   );
 });
-test("judging within some seconds cuts the cases to what they allow, and the early ones to some of those", () => {
-  const whole = validationOf(shop, plan, 0, 1);
-  expect(limitLists(whole, { secondsMax: 4000 * 3.01e-4, seed: 1 })).toBe(whole);
-  const fewer = limitLists(whole, { secondsMax: 3500 * 3.01e-4, seed: 1 });
-  expect(fewer.positions.length).toBeGreaterThan(3400);
-  expect(fewer.positions.length).toBeLessThan(3600);
-  expect(fewer.earlyPositions.every((at) => fewer.positions.includes(at))).toBe(true);
-  expect(limitLists(whole, { secondsMax: 0, seed: 1 }).positions.length).toBe(2000);
-});
 test.each([
-  [3e-4, 3000],
-  [5e-4, 2000],
-  [1e-3, 1000],
-  [2e-3, 500],
-  [1, 500],
-])("where a list takes %f s, settings are compared on %i of the same cases", (earlySecondsPerList, early) => {
-  const whole = validationOf(shop, plan, 0, 1);
-  const { positions, earlyPositions } = limitLists(whole, { secondsMax: 1.06, earlySecondsPerList, seed: 1 });
-  expect(positions.length).toBeGreaterThan(3400);
-  expect(earlyPositions.length).toBe(early);
+  [1000, 4000, 3000],
+  [21, 3493, 500],
+  [250, 4000, 2000],
+  [6, 2000, 500],
+])("with %i seconds for the choice there are %i lists, %i of them for comparing settings", (seconds, lists, early) => {
+  const { positions, earlyPositions } = validationIn(seconds);
+  expect([positions.length, earlyPositions.length]).toEqual([lists, early]);
   expect(earlyPositions.every((at) => positions.includes(at))).toBe(true);
 });
 test("by falling positives, then rows, then by lot", () => {

@@ -1,18 +1,13 @@
 import { expect, test } from "vitest";
 import { packStrings, stringAt } from "../../../../shared/packed-strings.ts";
-import { planSplit } from "../../../../trainer/choose/splits/choose-split.ts";
-import { validationOf } from "../../../../trainer/choose/splits/validation.ts";
 import { withColdPlaces } from "../../../../trainer/choose/tries/cold-places.ts";
-import { runTrial } from "../../../../trainer/choose/tries/trial.ts";
-import type { SelectState } from "../../../../trainer/choose/tries/try-methods.ts";
 import { COLD_EVERY_RARE } from "../../../../trainer/learn/attributes/cold-start.ts";
 import { fittedLinear } from "../../../../trainer/learn/linear/linear-export.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { popularity } from "../../../../trainer/learn/popularity.ts";
-import { TRIAL_CONTEXT } from "../../../fixtures/trial-context.ts";
+import { selectState } from "../../../fixtures/select-state.ts";
 import { twoTastes } from "../../../fixtures/two-tastes.ts";
 
-const context = { ...TRIAL_CONTEXT, cutOffs: [5, 10] };
 const warm = twoTastes({ users: 200, items: 20, perUser: 4 });
 /** One item more, which nobody has chosen, like half of the others. */
 const shop = {
@@ -27,7 +22,7 @@ const fits: (number | undefined)[] = [];
 /** Ranks by popularity, or the other way round, as `isBetter` of how often cold items come says. */
 const placing = (isBetter: (coldEvery: number | undefined) => boolean): Method => ({
   name: "placing",
-  placesColdItems: true,
+  warm: popularity as Method,
   grid: () => [{ lambda: 1 }],
   cost: () => ({ seconds: 0.1, memoryMb: 1 }),
   fit: async ({ itemCount }, params) => {
@@ -39,24 +34,11 @@ const placing = (isBetter: (coldEvery: number | undefined) => boolean): Method =
 });
 async function gridAfter(method: Method, dataset: typeof warm = shop) {
   fits.length = 0;
-  const plan = planSplit(dataset, { protocol: "next-item", seed: 1, includeSeen: false });
-  const validation = validationOf(dataset, plan, 0, 1);
-  const { train: data, split, positions } = validation;
-  const task = { data, cases: split.cases, positions, trainFraction: 1, secondsMax: 9, secondsHard: 900 };
-  const state: SelectState = {
-    methods: { popularity: popularity as Method, placing: method },
-    live: undefined,
-    context,
-    metric: "ndcg@5",
-    validation,
-    baseline: await runTrial({ method: popularity as Method, params: { halfLifeDays: 0 } }, task, context),
-    secondsMax: 1000,
-    secondsLeft: () => 1000,
-    discarded: [],
-  };
+  const context = { cutOffs: [5, 10] };
+  const state = await selectState(dataset, [popularity as Method, method], { context, metric: "ndcg@5" });
   const methods = await withColdPlaces(state);
   expect(methods.popularity).toBe(state.methods.popularity);
-  return methods.placing!.grid(data);
+  return methods.placing!.grid(state.validation.train);
 }
 
 test("where cold items cost reliably, they come rarely, with every method that places them", async () => {

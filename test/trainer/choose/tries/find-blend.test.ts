@@ -1,19 +1,16 @@
-import { beforeAll, describe, expect, test } from "vitest";
-import { planSplit } from "../../../../trainer/choose/splits/choose-split.ts";
-import { validationOf } from "../../../../trainer/choose/splits/validation.ts";
-import { partsOf } from "../../../../trainer/choose/tries/blend-method.ts";
-import { findBlend, unsearched } from "../../../../trainer/choose/tries/find-blend.ts";
-import { meanOf, runTrial, type Trial } from "../../../../trainer/choose/tries/trial.ts";
+import { beforeAll, expect, test } from "vitest";
+import { tryBlend } from "../../../../trainer/choose/tries/find-blend.ts";
+import { addTrial, type SelectState } from "../../../../trainer/choose/tries/select-state.ts";
+import { meanOf } from "../../../../trainer/choose/tries/trial.ts";
+import { blendOf, blendParams, partsOf } from "../../../../trainer/learn/blends.ts";
 import { fittedLinear } from "../../../../trainer/learn/linear/linear-export.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { seededRandom } from "../../../../trainer/learn/numerics/seeded-random.ts";
-import { TRIAL_CONTEXT } from "../../../fixtures/trial-context.ts";
+import { selectState, trialIn } from "../../../fixtures/select-state.ts";
 import { twoTastes } from "../../../fixtures/two-tastes.ts";
 
-const shop = twoTastes({ users: 300, items: 40, perUser: 6 });
-const plan = planSplit(shop, { protocol: "next-item", seed: 1, includeSeen: false });
-const validation = validationOf(shop, plan, 0, 1);
-const context = { ...TRIAL_CONTEXT, memoryMbMax: 1000 };
+const shop = twoTastes({ users: 900, items: 40, perUser: 6 });
+let wanted: Float32Array;
 /** Scores items by how often they are validation targets, through noise of its own: two such know more than one. */
 const noisy: Method = {
   name: "noisy",
@@ -21,73 +18,82 @@ const noisy: Method = {
   cost: () => ({ seconds: 0, memoryMb: 1 }),
   fit: async (data, params) => {
     const random = seededRandom(params.seed!);
-    const wanted = new Float32Array(data.itemCount);
-    const { cases } = validation.split;
-    for (let at = 0; at < cases.count; at++) wanted[cases.caseAt(at).relevant[0]!]! += 1;
     const bias = wanted.map((count) => count + params.noise! * (random() - 0.5));
     return fittedLinear("noisy", params, { itemCount: data.itemCount, terms: [], bias });
   },
 };
-const { cases } = validation.split;
-const positions = validation.earlyPositions;
-const trialOf = (seed: number, noise: number) =>
-  runTrial(
-    { method: noisy, params: { seed, noise } },
-    { data: validation.train, cases, positions, trainFraction: 1, secondsMax: 9, secondsHard: 900 },
-    context,
-  );
-const find = (trials: readonly Trial[], deadline = 1, fitSecondsMax = 100) =>
-  findBlend({ trials, methods: { noisy }, validation, metric: "ndcg@10", deadline, fitSecondsMax }, context);
+beforeAll(async () => {
+  const { validation } = await selectState(shop, []);
+  const { cases } = validation.split;
+  wanted = new Float32Array(validation.train.itemCount);
+  for (let at = 0; at < cases.count; at++) wanted[cases.caseAt(at).relevant[0]!]! += 1;
+});
+const stateOf = async (settings: readonly (readonly [seed: number, noise: number])[], changes = {}) => {
+  const state = await selectState(shop, [noisy], changes);
+  const again = (seed: number) => ({ ...noisy, name: `noisy${seed}` });
+  const methods = Object.fromEntries(settings.map(([seed]) => [`noisy${seed}`, again(seed)]));
+  for (const [seed, noise] of settings) addTrial(state, await trialIn(state, again(seed), { seed, noise }));
+  return { ...state, methods };
+};
+const best = ({ tried }: SelectState) => tried[0]!;
 
-describe("three models of independent noise", () => {
-  let trials: Trial[];
-  beforeAll(async () => {
-    trials = await Promise.all([1, 2, 3].map((seed) => trialOf(seed, 20)));
-    trials.sort((a, b) => meanOf(b.evaluation, "ndcg@10") - meanOf(a.evaluation, "ndcg@10"));
-  });
-  test("a live blend is no part of another blend", async () => {
-    const live = { ...trials[0]!, method: { ...noisy, name: "blend" } };
-    const blend = await find([live, ...trials.slice(1)]);
-    expect(blend ? partsOf(blend.params).map(({ method }) => method) : []).not.toContain("blend");
-  });
-  test("are better together, and the blend can be fitted again from its settings", async () => {
-    const blend = (await find(trials))!;
-    expect(meanOf(blend.evaluation, "ndcg@10")).toBeGreaterThan(1.005 * meanOf(trials[0]!.evaluation, "ndcg@10"));
-    expect(blend.method.name).toBe("blend");
-    expect(partsOf(blend.params)[0]).toMatchObject({ method: "noisy", params: trials[0]!.params, share: 1 });
-    const task = { data: validation.train, cases, positions, trainFraction: 1, secondsMax: 9, secondsHard: 900 };
-    const again = await runTrial({ method: blend.method, params: blend.params }, task, context);
-    expect(meanOf(again.evaluation, "ndcg@10")).toBeCloseTo(meanOf(blend.evaluation, "ndcg@10"), 9);
-  });
-  test("when time is up there is none", async () => expect(await find(trials, 0)).toBeUndefined());
-  test("no blend if its evaluation would take too long", async () => {
-    const slow = trials.map((trial) => ({ ...trial, secondsPerList: 0.5 }));
-    const lists = Math.min(1000, positions.length);
-    expect(await find(slow, 0.5 * 3 * positions.length + 0.5 * 2 * lists - 1)).toBeUndefined();
-    expect(await find(slow, 0.5 * 3 * positions.length + 0.5 * 3 * lists + 1)).toBeDefined();
-  });
-  test("no blend of more parts than can be fitted again together", async () => {
-    const long = trials.map((trial) => ({ ...trial, fitSeconds: 10 }));
-    expect(await find(long, 1, 19)).toBeUndefined();
-    expect(partsOf((await find(long, 1, 20))!.params).length).toBe(2);
-    expect(partsOf((await find(long, 1, 30))!.params).length).toBe(3);
-  });
-  test("trials whose fitted model was released cannot be parts", async () =>
-    expect(await find(trials.map((trial) => ({ ...trial, fitted: undefined })))).toBeUndefined());
+test("models of independent noise are better together, and the blend can be fitted again from its settings", async () => {
+  const state = await stateOf([
+    [1, 60],
+    [2, 60],
+    [3, 60],
+  ]);
+  const alone = best(state);
+  await tryBlend(state);
+  const blend = best(state);
+  expect(blend.method.name).toBe("blend");
+  expect(meanOf(blend.evaluation, "ndcg@10")).toBeGreaterThan(1.003 * meanOf(alone.evaluation, "ndcg@10"));
+  expect(partsOf(blend.params).length).toBeGreaterThan(1);
+  const again = await trialIn(state, blend.method, blend.params);
+  expect(meanOf(again.evaluation, "ndcg@10")).toBeCloseTo(meanOf(blend.evaluation, "ndcg@10"), 9);
 });
-test("no blend for a gain of less than half a percent", async () => {
-  const pair = await Promise.all([trialOf(1, 4), trialOf(1, 4.2)]);
-  expect(await find(pair)).toBeUndefined();
+test("the search begins with the weights of the best trial when that is a blend", async () => {
+  const state = await stateOf([
+    [1, 60],
+    [2, 60],
+  ]);
+  const parts = [1, 2].map((seed) => ({ method: `noisy${seed}`, params: { seed, noise: 60 }, share: 1 }));
+  const sum = blendOf(state.methods, "sum");
+  addTrial(state, await trialIn(state, sum, blendParams(parts)));
+  await tryBlend(state);
+  const found = state.tried.filter(({ method }) => method.partMethods).map(({ params }) => partsOf(params));
+  expect(found[0]!.map(({ method }) => method).sort()).toEqual(["noisy1", "noisy2"]);
 });
-test("no blend of the best with its copy", async () => {
-  const one = await trialOf(1, 0);
-  expect(await find([one, { ...one }])).toBeUndefined();
+test.each([
+  [
+    "there is nothing to add to a model that knows all",
+    [
+      [1, 0],
+      [2, 400],
+    ],
+    {},
+  ],
+  ["a single model has nothing to be blended with", [[1, 60]], {}],
+  [
+    "time is up",
+    [
+      [1, 60],
+      [2, 60],
+    ],
+    { secondsLeft: () => 0 },
+  ],
+] as const)("no blend is tried where %s", async (_, settings, changes) => {
+  let now = 0;
+  const state = await stateOf(settings, { ...changes, context: { clock: () => now++ } });
+  await tryBlend(state);
+  expect(state.tried.map(({ method }) => method.name)).not.toContain("blend");
 });
-test("one model alone is no blend", async () => expect(await find([await trialOf(1, 0)])).toBeUndefined());
-
-test("a blend is compared on cases that the search did not use, if there are enough", () => {
-  const early = Uint32Array.of(2, 3, 5, 8, 9);
-  expect(unsearched(early, Uint32Array.of(3, 8))).toEqual(Uint32Array.of(2, 5, 9));
-  expect(unsearched(early, Uint32Array.of(3, 5, 8))).toEqual(early);
-  expect(unsearched(early, early)).toEqual(early);
+test("parts that could not all be fitted again in time are not blended", async () => {
+  const state = await stateOf([
+    [1, 60],
+    [2, 60],
+  ]);
+  const parts = { ...state.context.parts, secondsAlone: () => 500 };
+  await tryBlend({ ...state, context: { ...state.context, parts } });
+  expect(state.tried.map(({ method }) => method.name)).not.toContain("blend");
 });

@@ -1,13 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { casesOfSplit } from "../../../../trainer/choose/evaluate/evaluation-cases.ts";
-import {
-  bytesOf,
-  fitCandidate,
-  isSameChoice,
-  meanOf,
-  runTrial,
-  type TrialContext,
-} from "../../../../trainer/choose/tries/trial.ts";
+import { isSameChoice } from "../../../../trainer/choose/tries/candidate.ts";
+import { bytesOf, fitCandidate, meanOf, runTrial, type TrialContext } from "../../../../trainer/choose/tries/trial.ts";
 import { ease } from "../../../../trainer/learn/ease.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { checkerboard, trainingData } from "../../../fixtures/checkerboard.ts";
@@ -45,16 +39,6 @@ test("a trial fits, exports and evaluates, and reports its progress", async () =
   expect(trial.artifactBytes).toBeGreaterThan(100);
   expect(trial.fitSeconds).toBeGreaterThan(0);
   expect(reported.at(-1)).toBe("100 ease: ranking for 3 users");
-});
-
-test("the seconds of a fit include the work that it shares with earlier fits", async () => {
-  const sharing = (isLearnt: boolean): Method => ({
-    ...candidate.method,
-    cost: () => ({ seconds: 31, memoryMb: 1, shared: { seconds: 30, isLearnt } }),
-  });
-  const secondsOf = async (method: Method) => (await fitCandidate({ ...candidate, method }, task, context)).seconds;
-  expect(await secondsOf(sharing(false))).toBeLessThan(30);
-  expect(await secondsOf(sharing(true))).toBeGreaterThan(30);
 });
 
 /** A method that never ends, but for its signal. */

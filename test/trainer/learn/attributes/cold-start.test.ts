@@ -41,7 +41,6 @@ test("the setting coldEvery changes how many items stand before it, also in the 
   const cold = withColdItems(ease as Method);
   const params = { ...cold.grid(data)[0]!, coldEvery: 4 };
   const model = await cold.fit(data, params, fitContext());
-  expect(model.params).toEqual(params);
   const scorer = await openScorer(model.export({ weightBytesMax: 1e6 }), data.itemCount);
   const exported = await scorer.score(history);
   await scorer.close();

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { planHalving } from "../../../../trainer/choose/tries/halving.ts";
+import { planRounds } from "../../../../trainer/choose/tries/rounds.ts";
 
 /** One second per candidate and full share. */
 const secondsOf = (count: number, share: number) => count * share;
 const plan = (candidateCount: number, secondsMax: number, trainUsers = 100_000) =>
-  planHalving({ candidateCount, secondsMax, trainUsers, secondsOf });
+  planRounds({ candidateCount, secondsMax, trainUsers, secondsOf });
 
 test("with time for all, all are tried on everything", () =>
   expect(plan(9, 9)).toEqual([{ trainFraction: 1, tried: 9, keep: 1 }]));
@@ -30,14 +30,14 @@ describe("for any numbers", () => {
   test("the plan keeps to its time, ends on all users, and each round tries what the last one kept", () => {
     fc.assert(
       fc.property(...cases, (count, seconds, users) => {
-        const rungs = plan(count, seconds, users);
-        if (rungs.length === 0) expect(seconds).toBeLessThan(1);
-        if (rungs.length === 0) return;
-        expect(rungs.reduce((sum, rung) => sum + secondsOf(rung.tried, rung.trainFraction), 0)).toBeLessThanOrEqual(
+        const rounds = plan(count, seconds, users);
+        if (rounds.length === 0) expect(seconds).toBeLessThan(1);
+        if (rounds.length === 0) return;
+        expect(rounds.reduce((sum, round) => sum + secondsOf(round.tried, round.trainFraction), 0)).toBeLessThanOrEqual(
           seconds,
         );
-        expect(rungs.at(-1)).toMatchObject({ trainFraction: 1, keep: 1 });
-        for (const [i, rung] of rungs.slice(1).entries()) expect(rung.tried).toBe(rungs[i]!.keep);
+        expect(rounds.at(-1)).toMatchObject({ trainFraction: 1, keep: 1 });
+        for (const [i, round] of rounds.slice(1).entries()) expect(round.tried).toBe(rounds[i]!.keep);
       }),
     );
   });

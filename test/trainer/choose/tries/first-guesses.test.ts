@@ -1,0 +1,123 @@
+import { beforeEach, expect, test } from "vitest";
+import { tryFirstGuesses } from "../../../../trainer/choose/tries/first-guesses.ts";
+import type { SelectState } from "../../../../trainer/choose/tries/select-state.ts";
+import { blendOf } from "../../../../trainer/learn/blends.ts";
+import { fittedLinear } from "../../../../trainer/learn/linear/linear-export.ts";
+import type { Method, Params } from "../../../../trainer/learn/model.ts";
+import { popularity } from "../../../../trainer/learn/popularity.ts";
+import { selectState } from "../../../fixtures/select-state.ts";
+import { twoTastes } from "../../../fixtures/two-tastes.ts";
+
+const shop = twoTastes({ users: 60, items: 20, perUser: 4 });
+let order: string[];
+let given: number[];
+let now = 0;
+beforeEach(() => {
+  order = [];
+  given = [];
+  now = 0;
+});
+/** Popularity under a name, at a price; with `slowness`, a fit takes so many times longer than predicted. */
+const named = (
+  name: string,
+  seconds: number | ((params: Params) => number),
+  more: Partial<Method> = {},
+  slowness = 0,
+) => {
+  const secondsOf = (params: Params) => (typeof seconds === "number" ? seconds : seconds(params));
+  const method: Method = {
+    name,
+    grid: () => [{ lambda: 1 }, { lambda: 2 }, { lambda: 3 }],
+    cost: (_, params) => ({ seconds: secondsOf(params), memoryMb: 1 }),
+    fit: async ({ itemCount }, params, { secondsMax }) => {
+      order.push(`${name} ${params.lambda}`);
+      given.push(secondsMax);
+      now += slowness * secondsOf(params);
+      const bias = Float32Array.from({ length: itemCount }, (_, item) => itemCount - item);
+      return fittedLinear(name, params, { itemCount, terms: [], bias });
+    },
+    ...more,
+  };
+  return method;
+};
+const tryIn = async (secondsMax: number, methods: Method[], changes: Partial<Pick<SelectState, "live">> = {}) => {
+  const clock = { context: { clock: () => now }, secondsLeft: () => secondsMax - now };
+  const state = await selectState(shop, methods, { ...clock, ...changes });
+  await tryFirstGuesses(state);
+  return state;
+};
+
+test("the best guess of every method but popularity is tried, the cheapest first", async () => {
+  const { tried, discarded } = await tryIn(100, [named("dear", 5), named("cheap", 1), popularity as Method]);
+  expect(order).toEqual(["cheap 1", "dear 1"]);
+  expect([tried.length, discarded.length]).toEqual([2, 0]);
+});
+test("what could not be fitted once more on all data is left out, with what it needs and what there is", async () => {
+  const { tried, discarded } = await tryIn(100, [named("dear", 60), named("cheap", 1)]);
+  expect(tried.map(({ method }) => method.name)).toEqual(["cheap"]);
+  const reason = "needs about 60 s to fit and evaluate, and 25 s are left for it";
+  expect(discarded.map((one) => [one.method, one.outcome, one.reason])).toEqual(
+    Array(3).fill(["dear", "left_out", reason]),
+  );
+});
+test("where the best guess of a method does not fit, its next setting that does is tried", async () => {
+  await tryIn(100, [named("dear", ({ lambda }) => (lambda === 1 ? 300 : 20)), named("cheap", 1)]);
+  expect(order).toEqual(["cheap 1", "dear 2"]);
+});
+test("where nothing fits, the cheapest is tried late", async () => {
+  const large = named("large", 1, { cost: () => ({ seconds: 1, memoryMb: 400 }) });
+  const { tried } = await tryIn(10, [large, named("dear", ({ lambda }) => 60 - lambda!)]);
+  expect(order).toEqual(["dear 3"]);
+  expect(tried.length).toBe(1);
+});
+test("parts are fitted once, and a blend of fitted parts comes before anything that must be fitted", async () => {
+  const [a, b, c] = [named("a", 1), named("b", 30), named("c", 31)];
+  const sum = blendOf({ a, b, c }, "sum", () => [
+    { method: "a", params: { lambda: 1 }, share: 1 },
+    { method: "b", params: { lambda: 1 }, share: 0.5 },
+  ]);
+  const { tried, context } = await tryIn(200, [sum, a, b, c]);
+  expect(order).toEqual(["a 1", "b 1", "c 1"]);
+  expect(tried.map(({ method }) => method.name).sort()).toEqual(["a", "b", "c", "sum"]);
+  const trial = tried.find(({ method }) => method.name === "sum")!;
+  expect(context.parts.missing(trial)).toEqual([]);
+});
+test("on a machine half as fast the same kinds of models are tried, in the same order", async () => {
+  const methods = (slowness: number) => [
+    named("c", 8, {}, slowness),
+    named("b", 5, {}, slowness),
+    named("a", 4, {}, slowness),
+  ];
+  await tryIn(100, methods(1));
+  const before = order.splice(0);
+  now = 0;
+  await tryIn(100, methods(2));
+  expect([before, order]).toEqual([
+    ["a 1", "b 1", "c 1"],
+    ["a 1", "b 1", "c 1"],
+  ]);
+});
+test("predictions follow the pace of earlier fits", async () => {
+  const { discarded } = await tryIn(100, [named("a", 4, {}, 5), named("b", 10, {}, 5)]); // b: 50 s, and as much again
+  expect(order).toEqual(["a 1"]);
+  expect(discarded[0]!.reason).toMatch(/^needs about 50 s/);
+});
+test("methods that fill their time share it evenly with the tuning and the final fit", async () => {
+  const filling = { fillsItsTime: true, grid: () => [{ lambda: 1 }] };
+  await tryIn(100, [named("x", 2, filling), named("y", 3, filling)]);
+  expect(given).toEqual([25, 100 / 3]);
+});
+test("the live version's settings are tried once", async () => {
+  await tryIn(100, [named("cheap", 1)], { live: { method: "cheap", params: { lambda: 1 } } });
+  expect(order).toEqual(["cheap 1"]);
+  await tryIn(100, [named("cheap", 1)], { live: { method: "cheap", params: { lambda: 2 } } });
+  expect(order).toEqual(["cheap 1", "cheap 1", "cheap 2"]);
+});
+test("a failure is reported, the next setting is tried, and the others go on", async () => {
+  const fit = () => Promise.reject(new Error("singular"));
+  const { tried, discarded } = await tryIn(100, [named("bad", 1, { fit }), named("good", 2)]);
+  expect(tried.map(({ method }) => method.name)).toEqual(["good"]);
+  expect(discarded.map(({ outcome, reason }) => [outcome, reason])).toEqual(
+    Array(3).fill(["failed", "failed: singular"]),
+  );
+});

@@ -1,0 +1,147 @@
+import { describe, expect, test } from "vitest";
+import type { ItemIndex } from "../../../shared/ids.ts";
+import { topK } from "../../../shared/top-k.ts";
+import { withColdItems } from "../../../trainer/learn/attributes/cold-start.ts";
+import {
+  BLEND,
+  blendOf,
+  blendParams,
+  methodNamed,
+  partsOf,
+  standardBlends,
+  unknownMethod,
+} from "../../../trainer/learn/blends.ts";
+import { ease } from "../../../trainer/learn/ease.ts";
+import { graphFilter } from "../../../trainer/learn/graph-filter.ts";
+import { implicitAls } from "../../../trainer/learn/implicit-als.ts";
+import { itemKnn } from "../../../trainer/learn/item-knn.ts";
+import { localSetRidge } from "../../../trainer/learn/local-set-ridge.ts";
+import type { Cost, FitContext, Method } from "../../../trainer/learn/model.ts";
+import { popularity } from "../../../trainer/learn/popularity.ts";
+import { sasrec } from "../../../trainer/learn/sasrec.ts";
+import { openScorer } from "../../../trainer/learn/scoring/onnx-scorer.ts";
+import { sequentialRidge } from "../../../trainer/learn/sequential-ridge.ts";
+import { checkerboard } from "../../fixtures/checkerboard.ts";
+import { fitContext } from "../../fixtures/fit-context.ts";
+import { referenceScores } from "../../fixtures/reference-scores.ts";
+import { twoAisles } from "../../fixtures/two-aisles.ts";
+import { modelSuite } from "../../suites/model-suite.ts";
+
+const families = [ease, graphFilter, implicitAls, localSetRidge, sasrec, sequentialRidge] as unknown as Method[];
+for (const method of standardBlends(Object.fromEntries(families.map((one) => [one.name, one])))) modelSuite(method);
+
+const methods = { popularity: popularity as Method, ease: ease as Method, item_knn: itemKnn as Method };
+const data = checkerboard(20);
+const easeParams = { ...ease.grid(data)[0]!, lambda: 1 };
+const parts = [
+  { method: "ease", params: easeParams, share: 1 },
+  { method: "ease", params: { ...easeParams, lambda: 9 }, share: 0.3 },
+];
+
+test("settings of the parts become one flat table, and come back, also through JSON", () => {
+  const params = blendParams(parts);
+  expect(params).toMatchObject({ "0.ease.share": 1, "0.ease.lambda": 1, "1.ease.share": 0.3, "1.ease.lambda": 9 });
+  expect(partsOf(JSON.parse(JSON.stringify({ ...params, coldEvery: 50 })) as typeof params)).toEqual(parts);
+});
+test("settings of another form are refused", () =>
+  expect(() => partsOf({ lambda: 1 })).toThrow('A blend\'s settings are like "0.ease.lambda"; found "lambda".'));
+
+describe("a method by its name", () => {
+  test("one of the table", () => expect(methodNamed("ease", methods)).toBe(methods.ease));
+  test("not known", () => expect(methodNamed("oracle", methods)).toBeUndefined());
+  test("the blend, also of the parts of a blend in the table", () => {
+    const sum = blendOf({ ease: methods.ease }, "sum");
+    expect(Object.keys(methodNamed(BLEND, { sum })!.partMethods!)).toEqual(["ease", "sum"]);
+  });
+});
+
+test("what is not known of a choice: its method, a part of its blend, or the blend when nothing can be read of it", () => {
+  const unknown = (method: string, params = {}) => unknownMethod({ method, params }, methods);
+  expect([unknown("ease"), unknown("oracle"), unknown(BLEND, blendParams(parts))]).toEqual([
+    undefined,
+    "oracle",
+    undefined,
+  ]);
+  const gone = { method: "oracle", params: {}, share: 1 };
+  expect(unknown(BLEND, blendParams([parts[0]!, gone]))).toBe("oracle");
+  const unreadable = [{}, { lambda: 1 }, { "1.ease.share": 1 }];
+  expect(unreadable.map((params) => unknown(BLEND, params))).toEqual([BLEND, BLEND, BLEND]);
+});
+
+const blendMethod = methodNamed(BLEND, methods)!;
+test("the scores of a blend are the weighted sum of its parts', each divided by its spread", async () => {
+  const history = { items: [2 as ItemIndex, 4 as ItemIndex], agesDays: [1, 0] };
+  const whole = await blendMethod.fit(data, blendParams(parts), fitContext());
+  const fitted = await Promise.all(parts.map(({ params }) => ease.fit(data, params, fitContext())));
+  const each = fitted.map((model) => referenceScores(model, history));
+  const spreads = each.map((scores) => {
+    const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length;
+    return Math.sqrt(scores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / scores.length);
+  });
+  for (const [item, score] of referenceScores(whole, history).entries()) {
+    expect(score).toBeCloseTo(each[0]![item]! / spreads[0]! + (0.3 * each[1]![item]!) / spreads[1]!, 4);
+  }
+  expect(whole.method).toBe("blend");
+});
+test("cold items are placed once in the lists of a blend, whatever its parts, and its export says so too", async () => {
+  const shop = twoAisles();
+  const cold = { ease: withColdItems(ease as Method), item_knn: withColdItems(itemKnn as Method) };
+  const params = blendParams([
+    { method: "ease", params: easeParams, share: 1 },
+    { method: "item_knn", params: itemKnn.grid(shop)[0]!, share: 0.5 },
+  ]);
+  const method = methodNamed(BLEND, cold)!;
+  const model = await method.fit(shop, { ...params, coldEvery: 5 }, fitContext());
+  const history = { items: [0, 4] as ItemIndex[], agesDays: [1, 0] };
+  const scorer = await openScorer(model.export({ weightBytesMax: 1e6 }), shop.itemCount);
+  const exported = await scorer.score(history);
+  await scorer.close();
+  for (const [item, score] of referenceScores(model, history).entries()) expect(exported[item]).toBeCloseTo(score, 4);
+  const ranked = topK(exported, shop.itemCount, (item) => !history.items.includes(item));
+  expect(ranked.indexOf(22 as ItemIndex)).toBe(5); // one cold item in this aisle, behind the fifth
+});
+test("a part that is gone is named", () => {
+  const params = blendParams([{ method: "oracle", params: {}, share: 1 }]);
+  return expect(blendMethod.fit(data, params, fitContext())).rejects.toThrow('method "oracle", which is not known');
+});
+
+describe("the parts of a blend", () => {
+  const seen: FitContext[] = [];
+  const part = (name: string, cost: Cost): Method => ({
+    name,
+    grid: () => [],
+    cost: () => cost,
+    fit: (given, _params, context) => {
+      seen.push(context);
+      context.progress(0.5, "half");
+      return ease.fit(given, ease.grid(given)[0]!, fitContext());
+    },
+  });
+  const blend = blendOf({
+    quick: part("quick", { seconds: 2, memoryMb: 60 }),
+    long: part("long", { seconds: 98, memoryMb: 100 }),
+  });
+  const params = blendParams(["quick", "long"].map((method) => ({ method, params: { lambda: 1 }, share: 1 })));
+
+  test("get time in proportion to their predicted seconds, and a slice of the progress", async () => {
+    const progress: [number, string][] = [];
+    const context: FitContext = { ...fitContext(), secondsMax: 50, progress: (...report) => progress.push(report) };
+    await blend.fit(data, params, context);
+    expect(seen.map(({ secondsMax }) => secondsMax)).toEqual([1, 49]);
+    expect(progress.filter(([, detail]) => detail.endsWith("half"))).toEqual([
+      [0.25, "quick: half"],
+      [0.75, "long: half"],
+    ]);
+  });
+  test("are not fitted when the context has them", async () => {
+    seen.length = 0;
+    const model = await ease.fit(data, easeParams, fitContext());
+    await blend.fit(data, params, {
+      ...fitContext(),
+      fitPart: async (method, ...given) => (method.partMethods ? await method.fit(...given) : model),
+    });
+    expect(seen).toEqual([]);
+  });
+  test("cost the sum of their seconds; memory is the largest peak and half of the others", () =>
+    expect(blend.cost(data, params)).toEqual({ seconds: 100, memoryMb: 130 }));
+});

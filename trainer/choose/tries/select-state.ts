@@ -1,0 +1,117 @@
+import type { Method, TrainingData } from "../../learn/model.ts";
+import { type MetricAtK, secondsPerList } from "../evaluate/evaluate.ts";
+import type { Validation } from "../splits/validation.ts";
+import { type Candidate, type Choice, choiceOf, isSameChoice } from "./candidate.ts";
+import { type Discarded, dropped, failed } from "./discarded.ts";
+import type { FittedParts } from "./fitted-parts.ts";
+import { byMetric, meanOf, runTrial, type Trial, type TrialContext } from "./trial.ts";
+
+/** The state that all steps of one selection share. */
+export type SelectState = {
+  readonly methods: Readonly<Record<string, Method>>;
+  readonly live: Choice | undefined;
+  readonly context: TrialContext & { readonly parts: FittedParts };
+  readonly metric: MetricAtK;
+  readonly validation: Validation;
+  readonly baseline: Trial;
+  /** Seconds for choosing and for the refit that follows. */
+  readonly secondsMax: number;
+  /** Seconds of the budget that remain; negative once it is overrun. */
+  readonly secondsLeft: () => number;
+  /** The trials on all training users, the best first. */
+  readonly tried: Trial[];
+  /** Settings that are out of the race. Every step adds to the list. */
+  readonly discarded: Discarded[];
+};
+
+/** Time of a fit on all data, relative to a fit on the training part. */
+export const REFIT_MARGIN = 1.25;
+/** Trials of one method that stay in the race. */
+const TRIALS_PER_METHOD = 2;
+
+/** Seconds that are kept for fitting the best trial so far, or a candidate that may become the best, on all data. */
+export function refitSeconds({ tried, context }: SelectState, candidate?: Candidate): number {
+  const own = candidate ? context.parts.secondsAlone(candidate) : 0;
+  return REFIT_MARGIN * Math.max(own, tried[0]?.fitSeconds ?? 0);
+}
+
+/** Predicted seconds of evaluating one candidate on the early cases, by how long the evaluations took so far. */
+export function evaluationSeconds({ validation, tried }: SelectState): number {
+  const predicted = secondsPerList(validation.dataset.itemCount);
+  const taken = tried.reduce((sum, trial) => sum + trial.secondsPerList, 0) / Math.max(1, tried.length);
+  return validation.earlyPositions.length * Math.max(predicted, taken);
+}
+
+/** Why a candidate cannot be tried within the memory and the remaining time; undefined when it can. */
+export function obstacle(state: SelectState, candidate: Candidate): string | undefined {
+  const { context, validation, secondsLeft } = state;
+  const { parts } = context;
+  const missing = parts.missing(candidate).map(({ method, params }) => method.cost(validation.train, params).memoryMb);
+  const [memoryMb, memoryMbMax] = [Math.max(0, ...missing), Math.max(0, context.memoryMbMax - parts.heldMb())];
+  if (memoryMb > memoryMbMax) {
+    return `needs about ${Math.round(memoryMb)} MB of memory to fit, and may use ${Math.round(memoryMbMax)} MB`;
+  }
+  const seconds = parts.secondsToFit(candidate) + evaluationSeconds(state);
+  const secondsMax = secondsLeft() - refitSeconds(state, candidate);
+  if (seconds <= secondsMax) return undefined;
+  return `needs about ${rounded(seconds)} to fit and evaluate, and ${rounded(Math.max(0, secondsMax))} are left for it`;
+}
+
+const rounded = (seconds: number) => `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+
+export type TryOptions = {
+  /** A sample of the training users; absent: all of them. */
+  readonly sample?: { readonly data: TrainingData; readonly fraction: number };
+  /** The time that a method may fill which can use any. */
+  readonly secondsMax: number;
+  /** When the fit is stopped; absent: when only the time to fit the best again is left. */
+  readonly secondsHard?: number;
+};
+
+/** Fits and evaluates a candidate. Undefined when it failed; the reason is then in `discarded`. */
+export async function tryCandidate(
+  state: SelectState,
+  candidate: Candidate,
+  { sample, secondsMax, secondsHard }: TryOptions,
+): Promise<Trial | undefined> {
+  const { context, validation, discarded, secondsLeft } = state;
+  const { train, split, earlyPositions: positions } = validation;
+  const task = {
+    data: sample?.data ?? train,
+    trainFraction: sample?.fraction ?? 1,
+    cases: split.cases,
+    positions,
+    secondsMax,
+    secondsHard: secondsHard ?? secondsLeft() - refitSeconds(state),
+  };
+  try {
+    const memoryMbMax = context.memoryMbMax - context.parts.heldMb();
+    return await runTrial(candidate, task, { ...context, memoryMbMax });
+  } catch (error) {
+    context.signal.throwIfAborted();
+    discarded.push({ ...failed(candidate, error), trainFraction: task.trainFraction });
+    return undefined;
+  }
+}
+
+/** Adds a trial on all training users. Only the best two of a method stay, and the live version's, since each holds its weights. */
+export function addTrial({ tried, discarded, metric, context, live }: SelectState, trial: Trial): void {
+  context.parts.keepFor(trial, meanOf(trial.evaluation, metric));
+  tried.push(trial);
+  tried.sort(byMetric(metric));
+  const same = tried.filter((one) => one.method.name === trial.method.name && !isSameChoice(choiceOf(one), live));
+  const worst = same[TRIALS_PER_METHOD];
+  if (!worst) return;
+  tried.splice(tried.indexOf(worst), 1);
+  discarded.push(dropped(worst, same[0]!, metric));
+}
+
+/** A context whose progress fills the part `from`…`to` of the whole progress. */
+export const scaled = <Context extends Pick<TrialContext, "progress">>(
+  context: Context,
+  from: number,
+  to: number,
+): Context => ({
+  ...context,
+  progress: (fraction: number, detail: string) => context.progress(from + (to - from) * fraction, detail),
+});

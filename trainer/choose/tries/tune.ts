@@ -1,0 +1,105 @@
+import { seededRandom } from "../../learn/numerics/seeded-random.ts";
+import type { Interactions } from "../../read/dataset/dataset.ts";
+import { rowsWhere } from "../../read/dataset/split.ts";
+import { type Candidate, choiceOf, isSameChoice } from "./candidate.ts";
+import { dropped, leftOut } from "./discarded.ts";
+import { planRounds, type Round } from "./rounds.ts";
+import {
+  addTrial,
+  evaluationSeconds,
+  obstacle,
+  refitSeconds,
+  type SelectState,
+  scaled,
+  tryCandidate,
+} from "./select-state.ts";
+import { byMetric, meanOf, type Trial } from "./trial.ts";
+
+/** Fraction of the best mean from which a trial counts as near the best. */
+export const NEAR_THE_BEST = 0.9;
+/** Fraction of the time left, beside the final fit, for tuning; blends and the last round have the rest. */
+const TIME_FRACTION = 1 / 2;
+
+/** The trials near the best. @param tried The best first. */
+export const nearTheBest = ({ tried, metric }: SelectState): Trial[] =>
+  tried.filter(({ evaluation }) => meanOf(evaluation, metric) >= NEAR_THE_BEST * meanOf(tried[0]!.evaluation, metric));
+
+/** Tries further settings of the methods near the best, by successive halving, in the time that is left. */
+export async function tune(state: SelectState): Promise<void> {
+  const { context, secondsLeft, validation } = state;
+  const methods = [...new Set(nearTheBest(state).map(({ method }) => method))];
+  const end = context.clock() + TIME_FRACTION * (secondsLeft() - refitSeconds(state));
+  for (const [m, method] of methods.entries()) {
+    const isNew = (candidate: Candidate) =>
+      ![...state.tried.map(choiceOf), ...state.discarded].some((one) => isSameChoice(choiceOf(candidate), one));
+    const grid = method
+      .grid(validation.train)
+      .map((params) => ({ method, params }))
+      .filter(isNew);
+    const secondsMax = (end - context.clock()) / (methods.length - m);
+    const within = scaled(context, m / methods.length, (m + 1) / methods.length);
+    if (grid.length > 0) await tuneMethod({ ...state, context: within }, grid, secondsMax);
+  }
+}
+
+async function tuneMethod(state: SelectState, grid: readonly Candidate[], secondsMax: number): Promise<void> {
+  const { context, validation, discarded, metric } = state;
+  const { train } = validation;
+  const samples = new Map([[1, train]]);
+  const sampleOf = (fraction: number) => {
+    if (!samples.has(fraction)) samples.set(fraction, withSomeUsers(train, fraction, context.seed));
+    return samples.get(fraction)!;
+  };
+  const secondsOf = (count: number, fraction: number) =>
+    grid
+      .slice(0, count)
+      .reduce((sum, one) => sum + context.parts.secondsToFit(one, sampleOf(fraction)) + evaluationSeconds(state), 0);
+  const rounds = planRounds({ candidateCount: grid.length, trainUsers: train.userCount, secondsOf, secondsMax });
+  let candidates = grid.slice(0, rounds[0]?.tried ?? 0);
+  for (const candidate of grid.slice(candidates.length)) {
+    discarded.push(leftOut(candidate, "left out: no time was left for it, and better guesses came first"));
+  }
+  for (const [r, round] of rounds.entries()) {
+    const within = { ...state, context: scaled(context, r / rounds.length, (r + 1) / rounds.length) };
+    const trials = await tryRound(within, candidates, { round, data: sampleOf(round.trainFraction), secondsMax });
+    if (round.trainFraction === 1) return;
+    for (const worse of trials.slice(round.keep)) discarded.push(dropped(worse, trials[0]!, metric));
+    candidates = trials.slice(0, round.keep).map(({ method, params }) => ({ method, params }));
+  }
+}
+
+type RoundTask = {
+  readonly round: Round;
+  readonly data: SelectState["validation"]["train"];
+  readonly secondsMax: number;
+};
+
+/** The trials of one round, the best first. Those on all training users are added to the state. */
+async function tryRound(state: SelectState, candidates: readonly Candidate[], { round, data, secondsMax }: RoundTask) {
+  const trials: Trial[] = [];
+  const { trainFraction: fraction } = round;
+  for (const [c, candidate] of candidates.entries()) {
+    const context = scaled(state.context, c / candidates.length, (c + 1) / candidates.length);
+    const reason = obstacle(state, candidate);
+    if (reason) {
+      state.discarded.push(leftOut(candidate, reason));
+      continue;
+    }
+    const sample = fraction < 1 ? { sample: { data, fraction } } : {};
+    const trial = await tryCandidate({ ...state, context }, candidate, { ...sample, secondsMax });
+    if (!trial) continue;
+    if (fraction === 1) addTrial(state, trial);
+    else trials.push(trial);
+  }
+  return trials.sort(byMetric(state.metric));
+}
+
+/** A seeded sample of the users with all their rows; the catalog stays whole. Every round of one seed draws the same users. */
+export function withSomeUsers<Data extends Interactions>(data: Data, fraction: number, seed: number): Data {
+  const random = seededRandom(seed, 19);
+  const isIn = new Uint8Array(data.items.length);
+  for (let user = 0; user < data.userCount; user++) {
+    if (random() < fraction) isIn.fill(1, data.userStart[user]!, data.userStart[user + 1]!);
+  }
+  return { ...data, ...rowsWhere(data, (row) => isIn[row] === 1) };
+}

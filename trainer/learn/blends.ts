@@ -1,0 +1,159 @@
+/** Blends: weighted sums of the scores of several methods. The standard blends and those that the chooser finds are the same mechanism. */
+import { withColdItems } from "./attributes/cold-start.ts";
+import { type Cost, type FitContext, fitOrReuse, type Method, type Params, type TrainingData } from "./model.ts";
+import { blend } from "./scoring/blend.ts";
+import { farAndNear } from "./sequential-ridge.ts";
+
+export const BLEND = "blend";
+
+type Methods = Readonly<Record<string, Method>>;
+
+/** One part of a blend: a method with its settings and the weight of its scores. */
+export type PartChoice = { readonly method: string; readonly params: Params; readonly share: number };
+
+/**
+ * The settings of a blend as one flat table of numbers, so that a blend is recorded, compared and fitted again like any other method:
+ * `0.ease.share` (the weight), `0.ease.lambda`, `1.item_knn.share`, …
+ */
+export function blendParams(parts: readonly PartChoice[]): Params {
+  const entries = parts.flatMap(({ method, params, share }, i) =>
+    Object.entries({ share, ...params }).map(([name, value]) => [`${i}.${method}.${name}`, value] as const),
+  );
+  return Object.fromEntries(entries);
+}
+
+/** Reads the parts that blendParams wrote. Throws for settings of another form. */
+export function partsOf({ coldEvery: _, ...params }: Params): PartChoice[] {
+  const parts: { method: string; share: number; params: Record<string, number> }[] = [];
+  for (const [key, value] of Object.entries(params)) {
+    const [, index, method, name] = /^(\d+)\.([^.]+)\.(.+)$/.exec(key) ?? [];
+    if (index === undefined || method === undefined || name === undefined) {
+      throw new Error(`A blend's settings are like "0.ease.lambda"; found ${JSON.stringify(key)}.`);
+    }
+    parts[Number(index)] ??= { method, share: 0, params: {} };
+    const part = parts[Number(index)]!;
+    if (name === "share") part.share = value;
+    else part.params[name] = value;
+  }
+  const gap = Array.from(parts.keys()).find((index) => parts[index] === undefined);
+  if (gap !== undefined) throw new Error(`A blend's settings have no part ${gap}.`);
+  return parts;
+}
+
+/**
+ * A blend of methods of a table. Its parts are fitted one after the other, and cold items are placed once, in the lists of the sum.
+ *
+ * @param recipe The parts of the best guess; undefined: there is none for these data.
+ */
+export function blendOf(
+  methods: Methods,
+  name = BLEND,
+  recipe: (data: TrainingData) => readonly (PartChoice | undefined)[] = () => [],
+): Method {
+  const fittedParts = (params: Params) =>
+    partsOf(params).map(({ method, params, share }) => {
+      const found = methods[method];
+      if (!found) throw new Error(`The blend has a part of the method ${JSON.stringify(method)}, which is not known.`);
+      return { method: found.warm ?? found, params, share };
+    });
+  return withColdItems({
+    name,
+    partMethods: methods,
+    grid(data) {
+      const parts = recipe(data);
+      const known = parts.filter((part) => part !== undefined);
+      return known.length > 0 && known.length === parts.length ? [blendParams(known)] : [];
+    },
+    cost: (data, params) => costOfParts(fittedParts(params).map((part) => part.method.cost(data, part.params))),
+    async fit(data, params, context) {
+      const parts = fittedParts(params);
+      const models = await fitParts(data, parts, context);
+      return blend(
+        name,
+        params,
+        parts.map(({ share }, i) => ({ model: models[i]!, weight: share })),
+      );
+    },
+  });
+}
+
+/** The method with a name: one of the table, or the blend of methods of the table. Undefined for an unknown name. */
+export function methodNamed(name: string, methods: Methods): Method | undefined {
+  if (methods[name] || name !== BLEND) return methods[name];
+  const parts: Methods[] = Object.values(methods).map(({ partMethods }) => partMethods ?? {});
+  return blendOf(Object.assign({}, ...parts, methods));
+}
+
+/** The unknown method of a choice or of a part of its blend; the blend if its settings cannot be read. Undefined: all are known. */
+export function unknownMethod(
+  { method, params }: { readonly method: string; readonly params: Params },
+  methods: Methods,
+): string | undefined {
+  const known = methodNamed(method, methods);
+  if (!known?.partMethods) return known ? undefined : method;
+  try {
+    const parts = partsOf(params);
+    return parts.length === 0 ? method : parts.find((part) => !known.partMethods![part.method])?.method;
+  } catch {
+    return method;
+  }
+}
+
+/** Parts are fitted one after the other; a fitted part is assumed to keep half of its peak memory. */
+function costOfParts(costs: readonly Cost[]): Cost {
+  const memory = costs.map(({ memoryMb }) => memoryMb);
+  return {
+    seconds: costs.reduce((sum, { seconds }) => sum + seconds, 0),
+    memoryMb: memory.reduce((sum, peak) => sum + peak / 2, Math.max(0, ...memory) / 2),
+  };
+}
+
+type Part = { readonly method: Method; readonly params: Params };
+
+/** Fits the parts one after the other. Each gets a fraction of the time, in proportion to its predicted seconds. */
+async function fitParts(data: TrainingData, parts: readonly Part[], context: FitContext) {
+  const seconds = parts.map(({ method, params }) => Math.max(1e-3, method.cost(data, params).seconds));
+  const total = seconds.reduce((sum, one) => sum + one, 0);
+  const models = [];
+  for (const [i, { method, params }] of parts.entries()) {
+    const progress = (fraction: number, detail: string) =>
+      context.progress((i + fraction) / parts.length, `${method.name}: ${detail}`);
+    const secondsMax = (context.secondsMax * seconds[i]!) / total;
+    models.push(await fitOrReuse(method, data, params, { ...context, progress, secondsMax }));
+  }
+  return models;
+}
+
+/** Up to this number of items the exact solutions are quick; beyond it, each item is regressed on its neighbours. */
+const EXACT_ITEMS_MAX = 6000;
+/** Weight of each ridge beside a network; .02 to .1 give the same quality (LOG.md, "A network blended with sequential ridges"). */
+const RIDGE_BESIDE_NETWORK = 0.05;
+
+/**
+ * The standard blends, of the best guesses of their parts: `set_blend` for sets, `sequential_blend` for the next item, and
+ * `neural_blend` for the next item where data and time are enough for a network. Their parts make different errors.
+ */
+export function standardBlends(methods: Methods): Method[] {
+  const guess = (method: string, share: number) => (data: TrainingData) => {
+    const params = methods[method]!.grid(data)[0];
+    return params && { method, params, share };
+  };
+  const isExact = ({ itemCount }: TrainingData) => itemCount <= EXACT_ITEMS_MAX;
+  const ridges = (data: TrainingData, share: number): PartChoice[] =>
+    farAndNear(data).map((params) =>
+      isExact(data)
+        ? { method: "sequential_ridge", params, share }
+        : { method: "sequential_local_ridge", params: { ...params, neighbours: 300 }, share },
+    );
+  const [local, filter, factors] = [guess("local_ridge", 1), guess("graph_filter", 0.6), guess("implicit_als", 0.6)];
+  const network = guess("sasrec", 1);
+  return [
+    blendOf(methods, "set_blend", (data) => [local(data), filter(data), factors(data)]),
+    blendOf(methods, "sequential_blend", (data) => [
+      ...ridges(data, 0.5),
+      guess(isExact(data) ? "ease" : "local_ridge", 0.15)(data),
+      guess("graph_filter", 0.15)(data),
+    ]),
+    blendOf(methods, "neural_blend", (data) => [network(data), ...ridges(data, RIDGE_BESIDE_NETWORK)]),
+  ];
+}
