@@ -20,8 +20,8 @@ describe.skipIf(missing)(`ml-100k through the whole service${missing ? ` (${miss
   beforeAll(async () => {
     state = await mkdtemp(join(tmpdir(), "start-real-"));
     await putDatabase(join(state, "trainer"));
-    const files = ["--data", join(folder, "interactions.csv.gz"), "--items", join(folder, "items.csv")];
-    service = startService(["--state", state, ...files], { SHORTLIST_FIT_SECONDS: "8" });
+    const data = ["--data", join(folder, "interactions.csv.gz"), "--items", join(folder, "items.csv")];
+    service = startService(["--state", state, "--model", "ml-100k", ...data], { SHORTLIST_FIT_SECONDS: "8" });
     await service.printed("Up until Ctrl-C");
     local = JSON.parse(await readFile(join(state, "local.json"), "utf8"));
   }, TIMEOUT);
