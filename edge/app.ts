@@ -10,7 +10,7 @@ import { createIsolate, type EdgeEnv, type Isolate } from "./isolate.ts";
 import { openApiText, RANK_HEADERS } from "./openapi.ts";
 import { CALLS, type Call } from "./openapi-calls.ts";
 import { errorForLog, problemResponse } from "./problem-response.ts";
-import { rankByBody, rankByQuery, readAhead } from "./rank-route.ts";
+import { rankByBody, rankByQuery, readAhead, similarByBody, similarByQuery } from "./rank-route.ts";
 import type { ObjectCache } from "./reading/cached-objects.ts";
 import { requestEntry, writeLog } from "./request-log.ts";
 import type { VersionLoader } from "./versions/snapshot-cache.ts";
@@ -18,7 +18,15 @@ import type { VersionLoader } from "./versions/snapshot-cache.ts";
 type Handler = (c: Context<EdgeEnv>) => Response | Promise<Response>;
 
 /** The handlers of published calls, by operation id. All other calls are forwarded to the trainer. */
-const HANDLERS: Readonly<Record<string, Handler>> = { rankByQuery, rankByBody, eraseUser, live, ready };
+const HANDLERS: Readonly<Record<string, Handler>> = {
+  rankByQuery,
+  rankByBody,
+  similarByQuery,
+  similarByBody,
+  eraseUser,
+  live,
+  ready,
+};
 
 /** Every path, with its methods and their handlers. */
 export const ROUTES: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {

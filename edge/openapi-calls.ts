@@ -7,6 +7,7 @@ import {
   RANK_LIMIT_DEFAULT,
   RANK_LIMIT_MAX,
   RankBody,
+  SimilarBody,
 } from "../shared/api.ts";
 import { EvaluationAnswer, EvaluationQuestion, EvaluationReport } from "../shared/evaluation-report.ts";
 import { ID_BYTES_MAX } from "../shared/ids.ts";
@@ -24,6 +25,7 @@ export type Parameter = {
   readonly in: "query" | "header";
   readonly description: string;
   readonly schema: z.ZodType;
+  readonly isRequired?: boolean;
 };
 
 /** One published call of the API. Path parameters are taken from the path. */
@@ -43,7 +45,25 @@ export type Call = {
 };
 
 const Time = z.string().meta({ format: "date-time" });
-const ItemIds = z.array(z.union([z.string(), z.int()])).max(RANK_LIMIT_MAX);
+const ItemId = z.union([z.string(), z.int()]);
+const ItemIds = z.array(ItemId).max(RANK_LIMIT_MAX);
+const RankedItems = z.object({
+  items: z.array(
+    z.object({
+      item_id: ItemId,
+      score: z.number().optional(),
+      metadata: z.record(z.string(), z.unknown()).optional(),
+      reasons: z.array(z.object({ item_id: ItemId, share: z.number() })).optional(),
+    }),
+  ),
+  rank_id: z.string(),
+  version: z.string(),
+  strategy: z.enum(["personalized", "session", "popular", "similar"]),
+  scenario: z.string().nullable(),
+  arm: z.string().nullable(),
+  ignored_interactions: z.int(),
+  unknown_items: z.int(),
+});
 const List = z.object({ models: z.array(ModelRecord), next_cursor: z.string().optional() });
 const Deleted = z.object({ message: z.string(), model_name: z.string(), status: ModelStatus.optional() });
 const Versions = z.object({
@@ -100,10 +120,27 @@ const RANK_FAULTS: readonly ProblemCode[] = [
   "user_record_unavailable",
   "overloaded",
 ];
+const SHAPE_FAULTS: readonly ProblemCode[] = [
+  "invalid_filter",
+  "unknown_attribute",
+  "filter_type_mismatch",
+  "filter_too_large",
+];
 const RANKED = answer(
   200,
-  ItemIds,
-  "Item ids, most relevant first. Fewer ids than `limit`, or none, are a normal answer.",
+  z.union([ItemIds, RankedItems]),
+  "Item ids, most relevant first; with `return`, an object. Fewer items than `limit`, or none, are a normal answer.",
+);
+const USER = query("user_id", z.string().max(ID_BYTES_MAX), "The user's id, as in the model's data.");
+const LIMIT = query(
+  "limit",
+  z.int().min(1).max(RANK_LIMIT_MAX).default(RANK_LIMIT_DEFAULT),
+  "The largest number of ids.",
+);
+const RETURN = query(
+  "return",
+  z.string().meta({ examples: ["scores,reasons"] }),
+  "Any of scores, metadata and reasons, separated by commas. The answer is then an object.",
 );
 const RECORD = answer(200, ModelRecord, "The model's record.");
 
@@ -115,10 +152,7 @@ export const CALLS: readonly Call[] = [
       "Without user_id, and for a user that the model does not know, the answer is popular items. Items that the user has seen are " +
       "left out.",
     scope: "rank",
-    parameters: [
-      query("user_id", z.string().max(ID_BYTES_MAX), "The user's id, as in the model's data."),
-      query("limit", z.int().min(1).max(RANK_LIMIT_MAX).default(RANK_LIMIT_DEFAULT), "The largest number of ids."),
-    ],
+    parameters: [USER, LIMIT, RETURN],
     answers: [RANKED],
     problems: ["invalid_parameter", "unknown_field", ...RANK_FAULTS],
   },
@@ -131,15 +165,32 @@ export const CALLS: readonly Call[] = [
     scope: "rank",
     body: { schema: RankBody, bytesMax: RANK_BODY_BYTES_MAX, isRequired: false },
     answers: [RANKED],
-    problems: [
-      ...BODY_FAULTS,
-      "too_many_interactions",
-      "invalid_filter",
-      "unknown_attribute",
-      "filter_type_mismatch",
-      "filter_too_large",
-      ...RANK_FAULTS,
+    problems: [...BODY_FAULTS, "too_many_interactions", ...SHAPE_FAULTS, ...RANK_FAULTS],
+  },
+  {
+    ...at("get", "/v0/models/{model_name}/similar_items", "similarByQuery"),
+    summary: "Lists items similar to an item",
+    description: "With user_id, items that this user has seen are left out. The item itself is never in the list.",
+    scope: "rank",
+    parameters: [
+      { ...query("item_id", z.string().max(ID_BYTES_MAX), "The item's id."), isRequired: true },
+      USER,
+      LIMIT,
+      RETURN,
     ],
+    answers: [RANKED],
+    problems: ["invalid_parameter", "missing_field", "unknown_field", "item_not_found", ...RANK_FAULTS],
+  },
+  {
+    ...at("post", "/v0/models/{model_name}/similar_items", "similarByBody"),
+    summary: "Lists items similar to an item, among those that match a retrieval query",
+    description:
+      "Similar are the items that the model favours more than usual after this item. Items that nobody has chosen yet get items with " +
+      "the same attribute values.",
+    scope: "rank",
+    body: { schema: SimilarBody, bytesMax: RANK_BODY_BYTES_MAX, isRequired: true },
+    answers: [RANKED],
+    problems: [...BODY_FAULTS, "item_not_found", ...SHAPE_FAULTS, ...RANK_FAULTS],
   },
   {
     ...at("post", "/v0/models", "createModel"),

@@ -114,10 +114,10 @@ const pathParameters = (path: string): Json[] =>
     schema: { type: "string" },
   }));
 
-const parameterOf = ({ name, in: place, description, schema }: Parameter): Json => ({
+const parameterOf = ({ name, in: place, description, schema, isRequired = false }: Parameter): Json => ({
   name,
   in: place,
-  required: false,
+  required: isRequired,
   description,
   schema: jsonSchema(schema, "input"),
 });
@@ -149,9 +149,11 @@ export const RANK_HEADERS = {
   "x-rank-id": textHeader("Names this list."),
   "x-model-version": textHeader("The version that ranked."),
   "x-rank-strategy": textHeader(
-    "personalized (by the stored history or, without any, by the user's attributes), session or popular.",
+    "personalized (by the stored history or, without any, by the user's attributes), session or popular; similar for similar " +
+      "items.",
   ),
   "x-ignored-interactions": textHeader("How many interactions had ids unknown to the model."),
+  "x-unknown-items": textHeader("With `item_ids` or `pinned`: how many of these ids the model does not know.", false),
   "x-seen-filter": textHeader(
     "Only `unavailable`: the operator has chosen to rank without it rather than not at all.",
     false,

@@ -2,20 +2,23 @@ import type { Context } from "hono";
 import {
   parseRankBody,
   parseRankQuery,
+  parseSimilarBody,
+  parseSimilarQuery,
   queryOf,
   RANK_BODY_BYTES_MAX,
   type RankParameters,
   searchOf,
 } from "../shared/api.ts";
 import { FormatError } from "../shared/assert.ts";
-import { itemIdToJson, type UserId } from "../shared/ids.ts";
+import type { UserId } from "../shared/ids.ts";
 import { parseJson, pointerStep } from "../shared/parse-request.ts";
 import { Problem } from "../shared/problem.ts";
-import { type RankAnswer, rank } from "../shared/rank.ts";
+import { compileRequest, type RankAnswer, rank, runsMaxOf } from "../shared/rank.ts";
 import type { UserRecord } from "../shared/snapshot.ts";
 import type { CustomerQuota } from "./admission/customer-quota.ts";
 import { requireScope } from "./auth.ts";
 import type { EdgeEnv } from "./isolate.ts";
+import { rankAnswer } from "./rank-answer.ts";
 import { isUnreadable, type ReadAccess, unreadableAs } from "./reading/artifact-reader.ts";
 import { sleep } from "./reading/waiting.ts";
 import { jsonTextOf, readBody } from "./request-body.ts";
@@ -37,16 +40,25 @@ export const rankByQuery = (c: Context<EdgeEnv>): Promise<Response> =>
   answerRank(c, async () => parseRankQuery(queryOf(c.req.url)));
 
 /** `POST /v0/models/:model_name/rank`; no body is the same as an empty object. */
-export const rankByBody = (c: Context<EdgeEnv>): Promise<Response> =>
+export const rankByBody = (c: Context<EdgeEnv>): Promise<Response> => answerBody(c, parseRankBody);
+
+/** `GET /v0/models/:model_name/similar_items?item_id=&user_id=&limit=` */
+export const similarByQuery = (c: Context<EdgeEnv>): Promise<Response> =>
+  answerRank(c, async () => parseSimilarQuery(queryOf(c.req.url)));
+
+/** `POST /v0/models/:model_name/similar_items` */
+export const similarByBody = (c: Context<EdgeEnv>): Promise<Response> => answerBody(c, parseSimilarBody);
+
+const answerBody = (c: Context<EdgeEnv>, parse: (body: unknown) => RankParameters): Promise<Response> =>
   answerRank(c, async () => {
     const [first] = new URLSearchParams(searchOf(c.req.url)).keys();
     if (first !== undefined) throw notInQuery(first);
     const { rankBodies } = c.get("isolate");
     const body = await withQuota(c, rankBodies, () => readBody(c.req.raw, RANK_BODY_BYTES_MAX));
-    return parseRankBody(body.length === 0 ? {} : parseJson(jsonTextOf(body, c.req.header("content-type") ?? null)));
+    return parse(body.length === 0 ? {} : parseJson(jsonTextOf(body, c.req.header("content-type") ?? null)));
   });
 
-const RANK_PATH = /^\/v0\/models\/([^/]+)\/rank$/;
+const RANK_PATH = /^\/v0\/models\/([^/]+)\/(?:rank|similar_items)$/;
 
 /**
  * Begins to read the live pointer and the erased users while the key is read, so that all three take one trip to R2. The customer is
@@ -105,7 +117,7 @@ async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParamete
     // The clock stands still while the Worker computes, so only the waiting is known.
     const turnMs = access.nowMs() - startedMs - versionMs - recordMs;
     c.header("server-timing", `version;dur=${versionMs}, record;dur=${recordMs}, turn;dur=${turnMs}`);
-    return rankAnswer(c, loaded, answer);
+    return rankAnswer(c, loaded, { answer, parameters });
   } catch (error) {
     if (!(error instanceof FormatError)) throw error;
     const detail = `The version ${JSON.stringify(target.live.version)} cannot rank. Try again.`;
@@ -129,19 +141,20 @@ type Reading = { readonly parameters: RankParameters; readonly access: ReadAcces
 async function readRecord(
   c: Context<EdgeEnv>,
   loaded: LoadedVersion,
-  { parameters: { userId, filter }, access }: Reading,
+  { parameters, access }: Reading,
 ): Promise<UserRecord | undefined> {
   const { versions, erased, settings } = c.get("isolate");
   const { customer } = c.get("caller")!;
+  const { userId } = parameters;
   if (userId === undefined) return undefined;
   const isErased = (user: UserId) => erased.isErased(customer, user, access);
-  const checkFilter = () => {
+  const checkRequest = () => {
     const { snapshot, release } = snapshotOf(loaded);
-    if (filter) snapshot.compileFilter(filter);
+    compileRequest({ ...parameters, nowSeconds: 0 }, snapshot);
     release();
   };
   try {
-    return await userRecordOf(loaded, userId, { ...access, pages: versions.pages, isErased, beforeRead: checkFilter });
+    return await userRecordOf(loaded, userId, { ...access, pages: versions.pages, isErased, beforeRead: checkRequest });
   } catch (error) {
     if (!settings.SERVE_UNFILTERED || !isUnreadable(error)) return UNREADABLE_RECORD(error);
     c.header("x-seen-filter", "unavailable");
@@ -163,7 +176,9 @@ async function rankInTurn(c: Context<EdgeEnv>, loaded: LoadedVersion, ranking: R
   const { parameters, record, startedMs } = ranking;
   const { customer } = c.get("caller")!;
   const { nowMs } = c.get("access");
-  const admitted = c.get("isolate").admission.admit({ customer, itemCount: loaded.manifest.item_count, nowMs });
+  const { item_count } = loaded.manifest;
+  const itemCount = item_count * runsMaxOf(parameters, item_count);
+  const admitted = c.get("isolate").admission.admit({ customer, itemCount, nowMs });
   if (admitted === undefined) return refuse(c);
   const { snapshot, release } = snapshotOf(loaded, record);
   try {
@@ -173,18 +188,6 @@ async function rankInTurn(c: Context<EdgeEnv>, loaded: LoadedVersion, ranking: R
     release();
     admitted.end();
   }
-}
-
-function rankAnswer(c: Context<EdgeEnv>, { target, catalog }: LoadedVersion, answer: RankAnswer): Response {
-  const { strategy, items, ignoredInteractions } = answer;
-  const { version } = target.live;
-  const rankId = crypto.randomUUID();
-  c.header("x-rank-id", rankId);
-  c.header("x-model-version", version);
-  c.header("x-rank-strategy", strategy);
-  c.header("x-ignored-interactions", String(ignoredInteractions));
-  c.set("ranked", { version, rank_id: rankId, strategy, item_count: items.length });
-  return c.json(items.map((item) => itemIdToJson(catalog.idAt(item), catalog.itemIdType)));
 }
 
 /** Throws Problem overloaded, after a while. Refused calls are logged together, about once a second. */

@@ -7,15 +7,18 @@ import {
   FILTER_VALUES_MAX,
   parseFilter,
 } from "./filter/parse-filter.ts";
-import { ID_BYTES_MAX, type ItemId, idFaultOf, type UserId } from "./ids.ts";
+import { Id, textFault } from "./id-schema.ts";
+import type { ItemId, UserId } from "./ids.ts";
 import { ModelStatus } from "./live-pointer.ts";
 import { ERRORS_MAX, type ParseOptions, parseWith, pointerStep, problemOf, shown } from "./parse-request.ts";
 import type { ProblemPart } from "./problem.ts";
 import type { RankRequest } from "./rank.ts";
+import { type Detail, detailsOf, Return, ShapingFields, shapingOf } from "./shaping-fields.ts";
 
 export const RANK_LIMIT_DEFAULT = 15;
 export const RANK_LIMIT_MAX = 500;
 export const SESSION_MAX = 500;
+export const ITEM_IDS_MAX = 1000;
 
 /** Limit on the body of a rank call. */
 export const RANK_BODY_BYTES_MAX = 65_536;
@@ -29,58 +32,14 @@ export const LIST_LIMIT_MAX = 100;
 const CURSOR_CHARACTERS_MAX = 500;
 
 const LIMIT_SENTENCE = `must be an integer from 1 to ${RANK_LIMIT_MAX}`;
-const FAULTS = {
-  empty: "must not be empty",
-  too_long: `must have at most ${ID_BYTES_MAX} bytes of UTF-8`,
-  has_nul: "must not contain the character NUL",
-  not_unicode: "must be well-formed Unicode, without lone surrogates",
-} as const;
-
-/** An id in JSON: text, or an integer that JSON can represent exactly. The parsed value is its canonical text form. */
-export const Id = z
-  .union([z.string(), z.number()])
-  .transform((sent, context) => {
-    const fault = typeof sent === "number" ? numberFault(sent) : textFault(sent);
-    if (fault === undefined) return String(sent);
-    context.addIssue({ code: "custom", message: `${fault}, found ${shown(sent)}` });
-    return z.NEVER;
-  })
-  .meta({
-    description:
-      `Text of 1 to ${ID_BYTES_MAX} bytes of UTF-8, without the character NUL and lone surrogates, or an integer within ±(2^53 − 1). ` +
-      '7 and "7" are the same id.',
-    maxLength: ID_BYTES_MAX,
-    examples: ["u17", 17],
-  });
-
-const textFault = (text: string): string | undefined => {
-  const fault = idFaultOf(text);
-  return fault && FAULTS[fault];
-};
-
-const numberFault = (value: number): string | undefined => {
-  if (!Number.isInteger(value)) return "must be a string or an integer";
-  return Number.isSafeInteger(value)
-    ? undefined
-    : "is beyond 2^53−1, where JSON numbers lose digits: send it as a string";
-};
-
-/** The body of `POST …/rank`. `retrieval` is checked by its own parser, whose errors are more precise. */
-export const RankBody = z.strictObject({
+const CommonFields = z.strictObject({
   user_id: Id.optional(),
   limit: z
     .int({ error: (issue) => `${LIMIT_SENTENCE}, found ${shown(issue.input)}` })
     .min(1, LIMIT_SENTENCE)
     .max(RANK_LIMIT_MAX, LIMIT_SENTENCE)
     .default(RANK_LIMIT_DEFAULT),
-  interactions: z
-    .array(z.strictObject({ item_id: Id }))
-    .max(SESSION_MAX, `must be at most ${SESSION_MAX} entries long: send the latest`)
-    .default([])
-    .meta({
-      description: `A session's latest positive interactions, the oldest first, at most ${SESSION_MAX}. They follow the stored history.`,
-      examples: [[{ item_id: "i3" }, { item_id: "i8" }]],
-    }),
+  /** Checked by its own parser, whose errors are more precise. */
   retrieval: z
     .unknown()
     .optional()
@@ -92,23 +51,72 @@ export const RankBody = z.strictObject({
         `${FILTER_VALUES_MAX} values in a list.`,
       examples: [{ category: { $in: ["lamps", "rugs"] }, price: { $lt: 80 } }],
     }),
-  exclude_seen: z.boolean().default(true).meta({ description: "Whether items that the user has seen are left out." }),
+  exclude_seen: z.boolean().optional().meta({
+    description: "Whether items that the user has seen are left out. Default: true, but false with `item_ids`.",
+  }),
+  return: Return,
+  ...ShapingFields,
 });
 
-const RankQuery = RankBody.pick({ user_id: true, limit: true });
+/** The body of `POST …/rank`. */
+export const RankBody = CommonFields.extend({
+  interactions: z
+    .array(z.strictObject({ item_id: Id }))
+    .max(SESSION_MAX, `must be at most ${SESSION_MAX} entries long: send the latest`)
+    .default([])
+    .meta({
+      description: `A session's latest positive interactions, the oldest first, at most ${SESSION_MAX}. They follow the stored history.`,
+      examples: [[{ item_id: "i3" }, { item_id: "i8" }]],
+    }),
+  item_ids: z
+    .array(Id)
+    .min(1)
+    .max(ITEM_IDS_MAX)
+    .optional()
+    .meta({
+      description: `Only these items are ranked, 1 to ${ITEM_IDS_MAX}. Ids unknown to the model are skipped and counted.`,
+      examples: [["i3", "i8"]],
+    }),
+});
+
+/** The body of `POST …/similar_items`. */
+export const SimilarBody = CommonFields.extend({ item_id: Id });
+
+const RankQuery = CommonFields.pick({ user_id: true, limit: true, return: true });
+const SimilarQuery = SimilarBody.pick({ item_id: true, user_id: true, limit: true, return: true });
 
 /** A rank request without its time. */
-export type RankParameters = Omit<RankRequest, "nowSeconds">;
+export type RankParameters = Omit<RankRequest, "nowSeconds"> & {
+  /** What the answer has besides ids. Undefined: it is a bare array of ids. */
+  readonly details: readonly Detail[] | undefined;
+};
 
 /** `POST …/rank`. Throws Problem. */
 export function parseRankBody(body: unknown): RankParameters {
   const parsed = parseWith(RankBody, body, { codeOf: rankCodeOf });
   return {
+    ...parametersOf(parsed),
+    session: parsed.interactions.map((interaction) => interaction.item_id as ItemId),
+    excludeSeen: parsed.exclude_seen ?? parsed.item_ids === undefined,
+    itemIds: parsed.item_ids as readonly ItemId[] | undefined,
+  };
+}
+
+/** `POST …/similar_items`. Throws Problem. */
+export function parseSimilarBody(body: unknown): RankParameters {
+  const parsed = parseWith(SimilarBody, body, { codeOf: rankCodeOf });
+  return { ...parametersOf(parsed), similarTo: parsed.item_id as ItemId };
+}
+
+function parametersOf(parsed: z.output<typeof CommonFields>): RankParameters {
+  return {
     userId: parsed.user_id as UserId | undefined,
     limit: parsed.limit,
-    session: parsed.interactions.map((interaction) => interaction.item_id as ItemId),
+    session: [],
     filter: parsed.retrieval === undefined ? undefined : parseFilter(parsed.retrieval, "/retrieval"),
-    excludeSeen: parsed.exclude_seen,
+    excludeSeen: parsed.exclude_seen ?? true,
+    shaping: shapingOf(parsed),
+    ...detailsOf(parsed.return),
   };
 }
 
@@ -137,17 +145,22 @@ export function searchOf(url: string): string {
   return at < 0 ? "" : whole!.slice(at);
 }
 
-/** `GET …/rank?user_id=&limit=`. Throws Problem. */
-export function parseRankQuery(query: URLSearchParams): RankParameters {
-  const sent = uniqueParameters(query);
-  const limit = sent.limit === undefined ? undefined : (integerIn(sent.limit) ?? sent.limit);
-  const parsed = parseWith(RankQuery, { ...sent, ...(limit === undefined ? {} : { limit }) }, { codeOf: rankCodeOf });
+/** `GET …/rank?user_id=&limit=&return=`. Throws Problem. */
+export const parseRankQuery = (query: URLSearchParams): RankParameters =>
+  parametersOf(parseWith(RankQuery, valuesOf(query), { codeOf: rankCodeOf }));
+
+/** `GET …/similar_items?item_id=&user_id=&limit=&return=`. Throws Problem. */
+export function parseSimilarQuery(query: URLSearchParams): RankParameters {
+  const parsed = parseWith(SimilarQuery, valuesOf(query), { codeOf: rankCodeOf });
+  return { ...parametersOf(parsed), similarTo: parsed.item_id as ItemId };
+}
+
+function valuesOf(query: URLSearchParams): Record<string, unknown> {
+  const { limit, return: details, ...ids } = uniqueParameters(query);
   return {
-    userId: parsed.user_id as UserId | undefined,
-    limit: parsed.limit,
-    session: [],
-    filter: undefined,
-    excludeSeen: true,
+    ...ids,
+    ...(limit !== undefined && { limit: integerIn(limit) ?? limit }),
+    ...(details !== undefined && { return: details === "" ? [] : details.split(",") }),
   };
 }
 

@@ -3,7 +3,7 @@
  * how good it is, measured on interactions that no candidate had learnt from. Every list is bounded, and no user is named.
  */
 import { z } from "zod";
-import { Id } from "./api.ts";
+import { Id } from "./id-schema.ts";
 
 export const EVALUATION_FORMAT = 1;
 export const EXAMPLES_MAX = 12;

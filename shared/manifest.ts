@@ -40,6 +40,7 @@ export const MEDIA_TYPES = {
   userDirectory: "application/vnd.shortlist.user-directory",
   userPages: "application/vnd.shortlist.user-pages",
   userValues: "application/vnd.shortlist.user-values",
+  similarity: "application/vnd.shortlist.similarity",
 } as const;
 
 /** The only method that ignores the user. By this name, the edge knows that an answer is not personal. */
@@ -96,6 +97,8 @@ const ManifestObject = z.object({
   users: UserRecordsDescription.nullable(),
   /** Scores of items by users' attribute values (shared/user-values.ts). */
   user_values: Descriptor.optional(),
+  /** For lists of similar items (shared/similarity.ts). Absent in older versions; older readers ignore it. */
+  similarity: Descriptor.optional(),
 });
 
 export const Manifest = ManifestObject.refine(

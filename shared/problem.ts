@@ -17,6 +17,7 @@ export const PROBLEMS = {
   invalid_api_key: { status: 401, title: "The x-api-key header is invalid" },
   insufficient_scope: { status: 403, title: "The API key may not make this call" },
   model_not_found: { status: 404, title: "There is no model with this name" },
+  item_not_found: { status: 404, title: "The model has no item with this id" },
   version_not_found: { status: 404, title: "The model has no such version" },
   not_found: { status: 404, title: "There is nothing at this address" },
   method_not_allowed: { status: 405, title: "This address does not answer this method" },

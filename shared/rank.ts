@@ -1,9 +1,11 @@
 import type { Filter } from "./filter/parse-filter.ts";
 import type { ItemId, ItemIndex, UserId } from "./ids.ts";
+import { Problem } from "./problem.ts";
 import { compileShaping, type Shaping } from "./rank/compile-shaping.ts";
-import { type Reason, reasonsFor } from "./rank/reasons.ts";
+import { type Reason, reasonItemsMax, reasonsFor } from "./rank/reasons.ts";
 import { popularityScores } from "./rank/score-scale.ts";
 import { shape } from "./rank/shape.ts";
+import { similarityScores } from "./rank/similar.ts";
 import type { History, Snapshot, UserRecord } from "./snapshot.ts";
 import { bestOf } from "./top-k.ts";
 
@@ -16,6 +18,8 @@ export type RankRequest = {
   readonly excludeSeen: boolean;
   /** Epoch seconds, for the ages of the history. */
   readonly nowSeconds: number;
+  /** Ranks by likeness to this item instead of by the user's history. */
+  readonly similarTo?: ItemId | undefined;
   /** Only these items are ranked. Absent: the whole catalog. */
   readonly itemIds?: readonly ItemId[] | undefined;
   /** Absent: the list is in the order of the scores. */
@@ -25,7 +29,7 @@ export type RankRequest = {
 };
 
 /** `personalized` means by the stored history or, without one, by the user's attribute values. */
-export type RankStrategy = "personalized" | "session" | "popular";
+export type RankStrategy = "personalized" | "session" | "popular" | "similar";
 
 export type RankAnswer = {
   readonly items: ItemIndex[];
@@ -41,16 +45,15 @@ export type RankAnswer = {
 
 /** The items for this user, best first: at most `limit`, and none that the user has seen. */
 export async function rank(request: RankRequest, snapshot: Snapshot): Promise<RankAnswer> {
-  const isMatch = request.filter ? snapshot.compileFilter(request.filter) : () => true; // throws if the filter does not fit
-  const isShaped = request.shaping !== undefined || request.wanted?.scores;
-  const shaping = isShaped ? compileShaping(request.shaping ?? {}, request, snapshot) : undefined;
-  const session = knownOf(request.session, snapshot);
+  const { isMatch, shaping } = compileRequest(request, snapshot);
   const given = request.itemIds && new Set(knownOf(request.itemIds, snapshot));
   const record = request.userId === undefined ? undefined : await snapshot.userRecord(request.userId);
-  const history = historyOf(record, session, { nowSeconds: request.nowSeconds, historyMax: snapshot.historyMax });
-
-  const byValues = history.items.length === 0 && record?.values?.length ? snapshot.scoreByValues : undefined;
-  const scores = byValues ? byValues(record!.values!) : await scoresOf(history, snapshot);
+  const { similarTo } = request;
+  const session = similarTo === undefined ? knownOf(request.session, snapshot) : [itemOf(similarTo, snapshot)];
+  const { scores, history, strategy } =
+    similarTo === undefined
+      ? await scoreForUser({ record, session, nowSeconds: request.nowSeconds }, snapshot)
+      : await scoreLikeness(session[0]!, snapshot);
 
   const inSession = new Set(session);
   const isSeen = (item: ItemIndex) => request.excludeSeen && (record?.hasSeen(item) ?? false);
@@ -62,11 +65,58 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
     : { items: bestOf(scores, request.limit, isCandidate, among) };
   return {
     ...list,
-    strategy: byValues ? "personalized" : strategyOf(record, session, snapshot),
-    ignoredInteractions: request.session.length - session.length,
+    strategy,
+    ignoredInteractions: similarTo === undefined ? request.session.length - session.length : 0,
     unknownItems: unknownCount(request.itemIds, snapshot) + unknownCount(request.shaping?.pinned, snapshot),
     ...(request.wanted?.reasons && { reasons: await reasonsFor(list.items, history, snapshot) }),
   };
+}
+
+/** Throws Problem if the filter or the shaping does not fit the version. */
+export function compileRequest(request: RankRequest, snapshot: Snapshot) {
+  const isMatch = request.filter ? snapshot.compileFilter(request.filter) : () => true;
+  const isShaped = request.shaping !== undefined || request.wanted?.scores;
+  return { isMatch, shaping: isShaped ? compileShaping(request.shaping ?? {}, request, snapshot) : undefined };
+}
+
+/** The largest number of times that a request runs the model. */
+export const runsMaxOf = ({ wanted }: Pick<RankRequest, "wanted">, itemCount: number): number =>
+  wanted?.reasons ? 3 + reasonItemsMax(itemCount) : 1;
+
+type Scored = {
+  /** Undefined: all items score the same, and the catalog's order is used, which is popularity with recency. */
+  readonly scores: Float32Array | undefined;
+  /** What the scores were computed from. */
+  readonly history: History;
+  readonly strategy: RankStrategy;
+};
+
+type UserState = {
+  readonly record: UserRecord | undefined;
+  readonly session: readonly ItemIndex[];
+  readonly nowSeconds: number;
+};
+
+async function scoreForUser({ record, session, nowSeconds }: UserState, snapshot: Snapshot): Promise<Scored> {
+  const history = historyOf(record, session, { nowSeconds, historyMax: snapshot.historyMax });
+  const isEmpty = history.items.length === 0;
+  if (isEmpty && record?.values?.length && snapshot.scoreByValues)
+    return { scores: snapshot.scoreByValues(record.values), history, strategy: "personalized" };
+  const scores = isEmpty ? undefined : await snapshot.score(history);
+  return { scores, history, strategy: strategyOf(record, session, snapshot) };
+}
+
+async function scoreLikeness(item: ItemIndex, snapshot: Snapshot): Promise<Scored> {
+  const scores = await similarityScores(item, snapshot);
+  return { scores, history: { items: [item], agesDays: [0] }, strategy: scores ? "similar" : "popular" };
+}
+
+/** Throws Problem item_not_found. */
+function itemOf(id: ItemId, snapshot: Snapshot): ItemIndex {
+  const item = snapshot.indexOf(id);
+  if (item === undefined)
+    throw new Problem("item_not_found", `The model has no item with the id ${JSON.stringify(id)}.`);
+  return item;
 }
 
 const knownOf = (ids: readonly ItemId[], snapshot: Snapshot) => ids.flatMap((id) => snapshot.indexOf(id) ?? []);
@@ -79,10 +129,6 @@ function popular({ itemCount, onTable }: Snapshot): Float32Array {
   onTable?.(scores);
   return scores;
 }
-
-/** Undefined for an empty history. Then all items score the same, and the catalog's order is used: popularity with recency. */
-const scoresOf = async (history: History, snapshot: Snapshot): Promise<Float32Array | undefined> =>
-  history.items.length > 0 ? await snapshot.score(history) : undefined;
 
 /** The newest `historyMax` entries of the stored history followed by the session. */
 export function historyOf(

@@ -1,6 +1,7 @@
 import type { AttributeTable } from "./attributes.ts";
 import type { Filter } from "./filter/parse-filter.ts";
 import type { ItemId, ItemIdType, ItemIndex, UserId } from "./ids.ts";
+import type { Similarity } from "./similarity.ts";
 
 /** Positive interactions, oldest first: parallel arrays of one length. */
 export type History = {
@@ -34,6 +35,8 @@ export type Snapshot = {
   readonly personalizes?: boolean;
   /** Item attributes; null or absent if the version has none. */
   readonly attributes?: AttributeTable | null | undefined;
+  /** Absent in versions that were published without it. */
+  readonly similarity?: Similarity | null | undefined;
   /** Called with each array of catalog size that ranking itself allocates, so that the caller can free it. */
   readonly onTable?: ((table: ArrayBufferView) => void) | undefined;
   indexOf(id: ItemId): ItemIndex | undefined;

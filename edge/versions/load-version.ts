@@ -3,6 +3,7 @@ import { type AttributeTable, decodeAttributes } from "../../shared/attributes.t
 import { type Catalog, decodeCatalog } from "../../shared/catalog.ts";
 import type { ItemIndex } from "../../shared/ids.ts";
 import { blobKey, type Descriptor, type GoldenScores, Manifest, manifestKey } from "../../shared/manifest.ts";
+import { decodeSimilarity, type Similarity } from "../../shared/similarity.ts";
 import { decodeUserDirectory, type UserDirectory } from "../../shared/user-records.ts";
 import { decodeUserValues, type UserValues } from "../../shared/user-values.ts";
 import { type ArtifactReader, isUnreadable, PIECE_BYTES, parsed } from "../reading/artifact-reader.ts";
@@ -17,6 +18,7 @@ export type LoadedVersion = {
   readonly attributes: AttributeTable | null;
   readonly directory: UserDirectory | null;
   readonly userValues: UserValues | null;
+  readonly similarity: Similarity | null;
   readonly scorer: Scorer;
 };
 
@@ -69,7 +71,7 @@ async function readDecoded(
   manifest: Manifest,
   read: (file: Descriptor) => Promise<Uint8Array<ArrayBuffer>>,
 ): Promise<Decoded> {
-  const { catalog, attributes, users, user_values } = manifest;
+  const { catalog, attributes, users, user_values, similarity: similarityFile } = manifest;
   let largeFiles: Promise<unknown> = Promise.resolve();
   const decoded = async <Value>(file: Descriptor | null | undefined, decode: (bytes: Uint8Array) => Value) => {
     if (!file) return null;
@@ -77,27 +79,30 @@ async function readDecoded(
     if (file.size > PIECE_BYTES) largeFiles = reading;
     return decode(await reading);
   };
-  const [items, attributeTable, directory, userValues] = await Promise.all([
+  const [items, attributeTable, directory, userValues, similarity] = await Promise.all([
     decoded(catalog, decodeCatalog),
     decoded(attributes, decodeAttributes),
     decoded(users?.directory, decodeUserDirectory),
     decoded(user_values, decodeUserValues),
+    decoded(similarityFile, decodeSimilarity),
   ]);
-  const found = { catalog: items!, attributes: attributeTable, directory, userValues };
+  const found = { catalog: items!, attributes: attributeTable, directory, userValues, similarity };
   checkCounts(manifest, found);
   return found;
 }
 
-type Decoded = Pick<LoadedVersion, "catalog" | "attributes" | "directory" | "userValues">;
+type Decoded = Pick<LoadedVersion, "catalog" | "attributes" | "directory" | "userValues" | "similarity">;
 
-function checkCounts(manifest: Manifest, { catalog, attributes, directory, userValues }: Decoded): void {
-  const check = (what: string, expected: unknown, found: unknown) => {
-    if (expected !== found) throw new FormatError(`${what}: the manifest says ${expected}, the file ${found}`);
+function checkCounts(manifest: Manifest, found: Decoded): void {
+  const { catalog, attributes, directory, userValues, similarity } = found;
+  const check = (what: string, expected: unknown, actual: unknown) => {
+    if (expected !== actual) throw new FormatError(`${what}: the manifest says ${expected}, the file ${actual}`);
   };
   check("catalog: items", manifest.item_count, catalog.itemCount);
   check("catalog: item id type", manifest.item_id_type, catalog.itemIdType);
   if (attributes) check("attributes: items", manifest.item_count, attributes.itemCount);
   if (userValues) check("user values: items", manifest.item_count, userValues.itemCount);
+  if (similarity) check("similarity: items", manifest.item_count, similarity.itemCount);
   if (directory) check("user directory: items", manifest.item_count, directory.itemCount);
   if (directory) check("user directory: users", manifest.user_count, directory.userCount);
   if (directory) check("user directory: page files", manifest.users?.pages.length, directory.fileCount);

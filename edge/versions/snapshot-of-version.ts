@@ -1,5 +1,6 @@
 import { compileFilter } from "../../shared/filter/compile-filter.ts";
 import { POPULARITY } from "../../shared/manifest.ts";
+import { valuesAt } from "../../shared/rank/reasons.ts";
 import type { Snapshot, UserRecord } from "../../shared/snapshot.ts";
 import type { LoadedVersion } from "./load-version.ts";
 
@@ -10,7 +11,7 @@ import type { LoadedVersion } from "./load-version.ts";
  * would fill the isolate's memory within seconds.
  */
 export function snapshotOf(
-  { manifest, catalog, attributes, userValues, scorer, target }: LoadedVersion,
+  { manifest, catalog, attributes, userValues, similarity, scorer, target }: LoadedVersion,
   record?: UserRecord,
 ): { readonly snapshot: Snapshot; readonly release: () => void } {
   const leased: ArrayBufferView[] = [];
@@ -29,12 +30,25 @@ export function snapshotOf(
       indexOf: catalog.indexOf,
       idAt: catalog.idAt,
       userRecord: async () => record,
+      attributes,
+      similarity,
+      onTable: lease,
       score: async (history) => lease(await scorer.score(history)),
+      async scoreAt(history, items) {
+        const scores = await scorer.score(history);
+        const found = valuesAt(scores, items);
+        free(scores); // a call may do this twenty times
+        return found;
+      },
       scoreByValues: userValues ? (values) => lease(userValues.score(values)) : undefined,
       compileFilter: (filter) => compileFilter(filter, filterSource),
     },
     release() {
-      for (const { buffer } of leased.splice(0)) if (buffer instanceof ArrayBuffer) buffer.transfer(0);
+      for (const table of leased.splice(0)) free(table);
     },
   };
+}
+
+function free({ buffer }: ArrayBufferView): void {
+  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }

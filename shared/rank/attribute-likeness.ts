@@ -1,20 +1,25 @@
 import { forEachKey } from "../attribute-values.ts";
-import type { AttributeTable } from "../attributes.ts";
+import type { AttributeTable, TableColumn } from "../attributes.ts";
 import type { ItemIndex } from "../ids.ts";
 import type { Likeness } from "./diversify.ts";
 
+/** The columns whose equal values make items alike. Equal prices, times or titles hardly do. */
+export const describingColumns = (table: AttributeTable): TableColumn[] =>
+  [...table.columns.values()].filter(({ type }) => ["Boolean", "Category", "CategoryList"].includes(type));
+
 /**
  * Cosine of the attribute values that two items share. A value weighs the more, the fewer items of the pool have it; a value of a single
- * item weighs nothing, so that titles do not make items unlike.
+ * item weighs nothing.
  */
 export function attributeLikeness(table: AttributeTable, pool: readonly ItemIndex[]): Likeness {
-  const numbers = new Map<string, number>(); // attribute and key → number of the value
+  const columns = describingColumns(table);
+  const numbers = new Map<string, number>(); // column and key → number of the value
   const timesHeld: number[] = [];
   const valuesOf = pool.map((item) => {
     const values: number[] = [];
-    for (const [name, column] of table.columns)
+    for (const [at, column] of columns.entries())
       forEachKey(column, item, (key) => {
-        const named = `${key} ${name}`;
+        const named = `${at} ${key}`;
         const value = numbers.get(named) ?? numbers.size;
         numbers.set(named, value);
         timesHeld[value] = (timesHeld[value] ?? 0) + 1;

@@ -5,8 +5,14 @@ import type { History, Snapshot } from "../snapshot.ts";
 export type Reason = { readonly item: ItemIndex; readonly share: number };
 
 export const REASONS_MAX = 3;
-/** Each costs a run of the model. Older items of the history are left out together, in one run. */
-export const REASON_ITEMS_MAX = 20;
+const REASON_ITEMS_MAX = 20;
+const REASON_ITEMS_MIN = 4;
+/** Limit on the items scored by all runs, unless it allows fewer than `REASON_ITEMS_MIN` runs. */
+const SCORED_ITEMS_MAX = 2_000_000;
+
+/** The number of items of a history that are left out one by one. Each costs a run of the model; older ones share one run. */
+export const reasonItemsMax = (itemCount: number): number =>
+  Math.max(REASON_ITEMS_MIN, Math.min(REASON_ITEMS_MAX, Math.floor(SCORED_ITEMS_MAX / itemCount)));
 
 /**
  * For each of some items, the items of the history that contributed most to its score, the largest share first. A contribution is the
@@ -15,13 +21,14 @@ export const REASON_ITEMS_MAX = 20;
 export async function reasonsFor(
   items: readonly ItemIndex[],
   history: History,
-  snapshot: Pick<Snapshot, "score" | "scoreAt">,
+  snapshot: Pick<Snapshot, "score" | "scoreAt" | "itemCount">,
 ): Promise<Reason[][]> {
   const sources = [...new Set(history.items.toReversed())];
   if (sources.length === 0 || items.length === 0) return items.map(() => []);
   if (sources.length === 1) return items.map(() => [{ item: sources[0]!, share: 1 }]);
-  const newest = sources.slice(0, REASON_ITEMS_MAX);
-  const older = sources.slice(REASON_ITEMS_MAX);
+  const itemsMax = reasonItemsMax(snapshot.itemCount);
+  const newest = sources.slice(0, itemsMax);
+  const older = sources.slice(itemsMax);
   const scoreAt = snapshot.scoreAt ?? (async (of: History) => valuesAt(await snapshot.score(of), items));
   const whole = await scoreAt(history, items);
   const losses: number[][] = []; // by group of items that are left out together, then by scored item

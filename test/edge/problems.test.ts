@@ -41,6 +41,7 @@ const PROVOKED: Partial<Record<ProblemCode, () => Promise<Response>>> = {
   invalid_api_key: () => edge.call(RANK, { key: "junk" }),
   insufficient_scope: async () => edge.call(RANK, { key: (await edge.issueKey({ scopes: ["manage"] })).key }),
   model_not_found: () => edge.call("/v0/models/nothing/rank"),
+  item_not_found: () => edge.call("/v0/models/shop/similar_items?item_id=nothing"),
   not_found: () => edge.call("/nothing"),
   method_not_allowed: () => edge.call(RANK, { method: "DELETE" }),
   async model_not_active() {

@@ -7,6 +7,8 @@ import {
   parseListQuery,
   parseRankBody,
   parseRankQuery,
+  parseSimilarBody,
+  parseSimilarQuery,
   queryOf,
   RANK_BODY_BYTES_MAX,
   RANK_LIMIT_DEFAULT,
@@ -59,6 +61,64 @@ test("a whole body", () => {
   expect(parseRankBody(body)).toMatchObject({ userId: "u7", limit: 3, session: ["5", "a b"], excludeSeen: false });
   expect(parseRankBody(body).filter).toMatchObject({ kind: "compare", attribute: "price" });
 });
+
+test("given candidates may have been seen, unless the call says otherwise", () => {
+  expect(parseRankBody({ item_ids: [5, "b"] })).toMatchObject({ itemIds: ["5", "b"], excludeSeen: false });
+  expect(parseRankBody({ item_ids: [5], exclude_seen: true }).excludeSeen).toBe(true);
+});
+test("fields that shape the list, and none without them", () => {
+  const body = {
+    boosts: [{ retrieval: { brand: "acme" }, by: -2 }],
+    diversity: 0.5,
+    exploration: 1,
+    seed: 7,
+    max_per_value: { brand: 2 },
+    pinned: [3],
+  };
+  const { boosts, maxPerValue, ...shaping } = parseRankBody(body).shaping!;
+  expect(shaping).toEqual({ diversity: 0.5, exploration: 1, seed: 7, pinned: ["3"] });
+  expect(boosts).toMatchObject([{ by: -2, filter: { kind: "in", attribute: "brand", values: ["acme"] } }]);
+  expect(maxPerValue).toEqual(new Map([["brand", 2]]));
+  expect(parseRankBody({ limit: 3, seed: 1 }).shaping).toBeUndefined();
+});
+test("a call that asks for an object, by body and by query", () => {
+  const wanted = { scores: true, reasons: false };
+  expect(parseRankBody({ return: ["scores", "metadata"] })).toMatchObject({ details: ["scores", "metadata"], wanted });
+  expect(query("return=scores,metadata")).toMatchObject({ details: ["scores", "metadata"], wanted });
+  expect(query("return=").details).toEqual([]);
+  expect(query("limit=3").details).toBeUndefined();
+});
+test("similar items, by body and by query", () => {
+  expect(parseSimilarBody({ item_id: 5, limit: 3, diversity: 1 })).toMatchObject({
+    similarTo: "5",
+    limit: 3,
+    session: [],
+  });
+  const similar = parseSimilarQuery(new URLSearchParams("item_id=i5&user_id=u&limit=2&return=scores"));
+  expect(similar).toMatchObject({ similarTo: "i5", userId: "u", limit: 2, excludeSeen: true, details: ["scores"] });
+});
+test.each<[object, string, string, string]>([
+  [{ item_ids: [] }, "/item_ids", "invalid_parameter", "at least 1"],
+  [{ item_ids: Array(1001).fill(1) }, "/item_ids", "invalid_parameter", "at most 1000"],
+  [{ return: ["score"] }, "/return/0", "invalid_parameter", '"scores" or "metadata" or "reasons"'],
+  [{ boosts: [{ by: 1 }] }, "/boosts/0/retrieval", "missing_field", "is required"],
+  [{ boosts: [{ retrieval: {}, by: 11 }] }, "/boosts/0/by", "invalid_parameter", "at most 10"],
+  [{ boosts: [{ retrieval: { a: [] }, by: 1 }] }, "/boosts/0/retrieval/a", "invalid_filter", "$in"],
+  [{ boosts: Array(11).fill({ retrieval: {}, by: 1 }) }, "/boosts", "invalid_parameter", "at most 10"],
+  [{ diversity: 1.5 }, "/diversity", "invalid_parameter", "at most 1"],
+  [{ exploration: "1" }, "/exploration", "invalid_parameter", "must be a number"],
+  [{ seed: -1 }, "/seed", "invalid_parameter", "at least 0"],
+  [{ max_per_value: { a: 0 } }, "/max_per_value/a", "invalid_parameter", "at least 1"],
+  [{ max_per_value: { a: 1, b: 1, c: 1, d: 1 } }, "/max_per_value", "invalid_parameter", "at most 3 attributes"],
+  [{ pinned: Array(21).fill(1) }, "/pinned", "invalid_parameter", "at most 20"],
+  [{ diverstiy: 1 }, "/diverstiy", "unknown_field", 'did you mean "diversity"?'],
+])("%j is refused", (body, pointer, code, message) =>
+  expect(problemOf(() => parseRankBody(body)).errors).toMatchObject([
+    { pointer, code, message: expect.stringContaining(message) },
+  ]),
+);
+test("similar items need an item", () =>
+  expect(problemOf(() => parseSimilarBody({})).errors).toMatchObject([{ pointer: "/item_id", code: "missing_field" }]));
 
 test.each(["", "?", "?a=1", "?a=1?b=2", "?a=1#b?c", "#?a=1"])(
   "the query of an address that ends in %j is that of a URL",

@@ -12,6 +12,7 @@ import { historiesOf, type UserHistories } from "../read/spool/user-histories.ts
 import { StageError } from "../stage/stage-error.ts";
 import { type BuiltVersion, describe, manifestBytes, type VersionFile, versionFile } from "../store/version-files.ts";
 import { GOLDEN_TOLERANCE, goldenHistories, goldenScores } from "./golden.ts";
+import { measureSimilarity } from "./measure-similarity.ts";
 import { packUserRecords } from "./write-user-records.ts";
 
 export type VersionInput = {
@@ -46,6 +47,8 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
   const attributes = dataset.itemAttributes.length
     ? await versionFile(encodeAttributes(dataset.itemAttributes, dataset.itemCount), MEDIA_TYPES.attributes)
     : null;
+  const { golden, similarityFile } = await measureScores(input);
+  const similarity = await versionFile(similarityFile, MEDIA_TYPES.similarity);
   const histories = input.users ?? historiesOf(dataset, dataset.userIds, userSalt(input));
   const users = await userFiles(histories, input);
   const userValues = input.userValues && (await versionFile(input.userValues, MEDIA_TYPES.userValues));
@@ -64,15 +67,16 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
       history_max: input.historyMax,
       graph: graph.descriptor,
       weights: exported.weights.map(({ path }, i) => ({ path, file: weights[i]!.descriptor })),
-      golden: await goldenOf(input),
+      golden,
       golden_tolerance: GOLDEN_TOLERANCE,
     },
     catalog: catalog.descriptor,
     attributes: attributes?.descriptor ?? null,
     users: users && { directory: users.directory.descriptor, pages: users.pages.map((page) => page.descriptor) },
     ...(userValues && { user_values: userValues.descriptor }),
+    similarity: similarity.descriptor,
   });
-  const all = [graph, ...weights, catalog, ...(attributes ? [attributes] : [])];
+  const all = [graph, ...weights, catalog, similarity, ...(attributes ? [attributes] : [])];
   const ofUsers = [...(users ? [...users.pages, users.directory] : []), ...(userValues ? [userValues] : [])];
   const files = unique([...all, ...ofUsers]);
   return { version: await versionName(manifest), manifest, files };
@@ -88,10 +92,13 @@ export async function versionName(manifest: Manifest): Promise<string> {
 export const timeOfVersion = (version: string): number =>
   Date.parse(version.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-.*/, "$1-$2-$3T$4:$5:$6.$7Z"));
 
-async function goldenOf({ dataset, exported, historyMax }: VersionInput) {
+async function measureScores({ dataset, exported, historyMax }: VersionInput) {
   const scorer = await openScorer(exported, dataset.itemCount);
   try {
-    return await goldenScores(scorer, goldenHistories(dataset, historyMax));
+    return {
+      golden: await goldenScores(scorer, goldenHistories(dataset, historyMax)),
+      similarityFile: await measureSimilarity(scorer, dataset),
+    };
   } finally {
     await scorer.close();
   }

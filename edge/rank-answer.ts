@@ -1,0 +1,46 @@
+import type { Context } from "hono";
+import type { RankParameters } from "../shared/api.ts";
+import { attributesOf } from "../shared/attribute-values.ts";
+import { type ItemIndex, itemIdToJson } from "../shared/ids.ts";
+import type { RankAnswer } from "../shared/rank.ts";
+import type { EdgeEnv } from "./isolate.ts";
+import type { LoadedVersion } from "./versions/load-version.ts";
+
+/** Scores and shares are rounded to four decimals. */
+const rounded = (value: number) => Math.round(value * 1e4) / 1e4;
+
+type Ranked = { readonly answer: RankAnswer; readonly parameters: RankParameters };
+
+/** An array of item ids or, if the call asks for more, an object. */
+export function rankAnswer(c: Context<EdgeEnv>, loaded: LoadedVersion, { answer, parameters }: Ranked): Response {
+  const { strategy, items, ignoredInteractions, unknownItems } = answer;
+  const { version } = loaded.target.live;
+  const rankId = crypto.randomUUID();
+  c.header("x-rank-id", rankId);
+  c.header("x-model-version", version);
+  c.header("x-rank-strategy", strategy);
+  c.header("x-ignored-interactions", String(ignoredInteractions));
+  if (parameters.itemIds || parameters.shaping?.pinned) c.header("x-unknown-items", String(unknownItems));
+  c.set("ranked", { version, rank_id: rankId, strategy, item_count: items.length });
+  const idOf = (item: ItemIndex) => itemIdToJson(loaded.catalog.idAt(item), loaded.catalog.itemIdType);
+  if (parameters.details === undefined) return c.json(items.map(idOf));
+  const { attributes } = loaded;
+  const isWanted = new Set(parameters.details);
+  return c.json({
+    items: items.map((item, i) => ({
+      item_id: idOf(item),
+      ...(isWanted.has("scores") && { score: rounded(answer.scores![i]!) }),
+      ...(isWanted.has("metadata") && { metadata: attributes ? attributesOf(attributes, item) : {} }),
+      ...(isWanted.has("reasons") && {
+        reasons: answer.reasons![i]!.map((reason) => ({ item_id: idOf(reason.item), share: rounded(reason.share) })),
+      }),
+    })),
+    rank_id: rankId,
+    version,
+    strategy,
+    scenario: null,
+    arm: null,
+    ignored_interactions: ignoredInteractions,
+    unknown_items: unknownItems,
+  });
+}
