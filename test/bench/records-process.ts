@@ -37,7 +37,6 @@ async function stage(staging: Staging): Promise<StagedTable> {
   await runStaged(
     staging,
     `CREATE TABLE items AS SELECT CAST(i AS VARCHAR) AS text FROM range(${ITEMS}) t(i) ORDER BY text`,
-    signal,
   );
   const hash = `substr(sha256(from_hex('${Buffer.from(salt).toString("hex")}') || encode('user-' || u)), 1, 24)`;
   const count = `CASE WHEN u < ${HEAVY_USERS} THEN ${HEAVY_ROWS} ELSE ${ROWS} END`;
@@ -48,22 +47,21 @@ async function stage(staging: Staging): Promise<StagedTable> {
       CAST(1700000000 + u % 86400 + r AS BIGINT) AS c2, CASE WHEN (u + r) % 5 = 0 THEN 0 ELSE 1 END AS c3,
       substr(md5(CAST(u AS VARCHAR) || r), 1, 8) AS c4
      FROM (${rows})`,
-    signal,
   );
   const columns = ["c0", "c1", "c2", "c3", "c4"].map((sql) => ({ sql, name: sql, type: undefined as never }));
   return { name: "record_rows", rows: 0, columns };
 }
 
 async function spool(): Promise<UserSpool & { readonly seconds: number }> {
-  const staging = await openStaging({ workDirectory: folder, memoryMb: Number(memoryText) });
+  const staging = await openStaging({ workDirectory: folder, memoryMb: Number(memoryText), signal });
   try {
     const table = await stage(staging);
     say("rows are staged");
     peak = watchPeakMemory();
-    const itemIds = await readIds(staging, "items", signal);
+    const itemIds = await readIds(staging, "items");
     const begin = seconds();
     const path = join(folder, "users.spool");
-    const userCount = await spoolUsers(staging, table, { path, erased: undefined, signal, progress: () => undefined });
+    const userCount = await spoolUsers(staging, table, { path, erased: undefined, progress: () => undefined });
     return { path, salt, userCount, itemIds, seconds: seconds() - begin };
   } finally {
     await staging.close();

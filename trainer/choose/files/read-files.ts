@@ -72,7 +72,7 @@ const REJECTED_FRACTION_MAX = 0.5;
  */
 export async function readFiles(files: FilesToRead, signal: AbortSignal): Promise<TrainAndTest> {
   const workDirectory = await mkdtemp(join(tmpdir(), "shortlist-files-"));
-  const staging = await openStaging({ workDirectory, memoryMb: MEMORY_MB });
+  const staging = await openStaging({ workDirectory, memoryMb: MEMORY_MB, signal });
   const context: Context = { staging, workDirectory, signal, opened: [] };
   try {
     const train = await openTable(context, files.train, "train");
@@ -81,9 +81,9 @@ export async function readFiles(files: FilesToRead, signal: AbortSignal): Promis
     const trainRows = await aboutFile(files.train, () => stageInteractions(context, train, "train", columns));
     const testRows = await aboutFile(files.test, () => stageInteractions(context, test, "test", columns));
     const acceptedSql = "(FROM train_rows UNION ALL FROM test_rows)";
-    await numberIds(staging, { ...trainRows.checked, acceptedSql }, { moreItems: null, signal });
+    await numberIds(staging, { ...trainRows.checked, acceptedSql }, null);
     const interactionsOf = async ({ checked }: StagedFile) =>
-      (await readInteractions(staging, checked, { tieOrder: "row", signal, progress: () => undefined })).interactions;
+      (await readInteractions(staging, checked, { tieOrder: "row" })).interactions;
     const interactions = await interactionsOf(trainRows);
     const users = await readAttributeFile(context, files.users, {
       what: "user",
@@ -98,8 +98,8 @@ export async function readFiles(files: FilesToRead, signal: AbortSignal): Promis
     return {
       train: {
         ...interactions,
-        itemIds: await readIds(staging, "items", signal),
-        userIds: await readIds(staging, "users", signal),
+        itemIds: await readIds(staging, "items"),
+        userIds: await readIds(staging, "users"),
         itemIdType: "string",
         itemAttributes: items.columns,
         userAttributes: users.columns,
@@ -173,13 +173,13 @@ async function stageInteractions(
   const query = `SELECT ${identifier(user)}, ${identifier(item)}, ${has(time) ? identifier(time) : "0"} AS created_at,
     ${has(label) ? isPositive(identifier(label)) : "true"} AS positive FROM ${identifier(table.name)}`;
   const source = await table.connector.read(query, { signal });
-  const rows = await stageRows(staging, { name: `${part}_file`, source }, { signal, progress: () => undefined });
+  const rows = await stageRows(staging, { name: `${part}_file`, source });
   const schema: ModelSchema = {
     user: { id: user },
     item: { id: item },
     interaction: { created_at: "created_at", label: { type: "Binary", name: "positive" }, source: { query } },
   };
-  const checked = await checkInteractions(staging, rows, schema, { nowSeconds: Date.now() / 1000, signal });
+  const checked = await checkInteractions(staging, rows, schema, Date.now() / 1000);
   const unreadable = unreadableOf(source);
   const rejected = { ...checked.rejected, ...unreadable };
   const { label: positive } = schema.interaction;
@@ -190,7 +190,6 @@ async function stageInteractions(
     staging,
     `CREATE TABLE ${part}_rows AS SELECT row, ${text(checked.userKey, "accepted.user_id")} AS user_id,
      ${text(checked.itemKey, "accepted.item_id")} AS item_id, seconds, positive, rating FROM ${checked.acceptedSql} accepted`,
-    signal,
   );
   const ofText = { userKey: { ...checked.userKey, text: "key" }, itemKey: { ...checked.itemKey, text: "key" } };
   const lacks = (column: string | null) => column !== null && !has(column);
@@ -231,10 +230,10 @@ async function readAttributeFile(
   return await aboutFile(path, async () => {
     const columns = attributeColumns({ id }, table.columns, what);
     const source = await table.connector.read(`FROM ${identifier(table.name)}`, { signal, columns });
-    const rows = await stageRows(staging, { name: `${what}_rows`, source }, { signal, progress: () => undefined });
-    const staged = await checkAttributes(staging, rows, { entity: { id }, what, signal });
-    const read = await readAttributes(staging, staged, { index, count, signal });
-    const unknownIds = await unknownIdsWarning(staging, staged, { known: index, what, signal });
+    const rows = await stageRows(staging, { name: `${what}_rows`, source });
+    const staged = await checkAttributes(staging, rows, { entity: { id }, what });
+    const read = await readAttributes(staging, staged, { index, count });
+    const unknownIds = await unknownIdsWarning(staging, staged, { known: index, what });
     const warnings = [...staged.warnings, ...(unknownIds ? [unknownIds] : []), ...read.warnings];
     return { columns: read.columns, warnings: warnings.map((warning) => `${path}: ${warning}`) };
   });

@@ -55,7 +55,7 @@ export async function dryRun(
   await mkdir(context.settings.tempDirectory, { recursive: true });
   const folder = await mkdtemp(join(context.settings.tempDirectory, "dry-run-"));
   const memoryMb = Math.min(STAGING_MB_MAX, context.settings.memoryMb);
-  const staging = await openStaging({ workDirectory: folder, memoryMb });
+  const staging = await openStaging({ workDirectory: folder, memoryMb, signal });
   const report: DryRunReport = {
     model_name: spec.model_name,
     ok: true,
@@ -91,7 +91,7 @@ type Trial = Required<DryRunOptions> & {
 type Known = { readonly checked: StagedInteractions; readonly isWhole: boolean };
 
 async function tryInteractions(trial: Trial): Promise<Known | undefined> {
-  const { spec, signal, staging, report, fitSecondsMax } = trial;
+  const { spec, staging, report, fitSecondsMax } = trial;
   const { user, item, interaction } = spec.schema;
   const { source } = interaction;
   const pointer = "/schema/interaction/source";
@@ -110,7 +110,7 @@ async function tryInteractions(trial: Trial): Promise<Known | undefined> {
   report.predicted_training = await predictTraining(staging, sample.table, size);
   return await orProblem(trial, "/schema/interaction", async () => {
     const nowSeconds = Math.floor(trial.nowMs / 1000);
-    const checked = await checkInteractions(staging, sample.table, spec.schema, { nowSeconds, signal });
+    const checked = await checkInteractions(staging, sample.table, spec.schema, nowSeconds);
     report.item_id_type = checked.itemIdType;
     addRejected(trial, checked.rejected, sample);
     if (sample.table.rows === 0) addProblem(trial, "error", "no_rows", "The query gives no rows");
@@ -135,11 +135,10 @@ function addProblem({ report }: Trial, severity: DryRunProblem["severity"], code
 
 /** A fault of the beginning of a query is a warning, since later rows may not have it. */
 async function checkAccepted(trial: Trial, checked: StagedInteractions, { table, isWhole }: Sample): Promise<void> {
-  const { spec, staging, signal } = trial;
+  const { spec, staging } = trial;
   const { label } = spec.schema.interaction;
-  await numberIds(staging, checked, { moreItems: null, signal });
-  const options = { tieOrder: "hash", signal, progress: () => undefined } as const;
-  const { interactions, duplicates } = await readInteractions(staging, checked, options);
+  await numberIds(staging, checked, null);
+  const { interactions, duplicates } = await readInteractions(staging, checked, { tieOrder: "hash" });
   const among = isWhole ? "" : `Among the first ${table.rows} rows: `;
   try {
     checkInteractionsUsable(interactions, label);
@@ -165,7 +164,7 @@ const describedByReason = (rejected: Rejected) =>
   Object.entries(rejected).map(([reason, found]) => [reason, describeRejected({ [reason]: found })[0]!] as const);
 
 async function tryAttributes(trial: Trial, what: "item" | "user", known: Known | undefined): Promise<void> {
-  const { spec, signal, staging, report } = trial;
+  const { spec, staging, report } = trial;
   const entity = spec.schema[what];
   const { source } = entity;
   if (source === undefined) return;
@@ -177,16 +176,16 @@ async function tryAttributes(trial: Trial, what: "item" | "user", known: Known |
   if (sample === undefined) return;
   await orProblem(trial, pointer, async () => {
     const idType = what === "item" ? known?.checked.itemIdType : undefined;
-    const staged = await checkAttributes(staging, sample.table, { entity, what, idType, signal });
+    const staged = await checkAttributes(staging, sample.table, { entity, what, idType });
     for (const [code, message] of describedByReason(sample.unreadable))
       report.problems.push({ pointer: `${pointer}/query`, severity: "warning", code, message });
     // Every id of the sample gets an index: which of them have interactions is known of whole queries only.
     const index = `${what}_index`;
-    await runStaged(staging, `CREATE TABLE ${index} AS SELECT text FROM ${idsOf(staged)}`, signal);
-    const read = await readAttributes(staging, staged, { index, count: sample.table.rows, signal });
+    await runStaged(staging, `CREATE TABLE ${index} AS SELECT text FROM ${idsOf(staged)}`);
+    const read = await readAttributes(staging, staged, { index, count: sample.table.rows });
     const unknownIds =
       sample.isWhole && known?.isWhole && known.checked.accepted > 0
-        ? await unknownIdsWarning(staging, staged, { known: what === "item" ? "item_texts" : "users", what, signal })
+        ? await unknownIdsWarning(staging, staged, { known: what === "item" ? "item_texts" : "users", what })
         : undefined;
     for (const message of [...staged.warnings, ...read.warnings, unknownIds])
       if (message !== undefined)
@@ -256,7 +255,7 @@ async function stageSample(
   }
   if (missing.length > 0) return undefined;
   const rows = await connector.read(source.query, { signal, columns: choose(available), limit: SAMPLE_ROWS });
-  const table = await stageRows(staging, { name: `${what}_rows`, source: rows }, { signal, progress: () => undefined });
+  const table = await stageRows(staging, { name: `${what}_rows`, source: rows });
   query.sample_size = table.rows;
   query.sample = await sampleRows(staging, table);
   const unreadable = unreadableOf(rows);

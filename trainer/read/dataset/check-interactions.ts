@@ -4,8 +4,9 @@ import { StageError } from "../../stage/stage-error.ts";
 import { DUCKDB } from "../rules/duckdb-dialect.ts";
 import { type IdExpression, idExpression } from "../rules/id-expression.ts";
 import { countRejected, type Rejected } from "../rules/reject-reasons.ts";
-import { checkedRowsSql, timeUnitOf } from "../rules/row-rules.ts";
-import { readStaged, type StagedTable, type Staging } from "./staging.ts";
+import { checkedRowsSql } from "../rules/row-rules.ts";
+import { stagedTimeUnit } from "./staged-times.ts";
+import { readRow, readStaged, type StagedTable, type Staging } from "./staging.ts";
 
 export type StagedInteractions = {
   readonly table: StagedTable;
@@ -18,8 +19,6 @@ export type StagedInteractions = {
   readonly itemKey: IdExpression;
   readonly hasRatings: boolean;
 };
-
-export type CheckOptions = { readonly nowSeconds: number; readonly signal: AbortSignal };
 
 const FIRST_ROWS = 5;
 
@@ -41,20 +40,17 @@ export async function checkInteractions(
   staging: Staging,
   table: StagedTable,
   schema: ModelSchema,
-  { nowSeconds, signal }: CheckOptions,
+  nowSeconds: number,
 ): Promise<StagedInteractions> {
   const rules = rulesOf(table, schema);
-  const unit = await timeUnitOf(DUCKDB, rules.time, async (counts) => {
-    const [row] = await readStaged(staging, `SELECT ${counts} FROM ${table.name}`, signal);
-    return row!;
-  });
+  const unit = await stagedTimeUnit(staging, table.name, rules.time);
   const checkedSql = `(${checkedRowsSql(rules, { from: table.name, row: "rowid", unit, nowSeconds })})`;
-  const rejected = await rejectedByReason(staging, checkedSql, signal);
+  const rejected = await rejectedByReason(staging, checkedSql);
   const rejectedRows = countRejected(rejected);
   // When every row is accepted, the reasons are not computed again, and a later step reads only the columns it needs.
   const acceptedSql = `(SELECT * EXCLUDE (reason) FROM ${checkedSql}${rejectedRows === 0 ? "" : " WHERE reason IS NULL"})`;
   const { user: userKey, item: itemKey } = rules;
-  const itemIdType = await itemIdTypeOf(staging, { acceptedSql, itemKey, signal });
+  const itemIdType = await itemIdTypeOf(staging, acceptedSql, itemKey);
   const hasRatings = rules.label.rating !== null;
   return {
     table,
@@ -86,12 +82,11 @@ function rulesOf({ columns }: StagedTable, schema: ModelSchema) {
   };
 }
 
-async function rejectedByReason(staging: Staging, checkedSql: string, signal: AbortSignal): Promise<Rejected> {
+async function rejectedByReason(staging: Staging, checkedSql: string): Promise<Rejected> {
   const rows = await readStaged(
     staging,
     `SELECT reason, count(*) AS count, min(row, ${FIRST_ROWS}) AS first_rows
      FROM ${checkedSql} WHERE reason IS NOT NULL GROUP BY reason ORDER BY count(*) DESC, reason`,
-    signal,
   );
   return Object.fromEntries(
     rows.map(({ reason, count, first_rows }) => [
@@ -102,16 +97,12 @@ async function rejectedByReason(staging: Staging, checkedSql: string, signal: Ab
 }
 
 /** How ids look in answers. Ids of a column of doubles are integers if each accepted value is one. */
-async function itemIdTypeOf(
-  staging: Staging,
-  { acceptedSql, itemKey, signal }: { acceptedSql: string; itemKey: IdExpression; signal: AbortSignal },
-): Promise<ItemIdType> {
+async function itemIdTypeOf(staging: Staging, acceptedSql: string, itemKey: IdExpression): Promise<ItemIdType> {
   if (itemKey.isIntegral === null) return itemKey.jsonType;
   const isIntegral = itemKey.isIntegral.replaceAll("c1", "item_id");
-  const [row] = await readStaged(
+  const row = await readRow(
     staging,
     `SELECT coalesce(bool_and(${isIntegral}), false) AS all_integral FROM ${acceptedSql}`,
-    signal,
   );
-  return row!.all_integral === true ? "integer" : "string";
+  return row.all_integral === true ? "integer" : "string";
 }

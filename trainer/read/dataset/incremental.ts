@@ -10,17 +10,17 @@ import type { ConnectorContext, SourceColumn } from "../connectors/connector.ts"
 import type { Dialect } from "../rules/dialect.ts";
 import { dialectOf, type Moment, momentLiteral, queryFrom } from "../rules/dialects.ts";
 import { DUCKDB } from "../rules/duckdb-dialect.ts";
-import { timeUnitOf } from "../rules/row-rules.ts";
 import { type CopyMetadata, dropKept, KEPT_FOLDER, type KeptCopy, keepRows, loadKept, openKept } from "./kept-copy.ts";
 import {
   type OpenedQuery,
   type QueryOptions,
   type StagedQuery,
   stageOpened,
-  stageOptions,
+  stagingProgress,
   unreadableOf,
 } from "./stage-query.ts";
-import { appendRows, readStaged, type StagedTable, type Staging } from "./staging.ts";
+import { stagedTimeUnit } from "./staged-times.ts";
+import { appendRows, readRow, type StagedTable, type Staging } from "./staging.ts";
 
 /** How interactions of a source that only grows are kept from one run to the next. */
 export type KeptOptions = {
@@ -59,7 +59,7 @@ export async function stageIncrementally(
   spec: ModelSpec,
   options: IncrementalOptions,
 ): Promise<StagedIncrementally> {
-  const { kept, nowMs, signal } = options;
+  const { kept, nowMs } = options;
   const { incremental, source } = spec.schema.interaction;
   const dialect = dialectOf(connectorOf(spec, source).type);
   const directory = kept && join(kept.directory, KEPT_FOLDER);
@@ -70,7 +70,7 @@ export async function stageIncrementally(
   options.progress({ detail: "checking what is kept of earlier runs" });
   const sourceDigest = digestOfSource(spec, opened, options.context);
   const column = opened.columns[TIME_INDEX]!;
-  const copy = await openKept(staging, directory, signal);
+  const copy = await openKept(staging, directory);
   const unordered = whyUnordered(dialect, column);
   const why = unordered ?? whyUnusable(copy, sourceDigest, options);
   const part = why === undefined && copy ? { copy, query: queryFrom(dialect, opened.query, column, copy)! } : undefined;
@@ -101,16 +101,12 @@ const partReport = ({ before }: KeptCopy, readRows: number, keptRows: number) =>
   `interactions: ${readRows} rows read since ${isoOf(before * 1000)}, ${keptRows} kept from before`;
 
 /** Keeps rows for the next run. A failure becomes a warning and does not end the run. */
-export async function keepForNextRun(
-  staging: Staging,
-  table: StagedTable,
-  { toKeep, signal }: { readonly toKeep: ToKeep; readonly signal: AbortSignal },
-): Promise<string[]> {
+export async function keepForNextRun(staging: Staging, table: StagedTable, toKeep: ToKeep): Promise<string[]> {
   try {
-    await keepRows(staging, table, { ...toKeep, signal });
+    await keepRows(staging, table, toKeep);
     return [];
   } catch (error) {
-    signal.throwIfAborted();
+    staging.signal.throwIfAborted();
     // The old copy may hold rows of users who were erased since.
     await dropKept(toKeep.directory).catch(() => undefined);
     const reason = error instanceof StageError ? error.message : "the folder cannot be written to";
@@ -152,24 +148,20 @@ async function stagePart(
 ) {
   const { name, columns, connector } = opened;
   const { signal } = options;
-  const keptRows = await loadKept(staging, copy, { name, columns, signal });
+  const keptRows = await loadKept(staging, copy, { name, columns });
   const source = await connector.read(query, { signal, columns: columns.map((column) => column.name) });
-  const appended = await appendRows(staging, { name, source }, stageOptions(opened, source, options));
+  const appended = await appendRows(staging, { name, source }, stagingProgress(opened, source, options));
   return { table: { ...appended, rows: keptRows + appended.rows }, unreadable: unreadableOf(source), keptRows };
 }
 
 /** The moment up to which rows are kept, and its SQL condition; undefined when no row has a usable time. */
-async function watermarkOf(
-  staging: Staging,
-  { name, columns }: StagedTable,
-  { kept, nowMs, signal }: IncrementalOptions,
-) {
+async function watermarkOf(staging: Staging, { name, columns }: StagedTable, { kept, nowMs }: IncrementalOptions) {
   const column = columns[TIME_INDEX]!;
   const time = DUCKDB.time(column.sql, column.type);
   if (time === undefined) return undefined;
-  const read = async (sql: string) => (await readStaged(staging, sql, signal))[0]!;
-  const unit = await timeUnitOf(DUCKDB, time, (counts) => read(`SELECT ${counts} FROM ${name}`));
-  const { newest } = await read(
+  const unit = await stagedTimeUnit(staging, name, time);
+  const { newest } = await readRow(
+    staging,
     `SELECT max(s) FILTER (s BETWEEN 0 AND ${Math.floor(nowMs / 1000)}) AS newest
      FROM (SELECT ${time.seconds(unit)} AS s FROM ${name})`,
   );

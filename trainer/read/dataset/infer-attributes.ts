@@ -3,8 +3,8 @@ import type { FeatureType } from "../../../shared/model-spec.ts";
 import { LONG_INTEGERS, NUMBERS, TIMES } from "../rules/column-kinds.ts";
 import { positiveWord } from "../rules/dialect.ts";
 import { DUCKDB, numberOfText, shortestDigits } from "../rules/duckdb-dialect.ts";
-import { timeUnitOf } from "../rules/row-rules.ts";
-import { readStaged, type Staging } from "./staging.ts";
+import { stagedTimeUnit } from "./staged-times.ts";
+import { readRow, type Staging } from "./staging.ts";
 
 /** A column of an attribute table with its type. */
 export type TypedAttribute = {
@@ -30,7 +30,7 @@ const CATEGORY_FEW = 20;
 const CATEGORY_SHORT = 30;
 
 type Column = { readonly sql: string; readonly name: string; readonly type: DuckDBType };
-type Place = { readonly staging: Staging; readonly table: string; readonly signal: AbortSignal };
+type Place = { readonly staging: Staging; readonly table: string };
 
 const TEXTS: ReadonlySet<DuckDBTypeId> = new Set([
   DuckDBTypeId.VARCHAR,
@@ -68,7 +68,7 @@ async function inferType(place: Place, column: Column): Promise<FeatureType | un
   // 007 is a code and not the number 7. A number alone is no date.
   const isNumber = `(isfinite(${numberOfText("v")}) AND NOT regexp_matches(v, '^[+-]?0[0-9]'))`;
   const isTime = `(regexp_matches(v, '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]|$)') AND TRY_CAST(v AS TIMESTAMPTZ) IS NOT NULL)`;
-  const [row] = await readStaged(
+  const row = await readRow(
     place.staging,
     `SELECT count(*) AS present, count(DISTINCT v) AS different, avg(length(v)) AS length,
        count(*) FILTER (${isNumber}) AS numbers, count(*) FILTER (${isTime}) AS times,
@@ -76,7 +76,6 @@ async function inferType(place: Place, column: Column): Promise<FeatureType | un
        count(*) FILTER (contains(v, '${LIST_SEPARATOR}')) AS lists,
        count(*) FILTER (regexp_matches(v, '^[+-]?[0-9]+$') AND ${isInexact("TRY_CAST(v AS DOUBLE)")}) AS inexact
      FROM (SELECT ${text} AS v FROM ${place.table}) WHERE v != ''`,
-    place.signal,
   );
   const count = (name: string) => Number(row![name]);
   const present = count("present");
@@ -92,14 +91,14 @@ async function inferType(place: Place, column: Column): Promise<FeatureType | un
 /** A whole number that a double would round is an id, except 2^63, which programs write for "no value". */
 const isInexact = (number: string) => `(abs(${number}) > ${Number.MAX_SAFE_INTEGER} AND abs(${number}) != ${2 ** 63})`;
 
-async function hasInexact({ staging, table, signal }: Place, { sql, type }: Column): Promise<boolean> {
+async function hasInexact({ staging, table }: Place, { sql, type }: Column): Promise<boolean> {
   const mayBe =
     type instanceof DuckDBDecimalType ? type.scale === 0 && type.width > 15 : LONG_INTEGERS.has(type.typeId);
   if (!mayBe) return false;
   const number = `CAST(${sql} AS DOUBLE)`;
   const query = `SELECT count(*) FILTER (${isInexact(number)}) AS inexact FROM ${table}`;
-  const [row] = await readStaged(staging, query, signal);
-  return Number(row!.inexact) > 0;
+  const row = await readRow(staging, query);
+  return Number(row.inexact) > 0;
 }
 
 const isTextList = (type: DuckDBType): type is DuckDBListType =>
@@ -153,13 +152,10 @@ function plainText(sql: string, type: DuckDBType): string {
     ELSE CAST(${sql} AS VARCHAR) END`;
 }
 
-async function timestampSql({ staging, table, signal }: Place, column: Column): Promise<string | undefined> {
+async function timestampSql({ staging, table }: Place, column: Column): Promise<string | undefined> {
   const isText = column.type.typeId === DuckDBTypeId.VARCHAR;
   const time = DUCKDB.time(isText ? trimmed(column.sql) : column.sql, column.type);
   if (time === undefined) return undefined;
-  const unit = await timeUnitOf(DUCKDB, time, async (counts) => {
-    const [row] = await readStaged(staging, `SELECT ${counts} FROM ${table}`, signal);
-    return row!;
-  });
+  const unit = await stagedTimeUnit(staging, table, time);
   return `CAST(${time.seconds(unit)} AS DOUBLE)`;
 }

@@ -10,7 +10,7 @@ import { z } from "zod";
 import { StageError } from "../../stage/stage-error.ts";
 import type { SourceColumn } from "../connectors/connector.ts";
 import { literal } from "../connectors/sql-text.ts";
-import { readStaged, runStaged, type StagedTable, type Staging } from "./staging.ts";
+import { readRow, runStaged, type StagedTable, type Staging } from "./staging.ts";
 
 /** The folder of the copy, inside the model's folder. */
 export const KEPT_FOLDER = "interactions";
@@ -33,18 +33,14 @@ export type CopyMetadata = z.infer<typeof CopyMetadata>;
 export type KeptCopy = CopyMetadata & { readonly path: string };
 
 /** The copy with its metadata; undefined when there is none that can be read. */
-export async function openKept(
-  staging: Staging,
-  directory: string,
-  signal: AbortSignal,
-): Promise<KeptCopy | undefined> {
+export async function openKept(staging: Staging, directory: string): Promise<KeptCopy | undefined> {
   const path = join(directory, KEPT_FILE);
   const sql = `SELECT decode(value) AS text FROM parquet_kv_metadata(${literal(path)}) WHERE decode(key) = '${METADATA_KEY}'`;
   try {
-    const [row] = await readStaged(staging, sql, signal);
+    const row = await readRow(staging, sql);
     return { path, ...CopyMetadata.parse(JSON.parse(String(row?.text))) };
   } catch {
-    signal.throwIfAborted();
+    staging.signal.throwIfAborted();
     return undefined;
   }
 }
@@ -53,20 +49,20 @@ export async function openKept(
 export async function loadKept(
   staging: Staging,
   { path }: KeptCopy,
-  { name, columns, signal }: { readonly name: string; readonly columns: readonly SourceColumn[]; signal: AbortSignal },
+  { name, columns }: { readonly name: string; readonly columns: readonly SourceColumn[] },
 ): Promise<number> {
   const list = columns.map(({ type }, i) => `CAST(c${i} AS ${type}) AS c${i}`).join(", ");
   try {
-    await runStaged(staging, `CREATE TABLE ${name} AS SELECT ${list} FROM read_parquet(${literal(path)})`, signal);
+    await runStaged(staging, `CREATE TABLE ${name} AS SELECT ${list} FROM read_parquet(${literal(path)})`);
   } catch (error) {
-    signal.throwIfAborted();
+    staging.signal.throwIfAborted();
     if (error instanceof StageError) throw error;
     await rm(path, { force: true });
     const message = "The rows that were kept of the last run are damaged; the next attempt reads all rows";
     throw new StageError("fetching", "kept_rows_damaged", message, { cause: error, retryable: true });
   }
-  const [row] = await readStaged(staging, `SELECT count(*) AS rows FROM ${name}`, signal);
-  return Number(row!.rows);
+  const row = await readRow(staging, `SELECT count(*) AS rows FROM ${name}`);
+  return Number(row.rows);
 }
 
 export type KeepOptions = {
@@ -74,12 +70,11 @@ export type KeepOptions = {
   readonly metadata: CopyMetadata;
   /** SQL condition of the rows to keep. */
   readonly condition: string;
-  readonly signal: AbortSignal;
 };
 
 /** Replaces the copy by rows of a staged table. When this throws, the previous copy is unchanged. */
 export async function keepRows(staging: Staging, table: StagedTable, options: KeepOptions): Promise<void> {
-  const { directory, metadata, condition, signal } = options;
+  const { directory, metadata, condition } = options;
   await mkdir(directory, { recursive: true, mode: 0o700 });
   // Unfinished files of runs that crashed.
   for (const name of await readdir(directory))
@@ -89,7 +84,7 @@ export async function keepRows(staging: Staging, table: StagedTable, options: Ke
   const format = `FORMAT parquet, COMPRESSION zstd, KV_METADATA {${METADATA_KEY}: ${literal(JSON.stringify(metadata))}}`;
   try {
     const rows = `SELECT ${list.join(", ")} FROM ${table.name} WHERE ${condition}`;
-    await runStaged(staging, `COPY (${rows}) TO ${literal(unfinished)} (${format})`, signal);
+    await runStaged(staging, `COPY (${rows}) TO ${literal(unfinished)} (${format})`);
     await appendFile(unfinished, "", { flush: true }); // so that a crash after the rename cannot leave a file with holes
     await rename(unfinished, join(directory, KEPT_FILE));
   } catch (error) {

@@ -1,6 +1,6 @@
 import { type ErasedUsers, hashesOf } from "../../../shared/erased-users.ts";
 import { idExpression } from "../rules/id-expression.ts";
-import { readStaged, runStaged, type StagedTable, type Staging, stageTexts } from "./staging.ts";
+import { readRow, runStaged, type StagedTable, type Staging, stageTexts } from "./staging.ts";
 
 export type LeftOut = {
   /** The table without the rows of erased users. */
@@ -16,7 +16,7 @@ export type LeftOut = {
 export async function leaveOutErased(
   staging: Staging,
   table: StagedTable,
-  { erased, signal }: { readonly erased: ErasedUsers | undefined; readonly signal: AbortSignal },
+  erased: ErasedUsers | undefined,
 ): Promise<LeftOut> {
   const [userColumn] = table.columns;
   const id = userColumn && idExpression(userColumn.sql, userColumn.type, "user");
@@ -26,9 +26,9 @@ export async function leaveOutErased(
   const hash = `substr(sha256('${erased.salt}' || ${id.text}), 1, 16)`;
   const keys = `(SELECT key FROM ${users} WHERE ${hash} IN (SELECT hash FROM erased_hashes))`;
   const count = `SELECT count(*) AS count FROM ${table.name}`;
-  await runStaged(staging, `DELETE FROM ${table.name} WHERE ${id.key} IN ${keys}`, signal);
-  const [left] = await readStaged(staging, count, signal);
-  await runStaged(staging, "DROP TABLE erased_hashes", signal);
-  const rows = table.rows - Number(left!.count);
+  await runStaged(staging, `DELETE FROM ${table.name} WHERE ${id.key} IN ${keys}`);
+  const left = await readRow(staging, count);
+  await runStaged(staging, "DROP TABLE erased_hashes");
+  const rows = table.rows - Number(left.count);
   return { table: { ...table, rows: table.rows - rows }, rows };
 }

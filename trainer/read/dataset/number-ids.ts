@@ -1,7 +1,7 @@
 import type { DuckDBBlobValue } from "@duckdb/node-api";
 import type { PackedStrings } from "../../../shared/packed-strings.ts";
 import type { StagedInteractions } from "./check-interactions.ts";
-import { readStaged, runStaged, type Staging, streamStaged } from "./staging.ts";
+import { readRow, runStaged, type Staging, streamStaged } from "./staging.ts";
 
 /**
  * Numbers the users and items in the order of their ids. Makes the tables `users (key, text)` and `items (text)`, whose
@@ -12,10 +12,10 @@ import { readStaged, runStaged, type Staging, streamStaged } from "./staging.ts"
 export async function numberIds(
   staging: Staging,
   { acceptedSql, userKey, itemKey }: StagedInteractions,
-  { moreItems, signal }: { readonly moreItems: string | null; readonly signal: AbortSignal },
+  moreItems: string | null,
 ): Promise<void> {
   const distinct = (column: string) => `(SELECT DISTINCT ${column} AS key FROM ${acceptedSql})`;
-  const run = (sql: string) => runStaged(staging, sql, signal);
+  const run = (sql: string) => runStaged(staging, sql);
   // DuckDB keeps the insertion order, so rowid is the position in the order.
   await run(`CREATE TABLE users AS SELECT key, ${userKey.text} AS text FROM ${distinct("user_id")} ORDER BY text`);
   await run(`CREATE TABLE item_texts AS SELECT key, ${itemKey.text} AS text FROM ${distinct("item_id")}`);
@@ -26,18 +26,17 @@ export async function numberIds(
 }
 
 /** The ids of `users` or `items`, by index. */
-export async function readIds(staging: Staging, table: "users" | "items", signal: AbortSignal): Promise<PackedStrings> {
-  const [size] = await readStaged(
+export async function readIds(staging: Staging, table: "users" | "items"): Promise<PackedStrings> {
+  const size = await readRow(
     staging,
     `SELECT count(*) AS count, coalesce(sum(strlen(text)), 0) AS bytes FROM ${table}`,
-    signal,
   );
-  const bytes = new Uint8Array(Number(size!.bytes));
-  const start = new Uint32Array(Number(size!.count) + 1);
+  const bytes = new Uint8Array(Number(size.bytes));
+  const start = new Uint32Array(Number(size.count) + 1);
   let index = 0;
   let end = 0;
   // Read as bytes: DuckDB's client drops a U+FEFF from the beginning of a text, which would merge two ids.
-  for await (const chunk of streamStaged(staging, `SELECT encode(text) FROM ${table} ORDER BY rowid`, signal)) {
+  for await (const chunk of streamStaged(staging, `SELECT encode(text) FROM ${table} ORDER BY rowid`)) {
     const texts = chunk.getColumnVector(0);
     for (let i = 0; i < chunk.rowCount; i++) {
       const text = (texts.getItem(i) as DuckDBBlobValue).bytes;

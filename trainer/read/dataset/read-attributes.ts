@@ -10,7 +10,7 @@ import { type IdExpression, idExpression } from "../rules/id-expression.ts";
 import type { AttributeColumn } from "./dataset.ts";
 import { type TypedAttribute, typeAttribute } from "./infer-attributes.ts";
 import { missingColumns } from "./stage-query.ts";
-import { readStaged, runStaged, type StagedTable, type Staging, streamStaged } from "./staging.ts";
+import { readRow, runStaged, type StagedTable, type Staging, streamStaged } from "./staging.ts";
 
 type Entity = ModelSchema["item"];
 
@@ -55,14 +55,13 @@ export type CheckAttributesOptions = {
   readonly what: "item" | "user";
   /** The type of the interactions' ids. Default: any text can be an id. */
   readonly idType?: ItemIdType | undefined;
-  readonly signal: AbortSignal;
 };
 
 /** Reduces the rows to one per id, and finds the type of each column. Rows whose id no interaction can have are left out. */
 export async function checkAttributes(
   staging: Staging,
   staged: StagedTable,
-  { entity, what, idType, signal }: CheckAttributesOptions,
+  { entity, what, idType }: CheckAttributesOptions,
 ): Promise<StagedAttributes> {
   const [idColumn, ...others] = staged.columns;
   const id = idExpression("c0", idColumn!.type, what);
@@ -72,7 +71,7 @@ export async function checkAttributes(
       "unsupported_column_type",
       `The column ${JSON.stringify(idColumn!.name)} of the ${what} query has the type ${idColumn!.type}, which cannot be an id`,
     );
-  const { table, warnings } = await keepById(staging, staged, { id, what, idType, signal });
+  const { table, warnings } = await keepById(staging, staged, { id, what, idType });
   const attributes: TypedAttribute[] = [];
   for (const column of others) {
     if (column.name.length > NAME_LENGTH_MAX) {
@@ -83,7 +82,7 @@ export async function checkAttributes(
       continue;
     }
     const declared = entity.features?.find((feature) => feature.name === column.name)?.type;
-    const typed = await typeAttribute({ staging, table, signal }, column, declared);
+    const typed = await typeAttribute({ staging, table }, column, declared);
     if (typed !== undefined) attributes.push(typed);
     else
       warnings.push(
@@ -96,7 +95,7 @@ export async function checkAttributes(
 type KeepOptions = Omit<CheckAttributesOptions, "entity"> & { readonly id: IdExpression };
 
 /** Makes the table `(text, …)` of the last row of each id. */
-async function keepById(staging: Staging, staged: StagedTable, { id, what, idType, signal }: KeepOptions) {
+async function keepById(staging: Staging, staged: StagedTable, { id, what, idType }: KeepOptions) {
   const table = `${staged.name}_by_id`;
   const text = id.text.replaceAll(/\bkey\b/g, id.key);
   const isOther =
@@ -105,21 +104,19 @@ async function keepById(staging: Staging, staged: StagedTable, { id, what, idTyp
     staging,
     `CREATE TABLE ${table} AS SELECT ${text} AS text, * EXCLUDE (c0) FROM ${staged.name} WHERE rowid IN
      (SELECT max(rowid) FROM ${staged.name} WHERE (${id.reason}) IS NULL AND NOT ${isOther} GROUP BY ${text})`,
-    signal,
   );
-  const [counts] = await readStaged(
+  const counts = await readRow(
     staging,
     `SELECT (SELECT count(*) FROM ${table}) AS kept, count(*) FILTER ((${id.reason}) IS NOT NULL) AS bad,
      count(*) FILTER (${isOther}) AS other, min(${text}) FILTER (${isOther}) AS example FROM ${staged.name}`,
-    signal,
   );
-  const [kept, bad, other] = [Number(counts!.kept), Number(counts!.bad), Number(counts!.other)];
+  const [kept, bad, other] = [Number(counts.kept), Number(counts.bad), Number(counts.other)];
   const repeated = staged.rows - bad - other - kept;
   const warnings: string[] = [];
   if (bad > 0) warnings.push(`${bad} rows of the ${what} query have no usable id and were left out`);
   if (other > 0)
     warnings.push(
-      `${other} rows of the ${what} query have an id such as ${JSON.stringify(counts!.example)} and were left out: ` +
+      `${other} rows of the ${what} query have an id such as ${JSON.stringify(counts.example)} and were left out: ` +
         "the interactions' ids are whole numbers, written without leading zeros",
     );
   if (repeated > 0) warnings.push(`${repeated} rows of the ${what} query repeat an id; the last row of each was taken`);
@@ -135,16 +132,15 @@ async function keepById(staging: Staging, staged: StagedTable, { id, what, idTyp
 export async function unknownIdsWarning(
   staging: Staging,
   { table }: StagedAttributes,
-  { known, what, signal }: { readonly known: string; readonly what: "item" | "user"; readonly signal: AbortSignal },
+  { known, what }: { readonly known: string; readonly what: "item" | "user" },
 ): Promise<string | undefined> {
-  const [row] = await readStaged(
+  const row = await readRow(
     staging,
     `SELECT count(*) AS rows, min(text) AS example, (SELECT min(text) FROM ${known}) AS expected,
      EXISTS (SELECT 1 FROM ${table} JOIN ${known} USING (text)) AS meets FROM ${table}`,
-    signal,
   );
-  if (Number(row!.rows) === 0 || row!.meets === true || row!.expected === null) return undefined;
-  const [example, expected] = [row!.example, row!.expected].map((id) =>
+  if (Number(row.rows) === 0 || row.meets === true || row.expected === null) return undefined;
+  const [example, expected] = [row.example, row.expected].map((id) =>
     what === "item" ? `, such as ${JSON.stringify(id)}` : "",
   );
   return `No id of the ${what} query${example} is among those of the interactions${expected}: is the id column the right one?`;
@@ -158,7 +154,7 @@ export async function unknownIdsWarning(
 export async function readAttributes(
   staging: Staging,
   staged: StagedAttributes,
-  { index, count, signal }: { index: string; count: number; signal: AbortSignal },
+  { index, count }: { readonly index: string; readonly count: number },
 ): Promise<ReadAttributes> {
   const columns: AttributeColumn[] = [];
   const descriptions: z.infer<typeof AttributeDescription>[] = [];
@@ -166,7 +162,7 @@ export async function readAttributes(
   for (const attribute of staged.attributes) {
     const relation = `(SELECT CAST(${index}.rowid AS INTEGER) AS i, ${attribute.value} AS v
       FROM ${staged.table} JOIN ${index} USING (text))`;
-    const read = await readColumn({ staging, relation, count, signal }, attribute);
+    const read = await readColumn({ staging, relation, count }, attribute);
     if (typeof read === "string") {
       warnings.push(`The attribute ${JSON.stringify(attribute.name)} was left out: ${read}`);
       continue;
@@ -182,7 +178,6 @@ type Place = {
   readonly staging: Staging;
   readonly relation: string; // (i INTEGER, v)
   readonly count: number;
-  readonly signal: AbortSignal;
 };
 type ReadColumn = { readonly column: AttributeColumn; readonly present: number; readonly distinct: number | null };
 
@@ -203,12 +198,9 @@ async function readColumn(place: Place, { name, type }: TypedAttribute): Promise
 }
 
 /** Calls `set` with the index and value of each row that has a value. Returns their number. */
-async function fill(
-  { staging, relation, signal }: Place,
-  set: (index: number, value: unknown) => void,
-): Promise<number> {
+async function fill({ staging, relation }: Place, set: (index: number, value: unknown) => void): Promise<number> {
   let present = 0;
-  for await (const chunk of streamStaged(staging, `SELECT i, v FROM ${relation} WHERE v IS NOT NULL`, signal)) {
+  for await (const chunk of streamStaged(staging, `SELECT i, v FROM ${relation} WHERE v IS NOT NULL`)) {
     const [indices, values] = [chunk.getColumnVector(0), chunk.getColumnVector(1)];
     for (let row = 0; row < chunk.rowCount; row++) set(indices.getItem(row) as number, values.getItem(row));
     present += chunk.rowCount;
@@ -222,18 +214,17 @@ async function readTexts(
 ): Promise<ReadColumn | string> {
   const single =
     type === "CategoryList" ? `SELECT unnest(v) AS v FROM ${place.relation}` : `SELECT v FROM ${place.relation}`;
-  const [size] = await readStaged(
+  const size = await readRow(
     place.staging,
     `SELECT count(*) AS count, coalesce(sum(length(v)), 0) AS characters FROM (SELECT DISTINCT v FROM (${single}) WHERE v IS NOT NULL)`,
-    place.signal,
   );
-  if (Number(size!.count) > DICTIONARY_VALUES_MAX) return `it has more than ${DICTIONARY_VALUES_MAX} different values`;
-  if (Number(size!.characters) > DICTIONARY_CHARACTERS_MAX) return "its texts are too long altogether";
+  if (Number(size.count) > DICTIONARY_VALUES_MAX) return `it has more than ${DICTIONARY_VALUES_MAX} different values`;
+  if (Number(size.characters) > DICTIONARY_CHARACTERS_MAX) return "its texts are too long altogether";
 
   // Sorted by code point, so that codes compare like texts.
   const dictionary: string[] = [];
   const sorted = `SELECT DISTINCT v FROM (${single}) WHERE v IS NOT NULL ORDER BY v`;
-  for await (const chunk of streamStaged(place.staging, sorted, place.signal))
+  for await (const chunk of streamStaged(place.staging, sorted))
     for (const value of chunk.getColumnValues(0)) dictionary.push(value as string);
   const codeOf = new Map(dictionary.map((value, code) => [value, code]));
   const byIndex: (readonly number[] | undefined)[] = new Array(place.count);

@@ -46,25 +46,25 @@ export type ReadDataset = {
 export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions): Promise<ReadDataset> {
   const { memoryMbMax = Number.POSITIVE_INFINITY, workDirectory } = options;
   const memoryMb = Math.min(options.context.settings.memoryMb, stagingMb(memoryMbMax));
-  const staging = await openStaging({ workDirectory, memoryMb });
+  const staging = await openStaging({ workDirectory, memoryMb, signal: options.signal });
   try {
     const staged = await stageSources(staging, spec, options);
-    const { signal, progress } = options;
+    const { progress } = options;
     progress({ detail: "numbering users and items" });
     checkFits(staged.interactions, memoryMbMax);
-    await numberIds(staging, staged.interactions, { moreItems: moreItemsSql(staged), signal });
+    await numberIds(staging, staged.interactions, moreItemsSql(staged));
     const { interactions, duplicates } = await collect(staging, staged.interactions, options);
     checkInteractionsUsable(interactions, spec.schema.interaction.label);
 
     progress({ detail: "reading attributes" });
     const { itemCount, userCount } = interactions;
-    const itemAttributes = await attributesOf(staging, staged.items, { what: "item", count: itemCount, signal });
-    const userAttributes = await attributesOf(staging, staged.users, { what: "user", count: userCount, signal });
+    const itemAttributes = await attributesOf(staging, staged.items, { what: "item", count: itemCount });
+    const userAttributes = await attributesOf(staging, staged.users, { what: "user", count: userCount });
     const userValues = await valuesOf(staging, staged.users, userAttributes, options);
     const dataset: Dataset = {
       ...interactions,
-      itemIds: await readIds(staging, "items", signal),
-      userIds: await readIds(staging, "users", signal),
+      itemIds: await readIds(staging, "items"),
+      userIds: await readIds(staging, "users"),
       itemIdType: staged.interactions.itemIdType,
       itemAttributes: itemAttributes.columns,
       userAttributes: userAttributes.columns,
@@ -116,11 +116,10 @@ function checkFits({ accepted, hasRatings }: StagedInteractions, memoryMbMax: nu
 }
 
 async function collect(staging: Staging, checked: StagedInteractions, options: ReadDatasetOptions) {
-  const { signal, progress, tieOrder = "hash" } = options;
+  const { progress, tieOrder = "hash" } = options;
   progress({ detail: "sorting rows", rows: checked.accepted });
   return await readInteractions(staging, checked, {
     tieOrder,
-    signal,
     progress: (rows) => progress({ detail: "collecting rows", rows, fraction: rows / Math.max(1, checked.accepted) }),
   });
 }
@@ -128,13 +127,13 @@ async function collect(staging: Staging, checked: StagedInteractions, options: R
 async function attributesOf(
   staging: Staging,
   staged: StagedAttributes | undefined,
-  { what, count, signal }: { readonly what: "item" | "user"; readonly count: number; readonly signal: AbortSignal },
+  { what, count }: { readonly what: "item" | "user"; readonly count: number },
 ): Promise<ReadAttributes> {
   if (staged === undefined) return { columns: [], descriptions: [], warnings: [] };
-  const read = await readAttributes(staging, staged, { index: `${what}s`, count, signal });
+  const read = await readAttributes(staging, staged, { index: `${what}s`, count });
   // The table `items` also has the items of the item query.
   const known = what === "item" ? "item_texts" : "users";
-  const unknownIds = await unknownIdsWarning(staging, staged, { known, what, signal });
+  const unknownIds = await unknownIdsWarning(staging, staged, { known, what });
   return { ...read, warnings: [...staged.warnings, ...(unknownIds ? [unknownIds] : []), ...read.warnings] };
 }
 
@@ -143,12 +142,12 @@ async function valuesOf(
   staging: Staging,
   staged: StagedAttributes | undefined,
   { columns }: ReadAttributes,
-  { userValues: place, signal, progress }: ReadDatasetOptions,
+  { userValues: place, progress }: ReadDatasetOptions,
 ): Promise<UserValueSpool | null> {
   const table = userValueTable(columns);
   if (staged === undefined || place === undefined || table.valueCount === 0) return null;
   progress({ detail: "writing users' attribute values" });
-  return await spoolUserValues(staging, staged, { ...place, table, signal });
+  return await spoolUserValues(staging, staged, { ...place, table });
 }
 
 function countsOf({ userCount, itemCount, items, positive, times }: Interactions) {

@@ -1,7 +1,7 @@
 import type { DuckDBDataChunk } from "@duckdb/node-api";
 import type { StagedInteractions } from "./check-interactions.ts";
 import type { Interactions } from "./dataset.ts";
-import { readStaged, type Staging, streamStaged } from "./staging.ts";
+import { readRow, type Staging, streamStaged } from "./staging.ts";
 
 const PROGRESS_EVERY_CHUNKS = 64;
 
@@ -20,12 +20,11 @@ export type ReadInteractions = { readonly interactions: Interactions; readonly d
 export async function readInteractions(
   staging: Staging,
   staged: StagedInteractions,
-  { tieOrder, signal, progress }: { tieOrder: TieOrder; signal: AbortSignal; progress: (rows: number) => void },
+  { tieOrder, progress }: { readonly tieOrder: TieOrder; readonly progress?: (rows: number) => void },
 ): Promise<ReadInteractions> {
-  const [counts] = await readStaged(
+  const counts = await readRow(
     staging,
     "SELECT (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM items) AS items",
-    signal,
   );
   // The same order as in pushdown/relation.ts.
   const order = tieOrder === "row" ? "row" : "substr(md5(users.text || item_keys.text), 1, 8), item";
@@ -35,17 +34,17 @@ export async function readInteractions(
     ORDER BY user, seconds, ${order}`;
   const collector = collectInteractions({
     rows: staged.accepted,
-    userCount: Number(counts!.users),
-    itemCount: Number(counts!.items),
+    userCount: Number(counts.users),
+    itemCount: Number(counts.items),
     hasRatings: staged.hasRatings,
     tieOrder,
   });
   let rows = 0;
   let chunks = 0;
-  for await (const chunk of streamStaged(staging, sql, signal)) {
+  for await (const chunk of streamStaged(staging, sql)) {
     collector.add(chunk);
     rows += chunk.rowCount;
-    if (++chunks % PROGRESS_EVERY_CHUNKS === 0) progress(rows);
+    if (++chunks % PROGRESS_EVERY_CHUNKS === 0) progress?.(rows);
   }
   return collector.end();
 }

@@ -11,7 +11,7 @@ import type {
   SourceRows,
 } from "../connectors/connector.ts";
 import type { Rejected } from "../rules/reject-reasons.ts";
-import { type StagedTable, type StageOptions, type Staging, stageRows } from "./staging.ts";
+import { type StagedTable, type Staging, stageRows } from "./staging.ts";
 
 /** The connectors of a specification. Readings that share them see one state of a store with transactions. */
 export type Connectors = {
@@ -88,20 +88,20 @@ export type StagedQuery = { readonly table: StagedTable; readonly unreadable: Re
 export async function stageOpened(staging: Staging, opened: OpenedQuery, options: QueryOptions): Promise<StagedQuery> {
   const { connector, query, columns } = opened;
   const source = await connector.read(query, { signal: options.signal, columns: columns.map(({ name }) => name) });
-  const table = await stageRows(staging, { name: opened.name, source }, stageOptions(opened, source, options));
+  const table = await stageRows(staging, { name: opened.name, source }, stagingProgress(opened, source, options));
   return { table, unreadable: unreadableOf(source) };
 }
 
 /** Notes the origin of the rows, and reports progress while they are copied. */
-export function stageOptions(
+export function stagingProgress(
   { what }: OpenedQuery,
   { origin, expectedRows }: SourceRows,
-  { connectors, signal, progress }: QueryOptions,
-): StageOptions {
+  { connectors, progress }: QueryOptions,
+): (rows: number) => void {
   if (origin !== undefined) connectors.origins.push(`${what}: ${origin}`);
   const fraction = (rows: number) =>
     expectedRows === null ? {} : { fraction: Math.min(0.99, rows / Math.max(1, expectedRows)) };
-  return { signal, progress: (rows) => progress({ detail: `reading ${what}`, rows, ...fraction(rows) }) };
+  return (rows) => progress({ detail: `reading ${what}`, rows, ...fraction(rows) });
 }
 
 export const unreadableOf = (source: SourceRows): Rejected =>

@@ -77,8 +77,7 @@ export async function stageSources(
   const staged = await stageAll().finally(connectors.close);
   const { interactions, toKeep } = staged;
   if (toKeep !== undefined) options.progress({ detail: "keeping rows for the next run" });
-  const keepWarnings =
-    toKeep && (await keepForNextRun(staging, interactions.table, { toKeep, signal: options.signal }));
+  const keepWarnings = toKeep && (await keepForNextRun(staging, interactions.table, toKeep));
   return {
     ...staged,
     sources: [...connectors.origins, ...staged.sources],
@@ -89,7 +88,7 @@ export async function stageSources(
 type SourceOptions = IncrementalOptions & Pick<StageSourcesOptions, "erased">;
 
 async function stageInteractions(staging: Staging, spec: ModelSpec, options: SourceOptions) {
-  const { signal, nowMs, erased } = options;
+  const { nowMs, erased } = options;
   const { schema } = spec;
   const choose = (available: readonly string[]) => {
     const columns = interactionColumns(schema);
@@ -99,10 +98,10 @@ async function stageInteractions(staging: Staging, spec: ModelSpec, options: Sou
   };
   const query = { name: "interaction_rows", what: "interactions", source: schema.interaction.source, choose };
   const staged = await stageIncrementally(staging, await openQuery(query, options), spec, options);
-  const { table, rows } = await leaveOutErased(staging, staged.table, { erased, signal });
+  const { table, rows } = await leaveOutErased(staging, staged.table, erased);
   options.progress({ detail: "checking rows", rows: table.rows });
   const nowSeconds = Math.floor(nowMs / 1000);
-  const interactions = await checkInteractions(staging, table, schema, { nowSeconds, signal });
+  const interactions = await checkInteractions(staging, table, schema, nowSeconds);
   return { ...staged, interactions, erasedRows: rows };
 }
 
@@ -122,8 +121,8 @@ async function stageAttributes(
   const query = { name: `${what}_rows`, what: `${what} attributes`, source, choose };
   const { table: all, unreadable } = await stageOpened(staging, await openQuery(query, options), options);
   const erased = what === "user" ? options.erased : undefined;
-  const { table } = await leaveOutErased(staging, all, { erased, signal: options.signal });
-  const staged = await checkAttributes(staging, table, { entity, what, idType, signal: options.signal });
+  const { table } = await leaveOutErased(staging, all, erased);
+  const staged = await checkAttributes(staging, table, { entity, what, idType });
   const unread = countRejected(unreadable);
   if (unread === 0) return staged;
   const warning = `${unread} lines of the ${what} query's files cannot be read and were left out`;

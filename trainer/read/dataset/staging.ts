@@ -18,14 +18,20 @@ import { identifier } from "../connectors/sql-text.ts";
 /** A DuckDB database of one run, on disk. It never runs a customer's SQL. */
 export type Staging = {
   readonly connection: DuckDBConnection;
+  /** Stops the running statement, and all later ones, with its reason. */
+  readonly signal: AbortSignal;
   /** Closes the database and deletes its files. */
   close(): Promise<void>;
 };
 
-export type StagingOptions = { readonly workDirectory: string; readonly memoryMb: number };
+export type StagingOptions = {
+  readonly workDirectory: string;
+  readonly memoryMb: number;
+  readonly signal: AbortSignal;
+};
 
 /** Opens an empty database in a new folder below `workDirectory`. DuckDB spills into the same folder. */
-export async function openStaging({ workDirectory, memoryMb }: StagingOptions): Promise<Staging> {
+export async function openStaging({ workDirectory, memoryMb, signal }: StagingOptions): Promise<Staging> {
   const folder = await mkdtemp(join(workDirectory, "staging-"));
   const instance = await DuckDBInstance.create(join(folder, "rows.duckdb"), {
     threads: String(Math.min(8, availableParallelism())),
@@ -39,6 +45,7 @@ export async function openStaging({ workDirectory, memoryMb }: StagingOptions): 
   await connection.run("SET GLOBAL TimeZone = 'UTC'");
   return {
     connection,
+    signal,
     async close() {
       connection.closeSync();
       instance.closeSync();
@@ -54,20 +61,18 @@ export type StagedTable = {
   readonly columns: readonly { readonly sql: string; readonly name: string; readonly type: DuckDBType }[];
 };
 
-export type StageOptions = { readonly signal: AbortSignal; readonly progress: (rows: number) => void };
-
 const PROGRESS_EVERY_CHUNKS = 64;
 
 /** Copies a query's rows into a new table, chunk by chunk, in constant memory. */
 export async function stageRows(
   staging: Staging,
   table: { readonly name: string; readonly source: SourceRows },
-  { signal, progress }: StageOptions,
+  progress: (rows: number) => void = () => undefined,
 ): Promise<StagedTable> {
   for (const { name, type } of table.source.columns) if (type.typeId === DuckDBTypeId.VARIANT) throw unstorable(name);
   const definition = columnsOf(table.source).map(({ sql, type }) => `${sql} ${type}`);
   await staging.connection.run(`CREATE TABLE ${identifier(table.name)} (${definition.join(", ")})`);
-  return await appendRows(staging, table, { signal, progress });
+  return await appendRows(staging, table, progress);
 }
 
 const unstorable = (name: string) =>
@@ -81,14 +86,14 @@ const unstorable = (name: string) =>
 export async function appendRows(
   staging: Staging,
   table: { readonly name: string; readonly source: SourceRows },
-  { signal, progress }: StageOptions,
+  progress: (rows: number) => void,
 ): Promise<StagedTable> {
   const appender = await staging.connection.createAppender(table.name);
   let rows = 0;
   try {
     let chunks = 0;
     for await (const chunk of table.source.chunks) {
-      signal.throwIfAborted();
+      staging.signal.throwIfAborted();
       appender.appendDataChunk(chunk);
       rows += chunk.rowCount;
       if (++chunks % PROGRESS_EVERY_CHUNKS === 0) progress(rows);
@@ -134,38 +139,31 @@ function closeQuietly(appender: DuckDBAppender): void {
 }
 
 /** Runs a statement. A full disk and too little memory become StageErrors. */
-export async function runStaged(staging: Staging, sql: string, signal: AbortSignal): Promise<void> {
-  await interrupted(staging, signal, () => staging.connection.run(sql));
+export async function runStaged(staging: Staging, sql: string): Promise<void> {
+  await interrupted(staging, () => staging.connection.run(sql));
 }
 
 /** The rows of a small result, as JavaScript values. */
-export async function readStaged(
-  staging: Staging,
-  sql: string,
-  signal: AbortSignal,
-): Promise<Record<string, unknown>[]> {
-  return await interrupted(staging, signal, async () => {
-    const reader = await staging.connection.runAndReadAll(sql);
-    return reader.getRowObjectsJS();
-  });
+export async function readStaged(staging: Staging, sql: string): Promise<Record<string, unknown>[]> {
+  return await interrupted(staging, async () => (await staging.connection.runAndReadAll(sql)).getRowObjectsJS());
 }
 
+/** The only row of a result. */
+export const readRow = async (staging: Staging, sql: string): Promise<Record<string, unknown>> =>
+  (await readStaged(staging, sql))[0]!;
+
 /** The chunks of a large result, while it is computed. The database can run no other statement until they end. */
-export async function* streamStaged(
-  staging: Staging,
-  sql: string,
-  signal: AbortSignal,
-): AsyncGenerator<DuckDBDataChunk> {
-  const stream = await interrupted(staging, signal, () => streamWhole(staging.connection, sql));
+export async function* streamStaged(staging: Staging, sql: string): AsyncGenerator<DuckDBDataChunk> {
+  const stream = await interrupted(staging, () => streamWhole(staging.connection, sql));
   try {
-    const next = () => interrupted(staging, signal, stream.next);
+    const next = () => interrupted(staging, stream.next);
     for (let chunk = await next(); chunk !== undefined; chunk = await next()) yield chunk;
   } finally {
     await stream.leave();
   }
 }
 
-const interrupted = <Value>({ connection }: Staging, signal: AbortSignal, step: () => Promise<Value>): Promise<Value> =>
+const interrupted = <Value>({ connection, signal }: Staging, step: () => Promise<Value>): Promise<Value> =>
   interruptible(connection, { signal, explain: explainStaging }, step);
 
 function explainStaging(error: unknown): unknown {

@@ -93,7 +93,7 @@ async function spoolAllUsers(
 ): Promise<UserSpool> {
   const { workDirectory, salt, erased, signal, progress, context, memoryMbMax = Number.POSITIVE_INFINITY } = options;
   const memoryMb = Math.min(context.settings.memoryMb, stagingMb(memoryMbMax));
-  const staging = await openStaging({ workDirectory, memoryMb });
+  const staging = await openStaging({ workDirectory, memoryMb, signal });
   try {
     await stageTexts(staging, { name: "items", column: "text" }, textsOf(itemIds));
     const records = await openRelation(source, {
@@ -104,10 +104,10 @@ async function spoolAllUsers(
       erasedSalt: erased?.salt ?? null,
     });
     const report = (detail: string) => (rows: number) => progress({ detail, rows });
-    const stageOptions = { signal, progress: report("reading what every user has seen") };
-    const table = await stageRows(staging, { name: "record_rows", source: records }, stageOptions);
+    const reading = report("reading what every user has seen");
+    const table = await stageRows(staging, { name: "record_rows", source: records }, reading);
     const path = join(workDirectory, "users.spool");
-    const sorting = { path, erased, signal, progress: report("sorting what every user has seen") };
+    const sorting = { path, erased, progress: report("sorting what every user has seen") };
     const userCount = await spoolUsers(staging, table, sorting);
     return { path, salt, userCount, itemIds };
   } finally {

@@ -22,7 +22,7 @@ export type ValueSpoolPlace = {
 export async function spoolUserValues(
   staging: Staging,
   staged: StagedAttributes,
-  { table, path, salt, signal }: ValueSpoolPlace & { readonly table: UserValueTable; readonly signal: AbortSignal },
+  { table, path, salt }: ValueSpoolPlace & { readonly table: UserValueTable },
 ): Promise<UserValueSpool> {
   const spool = await createSpool(path);
   const cells = table.columns.map(({ name }) => staged.attributes.find((attribute) => attribute.name === name)!.value);
@@ -30,7 +30,7 @@ export async function spoolUserValues(
   const columns = [`substr(${hash}, 1, 16) AS hash`, ...cells.map((value, c) => `${value} AS v${c}`)];
   const sql = `SELECT ${columns.join(", ")} FROM ${staged.table} ORDER BY hash`;
   try {
-    for await (const chunk of streamStaged(staging, sql, signal)) {
+    for await (const chunk of streamStaged(staging, sql)) {
       const vectors = columns.map((_, c) => chunk.getColumnVector(c));
       for (let row = 0; row < chunk.rowCount; row++) {
         const [name, ...values] = vectors.map((vector) => vector.getItem(row)) as [string, ...unknown[]];

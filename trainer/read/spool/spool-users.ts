@@ -18,7 +18,6 @@ export type UserSpool = {
 export type SpoolOptions = {
   readonly path: string;
   readonly erased: ErasedUsers | undefined;
-  readonly signal: AbortSignal;
   readonly progress: (rows: number) => void;
 };
 
@@ -32,7 +31,7 @@ const PROGRESS_EVERY_CHUNKS = 64;
  * @returns The number of users written. Throws StageError `user_hash_collision`.
  */
 export async function spoolUsers(staging: Staging, rows: StagedTable, options: SpoolOptions): Promise<number> {
-  const { erased, signal, progress } = options;
+  const { erased, progress } = options;
   const erasedHash = rows.columns.length > 5 ? "c5" : "NULL::VARCHAR";
   const sql = `SELECT c0, CAST(items.rowid AS INTEGER) AS item, CAST(c2 AS UINTEGER) AS seconds,
       CAST(c3 AS UTINYINT) AS positive, ${erasedHash}
@@ -42,7 +41,7 @@ export async function spoolUsers(staging: Staging, rows: StagedTable, options: S
     const users = userCollector(spool, new Set(erased ? hashesOf(erased) : []));
     let count = 0;
     let chunks = 0;
-    for await (const chunk of streamStaged(staging, sql, signal)) {
+    for await (const chunk of streamStaged(staging, sql)) {
       await users.add(chunk);
       count += chunk.rowCount;
       if (++chunks % PROGRESS_EVERY_CHUNKS === 0) progress(count);

@@ -9,7 +9,7 @@ let folder: string;
 let staging: Staging;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "dry-run-sample-"));
-  staging = await openStaging({ workDirectory: folder, memoryMb: 64 });
+  staging = await openStaging({ workDirectory: folder, memoryMb: 64, signal: new AbortController().signal });
 });
 afterAll(async () => {
   await staging.close();

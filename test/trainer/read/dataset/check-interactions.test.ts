@@ -11,11 +11,10 @@ beforeEach(async () => {
 });
 afterEach(() => rows.close());
 
-const signal = new AbortController().signal;
 const { schema } = specOf({ interactions: "" });
 
 const check = async (sql: string, of: ModelSchema = schema) =>
-  await checkInteractions(rows.staging, await rows.stage("rows", sql), of, { nowSeconds: 1_800_000_000, signal });
+  await checkInteractions(rows.staging, await rows.stage("rows", sql), of, 1_800_000_000);
 
 test("the columns are user, item, time and label", () =>
   expect(interactionColumns(schema)).toEqual(["u", "i", "t", "l"]));
@@ -39,14 +38,13 @@ test("the accepted rows are those without a reason", async () => {
     const kept = await readStaged(
       rows.staging,
       `SELECT user_id, item_id, seconds, positive FROM ${acceptedSql} ORDER BY row`,
-      signal,
     );
     expect(kept.length).toBe(accepted);
     const users = [0, 1, 2, 3, 4].filter((user) => String(user) !== missing);
     expect(kept.map((row) => [Number(row.user_id), row.item_id, Number(row.seconds), row.positive])).toEqual(
       users.map((user) => [user, "i", 10 + user, 1]),
     );
-    await readStaged(rows.staging, "DROP TABLE rows", signal);
+    await readStaged(rows.staging, "DROP TABLE rows");
   }
 });
 
@@ -54,7 +52,7 @@ test("item ids in doubles are integers if every accepted value is whole", async 
   const sql = (bad: string) =>
     `SELECT CASE WHEN range = 1 THEN NULL ELSE 1 END, CASE WHEN range = ${bad} THEN 1.5::DOUBLE ELSE range END, 1, 1 FROM range(4)`;
   expect((await check(sql("1"))).itemIdType).toBe("integer"); // row 1 has no user
-  await readStaged(rows.staging, "DROP TABLE rows", signal);
+  await readStaged(rows.staging, "DROP TABLE rows");
   expect((await check(sql("2"))).itemIdType).toBe("string");
 });
 

@@ -10,22 +10,20 @@ let folder: string;
 let staging: Staging;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "infer-attributes-"));
-  staging = await openStaging({ workDirectory: folder, memoryMb: 128 });
+  staging = await openStaging({ workDirectory: folder, memoryMb: 128, signal: new AbortController().signal });
 });
 afterAll(async () => {
   await staging.close();
   await rm(folder, { recursive: true });
 });
 
-const signal = new AbortController().signal;
-
 /** The inferred type of a column of SQL values, and the resulting values. */
 async function read(values: string, declared?: FeatureType): Promise<unknown> {
-  await runStaged(staging, `CREATE OR REPLACE TABLE t AS SELECT * FROM (VALUES ${values}) v(c)`, signal);
+  await runStaged(staging, `CREATE OR REPLACE TABLE t AS SELECT * FROM (VALUES ${values}) v(c)`);
   const type = (await staging.connection.runAndReadAll("SELECT c FROM t")).columnType(0);
-  const typed = await typeAttribute({ staging, table: "t", signal }, { sql: "c", name: "c", type }, declared);
+  const typed = await typeAttribute({ staging, table: "t" }, { sql: "c", name: "c", type }, declared);
   if (typed === undefined) return "left out";
-  const rows = await readStaged(staging, `SELECT ${typed.value} AS v FROM t`, signal);
+  const rows = await readStaged(staging, `SELECT ${typed.value} AS v FROM t`);
   return [typed.type, rows.map(({ v }) => v)];
 }
 

@@ -14,7 +14,6 @@ import type { StagedTable } from "../../../../trainer/read/dataset/staging.ts";
 import { openStagedRows, type StagedRows } from "../../../fixtures/rows-staged.ts";
 import { smallDisk } from "../../../fixtures/small-disk.ts";
 
-const { signal } = new AbortController();
 const METADATA: CopyMetadata = { source: "it's a digest", before: 1000, unit: 1_000_000, fullReadMs: 1.5 };
 const TEN_ROWS = "SELECT CAST(range AS INTEGER) AS n, 'text ' || range AS t FROM range(10)";
 
@@ -32,11 +31,11 @@ afterEach(async () => {
 });
 
 const keep = (table: StagedTable, options: Partial<KeepOptions> = {}) =>
-  keepRows(rows.staging, table, { directory, metadata: METADATA, condition: "true", signal, ...options });
-const open = (at = directory) => openKept(rows.staging, at, signal);
+  keepRows(rows.staging, table, { directory, metadata: METADATA, condition: "true", ...options });
+const open = (at = directory) => openKept(rows.staging, at);
 async function load(name: string, columns: StagedTable["columns"]) {
   const copy = await open();
-  return await loadKept(rows.staging, copy!, { name, columns, signal });
+  return await loadKept(rows.staging, copy!, { name, columns });
 }
 const contentOf = async (table: string) =>
   (await rows.staging.connection.runAndReadAll(`SELECT * FROM ${table} ORDER BY ALL`)).getRowsJson();

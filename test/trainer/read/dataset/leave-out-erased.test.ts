@@ -7,7 +7,6 @@ import { readRows, rowsOf, specOf } from "../../../fixtures/rows-spec.ts";
 import { openStagedRows, type StagedRows } from "../../../fixtures/rows-staged.ts";
 
 const SALT = "00112233445566778899aabbccddeeff";
-const { signal } = new AbortController();
 const listOf = async (...ids: string[]): Promise<ErasedUsers> =>
   erasedUsersOf(SALT, await Promise.all(ids.map((id) => erasureHash(SALT, id as UserId))));
 
@@ -21,8 +20,8 @@ afterAll(() => rows.close());
 /** The ids of the remaining rows, as text. */
 async function left(sql: string, erased: ErasedUsers | undefined): Promise<{ ids: unknown[]; rows: number }> {
   const staged = await rows.stage(`t${++tables}`, sql);
-  const { table, rows: gone } = await leaveOutErased(rows.staging, staged, { erased, signal });
-  const found = await readStaged(rows.staging, `SELECT CAST(c0 AS VARCHAR) AS id FROM ${table.name}`, signal);
+  const { table, rows: gone } = await leaveOutErased(rows.staging, staged, erased);
+  const found = await readStaged(rows.staging, `SELECT CAST(c0 AS VARCHAR) AS id FROM ${table.name}`);
   expect(table.rows).toBe(found.length);
   return { ids: found.map(({ id }) => id), rows: gone };
 }

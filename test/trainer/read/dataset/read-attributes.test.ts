@@ -41,8 +41,8 @@ let folder: string;
 let staging: Staging;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "read-attributes-"));
-  staging = await openStaging({ workDirectory: folder, memoryMb: 128 });
-  await runStaged(staging, "CREATE TABLE items AS SELECT unnest(['a', 'b', 'c']) AS text", signal);
+  staging = await openStaging({ workDirectory: folder, memoryMb: 128, signal: new AbortController().signal });
+  await runStaged(staging, "CREATE TABLE items AS SELECT unnest(['a', 'b', 'c']) AS text");
 });
 afterEach(async () => {
   await staging.close();
@@ -54,10 +54,10 @@ const signal = new AbortController().signal;
 async function read(sql: string, idType?: ItemIdType) {
   const connector = await connectMemory({ type: "Memory" }, { customer: "t", settings: fileSettings([], folder) });
   const source = await connector.read(sql, { signal });
-  const table = await stageRows(staging, { name: "item_rows", source }, { signal, progress: () => undefined });
+  const table = await stageRows(staging, { name: "item_rows", source });
   await connector.close();
-  const staged = await checkAttributes(staging, table, { entity: { id: "i" }, what: "item", idType, signal });
-  return { staged, ...(await readAttributes(staging, staged, { index: "items", count: 3, signal })) };
+  const staged = await checkAttributes(staging, table, { entity: { id: "i" }, what: "item", idType });
+  return { staged, ...(await readAttributes(staging, staged, { index: "items", count: 3 })) };
 }
 
 test("dictionaries are sorted by code point, and missing values have no code", async () => {
@@ -92,7 +92,7 @@ test("a byte order mark before a value is dropped, so that no text is in a dicti
 });
 
 test("a long dictionary is sorted, whatever the order of the rows", async () => {
-  await runStaged(staging, "CREATE OR REPLACE TABLE items AS SELECT 'i' || range AS text FROM range(3)", signal);
+  await runStaged(staging, "CREATE OR REPLACE TABLE items AS SELECT 'i' || range AS text FROM range(3)");
   const tags = "list_transform(range(400), x -> 't' || (x * 7919) % 1009)";
   const { columns } = await read(`SELECT 'i0' AS i, ${tags} AS tags`);
   const { dictionary } = columns[0] as { dictionary: readonly string[] };
@@ -101,14 +101,14 @@ test("a long dictionary is sorted, whatever the order of the rows", async () => 
 });
 
 test("integer ids of the table match text ids of the catalog", async () => {
-  await runStaged(staging, "CREATE OR REPLACE TABLE items AS SELECT unnest(['1', '10', '2']) AS text", signal);
+  await runStaged(staging, "CREATE OR REPLACE TABLE items AS SELECT unnest(['1', '10', '2']) AS text");
   const { columns } = await read("SELECT * FROM (VALUES (10, 5.5), (1, 7)) v(i, price)");
   expect(columns).toEqual([{ name: "price", type: "Numerical", values: Float64Array.of(7, 5.5, Number.NaN) }]);
 });
 
 test("the table gives each id once for the catalog", async () => {
   const { staged } = await read("SELECT * FROM (VALUES ('x', 1), ('x', 2), (NULL, 3), ('y', 4)) v(i, n)");
-  expect(await readStaged(staging, `SELECT text FROM ${idsOf(staged)} ORDER BY text`, signal)).toEqual([
+  expect(await readStaged(staging, `SELECT text FROM ${idsOf(staged)} ORDER BY text`)).toEqual([
     { text: "x" },
     { text: "y" },
   ]);
@@ -139,7 +139,7 @@ test("a row with a non-integer id is left out where the interactions' ids are in
     "('7', '1'), ('TOTAL', 'x'), ('007', '2'), ('-0', '2'), ('+7', '2'), ('0', '2'), ('-12', '3'), (NULL, '4')";
   const sql = `SELECT * FROM (VALUES ${rows}, ('9007199254740993', '4'), ('123456789012345678901234567890', '4')) v(i, n)`;
   const { staged } = await read(sql, "integer");
-  expect(await readStaged(staging, `SELECT text FROM ${idsOf(staged)}`, signal)).toEqual(
+  expect(await readStaged(staging, `SELECT text FROM ${idsOf(staged)}`)).toEqual(
     ["7", "0", "-12", "9007199254740993", "123456789012345678901234567890"].map((text) => ({ text })),
   );
   expect(staged.attributes).toMatchObject([{ name: "n", type: "Numerical" }]);
@@ -154,17 +154,15 @@ test.each(["CAST(range AS DOUBLE)", "range", "CAST(range AS DECIMAL(9, 2))"])(
   async (id) => {
     const { staged } = await read(`SELECT ${id} AS i, 1 AS n FROM range(20)`, "integer");
     expect(staged.warnings).toEqual([]);
-    expect(
-      await readStaged(staging, `SELECT text FROM ${idsOf(staged)} WHERE text IN ('0', '10')`, signal),
-    ).toHaveLength(2);
+    expect(await readStaged(staging, `SELECT text FROM ${idsOf(staged)} WHERE text IN ('0', '10')`)).toHaveLength(2);
   },
 );
 
 test("a table without any known id causes a warning with an example of both ids", async () => {
   const warn = async (sql: string) => {
-    await runStaged(staging, "DROP TABLE IF EXISTS item_rows; DROP TABLE IF EXISTS item_rows_by_id", signal);
+    await runStaged(staging, "DROP TABLE IF EXISTS item_rows; DROP TABLE IF EXISTS item_rows_by_id");
     const { staged } = await read(sql);
-    return await unknownIdsWarning(staging, staged, { known: "items", what: "item", signal });
+    return await unknownIdsWarning(staging, staged, { known: "items", what: "item" });
   };
   expect(await warn("SELECT 'A' AS i, 1 AS n")).toBe(
     'No id of the item query, such as "A" is among those of the interactions, such as "a": is the id column the right one?',

@@ -11,18 +11,16 @@ beforeEach(async () => {
 });
 afterEach(() => rows.close());
 
-const signal = new AbortController().signal;
 const T = 1_700_000_000;
 
 async function read(sql: string, tieOrder: TieOrder = "hash") {
   const { schema } = specOf({ interactions: "" });
   const table = await rows.stage("rows", sql);
-  const staged = await checkInteractions(rows.staging, table, schema, { nowSeconds: 1_800_000_000, signal });
-  await numberIds(rows.staging, staged, { moreItems: null, signal });
+  const staged = await checkInteractions(rows.staging, table, schema, 1_800_000_000);
+  await numberIds(rows.staging, staged, null);
   const reports: number[] = [];
   const result = await readInteractions(rows.staging, staged, {
     tieOrder,
-    signal,
     progress: (count) => reports.push(count),
   });
   return { ...result, reports };

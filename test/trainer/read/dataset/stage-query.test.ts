@@ -3,7 +3,7 @@ import {
   connectorsOf,
   openQuery,
   stageOpened,
-  stageOptions,
+  stagingProgress,
   unreadableOf,
 } from "../../../../trainer/read/dataset/stage-query.ts";
 import type { StageProgress } from "../../../../trainer/stage/stage-reporter.ts";
@@ -64,7 +64,7 @@ test("origins, progress and unreadable rows are reported", () => {
   const options = { connectors, signal, progress: (one: StageProgress) => reports.push(one) };
   const rows = { columns: [], chunks: (async function* () {})(), expectedRows: 10, origin: "job 7" };
   const opened = { connector: {} as never, query: "", name: "", what: "things", columns: [] };
-  const { progress } = stageOptions(opened, rows, options);
+  const progress = stagingProgress(opened, rows, options);
   progress(5);
   progress(50);
   expect(connectors.origins).toEqual(["things: job 7"]);

@@ -16,9 +16,11 @@ import { connectMemory } from "../../../fixtures/rows-memory.ts";
 
 let folder: string;
 let staging: Staging;
+let controller: AbortController;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "staging-test-"));
-  staging = await openStaging({ workDirectory: folder, memoryMb: 128 });
+  controller = new AbortController();
+  staging = await openStaging({ workDirectory: folder, memoryMb: 128, signal: controller.signal });
 });
 afterEach(async () => {
   await staging.close();
@@ -28,11 +30,11 @@ afterEach(async () => {
 
 const never = new AbortController().signal;
 
-async function stage(sql: string, signal = never) {
+async function stage(sql: string) {
   const connector = await connectMemory({ type: "Memory" }, { customer: "t", settings: fileSettings([], folder) });
   try {
-    const source = await connector.read(sql, { signal });
-    return await stageRows(staging, { name: "rows", source }, { signal, progress: () => undefined });
+    const source = await connector.read(sql, { signal: never });
+    return await stageRows(staging, { name: "rows", source });
   } finally {
     await connector.close();
   }
@@ -49,7 +51,6 @@ test("values of every type stay unchanged, and rowid is the position", async () 
   const rows = await readStaged(
     staging,
     `SELECT rowid, count(*) OVER () AS n, c5 = 'x' AND c13 = [1, NULL] AND c17 = 'b' AS same FROM rows`,
-    never,
   );
   expect(rows.map((row) => [Number(row.rowid), Number(row.n), row.same])).toEqual([
     [0, 2, true],
@@ -69,14 +70,10 @@ test("appended rows follow the existing ones, and only they are counted", async 
   const connector = await connectMemory({ type: "Memory" }, { customer: "t", settings: fileSettings([], folder) });
   const source = await connector.read("SELECT 2 AS n", { signal: never });
   const reports: number[] = [];
-  const appended = await appendRows(
-    staging,
-    { name: "rows", source },
-    { signal: never, progress: (n) => reports.push(n) },
-  );
+  const appended = await appendRows(staging, { name: "rows", source }, (n) => reports.push(n));
   await connector.close();
   expect([appended.rows, appended.columns.length, reports]).toEqual([1, 1, [1]]);
-  expect(await readStaged(staging, "SELECT rowid::INTEGER AS r, c0 FROM rows", never)).toEqual([
+  expect(await readStaged(staging, "SELECT rowid::INTEGER AS r, c0 FROM rows")).toEqual([
     { r: 0, c0: 1 },
     { r: 1, c0: 2 },
   ]);
@@ -88,7 +85,6 @@ test("50,000 rows that exceed the memory are staged", async () => {
   const [row] = await readStaged(
     staging,
     "SELECT count(*) AS n, max(c0) AS most, sum(length(c1)) AS characters FROM rows",
-    never,
   );
   expect([row!.n, row!.most, row!.characters].map(Number)).toEqual([50_000, 49_999, 150_238_890]);
 });
@@ -96,7 +92,7 @@ test("50,000 rows that exceed the memory are staged", async () => {
 test("a table that exceeds the memory is sorted on disk", async () => {
   await stage("SELECT hash(range) AS h FROM range(1_000_000)");
   let [last, count, falling] = [-1n, 0, 0];
-  for await (const chunk of streamStaged(staging, "SELECT c0, repeat('x', 200) FROM rows ORDER BY c0", never))
+  for await (const chunk of streamStaged(staging, "SELECT c0, repeat('x', 200) FROM rows ORDER BY c0"))
     for (const value of chunk.getColumnValues(0) as bigint[]) {
       if (value < last) falling++;
       last = value;
@@ -106,29 +102,25 @@ test("a table that exceeds the memory is sorted on disk", async () => {
 }, 60_000);
 
 test("an abort interrupts a running statement with the signal's reason", async () => {
-  const controller = new AbortController();
   const reason = new Error("stop");
   setTimeout(() => controller.abort(reason), 100);
   await expect(
-    runStaged(staging, "SELECT max(a.range * b.range) FROM range(10_000_000) a, range(10_000) b", controller.signal),
+    runStaged(staging, "SELECT max(a.range * b.range) FROM range(10_000_000) a, range(10_000) b"),
   ).rejects.toBe(reason);
 });
 
 test("an abort ends the reading of an endless source", async () => {
-  const controller = new AbortController();
   const reason = new Error("stop");
   const connector = await connectMemory({ type: "Memory" }, { customer: "t", settings: fileSettings([], folder) });
   const source = await connector.read("FROM range(1_000_000_000_000)", { signal: never });
   const progress = () => controller.abort(reason);
-  await expect(stageRows(staging, { name: "rows", source }, { signal: controller.signal, progress })).rejects.toBe(
-    reason,
-  );
+  await expect(stageRows(staging, { name: "rows", source }, progress)).rejects.toBe(reason);
   await connector.close();
 });
 
 test("too little memory becomes a StageError", () =>
   expect(
-    readStaged(staging, "SELECT len(list(repeat('x', 1000) || range)) FROM range(1_000_000)", never),
+    readStaged(staging, "SELECT len(list(repeat('x', 1000) || range)) FROM range(1_000_000)"),
   ).rejects.toMatchObject({
     code: "work_memory_full",
     stage: "checking",
@@ -136,19 +128,15 @@ test("too little memory becomes a StageError", () =>
 
 test("an error of the source ends the staging", () =>
   expect(
-    stageRows(
-      staging,
-      {
-        name: "broken",
-        source: {
-          columns: [],
-          // biome-ignore lint/correctness/useYield: a source that fails at once.
-          chunks: (async function* () {
-            throw new Error("the store went away");
-          })(),
-          expectedRows: null,
-        },
+    stageRows(staging, {
+      name: "broken",
+      source: {
+        columns: [],
+        // biome-ignore lint/correctness/useYield: a source that fails at once.
+        chunks: (async function* () {
+          throw new Error("the store went away");
+        })(),
+        expectedRows: null,
       },
-      { signal: never, progress: () => undefined },
-    ),
+    }),
   ).rejects.toThrow());

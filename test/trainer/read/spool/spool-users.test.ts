@@ -10,7 +10,6 @@ import { openStagedRows, type StagedRows } from "../../../fixtures/rows-staged.t
 let staged: StagedRows;
 let folder: string;
 let tables = 0;
-const { signal } = new AbortController();
 const salt = new Uint8Array(16);
 const itemIds = packStrings(["a", "b", "c"]);
 const A = "0000000100000002aaaaaaaa";
@@ -30,7 +29,7 @@ afterAll(async () => {
 async function spool(rows: string, erased?: ReturnType<typeof erasedUsersOf>) {
   const table = await staged.stage(`records_${tables++}`, `SELECT * FROM (VALUES ${rows})`);
   const path = join(folder, "users.bin");
-  const userCount = await spoolUsers(staged.staging, table, { path, erased, signal, progress: () => undefined });
+  const userCount = await spoolUsers(staged.staging, table, { path, erased, progress: () => undefined });
   return { path, salt, userCount, itemIds };
 }
 
