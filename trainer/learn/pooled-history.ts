@@ -1,13 +1,12 @@
-import type { AppendScores, FittedModel, Method, TrainingData } from "./model.ts";
-import type { Averages } from "./neural/averages.ts";
+import type { Method, TrainingData } from "./model.ts";
 import { candidateSource } from "./neural/candidates.ts";
+import { fittedNetwork } from "./neural/fitted-network.ts";
 import { type PooledBatch, pooledEpoch } from "./neural/pooled-batches.ts";
 import { appendPooled } from "./neural/pooled-export.ts";
 import { compilePooledStep, freshPooledParameters, openPooledScorer, type PooledShape } from "./neural/pooled-graph.ts";
 import { type Network, trainNetwork } from "./neural/train-network.ts";
 import type { TrainingPlan } from "./neural/training.ts";
 import type { TrainingRandom } from "./neural/training-random.ts";
-import { exportScores } from "./scoring/scoring-graph.ts";
 import { countItems, type Histories, positiveHistories } from "./statistics/histories.ts";
 
 export type PooledHistoryParams = {
@@ -58,7 +57,7 @@ export const pooledHistory: Method<PooledHistoryParams> = {
     const averages = await trainNetwork(histories, context, (random) =>
       networkOf(histories, shape, { params, random }),
     );
-    return fittedPooled(shape, params, averages);
+    return fittedNetwork({ method: "pooled_history", params }, { shape, parameters: averages }, appendPooled);
   },
 };
 
@@ -112,20 +111,3 @@ const planFor = ({ learningRate, epochs }: PooledHistoryParams, stepsPerEpoch: n
   averagedSteps: Math.max(20, 2 * stepsPerEpoch),
   patience: Math.max(10, Math.ceil(epochs / 4)),
 });
-
-export type FittedPooled = FittedModel & {
-  readonly pooled: { readonly shape: PooledShape; readonly parameters: Averages };
-};
-
-function fittedPooled(shape: PooledShape, params: PooledHistoryParams, parameters: Averages): FittedPooled {
-  const append: AppendScores = (graph, items, budget) => appendPooled(graph, items, { shape, parameters }, budget);
-  return {
-    method: "pooled_history",
-    params,
-    pooled: { shape, parameters },
-    itemCount: shape.itemCount,
-    historyMax: shape.length,
-    append,
-    export: exportScores("pooled_history", shape.itemCount, append),
-  };
-}

@@ -28,20 +28,10 @@ export const popularity: Method<PopularityParams> = {
 export function popularityWithRecency(interactions: Interactions, halfLifeDays: number): Float64Array {
   const { items, times, positive, itemCount } = interactions;
   const counts = new Float64Array(itemCount);
-  if (halfLifeDays === 0) {
-    for (let i = 0; i < items.length; i++) counts[items[i]!]! += positive[i]!;
-    return counts;
-  }
-  const newest = newestOf(times);
-  const rate = -Math.LN2 / (halfLifeDays * 86_400);
+  const newest = times.reduce((latest, time) => Math.max(latest, time), 0);
+  const rate = halfLifeDays === 0 ? 0 : -Math.LN2 / (halfLifeDays * 86_400);
   for (let i = 0; i < items.length; i++) {
     if (positive[i]) counts[items[i]!]! += Math.exp(rate * (newest - times[i]!));
   }
   return counts;
-}
-
-function newestOf(times: Uint32Array): number {
-  let newest = 0;
-  for (let i = 0; i < times.length; i++) if (times[i]! > newest) newest = times[i]!;
-  return newest;
 }

@@ -1,7 +1,7 @@
-import type { AppendScores, FittedModel, Method, TrainingData } from "./model.ts";
-import type { Averages } from "./neural/averages.ts";
+import type { Method, TrainingData } from "./model.ts";
 import { epochBatches, type SequenceBatch } from "./neural/batches.ts";
 import { candidateSource } from "./neural/candidates.ts";
+import { fittedNetwork } from "./neural/fitted-network.ts";
 import { appendSasrec } from "./neural/sasrec-export.ts";
 import { compileSasrecStep, openSasrecScorer } from "./neural/sasrec-graph.ts";
 import { freshParameters } from "./neural/sasrec-parameters.ts";
@@ -9,7 +9,6 @@ import { type Network, trainNetwork } from "./neural/train-network.ts";
 import type { TrainingPlan } from "./neural/training.ts";
 import { maskPool, type TrainingRandom } from "./neural/training-random.ts";
 import type { TransformerShape } from "./neural/transformer.ts";
-import { exportScores } from "./scoring/scoring-graph.ts";
 import { countItems, type Histories, positiveHistories } from "./statistics/histories.ts";
 
 export type SasrecParams = {
@@ -53,7 +52,7 @@ export const sasrec: Method<SasrecParams> = {
     const averages = await trainNetwork(histories, context, (random) =>
       networkOf(histories, shape, { params, random }),
     );
-    return fittedSasrec(shape, params, averages);
+    return fittedNetwork({ method: "sasrec", params }, { shape, parameters: averages }, appendSasrec);
   },
 };
 
@@ -143,20 +142,3 @@ const planFor = ({ learningRate, epochs }: SasrecParams, stepsPerEpoch: number):
   averagedSteps: Math.max(20, 2 * stepsPerEpoch),
   patience: Math.max(6, Math.ceil(epochs / 3)),
 });
-
-export type FittedSasrec = FittedModel & {
-  readonly sasrec: { readonly shape: TransformerShape; readonly parameters: Averages };
-};
-
-function fittedSasrec(shape: TransformerShape, params: SasrecParams, parameters: Averages): FittedSasrec {
-  const append: AppendScores = (graph, items, budget) => appendSasrec(graph, items, { shape, parameters }, budget);
-  return {
-    method: "sasrec",
-    params,
-    sasrec: { shape, parameters },
-    itemCount: shape.itemCount,
-    historyMax: shape.length,
-    append,
-    export: exportScores("sasrec", shape.itemCount, append),
-  };
-}

@@ -1,8 +1,8 @@
 import { samplePositions } from "../numerics/seeded-random.ts";
 import type { Histories } from "../statistics/histories.ts";
 import type { Averages } from "./averages.ts";
+import type { BatchScorer } from "./batch-scorer.ts";
 import { sequenceBatch, type Window } from "./batches.ts";
-import type { BatchScorer } from "./sasrec-graph.ts";
 
 /** The last entries of some users, held out from training to decide when it stops. */
 export type HeldOut = {

@@ -3,6 +3,7 @@ import type { GraphBuilder } from "../numerics/onnx/graph.ts";
 import { integer, integers, scalar } from "../numerics/onnx/graph-shorthand.ts";
 import { fileBox } from "../scoring/scoring-graph.ts";
 import type { Averages } from "./averages.ts";
+import type { Trained } from "./fitted-network.ts";
 import { newestEntries, serveItems } from "./item-matrix.ts";
 import type { PooledShape } from "./pooled-graph.ts";
 
@@ -13,7 +14,7 @@ import type { PooledShape } from "./pooled-graph.ts";
 export function appendPooled(
   graph: GraphBuilder,
   items: string,
-  { shape, parameters }: { readonly shape: PooledShape; readonly parameters: Averages },
+  { shape, parameters }: Trained<PooledShape>,
   budget: PartBudget,
 ): GraphPart {
   const { itemCount, width, length, ordered } = shape;

@@ -13,13 +13,13 @@ import {
 import { type Parameter, type Parameters, parameter } from "../numerics/autodiff/parameters.ts";
 import type { Tensor } from "../numerics/autodiff/tape.ts";
 import { newTape, type Tape } from "../numerics/autodiff/tape.ts";
-import { compileStep, openSession } from "../numerics/autodiff/training-step.ts";
+import { compileStep } from "../numerics/autodiff/training-step.ts";
 import { type GraphBuilder, graphBuilder } from "../numerics/onnx/graph.ts";
 import { cast, integer, integers } from "../numerics/onnx/graph-shorthand.ts";
 import { normal } from "../numerics/seeded-random.ts";
+import { type BatchScorer, openBatchScorer } from "./batch-scorer.ts";
 import type { Candidates } from "./candidates.ts";
-import type { PooledBatch } from "./pooled-batches.ts";
-import type { BatchScorer } from "./sasrec-graph.ts";
+import { type PooledBatch, pooledBatch } from "./pooled-batches.ts";
 
 export type PooledShape = {
   readonly itemCount: number;
@@ -146,26 +146,19 @@ export async function openPooledScorer(shape: PooledShape): Promise<BatchScorer>
   const items = graph.input("members", "int32", ["rows", "members"]);
   const users = network.users({ items, mask: graph.input("member_mask", "float32", ["rows", "members"]) });
   const vectors = unitRows(tape, network.table);
-  graph.output("scores", graph.op("Gemm", [users.value, vectors.value], { transB: { int: 1 } }), "float32", null);
-  const session = await openSession(graph.build());
-  return {
-    async score(parameters, { rowCount, length, items, cells }) {
-      const feeds: Record<string, ort.Tensor> = {};
-      for (const [name, { value, dims }] of parameters) feeds[name] = new ort.Tensor("float32", value, dims);
-      const mask = new Float32Array(rowCount * length);
-      const members = new Int32Array(rowCount * length);
-      const sizes = new Int32Array(rowCount);
-      for (const cell of cells) sizes[Math.floor(cell / length)]!++;
-      for (let row = 0; row < rowCount; row++) {
-        for (let i = 0; i < sizes[row]!; i++) {
-          members[row * length + i] = items[row * length + sizes[row]! - 1 - i]!;
-          mask[row * length + i] = 1;
-        }
-      }
-      feeds.members = new ort.Tensor("int32", members, [rowCount, length]);
-      feeds.member_mask = new ort.Tensor("float32", mask, [rowCount, length]);
-      return (await session.run(feeds)).scores!.data as Float32Array;
-    },
-    release: () => session.release(),
-  };
+  const scores = graph.op("Gemm", [users.value, vectors.value], { transB: { int: 1 } });
+  return openBatchScorer(graph, scores, ({ rowCount, length, items, cells }) => {
+    const sizes = new Int32Array(rowCount);
+    for (const cell of cells) sizes[Math.floor(cell / length)]!++;
+    const histories = Array.from(sizes, (size, row) => items.slice(row * length, row * length + size).reverse());
+    const { members, memberMask, memberMax } = pooledBatch(
+      histories.map((members) => ({ members, targets: NO_TARGETS })),
+    );
+    return {
+      members: new ort.Tensor("int32", members, [rowCount, memberMax]),
+      member_mask: new ort.Tensor("float32", memberMask, [rowCount, memberMax]),
+    };
+  });
 }
+
+const NO_TARGETS = new Int32Array(0);

@@ -2,7 +2,7 @@ import type { GraphPart, PartBudget } from "../model.ts";
 import { newTape } from "../numerics/autodiff/tape.ts";
 import type { GraphBuilder } from "../numerics/onnx/graph.ts";
 import { integers } from "../numerics/onnx/graph-shorthand.ts";
-import type { Averages } from "./averages.ts";
+import type { Trained } from "./fitted-network.ts";
 import { newestEntries, serveItems } from "./item-matrix.ts";
 import { ITEM_TABLE } from "./sasrec-graph.ts";
 import { NO_DROPOUT, type TransformerShape, transformer } from "./transformer.ts";
@@ -11,7 +11,7 @@ import { NO_DROPOUT, type TransformerShape, transformer } from "./transformer.ts
 export function appendSasrec(
   graph: GraphBuilder,
   items: string,
-  { shape, parameters }: { readonly shape: TransformerShape; readonly parameters: Averages },
+  { shape, parameters }: Trained<TransformerShape>,
   budget: PartBudget,
 ): GraphPart {
   const { itemCount, width, length } = shape;

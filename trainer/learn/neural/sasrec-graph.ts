@@ -4,10 +4,10 @@ import { gatherRows, selectRows } from "../numerics/autodiff/operators.ts";
 import type { Parameters } from "../numerics/autodiff/parameters.ts";
 import type { Tensor } from "../numerics/autodiff/tape.ts";
 import { newTape, type Tape } from "../numerics/autodiff/tape.ts";
-import { compileStep, openSession } from "../numerics/autodiff/training-step.ts";
+import { compileStep } from "../numerics/autodiff/training-step.ts";
 import { type GraphBuilder, graphBuilder } from "../numerics/onnx/graph.ts";
 import { integers } from "../numerics/onnx/graph-shorthand.ts";
-import type { Averages } from "./averages.ts";
+import { type BatchScorer, openBatchScorer } from "./batch-scorer.ts";
 import type { SequenceBatch } from "./batches.ts";
 import type { Candidates } from "./candidates.ts";
 import { type DropoutMasks, NO_DROPOUT, type TransformerShape, transformer } from "./transformer.ts";
@@ -55,13 +55,6 @@ export async function compileSasrecStep(
   };
 }
 
-/** Scores every item after each of several histories. */
-export type BatchScorer = {
-  /** Scores of what follows the last entry of each window. [rowCount * itemCount] */
-  score(parameters: Averages, batch: SequenceBatch): Promise<Float32Array>;
-  release(): Promise<void>;
-};
-
 /** The network without gradients, to evaluate parameters during training. */
 export async function openSasrecScorer(shape: TransformerShape): Promise<BatchScorer> {
   const graph = graphBuilder("sasrec-scoring");
@@ -71,20 +64,15 @@ export async function openSasrecScorer(shape: TransformerShape): Promise<BatchSc
   const table = tape.parameter(ITEM_TABLE, [shape.itemCount, shape.width]);
   const hidden = expectations(tape, shape, { table, items, masks: NO_DROPOUT });
   const last = graph.op("Gather", [hidden.value, newest]);
-  graph.output("scores", graph.op("Gemm", [last, table.value], { transB: { int: 1 } }), "float32", null);
-  const session = await openSession(graph.build());
-  return {
-    async score(parameters, { rowCount, length, items, cells }) {
-      const feeds: Record<string, ort.Tensor> = {};
-      for (const [name, { value, dims }] of parameters) feeds[name] = new ort.Tensor("float32", value, dims);
-      feeds.items = new ort.Tensor("int32", items, [rowCount, length]);
-      const places = new Int32Array(rowCount);
-      for (const cell of cells) places[Math.floor(cell / length)] = cell; // cells ascend, so the last cell of a row stays
-      feeds.newest = new ort.Tensor("int32", places, [rowCount]);
-      return (await session.run(feeds)).scores!.data as Float32Array;
-    },
-    release: () => session.release(),
-  };
+  const scores = graph.op("Gemm", [last, table.value], { transB: { int: 1 } });
+  return openBatchScorer(graph, scores, ({ rowCount, length, items, cells }) => {
+    const places = new Int32Array(rowCount);
+    for (const cell of cells) places[Math.floor(cell / length)] = cell; // cells ascend, so the last cell of a row stays
+    return {
+      items: new ort.Tensor("int32", items, [rowCount, length]),
+      newest: new ort.Tensor("int32", places, [rowCount]),
+    };
+  });
 }
 
 type Expecting = { readonly table: Tensor; readonly items: string; readonly masks: DropoutMasks };

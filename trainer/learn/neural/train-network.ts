@@ -2,8 +2,8 @@ import type { FitContext } from "../model.ts";
 import type { Parameters } from "../numerics/autodiff/parameters.ts";
 import type { Histories } from "../statistics/histories.ts";
 import { type Averages, zeroAverages } from "./averages.ts";
+import type { BatchScorer } from "./batch-scorer.ts";
 import { heldOutNdcg, holdOut } from "./held-out.ts";
-import type { BatchScorer } from "./sasrec-graph.ts";
 import { type TrainingPlan, trainEpochs } from "./training.ts";
 import { type TrainingRandom, trainingRandom } from "./training-random.ts";
 
