@@ -1,6 +1,6 @@
 import type { ItemIndex } from "../../shared/ids.ts";
 import type { History } from "../../shared/snapshot.ts";
-import { itemKnn } from "../../trainer/learn/item-knn.ts";
+import { localSetRidge } from "../../trainer/learn/local-set-ridge.ts";
 import { openScorer } from "../../trainer/learn/scoring/onnx-scorer.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 import { fitContext } from "../fixtures/fit-context.ts";
@@ -36,7 +36,7 @@ export const edgeRank: Bench = async ({ say }) => {
 
 async function measure(edge: EdgeWorld, { label, items, users }: (typeof CATALOGS)[number]): Promise<Figure[]> {
   const dataset = drawnDataset({ users, items, perUser: PER_USER });
-  const fitted = await itemKnn.fit(dataset, itemKnn.grid(dataset)[0]!, fitContext());
+  const fitted = await localSetRidge.fit(dataset, localSetRidge.grid(dataset)[0]!, fitContext());
   const exported = fitted.export({ weightBytesMax: WEIGHT_BYTES_MAX });
   await edge.publish({ modelName: "bench", dataset, exported, historyMax: fitted.historyMax });
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { ItemIndex } from "../../shared/ids.ts";
 import type { Manifest } from "../../shared/manifest.ts";
 import { topK } from "../../shared/top-k.ts";
-import { itemKnn } from "../../trainer/learn/item-knn.ts";
+import { localSetRidge } from "../../trainer/learn/local-set-ridge.ts";
 import type { ExportedModel, FittedModel } from "../../trainer/learn/model.ts";
 import { openScorer } from "../../trainer/learn/scoring/onnx-scorer.ts";
 import { fitContext } from "../fixtures/fit-context.ts";
@@ -17,7 +17,7 @@ import { datasetOfFirst, drawnSparseWorld, HELD_OUT, historyOf, type SparseWorld
 const MB = 1e6;
 const ITEMS = 1_000_000;
 const USERS_PER_ITEM = 0.6;
-const SETTINGS = { userExponent: 0.5, sourceExponent: 0.5, targetExponent: 0.2, neighbours: 100 };
+const SETTINGS = { lambda: 10, userExponent: 0.5, penaltyExponent: 0.25, recentScale: 0, neighbours: 100 };
 /** Bytes of weights per item: the values of the table, and the one that the edge serves. */
 const BUDGETS = [8, 16, 24, 32, 48];
 const SERVED_BYTES_PER_ITEM = 64;
@@ -33,7 +33,7 @@ const MEMORY_MB_MAX = 110;
 const AGREEMENT_LEAST = 0.99;
 
 /**
- * A sparse item-to-item model of a million items in one isolate: item-kNN fitted on generated histories and pruned to
+ * A sparse item-to-item model of a million items in one isolate: a local ridge fitted on generated histories and pruned to
  * some bytes per item. Reports the loss of NDCG@10 on held-out choices against the whole float32 model, and compares
  * the graph's lists with those of a real workerd. `--items 1e5` and `--bytes-per-item 24` select other values; bounds
  * are checked at the defaults.
@@ -45,7 +45,11 @@ export const edgeSparse: Bench = async ({ say, fail, flags }) => {
   const world = drawnSparseWorld(itemCount, Math.round(USERS_PER_ITEM * itemCount));
   say(`  ${itemCount} items, ${world.train.items.length} choices by ${world.train.userCount} users`);
   const begin = performance.now();
-  const model = await itemKnn.fit({ ...world.train, itemAttributes: [], userAttributes: [] }, SETTINGS, fitContext());
+  const model = await localSetRidge.fit(
+    { ...world.train, itemAttributes: [], userAttributes: [] },
+    SETTINGS,
+    fitContext(),
+  );
   const fitSeconds = (performance.now() - begin) / 1000;
   say(`  fitted in ${fitSeconds.toFixed(0)} s`);
   const gains = Array.from({ length: LISTS }, (_, user) => gain(world, user, exactList(world, model, user)));

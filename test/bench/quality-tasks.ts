@@ -38,8 +38,6 @@ export const QUALITY_TASKS: readonly QualityTask[] = [
     seeds: [1],
     references: {
       popularity: [0.039, 0.019],
-      item_knn: [0.08, 0.04],
-      ease: [0.109, 0.054],
       sequential_ridge: [0.2785, 0.1633],
       sequential_blend: undefined,
       sasrec: [0.2924, 0.1685],
@@ -55,7 +53,6 @@ export const QUALITY_TASKS: readonly QualityTask[] = [
     seeds: [1],
     references: {
       popularity: [0.013, 0.0059],
-      item_knn: [0.0714, 0.0404],
       local_ridge: [0.078, 0.0432],
       sequential_local_ridge: [0.1007, 0.064],
       sequential_blend: undefined,
@@ -81,7 +78,6 @@ export const QUALITY_TASKS: readonly QualityTask[] = [
     seeds: [1],
     references: {
       popularity: [0.0215, 0.0123],
-      item_knn: [0.0837, 0.0447],
       local_ridge: [0.0894, 0.048],
       sequential_local_ridge: [0.1239, 0.0722],
       sequential_blend: undefined,
@@ -98,8 +94,6 @@ export const QUALITY_TASKS: readonly QualityTask[] = [
     seeds: [1],
     references: {
       popularity: undefined,
-      item_knn: undefined,
-      ease: undefined,
       sequential_ridge: undefined,
       sequential_blend: undefined,
     },
@@ -115,9 +109,7 @@ export const QUALITY_TASKS: readonly QualityTask[] = [
       seeds: set === "ml-1m" ? [1] : [1, 2, 3],
       references: {
         popularity: set === "ml-1m" ? [0.113, 0.192] : [0.172, 0.217],
-        item_knn: set === "ml-1m" ? [0.189, 0.309] : [0.317, 0.381],
-        ease: set === "ml-1m" ? [0.279, 0.421] : [0.37, 0.439],
-        local_ridge: undefined,
+        local_ridge: set === "ml-1m" ? [0.279, 0.421] : [0.37, 0.439],
         graph_filter: set === "ml-1m" ? [0.269, 0.403] : [0.367, 0.437],
         implicit_als: undefined,
         set_blend: set === "ml-1m" ? [0.28, 0.422] : [0.376, 0.45],

@@ -2,7 +2,7 @@
  * Ranking quality on public data, all items ranked, next to what a study of the same data found and to the targets:
  *
  *     npm run bench -- quality [--tasks=ml-1m.next-item,amazon-beauty.cold,ml-1m.hidden-users,ml-1m.rated,ml-100k.1000-rows]
- *                              [--methods=ease,…] [--seconds=600] [--processes=2] [--resume=FOLDER] --json
+ *                              [--methods=local_ridge,…] [--seconds=600] [--processes=2] [--resume=FOLDER] --json
  *
  * The automatic choice has `--seconds` for each set (0: none; without: what the service would allow). Each task runs in a process
  * of its own, `--processes` of them at once: with as many as there are cores all of it takes an hour and a half to two, and fits are

@@ -31,9 +31,6 @@ type Family = {
 /** Methods on data that suit them: exact solutions on a few thousand items, local ones and attributes on many. */
 const FAMILIES: Readonly<Record<string, Family>> = {
   popularity: { set: "ml-1m", isClosed: true },
-  item_knn: { set: "ml-1m", isClosed: true },
-  // An inverse takes n³ operations via Cholesky (Golub & Van Loan).
-  ease: { set: "ml-1m", isClosed: true, flops: (items) => (items + 1) ** 3 },
   // A factor takes f³/3 and two triangular systems 2f² per right side; f = 2n for two scales.
   sequential_ridge: { set: "ml-1m", isClosed: true, flops: (items) => (8 / 3 + 8) * items ** 3 },
   // Subspace iteration stops before the last of a hundred vectors converges.

@@ -37,7 +37,7 @@ test("--json prints one object of the promised shape on standard output, all els
     "--protocol",
     "next-item",
     "--models",
-    "popularity,ease",
+    "popularity,local_ridge",
     "--at",
     "10",
     "--json",
@@ -45,7 +45,7 @@ test("--json prints one object of the promised shape on standard output, all els
   expect(status, stderr).toBe(0);
   const result = JSON.parse(stdout) as { models: Record<string, unknown>[] } & Record<string, unknown>;
   expect(result).toMatchObject({ protocol: "next-item", users: 150, items: 30 });
-  expect(result.models.map(({ name, chosen }) => [name, chosen])).toContainEqual(["ease", true]);
+  expect(result.models.map(({ name, chosen }) => [name, chosen])).toContainEqual(["local_ridge", true]);
   for (const model of result.models) {
     expect(Object.keys(model)).toEqual(
       expect.arrayContaining(["name", "chosen", "fit_seconds", "peak_mb", "artifact_bytes", "metrics"]),
@@ -84,12 +84,12 @@ test("--time-column none: rows are in the order of the file", () => {
     "--time-column",
     "none",
     "--models",
-    "popularity,item_knn",
+    "popularity,graph_filter",
     "--seconds",
     "1",
   );
   expect([status, stderr]).toEqual([0, expect.stringContaining("time none,")]);
-  expect(stdout).toMatch(/^(item_knn|not measured: item_knn: )/m);
+  expect(stdout).toMatch(/^(graph_filter|not measured: graph_filter: )/m);
 });
 test("--users adds figures of test users without train rows, by attributes and by popularity", () => {
   const users = join(folder, "people.csv");

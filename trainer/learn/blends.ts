@@ -13,7 +13,7 @@ export type PartChoice = { readonly method: string; readonly params: Params; rea
 
 /**
  * The settings of a blend as one flat table of numbers, so that a blend is recorded, compared and fitted again like any other method:
- * `0.ease.share` (the weight), `0.ease.lambda`, `1.item_knn.share`, …
+ * `0.local_ridge.share` (the weight), `0.local_ridge.lambda`, `1.graph_filter.share`, …
  */
 export function blendParams(parts: readonly PartChoice[]): Params {
   const entries = parts.flatMap(({ method, params, share }, i) =>
@@ -28,7 +28,7 @@ export function partsOf({ coldEvery: _, ...params }: Params): PartChoice[] {
   for (const [key, value] of Object.entries(params)) {
     const [, index, method, name] = /^(\d+)\.([^.]+)\.(.+)$/.exec(key) ?? [];
     if (index === undefined || method === undefined || name === undefined) {
-      throw new Error(`A blend's settings are like "0.ease.lambda"; found ${JSON.stringify(key)}.`);
+      throw new Error(`A blend's settings are like "0.local_ridge.lambda"; found ${JSON.stringify(key)}.`);
     }
     parts[Number(index)] ??= { method, share: 0, params: {} };
     const part = parts[Number(index)]!;
@@ -151,7 +151,7 @@ export function standardBlends(methods: Methods): Method[] {
     blendOf(methods, "set_blend", (data) => [local(data), filter(data), factors(data)]),
     blendOf(methods, "sequential_blend", (data) => [
       ...ridges(data, 0.5),
-      guess(isExact(data) ? "ease" : "local_ridge", 0.15)(data),
+      guess("local_ridge", 0.15)(data),
       guess("graph_filter", 0.15)(data),
     ]),
     blendOf(methods, "neural_blend", (data) => [network(data), ...ridges(data, RIDGE_BESIDE_NETWORK)]),

@@ -1,4 +1,3 @@
-import type { EaseParams } from "./ease.ts";
 import { fittedLinear } from "./linear/linear-export.ts";
 import { SET_HISTORY_MAX, setWeighting } from "./linear/linear-model.ts";
 import { localRidge } from "./linear/local-ridge.ts";
@@ -6,11 +5,19 @@ import { ridgeOf } from "./linear/ridge.ts";
 import { type Method, reportProgress, type TrainingData } from "./model.ts";
 import { addCoOccurrences, coOccurrence, forEachRow, itemWeights, pairsOf } from "./statistics/co-occurrence.ts";
 import { between, sparsity, timesChosen } from "./statistics/histories.ts";
-import { learnedSets, withRatings } from "./statistics/rated-histories.ts";
+import { learnedSets, type RatedParams, withRatings } from "./statistics/rated-histories.ts";
 import type { RowSum } from "./weights/row-sum.ts";
 import { largestColumns, sparseBuilder } from "./weights/sparse-builder.ts";
 
-export type LocalRidgeParams = EaseParams & {
+export type LocalRidgeParams = RatedParams & {
+  /** Ridge, relative to the mean of the Gram matrix's diagonal. */
+  readonly lambda: number;
+  /** A history of n items has the weight n^−userExponent. */
+  readonly userExponent: number;
+  /** The ridge of an item grows as popularity^penaltyExponent. */
+  readonly penaltyExponent: number;
+  /** When scoring, a history entry has the weight e^(−position / recentScale); 0: all entries weigh 1. */
+  readonly recentScale: number;
   /** Largest number of items in one target's regression. */
   readonly neighbours: number;
 };
@@ -26,9 +33,9 @@ function firstGuess(data: TrainingData): LocalRidgeParams {
 const ROW_MAX = 2000;
 
 /**
- * Computes EASE (ease.ts) with each target item regressed only on the items that it co-occurs with most (as fsSLIM, Ning and
- * Karypis 2011): (G_NN + Λ_N) w = G_Nj for the neighbours N of each target j.
- * Wins: sets, any catalog; better than `ease` where both fit. Cost: linear in items · neighbours².
+ * Computes EASE (Steck 2019, "Embarrassingly shallow autoencoders for sparse data") with each target item regressed only on the
+ * items that it co-occurs with most (as fsSLIM, Ning and Karypis 2011): (G_NN + Λ_N) w = G_Nj for the neighbours N of each target j.
+ * Wins: sets, any catalog; better than the exact inverse on dense sets too. Cost: linear in items · neighbours².
  */
 export const localSetRidge: Method<LocalRidgeParams> = {
   name: "local_ridge",

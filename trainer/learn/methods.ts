@@ -1,10 +1,8 @@
 import { attributeRidge } from "./attributes/attribute-ridge.ts";
 import { withColdItems } from "./attributes/cold-start.ts";
 import { standardBlends } from "./blends.ts";
-import { ease } from "./ease.ts";
 import { graphFilter } from "./graph-filter.ts";
 import { implicitAls } from "./implicit-als.ts";
-import { itemKnn } from "./item-knn.ts";
 import { localSetRidge } from "./local-set-ridge.ts";
 import type { Method, TrainingData } from "./model.ts";
 import { pooledHistory } from "./pooled-history.ts";
@@ -16,8 +14,6 @@ import { sequentialRidge } from "./sequential-ridge.ts";
 const WITHOUT_COLD_ITEMS: readonly object[] = [popularity, attributeRidge];
 
 const PERSONAL: readonly object[] = [
-  itemKnn,
-  ease,
   localSetRidge,
   graphFilter,
   implicitAls,

@@ -49,7 +49,7 @@ export const ownSeconds = ({ seconds, shared }: Cost): number => seconds - (shar
 
 /** Learning is a function: `fit` returns a finished model, and no half-trained model exists. */
 export type Method<P extends Params = Params> = {
-  /** The name in records and reports: `ease`, `sequential_ridge`, `sasrec`, … */
+  /** The name in records and reports: `local_ridge`, `sequential_ridge`, `sasrec`, … */
   readonly name: string;
   /** Settings worth trying on this data, the best guess first. */
   grid(data: TrainingData): readonly P[];

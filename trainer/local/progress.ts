@@ -19,7 +19,7 @@ export function progressPrinter(print: (line: string) => void): (record: Trainin
   };
 }
 
-/** Stage, fraction, rows, time and detail, such as `training     40 %  100,000 rows  12 s  fitting ease`. */
+/** Stage, fraction, rows, time and detail, such as `training     40 %  100,000 rows  12 s  fitting local_ridge`. */
 export function progressText({ training: { state, progress } }: Training): string {
   const parts = [
     state.toLowerCase().padEnd(10),

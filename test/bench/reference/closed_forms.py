@@ -76,33 +76,6 @@ def dense_row(row):
     return np.asarray(row.todense() if sp.issparse(row) else row).ravel()
 
 
-def ease(data, p):
-    n = data.n
-    x = data.sets(data.set_max)
-    g, length = gram(x, p["userExponent"])
-    weight = length ** -p["userExponent"] * (np.diff(x.indptr) > 0)
-    a = np.empty((n + 1, n + 1), np.float32)
-    a[:n, :n] = g.toarray()
-    a[:n, n] = a[n, :n] = x.T @ weight
-    a[n, n] = weight.sum() + 1
-    own = a.diagonal()[:n].astype(np.float64)
-    a[range(n), range(n)] += ridge_of(own, p["lambda"], p["penaltyExponent"]).astype(np.float32)
-    inverse = np.linalg.inv(a)
-    weights = inverse / -inverse.diagonal()
-    bias = weights[n, :n].copy()
-    weights = weights[:n, :n]
-    weights[range(n), range(n)] = 0
-    return set_scores(data, weights, bias)
-
-
-def item_knn(data, p):
-    g, _ = gram(data.sets(data.set_max), p["userExponent"])
-    own = np.maximum(g.diagonal(), 1e-12)
-    g.setdiag(0)
-    g = (sp.diags(own ** -p["sourceExponent"]) @ g @ sp.diags(own ** -p["targetExponent"])).tocsc()
-    return set_scores(data, strongest(g, p["neighbours"]))
-
-
 def strongest(g, keep):
     """The largest `keep` of each row or column, whichever the matrix is compressed by."""
     for own in range(len(g.indptr) - 1):

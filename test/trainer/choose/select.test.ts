@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { EvaluationReport } from "../../../shared/evaluation-report.ts";
 import { type SelectInput, type Selection, selectModel } from "../../../trainer/choose/select.ts";
-import { ease } from "../../../trainer/learn/ease.ts";
 import type { Method } from "../../../trainer/learn/model.ts";
 import { seededRandom } from "../../../trainer/learn/numerics/seeded-random.ts";
 import { popularity } from "../../../trainer/learn/popularity.ts";
 import { rowsWhere } from "../../../trainer/read/dataset/split.ts";
+import { ease } from "../../fixtures/ease.ts";
 import { twoTastes } from "../../fixtures/two-tastes.ts";
 
 const shop = twoTastes({ users: 400, items: 60, perUser: 10 });

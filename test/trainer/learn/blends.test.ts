@@ -11,10 +11,8 @@ import {
   standardBlends,
   unknownMethod,
 } from "../../../trainer/learn/blends.ts";
-import { ease } from "../../../trainer/learn/ease.ts";
 import { graphFilter } from "../../../trainer/learn/graph-filter.ts";
 import { implicitAls } from "../../../trainer/learn/implicit-als.ts";
-import { itemKnn } from "../../../trainer/learn/item-knn.ts";
 import { localSetRidge } from "../../../trainer/learn/local-set-ridge.ts";
 import type { Cost, FitContext, Method } from "../../../trainer/learn/model.ts";
 import { popularity } from "../../../trainer/learn/popularity.ts";
@@ -22,6 +20,7 @@ import { sasrec } from "../../../trainer/learn/sasrec.ts";
 import { openScorer } from "../../../trainer/learn/scoring/onnx-scorer.ts";
 import { sequentialRidge } from "../../../trainer/learn/sequential-ridge.ts";
 import { checkerboard } from "../../fixtures/checkerboard.ts";
+import { ease } from "../../fixtures/ease.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
 import { referenceScores } from "../../fixtures/reference-scores.ts";
 import { twoAisles } from "../../fixtures/two-aisles.ts";
@@ -30,7 +29,7 @@ import { modelSuite } from "../../suites/model-suite.ts";
 const families = [ease, graphFilter, implicitAls, localSetRidge, sasrec, sequentialRidge] as unknown as Method[];
 for (const method of standardBlends(Object.fromEntries(families.map((one) => [one.name, one])))) modelSuite(method);
 
-const methods = { popularity: popularity as Method, ease: ease as Method, item_knn: itemKnn as Method };
+const methods = { popularity: popularity as Method, ease: ease as Method, local_ridge: localSetRidge as Method };
 const data = checkerboard(20);
 const easeParams = { ...ease.grid(data)[0]!, lambda: 1 };
 const parts = [
@@ -44,7 +43,7 @@ test("settings of the parts become one flat table, and come back, also through J
   expect(partsOf(JSON.parse(JSON.stringify({ ...params, coldEvery: 50 })) as typeof params)).toEqual(parts);
 });
 test("settings of another form are refused", () =>
-  expect(() => partsOf({ lambda: 1 })).toThrow('A blend\'s settings are like "0.ease.lambda"; found "lambda".'));
+  expect(() => partsOf({ lambda: 1 })).toThrow('A blend\'s settings are like "0.local_ridge.lambda"; found "lambda".'));
 
 describe("a method by its name", () => {
   test("one of the table", () => expect(methodNamed("ease", methods)).toBe(methods.ease));
@@ -85,10 +84,10 @@ test("the scores of a blend are the weighted sum of its parts', each divided by 
 });
 test("cold items are placed once in the lists of a blend, whatever its parts, and its export says so too", async () => {
   const shop = twoAisles();
-  const cold = { ease: withColdItems(ease as Method), item_knn: withColdItems(itemKnn as Method) };
+  const cold = { ease: withColdItems(ease as Method), local_ridge: withColdItems(localSetRidge as Method) };
   const params = blendParams([
     { method: "ease", params: easeParams, share: 1 },
-    { method: "item_knn", params: itemKnn.grid(shop)[0]!, share: 0.5 },
+    { method: "local_ridge", params: localSetRidge.grid(shop)[0]!, share: 0.5 },
   ]);
   const method = methodNamed(BLEND, cold)!;
   const model = await method.fit(shop, { ...params, coldEvery: 5 }, fitContext());

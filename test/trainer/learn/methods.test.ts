@@ -1,6 +1,4 @@
 import { expect, test } from "vitest";
-import { ease } from "../../../trainer/learn/ease.ts";
-import { itemKnn } from "../../../trainer/learn/item-knn.ts";
 import { localSetRidge } from "../../../trainer/learn/local-set-ridge.ts";
 import { METHODS } from "../../../trainer/learn/methods.ts";
 import type { Method } from "../../../trainer/learn/model.ts";
@@ -11,8 +9,6 @@ import { attributeSuite } from "../../suites/attribute-suite.ts";
 import { modelSuite } from "../../suites/model-suite.ts";
 
 // Methods without tests of their own; the others run the suite in their test files.
-modelSuite(itemKnn as Method);
-modelSuite(ease as Method);
 modelSuite(localSetRidge as Method);
 modelSuite(sequentialLocalRidge as Method);
 attributeSuite(sequentialLocalRidge as Method);

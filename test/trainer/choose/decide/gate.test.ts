@@ -2,9 +2,9 @@ import { beforeAll, describe, expect, test } from "vitest";
 import type { EvaluationReport } from "../../../../shared/evaluation-report.ts";
 import { gate } from "../../../../trainer/choose/decide/gate.ts";
 import { selectModel } from "../../../../trainer/choose/select.ts";
-import { ease } from "../../../../trainer/learn/ease.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { popularity } from "../../../../trainer/learn/popularity.ts";
+import { ease } from "../../../fixtures/ease.ts";
 import { twoTastes } from "../../../fixtures/two-tastes.ts";
 
 let good: EvaluationReport;

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { stringAt } from "../../../../shared/packed-strings.ts";
 import { type RefitInput, refit } from "../../../../trainer/choose/decide/refit.ts";
 import { positivesOf } from "../../../../trainer/choose/report/report.ts";
-import { ease } from "../../../../trainer/learn/ease.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { openScorer } from "../../../../trainer/learn/scoring/onnx-scorer.ts";
+import { ease } from "../../../fixtures/ease.ts";
 import { referenceScores } from "../../../fixtures/reference-scores.ts";
 import { twoTastes } from "../../../fixtures/two-tastes.ts";
 

@@ -3,9 +3,9 @@ import type { ItemIndex } from "../../../../shared/ids.ts";
 import { evaluate, listOf, timesShown } from "../../../../trainer/choose/evaluate/evaluate.ts";
 import { casesOfSplit } from "../../../../trainer/choose/evaluate/evaluation-cases.ts";
 import { METRICS, type MetricName } from "../../../../trainer/choose/evaluate/metrics.ts";
-import { ease } from "../../../../trainer/learn/ease.ts";
 import { fittedLinear } from "../../../../trainer/learn/linear/linear-export.ts";
 import { checkerboard, trainingData } from "../../../fixtures/checkerboard.ts";
+import { ease } from "../../../fixtures/ease.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 
 const { signal } = new AbortController();

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { type EvaluateFilesOptions, evaluateFiles } from "../../../../trainer/choose/files/evaluate-files.ts";
 import type { TrainAndTest } from "../../../../trainer/choose/files/read-files.ts";
-import { ease } from "../../../../trainer/learn/ease.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { seededRandom } from "../../../../trainer/learn/numerics/seeded-random.ts";
 import { popularity } from "../../../../trainer/learn/popularity.ts";
 import { rowsWhere } from "../../../../trainer/read/dataset/split.ts";
+import { ease } from "../../../fixtures/ease.ts";
 import { tastesByCity } from "../../../fixtures/tastes-by-city.ts";
 import { twoTastes } from "../../../fixtures/two-tastes.ts";
 

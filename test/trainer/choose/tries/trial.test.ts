@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import { casesOfSplit } from "../../../../trainer/choose/evaluate/evaluation-cases.ts";
 import { isSameChoice } from "../../../../trainer/choose/tries/candidate.ts";
 import { bytesOf, fitCandidate, meanOf, runTrial, type TrialContext } from "../../../../trainer/choose/tries/trial.ts";
-import { ease } from "../../../../trainer/learn/ease.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { checkerboard, trainingData } from "../../../fixtures/checkerboard.ts";
+import { ease } from "../../../fixtures/ease.ts";
 import { TRIAL_CONTEXT } from "../../../fixtures/trial-context.ts";
 
 const data = checkerboard(20);

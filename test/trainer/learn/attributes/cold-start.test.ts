@@ -2,11 +2,12 @@ import { expect, test } from "vitest";
 import type { ItemIndex } from "../../../../shared/ids.ts";
 import { topK } from "../../../../shared/top-k.ts";
 import { COLD_EVERY, placedAsIn, warmOf, withColdItems } from "../../../../trainer/learn/attributes/cold-start.ts";
-import { ease } from "../../../../trainer/learn/ease.ts";
+import { implicitAls } from "../../../../trainer/learn/implicit-als.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { openScorer } from "../../../../trainer/learn/scoring/onnx-scorer.ts";
 import { sequentialRidge } from "../../../../trainer/learn/sequential-ridge.ts";
 import { checkerboard } from "../../../fixtures/checkerboard.ts";
+import { ease } from "../../../fixtures/ease.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 import { referenceScores } from "../../../fixtures/reference-scores.ts";
 import { twoAisles } from "../../../fixtures/two-aisles.ts";
@@ -15,7 +16,7 @@ const data = twoAisles();
 const history = { items: [0, 4] as ItemIndex[], agesDays: [1, 0] };
 
 test.each([
-  ["ease", ease],
+  ["implicit_als", implicitAls],
   ["sequential_ridge", sequentialRidge],
 ])(
   "%s: the best cold item stands right behind the tenth other item outside the history, also in the export",
