@@ -31,7 +31,12 @@ export type ConnectorSettings = {
   readonly allowPrivateAddresses: boolean;
   /** The secret of `{"env": "NAME"}`; undefined when this customer has none with that name. */
   secret(name: string): string | undefined;
+  /** Makes a token of `bigqueryServiceAccount`. Absent: there is nobody who can make one. */
+  bigqueryToken?(): Promise<{ readonly token: string; readonly expiresMs: number }>;
 };
+
+/** The part of the settings that crosses to a run's process as JSON. */
+export type SentConnectorSettings = Omit<ConnectorSettings, "secret" | "bigqueryToken">;
 
 /** A variable is absent or wrong. The message has one sentence for each fault. */
 export class SettingsError extends Error {
@@ -101,13 +106,15 @@ export function readSettings(environment: Environment = process.env) {
   };
 }
 
-/** Settings of a run's process: the bucket and the customer's secrets. */
-export function readChildSettings(environment: Environment = process.env) {
-  const values = parse(StoreSchema, environment);
-  // The environment was filtered for this customer by childEnvironment().
-  const secret = (name: string) => (name.startsWith(SECRET_PREFIX) ? environment[name] : undefined);
-  return { store: storeSettings(values), secret };
-}
+/** A run's access to the bucket, from the variables of storeEnvironment(). */
+export const readChildStore = (environment: Environment = process.env) =>
+  storeSettings(parse(StoreSchema, environment));
+
+/** The customer's secrets in a run's process. Its environment was filtered for this customer by childEnvironment(). */
+export const childSecret =
+  (environment: Environment = process.env) =>
+  (name: string): string | undefined =>
+    name.startsWith(SECRET_PREFIX) ? environment[name] : undefined;
 
 /** Settings of `npm run keys`: the bucket, and what the customer gets with the key. */
 export function readKeySettings(environment: Environment = process.env) {
@@ -129,12 +136,12 @@ export function secretPrefixOf(customer: string): string | undefined {
 }
 
 const SECRET_PREFIX = "SHORTLIST_SECRET_";
-/** Variables that Node, TLS, proxies and Google's client need in a run's process. */
+/** Variables that Node, TLS and proxies need in a run's process. It gets no other, so a new secret stays with the trainer. */
 const INHERITED = (
-  "PATH HOME TMPDIR TZ LANG SystemRoot TEMP NODE_EXTRA_CA_CERTS NODE_USE_SYSTEM_CA NODE_COMPILE_CACHE SSL_CERT_FILE " +
-  "HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy NODE_USE_ENV_PROXY " + // Node needs the last to use proxies
-  "CLOUDSDK_CONFIG GOOGLE_APPLICATION_CREDENTIALS GOOGLE_CLOUD_PROJECT METADATA_SERVER_DETECTION"
-).split(" ");
+  "PATH TMPDIR TZ LANG SystemRoot TEMP NODE_EXTRA_CA_CERTS NODE_USE_SYSTEM_CA NODE_COMPILE_CACHE SSL_CERT_FILE " +
+  "HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy NODE_USE_ENV_PROXY"
+) // Node needs the last to use proxies
+  .split(" ");
 
 const integer = (min: number, max: number, byDefault: number) =>
   z
@@ -171,6 +178,8 @@ const StoreSchema = z.object({
   SHORTLIST_S3_BUCKET: z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, "must be a bucket name"),
   SHORTLIST_S3_ACCESS_KEY_ID: z.string().min(1),
   SHORTLIST_S3_SECRET_ACCESS_KEY: z.string().min(1),
+  /** Set for a run's process, which has temporary credentials. */
+  SHORTLIST_S3_SESSION_TOKEN: z.string().min(1).optional(),
   SHORTLIST_S3_REGION: z.string().min(1).default("auto"),
 });
 
@@ -268,7 +277,30 @@ const storeSettings = (values: z.infer<typeof StoreSchema>) => ({
   bucket: values.SHORTLIST_S3_BUCKET,
   accessKeyId: values.SHORTLIST_S3_ACCESS_KEY_ID,
   secretAccessKey: values.SHORTLIST_S3_SECRET_ACCESS_KEY,
+  sessionToken: values.SHORTLIST_S3_SESSION_TOKEN,
   region: values.SHORTLIST_S3_REGION,
+});
+
+/** A bucket and the key to it. */
+export type StoreAccess = {
+  /** Such as `https://{account}.r2.cloudflarestorage.com`; may have a path. */
+  readonly endpoint: string;
+  readonly bucket: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  /** Goes with temporary credentials. */
+  readonly sessionToken?: string | undefined;
+  readonly region?: string;
+};
+
+/** The variables from which a run's process reads its access to the bucket. */
+export const storeEnvironment = (store: StoreAccess): Record<string, string> => ({
+  SHORTLIST_S3_ENDPOINT: store.endpoint,
+  SHORTLIST_S3_BUCKET: store.bucket,
+  SHORTLIST_S3_ACCESS_KEY_ID: store.accessKeyId,
+  SHORTLIST_S3_SECRET_ACCESS_KEY: store.secretAccessKey,
+  ...(store.sessionToken && { SHORTLIST_S3_SESSION_TOKEN: store.sessionToken }),
+  ...(store.region && { SHORTLIST_S3_REGION: store.region }),
 });
 
 function secretsOf(values: Values, environment: Environment): string[] {
@@ -304,10 +336,11 @@ function customerSettings(values: Values, environment: Environment) {
         secret: (name) => secrets.get(name),
       };
     },
-    /** The environment of a run's process: the bucket, this customer's secrets, and what Node itself needs. */
+    /** The environment of a run's or dry run's process: this customer's secrets, and what Node itself needs. */
     childEnvironment(customer: string): Record<string, string> {
-      const inherited = present(environment).filter(([name]) => INHERITED.includes(name));
-      return Object.fromEntries([...inherited, ...Object.entries(StoreSchema.parse(values)), ...namedFor(customer)]);
+      const shared = present(environment).filter(([name]) => INHERITED.includes(name));
+      // Google's client must not look for an identity of this machine.
+      return Object.fromEntries([...shared, ["METADATA_SERVER_DETECTION", "none"], ...namedFor(customer)]);
     },
   };
 }

@@ -1,7 +1,14 @@
 import { readFileSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { describe, expect, test } from "vitest";
-import { readChildSettings, readSettings, SettingsError, secretPrefixOf } from "../../trainer/settings.ts";
+import {
+  childSecret,
+  readChildStore,
+  readSettings,
+  SettingsError,
+  secretPrefixOf,
+  storeEnvironment,
+} from "../../trainer/settings.ts";
 
 const NEEDED = {
   FORWARD_SECRET: "f".repeat(32),
@@ -134,20 +141,20 @@ describe("settings of one customer", () => {
     expect(readSettings({ ...NEEDED, ...way }).childEnvironment("acme")).toMatchObject(way);
   });
 
-  test("a run's process gets its customer's secrets, those of the bucket, and no others", () => {
+  test("a run's process gets its customer's secrets and no others", () => {
     const environment = settings.childEnvironment("acme");
     expect(Object.keys(environment).sort()).toEqual([
+      "METADATA_SERVER_DETECTION",
       "PATH",
-      "SHORTLIST_S3_ACCESS_KEY_ID",
-      "SHORTLIST_S3_BUCKET",
-      "SHORTLIST_S3_ENDPOINT",
-      "SHORTLIST_S3_REGION",
-      "SHORTLIST_S3_SECRET_ACCESS_KEY",
       "SHORTLIST_SECRET_ACME__PASSWORD",
     ]);
-    const child = readChildSettings(environment);
-    expect(child.store).toEqual(settings.store);
-    expect(child.secret("SHORTLIST_SECRET_ACME__PASSWORD")).toBe("of acme");
-    expect(child.secret("SHORTLIST_S3_SECRET_ACCESS_KEY")).toBe(undefined);
+    const secret = childSecret(environment);
+    expect(secret("SHORTLIST_SECRET_ACME__PASSWORD")).toBe("of acme");
+    expect(secret("PATH")).toBe(undefined);
+  });
+
+  test("access to a bucket survives its way through the environment", () => {
+    const store = { ...settings.store, sessionToken: "of the run" };
+    expect(readChildStore(storeEnvironment(store))).toEqual(store);
   });
 });

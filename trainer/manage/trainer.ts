@@ -7,6 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { serve } from "@hono/node-server";
 import { errorForLog, type Log } from "../log/log.ts";
 import { type Settings, SettingsError } from "../settings.ts";
+import { bucketGrants } from "../store/bucket-grants.ts";
 import type { ObjectStore } from "../store/object-store.ts";
 import { managementApp } from "./http/app.ts";
 import { forwardVerifier, memoryNonces } from "./http/forwarded.ts";
@@ -105,7 +106,10 @@ async function open(parts: TrainerParts, closing: ClosingStep[]): Promise<Opened
   closing.push(() => waitAtMost(PART_STOP_SECONDS_MAX, pointers.idle()));
   const folders = modelFolders(stateDirectory);
   const erased = erasures({ database, store, nowMs, newSalt: () => randomBytes(16).toString("hex"), log });
-  const services = { ...parts, caps: settings.caps, database, registry, ledger, pointers, folders, erasures: erased };
+  const grants = await bucketGrants(settings.store);
+  closing.push(() => grants.close());
+  const records = { database, registry, ledger, pointers, folders, erasures: erased };
+  const services = { ...parts, ...records, caps: settings.caps, grants };
 
   const stopping = new AbortController();
   const removals = startRemovals({ ...services, signal: stopping.signal });
@@ -127,7 +131,7 @@ async function open(parts: TrainerParts, closing: ClosingStep[]): Promise<Opened
 
   const { seconds, memoryMbMax } = DRY_RUN_LIMITS;
   const dryRunParts = { program: parts.dryRunProgram, secondsMax: seconds + 5, memoryMbMax, log };
-  const dryRun = dryRunInProcess({ settings, folders, ...dryRunParts });
+  const dryRun = dryRunInProcess({ settings, store, folders, ...dryRunParts });
   const app = managementApp({
     routes: [
       ...modelRoutes({

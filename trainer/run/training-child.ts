@@ -1,11 +1,10 @@
 /** The program of a run's process: gets a TrainingJob over IPC, sends RunMessages, and ends. */
 
-import { customerContext } from "../read/customer-context.ts";
-import { readChildSettings } from "../settings.ts";
+import { childSecret, readChildStore } from "../settings.ts";
 import { StageError } from "../stage/stage-error.ts";
 import { stageReporter } from "../stage/stage-reporter.ts";
 import { s3Store } from "../store/s3-store.ts";
-import { askLease } from "./ask-lease.ts";
+import { askAccessToken, askLease } from "./ask-management.ts";
 import { runFailure } from "./run-failure.ts";
 import { trainModel } from "./train-model.ts";
 import type { RunMessage, TrainingJob } from "./training-run.ts";
@@ -30,12 +29,11 @@ async function perform(job: TrainingJob): Promise<RunMessage> {
     },
   });
   try {
-    const child = readChildSettings();
-    const store = s3Store(child.store);
-    const settings = { ...job.connectorSettings, secret: child.secret };
+    const bigqueryToken = () => askAccessToken(process, stop.signal);
+    const settings = { ...job.connectorSettings, secret: childSecret(), bigqueryToken };
     return await trainModel(job, {
-      connect: await customerContext({ ...job, settings, store }),
-      store,
+      connect: { customer: job.customer, settings },
+      store: s3Store(readChildStore()),
       signal: stop.signal,
       nowMs: () => Date.now(),
       clock,

@@ -1,7 +1,7 @@
 import type { ItemIdType } from "../../shared/ids.ts";
 import type { DataSummary, Failure, Progress, TrainingState } from "../../shared/model-record.ts";
 import type { ModelSpec } from "../../shared/model-spec.ts";
-import type { ConnectorSettings } from "../settings.ts";
+import type { SentConnectorSettings } from "../settings.ts";
 
 /** The input of a run: everything that crosses from the management process to the child process, as JSON. */
 export type TrainingJob = {
@@ -9,7 +9,7 @@ export type TrainingJob = {
   readonly customer: string;
   readonly spec: ModelSpec;
   readonly settings: TrainingSettings;
-  readonly connectorSettings: Omit<ConnectorSettings, "secret">;
+  readonly connectorSettings: SentConnectorSettings;
 };
 
 export type TrainingSettings = {
@@ -38,13 +38,14 @@ export type RunMessage =
   | { readonly kind: "data"; readonly data: DataSummary }
   /** Asks whether this run still owns the model's lease. The reply is a LeaseAnswer. */
   | { readonly kind: "owns_lease" }
+  /** Asks for a BigQuery access token. The reply is an AccessTokenAnswer. */
+  | { readonly kind: "access_token" }
   | ({ readonly kind: "published" } & PublishedVersion)
   /** The gate refused the new model: the run ended without an error, and the live version stays. */
   | { readonly kind: "refused"; readonly reasons: readonly string[]; readonly metrics: RunMetrics }
   | { readonly kind: "failed"; readonly failure: Omit<Failure, "at"> };
 
-/** The only message that a child gets after its job. */
-export type LeaseAnswer = { readonly owns_lease: boolean };
+export type LeaseAnswer = { readonly kind: "owns_lease"; readonly owns_lease: boolean };
 
 /** What the model's record says about its live version. */
 export type PublishedVersion = {

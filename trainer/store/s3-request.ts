@@ -1,14 +1,9 @@
 import { setTimeout } from "node:timers/promises";
 import { AwsClient } from "aws4fetch";
+import type { StoreAccess } from "../settings.ts";
 import { type ObjectBody, StoreError } from "./object-store.ts";
 
-export type S3Options = {
-  /** Such as `https://{account}.r2.cloudflarestorage.com`; may have a path. */
-  readonly endpoint: string;
-  readonly bucket: string;
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly region?: string;
+export type S3Options = StoreAccess & {
   /** Timeout of one attempt. One second is added per MB that it expects, or that it and concurrent calls send. */
   readonly deadlineMs?: number;
   readonly attempts?: number;
@@ -49,6 +44,7 @@ export function s3Request(options: S3Options): S3Request {
   const client = new AwsClient({
     accessKeyId: options.accessKeyId,
     secretAccessKey: options.secretAccessKey,
+    ...(options.sessionToken && { sessionToken: options.sessionToken }),
     region: options.region ?? "auto",
     service: "s3",
     retries: 0,

@@ -1,6 +1,7 @@
 /** A program in a process of its own: limited in memory and time, stoppable, and ended together with this process. */
 import { type ChildProcess, execFile, fork } from "node:child_process";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { setPriority } from "node:os";
 import type { Readable } from "node:stream";
@@ -93,6 +94,8 @@ function startProcess({ program, environment, memoryMbMax }: ProcessOptions): Ch
   });
   try {
     if (child.pid !== undefined) setPriority(child.pid, 10); // so that management calls are answered first
+    // When the machine runs out of memory faster than it is checked, Linux ends this program rather than the trainer.
+    if (process.platform === "linux") writeFileSync(`/proc/${child.pid}/oom_score_adj`, "1000");
   } catch {
     // The program has ended already, or the system forbids it. It works without.
   }

@@ -5,9 +5,11 @@ import type { ModelSpec } from "../../../shared/model-spec.ts";
 import { Problem } from "../../../shared/problem.ts";
 import type { Log } from "../../log/log.ts";
 import { redacted, secretsIn } from "../../log/redaction.ts";
-import type { ConnectorSettings, Settings } from "../../settings.ts";
+import { accessTokenAnswer } from "../../read/connectors/bigquery/access-token.ts";
+import { customerSettings } from "../../read/customer-settings.ts";
+import type { SentConnectorSettings, Settings } from "../../settings.ts";
 import { StageError } from "../../stage/stage-error.ts";
-import { StoreError } from "../../store/object-store.ts";
+import type { ObjectStore } from "../../store/object-store.ts";
 import { diskLimit } from "../processes/disk-space.ts";
 import { superviseProcess } from "../processes/supervised-process.ts";
 import type { ModelFolders } from "../runs/model-folders.ts";
@@ -54,17 +56,16 @@ export function dryRuns(dryRun: DryRun, { atOnce, seconds }: DryRunLimits): DryR
 export type DryRunJob = {
   readonly customer: string;
   readonly spec: ModelSpec;
-  readonly connectorSettings: Omit<ConnectorSettings, "secret">;
+  readonly connectorSettings: SentConnectorSettings;
   readonly rejectedFractionMax: number;
   readonly fitSecondsMax: number;
 };
 
-/** The answer of that process. */
+/** The messages of that process: questions for a BigQuery access token, and at last its answer. */
 const DryRunAnswer = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("access_token") }),
   z.object({ kind: z.literal("report"), report: z.looseObject({}) }),
   z.object({ kind: z.literal("failed"), code: z.string(), message: z.string() }),
-  /** The bucket failed; the source is not at fault. */
-  z.object({ kind: z.literal("unavailable"), message: z.string() }),
 ]);
 export type DryRunAnswer = z.infer<typeof DryRunAnswer>;
 
@@ -75,29 +76,39 @@ const GRACE_SECONDS = 1;
 export type DryRunParts = {
   readonly program: string;
   readonly settings: Settings;
+  readonly store: ObjectStore;
   readonly folders: ModelFolders;
   readonly secondsMax: number;
   readonly memoryMbMax: number;
   readonly log: Log;
 };
 
-export function dryRunInProcess({ program, settings, folders, secondsMax, memoryMbMax, log }: DryRunParts): DryRun {
+export function dryRunInProcess({
+  program,
+  settings,
+  store,
+  folders,
+  secondsMax,
+  memoryMbMax,
+  log,
+}: DryRunParts): DryRun {
   return async (spec, customer, signal) => {
     const id = `dry-${randomUUID()}`;
     const { temp, work } = await folders.makeRun(id);
-    const { secret: _, ...connectorSettings } = settings.connectorsOf(customer, temp);
-    const memoryMb = Math.min(QUERY_MEMORY_MB_MAX, connectorSettings.memoryMb);
-    const { rejectedFractionMax, fitSecondsMax } = settings.runs;
-    const input: DryRunJob = {
-      customer,
-      spec,
-      connectorSettings: { ...connectorSettings, memoryMb },
-      rejectedFractionMax,
-      fitSecondsMax,
-    };
-    const disk = await diskLimit([work], settings.runs);
     let answer: DryRunAnswer | undefined;
     try {
+      const connectors = settings.connectorsOf(customer, temp);
+      const connectorSettings = await customerSettings({ customer, spec, settings: connectors, store });
+      const memoryMb = Math.min(QUERY_MEMORY_MB_MAX, connectorSettings.memoryMb);
+      const { rejectedFractionMax, fitSecondsMax } = settings.runs;
+      const input: DryRunJob = {
+        customer,
+        spec,
+        connectorSettings: { ...connectorSettings, memoryMb },
+        rejectedFractionMax,
+        fitSecondsMax,
+      };
+      const disk = await diskLimit([work], settings.runs);
       const end = await superviseProcess({
         program,
         input,
@@ -107,9 +118,13 @@ export function dryRunInProcess({ program, settings, folders, secondsMax, memory
         secondsMax,
         graceSeconds: GRACE_SECONDS,
         signal,
-        onMessage(value) {
+        onMessage(value, answerChild) {
           const parsed = DryRunAnswer.safeParse(value);
           if (!parsed.success) return "wrong";
+          if (parsed.data.kind === "access_token") {
+            void accessTokenAnswer(connectorSettings).then(answerChild);
+            return "more";
+          }
           answer = parsed.data;
           return "last";
         },
@@ -117,7 +132,6 @@ export function dryRunInProcess({ program, settings, folders, secondsMax, memory
       signal.throwIfAborted();
       if (answer?.kind === "report") return answer.report;
       if (answer?.kind === "failed") throw failure(answer.code, answer.message);
-      if (answer?.kind === "unavailable") throw new StoreError(answer.message);
       const output = redacted(end.outputTail, secretsIn(spec.connector_configs));
       log({ event: "dry_run_ended", level: "warning", customer, ended: end.ended, ...end.exit, output });
       if (end.ended === "memory" || end.heapExhausted)

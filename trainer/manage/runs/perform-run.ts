@@ -2,11 +2,15 @@
  * One attempt of a run, from its claim to its end. What the run's process reports is written to the model's record; the end
  * is written to record and ledger in one transaction.
  */
+import { erasedUsersKey } from "../../../shared/erased-users.ts";
+import { prefixOf } from "../../../shared/manifest.ts";
 import type { Failure } from "../../../shared/model-record.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
 import { redacted, secretsIn } from "../../log/redaction.ts";
+import { customerSettings } from "../../read/customer-settings.ts";
 import type { RunMessage, TrainingJob } from "../../run/training-run.ts";
-import type { RunSettings, Settings } from "../../settings.ts";
+import { type RunSettings, type Settings, storeEnvironment } from "../../settings.ts";
+import type { BucketGrants } from "../../store/bucket-grants.ts";
 import { type ObjectStore, StoreError } from "../../store/object-store.ts";
 import { type DiskLimit, diskLimit } from "../processes/disk-space.ts";
 import type { Database } from "../records/database.ts";
@@ -25,6 +29,7 @@ export type RunContext = {
   readonly registry: ModelRegistry;
   readonly ledger: RunLedger;
   readonly store: ObjectStore;
+  readonly grants: BucketGrants;
   readonly pointers: PointerKeeper;
   readonly folders: ModelFolders;
   readonly erasures: Pick<Erasures, "restoreOf">;
@@ -36,6 +41,8 @@ export type RunContext = {
 };
 
 const RETRY_SECONDS_MAX = 3600;
+/** Access to the bucket outlives the run's time limit by this. */
+const GRANT_SECONDS_MORE = 60;
 
 /**
  * Works on the run until it has ended or waits for a retry. Returns at once when the run cannot be claimed.
@@ -129,17 +136,23 @@ export type PreparedRun = {
 export async function prepareRun(
   model: Model,
   runId: string,
-  { settings, folders }: Pick<RunContext, "settings" | "folders">,
+  { settings, folders, store, grants }: Pick<RunContext, "settings" | "folders" | "store" | "grants">,
 ): Promise<PreparedRun> {
   const { customer, modelName, spec } = model;
   const { runs } = settings;
   const { work, temp } = await folders.makeRun(runId);
   const modelDirectory = await folders.makeModel(customer, modelName);
   const disk = await diskLimit([work, modelDirectory], runs);
-  const { secret: _, ...connectorSettings } = settings.connectorsOf(customer, temp);
-  const environment = settings.childEnvironment(customer);
+  const connectors = settings.connectorsOf(customer, temp);
+  const connectorSettings = await customerSettings({ customer, spec, settings: connectors, store });
+  const granted = grants.options({
+    prefixes: [prefixOf(customer, modelName)],
+    objects: [erasedUsersKey(customer)],
+    seconds: runs.secondsMax + GRANT_SECONDS_MORE,
+  });
+  const environment = { ...settings.childEnvironment(customer), ...storeEnvironment(granted) };
   const secretsOfEnvironment = Object.entries(environment)
-    .filter(([name]) => /SECRET|ACCESS_KEY/.test(name))
+    .filter(([name]) => /SECRET|ACCESS_KEY|TOKEN/.test(name))
     .map(([, value]) => value);
   return {
     job: {

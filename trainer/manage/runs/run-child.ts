@@ -1,6 +1,7 @@
 /** A training run in a process of its own, which ends with exactly one outcome. */
 import { z } from "zod";
 import { DataSummary, Failure, Progress, TrainingState } from "../../../shared/model-record.ts";
+import { accessTokenAnswer } from "../../read/connectors/bigquery/access-token.ts";
 import type { LeaseAnswer, RunMessage, TrainingJob } from "../../run/training-run.ts";
 import type { Stage } from "../../stage/stage-error.ts";
 import { type ProcessEnd, type ProcessOptions, superviseProcess } from "../processes/supervised-process.ts";
@@ -48,7 +49,12 @@ export async function runChild(options: ChildOptions): Promise<ChildResult> {
       const message = parseRunMessage(value);
       if (message === undefined) return "wrong";
       if (message.kind === "owns_lease") {
-        void options.ownsLease().then((owns_lease) => answer({ owns_lease } satisfies LeaseAnswer));
+        const { kind } = message;
+        void options.ownsLease().then((owns_lease) => answer({ kind, owns_lease } satisfies LeaseAnswer));
+        return "more";
+      }
+      if (message.kind === "access_token") {
+        void accessTokenAnswer(job.connectorSettings).then(answer);
         return "more";
       }
       if (message.kind === "progress") stage = STAGES[message.state] ?? "fetching";
@@ -116,6 +122,7 @@ const Message = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("progress"), state: TrainingState, progress: Progress }),
   z.object({ kind: z.literal("data"), data: DataSummary }),
   z.object({ kind: z.literal("owns_lease") }),
+  z.object({ kind: z.literal("access_token") }),
   z.object({
     kind: z.literal("published"),
     version: z.string().min(1).max(64),

@@ -42,6 +42,17 @@ test("a program receives its input, and everything it sends arrives before its e
   expect([ended, exit]).toEqual(["", { code: 0, signal: null, error: undefined }]);
 });
 
+test.skipIf(process.platform !== "linux")(
+  "Linux ends a program before its supervisor when memory is short",
+  async () => {
+    const { received } = await supervise(`import { readFileSync } from "node:fs";
+    process.once("message", () => {
+      process.send(readFileSync("/proc/self/oom_score_adj", "utf8"), () => process.disconnect());
+    });`);
+    expect(received).toEqual(["1000\n"]);
+  },
+);
+
 test("a program whose signal is aborted at the start is ended", async () => {
   const { ended } = await supervise("setInterval(() => {}, 1000);", { signal: AbortSignal.abort() });
   expect(ended).toBe("stopped");

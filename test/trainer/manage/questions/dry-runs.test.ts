@@ -6,7 +6,8 @@ import { type DryRun, dryRunInProcess, dryRuns } from "../../../../trainer/manag
 import { modelFolders } from "../../../../trainer/manage/runs/model-folders.ts";
 import { readSettings } from "../../../../trainer/settings.ts";
 import { StageError } from "../../../../trainer/stage/stage-error.ts";
-import { StoreError } from "../../../../trainer/store/object-store.ts";
+import { type ObjectStore, StoreError } from "../../../../trainer/store/object-store.ts";
+import { memoryStore } from "../../../fixtures/memory-store.ts";
 import { environmentOf } from "../../../fixtures/trainer-client.ts";
 import { specOf } from "../../../fixtures/trainer-spec.ts";
 import { freshFolder } from "../../../fixtures/trainer-state.ts";
@@ -55,7 +56,13 @@ describe("dry runs for callers", () => {
 
 describe("the process of a dry run", () => {
   const logs: LogEntry[] = [];
-  async function run(query: string, signal = new AbortController().signal) {
+  type Options = {
+    readonly signal?: AbortSignal;
+    readonly store?: ObjectStore;
+    readonly connector?: { readonly type: string; readonly project_id: string };
+  };
+  async function run(query: string, { signal = new AbortController().signal, ...options }: Options = {}) {
+    const { store = memoryStore(), connector } = options;
     const state = await freshFolder();
     const settings = readSettings({
       ...environmentOf(state),
@@ -65,9 +72,10 @@ describe("the process of a dry run", () => {
     });
     const program = new URL("../../../fixtures/trainer-scripted-dry-run.ts", import.meta.url).pathname;
     const limits = { secondsMax: 30, memoryMbMax: 400, log: (entry: LogEntry) => void logs.push(entry) };
-    const dryRun = dryRunInProcess({ program, settings, folders: modelFolders(state), ...limits });
+    const dryRun = dryRunInProcess({ program, settings, store, folders: modelFolders(state), ...limits });
     try {
-      return await dryRun(specOf("shop", query), "acme", signal);
+      const more = connector === undefined ? {} : { connector_configs: [connector] };
+      return await dryRun(specOf("shop", query, more), "acme", signal);
     } finally {
       expect(await readdir(join(state, "runs"))).toEqual([]); // every end removes the folder
     }
@@ -105,11 +113,13 @@ describe("the process of a dry run", () => {
     expect(entry!.output).toContain("An internal error.");
   });
 
-  test("distinguishes a failing bucket from an unreadable source", async () => {
-    await expect(run("unavailable")).rejects.toThrow(new StoreError("The bucket does not answer."));
+  test("a failing bucket, where the account for BigQuery is looked up, is no unreadable source", async () => {
+    const failure = new StoreError("The bucket does not answer.");
+    const store = { ...memoryStore(), get: () => Promise.reject(failure) };
+    await expect(run("report", { store, connector: { type: "BigQuery", project_id: "p" } })).rejects.toBe(failure);
   });
 
   test("is ended when it takes too long", async () => {
-    await expect(run("wait", AbortSignal.timeout(500))).rejects.toThrow(/timeout/);
+    await expect(run("wait", { signal: AbortSignal.timeout(500) })).rejects.toThrow(/timeout/);
   });
 });

@@ -5,10 +5,11 @@ import { afterAll, expect, test } from "vitest";
 import { modelFolders } from "../../../../trainer/manage/runs/model-folders.ts";
 import { prepareRun } from "../../../../trainer/manage/runs/perform-run.ts";
 import { readSettings } from "../../../../trainer/settings.ts";
+import { memoryStore } from "../../../fixtures/memory-store.ts";
 import { smallDisk } from "../../../fixtures/small-disk.ts";
 import { environmentOf } from "../../../fixtures/trainer-client.ts";
 import { aModel } from "../../../fixtures/trainer-model.ts";
-import { runsOf } from "../../../fixtures/waiting-run.ts";
+import { NO_GRANTS, runsOf } from "../../../fixtures/waiting-run.ts";
 
 const { state, database, waitingRun, isWaiting } = await runsOf();
 afterAll(() => database.close());
@@ -55,8 +56,9 @@ test.skipIf(small === undefined)(
 
 test.skipIf(small === undefined)("simultaneous runs share what the disk has free beyond its reserve", async () => {
   const environment = { ...environmentOf(small!), SHORTLIST_DISK_RESERVE_BYTES: "4000000", SHORTLIST_CONCURRENCY: "2" };
+  const settings = readSettings(environment);
   const folders = modelFolders(small!);
-  const prepared = await prepareRun(aModel({}), "run", { settings: readSettings(environment), folders });
+  const prepared = await prepareRun(aModel({}), "run", { settings, folders, store: memoryStore(), grants: NO_GRANTS });
   expect(prepared.disk.bytesMax).toBeGreaterThan(1.5e6);
   expect(prepared.job.settings.diskBytesMax).toBeLessThan(2.2e6);
 });

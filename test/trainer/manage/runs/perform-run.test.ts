@@ -18,7 +18,7 @@ import { environmentOf } from "../../../fixtures/trainer-client.ts";
 import { aModel } from "../../../fixtures/trainer-model.ts";
 import { specOf } from "../../../fixtures/trainer-spec.ts";
 import { freshFolder } from "../../../fixtures/trainer-state.ts";
-import { runsOf } from "../../../fixtures/waiting-run.ts";
+import { NO_GRANTS, runsOf } from "../../../fixtures/waiting-run.ts";
 
 const { state, database, registry, ledger, waitingRun, isWaiting } = await runsOf();
 afterAll(() => database.close());
@@ -280,7 +280,12 @@ test("a run's job has its folders and its customer's settings, and survives JSON
     SHORTLIST_SECRET_ACME__PASSWORD: "planted-in-environment",
   });
   const spec = specOf("shop", "wait", { connector_configs: [{ type: "Postgres", password: "planted-in-spec" }] });
-  const prepared = await prepareRun(aModel({ spec }), "run-1", { settings, folders: modelFolders(state) });
+  const prepared = await prepareRun(aModel({ spec }), "run-1", {
+    settings,
+    folders: modelFolders(state),
+    store: memoryStore(),
+    grants: NO_GRANTS,
+  });
   const { job } = prepared;
   expect(JSON.parse(JSON.stringify(job))).toEqual(job);
   expect(job).toMatchObject({
@@ -296,7 +301,7 @@ test("a run's job has its folders and its customer's settings, and survives JSON
   });
   expect([job.settings.modelDirectory, job.connectorSettings.tempDirectory].map(existsSync)).toEqual([true, true]);
   expect(prepared.secrets).toEqual(
-    expect.arrayContaining(["planted-in-spec", "planted-in-environment", "planted-s3-secret"]),
+    expect.arrayContaining(["planted-in-spec", "planted-in-environment", "temporary-secret", "session-token"]),
   );
   expect(JSON.stringify(job)).not.toContain("planted-in-environment");
   expect(prepared.environment).not.toHaveProperty("FORWARD_SECRET");

@@ -22,7 +22,7 @@ const STORAGE_ROWS_MIN = 20_000;
  */
 export async function connectBigQuery(config: ConnectorConfig, context: ConnectorContext): Promise<Connector> {
   const target = parseBigQueryConfig(config);
-  const identity = await customerIdentity(context);
+  const identity = customerIdentity(context);
   const party = { ...target, serviceAccount: identity.serviceAccount };
   const access = openAccess(party, identity, context);
   const storage = { identity, party, endpoint: context.settings.bigqueryStorageEndpoint ?? null };

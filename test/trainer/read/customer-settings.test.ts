@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ModelSpec } from "../../../shared/model-spec.ts";
-import { customerContext } from "../../../trainer/read/customer-context.ts";
+import { customerSettings } from "../../../trainer/read/customer-settings.ts";
 import type { ConnectorSettings } from "../../../trainer/settings.ts";
 import { writeCustomer } from "../../../trainer/store/key-store.ts";
 import { memoryStore } from "../../fixtures/memory-store.ts";
@@ -12,7 +12,7 @@ async function accountOf(type: string, fixed: string | null, customer = "acme") 
   const store = memoryStore();
   await writeCustomer(store, { format: 1, customer: "acme", service_account: "stored@p.iam.gserviceaccount.com" });
   const parts = { customer, spec: specOf(type), settings: settingsWith(fixed), store };
-  return (await customerContext(parts)).settings.bigqueryServiceAccount;
+  return (await customerSettings(parts)).bigqueryServiceAccount;
 }
 
 test("the account given with the key is used where the settings name none", async () => {
