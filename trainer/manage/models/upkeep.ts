@@ -96,6 +96,7 @@ const SWEEP: readonly SweepStep[] = [
   },
   ({ folders, registry }) => folders.sweep(() => registry.names()),
   reconcileAll,
+  ({ database }) => database.maintain(),
 ];
 
 /** A step that fails is logged and repeated by the next sweep. */

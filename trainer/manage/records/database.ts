@@ -2,11 +2,8 @@
  * The database of models and runs: an embedded Postgres (PGlite) in the state folder, or the operator's server, which several
  * trainers may share.
  */
-import { existsSync } from "node:fs";
-import { mkdir, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
-import { PGlite } from "@electric-sql/pglite";
 import { Pool } from "pg";
+import { openEmbedded } from "./embedded-postgres.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
 export type SqlRow = Readonly<Record<string, unknown>>;
@@ -24,12 +21,14 @@ export type Database = Queries & {
   readonly isEmbedded: boolean;
   /** Rejects when the database can do nothing more until the process is restarted. Never resolves. */
   readonly failed: Promise<never>;
+  /** Frees the space of old rows, and shortens the log. To be called every hour. */
+  maintain(): Promise<void>;
   close(): Promise<void>;
 };
 
 /** Opens the database and updates its tables. `url` null: embedded, in `stateDirectory`, which must be locked. */
 export async function openDatabase(url: string | null, stateDirectory: string): Promise<Database> {
-  const database = url === null ? await openEmbedded(stateDirectory) : await openServer(url);
+  const database = url === null ? await embedded(stateDirectory) : await openServer(url);
   try {
     await migrate(database);
   } catch (error) {
@@ -48,14 +47,11 @@ const wasMadeMeanwhile = (error: unknown) => /^(23505|42P0[67]|42710|XX000|40)/.
 const ATTEMPTS_MAX = 8;
 const CONNECTIONS_MAX = 8;
 
-async function openEmbedded(stateDirectory: string): Promise<Database> {
-  const path = join(stateDirectory, "database");
-  await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
-  if (!existsSync(path)) await createEmbedded(path);
-  const postgres = await PGlite.create(path);
+async function embedded(stateDirectory: string): Promise<Database> {
+  const { postgres, failed } = await openEmbedded(stateDirectory);
   return {
     isEmbedded: true,
-    failed: refuseAfterPanic(postgres),
+    failed,
     query: async (text, values = []) => (await postgres.query<SqlRow>(text, [...values])).rows,
     transaction: (work) =>
       retried(() =>
@@ -63,44 +59,13 @@ async function openEmbedded(stateDirectory: string): Promise<Database> {
           work({ query: async (text, values = []) => (await inner.query<SqlRow>(text, [...values])).rows }),
         ),
       ),
+    async maintain() {
+      // PGlite has no background processes that reuse the space of old rows and shorten the log.
+      await postgres.query("vacuum");
+      await postgres.query("checkpoint");
+    },
     close: () => postgres.close(),
   };
-}
-
-/**
- * Makes PGlite refuse every statement after a PANIC, such as on a disk without room for the log. It would otherwise retry
- * the next statement forever and block this process, which could then not even exit.
- *
- * @returns A promise that rejects at the PANIC.
- */
-function refuseAfterPanic(postgres: PGlite): Promise<never> {
-  const { promise: failed, reject } = Promise.withResolvers<never>();
-  failed.catch(() => undefined); // a rejection that nobody waits for must not crash the process
-  let panic: Error | undefined;
-  for (const name of ["execProtocol", "execProtocolStream"] as const) {
-    const call = postgres[name].bind(postgres) as (...sent: unknown[]) => Promise<unknown>;
-    const guarded = async (...sent: unknown[]) => {
-      if (panic !== undefined) throw panic;
-      try {
-        return await call(...sent);
-      } catch (error) {
-        if (!(error instanceof Error && "severity" in error && error.severity === "PANIC")) throw error;
-        panic = new Error(`The embedded database has given up: ${error.message}.`, { cause: error });
-        reject(panic);
-        throw panic;
-      }
-    };
-    Object.assign(postgres, { [name]: guarded });
-  }
-  return failed;
-}
-
-/** Creates the database under another name and renames it, so that a process killed in these seconds leaves nothing unfinished. */
-async function createEmbedded(path: string): Promise<void> {
-  const aside = `${path}.new`;
-  await rm(aside, { recursive: true, force: true });
-  await (await PGlite.create(aside)).close();
-  await rename(aside, path);
 }
 
 /** Time limits, so that no statement waits forever. `query_timeout` is for a server that is gone and cannot end the statement itself. */
@@ -128,6 +93,7 @@ async function openServer(url: string): Promise<Database> {
     failed: new Promise(() => {}), // broken connections to a server are replaced
     query: async (text, values = []) => (await pool.query(text, [...values])).rows as SqlRow[],
     transaction: (work) => retried(() => inTransaction(pool, work)),
+    maintain: async () => {}, // a server does this by itself
     close: () => pool.end(),
   };
 }
@@ -154,6 +120,7 @@ async function inTransaction<Result>(pool: Pool, work: (queries: Queries) => Pro
 
 const SERIALIZATION = new Set(["40001", "40P01"]);
 
+/** Repeats work that the database asks to repeat. */
 async function retried<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {

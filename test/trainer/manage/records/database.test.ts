@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { rmSync, statfsSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, Socket } from "node:net";
 import { join } from "node:path";
@@ -49,19 +49,42 @@ describe("one database", () => {
   });
 });
 
-test("a process killed while it writes loses no committed row, and the next start needs no repair", async () => {
-  const state = await freshFolder();
-  const program = new URL("../../../fixtures/trainer-killed-writer.ts", import.meta.url).pathname;
-  const [, signal] = await once(
-    spawn(process.execPath, ["--liftoff-only", program, state], { stdio: "inherit" }),
-    "exit",
-  );
-  expect(signal).toBe("SIGKILL");
-  const lock = await lockState(state);
-  const database = await openDatabase(null, state);
-  expect(await count(database)).toBe(50);
+test.skipIf(!existsSync("/proc/self/fd"))(
+  "after a kill, after a power cut and after a torn last page, every committed row is there",
+  async () => {
+    const [state, disk] = [await freshState(), await freshFolder()];
+    const program = new URL("../../../fixtures/trainer-killed-writer.ts", import.meta.url).pathname;
+    const options = { stdio: ["ignore", "pipe", "inherit"] as ["ignore", "pipe", "inherit"] };
+    const writer = spawn(process.execPath, ["--liftoff-only", program, state, disk], options);
+    const [[end], [, signal]] = await Promise.all([once(writer.stdout, "data"), once(writer, "exit")]);
+    expect(signal).toBe("SIGKILL");
+    const { file_name, file_offset } = JSON.parse(String(end)) as { file_name: string; file_offset: number };
+    const log = join(disk, "database", "pg_wal", file_name);
+    writeFileSync(log, readFileSync(log).fill(0xa5, file_offset, file_offset + 20_000));
+    for (const folder of [state, disk]) {
+      const lock = await lockState(folder);
+      const database = await openDatabase(null, folder);
+      expect(await count(database)).toBe(8);
+      await database.query(insert, ["after the repair"]);
+      await database.close();
+      lock.release();
+    }
+  },
+);
+
+test("rows that are replaced again and again take no more and more disk space", async () => {
+  const database = await openDatabase(null, await freshState());
+  await database.query(insert, ["flat"]);
+  const rewrite = async () => {
+    for (let i = 0; i < 50; i++)
+      await database.query("update shortlist.erasure_salts set salt = repeat($1, 3000)", [String(i)]);
+    await database.maintain();
+    const [size] = await database.query("select pg_total_relation_size('shortlist.erasure_salts') as bytes");
+    return Number(size!.bytes);
+  };
+  const first = await rewrite();
+  expect(await rewrite()).toBe(first);
   await database.close();
-  lock.release();
 });
 
 test("a first start that was killed is repeated", async () => {
