@@ -88,7 +88,8 @@ function identify(loader: VersionLoader, cache?: ObjectCache): MiddlewareHandler
     headers.set("x-request-id", c.get("requestId"));
     headers.set("cache-control", "no-store");
     headers.set("x-content-type-options", "nosniff");
-    if (!c.get("isLoggedTogether")) writeLog(requestEntry(c, Date.now() - arrivedMs));
+    const isSampled = c.res.status >= 500 || Math.random() < isolate.settings.LOG_SAMPLE_RATE;
+    if (isSampled && !c.get("isLoggedTogether")) writeLog(requestEntry(c, Date.now() - arrivedMs));
   };
 }
 

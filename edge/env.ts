@@ -52,6 +52,8 @@ const Settings = z.object({
     .default("")
     .transform((text) => text.split(",").flatMap((origin) => origin.trim() || []))
     .pipe(z.array(Origin).max(100)),
+  /** The fraction of requests whose line is logged. Answers of 500 and above, and all other events, are always logged. */
+  LOG_SAMPLE_RATE: z.coerce.number().min(0).max(1).default(0.1),
   /** The period of both rate limits, for Retry-After. */
   RATE_LIMIT_SECONDS: whole(1, 3600).default(60),
 });

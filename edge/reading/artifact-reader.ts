@@ -100,11 +100,10 @@ export function artifactReader(
       if (cached) return await open(cached);
     } catch (error) {
       if (!(error instanceof FormatError)) throw error;
-      cache!.remove(key, range);
     }
     const bytes = await readBucket(key, range, size);
     const value = await open(bytes);
-    if (!cached) cache?.write(key, range, bytes);
+    cache?.write(key, range, bytes);
     return value;
   };
 
@@ -120,8 +119,8 @@ export function artifactReader(
       yield* verified(key, descriptor, readPiece);
     } catch (error) {
       if (!(error instanceof FormatError) || cached.length === 0) throw error;
-      for (const range of cached) cache!.remove(key, range);
-      return yield* verified(key, descriptor, (range) => readBucket(key, range, size));
+      yield* verified(key, descriptor, (range) => readBucket(key, range, size));
+      missing.push(...cached);
     }
     if (missing.length > 0) cache?.fill(key, missing, async (range) => (await bucket.get(key, { range }))!.body);
   }

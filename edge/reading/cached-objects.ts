@@ -10,13 +10,13 @@ import { within } from "./waiting.ts";
 export type ByteRange = { readonly offset: number; readonly length: number };
 
 export type ObjectCache = {
-  /** Exactly `length` bytes, or undefined. */
+  /** Exactly `length` bytes, or undefined. A damaged entry is replaced by writing it again. */
   read(key: string, range: ByteRange): Promise<Uint8Array<ArrayBuffer> | undefined>;
   /** Copies the bytes, and writes them in the background. */
   write(key: string, range: ByteRange, bytes: Uint8Array): void;
   /** Writes the ranges one after another in the background, from streams, so that the bytes are never in JavaScript. */
   fill(key: string, ranges: readonly ByteRange[], open: (range: ByteRange) => Promise<ReadableStream>): void;
-  /** Removes a damaged entry in the background. */
+  /** Removes an entry in the background. */
   remove(key: string, range: ByteRange): void;
 };
 
@@ -49,13 +49,11 @@ export function objectCache(open: () => Cache, waitUntil: (work: Promise<unknown
     const found = await open().match(addressOf(key, range));
     return found && new Uint8Array(await found.arrayBuffer());
   };
-  const remove = (key: string, range: ByteRange) => inBackground(async () => open().delete(addressOf(key, range)));
   return {
     async read(key, range) {
       try {
         const bytes = await within(TIMEOUT_MS, "reading the cache", bytesAt(key, range));
-        if (bytes === undefined || bytes.length === range.length) return bytes;
-        remove(key, range);
+        if (bytes?.length === range.length) return bytes;
       } catch {
         // R2 has the bytes too.
       }
@@ -69,6 +67,6 @@ export function objectCache(open: () => Cache, waitUntil: (work: Promise<unknown
       inBackground(async () => {
         for (const range of ranges) await put(key, range, await openRange(range));
       }),
-    remove,
+    remove: (key, range) => inBackground(async () => open().delete(addressOf(key, range))),
   };
 }

@@ -7,6 +7,7 @@ export const PRICES = {
     perMillionCpuMs: 0.02,
     perMillionReads: 0.36,
     perMillionWrites: 4.5,
+    perMillionLogLines: 0.6,
     perGigabyteMonth: 0.015,
   },
   /** Per million recommendations, without training and storage, for large and small volumes. */

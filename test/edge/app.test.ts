@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { createApp, ROUTES } from "../../edge/app.ts";
 import { formatApiKey, hashApiKey } from "../../shared/api-key.ts";
 import { keyRecordKey } from "../../shared/key-record.ts";
@@ -150,6 +150,21 @@ test("an address that has sent too many unknown keys is refused before anything 
   expect(answer).toEqual({ code: "rate_limited", retryAfter: "60", reads: 0 });
   expect((await answerWith({ UNKNOWN_KEY_LIMIT: limiter }, "junk")).code).toBe("invalid_api_key");
   expect(addresses).toEqual(["192.0.2.1"]);
+});
+
+test.each([
+  [0, ["/health/ready 503"]],
+  [1, ["/health/live 200", "/health/ready 503"]],
+])("with LOG_SAMPLE_RATE %d, answers of 500 and above are logged in any case", async (LOG_SAMPLE_RATE, expected) => {
+  const lines: string[] = [];
+  vi.spyOn(console, "log").mockImplementation((line: string) => void lines.push(line));
+  const context = { waitUntil() {}, passThroughOnException() {}, props: {} } as unknown as ExecutionContext;
+  const MODELS = memoryBucket(new Map([["health", () => Promise.reject(new Error("down"))]])).bucket;
+  for (const path of ["/health/live", "/health/ready"])
+    await createApp({} as never).request(path, {}, { MODELS, LOG_SAMPLE_RATE }, context);
+  vi.restoreAllMocks();
+  const requests = lines.map((line) => JSON.parse(line)).filter(({ event }) => event === "request");
+  expect(requests.map(({ path, status }) => `${path} ${status}`)).toEqual(expected);
 });
 
 test("a wrong variable is answered with 500, and the log names it", async () => {

@@ -7,7 +7,9 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { formatApiKey } from "../../shared/api-key.ts";
 import { erasureHash } from "../../shared/erased-users.ts";
 import type { UserId } from "../../shared/ids.ts";
+import { blobKey } from "../../shared/manifest.ts";
 import { addErasedUsers } from "../../trainer/store/erased-list.ts";
+import type { BuiltVersion } from "../../trainer/store/version-files.ts";
 import { shopItemId, shopModel } from "../fixtures/edge-shop.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 
@@ -21,6 +23,9 @@ const STALE_MS = 2100;
 
 let edge: EdgeWorld;
 let r2Directory: string;
+let version: BuiltVersion;
+/** The file with the users' records. */
+let pages: string;
 let key: string;
 let keyId: string;
 const start = async () => {
@@ -36,13 +41,18 @@ const rank = async (path = RANK, withKey = key) => {
   const answer = await edge.call(path, { key: withKey });
   return { status: answer.status, items: await answer.json() };
 };
-const keysRead = async () => (await edge.reads()).map(({ key }) => key.replace(/^keys\/.*/, "key")).sort();
+/** Each object that was read. A slow machine may read one twice. */
+const namesOf = (reads: Awaited<ReturnType<EdgeWorld["reads"]>>) => [
+  ...new Set(reads.map(({ key }) => key.replace(/^keys\/.*/, "key")).sort()),
+];
+const keysRead = async () => namesOf(await edge.reads());
 const TRIP = ["customers/acme/erased-users", "key", "models/acme/shop/live.json"];
 
 beforeAll(async () => {
   r2Directory = await mkdtemp(join(tmpdir(), "edge-cache-"));
   await start();
-  await edge.publish({ exported: shopModel({ padding: PADDING }) });
+  version = await edge.publish({ exported: shopModel({ padding: PADDING }) });
+  pages = blobKey("acme", "shop", version.manifest.users!.pages[0]!.digest);
   ({ key, keyId } = await edge.issueKey());
 });
 afterEach(() => edge.damageCache({ kind: "none" }));
@@ -58,8 +68,8 @@ test("a new isolate with a warm cache reads only key, pointer and erased users f
   await edge.inject({ keys: "", kind: "slow", slowMs: 300 });
   expect(await rank()).toEqual({ status: 200, items: RIGHT });
   const reads = await edge.reads();
-  const startedMs = reads.map((read) => read.startedMs);
-  expect(reads.map((read) => read.key.replace(/^keys\/.*/, "key")).sort()).toEqual(TRIP);
+  const startedMs = reads.slice(0, TRIP.length).map((read) => read.startedMs);
+  expect(namesOf(reads)).toEqual(TRIP);
   expect(Math.max(...startedMs) - Math.min(...startedMs)).toBeLessThan(250);
   await edge.inject(undefined);
 });
@@ -72,30 +82,31 @@ test("an isolate that has idled makes the same single trip, and reads the record
   expect(await keysRead()).toEqual(TRIP);
 });
 
-test.each(["flip", "truncate"] as const)(
-  "entries that are damaged (%s) are found by their digest or checksum, and read again from R2",
-  async (kind) => {
-    await rank();
-    expect(await edge.damageCache({ kind, keys: "models/acme/shop/" })).toBeGreaterThan(0);
+test("entries that are damaged are found by their digest or checksum, and read again from R2 into the cache", async () => {
+  const { weights, graph } = version.manifest.model;
+  const files = [weights[0]!.file.digest, graph.digest];
+  for (const kind of ["flip", "truncate"] as const) {
+    await expect.poll(() => edge.damageCache({ kind, keys: pages })).toBe(1);
     await edge.reads();
-    expect(await rank()).toEqual({ status: 200, items: RIGHT }); // the page of the record
-    expect((await keysRead()).some((read) => read.includes("/blobs/"))).toBe(true);
-    await restart();
-    expect(await rank()).toEqual({ status: 200, items: RIGHT }); // every file of the version
-  },
-);
-test("damaged entries are removed, so that the next isolate fills the cache again", async () => {
+    expect(await rank()).toEqual({ status: 200, items: RIGHT });
+    expect(await keysRead()).toContain(pages);
+  }
+  for (const [i, kind] of (["flip", "truncate"] as const).entries())
+    expect(await edge.damageCache({ kind, keys: blobKey("acme", "shop", files[i]!) })).toBeGreaterThan(0);
   await restart();
-  await rank();
+  expect(await rank()).toEqual({ status: 200, items: RIGHT });
+  expect(await keysRead()).toEqual([...TRIP, ...files.map((digest) => blobKey("acme", "shop", digest))].sort());
   await expect.poll(keysRead, { timeout: 5000 }).toEqual([]);
   await restart();
   expect(await rank()).toEqual({ status: 200, items: RIGHT });
   expect(await keysRead()).toEqual(TRIP);
 });
 
-test.each(["error", "hang"] as const)("a cache that fails (%s) fails no call", async (kind) => {
+test("a cache that fails or hangs fails no call", async () => {
   await restart();
-  await edge.damageCache({ kind });
+  await edge.damageCache({ kind: "hang" });
+  expect(await rank()).toEqual({ status: 200, items: RIGHT });
+  await edge.damageCache({ kind: "error" });
   expect(await rank()).toEqual({ status: 200, items: RIGHT });
 });
 

@@ -7,7 +7,7 @@ import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 
 let edge: EdgeWorld;
 beforeAll(async () => {
-  edge = await startEdge({ vars: { POINTER_CACHE_SECONDS: 2, KEY_CACHE_SECONDS: 2 } });
+  edge = await startEdge({ vars: { POINTER_CACHE_SECONDS: 1, KEY_CACHE_SECONDS: 1 } });
 });
 afterAll(() => edge.stop());
 
@@ -100,16 +100,16 @@ test("a deleted model stops ranking within seconds, and answers as an unknown on
 
 test.each([true, false])(
   "a new model with the name of a deleted one never answers with the deleted one's list (called in between: %s)",
-  async (isAsked) => {
-    const model = { customer: "acme", modelName: `again-${isAsked}` };
+  async (isCalled) => {
+    const model = { customer: "acme", modelName: `again-${isCalled}` };
     const call = () => edge.call(`/v0/models/${model.modelName}/rank`, { body: SESSION });
     await edge.publish(model);
     expect(await (await call()).json()).toEqual(NEAR);
     await deleteModel(edge.store, model, { nowMs: Date.now(), signal: new AbortController().signal });
-    if (isAsked) await expect.poll(async () => (await call()).status, TEN_SECONDS).toBe(404);
+    if (isCalled) await expect.poll(async () => (await call()).status, TEN_SECONDS).toBe(404);
     const { version } = await edge.publish({ ...model, exported: shopModel({ isReversed: true }) });
     // Without a call in between, this isolate may use its cached pointer for the usual time.
-    await new Promise((resolve) => setTimeout(resolve, 4100));
+    await new Promise((resolve) => setTimeout(resolve, 2100));
     await edge.inject({ keys: "/blobs/", kind: "error" });
     expect((await call()).status).toBe(503);
     await edge.inject(undefined);

@@ -6,7 +6,12 @@ import { blobKey, type Descriptor, livePointerKey, type Manifest, manifestKey } 
 import { packStrings } from "../../../shared/packed-strings.ts";
 import { encodeUserValues } from "../../../shared/user-values.ts";
 import type { BuiltVersion } from "../../../trainer/store/version-files.ts";
-import { type EdgeWorld, startEdge } from "../../fixtures/edge-world.ts";
+import { type Call, type EdgeWorld, startEdge } from "../../fixtures/edge-world.ts";
+
+const otherCatalog = encodeCatalog({ itemIds: packStrings(["a", "b"]), itemIdType: "string" });
+const otherValues = encodeUserValues({ itemCount: 2, base: new Float32Array(2), ratios: [new Float32Array(2)] });
+/** The models that have the files of the shop's version. A model that serves a version would serve it instead of a refused one. */
+const MODELS = ["served", "refused", "near", "bare"];
 
 let edge: EdgeWorld;
 let built: BuiltVersion;
@@ -14,6 +19,12 @@ let names = 0;
 beforeAll(async () => {
   edge = await startEdge();
   built = await edge.publish();
+  const extra = [otherCatalog, otherValues, new Uint8Array(16)];
+  for (const file of [...built.files.map(({ body }) => body), ...extra]) {
+    const bytes = file instanceof Blob ? new Uint8Array(await file.arrayBuffer()) : file;
+    const { digest } = describe(bytes);
+    await Promise.all(MODELS.map((modelName) => put(blobKey("acme", modelName, digest), bytes)));
+  }
 });
 afterAll(() => edge.stop());
 
@@ -28,35 +39,28 @@ const put = async (key: string, bytes: Uint8Array) => {
   await edge.store.putIfAbsent(key, bytes, "application/octet-stream");
 };
 
-/** Makes a model with the shop's files and its manifest after a change. `extra` are additional files. */
-async function publishManifest(
-  change: (manifest: Manifest) => unknown,
-  extra: readonly Uint8Array[] = [],
-): Promise<string> {
-  const modelName = `changed-${names++}`;
-  for (const file of [...built.files.map(({ body }) => body), ...extra]) {
-    const bytes = file instanceof Blob ? new Uint8Array(await file.arrayBuffer()) : file;
-    await put(blobKey("acme", modelName, describe(bytes).digest), bytes);
-  }
+/** Publishes the shop's version after a change of its manifest, as a version of one of two models that have its files. */
+async function publishManifest(modelName: string, change: (manifest: Manifest) => unknown): Promise<string> {
+  const version = `v${names++}`;
   const manifest = bytesOf(change({ ...structuredClone(built.manifest), model_name: modelName }));
-  await put(manifestKey("acme", modelName, "v1"), manifest);
-  const live = { version: "v1", manifest: describe(manifest) };
+  await put(manifestKey("acme", modelName, version), manifest);
+  const live = { version, manifest: describe(manifest) };
   const pointer: LivePointer = { format: 1, status: "ACTIVE", live, updated_at: "2026-01-01T00:00:00Z" };
   await put(livePointerKey("acme", modelName), bytesOf(pointer));
-  return modelName;
+  return version;
 }
-const refusalOf = (modelName: string) =>
+const rank = (modelName: string, call: Call = {}) => edge.call(`/v0/models/${modelName}/rank`, call);
+const refusalOf = (version: string) =>
   edge.log
     .map((line) => JSON.parse(line))
-    .find(({ event, model }) => event === "version_refused" && model === modelName)?.error;
+    .find((entry) => entry.event === "version_refused" && entry.version === version)?.error;
 
 test("a manifest with a field that this release does not know ranks", async () => {
-  const modelName = await publishManifest((manifest) => ({ ...manifest, added_later: 1 }));
-  expect((await edge.call(`/v0/models/${modelName}/rank`)).status).toBe(200);
+  const version = await publishManifest("served", (manifest) => ({ ...manifest, added_later: 1 }));
+  const answer = await rank("served");
+  expect([answer.status, answer.headers.get("x-model-version")]).toEqual([200, version]);
 });
 
-const otherCatalog = encodeCatalog({ itemIds: packStrings(["a", "b"]), itemIdType: "string" });
-const otherValues = encodeUserValues({ itemCount: 2, base: new Float32Array(2), ratios: [new Float32Array(2)] });
 const faults: [string, (manifest: Manifest) => unknown, string][] = [
   ["a later format", (m) => ({ ...m, format: 99 }), "this release reads 1 and 2, found 99"],
   ["another customer's name", (m) => ({ ...m, customer: "globex" }), "found another one's manifest"],
@@ -110,11 +114,11 @@ const faults: [string, (manifest: Manifest) => unknown, string][] = [
   ],
 ];
 test.each(faults)("%s is refused", async (_, change, reason) => {
-  const modelName = await publishManifest(change, [otherCatalog, otherValues, new Uint8Array(16)]);
-  const answer = await edge.call(`/v0/models/${modelName}/rank`);
+  const version = await publishManifest("refused", change);
+  const answer = await rank("refused");
   expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "2"]);
   expect(await answer.json()).toMatchObject({ code: "artifact_unavailable" });
-  expect(refusalOf(modelName)).toContain(reason);
+  expect(refusalOf(version)).toContain(reason);
 });
 
 test("golden scores within the tolerance pass: 0.5 for 0.5004, the largest score", async () => {
@@ -122,11 +126,13 @@ test("golden scores within the tolerance pass: 0.5 for 0.5004, the largest score
     ...m,
     model: { ...m.model, golden: [{ items: [0], ages_days: [0], scores: [[1, 0.5004]] }] },
   });
-  expect((await edge.call(`/v0/models/${await publishManifest(near)}/rank`)).status).toBe(200);
+  const version = await publishManifest("near", near);
+  const answer = await rank("near");
+  expect([answer.status, answer.headers.get("x-model-version")]).toEqual([200, version]);
 });
 test("a version without attributes and users ranks; its id column is filterable, other attributes are unknown", async () => {
-  const modelName = await publishManifest((m) => ({ ...m, attributes: null, users: null, user_count: 0 }));
-  const ask = (retrieval: object) => edge.call(`/v0/models/${modelName}/rank`, { body: { user_id: "ann", retrieval } });
+  await publishManifest("bare", (m) => ({ ...m, attributes: null, users: null, user_count: 0 }));
+  const ask = (retrieval: object) => rank("bare", { body: { user_id: "ann", retrieval } });
   expect(await (await ask({ item_id: { $in: ["i3"] } })).json()).toEqual(["i3"]);
   expect(await (await ask({ category: "hats" })).json()).toMatchObject({ code: "unknown_attribute" });
 });
