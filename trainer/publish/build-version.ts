@@ -41,20 +41,22 @@ export type VersionInput = {
 /** Builds a version: a manifest and its files. The same input gives the same bytes, digests and name. */
 export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
   const { dataset, exported } = input;
-  const graph = await versionFile(exported.graph, MEDIA_TYPES.model);
-  const weights = await Promise.all(exported.weights.map(({ bytes }) => versionFile(bytes, MEDIA_TYPES.weights)));
-  const catalog = await versionFile(encodeCatalog(dataset), MEDIA_TYPES.catalog);
-  const attributes = dataset.itemAttributes.length
-    ? await versionFile(encodeAttributes(dataset.itemAttributes, dataset.itemCount), MEDIA_TYPES.attributes)
-    : null;
+  const files = new Map<string, VersionFile>(); // by digest, so that equal files are stored once
+  const add = (file: VersionFile) => {
+    files.set(file.descriptor.digest, file);
+    return file.descriptor;
+  };
+  const addBytes = async (bytes: Uint8Array, mediaType: string) => add(await versionFile(bytes, mediaType));
+  const weightFile = async ({ path, bytes }: ExportedModel["weights"][number]) => ({
+    path,
+    file: await addBytes(bytes, MEDIA_TYPES.weights),
+  });
+  const attributes = dataset.itemAttributes.length > 0 && encodeAttributes(dataset.itemAttributes, dataset.itemCount);
   const { golden, similarityFile } = await measureScores(input);
-  const similarity = await versionFile(similarityFile, MEDIA_TYPES.similarity);
-  const histories = input.users ?? historiesOf(dataset, dataset.userIds, userSalt(input));
-  const users = await userFiles(histories, input);
-  const userValues = input.userValues && (await versionFile(input.userValues, MEDIA_TYPES.userValues));
+  const users = await userFiles(input.users ?? historiesOf(dataset, dataset.userIds, userSalt(input)), input);
 
   const manifest = checkManifest({
-    format: userValues ? FORMAT_WITH_USER_VALUES : FORMAT,
+    format: input.userValues ? FORMAT_WITH_USER_VALUES : FORMAT,
     customer: input.customer,
     model_name: input.modelName,
     created_at: new Date(input.createdAtMs).toISOString(),
@@ -65,21 +67,18 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
     model: {
       method: input.method,
       history_max: input.historyMax,
-      graph: graph.descriptor,
-      weights: exported.weights.map(({ path }, i) => ({ path, file: weights[i]!.descriptor })),
+      graph: await addBytes(exported.graph, MEDIA_TYPES.model),
+      weights: await Promise.all(exported.weights.map(weightFile)),
       golden,
       golden_tolerance: GOLDEN_TOLERANCE,
     },
-    catalog: catalog.descriptor,
-    attributes: attributes?.descriptor ?? null,
-    users: users && { directory: users.directory.descriptor, pages: users.pages.map((page) => page.descriptor) },
-    ...(userValues && { user_values: userValues.descriptor }),
-    similarity: similarity.descriptor,
+    catalog: await addBytes(encodeCatalog(dataset), MEDIA_TYPES.catalog),
+    attributes: attributes ? await addBytes(attributes, MEDIA_TYPES.attributes) : null,
+    users: users && { directory: add(users.directory), pages: users.pages.map(add) },
+    ...(input.userValues && { user_values: await addBytes(input.userValues, MEDIA_TYPES.userValues) }),
+    similarity: await addBytes(similarityFile, MEDIA_TYPES.similarity),
   });
-  const all = [graph, ...weights, catalog, similarity, ...(attributes ? [attributes] : [])];
-  const ofUsers = [...(users ? [...users.pages, users.directory] : []), ...(userValues ? [userValues] : [])];
-  const files = unique([...all, ...ofUsers]);
-  return { version: await versionName(manifest), manifest, files };
+  return { version: await versionName(manifest), manifest, files: [...files.values()] };
 }
 
 /** The name of a version: compact UTC time, then the first digits of the manifest's digest. Names sort by age. */
@@ -139,10 +138,6 @@ export function userSalt({
     .digest()
     .subarray(0, 16);
 }
-
-const unique = (files: readonly VersionFile[]) => [
-  ...new Map(files.map((file) => [file.descriptor.digest, file])).values(),
-];
 
 /** The edge refuses a manifest that its schema refuses, so such a version must not be published. */
 function checkManifest(manifest: Manifest): Manifest {

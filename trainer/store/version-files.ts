@@ -78,11 +78,12 @@ export async function storeFile(store: ObjectStore, model: ModelRef, { descripto
 /** Stores a file and reads it back. A damaged object is replaced once. */
 export async function storeVerified(store: ObjectStore, model: ModelRef, file: VersionFile): Promise<void> {
   const key = blobKey(model.customer, model.modelName, file.descriptor.digest);
-  await storeFile(store, model, file);
-  if ((await faultOf(store, key, file.descriptor)) === undefined) return;
-  await store.delete(key);
-  await storeFile(store, model, file);
-  const fault = await faultOf(store, key, file.descriptor);
-  if (fault !== undefined)
-    throw new StoreError(`What was stored is not what was read back: ${fault}.`, { retryable: true });
+  let fault: string | undefined;
+  for (let attempt = 0; attempt < 2; attempt++) {
+    if (fault !== undefined) await store.delete(key);
+    await storeFile(store, model, file);
+    fault = await faultOf(store, key, file.descriptor);
+    if (fault === undefined) return;
+  }
+  throw new StoreError(`What was stored is not what was read back: ${fault}.`, { retryable: true });
 }
