@@ -67,16 +67,32 @@ export const implicitAls: Method<ImplicitAlsParams> = {
   },
 };
 
-type Counts = {
+/** How pairs are weighed in these histories, and how strong the ridges are. */
+type Weighing = {
   /** z: distinct user–item pairs with an interaction. */
-  readonly rows: number;
+  readonly pairs: number;
   /** M: users with an interaction. */
   readonly users: number;
   /** N: items with an interaction. */
   readonly items: number;
   /** c: users of each item. */
   readonly chosen: Float64Array; // [itemCount]
+  /** α: the weight of every pair, chosen or not. */
+  readonly everyPair: number;
+  /** λ (count + α · others)^ν: the ridge of a row that `count` of the `others` have chosen. */
+  readonly ridgeOf: (count: number, others: number) => number;
 };
+
+function weighingOf(histories: Histories, { density, penalty, frequencyExponent }: ImplicitAlsParams): Weighing {
+  const { userCount, start, items: entries } = histories;
+  const chosen = countItems(histories);
+  const items = chosen.filter((count) => count > 0).length;
+  let users = 0;
+  for (let user = 0; user < userCount; user++) if (start[user + 1]! > start[user]!) users++;
+  const everyPair = (density * entries.length) / (users * items || 1);
+  const ridgeOf = (count: number, others: number) => penalty * (count + everyPair * others) ** frequencyExponent;
+  return { pairs: entries.length, users, items, chosen, everyPair, ridgeOf };
+}
 
 async function itemFactors(
   histories: Histories,
@@ -85,12 +101,12 @@ async function itemFactors(
 ): Promise<FactorWeights> {
   const { itemCount } = histories;
   const rank = Math.min(params.rank, itemCount);
-  const counts = countsOf(histories);
-  const found = await alternated(histories, { ...params, rank }, { counts, context });
+  const weighing = weighingOf(histories, params);
+  const found = await alternated(histories, { ...params, rank }, { weighing, context });
   const gemm = openGemm();
   try {
     const vectors = await rotatedToAxes(found, gemm);
-    const right = await folded(vectors, params, { counts, gemm });
+    const right = await folded(vectors, weighing, gemm);
     return factorWeights(itemCount, rank, { left: vectors.values, right });
   } finally {
     await gemm.close();
@@ -103,35 +119,33 @@ const FIRST_LENGTH = 0.1;
 /** V: the items' vectors after the last iteration. [itemCount, rank] */
 async function alternated(
   { userCount, itemCount, start, items }: Histories,
-  { rank, iterations, ...params }: ImplicitAlsParams,
-  { counts, context }: { readonly counts: Counts; readonly context: FitContext },
+  { rank, iterations }: ImplicitAlsParams,
+  { weighing, context }: { readonly weighing: Weighing; readonly context: FitContext },
 ): Promise<Matrix> {
   const { random } = context;
   const deviation = FIRST_LENGTH / Math.sqrt(rank);
-  const first = (_: unknown, i: number) => (counts.chosen[Math.floor(i / rank)] ? deviation * normal(random) : 0);
+  const first = (_: unknown, i: number) => (weighing.chosen[Math.floor(i / rank)] ? deviation * normal(random) : 0);
   const ofItems = Float32Array.from({ length: itemCount * rank }, first);
   const ofUsers = new Float32Array(userCount * rank);
-  const byItem = occurrencesOf({ userCount, itemCount, start, items });
+  const users = { of: ofUsers, start, partners: items, fixed: ofItems };
+  const { users: partners, start: itemStart } = occurrencesOf({ userCount, itemCount, start, items });
   const halves = [
-    { detail: "fitting users to items", of: ofUsers, start, partners: items, fixed: ofItems, others: counts.items },
+    { detail: "fitting users to items", rows: users, others: weighing.items },
     {
       detail: "fitting items to users",
-      of: ofItems,
-      start: byItem.start,
-      partners: byItem.users,
-      fixed: ofUsers,
-      others: counts.users,
+      rows: { of: ofItems, start: itemStart, partners, fixed: ofUsers },
+      others: weighing.users,
     },
   ];
   for (let i = 0; i < iterations; i++) {
-    for (const [half, { detail, others, ...rows }] of halves.entries()) {
-      const solveRow = rowSolver(rows, rank, everyPairOf(counts, params));
+    for (const [half, { detail, others, rows }] of halves.entries()) {
+      const solveRow = rowSolver(rows, rank, weighing.everyPair);
       const rowCount = rows.start.length - 1;
       for (let row = 0; row < rowCount; row++) {
         if (row % ROWS_BETWEEN_REPORTS === 0)
           await reportProgress(context, (2 * i + half + row / rowCount) / (2 * iterations), detail);
         const count = rows.start[row + 1]! - rows.start[row]!;
-        if (count > 0) solveRow(row, ridgeOf(count, others, { counts, params }));
+        if (count > 0) solveRow(row, weighing.ridgeOf(count, others));
       }
     }
   }
@@ -212,41 +226,17 @@ async function rotatedToAxes(vectors: Matrix, gemm: Gemm): Promise<Matrix> {
   return await gemm.multiply({ a: vectors, b: { rows: rank, columns: rank, values: axes }, transposeB: true });
 }
 
-type Weighing = Pick<ImplicitAlsParams, "density" | "penalty" | "frequencyExponent">;
-
-/** α: the weight of every pair, chosen or not. */
-const everyPairOf = ({ rows, users, items }: Counts, { density }: Weighing) => (density * rows) / (users * items || 1);
-
-/** λ (count + α · others)^ν */
-const ridgeOf = (
-  count: number,
-  othersCount: number,
-  { counts, params }: { readonly counts: Counts; readonly params: Weighing },
-) => params.penalty * (count + everyPairOf(counts, params) * othersCount) ** params.frequencyExponent;
-
-type FoldContext = { readonly counts: Counts; readonly gemm: Gemm };
-
 /** B Vᵀ: how the sum of a history's vectors scores each item. [rank * itemCount] */
-async function folded(vectors: Matrix, params: Weighing, { counts, gemm }: FoldContext): Promise<Float32Array> {
+async function folded(vectors: Matrix, weighing: Weighing, gemm: Gemm): Promise<Float32Array> {
   const { rows: itemCount, columns: rank } = vectors;
   const right = transposed(vectors.values, rank);
-  if (counts.rows === 0) return right.fill(0);
-  const everyPair = everyPairOf(counts, params);
+  const { pairs, users, items, chosen, everyPair, ridgeOf } = weighing;
+  if (pairs === 0) return right.fill(0);
   // α VᵀV + n̄ · Vᵀ diag(c/z) V, where n̄/z = 1/M.
-  const weighed = vectors.values.map(
-    (value, i) => (everyPair + counts.chosen[Math.floor(i / rank)]! / counts.users) * value,
-  );
+  const weighed = vectors.values.map((value, i) => (everyPair + chosen[Math.floor(i / rank)]! / users) * value);
   const gram = await gemm.multiply({ a: { ...vectors, values: weighed }, b: vectors, transposeA: true });
   const expected = symmetricTiles(rank);
   for (let k = 0; k < rank; k++) setLower(expected, k, gram.values.subarray(k * rank, (k + 1) * rank));
-  addDiagonal(expected, () => ridgeOf(counts.rows / counts.users, counts.items, { counts, params }));
+  addDiagonal(expected, () => ridgeOf(pairs / users, items));
   return (await solve(await factor(expected, gemm), { rows: rank, columns: itemCount, values: right }, gemm)).values;
-}
-
-function countsOf(histories: Histories): Counts {
-  const { userCount, start, items } = histories;
-  const chosen = countItems(histories);
-  let users = 0;
-  for (let user = 0; user < userCount; user++) if (start[user + 1]! > start[user]!) users++;
-  return { rows: items.length, users, items: chosen.filter((count) => count > 0).length, chosen };
 }
