@@ -76,44 +76,37 @@ type Page = { readonly firstHigh: number; readonly bytes: Uint8Array; readonly u
 type EncodedUser = PageContent["users"][number];
 
 /** The pages in the order of hashes. A page ends only where the high words of two hashes differ, so that a hash has one page. */
-async function* pagesOf(histories: UserHistories, options: PackOptions): AsyncGenerator<Page> {
-  const { signal, progress } = options;
+async function* pagesOf(histories: UserHistories, { signal, progress, historyMax }: PackOptions): AsyncGenerator<Page> {
   let target = PAGE_BYTES_TARGET;
   let pending: EncodedUser[] = [];
   let recordBytes = 0;
   let firstHigh = 0;
   let done = 0;
-  for await (const batch of encoded(histories, options.historyMax ?? HISTORY_MAX)) {
+  const closed = (lastHigh: number): Page => {
+    const page = { firstHigh, bytes: closePage({ firstHigh, lastHigh, users: pending }), userCount: pending.length };
+    pending = [];
+    recordBytes = 0;
+    firstHigh = lastHigh + 1;
+    return page;
+  };
+  for await (const users of histories.batches()) {
     signal?.throwIfAborted();
+    const batch = users.map(
+      ({ hash, content }): EncodedUser => ({ hash, record: encodeRecord(content, histories.itemCount, historyMax) }),
+    );
     if (done === 0) target = pageTarget(batch, histories.userCount);
     progress?.(done / histories.userCount);
     for (const user of batch) {
       const { hash, record } = user;
       const isFull = pageBytesOf(pending.length + 1, recordBytes + record.length) > target;
-      if (isFull && pending.length > 0 && pending.at(-1)!.hash.high !== hash.high) {
-        const bytes = closePage({ firstHigh, lastHigh: hash.high - 1, users: pending });
-        yield { firstHigh, bytes, userCount: pending.length };
-        pending = [];
-        recordBytes = 0;
-        firstHigh = hash.high;
-      }
+      if (isFull && pending.length > 0 && pending.at(-1)!.hash.high !== hash.high) yield closed(hash.high - 1);
       pending.push(user);
       recordBytes += record.length;
     }
     done += batch.length;
   }
-  if (pending.length > 0) {
-    const bytes = closePage({ firstHigh, lastHigh: HIGH_MAX, users: pending });
-    yield { firstHigh, bytes, userCount: pending.length };
-  }
+  if (pending.length > 0) yield closed(HIGH_MAX);
   progress?.(1);
-}
-
-async function* encoded({ batches, itemCount }: UserHistories, historyMax: number) {
-  for await (const batch of batches())
-    yield batch.map(
-      ({ hash, content }): EncodedUser => ({ hash, record: encodeRecord(content, historyMax, itemCount) }),
-    );
 }
 
 function closePage(content: PageContent): Uint8Array {
@@ -127,7 +120,7 @@ function closePage(content: PageContent): Uint8Array {
   );
 }
 
-function encodeRecord({ items, times, ...others }: RecordContent, historyMax: number, itemCount: number): Uint8Array {
+function encodeRecord({ items, times, ...others }: RecordContent, itemCount: number, historyMax = HISTORY_MAX) {
   const from = Math.max(0, items.length - historyMax);
   const newest = <Values extends ArrayLike<number>>(values: Values) => Array.prototype.slice.call(values, from);
   return encodeUserRecord({ ...others, items: newest(items), times: newest(times) }, itemCount);
