@@ -2,6 +2,7 @@
  * The operator's settings, read once from the environment. Only this file of the trainer reads `process.env`. All faults are
  * reported together, by the variable's name; values are never repeated, since they may be secrets.
  */
+import { realpathSync } from "node:fs";
 import { isAbsolute, resolve } from "node:path";
 import { z } from "zod";
 import { CustomerId } from "../shared/key-record.ts";
@@ -164,6 +165,27 @@ const json = z.string().transform((text, context) => {
   }
 });
 const absolute = z.string().refine(isAbsolute, "must be absolute paths");
+/** Two customers of whom one could read a folder of the other. */
+function overlapOf(roots: Readonly<Record<string, readonly string[]>>): string | undefined {
+  const folders = Object.entries(roots).flatMap(([customer, paths]) =>
+    paths.map((path) => ({ customer, within: `${realPathOf(path)}/`.replace(/\/+$/, "/") })),
+  );
+  for (const one of folders)
+    for (const other of folders)
+      if (one.customer !== other.customer && other.within.startsWith(one.within))
+        return `must not give ${one.customer} a folder that is or contains one of ${other.customer}`;
+  return undefined;
+}
+
+/** The path without links; as it is given when the folder is not there yet. */
+function realPathOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return resolve(path);
+  }
+}
+
 const isDecodable = (text: string) => {
   try {
     return decodeURIComponent(text) !== "";
@@ -223,6 +245,10 @@ const SettingsSchema = StoreSchema.extend({
   SHORTLIST_QUERY_ROWS: integer(1, 1e12, 2e9),
   SHORTLIST_FILE_ROOTS: json
     .pipe(z.record(CustomerId, z.array(absolute).max(100), 'must be like {"acme": ["/data/acme"]}'))
+    .superRefine((roots, context) => {
+      const message = overlapOf(roots);
+      if (message) context.addIssue({ code: "custom", message });
+    })
     .default({}),
   SHORTLIST_SERVICE_ACCOUNTS: json
     .pipe(z.record(CustomerId, z.email(), 'must be like {"acme": "reader@project.iam.gserviceaccount.com"}'))

@@ -1,5 +1,6 @@
-import { readFileSync } from "node:fs";
-import { isAbsolute } from "node:path";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { isAbsolute, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import {
   childSecret,
@@ -44,6 +45,9 @@ test.each([
   ["SHORTLIST_FILE_ROOTS", "{", "must be JSON"],
   ["SHORTLIST_FILE_ROOTS", '{"acme": ["relative"]}', "must be absolute paths"],
   ["SHORTLIST_FILE_ROOTS", '{"Acme": ["/data"]}', "SHORTLIST_FILE_ROOTS"],
+  ["SHORTLIST_FILE_ROOTS", '{"acme": ["/data/acme"], "b": ["/data/b", "/data/acme/"]}', "or contains one of b"],
+  ["SHORTLIST_FILE_ROOTS", '{"acme": ["/data/acme/deep"], "b": ["/data"]}', "must not give b a folder"],
+  ["SHORTLIST_FILE_ROOTS", '{"acme": ["/data/../srv/a"], "b": ["/srv"]}', "contains one of acme"],
   ["SHORTLIST_REJECTED_SHARE", "2", "must be at most 1"],
   ["SHORTLIST_REJECTED_SHARE", "half", "must be a number"],
   ["SHORTLIST_OVERLAP_HOURS", "-1", "must be at least 0"],
@@ -61,6 +65,21 @@ test.each([
   expect(read).toThrow(SettingsError);
   expect(read).toThrow(name);
   expect(read).toThrow(sentence);
+});
+
+test("folders of customers may lie beside each other, and a customer's own may overlap", () => {
+  const folders = { acme: ["/data/acme", "/data/acme/x"], b: ["/data/acme-b"] };
+  const settings = readSettings({ ...NEEDED, SHORTLIST_FILE_ROOTS: JSON.stringify(folders) });
+  expect(settings.connectorsOf("b", "/tmp/run").fileRoots).toEqual(["/data/acme-b"]);
+});
+
+test("a link into another customer's folder is refused", () => {
+  const base = mkdtempSync(join(tmpdir(), "roots-"));
+  mkdirSync(join(base, "acme"));
+  symlinkSync(join(base, "acme"), join(base, "link"));
+  const folders = JSON.stringify({ acme: [join(base, "acme")], b: [join(base, "link")] });
+  expect(() => readSettings({ ...NEEDED, SHORTLIST_FILE_ROOTS: folders })).toThrow("contains one of b");
+  rmSync(base, { recursive: true });
 });
 
 test("errors repeat no values, since they may be secrets", () => {

@@ -8,7 +8,8 @@ export type FileCompression = "none" | "gzip" | "zstd";
 
 /** A file that a customer may read, and its table. */
 export type SourceFile = {
-  readonly path: string; // absolute, with symbolic links resolved, below an allowed folder
+  readonly path: string; // to read it by
+  readonly realPath: string; // absolute, with symbolic links resolved, below an allowed folder
   readonly shownAs: string; // relative to that folder, for error messages
   readonly table: string; // the stem of the file name
   readonly format: FileFormat;
@@ -119,7 +120,7 @@ async function openable(path: string, root: string, isGlob: boolean): Promise<So
       "unknown_file_format",
       `${shown(shownAs)} is a compressed Parquet file; Parquet is compressed inside, so give it as .parquet`,
     );
-  return { path: real, shownAs, table: match[1]!, format, compression, sizeBytes: found.size };
+  return { path: real, realPath: real, shownAs, table: match[1]!, format, compression, sizeBytes: found.size };
 }
 
 async function statIfThere(path: string): Promise<Stats | undefined> {

@@ -43,7 +43,10 @@ const TEMP_BYTES_PER_MEMORY_BYTE = 16;
 export async function openSandbox(files: readonly SourceFile[], settings: SandboxSettings): Promise<Sandbox> {
   await mkdir(settings.tempDirectory, { recursive: true });
   const folder = await mkdtemp(join(settings.tempDirectory, "file-connector-"));
-  const hidden = [folder, ...files.map((file) => ({ path: file.path, shownAs: file.shownAs }))];
+  const shown = files.flatMap(({ path, realPath, shownAs }) =>
+    [path, realPath].map((each) => ({ path: each, shownAs })),
+  );
+  const hidden = [folder, ...shown];
   const explain = (error: unknown) => explainDuckDBError(error, hidden);
   const instance = await DuckDBInstance.create(":memory:", {
     threads: String(Math.min(THREADS_MAX, availableParallelism())),

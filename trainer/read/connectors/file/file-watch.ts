@@ -1,6 +1,9 @@
-/** Checks beside the reading of files: DuckDB takes a file that is cut off or replaced meanwhile for a shorter or different one. */
-import { createReadStream } from "node:fs";
-import { type FileHandle, open, stat } from "node:fs/promises";
+/**
+ * Files that stay open while they are read. Whatever happens to their names, DuckDB reads the opened files. It would take one that
+ * is cut off or overwritten meanwhile for a shorter or different one, so changes are looked for.
+ */
+import { type BigIntStats, constants } from "node:fs";
+import { type FileHandle, open, realpath, stat } from "node:fs/promises";
 import { Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createZstdDecompress } from "node:zlib";
@@ -8,17 +11,72 @@ import { StageError } from "../../../stage/stage-error.ts";
 import type { SourceFile } from "../duckdb/files.ts";
 import { sourceError } from "../source-error.ts";
 
+/** A file with its descriptor, which `path` names. `end` are its last bytes, up to END_BYTES. */
+export type OpenFile = SourceFile & { readonly handle: FileHandle; readonly state: BigIntStats; readonly end: Buffer };
+
+const END_BYTES = 4096;
+
+/** Opens files that findFiles has found. Throws StageError `file_not_readable`, `file_changed`. */
+export async function openFiles(files: readonly SourceFile[]): Promise<OpenFile[]> {
+  const opened: OpenFile[] = [];
+  try {
+    for (const file of files) opened.push(await openFile(file));
+    return opened;
+  } catch (error) {
+    await closeFiles(opened);
+    throw error;
+  }
+}
+
+export const closeFiles = async (files: readonly OpenFile[]): Promise<void> => {
+  for (const { handle } of files) await handle.close();
+};
+
+async function openFile(file: SourceFile): Promise<OpenFile> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants; // opening a pipe must not wait
+  const handle = await open(file.realPath, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error) => {
+    if (error.code !== "EACCES") throw changedError([file]);
+    const message = `${JSON.stringify(file.shownAs)} cannot be read: the trainer has no permission`;
+    throw sourceError({ code: "file_not_readable", message }, error);
+  });
+  const state = await handle.stat({ bigint: true });
+  const opened = { ...file, path: `/dev/fd/${handle.fd}`, handle, state, end: await endOf(handle, state.size) };
+  if (state.isFile() && (await isStillNamed(opened))) return opened;
+  await handle.close();
+  throw changedError([file]);
+}
+
+/**
+ * True when the file's path leads to the opened file, without links. If a folder of the path was replaced by a link while the file
+ * was opened, the opened file is another one, which may lie outside the allowed folders.
+ */
+async function isStillNamed({ realPath, state }: OpenFile): Promise<boolean> {
+  try {
+    const named = await stat(realPath, { bigint: true });
+    return named.ino === state.ino && named.dev === state.dev && (await realpath(realPath)) === realPath;
+  } catch {
+    return false;
+  }
+}
+
+async function endOf(handle: FileHandle, size: bigint): Promise<Buffer> {
+  const length = Math.min(END_BYTES, Number(size));
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, Number(size) - length);
+  return buffer.subarray(0, bytesRead);
+}
+
 /**
  * Resolves once a compressed file is decompressed to its end and its checksum is right.
  *
  * Throws StageError `file_malformed`; the signal's reason when it is aborted.
  */
-export async function verifyCompressed(file: SourceFile, signal: AbortSignal): Promise<void> {
+export async function verifyCompressed(file: OpenFile, signal: AbortSignal): Promise<void> {
   if (file.compression === "none") return;
   const decompress = file.compression === "gzip" ? createGunzip() : createZstdDecompress();
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const bytes = file.handle.createReadStream({ start: 0, autoClose: false });
   try {
-    await pipeline(createReadStream(file.path), decompress, nowhere, { signal });
+    await pipeline(bytes, decompress, nowhere, { signal });
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     const message = `${JSON.stringify(file.shownAs)} is cut off or damaged: its ${file.compression} data do not end as they should; upload it again`;
@@ -28,74 +86,41 @@ export async function verifyCompressed(file: SourceFile, signal: AbortSignal): P
 
 export type FileWatch = {
   /**
-   * True when a file was truncated, overwritten or replaced, so that only a part of it may have been read. Lines that were appended
-   * to a plain text file, as to a log, are no change.
+   * True when one of these files was truncated, overwritten or replaced since it was opened. Lines that were appended to a plain
+   * text file, as to a log, are no change.
    */
-  hasChanged(): Promise<boolean>;
+  haveChanged(files: readonly OpenFile[]): Promise<boolean>;
   end(): void;
 };
 
-/** What a file was like at one time. `end` are its last bytes, up to END_BYTES. */
-type FileState = { readonly inode: bigint; readonly size: bigint; readonly writtenNs: bigint; readonly end: Buffer };
-/** Undefined: the file was absent. */
-export type FileStates = ReadonlyMap<SourceFile, FileState | undefined>;
-
 /** `cp` over a file truncates it first, which is only visible until it has written as many bytes again. */
 const CHECK_EVERY_MS = 100;
-const END_BYTES = 4096;
 
-export const statesOf = async (files: readonly SourceFile[]): Promise<FileStates> =>
-  new Map(await Promise.all(files.map(async (file) => [file, await stateOf(file)] as const)));
-
-/** Watches files while they are read. Changes count since the given states. */
-export function watchFiles(files: readonly SourceFile[], states: FileStates): FileWatch {
-  let wasTruncated = false;
+export function watchFiles(files: readonly OpenFile[]): FileWatch {
+  const truncated = new Set<OpenFile>();
+  const look = async (file: OpenFile) => {
+    const { size } = await file.handle.stat({ bigint: true });
+    if (size < file.state.size) truncated.add(file);
+  };
   const timer = setInterval(() => {
-    for (const file of files)
-      stat(file.path, { bigint: true }).then(
-        ({ size }) => {
-          wasTruncated ||= size < (states.get(file)?.size ?? 0n);
-        },
-        () => {
-          wasTruncated = true;
-        },
-      );
+    for (const file of files) look(file).catch(() => undefined); // the file may have been closed meanwhile
   }, CHECK_EVERY_MS).unref();
   return {
     end: () => clearInterval(timer),
-    async hasChanged() {
-      const same = await Promise.all(files.map((file) => isSame(file, states.get(file))));
-      return wasTruncated || same.includes(false);
-    },
+    haveChanged: async (some) =>
+      some.some((file) => truncated.has(file)) || (await Promise.all(some.map(isSame))).includes(false),
   };
 }
 
-async function isSame(file: SourceFile, before: FileState | undefined): Promise<boolean> {
-  const after = await stateOf(file, before?.size);
-  if (before === undefined || after === undefined || after.inode !== before.inode) return false;
-  if (after.size === before.size) return after.writtenNs === before.writtenNs;
-  return mayGrow(file) && after.size > before.size && after.end.equals(before.end);
+async function isSame(file: OpenFile): Promise<boolean> {
+  const { size, mtimeNs } = await file.handle.stat({ bigint: true });
+  if (!(await isStillNamed(file))) return false;
+  if (size === file.state.size) return mtimeNs === file.state.mtimeNs;
+  return mayGrow(file) && size > file.state.size && (await endOf(file.handle, file.state.size)).equals(file.end);
 }
 
 const mayGrow = ({ format, compression }: SourceFile) =>
   compression === "none" && (format === "csv" || format === "tsv" || format === "jsonl");
-
-/** @param endsAt The position up to which `end` is read. Absent: the file's end. */
-async function stateOf({ path }: SourceFile, endsAt?: bigint): Promise<FileState | undefined> {
-  let file: FileHandle | undefined;
-  try {
-    file = await open(path);
-    const { ino: inode, size, mtimeNs: writtenNs } = await file.stat({ bigint: true });
-    const until = Number(endsAt ?? size);
-    const from = Math.max(0, until - END_BYTES);
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(until - from), 0, until - from, from);
-    return { inode, size, writtenNs, end: buffer.subarray(0, bytesRead) };
-  } catch {
-    return undefined;
-  } finally {
-    await file?.close();
-  }
-}
 
 /** The codes of DuckDB's errors when files are truncated, overwritten or deleted while it reads them. */
 const CHANGE_CODES = ["file_malformed", "source_query_failed", "source_query_refused"];

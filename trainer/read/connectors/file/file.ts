@@ -13,8 +13,9 @@ import { FileConfig } from "./config.ts";
 import {
   canComeFromChange,
   changedError,
-  type FileStates,
-  statesOf,
+  closeFiles,
+  type OpenFile,
+  openFiles,
   verifyCompressed,
   watchFiles,
 } from "./file-watch.ts";
@@ -25,16 +26,16 @@ import {
  */
 export async function connectFile(config: ConnectorConfig, context: ConnectorContext): Promise<Connector> {
   const { location } = parseConfig(config, FileConfig);
-  const files = await findFiles(location, context.settings.fileRoots);
-  // Taken before the types of the columns are found: the types of an overwritten text file would be those of the old text.
-  const states = await statesOf(files.filter(({ format }) => format !== "parquet"));
-  const sandbox = await openSandbox(files, context.settings);
-  return fileConnector({ files, states }, sandbox, context);
+  const files = await openFiles(await findFiles(location, context.settings.fileRoots));
+  try {
+    return fileConnector(files, await openSandbox(files, context.settings), context);
+  } catch (error) {
+    await closeFiles(files);
+    throw error;
+  }
 }
 
-type FoundFiles = { readonly files: readonly SourceFile[]; readonly states: FileStates };
-
-function fileConnector({ files, states }: FoundFiles, sandbox: Sandbox, { settings }: ConnectorContext): Connector {
+function fileConnector(files: readonly OpenFile[], sandbox: Sandbox, { settings }: ConnectorContext): Connector {
   const tables = files.map((file) => file.table);
   const typesAreSure = settings.typedByRows === undefined;
   const limits = (signal: AbortSignal): StreamLimits => ({
@@ -43,6 +44,10 @@ function fileConnector({ files, states }: FoundFiles, sandbox: Sandbox, { settin
     rowsMax: settings.rowsMax,
     explain: sandbox.explain,
   });
+  const watch = watchFiles(files);
+  const orChanged = async (error: unknown, read: readonly OpenFile[]): Promise<never> => {
+    throw canComeFromChange(error) && (await watch.haveChanged(read)) ? changedError(read) : error;
+  };
   /** The files that a query reads, and the query as it stands inside another. */
   const check = async (query: string) => {
     const inner = innerQuery(query);
@@ -55,7 +60,8 @@ function fileConnector({ files, states }: FoundFiles, sandbox: Sandbox, { settin
   return {
     async inspect(query, signal): Promise<Inspection> {
       const { inner, read } = await check(query);
-      const stream = await streamRows(sandbox.connection, `SELECT * FROM (\n${inner}\n) LIMIT 0`, limits(signal));
+      const sql = `SELECT * FROM (\n${inner}\n) LIMIT 0`;
+      const stream = await streamRows(sandbox.connection, sql, limits(signal)).catch((error) => orChanged(error, read));
       for await (const _ of stream.chunks); // reads to the end, which frees the connection
       return {
         columns: columnsOf(stream.result),
@@ -71,12 +77,12 @@ function fileConnector({ files, states }: FoundFiles, sandbox: Sandbox, { settin
       const expectedRows = limit === undefined ? await rowsOf(read, sandbox) : null;
       const list = columns?.map(identifier).join(", ") ?? "*";
       const end = limit === undefined ? "" : ` LIMIT ${limit}`;
-      const stream = await streamRows(sandbox.connection, `SELECT ${list} FROM (\n${inner}\n)${end}`, limits(signal));
+      const sql = `SELECT ${list} FROM (\n${inner}\n)${end}`;
+      const stream = await streamRows(sandbox.connection, sql, limits(signal)).catch((error) => orChanged(error, read));
       let malformed = 0;
       const chunks = async function* () {
         // A reading with a limit ends before the end of the files, so it does not check them.
         const toVerify = limit === undefined ? read : [];
-        const watch = watchFiles(toVerify, new Map([...(await statesOf(toVerify)), ...states]));
         const whole = Promise.all(toVerify.map((file) => verifyCompressed(file, signal)));
         whole.catch(() => undefined); // thrown below; a reader that stops early never awaits it
         let rows = 0;
@@ -86,11 +92,9 @@ function fileConnector({ files, states }: FoundFiles, sandbox: Sandbox, { settin
             yield chunk;
           }
           await whole;
-          if (await watch.hasChanged()) throw changedError(read);
+          if (await watch.haveChanged(toVerify)) throw changedError(read);
         } catch (error) {
-          throw canComeFromChange(error) && (await watch.hasChanged()) ? changedError(read) : error;
-        } finally {
-          watch.end();
+          await orChanged(error, read);
         }
         malformed =
           rows === limit
@@ -105,7 +109,11 @@ function fileConnector({ files, states }: FoundFiles, sandbox: Sandbox, { settin
       };
     },
 
-    close: sandbox.close,
+    async close() {
+      watch.end();
+      await sandbox.close();
+      await closeFiles(files);
+    },
   };
 }
 

@@ -1,4 +1,4 @@
-import { appendFile, cp, mkdtemp, rename, rm, truncate, utimes, writeFile } from "node:fs/promises";
+import { appendFile, cp, mkdir, mkdtemp, rename, rm, symlink, truncate, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -7,7 +7,8 @@ import { findFiles } from "../../../../../trainer/read/connectors/duckdb/files.t
 import {
   canComeFromChange,
   changedError,
-  statesOf,
+  closeFiles,
+  openFiles,
   watchFiles,
 } from "../../../../../trainer/read/connectors/file/file-watch.ts";
 import { StageError } from "../../../../../trainer/stage/stage-error.ts";
@@ -23,10 +24,15 @@ const ROWS = "a,b\n".repeat(3000);
 async function watchedDuring(happens: (path: string) => Promise<unknown>, name = "t.csv"): Promise<boolean> {
   const path = join(root, name);
   await writeFile(path, ROWS);
-  const files = await findFiles(name, [root]);
-  const watch = watchFiles(files, await statesOf(files));
-  await happens(path);
-  return watch.hasChanged().finally(watch.end);
+  const files = await openFiles(await findFiles(name, [root]));
+  const watch = watchFiles(files);
+  try {
+    await happens(path);
+    return await watch.haveChanged(files);
+  } finally {
+    watch.end();
+    await closeFiles(files);
+  }
 }
 const copyOver = async (path: string, content: string) => {
   await writeFile(`${path}.new`, content);
@@ -50,6 +56,24 @@ test.each<[string, (path: string) => Promise<unknown>]>([
   ["gone", (path) => rm(path)],
   ["written at another time", (path) => utimes(path, 1, 1)],
 ])("%s: a change", async (_what, happens) => expect(await watchedDuring(happens)).toBe(true));
+
+test("a folder or a file that becomes a link after it was found is not opened", async () => {
+  const outside = await mkdtemp(join(tmpdir(), "file-watch-outside-"));
+  await writeFile(join(outside, "t.csv"), "secret\n42\n");
+  await mkdir(join(root, "inside"));
+  await writeFile(join(root, "inside", "t.csv"), ROWS);
+  const files = await findFiles("inside/t.csv", [root]);
+  await closeFiles(await openFiles(files));
+
+  await rename(join(root, "inside"), join(root, "moved"));
+  await symlink(outside, join(root, "inside"));
+  await expect(openFiles(files)).rejects.toMatchObject({ code: "file_changed" });
+  await rm(join(root, "inside"));
+  await mkdir(join(root, "inside"));
+  await symlink(join(outside, "t.csv"), join(root, "inside", "t.csv"));
+  await expect(openFiles(files)).rejects.toMatchObject({ code: "file_changed" });
+  await rm(outside, { recursive: true });
+});
 
 test("only plain text files of lines may grow", async () => {
   for (const name of ["t.json", "t.parquet", "t.csv.gz"])

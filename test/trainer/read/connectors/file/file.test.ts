@@ -221,8 +221,21 @@ test("a file that is replaced after its columns were found fails and is not read
   });
   const connector = await open(folder, "t.csv");
   await rename(join(folder, "next"), join(folder, "t.csv"));
-  const { chunks } = await connector.read("SELECT user_id, item_id, rating FROM t", { signal: never });
-  await expect(Array.fromAsync(chunks)).rejects.toMatchObject({ code: "file_changed", retryable: true });
+  const reading = connector.read("SELECT user_id, item_id, rating FROM t", { signal: never });
+  await expect(reading).rejects.toMatchObject({ code: "file_changed", retryable: true });
+  await connector.close();
+});
+
+test("a file whose folder has become a link to another is not read from there", async () => {
+  const folder = await folderWith({});
+  const outside = await folderWith({ "t.csv": "n\n42\n" });
+  await mkdir(join(folder, "shop"));
+  await writeFile(join(folder, "shop", "t.csv"), "n\n1\n");
+  const connector = await open(folder, "shop/t.csv");
+  await rename(join(folder, "shop"), join(folder, "moved"));
+  await symlink(outside, join(folder, "shop"));
+  const reading = connector.read("SELECT n FROM t", { signal: never });
+  await expect(reading).rejects.toMatchObject({ code: "file_changed", retryable: true });
   await connector.close();
 });
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findFiles } from "../../../../../trainer/read/connectors/duckdb/files.ts";
-import { verifyCompressed } from "../../../../../trainer/read/connectors/file/file-watch.ts";
+import { closeFiles, openFiles, verifyCompressed } from "../../../../../trainer/read/connectors/file/file-watch.ts";
 
 let root: string;
 beforeAll(async () => {
@@ -17,7 +17,8 @@ const never = new AbortController().signal;
 
 async function verify(name: string, content: Uint8Array, signal = never): Promise<void> {
   await writeFile(join(root, name), content);
-  await verifyCompressed((await findFiles(name, [root]))[0]!, signal);
+  const files = await openFiles(await findFiles(name, [root]));
+  await verifyCompressed(files[0]!, signal).finally(() => closeFiles(files));
 }
 
 test("whole files pass, also those of several gzip members", async () => {
