@@ -1,13 +1,16 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { expect, test } from "vitest";
+import { s3Store } from "../../trainer/store/s3-store.ts";
+import { startLocalR2 } from "../fixtures/local-r2.ts";
 import { caller, environmentOf, SECRET } from "../fixtures/trainer-client.ts";
+import { startHarness } from "../fixtures/trainer-harness.ts";
 import { specOf } from "../fixtures/trainer-spec.ts";
 import { freshState } from "../fixtures/trainer-state.ts";
 
 /** Starts what `npm run train` starts. */
-function start(environment: Readonly<Record<string, string | undefined>>) {
-  const child = spawn(process.execPath, ["--liftoff-only", "trainer/main.ts"], {
+function start(environment: Readonly<Record<string, string | undefined>>, ...args: readonly string[]) {
+  const child = spawn(process.execPath, ["--liftoff-only", "trainer/main.ts", ...args], {
     env: { PATH: process.env.PATH, ...environment } as NodeJS.ProcessEnv,
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -26,11 +29,45 @@ function start(environment: Readonly<Record<string, string | undefined>>) {
   return { child, output, exited, portIs };
 }
 
-test("wrong settings give one sentence and exit code 1", async () => {
-  const { exited, output } = start({ SHORTLIST_TRAINER_PORT: "planted" });
-  expect((await exited)[0]).toBe(1);
+test("wrong settings give one sentence and exit code 2", async () => {
+  const { exited, output } = start({ SHORTLIST_TRAINER_PORT: "planted" }, "--once");
+  expect((await exited)[0]).toBe(2);
   expect(output.err).toMatch(/^The settings are not right: .*FORWARD_SECRET is not set.*\n$/);
   expect(output.err).not.toContain("planted");
+});
+
+test.each([
+  [["--model", "shop"], "--customer and --model need --once"],
+  [["--once", "--model", "a/b"], "--model must match"],
+])("the arguments %j are refused with exit code 2", async (args, reason) => {
+  const { exited, output } = start({}, ...args);
+  expect((await exited)[0]).toBe(2);
+  expect(output.err).toMatch(/^The arguments are not right: .*Usage: npm run train .*\n$/);
+  expect(output.err).toContain(reason);
+});
+
+test("--once trains what waits, names the model whose run failed in exit code 1, and ends with 0 when nothing waits", async () => {
+  const stateDirectory = await freshState();
+  const bucket = await startLocalR2();
+  const trainer = await startHarness({ stateDirectory, store: s3Store(bucket.s3) });
+  await trainer.create("shop", "wait"); // is no SELECT for the real run
+  await expect.poll(() => trainer.logs.some(({ event }) => event === "run_started"), { timeout: 30_000 }).toBe(true);
+  await trainer.stop();
+
+  const { endpoint, accessKeyId, secretAccessKey } = bucket.s3;
+  const s3 = {
+    SHORTLIST_S3_ENDPOINT: endpoint,
+    SHORTLIST_S3_BUCKET: bucket.s3.bucket,
+    SHORTLIST_S3_ACCESS_KEY_ID: accessKeyId,
+    SHORTLIST_S3_SECRET_ACCESS_KEY: secretAccessKey,
+  };
+  const first = start({ ...environmentOf(stateDirectory), ...s3 }, "--once", "--customer", "acme");
+  expect((await first.exited)[0]).toBe(1);
+  expect(first.output.err).toBe("The training of acme/shop failed.\n");
+  const second = start({ ...environmentOf(stateDirectory), ...s3 }, "--once");
+  expect((await second.exited)[0]).toBe(0);
+  expect(second.output.err).toBe("");
+  await bucket.stop();
 });
 
 test("the trainer starts, answers, refuses a second one in its folder, stops on SIGTERM and starts again", async () => {
@@ -41,7 +78,7 @@ test("the trainer starts, answers, refuses a second one in its folder, stops on 
   expect((await caller(port)("POST", "/v0/models", { body: spec })).status).toBe(201);
 
   const second = start(environmentOf(state));
-  expect((await second.exited)[0]).toBe(1);
+  expect((await second.exited)[0]).toBe(2);
   expect(second.output.err).toMatch(/^Another trainer \(process \d+\) works in .*\n$/);
 
   first.child.kill("SIGTERM");

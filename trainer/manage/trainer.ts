@@ -1,14 +1,9 @@
 /** Starts and stops everything that the trainer's process contains: database, loops and management API. */
-import { randomBytes, randomUUID } from "node:crypto";
-import { mkdir } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { setTimeout as delay } from "node:timers/promises";
 import { serve } from "@hono/node-server";
-import { errorForLog, type Log } from "../log/log.ts";
 import { type Settings, SettingsError } from "../settings.ts";
-import { bucketGrants } from "../store/bucket-grants.ts";
-import type { ObjectStore } from "../store/object-store.ts";
 import { managementApp } from "./http/app.ts";
 import { forwardVerifier, memoryNonces } from "./http/forwarded.ts";
 import { modelRoutes } from "./http/models-route.ts";
@@ -18,25 +13,15 @@ import { startRunWorkers } from "./models/run-workers.ts";
 import { startUpkeep } from "./models/upkeep.ts";
 import { dryRunInProcess, dryRuns } from "./questions/dry-runs.ts";
 import { evaluations } from "./questions/evaluations.ts";
-import { openDatabase } from "./records/database.ts";
-import { erasures } from "./records/erasures.ts";
-import { modelRegistry } from "./records/model-registry.ts";
-import { runLedger } from "./records/run-ledger.ts";
-import { modelFolders } from "./runs/model-folders.ts";
 import { performRun } from "./runs/perform-run.ts";
-import { pointerKeeper } from "./runs/reconcile-records.ts";
-import { lockState } from "./state-lock.ts";
-
-export type TrainerParts = {
-  readonly settings: Settings;
-  readonly store: ObjectStore;
-  /** The program of a run's process. */
-  readonly program: string;
-  /** The program of a dry run's process. */
-  readonly dryRunProgram: string;
-  readonly nowMs: () => number;
-  readonly log: Log;
-};
+import {
+  type ClosingStep,
+  closeInReverse,
+  openServices,
+  PART_STOP_SECONDS_MAX,
+  type TrainerParts,
+  waitAtMost,
+} from "./services.ts";
 
 export type Trainer = {
   readonly port: number;
@@ -48,16 +33,11 @@ export type Trainer = {
 
 const UPKEEP_PAUSE_MS = 3000;
 const RUNS_STOP_SECONDS_MAX = 15;
-/** Longest wait at the stop for each of the other parts, which a silent bucket could hold up. The next start repeats their work. */
-const PART_STOP_SECONDS_MAX = 3;
 /** The time limit is below the edge's timeout for calls of the trainer (TRAINER_TIMEOUT_SECONDS, 30). */
 const DRY_RUN_LIMITS = { atOnce: 2, seconds: 25, memoryMbMax: 1536 };
 
-type ClosingStep = () => Promise<void> | void;
-
 export async function startTrainer(parts: TrainerParts): Promise<Trainer> {
-  const { settings, log } = parts;
-  await mkdir(settings.stateDirectory, { recursive: true, mode: 0o700 });
+  const { log } = parts;
   const closing: ClosingStep[] = []; // performed in reverse order
   try {
     const { server, failed } = await open(parts, closing);
@@ -76,40 +56,13 @@ export async function startTrainer(parts: TrainerParts): Promise<Trainer> {
   }
 }
 
-/** Performs the steps, the last one first. A step that fails is logged, and the others are still performed. */
-export async function closeInReverse(steps: ClosingStep[], log: Log): Promise<void> {
-  for (const step of steps.splice(0).reverse())
-    try {
-      await step();
-    } catch (error) {
-      log({ event: "close_failed", level: "error", error: errorForLog(error) });
-    }
-}
-
-async function waitAtMost(seconds: number, work: Promise<void>): Promise<void> {
-  await Promise.race([work, delay(seconds * 1000, undefined, { ref: false })]);
-}
-
 type Opened = { readonly server: Server; readonly failed: Promise<never> };
 
 async function open(parts: TrainerParts, closing: ClosingStep[]): Promise<Opened> {
   const { settings, store, nowMs, log } = parts;
-  const { stateDirectory, runs } = settings;
-  const lock = await lockState(stateDirectory);
-  closing.push(() => lock.release());
-  const database = await openDatabase(settings.databaseUrl, stateDirectory);
-  closing.push(() => database.close());
-  const registry = modelRegistry(database, nowMs);
-  const ledger = runLedger(database, randomUUID(), runs.heartbeatSeconds);
-  if (database.isEmbedded) await ledger.releaseAll();
-  const pointers = pointerKeeper({ store, registry, nowMs, log });
-  closing.push(() => waitAtMost(PART_STOP_SECONDS_MAX, pointers.idle()));
-  const folders = modelFolders(stateDirectory);
-  const erased = erasures({ database, store, nowMs, newSalt: () => randomBytes(16).toString("hex"), log });
-  const grants = await bucketGrants(settings.store);
-  closing.push(() => grants.close());
-  const records = { database, registry, ledger, pointers, folders, erasures: erased };
-  const services = { ...parts, ...records, caps: settings.caps, grants };
+  const { runs } = settings;
+  const services = await openServices(parts, closing);
+  const { database, ledger, folders, erasures } = services;
 
   const stopping = new AbortController();
   const removals = startRemovals({ ...services, signal: stopping.signal });
@@ -140,7 +93,7 @@ async function open(parts: TrainerParts, closing: ClosingStep[]): Promise<Opened
         dryRuns: dryRuns(dryRun, DRY_RUN_LIMITS),
         evaluations: evaluations(),
       }),
-      userRoute(erased, nowMs),
+      userRoute(erasures, nowMs),
     ],
     verify: forwardVerifier(settings.forwardSecret, nowMs, memoryNonces(nowMs)),
     checkReady: async () => void (await database.query("select 1")),

@@ -64,6 +64,6 @@ test("if the trainer cannot start, its error is reported and the edge is stopped
   timeout: TIMEOUT,
 }, async () => {
   await expect(start({ SHORTLIST_RUN_MEMORY_MB: "lots" })).rejects.toThrow(
-    /^The trainer stopped unexpectedly \(code 1\): .*SHORTLIST_RUN_MEMORY_MB/,
+    /^The trainer stopped unexpectedly \(code 2\): .*SHORTLIST_RUN_MEMORY_MB/,
   );
 });

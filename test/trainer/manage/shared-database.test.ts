@@ -4,9 +4,10 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openDatabase } from "../../../trainer/manage/records/database.ts";
+import { trainOnce } from "../../../trainer/manage/train-once.ts";
 import { findPostgres, type PostgresServer, startPostgres } from "../../fixtures/postgres-server.ts";
 import { caller, environmentOf } from "../../fixtures/trainer-client.ts";
-import { startHarness } from "../../fixtures/trainer-harness.ts";
+import { scriptedParts, startHarness } from "../../fixtures/trainer-harness.ts";
 import { specOf } from "../../fixtures/trainer-spec.ts";
 import { freshFolder } from "../../fixtures/trainer-state.ts";
 
@@ -42,6 +43,25 @@ describe.skipIf(bin === undefined)("several trainers on one Postgres server", ()
     const database = await openDatabase(url, "");
     expect(await database.query("show statement_timeout")).toEqual([{ statement_timeout: "1min" }]);
     await database.close();
+  });
+
+  test("perform each run once next to trainers that only work once", async () => {
+    const harness = await startHarness({ environment: { ...shared(), SHORTLIST_CONCURRENCY: "1" } });
+    try {
+      const names = Array.from({ length: 8 }, (_, i) => `once-${i}`);
+      for (const name of names) await harness.create(name, "progress TRAINING\npublish v1", { customer: "once" });
+      const others = [scriptedParts(await freshFolder(), { environment: shared(), store: harness.store })];
+      others.push(scriptedParts(await freshFolder(), { environment: shared(), store: harness.store }));
+      const { signal } = new AbortController();
+      const results = await Promise.all(others.map((parts) => trainOnce(parts, { customer: "once" }, signal)));
+      expect(results.flatMap(({ failed }) => failed)).toEqual([]);
+      for (const name of names) await harness.until(name, ({ status }) => status === "ACTIVE", { customer: "once" });
+      const logs = [...harness.logs, ...others.flatMap((parts) => parts.logs)];
+      const started = logs.filter(({ event, customer }) => event === "run_started" && customer === "once");
+      expect(started.map(({ model_name }) => model_name).sort()).toEqual(names);
+    } finally {
+      await harness.stop();
+    }
   });
 
   test("answer for each other, and perform each run once", async () => {

@@ -9,7 +9,7 @@ import { erasedUsersKey } from "../../../shared/erased-users.ts";
 import { livePointerKey } from "../../../shared/manifest.ts";
 import { ModelRecord } from "../../../shared/model-record.ts";
 import type { LogEntry } from "../../../trainer/log/log.ts";
-import { closeInReverse } from "../../../trainer/manage/trainer.ts";
+import { closeInReverse } from "../../../trainer/manage/services.ts";
 import type { ObjectStore } from "../../../trainer/store/object-store.ts";
 import { memoryStore } from "../../fixtures/memory-store.ts";
 import { caller, environmentOf } from "../../fixtures/trainer-client.ts";

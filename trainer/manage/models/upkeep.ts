@@ -61,6 +61,12 @@ export function startUpkeep(context: UpkeepContext, pauseMs: number): Loop {
   };
 }
 
+/** Everything but the runs that are due, for a trainer that does not stay. */
+export async function upkeepOnce(context: UpkeepContext, signal: AbortSignal): Promise<void> {
+  await context.erasures.settle();
+  await sweep(context, signal);
+}
+
 export async function scheduleDueRuns(context: UpkeepContext): Promise<void> {
   const { registry, workers, caps, nowMs, log } = context;
   const due = await registry.due(new Date(nowMs()).toISOString(), caps.queue, BATCH);

@@ -1,0 +1,67 @@
+/** Opens what a trainer needs for its work: the state folder, the database, and the records in it. */
+import { randomBytes, randomUUID } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
+import { errorForLog, type Log } from "../log/log.ts";
+import type { Settings } from "../settings.ts";
+import { bucketGrants } from "../store/bucket-grants.ts";
+import type { ObjectStore } from "../store/object-store.ts";
+import { openDatabase } from "./records/database.ts";
+import { erasures } from "./records/erasures.ts";
+import { modelRegistry } from "./records/model-registry.ts";
+import { runLedger } from "./records/run-ledger.ts";
+import { modelFolders } from "./runs/model-folders.ts";
+import { pointerKeeper } from "./runs/reconcile-records.ts";
+import { lockState } from "./state-lock.ts";
+
+export type TrainerParts = {
+  readonly settings: Settings;
+  readonly store: ObjectStore;
+  /** The program of a run's process. */
+  readonly program: string;
+  /** The program of a dry run's process. */
+  readonly dryRunProgram: string;
+  readonly nowMs: () => number;
+  readonly log: Log;
+};
+
+export type ClosingStep = () => Promise<void> | void;
+
+/** Longest wait at the stop for each part that a silent bucket could hold up. The next start repeats its work. */
+export const PART_STOP_SECONDS_MAX = 3;
+
+/** @param closing Gets the steps that close the services, in the order in which they were opened. */
+export async function openServices(parts: TrainerParts, closing: ClosingStep[]) {
+  const { settings, store, nowMs, log } = parts;
+  const { stateDirectory, runs } = settings;
+  await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
+  const lock = await lockState(stateDirectory);
+  closing.push(() => lock.release());
+  const database = await openDatabase(settings.databaseUrl, stateDirectory);
+  closing.push(() => database.close());
+  const registry = modelRegistry(database, nowMs);
+  const ledger = runLedger(database, randomUUID(), runs.heartbeatSeconds);
+  if (database.isEmbedded) await ledger.releaseAll();
+  const pointers = pointerKeeper({ store, registry, nowMs, log });
+  closing.push(() => waitAtMost(PART_STOP_SECONDS_MAX, pointers.idle()));
+  const folders = modelFolders(stateDirectory);
+  const erased = erasures({ database, store, nowMs, newSalt: () => randomBytes(16).toString("hex"), log });
+  const grants = await bucketGrants(settings.store);
+  closing.push(() => grants.close());
+  const records = { database, registry, ledger, pointers, folders, erasures: erased };
+  return { ...parts, ...records, caps: settings.caps, grants };
+}
+
+/** Performs the steps, the last one first. A step that fails is logged, and the others are still performed. */
+export async function closeInReverse(steps: ClosingStep[], log: Log): Promise<void> {
+  for (const step of steps.splice(0).reverse())
+    try {
+      await step();
+    } catch (error) {
+      log({ event: "close_failed", level: "error", error: errorForLog(error) });
+    }
+}
+
+export async function waitAtMost(seconds: number, work: Promise<void>): Promise<void> {
+  await Promise.race([work, delay(seconds * 1000, undefined, { ref: false })]);
+}
