@@ -13,6 +13,16 @@ test.each([
   ["training edge training", { names: ["training", "edge"] }],
   ["scale --rows 100e6", { names: ["scale"], flags: new Map([["rows", "100e6"]]) }],
   ["--rows 1e6 scale --json", { names: ["scale"], json: true, flags: new Map([["rows", "1e6"]]) }],
+  [
+    "edge --key rk_1 --quick scale",
+    {
+      names: ["edge", "scale"],
+      flags: new Map([
+        ["key", "rk_1"],
+        ["quick", ""],
+      ]),
+    },
+  ],
   ["--rows=5 scale", { names: ["scale"], flags: new Map([["rows", "5"]]) }],
 ])("%j", (line, expected) => expect(parse(line)).toEqual(run(expected)));
 

@@ -16,7 +16,7 @@ Without a name all of them run, for many hours. What a bench takes besides, such
 /** The benches to run; all of them if none is named. */
 export function parseBenchArguments(args: readonly string[], known: readonly string[]): BenchArguments {
   const { values, positionals, tokens } = parseArgs({
-    args: joinedFlags(args),
+    args: joinedFlags(args, known),
     options: { json: { type: "boolean", default: false }, help: { type: "boolean", default: false } },
     strict: false,
     allowPositionals: true,
@@ -39,13 +39,17 @@ export function parseBenchArguments(args: readonly string[], known: readonly str
   };
 }
 
-/** Rewrites `--rows 1e6` as `--rows=1e6`, since parseArgs does not know which flags of a bench take a value. */
-function joinedFlags(args: readonly string[]): string[] {
+/**
+ * Rewrites `--rows 1e6` as `--rows=1e6`, since parseArgs does not know which flags of a bench take a value. The name of a bench is no
+ * value.
+ */
+function joinedFlags(args: readonly string[], known: readonly string[]): string[] {
   const joined: string[] = [];
   for (const arg of args) {
     const before = joined.at(-1);
     const takesValue = before !== undefined && /^--(?!json$|help$)[a-z-]+$/.test(before);
-    if (takesValue && /^[-+]?[0-9.]/.test(arg)) joined[joined.length - 1] = `${before}=${arg}`;
+    const isValue = !arg.startsWith("--") && !known.includes(arg);
+    if (takesValue && isValue) joined[joined.length - 1] = `${before}=${arg}`;
     else joined.push(arg);
   }
   return joined;
