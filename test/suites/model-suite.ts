@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { ItemIndex } from "../../shared/ids.ts";
+import { reasonsFor } from "../../shared/rank/reasons.ts";
 import type { History } from "../../shared/snapshot.ts";
 import { topK } from "../../shared/top-k.ts";
 import type { ExportedModel, FittedModel, Method, TrainingData } from "../../trainer/learn/model.ts";
@@ -40,6 +41,31 @@ export function modelSuite(method: Method, { personal = true, tolerance = 1e-5 }
       }
       await scorer.close();
     });
+
+    test.runIf(personal)(
+      "leaving a reason out of the history lowers the score in proportion to its share",
+      async () => {
+        const scorer = await openScorer((await fittedBoard()).export(ROOMY), SIZE);
+        const history = historyOf(board, 3);
+        const whole = await scorer.score(history);
+        const items = topK(whole, 3, (item) => !history.items.includes(item));
+        const reasons = await reasonsFor(items, history, { ...scorer, itemCount: SIZE });
+        for (const [i, item] of items.entries()) {
+          const drops: number[] = [];
+          for (const { item: left } of reasons[i]!) {
+            const isKept = (_: number, at: number) => history.items[at] !== left;
+            const rest = { items: history.items.filter(isKept), agesDays: history.agesDays.filter(isKept) };
+            drops.push(whole[item]! - (await scorer.score(rest))[item]!);
+          }
+          for (const [at, { share }] of reasons[i]!.entries()) {
+            expect(drops[at]).toBeGreaterThan(0);
+            expect(drops[at]! / drops[0]!).toBeCloseTo(share / reasons[i]![0]!.share, 3);
+          }
+        }
+        expect(reasons[0]!.length).toBeGreaterThan(0);
+        await scorer.close();
+      },
+    );
 
     test("the export scores as the fitted model does, for short and long histories and for repeats", async () => {
       await expectParity(await fittedBoard(), SIZE, tolerance);

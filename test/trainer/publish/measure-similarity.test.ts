@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import { decodeAttributes, encodeAttributes } from "../../../shared/attributes.ts";
+import type { ItemId, ItemIndex } from "../../../shared/ids.ts";
+import { rank } from "../../../shared/rank.ts";
+import { decodeSimilarity } from "../../../shared/similarity.ts";
+import type { Snapshot } from "../../../shared/snapshot.ts";
+import { popularityOrder } from "../../../trainer/choose/splits/validation.ts";
+import { ease } from "../../../trainer/learn/ease.ts";
+import { openScorer } from "../../../trainer/learn/scoring/onnx-scorer.ts";
+import { measureSimilarity } from "../../../trainer/publish/measure-similarity.ts";
+import { reorderItems } from "../../../trainer/read/dataset/reorder-items.ts";
+import { fitContext } from "../../fixtures/fit-context.ts";
+import { missingRealData, readRealData } from "../../fixtures/real-data.ts";
+
+const missing = missingRealData("ml-100k");
+const LIST = 10;
+
+test.skipIf(missing !== undefined)(`films like a film share its genres ${missing ?? ""}`, async () => {
+  const { dataset } = await readRealData("ml-100k", { withAttributes: true });
+  const data = reorderItems(dataset, popularityOrder(dataset, 10_000, 1));
+  const { itemCount } = data;
+  const scorer = await openScorer(
+    (await ease.fit(data, ease.grid(data)[0]!, fitContext())).export({ weightBytesMax: 1e9 }),
+    itemCount,
+  );
+  const snapshot: Snapshot = {
+    version: "v1",
+    itemCount,
+    itemIdType: "integer",
+    historyMax: 10,
+    indexOf: (id) => Number(id) as ItemIndex,
+    idAt: (item) => String(item) as ItemId,
+    userRecord: async () => undefined,
+    score: scorer.score,
+    compileFilter: () => () => true,
+    attributes: decodeAttributes(encodeAttributes(data.itemAttributes, itemCount)),
+    similarity: decodeSimilarity(await measureSimilarity(scorer, data)),
+  };
+  const genres = data.itemAttributes.find(({ name }) => name === "genres")!;
+  const genresOf = (item: number) =>
+    "start" in genres ? new Set(genres.codes.subarray(genres.start[item], genres.start[item + 1])) : new Set<number>();
+  const overlap = (a: number, b: number) => {
+    const shared = [...genresOf(a)].filter((genre) => genresOf(b).has(genre)).length;
+    return shared / (genresOf(a).size + genresOf(b).size - shared);
+  };
+  const request = { userId: undefined, limit: LIST, session: [], filter: undefined, excludeSeen: true, nowSeconds: 0 };
+  const sums = { similar: 0, next: 0, chance: 0 };
+  for (let film = 0; film < 500; film += 5) {
+    const id = String(film) as ItemId;
+    const { items: similar } = await rank({ ...request, similarTo: id }, snapshot);
+    const { items: next } = await rank({ ...request, session: [id] }, snapshot);
+    for (const other of similar) sums.similar += overlap(film, other);
+    for (const other of next) sums.next += overlap(film, other);
+    for (let i = 1; i <= LIST; i++) sums.chance += overlap(film, (film + 47 * i) % 500);
+  }
+  await scorer.close();
+  expect(sums.similar / sums.chance).toBeGreaterThan(1.5);
+  expect(sums.similar / sums.next).toBeGreaterThan(1.2);
+});
