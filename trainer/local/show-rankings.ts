@@ -14,7 +14,10 @@ const TITLE_NAMES = /^(title|name|item_name|item_title|product_name|product_titl
 const ATTEMPTS_MAX = 60;
 const PAUSE_MS = 500;
 
-/** Prints the lists of three example calls with the curl line of each: a known user, an anonymous session, and a filter. */
+/**
+ * Prints the lists of three example calls with the curl line of each: a known user, an anonymous session, and a filter. Then says why
+ * the first item is there, and which items are similar to it.
+ */
 export async function showRankings(
   service: Service,
   source: LocalSource,
@@ -43,6 +46,21 @@ export async function showRankings(
   const retrieval = filterOf((await itemsOf(source, [first])).get(first), attributes);
   const title = `For the user ${id}, only where ${JSON.stringify(retrieval)}`;
   await show({ title, path, body: { user_id: id, retrieval, limit: 5 } });
+  if (first === "") return;
+  const like = `/v0/models/${source.body.model_name}/similar_items?item_id=${encodeURIComponent(first)}&limit=3`;
+  const reasons = await reasonsOf(service, `${path}?user_id=${user}&limit=1&return=reasons`);
+  const named = async (ids: readonly string[]) =>
+    (await titlesOf(ids)).map(({ item, title }) => title || item).join(", ");
+  const similar = (await rank(service, { title: "", path: like })).ids;
+  const because = reasons.length > 0 ? `, because of ${await named(reasons)}` : "";
+  print(`\n${await named([first])} is first for user ${id}${because}. Similar to it: ${await named(similar)}.`);
+}
+
+/** The items of the history to which the first item of a list is due. */
+async function reasonsOf(service: Service, path: string): Promise<string[]> {
+  const answer = expectStatus(await callService(service, "GET", path), 200);
+  const { items } = answer as { items: { reasons: { item_id: string | number }[] }[] };
+  return items.flatMap(({ reasons }) => reasons.map(({ item_id }) => String(item_id)));
 }
 
 /** The user whose number of interactions is nearest to HISTORY_WANTED, with the latest items, oldest first. */

@@ -61,11 +61,13 @@ test("a shell reads the curl line correctly whatever the id contains", () => {
   ]);
 });
 
-test("three lists with titles are printed, and calls are repeated until the edge serves the version", async () => {
+test("lists with titles, reasons and similar items are printed, and calls are repeated until the edge serves the version", async () => {
   const calls: string[] = [];
   const server = createServer((request, response) => {
     const status = calls.push(`${request.method} ${request.url}`) === 1 ? 404 : 200;
-    response.writeHead(status, { "x-rank-strategy": "personalized" }).end('["i1","i7"]');
+    const explained = '{"items":[{"item_id":"i1","reasons":[{"item_id":"i25","share":1}]}]}';
+    const body = request.url!.includes("return=") ? explained : '["i1","i7"]';
+    response.writeHead(status, { "x-rank-strategy": "personalized" }).end(body);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const edgeUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -74,10 +76,14 @@ test("three lists with titles are printed, and calls are repeated until the edge
   await showRankings({ edgeUrl, apiKey: "rk_key", signal }, source, output);
   server.close();
   const known = "GET /v0/models/shop/rank?user_id=u2&limit=10";
-  expect(calls).toEqual([known, known, "POST /v0/models/shop/rank", "POST /v0/models/shop/rank"]);
+  const reasons = "GET /v0/models/shop/rank?user_id=u2&limit=1&return=reasons";
+  const similar = "GET /v0/models/shop/similar_items?item_id=i1&limit=3";
+  const bodies = Array(2).fill("POST /v0/models/shop/rank");
+  expect(calls).toEqual([known, known, ...bodies, reasons, similar]);
   expect(lines[0]).toContain('Item "25"');
   expect(lines[1]).toMatch(
     /^\nFor the user u2 \(personalized\):\n\ncurl .*\n\n {3}1 {2}i1 {2}Item "1"\n {3}2 {2}i7 {2}Item "7"$/,
   );
   expect(lines[3]).toContain('only where {"tags":{"$in":["plain"]}}');
+  expect(lines[4]).toBe('\nItem "1" is first for user u2, because of Item "25". Similar to it: Item "1", Item "7".');
 });
