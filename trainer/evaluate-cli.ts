@@ -1,10 +1,8 @@
 /** `npm run evaluate`: measures how well the models of this trainer rank the interactions of two files. */
-import { closeSync, openSync, writeFileSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import { POPULARITY } from "../shared/manifest.ts";
 import { evaluateFiles, type FileEvaluation } from "./choose/files/evaluate-files.ts";
-import { qualityPlot } from "./choose/files/quality-plot.ts";
 import { FileError, readFiles } from "./choose/files/read-files.ts";
 import { METHODS } from "./learn/methods.ts";
 import type { Method } from "./learn/model.ts";
@@ -37,7 +35,6 @@ them; or without a header (.txt) lines of whole numbers: the id of a user, then 
   --memory-mb N         (two thirds of this machine's, at most 8000) for a fit
   --weight-mb N         (48) weights that the served model may have
   --seed N              (1)
-  --plot FILE           an SVG picture of quality against fitting time
   --include-seen        do not leave out items of the user's train rows
   --json                one JSON object on standard output; everything else goes to standard error
 `;
@@ -58,7 +55,6 @@ const OPTIONS = {
   "memory-mb": { type: "string", default: String(DEFAULT_MEMORY_MB) },
   "weight-mb": { type: "string", default: "48" },
   seed: { type: "string", default: "1" },
-  plot: { type: "string" },
   "include-seen": { type: "boolean", default: false },
   json: { type: "boolean", default: false },
   help: { type: "boolean", default: false },
@@ -81,8 +77,7 @@ try {
 async function main(args: readonly string[]): Promise<void> {
   const options = parse(args);
   if (options === "help") return void process.stdout.write(USAGE);
-  const { files, json, plot, ...evaluation } = options;
-  if (plot !== undefined) tryToWrite(plot, () => closeSync(openSync(plot, "a")));
+  const { files, json, ...evaluation } = options;
   const begin = performance.now();
   const clock = () => (performance.now() - begin) / 1000;
   const log = (line: string) => process.stderr.write(`${clock().toFixed(0).padStart(5)} s  ${line}\n`);
@@ -96,22 +91,12 @@ async function main(args: readonly string[]): Promise<void> {
   log(`train ${data.train.items.length} rows, test ${data.test.items.length}, rejected ${data.rejectedRows}`);
   const result = await evaluateFiles(data, { ...evaluation, signal: abort.signal, clock, log });
   process.stdout.write(json ? `${JSON.stringify(result)}\n` : tableOf(result, evaluation.cutOffs));
-  if (plot !== undefined) tryToWrite(plot, () => writeFileSync(plot, plotOf(result, Math.max(...evaluation.cutOffs))));
-}
-
-/** Called before the work, so that a wrong path does not cost minutes, and after it. */
-function tryToWrite(path: string, write: () => void): void {
-  try {
-    write();
-  } catch (error) {
-    throw new UsageError(`--plot: ${JSON.stringify(path)} cannot be written: ${(error as Error).message}`);
-  }
 }
 
 function parse(args: readonly string[]) {
   const { values } = parseArgs({ args: [...args], options: OPTIONS });
   if (values.help) return "help";
-  const { train, test, users, items, plot, json } = values;
+  const { train, test, users, items, json } = values;
   if (train === undefined || test === undefined) throw new UsageError(`--train and --test are needed.\n\n${USAGE}`);
   const protocol = PROTOCOLS.find((one) => one === values.protocol);
   if (protocol === undefined)
@@ -132,7 +117,6 @@ function parse(args: readonly string[]) {
     budget: { weightBytesMax: integer(values["weight-mb"], "--weight-mb", 1, 2000) * 2 ** 20 },
     seed: integer(values.seed, "--seed", 0, 2 ** 31 - 1),
     includeSeen: values["include-seen"],
-    plot,
     json,
   };
 }
@@ -156,15 +140,6 @@ function integer(value: string, option: string, least: number, most: number): nu
 
 function isArgumentError(error: unknown): boolean {
   return error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
-}
-
-function plotOf({ protocol, users, items, models }: FileEvaluation, k: number): string {
-  const metric = `ndcg@${k}`;
-  const all = models.map(({ name, chosen, fit_seconds, metrics }) => {
-    return { name, isChosen: chosen, fitSeconds: fit_seconds, value: metrics[metric] ?? Number.NaN };
-  });
-  const points = all.filter(({ value }) => Number.isFinite(value)); // empty when the test file has nothing to find
-  return qualityPlot(points, { title: `${protocol}: ${metric} of ${users} lists over ${items} items`, metric });
 }
 
 /** The result as text for a terminal. */

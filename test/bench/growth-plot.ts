@@ -1,5 +1,3 @@
-import { escaped, rounded, svgText } from "../../trainer/choose/files/quality-plot.ts";
-
 /** One line of a plot. Values and sizes are above 0. */
 export type GrowthSeries = {
   readonly name: string;
@@ -82,4 +80,8 @@ const vertical = (x: number, size: number) =>
 const horizontal = (y: number, value: number) =>
   `<line x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${rounded(y)}" y2="${rounded(y)}" stroke="#ddd"/>` +
   words(LEFT - 8, y + 4, value.toLocaleString("en"), 'text-anchor="end"');
-const words = (x: number, y: number, content: string, more = 'fill="#333"') => svgText(x, y, content, more);
+const words = (x: number, y: number, content: string, more = 'fill="#333"') =>
+  `<text x="${rounded(x)}" y="${rounded(y)}" ${more}>${escaped(content)}</text>`;
+/** A coordinate rounded to a tenth of a unit, which is not visible. */
+const rounded = (value: number) => Number(value.toFixed(1));
+const escaped = (content: string) => content.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");

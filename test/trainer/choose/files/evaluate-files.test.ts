@@ -144,7 +144,7 @@ test("a chosen model that cannot be fitted again gives way to the next best", as
   );
   expect(models.map(({ name, chosen }) => [name, chosen])).toEqual([["popularity", true]]);
   expect(not_measured).toEqual([{ name: "ease", reason: "too late" }]);
-  expect(log.at(-2)).toBe("ease failed: too late: the next best is taken");
+  expect(log.at(-2)).toBe("not measured: ease: too late");
 });
 
 describe("a wanted method is measured if it fits, or listed with the reason", () => {
