@@ -6,10 +6,9 @@ import type { Dataset } from "../read/dataset/dataset.ts";
 import { codesOfUsers, type UserValueTable } from "../read/dataset/user-value-table.ts";
 import { dataForChoosing } from "./budget.ts";
 import { decide, USERS_MIN } from "./decide/decide.ts";
-import { lastRound } from "./decide/last-round.ts";
 import type { MetricAtK } from "./evaluate/evaluate.ts";
 import { ownersOf } from "./evaluate/evaluation-cases.ts";
-import { lift } from "./evaluate/evaluation-figures.ts";
+import { lift, restrictedTo } from "./evaluate/evaluation-figures.ts";
 import type { ServedValues } from "./evaluate/offline-snapshot.ts";
 import { type EvaluationDetail, evaluationDetail } from "./report/evaluation-detail.ts";
 import { buildReport, sizesOf } from "./report/report.ts";
@@ -21,6 +20,7 @@ import { type Discarded, dropped } from "./tries/discarded.ts";
 import { tryBlend } from "./tries/find-blend.ts";
 import { tryFirstGuesses } from "./tries/first-guesses.ts";
 import { fittedParts } from "./tries/fitted-parts.ts";
+import { onFurtherCases } from "./tries/further-cases.ts";
 import { type SelectState, scaled } from "./tries/select-state.ts";
 import { byMetric, meanOf, runTrial, type Trial, type TrialContext } from "./tries/trial.ts";
 import { tune } from "./tries/tune.ts";
@@ -73,6 +73,8 @@ export type Selection = {
 
 export const CUT_OFFS = [5, 10, 20] as const;
 
+/** Fraction of the time beside the final fit for evaluating the best of the first guesses on further cases. */
+const FURTHER_FRACTION = 1 / 3;
 /** Fraction of the memory in which fitted models are kept for blends. */
 const KEPT_FRACTION = 1 / 3;
 
@@ -93,13 +95,15 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const parts = fittedParts(validation.train, input.clock, KEPT_FRACTION * input.memoryMbMax);
   const state: SelectState = {
     ...{ methods, live, metric, validation, baseline, secondsMax, discarded },
+    positions: validation.firstPositions,
     context: { ...context, parts },
     secondsLeft: () => secondsMax - (input.clock() - begin),
     tried: [],
   };
-  if (ownersOf(validation.split.cases, validation.positions).size >= USERS_MIN) await tryAll(state);
-  const { tried } = state;
-  const { finalists, baseline: comparedBaseline, positions } = await lastRound(within(state, 0.9, 0.98));
+  const hasUsers = ownersOf(validation.split.cases, validation.positions).size >= USERS_MIN;
+  const positions = hasUsers ? await tryAll(state) : validation.positions;
+  const finalists = state.tried;
+  const comparedBaseline = { ...baseline, evaluation: restrictedTo(baseline.evaluation, positions) };
   const interactions = validation.train.items.length;
   const verdict = decide(finalists, comparedBaseline, { metric, interactions, seed: input.seed });
   const halfLifeDays = baseline.params.halfLifeDays ?? 0;
@@ -127,7 +131,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   input.progress(1, "chosen");
   return {
     chosen: choiceOf(chosen),
-    families: familiesOf([...tried, baseline], metric),
+    families: familiesOf([...finalists, baseline], discarded, metric),
     halfLifeDays,
     userValues: byValues?.choice,
     report: { ...report, data: sizesOf(whole.dataset) },
@@ -139,17 +143,17 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   };
 }
 
-/** The state with a part of the progress; what is tried is added to the same lists. */
-const within = (state: SelectState, from: number, to: number): SelectState => ({
-  ...state,
-  context: scaled(state.context, from, to),
-});
-
-async function tryAll(state: SelectState): Promise<void> {
-  const placed = { ...state, methods: await withColdPlaces(within(state, 0.1, 0.12)) };
-  await tryFirstGuesses(within(placed, 0.12, 0.6));
-  await tune(within(placed, 0.6, 0.8));
-  await tryBlend(within(placed, 0.8, 0.9));
+/** Tries candidates in all steps. Returns the cases that the remaining trials are evaluated on. */
+async function tryAll(state: SelectState): Promise<Uint32Array> {
+  const { firstPositions, earlyPositions, positions } = state.validation;
+  const step = (from: number, to: number) => ({ ...state, context: scaled(state.context, from, to) });
+  const methods = await withColdPlaces(step(0.1, 0.12));
+  const at = (positions: Uint32Array, from: number, to: number) => ({ ...step(from, to), methods, positions });
+  await tryFirstGuesses(at(firstPositions, 0.12, 0.55));
+  const early = await onFurtherCases(at(firstPositions, 0.55, 0.65), earlyPositions, FURTHER_FRACTION);
+  await tune(at(early, 0.65, 0.8));
+  await tryBlend(at(early, 0.8, 0.9));
+  return await onFurtherCases(at(early, 0.9, 0.98), positions, 1);
 }
 
 /** Learns and evaluates attribute values within the training part, so that nothing of the validation part is known. */
@@ -213,11 +217,17 @@ function reliablyBest(
   return lift(best.evaluation, usual.evaluation, { metric, seed, confidence: 0.999 }).low > 0 ? best : usual;
 }
 
-/** The best trial of each method, the best method first. */
-function familiesOf(trials: readonly Trial[], metric: MetricAtK): Choice[] {
-  const sorted = trials.toSorted((a, b) => meanOf(b.evaluation, metric) - meanOf(a.evaluation, metric));
+/** The best settings of each method, the best method first. Most methods were dropped after the first lists. */
+function familiesOf(trials: readonly Trial[], discarded: readonly Discarded[], metric: MetricAtK): Choice[] {
+  const kept = trials.map((trial) => ({ ...choiceOf(trial), evaluation: trial.evaluation }));
+  const others = discarded.flatMap((one) =>
+    one.evaluation && one.trainFraction === 1 && !kept.some(({ method }) => method === one.method)
+      ? [{ ...one, evaluation: one.evaluation }]
+      : [],
+  );
+  const sorted = [...kept, ...others].sort((a, b) => meanOf(b.evaluation, metric) - meanOf(a.evaluation, metric));
   const first = sorted.filter(({ method }, i) => sorted.findIndex((other) => other.method === method) === i);
-  return first.map(choiceOf);
+  return first.map(({ method, params }) => ({ method, params }));
 }
 
 function trialContext(input: SelectInput): TrialContext {

@@ -16,17 +16,17 @@ export type Validation = {
   readonly positions: Uint32Array;
   /** The cases that settings are compared on: a sample of `positions`. */
   readonly earlyPositions: Uint32Array;
+  /** The cases that all kinds of models are compared on first: a sample of `earlyPositions`. */
+  readonly firstPositions: Uint32Array;
 };
 
-const LISTS_MAX = 20_000;
-const LISTS_MIN = 2000;
+/** Bounds of the final lists, and of the lists for comparing settings. Many settings on few lists choose better than few on many. */
+const LISTS = { least: 2000, most: 20_000 };
+const EARLY_LISTS = { least: 500, most: 3000 };
+const FIRST_LISTS = 500;
 /** Upper bound of the seconds for the final lists of one candidate, and of these seconds as a fraction of the whole budget. */
 const EVALUATION_SECONDS_MAX = 60;
 const EVALUATION_FRACTION = 0.05;
-/** Numbers of lists for comparing settings. Many settings on few lists choose better than few settings on many lists. */
-const EARLY_LISTS = [3000, 2000, 1000, 500] as const;
-/** What a list of a slow method (a product with a sparse matrix) takes beyond one of popularity, in seconds. */
-const SLOW_LIST_SECONDS = 0.005;
 
 export type ValidationOptions = {
   /** Half-life of the popularity that orders the catalog. */
@@ -46,19 +46,20 @@ export function validationOf(dataset: Dataset, plan: SplitPlan, options: Validat
   const ordered = reorderItems(dataset, popularityOrder(plan(dataset).train, halfLifeDays, seed));
   const split = plan(ordered);
   const seconds = Math.min(EVALUATION_SECONDS_MAX, EVALUATION_FRACTION * secondsMax);
-  const perList = secondsPerList(dataset.itemCount);
-  const listsMax = Math.max(LISTS_MIN, Math.min(LISTS_MAX, Math.floor(seconds / perList)));
-  const positions = samplePositions(split.cases.count, listsMax, seededRandom(seed, 23));
-  const affordable = (EVALUATION_FRACTION * secondsMax) / (perList + SLOW_LIST_SECONDS);
-  const earlyMax = EARLY_LISTS.find((count) => count <= affordable) ?? EARLY_LISTS.at(-1)!;
-  const early = samplePositions(positions.length, earlyMax, seededRandom(seed, 29));
+  const affordable = Math.floor(seconds / secondsPerList(dataset.itemCount));
+  const countOf = ({ least, most }: typeof LISTS) => Math.max(least, Math.min(most, affordable));
+  const some = (of: Uint32Array, count: number, stream: number) =>
+    samplePositions(of.length, count, seededRandom(seed, stream)).map((i) => of[i]!);
+  const positions = samplePositions(split.cases.count, countOf(LISTS), seededRandom(seed, 23));
+  const earlyPositions = some(positions, countOf(EARLY_LISTS), 29);
   const { itemAttributes, userAttributes } = ordered;
   return {
     dataset: ordered,
     split,
     train: { ...split.train, itemAttributes, userAttributes },
     positions,
-    earlyPositions: early.map((i) => positions[i]!),
+    earlyPositions,
+    firstPositions: some(earlyPositions, FIRST_LISTS, 67),
   };
 }
 

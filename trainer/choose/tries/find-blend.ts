@@ -29,19 +29,18 @@ const RIVALS = 100;
 
 /**
  * Tries the best weighted sum of models that are already fitted. The search begins at the best trial, which may be a blend, and changes
- * the weight that gains most (as greedy selection, Caruana et al. 2004). It uses half of the early cases at most; on the others, the
+ * the weight that gains most (as greedy selection, Caruana et al. 2004). It uses half of the cases at most; on the others, the
  * result must be better than the best trial, because the best of many sums looks better than it is on the cases that picked it.
  */
 export async function tryBlend(state: SelectState): Promise<void> {
-  const { tried, metric, validation, context, methods, secondsLeft } = state;
+  const { tried, metric, positions, context, methods, secondsLeft } = state;
   const best = tried[0];
   if (!best) return;
   const parts = modelsToBlend(state);
-  const early = validation.earlyPositions;
   const affordable = Math.floor((secondsLeft() - refitSeconds(state)) / 3 / (parts.length * best.secondsPerList));
-  const count = Math.min(LISTS_MAX, Math.floor(early.length / 2), affordable);
-  if (parts.length < 2 || count < Math.min(LISTS_MIN, early.length / 2)) return;
-  const searched = samplePositions(early.length, count, seededRandom(context.seed, 53)).map((i) => early[i]!);
+  const count = Math.min(LISTS_MAX, Math.floor(positions.length / 2), affordable);
+  if (parts.length < 2 || count < Math.min(LISTS_MIN, positions.length / 2)) return;
+  const searched = samplePositions(positions.length, count, seededRandom(context.seed, 53)).map((i) => positions[i]!);
   const lists = await scoreLists(parts, searched, state);
   const first = separateParts(best);
   const ownShares = best.method.partMethods ? partsOf(best.params).map(({ share }) => share) : [1];
@@ -67,7 +66,7 @@ export async function tryBlend(state: SelectState): Promise<void> {
   );
   if (!trial) return;
   const isSearched = new Set(searched);
-  const fresh = early.filter((position) => !isSearched.has(position));
+  const fresh = positions.filter((position) => !isSearched.has(position));
   const meanOn = (one: Trial) => meanOf(restrictedTo(one.evaluation, fresh), metric);
   if (meanOn(trial) > meanOn(best) * (1 + GAIN_MIN)) addTrial(state, trial);
 }

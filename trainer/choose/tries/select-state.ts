@@ -13,12 +13,14 @@ export type SelectState = {
   readonly context: TrialContext & { readonly parts: FittedParts };
   readonly metric: MetricAtK;
   readonly validation: Validation;
+  /** The cases on which candidates are compared at this step. */
+  readonly positions: Uint32Array;
   readonly baseline: Trial;
   /** Seconds for choosing and for the refit that follows. */
   readonly secondsMax: number;
   /** Seconds of the budget that remain; negative once it is overrun. */
   readonly secondsLeft: () => number;
-  /** The trials on all training users, the best first. */
+  /** The trials on all training users, the best first, all evaluated on the same cases. */
   readonly tried: Trial[];
   /** Settings that are out of the race. Every step adds to the list. */
   readonly discarded: Discarded[];
@@ -35,11 +37,11 @@ export function refitSeconds({ tried, context }: SelectState, candidate?: Candid
   return REFIT_MARGIN * Math.max(own, tried[0]?.fitSeconds ?? 0);
 }
 
-/** Predicted seconds of evaluating one candidate on the early cases, by how long the evaluations took so far. */
-export function evaluationSeconds({ validation, tried }: SelectState): number {
+/** Predicted seconds of evaluating one candidate, by how long the evaluations took so far. */
+export function evaluationSeconds({ validation, positions, tried }: SelectState): number {
   const predicted = secondsPerList(validation.dataset.itemCount);
   const taken = tried.reduce((sum, trial) => sum + trial.secondsPerList, 0) / Math.max(1, tried.length);
-  return validation.earlyPositions.length * Math.max(predicted, taken);
+  return positions.length * Math.max(predicted, taken);
 }
 
 /** Why a candidate cannot be tried within the memory and the remaining time; undefined when it can. */
@@ -74,8 +76,8 @@ export async function tryCandidate(
   candidate: Candidate,
   { sample, secondsMax, secondsHard }: TryOptions,
 ): Promise<Trial | undefined> {
-  const { context, validation, discarded, secondsLeft } = state;
-  const { train, split, earlyPositions: positions } = validation;
+  const { context, validation, positions, discarded, secondsLeft } = state;
+  const { train, split } = validation;
   const task = {
     data: sample?.data ?? train,
     trainFraction: sample?.fraction ?? 1,
@@ -105,6 +107,13 @@ export function addTrial({ tried, discarded, metric, context, live }: SelectStat
   tried.splice(tried.indexOf(worst), 1);
   discarded.push(dropped(worst, same[0]!, metric));
 }
+
+/** Trials whose mean is at least this fraction of the best are tuned and evaluated on further cases. */
+const NEAR_THE_BEST = 0.85;
+
+/** The trials near the best. */
+export const nearTheBest = ({ tried, metric }: SelectState): Trial[] =>
+  tried.filter(({ evaluation }) => meanOf(evaluation, metric) >= NEAR_THE_BEST * meanOf(tried[0]!.evaluation, metric));
 
 /** A context whose progress fills the part `from`…`to` of the whole progress. */
 export const scaled = <Context extends Pick<TrialContext, "progress">>(

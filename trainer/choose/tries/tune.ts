@@ -7,22 +7,17 @@ import { planRounds, type Round } from "./rounds.ts";
 import {
   addTrial,
   evaluationSeconds,
+  nearTheBest,
   obstacle,
   refitSeconds,
   type SelectState,
   scaled,
   tryCandidate,
 } from "./select-state.ts";
-import { byMetric, meanOf, type Trial } from "./trial.ts";
+import { byMetric, type Trial } from "./trial.ts";
 
-/** Fraction of the best mean from which a trial counts as near the best. */
-export const NEAR_THE_BEST = 0.9;
 /** Fraction of the time left, beside the final fit, for tuning; blends and the last round have the rest. */
 const TIME_FRACTION = 1 / 2;
-
-/** The trials near the best. @param tried The best first. */
-export const nearTheBest = ({ tried, metric }: SelectState): Trial[] =>
-  tried.filter(({ evaluation }) => meanOf(evaluation, metric) >= NEAR_THE_BEST * meanOf(tried[0]!.evaluation, metric));
 
 /** Tries further settings of the methods near the best, by successive halving, in the time that is left. */
 export async function tune(state: SelectState): Promise<void> {

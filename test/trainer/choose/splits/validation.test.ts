@@ -26,13 +26,14 @@ test("the early cases are some of all cases", () => {
 });
 test.each([
   [1000, 4000, 3000],
-  [21, 3493, 500],
-  [250, 4000, 2000],
-  [6, 2000, 500],
+  [21, 3493, 3000],
+  [6, 2000, 998],
+  [1, 2000, 500],
 ])("with %i seconds for the choice there are %i lists, %i of them for comparing settings", (seconds, lists, early) => {
-  const { positions, earlyPositions } = validationIn(seconds);
-  expect([positions.length, earlyPositions.length]).toEqual([lists, early]);
+  const { positions, earlyPositions, firstPositions } = validationIn(seconds);
+  expect([positions.length, earlyPositions.length, firstPositions.length]).toEqual([lists, early, 500]);
   expect(earlyPositions.every((at) => positions.includes(at))).toBe(true);
+  expect(firstPositions.every((at) => earlyPositions.includes(at))).toBe(true);
 });
 test("by falling positives, then rows, then by lot", () => {
   const data = {

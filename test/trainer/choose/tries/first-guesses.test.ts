@@ -70,6 +70,11 @@ test("where nothing fits, the cheapest is tried late", async () => {
   expect(order).toEqual(["dear 3"]);
   expect(tried.length).toBe(1);
 });
+test("where not all best guesses fit, the cheapest settings of all methods come first, then the best guesses that fit", async () => {
+  const cheapAt3 = (dear: number, cheap: number) => (params: Params) => (params.lambda === 3 ? cheap : dear);
+  await tryIn(60, [named("a", 5), named("b", cheapAt3(30, 2)), named("c", cheapAt3(20, 1))]);
+  expect(order).toEqual(["c 3", "b 3", "a 1", "c 1"]);
+});
 test("parts are fitted once, and a blend of fitted parts comes before anything that must be fitted", async () => {
   const [a, b, c] = [named("a", 1), named("b", 30), named("c", 31)];
   const sum = blendOf({ a, b, c }, "sum", () => [
