@@ -2,7 +2,7 @@ import { POPULARITY } from "../../../shared/manifest.ts";
 import { methodNamed } from "../../learn/blends.ts";
 import type { TrainingData } from "../../learn/model.ts";
 import { type Candidate, choiceOf, isSameChoice } from "./candidate.ts";
-import { failed, leftOut } from "./discarded.ts";
+import { leftOut } from "./discarded.ts";
 import {
   addTrial,
   evaluationSeconds,
@@ -40,9 +40,9 @@ export async function tryFirstGuesses(state: SelectState): Promise<void> {
     }
     const grid = cheapestOf(waiting, state);
     waiting.delete(grid);
-    const from = done / (done + waiting.size + 1);
-    const within = { ...state, context: scaled(context, from, ++done / (done + waiting.size)) };
-    await tryFirstThatFits(within, grid, [...waiting]);
+    const to = done + (1 - done) / (waiting.size + 1);
+    await tryFirstThatFits({ ...state, context: scaled(context, done, to) }, grid, [...waiting]);
+    done = to;
   }
   if (state.tried.length === 0) await tryLate(state, grids.flat());
 }
@@ -72,13 +72,7 @@ async function tryFirstThatFits(state: SelectState, grid: readonly Candidate[], 
   for (const candidate of grid) {
     if (tried.some((trial) => isSameChoice(choiceOf(trial), choiceOf(candidate)))) return;
     if (discarded.some((one) => isSameChoice(one, choiceOf(candidate)))) continue;
-    let reason: string | undefined;
-    try {
-      reason = obstacle(state, candidate);
-    } catch (error) {
-      discarded.push(failed(candidate, error)); // such as the live version's settings, which are from outside
-      continue;
-    }
+    const reason = obstacle(state, candidate);
     if (reason) {
       discarded.push(leftOut(candidate, reason));
       continue;
