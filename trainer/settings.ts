@@ -58,6 +58,8 @@ export function readSettings(environment: Environment = process.env) {
     port: values.SHORTLIST_TRAINER_PORT,
     /** Null: an embedded Postgres in the state folder. */
     databaseUrl: values.DATABASE_URL ?? null,
+    /** Hours between two backups; 0: none. */
+    backupHours: values.SHORTLIST_BACKUP_HOURS,
     /** Shared with the edge; signs forwarded requests. */
     forwardSecret: values.FORWARD_SECRET,
     store: storeSettings(values),
@@ -213,6 +215,7 @@ const SettingsSchema = StoreSchema.extend({
     .url({ protocol: /^postgres(ql)?$/, error: "must be a postgres:// address" })
     .refine(isDecodable, "must be percent-encoded: a % of the password is %25")
     .optional(),
+  SHORTLIST_BACKUP_HOURS: integer(0, 8760, 24),
   FORWARD_SECRET: z.string().min(32, "must have at least 32 characters, the same as at the edge"),
   SHORTLIST_EDGE_URL: httpUrl,
   SHORTLIST_EGRESS_ADDRESSES: list.default([]),

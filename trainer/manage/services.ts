@@ -1,6 +1,5 @@
 /** Opens what a trainer needs for its work: the state folder, the database, and the records in it. */
 import { randomBytes, randomUUID } from "node:crypto";
-import { mkdir } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { errorForLog, type Log } from "../log/log.ts";
 import type { Settings } from "../settings.ts";
@@ -34,7 +33,6 @@ export const PART_STOP_SECONDS_MAX = 3;
 export async function openServices(parts: TrainerParts, closing: ClosingStep[]) {
   const { settings, store, nowMs, log } = parts;
   const { stateDirectory, runs } = settings;
-  await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
   const lock = await lockState(stateDirectory);
   closing.push(() => lock.release());
   const database = await openDatabase(settings.databaseUrl, stateDirectory);
@@ -49,7 +47,7 @@ export async function openServices(parts: TrainerParts, closing: ClosingStep[]) 
   const grants = await bucketGrants(settings.store);
   closing.push(() => grants.close());
   const records = { database, registry, ledger, pointers, folders, erasures: erased };
-  return { ...parts, ...records, caps: settings.caps, grants };
+  return { ...parts, ...records, caps: settings.caps, backupHours: settings.backupHours, grants };
 }
 
 /** Performs the steps, the last one first. A step that fails is logged, and the others are still performed. */

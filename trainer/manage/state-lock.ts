@@ -1,4 +1,4 @@
-import { rm } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 
@@ -13,10 +13,11 @@ export class StateLockedError extends Error {
 const DAMAGED = /not a valid DuckDB database file|Could not read enough bytes/;
 
 /**
- * Locks the state folder for this process. DuckDB keeps the lock file open, and the lock is the kernel's: it is free as soon
- * as the process ends, however it ends, and a file that is left behind locks nothing.
+ * Locks the state folder for this process, and creates it if needed. DuckDB keeps the lock file open, and the lock is the
+ * kernel's: it is free as soon as the process ends, however it ends, and a file that is left behind locks nothing.
  */
 export async function lockState(stateDirectory: string): Promise<StateLock> {
+  await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
   const path = join(stateDirectory, "trainer.lock");
   const open = () => DuckDBInstance.create(path, { threads: "1", memory_limit: "64MB" });
   try {

@@ -5,6 +5,8 @@
 import { Problem } from "../../../shared/problem.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
 import type { CustomerCaps } from "../../settings.ts";
+import type { ObjectStore } from "../../store/object-store.ts";
+import { backUpRegularly } from "../records/backup.ts";
 import type { Database } from "../records/database.ts";
 import type { Erasures } from "../records/erasures.ts";
 import type { ModelRegistry } from "../records/model-registry.ts";
@@ -19,6 +21,7 @@ import { nextRunAt } from "./schedule.ts";
 
 export type UpkeepContext = {
   readonly database: Database;
+  readonly store: ObjectStore;
   readonly registry: ModelRegistry;
   readonly ledger: RunLedger;
   readonly workers: Pick<RunWorkers, "wake">;
@@ -26,6 +29,7 @@ export type UpkeepContext = {
   readonly folders: ModelFolders;
   readonly erasures: Erasures;
   readonly caps: CustomerCaps;
+  readonly backupHours: number;
   readonly nowMs: () => number;
   readonly log: Log;
 };
@@ -102,6 +106,7 @@ const SWEEP: readonly SweepStep[] = [
   },
   ({ folders, registry }) => folders.sweep(() => registry.names()),
   reconcileAll,
+  (context) => backUpRegularly(context.backupHours, context),
   ({ database }) => database.maintain(),
 ];
 

@@ -54,17 +54,22 @@ export function modelRegistry(database: Database, nowMs: () => number) {
     return (await database.query(query, [limit, ...values])).map(modelOfRow);
   };
 
+  const insertModel = async (queries: Queries, model: Model, request?: CreationRequest): Promise<boolean> => {
+    const values = [...valuesOfModel(model), request?.key ?? null, request?.digest ?? null];
+    return (await queries.query(INSERT_MODEL, values)).length > 0;
+  };
+
   return {
     find,
+    /** Stores a whole model, such as one from a backup. False when the customer has one of that name. */
+    insertModel,
     /** The new model, or undefined when the customer has one of that name. */
     async insert(
       queries: Queries,
       { customer, spec, createdAt = now(), nextRunAt, request }: NewModel,
     ): Promise<Model | undefined> {
       const model = newModel(customer, spec, createdAt, nextRunAt);
-      const values = [...valuesOfModel(model), request?.key ?? null, request?.digest ?? null];
-      const rows = await queries.query(INSERT_MODEL, values);
-      return rows.length === 0 ? undefined : model;
+      return (await insertModel(queries, model, request)) ? model : undefined;
     },
     /** The model that a request with this Idempotency-Key has created. `isSame`: its body was the same too. */
     async createdBy(customer: string, { key, digest }: CreationRequest) {

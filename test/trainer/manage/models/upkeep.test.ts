@@ -8,6 +8,7 @@ import { type Database, openDatabase } from "../../../../trainer/manage/records/
 import { modelRegistry } from "../../../../trainer/manage/records/model-registry.ts";
 import { runLedger } from "../../../../trainer/manage/records/run-ledger.ts";
 import { modelFolders } from "../../../../trainer/manage/runs/model-folders.ts";
+import { memoryStore } from "../../../fixtures/memory-store.ts";
 import { specOf } from "../../../fixtures/trainer-spec.ts";
 import { freshFolder, freshState } from "../../../fixtures/trainer-state.ts";
 
@@ -42,6 +43,8 @@ beforeEach(async () => {
       idle: async () => {},
     },
     folders: modelFolders(await freshFolder()),
+    store: memoryStore(),
+    backupHours: 0,
     caps: { models: 100, runs: 2, queue: 50, scheduleSecondsMin: 60 },
     erasures: {
       erase: async () => {},
