@@ -12,7 +12,7 @@ import { lift, restrictedTo } from "./evaluate/evaluation-figures.ts";
 import type { ServedValues } from "./evaluate/offline-snapshot.ts";
 import { type EvaluationDetail, evaluationDetail } from "./report/evaluation-detail.ts";
 import { buildReport, sizesOf } from "./report/report.ts";
-import { type Protocol, planSplit } from "./splits/choose-split.ts";
+import { type Protocol, planSplit, splitFingerprint } from "./splits/choose-split.ts";
 import { type Validation, validationOf } from "./splits/validation.ts";
 import { type Choice, choiceOf, isSameChoice } from "./tries/candidate.ts";
 import { withColdPlaces } from "./tries/cold-places.ts";
@@ -112,7 +112,11 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const { cutOffs, includeSeen, signal } = context;
   const serving = { cutOffs, includeSeen, signal, values: byValues?.served };
   const chosen = await withServedValues(trial, validation, serving);
+  const fingerprint = splitFingerprint(validation.dataset, validation.split);
+  const lists = { chosen: chosen.evaluation, popularity: comparedBaseline.evaluation };
+  const detail = evaluationDetail(validation, lists, fingerprint);
   const report = buildReport({
+    ...{ detail, fingerprint },
     validation: { ...validation, positions },
     metric,
     baseline: comparedBaseline,
@@ -135,11 +139,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
     halfLifeDays,
     userValues: byValues?.choice,
     report: { ...report, data: sizesOf(whole.dataset) },
-    detail: evaluationDetail(
-      validation,
-      { chosen: chosen.evaluation, popularity: comparedBaseline.evaluation },
-      report.split.fingerprint,
-    ),
+    detail,
   };
 }
 

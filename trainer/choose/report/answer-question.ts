@@ -1,7 +1,14 @@
 import type { EvaluationAnswer, EvaluationQuestion } from "../../../shared/evaluation-report.ts";
 import type { ItemIndex } from "../../../shared/ids.ts";
 import { type PackedStrings, stringAt } from "../../../shared/packed-strings.ts";
-import { attributeColumn, type Evaluated, itemSegments, userSegments } from "./attribute-segments.ts";
+import {
+  attributeColumn,
+  type Evaluated,
+  itemGroups,
+  itemSegments,
+  userGroups,
+  userSegments,
+} from "./attribute-segments.ts";
 import { type EvaluationDetail, hashOfUser } from "./evaluation-detail.ts";
 import {
   fractionOfPlaces,
@@ -36,11 +43,10 @@ export function answerQuestion(detail: EvaluationDetail, question: EvaluationQue
   const column = attributeColumn(detail, (user_attribute ?? item_attribute)!, user_attribute ? "users" : "items");
   const everybody = Uint32Array.from(detail.users.keys());
   const figures = figuresOfUsers(detail, everybody);
-  const { segments, furtherValues } = user_attribute
-    ? userSegments(detail, column, figures, SEED)
-    : itemSegments(detail, column, SEED);
-  const whole = answer(figures, ownersOf(detail, everybody), []);
-  return { ...whole, segments, further_values: furtherValues };
+  const lists = { detail, owners: ownersOf(detail, everybody), seed: SEED };
+  const { groups, furtherValues } = user_attribute ? userGroups(column) : itemGroups(detail, column);
+  const segments = user_attribute ? userSegments(lists, groups, figures) : itemSegments(lists, groups);
+  return { ...answer(figures, lists.owners, []), segments, further_values: furtherValues };
 }
 
 const figuresOfUsers = (detail: EvaluationDetail, users: Uint32Array): Evaluated => ({

@@ -8,7 +8,6 @@ import {
   hitsOf,
   maskOf,
   measuredBy,
-  ownersOf,
   placesOf,
   recallOf,
   usersWho,
@@ -16,13 +15,13 @@ import {
   valuesOf,
 } from "./measured-lists.ts";
 
-export type AttributeSegments = { readonly segments: SegmentReport[]; readonly furtherValues: number };
+export type AttributeGroups = { readonly groups: readonly Group[]; readonly furtherValues: number };
 
 /** Figures of the same users' lists, by the chosen model and by popularity. */
 export type Evaluated = { readonly chosen: Values; readonly popularity: Values };
 
-/** Users or items with one value of the attribute, or with values in one quarter. */
-type Group = { readonly name: string; readonly meaning: string; readonly rows: readonly number[] };
+/** Lists or items that make one segment. */
+export type Group = { readonly name: string; readonly meaning: string; readonly rows: readonly number[] };
 
 /** Upper bounds of the users drawn for one segment and for all segments of an answer; evaluate/bootstrap.ts has a minimum. */
 const DRAWS_MAX = { segment: 2_000_000, all: 20_000_000 };
@@ -38,38 +37,25 @@ export function attributeColumn(detail: EvaluationDetail, attribute: string, of:
   return column;
 }
 
-/**
- * A segment for each value of an attribute of the users, or for each quarter of the values of a number or time. At most 50 segments, the
- * ones with the most users.
- *
- * @param everybody Figures of each user's lists.
- */
-export function userSegments(
-  detail: EvaluationDetail,
-  column: AttributeColumn,
-  everybody: Evaluated,
-  seed: number,
-): AttributeSegments {
-  const { shown, furtherValues } = largest(groupsOf(column), ({ rows }) => rows.length);
-  const segments = shown.map(({ name, meaning, rows }) => {
-    const users = Uint32Array.from(rows);
-    const figures = {
-      chosen: valuesOf(everybody.chosen, users),
-      popularity: valuesOf(everybody.popularity, users),
-    };
-    return { name, meaning, owners: ownersOf(detail, users), items: null, share_shown: null, ...figures };
+/** The lists of an evaluation, and the owner of each list: a user may have several lists. */
+export type OwnedLists = { readonly detail: EvaluationDetail; readonly owners: Uint32Array; readonly seed: number };
+
+/** A segment for each group of lists. @param everybody Figures of each list. */
+export function userSegments(lists: OwnedLists, groups: readonly Group[], everybody: Evaluated): SegmentReport[] {
+  const segments = groups.map(({ name, meaning, rows }) => {
+    const some = Uint32Array.from(rows);
+    const figures = { chosen: valuesOf(everybody.chosen, some), popularity: valuesOf(everybody.popularity, some) };
+    return { name, meaning, lists: some, items: null, share_shown: null, ...figures };
   });
-  return { segments: withIntervals(segments, seed), furtherValues };
+  return withIntervals(lists, segments);
 }
 
-/** Like userSegments for items: the recall of the items with each value, and the fraction of all places that they take. */
-export function itemSegments(detail: EvaluationDetail, column: AttributeColumn, seed: number): AttributeSegments {
-  const wanted = timesWanted(detail);
-  const timesOf = ({ rows }: Group) => rows.reduce((sum, item) => sum + wanted[item]!, 0);
-  const { shown, furtherValues } = largest(groupsOf(column), timesOf);
+/** A segment for each group of items: the recall of these items only, and the fraction of all places that they take. */
+export function itemSegments(lists: OwnedLists, groups: readonly Group[]): SegmentReport[] {
+  const { detail } = lists;
   const hits = { chosen: hitsOf(detail, detail.chosen), popularity: hitsOf(detail, detail.popularity) };
   const places = placesOf(detail, detail.chosen, Math.max(...detail.cutOffs));
-  const segments = shown.map(({ name, meaning, rows }) => {
+  const segments = groups.map(({ name, meaning, rows }) => {
     const isWanted = maskOf(detail, rows);
     const who = usersWho(detail, isWanted);
     const figures = {
@@ -77,36 +63,44 @@ export function itemSegments(detail: EvaluationDetail, column: AttributeColumn, 
       popularity: recallOf(detail, hits.popularity, isWanted, who),
     };
     const share_shown = fractionOfPlaces(places, rows);
-    return { name, meaning, owners: ownersOf(detail, who.users), items: rows.length, share_shown, ...figures };
+    return { name, meaning, lists: who.users, items: rows.length, share_shown, ...figures };
   });
-  return { segments: withIntervals(segments, seed), furtherValues };
+  return withIntervals(lists, segments);
 }
 
-/** A segment before its intervals, with the owner of each list: a user may have several lists. */
-type Segment = Omit<SegmentReport, keyof Evaluated | "users"> & Evaluated & { readonly owners: Uint32Array };
+/** A segment before its intervals, with its lists. */
+type Segment = Omit<SegmentReport, keyof Evaluated | "users"> & Evaluated & { readonly lists: Uint32Array };
 
-function withIntervals(segments: readonly Segment[], seed: number): SegmentReport[] {
-  const usersOf = segments.map(({ owners }) => new Set(owners).size);
+function withIntervals({ owners, seed }: OwnedLists, segments: readonly Segment[]): SegmentReport[] {
+  const ownersOf = segments.map(({ lists }) => lists.map((list) => owners[list]!));
+  const usersOf = ownersOf.map((own) => new Set(own).size);
   const all = usersOf.reduce((sum, users) => sum + users, 0);
-  return segments.map(({ owners, ...segment }, i) => {
+  return segments.map(({ lists: _, ...segment }, i) => {
     const users = usersOf[i]!;
-    const drawsMax = Math.min(DRAWS_MAX.segment, (DRAWS_MAX.all * users) / all);
-    const measured = measuredBy([segment.chosen, segment.popularity], { seed, drawsMax, owners });
+    const drawsMax = Math.min(DRAWS_MAX.segment, (DRAWS_MAX.all * users) / Math.max(1, all));
+    const measured = measuredBy([segment.chosen, segment.popularity], { seed, drawsMax, owners: ownersOf[i]! });
     return { ...segment, users, chosen: measured[0]!, popularity: measured[1]! };
   });
 }
 
-function largest(groups: readonly Group[], sizeOf: (group: Group) => number) {
-  const sized = groups.map((group) => ({ group, size: sizeOf(group) })).sort((a, b) => b.size - a.size);
-  const shown = sized.slice(0, ATTRIBUTE_VALUES_MAX).map(({ group }) => group);
-  return { shown, furtherValues: groups.length - shown.length };
+/**
+ * The groups of lists with each value of an attribute of their users, or in each quarter of the values of a number or time: at most 50,
+ * the ones with the most lists.
+ */
+export const userGroups = (column: AttributeColumn): AttributeGroups =>
+  largest(groupsOf(column), ({ rows }) => rows.length);
+
+/** Like userGroups for items, the ones that were chosen most. */
+export function itemGroups({ itemIds, relevant }: EvaluationDetail, column: AttributeColumn): AttributeGroups {
+  const wanted = new Uint32Array(itemIds.start.length - 1);
+  for (const item of relevant) wanted[item]!++;
+  return largest(groupsOf(column), ({ rows }) => rows.reduce((sum, item) => sum + wanted[item]!, 0));
 }
 
-/** How often each item is a target: [itemCount]. */
-function timesWanted({ itemIds, relevant }: EvaluationDetail): Uint32Array {
-  const counts = new Uint32Array(itemIds.start.length - 1);
-  for (const item of relevant) counts[item]!++;
-  return counts;
+function largest(groups: readonly Group[], sizeOf: (group: Group) => number): AttributeGroups {
+  const sized = groups.map((group) => ({ group, size: sizeOf(group) })).sort((a, b) => b.size - a.size);
+  const shown = sized.slice(0, ATTRIBUTE_VALUES_MAX).map(({ group }) => group);
+  return { groups: shown, furtherValues: groups.length - shown.length };
 }
 
 function groupsOf(column: AttributeColumn): Group[] {

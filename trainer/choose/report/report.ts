@@ -17,11 +17,11 @@ import { type Evaluation, listOf, type MetricAtK } from "../evaluate/evaluate.ts
 import { ownersOf } from "../evaluate/evaluation-cases.ts";
 import { lift, listShape, measured, measuredLift, restrictedTo, usersIn } from "../evaluate/evaluation-figures.ts";
 import { popularityPercentiles } from "../evaluate/metrics.ts";
-import { splitFingerprint } from "../splits/choose-split.ts";
 import type { Validation } from "../splits/validation.ts";
 import type { Discarded } from "../tries/discarded.ts";
 import type { Trial } from "../tries/trial.ts";
-import { itemSegments, userSegments } from "./segments.ts";
+import type { EvaluationDetail } from "./evaluation-detail.ts";
+import { reportSegments } from "./segments.ts";
 
 export type ReportInput = {
   readonly validation: Validation;
@@ -34,6 +34,10 @@ export type ReportInput = {
   readonly verdict: Verdict;
   /** The chosen model as it is served, with users' attributes. */
   readonly chosen: Trial;
+  /** The lists of the chosen model and of the baseline. */
+  readonly detail: EvaluationDetail;
+  /** The digest of the data and the split. */
+  readonly fingerprint: string;
   readonly userAttributes: EvaluationReport["user_attributes"];
   readonly discarded: readonly Discarded[];
   /** The trial of the live version's method; undefined without a live version or when it could not be tried. */
@@ -49,11 +53,12 @@ export function buildReport(input: ReportInput): EvaluationReport {
   const resampling = { seed, kept: [] };
   const counts = positivesOf(validation.split.train);
   const shapes = { chosen: listShape(chosen.evaluation, counts), baseline: listShape(baseline.evaluation, counts) };
-  const segments = { cases: validation.split.cases, chosen: chosen.evaluation, popularity: baseline.evaluation, seed };
+  const { positions, owners } = chosen.evaluation;
+  const historyLengths = positions.map((at) => validation.split.cases.caseAt(at).items.length);
   const report: EvaluationReport = {
     format: EVALUATION_FORMAT,
     data: sizesOf(validation.dataset),
-    split: describeSplit(validation),
+    split: describeSplit(validation, input.fingerprint),
     chosen_by: metric,
     chosen: { ...named(chosen), metrics: measured(chosen.evaluation, resampling), lists: shapes.chosen },
     popularity: { params: baseline.params, metrics: measured(baseline.evaluation, resampling), lists: shapes.baseline },
@@ -61,7 +66,7 @@ export function buildReport(input: ReportInput): EvaluationReport {
     lift: measuredLift(chosen.evaluation, baseline.evaluation, resampling),
     choice_optimism: choiceOptimism(finalists, metric, seed),
     candidates: candidatesOf(input, { counts, resampling }),
-    segments: { users: userSegments(segments), items: itemSegments(segments, counts) },
+    segments: reportSegments({ detail: input.detail, owners, seed }, { historyLengths, popularity: counts }),
     examples: examplesOf(validation, chosen.evaluation, seed),
     live: input.live ? liveOf(input.live, input, resampling) : null,
     user_attributes: input.userAttributes,
@@ -83,7 +88,7 @@ export function positivesOf(interactions: Interactions): Uint32Array {
   return counts;
 }
 
-function describeSplit({ dataset, split, positions }: Validation): SplitDescription {
+function describeSplit({ dataset, split, positions }: Validation, fingerprint: string): SplitDescription {
   const { train, cases } = split;
   let targets = 0;
   const withHistory = new Set<number>();
@@ -104,7 +109,7 @@ function describeSplit({ dataset, split, positions }: Validation): SplitDescript
       targets,
       users_measured: ownersOf(cases, positions).size,
     },
-    fingerprint: splitFingerprint(dataset, split),
+    fingerprint,
   };
 }
 
@@ -152,27 +157,18 @@ function candidatesOf(
 ): CandidateReport[] {
   const { finalists, verdict, discarded, baseline, metric } = input;
   const against: Against = { baseline: baseline.evaluation, counts, metric, resampling };
-  const last = finalists.map((trial, i): CandidateReport => {
-    const outcome = i === verdict.chosen ? "chosen" : "lost";
-    return {
-      ...named(trial),
-      outcome,
-      reason: verdict.reasons[i]!,
-      ...figureFields(trial, against),
-      fit_seconds: trial.fitSeconds,
-      artifact_bytes: trial.artifactBytes,
-      truncation: trial.served.exported.truncation,
-    };
+  const ofTrial = (trial: Trial, isChosen: boolean, reason: string): CandidateReport => ({
+    ...named(trial),
+    outcome: isChosen ? "chosen" : "lost",
+    reason,
+    ...figureFields(trial, against),
+    fit_seconds: trial.fitSeconds,
+    artifact_bytes: trial.artifactBytes,
+    truncation: trial.served.exported.truncation,
   });
-  const first: CandidateReport = {
-    ...named(baseline),
-    outcome: verdict.chosen === undefined ? "chosen" : "lost",
-    reason: verdict.chosen === undefined ? "nothing tried is reliably better" : "the baseline",
-    ...figureFields(baseline, against),
-    fit_seconds: baseline.fitSeconds,
-    artifact_bytes: baseline.artifactBytes,
-    truncation: "",
-  };
+  const last = finalists.map((trial, i) => ofTrial(trial, i === verdict.chosen, verdict.reasons[i]!));
+  const isPopular = verdict.chosen === undefined;
+  const first = ofTrial(baseline, isPopular, isPopular ? "nothing tried is reliably better" : "the baseline");
   const others = discarded.map((one): CandidateReport => {
     const figures = one.evaluation
       ? figureFields({ ...one, evaluation: one.evaluation }, { ...against, baseline: input.baselineOnAll })

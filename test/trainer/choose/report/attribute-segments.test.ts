@@ -1,18 +1,27 @@
 import { expect, test } from "vitest";
 import { ATTRIBUTE_VALUES_MAX } from "../../../../shared/evaluation-report.ts";
-import { attributeColumn, itemSegments, userSegments } from "../../../../trainer/choose/report/attribute-segments.ts";
+import {
+  attributeColumn,
+  itemGroups,
+  itemSegments,
+  userGroups,
+  userSegments,
+} from "../../../../trainer/choose/report/attribute-segments.ts";
 import type { EvaluationDetail } from "../../../../trainer/choose/report/evaluation-detail.ts";
-import { metricsOf } from "../../../../trainer/choose/report/measured-lists.ts";
+import { metricsOf, ownersOf } from "../../../../trainer/choose/report/measured-lists.ts";
 import { SMALL_DETAIL as detail } from "../../../fixtures/small-detail.ts";
 
 type About = { readonly of: "users" | "items"; readonly seed: number };
 
 function attributeSegments(from: EvaluationDetail, attribute: string, { of, seed }: About) {
   const column = attributeColumn(from, attribute, of);
-  if (of === "items") return itemSegments(from, column, seed);
   const everybody = Uint32Array.from(from.users.keys());
+  const owned = { detail: from, owners: ownersOf(from, everybody), seed };
+  const { groups, furtherValues } = of === "items" ? itemGroups(from, column) : userGroups(column);
+  if (of === "items") return { segments: itemSegments(owned, groups), furtherValues };
   const worth = (lists: Int32Array) => metricsOf(from, lists, everybody);
-  return userSegments(from, column, { chosen: worth(from.chosen), popularity: worth(from.popularity) }, seed);
+  const figures = { chosen: worth(from.chosen), popularity: worth(from.popularity) };
+  return { segments: userSegments(owned, groups, figures), furtherValues };
 }
 
 test("items have a segment for each value: its recall among users who chose it, and its places", () => {

@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from "vitest";
 import { CANDIDATES_MAX, EvaluationReport } from "../../../../shared/evaluation-report.ts";
 import { decide } from "../../../../trainer/choose/decide/decide.ts";
 import { restrictedTo } from "../../../../trainer/choose/evaluate/evaluation-figures.ts";
+import { evaluationDetail } from "../../../../trainer/choose/report/evaluation-detail.ts";
 import { buildReport, positivesOf, type ReportInput } from "../../../../trainer/choose/report/report.ts";
 import { planSplit } from "../../../../trainer/choose/splits/choose-split.ts";
 import { validationOf } from "../../../../trainer/choose/splits/validation.ts";
@@ -18,6 +19,8 @@ const validation = validationOf(shop, planSplit(shop, { protocol: "next-item", s
   seed: 1,
   secondsMax: 1000,
 });
+const detailOf = ({ evaluation }: Trial) =>
+  evaluationDetail(validation, { chosen: evaluation, popularity: evaluation }, "salt");
 let baseline: Trial;
 let input: ReportInput;
 beforeAll(async () => {
@@ -38,6 +41,8 @@ beforeAll(async () => {
     verdict,
     discarded: [],
     chosen: baseline,
+    detail: detailOf(baseline),
+    fingerprint: "f",
     userAttributes: null,
     live: undefined,
     seconds,
@@ -71,7 +76,7 @@ test("dropped settings are compared with popularity on their own cases, even if 
   const one = { method: "popularity", params: {}, outcome: "dropped", reason: "worse", trainFraction: 1 } as const;
   const discarded = [{ ...one, evaluation, fitSeconds: 1, artifactBytes: 1, truncation: "" }];
   const judged = { ...baseline, evaluation: restrictedTo(baseline.evaluation, first) };
-  const report = buildReport({ ...input, discarded, baseline: judged, chosen: judged });
+  const report = buildReport({ ...input, discarded, baseline: judged, chosen: judged, detail: detailOf(judged) });
   expect(report.candidates.find(({ outcome }) => outcome === "dropped")!.lift).toEqual({ value: 0, low: 0, high: 0 });
 });
 test("however many were tried, the report is bounded", () => {
