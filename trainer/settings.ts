@@ -15,7 +15,14 @@ export type ConnectorSettings = {
   /** Absolute paths of the folders that File connectors may read. */
   readonly fileRoots: readonly string[];
   readonly memoryMb: number;
+  /** Time for opening a connection to a source. */
+  readonly connectSeconds: number;
+  /** The longest wait for a source's next answer. */
+  readonly silenceSeconds: number;
+  /** Time for a query with all its rows. */
   readonly timeoutSeconds: number;
+  /** Disk space for what a query spills and for what is kept of its rows. */
+  readonly diskBytesMax: number;
   /** Rows after which a query is stopped. */
   readonly rowsMax: number;
   readonly tempDirectory: string;
@@ -244,6 +251,8 @@ const SettingsSchema = StoreSchema.extend({
   SHORTLIST_RETRY_SECONDS: integer(0, 86_400, 60),
   SHORTLIST_HEARTBEAT_SECONDS: integer(10, 3600, 30),
   SHORTLIST_QUERY_MEMORY_MB: integer(64, 1_000_000, 1024),
+  SHORTLIST_CONNECT_SECONDS: integer(1, 3600, 30),
+  SHORTLIST_SILENCE_SECONDS: integer(1, 86_400, 300),
   SHORTLIST_QUERY_SECONDS: integer(1, 86_400, 3600),
   SHORTLIST_QUERY_ROWS: integer(1, 1e12, 2e9),
   SHORTLIST_FILE_ROOTS: json
@@ -354,6 +363,9 @@ function customerSettings(values: Values, environment: Environment) {
       return {
         fileRoots: ownValue(values.SHORTLIST_FILE_ROOTS, customer) ?? [],
         memoryMb: values.SHORTLIST_QUERY_MEMORY_MB,
+        connectSeconds: values.SHORTLIST_CONNECT_SECONDS,
+        silenceSeconds: values.SHORTLIST_SILENCE_SECONDS,
+        diskBytesMax: values.SHORTLIST_RUN_DISK_BYTES,
         timeoutSeconds: values.SHORTLIST_QUERY_SECONDS,
         rowsMax: values.SHORTLIST_QUERY_ROWS,
         tempDirectory,

@@ -35,9 +35,10 @@ export const bigquery: Bench = async ({ say }) => {
   const never = new AbortController().signal;
   const page = [restPage(), null, {}];
   const job = { getQueryResults: async () => page };
-  const rest = () => drained(restRows({ party: {} } as never, { job } as never, columns, never));
+  const rest = () => drained(restRows({ party: {}, silenceSeconds: 60 } as never, { job } as never, columns, never));
   const arrow = arrowSession();
-  const storage = () => drained(storageRows(arrow as never, columns, { party: {} } as never, never));
+  const storage = () =>
+    drained(storageRows(arrow as never, columns, { party: {}, silenceSeconds: 60 } as never, never));
   const client = async () => {
     const options = { wrapIntegers: false, selectedFields: [], parseJSON: false };
     const rows = BigQuery.mergeSchemaWithRows_({ fields: [...FIELDS] }, restPage(), options as never) as unknown[];

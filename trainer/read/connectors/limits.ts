@@ -1,9 +1,10 @@
 /**
  * The limits of every reading. A query and its rows have one deadline: `timeoutSeconds` from the beginning of the query, which
- * includes the time that the reader takes between two chunks. And it gives at most `rowsMax` rows.
+ * includes the time that the reader takes between two chunks. And it gives at most `rowsMax` rows. A source on the network has
+ * also a limit for each of its answers.
  */
 import type { DuckDBDataChunk } from "@duckdb/node-api";
-import { timeoutError, tooManyRows } from "./source-error.ts";
+import { silentError, timeoutError, tooManyRows } from "./source-error.ts";
 
 export type Deadline = {
   /** Aborted when the caller's signal is, or with StageError `source_timeout` at the deadline. */
@@ -16,6 +17,14 @@ export function startDeadline(caller: AbortSignal, timeoutSeconds: number): Dead
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(timeoutError(timeoutSeconds)), timeoutSeconds * 1000).unref();
   return { signal: AbortSignal.any([caller, late.signal]), end: () => clearTimeout(timer) };
+}
+
+/** The answer of a source. Throws StageError `source_silent` when it does not come in time; the request is left alone. */
+export async function unlessSilent<Answer>(answer: Promise<Answer>, silenceSeconds: number): Promise<Answer> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const giveUp = () => reject(silentError(silenceSeconds, "SHORTLIST_SILENCE_SECONDS"));
+  const timer = setTimeout(giveUp, silenceSeconds * 1000);
+  return await Promise.race([answer, late]).finally(() => clearTimeout(timer));
 }
 
 /** The chunks, up to the limit. Calls `end` after the last one, also when reading fails or the reader stops early. */

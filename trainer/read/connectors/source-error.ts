@@ -16,7 +16,15 @@ export const sourceError = ({ code, message, retryable = false }: Explanation, c
 export const timeoutError = (seconds: number): StageError =>
   sourceError({
     code: "source_timeout",
-    message: `The query ran longer than the ${seconds} seconds allowed; make it read less, or ask the operator for more time`,
+    message: `The query ran longer than the ${seconds} seconds allowed (SHORTLIST_QUERY_SECONDS); make it read less, or ask the operator for more time`,
+  });
+
+/** @param setting The name of the operator's setting that allows these seconds. */
+export const silentError = (seconds: number, setting: `SHORTLIST_${"CONNECT" | "SILENCE"}_SECONDS`): StageError =>
+  sourceError({
+    code: "source_silent",
+    message: `The source did not answer within ${seconds} seconds (${setting}); check that it is up, or let its query give rows earlier`,
+    retryable: true,
   });
 
 export const tooManyRows = (rowsMax: number): StageError =>

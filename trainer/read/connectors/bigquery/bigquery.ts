@@ -25,7 +25,8 @@ export async function connectBigQuery(config: ConnectorConfig, context: Connecto
   const identity = customerIdentity(context);
   const party = { ...target, serviceAccount: identity.serviceAccount };
   const access = openAccess(party, identity, context);
-  const storage = { identity, party, endpoint: context.settings.bigqueryStorageEndpoint ?? null };
+  const { silenceSeconds, bigqueryStorageEndpoint: endpoint = null } = context.settings;
+  const storage = { identity, party, endpoint, silenceSeconds };
   return bigqueryConnector(access, storage, context);
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { BigQuery, type Job } from "@google-cloud/bigquery";
 import type { ConnectorContext } from "../connector.ts";
+import { unlessSilent } from "../limits.ts";
 import { sourceError } from "../source-error.ts";
 import type { BigQueryField } from "./columns.ts";
 import { type BigQueryParty, explainBigQueryError, isWorthRetry } from "./errors.ts";
@@ -15,6 +16,7 @@ export type BigQueryAccess = {
   readonly labels: Readonly<Record<string, string>>;
   readonly bytesBilledMax: number;
   readonly timeoutSeconds: number;
+  readonly silenceSeconds: number;
 };
 
 export type FinishedJob = {
@@ -51,6 +53,7 @@ export function openAccess(
     labels: { application: "shortlist", customer },
     bytesBilledMax: settings.bigqueryBytesBilledMax,
     timeoutSeconds: settings.timeoutSeconds,
+    silenceSeconds: settings.silenceSeconds,
   };
 }
 
@@ -136,14 +139,14 @@ const optionsOf = ({ labels, bytesBilledMax, timeoutSeconds, party }: BigQueryAc
 
 /** Sends a request, and retries passing faults with growing pauses. Throws StageError; the signal's reason when aborted. */
 export async function withRetries<Value>(
-  { party }: { readonly party: BigQueryParty },
+  { party, silenceSeconds }: Pick<BigQueryAccess, "party" | "silenceSeconds">,
   signal: AbortSignal,
   request: () => Promise<Value>,
 ): Promise<Value> {
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted();
     try {
-      return await unlessAborted(request(), signal);
+      return await unlessAborted(unlessSilent(request(), silenceSeconds), signal);
     } catch (error) {
       signal.throwIfAborted();
       if (attempt >= ATTEMPTS || !isWorthRetry(error)) throw explainBigQueryError(error, party);

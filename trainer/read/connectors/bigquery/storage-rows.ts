@@ -2,6 +2,7 @@ import type { DuckDBDataChunk } from "@duckdb/node-api";
 import { BigQueryReadClient } from "@google-cloud/bigquery-storage";
 import { credentials } from "@grpc/grpc-js";
 import { tableFromIPC } from "apache-arrow";
+import { unlessSilent } from "../limits.ts";
 import { rowChunks } from "../row-chunks.ts";
 import { arrowReader } from "./arrow.ts";
 import type { BigQueryColumn } from "./columns.ts";
@@ -18,6 +19,7 @@ export type StorageOptions = {
   readonly party: BigQueryParty;
   /** `host:port` of a test server without TLS; null: Google's. */
   readonly endpoint: string | null;
+  readonly silenceSeconds: number;
 };
 
 export type StorageSession = {
@@ -66,25 +68,25 @@ export async function openStorage(
 export async function* storageRows(
   session: StorageSession,
   columns: readonly BigQueryColumn[],
-  { party }: StorageOptions,
+  { party, silenceSeconds }: StorageOptions,
   signal: AbortSignal,
 ): AsyncGenerator<DuckDBDataChunk> {
   try {
-    for (const stream of session.streams) yield* streamRows(session, stream, { columns, party, signal });
+    for (const stream of session.streams)
+      yield* streamRows(session, stream, { columns, party, silenceSeconds, signal });
   } finally {
     await session.client.close().catch(() => undefined);
   }
 }
 
-type StreamContext = {
+type StreamContext = Pick<StorageOptions, "party" | "silenceSeconds"> & {
   readonly columns: readonly BigQueryColumn[];
-  readonly party: BigQueryParty;
   readonly signal: AbortSignal;
 };
 
 /** One stream's rows. After a broken connection it continues at the row where it broke. */
 async function* streamRows(session: StorageSession, readStream: string, context: StreamContext) {
-  const { party, signal, columns } = context;
+  const { party, signal, columns, silenceSeconds } = context;
   const { headers } = session;
   let offset = 0;
   for (let attempt = 1; ; attempt++) {
@@ -93,14 +95,16 @@ async function* streamRows(session: StorageSession, readStream: string, context:
     const stop = () => responses.cancel();
     signal.addEventListener("abort", stop, { once: true });
     try {
-      for await (const response of responses) {
+      const answers = responses[Symbol.asyncIterator]();
+      for (;;) {
+        const { done, value: response } = await unlessSilent(answers.next(), silenceSeconds);
+        if (done) return;
         const bytes = response.arrowRecordBatch?.serializedRecordBatch as Uint8Array | undefined;
         if (!bytes) continue;
         yield* chunksOfBatch(session.arrowSchema, bytes, columns);
         offset += Number(response.rowCount);
         attempt = 1;
       }
-      return;
     } catch (error) {
       signal.throwIfAborted();
       if (attempt >= ATTEMPTS || !isWorthRetry(error)) throw explainBigQueryError(error, party);

@@ -4,7 +4,10 @@ import type { ConnectorSettings } from "../../../settings.ts";
 export const fileSettings = (fileRoots: readonly string[], tempDirectory: string): ConnectorSettings => ({
   fileRoots,
   memoryMb: 1024,
+  connectSeconds: 30,
+  silenceSeconds: 300,
   timeoutSeconds: 600,
+  diskBytesMax: 1e15,
   rowsMax: 1e12,
   tempDirectory,
   bigqueryServiceAccount: null,

@@ -22,7 +22,10 @@ const noRoute: Explain = ({ code }, { host, port }) =>
   );
 const cut: Explain = () => passing("connection_lost", "The connection was cut");
 const silent: Explain = (_, { host, port }) =>
-  passing("source_unreachable", `${host}:${port} does not answer; let the trainer's addresses through the firewall`);
+  passing(
+    "source_unreachable",
+    `${host}:${port} does not answer in time (SHORTLIST_CONNECT_SECONDS); let the trainer's addresses through the firewall`,
+  );
 const writes: Explain = () =>
   refusal("not_a_select", "The query writes, and source queries only read; make it one SELECT");
 

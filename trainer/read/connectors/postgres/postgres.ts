@@ -1,4 +1,5 @@
 import type { ConnectorConfig } from "../../../../shared/model-spec.ts";
+import type { ConnectorSettings } from "../../../settings.ts";
 import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceColumn, SourceRows } from "../connector.ts";
 import { startDeadline, withinLimits } from "../limits.ts";
 import { rowChunks } from "../row-chunks.ts";
@@ -14,19 +15,24 @@ import { openSession, type PostgresSession, type RawResult } from "./session.ts"
  */
 export async function connectPostgres(config: ConnectorConfig, context: ConnectorContext): Promise<Connector> {
   const target = parsePostgresConfig(config, context);
-  const { timeoutSeconds, allowPrivateAddresses } = context.settings;
-  const options = { timeoutSeconds, allowPrivate: allowPrivateAddresses };
-  await (await openSession(target, options)).close(); // a wrong password fails here, before any query
-  return postgresConnector(() => openSession(target, options), context);
+  const options = { ...context.settings, allowPrivate: context.settings.allowPrivateAddresses };
+  const open = () => openSession(target, options);
+  return postgresConnector(await open(), open, context.settings); // a wrong password fails here, before any query
 }
 
-function postgresConnector(open: () => Promise<PostgresSession>, { settings }: ConnectorContext): Connector {
-  let session: PostgresSession | undefined;
+function postgresConnector(
+  first: PostgresSession,
+  open: () => Promise<PostgresSession>,
+  settings: ConnectorSettings,
+): Connector {
+  let session = first;
   /** Continues the transaction that all reads share, or begins a new one after a failure. */
   const begin = async (caller: AbortSignal) => {
     caller.throwIfAborted();
-    if (session?.isBroken()) await session.close();
-    if (!session || session.isBroken()) session = await open();
+    if (session.isBroken()) {
+      await session.close();
+      session = await open();
+    }
     const current = session;
     const deadline = startDeadline(caller, settings.timeoutSeconds);
     const stop = () => current.stop(deadline.signal.reason);
@@ -65,8 +71,8 @@ function postgresConnector(open: () => Promise<PostgresSession>, { settings }: C
     },
 
     async close() {
-      session?.stop(closedError("Postgres"));
-      await session?.close();
+      session.stop(closedError("Postgres"));
+      await session.close();
     },
   };
 }

@@ -1,7 +1,8 @@
 import type { Socket } from "node:net";
 import pg from "pg";
+import type { ConnectorSettings } from "../../../settings.ts";
 import { allowedAddress } from "../network-guard.ts";
-import { closedError } from "../source-error.ts";
+import { closedError, silentError } from "../source-error.ts";
 import { type PostgresTarget, tlsOptions } from "./config.ts";
 import { explainPostgresError, type InnerQuery } from "./errors.ts";
 
@@ -21,14 +22,12 @@ export type PostgresSession = {
   close(): Promise<void>;
 };
 
-type SessionOptions = {
-  readonly timeoutSeconds: number;
+type SessionOptions = Pick<ConnectorSettings, "connectSeconds" | "silenceSeconds" | "timeoutSeconds"> & {
   readonly allowPrivate: boolean;
   /** Attempts to connect while the server starts up or has no connection left. */
   readonly attempts?: number;
 };
 
-const CONNECT_MS = 15_000;
 const ATTEMPTS = 3;
 const PAUSE_MS = 1_000;
 /** Time for saying goodbye or cancelling before the socket is destroyed. */
@@ -52,6 +51,8 @@ export async function openSession(target: PostgresTarget, options: SessionOption
     const before = stopped();
     if (before) throw before.reason;
     running++;
+    const giveUp = () => session.stop(silentError(options.silenceSeconds, "SHORTLIST_SILENCE_SECONDS"));
+    const timer = setTimeout(giveUp, options.silenceSeconds * 1000);
     try {
       // The extended protocol allows only one statement, so a query cannot end the transaction and continue.
       return await client.query({
@@ -65,6 +66,7 @@ export async function openSession(target: PostgresTarget, options: SessionOption
       const during = stopped();
       throw during ? during.reason : explainPostgresError(earlierError ?? error, target, inner);
     } finally {
+      clearTimeout(timer);
       running--;
     }
   };
@@ -84,6 +86,8 @@ export async function openSession(target: PostgresTarget, options: SessionOption
       await Promise.all([hangUp(client), cancelled]);
     },
   };
+  const giveUp = () => session.stop(silentError(options.connectSeconds, "SHORTLIST_CONNECT_SECONDS"));
+  const timer = setTimeout(giveUp, options.connectSeconds * 1000);
   try {
     await run("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
     await run(`SET LOCAL statement_timeout = ${options.timeoutSeconds * 1000}`);
@@ -96,6 +100,8 @@ export async function openSession(target: PostgresTarget, options: SessionOption
   } catch (error) {
     await session.close();
     throw error;
+  } finally {
+    clearTimeout(timer);
   }
 }
 
@@ -103,7 +109,7 @@ const RAW = { getTypeParser: () => (text: string) => text } as unknown as pg.Cus
 
 async function connectWithRetries(target: PostgresTarget, address: string, options: SessionOptions) {
   for (let attempt = 1; ; attempt++) {
-    const client = newClient(target, address);
+    const client = newClient(target, address, options.connectSeconds);
     try {
       await client.connect();
       return client;
@@ -116,7 +122,7 @@ async function connectWithRetries(target: PostgresTarget, address: string, optio
   }
 }
 
-function newClient(target: PostgresTarget, address: string): pg.Client {
+function newClient(target: PostgresTarget, address: string, connectSeconds: number): pg.Client {
   const client = new pg.Client({
     host: address,
     port: target.port,
@@ -125,7 +131,7 @@ function newClient(target: PostgresTarget, address: string): pg.Client {
     // Without this, pg would take the operator's own password from PGPASSWORD or ~/.pgpass.
     password: target.password ?? (() => ""),
     ssl: tlsOptions(target),
-    connectionTimeoutMillis: CONNECT_MS,
+    connectionTimeoutMillis: connectSeconds * 1000,
     keepAlive: true,
     application_name: "shortlist",
     options: "",
@@ -137,7 +143,7 @@ function newClient(target: PostgresTarget, address: string): pg.Client {
 
 /** Cancels the statement on the server, which does not notice a closed connection while it computes. Best effort. */
 async function cancelOnServer(target: PostgresTarget, address: string, pid: number): Promise<void> {
-  const client = newClient(target, address);
+  const client = newClient(target, address, GOODBYE_MS / 1000);
   const cancelDestroy = destroyAfter(client, GOODBYE_MS);
   try {
     await client.connect();

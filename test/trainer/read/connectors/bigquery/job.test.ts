@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { customerIdentity } from "../../../../../trainer/read/connectors/bigquery/identity.ts";
@@ -98,6 +100,20 @@ test("a request without an answer ends at the deadline, or when the run is stopp
   const reason = new Error("stop");
   controller.abort(reason);
   await expect(waiting).rejects.toBe(reason);
+});
+
+test("a service that accepts connections and never answers ends the request", async () => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  const endpoint = { bigqueryApiEndpoint: `http://127.0.0.1:${port}`, silenceSeconds: 0.2 };
+  const connector = await world.open(endpoint);
+  await expect(connector.inspect("SELECT 1", never)).rejects.toMatchObject({
+    code: "source_silent",
+    message: expect.stringContaining("SHORTLIST_SILENCE_SECONDS"),
+  });
+  await connector.close();
+  server.close();
 });
 
 test("requests are retried a few times, but not after the caller's own faults", async () => {

@@ -4,7 +4,10 @@ import { columnOf } from "../../../../../trainer/read/connectors/bigquery/column
 import type { BigQueryAccess, FinishedJob } from "../../../../../trainer/read/connectors/bigquery/job.ts";
 import { restRows } from "../../../../../trainer/read/connectors/bigquery/rest-rows.ts";
 
-const access = { party: { projectId: "p", location: "EU", serviceAccount: "s" } } as BigQueryAccess;
+const access = {
+  party: { projectId: "p", location: "EU", serviceAccount: "s" },
+  silenceSeconds: 60,
+} as BigQueryAccess;
 const never = new AbortController().signal;
 
 /** A job whose pages have these sizes; rows are numbered. */

@@ -30,8 +30,8 @@ afterAll(async () => {
   await world.stop();
 });
 
-async function rowsOf(endpoint: string | null, timeoutSeconds = 20) {
-  const connector = await world.open({ bigqueryStorageEndpoint: endpoint, timeoutSeconds });
+async function rowsOf(endpoint: string | null, limits: { timeoutSeconds?: number; silenceSeconds?: number } = {}) {
+  const connector = await world.open({ bigqueryStorageEndpoint: endpoint, ...limits });
   const source = await connector.read("SELECT * FROM `acme-data.shop.many`", { signal: never });
   const rows: string[] = [];
   for await (const chunk of source.chunks) for (const row of chunk.getRows()) rows.push(row.map(String).join(" | "));
@@ -76,12 +76,24 @@ test.each([
 
 test("a stream that stalls after some rows ends at the deadline", async () => {
   storage.breaks.push({ after: 700, status: "stalls" });
-  await expect(rowsOf(storage.endpoint, 1)).rejects.toMatchObject({ code: "source_timeout", retryable: false });
+  await expect(rowsOf(storage.endpoint, { timeoutSeconds: 1 })).rejects.toMatchObject({
+    code: "source_timeout",
+    retryable: false,
+  });
+});
+
+test("a stream that stalls for longer than a source may be silent ends", async () => {
+  storage.breaks.push({ after: 700, status: "stalls" });
+  const reading = rowsOf(storage.endpoint, { silenceSeconds: 1 });
+  await expect(reading).rejects.toMatchObject({ code: "source_silent", retryable: true });
 });
 
 test("a stream that stalls before its first row ends at the deadline", async () => {
   storage.breaks.push(...Array<FakeBreak>(3).fill({ after: 0, status: "stalls" }));
-  await expect(rowsOf(storage.endpoint, 2)).rejects.toMatchObject({ code: "source_timeout", retryable: false });
+  await expect(rowsOf(storage.endpoint, { timeoutSeconds: 2 })).rejects.toMatchObject({
+    code: "source_timeout",
+    retryable: false,
+  });
   storage.breaks.length = 0; // on a busy machine the time was over before the streams began
 });
 
@@ -118,7 +130,9 @@ test("a reading that is stopped during the pause before a retry throws the reaso
   };
   const client = { readRows, close: async () => undefined };
   const session = { client, arrowSchema: new Uint8Array(), streams: ["one"], headers: {} } as unknown as StorageSession;
-  const reading = Array.fromAsync(storageRows(session, [], { party: {} } as StorageOptions, stopped.signal));
+  const reading = Array.fromAsync(
+    storageRows(session, [], { party: {}, silenceSeconds: 60 } as StorageOptions, stopped.signal),
+  );
   await expect(reading).rejects.toThrow("stop now");
 });
 
@@ -138,7 +152,8 @@ test("a stream that fails while the consumer works fails the reading and does no
   const note = (reason: unknown) => void unhandled.push(reason);
   process.on("unhandledRejection", note);
   const reading = (async () => {
-    for await (const _ of storageRows(session, [column], { party: {} } as StorageOptions, never)) await setTimeout(50);
+    for await (const _ of storageRows(session, [column], { party: {}, silenceSeconds: 60 } as StorageOptions, never))
+      await setTimeout(50);
   })();
   await expect(reading).rejects.toMatchObject({ name: "StageError", code: "bytes_limit_exceeded" });
   process.off("unhandledRejection", note);

@@ -29,7 +29,10 @@ describe.skipIf(!bin)("on a real server", () => {
     settings: {
       fileRoots: [],
       memoryMb: 256,
+      connectSeconds: 15,
+      silenceSeconds: 60,
       timeoutSeconds: 20,
+      diskBytesMax: 1e12,
       rowsMax: 1e7,
       tempDirectory: "",
       bigqueryServiceAccount: null,
@@ -261,6 +264,19 @@ describe.skipIf(!bin)("on a real server", () => {
     expect(
       await countOf("SELECT count(*)::int AS n FROM pg_stat_activity WHERE query LIKE 'FETCH%' AND state = 'active'"),
     ).toBe(0);
+    relay.close();
+  });
+
+  test("a server that goes silent while its rows are read ends the reading", async () => {
+    const relay = await startTcpRelay(server.port);
+    const location = `postgres://owner@127.0.0.1:${relay.port}/postgres`;
+    const connector = await open({ location }, { silenceSeconds: 1 });
+    const source = await connector.read("SELECT i FROM generate_series(1, 300000) AS i", { signal: never });
+    const reading = (async () => {
+      for await (const _ of source.chunks) relay.isSilent = true;
+    })();
+    await expect(reading).rejects.toMatchObject({ code: "source_silent", retryable: true });
+    await connector.close();
     relay.close();
   });
 
