@@ -27,7 +27,7 @@ import { openStaging, runStaged, type StagedTable, type Staging, stageRows } fro
 import { countRejected, describeRejected, type Rejected } from "../../read/rules/reject-reasons.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import type { DryRunProblem, DryRunReport, QueryReport } from "./dry-run-report.ts";
-import { sampleRows } from "./dry-run-sample.ts";
+import { meanRowBytes, sampleRows } from "./dry-run-sample.ts";
 import { predictTraining } from "./predict-training.ts";
 
 export type DryRunOptions = {
@@ -108,6 +108,7 @@ async function tryInteractions(trial: Trial): Promise<Known | undefined> {
   const { estimated_rows: rows, estimated_bytes: bytes } = report.queries.at(-1)!;
   const size = { rows, bytes, connectorType, fitSecondsMax, isWhole: sample.isWhole };
   report.predicted_training = await predictTraining(staging, sample.table, size);
+  await checkDisk(trial, sample.table);
   return await orProblem(trial, "/schema/interaction", async () => {
     const nowSeconds = Math.floor(trial.nowMs / 1000);
     const checked = await checkInteractions(staging, sample.table, spec.schema, nowSeconds);
@@ -117,6 +118,15 @@ async function tryInteractions(trial: Trial): Promise<Known | undefined> {
     else if (checked.accepted > 0) await checkAccepted(trial, checked, sample);
     return { checked, isWhole: sample.isWhole };
   });
+}
+
+/** Rows that do not fit onto the disk are a warning, since their number is an estimate. */
+async function checkDisk(trial: Trial, sample: StagedTable): Promise<void> {
+  const { diskBytesMax } = trial.context.settings;
+  const rows = trial.report.predicted_training?.rows ?? 0;
+  const bytes = Math.round(rows * (await meanRowBytes(trial.staging, sample)));
+  const message = `About ${rows} rows may need ${bytes} bytes of disk, and a run has ${diskBytesMax} (SHORTLIST_RUN_DISK_BYTES)`;
+  if (bytes > diskBytesMax) addProblem(trial, "warning", "disk_budget_exceeded", message);
 }
 
 /** The field that a fault of the interactions is about, by a word of the fault's code. */

@@ -46,7 +46,12 @@ export type ReadDataset = {
 export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions): Promise<ReadDataset> {
   const { memoryMbMax = Number.POSITIVE_INFINITY, workDirectory } = options;
   const memoryMb = Math.min(options.context.settings.memoryMb, stagingMb(memoryMbMax));
-  const staging = await openStaging({ workDirectory, memoryMb, signal: options.signal });
+  const staging = await openStaging({
+    workDirectory,
+    memoryMb,
+    diskBytesMax: options.context.settings.diskBytesMax,
+    signal: options.signal,
+  });
   try {
     const staged = await stageSources(staging, spec, options);
     const { progress } = options;

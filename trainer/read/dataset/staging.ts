@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, stat } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import {
@@ -20,6 +20,8 @@ export type Staging = {
   readonly connection: DuckDBConnection;
   /** Stops the running statement, and all later ones, with its reason. */
   readonly signal: AbortSignal;
+  /** Throws StageError `disk_budget_exceeded` when the database is larger than the run's disk budget. */
+  checkDisk(): Promise<void>;
   /** Closes the database and deletes its files. */
   close(): Promise<void>;
 };
@@ -27,16 +29,21 @@ export type Staging = {
 export type StagingOptions = {
   readonly workDirectory: string;
   readonly memoryMb: number;
+  /** The largest size of the database, and of what it spills. Default: no limit. */
+  readonly diskBytesMax?: number;
   readonly signal: AbortSignal;
 };
 
 /** Opens an empty database in a new folder below `workDirectory`. DuckDB spills into the same folder. */
-export async function openStaging({ workDirectory, memoryMb, signal }: StagingOptions): Promise<Staging> {
+export async function openStaging(options: StagingOptions): Promise<Staging> {
+  const { workDirectory, memoryMb, signal, diskBytesMax = Number.POSITIVE_INFINITY } = options;
   const folder = await mkdtemp(join(workDirectory, "staging-"));
-  const instance = await DuckDBInstance.create(join(folder, "rows.duckdb"), {
+  const path = join(folder, "rows.duckdb");
+  const instance = await DuckDBInstance.create(path, {
     threads: String(Math.min(8, availableParallelism())),
     memory_limit: `${Math.max(64, Math.floor(memoryMb))}MB`,
     temp_directory: join(folder, "spilled"),
+    ...(Number.isFinite(diskBytesMax) && { max_temp_directory_size: `${Math.ceil(diskBytesMax / 1e6)}MB` }),
     preserve_insertion_order: "true",
     autoinstall_known_extensions: "false",
     autoload_known_extensions: "false",
@@ -46,6 +53,15 @@ export async function openStaging({ workDirectory, memoryMb, signal }: StagingOp
   return {
     connection,
     signal,
+    async checkDisk() {
+      const sizeOf = (file: string) =>
+        stat(file).then(
+          ({ size }) => size,
+          () => 0,
+        );
+      const [rows, log] = await Promise.all([sizeOf(path), sizeOf(`${path}.wal`)]);
+      if (rows + log > diskBytesMax) throw diskBudgetExceeded(`more than ${diskBytesMax} bytes of disk`);
+    },
     async close() {
       connection.closeSync();
       instance.closeSync();
@@ -62,6 +78,7 @@ export type StagedTable = {
 };
 
 const PROGRESS_EVERY_CHUNKS = 64;
+const CHECK_DISK_EVERY_CHUNKS = 8;
 
 /** Copies a query's rows into a new table, chunk by chunk, in constant memory. */
 export async function stageRows(
@@ -97,6 +114,7 @@ export async function appendRows(
       appender.appendDataChunk(chunk);
       rows += chunk.rowCount;
       if (++chunks % PROGRESS_EVERY_CHUNKS === 0) progress(rows);
+      if (chunks % CHECK_DISK_EVERY_CHUNKS === 0) await staging.checkDisk();
     }
     appender.closeSync();
   } catch (error) {
@@ -170,7 +188,8 @@ function explainStaging(error: unknown): unknown {
   const message = error instanceof Error ? error.message : String(error);
   const make = (code: string, text: string, retryable: boolean) =>
     new StageError("checking", code, text, { cause: error, retryable });
-  if (/No space left on device|max_temp_directory_size/i.test(message))
+  if (/max_temp_directory_size/i.test(message)) return diskBudgetExceeded("more disk than is allowed");
+  if (/No space left on device/i.test(message))
     return make(
       "work_disk_full",
       "The trainer's disk is full: free space below its state folder, or read fewer rows",
@@ -184,3 +203,11 @@ function explainStaging(error: unknown): unknown {
     );
   return error;
 }
+
+/** The code is that of a run whose folders are found too large (manage/runs/run-child.ts). */
+const diskBudgetExceeded = (needed: string): StageError =>
+  new StageError(
+    "fetching",
+    "disk_budget_exceeded",
+    `The rows need ${needed} (SHORTLIST_RUN_DISK_BYTES); narrow the query, such as to the newest interactions, or ask the operator for more`,
+  );

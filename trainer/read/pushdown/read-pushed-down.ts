@@ -93,7 +93,7 @@ async function spoolAllUsers(
 ): Promise<UserSpool> {
   const { workDirectory, salt, erased, signal, progress, context, memoryMbMax = Number.POSITIVE_INFINITY } = options;
   const memoryMb = Math.min(context.settings.memoryMb, stagingMb(memoryMbMax));
-  const staging = await openStaging({ workDirectory, memoryMb, signal });
+  const staging = await openStaging({ workDirectory, memoryMb, diskBytesMax: context.settings.diskBytesMax, signal });
   try {
     await stageTexts(staging, { name: "items", column: "text" }, textsOf(itemIds));
     const records = await openRelation(source, {

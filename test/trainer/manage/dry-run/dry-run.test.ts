@@ -83,6 +83,19 @@ test("rows are predicted from BigQuery's bytes, and not from the bytes of files"
   expect(await predict("File")).toBeNull();
 });
 
+test("rows that no file holds are estimated, and a warning says when they may not fit onto the disk", async () => {
+  await writeFile(join(folder, "one.csv"), "one\n1\n");
+  const interactions = good.replace("range(2000)", "range(2000000000)");
+  const spec = { ...specOf({ interactions }), connector_configs: [{ type: "File", location: "one.csv" }] };
+  const { connect } = await import("../../../../trainer/read/connectors/connect.ts");
+  const settings = { ...fileSettings([folder], folder), diskBytesMax: 1e9 };
+  const signal = new AbortController().signal;
+  const report = await dryRun(spec, { customer: "t", settings }, signal, { nowMs: NOW_MS, connect });
+  expect(report.queries[0]).toMatchObject({ estimated_rows: 2_000_000_000, estimated_bytes: null });
+  expect(report.predicted_training?.rows).toBe(2_000_000_000);
+  expect(briefly(report)).toContain("warning disk_budget_exceeded /schema/interaction/source/query");
+});
+
 test("missing columns point to the fields that name them, with the nearest name", async () => {
   const report = await run(specOf({ interactions: good.replace("AS t", "AS time").replace("AS i,", "AS item,") }));
   expect(briefly(report)).toEqual([

@@ -72,6 +72,13 @@ describe("harmful sources end the run with a reason and leave no files", () => {
     expect([code, message]).toEqual(["source_out_of_memory", expect.stringContaining("more memory")]);
   });
 
+  test("a query of two billion rows that exceed the run's disk budget", async () => {
+    const query = rows(2_000_000_000, { user: "hash(range)", item: "hash(range + 1)" });
+    const error = await endOf({ query, settings: { diskBytesMax: 2e7, rowsMax: 1e12 } });
+    expect(error).toMatchObject({ code: "disk_budget_exceeded", retryable: false });
+    expect(error.message).toContain("more than 20000000 bytes of disk (SHORTLIST_RUN_DISK_BYTES)");
+  });
+
   const full = smallDisk("24m");
   test.skipIf(full === undefined)("a full disk", async () => {
     const query = rows(5_000_000, { user: "hash(range)", item: "hash(range + 1)" });

@@ -1,8 +1,10 @@
 import { open } from "node:fs/promises";
 import { constants, gunzipSync, zstdDecompressSync } from "node:zlib";
 import type { DuckDBConnection } from "@duckdb/node-api";
+import { z } from "zod";
 import { literal } from "../sql-text.ts";
 import type { SourceFile } from "./files.ts";
+import { type StreamLimits, streamRows } from "./stream.ts";
 
 const SAMPLE_BYTES = 1 << 20;
 const NEWLINE = 10;
@@ -41,4 +43,19 @@ async function estimateLines({ path, format, compression, sizeBytes }: SourceFil
   for (const byte of text) if (byte === NEWLINE) lines++;
   const header = format === "jsonl" ? 0 : 1;
   return Math.max(0, bytesRead >= sizeBytes ? lines - header : Math.round((lines * sizeBytes) / bytesRead));
+}
+
+const Plan = z.tuple([z.object({ extra_info: z.object({ "Estimated Cardinality": z.coerce.number() }) })]);
+
+/** DuckDB's own estimate of a query's rows; null when it has none. */
+export async function plannedRows(
+  connection: DuckDBConnection,
+  query: string,
+  limits: StreamLimits,
+): Promise<number | null> {
+  const { chunks } = await streamRows(connection, `EXPLAIN (FORMAT JSON) SELECT * FROM (\n${query}\n)`, limits);
+  let plan = "";
+  for await (const chunk of chunks) for (const [, text] of chunk.getRows()) plan += text;
+  const parsed = Plan.safeParse(JSON.parse(plan));
+  return parsed.success ? parsed.data[0].extra_info["Estimated Cardinality"] : null;
 }

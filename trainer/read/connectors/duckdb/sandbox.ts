@@ -23,6 +23,7 @@ export type Sandbox = {
 export type SandboxSettings = {
   readonly memoryMb: number;
   readonly tempDirectory: string;
+  readonly diskBytesMax: number;
   /** Time for opening all files. */
   readonly timeoutSeconds: number;
   /** Rows of a text file from which the types of its columns are found; absent: all. */
@@ -36,7 +37,7 @@ const TEMP_BYTES_PER_MEMORY_BYTE = 16;
 
 /**
  * A locked instance with one view per file. Its SQL can open no other file, network or extension and change no setting. It spills
- * at most 16 times its memory into a folder of its own.
+ * into a folder of its own, at most 16 times its memory and no more than a run may take of the disk.
  *
  * Throws StageError that names the file which does not have the format of its name; `source_timeout`.
  */
@@ -52,7 +53,7 @@ export async function openSandbox(files: readonly SourceFile[], settings: Sandbo
     threads: String(Math.min(THREADS_MAX, availableParallelism())),
     memory_limit: `${settings.memoryMb}MB`,
     temp_directory: folder,
-    max_temp_directory_size: `${settings.memoryMb * TEMP_BYTES_PER_MEMORY_BYTE}MB`,
+    max_temp_directory_size: `${Math.ceil(Math.min(settings.memoryMb * TEMP_BYTES_PER_MEMORY_BYTE, settings.diskBytesMax / 1e6))}MB`,
     max_expression_depth: String(EXPRESSION_DEPTH_MAX),
     autoinstall_known_extensions: "false",
     autoload_known_extensions: "false",

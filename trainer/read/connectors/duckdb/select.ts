@@ -3,8 +3,12 @@ import { z } from "zod";
 import { didYouMean } from "../../../../shared/nearest-name.ts";
 import { sourceError } from "../source-error.ts";
 
-/** The tables that a checked SELECT reads. */
-export type CheckedSelect = { readonly tables: readonly string[] };
+export type CheckedSelect = {
+  /** The tables that the SELECT reads. */
+  readonly tables: readonly string[];
+  /** Whether it also makes rows that are in no table. */
+  readonly makesRows: boolean;
+};
 
 /** Table functions that only make rows out of their arguments. All others read a file or a system table. */
 const TABLE_FUNCTIONS = new Set([
@@ -62,7 +66,7 @@ export async function checkSelect(
     const table = checkNode(node, { tables, withs });
     if (table !== undefined) read.add(table);
   }
-  return { tables: [...read] };
+  return { tables: [...read], makesRows: nodes.some(({ type }) => type === "TABLE_FUNCTION") };
 }
 
 type Node = Readonly<Record<string, unknown>>;

@@ -1,9 +1,9 @@
 import type { DuckDBResult } from "@duckdb/node-api";
 import type { ConnectorConfig } from "../../../../shared/model-spec.ts";
 import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceColumn, SourceRows } from "../connector.ts";
-import { findFiles, type SourceFile } from "../duckdb/files.ts";
+import { findFiles } from "../duckdb/files.ts";
 import { countMalformed, rejectCount } from "../duckdb/malformed-lines.ts";
-import { estimateRows } from "../duckdb/row-estimate.ts";
+import { estimateRows, plannedRows } from "../duckdb/row-estimate.ts";
 import { openSandbox, type Sandbox } from "../duckdb/sandbox.ts";
 import { checkSelect } from "../duckdb/select.ts";
 import { type StreamLimits, streamRows } from "../duckdb/stream.ts";
@@ -51,30 +51,38 @@ function fileConnector(files: readonly OpenFile[], sandbox: Sandbox, { settings 
   /** The files that a query reads, and the query as it stands inside another. */
   const check = async (query: string) => {
     const inner = innerQuery(query);
-    const read = await checkSelect(sandbox.parser, inner, tables).catch((error) => {
+    const select = await checkSelect(sandbox.parser, inner, tables).catch((error) => {
       throw sandbox.explain(error);
     });
-    return { inner, read: files.filter((file) => read.tables.includes(file.table)) };
+    return { inner, makesRows: select.makesRows, read: files.filter((file) => select.tables.includes(file.table)) };
+  };
+
+  /** The rows of a query over one file, as if it took all of them; null for a join of several files. */
+  const rowsOf = async ({ inner, makesRows, read }: Awaited<ReturnType<typeof check>>, signal: AbortSignal) => {
+    if (makesRows) return await plannedRows(sandbox.connection, inner, limits(signal));
+    return read.length === 1 ? await estimateRows(sandbox.parser, read[0]!) : null;
   };
 
   return {
     async inspect(query, signal): Promise<Inspection> {
-      const { inner, read } = await check(query);
+      const checked = await check(query);
+      const { inner, read, makesRows } = checked;
       const sql = `SELECT * FROM (\n${inner}\n) LIMIT 0`;
       const stream = await streamRows(sandbox.connection, sql, limits(signal)).catch((error) => orChanged(error, read));
       for await (const _ of stream.chunks); // reads to the end, which frees the connection
       return {
         columns: columnsOf(stream.result),
-        estimatedRows: await rowsOf(read, sandbox),
-        estimatedBytes: read.reduce((sum, file) => sum + file.sizeBytes, 0),
+        estimatedRows: await rowsOf(checked, signal),
+        estimatedBytes: makesRows ? null : read.reduce((sum, file) => sum + file.sizeBytes, 0),
         estimatedCostUsd: 0,
       };
     },
 
     async read(query, { signal, columns, limit }: ReadOptions): Promise<SourceRows> {
-      const { inner, read } = await check(query);
+      const checked = await check(query);
+      const { inner, read } = checked;
       const before = await rejectCount(sandbox.connection, { typesAreSure });
-      const expectedRows = limit === undefined ? await rowsOf(read, sandbox) : null;
+      const expectedRows = limit === undefined ? await rowsOf(checked, signal) : null;
       const list = columns?.map(identifier).join(", ") ?? "*";
       const end = limit === undefined ? "" : ` LIMIT ${limit}`;
       const sql = `SELECT ${list} FROM (\n${inner}\n)${end}`;
@@ -116,10 +124,6 @@ function fileConnector(files: readonly OpenFile[], sandbox: Sandbox, { settings 
     },
   };
 }
-
-/** The rows of a query over one file, as if it took all of them; null for a join of several files. */
-const rowsOf = async (read: readonly SourceFile[], { parser }: Sandbox) =>
-  read.length === 1 ? await estimateRows(parser, read[0]!) : null;
 
 const columnsOf = (result: DuckDBResult): SourceColumn[] =>
   result.deduplicatedColumnNames().map((name, i) => ({ name, type: result.columnType(i) }));

@@ -19,7 +19,7 @@ async function withFile(
 ) {
   await writeFile(join(folder, name), content);
   const files = await findFiles(name, [folder]);
-  const settings = { memoryMb: 256, tempDirectory: folder, timeoutSeconds: 60, typedByRows: 1000 };
+  const settings = { memoryMb: 256, tempDirectory: folder, timeoutSeconds: 60, diskBytesMax: 1e12, typedByRows: 1000 };
   const sandbox = await openSandbox(files, settings);
   const { explain } = sandbox;
   const limits = {

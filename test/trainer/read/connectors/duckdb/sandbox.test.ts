@@ -14,7 +14,12 @@ beforeAll(async () => {
   await writeFile(join(base, "in", "beside.csv"), "n\n2\n");
   await writeFile(join(base, "out", "secret.csv"), "n\n3\n");
   const files = await findFiles("t.csv", [join(base, "in")]);
-  sandbox = await openSandbox(files, { memoryMb: 64, tempDirectory: join(base, "temp"), timeoutSeconds: 30 });
+  sandbox = await openSandbox(files, {
+    memoryMb: 64,
+    tempDirectory: join(base, "temp"),
+    timeoutSeconds: 30,
+    diskBytesMax: 1e12,
+  });
 });
 afterAll(async () => {
   await sandbox.close();
@@ -63,6 +68,14 @@ test("times without a zone are UTC", async () => {
   expect(rows.getRows()).toEqual([[1_704_067_200]]);
 });
 
+test("a query spills no more than a run may take of the disk", async () => {
+  const small = { memoryMb: 64, tempDirectory: join(base, "temp"), timeoutSeconds: 30, diskBytesMax: 5e6 };
+  const other = await openSandbox([], small);
+  const limit = await other.connection.runAndReadAll("SELECT current_setting('max_temp_directory_size')");
+  expect(limit.value(0, 0)).toBe("4.7 MiB");
+  await other.close();
+});
+
 test("errors contain no path of this machine", async () => {
   const error = await sandbox.connection
     .run(`SELECT * FROM read_csv('${base}/in/t.csv', nonsense = 1)`)
@@ -75,7 +88,9 @@ test("a file that cannot be opened leaves no files behind", async () => {
   const files = await findFiles("bad.parquet", [join(base, "in")]);
   const temp = join(base, "temp-of-bad");
   await mkdir(temp);
-  await expect(openSandbox(files, { memoryMb: 64, tempDirectory: temp, timeoutSeconds: 30 })).rejects.toMatchObject({
+  await expect(
+    openSandbox(files, { memoryMb: 64, tempDirectory: temp, timeoutSeconds: 30, diskBytesMax: 1e12 }),
+  ).rejects.toMatchObject({
     code: "file_malformed",
   });
   expect(await readdir(temp)).toEqual([]);
@@ -85,6 +100,6 @@ test("the deadline holds while types are found", async () => {
   await writeFile(join(base, "in", "long.jsonl"), '{"n":1}\n'.repeat(1_500_000));
   const files = await findFiles("long.jsonl", [join(base, "in")]);
   const temp = join(base, "temp-of-long");
-  const opening = openSandbox(files, { memoryMb: 64, tempDirectory: temp, timeoutSeconds: 0.05 });
+  const opening = openSandbox(files, { memoryMb: 64, tempDirectory: temp, timeoutSeconds: 0.05, diskBytesMax: 1e12 });
   await expect(opening).rejects.toMatchObject({ code: "source_timeout" });
 });
