@@ -1,6 +1,4 @@
-import { seededRandom } from "../../learn/numerics/seeded-random.ts";
-import type { Interactions } from "../../read/dataset/dataset.ts";
-import { rowsWhere } from "../../read/dataset/split.ts";
+import { rowsOfSome } from "../splits/sample-users.ts";
 import { type Candidate, choiceOf, isSameChoice } from "./candidate.ts";
 import { dropped, leftOut } from "./discarded.ts";
 import { planRounds, type Round } from "./rounds.ts";
@@ -42,7 +40,7 @@ async function tuneMethod(state: SelectState, grid: readonly Candidate[], second
   const { train } = validation;
   const samples = new Map([[1, train]]);
   const sampleOf = (fraction: number) => {
-    if (!samples.has(fraction)) samples.set(fraction, withSomeUsers(train, fraction, context.seed));
+    if (!samples.has(fraction)) samples.set(fraction, rowsOfSome(train, fraction, context.seed));
     return samples.get(fraction)!;
   };
   const secondsOf = (count: number, fraction: number) =>
@@ -87,14 +85,4 @@ async function tryRound(state: SelectState, candidates: readonly Candidate[], { 
     else trials.push(trial);
   }
   return trials.sort(byMetric(state.metric));
-}
-
-/** A seeded sample of the users with all their rows; the catalog stays whole. Every round of one seed draws the same users. */
-export function withSomeUsers<Data extends Interactions>(data: Data, fraction: number, seed: number): Data {
-  const random = seededRandom(seed, 19);
-  const isIn = new Uint8Array(data.items.length);
-  for (let user = 0; user < data.userCount; user++) {
-    if (random() < fraction) isIn.fill(1, data.userStart[user]!, data.userStart[user + 1]!);
-  }
-  return { ...data, ...rowsWhere(data, (row) => isIn[row] === 1) };
 }

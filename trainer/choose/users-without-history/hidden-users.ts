@@ -1,7 +1,7 @@
-import type { ItemIndex, UserId } from "../../../shared/ids.ts";
-import { rank } from "../../../shared/rank.ts";
-import type { Snapshot } from "../../../shared/snapshot.ts";
-import { decodeUserValues, encodeUserValues, type UserValueRatios } from "../../../shared/user-values.ts";
+import { setImmediate } from "node:timers/promises";
+import type { ItemIndex } from "../../../shared/ids.ts";
+import { firstCandidates, topK } from "../../../shared/top-k.ts";
+import { decodeUserValues, encodeUserValues } from "../../../shared/user-values.ts";
 import {
   countValues,
   userValueRatios,
@@ -204,57 +204,36 @@ async function evaluateFold(fold: FoldToEvaluate, input: HiddenUsersInput): Prom
   const newCode = new Map(values.map((value, code) => [value, code]));
   const valuesOfUser = (user: number) =>
     Array.from(codes.codes.subarray(codes.start[user], codes.start[user + 1])).flatMap((v) => newCode.get(v) ?? []);
-  const snapshots = VALUE_RATIO_GRID.map((params) => snapshotOf(hidden, { ...params, values }));
-  const addFigures = async (place: number, snapshot: Snapshot, into: HiddenFigures, own: readonly number[]) => {
-    const list = await listFor(own, snapshot);
+  const scorers = VALUE_RATIO_GRID.map((params) =>
+    values.length === 0 ? undefined : scorerOf(hidden, { ...params, values }),
+  );
+  const popular = firstCandidates(hidden.all.itemCount, LIST_LENGTH, () => true);
+  const addFigures = (place: number, list: readonly ItemIndex[], into: HiddenFigures) => {
     const chosen = chosenBy(hidden.all, users[place]!);
     into["ndcg@10"][place] = METRICS.ndcg(list, chosen, 10);
     into["recall@20"][place] = METRICS.recall(list, chosen, LIST_LENGTH);
   };
   for (const [i, place] of places.entries()) {
-    input.signal.throwIfAborted();
-    if (i % PROGRESS_EVERY === 0) input.progress?.((at + i / places.length) / FOLDS);
-    await addFigures(place, snapshots[0]!, figures.popularity, []);
-    for (const [s, snapshot] of snapshots.entries())
-      await addFigures(place, snapshot, figures.settings[s]!, valuesOfUser(users[place]!));
+    if (i % PROGRESS_EVERY === 0) {
+      input.progress?.((at + i / places.length) / FOLDS);
+      await setImmediate();
+      input.signal.throwIfAborted();
+    }
+    addFigures(place, popular, figures.popularity);
+    const own = valuesOfUser(users[place]!);
+    for (const [s, score] of scorers.entries()) {
+      addFigures(place, score && own.length > 0 ? topK(score(own), LIST_LENGTH) : popular, figures.settings[s]!);
+    }
   }
 }
 
 const PROGRESS_EVERY = 50;
 
-/** A version with attribute values only, read from its served bytes, so that lists contain what the edge would serve. */
-function snapshotOf(
+/** Scores by attribute values, read from the served bytes, so that lists contain what the edge would serve. */
+function scorerOf(
   { statistics, popularity }: Hidden,
   params: ValueRatioParams & { readonly values: readonly number[] },
-): Snapshot {
+) {
   const ratios = userValueRatios(statistics, popularity, params);
-  const score = params.values.length === 0 ? undefined : scoreOf(ratios);
-  return {
-    version: "offline",
-    itemCount: ratios.base.length,
-    itemIdType: "integer",
-    historyMax: 1,
-    indexOf: () => undefined,
-    idAt: () => neverCalled(),
-    userRecord: async (user) => ({ items: [], times: [], values: codesOf(user), hasSeen: () => false }),
-    score: () => neverCalled(),
-    scoreByValues: score,
-    compileFilter: () => neverCalled(),
-  };
-}
-
-const scoreOf = (ratios: UserValueRatios) =>
-  decodeUserValues(encodeUserValues({ ...ratios, itemCount: ratios.base.length })).score;
-
-function neverCalled(): never {
-  throw new Error("Users without a history are ranked for by values or popularity alone.");
-}
-
-/** The user id of these lists is the text of the user's codes. */
-const codesOf = (user: UserId): number[] => (user.length === 0 ? [] : user.split(" ").map(Number));
-
-async function listFor(values: readonly number[], snapshot: Snapshot): Promise<ItemIndex[]> {
-  const userId = values.join(" ") as UserId;
-  const request = { userId, limit: LIST_LENGTH, session: [], filter: undefined, excludeSeen: true, nowSeconds: 0 };
-  return (await rank(request, snapshot)).items;
+  return decodeUserValues(encodeUserValues({ ...ratios, itemCount: ratios.base.length })).score;
 }

@@ -1,6 +1,6 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { tryFirstGuesses } from "../../../../trainer/choose/tries/first-guesses.ts";
-import { tune, withSomeUsers } from "../../../../trainer/choose/tries/tune.ts";
+import { tune } from "../../../../trainer/choose/tries/tune.ts";
 import { fittedLinear } from "../../../../trainer/learn/linear/linear-export.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { selectState } from "../../../fixtures/select-state.ts";
@@ -74,13 +74,4 @@ test("a setting that fails or needs too much memory is told, and the others go o
     "failed: singular",
     expect.stringMatching(/^needs about 301 MB of memory to fit/),
   ]);
-});
-
-describe("some of the users", () => {
-  const { userCount, items } = withSomeUsers(shop, 0.3, 5);
-  test("about the fraction asked for, whole histories, the same ones again", () => {
-    expect(userCount).toBe(3000);
-    expect(items.length / shop.items.length).toBeCloseTo(0.3, 1);
-    expect(withSomeUsers(shop, 0.3, 5).items).toEqual(items);
-  });
 });
