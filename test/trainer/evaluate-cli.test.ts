@@ -71,7 +71,7 @@ test("a test file without anything to measure gives a warning with the reason", 
   const { stdout, stderr, status } = run(...args);
   expect([status, (JSON.parse(stdout) as { users: number }).users]).toEqual([0, 0]);
   expect(stderr).toContain(
-    "warning: Nothing is measured: 1050 of 1050 rows have an item that the user has in the train file",
+    "warning: Nothing is measured: the 1050 positive rows have items that the user has in the train file",
   );
 });
 test("--time-column none: rows are in the order of the file", () => {

@@ -1,6 +1,6 @@
 import type { EvaluationReport, GateVerdict } from "../../../shared/evaluation-report.ts";
 import { POPULARITY } from "../../../shared/manifest.ts";
-import { four, signed } from "../evaluate/evaluation-figures.ts";
+import { signed } from "../evaluate/evaluation-figures.ts";
 
 /** Positive interactions that a new version needs; dataset/checks.ts already requires two items. */
 const POSITIVES_MIN = 1;
@@ -10,7 +10,7 @@ const POSITIVES_MIN = 1;
  *
  * A challenger is refused when its mean is not above popularity's, or when its paired 95 % interval to the live version is below
  * 0. The live version is represented by its method and settings, fitted on the same training part, because its published file may
- * have learnt from the validation part. Without such a fit, the stored figures are compared if the split was the same.
+ * have learnt from the validation part. Without such a fit, it is not compared, and the notes say so.
  *
  * @param challenger The report of the selection that made it.
  * @param live The stored report of the live version; undefined when there is none.
@@ -48,19 +48,12 @@ function popularityNotes({ chosen, chosen_by, lift, split }: EvaluationReport): 
   ];
 }
 
-function liveReasons(challenger: EvaluationReport, live: EvaluationReport): string[] {
-  const over = challenger.live?.lift;
-  if (over) {
-    if (over.high === null || over.high >= 0) return [];
-    const who = `The ${challenger.chosen.method} model is worse than the live version's ${live.chosen.method}`;
-    const difference = `${signed(over.value)} (${signed(over.low)} to ${signed(over.high)})`;
-    return [`${who} on the same users: ${challenger.chosen_by} differs by ${difference}.`];
-  }
-  if (challenger.split.fingerprint !== live.split.fingerprint) return [];
-  const [own, theirs] = [challenger.chosen.metrics[challenger.chosen_by], live.chosen.metrics[challenger.chosen_by]];
-  if (!own || !theirs || own.high === null || theirs.low === null || own.high >= theirs.low) return [];
-  const before = `the live version has ${four(theirs.value)} (at least ${four(theirs.low)}) on the same split`;
-  return [`${challenger.chosen_by} is ${four(own.value)} (at most ${four(own.high)}), and ${before}.`];
+function liveReasons({ chosen, chosen_by, live: tried }: EvaluationReport, live: EvaluationReport): string[] {
+  const over = tried?.lift;
+  if (!over || over.high === null || over.high >= 0) return [];
+  const who = `The ${chosen.method} model is worse than the live version's ${live.chosen.method}`;
+  const difference = `${signed(over.value)} (${signed(over.low)} to ${signed(over.high)})`;
+  return [`${who} on the same users: ${chosen_by} differs by ${difference}.`];
 }
 
 const SHRUNK_FRACTION = 0.5;
@@ -73,10 +66,7 @@ function liveNotes(challenger: EvaluationReport, live: EvaluationReport): string
     notes.push(
       `Against the live version's ${live.chosen.method}, fitted on the same part: ${signed(over.value)} (${interval}).`,
     );
-  } else if (
-    challenger.chosen.method !== live.chosen.method &&
-    challenger.split.fingerprint !== live.split.fingerprint
-  ) {
+  } else if (live.chosen.method !== POPULARITY) {
     notes.push(`The live version's ${live.chosen.method} could not be tried on the new data, so it was not compared.`);
   }
   for (const what of ["users", "items", "interactions"] as const) {

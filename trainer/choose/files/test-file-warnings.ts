@@ -33,16 +33,10 @@ export function testFileWarnings(
   return warnings;
 }
 
-function whyNothing(test: Interactions, { protocol, includeSeen }: Options): string {
-  const rows = test.items.length;
-  const negative = rows - test.positive.reduce((sum, isPositive) => sum + isPositive, 0);
-  const ofLabel =
-    negative === 0 ? [] : [`${negative} of ${rows} rows of the test file are not positive by their label`];
-  if (protocol === "sessions") return [...ofLabel, "no session of the test file has two positive rows"].join(", ");
-  const seen = includeSeen ? 0 : rows - negative; // without any case, every positive row was seen
-  const ofSeen =
-    seen === 0
-      ? []
-      : [`${seen} of ${rows} rows have an item that the user has in the train file (--include-seen counts them)`];
-  return [...ofLabel, ...ofSeen].join(", ");
+function whyNothing({ items, positive }: Interactions, { protocol, includeSeen }: Options): string {
+  const positives = positive.reduce((sum, isPositive) => sum + isPositive, 0);
+  if (protocol === "sessions") return "no session of the test file has two positive rows";
+  if (positives === 0 || includeSeen)
+    return `${items.length - positives} of ${items.length} rows are not positive by their label`;
+  return `the ${positives} positive rows have items that the user has in the train file (--include-seen counts them)`;
 }

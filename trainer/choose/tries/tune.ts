@@ -48,32 +48,35 @@ async function tuneMethod(state: SelectState, grid: readonly Candidate[], second
       .slice(0, count)
       .reduce((sum, one) => sum + context.parts.secondsToFit(one, sampleOf(fraction)) + evaluationSeconds(state), 0);
   const rounds = planRounds({ candidateCount: grid.length, trainUsers: train.userCount, secondsOf, secondsMax });
+  const end = context.clock() + secondsMax;
   let candidates = grid.slice(0, rounds[0]?.tried ?? 0);
-  for (const candidate of grid.slice(candidates.length)) {
-    discarded.push(leftOut(candidate, "left out: no time was left for it, and better guesses came first"));
-  }
+  for (const candidate of grid.slice(candidates.length)) discarded.push(leftOut(candidate, NO_TIME));
   for (const [r, round] of rounds.entries()) {
     const within = { ...state, context: scaled(context, r / rounds.length, (r + 1) / rounds.length) };
-    const trials = await tryRound(within, candidates, { round, data: sampleOf(round.trainFraction), secondsMax });
+    const trials = await tryRound(within, candidates, { round, data: sampleOf(round.trainFraction), end });
     if (round.trainFraction === 1) return;
     for (const worse of trials.slice(round.keep)) discarded.push(dropped(worse, trials[0]!, metric));
     candidates = trials.slice(0, round.keep).map(({ method, params }) => ({ method, params }));
   }
 }
 
+const NO_TIME = "left out: no time was left for it, and better guesses came first";
+
 type RoundTask = {
   readonly round: Round;
   readonly data: SelectState["validation"]["train"];
-  readonly secondsMax: number;
+  /** When the last trial may begin, by the clock. */
+  readonly end: number;
 };
 
 /** The trials of one round, the best first. Those on all training users are added to the state. */
-async function tryRound(state: SelectState, candidates: readonly Candidate[], { round, data, secondsMax }: RoundTask) {
+async function tryRound(state: SelectState, candidates: readonly Candidate[], { round, data, end }: RoundTask) {
   const trials: Trial[] = [];
   const { trainFraction: fraction } = round;
   for (const [c, candidate] of candidates.entries()) {
     const context = scaled(state.context, c / candidates.length, (c + 1) / candidates.length);
-    const reason = obstacle(state, candidate);
+    const secondsMax = end - context.clock();
+    const reason = secondsMax > 0 ? obstacle(state, candidate) : NO_TIME;
     if (reason) {
       state.discarded.push(leftOut(candidate, reason));
       continue;

@@ -29,10 +29,10 @@ test("a warning if hardly any user or item is known", () => {
 test("a warning with the reason if no list can be measured", () => {
   const again = { train: whole, test: rows((row) => row % 5 === 0) };
   expect(testFileWarnings(again, { count: 0 }, set)).toEqual([
-    "Nothing is measured: 40 of 40 rows have an item that the user has in the train file (--include-seen counts them).",
+    "Nothing is measured: the 40 positive rows have items that the user has in the train file (--include-seen counts them).",
   ]);
   expect(testFileWarnings({ train: whole, test: none }, { count: 0 }, { ...set, includeSeen: true })).toEqual([
-    "Nothing is measured: 200 of 200 rows of the test file are not positive by their label.",
+    "Nothing is measured: 200 of 200 rows are not positive by their label.",
   ]);
   expect(testFileWarnings(again, { count: 0 }, { ...set, protocol: "sessions" })).toEqual([
     "Nothing is measured: no session of the test file has two positive rows.",
