@@ -24,6 +24,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
   similarByQuery,
   similarByBody,
   eraseUser,
+  eraseGivenUser: eraseUser,
   live,
   ready,
 };
@@ -55,10 +56,10 @@ export function createApp(loader: VersionLoader, cache?: ObjectCache): Hono<Edge
   app.use(checkAddress);
   app.use("/v0/models/*", authenticate);
   app.use("/v0/users/*", authenticate);
-  for (const [path, methods] of Object.entries(ROUTES)) {
+  for (const [path, methods] of Object.entries(ROUTES))
     for (const [method, handler] of Object.entries(methods)) app.on(method, path, handler);
+  for (const [path, methods] of Object.entries(ROUTES))
     app.all(path, refuseMethod(path, Object.keys(methods).join(", ")));
-  }
 
   app.notFound((c) => {
     const detail = `There is nothing at ${c.req.path.slice(0, 200)}. The calls are listed at /v0/docs.`;

@@ -23,10 +23,18 @@ const Origin = z
   )
   .or(z.literal("*"));
 
+/** Whether nobody between edge and trainer can read the calls, which hold specifications and ids of users. */
+function isPrivateOnTheWay(text: string): boolean {
+  if (!URL.canParse(text)) return true; // refused as no address
+  const { protocol, hostname } = new URL(text);
+  return protocol === "https:" || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+}
+
 /** The operator's settings, with their defaults. edge/README.md describes them. */
 const Settings = z.object({
   TRAINER_URL: z
     .url({ protocol: /^https?$/ })
+    .refine(isPrivateOnTheWay, "must be https, except on this machine")
     .or(z.literal(""))
     .default(""),
   FORWARD_SECRET: z.string().min(32).or(z.literal("")).default(""),

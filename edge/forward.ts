@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { MANAGEMENT_BODY_BYTES_MAX } from "../shared/api.ts";
-import { FORWARD_HEADERS, type ForwardedRequest, signForward } from "../shared/forward-signature.ts";
+import { bodyDigestOf, FORWARD_HEADERS, type ForwardedRequest, signForward } from "../shared/forward-signature.ts";
 import { Problem } from "../shared/problem.ts";
 import { requireScope } from "./auth.ts";
 import type { EdgeEnv } from "./isolate.ts";
@@ -40,6 +40,10 @@ async function forward(c: Context<EdgeEnv>): Promise<Response> {
       "invalid_parameter",
       "The Idempotency-Key must be at most 255 printable ASCII characters without spaces.",
     );
+  // The body of a GET has no meaning (RFC 9110, 9.3.1), and fetch sends none.
+  const body = WITHOUT_BODY.has(request.method)
+    ? new Uint8Array(0)
+    : await readBody(request, MANAGEMENT_BODY_BYTES_MAX);
   const signed: ForwardedRequest = {
     method: request.method,
     path: pathname + search,
@@ -47,8 +51,7 @@ async function forward(c: Context<EdgeEnv>): Promise<Response> {
     timestampSeconds: Math.floor(c.get("access").nowMs() / 1000),
     nonce: crypto.randomUUID(),
     idempotencyKey,
-    // The body of a GET has no meaning (RFC 9110, 9.3.1), and fetch sends none.
-    body: WITHOUT_BODY.has(request.method) ? new Uint8Array(0) : await readBody(request, MANAGEMENT_BODY_BYTES_MAX),
+    bodyDigest: await bodyDigestOf(body),
   };
   const contentType = request.headers.get("content-type");
   // Not `new URL(path, TRAINER_URL)`: a path that begins with two slashes would name another host.
@@ -60,6 +63,7 @@ async function forward(c: Context<EdgeEnv>): Promise<Response> {
       [FORWARD_HEADERS.scopes]: signed.scopes.join(","),
       [FORWARD_HEADERS.timestamp]: String(signed.timestampSeconds),
       [FORWARD_HEADERS.nonce]: signed.nonce,
+      [FORWARD_HEADERS.bodyDigest]: signed.bodyDigest,
       [FORWARD_HEADERS.signature]: await signForward(signed, FORWARD_SECRET),
       [FORWARD_HEADERS.requestId]: c.get("requestId"),
       ...(idempotencyKey === "" ? {} : { "idempotency-key": idempotencyKey }),
@@ -67,7 +71,7 @@ async function forward(c: Context<EdgeEnv>): Promise<Response> {
     },
     redirect: "manual",
     signal: AbortSignal.timeout(TRAINER_TIMEOUT_SECONDS * 1000),
-    ...(signed.body.length > 0 ? { body: signed.body as Uint8Array<ArrayBuffer> } : {}),
+    ...(body.length > 0 ? { body: body as Uint8Array<ArrayBuffer> } : {}),
   }).catch((cause: unknown) => {
     throw unavailable(cause);
   });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import {
+  EraseRequest,
   LIST_LIMIT_DEFAULT,
   LIST_LIMIT_MAX,
   MANAGEMENT_BODY_BYTES_MAX,
@@ -143,6 +144,7 @@ const RETURN = query(
   "Any of scores, metadata and reasons, separated by commas. The answer is then an object.",
 );
 const RECORD = answer(200, ModelRecord, "The model's record.");
+const ERASED = answer(202, Erased, "From the time `honoured_by` on, no edge uses stored data of the user.");
 
 export const CALLS: readonly Call[] = [
   {
@@ -299,6 +301,16 @@ export const CALLS: readonly Call[] = [
     problems: [...BODY_FAULTS, "unknown_attribute", "model_not_found", "model_not_active", "artifact_unavailable"],
   },
   {
+    ...at("post", "/v0/users/erase", "eraseGivenUser"),
+    summary: "Erases the user whose id is in the body, which may be any id",
+    description:
+      "The same as deleting `/v0/users/{user_id}`, also for the ids `.` and `..`, which cannot be sent in a path.",
+    scope: "manage",
+    body: required(EraseRequest),
+    answers: [ERASED],
+    problems: BODY_FAULTS,
+  },
+  {
     ...at("delete", "/v0/users/{user_id}", "eraseUser"),
     summary: "Erases a user from all of the customer's models, for good",
     description:
@@ -306,7 +318,7 @@ export const CALLS: readonly Call[] = [
       "training leaves the user's rows out, even if the source still has them. Only a salted hash of the id is kept, to recognise " +
       "the user's rows. Repeating the call changes nothing. An erasure cannot be undone.",
     scope: "manage",
-    answers: [answer(202, Erased, "From the time `honoured_by` on, no edge uses stored data of the user.")],
+    answers: [ERASED],
     problems: ["unknown_field", "invalid_json", "body_too_large"],
   },
   {

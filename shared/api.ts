@@ -164,6 +164,9 @@ function valuesOf(query: URLSearchParams): Record<string, unknown> {
   };
 }
 
+/** The body of `POST /v0/users/erase`. Unlike a path, it can have any id: `.` and `..` are no path segments. */
+export const EraseRequest = z.strictObject({ user_id: Id });
+
 /** The user id of a path `/v0/users/{user_id}`, given in its percent-encoded form. Throws Problem invalid_parameter. */
 export function parseUserIdInPath(encoded: string): UserId {
   let text: string | undefined;

@@ -12,6 +12,7 @@ export const FORWARD_HEADERS = {
   timestamp: "x-shortlist-timestamp",
   nonce: "x-shortlist-nonce",
   signature: "x-shortlist-signature",
+  bodyDigest: "x-shortlist-body-sha256",
   requestId: "x-request-id",
 } as const;
 
@@ -27,15 +28,18 @@ export type ForwardedRequest = {
   readonly timestampSeconds: number;
   readonly nonce: string;
   readonly idempotencyKey: string;
-  readonly body: Uint8Array;
+  /** SHA-256 in lower-case hex. It is sent as a header, so that the signature can be checked before the body is read. */
+  readonly bodyDigest: string;
 };
+
+export const bodyDigestOf = async (body: Uint8Array): Promise<string> =>
+  toHex(await crypto.subtle.digest("SHA-256", body as Uint8Array<ArrayBuffer>));
 
 /** The signature in lower-case hex. */
 export async function signForward(request: ForwardedRequest, secret: string): Promise<string> {
   const text = new TextEncoder();
   const hmac = { name: "HMAC", hash: "SHA-256" } as const;
   const key = await crypto.subtle.importKey("raw", text.encode(secret), hmac, false, ["sign"]);
-  const bodyDigest = toHex(await crypto.subtle.digest("SHA-256", request.body as Uint8Array<ArrayBuffer>));
   const fields = [
     "shortlist-forward-1",
     request.method,
@@ -46,7 +50,7 @@ export async function signForward(request: ForwardedRequest, secret: string): Pr
     String(request.timestampSeconds),
     request.nonce,
     request.idempotencyKey,
-    bodyDigest,
+    request.bodyDigest,
   ];
   // JSON quotes the fields, so that a separator inside a field cannot move text into the next one.
   return toHex(await crypto.subtle.sign("HMAC", key, text.encode(JSON.stringify(fields))));

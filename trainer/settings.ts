@@ -107,6 +107,8 @@ export function readSettings(environment: Environment = process.env) {
       runs: values.SHORTLIST_CUSTOMER_RUNS,
       /** Runs that wait or work. */
       queue: values.SHORTLIST_CUSTOMER_QUEUE,
+      /** Management calls, on each trainer. */
+      callsPerMinute: values.SHORTLIST_CUSTOMER_CALLS,
       /** Shortest time between two runs of a schedule. */
       scheduleSecondsMin: values.SHORTLIST_SCHEDULE_MINUTES * 60,
     },
@@ -230,6 +232,7 @@ const SettingsSchema = StoreSchema.extend({
   SHORTLIST_CUSTOMER_MODELS: integer(1, 100_000, 100),
   SHORTLIST_CUSTOMER_RUNS: integer(1, 64, 2),
   SHORTLIST_CUSTOMER_QUEUE: integer(1, 100_000, 50),
+  SHORTLIST_CUSTOMER_CALLS: integer(1, 1_000_000, 600),
   SHORTLIST_SCHEDULE_MINUTES: integer(1, 525_600, 60),
   SHORTLIST_RUN_MEMORY_MB: integer(64, 1_000_000, 4096),
   SHORTLIST_RUN_DISK_BYTES: integer(1e6, 1e15, 1e11),

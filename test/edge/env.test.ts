@@ -28,6 +28,8 @@ test.each([
   ["READ_TIMEOUT_MS", "6001"],
   ["POINTER_CACHE_SECONDS", "6"],
   ["TRAINER_URL", "file:///etc/passwd"],
+  ["TRAINER_URL", "http://trainer.example"],
+  ["TRAINER_URL", "http://127.0.0.1.trainer.example"],
   ["CORS_ORIGINS", "a.example"],
   ["CORS_ORIGINS", "https://a.example/"],
   ["CORS_ORIGINS", "https://A.example"],
@@ -35,6 +37,11 @@ test.each([
 ])("%s = %s is refused by name", (name, value) =>
   expect(() => settingsOf({ MODELS: bucket, [name]: value })).toThrow(name),
 );
+test.each(["https://trainer.example", "http://localhost:8788", "http://127.0.0.1:8788", "http://[::1]:8788"])(
+  "TRAINER_URL = %s is accepted",
+  (url) => expect(settingsOf({ MODELS: bucket, TRAINER_URL: url }).TRAINER_URL).toBe(url),
+);
+
 test("the value of a secret is not in the error", () => {
   const refusal = () => settingsOf({ MODELS: bucket, FORWARD_SECRET: "hunter2" });
   expect(refusal).toThrow("FORWARD_SECRET");

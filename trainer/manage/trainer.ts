@@ -5,9 +5,9 @@ import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
 import { type Settings, SettingsError } from "../settings.ts";
 import { managementApp } from "./http/app.ts";
-import { forwardVerifier, memoryNonces } from "./http/forwarded.ts";
+import { callLimit, forwardVerifier, memoryNonces } from "./http/forwarded.ts";
 import { modelRoutes } from "./http/models-route.ts";
-import { userRoute } from "./http/users-route.ts";
+import { userRoutes } from "./http/users-route.ts";
 import { startRemovals } from "./models/remove-model.ts";
 import { startRunWorkers } from "./models/run-workers.ts";
 import { startUpkeep } from "./models/upkeep.ts";
@@ -93,9 +93,14 @@ async function open(parts: TrainerParts, closing: ClosingStep[]): Promise<Opened
         dryRuns: dryRuns(dryRun, DRY_RUN_LIMITS),
         evaluations: evaluations(),
       }),
-      userRoute(erasures, nowMs),
+      ...userRoutes(erasures, nowMs),
     ],
-    verify: forwardVerifier(settings.forwardSecret, nowMs, memoryNonces(nowMs)),
+    verify: forwardVerifier({
+      secret: settings.forwardSecret,
+      nowMs,
+      limit: callLimit(settings.caps.callsPerMinute, nowMs),
+      addNonce: memoryNonces(nowMs),
+    }),
     checkReady: async () => void (await database.query("select 1")),
     log,
     newId: randomUUID,

@@ -53,8 +53,7 @@ export function managementApp({ routes, verify, checkReady, log, newId }: AppCon
   });
 
   app.use("/v0/*", async (c, next) => {
-    const body = await readBody(c.req.raw);
-    const caller = await verify(c.req.raw, body);
+    const { caller, body } = await verify(c.req.raw, () => readBody(c.req.raw));
     if (!caller.scopes.includes("manage"))
       throw new Problem(
         "insufficient_scope",
@@ -64,12 +63,13 @@ export function managementApp({ routes, verify, checkReady, log, newId }: AppCon
     c.set("body", body);
     await next();
   });
-  for (const { path, methods, checksQuery } of routes) {
+  for (const { path, methods, checksQuery } of routes)
     for (const [method, handle] of Object.entries(methods))
       app.on(method, path, (c) => {
         if (!checksQuery) requireNoQuery(c.req.url);
         return handle(c);
       });
+  for (const { path, methods } of routes) {
     const allow = Object.keys(methods).join(", ");
     app.all(path, (c) => {
       const detail = `${path} answers ${allow}, not ${c.req.method}.`;

@@ -1,6 +1,12 @@
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { FORWARD_HEADERS } from "../../../../shared/forward-signature.ts";
-import { forwardVerifier, memoryNonces, NONCE_MS } from "../../../../trainer/manage/http/forwarded.ts";
+import {
+  callLimit,
+  forwardVerifier,
+  memoryNonces,
+  NONCE_MS,
+  type VerifierParts,
+} from "../../../../trainer/manage/http/forwarded.ts";
 import { SECRET, signedHeaders } from "../../../fixtures/trainer-client.ts";
 
 const PATH = "/v0/models?limit=5";
@@ -10,8 +16,11 @@ let nowMs: number;
 beforeEach(() => {
   nowMs = Date.now();
 });
-const nonces = () => memoryNonces(() => nowMs);
-const verifier = (secret = SECRET) => forwardVerifier(secret, () => nowMs, nonces());
+/** Verifies requests whose body has arrived. */
+function verifier({ secret = SECRET, limit = () => {} }: Partial<VerifierParts> = {}) {
+  const verify = forwardVerifier({ secret, nowMs: () => nowMs, limit, addNonce: memoryNonces(() => nowMs) });
+  return (request: Request, body: Uint8Array) => verify(request, async () => body);
+}
 
 async function signed(options: Parameters<typeof signedHeaders>[3] = {}) {
   return new Request(`http://trainer${PATH}`, {
@@ -29,12 +38,14 @@ const refused = { code: "invalid_api_key" };
 
 test("a signed request identifies its caller", async () => {
   const caller = { customer: "acme", keyId: "testkey00", scopes: ["manage", "rank"] };
-  expect(await verifier()(await signed(), BODY)).toEqual(caller);
+  expect(await verifier()(await signed(), BODY)).toEqual({ caller, body: BODY });
 });
 
 test("no part of a signed request can be changed or left out", async () => {
   const verify = verifier();
-  for (const name of Object.values(FORWARD_HEADERS).filter((header) => header !== "x-request-id")) {
+  const { requestId: _, bodyDigest, ...names } = FORWARD_HEADERS;
+  await expect(verify(changed(await signed(), bodyDigest, "0".repeat(64)), BODY)).rejects.toMatchObject(refused);
+  for (const name of Object.values(names)) {
     await expect(verify(changed(await signed(), name, null), BODY)).rejects.toMatchObject(refused);
     const other =
       name === FORWARD_HEADERS.timestamp ? String(Math.floor(Date.now() / 1000) - 3) : "other-0123456789abc";
@@ -51,7 +62,7 @@ test("no part of a signed request can be changed or left out", async () => {
 });
 
 test("a signature with another secret is refused", async () => {
-  await expect(verifier("x".repeat(32))(await signed(), BODY)).rejects.toMatchObject(refused);
+  await expect(verifier({ secret: "x".repeat(32) })(await signed(), BODY)).rejects.toMatchObject(refused);
 });
 
 test("a signature that is too old, or too far in the future, is refused", async () => {
@@ -73,11 +84,58 @@ test("a request is accepted once, as long as its signature is valid", async () =
 });
 
 test("nonces are forgotten once no signature with them can be valid, and a full memory refuses calls until then", () => {
-  const { add } = memoryNonces(() => nowMs, 2);
+  const add = memoryNonces(() => nowMs, 2);
   expect([add("old"), add("middle"), add("old")]).toEqual([true, true, false]);
   expect(() => add("one too many")).toThrow(expect.objectContaining({ code: "overloaded" }));
   nowMs += NONCE_MS - 1;
   expect(add("old")).toBe(false);
   nowMs += 1;
   expect([add("old"), add("new")]).toEqual([true, true]);
+});
+
+describe("a body", () => {
+  const parts = () => ({ secret: SECRET, nowMs: () => nowMs, limit: () => {}, addNonce: memoryNonces(() => nowMs) });
+
+  test("is read only after the headers were verified", async () => {
+    const verify = forwardVerifier(parts());
+    const unread = () => Promise.reject(new Error("was read"));
+    for (const request of [
+      new Request(`http://trainer${PATH}`, { method: "POST" }),
+      changed(await signed(), FORWARD_HEADERS.signature, "0".repeat(64)),
+      changed(await signed({ age: 100 }), FORWARD_HEADERS.signature, null),
+      await signed({ age: 100 }),
+    ])
+      await expect(verify(request, unread)).rejects.toMatchObject(refused);
+    await expect(verify(await signed(), unread)).rejects.toThrow("was read");
+  });
+
+  test("of an edge that sends no digest is accepted, and few of these bodies are held at once", async () => {
+    const verify = forwardVerifier(parts());
+    const without = async () => changed(await signed(), FORWARD_HEADERS.bodyDigest, null);
+    expect(await verify(await without(), async () => BODY)).toMatchObject({ body: BODY });
+    const { promise, resolve } = Promise.withResolvers<Uint8Array>();
+    const slow = await Promise.all(Array.from({ length: 8 }, without));
+    const answers = slow.map((request) => verify(request, () => promise));
+    await expect(verify(await without(), async () => BODY)).rejects.toMatchObject({ code: "overloaded" });
+    expect(await verify(await signed(), async () => BODY)).toMatchObject({ body: BODY });
+    resolve(BODY);
+    await Promise.all(answers);
+    expect(await verify(await without(), async () => BODY)).toMatchObject({ body: BODY });
+  });
+});
+
+test("a customer's calls are limited in each minute, another's are not, and refused calls use no nonce", async () => {
+  nowMs = Math.floor(nowMs / 60_000) * 60_000 + 45_000;
+  const limit = callLimit(2, () => nowMs);
+  const verify = verifier({ limit });
+  const call = async (customer: string) => verify(await signed({ customer }), BODY);
+  await call("flood");
+  await call("flood");
+  const refusedCall = await signed({ customer: "flood", age: -50 });
+  const answer = verify(refusedCall, BODY);
+  await expect(answer).rejects.toMatchObject({ code: "rate_limited", retryAfterSeconds: 15 });
+  await expect(answer).rejects.toThrow("SHORTLIST_CUSTOMER_CALLS");
+  await call("quiet");
+  nowMs += 15_000;
+  await verify(refusedCall, BODY);
 });

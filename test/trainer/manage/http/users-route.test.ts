@@ -27,6 +27,21 @@ test.each(["ann", "7", "a/b", "ä ö", "50%", "%25", "😀", "a+b", "a?b#c", "..
   },
 );
 
+test.each([".", "..", "erase", "ann/..", 7])("%j is erased by a body", async (id) => {
+  const answer = await harness.call("POST", "/v0/users/erase", { body: { user_id: id } });
+  expect(answer).toMatchObject({ status: 202, body: { user_id: String(id) } });
+  expect(await isListed(String(id))).toBe(true);
+});
+
+test("a body without a valid id erases nobody, and a user may have the id erase", async () => {
+  const erase = (body: unknown) => harness.call("POST", "/v0/users/erase", { body, customer: "careful" });
+  for (const body of [{}, { user_id: "" }, { user_id: ["ann"] }, { user_id: "ann", all: true }])
+    expect((await erase(body)).status).toBe(400);
+  expect(await readErasedUsers(harness.store, "careful")).toBe(undefined);
+  expect((await harness.call("DELETE", "/v0/users/erase", { customer: "careful" })).status).toBe(202);
+  expect(await isListed("erase", "careful")).toBe(true);
+});
+
 test("erasing a user again gives the same answer; the customer needs no model", async () => {
   for (let call = 0; call < 2; call++) expect((await harness.call("DELETE", "/v0/users/bob")).status).toBe(202);
   expect((await harness.call("GET", "/v0/models")).body).toEqual({ models: [] });

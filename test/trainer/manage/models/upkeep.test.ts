@@ -45,7 +45,7 @@ beforeEach(async () => {
     folders: modelFolders(await freshFolder()),
     store: memoryStore(),
     backupHours: 0,
-    caps: { models: 100, runs: 2, queue: 50, scheduleSecondsMin: 60 },
+    caps: { models: 100, runs: 2, queue: 50, callsPerMinute: 600, scheduleSecondsMin: 60 },
     erasures: {
       erase: async () => {},
       settle: async () => void upkept.push("settle"),
