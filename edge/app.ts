@@ -156,12 +156,12 @@ function live(c: Context<EdgeEnv>): Response {
 /** The bucket answers, so ranking can work. */
 async function ready(c: Context<EdgeEnv>): Promise<Response> {
   const { readiness, reader } = c.get("isolate");
-  const probe = () =>
-    reader.probe().then(
-      () => true,
+  const isAnswering = () =>
+    reader.changed("health", { etag: null, bytesMax: Infinity }).then(
+      () => true, // the object need not exist
       () => false,
     );
-  if (await readiness.get("bucket", probe, c.get("access"))) return c.json({ status: "ready" });
+  if (await readiness.get("bucket", isAnswering, c.get("access"))) return c.json({ status: "ready" });
   throw new Problem("artifact_unavailable", "The models' bucket does not answer.", { retryAfterSeconds: 2 });
 }
 

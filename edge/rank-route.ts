@@ -35,28 +35,29 @@ const UNREADABLE_RECORD = unreadableAs(
   "What this user has seen cannot be read right now, so nothing is ranked",
 );
 
-/** `GET /v0/models/:model_name/rank?user_id=&limit=` */
-export const rankByQuery = (c: Context<EdgeEnv>): Promise<Response> =>
-  answerRank(c, async () => parseRankQuery(queryOf(c.req.url)));
+type Handler = (c: Context<EdgeEnv>) => Promise<Response>;
 
-/** `POST /v0/models/:model_name/rank`; no body is the same as an empty object. */
-export const rankByBody = (c: Context<EdgeEnv>): Promise<Response> => answerBody(c, parseRankBody);
+const byQuery =
+  (parse: (query: URLSearchParams) => RankParameters): Handler =>
+  (c) =>
+    answerRank(c, async () => parse(queryOf(c.req.url)));
 
-/** `GET /v0/models/:model_name/similar_items?item_id=&user_id=&limit=` */
-export const similarByQuery = (c: Context<EdgeEnv>): Promise<Response> =>
-  answerRank(c, async () => parseSimilarQuery(queryOf(c.req.url)));
+/** No body is the same as an empty object. */
+const byBody =
+  (parse: (body: unknown) => RankParameters): Handler =>
+  (c) =>
+    answerRank(c, async () => {
+      const [first] = new URLSearchParams(searchOf(c.req.url)).keys();
+      if (first !== undefined) throw notInQuery(first);
+      const { rankBodies } = c.get("isolate");
+      const body = await withQuota(c, rankBodies, () => readBody(c.req.raw, RANK_BODY_BYTES_MAX));
+      return parse(body.length === 0 ? {} : parseJson(jsonTextOf(body, c.req.header("content-type") ?? null)));
+    });
 
-/** `POST /v0/models/:model_name/similar_items` */
-export const similarByBody = (c: Context<EdgeEnv>): Promise<Response> => answerBody(c, parseSimilarBody);
-
-const answerBody = (c: Context<EdgeEnv>, parse: (body: unknown) => RankParameters): Promise<Response> =>
-  answerRank(c, async () => {
-    const [first] = new URLSearchParams(searchOf(c.req.url)).keys();
-    if (first !== undefined) throw notInQuery(first);
-    const { rankBodies } = c.get("isolate");
-    const body = await withQuota(c, rankBodies, () => readBody(c.req.raw, RANK_BODY_BYTES_MAX));
-    return parse(body.length === 0 ? {} : parseJson(jsonTextOf(body, c.req.header("content-type") ?? null)));
-  });
+export const rankByQuery = byQuery(parseRankQuery);
+export const rankByBody = byBody(parseRankBody);
+export const similarByQuery = byQuery(parseSimilarQuery);
+export const similarByBody = byBody(parseSimilarBody);
 
 const RANK_PATH = /^\/v0\/models\/([^/]+)\/(?:rank|similar_items)$/;
 
@@ -150,8 +151,11 @@ async function readRecord(
   const isErased = (user: UserId) => erased.isErased(customer, user, access);
   const checkRequest = () => {
     const { snapshot, release } = snapshotOf(loaded);
-    compileRequest({ ...parameters, nowSeconds: 0 }, snapshot);
-    release();
+    try {
+      compileRequest({ ...parameters, nowSeconds: 0 }, snapshot);
+    } finally {
+      release();
+    }
   };
   try {
     return await userRecordOf(loaded, userId, { ...access, pages: versions.pages, isErased, beforeRead: checkRequest });

@@ -42,8 +42,6 @@ export type ArtifactReader = {
   pieces(key: string, descriptor: Descriptor): AsyncIterable<Piece>;
   /** Reads exactly these bytes of a file, and opens them. `open` checks them, and throws FormatError. Throws ReadError, FormatError. */
   range<Value>(key: string, range: ByteRange, open: (bytes: Uint8Array<ArrayBuffer>) => Value): Promise<Value>;
-  /** Throws ReadError if the bucket does not respond. */
-  probe(): Promise<void>;
   /** The same reader with one deadline for all its reads. Without it, many slow reads could each meet their timeout. */
   endingIn(ms: number): ArtifactReader;
 };
@@ -58,7 +56,6 @@ const MS_PER_BYTE = 1000 / (4 * 1024 * 1024);
 export const PIECE_BYTES = 2 * 1024 * 1024;
 /** Pieces that are read while one is in use. */
 const PIECES_AHEAD = 2;
-const PROBE_KEY = "health";
 
 /**
  * @param timeoutMs Of one read, to which the size of the body adds.
@@ -70,12 +67,20 @@ export function artifactReader(
   cache?: ObjectCache,
   endMs = Infinity,
 ): ArtifactReader {
-  const get = <Value>(key: string, sizeBytes: number, read: () => Promise<Value>) =>
-    withRetry(key, async () => {
-      const leftMs = endMs - Date.now();
-      if (leftMs <= 0) throw new DeadlineError("the time for reading is over");
-      return within(Math.min(leftMs, timeoutMs + Math.ceil(sizeBytes * MS_PER_BYTE)), `reading ${key}`, read());
-    });
+  /** Retries a failed read once. A FormatError is not retried, since the content would be the same. */
+  const get = async <Value>(key: string, sizeBytes: number, read: () => Promise<Value>): Promise<Value> => {
+    for (let isRetry = false; ; isRetry = true) {
+      try {
+        const leftMs = endMs - Date.now();
+        if (leftMs <= 0) throw new DeadlineError("the time for reading is over");
+        return await within(Math.min(leftMs, timeoutMs + Math.ceil(sizeBytes * MS_PER_BYTE)), `reading ${key}`, read());
+      } catch (cause) {
+        if (cause instanceof FormatError) throw cause;
+        const reason = cause instanceof Error ? cause.message : String(cause);
+        if (isRetry) throw new ReadError(`${key} cannot be read: ${reason}`, { cause });
+      }
+    }
+  };
 
   /** @param size The size of the whole file, if it is known. */
   const readBucket = async (key: string, range: ByteRange, size = Infinity) => {
@@ -156,9 +161,6 @@ export function artifactReader(
     },
     pieces,
     range: (key, range, open) => readCached(key, range, { open }),
-    async probe() {
-      await get(PROBE_KEY, 0, () => bucket.head(PROBE_KEY));
-    },
     endingIn: (ms) => artifactReader(bucket, timeoutMs, cache, Math.min(endMs, Date.now() + ms)),
   };
 }
@@ -237,28 +239,11 @@ async function* inOrder(size: number, readPiece: (range: ByteRange) => Promise<U
   }
 }
 
-/** Retries a failed read once. A FormatError is not retried, since the content would be the same. */
-async function withRetry<T>(key: string, read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (first) {
-    if (first instanceof FormatError) throw first;
-  }
-  try {
-    return await read();
-  } catch (cause) {
-    if (cause instanceof FormatError) throw cause;
-    throw new ReadError(`${key} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
-  }
-}
-
 function checkDigest(key: string, descriptor: Descriptor, digest: ArrayBuffer): void {
-  const found = digestName(digest);
+  const found = `sha256:${hexOf(new Uint8Array(digest))}`;
   if (found !== descriptor.digest)
     throw new FormatError(`${key}: expected digest ${descriptor.digest}, found ${found}`);
 }
-
-const digestName = (digest: ArrayBuffer) => `sha256:${hexOf(new Uint8Array(digest))}`;
 
 /** Parses JSON bytes by a schema. Throws FormatError. */
 export function parsed<Schema extends z.ZodType>(key: string, bytes: Uint8Array, schema: Schema): z.infer<Schema> {

@@ -85,7 +85,7 @@ async function measure(label: string, itemCount: number): Promise<{ use: Measure
     const { built, call } = await publishWorld(r2Directory, world);
     const known = (edge: TimedEdge, i: number) => call(edge, `?user_id=${(i * 7919) % USERS}&limit=15`);
     const firstUse = () =>
-      withEdge({ r2Directory, hasCache: true }, async (edge, pid) => {
+      withEdge({ r2Directory }, async (edge, pid) => {
         await edge.http.call("/health/live", {}); // starts the isolate
         const use = await useOf(edge, pid, 1, () => known(edge, 0));
         return { ...use, reads: use.reads + (await readsUntilCached(edge)) };
@@ -93,7 +93,7 @@ async function measure(label: string, itemCount: number): Promise<{ use: Measure
     const emptyCache = await firstUse();
     const newIsolates: RankUse[] = [];
     for (let i = 0; i < NEW_ISOLATES; i++) newIsolates.push(await firstUse());
-    const warm = await withEdge({ r2Directory, hasCache: true }, async (edge, pid) => {
+    const warm = await withEdge({ r2Directory }, async (edge, pid) => {
       await timesMs(WARM_UP, (i) => known(edge, i));
       return useOf(edge, pid, CALLS, (i) => known(edge, i));
     });

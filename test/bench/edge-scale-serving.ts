@@ -12,7 +12,7 @@ export type RankCall = (edge: TimedEdge, query: string, body?: object) => Promis
 
 const PATH = "/v0/models/scale/rank";
 /** Settings for a million items. */
-export const CACHE_MEGABYTES = 114;
+export const CACHE_MEGABYTES = 117;
 export const RECORD_MEGABYTES = 8;
 
 /** Publishes a world into the bucket in that folder; returns the version and a way to make rank calls. */
@@ -27,13 +27,14 @@ export async function publishWorld(
   });
 }
 
-/** Starts a Worker on the bucket in that folder for the duration of the work. */
+/** Starts a Worker on the bucket in that folder for the duration of the work, with the data centre's cache as in production. */
 export async function withEdge<T>(
   options: EdgeOptions,
   work: (edge: TimedEdge, pid: number | undefined) => Promise<T>,
 ): Promise<T> {
   const others = new Set(childProcesses());
   const edge = await startEdge({
+    hasCache: true,
     ...options,
     vars: {
       POINTER_CACHE_SECONDS: 4,
@@ -41,6 +42,7 @@ export async function withEdge<T>(
       CACHE_MEGABYTES,
       RECORD_MEGABYTES,
       QUEUE_MS_MAX: 10_000,
+      RANK_TIMEOUT_MS: 28_000, // a busy machine loads a million items slowly
       ...options.vars,
     },
   });

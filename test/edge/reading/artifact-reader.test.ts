@@ -142,12 +142,6 @@ test("a read that never ends is a read error", async () => {
   const { reader } = holding(() => new Promise(() => {}));
   await expect(reader.file("k", descriptorOf(BYTES))).rejects.toThrow("took longer than 51 ms");
 });
-test("a probe says whether the bucket responds, whatever it contains", async () => {
-  await memoryReader(new Map()).reader.probe();
-  const down = new Map([["health", () => Promise.reject(new Error("down"))]]);
-  await expect(memoryReader(down).reader.probe()).rejects.toThrow(ReadError);
-});
-
 test("an object is transferred only if it has changed", async () => {
   const objects = new Map<string, Stored>([["k", BYTES]]);
   const { reader } = memoryReader(objects);
