@@ -34,8 +34,8 @@ const wholeRun: Bench = async ({ say, flags }) => {
   const folder = await mkdtemp(join(tmpdir(), "bench-training-"));
   try {
     const isReal = missingRealData("ml-100k") === undefined;
-    const data = isReal ? realDataFolder("ml-100k") : folder;
-    if (!isReal) await writeDemoShop(folder);
+    const data = isReal ? realDataFolder("ml-100k") : join(folder, "demo-shop");
+    if (!isReal) await writeDemoShop(data);
     const file = join(data, isReal ? "interactions.csv.gz" : "interactions.csv");
     say(`  ${isReal ? "ml-100k" : "the demo shop"}`);
     const scanSeconds = await scan(file);

@@ -49,6 +49,7 @@ test("local.json is readable by its owner only and names a running service", asy
   expect(Object.keys(local)).toEqual(["edge_url", "trainer_url", "api_key", "model_name"]);
   expect(await recordOf()).toMatchObject({ status: "ACTIVE", model_name: "demo-shop", failure: null });
   expect((await fetch(`${local.trainer_url}/health/ready`)).status).toBe(200);
+  expect(await readFile(join(state, "logs/edge.log"), "utf8")).not.toContain("/v0/models"); // addresses have user ids
 });
 
 test("the three printed curl lines return the printed lists", () => {

@@ -1,5 +1,4 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -45,15 +44,6 @@ async function fails(started: StartedService, sentence: RegExp): Promise<void> {
   expect(started.descendants()).toEqual([]);
 }
 
-test("a port in use is refused with the flag that chooses another", async () => {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  const data = await csv("events.csv", [HEADER, ...tastes("1")]);
-  await fails(start("--data", data, "--edge-port", String(port)), /^Port \d+ is in use: .*--edge-port PORT/);
-  await new Promise((resolve) => server.close(resolve));
-});
-
 test("a missing file, an unknown flag and a missing column are each refused in one sentence", async () => {
   await fails(start("--data", join(directory, "nothing.csv")), /^--data: there is no file .*nothing\.csv\.$/);
   await fails(start("--colour"), /^Unknown option '--colour'/);
@@ -62,11 +52,6 @@ test("a missing file, an unknown flag and a missing column are each refused in o
     start("--data", data, "--user-column", "who"),
     /^There is no column "who" for the user; The columns are "user_id"/,
   );
-});
-
-test("a training that cannot succeed ends with its reason", { timeout: TIMEOUT }, async () => {
-  const data = await csv("events.csv", [HEADER, ...tastes("0")]);
-  await fails(start("--data", data), /^The training failed while \w+: /);
 });
 
 test("a trainer killed during training is reported, leaves no process, and the next start finishes the run", {

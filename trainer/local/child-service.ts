@@ -12,7 +12,7 @@ export type ChildOptions = {
   /** Path of the TypeScript file to run. */
   readonly program: string;
   readonly args?: readonly string[];
-  /** Additional command line flags for Node. */
+  /** Flags for Node. */
   readonly flags?: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly logPath: string;
@@ -29,7 +29,6 @@ export type ChildService = {
 };
 
 const READY_MS = 180_000; // generous for a busy machine; an exit is noticed at once
-const TAIL_CHARACTERS = 4096;
 
 /**
  * Starts a program in a separate process group. Ctrl-C then reaches only this process, which stops edge and trainer in
@@ -53,8 +52,9 @@ export function startChild({ name, program, args = [], flags = [], env, logPath 
   });
   const failed = ended.then(async (how): Promise<never> => {
     if (isStopping) return new Promise(() => {});
-    const reason = await lastError(logPath);
-    throw new LocalError(`The ${name} stopped unexpectedly (${how}): ${reason || "no error"}; its log is ${logPath}.`);
+    const lines = (await readFile(logPath, "utf8")).trimEnd().split("\n");
+    const reason = lines.findLast((line) => /error/i.test(line)) ?? lines.at(-1);
+    throw new LocalError(`The ${name} stopped unexpectedly (${how}): ${reason} (log: ${logPath})`);
   });
   const ready = once(child, "message", { signal: AbortSignal.timeout(READY_MS) }).catch(() => {
     throw new LocalError(`The ${name} was not ready within ${READY_MS / 1000} s; its log is ${logPath}.`);
@@ -74,14 +74,4 @@ export function startChild({ name, program, args = [], flags = [], env, logPath 
       await ended;
     },
   };
-}
-
-/** The last error line of a log, else its last line; empty if there is none. */
-async function lastError(path: string): Promise<string> {
-  const lines = (await readFile(path, "utf8"))
-    .slice(-TAIL_CHARACTERS)
-    .split("\n")
-    .map((line) => line.trim());
-  const messages = lines.filter((line) => line !== "" && !/^(at |Node\.js v|\})/.test(line));
-  return (messages.findLast((line) => /error/i.test(line)) ?? messages.at(-1) ?? "").slice(0, 300);
 }

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { seededRandom } from "../learn/numerics/seeded-random.ts";
 
 export type DemoShopOptions = { readonly seed?: number; readonly users?: number; readonly items?: number };
-export type DemoShopFiles = { readonly interactions: string; readonly items: string; readonly users: string };
+export type DemoShopFiles = { readonly interactions: string; readonly items: string };
 
 const DAY = 86_400;
 const DAYS = 180;
 const VISIT_EVENTS = 4;
 const END_SECONDS = Date.UTC(2025, 9, 1) / 1000;
-/** A category, the price of a typical item, and words for its items. Neighbours go together. All names are invented. */
+/** A category, the price of a typical item, and words for its items. All names are invented. */
 const CATEGORIES: readonly (readonly [name: string, price: number, nouns: string])[] = [
   ["Running", 95, "Running Shoe, Trail Shoe, Running Vest, Split Shorts"],
   ["Hiking", 130, "Hiking Boot, Trekking Pole, Rain Shell, Gaiters"],
@@ -28,47 +28,35 @@ const CATEGORIES: readonly (readonly [name: string, price: number, nouns: string
 const STYLES = ["Classic", "Bright", "Rugged", "Minimal", "Handmade", "Light"];
 const BRANDS =
   "Alderly Brightfen Corvale Dunmore Eskdale Fernhill Galtry Hollin Ivarsund Juniper Kestrelby Larkmoor".split(" ");
-const TAGS = ["gift", "recycled", "organic", "limited", "made to last"];
-const COUNTRIES = ["DE", "FR", "NL", "IT"];
 
 /**
- * Writes a generated shop as CSV files: about 100,000 events of 4,000 users on 1,500 items. Each user prefers a few
- * categories, brands and one style. Item popularity is skewed. `label` is 1
- * if the item was put into the basket and 0 if it was only viewed. The same options give the same bytes.
+ * Writes a generated shop as CSV files, all or nothing, unless the folder exists: about 100,000 events of 4,000 users on 1,500
+ * items. Each user prefers a few categories, brands and one style, and item popularity is skewed. `label` is 1 if the item was
+ * put into the basket and 0 if it was only viewed. The same options give the same bytes.
  */
 export async function writeDemoShop(folder: string, options: DemoShopOptions = {}): Promise<DemoShopFiles> {
+  const files = { interactions: join(folder, "interactions.csv"), items: join(folder, "items.csv") };
+  if (existsSync(folder)) return files;
   const { seed = 1, users: userCount = 4000, items: itemCount = 1500 } = options;
   const random = seededRandom(seed);
   const items = Array.from({ length: itemCount }, (_, index) => makeItem(index, random));
   const users = Array.from({ length: userCount }, (_, index) => makeUser(index, random));
   const events = users.flatMap((user) => eventsOf(user, items, random)).sort((a, b) => a.seconds - b.seconds);
 
-  await mkdir(folder, { recursive: true });
-  const files = filesIn(folder);
+  const unfinished = `${folder}.unfinished`;
+  await rm(unfinished, { recursive: true, force: true });
+  await mkdir(unfinished, { recursive: true });
   const eventRows = events.map(({ user, item, seconds, label }) => `${user.id},${item.id},${iso(seconds)},${label}`);
-  await writeFile(files.interactions, `user_id,item_id,created_at,label\n${eventRows.join("\n")}\n`);
+  await writeFile(join(unfinished, "interactions.csv"), `user_id,item_id,created_at,label\n${eventRows.join("\n")}\n`);
   const itemRows = items.map((item) => {
     const name = `${item.brand} ${item.style} ${item.noun} ${item.id}`;
     const fields = [item.id, name, CATEGORIES[item.category]![0], item.brand, item.style.toLowerCase()];
-    return [...fields, item.price.toFixed(2), item.launched, item.tags.join("|"), item.inStock].join(",");
+    return [...fields, item.price.toFixed(2), item.launched, item.inStock].join(",");
   });
-  const itemHeader = "item_id,title,category,brand,style,price,launched,tags,in_stock";
-  await writeFile(files.items, `${itemHeader}\n${itemRows.join("\n")}\n`);
-  const userRows = users.map((user) => `${user.id},${user.country}`);
-  await writeFile(files.users, `user_id,country\n${userRows.join("\n")}\n`);
+  const itemHeader = "item_id,title,category,brand,style,price,launched,in_stock";
+  await writeFile(join(unfinished, "items.csv"), `${itemHeader}\n${itemRows.join("\n")}\n`);
+  await rename(unfinished, folder);
   return files;
-}
-
-/** Returns the files of the demo shop in `folder`/demo-shop and generates them at the first call, atomically. */
-export async function ensureDemoShop(folder: string, write = writeDemoShop): Promise<DemoShopFiles> {
-  const shop = join(folder, "demo-shop");
-  if (!existsSync(shop)) {
-    const unfinished = `${shop}.unfinished`;
-    await rm(unfinished, { recursive: true, force: true });
-    await write(unfinished);
-    await rename(unfinished, shop);
-  }
-  return filesIn(shop);
 }
 
 type Random = () => number;
@@ -86,18 +74,15 @@ function makeItem(index: number, random: Random) {
     noun: pick(CATEGORIES[category]![2].split(", "), random),
     price: Math.max(2, CATEGORIES[category]![1] * Math.exp(0.5 * normal(random))),
     launched: iso(END_SECONDS - Math.floor(random() * 900) * DAY),
-    tags: TAGS.filter(() => random() < 0.2),
     inStock: random() < 0.93,
     popularity: 1.1 * normal(random), // logarithm of the weight
   };
 }
 
 function makeUser(index: number, random: Random) {
-  const country = Math.floor(random() * COUNTRIES.length);
-  const home = (3 * country + Math.floor(random() * 6)) % CATEGORIES.length; // so that the country is informative
+  const home = Math.floor(random() * CATEGORIES.length);
   return {
     id: `user-${String(index + 1).padStart(4, "0")}`,
-    country: COUNTRIES[country]!,
     categories: [home, (home + 1) % CATEGORIES.length, Math.floor(random() * CATEGORIES.length)],
     brands: [brandOf(home, random), brandOf(home, random)],
     style: pick(STYLES, random),
@@ -127,12 +112,6 @@ const affinity = (user: User, item: Item): number =>
 
 /** A category has five of the brands, so that the brand is informative. */
 const brandOf = (category: number, random: Random) => BRANDS[(category + Math.floor(random() * 5)) % BRANDS.length]!;
-
-const filesIn = (folder: string): DemoShopFiles => ({
-  interactions: join(folder, "interactions.csv"),
-  items: join(folder, "items.csv"),
-  users: join(folder, "users.csv"),
-});
 
 const iso = (seconds: number) => new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
 const pick = <Value>(values: readonly Value[], random: Random): Value => values[Math.floor(random() * values.length)]!;

@@ -1,19 +1,11 @@
-import { z } from "zod";
+import { setTimeout } from "node:timers/promises";
 import { ModelRecord } from "../../shared/model-record.ts";
 import { LocalError, sentence } from "./local-error.ts";
 import type { LocalSource } from "./local-source.ts";
 import { progressPrinter } from "./progress.ts";
 import { callService, expectStatus, type Service } from "./service-client.ts";
 
-/** A model's record as any version of the service may answer it. */
-const LocalRecord = z.looseObject(ModelRecord.shape);
-export type LocalRecord = z.infer<typeof LocalRecord>;
-
-export type EnsureOptions = {
-  readonly print: (line: string) => void;
-  /** Waits between two looks at the record. */
-  readonly pause: () => Promise<unknown>;
-};
+const POLL_MS = 500;
 
 /**
  * Creates the model, or trains it again if its files are others, were changed after its last training, or if that failed.
@@ -24,8 +16,9 @@ export type EnsureOptions = {
 export async function ensureModel(
   service: Service,
   { body, changedMs }: Pick<LocalSource, "body" | "changedMs">,
-  { print, pause }: EnsureOptions,
-): Promise<LocalRecord> {
+  print: (line: string) => void,
+  pollMs = POLL_MS,
+): Promise<ModelRecord> {
   const path = `/v0/models/${body.model_name}`;
   const call = async (status: number, method: string, to: string, sent?: object) =>
     expectStatus(await callService(service, method, to, sent), status);
@@ -36,24 +29,24 @@ export async function ensureModel(
     await call(201, "POST", "/v0/models", body);
   } else {
     const { connector_configs, schema } = body;
-    const patched = LocalRecord.parse(await call(200, "PATCH", path, { connector_configs, schema }));
+    const patched = ModelRecord.parse(await call(200, "PATCH", path, { connector_configs, schema }));
     const { status, trained_at, training } = patched;
     const isFresh = status === "ACTIVE" && training.state !== "FAILED" && changedMs < Date.parse(trained_at ?? "");
     print(`The model "${body.model_name}" exists, ${trained_at ? `trained ${trained_at}` : "not yet trained"}.`);
     if (!isRunning(patched) && !isFresh) await call(202, "POST", `${path}/train`);
   }
 
-  for (const show = progressPrinter(print); ; await pause()) {
-    const record = LocalRecord.parse(await call(200, "GET", path));
+  for (const show = progressPrinter(print); ; await setTimeout(pollMs, undefined, { signal: service.signal })) {
+    const record = ModelRecord.parse(await call(200, "GET", path));
     show(record);
     if (!isRunning(record)) return successOf(record);
   }
 }
 
-const isRunning = ({ training }: LocalRecord) => training.state !== "IDLE" && training.state !== "FAILED";
+const isRunning = ({ training }: ModelRecord) => training.state !== "IDLE" && training.state !== "FAILED";
 
 /** The record of an ended training; throws LocalError if the training failed. */
-function successOf(record: LocalRecord): LocalRecord {
+function successOf(record: ModelRecord): ModelRecord {
   const { status, training, failure } = record;
   if (status === "ACTIVE" && training.state === "IDLE") return record;
   if (failure === null) throw new LocalError(`The model ended as ${status}, and its record does not say why.`);

@@ -6,12 +6,9 @@ import { join } from "node:path";
 import { startChild } from "./child-service.ts";
 import { LocalError } from "./local-error.ts";
 import { LOCAL_CUSTOMER } from "./local-state.ts";
+import type { StartOptions } from "./start-flags.ts";
 
-export type ServiceOptions = {
-  readonly state: string;
-  /** 0 for any free port. */
-  readonly edgePort: number;
-  readonly trainerPort: number;
+export type ServiceOptions = Pick<StartOptions, "state" | "edgePort" | "trainerPort"> & {
   /** Folders that the File connectors of the customer `local` may read. */
   readonly folders: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -92,10 +89,8 @@ export async function startServices({ state, folders, ...options }: ServiceOptio
 async function freePort(wanted: number, flag: string): Promise<number> {
   const server = createServer().listen({ port: wanted, host: "127.0.0.1", exclusive: true });
   await once(server, "listening").catch((cause: NodeJS.ErrnoException) => {
-    const reason = cause.code === "EADDRINUSE" ? "is in use" : `cannot be listened on (${cause.code})`;
-    throw new LocalError(`Port ${wanted} ${reason}: choose another one with ${flag} PORT (0: any free port).`, {
-      cause,
-    });
+    const remedy = `choose another one with ${flag} PORT (0: any free port)`;
+    throw new LocalError(`Port ${wanted} cannot be used (${cause.code}): ${remedy}.`, { cause });
   });
   const { port } = server.address() as AddressInfo;
   server.close();

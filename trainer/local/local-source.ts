@@ -64,8 +64,8 @@ export async function describeFiles(
       interactions,
       items,
       columns,
-      /** The meaning of the columns, one line each, for the terminal. */
-      findings: findingsOf(columns, label, files.columns),
+      /** The meaning of the columns, for the terminal. */
+      findings: findingsOf(columns, label),
     };
   } catch (error) {
     if (!(error instanceof StageError)) throw error;
@@ -158,14 +158,9 @@ function modelNameOf(path: string): string {
   return ModelName.safeParse(name).success ? name : "local";
 }
 
-function findingsOf({ user, item, time }: Columns, label: Label | null, given: GivenFiles["columns"]): string[] {
-  const line = (role: keyof GivenFiles["columns"], text: string) =>
-    `${role.padEnd(6)} ${text}${given[role] === undefined ? "  (guessed)" : ""}`;
+function findingsOf({ user, item, time }: Columns, label: Label | null): string {
   const positive = label?.type === "Rating" ? `positive from ${label.positive_from}` : "positive where it is 1 or true";
-  return [
-    line("user", user),
-    line("item", item),
-    time === null ? "time   none found: all interactions get the same time" : line("time", time),
-    label === null ? "label  none found: every row counts as positive" : line("label", `${label.name}, ${positive}`),
-  ];
+  const times = time === null ? "no time, so all interactions get the same" : `time ${time}`;
+  const labels = label === null ? "no label, so every row is positive" : `label ${label.name} (${positive})`;
+  return `The columns: user ${user}, item ${item}, ${times}, ${labels}.`;
 }

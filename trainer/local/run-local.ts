@@ -2,13 +2,13 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
+import type { ModelRecord } from "../../shared/model-record.ts";
 import { lockState } from "../manage/state-lock.ts";
 import { readKeySettings } from "../settings.ts";
 import { issueKey } from "../store/key-store.ts";
 import { s3Store } from "../store/s3-store.ts";
-import { ensureDemoShop } from "./demo-shop.ts";
-import { ensureModel, type LocalRecord } from "./ensure-model.ts";
+import { writeDemoShop } from "./demo-shop.ts";
+import { ensureModel } from "./ensure-model.ts";
 import { sentence } from "./local-error.ts";
 import { type LocalServices, startServices } from "./local-services.ts";
 import { describeFiles, type LocalSource } from "./local-source.ts";
@@ -25,7 +25,6 @@ export type LocalWorld = {
 };
 
 const STOP_GRACE_MS = 20_000;
-const POLL_MS = 500;
 
 /**
  * Runs `npm start`: data → services → API key → model → example rankings. It then stays up until the signal is aborted,
@@ -40,10 +39,14 @@ export async function runLocal(options: StartOptions, world: LocalWorld): Promis
   let services: LocalServices | undefined;
   try {
     await mkdir(tempDirectory, { recursive: true });
-    const files = options.files ?? { ...(await ensureDemoShop(join(state, "data"))), columns: {} };
+    const files = options.files ?? {
+      ...(await writeDemoShop(join(state, "data/demo-shop"))),
+      users: null,
+      columns: {},
+    };
     const model = options.model ?? (options.files === null ? "demo-shop" : null);
     const source = await describeFiles(files, { model, tempDirectory, signal });
-    if (options.files !== null) print(["The columns:", ...source.findings].join("\n  "));
+    if (options.files !== null) print(source.findings);
 
     print("Starting the edge and the trainer.");
     services = await startServices({ ...options, folders: source.folders, environment });
@@ -71,27 +74,22 @@ async function useServices(
   await writeLocalService(state, { ...urls, api_key: apiKey, model_name: source.body.model_name });
 
   const service = { edgeUrl, apiKey, signal };
-  const pause = () => setTimeout(POLL_MS, undefined, { signal });
-  const record = await ensureModel(service, source, { print, pause });
+  const record = await ensureModel(service, source, print);
   if (record.data) print(summaryOf(record));
   await showRankings(service, source, { attributes: record.data?.item_attributes ?? [], print });
 }
 
 /** Returns the known API key if the edge accepts it, else issues one for the customer `local` with both scopes. */
-export async function ensureLocalKey(
-  edgeUrl: string,
-  knownKey: string | undefined,
-  signal: AbortSignal,
-): Promise<string> {
-  const answer = knownKey && (await callService({ edgeUrl, apiKey: knownKey, signal }, "GET", "/v0/models"));
-  if (answer && answer.status === 200) return knownKey;
+async function ensureLocalKey(edgeUrl: string, apiKey: string | undefined, signal: AbortSignal): Promise<string> {
+  const answer = apiKey && (await callService({ edgeUrl, apiKey, signal }, "GET", "/v0/models"));
+  if (answer && answer.status === 200) return apiKey;
   const store = s3Store({ ...readKeySettings({ SHORTLIST_EDGE_URL: edgeUrl }).store, signal });
   const request = { customer: LOCAL_CUSTOMER, scopes: ["rank", "manage"] as const, expiresAtMs: null };
   return (await issueKey(store, { ...request, nowMs: Date.now(), random: randomBytes })).key;
 }
 
 /** Describes the training data, its warnings and the quality of the model, one sentence per line. */
-export function summaryOf({ data, metrics, failure }: Pick<LocalRecord, "data" | "metrics" | "failure">): string {
+export function summaryOf({ data, metrics, failure }: Pick<ModelRecord, "data" | "metrics" | "failure">): string {
   const count = (value: number) => value.toLocaleString("en-US");
   const [ndcg, baseline] = [metrics?.["ndcg@10"], metrics?.baseline["ndcg@10"]];
   const lines = [

@@ -48,8 +48,8 @@ async function against(views: (object | 404)[], { patched = idle, changedMs = 0 
     changedMs,
   } as unknown as LocalSource;
   const lines: string[] = [];
-  const options = { print: (line: string) => void lines.push(line), pause: async () => {} };
-  const result = await ensureModel(service, source, options).catch((error: Error) => error);
+  const print = (line: string) => void lines.push(line);
+  const result = await ensureModel(service, source, print, 1).catch((error: Error) => error);
   server.closeAllConnections();
   server.close();
   return { result, calls, lines };

@@ -36,7 +36,8 @@ test("a file becomes a model named after it, with guessed columns", async () => 
   expect(source.columns).toMatchObject({ user: "user_id", item: "item_id", time: "timestamp" });
   expect(source.body.schema.interaction.label).toEqual({ type: "Rating", name: "rating", positive_from: 4 });
   ModelSpec.parse(source.body);
-  expect(source.findings.join("\n")).toMatch(/user +user_id {2}\(guessed\)/);
+  const columns = "user user_id, item item_id, time timestamp, label rating (positive from 4)";
+  expect(source.findings).toBe(`The columns: ${columns}.`);
   const query = source.body.schema.interaction.source.query;
   expect((await source.interactions.query(query)).map((row) => row.user_id)).toEqual(["u1", "u1", "u2"]);
 });
@@ -68,13 +69,12 @@ test("files of two folders are both allowed and have full paths", async () => {
   ModelSpec.parse(source.body);
 });
 
-test("given columns are used and not marked as guessed", async () => {
+test("given columns are used", async () => {
   const columns = { user: "b", item: "a", time: "c" };
   const source = await describeFiles(await given({ "x.csv": "a,b,c\n1,2,3\n" }, { columns }), access());
   expect(source.columns).toMatchObject({ ...columns, label: null });
   expect(source.body.schema.interaction.source.query).toBe('SELECT "b", "a", "c", true AS label FROM "x"');
-  expect(source.findings[0]).toBe("user   b");
-  expect(source.findings[3]).toContain("every row counts as positive");
+  expect(source.findings).toBe("The columns: user b, item a, time c, no label, so every row is positive.");
 });
 
 test.each([

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import type { LocalRecord } from "../../../trainer/local/ensure-model.ts";
+import type { ModelRecord } from "../../../shared/model-record.ts";
 import { progressPrinter, progressText } from "../../../trainer/local/progress.ts";
 
-type Training = LocalRecord["training"];
+type Training = ModelRecord["training"];
 const record = (state: Training["state"], seconds: number, more: Partial<NonNullable<Training["progress"]>> = {}) => {
   const none = { stage: "x", detail: null, rows: null, share: null, remaining_seconds: null };
-  return { training: { state, progress: { ...none, elapsed_seconds: seconds, ...more } } } as unknown as LocalRecord;
+  return { training: { state, progress: { ...none, elapsed_seconds: seconds, ...more } } } as unknown as ModelRecord;
 };
 
 test("the line shows stage, fraction, rows, time and detail", () => {

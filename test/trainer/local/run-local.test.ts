@@ -37,9 +37,9 @@ async function usedPort(): Promise<{ port: number; close: () => void }> {
 test("a failed start releases the lock on the state folder", async () => {
   const { port, close } = await usedPort();
   for (let attempt = 0; attempt < 2; attempt++)
-    await expect(runLocal(await options(port), world())).rejects.toThrow(`Port ${port} is in use`);
+    await expect(runLocal(await options(port), world())).rejects.toThrow(`Port ${port} cannot be used (EADDRINUSE)`);
   close();
-  expect(written).toContain("item   item_id  (guessed)");
+  expect(written).toContain("The columns: user user_id, item item_id, time created_at, no label");
   expect(existsSync(join(directory, "state/temp"))).toBe(false);
 });
 
