@@ -28,7 +28,7 @@ import { countRejected, describeRejected, type Rejected } from "../../read/rules
 import { StageError } from "../../stage/stage-error.ts";
 import type { DryRunProblem, DryRunReport, QueryReport } from "./dry-run-report.ts";
 import { meanRowBytes, sampleRows } from "./dry-run-sample.ts";
-import { predictTraining } from "./predict-training.ts";
+import { predictedSeconds } from "./predict-training.ts";
 
 export type DryRunOptions = {
   /** The present, which the check for times in the future compares with. */
@@ -91,7 +91,7 @@ type Trial = Required<DryRunOptions> & {
 type Known = { readonly checked: StagedInteractions; readonly isWhole: boolean };
 
 async function tryInteractions(trial: Trial): Promise<Known | undefined> {
-  const { spec, staging, report, fitSecondsMax } = trial;
+  const { spec, staging, report } = trial;
   const { user, item, interaction } = spec.schema;
   const { source } = interaction;
   const pointer = "/schema/interaction/source";
@@ -104,11 +104,7 @@ async function tryInteractions(trial: Trial): Promise<Known | undefined> {
   const choose = () => interactionColumns(spec.schema);
   const sample = await sampleQuery(trial, { what: "interaction", source, pointer, fields, choose });
   if (sample === undefined) return undefined;
-  const connectorType = connectorOf(spec, source).type;
-  const { estimated_rows: rows, estimated_bytes: bytes } = report.queries.at(-1)!;
-  const size = { rows, bytes, connectorType, fitSecondsMax, isWhole: sample.isWhole };
-  report.predicted_training = await predictTraining(staging, sample.table, size);
-  await checkDisk(trial, sample.table);
+  await predict(trial, sample, connectorOf(spec, source).type);
   return await orProblem(trial, "/schema/interaction", async () => {
     const nowSeconds = Math.floor(trial.nowMs / 1000);
     const checked = await checkInteractions(staging, sample.table, spec.schema, nowSeconds);
@@ -120,13 +116,20 @@ async function tryInteractions(trial: Trial): Promise<Known | undefined> {
   });
 }
 
-/** Rows that do not fit onto the disk are a warning, since their number is an estimate. */
-async function checkDisk(trial: Trial, sample: StagedTable): Promise<void> {
-  const { diskBytesMax } = trial.context.settings;
-  const rows = trial.report.predicted_training?.rows ?? 0;
-  const bytes = Math.round(rows * (await meanRowBytes(trial.staging, sample)));
-  const message = `About ${rows} rows may need ${bytes} bytes of disk, and a run has ${diskBytesMax} (SHORTLIST_RUN_DISK_BYTES)`;
-  if (bytes > diskBytesMax) addProblem(trial, "warning", "disk_budget_exceeded", message);
+/** Predicts rows and seconds of a training. Too many rows for the disk are a warning, since their number is an estimate. */
+async function predict(trial: Trial, { table, isWhole }: Sample, connectorType: string): Promise<void> {
+  const { report, fitSecondsMax, context } = trial;
+  const { estimated_rows: estimate, estimated_bytes: bytes } = report.queries.at(-1)!;
+  const rowBytes = await meanRowBytes(trial.staging, table);
+  // BigQuery estimates no rows, but the bytes of the columns that the query reads. Bytes of files include other columns.
+  const byBytes = connectorType === "BigQuery" && bytes !== null && rowBytes > 0 ? Math.round(bytes / rowBytes) : null;
+  const rows = isWhole ? table.rows : (estimate ?? byBytes);
+  if (rows === null) return;
+  report.predicted_training = { rows, seconds: predictedSeconds({ rows, connectorType, fitSecondsMax }) };
+  const needed = Math.round(rows * rowBytes);
+  const { diskBytesMax } = context.settings;
+  const message = `About ${rows} rows may need ${needed} bytes of disk, and a run has ${diskBytesMax} (SHORTLIST_RUN_DISK_BYTES)`;
+  if (needed > diskBytesMax) addProblem(trial, "warning", "disk_budget_exceeded", message);
 }
 
 /** The field that a fault of the interactions is about, by a word of the fault's code. */

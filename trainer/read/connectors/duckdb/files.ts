@@ -1,5 +1,5 @@
 import type { Stats } from "node:fs";
-import { glob, lstat, realpath, stat } from "node:fs/promises";
+import { glob, realpath, stat } from "node:fs/promises";
 import { basename, isAbsolute, join, relative, sep } from "node:path";
 import { sourceError } from "../source-error.ts";
 
@@ -123,20 +123,11 @@ async function openable(path: string, root: string, isGlob: boolean): Promise<So
   return { path: real, realPath: real, shownAs, table: match[1]!, format, compression, sizeBytes: found.size };
 }
 
-async function statIfThere(path: string): Promise<Stats | undefined> {
-  try {
-    return await stat(path);
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    const isLink = await lstat(path).then(
-      (link) => link.isSymbolicLink(),
-      () => false,
-    );
-    if (isLink) fail("location_not_allowed", `${shown(basename(path))} is a symbolic link that leads nowhere`);
+const statIfThere = (path: string): Promise<Stats | undefined> =>
+  stat(path).catch(({ code }: NodeJS.ErrnoException) => {
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     return fail("file_not_readable", `${shown(basename(path))} cannot be read (${code})`);
-  }
-}
+  });
 
 function checkNames(files: readonly SourceFile[]): void {
   const byName = new Map<string, SourceFile>();

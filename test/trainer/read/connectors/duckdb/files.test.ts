@@ -83,7 +83,7 @@ test.each<[string, string]>([
   ["escape.csv", "location_not_allowed"],
   ["escape-folder/outside.csv", "location_not_allowed"],
   ["escape-folder/*.csv", "location_not_allowed"],
-  ["dangling.csv", "location_not_allowed"],
+  ["dangling.csv", "file_not_found"],
   ["/etc/passwd", "location_not_allowed"],
   ["clash/*", "table_name_clash"],
   ["many/*.csv", "too_many_files"],
