@@ -374,7 +374,7 @@ function lastLoad({ log }: TimedEdge): Loaded {
  */
 function memoryFigures({ edge, manifest, catalog: { label, itemCount } }: Serving, growthMb: number): Figure[] {
   const loaded = lastLoad(edge);
-  const files = [manifest.catalog, manifest.attributes, manifest.users?.directory];
+  const files = [manifest.catalog, manifest.attributes, manifest.users?.directory, manifest.similarity];
   const scriptBytes = files.reduce((sum, file) => sum + (file?.size ?? 0), Float32Array.BYTES_PER_ELEMENT * itemCount);
   const pagesMb = Math.max(0, Math.min(RECORD_MEGABYTES, CACHE_MEGABYTES - loaded.used_bytes / MB));
   return [
