@@ -77,7 +77,7 @@ test("the trainer starts, answers, refuses a second one in its folder, stops on 
   const spec = specOf("shop", "select 1", { connector_configs: [{ type: "File", location: "none/*.csv" }] });
   expect((await caller(port)("POST", "/v0/models", { body: spec })).status).toBe(201);
 
-  const second = start(environmentOf(state));
+  const second = start(environmentOf(state), "--once");
   expect((await second.exited)[0]).toBe(2);
   expect(second.output.err).toMatch(/^Another trainer \(process \d+\) works in .*\n$/);
 

@@ -11,11 +11,16 @@ const PROGRAM = `
   console.log(process.pid);
 `;
 let pid = 0;
-afterEach(() => void process.kill(pid, "SIGKILL"));
+const kill = (signal: NodeJS.Signals) => {
+  try {
+    process.kill(pid, signal);
+  } catch {} // it has ended
+};
+afterEach(() => kill("SIGKILL"));
 
 /** Starts the program below a shell, as npm does. */
 async function start(environment: Record<string, string>): Promise<{ shell: ChildProcess; next(): Promise<string> }> {
-  const line = '"$NODE" --no-warnings --input-type=module-typescript -e "$PROGRAM"; true';
+  const line = '"$NODE" --no-warnings --input-type=module-typescript -e "$PROGRAM"; exit $?';
   const env = { NODE: process.execPath, PROGRAM, ...environment };
   const shell = spawn("/bin/sh", ["-c", line], { env, stdio: ["ignore", "pipe", "ignore"] });
   const next = async () => String((await once(shell.stdout!, "data"))[0]).trim();
@@ -23,10 +28,16 @@ async function start(environment: Record<string, string>): Promise<{ shell: Chil
   return { shell, next };
 }
 
-test("a signal stops once", async () => {
-  const { next } = await start({});
-  process.kill(pid, "SIGINT");
+test("a signal stops once, and another one later exits at once", async () => {
+  const { shell, next } = await start({});
+  kill("SIGINT");
   expect(await next()).toBe("SIGINT");
+  const ended = once(shell, "close");
+  while (shell.exitCode === null) {
+    kill("SIGTERM");
+    await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 300))]);
+  }
+  expect(shell.exitCode).toBe(130);
 });
 
 test("a signal that only reaches npm's shell stops the program below it", async () => {
