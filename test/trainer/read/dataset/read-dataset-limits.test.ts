@@ -2,11 +2,12 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ModelSpec } from "../../../../shared/model-spec.ts";
+import { type ConnectorConfig, ModelSpec } from "../../../../shared/model-spec.ts";
 import { readDataset } from "../../../../trainer/read/dataset/read-dataset.ts";
 import type { ConnectorSettings } from "../../../../trainer/settings.ts";
 import { StageError } from "../../../../trainer/stage/stage-error.ts";
 import { fileSettings } from "../../../fixtures/real-data.ts";
+import { goesSilentAfter, serverThat } from "../../../fixtures/silent-postgres.ts";
 import { smallDisk } from "../../../fixtures/small-disk.ts";
 
 let folder: string;
@@ -16,34 +17,24 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
+const FILE: ConnectorConfig = { type: "File", location: "one.csv" };
+
 /** `count` rows of random users and items. */
 const rows = (count: number | string, { user = "range % 1000", item = "range % 500" } = {}) =>
   `SELECT ${user} AS user_id, ${item} AS item_id, 1700000000 + range % 86400 AS at, 1 AS label FROM range(${count}), one`;
 
-type Given = { readonly query: string; readonly work?: string; readonly settings?: Partial<ConnectorSettings> };
+type Given = {
+  readonly query: string;
+  readonly work?: string;
+  readonly settings?: Partial<ConnectorSettings>;
+  readonly config?: ConnectorConfig;
+};
 
 /** The StageError that ends the reading. Checks that no file is left. */
-async function endOf({ query, work = folder, settings }: Given): Promise<StageError> {
-  const workDirectory = await mkdtemp(join(work, "run-"));
-  const spec = ModelSpec.parse({
-    model_name: "limits",
-    connector_configs: [{ type: "File", location: "one.csv" }],
-    schema: {
-      user: { id: "user_id" },
-      item: { id: "item_id" },
-      interaction: { created_at: "at", label: { type: "Binary", name: "label" }, source: { query } },
-    },
-  });
+async function endOf(given: Given): Promise<StageError> {
+  const workDirectory = await mkdtemp(join(given.work ?? folder, "run-"));
   try {
-    const read = readDataset(spec, {
-      context: { customer: "test", settings: { ...fileSettings([folder], workDirectory), memoryMb: 128, ...settings } },
-      workDirectory,
-      rejectedFractionMax: 0.01,
-      signal: new AbortController().signal,
-      nowMs: Date.UTC(2026, 0, 1),
-      progress: () => undefined,
-    });
-    const error = await read.then(
+    const error = await readIn(workDirectory, given).then(
       () => undefined,
       (thrown: unknown) => thrown,
     );
@@ -53,6 +44,26 @@ async function endOf({ query, work = folder, settings }: Given): Promise<StageEr
   } finally {
     await rm(workDirectory, { recursive: true });
   }
+}
+
+function readIn(workDirectory: string, { query, settings, config = FILE }: Given) {
+  const spec = ModelSpec.parse({
+    model_name: "limits",
+    connector_configs: [config],
+    schema: {
+      user: { id: "user_id" },
+      item: { id: "item_id" },
+      interaction: { created_at: "at", label: { type: "Binary", name: "label" }, source: { query } },
+    },
+  });
+  return readDataset(spec, {
+    context: { customer: "test", settings: { ...fileSettings([folder], workDirectory), memoryMb: 128, ...settings } },
+    workDirectory,
+    rejectedFractionMax: 0.01,
+    signal: new AbortController().signal,
+    nowMs: Date.UTC(2026, 0, 1),
+    progress: () => undefined,
+  });
 }
 
 describe("harmful sources end the run with a reason and leave no files", () => {
@@ -65,6 +76,21 @@ describe("harmful sources end the run with a reason and leave no files", () => {
     const slow = `SELECT * FROM (${rows(10)}) WHERE user_id < (SELECT max(a.range * b.range) FROM range(10_000_000) a, range(10_000) b)`;
     const { code } = await endOf({ query: slow, settings: { timeoutSeconds: 0.5 } });
     expect(code).toBe("source_timeout");
+  });
+
+  test("a server that greets and goes silent, while another customer's files are read", async () => {
+    const server = await serverThat(goesSilentAfter(0));
+    const location = `postgres://reader@127.0.0.1:${server.target.port}/shop`;
+    const config = { type: "Postgres", location, sslmode: "disable" };
+    const work = await mkdtemp(join(folder, "other-"));
+    const [{ code, message }, other] = await Promise.all([
+      endOf({ query: "SELECT 1", config, settings: { connectSeconds: 1, allowPrivateAddresses: true } }),
+      readIn(work, { query: rows(2000) }),
+    ]);
+    expect([code, message]).toEqual(["source_silent", expect.stringContaining("SHORTLIST_CONNECT_SECONDS")]);
+    expect(other.summary.interactions).toBe(2000);
+    await rm(work, { recursive: true });
+    server.close();
   });
 
   test("a column of texts of 1 MB", async () => {
