@@ -73,8 +73,6 @@ export type Selection = {
 
 export const CUT_OFFS = [5, 10, 20] as const;
 
-/** Fraction of the time beside the final fit for evaluating the best of the first guesses on further cases. */
-const FURTHER_FRACTION = 1 / 3;
 /** Fraction of the memory in which fitted models are kept for blends. */
 const KEPT_FRACTION = 1 / 3;
 
@@ -150,10 +148,10 @@ async function tryAll(state: SelectState): Promise<Uint32Array> {
   const methods = await withColdPlaces(step(0.1, 0.12));
   const at = (positions: Uint32Array, from: number, to: number) => ({ ...step(from, to), methods, positions });
   await tryFirstGuesses(at(firstPositions, 0.12, 0.55));
-  const early = await onFurtherCases(at(firstPositions, 0.55, 0.65), earlyPositions, FURTHER_FRACTION);
+  const early = await onFurtherCases(at(firstPositions, 0.55, 0.65), earlyPositions);
   await tune(at(early, 0.65, 0.8));
   await tryBlend(at(early, 0.8, 0.9));
-  return await onFurtherCases(at(early, 0.9, 0.98), positions, 1);
+  return await onFurtherCases(at(early, 0.9, 0.98), positions);
 }
 
 /** Learns and evaluates attribute values within the training part, so that nothing of the validation part is known. */

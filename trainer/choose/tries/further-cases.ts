@@ -8,21 +8,18 @@ import { byMetric } from "./trial.ts";
 
 /** The number of further lists is a multiple of this, so that a slightly slower machine chooses on the same users. */
 const POSITIONS_STEP = 500;
+/** Fraction of the time beside the final fit for further lists. */
+const TIME_FRACTION = 1 / 3;
 
 /**
  * Evaluates the trials near the best, and the live version's, on further cases; the other trials are dropped with the figures they have.
  *
  * @param wanted The cases to compare on from now on; only a sample of them where time is short.
- * @param timeFraction The part of the time beside the final fit that this may take.
  * @returns The cases that all remaining trials are evaluated on.
  */
-export async function onFurtherCases(
-  state: SelectState,
-  wanted: Uint32Array,
-  timeFraction: number,
-): Promise<Uint32Array> {
+export async function onFurtherCases(state: SelectState, wanted: Uint32Array): Promise<Uint32Array> {
   const { live, context, metric, validation, discarded, tried } = state;
-  const rest = affordableOf(state, wanted, timeFraction);
+  const rest = affordableOf(state, wanted);
   if (rest.length === 0) return state.positions;
   const near = new Set(nearTheBest(state));
   const all = tried.splice(0);
@@ -52,12 +49,12 @@ export async function onFurtherCases(
 }
 
 /** The wanted cases that have not been evaluated: all, or a sample that can be evaluated in time. */
-function affordableOf(state: SelectState, wanted: Uint32Array, timeFraction: number): Uint32Array {
+function affordableOf(state: SelectState, wanted: Uint32Array): Uint32Array {
   const { positions, secondsLeft, context } = state;
   const known = new Set(positions);
   const rest = wanted.filter((at) => !known.has(at));
   const secondsEach = nearTheBest(state).reduce((sum, trial) => sum + trial.secondsPerList, 0);
-  const seconds = timeFraction * Math.max(0, secondsLeft() - refitSeconds(state));
+  const seconds = TIME_FRACTION * Math.max(0, secondsLeft() - refitSeconds(state));
   const affordable = seconds / Math.max(secondsEach, 1e-9);
   if (affordable >= rest.length) return rest;
   const count = Math.floor(affordable / POSITIONS_STEP) * POSITIONS_STEP;
