@@ -11,7 +11,8 @@
  *       high      u32 [count]   first halves
  *       low       u32 [count]   second halves
  *
- * The list only grows. Its salt never changes, since hashes with another salt could not be compared.
+ * Only an operator shortens the list. Its salt never changes, since hashes with another salt could not be compared. User records are
+ * hashed with the same salt, so that those of erased users can be found without their ids.
  */
 
 import { z } from "zod";
@@ -61,7 +62,7 @@ export const hashesOf = ({ high, low }: ErasedUsers): string[] =>
   Array.from(high, (half, i) => hexOf(half) + hexOf(low[i]!));
 
 export async function isErased(list: ErasedUsers, user: UserId): Promise<boolean> {
-  return list.high.length > 0 && holds(list, await userHash(new TextEncoder().encode(list.salt), user));
+  return list.high.length > 0 && hasHash(list, await userHash(new TextEncoder().encode(list.salt), user));
 }
 
 export function encodeErasedUsers({ salt, high, low }: ErasedUsers): Uint8Array {
@@ -84,7 +85,8 @@ export function decodeErasedUsers(bytes: Uint8Array): ErasedUsers {
   return list;
 }
 
-function holds(list: ErasedUsers, hash: Hash64): boolean {
+/** Whether the list has a user of this salted hash. */
+export function hasHash(list: ErasedUsers, hash: Hash64): boolean {
   const at = countBelowIn(list.high.length, (i) => order(list, i, hash) < 0);
   return at < list.high.length && order(list, at, hash) === 0;
 }

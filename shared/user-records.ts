@@ -16,7 +16,7 @@
  *       crc       CRC-32 of all bytes after it, since a digest covers only whole files and pages are read by range
  *       first, last high   the range of high words that the page covers, so that reading the wrong page is detected
  *       end       where the record ends, from the start of the page; it begins where the record before it ends
- *       pad       zeros up to a multiple of 8
+ *       pad       zeros up to a multiple of 8, and in the place of records that were removed
  *
  *     record      | n varint | n × item varint | first time varint | n − 1 × delta varint | seen |
  *       items     the newest positive interactions, oldest first, as item indices: popular items have short numbers
@@ -80,6 +80,8 @@ export type UserDirectory = {
   readonly fileCount: number;
   /** The only page that can hold this user; undefined if there are no pages. */
   find(hash: Hash64): PagePlace | undefined;
+  /** The places of a file's pages, in order. */
+  pagesOf(file: number): readonly PagePlace[];
 };
 
 const Metadata = z.object({
@@ -108,6 +110,11 @@ export function decodeUserDirectory(bytes: Uint8Array): UserDirectory {
     for (let before = page - (page % PAGES_PER_GROUP); before < page; before++) start += lengthOf(before);
     return start;
   };
+  const placeIn = (file: number, page: number): PagePlace => ({
+    file,
+    offset: startOf(page) - startOf(fileFirstPage[file]!),
+    length: lengthOf(page),
+  });
   return {
     salt: Uint8Array.from(salt.match(/../g)!, (byte) => Number.parseInt(byte, 16)),
     userCount,
@@ -117,8 +124,12 @@ export function decodeUserDirectory(bytes: Uint8Array): UserDirectory {
     find({ high }) {
       if (pageCount === 0) return undefined;
       const page = lastAtOrBelow(firstHigh, high);
-      const file = lastAtOrBelow(fileFirstPage, page);
-      return { file, offset: startOf(page) - startOf(fileFirstPage[file]!), length: lengthOf(page) };
+      return placeIn(lastAtOrBelow(fileFirstPage, page), page);
+    },
+    pagesOf(file) {
+      const first = fileFirstPage[file]!;
+      const count = (fileFirstPage[file + 1] ?? pageCount) - first;
+      return Array.from({ length: count }, (_, i) => placeIn(file, first + i));
     },
   };
 }
@@ -167,16 +178,32 @@ export function recordInPage(page: UserPage, hash: Hash64, itemCount: number): U
   if (hash.high < firstHigh || hash.high > lastHigh)
     throw new FormatError(`user page: covers ${firstHigh} to ${lastHigh}, not ${hash.high}: the wrong page was read`);
   const at = entryOf(page, hash);
-  return at === undefined ? undefined : recordAt(page, at, itemCount);
+  return at === undefined ? undefined : takeRecord({ bytes: recordBytes(page, at), at: 0 }, itemCount);
 }
 
-function recordAt({ bytes, view, count }: UserPage, at: number, itemCount: number): UserRecord {
+/** The page without some users in as many bytes, so that the directory stays right. Undefined if it has none of them. */
+export function pageWithout(bytes: Uint8Array, isRemoved: (hash: Hash64) => boolean): Uint8Array | undefined {
+  const page = openUserPage(bytes);
+  const users = Array.from({ length: page.count }, (_, at) => ({ hash: hashAt(page, at), at }));
+  const kept = users
+    .filter(({ hash }) => !isRemoved(hash))
+    .map(({ hash, at }) => ({ hash, record: recordBytes(page, at) }));
+  if (kept.length === page.count) return undefined;
+  const [firstHigh, lastHigh] = [page.view.getUint32(8, true), page.view.getUint32(12, true)];
+  const smaller = new Uint8Array(bytes.length);
+  smaller.set(encodeUserPage({ firstHigh, lastHigh, users: kept }));
+  new DataView(smaller.buffer).setUint32(0, crc32(smaller.subarray(4)), true);
+  return smaller;
+}
+
+/** A copy of a record's bytes, which does not need the page any more. */
+function recordBytes({ bytes, view, count }: UserPage, at: number): Uint8Array {
   const entriesEnd = PAGE_HEAD_BYTES + count * ENTRY_BYTES;
   const start = at === 0 ? entriesEnd : view.getUint32(PAGE_HEAD_BYTES + (at - 1) * ENTRY_BYTES + 8, true);
   const end = view.getUint32(PAGE_HEAD_BYTES + at * ENTRY_BYTES + 8, true);
   if (start < entriesEnd || end <= start || end > bytes.length)
     throw new FormatError(`user page: record ${at} lies at ${start} to ${end} of ${bytes.length} bytes`);
-  return takeRecord({ bytes: bytes.slice(start, end), at: 0 }, itemCount); // a copy, so that the record does not need the page any more
+  return bytes.slice(start, end);
 }
 
 export type PageContent = {

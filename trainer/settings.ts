@@ -72,6 +72,8 @@ export function readSettings(environment: Environment = process.env) {
     store: storeSettings(values),
     /** The edge's address, without a slash at the end: the base of `model_url`. */
     edgeUrl: values.SHORTLIST_EDGE_URL.replace(/\/+$/, ""),
+    /** Time within which everything that is stored of an erased user is removed. */
+    erasureMs: values.SHORTLIST_ERASURE_DAYS * 86_400_000,
     runs: {
       /** Runs that this machine does at the same time. */
       concurrency: values.SHORTLIST_CONCURRENCY,
@@ -235,6 +237,7 @@ const SettingsSchema = StoreSchema.extend({
   SHORTLIST_CUSTOMER_CALLS: integer(1, 1_000_000, 600),
   SHORTLIST_SCHEDULE_MINUTES: integer(1, 525_600, 60),
   SHORTLIST_RUN_MEMORY_MB: integer(64, 1_000_000, 4096),
+  SHORTLIST_ERASURE_DAYS: integer(6, 365, 30),
   SHORTLIST_RUN_DISK_BYTES: integer(1e6, 1e15, 1e11),
   SHORTLIST_DISK_RESERVE_BYTES: integer(0, 1e15, 2e9),
   SHORTLIST_RUN_SECONDS: integer(1, 22 * 3600, 4 * 3600),

@@ -40,6 +40,7 @@ const outcome = await trainModel(
     customer,
     spec,
     connectorSettings: connect.settings,
+    erasure: { salt: "0".repeat(32), dueMs: null },
     settings: {
       workDirectory,
       modelDirectory: workDirectory,

@@ -14,6 +14,7 @@ import {
   GIANT_PAGE_BYTES_MAX,
   type PageContent,
   pageBytesOf,
+  pageWithout,
   RECORD_HISTORY_MAX,
   RECORD_VALUES_MAX,
 } from "../../shared/user-records.ts";
@@ -68,6 +69,37 @@ const ann = { hash: { high: 5, low: 7 }, content: { items: [5, 300], times: [100
 
 const withValues = (values: readonly number[]) => encodeUserRecord({ ...ann.content, values }, ITEMS);
 const newcomer = { items: [], times: [], seen: [], values: [3] };
+
+test("a page without some users has as many bytes, and the records of the others", () =>
+  fc.assert(
+    fc.property(users, fc.array(fc.boolean(), { minLength: 16 }), (all, removed) => {
+      const page = pageOf(all);
+      const gone = all.filter((_, at) => removed[at]);
+      const isGone = (given: Hash64) => gone.some((user) => compareHashes(user.hash, given) === 0);
+      const smaller = pageWithout(page, isGone);
+      expect(smaller === undefined).toBe(gone.length === 0);
+      if (smaller === undefined) return;
+      expect(smaller.length).toBe(page.length);
+      const again = pageWithout(smaller, isGone);
+      expect(again).toBeUndefined();
+      for (const user of all) {
+        const found = decodeUserPage(smaller, user.hash, ITEMS);
+        if (isGone(user.hash)) expect(found).toBeUndefined();
+        else expect(found!.items).toEqual(decodeUserPage(page, user.hash, ITEMS)!.items);
+      }
+      // The bytes after the last record are zeros: nothing of a removed record is left.
+      const end = smaller.length - smaller.toReversed().findIndex((byte) => byte !== 0);
+      const kept = all
+        .filter(({ hash }) => !isGone(hash))
+        .map(({ content }) => encodeUserRecord(content, ITEMS).length);
+      expect(end).toBeLessThanOrEqual(
+        pageBytesOf(
+          kept.length,
+          kept.reduce((sum, length) => sum + length, 0),
+        ),
+      );
+    }),
+  ));
 
 test("a record without values has the bytes of format 1, and the first number says whether there are values", () => {
   expect(withValues([])).toEqual(encodeUserRecord(ann.content, ITEMS));
@@ -250,6 +282,19 @@ test("places are sums of page sizes, for directories of any size", () =>
 test("a version without users has a directory", () => {
   const read = directory([], [], []);
   expect(read.find({ high: 0, low: 0 })).toBeUndefined();
+});
+
+test("the places of a file's pages are those at which its users are found", () => {
+  const content = {
+    salt: new Uint8Array(16),
+    userCount: 3,
+    itemCount: 1,
+    firstHigh: [0, 5, 9],
+    pageBytes: [16, 32, 8],
+  };
+  const directory = decodeUserDirectory(encodeUserDirectory({ ...content, pagesOfFile: [2, 1] }));
+  const places = [0, 5, 9].map((high) => directory.find({ high, low: 0 }));
+  expect([...directory.pagesOf(0), ...directory.pagesOf(1)]).toEqual(places);
 });
 
 test("a directory of 160,000 pages has less than a megabyte", () => {

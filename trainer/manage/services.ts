@@ -6,6 +6,7 @@ import type { Settings } from "../settings.ts";
 import { bucketGrants } from "../store/bucket-grants.ts";
 import type { ObjectStore } from "../store/object-store.ts";
 import { openDatabase } from "./records/database.ts";
+import { erasureDeadlines } from "./records/erasure-deadlines.ts";
 import { erasures } from "./records/erasures.ts";
 import { modelRegistry } from "./records/model-registry.ts";
 import { runLedger } from "./records/run-ledger.ts";
@@ -44,9 +45,10 @@ export async function openServices(parts: TrainerParts, closing: ClosingStep[]) 
   closing.push(() => waitAtMost(PART_STOP_SECONDS_MAX, pointers.idle()));
   const folders = modelFolders(stateDirectory);
   const erased = erasures({ database, store, nowMs, newSalt: () => randomBytes(16).toString("hex"), log });
+  const deadlines = erasureDeadlines({ database, nowMs, withinMs: settings.erasureMs, log });
   const grants = await bucketGrants(settings.store);
   closing.push(() => grants.close());
-  const records = { database, registry, ledger, pointers, folders, erasures: erased };
+  const records = { database, registry, ledger, pointers, folders, erasures: erased, deadlines };
   return { ...parts, ...records, caps: settings.caps, backupHours: settings.backupHours, grants };
 }
 

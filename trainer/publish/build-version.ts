@@ -121,13 +121,14 @@ async function userFiles(histories: UserHistories, input: VersionInput): Promise
   return { pages, directory: await versionFile(directory, MEDIA_TYPES.userDirectory), userCount };
 }
 
-async function fileOnDisk(bytes: Uint8Array, path: string): Promise<VersionFile> {
+/** A file of user pages that is kept in a folder of the run instead of in memory. */
+export async function fileOnDisk(bytes: Uint8Array, path: string): Promise<VersionFile> {
   const descriptor = await describe(bytes, MEDIA_TYPES.userPages);
   await writeFile(path, bytes);
   return { descriptor, body: await openAsBlob(path) };
 }
 
-/** The salt of the user hashes. It differs for every version, so that records of two versions cannot be linked to one user. */
+/** A salt of the user hashes for one version, if two users have the same hash with the customer's salt. */
 export function userSalt({
   customer,
   modelName,

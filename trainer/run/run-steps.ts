@@ -1,5 +1,6 @@
 /** The steps of a training run, in their order (train-model.ts). */
 import { join } from "node:path";
+import type { ErasedUsers } from "../../shared/erased-users.ts";
 import type { EvaluationReport } from "../../shared/evaluation-report.ts";
 import type { DataSummary } from "../../shared/model-record.ts";
 import { fitSeconds } from "../choose/budget.ts";
@@ -21,7 +22,7 @@ import type { ObjectStore } from "../store/object-store.ts";
 import { publish } from "../store/publish.ts";
 import { sweep } from "../store/sweep.ts";
 import type { BuiltVersion } from "../store/version-files.ts";
-import { creationMs, erasedUsers } from "./stored-state.ts";
+import { creationMs } from "./stored-state.ts";
 import type { TrainingJob } from "./training-run.ts";
 
 export type TrainDeps = {
@@ -35,8 +36,10 @@ export type TrainDeps = {
   readonly onData: (data: DataSummary) => void;
   /** True while this run still owns the model's lease. Checked before the version goes live and before each deletion of a sweep. */
   readonly ownsLease?: (() => Promise<boolean>) | undefined;
-  /** Called with errors of the clean-up after publishing, which do not fail the run. */
+  /** Called with errors of a removal or clean-up, which do not fail the run. */
   readonly onCleanupError?: (error: unknown) => void;
+  readonly onErasedRemoved?: () => void;
+  readonly edgesRefreshMs?: number;
 };
 
 /** What every step of a run gets. */
@@ -50,18 +53,20 @@ export type Run = {
 
 export function beginRun(job: TrainingJob, deps: TrainDeps): Run {
   const model = { customer: job.customer, modelName: job.spec.model_name };
-  return { job, deps, model, salt: userSalt({ ...model, createdAtMs: deps.nowMs() }) };
+  const { salt } = job.erasure;
+  const bytes = salt === null ? userSalt({ ...model, createdAtMs: deps.nowMs() }) : new TextEncoder().encode(salt);
+  return { job, deps, model, salt: bytes };
 }
 
-export async function readData({ job, deps, salt }: Run): Promise<ReadWithinBudget> {
-  const { spec, customer, settings } = job;
+export async function readData({ job, deps, salt }: Run, erased: ErasedUsers | undefined): Promise<ReadWithinBudget> {
+  const { spec, settings } = job;
   const { workDirectory, modelDirectory, incremental, rejectedFractionMax, memoryMbMax } = settings;
   const data = await readWithinBudget(spec, {
     context: deps.connect,
     workDirectory,
     rejectedFractionMax,
     memoryMbMax,
-    erased: await erasedUsers(deps.store, customer),
+    erased,
     kept: { directory: modelDirectory, ...incremental },
     signal: deps.signal,
     nowMs: deps.nowMs(),

@@ -1,5 +1,6 @@
 import { EvaluationReport } from "../../shared/evaluation-report.ts";
 import { gate } from "../choose/decide/gate.ts";
+import { removeErased } from "./remove-erased.ts";
 import { runMetrics } from "./run-metrics.ts";
 import {
   beginRun,
@@ -11,7 +12,7 @@ import {
   type TrainDeps,
   upload,
 } from "./run-steps.ts";
-import { liveReport } from "./stored-state.ts";
+import { erasedUsers, liveReport } from "./stored-state.ts";
 import type { PublishedVersion, RunMetrics, TrainingJob } from "./training-run.ts";
 
 export type TrainOutcome =
@@ -25,7 +26,10 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
   const run = beginRun(job, deps);
 
   stage.enter("FETCHING");
-  const data = await readData(run);
+  const erased = await erasedUsers(deps.store, job.customer);
+  await removeErased(run, erased).catch((error: unknown) => deps.onCleanupError?.(error));
+  deps.signal.throwIfAborted();
+  const data = await readData(run, erased);
 
   stage.enter("TRAINING");
   const live = await liveReport(deps.store, run.model);

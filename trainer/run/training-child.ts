@@ -40,7 +40,8 @@ async function perform(job: TrainingJob): Promise<RunMessage> {
       report,
       onData: (data) => send({ kind: "data", data }),
       ownsLease: () => askLease(process, stop.signal),
-      onCleanupError: (error) => console.error("The clean-up after publishing failed:", error),
+      onCleanupError: (error) => console.error("A removal of old or erased data failed:", error),
+      onErasedRemoved: () => send({ kind: "erased_removed" }),
     });
   } catch (error) {
     if (!(error instanceof StageError)) console.error(error);

@@ -9,7 +9,15 @@ export type TrainingJob = {
   readonly customer: string;
   readonly spec: ModelSpec;
   readonly settings: TrainingSettings;
+  readonly erasure: ErasureJob;
   readonly connectorSettings: SentConnectorSettings;
+};
+
+export type ErasureJob = {
+  /** The salt of the customer's user hashes, as on the list of erased users. Null: this version gets a salt of its own. */
+  readonly salt: string | null;
+  /** What was stored before this time has to lose the users of the list now. Null: nothing is due. */
+  readonly dueMs: number | null;
 };
 
 export type TrainingSettings = {
@@ -36,6 +44,8 @@ export type TrainingSettings = {
 export type RunMessage =
   | { readonly kind: "progress"; readonly state: TrainingState; readonly progress: Progress }
   | { readonly kind: "data"; readonly data: DataSummary }
+  /** What was due of ErasureJob is done. */
+  | { readonly kind: "erased_removed" }
   /** Asks whether this run still owns the model's lease. The reply is a LeaseAnswer. */
   | { readonly kind: "owns_lease" }
   /** Asks for a BigQuery access token. The reply is an AccessTokenAnswer. */

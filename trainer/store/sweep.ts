@@ -11,6 +11,8 @@ export type SweepOptions = DeleteOptions & {
   readonly keepVersions?: number;
   /** Younger objects stay: they may belong to an upload under way. */
   readonly graceMs?: number;
+  /** Versions that were stored before this time are deleted, however new they are; except the live one. */
+  readonly spentBeforeMs?: number;
 };
 
 /**
@@ -30,7 +32,7 @@ const GRACE_MS = 2 * ACTIVATABLE.ageMs;
  * @returns The keys that were deleted.
  */
 export async function sweep(store: ObjectStore, model: ModelRef, options: SweepOptions): Promise<string[]> {
-  const { nowMs, keepVersions = KEEP_VERSIONS, graceMs = GRACE_MS } = options;
+  const { nowMs, keepVersions = KEEP_VERSIONS, graceMs = GRACE_MS, spentBeforeMs = 0 } = options;
   const pointer = (await readLivePointer(store, model))?.pointer;
   if (pointer === undefined || pointer.status === "DESTROYING") return []; // deleteModel does the work
 
@@ -38,9 +40,9 @@ export async function sweep(store: ObjectStore, model: ModelRef, options: SweepO
   const live = pointer.live?.version;
   const versions = await storedVersions(store, model);
   const spent = versions
-    .slice(0, Math.max(0, versions.length - keepVersions))
-    .filter((stored) => isOld(stored) && stored.version !== live)
-    .map(({ version }) => version);
+    .filter((stored, i) => (i < versions.length - keepVersions && isOld(stored)) || stored.modifiedMs < spentBeforeMs)
+    .map(({ version }) => version)
+    .filter((version) => version !== live);
   const kept = new Set(versions.map(({ version }) => version).filter((version) => !spent.includes(version)));
   if (live) kept.add(live);
   const named = new Set<string>();

@@ -8,6 +8,7 @@ import type { CustomerCaps } from "../../settings.ts";
 import type { ObjectStore } from "../../store/object-store.ts";
 import { backUpRegularly } from "../records/backup.ts";
 import type { Database } from "../records/database.ts";
+import type { ErasureDeadlines } from "../records/erasure-deadlines.ts";
 import type { Erasures } from "../records/erasures.ts";
 import type { ModelRegistry } from "../records/model-registry.ts";
 import type { Model } from "../records/model-transitions.ts";
@@ -28,6 +29,7 @@ export type UpkeepContext = {
   readonly pointers: PointerKeeper;
   readonly folders: ModelFolders;
   readonly erasures: Erasures;
+  readonly deadlines: ErasureDeadlines;
   readonly caps: CustomerCaps;
   readonly backupHours: number;
   readonly nowMs: () => number;
@@ -38,11 +40,6 @@ const BATCH = 100;
 const SWEEP_EVERY_MS = 3_600_000;
 const RECONCILED_AT_ONCE = 16;
 const RECONCILE_MS_MAX = 10_000;
-const DAY_MS = 86_400_000;
-/** Age of an erasure at which kept rows from before it are removed. A run within this time leaves the erased users out of them. */
-const ERASED_ROWS_MS_MAX = 7 * DAY_MS;
-/** Rows kept within this time after an erasure may come from a run that began before it. */
-const RUN_MS_MAX = DAY_MS;
 
 export function startUpkeep(context: UpkeepContext, pauseMs: number): Loop {
   const stopping = new AbortController();
@@ -100,10 +97,11 @@ type SweepStep = (context: UpkeepContext, signal: AbortSignal) => Promise<void>;
 
 const SWEEP: readonly SweepStep[] = [
   ({ erasures }) => erasures.restore(),
-  async ({ erasures, folders, nowMs }) => {
-    for (const { customer, erasedMs } of await erasures.lastBefore(nowMs() - ERASED_ROWS_MS_MAX))
-      await folders.removeRows(customer, erasedMs + RUN_MS_MAX);
+  async ({ deadlines, folders }) => {
+    for (const { customer, storedBeforeMs } of await deadlines.due())
+      await folders.removeRows(customer, storedBeforeMs);
   },
+  removeOverdue,
   ({ folders, registry }) => folders.sweep(() => registry.names()),
   reconcileAll,
   (context) => backUpRegularly(context.backupHours, context),
@@ -118,6 +116,20 @@ async function sweep(context: UpkeepContext, signal: AbortSignal): Promise<void>
     } catch (error) {
       context.log({ event: "upkeep_failed", level: "error", error: errorForLog(error) });
     }
+}
+
+/** Schedules a run of each model that would otherwise keep an erased user for too long. The run begins with the removal. */
+async function removeOverdue(context: UpkeepContext): Promise<void> {
+  for (const model of await context.deadlines.overdue()) {
+    const about = { customer: model.customer, model_name: model.modelName };
+    try {
+      const scheduled = await context.database.transaction((queries) => scheduleRun(context, model, queries));
+      if (scheduled !== undefined) context.log({ event: "erasure_run_scheduled", level: "info", ...about });
+    } catch (error) {
+      context.log({ event: "upkeep_failed", level: "error", ...about, error: errorForLog(error) });
+    }
+  }
+  context.workers.wake();
 }
 
 /** Reconciles every model: a trainer may have died between writing a record and its pointer. */

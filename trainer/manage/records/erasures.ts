@@ -101,20 +101,11 @@ export function erasures({ database, store, nowMs, newSalt, log, usersMax = ERAS
         restoreList,
       );
     },
-    /** Repairs one customer's list. Throws StoreError, Problem. */
-    async restoreOf(customer: string): Promise<void> {
-      if ((await saltOf(customer)) !== undefined) await restoreList(customer);
-    },
-    /** For each customer, the newest erasure before a time. */
-    async lastBefore(ms: number) {
-      const rows = await database.query(
-        "select customer, max(erased_at) as erased_at from shortlist.erased_users where erased_at < $1 group by customer",
-        [new Date(ms).toISOString()],
-      );
-      return rows.map(({ customer, erased_at }) => ({
-        customer: customer as string,
-        erasedMs: new Date(erased_at as string | Date).getTime(),
-      }));
+    /** Repairs the customer's list before a run reads it. Returns the salt of user hashes. Throws StoreError, Problem. */
+    async prepareList(customer: string): Promise<string> {
+      const salt = (await saltOf(customer)) ?? (await makeSalt(customer));
+      await restoreList(customer);
+      return salt;
     },
   };
 }

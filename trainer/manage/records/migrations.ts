@@ -104,4 +104,8 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     `drop index shortlist.erased_users_listed`,
     `alter table shortlist.erased_users drop column listed`,
   ],
+  [
+    // What was stored of the model before this time has lost its erased users.
+    `alter table shortlist.models add column erased_before timestamptz`,
+  ],
 ];

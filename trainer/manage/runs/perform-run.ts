@@ -14,6 +14,7 @@ import type { BucketGrants } from "../../store/bucket-grants.ts";
 import { type ObjectStore, StoreError } from "../../store/object-store.ts";
 import { type DiskLimit, diskLimit } from "../processes/disk-space.ts";
 import type { Database } from "../records/database.ts";
+import type { ErasureDeadlines } from "../records/erasure-deadlines.ts";
 import type { Erasures } from "../records/erasures.ts";
 import type { ModelRegistry } from "../records/model-registry.ts";
 import type { Attempt, Model, RunEvent } from "../records/model-transitions.ts";
@@ -32,7 +33,8 @@ export type RunContext = {
   readonly grants: BucketGrants;
   readonly pointers: PointerKeeper;
   readonly folders: ModelFolders;
-  readonly erasures: Pick<Erasures, "restoreOf">;
+  readonly erasures: Pick<Erasures, "prepareList">;
+  readonly deadlines: Pick<ErasureDeadlines, "dueFor" | "noteRemoved">;
   readonly settings: Settings;
   /** The program of a run's process. */
   readonly program: string;
@@ -93,8 +95,10 @@ async function attemptRun(model: Model, claim: Claim, context: AttemptContext): 
     // A process can only replace a pointer, so the pointer must exist. An earlier attempt that published and then died with its
     // trainer is noted in the record here.
     await reconcileRecords(model, context);
-    await context.erasures.restoreOf(model.customer); // the process leaves out the users on the list
-    const prepared = await prepareRun(model, claim.runId, context);
+    const salt = await context.erasures.prepareList(model.customer); // the process leaves out the users on the list
+    const isColliding = model.failure?.code === "user_hash_collision"; // the attempt before
+    const erasure = { salt: isColliding ? null : salt, dueMs: await context.deadlines.dueFor(model.customer) };
+    const prepared = await prepareRun(model, { runId: claim.runId, erasure }, context);
     if (prepared.disk.bytesMax === 0) {
       log({ event: "run_postponed", level: "error", ...about, reason: "disk_reserve_reached" });
       return diskReserved(settings.runs.diskReserveBytes);
@@ -108,6 +112,7 @@ async function attemptRun(model: Model, claim: Claim, context: AttemptContext): 
       secondsMax: settings.runs.secondsMax,
       signal: lease.signal,
       onMessage: (message) => progress.write(cleaned(message, clean)),
+      onErasedRemoved: () => void context.deadlines.noteRemoved(model, erasure.dueMs!),
       ownsLease: lease.ownsLease,
     });
     await progress.end();
@@ -135,7 +140,7 @@ export type PreparedRun = {
 
 export async function prepareRun(
   model: Model,
-  runId: string,
+  { runId, erasure }: Pick<TrainingJob, "runId" | "erasure">,
   { settings, folders, store, grants }: Pick<RunContext, "settings" | "folders" | "store" | "grants">,
 ): Promise<PreparedRun> {
   const { customer, modelName, spec } = model;
@@ -160,6 +165,7 @@ export async function prepareRun(
       customer,
       spec,
       connectorSettings,
+      erasure,
       settings: {
         workDirectory: work,
         modelDirectory,

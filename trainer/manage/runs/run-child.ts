@@ -12,6 +12,8 @@ export type ChildOptions = Omit<ProcessOptions, "input" | "onMessage" | "graceSe
   readonly graceSeconds?: number;
   /** Called for each message but the final one, which becomes the outcome. */
   readonly onMessage: (message: ProgressMessage) => void;
+  /** Called when the process has removed what its job says is due. */
+  readonly onErasedRemoved: () => void;
   /** Answers the process's question right before it publishes. */
   readonly ownsLease: () => Promise<boolean>;
 };
@@ -51,6 +53,10 @@ export async function runChild(options: ChildOptions): Promise<ChildResult> {
       if (message.kind === "owns_lease") {
         const { kind } = message;
         void options.ownsLease().then((owns_lease) => answer({ kind, owns_lease } satisfies LeaseAnswer));
+        return "more";
+      }
+      if (message.kind === "erased_removed") {
+        options.onErasedRemoved();
         return "more";
       }
       if (message.kind === "access_token") {
@@ -121,6 +127,7 @@ const Metrics = z.looseObject({ method: z.string().max(100), baseline: z.record(
 const Message = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("progress"), state: TrainingState, progress: Progress }),
   z.object({ kind: z.literal("data"), data: DataSummary }),
+  z.object({ kind: z.literal("erased_removed") }),
   z.object({ kind: z.literal("owns_lease") }),
   z.object({ kind: z.literal("access_token") }),
   z.object({

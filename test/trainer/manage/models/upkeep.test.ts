@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { mkdir, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { LogEntry } from "../../../../trainer/log/log.ts";
 import { scheduleDueRuns, startUpkeep, type UpkeepContext } from "../../../../trainer/manage/models/upkeep.ts";
 import { type Database, openDatabase } from "../../../../trainer/manage/records/database.ts";
+import { erasureDeadlines } from "../../../../trainer/manage/records/erasure-deadlines.ts";
 import { modelRegistry } from "../../../../trainer/manage/records/model-registry.ts";
 import { runLedger } from "../../../../trainer/manage/records/run-ledger.ts";
 import { modelFolders } from "../../../../trainer/manage/runs/model-folders.ts";
@@ -27,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 beforeEach(async () => {
-  for (const table of ["models", "runs"]) await database.query(`delete from shortlist.${table}`);
+  for (const table of ["models", "runs", "erased_users"]) await database.query(`delete from shortlist.${table}`);
   nowMs = START;
   upkept = [];
   reconciled = [];
@@ -50,13 +51,26 @@ beforeEach(async () => {
       erase: async () => {},
       settle: async () => void upkept.push("settle"),
       restore: async () => void upkept.push("restore"),
-      restoreOf: async () => {},
-      lastBefore: async (ms) => [{ customer: "acme", erasedMs: ms }],
+      prepareList: async () => "0".repeat(32),
     },
+    deadlines: erasureDeadlines({
+      database,
+      nowMs: () => nowMs,
+      withinMs: 30 * DAY_MS,
+      log: (entry) => void logs.push(entry),
+    }),
     nowMs: () => nowMs,
     log: (entry) => void logs.push(entry),
   };
 });
+
+const FAILURE = {
+  stage: "fetching",
+  code: "no_rows",
+  message: "None.",
+  at: "2026-01-01T00:00:00Z",
+  retryable: false,
+};
 
 /** A model whose first run has ended. */
 async function aTrainedModel(name: string, schedule: string, nextRunAt: string | null) {
@@ -65,14 +79,7 @@ async function aTrainedModel(name: string, schedule: string, nextRunAt: string |
   const first = { runId: `first-${name}`, attempt: 1 };
   await context.registry.apply("acme", name, { kind: "scheduled", runId: first.runId });
   await context.registry.apply("acme", name, { kind: "started", ...first });
-  const failure = {
-    stage: "fetching",
-    code: "no_rows",
-    message: "None.",
-    at: "2026-01-01T00:00:00Z",
-    retryable: false,
-  };
-  await context.registry.apply("acme", name, { kind: "failed", failure, ...first });
+  await context.registry.apply("acme", name, { kind: "failed", failure: FAILURE, ...first });
 }
 const waiting = async () => (await context.ledger.waiting(100, 100)).map(({ modelName }) => modelName);
 const find = async (name: string) => (await context.registry.find("acme", name))!;
@@ -143,18 +150,51 @@ test("an error with one model is logged and does not affect the others", async (
   expect(await waiting()).toContain("b");
 });
 
-test("rows that were kept before an erasure are removed a week after it, even without a run", async () => {
+/** A user whom the customer erased at START. */
+const erasedAtStart = (customer = "acme") =>
+  database.query("insert into shortlist.erased_users (customer, hash, erased_at) values ($1, '0', $2)", [
+    customer,
+    new Date(START).toISOString(),
+  ]);
+
+test("rows that were kept before an erasure are removed, even without a run", async () => {
   const folder = await freshFolder();
   const folders = modelFolders(folder);
   const rows = join(await folders.makeModel("acme", "shop"), "interactions");
   await mkdir(rows);
-  nowMs = Date.now() + 7 * DAY_MS - 1000; // erased a second before the rows were kept, by a run that had begun earlier
+  await utimes(rows, START / 1000 + 3600, START / 1000 + 3600); // by a run that had begun before the erasure
+  await erasedAtStart();
+  nowMs = START + 15 * DAY_MS + 1000;
   const upkeep = startUpkeep(
     { ...context, folders, registry: { ...context.registry, names: async () => [NAME] } },
     3_600_000,
   );
   await expect.poll(() => existsSync(rows)).toBe(false);
   await upkeep.stop();
+});
+
+test("a model that never trains again gets a run in time for an erasure, once", async () => {
+  await context.registry.insert(database, { customer: "globex", spec: specOf("other", "wait"), nextRunAt: null });
+  await aTrainedModel("once", "@once", null);
+  await erasedAtStart();
+  const upkeepAfter = async (days: number) => {
+    nowMs = START + days * DAY_MS;
+    const upkeep = startUpkeep(context, 3_600_000);
+    await expect.poll(() => reconciled.length).toBeGreaterThan(0); // the last step of the sweep
+    await upkeep.stop();
+    reconciled = [];
+    return await waiting();
+  };
+  expect(await upkeepAfter(22)).toEqual([]);
+  expect(await upkeepAfter(23)).toEqual(["once"]);
+  await database.query("delete from shortlist.runs");
+  const { runId } = (await find("once")).training;
+  await context.registry.apply("acme", "once", { kind: "failed", failure: FAILURE, runId: runId!, attempt: 0 });
+  await context.deadlines.noteRemoved(
+    { customer: "acme", modelName: "once" },
+    (await context.deadlines.dueFor("acme"))!,
+  );
+  expect(await upkeepAfter(40)).not.toContain("once");
 });
 
 test("lists of erased users are written at every turn, and restored at the start", async () => {

@@ -106,14 +106,6 @@ test("if the bucket fails, the call fails, and the next turn of upkeep writes th
   expect(await isListed("ann")).toBe(true);
 });
 
-test("lastBefore gives each customer's last erasure before a time", async () => {
-  await erased.erase("acme", user("ann"));
-  await erased.erase("globex", user("gus"));
-  const last = await erased.lastBefore(Date.now() + 1000);
-  expect(last.map(({ customer }) => customer).sort()).toEqual(["acme", "globex"]);
-  expect(await erased.lastBefore(Math.min(...last.map(({ erasedMs }) => erasedMs)))).toEqual([]);
-});
-
 test("a list that was lost is restored by the sweep or the next call", async () => {
   await erased.erase("acme", user("ann"));
   await erased.erase("globex", user("gus"));

@@ -58,7 +58,12 @@ test.skipIf(small === undefined)("simultaneous runs share what the disk has free
   const environment = { ...environmentOf(small!), SHORTLIST_DISK_RESERVE_BYTES: "4000000", SHORTLIST_CONCURRENCY: "2" };
   const settings = readSettings(environment);
   const folders = modelFolders(small!);
-  const prepared = await prepareRun(aModel({}), "run", { settings, folders, store: memoryStore(), grants: NO_GRANTS });
+  const erasure = { salt: "0".repeat(32), dueMs: null };
+  const prepared = await prepareRun(
+    aModel({}),
+    { runId: "run", erasure },
+    { settings, folders, store: memoryStore(), grants: NO_GRANTS },
+  );
   expect(prepared.disk.bytesMax).toBeGreaterThan(1.5e6);
   expect(prepared.job.settings.diskBytesMax).toBeLessThan(2.2e6);
 });

@@ -280,12 +280,17 @@ test("a run's job has its folders and its customer's settings, and survives JSON
     SHORTLIST_SECRET_ACME__PASSWORD: "planted-in-environment",
   });
   const spec = specOf("shop", "wait", { connector_configs: [{ type: "Postgres", password: "planted-in-spec" }] });
-  const prepared = await prepareRun(aModel({ spec }), "run-1", {
-    settings,
-    folders: modelFolders(state),
-    store: memoryStore(),
-    grants: NO_GRANTS,
-  });
+  const erasure = { salt: "0".repeat(32), dueMs: null };
+  const prepared = await prepareRun(
+    aModel({ spec }),
+    { runId: "run-1", erasure },
+    {
+      settings,
+      folders: modelFolders(state),
+      store: memoryStore(),
+      grants: NO_GRANTS,
+    },
+  );
   const { job } = prepared;
   expect(JSON.parse(JSON.stringify(job))).toEqual(job);
   expect(job).toMatchObject({

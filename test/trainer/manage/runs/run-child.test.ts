@@ -17,6 +17,7 @@ async function run(script: string, options: Partial<ChildOptions> = {}) {
     graceSeconds: 0.3,
     signal: new AbortController().signal,
     onMessage: (message) => messages.push(message),
+    onErasedRemoved: () => undefined,
     ownsLease: () => Promise.resolve(true),
     ...options,
   });
