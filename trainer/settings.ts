@@ -213,7 +213,6 @@ const StoreSchema = z.object({
   SHORTLIST_S3_BUCKET: z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, "must be a bucket name"),
   SHORTLIST_S3_ACCESS_KEY_ID: z.string().min(1),
   SHORTLIST_S3_SECRET_ACCESS_KEY: z.string().min(1),
-  /** Set for a run's process, which has temporary credentials. */
   SHORTLIST_S3_SESSION_TOKEN: z.string().min(1).optional(),
   SHORTLIST_S3_REGION: z.string().min(1).default("auto"),
 });
@@ -332,8 +331,7 @@ export type StoreAccess = {
   readonly bucket: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Goes with temporary credentials. */
-  readonly sessionToken?: string | undefined;
+  readonly sessionToken?: string | undefined; // with temporary credentials
   readonly region?: string;
 };
 
