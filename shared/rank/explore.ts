@@ -12,8 +12,8 @@ export const explorationPlaces = (limit: number, share: number): number[] =>
 
 const ROUNDING = 1e-9; // 10 · 0.3 is less than 3 in floating point
 
-/** Items with few interactions: the less popular half of the catalog, whose order is popularity. */
-export const isRarelyChosen = (item: ItemIndex, itemCount: number): boolean => item >= itemCount / 2;
+/** From this item on, items have few interactions: the less popular half of the catalog, whose order is popularity. */
+export const firstRarelyChosen = (itemCount: number): number => Math.ceil(itemCount / 2);
 
 /**
  * Draws items without replacement, each with a probability in proportion to e to the power of its score (in standard deviations). It

@@ -3,19 +3,23 @@ export type ScoreScale = { readonly mean: number; readonly deviation: number };
 
 /** Mean and standard deviation of the finite scores. Equal scores get the deviation 1, so that boosts have a unit. */
 export function scaleOf(scores: Float32Array): ScoreScale {
-  let [count, sum, squares] = [0, 0, 0];
   const shift = Number.isFinite(scores[0]) ? scores[0]! : 0; // avoids cancellation where all scores are large
-  for (let item = 0; item < scores.length; item++) {
-    const score = scores[item]! - shift;
-    if (!Number.isFinite(score)) continue;
-    count++;
-    sum += score;
-    squares += score * score;
-  }
+  const all = sumsOf(scores, shift);
+  const { count, sum, squares } = Number.isFinite(all.squares) ? all : sumsOf(scores.filter(Number.isFinite), shift);
   const mean = count > 0 ? sum / count : 0;
   const variance = count > 0 ? squares / count - mean * mean : 0;
   const isFlat = !(variance > 1e-12 * (squares / count));
   return { mean: mean + shift, deviation: isFlat ? 1 : Math.sqrt(variance) };
+}
+
+function sumsOf(scores: Float32Array, shift: number) {
+  let [sum, squares] = [0, 0];
+  for (let item = 0; item < scores.length; item++) {
+    const score = scores[item]! - shift;
+    sum += score;
+    squares += score * score;
+  }
+  return { count: scores.length, sum, squares };
 }
 
 /** Scores of the catalog's order, which is popularity: −ln of the place, as popularity falls about as a power of the place. */

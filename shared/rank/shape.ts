@@ -5,7 +5,7 @@ import { attributeLikeness } from "./attribute-likeness.ts";
 import { boost, type CompiledBoost } from "./boost.ts";
 import { type Caps, fillWithin } from "./caps.ts";
 import { diversify } from "./diversify.ts";
-import { drawItems, explorationPlaces, isRarelyChosen, withDrawn } from "./explore.ts";
+import { drawItems, explorationPlaces, firstRarelyChosen, withDrawn } from "./explore.ts";
 import { scaleOf } from "./score-scale.ts";
 
 /** Shaping with everything looked up in one version. */
@@ -52,17 +52,27 @@ export function shape(
 
   const places = limit - pinned.length;
   const poolSize = POOL_FACTOR * places;
-  let list: readonly ItemIndex[] = best(diversity > 0 ? poolSize : places, isFree);
+  const firstSize = diversity > 0 ? poolSize : places;
+  let list: readonly ItemIndex[] = best(firstSize, isFree);
+  const isAll = list.length < firstSize;
   if (diversity > 0) {
     const likeness = table ? attributeLikeness(table, list) : () => 0;
     list = diversify(list, scores, { weight: diversity, count: places, likeness });
   }
   if (exploration > 0) {
     const explored = explorationPlaces(places, exploration);
-    const rare = best(poolSize, (item) => isRarelyChosen(item, scores.length) && isFree(item));
+    const rare = bestRarelyChosen(scores, poolSize, { isCandidate: isFree, among });
     list = withDrawn(list, drawItems(rare, explored.length, { scoreOf: standard, seed }), explored);
   }
   const more = (isWanted: (item: ItemIndex) => boolean) => best(poolSize, (item) => isWanted(item) && isFree(item));
-  const items = [...pinned, ...fillWithin(caps, places, list, more)];
+  const items = [...pinned, ...fillWithin(caps, places, { first: list, isAll, batchSize: poolSize }, more)];
   return { items, scores: items.map(standard) };
+}
+
+/** The best candidates with few interactions. Only their part of the catalog is scanned. */
+function bestRarelyChosen(scores: Float32Array, count: number, { isCandidate, among }: Candidates): ItemIndex[] {
+  const first = firstRarelyChosen(scores.length);
+  if (typeof among !== "number") return bestOf(scores, count, (item) => item >= first && isCandidate(item), among);
+  const itemAt = (at: number) => (at + first) as ItemIndex;
+  return bestOf(scores.subarray(first), count, (at) => isCandidate(itemAt(at)), scores.length - first).map(itemAt);
 }
