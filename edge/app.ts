@@ -99,9 +99,9 @@ const allowOrigins: MiddlewareHandler<EdgeEnv> = (c, next) => {
   if (allowed.length === 0) return next();
   return cors({
     origin: (origin) => (allowed.includes("*") ? "*" : allowed.includes(origin) ? origin : null),
-    allowMethods: ["GET", "POST", "PATCH", "DELETE"],
-    allowHeaders: ["content-type", "x-api-key", "x-request-id", "idempotency-key"],
-    exposeHeaders: [...Object.keys(RANK_HEADERS), "retry-after", "location", "idempotent-replayed"],
+    allowMethods: ["GET", "POST", "PUT", "PATCH", "DELETE"],
+    allowHeaders: ["content-type", "x-api-key", "x-request-id", "idempotency-key", "if-match"],
+    exposeHeaders: [...Object.keys(RANK_HEADERS), "retry-after", "location", "idempotent-replayed", "etag"],
     maxAge: 600,
   })(c, next);
 };

@@ -54,6 +54,7 @@ async function forward(c: Context<EdgeEnv>): Promise<Response> {
     bodyDigest: await bodyDigestOf(body),
   };
   const contentType = request.headers.get("content-type");
+  const ifMatch = request.headers.get("if-match");
   // Not `new URL(path, TRAINER_URL)`: a path that begins with two slashes would name another host.
   const answer = await fetch(new URL(TRAINER_URL).origin + signed.path, {
     method: signed.method,
@@ -67,6 +68,7 @@ async function forward(c: Context<EdgeEnv>): Promise<Response> {
       [FORWARD_HEADERS.signature]: await signForward(signed, FORWARD_SECRET),
       [FORWARD_HEADERS.requestId]: c.get("requestId"),
       ...(idempotencyKey === "" ? {} : { "idempotency-key": idempotencyKey }),
+      ...(ifMatch === null ? {} : { "if-match": ifMatch }),
       ...(contentType === null ? {} : { "content-type": contentType }),
     },
     redirect: "manual",

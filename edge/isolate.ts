@@ -10,6 +10,7 @@ import { READ_LOCK_MS, type RequestAccess } from "./reading/waiting.ts";
 import { BODY_MS_MAX } from "./request-body.ts";
 import { erasedLists } from "./versions/erased-lists.ts";
 import { type LiveVersion, livePointers } from "./versions/live-pointers.ts";
+import { scenarios } from "./versions/scenarios.ts";
 import { snapshotCache, type VersionLoader } from "./versions/snapshot-cache.ts";
 
 /** What a request carries through the app, as Hono's type parameter. */
@@ -54,6 +55,7 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     keys: keyring(settings.KEY_CACHE_SECONDS * 1000, cache),
     pointers: livePointers(pointerMs, versions.retireModel),
     erased: erasedLists(pointerMs),
+    scenarios: scenarios(pointerMs),
     versions,
     /** The rank calls under way. */
     ranks: createCustomerQuota(settings.CONCURRENT_RANKS_MAX, settings.RANK_TIMEOUT_MS + LATE_MS),

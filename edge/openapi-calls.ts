@@ -15,8 +15,9 @@ import { ID_BYTES_MAX } from "../shared/ids.ts";
 import type { Scope } from "../shared/key-record.ts";
 import { ModelStatus } from "../shared/live-pointer.ts";
 import { AttributeDescription, ModelRecord } from "../shared/model-record.ts";
-import { ConnectorConfig, ModelSpec } from "../shared/model-spec.ts";
+import { ConnectorConfig, ModelName, ModelSpec } from "../shared/model-spec.ts";
 import type { ProblemCode } from "../shared/problem.ts";
+import { SCENARIO_BYTES_MAX, Scenario } from "../shared/scenario.ts";
 
 /** A successful answer. */
 export type Answer = { readonly status: number; readonly description: string; readonly schema: z.ZodType };
@@ -31,7 +32,7 @@ export type Parameter = {
 
 /** One published call of the API. Path parameters are taken from the path. */
 export type Call = {
-  readonly method: "get" | "post" | "patch" | "delete";
+  readonly method: "get" | "post" | "put" | "patch" | "delete";
   readonly path: string;
   readonly id: string;
   readonly summary: string;
@@ -118,6 +119,7 @@ const RANK_FAULTS: readonly ProblemCode[] = [
   "limit_out_of_range",
   "model_not_found",
   "model_not_active",
+  "scenario_not_found",
   "user_record_unavailable",
   "overloaded",
 ];
@@ -132,6 +134,14 @@ const RANKED = answer(
   z.union([ItemIds, RankedItems]),
   "Item ids, most relevant first; with `return`, an object. Fewer items than `limit`, or none, are a normal answer.",
 );
+const SCENARIO = query("scenario", ModelName, "A scenario, whose fields are the defaults of this call.");
+const SCENARIO_PATH = "/v0/models/{model_name}/scenarios/{scenario_name}";
+const IF_MATCH = header(
+  "if-match",
+  z.string().max(200),
+  "The ETag of the scenario to be changed; else precondition_failed.",
+);
+const STORED_SCENARIO = answer(200, z.looseObject(Scenario.shape), "The scenario. The header ETag names its content.");
 const USER = query("user_id", z.string().max(ID_BYTES_MAX), "The user's id, as in the model's data.");
 const LIMIT = query(
   "limit",
@@ -154,7 +164,7 @@ export const CALLS: readonly Call[] = [
       "Without user_id, and for a user that the model does not know, the answer is popular items. Items that the user has seen are " +
       "left out.",
     scope: "rank",
-    parameters: [USER, LIMIT, RETURN],
+    parameters: [USER, LIMIT, RETURN, SCENARIO],
     answers: [RANKED],
     problems: ["invalid_parameter", "unknown_field", ...RANK_FAULTS],
   },
@@ -179,6 +189,7 @@ export const CALLS: readonly Call[] = [
       USER,
       LIMIT,
       RETURN,
+      SCENARIO,
     ],
     answers: [RANKED],
     problems: ["invalid_parameter", "missing_field", "unknown_field", "item_not_found", ...RANK_FAULTS],
@@ -193,6 +204,48 @@ export const CALLS: readonly Call[] = [
     body: { schema: SimilarBody, bytesMax: RANK_BODY_BYTES_MAX, isRequired: true },
     answers: [RANKED],
     problems: [...BODY_FAULTS, "item_not_found", ...SHAPE_FAULTS, ...RANK_FAULTS],
+  },
+  {
+    ...at("get", "/v0/models/{model_name}/scenarios", "listScenarios"),
+    summary: "Lists the model's scenarios",
+    scope: "manage",
+    answers: [answer(200, z.object({ scenarios: z.array(z.object({ name: z.string() })) }), "Sorted by name.")],
+    problems: ["unknown_field", "model_not_found"],
+  },
+  {
+    ...at("get", SCENARIO_PATH, "viewScenario"),
+    summary: "Shows a scenario",
+    scope: "manage",
+    answers: [STORED_SCENARIO],
+    problems: ["unknown_field", "model_not_found", "scenario_not_found"],
+  },
+  {
+    ...at("put", SCENARIO_PATH, "storeScenario"),
+    summary: "Creates or replaces a scenario: named defaults for rank calls",
+    description:
+      "It is checked against the live version, and takes effect at every edge within ten seconds. It outlives versions: parts that do " +
+      "not fit a later version are left out of answers, and the header x-scenario-problem says so.",
+    scope: "manage",
+    parameters: [IF_MATCH],
+    body: { schema: Scenario, bytesMax: SCENARIO_BYTES_MAX, isRequired: true },
+    answers: [STORED_SCENARIO],
+    problems: [
+      ...BODY_FAULTS,
+      ...SHAPE_FAULTS,
+      "limit_out_of_range",
+      "model_not_found",
+      "scenario_not_found",
+      "too_many_scenarios",
+      "precondition_failed",
+      "artifact_unavailable",
+    ],
+  },
+  {
+    ...at("delete", SCENARIO_PATH, "deleteScenario"),
+    summary: "Deletes a scenario",
+    scope: "manage",
+    answers: [answer(200, z.object({ message: z.string(), name: z.string() }), "The scenario is deleted.")],
+    problems: ["unknown_field", "model_not_found", "scenario_not_found"],
   },
   {
     ...at("post", "/v0/models", "createModel"),

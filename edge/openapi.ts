@@ -154,6 +154,10 @@ export const RANK_HEADERS = {
   ),
   "x-ignored-interactions": textHeader("How many interactions had ids unknown to the model."),
   "x-unknown-items": textHeader("With `item_ids` or `pinned`: how many of these ids the model does not know.", false),
+  "x-scenario-problem": textHeader(
+    "The parts of the scenario that do not fit the live version and were left out.",
+    false,
+  ),
   "x-seen-filter": textHeader(
     "Only `unavailable`: the operator has chosen to rank without it rather than not at all.",
     false,

@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import {
+  type CallDefaults,
   parseRankBody,
   parseRankQuery,
   parseSimilarBody,
@@ -30,6 +31,8 @@ import { userRecordOf } from "./versions/user-records.ts";
 
 /** A refusal is delayed by this time, so that callers that ignore Retry-After cannot fill the thread. */
 const REFUSAL_MS = 100;
+/** Limit on the characters of x-scenario-problem. */
+const SCENARIO_PROBLEM_MAX = 1000;
 const UNREADABLE_RECORD = unreadableAs(
   "user_record_unavailable",
   "What this user has seen cannot be read right now, so nothing is ranked",
@@ -37,21 +40,28 @@ const UNREADABLE_RECORD = unreadableAs(
 
 type Handler = (c: Context<EdgeEnv>) => Promise<Response>;
 
+/** Reads a call's fields, with those of its scenario where it sends none itself. */
+type ParseCall = (defaults?: CallDefaults) => RankParameters;
+
 const byQuery =
-  (parse: (query: URLSearchParams) => RankParameters): Handler =>
+  (parse: (query: URLSearchParams, defaults?: CallDefaults) => RankParameters): Handler =>
   (c) =>
-    answerRank(c, async () => parse(queryOf(c.req.url)));
+    answerRank(c, async () => {
+      const query = queryOf(c.req.url);
+      return (defaults) => parse(query, defaults);
+    });
 
 /** No body is the same as an empty object. */
 const byBody =
-  (parse: (body: unknown) => RankParameters): Handler =>
+  (parse: (body: unknown, defaults?: CallDefaults) => RankParameters): Handler =>
   (c) =>
     answerRank(c, async () => {
       const [first] = new URLSearchParams(searchOf(c.req.url)).keys();
       if (first !== undefined) throw notInQuery(first);
       const { rankBodies } = c.get("isolate");
       const body = await withQuota(c, rankBodies, () => readBody(c.req.raw, RANK_BODY_BYTES_MAX));
-      return parse(body.length === 0 ? {} : parseJson(jsonTextOf(body, c.req.header("content-type") ?? null)));
+      const json = body.length === 0 ? {} : parseJson(jsonTextOf(body, c.req.header("content-type") ?? null));
+      return (defaults) => parse(json, defaults);
     });
 
 export const rankByQuery = byQuery(parseRankQuery);
@@ -82,12 +92,13 @@ function accessOfCall(c: Context<EdgeEnv>): ReadAccess {
   return { ...c.get("access"), reader: reader.endingIn(settings.RANK_TIMEOUT_MS) };
 }
 
-async function answerRank(c: Context<EdgeEnv>, parse: () => Promise<RankParameters>): Promise<Response> {
+async function answerRank(c: Context<EdgeEnv>, read: () => Promise<ParseCall>): Promise<Response> {
   const { admission, ranks } = c.get("isolate");
   requireScope(c.get("caller")!, "rank");
   if (admission.isFull(c.get("caller")!.customer, c.get("access").nowMs())) await refuse(c);
-  const parameters = await parse();
-  return withQuota(c, ranks, () => rankWithLiveVersion(c, parameters));
+  const parse = await read();
+  const sent = parse();
+  return withQuota(c, ranks, () => rankWithLiveVersion(c, sent, parse));
 }
 
 async function withQuota<T>(c: Context<EdgeEnv>, quota: CustomerQuota, work: () => Promise<T>): Promise<T> {
@@ -100,18 +111,19 @@ async function withQuota<T>(c: Context<EdgeEnv>, quota: CustomerQuota, work: () 
   }
 }
 
-async function rankWithLiveVersion(c: Context<EdgeEnv>, parameters: RankParameters): Promise<Response> {
+async function rankWithLiveVersion(c: Context<EdgeEnv>, sent: RankParameters, parse: ParseCall): Promise<Response> {
   const { versions, erased, reader, settings } = c.get("isolate");
   const { customer } = c.get("caller")!;
   const access = accessOfCall(c);
   const startedMs = access.nowMs();
   // The list is read together with the pointer, but applied when the record is read, since a version may take seconds to load.
-  if (parameters.userId !== undefined) erased.prefetch(customer, access);
+  if (sent.userId !== undefined) erased.prefetch(customer, access);
   const target = await liveVersion(c, access);
   const untilMs = startedMs + settings.RANK_TIMEOUT_MS;
   const { loaded, release } = await versions.lease(target, { ...access, reader, log: writeLog }, untilMs);
   const versionMs = access.nowMs() - startedMs;
   try {
+    const parameters = sent.scenario === undefined ? sent : await withScenario(c, loaded, { sent, parse, access });
     const record = await readRecord(c, loaded, { parameters, access });
     const recordMs = access.nowMs() - startedMs - versionMs;
     const answer = await rankInTurn(c, loaded, { parameters, record, startedMs });
@@ -134,6 +146,22 @@ function liveVersion(c: Context<EdgeEnv>, access: ReadAccess): Promise<LiveVersi
   const ahead = c.get("ahead");
   if (ahead?.customer === customer && ahead.modelName === modelName) return ahead.target;
   return c.get("isolate").pointers.liveVersion(customer, modelName, access);
+}
+
+type Scenic = { readonly sent: RankParameters; readonly parse: ParseCall; readonly access: ReadAccess };
+
+/** The call with the fields of its scenario. The parts of the scenario that do not fit the version are left out, and a header says so. */
+async function withScenario(
+  c: Context<EdgeEnv>,
+  loaded: LoadedVersion,
+  { sent, parse, access }: Scenic,
+): Promise<RankParameters> {
+  const { fields, problems } = await c.get("isolate").scenarios.fitting(loaded, sent.scenario!, access);
+  if (problems.length > 0) {
+    const text = problems.join("; ").replaceAll(/[^\x20-\x7e]/g, "?"); // a header has no other characters
+    c.header("x-scenario-problem", text.slice(0, SCENARIO_PROBLEM_MAX));
+  }
+  return parse(fields);
 }
 
 type Reading = { readonly parameters: RankParameters; readonly access: ReadAccess };

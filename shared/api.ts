@@ -19,6 +19,7 @@ export const RANK_LIMIT_DEFAULT = 15;
 export const RANK_LIMIT_MAX = 500;
 export const SESSION_MAX = 500;
 export const ITEM_IDS_MAX = 1000;
+const SCENARIO_NAME_MAX = 63;
 
 /** Limit on the body of a rank call. */
 export const RANK_BODY_BYTES_MAX = 65_536;
@@ -32,7 +33,7 @@ export const LIST_LIMIT_MAX = 100;
 const CURSOR_CHARACTERS_MAX = 500;
 
 const LIMIT_SENTENCE = `must be an integer from 1 to ${RANK_LIMIT_MAX}`;
-const CommonFields = z.strictObject({
+export const CommonFields = z.strictObject({
   user_id: Id.optional(),
   limit: z
     .int({ error: (issue) => `${LIMIT_SENTENCE}, found ${shown(issue.input)}` })
@@ -53,6 +54,10 @@ const CommonFields = z.strictObject({
     }),
   exclude_seen: z.boolean().optional().meta({
     description: "Whether items that the user has seen are left out. Default: true, but false with `item_ids`.",
+  }),
+  scenario: z.string().max(SCENARIO_NAME_MAX).optional().meta({
+    description:
+      "The name of a scenario, whose fields are the defaults of this call. Fields of the call win; both `retrieval` queries must hold.",
   }),
   return: Return,
   ...ShapingFields,
@@ -82,20 +87,25 @@ export const RankBody = CommonFields.extend({
 /** The body of `POST …/similar_items`. */
 export const SimilarBody = CommonFields.extend({ item_id: Id });
 
-const RankQuery = CommonFields.pick({ user_id: true, limit: true, return: true });
-const SimilarQuery = SimilarBody.pick({ item_id: true, user_id: true, limit: true, return: true });
+const RankQuery = CommonFields.pick({ user_id: true, limit: true, return: true, scenario: true });
+const SimilarQuery = SimilarBody.pick({ item_id: true, user_id: true, limit: true, return: true, scenario: true });
 
 /** A rank request without its time. */
 export type RankParameters = Omit<RankRequest, "nowSeconds"> & {
   /** What the answer has besides ids. Undefined: it is a bare array of ids. */
   readonly details: readonly Detail[] | undefined;
+  /** The name of the scenario that the call asks for. */
+  readonly scenario: string | undefined;
 };
 
+/** Fields for a call that does not send them. */
+export type CallDefaults = Readonly<Record<string, unknown>>;
+
 /** `POST …/rank`. Throws Problem. */
-export function parseRankBody(body: unknown): RankParameters {
-  const parsed = parseWith(RankBody, body, { codeOf: rankCodeOf });
+export function parseRankBody(body: unknown, defaults?: CallDefaults): RankParameters {
+  const parsed = parseWith(RankBody, withDefaults(body, defaults), { codeOf: rankCodeOf });
   return {
-    ...parametersOf(parsed),
+    ...parametersOf(parsed, defaults),
     session: parsed.interactions.map((interaction) => interaction.item_id as ItemId),
     excludeSeen: parsed.exclude_seen ?? parsed.item_ids === undefined,
     itemIds: parsed.item_ids as readonly ItemId[] | undefined,
@@ -103,19 +113,30 @@ export function parseRankBody(body: unknown): RankParameters {
 }
 
 /** `POST …/similar_items`. Throws Problem. */
-export function parseSimilarBody(body: unknown): RankParameters {
-  const parsed = parseWith(SimilarBody, body, { codeOf: rankCodeOf });
-  return { ...parametersOf(parsed), similarTo: parsed.item_id as ItemId };
+export function parseSimilarBody(body: unknown, defaults?: CallDefaults): RankParameters {
+  const parsed = parseWith(SimilarBody, withDefaults(body, defaults), { codeOf: rankCodeOf });
+  return { ...parametersOf(parsed, defaults), similarTo: parsed.item_id as ItemId };
 }
 
-function parametersOf(parsed: z.output<typeof CommonFields>): RankParameters {
+/** The fields of a call, after those of its scenario. Its `retrieval` replaces none: both hold. */
+function withDefaults(body: unknown, defaults: CallDefaults | undefined): unknown {
+  if (defaults === undefined) return body;
+  const { retrieval: _, ...others } = defaults;
+  return { ...others, ...(body as object) };
+}
+
+function parametersOf(parsed: z.output<typeof CommonFields>, defaults: CallDefaults = {}): RankParameters {
+  const own = parsed.retrieval === undefined ? [] : [parseFilter(parsed.retrieval, "/retrieval")];
+  const preset = defaults.retrieval === undefined ? [] : [parseFilter(defaults.retrieval, "/scenario/retrieval")];
+  const filters = [...preset, ...own];
   return {
     userId: parsed.user_id as UserId | undefined,
     limit: parsed.limit,
     session: [],
-    filter: parsed.retrieval === undefined ? undefined : parseFilter(parsed.retrieval, "/retrieval"),
+    filter: filters.length > 1 ? { kind: "and", of: filters } : filters[0],
     excludeSeen: parsed.exclude_seen ?? true,
     shaping: shapingOf(parsed),
+    scenario: parsed.scenario,
     ...detailsOf(parsed.return),
   };
 }
@@ -145,13 +166,19 @@ export function searchOf(url: string): string {
   return at < 0 ? "" : whole!.slice(at);
 }
 
-/** `GET …/rank?user_id=&limit=&return=`. Throws Problem. */
-export const parseRankQuery = (query: URLSearchParams): RankParameters =>
-  parametersOf(parseWith(RankQuery, valuesOf(query), { codeOf: rankCodeOf }));
+/** `GET …/rank?user_id=&limit=&return=&scenario=`. Throws Problem. */
+export function parseRankQuery(query: URLSearchParams, defaults?: CallDefaults): RankParameters {
+  const values = valuesOf(query);
+  return defaults
+    ? parseRankBody(values, defaults)
+    : parametersOf(parseWith(RankQuery, values, { codeOf: rankCodeOf }));
+}
 
-/** `GET …/similar_items?item_id=&user_id=&limit=&return=`. Throws Problem. */
-export function parseSimilarQuery(query: URLSearchParams): RankParameters {
-  const parsed = parseWith(SimilarQuery, valuesOf(query), { codeOf: rankCodeOf });
+/** `GET …/similar_items?item_id=&user_id=&limit=&return=&scenario=`. Throws Problem. */
+export function parseSimilarQuery(query: URLSearchParams, defaults?: CallDefaults): RankParameters {
+  const values = valuesOf(query);
+  if (defaults) return parseSimilarBody(values, defaults);
+  const parsed = parseWith(SimilarQuery, values, { codeOf: rankCodeOf });
   return { ...parametersOf(parsed), similarTo: parsed.item_id as ItemId };
 }
 

@@ -8,6 +8,7 @@
  *     models/{customer}/{model}/versions/{version}.json      the manifest: this file
  *     models/{customer}/{model}/reports/{version}.json       the evaluation report
  *     models/{customer}/{model}/lists/{version}.bin          the lists that the report was made from, for the trainer
+ *     models/{customer}/{model}/scenarios/{name}.json        named defaults for rank calls (shared/scenario.ts)
  *     models/{customer}/{model}/blobs/{sha256, hex}          every other file, named by its content
  *
  * Every reference is a descriptor (as in the OCI image specification): media type, digest, size. A reader checks first the size, then the

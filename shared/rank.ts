@@ -6,7 +6,7 @@ import { type Reason, reasonItemsMax, reasonsFor } from "./rank/reasons.ts";
 import { popularityScores } from "./rank/score-scale.ts";
 import { shape } from "./rank/shape.ts";
 import { similarityScores } from "./rank/similar.ts";
-import type { History, Snapshot, UserRecord } from "./snapshot.ts";
+import type { History, KnownNames, Snapshot, UserRecord } from "./snapshot.ts";
 import { bestOf } from "./top-k.ts";
 
 export type RankRequest = {
@@ -73,7 +73,7 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
 }
 
 /** Throws Problem if the filter or the shaping does not fit the version. */
-export function compileRequest(request: RankRequest, snapshot: Snapshot) {
+export function compileRequest(request: RankRequest, snapshot: KnownNames) {
   const isMatch = request.filter ? snapshot.compileFilter(request.filter) : () => true;
   const isShaped = request.shaping !== undefined || request.wanted?.scores;
   return { isMatch, shaping: isShaped ? compileShaping(request.shaping ?? {}, request, snapshot) : undefined };

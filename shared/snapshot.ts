@@ -55,3 +55,6 @@ export type Snapshot = {
   /** Throws Problem (unknown_attribute, filter_type_mismatch) if the filter does not fit the attributes. */
   compileFilter(filter: Filter): (item: ItemIndex) => boolean;
 };
+
+/** The part of a version that a request can be checked against without a user. */
+export type KnownNames = Pick<Snapshot, "version" | "attributes" | "indexOf" | "compileFilter">;

@@ -1,6 +1,6 @@
 import { type Filter, filterProblem } from "../filter/parse-filter.ts";
 import type { ItemId, ItemIndex, UserId } from "../ids.ts";
-import type { Snapshot } from "../snapshot.ts";
+import type { KnownNames } from "../snapshot.ts";
 import { capsOf } from "./caps.ts";
 import { seedOf } from "./explore.ts";
 import type { CompiledShaping } from "./shape.ts";
@@ -26,7 +26,7 @@ const SECONDS_PER_DAY = 86_400;
 export function compileShaping(
   { boosts = [], diversity = 0, exploration = 0, seed, maxPerValue, pinned = [] }: Shaping,
   { userId, nowSeconds }: { readonly userId: UserId | undefined; readonly nowSeconds: number },
-  snapshot: Snapshot,
+  snapshot: KnownNames,
 ): CompiledShaping {
   const table = snapshot.attributes ?? null;
   if (diversity > 0 && table === null)

@@ -9,6 +9,8 @@ const OF_THE_TRAINER: readonly ProblemCode[] = [
   "version_not_found",
   "model_exists",
   "model_busy",
+  "too_many_scenarios",
+  "precondition_failed",
   "idempotency_conflict",
   "quota_exceeded",
 ];
@@ -42,6 +44,7 @@ const PROVOKED: Partial<Record<ProblemCode, () => Promise<Response>>> = {
   insufficient_scope: async () => edge.call(RANK, { key: (await edge.issueKey({ scopes: ["manage"] })).key }),
   model_not_found: () => edge.call("/v0/models/nothing/rank"),
   item_not_found: () => edge.call("/v0/models/shop/similar_items?item_id=nothing"),
+  scenario_not_found: () => edge.call(`${RANK}?scenario=home`),
   not_found: () => edge.call("/nothing"),
   method_not_allowed: () => edge.call(RANK, { method: "DELETE" }),
   async model_not_active() {

@@ -23,6 +23,7 @@ import type { AppEnv, Route } from "./app.ts";
 import { evaluationAnswer } from "./evaluation-answer.ts";
 import { HIDE_SOURCES, ModelPatch, patchedSpec } from "./model-patch.ts";
 import { jsonOf, queryParameters } from "./read-request.ts";
+import { scenarioRoutes } from "./scenario-routes.ts";
 
 export type RoutesContext = actions.ActionContext & {
   readonly edgeUrl: string;
@@ -89,6 +90,7 @@ export function modelRoutes(context: RoutesContext): readonly Route[] {
     { path: `${model}/versions`, methods: { GET: async (c) => c.json(await versionsOf(await find(c), context)) } },
     { path: `${model}/versions/:version/activate`, methods: { POST: activate } },
     { path: `${model}/evaluation`, methods: { GET: readReport, POST: evaluate } },
+    ...scenarioRoutes(context.store, find),
   ];
 }
 

@@ -1,0 +1,73 @@
+/** Named defaults for rank calls: one JSON object for each, beside the live pointer and independent of versions. */
+import type { z } from "zod";
+import { CommonFields, parseRankBody } from "./api.ts";
+import { prefixOf } from "./manifest.ts";
+import { ModelName } from "./model-spec.ts";
+import { parseWith } from "./parse-request.ts";
+import { Problem } from "./problem.ts";
+import { compileRequest } from "./rank.ts";
+import type { KnownNames } from "./snapshot.ts";
+
+/** The fields of a call that a scenario may preset. */
+export const Scenario = CommonFields.omit({ user_id: true, scenario: true }).partial();
+export type Scenario = z.input<typeof Scenario>;
+
+export const SCENARIOS_MAX = 100;
+export const SCENARIO_BYTES_MAX = 32_768;
+
+export const scenariosPrefix = (customer: string, model: string) => `${prefixOf(customer, model)}scenarios/`;
+export const scenarioKey = (customer: string, model: string, name: string) =>
+  `${scenariosPrefix(customer, model)}${name}.json`;
+
+/** Throws Problem scenario_not_found, also for a name that no scenario can have. */
+export function requireScenarioName(name: string): string {
+  if (ModelName.safeParse(name).success) return name;
+  throw scenarioNotFound(name);
+}
+
+export const scenarioNotFound = (name: string) =>
+  new Problem("scenario_not_found", `The model has no scenario with the name ${JSON.stringify(name.slice(0, 64))}.`);
+
+/** A checked scenario, as it was sent. Throws Problem. */
+export function parseScenario(body: unknown): Scenario {
+  parseRankBody(body);
+  parseWith(Scenario, body); // refuses the fields that only a call has
+  return body as Scenario;
+}
+
+/** Throws Problem if a scenario names an attribute that the version does not have, or compares it with another type. */
+export const checkFits = (scenario: Scenario, version: KnownNames): void =>
+  void compileRequest({ ...parseRankBody(scenario), nowSeconds: 0 }, version);
+
+/** Stands for the boosts before the one that is checked, so that its error names the right place. */
+const NO_BOOST = { retrieval: {}, by: 0 };
+
+/** The scenario without the parts that do not fit the version, and what is wrong with them. */
+export function fittingPart(scenario: Scenario, version: KnownNames): { fields: Scenario; problems: string[] } {
+  const problems: string[] = [];
+  const fits = (part: Scenario): boolean => {
+    try {
+      checkFits(part, version);
+      return true;
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      problems.push(error.message);
+      return false;
+    }
+  };
+  const { retrieval, diversity, boosts, max_per_value: caps, ...fields } = scenario;
+  return {
+    fields: {
+      ...fields,
+      ...(retrieval !== undefined && fits({ retrieval }) && { retrieval }),
+      ...(diversity !== undefined && fits({ diversity }) && { diversity }),
+      ...(boosts && { boosts: boosts.filter((boost, i) => fits({ boosts: [...Array(i).fill(NO_BOOST), boost] })) }),
+      ...(caps && {
+        max_per_value: Object.fromEntries(
+          Object.entries(caps).filter(([name, max]) => fits({ max_per_value: { [name]: max } })),
+        ),
+      }),
+    },
+    problems,
+  };
+}
