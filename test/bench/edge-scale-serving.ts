@@ -64,5 +64,6 @@ async function rankCall(
 ): Promise<string[]> {
   const { status, text } = await edge.http.call(`${PATH}${query}`, { headers: { "x-api-key": key }, body });
   if (status !== 200) throw new Error(`The edge answered ${status}: ${text} ${edge.log.slice(-3).join(" ")}`);
-  return (JSON.parse(text) as (string | number)[]).map(String);
+  const answer = JSON.parse(text) as unknown[] | { items: { item_id: unknown }[] };
+  return (Array.isArray(answer) ? answer : answer.items.map(({ item_id }) => item_id)).map(String);
 }

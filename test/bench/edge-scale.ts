@@ -327,6 +327,8 @@ async function measureVariants(serving: Serving): Promise<Figure[]> {
     ...[1, 20, HISTORY_MAX].map((length) => [`history_${length}`, session(length)] as const),
     ...[0.0001, 0.01, 0.5].map((share) => [`filter_${100 * share}%`, passing(share)] as const),
     ["filter_worst", (i: number) => ({ user_id: String(i), retrieval: worst })],
+    ["caps_diversity", (i: number) => ({ user_id: String(i), max_per_value: { rarity: 2 }, diversity: 0.3 })],
+    ["reasons", (i: number) => ({ user_id: String(i), return: ["reasons"] })],
   ];
   const figures: Figure[] = [];
   for (const [name, bodyOf] of variants) {
