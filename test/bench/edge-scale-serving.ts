@@ -1,3 +1,4 @@
+import { MEGABYTE } from "../../shared/memory-cost.ts";
 import type { BuiltVersion } from "../../trainer/store/version-files.ts";
 import { type EdgeOptions, type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 import { childProcesses } from "./edge-scale-process.ts";
@@ -21,7 +22,14 @@ export async function publishWorld(
   { dataset, exported }: ScaleWorld,
 ): Promise<{ built: BuiltVersion; call: RankCall }> {
   return withEdge({ r2Directory }, async (publisher) => {
-    const built = await publisher.publish({ modelName: "scale", dataset, exported, historyMax: HISTORY_MAX });
+    const edgeMemoryBytes = CACHE_MEGABYTES * MEGABYTE;
+    const built = await publisher.publish({
+      modelName: "scale",
+      dataset,
+      exported,
+      historyMax: HISTORY_MAX,
+      edgeMemoryBytes,
+    });
     const { key } = await publisher.issueKey();
     return { built, call: (edge, query, body) => rankCall(edge, { key, query, body }) };
   });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { encodeAttributes } from "../../shared/attributes.ts";
 import { encodeCatalog } from "../../shared/catalog.ts";
 import { FORMAT, FORMAT_WITH_USER_VALUES, Manifest, MEDIA_TYPES } from "../../shared/manifest.ts";
+import { leastMemoryBytes } from "../../shared/memory-cost.ts";
 import type { ExportedModel } from "../learn/model.ts";
 import { openScorer } from "../learn/scoring/onnx-scorer.ts";
 import type { Dataset } from "../read/dataset/dataset.ts";
@@ -31,6 +32,11 @@ export type VersionInput = {
   readonly users?: UserHistories | undefined;
   /** The file of attribute values (shared/user-values.ts); `users` has the codes. Absent: nobody is ranked for by attributes. */
   readonly userValues?: Uint8Array | undefined;
+  /**
+   * Memory of an isolate for versions. Without enough of it, the version has no statistics for similar items, and more popular items are
+   * in their lists. Absent: no limit.
+   */
+  readonly edgeMemoryBytes?: number;
   /** A folder of this run. User records are written to it, so that they are never all in memory. */
   readonly workDirectory: string;
   readonly signal?: AbortSignal;
@@ -55,7 +61,7 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
   const { golden, similarityFile } = await measureScores(input);
   const users = await userFiles(input.users ?? historiesOf(dataset, dataset.userIds, userSalt(input)), input);
 
-  const manifest = checkManifest({
+  const necessary = {
     format: input.userValues ? FORMAT_WITH_USER_VALUES : FORMAT,
     customer: input.customer,
     model_name: input.modelName,
@@ -76,8 +82,12 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
     attributes: attributes ? await addBytes(attributes, MEDIA_TYPES.attributes) : null,
     users: users && { directory: add(users.directory), pages: users.pages.map(add) },
     ...(input.userValues && { user_values: await addBytes(input.userValues, MEDIA_TYPES.userValues) }),
-    similarity: await addBytes(similarityFile, MEDIA_TYPES.similarity),
-  });
+  };
+  const similarity = await versionFile(similarityFile, MEDIA_TYPES.similarity);
+  const whole = checkManifest({ ...necessary, similarity: similarity.descriptor });
+  const fits = leastMemoryBytes(whole) <= (input.edgeMemoryBytes ?? Number.POSITIVE_INFINITY);
+  if (fits) add(similarity);
+  const manifest = fits ? whole : checkManifest(necessary);
   return { version: await versionName(manifest), manifest, files: [...files.values()] };
 }
 

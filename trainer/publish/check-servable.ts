@@ -11,11 +11,13 @@ import { StageError } from "../stage/stage-error.ts";
 export function checkServable(manifest: Manifest, edgeMemoryBytes: number): void {
   const needed = leastMemoryBytes(manifest);
   if (needed <= edgeMemoryBytes) return;
-  const [neededMb, mb] = [needed, edgeMemoryBytes].map((bytes) => (bytes / MEGABYTE).toFixed(1));
+  const sizes = [needed, edgeMemoryBytes, manifest.attributes?.size ?? 0];
+  const [neededMb, mb, attributesMb] = sizes.map((bytes) => (bytes / MEGABYTE).toFixed(1));
   throw new StageError(
     "deploying",
     "version_too_large",
     `The version needs ${neededMb} MB of an isolate and the edge has ${mb} MB for versions: lower SHORTLIST_WEIGHT_MB, ` +
+      `declare fewer item features (they take ${attributesMb} MB), ` +
       "or raise the edge's CACHE_MEGABYTES and SHORTLIST_EDGE_CACHE_MB together",
   );
 }

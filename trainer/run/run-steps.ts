@@ -143,6 +143,7 @@ export async function buildFinal({ job, deps, model, salt }: Run, { data, select
     historyMax: final.fitted.historyMax,
     ...usersOf({ data, selection, final }, salt),
     workDirectory,
+    edgeMemoryBytes,
     signal: deps.signal,
     progress: (fraction) => deps.report.progress({ fraction: fraction / 2, detail: "writing user records" }),
   });

@@ -7,6 +7,7 @@ import { decodeCatalog } from "../../../shared/catalog.ts";
 import { userHash } from "../../../shared/hash.ts";
 import type { ItemId, ItemIndex } from "../../../shared/ids.ts";
 import { Manifest } from "../../../shared/manifest.ts";
+import { leastMemoryBytes } from "../../../shared/memory-cost.ts";
 import { packStrings } from "../../../shared/packed-strings.ts";
 import { decodeUserDirectory } from "../../../shared/user-records.ts";
 import { encodeUserValues } from "../../../shared/user-values.ts";
@@ -134,6 +135,16 @@ test("the name is the time and the beginning of the manifest's digest", async ()
 test("without attributes there is no file of them", async () => {
   const built = await buildVersion(await inputOf({ dataset: { ...dataset, itemAttributes: [] } }));
   expect(built.manifest.attributes).toBeNull();
+});
+
+test("statistics for similar items are left out where they would not fit into an isolate", async () => {
+  const whole = await buildVersion(await inputOf());
+  const needed = leastMemoryBytes(whole.manifest);
+  const versionWith = async (edgeMemoryBytes: number) => buildVersion(await inputOf({ edgeMemoryBytes }));
+  expect((await versionWith(needed)).manifest).toEqual(whole.manifest);
+  const less = await versionWith(needed - 1);
+  expect(less.manifest).toEqual({ ...whole.manifest, similarity: undefined });
+  expect(less.files).toHaveLength(whole.files.length - 1);
 });
 
 test("what the edge would refuse is refused here", async () => {
