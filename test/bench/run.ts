@@ -15,6 +15,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   deployed: async () => (await import("./deployed.ts")).deployed,
   load: async () => (await import("./load.ts")).load,
   fuzz: async () => (await import("./fuzz.ts")).fuzz,
+  many: async () => (await import("./many.ts")).many,
   models: async () => (await import("./many-models.ts")).manyModels,
   cost: async () => (await import("./cost.ts")).cost,
   training: async () => (await import("./training-stages.ts")).trainingStages,
