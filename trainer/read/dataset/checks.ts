@@ -95,33 +95,20 @@ export function interactionWarnings(
   label: RowReport["label"],
   duplicates: number,
 ): readonly { readonly code: string; readonly message: string }[] {
-  const warnings: { code: string; message: string }[] = [];
-  const warn = (condition: boolean, code: string, message: string) => {
-    if (condition) warnings.push({ code, message });
-  };
-  warn(
-    items.length < FEW_INTERACTIONS,
-    "few_interactions",
-    `There are only ${items.length} interactions; below ${FEW_INTERACTIONS}, lists will be close to plain popularity`,
-  );
-  warn(
-    userCount === 1,
-    "one_user",
-    "The interactions are all of one user, so lists will be plain popularity: is the user column the right one?",
-  );
-  warn(
-    items.length > 1 && times.every((time) => time === times[0]),
-    "one_time",
-    "Every interaction has the same time, so nothing can be learnt from order or recency",
-  );
-  warn(
-    times.some((time) => time < YEAR_1990),
-    "old_times",
-    "Some times lie before 1990: check the time column's unit",
-  );
-  warn(!positive.includes(0) && label.type === "Rating", "all_positive", "Every rating counts as positive");
-  warn(duplicates > items.length, "duplicates", `${duplicates} rows repeat the user, item and time of another`);
-  return warnings;
+  const few = `There are only ${items.length} interactions; below ${FEW_INTERACTIONS}, lists will be close to plain popularity`;
+  const oneUser =
+    "The interactions are all of one user, so lists will be plain popularity: is the user column the right one?";
+  const oneTime = "Every interaction has the same time, so nothing can be learnt from order or recency";
+  const repeated = `${duplicates} rows repeat the user, item and time of another`;
+  const warnings: readonly (readonly [applies: boolean, code: string, message: string])[] = [
+    [items.length < FEW_INTERACTIONS, "few_interactions", few],
+    [userCount === 1, "one_user", oneUser],
+    [items.length > 1 && times.every((time) => time === times[0]), "one_time", oneTime],
+    [times.some((time) => time < YEAR_1990), "old_times", "Some times lie before 1990: check the time column's unit"],
+    [!positive.includes(0) && label.type === "Rating", "all_positive", "Every rating counts as positive"],
+    [duplicates > items.length, "duplicates", repeated],
+  ];
+  return warnings.filter(([applies]) => applies).map(([, code, message]) => ({ code, message }));
 }
 
 const percent = (fraction: number) => `${Math.round(fraction * 1000) / 10} %`;
