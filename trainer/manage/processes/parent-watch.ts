@@ -5,6 +5,9 @@
  */
 import { isMainThread, Worker } from "node:worker_threads";
 
+/** Given by the parent: it may be gone before this process can ask who it was. */
+const parent = Number(process.env.SHORTLIST_PARENT_PID);
+
 const WATCH = `
   const { workerData } = require("node:worker_threads");
   setInterval(() => process.ppid !== workerData && process.kill(process.pid, "SIGKILL"), 1000);
@@ -15,7 +18,13 @@ const EXIT_DELAY_MS = 500;
 
 if (isMainThread) {
   // A process with nothing left to do ends by itself before this timer, with all its output written.
-  process.once("disconnect", () => setTimeout(() => process.exit(), EXIT_DELAY_MS).unref());
-  if (!process.connected) process.exit(1);
-  new Worker(WATCH, { eval: true, workerData: process.ppid, execArgv: [], stdout: true, stderr: true }).unref();
+  process.once("disconnect", () => setTimeout(end, EXIT_DELAY_MS).unref());
+  if (!process.connected) end();
+  new Worker(WATCH, { eval: true, workerData: parent, execArgv: [], stdout: true, stderr: true }).unref();
+}
+
+/** `process.exit` would end the thread that checks, and then wait for a query of the embedded database, perhaps forever. */
+function end(): void {
+  if (process.ppid === parent) process.exit();
+  process.kill(process.pid, "SIGKILL");
 }

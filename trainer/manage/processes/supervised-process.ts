@@ -89,7 +89,7 @@ function startProcess({ program, environment, memoryMbMax }: ProcessOptions): Ch
   const watch = new URL("./parent-watch.ts", import.meta.url).href;
   const child = fork(program, [], {
     execArgv: [`--max-old-space-size=${memoryMbMax}`, "--disable-warning=ExperimentalWarning", `--import=${watch}`],
-    env: environment,
+    env: { ...environment, SHORTLIST_PARENT_PID: String(process.pid) },
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });
   try {

@@ -114,6 +114,24 @@ test.each([
   expect(await superviseWhere(trouble)).toContain(reason),
 );
 
+test.each([0, 20, 150, 600])("a program ends although its supervisor was killed after %i ms", async (afterMs) => {
+  const folder = await freshFolder();
+  const [program, supervisor] = [join(folder, "busy.mts"), join(folder, "killed.mts")];
+  await writeFile(program, "await new Promise((done) => setTimeout(done, 50)); for (;;);");
+  const path = new URL("../../../../trainer/manage/processes/supervised-process.ts", import.meta.url).href;
+  await writeFile(
+    supervisor,
+    `import { superviseProcess } from ${JSON.stringify(path)};
+     const limits = { memoryMbMax: 100, disk: { folders: [], bytesMax: 1 }, secondsMax: 60, graceSeconds: 1 };
+     const options = { program: ${JSON.stringify(program)}, input: {}, environment: {}, ...limits };
+     void superviseProcess({ ...options, signal: new AbortController().signal, onMessage: () => "more" });
+     setTimeout(() => process.kill(process.pid, "SIGKILL"), ${afterMs});`,
+  );
+  await expect(promisify(execFile)(process.execPath, ["--no-warnings", supervisor])).rejects.toThrow();
+  const processes = async () => (await promisify(execFile)("ps", ["-eo", "args"])).stdout;
+  await expect.poll(processes, { timeout: 20_000, interval: 200 }).not.toContain(program);
+});
+
 test("the resident memory of this process is what Node reports; a process that has ended has none", async () => {
   const mb = (await residentMb(process.pid))!;
   expect(Math.abs(mb - process.memoryUsage().rss / 2 ** 20)).toBeLessThan(50);
