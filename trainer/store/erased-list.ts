@@ -19,7 +19,25 @@ export async function readErasedUsers(store: ObjectStore, customer: string): Pro
 }
 
 /**
- * Adds users to the customer's list; nobody is ever removed from it. A list that does not exist is made with the given salt.
+ * Replaces the users of the customer's list, if there is one.
+ *
+ * @param hashes Called after the list was read, and again if another writer was faster. So it misses nobody who was added before.
+ */
+export async function replaceErasedUsers(
+  store: ObjectStore,
+  customer: string,
+  hashes: () => Promise<readonly string[]>,
+): Promise<void> {
+  const key = erasedUsersKey(customer);
+  await changeObject(store, key, async (found) => {
+    if (found === undefined) return undefined;
+    const { salt } = parseList(key, found.bytes);
+    return encodeErasedUsers(erasedUsersOf(salt, await hashes()));
+  });
+}
+
+/**
+ * Adds users to the customer's list. A list that does not exist is made with the given salt.
  *
  * @param hashes Hashes with that salt (shared/erased-users.ts).
  * @throws StoreError when the list has another salt, because these hashes would then match nobody.

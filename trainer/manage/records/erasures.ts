@@ -7,7 +7,7 @@ import { forEachConcurrently } from "../../../shared/concurrently.ts";
 import { ERASED_USERS_MAX, erasureHash } from "../../../shared/erased-users.ts";
 import type { UserId } from "../../../shared/ids.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
-import { addErasedUsers, listIsFull, readErasedUsers } from "../../store/erased-list.ts";
+import { addErasedUsers, listIsFull, readErasedUsers, replaceErasedUsers } from "../../store/erased-list.ts";
 import type { ObjectStore } from "../../store/object-store.ts";
 import { oneAtATime } from "../one-at-a-time.ts";
 import type { Database } from "./database.ts";
@@ -108,4 +108,35 @@ export function erasures({ database, store, nowMs, newSalt, log, usersMax = ERAS
       return salt;
     },
   };
+}
+
+export type Pruning = { readonly customer: string; readonly from: string; readonly until: string };
+
+/**
+ * Forgets the erasures of a time, such as those of a stolen key. These users are known again after the next training. Every row is
+ * added to the list before a call succeeds, so the rows that are left are the whole list.
+ */
+export async function pruneErasures(
+  { customer, from, until }: Pruning,
+  { database, store }: Pick<ErasureParts, "database" | "store">,
+): Promise<{ readonly removed: number; readonly left: number }> {
+  const ofTime = "customer = $1 and erased_at >= $2 and erased_at < $3";
+  const parameters = [customer, from, until];
+  const removed = await database.query(`delete from shortlist.erased_users where ${ofTime} returning hash`, parameters);
+  const hashesLeft = async () => {
+    const rows = await database.query("select hash from shortlist.erased_users where customer = $1", [customer]);
+    return rows.map(({ hash }) => hash as string);
+  };
+  await replaceErasedUsers(store, customer, hashesLeft);
+  return { removed: removed.length, left: (await hashesLeft()).length };
+}
+
+/** The number of a customer's erasures by the hour in which they came, oldest first. */
+export async function erasuresByHour(customer: string, database: Database) {
+  const rows = await database.query(
+    `select date_trunc('hour', erased_at) as hour, count(*) as count from shortlist.erased_users
+     where customer = $1 group by 1 order by 1`,
+    [customer],
+  );
+  return rows.map(({ hour, count }) => `${new Date(hour as string | Date).toISOString()}  ${Number(count)}`);
 }

@@ -5,7 +5,7 @@ import { erasedUsersKey, isErased } from "../../../../shared/erased-users.ts";
 import type { UserId } from "../../../../shared/ids.ts";
 import type { LogEntry } from "../../../../trainer/log/log.ts";
 import { type Database, openDatabase } from "../../../../trainer/manage/records/database.ts";
-import { type Erasures, erasures } from "../../../../trainer/manage/records/erasures.ts";
+import { type Erasures, erasures, erasuresByHour, pruneErasures } from "../../../../trainer/manage/records/erasures.ts";
 import { readErasedUsers } from "../../../../trainer/store/erased-list.ts";
 import { type ObjectStore, StoreError } from "../../../../trainer/store/object-store.ts";
 import { memoryStore } from "../../../fixtures/memory-store.ts";
@@ -161,6 +161,47 @@ test("a new database adopts the salt of the existing list", async () => {
   await database.query("delete from shortlist.erasure_salts");
   await open().erase("acme", user("bob"));
   expect([await isListed("ann"), await isListed("bob")]).toEqual([true, true]);
+});
+
+test("an operator prunes a list that was filled with junk, and it takes users again", async () => {
+  const list = open({ usersMax: 4 });
+  await list.erase("acme", user("ann"));
+  const from = "2020-01-01T00:00:00.000Z";
+  await database.query("update shortlist.erased_users set erased_at = '2019-06-01T12:30:00Z'"); // before the junk
+  await list.erase("globex", user("gus"));
+  for (const junk of ["x1", "x2", "x3"]) await list.erase("acme", user(junk));
+  await expect(list.erase("acme", user("bob"))).rejects.toMatchObject({ code: "overloaded" });
+  const hours = await erasuresByHour("acme", database);
+  expect(hours[0]).toBe("2019-06-01T12:00:00.000Z  1");
+  expect(hours.slice(1).reduce((sum, line) => sum + Number(line.split("  ")[1]), 0)).toBe(3);
+  const pruning = { customer: "acme", from, until: new Date(Date.now() + 1000).toISOString() };
+  expect(await pruneErasures(pruning, { database, store })).toEqual({ removed: 3, left: 1 });
+  expect([await isListed("ann"), await isListed("x1"), await isListed("gus", "globex")]).toEqual([true, false, true]);
+  await list.erase("acme", user("bob"));
+  expect([await isListed("ann"), await isListed("bob")]).toEqual([true, true]);
+  await list.restore();
+  expect(await isListed("x1")).toBe(false);
+});
+
+test("a user who is erased while a list is pruned stays on it", async () => {
+  await erased.erase("acme", user("junk"));
+  await setTimeout(5);
+  const until = new Date().toISOString();
+  await setTimeout(5);
+  let hasRaced = false;
+  const racing: ObjectStore = {
+    ...store,
+    async swap(...write) {
+      if (!hasRaced) {
+        hasRaced = true;
+        await erased.erase("acme", user("bob"));
+      }
+      return store.swap(...write);
+    },
+  };
+  const pruning = { customer: "acme", from: "2020-01-01T00:00:00Z", until };
+  expect(await pruneErasures(pruning, { database, store: racing })).toEqual({ removed: 1, left: 1 });
+  expect([await isListed("junk"), await isListed("bob")]).toEqual([false, true]);
 });
 
 test("a full list refuses further users, and accepts listed users again", async () => {
