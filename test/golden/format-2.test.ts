@@ -2,9 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { ItemIndex } from "../../shared/ids.ts";
 import { FORMATS_READ, Manifest } from "../../shared/manifest.ts";
+import { decodeSimilarity } from "../../shared/similarity.ts";
 import { decodeUserValues } from "../../shared/user-values.ts";
 import { decodeUserRecords } from "../fixtures/user-page.ts";
-import { format2Files, ITEM_COUNT, USERS } from "./format-2.ts";
+import { format2Files, ITEM_COUNT, SIMILARITY, USERS } from "./format-2.ts";
 
 const folder = new URL("format-2/", import.meta.url).pathname;
 const frozen = (name: string) => new Uint8Array(readFileSync(folder + name));
@@ -33,6 +34,14 @@ test("user-values.bin", () => {
   expect(rounded([])).toEqual([-1, -1.5, -2, -4, -4]);
   expect(rounded([0])).toEqual([-1.5, -1.5, -0.73, -3.75, -4]);
   expect(rounded([0, 1])).toEqual([-1.5, -0.7, -1.53, -3.65, -4]);
+});
+
+test("similarity.bin", () => {
+  const similarity = decodeSimilarity(frozen("similarity.bin"));
+  expect(similarity).toMatchObject({ itemCount: ITEM_COUNT, knownCount: SIMILARITY.knownCount });
+  const lifts = Float32Array.of(3, 1, 4, 1, 1);
+  similarity.toLifts(lifts);
+  expect([...lifts].map((lift) => Math.round(lift * 100) / 100)).toEqual([-1.73, -3.99, 1.74, 0.66, 3.55]);
 });
 
 test("the manifest is read as it was written", () => {

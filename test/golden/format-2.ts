@@ -1,5 +1,9 @@
-/** The additions of format 2: user values, and their codes in records. Their frozen bytes are in format-2/. */
+/**
+ * The additions of format 2: user values, their codes in records, and statistics for similar items. Their frozen bytes are in
+ * format-2/.
+ */
 import { type Descriptor, Manifest, MEDIA_TYPES } from "../../shared/manifest.ts";
+import { encodeSimilarity } from "../../shared/similarity.ts";
 import { encodeUserPage, encodeUserRecord, type RecordContent } from "../../shared/user-records.ts";
 import { encodeUserValues } from "../../shared/user-values.ts";
 
@@ -14,6 +18,11 @@ export const RATIOS = {
   itemCount: ITEM_COUNT,
   base: Float32Array.of(-1, -1.5, -2, -4),
   ratios: [Float32Array.of(-0.5, 0, 1.27, 0.25), Float32Array.of(0, 0.8, -0.8, 0.1)],
+};
+export const SIMILARITY = {
+  knownCount: 4,
+  mean: Float32Array.of(2, 1, -0.5, -1, -1.5),
+  deviation: Float32Array.of(0.5, 0.25, 1, 0.125, 0),
 };
 
 const file: Descriptor = { media_type: MEDIA_TYPES.catalog, digest: `sha256:${"ab".repeat(32)}`, size: 10 };
@@ -40,5 +49,6 @@ export async function format2Files(): Promise<ReadonlyMap<string, Uint8Array>> {
     ["manifest.json", new TextEncoder().encode(JSON.stringify(Manifest.parse(manifest)))],
     ["user-page.bin", encodeUserPage({ firstHigh: 0, lastHigh: 2 ** 32 - 1, users })],
     ["user-values.bin", encodeUserValues(RATIOS)],
+    ["similarity.bin", encodeSimilarity(SIMILARITY)],
   ]);
 }
