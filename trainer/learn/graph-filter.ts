@@ -20,6 +20,8 @@ export type GraphFilterParams = {
   readonly smooth: number;
   /** Number of singular vectors of the smooth part. */
   readonly rank: number;
+  /** Weight of S² that is taken away from S = RᵀR / σ₁², so that what everybody chooses counts less; absent: 0. */
+  readonly sharpen?: number;
 };
 
 /** Strongest normalised co-occurrences that one item keeps. */
@@ -28,7 +30,8 @@ const ROW_MAX = 2000;
 /**
  * Computes GF-CF (Shen et al. 2021, "How powerful is graph convolution for recommendation?", eq. 12): with the normalised
  * interactions R = D_u^−a X D_i^−b, W = RᵀR / σ₁² + α · D_i^−b V_k V_kᵀ D_i^b, where V_k are the leading right singular vectors.
- * Wins: as a part of a blend. Cost: the co-occurrences plus `rank` times the entries.
+ * With `sharpen`, W = D_i^−b (S − sharpen · S² + α · V_k V_kᵀ), as in Turbo-CF (Park et al. 2024), with S² by its leading vectors.
+ * Wins: as a part of a blend, and large sparse sets with `sharpen`. Cost: the co-occurrences plus `rank` times the entries.
  */
 export const graphFilter: Method<GraphFilterParams> = {
   name: "graph_filter",
@@ -36,6 +39,7 @@ export const graphFilter: Method<GraphFilterParams> = {
     const rank = rankFor(data);
     return [
       { userExponent: 0.4, itemExponent: 0.4, smooth: 1, rank },
+      { userExponent: 0.3, itemExponent: 0.3, smooth: 0.3, rank, sharpen: 1 },
       { userExponent: 0.5, itemExponent: 0.5, smooth: 1, rank },
       { userExponent: 0.5, itemExponent: 0.4, smooth: 0.3, rank },
     ];
@@ -67,7 +71,7 @@ const rankFor = ({ userCount, itemCount }: Interactions): number =>
 
 async function graphFilterTerms(
   counts: CoOccurrence,
-  { itemExponent, smooth, rank }: GraphFilterParams,
+  { itemExponent, smooth, rank, sharpen = 0 }: GraphFilterParams,
   context: FitContext,
 ): Promise<LinearTerm[]> {
   const { histories } = counts;
@@ -91,12 +95,11 @@ async function graphFilterTerms(
   const neighbours = normalised
     ? strongestWeights(scaledWeights(normalised, 1 / largest), ROW_MAX)
     : await normalisedNeighbours(counts, divisor, { largest, context });
-  const terms: LinearTerm[] = [{ weighting: AS_SET, matrix: neighbours }];
-  if (smooth > 0) {
-    eraseRows(eigen.vectors, (item) => popularity[item] === 0);
-    terms.push({ weighting: AS_SET, matrix: smoothPart(eigen, divisor, smooth) });
-  }
-  return terms;
+  eraseRows(eigen.vectors, (item) => popularity[item] === 0);
+  const weightOf = (eigenvalue: number) => smooth - sharpen * (eigenvalue / largest) ** 2;
+  if (sharpen > 0) scaleRows(neighbours, (row) => 1 / divisor[row]!);
+  const vectors = factorsOf(eigen, weightOf, { from: divisor, to: sharpen > 0 ? divisor.map(() => 1) : divisor });
+  return [neighbours, vectors].map((matrix) => ({ weighting: AS_SET, matrix }));
 }
 
 /** Largest catalog whose co-occurrences are held as a dense matrix: 144 MB. */
@@ -185,14 +188,23 @@ function eraseRows({ rows, columns, values }: Matrix, isErased: (row: number) =>
 /** Eigenvalues below this fraction of the largest are rounding errors, and their vectors are noise. */
 const EIGENVALUE_FRACTION_MIN = 1e-5;
 
-/** α · D^−b V Vᵀ D^b as two factors. */
-function smoothPart({ values: eigenvalues, vectors }: LeadingEigen, divisor: Float64Array, smooth: number) {
+/** D_from^−1 V f(Λ) Vᵀ D_to as two factors, with Λ the eigenvalues. */
+function factorsOf(
+  { values: eigenvalues, vectors }: LeadingEigen,
+  f: (eigenvalue: number) => number,
+  { from, to }: { readonly from: Float64Array; readonly to: Float64Array },
+) {
   const { rows, columns: rank, values } = vectors;
-  const isReal = eigenvalues.map((value) => (value > EIGENVALUE_FRACTION_MIN * eigenvalues[0]! ? 1 : 0));
-  const left = values.map((value, i) => (isReal[i % rank]! * smooth * value) / divisor[Math.floor(i / rank)]!);
+  const weights = eigenvalues.map((value) => (value > EIGENVALUE_FRACTION_MIN * eigenvalues[0]! ? f(value) : 0));
+  const left = values.map((value, i) => (weights[i % rank]! * value) / from[Math.floor(i / rank)]!);
   const right = new Float32Array(rank * rows);
   for (let item = 0; item < rows; item++) {
-    for (let k = 0; k < rank; k++) right[k * rows + item] = values[item * rank + k]! * divisor[item]!;
+    for (let k = 0; k < rank; k++) right[k * rows + item] = values[item * rank + k]! * to[item]!;
   }
   return factorWeights(rows, rank, { left, right });
+}
+
+function scaleRows({ rowCount, start, values }: SparseWeights, factorOf: (row: number) => number): void {
+  for (let row = 0; row < rowCount; row++)
+    for (let at = start[row]!; at < start[row + 1]!; at++) values[at]! *= factorOf(row);
 }

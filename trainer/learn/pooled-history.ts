@@ -13,6 +13,8 @@ export type PooledHistoryParams = {
   readonly width: number;
   /** Divides the cosines in the loss; a smaller temperature gives the hardest negatives more weight. */
   readonly temperature: number;
+  /** Weight of the negatives in the loss: above 1 it is the bilateral softmax (Wu et al. 2024). */
+  readonly exponent: number;
   /** 1: an entry's weight depends on its position, and the next item is the target; 0: a history is a set. */
   readonly ordered: number;
   readonly learningRate: number;
@@ -30,7 +32,7 @@ export const pooledHistory: Method<PooledHistoryParams> = {
   grid: (data) => {
     const epochs = epochsFor(data);
     const settings = { width: data.items.length < 10_000 ? 32 : 64, learningRate: 5e-3, epochs };
-    const set = { ...settings, temperature: 0.1, ordered: 0 };
+    const set = { ...settings, temperature: 0.12, exponent: 1.1, ordered: 0 };
     return [set, { ...set, ordered: 1 }, { ...set, temperature: 0.2 }];
   },
   // Training adapts to its time budget, so this is the shortest training that is worthwhile: a third of the epochs.
@@ -97,7 +99,12 @@ function networkOf(
     compileStep() {
       const drawnCount = Math.min(DRAWN_COUNT, itemCount);
       const candidates = candidateSource({ targetCounts: countItems(histories), drawnCount, random: random.ofSteps });
-      return compilePooledStep(shape, { parameters, temperature: params.temperature, candidates });
+      return compilePooledStep(shape, {
+        parameters,
+        temperature: params.temperature,
+        exponent: params.exponent,
+        candidates,
+      });
     },
     openScorer: () => openPooledScorer(shape),
     plan: (stepsPerEpoch) => planFor(params, stepsPerEpoch),

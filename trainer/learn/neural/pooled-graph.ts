@@ -52,19 +52,20 @@ export function freshPooledParameters(
 export type PooledStep = { run(batch: PooledBatch): Promise<number>; release(): Promise<void> };
 
 /**
- * Compiles training of a pooled model. A user is the weighted sum of its items' vectors, projected, at unit length. The loss
- * is a softmax of cosine / temperature over candidates, with all targets of a history together (SimpleX, Mao et al. 2021;
- * softmax loss, Wu et al. 2024). Without projection and temperature the model is ELSA (Vančura et al. 2022).
+ * Compiles training of a pooled model. A user is the weighted sum of its items' vectors, projected, at unit length. The loss is
+ * exponent · log Σ e^(s / temperature) − s / temperature for cosines s over candidates, with all targets of a history together
+ * (SimpleX, Mao et al. 2021; bilateral softmax, Wu et al. 2024). Without projection and temperature it is ELSA (Vančura et al. 2022).
  */
 export async function compilePooledStep(
   shape: PooledShape,
   options: {
     readonly parameters: Parameters;
     readonly temperature: number;
+    readonly exponent: number;
     readonly candidates: (targets: Int32Array) => Candidates;
   },
 ): Promise<PooledStep> {
-  const { parameters, temperature, candidates } = options;
+  const { parameters, temperature, exponent, candidates } = options;
   const graph = graphBuilder("pooled-training");
   const tape = newTape(graph);
   const input = (name: string, type: "int32" | "float32", ...dims: string[]) => graph.input(name, type, dims);
@@ -83,7 +84,7 @@ export async function compilePooledStep(
     correction: input("correction", "float32", "candidates"),
     weights: input("row_weights", "float32", "rows"),
   });
-  const loss = add(tape, push, scale(tape, dotProducts(tape, users, pull), -1));
+  const loss = add(tape, scale(tape, push, exponent), scale(tape, dotProducts(tape, users, pull), -1));
   const step = await compileStep(tape, loss, parameters);
   return {
     run: (batch) =>

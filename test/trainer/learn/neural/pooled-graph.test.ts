@@ -13,6 +13,7 @@ import { pooledScores } from "../../../fixtures/reference-networks.ts";
 
 const SHAPE = { itemCount: 9, width: 4, length: 5, ordered: true };
 const TEMPERATURE = 0.5;
+const EXPONENT = 1.3;
 /** Members are newest first. */
 const SPLITS = [
   { members: Int32Array.of(3, 1), targets: Int32Array.of(4) },
@@ -33,15 +34,20 @@ const everything = () => ({
 });
 
 test.each([true, false])(
-  "the loss is the mean over targets of −log softmax of cosine / temperature (ordered: %s)",
+  "the loss is the mean over targets of exponent · log Σ e^(cosine / temperature) − cosine / temperature (ordered: %s)",
   async (ordered) => {
     const shape = { ...SHAPE, ordered };
     const parameters = livelyParameters(shape);
-    const step = await compilePooledStep(shape, { parameters, temperature: TEMPERATURE, candidates: everything });
+    const step = await compilePooledStep(shape, {
+      parameters,
+      temperature: TEMPERATURE,
+      exponent: EXPONENT,
+      candidates: everything,
+    });
     const losses = SPLITS.flatMap(({ members, targets }) => {
       const scores = pooledScores(shape, averagesOf(parameters), [...members].reverse());
       const total = Math.log(scores.reduce((sum, score) => sum + Math.exp(score / TEMPERATURE), 0));
-      return [...targets].map((target) => total - scores[target]! / TEMPERATURE);
+      return [...targets].map((target) => EXPONENT * total - scores[target]! / TEMPERATURE);
     });
     const mean = losses.reduce((sum, loss) => sum + loss, 0) / losses.length;
     expect((await step.run(pooledBatch(SPLITS))) / mean).toBeCloseTo(1, 5);
@@ -51,7 +57,12 @@ test.each([true, false])(
 
 test("the gradients are those of central differences of the loss", async () => {
   const parameters = livelyParameters(SHAPE);
-  const step = await compilePooledStep(SHAPE, { parameters, temperature: TEMPERATURE, candidates: everything });
+  const step = await compilePooledStep(SHAPE, {
+    parameters,
+    temperature: TEMPERATURE,
+    exponent: EXPONENT,
+    candidates: everything,
+  });
   const lossAt = async () => {
     for (const { gradient } of parameters.values()) gradient.fill(0);
     return step.run(pooledBatch(SPLITS));
