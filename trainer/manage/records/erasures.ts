@@ -4,7 +4,7 @@
  * has the user too.
  */
 import { forEachConcurrently } from "../../../shared/concurrently.ts";
-import { ERASED_USERS_MAX, erasureHash } from "../../../shared/erased-users.ts";
+import { ERASED_USERS_MAX, erasureHash, hashesOf } from "../../../shared/erased-users.ts";
 import type { UserId } from "../../../shared/ids.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
 import { addErasedUsers, listIsFull, readErasedUsers, replaceErasedUsers } from "../../store/erased-list.ts";
@@ -35,9 +35,20 @@ export function erasures({ database, store, nowMs, newSalt, log, usersMax = ERAS
     const rows = await database.query("select salt from shortlist.erasure_salts where customer = $1", [customer]);
     return rows[0]?.salt as string | undefined;
   };
-  /** The salt of an existing list, since the database may be newer than the bucket, or a new one. The first writer wins. */
+  const insert = (customer: string, hash: string) =>
+    database.query(
+      `insert into shortlist.erased_users (customer, hash, erased_at) values ($1, $2, $3)
+       on conflict (customer, hash) do nothing`,
+      [customer, hash, new Date(nowMs()).toISOString()],
+    );
+  /**
+   * The salt of an existing list, since the database may be newer than the bucket, or a new one. The first writer wins. The users of
+   * an existing list count as erased now.
+   */
   const makeSalt = async (customer: string): Promise<string> => {
-    const salt = (await readErasedUsers(store, customer))?.salt ?? newSalt();
+    const list = await readErasedUsers(store, customer);
+    const salt = list?.salt ?? newSalt();
+    for (const hash of list ? hashesOf(list) : []) await insert(customer, hash);
     await database.query(
       "insert into shortlist.erasure_salts (customer, salt) values ($1, $2) on conflict (customer) do nothing",
       [customer, salt],
@@ -84,11 +95,7 @@ export function erasures({ database, store, nowMs, newSalt, log, usersMax = ERAS
         [customer, hash, usersMax],
       );
       if (!room!.is_there) throw listIsFull();
-      await database.query(
-        `insert into shortlist.erased_users (customer, hash, erased_at) values ($1, $2, $3)
-         on conflict (customer, hash) do nothing`,
-        [customer, hash, new Date(nowMs()).toISOString()],
-      );
+      await insert(customer, hash);
       await write(customer, [hash]);
     },
     /** Repeats writes to lists that have failed. */
@@ -104,6 +111,7 @@ export function erasures({ database, store, nowMs, newSalt, log, usersMax = ERAS
     /** Repairs the customer's list before a run reads it. Returns the salt of user hashes. Throws StoreError, Problem. */
     async prepareList(customer: string): Promise<string> {
       const salt = (await saltOf(customer)) ?? (await makeSalt(customer));
+      await addErasedUsers(store, customer, { salt, hashes: [] }); // an empty list, so that the salt outlives the database
       await restoreList(customer);
       return salt;
     },

@@ -161,6 +161,13 @@ test("a new database adopts the salt of the existing list", async () => {
   await database.query("delete from shortlist.erasure_salts");
   await open().erase("acme", user("bob"));
   expect([await isListed("ann"), await isListed("bob")]).toEqual([true, true]);
+  expect(await rows()).toHaveLength(2); // so that what is stored of both has a deadline
+});
+
+test("the salt of user hashes outlives the database, also before anybody is erased", async () => {
+  const salt = await erased.prepareList("acme");
+  await database.query("delete from shortlist.erasure_salts");
+  expect(await open().prepareList("acme")).toBe(salt);
 });
 
 test("an operator prunes a list that was filled with junk, and it takes users again", async () => {
