@@ -81,6 +81,7 @@ test(`${REQUESTS} random requests: no undocumented status, type, body or header`
     seen.get(operationId)!.add(answer.status);
   };
   await succeeds("changeModel", "PATCH", "/v0/models/late", { train_schedule: "@hourly" });
+  await succeeds("listVersions", "GET", "/v0/models/late/versions");
   const scenarios = "/v0/models/late/scenarios";
   await succeeds("storeScenario", "PUT", `${scenarios}/home`, { limit: 3, max_per_value: { category: 1 } });
   await succeeds("viewScenario", "GET", `${scenarios}/home`);
