@@ -245,7 +245,7 @@ export const CALLS: readonly Call[] = [
     summary: "Deletes a scenario",
     scope: "manage",
     answers: [answer(200, z.object({ message: z.string(), name: z.string() }), "The scenario is deleted.")],
-    problems: ["unknown_field", "model_not_found", "scenario_not_found"],
+    problems: ["unknown_field", "invalid_json", "model_not_found", "scenario_not_found"],
   },
   {
     ...at("post", "/v0/models", "createModel"),
