@@ -46,7 +46,7 @@ test.each([
   expect(output.err).toContain(reason);
 });
 
-test("--once trains what waits, names the model whose run failed in exit code 1, and ends with 0 when nothing waits", async () => {
+test("--once requeues on SIGTERM, names the model whose run failed in exit code 1, and ends with 0 when nothing waits", async () => {
   const stateDirectory = await freshState();
   const bucket = await startLocalR2();
   const trainer = await startHarness({ stateDirectory, store: s3Store(bucket.s3) });
@@ -61,6 +61,11 @@ test("--once trains what waits, names the model whose run failed in exit code 1,
     SHORTLIST_S3_ACCESS_KEY_ID: accessKeyId,
     SHORTLIST_S3_SECRET_ACCESS_KEY: secretAccessKey,
   };
+  const stopped = start({ ...environmentOf(stateDirectory), ...s3 }, "--once");
+  await expect.poll(() => stopped.output.out, { timeout: 30_000 }).toContain('"event":"run_started"');
+  stopped.child.kill("SIGTERM");
+  expect((await stopped.exited)[0]).toBe(1);
+  expect(stopped.output.err).toBe("Stopped: unfinished runs wait for the next start.\n");
   const first = start({ ...environmentOf(stateDirectory), ...s3 }, "--once", "--customer", "acme");
   expect((await first.exited)[0]).toBe(1);
   expect(first.output.err).toBe("The training of acme/shop failed.\n");
