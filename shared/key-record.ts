@@ -3,7 +3,7 @@ import { z } from "zod";
 /** A customer's name. It is part of object keys, so only few characters are allowed. */
 export const CustomerId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, "must match ^[a-z0-9][a-z0-9-]{0,62}$");
 
-export const Scope = z.enum(["rank", "manage"]);
+export const Scope = z.enum(["rank", "events", "manage"]);
 export type Scope = z.infer<typeof Scope>;
 
 /** The stored record of an API key, at `keys/{sha256 of the key, hex}.json`. The key itself is not stored. */

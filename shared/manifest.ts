@@ -18,6 +18,7 @@
  * release that changes the meaning of a file raises its format number, and older readers refuse it. The Worker reads format N and N−1.
  */
 import { z } from "zod";
+import { EventMarks } from "./events/event-store.ts";
 
 export const FORMAT = 1;
 /** Format 1 with `user_values` in addition, and with codes of values in user records, for users without a history. */
@@ -100,6 +101,13 @@ const ManifestObject = z.object({
   user_values: Descriptor.optional(),
   /** For lists of similar items (shared/similarity.ts). Absent in older versions; older readers ignore it. */
   similarity: Descriptor.optional(),
+  /** The events that the model listens to, and how many of each shard this version has learnt. Absent: none. */
+  events: z
+    .object({
+      meanings: z.record(z.string(), z.object({ label: z.boolean(), seen: z.boolean() })),
+      learnt: EventMarks,
+    })
+    .optional(),
 });
 
 export const Manifest = ManifestObject.refine(

@@ -1,0 +1,63 @@
+/**
+ * Where events are. An edge stores them in *shards*, which are Durable Objects; each shard exports its events to files in the bucket.
+ *
+ *     customers/{customer}/events/shards.json                     how many shards there are: EventShards
+ *     customers/{customer}/events/learnt.json                     what all models have learnt: EventMarks
+ *     customers/{customer}/events/files/{shard}/{first}-{last}.ndjson.gz   StoredEvent lines with these sequence numbers, 15 digits each
+ *
+ * A shard numbers its events upwards. A *mark* is the last number, by shard, that is in some place: in the exported files, or in a version
+ * of a model. What a model knows of a user is the record of its version, and all events of the user's shard above the version's mark.
+ */
+import { z } from "zod";
+import { userHash } from "../hash.ts";
+import type { UserId } from "../ids.ts";
+
+export const SHARDS_DEFAULT = 4;
+export const SHARDS_MAX = 256;
+
+/** The name of a shard: `{generation}-{number}`. The generation counts the changes of the number of shards. */
+export const ShardName = z.string().regex(/^[0-9]{1,4}-[0-9]{1,3}$/);
+
+/** The last generation takes new events. Events of the others are still read, until all models have learnt them. */
+export const EventShards = z.object({
+  format: z.literal(1),
+  generations: z
+    .array(z.object({ id: z.int().min(0).max(9999), shards: z.int().min(1).max(SHARDS_MAX) }))
+    .min(1)
+    .max(4),
+});
+export type EventShards = z.infer<typeof EventShards>;
+
+/** Sequence numbers by shard. A shard that is not named has 0. */
+export const EventMarks = z.record(ShardName, z.int().nonnegative());
+export type EventMarks = z.infer<typeof EventMarks>;
+
+const eventsPrefix = (customer: string) => `customers/${customer}/events/`;
+export const eventShardsKey = (customer: string) => `${eventsPrefix(customer)}shards.json`;
+export const learntMarksKey = (customer: string) => `${eventsPrefix(customer)}learnt.json`;
+export const eventFilesPrefix = (customer: string) => `${eventsPrefix(customer)}files/`;
+
+const DIGITS = 15;
+const padded = (seq: number) => String(seq).padStart(DIGITS, "0");
+
+export type EventFile = { readonly shard: string; readonly first: number; readonly last: number };
+
+export const eventFileKey = (customer: string, { shard, first, last }: EventFile) =>
+  `${eventFilesPrefix(customer)}${shard}/${padded(first)}-${padded(last)}.ndjson.gz`;
+
+/** Undefined for the key of any other object. */
+export function eventFileOf(customer: string, key: string): EventFile | undefined {
+  const prefix = eventFilesPrefix(customer);
+  const match =
+    key.startsWith(prefix) &&
+    /^([0-9]{1,4}-[0-9]{1,3})\/([0-9]{15})-([0-9]{15})\.ndjson\.gz$/.exec(key.slice(prefix.length));
+  return match ? { shard: match[1]!, first: Number(match[2]), last: Number(match[3]) } : undefined;
+}
+
+const NO_SALT = new Uint8Array(0);
+
+/** The user's shard in each generation, the newest first. */
+export async function shardsOf({ generations }: EventShards, user: UserId): Promise<string[]> {
+  const { low } = await userHash(NO_SALT, user);
+  return generations.map(({ id, shards }) => `${id}-${low % shards}`).reverse();
+}
