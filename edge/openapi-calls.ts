@@ -15,7 +15,7 @@ import { ID_BYTES_MAX } from "../shared/ids.ts";
 import type { Scope } from "../shared/key-record.ts";
 import { ModelStatus } from "../shared/live-pointer.ts";
 import { AttributeDescription, ModelRecord } from "../shared/model-record.ts";
-import { ConnectorConfig, ModelName, ModelSpec } from "../shared/model-spec.ts";
+import { ConnectorConfig, ModelName, ModelSpec, Objective } from "../shared/model-spec.ts";
 import type { ProblemCode } from "../shared/problem.ts";
 import { SCENARIO_BYTES_MAX, Scenario } from "../shared/scenario.ts";
 
@@ -96,6 +96,7 @@ const Patch = z.object({
   connector_configs: z.array(ConnectorConfig).optional(),
   schema: z.looseObject({}).optional(),
   train_schedule: z.string().nullable().optional(),
+  objective: Objective.nullable().optional(),
 });
 const Health = z.object({ status: z.string() });
 

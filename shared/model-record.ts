@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ModelStatus } from "./live-pointer.ts";
-import { Label, ModelSchema } from "./model-spec.ts";
+import { Label, ModelSchema, Objective } from "./model-spec.ts";
 
 export const TrainingState = z.enum(["IDLE", "SCHEDULED", "FETCHING", "TRAINING", "EVALUATING", "DEPLOYING", "FAILED"]);
 export type TrainingState = z.infer<typeof TrainingState>;
@@ -71,6 +71,7 @@ export const ModelRecord = z.strictObject({
   /** Without secrets. */
   connectors: z.array(z.record(z.string(), z.unknown())),
   train_schedule: z.string(),
+  objective: Objective.optional(),
   version: z.string().nullable(),
   item_id_type: z.enum(["string", "integer"]).nullable(),
   training: z.strictObject({

@@ -106,6 +106,32 @@ export const ModelSchema = z.strictObject({
 });
 export type ModelSchema = z.infer<typeof ModelSchema>;
 
+/** What the choice of a method maximises. The metrics are defined in trainer/choose/evaluate/metrics.ts. */
+export const Objective = z
+  .strictObject({
+    metric: z
+      .string()
+      .regex(
+        /^(ndcg|recall|mrr|hr)@([1-9]|[1-4][0-9]|50)$/,
+        "must be ndcg@k, recall@k, mrr@k or hr@k with k from 1 to 50",
+      )
+      .default("ndcg@10"),
+    coverage_min: z
+      .number()
+      .min(0)
+      .max(1)
+      .optional()
+      .meta({
+        description:
+          "The fraction of all items that the first k places of all lists should show together. A method that shows less " +
+          "is chosen only if no other one is reliably better than popularity.",
+      }),
+  })
+  .meta({
+    description: "How methods are compared on held-out interactions. Default: ndcg@10.",
+    examples: [{ metric: "recall@20", coverage_min: 0.2 }],
+  });
+
 const SpecFields = z.strictObject({
   model_name: ModelName,
   connector_configs: z.array(ConnectorConfig).min(1).max(10),
@@ -120,6 +146,7 @@ const SpecFields = z.strictObject({
         "When the model trains again: @once, @hourly, @daily, @weekly (counted from its creation) or a cron line of five fields, in UTC.",
       examples: ["@daily", "30 4 * * 1"],
     }),
+  objective: Objective.optional(),
 });
 
 /** The body of `POST /v0/models`. Stored specifications are not checked again, since they may be older than these rules. */

@@ -6,7 +6,7 @@ import type { Dataset } from "../read/dataset/dataset.ts";
 import { codesOfUsers, type UserValueTable } from "../read/dataset/user-value-table.ts";
 import { dataForChoosing } from "./budget.ts";
 import { decide, USERS_MIN } from "./decide/decide.ts";
-import type { MetricAtK } from "./evaluate/evaluate.ts";
+import { cutOffOf, type MetricAtK } from "./evaluate/evaluate.ts";
 import { ownersOf } from "./evaluate/evaluation-cases.ts";
 import { lift, restrictedTo } from "./evaluate/evaluation-figures.ts";
 import type { ServedValues } from "./evaluate/offline-snapshot.ts";
@@ -39,8 +39,10 @@ export type SelectInput = {
   readonly protocol: Protocol;
   readonly includeSeen?: boolean;
   readonly cutOffs?: readonly number[];
-  /** The metric that decides; its cut-off must be one of the cut-offs. */
+  /** The metric that decides. Its cut-off is added to the cut-offs. */
   readonly metric?: MetricAtK;
+  /** The fraction of the items that the first places of all lists should show, at the metric's cut-off. */
+  readonly coverageMin?: number | undefined;
   /** Seconds for choosing and for the refit that follows. */
   readonly secondsMax: number;
   /** Memory of the whole run, the dataset included. */
@@ -72,6 +74,7 @@ export type Selection = {
 };
 
 export const CUT_OFFS = [5, 10, 20] as const;
+const OBJECTIVE_DEFAULT = "ndcg@10";
 
 /** Fraction of the memory in which fitted models are kept for blends. */
 const KEPT_FRACTION = 1 / 3;
@@ -85,7 +88,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const begin = whole.clock();
   const { warning, ...bounded } = dataForChoosing(whole.dataset, whole);
   const input = { ...whole, ...bounded };
-  const metric = input.metric ?? "ndcg@10";
+  const metric = input.metric ?? OBJECTIVE_DEFAULT;
   const context = trialContext(input);
   const { validation, baseline, discarded } = await tryPopularity(input, context, metric);
   const { methods, secondsMax } = input;
@@ -103,7 +106,10 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const finalists = state.tried;
   const comparedBaseline = { ...baseline, evaluation: restrictedTo(baseline.evaluation, positions) };
   const interactions = validation.train.items.length;
-  const verdict = decide(finalists, comparedBaseline, { metric, interactions, seed: input.seed });
+  const verdict = decide(finalists, comparedBaseline, {
+    ...{ metric, interactions, seed: input.seed },
+    ...{ itemCount: validation.train.itemCount, coverageMin: input.coverageMin },
+  });
   const halfLifeDays = baseline.params.halfLifeDays ?? 0;
   const byValues = await valuesFor(input, validation, halfLifeDays);
   const trial = verdict.chosen === undefined ? comparedBaseline : finalists[verdict.chosen]!;
@@ -229,8 +235,10 @@ function familiesOf(trials: readonly Trial[], discarded: readonly Discarded[], m
 }
 
 function trialContext(input: SelectInput): TrialContext {
-  const { budget, memoryMbMax, seed, signal, clock, progress, includeSeen = false, cutOffs = CUT_OFFS } = input;
-  return { budget, memoryMbMax, seed, signal, clock, progress, includeSeen, cutOffs };
+  const { budget, memoryMbMax, seed, signal, clock, progress, includeSeen = false } = input;
+  const { metric = OBJECTIVE_DEFAULT, cutOffs = CUT_OFFS } = input;
+  const all = [...new Set([...cutOffs, cutOffOf(metric)])].sort((a, b) => a - b);
+  return { budget, memoryMbMax, seed, signal, clock, progress, includeSeen, cutOffs: all };
 }
 
 function warningsOf({ live, methods }: SelectInput): string[] {

@@ -5,6 +5,7 @@ import type { EvaluationReport } from "../../shared/evaluation-report.ts";
 import type { DataSummary } from "../../shared/model-record.ts";
 import { fitSeconds } from "../choose/budget.ts";
 import { type Refit, refit } from "../choose/decide/refit.ts";
+import type { MetricAtK } from "../choose/evaluate/evaluate.ts";
 import { encodeDetail } from "../choose/report/evaluation-detail.ts";
 import { type Selection, selectModel } from "../choose/select.ts";
 import { refitUserValues } from "../choose/users-without-history/serve-user-values.ts";
@@ -84,7 +85,7 @@ const CHOICE_FRACTION = 0.7;
 const FINAL_FIT_SECONDS = 2 / 3;
 
 export function chooseModel(
-  { job: { settings }, deps }: Run,
+  { job: { settings, spec }, deps }: Run,
   { dataset, userValues }: ReadWithinBudget,
   live: EvaluationReport | undefined,
 ): Promise<Selection> {
@@ -93,6 +94,7 @@ export function chooseModel(
     userValues: userValues?.table,
     methods: METHODS,
     protocol: "service",
+    ...(spec.objective && { metric: spec.objective.metric as MetricAtK, coverageMin: spec.objective.coverage_min }),
     secondsMax: fitSeconds(dataset.items.length, settings.fitSecondsMax),
     memoryMbMax: settings.memoryMbMax,
     budget: { weightBytesMax: settings.weightBytesMax },

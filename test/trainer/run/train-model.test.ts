@@ -52,18 +52,25 @@ async function newStore(): Promise<ObjectStore> {
   return store;
 }
 
-type RunOptions = { query?: string; nowMs?: number; edgeMemoryBytes?: number; fitSecondsMax?: number };
+type RunOptions = {
+  query?: string;
+  objective?: object;
+  nowMs?: number;
+  edgeMemoryBytes?: number;
+  fitSecondsMax?: number;
+};
 type Run = Awaited<ReturnType<typeof run>>;
 
 async function run(
   store: ObjectStore,
-  { query, nowMs = NOW, edgeMemoryBytes = 80e6, fitSecondsMax = FEW_SECONDS }: RunOptions = {},
+  { query, objective, nowMs = NOW, edgeMemoryBytes = 80e6, fitSecondsMax = FEW_SECONDS }: RunOptions = {},
 ) {
   const stages: string[] = [];
   const trained = await trainOnFiles({
     model,
     folder,
     ...interactionsCsv(query),
+    ...(objective && { objective }),
     store,
     nowMs,
     settings: { fitSecondsMax, memoryMbMax: 2048, edgeMemoryBytes, ignoreGate: false },
@@ -106,6 +113,16 @@ test("rows become a live version with its report, and each stage is entered once
   expect(answer.users).toBe(report.split.validation.users_measured);
   expect(answer.chosen["ndcg@10"]!.value).toBeCloseTo(report.chosen.metrics["ndcg@10"]!.value!, 9);
   expect(answer.popularity["recall@20"]!.value).toBeCloseTo(report.popularity.metrics["recall@20"]!.value!, 9);
+});
+
+test("the objective decides, and its cut-off is among the figures", async () => {
+  const { store, outcome } = await run(await newStore(), { objective: { metric: "recall@7", coverage_min: 0.99 } });
+  if (outcome.kind !== "published") throw new Error(outcome.kind);
+  const stored = await store.get(reportKey(model.customer, model.modelName, outcome.version));
+  const report = EvaluationReport.parse(JSON.parse(new TextDecoder().decode(stored!.bytes)));
+  expect(report.chosen_by).toBe("recall@7");
+  expect(report.candidates[0]!.reason).toMatch(/^recall@7 .*, coverage /);
+  expect(report.chosen.metrics["ndcg@10"]!.value).not.toBeNull();
 });
 
 test("a version goes live also when its clock is behind the one that named the live version", async () => {

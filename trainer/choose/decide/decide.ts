@@ -1,10 +1,14 @@
 import { seededRandom } from "../../learn/numerics/seeded-random.ts";
 import { type Interval, type KeptDraws, mean } from "../evaluate/bootstrap.ts";
-import type { MetricAtK } from "../evaluate/evaluate.ts";
+import { cutOffOf, type MetricAtK, timesShown } from "../evaluate/evaluate.ts";
 import { type Evaluated, four, lift, signed, usersIn } from "../evaluate/evaluation-figures.ts";
+import { coverage } from "../evaluate/metrics.ts";
 
 export type DecideOptions = {
   readonly metric: MetricAtK;
+  /** The coverage, at the metric's cut-off, below which a candidate is chosen only if no other is better than popularity. */
+  readonly coverageMin?: number | undefined;
+  readonly itemCount: number;
   /** Number of interactions in the training part. */
   readonly interactions: number;
   readonly seed: number;
@@ -28,7 +32,7 @@ const CONFIDENCE_FEW = 0.999;
 
 /**
  * Chooses the candidate with the best mean among those whose paired difference to popularity has a lower confidence bound above 0, or
- * popularity if there is none. All evaluations must be on the same cases.
+ * popularity if there is none. With a floor on coverage, those that miss it least come first. All evaluations must be on the same cases.
  */
 export function decide(candidates: readonly Evaluated[], popularity: Evaluated, options: DecideOptions): Verdict {
   const { metric, interactions, seed } = options;
@@ -41,20 +45,28 @@ export function decide(candidates: readonly Evaluated[], popularity: Evaluated, 
     lift(evaluation, popularity.evaluation, { metric, seed, kept, confidence }),
   );
   const means = candidates.map(({ evaluation }) => mean(evaluation.values.get(metric)!));
+  const { coverageMin = 0, itemCount } = options;
+  const coverages = candidates.map(({ evaluation }) => coverage(timesShown(evaluation, itemCount, cutOffOf(metric))));
+  const isBetter = (i: number, than: number) => {
+    const missing = (of: number) => Math.max(0, coverageMin - coverages[of]!);
+    return missing(i) === missing(than) ? means[i]! > means[than]! : missing(i) < missing(than);
+  };
   let chosen: number | undefined;
-  for (const [i, value] of means.entries()) {
-    if (users < USERS_MIN || !(lifts[i]!.low > 0)) continue;
-    if (chosen === undefined || value > means[chosen]!) chosen = i;
-  }
+  for (const [i, { low }] of lifts.entries())
+    if (users >= USERS_MIN && low > 0 && (chosen === undefined || isBetter(i, chosen))) chosen = i;
   const reasons = candidates.map((_, i) => {
-    const own = `${metric} ${four(means[i]!)} on ${users} users`;
+    const shown = coverageMin > 0 ? `, coverage ${four(coverages[i]!)}` : "";
+    const own = `${metric} ${four(means[i]!)}${shown} on ${users} users`;
     const over = `${signed(lifts[i]!.value)} to popularity (${signed(lifts[i]!.low)} to ${signed(lifts[i]!.high)})`;
     if (i === chosen) return `${own}, ${over}: the best`;
     if (users < USERS_MIN) return `${own}: too few users to tell it from popularity, at least ${USERS_MIN} are needed`;
     if (!(lifts[i]!.low > 0)) return `${own}, ${over}: not reliably better than popularity`;
     return `${own}, ${over}; the chosen has ${four(means[chosen!]!)}`;
   });
-  return { chosen, lifts, reasons, warnings: warningsOf(users, interactions) };
+  const warnings = warningsOf(users, interactions);
+  if (chosen !== undefined && coverages[chosen]! < coverageMin)
+    warnings.push(`No method reaches the coverage ${coverageMin}: the chosen one shows the most items.`);
+  return { chosen, lifts, reasons, warnings };
 }
 
 /**

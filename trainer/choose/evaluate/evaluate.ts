@@ -31,6 +31,7 @@ export type Evaluation = {
   readonly values: ReadonlyMap<MetricAtK, Float64Array>;
 };
 export type MetricAtK = `${MetricName}@${number}`;
+export const cutOffOf = (metric: MetricAtK): number => Number(metric.split("@")[1]);
 
 /**
  * Makes and measures the lists that the served form of a model would answer: scored by the exported ONNX file and ranked by the function

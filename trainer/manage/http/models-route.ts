@@ -204,6 +204,7 @@ export function recordOfModel(model: Model, edgeUrl: string): ModelRecord {
     input_schema: spec.schema,
     connectors: spec.connector_configs.map(withoutSecrets),
     train_schedule: spec.train_schedule,
+    ...(spec.objective && { objective: spec.objective }),
     version: model.version,
     item_id_type: model.itemIdType,
     training: {

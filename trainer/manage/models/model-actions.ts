@@ -203,6 +203,7 @@ function changeTo(spec: ModelSpec, model: Model, nowMs: number): SpecChange {
     spec,
     retrain:
       !isDeepStrictEqual(spec.schema, from.schema) ||
+      !isDeepStrictEqual(spec.objective, from.objective) ||
       !isDeepStrictEqual(spec.connector_configs, from.connector_configs),
     nextRunAt: isRescheduled ? nextRunAt(spec.train_schedule, Date.parse(createdAt), nowMs) : training.nextRunAt,
   };

@@ -18,13 +18,28 @@ const noisy = (users: number, mean: number, seed: number) => {
   const random = seededRandom(seed);
   return judged(Float64Array.from({ length: users }, () => mean + (random() - 0.5)));
 };
-const options = { metric: METRIC, interactions: 100_000, seed: 1 } as const;
+const options = { metric: METRIC, interactions: 100_000, itemCount: 40, seed: 1 } as const;
 
 test("the best candidate above popularity is chosen", () => {
   const verdict = decide([noisy(500, 0.7, 1), noisy(500, 0.8, 2), noisy(500, 0.75, 3)], noisy(500, 0.5, 4), options);
   expect(verdict.chosen).toBe(1);
   expect(verdict.reasons[1]).toContain("the best");
   expect(verdict.reasons[0]).toContain("the chosen has 0.8");
+});
+test("with a floor on coverage, what reaches it comes before what is better and does not", () => {
+  const popularity = judged(new Float64Array(100).fill(0.1));
+  const narrow = judged(new Float64Array(100).fill(0.3)); // always shows item 0: coverage 1 ÷ 40
+  const shownBy = (items: number, value: number): Evaluated => {
+    const { evaluation } = judged(new Float64Array(100).fill(value));
+    return { evaluation: { ...evaluation, lists: evaluation.lists.map((_, i) => i % items) } };
+  };
+  const candidates = [narrow, shownBy(20, 0.15), shownBy(10, 0.2)];
+  const chosenFrom = (coverageMin: number) => decide(candidates, popularity, { ...options, coverageMin });
+  expect([0, 0.02, 0.25, 0.5].map((floor) => chosenFrom(floor).chosen)).toEqual([0, 0, 2, 1]);
+  expect(chosenFrom(0.25).reasons[2]).toContain("coverage 0.2500");
+  expect(chosenFrom(0.25).warnings).toEqual([]);
+  const unreachable = chosenFrom(0.9);
+  expect([unreachable.chosen, unreachable.warnings.join()]).toEqual([1, expect.stringContaining("coverage 0.9")]);
 });
 test("better on average but not beyond doubt: popularity", () => {
   const verdict = decide([noisy(200, 0.51, 1)], noisy(200, 0.5, 2), options);

@@ -30,7 +30,7 @@ beforeAll(async () => {
     { data, cases: split.cases, positions, trainFraction: 1, secondsMax: 9, secondsHard: 900 },
     { ...TRIAL_CONTEXT, cutOffs: [5, 10], budget: { weightBytesMax: 1e6 }, memoryMbMax: 100 },
   );
-  const verdict = decide([], baseline, { metric: "ndcg@10", interactions: 300, seed: 1 });
+  const verdict = decide([], baseline, { metric: "ndcg@10", interactions: 300, itemCount: data.itemCount, seed: 1 });
   const seconds = { budget: 60, used: 1 };
   input = {
     validation,

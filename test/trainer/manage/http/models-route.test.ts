@@ -32,6 +32,13 @@ describe("create", () => {
     ["a misspelt field", () => ({ ...base(), modelname: "x" }), 400, "unknown_field", "/modelname"],
     ["a bad schedule", () => ({ ...base(), train_schedule: "@monthly" }), 400, "invalid_parameter", "/train_schedule"],
     [
+      "an objective that is no metric",
+      () => ({ ...base(), objective: { metric: "auc" } }),
+      400,
+      "invalid_parameter",
+      "/objective/metric",
+    ],
+    [
       "a schedule drawn by lot",
       () => ({ ...base(), train_schedule: "H H * * *" }),
       400,
@@ -239,6 +246,7 @@ describe("change", () => {
     [{ schema: [] }, "invalid_parameter", "/schema"],
     [{ schema: { item: { features: [{ name: "a", type: "Text" }] } } }, "invalid_parameter", "/schema/item/features"],
     [{ train_schedule: "never" }, "invalid_parameter", "/train_schedule"],
+    [{ objective: { coverage_min: 2 } }, "invalid_parameter", "/objective/coverage_min"],
     [{ connector_configs: [] }, "invalid_parameter", "/connector_configs"],
     [
       { connector_configs: [{ type: "Postgres", location: "postgres://r:***@h/d" }] },

@@ -91,6 +91,17 @@ describe("change", () => {
     expect(after.training.run_id).not.toBe(before.training.run_id);
   });
 
+  test("of the objective starts a run, and null brings the default back", async () => {
+    await harness.create("aimed", "publish v1");
+    const before = await harness.until("aimed", isActive);
+    const answer = await harness.call("PATCH", "/v0/models/aimed", { body: { objective: { metric: "mrr@5" } } });
+    const record = answer.body as unknown as ModelRecord;
+    expect(record.objective).toEqual({ metric: "mrr@5" });
+    expect(record.training.run_id).not.toBe(before.training.run_id);
+    const reset = await harness.call("PATCH", "/v0/models/aimed", { body: { objective: null } });
+    expect(reset.body.objective).toBeUndefined();
+  });
+
   test("of the schedule alone starts no run", async () => {
     await harness.create("rescheduled", "publish v1");
     const before = await harness.until("rescheduled", isActive);
