@@ -49,7 +49,7 @@ export type Call = {
 const Time = z.string().meta({ format: "date-time" });
 const ItemId = z.union([z.string(), z.int()]);
 const ItemIds = z.array(ItemId).max(RANK_LIMIT_MAX);
-const RankedItems = z.object({
+export const RankedItems = z.object({
   items: z.array(
     z.object({
       item_id: ItemId,
@@ -66,13 +66,13 @@ const RankedItems = z.object({
   ignored_interactions: z.int(),
   unknown_items: z.int(),
 });
-const List = z.object({ models: z.array(ModelRecord), next_cursor: z.string().optional() });
-const Deleted = z.object({ message: z.string(), model_name: z.string(), status: ModelStatus.optional() });
-const Versions = z.object({
+export const List = z.object({ models: z.array(ModelRecord), next_cursor: z.string().optional() });
+export const Deleted = z.object({ message: z.string(), model_name: z.string(), status: ModelStatus.optional() });
+export const Versions = z.object({
   versions: z.array(z.looseObject({ version: z.string(), created_at: Time, live: z.boolean() })),
 });
-const Erased = z.object({ message: z.string(), user_id: z.string(), honoured_by: Time });
-const DryRun = z.looseObject({
+export const Erased = z.object({ message: z.string(), user_id: z.string(), honoured_by: Time });
+export const DryRun = z.looseObject({
   model_name: z.string(),
   ok: z.boolean(),
   item_id_type: z.enum(["string", "integer"]).nullable(),
@@ -92,12 +92,13 @@ const DryRun = z.looseObject({
   predicted_training: z.object({ rows: z.number(), seconds: z.number() }).nullable(),
   problems: z.array(z.object({ pointer: z.string(), severity: z.string(), code: z.string(), message: z.string() })),
 });
-const Patch = z.object({
+export const Patch = z.object({
   connector_configs: z.array(ConnectorConfig).optional(),
   schema: z.looseObject({}).optional(),
   train_schedule: z.string().nullable().optional(),
   objective: Objective.nullable().optional(),
 });
+export const Scenarios = z.object({ scenarios: z.array(z.object({ name: z.string() })) });
 const Health = z.object({ status: z.string() });
 
 type Described = (name: string, schema: z.ZodType, description: string) => Parameter;
@@ -210,7 +211,7 @@ export const CALLS: readonly Call[] = [
     ...at("get", "/v0/models/{model_name}/scenarios", "listScenarios"),
     summary: "Lists the model's scenarios",
     scope: "manage",
-    answers: [answer(200, z.object({ scenarios: z.array(z.object({ name: z.string() })) }), "Sorted by name.")],
+    answers: [answer(200, Scenarios, "Sorted by name.")],
     problems: ["unknown_field", "model_not_found"],
   },
   {

@@ -80,6 +80,13 @@ test("a key is issued, a model is created and ranks, and an edited Worker answer
   const rank = async () => (await fetch(`${edge}/v0/models/shop/rank?user_id=u1&limit=5`, { headers })).json();
   await expect.poll(rank, { timeout: TIMEOUT, interval: 500 }).toHaveLength(5);
 
+  const script = await fetch(`${edge}/client.js`);
+  expect(script.headers.get("content-type")).toContain("text/javascript");
+  expect(script.headers.get("access-control-allow-origin")).toBe("*"); // pages of every origin may import it
+  const { Shortlist } = await import(`data:text/javascript,${encodeURIComponent(await script.text())}`);
+  const client = new Shortlist({ url: edge, apiKey: headers["x-api-key"] });
+  expect(await client.rank("shop", { user_id: "u1", limit: 5 })).toEqual(await rank());
+
   const app = join(folder, "edge/app.ts");
   writeFileSync(app, readFileSync(app, "utf8").replace('status: "live"', 'status: "edited"'));
   const live = () =>

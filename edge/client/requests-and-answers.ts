@@ -1,0 +1,69 @@
+/** The types of the API, from the schemas that check its requests and describe its answers. */
+import type { z } from "zod";
+import type * as api from "../../shared/api.ts";
+import type * as evaluation from "../../shared/evaluation-report.ts";
+import type * as events from "../../shared/events/event.ts";
+import type * as models from "../../shared/model-record.ts";
+import type * as specs from "../../shared/model-spec.ts";
+import type * as problems from "../../shared/problem.ts";
+import type * as scenarios from "../../shared/scenario.ts";
+import type * as answers from "../openapi-calls.ts";
+
+/** The compiler writes out what a function returns. So the declarations of the published package need neither zod nor the schemas. */
+const types = () =>
+  writtenOut<{
+    RankRequest: z.input<typeof api.RankBody>;
+    SimilarItemsRequest: z.input<typeof api.SimilarBody>;
+    RankedItems: z.output<typeof answers.RankedItems>;
+    Event: z.input<typeof events.Event>;
+    Scenario: z.input<typeof scenarios.Scenario>;
+    ScenarioList: z.output<typeof answers.Scenarios>;
+    ModelSpec: z.input<typeof specs.ModelSpec>;
+    ModelChange: z.input<typeof answers.Patch>;
+    ModelRecord: z.output<typeof models.ModelRecord>;
+    ModelList: z.output<typeof answers.List>;
+    DeletedModel: z.output<typeof answers.Deleted>;
+    DryRun: z.output<typeof answers.DryRun>;
+    VersionList: z.output<typeof answers.Versions>;
+    EvaluationReport: z.output<typeof evaluation.EvaluationReport>;
+    EvaluationQuestion: z.input<typeof evaluation.EvaluationQuestion>;
+    EvaluationAnswer: z.output<typeof evaluation.EvaluationAnswer>;
+    ErasedUser: z.output<typeof answers.Erased>;
+    ProblemCodes: Record<problems.ProblemCode, true>;
+    ProblemPart: problems.ProblemPart;
+  }>();
+const writtenOut = <T>() => undefined as unknown as WrittenOut<T>;
+type WrittenOut<T> = T extends readonly (infer Element)[]
+  ? WrittenOut<Element>[]
+  : T extends object
+    ? { [Key in keyof T]: WrittenOut<T[Key]> }
+    : T;
+type Types = ReturnType<typeof types>;
+
+export type ItemId = string | number;
+export type RankRequest = Types["RankRequest"];
+export type SimilarItemsRequest = Types["SimilarItemsRequest"];
+export type RankedItems = Types["RankedItems"];
+export type Event = Types["Event"];
+export type Scenario = Types["Scenario"];
+export type ScenarioList = Types["ScenarioList"];
+export type ModelSpec = Types["ModelSpec"];
+export type ModelChange = Types["ModelChange"];
+export type ModelRecord = Types["ModelRecord"];
+export type ModelList = Types["ModelList"];
+export type DeletedModel = Types["DeletedModel"];
+export type DryRun = Types["DryRun"];
+export type VersionList = Types["VersionList"];
+export type EvaluationReport = Types["EvaluationReport"];
+export type EvaluationQuestion = Types["EvaluationQuestion"];
+export type EvaluationAnswer = Types["EvaluationAnswer"];
+export type ErasedUser = Types["ErasedUser"];
+export type ProblemPart = Types["ProblemPart"];
+/** A code of the service, or one of this client's own. */
+export type ErrorCode =
+  | keyof Types["ProblemCodes"]
+  | "timeout"
+  | "network"
+  | "unexpected_answer"
+  | "queue_full"
+  | (string & {});

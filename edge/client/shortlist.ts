@@ -1,0 +1,388 @@
+/**
+ * The client of the ranking service, for browsers, Workers, Node, Deno and Bun. At run time it imports nothing.
+ */
+import type {
+  DeletedModel,
+  DryRun,
+  ErasedUser,
+  ErrorCode,
+  EvaluationAnswer,
+  EvaluationQuestion,
+  EvaluationReport,
+  Event,
+  ItemId,
+  ModelChange,
+  ModelList,
+  ModelRecord,
+  ModelSpec,
+  ProblemPart,
+  RankedItems,
+  RankRequest,
+  Scenario,
+  ScenarioList,
+  SimilarItemsRequest,
+  VersionList,
+} from "./requests-and-answers.ts";
+
+export type * from "./requests-and-answers.ts";
+
+/** The request of a rank call whose answer is an object, because `return` is sent. */
+type Detailed<Request extends { return?: unknown }> = Request & { return: NonNullable<Request["return"]> };
+/** The request of a rank call whose answer is a list of ids. A scenario may preset `return`. */
+type Bare<Request> = Request & { return?: undefined; scenario?: undefined };
+
+export type ClientOptions = {
+  /** The address of the edge, such as https://rank.example.com. */
+  readonly url: string;
+  readonly apiKey: string;
+  /** Sent with every call. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Longest time of a call with its retries. Default: 10 s for ranking, 40 s for management, 60 s for events. */
+  readonly timeoutMs?: number;
+  /** Events that are passed within this time are sent together. Default: 0. */
+  readonly batchMs?: number;
+  /** Used instead of the global fetch: a service binding of a Worker, for example. */
+  readonly fetch?: typeof fetch;
+};
+
+export type CallOptions = {
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Receives every response, for its headers. */
+  readonly onResponse?: (response: Response) => void;
+};
+
+export type WaitOptions = {
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+  /** Receives the model's record every two seconds. */
+  readonly onRecord?: (record: ModelRecord) => void;
+};
+
+type CallRequest = CallOptions & {
+  /** Text is sent as it is. */
+  readonly body?: unknown;
+  /** Used if neither the call nor the client has a timeout. */
+  readonly defaultMs?: number;
+  readonly attemptsMax?: number;
+  /** False for a call that must not be sent again while it is unknown whether it took effect. */
+  readonly isRepeatable?: boolean;
+  /** Lets a browser finish the request after its page was left. */
+  readonly keepalive?: boolean;
+};
+
+type QueuedEvent = {
+  readonly json: string;
+  readonly bytes: number;
+  readonly onStored: () => void;
+  readonly onFailed: (error: unknown) => void;
+};
+
+const RANK_MS = 10_000;
+const MANAGEMENT_MS = 40_000;
+const EVENTS_MS = 60_000;
+const TRAINING_MS = 6 * 3_600_000;
+const ATTEMPTS_MAX = 3;
+const EVENT_ATTEMPTS_MAX = 8;
+const FIRST_WAIT_MS = 250;
+const POLL_MS = 2000;
+const BATCH_EVENTS_MAX = 500;
+/** Less than the 64 KiB that a browser still sends for a page that was left. */
+const BATCH_BYTES_MAX = 60_000;
+const QUEUED_EVENTS_MAX = 10_000;
+
+/** A call that failed. */
+export class ShortlistError extends Error {
+  override readonly name = "ShortlistError";
+  readonly code: ErrorCode;
+  /** The HTTP status; 0 without an answer. */
+  readonly status: number;
+  /** The faults of the request with their places. */
+  readonly errors: readonly ProblemPart[];
+  readonly requestId: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(code: ErrorCode, message: string, status = 0, options: ErrorOptions & Partial<ShortlistError> = {}) {
+    super(message, options);
+    this.code = code;
+    this.status = status;
+    this.errors = options.errors ?? [];
+    this.requestId = options.requestId;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+  }
+}
+
+/** The calls of one edge with one key. In a Worker, make one for each request. */
+export class Shortlist {
+  readonly #options: ClientOptions;
+  #queue: QueuedEvent[] = [];
+  #isSending = false;
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+    // A hidden page may never run again.
+    const page = (globalThis as { document?: EventTarget & { visibilityState: string } }).document;
+    page?.addEventListener("visibilitychange", () => {
+      if (page.visibilityState === "hidden") void this.#sendBatch();
+    });
+  }
+
+  /** The items that a user, a session or both should see, best first. */
+  rank(model: string, request: Detailed<RankRequest>, options?: CallOptions): Promise<RankedItems>;
+  rank(model: string, request?: Bare<RankRequest>, options?: CallOptions): Promise<ItemId[]>;
+  rank(model: string, request: RankRequest, options?: CallOptions): Promise<ItemId[] | RankedItems>;
+  rank(model: string, body: RankRequest = {}, options?: CallOptions): Promise<unknown> {
+    return this.call("POST", `${pathOf(model)}/rank`, { defaultMs: RANK_MS, ...options, body });
+  }
+
+  /** Items that are similar to an item, most similar first. */
+  similarItems(model: string, request: Detailed<SimilarItemsRequest>, options?: CallOptions): Promise<RankedItems>;
+  similarItems(model: string, request: Bare<SimilarItemsRequest>, options?: CallOptions): Promise<ItemId[]>;
+  similarItems(model: string, request: SimilarItemsRequest, options?: CallOptions): Promise<ItemId[] | RankedItems>;
+  similarItems(model: string, body: SimilarItemsRequest, options?: CallOptions): Promise<unknown> {
+    return this.call("POST", `${pathOf(model)}/similar_items`, { defaultMs: RANK_MS, ...options, body });
+  }
+
+  /**
+   * Sends events. One request is under way at a time; the next one takes all events that were passed meanwhile. Resolves once they are
+   * stored: the user's next rank call then knows them.
+   */
+  async events(events: Event | readonly Event[]): Promise<void> {
+    const list = [events].flat() as Event[];
+    if (this.#queue.length + list.length > QUEUED_EVENTS_MAX)
+      throw new ShortlistError("queue_full", `More than ${QUEUED_EVENTS_MAX} events wait to be sent.`);
+    const stored = list.map((event) => {
+      // Retries send the same id, so that the event counts once.
+      const json = JSON.stringify({ ...event, event_id: event.event_id ?? randomId() });
+      const bytes = new TextEncoder().encode(json).length + 1;
+      return new Promise<void>((onStored, onFailed) => this.#queue.push({ json, bytes, onStored, onFailed }));
+    });
+    this.#startSending(this.#options.batchMs ?? 0);
+    await Promise.all(stored);
+  }
+
+  createModel(body: ModelSpec, options?: CallOptions): Promise<ModelRecord> {
+    const headers = { "idempotency-key": randomId(), ...options?.headers };
+    return this.call("POST", "/v0/models", { ...options, headers, body });
+  }
+
+  /** Checks a specification against its sources, and creates nothing. */
+  dryRun(body: ModelSpec, options?: CallOptions): Promise<DryRun> {
+    return this.call("POST", "/v0/models?dry_run=true", { ...options, body });
+  }
+
+  listModels(
+    query: { limit?: number; cursor?: string; status?: ModelRecord["status"] } = {},
+    options?: CallOptions,
+  ): Promise<ModelList> {
+    const sent = Object.entries(query).filter(([, value]) => value !== undefined);
+    const search = new URLSearchParams(sent.map(([name, value]) => [name, String(value)]));
+    return this.call("GET", `/v0/models?${search}`, options);
+  }
+
+  viewModel(model: string, options?: CallOptions): Promise<ModelRecord> {
+    return this.call("GET", pathOf(model), options);
+  }
+
+  /** A JSON merge patch of schema, connectors or schedule. */
+  changeModel(model: string, body: ModelChange, options?: CallOptions): Promise<ModelRecord> {
+    return this.call("PATCH", pathOf(model), { ...options, body });
+  }
+
+  deleteModel(model: string, options?: CallOptions): Promise<DeletedModel> {
+    return this.call("DELETE", pathOf(model), { ...options, isRepeatable: false });
+  }
+
+  trainModel(model: string, options?: CallOptions): Promise<ModelRecord> {
+    return this.call("POST", `${pathOf(model)}/train`, { ...options, body: {}, isRepeatable: false });
+  }
+
+  /** Resolves with the model's record when no training is under way. Throws the failure of a training that failed. */
+  async waitForTraining(
+    model: string,
+    { timeoutMs = TRAINING_MS, onRecord, signal }: WaitOptions = {},
+  ): Promise<ModelRecord> {
+    const deadlineMs = Date.now() + timeoutMs;
+    for (;;) {
+      const record = await this.viewModel(model, signal && { signal });
+      onRecord?.(record);
+      const { training, failure } = record;
+      if (training.state === "IDLE") return record;
+      if (training.state === "FAILED") throw new ShortlistError(failure!.code, failure!.message);
+      if (Date.now() > deadlineMs) throw new ShortlistError("timeout", `${model} is still in training.`);
+      await sleep(POLL_MS, signal);
+      signal?.throwIfAborted();
+    }
+  }
+
+  listVersions(model: string, options?: CallOptions): Promise<VersionList> {
+    return this.call("GET", `${pathOf(model)}/versions`, options);
+  }
+
+  activateVersion(model: string, version: string, options?: CallOptions): Promise<ModelRecord> {
+    return this.call("POST", `${pathOf(model)}/versions/${encodeURIComponent(version)}/activate`, {
+      ...options,
+      body: {},
+    });
+  }
+
+  viewEvaluation(model: string, options?: CallOptions): Promise<EvaluationReport> {
+    return this.call("GET", `${pathOf(model)}/evaluation`, options);
+  }
+
+  /** The live version's metrics for given users or items, or for each value of an attribute. */
+  evaluate(model: string, body: EvaluationQuestion, options?: CallOptions): Promise<EvaluationAnswer> {
+    return this.call("POST", `${pathOf(model)}/evaluation`, { ...options, body });
+  }
+
+  listScenarios(model: string, options?: CallOptions): Promise<ScenarioList> {
+    return this.call("GET", `${pathOf(model)}/scenarios`, options);
+  }
+
+  viewScenario(model: string, name: string, options?: CallOptions): Promise<Scenario> {
+    return this.call("GET", scenarioPath(model, name), options);
+  }
+
+  storeScenario(model: string, name: string, body: Scenario, options?: CallOptions): Promise<Scenario> {
+    return this.call("PUT", scenarioPath(model, name), { ...options, body });
+  }
+
+  deleteScenario(model: string, name: string, options?: CallOptions): Promise<{ message: string; name: string }> {
+    return this.call("DELETE", scenarioPath(model, name), { ...options, isRepeatable: false });
+  }
+
+  /** Erases a user from all models, for good. */
+  eraseUser(userId: string | number, options?: CallOptions): Promise<ErasedUser> {
+    return this.call("POST", "/v0/users/erase", { ...options, body: { user_id: userId } });
+  }
+
+  /** Any call of the API. Throws ShortlistError, and the reason of an aborted signal. */
+  async call<Answer>(method: string, path: string, request: CallRequest = {}): Promise<Answer> {
+    const { isRepeatable = true, attemptsMax = ATTEMPTS_MAX, signal: callers } = request;
+    const timeoutMs = request.timeoutMs ?? this.#options.timeoutMs ?? request.defaultMs ?? MANAGEMENT_MS;
+    const deadlineMs = Date.now() + timeoutMs;
+    const timeout = AbortSignal.timeout(timeoutMs);
+    const signal = callers ? AbortSignal.any([callers, timeout]) : timeout;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#callOnce<Answer>(method, path, { ...request, signal });
+      } catch (error) {
+        callers?.throwIfAborted();
+        const { status, retryAfterSeconds } = error as ShortlistError;
+        const backoffMs = (retryAfterSeconds ?? 0) * 1000 || FIRST_WAIT_MS * 2 ** (attempt - 1);
+        const waitMs = backoffMs * (1 + Math.random() / 2); // callers that failed together come back apart
+        const isPassing = status === 429 || (isRepeatable && (status === 0 || status > 500));
+        if (!isPassing || attempt === attemptsMax || Date.now() + waitMs > deadlineMs) throw error;
+        await sleep(waitMs, callers);
+      }
+    }
+  }
+
+  async #callOnce<Answer>(method: string, path: string, request: CallRequest & { signal: AbortSignal }) {
+    const { body, headers, signal, keepalive = false, onResponse } = request;
+    const { url, apiKey, fetch = globalThis.fetch, headers: always } = this.#options;
+    let response: Response;
+    let answer: unknown;
+    try {
+      response = await fetch(`${url.replace(/\/$/, "")}${path}`, {
+        method,
+        headers: { ...(body !== undefined && JSON_TYPE), "x-api-key": apiKey, ...always, ...headers },
+        ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+        ...(keepalive && { keepalive }),
+        signal,
+      });
+      answer = jsonIn(await response.text());
+    } catch (cause) {
+      const code = signal.aborted ? "timeout" : "network";
+      throw new ShortlistError(code, `${method} ${path} had no answer: ${cause}`, 0, { cause });
+    }
+    onResponse?.(response);
+    if (response.ok && answer !== undefined) return answer as Answer;
+    throw errorOf(response, answer);
+  }
+
+  #startSending(afterMs: number): void {
+    if (this.#isSending) return;
+    this.#isSending = true;
+    setTimeout(async () => {
+      while (this.#queue.length > 0) await this.#sendBatch();
+      this.#isSending = false;
+    }, afterMs);
+  }
+
+  async #sendBatch(): Promise<void> {
+    const batch = this.#takeBatch();
+    if (batch.length === 0) return;
+    const body = `{"events":[${batch.map(({ json }) => json)}]}`;
+    try {
+      const keepalive = "document" in globalThis;
+      await this.call("POST", "/v0/events", { body, keepalive, defaultMs: EVENTS_MS, attemptsMax: EVENT_ATTEMPTS_MAX });
+      for (const { onStored } of batch) onStored();
+    } catch (error) {
+      const refused = refusedEvents(error as ShortlistError);
+      for (const [at, { onFailed }] of batch.entries()) if (refused?.has(at) ?? true) onFailed(error);
+      // One wrong event refuses its whole request. The others are sent again.
+      this.#queue.unshift(...batch.filter((_, at) => refused && !refused.has(at)));
+      if (this.#queue.length > 0) this.#startSending(0);
+    }
+  }
+
+  #takeBatch(): QueuedEvent[] {
+    let [count, bytes] = [0, 0];
+    for (const event of this.#queue.slice(0, BATCH_EVENTS_MAX)) {
+      bytes += event.bytes;
+      if (count > 0 && bytes > BATCH_BYTES_MAX) break;
+      count++;
+    }
+    return this.#queue.splice(0, count);
+  }
+}
+
+const JSON_TYPE = { "content-type": "application/json" };
+const pathOf = (model: string) => `/v0/models/${encodeURIComponent(model)}`;
+const scenarioPath = (model: string, name: string) => `${pathOf(model)}/scenarios/${encodeURIComponent(name)}`;
+/** crypto.randomUUID exists only on pages that came over https. */
+const randomId = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function errorOf({ status, headers }: Response, answer: unknown): ShortlistError {
+  const problem = (answer ?? {}) as { code?: string; detail?: string; errors?: ProblemPart[] };
+  const {
+    code = "unexpected_answer",
+    detail = `The answer has status ${status} and is no problem.`,
+    errors = [],
+  } = problem;
+  return new ShortlistError(code, detail, status, {
+    errors,
+    requestId: headers.get("x-request-id") ?? undefined,
+    retryAfterSeconds: Number(headers.get("retry-after")) || undefined,
+  });
+}
+
+/** The indices of the events that a request was refused for; undefined if it failed as a whole. */
+function refusedEvents({ errors }: ShortlistError): Set<number> | undefined {
+  const indices = (errors ?? []).flatMap(({ pointer }) => /^\/events\/(\d+)/.exec(pointer)?.[1] ?? []);
+  return indices.length > 0 ? new Set(indices.map(Number)) : undefined;
+}
+
+/** Ends early when the signal is aborted. */
+function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener("abort", end);
+  });
+}

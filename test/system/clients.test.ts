@@ -1,0 +1,143 @@
+/** The clients make every call of the API against a real edge and a real trainer. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buildSync } from "esbuild";
+import { Miniflare } from "miniflare";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ModelSpec, Shortlist } from "../../edge/client/shortlist.ts";
+import { CALLS } from "../../edge/openapi-calls.ts";
+import { startWholeService, type WholeService } from "../fixtures/whole-service.ts";
+
+const TIMEOUT = 240_000;
+/** Calls that a client does not need: the same by GET, the same with the id in the path, and those without a key. */
+const LEFT_OUT = ["rankByQuery", "similarByQuery", "eraseUser", "live", "ready"];
+
+let folder: string;
+let service: WholeService;
+let apiKey: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "clients-"));
+  // Every user likes a third of 30 items.
+  const clicks = Array.from({ length: 1200 }, (_, row) => {
+    const user = Math.floor(row / 6);
+    return `u${user},i${(user % 3) + 3 * ((user * 7 + (row % 6) * 5) % 10)},${1e9 + row},1`;
+  });
+  await writeFile(join(folder, "clicks.csv"), ["user_id,item_id,created_at,label", ...clicks].join("\n"));
+  const products = Array.from({ length: 30 }, (_, item) => `i${item},shelf ${item % 3},${item * 10}`);
+  await writeFile(join(folder, "products.csv"), ["item_id,shelf,price", ...products].join("\n"));
+  service = await startWholeService({
+    realRuns: true,
+    environment: {
+      SHORTLIST_FILE_ROOTS: JSON.stringify({ acme: [folder] }),
+      SHORTLIST_FIT_SECONDS: "1",
+      SHORTLIST_IGNORE_GATE: "true",
+    },
+  });
+  ({ key: apiKey } = await service.edge.issueKey());
+}, TIMEOUT);
+afterAll(async () => {
+  await service?.stop();
+  await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+});
+
+const specOf = (modelName: string): ModelSpec => ({
+  model_name: modelName,
+  connector_configs: [{ type: "File", location: "*.csv" }],
+  schema: {
+    user: { id: "user_id" },
+    item: { id: "item_id", source: { query: "SELECT * FROM products" } },
+    interaction: {
+      created_at: "created_at",
+      label: { type: "Binary", name: "label" },
+      source: { query: "SELECT * FROM clicks" },
+    },
+  },
+});
+
+test("the TypeScript client makes every call", { timeout: TIMEOUT }, async () => {
+  const made = new Set<string>();
+  const recorded: typeof fetch = (url, init) => {
+    const { pathname } = new URL(String(url));
+    const path = CALLS.find((call) => call.method === init!.method!.toLowerCase() && isAt(pathname, call.path));
+    made.add(path!.id);
+    return fetch(url, init);
+  };
+  const client = new Shortlist({ url: service.edge.url, apiKey, fetch: recorded });
+
+  expect(await client.dryRun(specOf("shop"))).toMatchObject({ ok: true, item_id_type: "string" });
+  expect(await client.createModel(specOf("shop"))).toMatchObject({ model_name: "shop" });
+  const { status, version } = await client.waitForTraining("shop");
+  expect(status).toBe("ACTIVE");
+  expect((await client.listModels({ limit: 1, status: "ACTIVE" })).models[0]).toMatchObject({ model_name: "shop" });
+  expect((await client.viewModel("shop")).version).toBe(version);
+  expect(await client.changeModel("shop", { train_schedule: "@weekly" })).toMatchObject({ train_schedule: "@weekly" });
+
+  const ids = await client.rank("shop", { user_id: "u4", limit: 3, retrieval: { shelf: "shelf 1" } });
+  expect(ids).toHaveLength(3);
+  for (const id of ids) expect(Number(String(id).slice(1)) % 3).toBe(1);
+  const strategies: (string | null)[] = [];
+  const { items, rank_id, strategy } = await client.rank(
+    "shop",
+    { user_id: "u4", return: ["scores", "metadata", "reasons"] },
+    { onResponse: ({ headers }) => strategies.push(headers.get("x-rank-strategy")) },
+  );
+  expect(items[0]).toMatchObject({ score: expect.any(Number), metadata: { shelf: "shelf 1" } });
+  expect(rank_id).toMatch(/^[0-9a-f-]{36}$/);
+  expect(strategies).toEqual([strategy]);
+  expect(await client.similarItems("shop", { item_id: "i3", limit: 2 })).toHaveLength(2);
+
+  expect(await client.storeScenario("shop", "home", { limit: 4 })).toEqual({ limit: 4 });
+  expect(await client.viewScenario("shop", "home")).toEqual({ limit: 4 });
+  expect(await client.listScenarios("shop")).toEqual({ scenarios: [{ name: "home" }] });
+  expect(await client.rank("shop", { scenario: "home" })).toHaveLength(4);
+  expect(await client.deleteScenario("shop", "home")).toMatchObject({ name: "home" });
+
+  expect((await client.viewEvaluation("shop")).chosen.method).toEqual(expect.any(String));
+  expect((await client.evaluate("shop", { item_attribute: "shelf" })).segments).toHaveLength(3);
+  expect((await client.listVersions("shop")).versions).toMatchObject([{ version, live: true }]);
+  expect(await client.activateVersion("shop", version!)).toMatchObject({ version });
+  expect(await client.eraseUser("u4")).toMatchObject({ user_id: "u4" });
+  expect((await client.trainModel("shop")).training.state).not.toBe("IDLE");
+  await client.waitForTraining("shop");
+  expect(await client.deleteModel("shop")).toMatchObject({ model_name: "shop" });
+
+  expect(CALLS.map(({ id }) => id).filter((id) => !made.has(id) && !LEFT_OUT.includes(id))).toEqual([]);
+});
+
+test("the client runs in a Worker", async () => {
+  await service.edge.publish({ modelName: "published" });
+  const { outputFiles } = buildSync({ entryPoints: ["edge/client/shortlist.ts"], format: "esm", write: false });
+  const worker = new Miniflare({
+    workers: [
+      {
+        config: {
+          name: "back-end",
+          compatibilityDate: "2026-10-20",
+          manifest: {
+            mainModule: "main.js",
+            modules: {
+              "shortlist.js": { type: "esm", contents: outputFiles[0]!.text },
+              "main.js": {
+                type: "esm",
+                contents: `import { Shortlist } from "./shortlist.js";
+                  export default { async fetch(_, { url, apiKey }) {
+                    return Response.json(await new Shortlist({ url, apiKey }).rank("published", { user_id: "ann" }));
+                  } }`,
+              },
+            },
+          },
+          env: { url: { type: "json", value: service.edge.url }, apiKey: { type: "json", value: apiKey } },
+        },
+      },
+    ],
+  });
+  try {
+    expect(await (await fetch(await worker.ready)).json()).toEqual(["i2", "i3", "i4", "i5", "i6", "i7"]);
+  } finally {
+    await worker.dispose();
+  }
+});
+
+const isAt = (pathname: string, template: string) =>
+  new RegExp(`^${template.replace(/\{\w+\}/g, "[^/]+")}$`).test(pathname);
