@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { EventMeanings } from "./events/event.ts";
 
 export const ModelName = z
   .string()
@@ -23,14 +24,15 @@ export const ConnectorConfig = z
       .max(63)
       .optional()
       .meta({ description: "The name by which sources refer to it; required if there are several." }),
-    type: z.string().min(1).max(40).meta({ description: "File, Postgres or BigQuery." }),
+    type: z.string().min(1).max(40).meta({ description: "File, Postgres, BigQuery or Events." }),
   })
   .meta({
     description:
       "Fields beside id and type. File: location, a file or a pattern below the folders that the operator allows. " +
       "Postgres: location (postgres://user@host:5432/database, without a password), password (a reference to a secret that the " +
       'operator keeps, {"env": NAME}), sslmode (disable, require, verify-ca or verify-full; by default verify-full), sslrootcert (a ' +
-      "reference to PEM). BigQuery: project_id, which pays for the queries, and location, where the datasets are.",
+      "reference to PEM). BigQuery: project_id, which pays for the queries, and location, where the datasets are. " +
+      "Events: none; its table events holds what was sent to POST /v0/events.",
     examples: [
       { type: "File", location: "shop/*.csv" },
       {
@@ -40,6 +42,7 @@ export const ConnectorConfig = z
         sslmode: "verify-full",
       },
       { type: "BigQuery", project_id: "acme-shop", location: "EU" },
+      { type: "Events" },
     ],
   });
 export type ConnectorConfig = z.infer<typeof ConnectorConfig>;
@@ -102,6 +105,7 @@ export const ModelSchema = z.strictObject({
     label: Label,
     source: Source,
     incremental: z.boolean().optional(),
+    events: EventMeanings.optional(),
   }),
 });
 export type ModelSchema = z.infer<typeof ModelSchema>;
@@ -151,7 +155,7 @@ const SpecFields = z.strictObject({
 
 /** The body of `POST /v0/models`. Stored specifications are not checked again, since they may be older than these rules. */
 export const ModelSpec = SpecFields.superRefine((spec, context) => {
-  for (const fault of [...connectorFaults(spec), ...columnFaults(spec.schema)])
+  for (const fault of [...connectorFaults(spec), ...columnFaults(spec.schema), ...eventFaults(spec)])
     context.addIssue({ code: "custom", ...fault });
 });
 export type ModelSpec = z.infer<typeof ModelSpec>;
@@ -175,6 +179,49 @@ function connectorFaults({ connector_configs, schema }: z.infer<typeof SpecField
     if (id === undefined) faults.push({ path, message: "is required with several connectors" });
     else if (!ids.includes(id)) faults.push({ path, message: `names no connector: ${JSON.stringify(id)}` });
   }
+  return faults;
+}
+
+/** The type of the connector that reads the customer's events, and the only query of interactions that it takes. */
+export const EVENTS = "Events";
+export const EVENTS_QUERY = "SELECT * FROM events";
+/** The columns of the events as a schema. It is the only one for a model whose interactions are events. */
+export const EVENTS_SCHEMA: ModelSchema = {
+  user: { id: "user_id" },
+  item: { id: "item_id" },
+  interaction: { created_at: "created_at", label: { type: "Binary", name: "label" }, source: { query: EVENTS_QUERY } },
+};
+
+/** What a rank call reads as live events must be what a training reads, neither more nor less. */
+function eventFaults({ connector_configs, schema }: z.infer<typeof SpecFields>): Fault[] {
+  const { interaction, user, item } = schema;
+  const places = connector_configs.flatMap(({ type }, i) => (type === EVENTS ? [i] : []));
+  const at = (...path: string[]) => ["schema", ...path];
+  const events = at("interaction", "events");
+  if (places.length === 0)
+    return interaction.events ? [{ path: events, message: "needs a connector of type Events" }] : [];
+  const faults: Fault[] = places
+    .slice(1)
+    .map((i) => ({ path: ["connector_configs", i, "type"], message: "is there already: one Events is enough" }));
+  if (!interaction.events) faults.push({ path: events, message: "is required with a connector of type Events" });
+  const { query, connector_id } = interaction.source;
+  if (connector_configs.length > 1 && connector_configs[places[0]!]!.id !== connector_id) return faults;
+  const required = (path: string[], value: unknown, wanted: unknown) => {
+    if (value !== wanted)
+      faults.push({ path, message: `must be ${JSON.stringify(wanted)} where interactions come from Events` });
+  };
+  const own = EVENTS_SCHEMA.interaction;
+  required(at("interaction", "source", "query"), query, EVENTS_QUERY);
+  required(at("user", "id"), user.id, EVENTS_SCHEMA.user.id);
+  required(at("item", "id"), item.id, EVENTS_SCHEMA.item.id);
+  required(at("interaction", "created_at"), interaction.created_at, own.created_at);
+  required(at("interaction", "label", "type"), interaction.label.type, own.label.type);
+  required(at("interaction", "label", "name"), interaction.label.name, own.label.name);
+  if (interaction.incremental)
+    faults.push({
+      path: at("interaction", "incremental"),
+      message: "is not for Events, of which only new files are read anyway",
+    });
   return faults;
 }
 
@@ -202,4 +249,11 @@ function featureFaults(name: "user" | "item", { id, source, features = [] }: z.i
 export function connectorOf(spec: ModelSpec, source: Source): ConnectorConfig {
   const found = spec.connector_configs.find((config) => config.id === source.connector_id);
   return spec.connector_configs.length === 1 ? spec.connector_configs[0]! : found!;
+}
+
+/** The connector from which events join the interactions of another source; undefined where there is no such connector. */
+export function joinedEventsOf(spec: ModelSpec): ConnectorConfig | undefined {
+  if (!spec.schema.interaction.events || connectorOf(spec, spec.schema.interaction.source).type === EVENTS)
+    return undefined;
+  return spec.connector_configs.find(({ type }) => type === EVENTS);
 }

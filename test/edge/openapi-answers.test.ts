@@ -88,6 +88,7 @@ test(`${REQUESTS} random requests: no undocumented status, type, body or header`
   await succeeds("listScenarios", "GET", scenarios);
   await succeeds("deleteScenario", "DELETE", `${scenarios}/home`);
   await succeeds("rankByQuery", "GET", "/v0/models/texts/rank?user_id=ann&limit=3");
+  await succeeds("rankByBody", "POST", "/v0/models/texts/rank", { user_id: "ann", limit: 3 });
   await succeeds("similarByQuery", "GET", "/v0/models/texts/similar_items?item_id=it1&return=scores,metadata,reasons");
   await succeeds("similarByBody", "POST", "/v0/models/texts/similar_items", { item_id: "it1", diversity: 0.5 });
   expect(faults.slice(0, 10)).toEqual([]);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { connectorOf, ModelName, ModelSpec } from "../../shared/model-spec.ts";
+import { connectorOf, joinedEventsOf, ModelName, ModelSpec } from "../../shared/model-spec.ts";
 import { parseWith } from "../../shared/parse-request.ts";
 
 const query = "SELECT * FROM interactions";
@@ -89,6 +89,73 @@ describe("a contradictory specification is refused with the place of the fault",
     expect(faultsOf({ schema: { ...schema, ...both } })).toEqual([]);
     expect(faultsOf(of("item", { features: [] }))).toEqual([]);
   });
+});
+
+describe("events", () => {
+  const meanings = { view: { label: true }, impression: { label: false, seen: false } };
+  const own = {
+    user: { id: "user_id" },
+    item: { id: "item_id" },
+    interaction: {
+      created_at: "created_at",
+      label: { type: "Binary", name: "label" },
+      source: { query: "SELECT * FROM events" },
+      events: meanings,
+    },
+  };
+  const alone = (change: object = {}) => ({
+    connector_configs: [{ type: "Events" }],
+    schema: { ...own, interaction: { ...own.interaction, ...change } },
+  });
+  const beside = (events: object | undefined) => ({
+    connector_configs: [
+      { id: "files", type: "File" },
+      { id: "live", type: "Events" },
+    ],
+    ...interaction({ source: { query, connector_id: "files" }, events }),
+  });
+
+  test("as the only source or beside another; whether they are seen is true unless it is given", () => {
+    expect([faultsOf(alone()), faultsOf(beside(meanings))]).toEqual([[], []]);
+    const { schema } = ModelSpec.parse({ ...body, ...alone() });
+    expect(schema.interaction.events).toEqual({ view: { label: true, seen: true }, impression: meanings.impression });
+  });
+
+  test("the connector of the joined events is known only where another source has the interactions", () => {
+    expect(joinedEventsOf(ModelSpec.parse({ ...body, ...alone() }))).toBeUndefined();
+    expect(joinedEventsOf(ModelSpec.parse({ ...body, ...beside(meanings) }))).toMatchObject({ id: "live" });
+  });
+
+  test.each<[string, object, string]>([
+    ["without a connector", interaction({ events: meanings }), "schema.interaction.events: needs a connector"],
+    ["a connector without them", beside(undefined), "schema.interaction.events: is required"],
+    ["without a positive type", alone({ events: { view: { label: false } } }), "must have a type whose label is true"],
+    [
+      "a positive type that is not seen",
+      alone({ events: { view: { label: true, seen: false } } }),
+      "events.view.seen: ",
+    ],
+    [
+      "a query of some events",
+      alone({ source: { query: `${own.interaction.source.query} LIMIT 1` } }),
+      "source.query: must be",
+    ],
+    ["another column", { ...alone(), schema: { ...own, user: { id: "user" } } }, 'schema.user.id: must be "user_id"'],
+    [
+      "another label",
+      alone({ label: { type: "Rating", name: "value", positive_from: 1 } }),
+      'label.type: must be "Binary"',
+    ],
+    ["an incremental source", alone({ incremental: true }), "schema.interaction.incremental: is not for Events"],
+    [
+      "two connectors of events",
+      {
+        ...beside(meanings),
+        connector_configs: [...beside(meanings).connector_configs, { id: "more", type: "Events" }],
+      },
+      "connector_configs.2.type: is there already",
+    ],
+  ])("%s: refused", (_, change, fault) => expect(faultsOf(change).join()).toContain(fault));
 });
 
 test.each<[string, object]>([

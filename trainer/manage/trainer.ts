@@ -62,7 +62,7 @@ async function open(parts: TrainerParts, closing: ClosingStep[]): Promise<Opened
   const { settings, store, nowMs, log } = parts;
   const { runs } = settings;
   const services = await openServices(parts, closing);
-  const { database, ledger, folders, erasures } = services;
+  const { database, ledger, folders, erasures, grants } = services;
 
   const stopping = new AbortController();
   const removals = startRemovals({ ...services, signal: stopping.signal });
@@ -84,7 +84,7 @@ async function open(parts: TrainerParts, closing: ClosingStep[]): Promise<Opened
 
   const { seconds, memoryMbMax } = DRY_RUN_LIMITS;
   const dryRunParts = { program: parts.dryRunProgram, secondsMax: seconds + 5, memoryMbMax, log };
-  const dryRun = dryRunInProcess({ settings, store, folders, ...dryRunParts });
+  const dryRun = dryRunInProcess({ settings, store, grants, folders, ...dryRunParts });
   const app = managementApp({
     routes: [
       ...modelRoutes({

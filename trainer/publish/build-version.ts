@@ -37,6 +37,8 @@ export type VersionInput = {
    * in their lists. Absent: no limit.
    */
   readonly edgeMemoryBytes?: number;
+  /** The events that the model listens to, and which of them the dataset has. Absent: none. */
+  readonly events?: Manifest["events"] | undefined;
   /** A folder of this run. User records are written to it, so that they are never all in memory. */
   readonly workDirectory: string;
   readonly signal?: AbortSignal;
@@ -81,6 +83,7 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
     catalog: await addBytes(encodeCatalog(dataset), MEDIA_TYPES.catalog),
     attributes: attributes ? await addBytes(attributes, MEDIA_TYPES.attributes) : null,
     users: users && { directory: add(users.directory), pages: users.pages.map(add) },
+    ...(input.events && { events: input.events }),
     ...(input.userValues && { user_values: await addBytes(input.userValues, MEDIA_TYPES.userValues) }),
   };
   const similarity = await versionFile(similarityFile, MEDIA_TYPES.similarity);

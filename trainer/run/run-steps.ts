@@ -14,6 +14,7 @@ import { buildVersion, userSalt } from "../publish/build-version.ts";
 import { checkServable } from "../publish/check-servable.ts";
 import { withUserValues } from "../publish/with-user-values.ts";
 import type { ConnectorContext } from "../read/connectors/connector.ts";
+import { EVENTS_FOLDER, type FetchedEvents, fetchEvents } from "../read/connectors/events/fetch-events.ts";
 import { type ReadWithinBudget, readWithinBudget } from "../read/pushdown/read-within-budget.ts";
 import { spooledHistories } from "../read/spool/spool-users.ts";
 import { historiesOf } from "../read/spool/user-histories.ts";
@@ -59,11 +60,15 @@ export function beginRun(job: TrainingJob, deps: TrainDeps): Run {
   return { job, deps, model, salt: bytes };
 }
 
-export async function readData({ job, deps, salt }: Run, erased: ErasedUsers | undefined): Promise<ReadWithinBudget> {
+type RunData = ReadWithinBudget & { readonly events: FetchedEvents | undefined };
+
+export async function readData(run: Run, erased: ErasedUsers | undefined): Promise<RunData> {
+  const { job, deps, salt } = run;
   const { spec, settings } = job;
   const { workDirectory, modelDirectory, incremental, rejectedFractionMax, memoryMbMax } = settings;
+  const events = await eventsOf(run);
   const data = await readWithinBudget(spec, {
-    context: deps.connect,
+    context: { ...deps.connect, events },
     workDirectory,
     rejectedFractionMax,
     memoryMbMax,
@@ -75,8 +80,24 @@ export async function readData({ job, deps, salt }: Run, erased: ErasedUsers | u
     salt,
     userValues: { path: join(workDirectory, "user-values.spool"), salt },
   });
-  deps.onData(data.summary);
-  return data;
+  const warnings = [...(events?.warnings ?? []), ...data.summary.warnings];
+  deps.onData({ ...data.summary, warnings });
+  return { ...data, events };
+}
+
+/** Every event that is exported now, for a model that listens to events. Later ones stay live until the next version. */
+async function eventsOf({ job, deps }: Run): Promise<FetchedEvents | undefined> {
+  const { events: meanings } = job.spec.schema.interaction;
+  return (
+    meanings &&
+    (await fetchEvents(meanings, {
+      store: deps.store,
+      customer: job.customer,
+      directory: join(job.settings.modelDirectory, EVENTS_FOLDER),
+      signal: deps.signal,
+      progress: (fraction) => deps.report.progress({ fraction, detail: "copying event files" }),
+    }))
+  );
 }
 
 /** The part of the stage TRAINING that choosing takes, by its seconds; the final fit takes the rest. */
@@ -130,7 +151,7 @@ export function fitOnAllData({ job: { settings }, deps }: Run, { dataset }: Read
   });
 }
 
-type FinalModel = { readonly data: ReadWithinBudget; readonly selection: Selection; readonly final: Refit };
+type FinalModel = { readonly data: RunData; readonly selection: Selection; readonly final: Refit };
 
 /** The files of the version, checked to fit into an edge's memory. */
 export async function buildFinal({ job, deps, model, salt }: Run, { data, selection, final }: FinalModel) {
@@ -144,6 +165,7 @@ export async function buildFinal({ job, deps, model, salt }: Run, { data, select
     method: final.fitted.method,
     historyMax: final.fitted.historyMax,
     ...usersOf({ data, selection, final }, salt),
+    events: data.events && { meanings: data.events.meanings, learnt: data.events.marks },
     workDirectory,
     edgeMemoryBytes,
     signal: deps.signal,

@@ -7,6 +7,7 @@ import type { ConnectorType } from "../../read/connectors/connector-config.ts";
  */
 const ROWS_PER_SECOND: Readonly<Record<ConnectorType, number>> = {
   File: 600_000,
+  Events: 300_000,
   Postgres: 128_000,
   BigQuery: 150_000,
 };

@@ -5,6 +5,7 @@
 import { Problem } from "../../../shared/problem.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
 import type { CustomerCaps } from "../../settings.ts";
+import { writeLearntMarks } from "../../store/learnt-marks.ts";
 import type { ObjectStore } from "../../store/object-store.ts";
 import { backUpRegularly } from "../records/backup.ts";
 import type { Database } from "../records/database.ts";
@@ -37,6 +38,7 @@ export type UpkeepContext = {
 };
 
 const BATCH = 100;
+const LISTENING_MAX = 10_000;
 const SWEEP_EVERY_MS = 3_600_000;
 const RECONCILED_AT_ONCE = 16;
 const RECONCILE_MS_MAX = 10_000;
@@ -104,6 +106,10 @@ const SWEEP: readonly SweepStep[] = [
   removeOverdue,
   ({ folders, registry }) => folders.sweep(() => registry.names()),
   reconcileAll,
+  async ({ store, registry }) => {
+    const customers = new Set((await registry.listening(LISTENING_MAX)).map(({ customer }) => customer));
+    for (const customer of customers) await writeLearntMarks(store, customer, await registry.names(customer));
+  },
   (context) => backUpRegularly(context.backupHours, context),
   ({ database }) => database.maintain(),
 ];

@@ -1,14 +1,16 @@
 /** Dry runs: limited in number, time and memory, each in a process of its own, so that a bad file can only end that process. */
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
+import { eventFilesPrefix } from "../../../shared/events/event-store.ts";
 import type { ModelSpec } from "../../../shared/model-spec.ts";
 import { Problem } from "../../../shared/problem.ts";
 import type { Log } from "../../log/log.ts";
 import { redacted, secretsIn } from "../../log/redaction.ts";
 import { accessTokenAnswer } from "../../read/connectors/bigquery/access-token.ts";
 import { customerSettings } from "../../read/customer-settings.ts";
-import type { SentConnectorSettings, Settings } from "../../settings.ts";
+import { type SentConnectorSettings, type Settings, storeEnvironment } from "../../settings.ts";
 import { StageError } from "../../stage/stage-error.ts";
+import type { BucketGrants } from "../../store/bucket-grants.ts";
 import type { ObjectStore } from "../../store/object-store.ts";
 import { diskLimit } from "../processes/disk-space.ts";
 import { superviseProcess } from "../processes/supervised-process.ts";
@@ -77,6 +79,7 @@ export type DryRunParts = {
   readonly program: string;
   readonly settings: Settings;
   readonly store: ObjectStore;
+  readonly grants: BucketGrants;
   readonly folders: ModelFolders;
   readonly secondsMax: number;
   readonly memoryMbMax: number;
@@ -87,6 +90,7 @@ export function dryRunInProcess({
   program,
   settings,
   store,
+  grants,
   folders,
   secondsMax,
   memoryMbMax,
@@ -112,7 +116,10 @@ export function dryRunInProcess({
       const end = await superviseProcess({
         program,
         input,
-        environment: settings.childEnvironment(customer),
+        environment: {
+          ...settings.childEnvironment(customer),
+          ...(spec.schema.interaction.events && storeEnvironment(grants.options(eventsGrant(customer, secondsMax)))),
+        },
         memoryMbMax,
         disk,
         secondsMax,
@@ -144,5 +151,11 @@ export function dryRunInProcess({
     }
   };
 }
+
+const eventsGrant = (customer: string, seconds: number) => ({
+  prefixes: [eventFilesPrefix(customer)],
+  objects: [],
+  seconds,
+});
 
 const failure = (code: string, message: string) => new StageError("fetching", code, message);

@@ -5,7 +5,7 @@
 import { assert } from "../../../shared/assert.ts";
 import type { ModelStatus } from "../../../shared/live-pointer.ts";
 import type { ModelSpec } from "../../../shared/model-spec.ts";
-import type { Database, Queries, SqlValue } from "./database.ts";
+import type { Database, Queries, SqlRow, SqlValue } from "./database.ts";
 import { INSERT_MODEL, modelOfRow, SELECT_MODEL, UPDATE_MODEL, valuesOfModel } from "./model-row.ts";
 import { type Model, type ModelEvent, modelAfter } from "./model-transitions.ts";
 
@@ -38,6 +38,7 @@ export type ListOptions = {
   readonly status: ModelStatus | undefined;
 };
 
+const SELECT_NAMES = "select customer, model_name from shortlist.models where $1 = '' or customer = $1";
 const CONFLICTS_MAX = 20;
 
 export function modelRegistry(database: Database, nowMs: () => number) {
@@ -120,11 +121,11 @@ export function modelRegistry(database: Database, nowMs: () => number) {
     },
     /** Models that are to be removed. */
     destroying: (limit: number) => first("status = 'DESTROYING'", limit),
-    /** Every model of every customer. */
-    async names() {
-      const rows = await database.query("select customer, model_name from shortlist.models");
-      return rows.map((row) => ({ customer: String(row.customer), modelName: String(row.model_name) }));
-    },
+    /** Models that listen to events, of every customer. */
+    listening: async (limit: number) =>
+      (await first(`status <> 'DESTROYING' and spec like '%"Events"%'`, limit)).filter(isListening),
+    /** Every model of a customer, or of all. */
+    names: async (customer = "") => (await database.query(SELECT_NAMES, [customer])).map(nameOfRow),
     /** Whether this model still exists. A newer model of the same name does not count. */
     isThere: async ({ customer, modelName, createdAt }: ModelIdentity) =>
       (await find(customer, modelName))?.createdAt === createdAt,
@@ -143,6 +144,10 @@ export function modelRegistry(database: Database, nowMs: () => number) {
     },
   };
 }
+
+const nameOfRow = (row: SqlRow) => ({ customer: String(row.customer), modelName: String(row.model_name) });
+
+const isListening = ({ spec }: Model) => spec.schema.interaction.events !== undefined;
 
 const newModel = (customer: string, spec: ModelSpec, now: string, nextRunAt: string | null): Model => ({
   customer,

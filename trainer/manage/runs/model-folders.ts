@@ -1,6 +1,7 @@
 /** The folders inside the state folder: `runs/{runId}` while a run works, `models/{customer}/{model}` between runs. */
 import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { EVENTS_FOLDER } from "../../read/connectors/events/fetch-events.ts";
 import { KEPT_FILE, KEPT_FOLDER } from "../../read/dataset/kept-copy.ts";
 
 export type ModelFolders = ReturnType<typeof modelFolders>;
@@ -25,7 +26,7 @@ export function modelFolders(stateDirectory: string) {
     /** The folder of the files that a model keeps between runs. */
     makeModel: (customer: string, modelName: string) => make(pathOf(customer, modelName)),
     removeModel: (customer: string, modelName: string) => remove(pathOf(customer, modelName)),
-    /** Removes the customer's kept rows that were written before a time, so that the next run reads all rows again. */
+    /** Removes the customer's kept rows and events that were written before a time. The next run reads them all again. */
     async removeRows(customer: string, beforeMs: number): Promise<void> {
       for (const name of await entriesOf(join(models, customer))) {
         const rows = join(models, customer, name, KEPT_FOLDER);
@@ -33,6 +34,11 @@ export function modelFolders(stateDirectory: string) {
         const list = stat(join(rows, KEPT_FILE)).catch(() => stat(rows));
         const written = await list.catch(() => undefined);
         if (written !== undefined && written.mtimeMs < beforeMs) await remove(rows);
+        const events = join(models, customer, name, EVENTS_FOLDER);
+        for (const file of await entriesOf(events)) {
+          const copied = await stat(join(events, file)).catch(() => undefined);
+          if (copied !== undefined && copied.mtimeMs < beforeMs) await remove(join(events, file));
+        }
       }
     },
     /**

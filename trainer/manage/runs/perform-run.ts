@@ -3,6 +3,7 @@
  * is written to record and ledger in one transaction.
  */
 import { erasedUsersKey } from "../../../shared/erased-users.ts";
+import { eventFilesPrefix } from "../../../shared/events/event-store.ts";
 import { prefixOf } from "../../../shared/manifest.ts";
 import type { Failure } from "../../../shared/model-record.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
@@ -11,6 +12,7 @@ import { customerSettings } from "../../read/customer-settings.ts";
 import type { RunMessage, TrainingJob } from "../../run/training-run.ts";
 import { type RunSettings, type Settings, storeEnvironment } from "../../settings.ts";
 import type { BucketGrants } from "../../store/bucket-grants.ts";
+import { writeLearntMarks } from "../../store/learnt-marks.ts";
 import { type ObjectStore, StoreError } from "../../store/object-store.ts";
 import { type DiskLimit, diskLimit } from "../processes/disk-space.ts";
 import type { Database } from "../records/database.ts";
@@ -68,10 +70,21 @@ export async function performRun(run: Run, context: RunContext, stop: AbortContr
     const outcome = await attemptRun(model, claim, { ...context, lease });
     const reason = stop.signal.aborted ? (stop.signal.reason as StopReason) : undefined;
     await conclude(run, claim, outcome, { ...context, reason });
+    if (outcome.kind === "published" && model.spec.schema.interaction.events) await noteLearnt(model, context);
   } finally {
     lease.end();
     pointers.reconcile(run); // the process may have published even if this trainer did not receive its message
     await folders.removeRun(runId);
+  }
+}
+
+/** A failure is only logged, because upkeep writes the marks every hour. */
+async function noteLearnt({ customer, modelName }: Model, { registry, store, log }: RunContext): Promise<void> {
+  try {
+    await writeLearntMarks(store, customer, await registry.names(customer));
+  } catch (error) {
+    const about = { customer, model_name: modelName };
+    log({ event: "learnt_marks_failed", level: "warning", ...about, error: errorForLog(error) });
   }
 }
 
@@ -151,7 +164,7 @@ export async function prepareRun(
   const connectors = settings.connectorsOf(customer, temp);
   const connectorSettings = await customerSettings({ customer, spec, settings: connectors, store });
   const granted = grants.options({
-    prefixes: [prefixOf(customer, modelName)],
+    prefixes: [prefixOf(customer, modelName), ...(spec.schema.interaction.events ? [eventFilesPrefix(customer)] : [])],
     objects: [erasedUsersKey(customer)],
     seconds: runs.secondsMax + GRANT_SECONDS_MORE,
   });

@@ -7,6 +7,7 @@ import { sourceError } from "./source-error.ts";
 /** How each type of store is opened. Loaded on demand, because Google's clients take half a second to load. */
 const FACTORIES: Readonly<Record<ConnectorType, () => Promise<ConnectorFactory>>> = {
   BigQuery: async () => (await import("./bigquery/bigquery.ts")).connectBigQuery,
+  Events: async () => (await import("./events/events.ts")).connectEvents,
   File: async () => (await import("./file/file.ts")).connectFile,
   Postgres: async () => (await import("./postgres/postgres.ts")).connectPostgres,
 };

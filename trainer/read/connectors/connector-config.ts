@@ -4,10 +4,16 @@ import { didYouMean } from "../../../shared/nearest-name.ts";
 import { parseWith, pointerStep, problemOf } from "../../../shared/parse-request.ts";
 import type { ProblemPart } from "../../../shared/problem.ts";
 import { BigQueryConfig } from "./bigquery/config.ts";
+import { EventsConfig } from "./events/config.ts";
 import { FileConfig } from "./file/config.ts";
 import { PostgresConfig } from "./postgres/config.ts";
 
-const SCHEMAS = { BigQuery: BigQueryConfig, File: FileConfig, Postgres: PostgresConfig } as const;
+const SCHEMAS = {
+  BigQuery: BigQueryConfig,
+  Events: EventsConfig,
+  File: FileConfig,
+  Postgres: PostgresConfig,
+} as const;
 export type ConnectorType = keyof typeof SCHEMAS;
 export const CONNECTOR_TYPES = Object.keys(SCHEMAS) as readonly ConnectorType[];
 
@@ -65,7 +71,7 @@ const isReference = (value: unknown): boolean =>
 function remedyOf(type: ConnectorType, secretPrefix: string | undefined): string {
   if (type === "BigQuery")
     return "BigQuery is read as the service account that came with your API key; leave it out, and grant that account access";
-  if (type === "File") return "files need none; leave it out";
+  if (type === "File" || type === "Events") return `${type === "File" ? "files" : "events"} need none; leave it out`;
   const name = `${secretPrefix ?? "SHORTLIST_SECRET_<CUSTOMER>__"}DB`;
   return `give it to the operator, who sets it as ${name} where the trainer runs, and send "password": {"env": "${name}"}`;
 }

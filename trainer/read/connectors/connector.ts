@@ -1,6 +1,7 @@
 import { type DuckDBDataChunk, type DuckDBType, type Json, JsonDuckDBValueConverter } from "@duckdb/node-api";
 import type { ConnectorConfig } from "../../../shared/model-spec.ts";
 import type { ConnectorSettings } from "../../settings.ts";
+import type { FetchedEvents } from "./events/fetch-events.ts";
 
 /** One kind of store from which rows are read. Only its own folder knows the kind. */
 export interface Connector {
@@ -50,6 +51,8 @@ export type SourceRows = {
 export type ConnectorContext = {
   readonly customer: string;
   readonly settings: ConnectorSettings;
+  /** The customer's events, for a model that listens to them. */
+  readonly events?: FetchedEvents | undefined;
 };
 
 /** All rows of a small result by column name, as plain JSON values. */

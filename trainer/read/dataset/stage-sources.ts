@@ -1,12 +1,13 @@
 import type { ErasedUsers } from "../../../shared/erased-users.ts";
 import type { ItemIdType } from "../../../shared/ids.ts";
-import type { ModelSchema, ModelSpec, Source } from "../../../shared/model-spec.ts";
+import { joinedEventsOf, type ModelSchema, type ModelSpec, type Source } from "../../../shared/model-spec.ts";
 import type { StageProgress } from "../../stage/stage-reporter.ts";
 import type { ConnectorContext, ConnectorFactory } from "../connectors/connector.ts";
 import { countRejected } from "../rules/reject-reasons.ts";
 import { checkInteractions, interactionColumns, type StagedInteractions } from "./check-interactions.ts";
 import { checkRows, type RowReport } from "./checks.ts";
 import { type IncrementalOptions, type KeptOptions, keepForNextRun, stageIncrementally } from "./incremental.ts";
+import { joinEvents } from "./join-events.ts";
 import { leaveOutErased } from "./leave-out-erased.ts";
 import { attributeColumns, checkAttributes, type StagedAttributes } from "./read-attributes.ts";
 import { type Connectors, connectorsOf, missingColumns, openQuery, stageOpened } from "./stage-query.ts";
@@ -62,7 +63,7 @@ export async function stageSources(
   const stageAll = async () => {
     const staged = await stageInteractions(staging, spec, sourceOptions);
     const rejected = { ...staged.interactions.rejected, ...staged.unreadable };
-    const rows = staged.interactions.table.rows + countRejected(staged.unreadable);
+    const rows = staged.interactions.accepted + countRejected(rejected);
     const report = { rows, rejected, rejectedFractionMax: options.rejectedFractionMax, label: interaction.label };
     checkRows(report);
     const idType = staged.interactions.itemIdType;
@@ -102,7 +103,16 @@ async function stageInteractions(staging: Staging, spec: ModelSpec, options: Sou
   options.progress({ detail: "checking rows", rows: table.rows });
   const nowSeconds = Math.floor(nowMs / 1000);
   const interactions = await checkInteractions(staging, table, schema, nowSeconds);
-  return { ...staged, interactions, erasedRows: rows };
+  const events = joinedEventsOf(spec);
+  if (events === undefined) return { ...staged, interactions, erasedRows: rows };
+  const { label } = schema.interaction;
+  const joined = await joinEvents(staging, { interactions, label }, events, options);
+  return {
+    ...staged,
+    interactions: joined.interactions,
+    erasedRows: rows + joined.erasedRows,
+    warnings: [...staged.warnings, ...joined.warnings],
+  };
 }
 
 type AttributeSource = {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { DataSummary } from "../../../shared/model-record.ts";
-import type { ModelSpec } from "../../../shared/model-spec.ts";
+import { joinedEventsOf, type ModelSpec } from "../../../shared/model-spec.ts";
 import { countOf, type PackedStrings, stringAt } from "../../../shared/packed-strings.ts";
 import { RECORD_HISTORY_MAX } from "../../../shared/user-records.ts";
 import { StageError } from "../../stage/stage-error.ts";
@@ -31,7 +31,8 @@ export type InteractionSource = { readonly query: SourceQuery; readonly connecto
  * Reads interactions that do not fit into memory. Their store checks them and removes duplicates. The trainer reads the
  * ids of all items, the newest interactions of a sample of users, and, onto its disk, what every user has seen.
  *
- * Throws StageError `too_many_interactions` when a column has a type that the store cannot check as the trainer does.
+ * Throws StageError `too_many_interactions` when a column has a type that the store cannot check as the trainer does, or when events
+ * are to join the interactions, which are not in the store.
  */
 export async function readPushedDown(
   spec: ModelSpec,
@@ -39,6 +40,7 @@ export async function readPushedDown(
   options: PushDownOptions,
 ): Promise<PushedDown> {
   const { progress, rejectedFractionMax } = options;
+  if (joinedEventsOf(spec)) throw cannotJoinEvents();
   progress({ detail: "counting interactions in the store" });
   const source = await openSource(interactions, options);
   const { rows, rejected } = await readRejected(source);
@@ -67,6 +69,14 @@ export async function readPushedDown(
   };
   return { ...sample, summary, spool };
 }
+
+const cannotJoinEvents = () =>
+  new StageError(
+    "checking",
+    "too_many_interactions",
+    "There are more interactions than this run's memory holds, so their store would have to prepare them, and it does not have the " +
+      "events: narrow the query to the newest interactions, or give the run more memory",
+  );
 
 /** The source with its rules and the unit of its times. */
 async function openSource({ query, connector }: InteractionSource, { signal }: PushDownOptions): Promise<PushedSource> {

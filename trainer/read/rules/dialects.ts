@@ -7,7 +7,12 @@ import type { Dialect, TimeUnit } from "./dialect.ts";
 import { DUCKDB } from "./duckdb-dialect.ts";
 import { POSTGRES } from "./postgres-dialect.ts";
 
-const DIALECTS: Readonly<Record<ConnectorType, Dialect>> = { BigQuery: BIGQUERY, File: DUCKDB, Postgres: POSTGRES };
+const DIALECTS: Readonly<Record<ConnectorType, Dialect>> = {
+  BigQuery: BIGQUERY,
+  Events: DUCKDB,
+  File: DUCKDB,
+  Postgres: POSTGRES,
+};
 
 /** The SQL of a connector's store; undefined for a type of connector that has none. */
 export const dialectOf = (connectorType: string): Dialect | undefined =>

@@ -72,7 +72,8 @@ describe("the process of a dry run", () => {
     });
     const program = new URL("../../../fixtures/trainer-scripted-dry-run.ts", import.meta.url).pathname;
     const limits = { secondsMax: 30, memoryMbMax: 400, log: (entry: LogEntry) => void logs.push(entry) };
-    const dryRun = dryRunInProcess({ program, settings, store, folders: modelFolders(state), ...limits });
+    const grants = { options: () => settings.store, close: async () => undefined };
+    const dryRun = dryRunInProcess({ program, settings, store, grants, folders: modelFolders(state), ...limits });
     try {
       const more = connector === undefined ? {} : { connector_configs: [connector] };
       return await dryRun(specOf("shop", query, more), "acme", signal);

@@ -3,20 +3,24 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { erasedUsersKey, isErased } from "../../../../shared/erased-users.ts";
+import { learntMarksKey } from "../../../../shared/events/event-store.ts";
 import type { UserId } from "../../../../shared/ids.ts";
+import { manifestKey } from "../../../../shared/manifest.ts";
 import type { LogEntry } from "../../../../trainer/log/log.ts";
 import { runLedger } from "../../../../trainer/manage/records/run-ledger.ts";
 import { modelFolders } from "../../../../trainer/manage/runs/model-folders.ts";
 import { prepareRun } from "../../../../trainer/manage/runs/perform-run.ts";
 import type { StopReason } from "../../../../trainer/manage/runs/run-lease.ts";
 import { readSettings } from "../../../../trainer/settings.ts";
+import type { Grant } from "../../../../trainer/store/bucket-grants.ts";
 import { readErasedUsers } from "../../../../trainer/store/erased-list.ts";
 import { changeLivePointer, readLivePointer } from "../../../../trainer/store/live-pointer-swap.ts";
-import { type ObjectStore, StoreError } from "../../../../trainer/store/object-store.ts";
+import { type ObjectStore, StoreError, storedJson } from "../../../../trainer/store/object-store.ts";
+import { liveVersion, smallVersion } from "../../../fixtures/edge-version.ts";
 import { memoryStore } from "../../../fixtures/memory-store.ts";
 import { environmentOf } from "../../../fixtures/trainer-client.ts";
 import { aModel } from "../../../fixtures/trainer-model.ts";
-import { specOf } from "../../../fixtures/trainer-spec.ts";
+import { listeningSpec, specOf } from "../../../fixtures/trainer-spec.ts";
 import { freshFolder } from "../../../fixtures/trainer-state.ts";
 import { NO_GRANTS, runsOf } from "../../../fixtures/waiting-run.ts";
 
@@ -262,6 +266,37 @@ test("a run of a model that is being deleted does not begin", async () => {
   expect(await perform()).toMatchObject({ status: "DESTROYING", version: null });
   expect(logs).toEqual([]);
   expect(await ledger.claim(run.runId)).toBe(undefined);
+});
+
+test("after publishing, the edge is told which events all versions of the customer have learnt", async () => {
+  const { perform, store, modelName } = await waitingRun("publish v2", { listens: true });
+  const { manifest } = smallVersion(liveVersion(modelName, "v1"));
+  for (const [version, mark] of Object.entries({ v1: 7, v2: 9 })) {
+    const events = { meanings: {}, learnt: { "0-0": mark } };
+    const bytes = new TextEncoder().encode(JSON.stringify({ ...manifest, events }));
+    await store.putIfAbsent(manifestKey("acme", modelName, version), bytes, "application/json");
+  }
+  await perform();
+  expect(storedJson((await store.get(learntMarksKey("acme")))!.bytes)).toEqual({ "0-0": 7 });
+});
+
+test.each([
+  [false, ["models/acme/shop/"]],
+  [true, ["models/acme/shop/", "customers/acme/events/files/"]],
+])("a run may read event files only if its model listens to events: %s", async (listens, prefixes) => {
+  const granted: Grant[] = [];
+  const grants = {
+    ...NO_GRANTS,
+    options(grant: Grant) {
+      granted.push(grant);
+      return NO_GRANTS.options(grant);
+    },
+  };
+  const state = await freshFolder();
+  const spec = listens ? listeningSpec("shop", "wait") : specOf("shop", "wait");
+  const parts = { settings: readSettings(environmentOf(state)), folders: modelFolders(state), store: memoryStore() };
+  await prepareRun(aModel({ spec }), { runId: "run-1", erasure: { salt: null, dueMs: null } }, { ...parts, grants });
+  expect(granted[0]!.prefixes).toEqual(prefixes);
 });
 
 test("a run whose lease another trainer owns is not performed", async () => {

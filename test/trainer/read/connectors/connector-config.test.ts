@@ -4,6 +4,7 @@ import { CONNECTOR_TYPES, checkConnectorConfig } from "../../../../trainer/read/
 
 const GOOD = {
   BigQuery: { type: "BigQuery", project_id: "acme-shop", location: "EU" },
+  Events: { type: "Events" },
   File: { type: "File", location: "shop/*.csv" },
   Postgres: { type: "Postgres", location: "postgres://reader@db.example/shop", password: { env: "NAME" } },
 };
@@ -34,12 +35,12 @@ test.each([
 });
 
 test.each(["constructor", "__proto__", "Snowflake"])("%s is refused as a type, and the error lists the types", (type) =>
-  expect(faultOf({ type })!.text).toContain("BigQuery, File, Postgres"),
+  expect(faultOf({ type })!.text).toContain("BigQuery, Events, File, Postgres"),
 );
 
 test("an address given as type is not repeated in the error", () => {
   const { text } = faultOf({ type: "postgres://u:hunter2@db/x" })!;
-  expect(text).toContain("BigQuery, File, Postgres");
+  expect(text).toContain("BigQuery, Events, File, Postgres");
   expect(text).not.toContain("hunter2");
 });
 
@@ -56,6 +57,7 @@ test.each([
   ["BigQuery", { private_key: "hunter2" }, "private_key"],
   ["BigQuery", { service_account_key: "hunter2" }, "service_account_key"],
   ["File", { location: "https://a:hunter2@files.example/x.csv" }, "location"],
+  ["Events", { api_key: "hunter2" }, "api_key"],
   ["File", { api_key: "hunter2" }, "api_key"],
 ] as const)("%s with %j is refused for the secret, which is not repeated", (type, change, field) => {
   const { code, errors, text } = faultOf({ ...GOOD[type], ...change })!;

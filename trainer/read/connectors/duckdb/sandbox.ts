@@ -10,7 +10,7 @@ import type { SourceFile } from "./files.ts";
 import { interruptible, isStuck } from "./interruptible.ts";
 import { tableFunction } from "./table.ts";
 
-/** A DuckDB instance with views of some files, which can reach nothing else. */
+/** A DuckDB instance with views of some files. It can reach nothing else. */
 export type Sandbox = {
   readonly connection: DuckDBConnection;
   /** A second connection, which parses queries before the first one runs them. */
@@ -36,12 +36,16 @@ const EXPRESSION_DEPTH_MAX = 250;
 const TEMP_BYTES_PER_MEMORY_BYTE = 16;
 
 /**
- * A locked instance with one view per file. Its SQL can open no other file, network or extension and change no setting. It spills
- * into a folder of its own, at most 16 times its memory and no more than a run may take of the disk.
+ * A locked instance with one view per file, or with other views of these files. Its SQL can open no other file, network or extension
+ * and change no setting. It spills into a folder of its own, at most 16 times its memory and no more than a run may take of the disk.
  *
  * Throws StageError that names the file which does not have the format of its name; `source_timeout`.
  */
-export async function openSandbox(files: readonly SourceFile[], settings: SandboxSettings): Promise<Sandbox> {
+export async function openSandbox(
+  files: readonly SourceFile[],
+  settings: SandboxSettings,
+  createViews: CreateViews = viewPerFile,
+): Promise<Sandbox> {
   await mkdir(settings.tempDirectory, { recursive: true });
   const folder = await mkdtemp(join(settings.tempDirectory, "file-connector-"));
   const shown = files.flatMap(({ path, realPath, shownAs }) =>
@@ -71,8 +75,8 @@ export async function openSandbox(files: readonly SourceFile[], settings: Sandbo
   };
   const { signal, end } = startDeadline(new AbortController().signal, settings.timeoutSeconds);
   try {
-    const opening = { hidden, signal, typedByRows: settings.typedByRows ?? -1 };
-    await interruptible(connection, { signal, explain }, () => createViews(connection, files, opening));
+    const opening = { files, hidden, signal, typedByRows: settings.typedByRows ?? -1 };
+    await interruptible(connection, { signal, explain }, () => createViews(connection, opening));
     await lock(connection, files);
     await parser.run("SET TimeZone = 'UTC'").catch(() => undefined);
     return { connection, parser, explain, close };
@@ -84,16 +88,18 @@ export async function openSandbox(files: readonly SourceFile[], settings: Sandbo
   }
 }
 
+type CreateViews = (connection: DuckDBConnection, opening: Opening) => Promise<unknown>;
+
 type Opening = {
+  readonly files: readonly SourceFile[];
   readonly hidden: Parameters<typeof explainDuckDBError>[1];
   readonly signal: AbortSignal;
   readonly typedByRows: number;
 };
 
-async function createViews(
+async function viewPerFile(
   connection: DuckDBConnection,
-  files: readonly SourceFile[],
-  { hidden, signal, typedByRows }: Opening,
+  { files, hidden, signal, typedByRows }: Opening,
 ): Promise<void> {
   for (const file of files)
     try {

@@ -1,6 +1,6 @@
-import type { DuckDBResult } from "@duckdb/node-api";
 import type { ConnectorConfig } from "../../../../shared/model-spec.ts";
-import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceColumn, SourceRows } from "../connector.ts";
+import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceRows } from "../connector.ts";
+import { columnsOf } from "../duckdb/columns.ts";
 import { findFiles } from "../duckdb/files.ts";
 import { countMalformed, rejectCount } from "../duckdb/malformed-lines.ts";
 import { estimateRows, plannedRows } from "../duckdb/row-estimate.ts";
@@ -124,6 +124,3 @@ function fileConnector(files: readonly OpenFile[], sandbox: Sandbox, { settings 
     },
   };
 }
-
-const columnsOf = (result: DuckDBResult): SourceColumn[] =>
-  result.deduplicatedColumnNames().map((name, i) => ({ name, type: result.columnType(i) }));

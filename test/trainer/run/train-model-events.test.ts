@@ -1,0 +1,149 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { learntMarksKey } from "../../../shared/events/event-store.ts";
+import { stringAt } from "../../../shared/packed-strings.ts";
+import { writeLearntMarks } from "../../../trainer/store/learnt-marks.ts";
+import { setStatus } from "../../../trainer/store/live-pointer-swap.ts";
+import type { ObjectStore } from "../../../trainer/store/object-store.ts";
+import { readManifest } from "../../../trainer/store/versions.ts";
+import { EVENTS_SCHEMA, type GivenEvent, putEvents } from "../../fixtures/event-files.ts";
+import { memoryStore } from "../../fixtures/memory-store.ts";
+import { storedHistory } from "../../fixtures/stored-record.ts";
+import { type FileTraining, trainOnFiles } from "../../fixtures/train-on-files.ts";
+import { twoTastes } from "../../fixtures/two-tastes.ts";
+
+const MODEL = { customer: "acme", modelName: "shop" };
+const NOW = Date.parse("2024-03-01T00:00:00Z");
+const DATA = twoTastes({ users: 60, items: 20, perUser: 8 });
+const PAST: GivenEvent[] = [];
+for (let user = 0; user < DATA.userCount; user++)
+  for (let row = DATA.userStart[user]!; row < DATA.userStart[user + 1]!; row++)
+    PAST.push({ user: `u${user}`, item: `i${stringAt(DATA.itemIds, DATA.items[row]!)}`, at: DATA.times[row]! });
+const LATE = Math.max(...PAST.map(({ at }) => at!)) + 60;
+
+let folder: string;
+let store: ObjectStore;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "train-events-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+beforeEach(async () => {
+  store = memoryStore(() => NOW);
+  await setStatus(store, MODEL, { status: "SCHEDULING", nowMs: NOW });
+});
+
+async function train(more: Partial<FileTraining> = {}) {
+  const { outcome, data } = await trainOnFiles({
+    model: MODEL,
+    folder,
+    connectors: [{ type: "Events" }],
+    schema: EVENTS_SCHEMA,
+    store,
+    nowMs: NOW,
+    settings: { fitSecondsMax: 2 },
+    ...more,
+  });
+  if (outcome.kind !== "published") throw new Error(outcome.kind);
+  const { version } = outcome;
+  const history = (user: string) => storedHistory(store, MODEL, version, user);
+  return { data, history, manifest: (await readManifest(store, MODEL, version))! };
+}
+const learnt = async () => JSON.parse(new TextDecoder().decode((await store.get(learntMarksKey("acme")))!.bytes));
+
+describe("events as the only source", () => {
+  test("the version has learnt the events, and its manifest says up to which", async () => {
+    await putEvents(store, PAST);
+    const last = PAST.length;
+    const more = [
+      { user: "new", item: "i1", at: LATE },
+      { user: "new", item: "i2", at: LATE + 1 },
+      { user: "new", item: "i3", type: "dislike", at: LATE + 2 },
+      { user: "looker", item: "i3", type: "impression" },
+      { user: "looker", item: "i3", type: "unknown" },
+    ];
+    await putEvents(store, more, { first: last + 1 });
+    await putEvents(store, [{ user: "other", item: "i5", at: LATE }], { shard: "0-3" });
+    const { manifest, history, data } = await train();
+    expect(manifest.events).toEqual({
+      meanings: {
+        view: { label: true, seen: true },
+        dislike: { label: false, seen: true },
+        impression: { label: false, seen: false },
+      },
+      learnt: { "0-0": last + more.length, "0-3": 1 },
+    });
+    expect(data).toMatchObject({ interactions: PAST.length + 4, positives: PAST.length + 3 });
+    expect(await history("new")).toEqual(["i1", "i2"]);
+    expect(await history("other")).toEqual(["i5"]);
+    expect(await history("looker")).toBeUndefined();
+  });
+
+  test("the marks that the edge may forget are the lowest of all stored versions", async () => {
+    await putEvents(store, PAST);
+    await train();
+    await putEvents(store, [{ user: "u1", item: "i1", at: LATE }], { first: PAST.length + 1 });
+    await putEvents(store, [{ user: "u2", item: "i1", at: LATE }], { shard: "0-1" });
+    await train({ nowMs: NOW + 60_000 });
+    await writeLearntMarks(store, "acme", [MODEL]);
+    expect(await learnt()).toEqual({ "0-0": PAST.length });
+  });
+
+  test("after a gap nothing counts as learnt, and the record says so", async () => {
+    await putEvents(store, PAST);
+    await putEvents(store, [{ user: "late", item: "i1", at: LATE }], { first: PAST.length + 2 });
+    const { manifest, history, data } = await train();
+    expect(manifest.events!.learnt).toEqual({ "0-0": PAST.length });
+    expect(await history("late")).toBeUndefined();
+    expect(data!.warnings[0]).toContain("Events are missing before customers/acme/events/files/0-0/");
+  });
+});
+
+/** Writes the past into the file of the other source. */
+async function writePast(idOf: (item: string) => string): Promise<void> {
+  const rows = PAST.map(({ user, item, at }) => `${user},${idOf(item)},${at},1`);
+  await writeFile(join(folder, "interactions.csv"), ["user,item,at,label", ...rows].join("\n"));
+}
+
+test("events join the rows of another source", async () => {
+  await writePast((item) => item);
+  await putEvents(store, [
+    { user: "u0", item: "i1", at: LATE },
+    { user: "new", item: "brand-new", at: LATE },
+  ]);
+  const before = (await train(joined(undefined))).history;
+  const { manifest, history, data } = await train(joined(EVENTS_SCHEMA.interaction.events));
+  expect(manifest.events!.learnt).toEqual({ "0-0": 2 });
+  expect(data!.interactions).toBe(PAST.length + 2);
+  expect(await history("u0")).toEqual([...(await before("u0"))!, "i1"]);
+  expect(await history("new")).toEqual(["brand-new"]);
+});
+
+test("events of items that cannot be integers do not join interactions with items that are", async () => {
+  await writePast((item) => item.slice(1));
+  const { at } = PAST[0]!;
+  const items = ["7", "007", "i7", "8000"];
+  await putEvents(
+    store,
+    items.map((item) => ({ user: "new", item, at: at! })),
+  );
+  const { manifest, history, data } = await train(joined(EVENTS_SCHEMA.interaction.events));
+  expect(manifest.item_id_type).toBe("integer");
+  expect((await history("new"))!.toSorted()).toEqual(["7", "8000"]);
+  expect(data!.warnings[0]).toContain("2 events were left out because their item id is not an integer");
+});
+
+const joined = (events: object | undefined) => ({
+  connectors: [{ id: "files", type: "File", location: "*.csv" }, ...(events ? [{ id: "live", type: "Events" }] : [])],
+  schema: {
+    user: { id: "user" },
+    item: { id: "item" },
+    interaction: {
+      created_at: "at",
+      label: { type: "Binary", name: "label" },
+      source: { connector_id: "files", query: "SELECT * FROM interactions" },
+      ...(events && { events }),
+    },
+  },
+});

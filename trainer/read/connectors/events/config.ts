@@ -1,0 +1,3 @@
+import { z } from "zod";
+
+export const EventsConfig = z.strictObject({ id: z.string().optional(), type: z.literal("Events") });

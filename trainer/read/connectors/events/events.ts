@@ -1,0 +1,109 @@
+import { assert } from "../../../../shared/assert.ts";
+import type { ConnectorConfig } from "../../../../shared/model-spec.ts";
+import type { StageError } from "../../../stage/stage-error.ts";
+import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceRows } from "../connector.ts";
+import { columnsOf } from "../duckdb/columns.ts";
+import { estimateRows } from "../duckdb/row-estimate.ts";
+import { openSandbox } from "../duckdb/sandbox.ts";
+import { checkSelect } from "../duckdb/select.ts";
+import { type StreamLimits, streamRows } from "../duckdb/stream.ts";
+import { parseConfig } from "../source-error.ts";
+import { identifier, innerQuery, literal } from "../sql-text.ts";
+import { EventsConfig } from "./config.ts";
+import { damagedFile, type FetchedEvents } from "./fetch-events.ts";
+
+const TABLE = "events";
+const ESTIMATED_FILES = 8;
+
+/**
+ * The table `events`: what users of the customer have done, one row for each event whose type makes its item seen. Other events
+ * teach a model nothing. The files have been fetched before (fetch-events.ts). Queries are DuckDB's SELECT.
+ */
+export async function connectEvents(
+  config: ConnectorConfig,
+  { settings, events }: ConnectorContext,
+): Promise<Connector> {
+  parseConfig(config, EventsConfig);
+  assert(events, "events are fetched before their connector is opened");
+  const sandbox = await openSandbox(events.files, settings, (connection) =>
+    connection.run(`CREATE VIEW ${TABLE} AS ${tableSql(events)}`),
+  );
+  const explain = (error: unknown): StageError => {
+    const explained = sandbox.explain(error);
+    const isDamaged = explained.code === "file_malformed" || /JSON transform error/.test(explained.message);
+    return isDamaged ? damagedFile(explained.message, error) : explained;
+  };
+  const limits = (signal: AbortSignal): StreamLimits => ({
+    signal,
+    timeoutSeconds: settings.timeoutSeconds,
+    rowsMax: settings.rowsMax,
+    explain,
+  });
+  const check = async (query: string) => {
+    const inner = innerQuery(query);
+    await checkSelect(sandbox.parser, inner, [TABLE]).catch((error) => {
+      throw explain(error);
+    });
+    return inner;
+  };
+  const estimate = () => estimatedRows(events.files, (file) => estimateRows(sandbox.parser, file));
+  return {
+    async inspect(query, signal): Promise<Inspection> {
+      const stream = await streamRows(
+        sandbox.connection,
+        `SELECT * FROM (\n${await check(query)}\n) LIMIT 0`,
+        limits(signal),
+      );
+      for await (const _ of stream.chunks); // reads to the end, which frees the connection
+      return {
+        columns: columnsOf(stream.result),
+        estimatedRows: await estimate(),
+        estimatedBytes: events.files.reduce((sum, file) => sum + file.sizeBytes, 0),
+        estimatedCostUsd: 0,
+      };
+    },
+    async read(query, { signal, columns, limit }: ReadOptions): Promise<SourceRows> {
+      const inner = await check(query);
+      const list = columns?.map(identifier).join(", ") ?? "*";
+      const end = limit === undefined ? "" : ` LIMIT ${limit}`;
+      const stream = await streamRows(sandbox.connection, `SELECT ${list} FROM (\n${inner}\n)${end}`, limits(signal));
+      return {
+        columns: columnsOf(stream.result),
+        chunks: stream.chunks,
+        expectedRows: limit === undefined ? await estimate() : null,
+      };
+    },
+    close: sandbox.close,
+  };
+}
+
+const TEXTS = ["event_id", "user_id", "item_id", "type", "rank_id"];
+
+function tableSql({ files, meanings }: FetchedEvents): string {
+  const typesWith = (meaning: "label" | "seen") => {
+    const types = Object.keys(meanings).filter((type) => meanings[type]![meaning]);
+    return `type IN (${types.map(literal).join(", ")})`;
+  };
+  const columns = [...TEXTS.map((name) => `${name}: 'VARCHAR'`), "created_at: 'DOUBLE'", "value: 'DOUBLE'"].join(", ");
+  const stored =
+    files.length > 0
+      ? `read_json([${files.map(({ path }) => literal(path)).join(", ")}],
+          format = 'newline_delimited', compression = 'gzip', columns = {${columns}})`
+      : `(SELECT ${TEXTS.map((name) => `'' AS ${name}`).join(", ")}, 0.0 AS created_at, 0.0 AS value LIMIT 0)`;
+  return `SELECT user_id, item_id, type, make_timestamp(CAST(floor(created_at) AS BIGINT) * 1000000) AS created_at,
+      ${typesWith("label")} AS label, value, event_id, rank_id
+    FROM ${stored} WHERE ${typesWith("seen")}`;
+}
+
+/** Estimated from some files, and by the sizes of all. */
+async function estimatedRows(
+  files: FetchedEvents["files"],
+  rowsOf: (file: FetchedEvents["files"][number]) => Promise<number | null>,
+): Promise<number> {
+  const step = Math.max(1, Math.floor(files.length / ESTIMATED_FILES));
+  const some = files.filter((_, i) => i % step === 0).slice(0, ESTIMATED_FILES);
+  const rows = await Promise.all(some.map(rowsOf));
+  const bytesOf = (list: typeof files) => list.reduce((sum, file) => sum + file.sizeBytes, 0);
+  const sum = rows.reduce<number>((total, count) => total + (count ?? 0), 0);
+  return some.length === 0 ? 0 : Math.round((sum * bytesOf(files)) / Math.max(1, bytesOf(some)));
+}

@@ -1,0 +1,120 @@
+/** The customer's event files, copied from the bucket to a folder of the model. */
+import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { gunzip } from "node:zlib";
+import type { EventMeanings } from "../../../../shared/events/event.ts";
+import type { EventMarks } from "../../../../shared/events/event-store.ts";
+import { cutOffOf, listEventFiles, type StoredEventFile } from "../../../store/event-files.ts";
+import { forEachAtOnce } from "../../../store/for-each-at-once.ts";
+import type { ObjectStore } from "../../../store/object-store.ts";
+import type { SourceFile } from "../duckdb/files.ts";
+import { sourceError } from "../source-error.ts";
+
+export type FetchedEvents = {
+  readonly meanings: EventMeanings;
+  /** The copies, in the order of their events. */
+  readonly files: readonly SourceFile[];
+  /** The last event of each shard in these files: the cut-off of the run. */
+  readonly marks: EventMarks;
+  readonly warnings: readonly string[];
+};
+
+export type FetchOptions = {
+  readonly store: ObjectStore;
+  readonly customer: string;
+  /** The copies stay in this folder, so that the next run fetches only new files. */
+  readonly directory: string;
+  readonly signal: AbortSignal;
+  readonly progress?: (fraction: number) => void;
+  /** For a sample: only the newest files, up to this size together. */
+  readonly bytesMax?: number;
+};
+
+/** The folder of the copies, inside the model's folder. */
+export const EVENTS_FOLDER = "events";
+/** No file is larger: an export has at most 10,000 rows, and merged files have at most 16 MB of compressed text. */
+const TEXT_BYTES_MAX = 2 ** 30;
+const gunzipped = promisify(gunzip);
+
+/**
+ * Lists the event files once and copies those that are not in the folder yet. What is exported later belongs to the next version.
+ *
+ * @throws StageError `event_file_damaged`, `event_files_changed`; StoreError.
+ */
+export async function fetchEvents(meanings: EventMeanings, options: FetchOptions): Promise<FetchedEvents> {
+  const { store, customer, directory, signal, progress, bytesMax } = options;
+  const { files: all, marks, afterGap } = cutOffOf(await listEventFiles(store, customer));
+  const files = bytesMax === undefined ? all : newestOf(all, bytesMax);
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const wanted = new Set(files.map(nameOf));
+  const present = new Set<string>();
+  for (const name of await readdir(directory))
+    if (wanted.has(name)) present.add(name);
+    else await rm(join(directory, name), { recursive: true, force: true });
+  const missing = files.filter((file) => !present.has(nameOf(file)));
+  let done = 0;
+  const fetchNext = async (file: StoredEventFile) => {
+    await fetchFile(store, file, join(directory, nameOf(file)));
+    progress?.(++done / missing.length);
+  };
+  await forEachAtOnce(missing, fetchNext, signal);
+  return {
+    meanings,
+    files: files.map((file) => copyOf(file, directory)),
+    marks,
+    warnings: afterGap.slice(0, 1).map(gapWarning),
+  };
+}
+
+/** The name of a copy. It has the time of the object, since upkeep replaces files from which it removes erased users. */
+const nameOf = ({ shard, first, last, modifiedMs, size }: StoredEventFile) =>
+  `${shard}_${first}-${last}_${modifiedMs}_${size}.ndjson.gz`;
+
+const copyOf = (file: StoredEventFile, directory: string): SourceFile => {
+  const path = join(directory, nameOf(file));
+  return {
+    path,
+    realPath: path,
+    shownAs: file.key,
+    table: "events",
+    format: "jsonl",
+    compression: "gzip",
+    sizeBytes: file.size,
+  };
+};
+
+/** A file appears in the folder only once it is whole. */
+async function fetchFile(store: ObjectStore, { key }: StoredEventFile, path: string): Promise<void> {
+  const found = await store.get(key);
+  if (found === undefined)
+    throw sourceError({
+      code: "event_files_changed",
+      message: `The event file ${key} was deleted while it was being read`,
+      retryable: true,
+    });
+  await gunzipped(found.bytes, { maxOutputLength: TEXT_BYTES_MAX }).catch((error) => {
+    throw damagedFile(`The event file ${key} is cut off or damaged: its gzip data do not end as they should`, error);
+  });
+  await writeFile(`${path}.unfinished`, found.bytes, { flush: true });
+  await rename(`${path}.unfinished`, path);
+}
+
+export const damagedFile = (message: string, cause: unknown) =>
+  sourceError(
+    { code: "event_file_damaged", message: `${message}; the operator has to restore or delete it`, retryable: true },
+    cause,
+  );
+
+function newestOf(files: readonly StoredEventFile[], bytesMax: number): StoredEventFile[] {
+  let bytes = 0;
+  return files
+    .toSorted((a, b) => b.modifiedMs - a.modifiedMs)
+    .filter(({ size }) => {
+      bytes += size;
+      return bytes <= bytesMax;
+    });
+}
+
+const gapWarning = ({ shard, key }: StoredEventFile) =>
+  `Events are missing before ${key}: later events of shard ${shard} are not learnt. The operator has to restore the missing files`;

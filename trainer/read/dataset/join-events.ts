@@ -1,0 +1,65 @@
+import type { ErasedUsers } from "../../../shared/erased-users.ts";
+import { type ConnectorConfig, EVENTS_QUERY, EVENTS_SCHEMA, type Label } from "../../../shared/model-spec.ts";
+import type { IdExpression } from "../rules/id-expression.ts";
+import type { Rejected } from "../rules/reject-reasons.ts";
+import { checkInteractions, interactionColumns, type StagedInteractions } from "./check-interactions.ts";
+import { leaveOutErased } from "./leave-out-erased.ts";
+import { openQuery, type QueryOptions, stageOpened } from "./stage-query.ts";
+import { readRow, type Staging } from "./staging.ts";
+
+type JoinOptions = QueryOptions & { readonly erased?: ErasedUsers | undefined; readonly nowMs: number };
+
+export type JoinedInteractions = {
+  readonly interactions: StagedInteractions;
+  readonly erasedRows: number;
+  readonly warnings: readonly string[];
+};
+
+/** The interactions of another source together with the events of a connector, both with their ids as text. */
+export async function joinEvents(
+  staging: Staging,
+  { interactions, label }: { readonly interactions: StagedInteractions; readonly label: Label },
+  config: ConnectorConfig,
+  options: JoinOptions,
+): Promise<JoinedInteractions> {
+  const source = { query: EVENTS_QUERY, ...(config.id !== undefined && { connector_id: config.id }) };
+  const query = { name: "event_rows", what: "events", source, choose: () => interactionColumns(EVENTS_SCHEMA) };
+  const { table: all } = await stageOpened(staging, await openQuery(query, options), options);
+  const { table, rows: erasedRows } = await leaveOutErased(staging, all, options.erased);
+  const events = await checkInteractions(staging, table, EVENTS_SCHEMA, Math.floor(options.nowMs / 1000));
+  // Answers have the ids as numbers, so no other id can join them.
+  const canJoin = interactions.itemIdType === "integer" ? "regexp_full_match(item_id, '0|-?[1-9][0-9]*')" : "true";
+  const joinable = `(SELECT * FROM ${events.acceptedSql} WHERE ${canJoin})`;
+  const count = await readRow(staging, `SELECT count(*) AS count FROM ${joinable}`);
+  const joined = Number(count.count);
+  return {
+    interactions: {
+      ...interactions,
+      rejected: sumOf(interactions.rejected, events.rejected),
+      accepted: interactions.accepted + joined,
+      acceptedSql: `(SELECT row, ${textOf(interactions.userKey, "user_id")} AS user_id,
+          ${textOf(interactions.itemKey, "item_id")} AS item_id, seconds, positive, rating FROM ${interactions.acceptedSql}
+        UNION ALL SELECT row, user_id, item_id, seconds, positive, ${ratingSql(label)} AS rating FROM ${joinable})`,
+      userKey: { ...interactions.userKey, text: "key" },
+      itemKey: { ...interactions.itemKey, text: "key" },
+    },
+    erasedRows,
+    warnings: joined < events.accepted ? [notInteger(events.accepted - joined)] : [],
+  };
+}
+
+const textOf = ({ text }: IdExpression, column: string) => text.replaceAll(/\bkey\b/g, column);
+
+/** A positive event counts as the lowest positive rating, and another event as no rating. */
+const ratingSql = (label: Label) =>
+  label.type === "Binary" ? "NULL" : `CASE positive WHEN 1 THEN ${label.positive_from} ELSE 0 END`;
+
+const notInteger = (events: number) =>
+  `${events} events were left out because their item id is not an integer, as those of the interactions are`;
+
+function sumOf(a: Rejected, b: Rejected): Rejected {
+  const sum: Record<string, Rejected[string]> = { ...a };
+  for (const [reason, { count, firstRows }] of Object.entries(b))
+    sum[reason] = { count: (sum[reason]?.count ?? 0) + count, firstRows: sum[reason]?.firstRows ?? firstRows };
+  return sum;
+}

@@ -1,0 +1,42 @@
+import { type EventFile, type EventMarks, eventFileOf, eventFilesPrefix } from "../../shared/events/event-store.ts";
+import type { ListedObject, ObjectStore } from "./object-store.ts";
+
+export type StoredEventFile = EventFile & ListedObject;
+
+/** All event files of a customer, by shard and in the order of their events. */
+export async function listEventFiles(store: ObjectStore, customer: string): Promise<StoredEventFile[]> {
+  const files: StoredEventFile[] = [];
+  for await (const object of store.list(eventFilesPrefix(customer))) {
+    const file = eventFileOf(customer, object.key);
+    if (file) files.push({ ...file, ...object });
+  }
+  return files.sort((a, b) => (a.shard < b.shard ? -1 : a.shard > b.shard ? 1 : a.first - b.first || b.last - a.last));
+}
+
+export type EventCutOff = {
+  readonly files: readonly StoredEventFile[];
+  /** The last event of each shard that these files have. */
+  readonly marks: EventMarks;
+  /** Files that come after a gap. Their events must not count as learnt, since a mark says that everything below it is. */
+  readonly afterGap: readonly StoredEventFile[];
+};
+
+/**
+ * The files that together have every event of their shards up to a mark. Old files may have been deleted, so a shard begins with its
+ * first file. A file whose events are all in a longer one is left out: it has been merged and is about to be deleted.
+ *
+ * @param files In the order of listEventFiles.
+ */
+export function cutOffOf(files: readonly StoredEventFile[]): EventCutOff {
+  const marks: Record<string, number> = {};
+  const taken: StoredEventFile[] = [];
+  const afterGap: StoredEventFile[] = [];
+  for (const file of files) {
+    const mark = marks[file.shard];
+    if (mark !== undefined && file.last <= mark) continue;
+    const isNext = mark === undefined || file.first === mark + 1;
+    if (isNext) marks[file.shard] = file.last;
+    (isNext ? taken : afterGap).push(file);
+  }
+  return { files: taken, marks, afterGap };
+}
