@@ -7,12 +7,14 @@ import { Miniflare } from "miniflare";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ModelSpec, Shortlist } from "../../edge/client/shortlist.ts";
 import { CALLS } from "../../edge/openapi-calls.ts";
+import { RankBody, SimilarBody } from "../../shared/api.ts";
+import { Event } from "../../shared/events/event.ts";
+import { hasPython, runPython, UNLESS_SKIPPED } from "../fixtures/python.ts";
 import { startWholeService, type WholeService } from "../fixtures/whole-service.ts";
 
 const TIMEOUT = 240_000;
 /** Calls that a client does not need: the same by GET, the same with the id in the path, and those without a key. */
 const LEFT_OUT = ["rankByQuery", "similarByQuery", "eraseUser", "live", "ready"];
-
 let folder: string;
 let service: WholeService;
 let apiKey: string;
@@ -82,7 +84,7 @@ test("the TypeScript client makes every call", { timeout: TIMEOUT }, async () =>
     { user_id: "u4", return: ["scores", "metadata", "reasons"] },
     { onResponse: ({ headers }) => strategies.push(headers.get("x-rank-strategy")) },
   );
-  expect(items[0]).toMatchObject({ score: expect.any(Number), metadata: { shelf: "shelf 1" } });
+  expect(items[0]).toMatchObject({ score: expect.any(Number), metadata: { shelf: expect.any(String) } });
   expect(rank_id).toMatch(/^[0-9a-f-]{36}$/);
   expect(strategies).toEqual([strategy]);
   expect(await client.similarItems("shop", { item_id: "i3", limit: 2 })).toHaveLength(2);
@@ -103,6 +105,24 @@ test("the TypeScript client makes every call", { timeout: TIMEOUT }, async () =>
   expect(await client.deleteModel("shop")).toMatchObject({ model_name: "shop" });
 
   expect(CALLS.map(({ id }) => id).filter((id) => !made.has(id) && !LEFT_OUT.includes(id))).toEqual([]);
+});
+
+test.skipIf(!hasPython)(`the Python client makes every call${UNLESS_SKIPPED}`, { timeout: TIMEOUT }, async () => {
+  const spec = JSON.stringify(specOf("python-shop"));
+  const environment = { EDGE_URL: service.edge.url, API_KEY: apiKey, SPEC: spec };
+  const stdout = await runPython("test/fixtures/client-tour.py", [], environment);
+  const { methods, fields } = JSON.parse(stdout) as { methods: string[]; fields: Record<string, string[]> };
+  const ours = Object.getOwnPropertyNames(Shortlist.prototype).filter((name) => name !== "constructor");
+  expect(methods).toEqual(ours.map(snakeCase).sort());
+  const namesOf = ({ shape }: { shape: object }, ...others: string[]) =>
+    Object.keys(shape)
+      .filter((name) => !others.includes(name))
+      .sort();
+  expect(fields).toEqual({
+    RankFields: namesOf(RankBody, "return"),
+    SimilarItemsFields: namesOf(SimilarBody, "return", "item_id"),
+    Event: namesOf(Event),
+  });
 });
 
 test("the client runs in a Worker", async () => {
@@ -138,6 +158,8 @@ test("the client runs in a Worker", async () => {
     await worker.dispose();
   }
 });
+
+const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 const isAt = (pathname: string, template: string) =>
   new RegExp(`^${template.replace(/\{\w+\}/g, "[^/]+")}$`).test(pathname);

@@ -86,6 +86,7 @@ test("a key is issued, a model is created and ranks, and an edited Worker answer
   const { Shortlist } = await import(`data:text/javascript,${encodeURIComponent(await script.text())}`);
   const client = new Shortlist({ url: edge, apiKey: headers["x-api-key"] });
   expect(await client.rank("shop", { user_id: "u1", limit: 5 })).toEqual(await rank());
+  expect(await (await fetch(`${edge}/client.py`)).text()).toBe(readFileSync("edge/client/shortlist.py", "utf8"));
 
   const app = join(folder, "edge/app.ts");
   writeFileSync(app, readFileSync(app, "utf8").replace('status: "live"', 'status: "edited"'));
