@@ -60,15 +60,17 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   // The filter comes first: one that passes few items decides for most, so the other tests run rarely.
   const isCandidate = (item: ItemIndex) => isMatch(item) && !inSession.has(item) && !isSeen(item);
   const among = given ?? snapshot.itemCount;
-  const list = shaping
-    ? shape(scores ?? popular(snapshot), request.limit, { isCandidate, among }, shaping)
-    : { items: bestOf(scores, request.limit, isCandidate, among) };
+  const shaped = shaping && shape(scores ?? popular(snapshot), request.limit, { isCandidate, among }, shaping);
+  const items = shaped?.items ?? bestOf(scores, request.limit, isCandidate, among);
   return {
-    ...list,
+    items,
     strategy,
     ignoredInteractions: similarTo === undefined ? request.session.length - session.length : 0,
     unknownItems: unknownCount(request.itemIds, snapshot) + unknownCount(request.shaping?.pinned, snapshot),
-    ...(request.wanted?.reasons && { reasons: await reasonsFor(list.items, history, snapshot) }),
+    ...(request.wanted?.scores && shaped && { scores: items.map(shaped.scoreOf) }),
+    ...(request.wanted?.reasons && {
+      reasons: await reasonsFor(items, history, snapshot, shaping?.boosts.length ? undefined : scores),
+    }),
   };
 }
 

@@ -6,8 +6,8 @@ import type { ItemIndex } from "./ids.ts";
  * @param scores Float32Array(itemCount). Higher is better; −∞ and NaN mean "not a candidate".
  * @param limit How many items to return at most; an integer ≥ 0.
  * @param isCandidate Called only for items that would enter the list: about limit·ln(itemCount/limit) times for scores in random order.
- * It
- *   must return the same for the same item.
+ *   It must return the same for the same item.
+ * @param ceiling Items with higher scores are left out.
  * @returns Between 0 and `limit` items; fewer only if fewer candidates exist.
  *
  * Items with equal scores stay in catalog order, so that the same scores give the same list on every engine.
@@ -16,16 +16,14 @@ export function topK(
   scores: Float32Array,
   limit: number,
   isCandidate: (item: ItemIndex) => boolean = () => true,
+  ceiling = Infinity,
 ): ItemIndex[] {
   if (limit <= 0) return [];
   // A binary heap with the worst item on top: heap[0] is replaced next.
   const heap: ItemIndex[] = [];
   let threshold = -Infinity; // the score of heap[0] once the heap is full
-  for (
-    let item = firstAbove(scores, threshold, 0);
-    item < scores.length;
-    item = firstAbove(scores, threshold, item + 1)
-  ) {
+  const next = (from: number) => firstWithin(scores, threshold, ceiling, from);
+  for (let item = next(0); item < scores.length; item = next(item + 1)) {
     if (!isCandidate(item as ItemIndex)) continue;
     if (heap.length < limit) siftUp(heap, item as ItemIndex, scores);
     else siftDown(heap, item as ItemIndex, scores);
@@ -39,18 +37,20 @@ export function topK(
  *
  * @param scores Absent: the candidates in catalog order.
  * @param among The items to choose from: the given ones, or the whole catalog by its size.
+ * @param ceiling Items with higher scores are left out.
  */
 export function bestOf(
   scores: Float32Array | undefined,
   limit: number,
   isCandidate: (item: ItemIndex) => boolean,
   among: ReadonlySet<ItemIndex> | number,
+  ceiling = Infinity,
 ): ItemIndex[] {
   if (typeof among === "number")
-    return scores ? topK(scores, limit, isCandidate) : firstCandidates(among, limit, isCandidate);
+    return scores ? topK(scores, limit, isCandidate, ceiling) : firstCandidates(among, limit, isCandidate);
   const scoreOf = (item: ItemIndex) => (scores ? scores[item]! : 0);
   return [...among]
-    .filter((item) => scoreOf(item) > -Infinity && isCandidate(item))
+    .filter((item) => scoreOf(item) > -Infinity && scoreOf(item) <= ceiling && isCandidate(item))
     .sort((a, b) => scoreOf(b) - scoreOf(a) || a - b)
     .slice(0, limit);
 }
@@ -68,13 +68,13 @@ export function firstCandidates(
 }
 
 /**
- * The first item at or after `from` with a score above the threshold; scores.length if there is none. It is a function of its own so that
- * engines compile this loop over the whole catalog early and well.
+ * The first item at or after `from` with a score above the threshold and not above the ceiling; scores.length if there is none. It is a
+ * function of its own so that engines compile this loop over the whole catalog early and well.
  */
-function firstAbove(scores: Float32Array, threshold: number, from: number): number {
+function firstWithin(scores: Float32Array, threshold: number, ceiling: number, from: number): number {
   const { length } = scores;
   let item = from;
-  while (item < length && !(scores[item]! > threshold)) item++; // also skips NaN
+  while (item < length && !(scores[item]! > threshold && scores[item]! <= ceiling)) item++; // also skips NaN
   return item;
 }
 

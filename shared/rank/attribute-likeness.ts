@@ -7,38 +7,35 @@ import type { Likeness } from "./diversify.ts";
 export const describingColumns = (table: AttributeTable): TableColumn[] =>
   [...table.columns.values()].filter(({ type }) => ["Boolean", "Category", "CategoryList"].includes(type));
 
+/** A value that several entries of the pool have. */
+type SharedValue = { readonly positions: readonly number[]; readonly weight: number };
+
 /**
  * Cosine of the attribute values that two items share. A value weighs the more, the fewer items of the pool have it; a value of a single
  * item weighs nothing.
  */
 export function attributeLikeness(table: AttributeTable, pool: readonly ItemIndex[]): Likeness {
-  const columns = describingColumns(table);
-  const numbers = new Map<string, number>(); // column and key → number of the value
-  const timesHeld: number[] = [];
-  const valuesOf = pool.map((item) => {
-    const values: number[] = [];
-    for (const [at, column] of columns.entries())
+  const valuesAt = pool.map((): SharedValue[] => []);
+  for (const column of describingColumns(table)) {
+    const positionsByKey = new Map<number, number[]>();
+    for (const [at, item] of pool.entries())
       forEachKey(column, item, (key) => {
-        const named = `${at} ${key}`;
-        const value = numbers.get(named) ?? numbers.size;
-        numbers.set(named, value);
-        timesHeld[value] = (timesHeld[value] ?? 0) + 1;
-        values.push(value);
+        const positions = positionsByKey.get(key);
+        if (positions) positions.push(at);
+        else positionsByKey.set(key, [at]);
       });
-    return values;
-  });
-  const weights = timesHeld.map((times) => (times > 1 ? Math.log(1 + pool.length / times) ** 2 : 0));
-  const sets = valuesOf.map((values) => new Set(values.filter((value) => weights[value]! > 0)));
-  const lengths = sets.map((values) => Math.sqrt(sumOf(values, weights)));
-  return (a, b) => {
-    let shared = 0;
-    for (const value of sets[a]!) if (sets[b]!.has(value)) shared += weights[value]!;
-    return shared === 0 ? 0 : shared / (lengths[a]! * lengths[b]!);
+    for (const positions of positionsByKey.values()) {
+      if (positions.length === 1) continue;
+      const value = { positions, weight: Math.log(1 + pool.length / positions.length) ** 2 };
+      for (const at of positions) valuesAt[at]!.push(value);
+    }
+  }
+  const lengths = valuesAt.map((values) => Math.sqrt(values.reduce((sum, { weight }) => sum + weight, 0)));
+  const likeness = new Float64Array(pool.length);
+  return (at) => {
+    likeness.fill(0);
+    for (const { positions, weight } of valuesAt[at]!)
+      for (const other of positions) likeness[other]! += weight / (lengths[at]! * lengths[other]!);
+    return likeness;
   };
-}
-
-function sumOf(values: Iterable<number>, weights: readonly number[]): number {
-  let sum = 0;
-  for (const value of values) sum += weights[value]!;
-  return sum;
 }

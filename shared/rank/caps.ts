@@ -52,36 +52,27 @@ function capOf(column: TableColumn, max: number) {
   };
 }
 
-type FirstItems = {
-  readonly first: readonly ItemIndex[];
-  /** There are no further candidates. */
-  readonly isAll: boolean;
-  readonly batchSize: number;
-};
-
 /**
  * Fills a list with the first items that the caps allow: from `first`, then from further down.
  *
- * @param nextBest Returns the best candidates that pass a test, in order, at most `batchSize`. Fewer than `batchSize` are all.
+ * @param nextBatch Returns the next best candidates that pass a test, in order; none if there are no more.
  */
 export function fillWithin(
   caps: Caps,
   limit: number,
-  { first, isAll, batchSize }: FirstItems,
-  nextBest: (isWanted: (item: ItemIndex) => boolean) => readonly ItemIndex[],
+  first: readonly ItemIndex[],
+  nextBatch: (isWanted: (item: ItemIndex) => boolean) => readonly ItemIndex[],
 ): ItemIndex[] {
-  const list: ItemIndex[] = [];
-  const tried = new Set<ItemIndex>();
-  let batch = first;
+  const list = new Set<ItemIndex>();
+  const isWanted = (item: ItemIndex) => caps.hasRoom(item) && !list.has(item);
   // Each further batch begins with an item that has room, so there are at most `limit` batches.
-  for (let isLast = isAll; ; isLast = batch.length < batchSize) {
+  for (let batch = first; batch.length > 0; batch = nextBatch(isWanted)) {
     for (const item of batch) {
-      tried.add(item);
-      if (list.length === limit || !caps.hasRoom(item)) continue;
+      if (!caps.hasRoom(item)) continue;
       caps.count(item);
-      list.push(item);
+      list.add(item);
+      if (list.size === limit) return [...list];
     }
-    if (list.length === limit || isLast) return list;
-    batch = nextBest((item) => !tried.has(item) && caps.hasRoom(item));
   }
+  return [...list];
 }

@@ -1,7 +1,7 @@
 import type { ItemIndex } from "../ids.ts";
 
-/** How alike two entries of the pool are, 0 to 1, by their positions. */
-export type Likeness = (a: number, b: number) => number;
+/** How alike one entry of the pool is to each of them, 0 to 1, by their positions. The array is valid until the next call. */
+export type Likeness = (at: number) => Float64Array;
 
 /**
  * Maximal marginal relevance (Carbonell and Goldstein, 1998). Each place goes to the item with the largest
@@ -20,18 +20,20 @@ export function diversify(
   const [best, worst] = [scores[pool[0]!]!, scores[pool.at(-1)!]!];
   const relevance = pool.map((item) => (best > worst ? (scores[item]! - worst) / (best - worst) : 0));
   const mostAlike = new Float64Array(pool.length);
-  const left = new Set(pool.keys());
-  const chosen: number[] = [];
-  while (chosen.length < Math.min(count, pool.length)) {
-    let next = -1;
+  const isChosen = new Uint8Array(pool.length);
+  const list: ItemIndex[] = [];
+  let next = 0; // nothing is above the first place, so it goes to the best item
+  while (list.length < Math.min(count, pool.length)) {
+    list.push(pool[next]!);
+    isChosen[next] = 1;
+    const alike = likeness(next);
     let largest = -Infinity;
-    for (const at of left) {
+    for (let at = 0; at < pool.length; at++) {
+      if (isChosen[at]) continue;
+      if (alike[at]! > mostAlike[at]!) mostAlike[at] = alike[at]!;
       const gain = (1 - weight) * relevance[at]! - weight * mostAlike[at]!;
       if (gain > largest) [next, largest] = [at, gain];
     }
-    left.delete(next);
-    chosen.push(next);
-    for (const at of left) mostAlike[at] = Math.max(mostAlike[at]!, likeness(next, at));
   }
-  return [...chosen, ...left].map((at) => pool[at]!);
+  return [...list, ...pool.filter((_, at) => !isChosen[at])];
 }

@@ -17,11 +17,14 @@ export const reasonItemsMax = (itemCount: number): number =>
 /**
  * For each of some items, the items of the history that contributed most to its score, the largest share first. A contribution is the
  * difference that leaving the item out of the history makes, which is exact for models that add the contributions of their history.
+ *
+ * @param scores The model's scores for the history. Undefined if they are not at hand.
  */
 export async function reasonsFor(
   items: readonly ItemIndex[],
   history: History,
   snapshot: Pick<Snapshot, "score" | "scoreAt" | "itemCount">,
+  scores?: Float32Array,
 ): Promise<Reason[][]> {
   const sources = [...new Set(history.items.toReversed())];
   if (sources.length === 0 || items.length === 0) return items.map(() => []);
@@ -30,7 +33,7 @@ export async function reasonsFor(
   const newest = sources.slice(0, itemsMax);
   const older = sources.slice(itemsMax);
   const scoreAt = snapshot.scoreAt ?? (async (of: History) => valuesAt(await snapshot.score(of), items));
-  const whole = await scoreAt(history, items);
+  const whole = scores ? valuesAt(scores, items) : await scoreAt(history, items);
   const losses: number[][] = []; // by group of items that are left out together, then by scored item
   for (const left of [...newest.map((item) => [item]), ...(older.length > 0 ? [older] : [])]) {
     const rest = await scoreAt(without(history, new Set(left)), items);

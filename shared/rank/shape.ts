@@ -6,7 +6,7 @@ import { boost, type CompiledBoost } from "./boost.ts";
 import { type Caps, fillWithin } from "./caps.ts";
 import { diversify } from "./diversify.ts";
 import { drawItems, explorationPlaces, firstRarelyChosen, withDrawn } from "./explore.ts";
-import { scaleOf } from "./score-scale.ts";
+import { type ScoreScale, scaleOf } from "./score-scale.ts";
 
 /** Shaping with everything looked up in one version. */
 export type CompiledShaping = {
@@ -16,7 +16,7 @@ export type CompiledShaping = {
   readonly seed: number;
   readonly caps: Caps;
   readonly pinned: readonly ItemIndex[];
-  /** Null when the version has no item attributes. */
+  /** Null when the version has no item attributes, which `diversity` needs. */
   readonly table: AttributeTable | null;
 };
 
@@ -27,8 +27,11 @@ export type Candidates = {
   readonly among: ReadonlySet<ItemIndex> | number;
 };
 
-/** Steps that reorder take the best candidates, this many for each place of the list. */
+/** The steps choose among the best candidates, this many for each place of the list. */
 const POOL_FACTOR = 5;
+
+/** A list, and its items' scores after boosts, in standard deviations above the mean of the catalog. */
+type Shaped = { readonly items: ItemIndex[]; readonly scoreOf: (item: ItemIndex) => number };
 
 /**
  * A list from scores, in the order of the published contract: boosts, diversity, exploration, caps, pins. Pinned items count for the
@@ -38,35 +41,44 @@ export function shape(
   scores: Float32Array,
   limit: number,
   { isCandidate, among }: Candidates,
-  shaping: CompiledShaping,
-): { readonly items: ItemIndex[]; readonly scores: number[] } {
-  const { diversity, exploration, seed, caps, table } = shaping;
-  const scale = scaleOf(scores);
-  boost(scores, shaping.boosts, scale);
+  { boosts, diversity, exploration, seed, caps, table, ...shaping }: CompiledShaping,
+): Shaped {
+  let scale: ScoreScale | undefined;
+  const scoreOf = (item: ItemIndex) => {
+    scale ??= scaleOf(scores); // takes a pass over the catalog, which most lists do not need
+    return (scores[item]! - scale.mean) / scale.deviation;
+  };
+  if (boosts.length > 0) {
+    scale = scaleOf(scores);
+    boost(scores, boosts, scale);
+  }
   const pinned = [...new Set(shaping.pinned)].filter(isCandidate).slice(0, limit);
   for (const item of pinned) caps.count(item);
   const isPinned = new Set(pinned);
   const isFree = (item: ItemIndex) => !isPinned.has(item) && isCandidate(item);
-  const best = (count: number, isWanted: (item: ItemIndex) => boolean) => bestOf(scores, count, isWanted, among);
-  const standard = (item: ItemIndex) => (scores[item]! - scale.mean) / scale.deviation;
 
   const places = limit - pinned.length;
   const poolSize = POOL_FACTOR * places;
-  const firstSize = diversity > 0 ? poolSize : places;
-  let list: readonly ItemIndex[] = best(firstSize, isFree);
-  const isAll = list.length < firstSize;
-  if (diversity > 0) {
-    const likeness = table ? attributeLikeness(table, list) : () => 0;
-    list = diversify(list, scores, { weight: diversity, count: places, likeness });
+  const pool = bestOf(scores, poolSize, isFree, among);
+  let list = pool;
+  if (diversity > 0 && table) {
+    const likeness = attributeLikeness(table, pool);
+    list = diversify(pool, scores, { weight: diversity, count: places, likeness });
   }
   if (exploration > 0) {
     const explored = explorationPlaces(places, exploration);
     const rare = bestRarelyChosen(scores, poolSize, { isCandidate: isFree, among });
-    list = withDrawn(list, drawItems(rare, explored.length, { scoreOf: standard, seed }), explored);
+    list = withDrawn(list, drawItems(rare, explored.length, { scoreOf, seed }), explored);
   }
-  const more = (isWanted: (item: ItemIndex) => boolean) => best(poolSize, (item) => isWanted(item) && isFree(item));
-  const items = [...pinned, ...fillWithin(caps, places, { first: list, isAll, batchSize: poolSize }, more)];
-  return { items, scores: items.map(standard) };
+  let batch = pool;
+  const nextBatch = (isWanted: (item: ItemIndex) => boolean) => {
+    if (batch.length < poolSize) return [];
+    // Items above the last batch's end are in the list or have no room, so they are left out without a test.
+    const ceiling = scores[batch.at(-1)!];
+    batch = bestOf(scores, poolSize, (item) => isWanted(item) && isFree(item), among, ceiling);
+    return batch;
+  };
+  return { items: [...pinned, ...fillWithin(caps, places, list, nextBatch)], scoreOf };
 }
 
 /** The best candidates with few interactions. Only their part of the catalog is scanned. */

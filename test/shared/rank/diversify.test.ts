@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ItemIndex } from "../../../shared/ids.ts";
 import { attributeLikeness } from "../../../shared/rank/attribute-likeness.ts";
-import { diversify } from "../../../shared/rank/diversify.ts";
+import { diversify, type Likeness } from "../../../shared/rank/diversify.ts";
 import { rankedShop, snapshotOf, sortedItems } from "../../fixtures/ranked-shop.ts";
 
 /** Maximal marginal relevance by its definition: every likeness is computed anew for every place. */
@@ -11,13 +11,13 @@ function reference(
   relevance: readonly number[],
   weight: number,
   count: number,
-  likeness: (a: number, b: number) => number,
+  likeness: Likeness,
 ) {
   const chosen: number[] = [];
   const left = [...pool.keys()];
   while (chosen.length < count && left.length > 0) {
     const gains = left.map(
-      (at) => (1 - weight) * relevance[at]! - weight * Math.max(0, ...chosen.map((above) => likeness(above, at))),
+      (at) => (1 - weight) * relevance[at]! - weight * Math.max(0, ...chosen.map((above) => likeness(above)[at]!)),
     );
     chosen.push(...left.splice(gains.indexOf(Math.max(...gains)), 1));
   }
@@ -46,7 +46,7 @@ test("likeness is between 0 and 1, symmetric, and 1 for equal values that severa
         shop.brands[a] === shop.brands[b] && [...shop.tags[a]!].sort().join() === [...shop.tags[b]!].sort().join();
       const isFault = (a: ItemIndex, b: ItemIndex) => {
         const hasAny = shop.brands[a] !== null || shop.tags[a]!.length > 0;
-        const [there, back] = [likeness(a, b), likeness(b, a)];
+        const [there, back] = [likeness(a)[b]!, likeness(b)[a]!];
         if (Math.abs(there - back) > 1e-9 || there < 0 || there > 1 + 1e-9) return true;
         return a !== b && hasAny && isSame(a, b) && there < 1 - 1e-9;
       };

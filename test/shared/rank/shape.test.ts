@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ItemId, ItemIndex } from "../../../shared/ids.ts";
 import type { Shaping } from "../../../shared/rank/compile-shaping.ts";
+import { shape } from "../../../shared/rank/shape.ts";
 import { rank } from "../../../shared/rank.ts";
 import {
   brandIs,
@@ -211,4 +212,21 @@ test("an unknown attribute in a cap is refused, with the known names", async () 
     code: "unknown_attribute",
     errors: [{ pointer: "/max_per_value/brnd", message: expect.stringContaining('did you mean "brand"?') }],
   });
+});
+
+test("caps that reach down to the last brand test each item about once, since full brands are passed over", () => {
+  const [brandCount, perBrand] = [20, 500];
+  const itemCount = brandCount * perBrand;
+  const brandAt = (item: number) => Math.floor(item / perBrand); // the best items are all of the first brand, and so on
+  let tests = 0;
+  const full = new Set<number>();
+  const caps = {
+    hasRoom: (item: ItemIndex) => ++tests > 0 && !full.has(brandAt(item)),
+    count: (item: ItemIndex) => void full.add(brandAt(item)),
+  };
+  const shaping = { boosts: [], diversity: 0, exploration: 0, seed: 0, caps, pinned: [], table: null };
+  const scores = Float32Array.from({ length: itemCount }, (_, item) => -item);
+  const { items } = shape(scores, brandCount, { isCandidate: () => true, among: itemCount }, shaping);
+  expect(items).toEqual(Array.from({ length: brandCount }, (_, brand) => brand * perBrand));
+  expect(tests).toBeLessThan(2 * itemCount);
 });
