@@ -12,8 +12,8 @@ export type TimedEdge = EdgeWorld & { readonly http: HttpCaller };
 export type RankCall = (edge: TimedEdge, query: string, body?: object) => Promise<string[]>;
 
 const PATH = "/v0/models/scale/rank";
-/** Settings for a million items. */
-export const CACHE_MEGABYTES = 117;
+/** The memory budget for a million items with similarity and three bytes of attributes, as edge/README.md gives it. */
+export const CACHE_MEGABYTES = 118;
 export const RECORD_MEGABYTES = 8;
 
 /** Publishes a world into the bucket in that folder; returns the version and a way to make rank calls. */

@@ -26,6 +26,8 @@ export const PER_USER = 20;
 /** `rarity` is a uniform number, so that `$lt: 1` passes one item in 10,000. */
 export const RARITIES = 10_000;
 const ITEMS_PER_TASTE = 500;
+/** Items of one taste are on the same shelf, so that a cap on shelves makes a user's list reach far down. */
+const SHELVES = 200;
 const BEGIN = 1_700_000_000;
 const DAY = 86_400;
 
@@ -110,6 +112,14 @@ function datasetOf({
     type: "Numerical",
     values: Float64Array.from({ length: itemCount }, (_, item) => (item * 7919) % RARITIES),
   };
+  const tastes = tasteCount(itemCount);
+  const shelf: AttributeColumn = {
+    name: "shelf",
+    type: "Category",
+    dictionary: Array.from({ length: SHELVES }, (_, i) => `shelf ${i}`),
+    start: Uint32Array.from({ length: itemCount + 1 }, (_, item) => item),
+    codes: Uint32Array.from({ length: itemCount }, (_, item) => (item % tastes) % SHELVES),
+  };
   const items = new Int32Array(userCount * PER_USER);
   for (let user = 0; user < userCount; user++) items.set(historyOf(user, PER_USER), user * PER_USER);
   return {
@@ -123,7 +133,7 @@ function datasetOf({
     itemIds: packStrings(Array.from({ length: itemCount }, (_, item) => String(item + 1))),
     userIds: packStrings(Array.from({ length: userCount }, (_, user) => String(user))),
     itemIdType: "integer",
-    itemAttributes: [rarity],
+    itemAttributes: [rarity, shelf],
     userAttributes: [],
   };
 }
