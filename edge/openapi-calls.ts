@@ -1,6 +1,8 @@
 import { z } from "zod";
 import {
+  CURSOR_CHARACTERS_MAX,
   EraseRequest,
+  ITEM_IDS_MAX,
   LIST_LIMIT_DEFAULT,
   LIST_LIMIT_MAX,
   MANAGEMENT_BODY_BYTES_MAX,
@@ -11,13 +13,27 @@ import {
   SimilarBody,
 } from "../shared/api.ts";
 import { EvaluationAnswer, EvaluationQuestion, EvaluationReport } from "../shared/evaluation-report.ts";
-import { ID_BYTES_MAX } from "../shared/ids.ts";
 import type { Scope } from "../shared/key-record.ts";
 import { ModelStatus } from "../shared/live-pointer.ts";
-import { AttributeDescription, ModelRecord } from "../shared/model-record.ts";
-import { ConnectorConfig, ModelName, ModelSpec, Objective } from "../shared/model-spec.ts";
+import { ModelRecord } from "../shared/model-record.ts";
+import { ModelName, ModelSpec } from "../shared/model-spec.ts";
 import type { ProblemCode } from "../shared/problem.ts";
 import { SCENARIO_BYTES_MAX, Scenario } from "../shared/scenario.ts";
+import { Detail } from "../shared/shaping-fields.ts";
+import {
+  Deleted,
+  DryRun,
+  Erased,
+  Health,
+  IdInList,
+  IdInQuery,
+  ItemIds,
+  List,
+  Patch,
+  RankedItems,
+  Scenarios,
+  Versions,
+} from "./openapi-schemas.ts";
 
 /** A successful answer. */
 export type Answer = { readonly status: number; readonly description: string; readonly schema: z.ZodType };
@@ -45,61 +61,6 @@ export type Call = {
   /** In addition to the problems of every call with this scope. */
   readonly problems: readonly ProblemCode[];
 };
-
-const Time = z.string().meta({ format: "date-time" });
-const ItemId = z.union([z.string(), z.int()]);
-const ItemIds = z.array(ItemId).max(RANK_LIMIT_MAX);
-export const RankedItems = z.object({
-  items: z.array(
-    z.object({
-      item_id: ItemId,
-      score: z.number().optional(),
-      metadata: z.record(z.string(), z.unknown()).optional(),
-      reasons: z.array(z.object({ item_id: ItemId, share: z.number() })).optional(),
-    }),
-  ),
-  rank_id: z.string(),
-  version: z.string(),
-  strategy: z.enum(["personalized", "session", "popular", "similar"]),
-  scenario: z.string().nullable(),
-  arm: z.string().nullable(),
-  ignored_interactions: z.int(),
-  unknown_items: z.int(),
-});
-export const List = z.object({ models: z.array(ModelRecord), next_cursor: z.string().optional() });
-export const Deleted = z.object({ message: z.string(), model_name: z.string(), status: ModelStatus.optional() });
-export const Versions = z.object({
-  versions: z.array(z.looseObject({ version: z.string(), created_at: Time, live: z.boolean() })),
-});
-export const Erased = z.object({ message: z.string(), user_id: z.string(), honoured_by: Time });
-export const DryRun = z.looseObject({
-  model_name: z.string(),
-  ok: z.boolean(),
-  item_id_type: z.enum(["string", "integer"]).nullable(),
-  queries: z.array(
-    z.looseObject({
-      pointer: z.string(),
-      columns: z.array(z.object({ name: z.string(), type: z.string() })),
-      sample_size: z.number(),
-      sample: z.array(z.looseObject({})),
-      estimated_rows: z.number().nullable(),
-      estimated_bytes: z.number().nullable(),
-      estimated_cost_usd: z.number().nullable(),
-    }),
-  ),
-  item_attributes: z.array(AttributeDescription),
-  user_attributes: z.array(AttributeDescription),
-  predicted_training: z.object({ rows: z.number(), seconds: z.number() }).nullable(),
-  problems: z.array(z.object({ pointer: z.string(), severity: z.string(), code: z.string(), message: z.string() })),
-});
-export const Patch = z.object({
-  connector_configs: z.array(ConnectorConfig).optional(),
-  schema: z.looseObject({}).optional(),
-  train_schedule: z.string().nullable().optional(),
-  objective: Objective.nullable().optional(),
-});
-export const Scenarios = z.object({ scenarios: z.array(z.object({ name: z.string() })) });
-const Health = z.object({ status: z.string() });
 
 type Described = (name: string, schema: z.ZodType, description: string) => Parameter;
 const at = (method: Call["method"], path: string, id: string) => ({ method, path, id });
@@ -144,16 +105,22 @@ const IF_MATCH = header(
   "The ETag of the scenario to be changed; else precondition_failed.",
 );
 const STORED_SCENARIO = answer(200, z.looseObject(Scenario.shape), "The scenario. The header ETag names its content.");
-const USER = query("user_id", z.string().max(ID_BYTES_MAX), "The user's id, as in the model's data.");
-const LIMIT = query(
-  "limit",
-  z.int().min(1).max(RANK_LIMIT_MAX).default(RANK_LIMIT_DEFAULT),
-  "The largest number of ids.",
-);
+const USER = query("user_id", IdInQuery, "The user's id, as in the model's data.");
+const Limit = z.int().min(1).max(RANK_LIMIT_MAX).default(RANK_LIMIT_DEFAULT);
+const LIMIT = query("limit", Limit, "The largest number of ids.");
 const RETURN = query(
   "return",
-  z.string().meta({ examples: ["scores,reasons"] }),
+  z.array(Detail).meta({ examples: [["scores", "reasons"]] }),
   "Any of scores, metadata and reasons, separated by commas. The answer is then an object.",
+);
+const ITEM_IDS = query(
+  "item_ids",
+  z
+    .array(IdInList)
+    .min(1)
+    .max(ITEM_IDS_MAX)
+    .meta({ examples: [["i3", "i8"]] }),
+  "Only these items are ranked, also those that the user has seen. Ids that contain a comma need a body.",
 );
 const RECORD = answer(200, ModelRecord, "The model's record.");
 const ERASED = answer(202, Erased, "From the time `honoured_by` on, no edge uses stored data of the user.");
@@ -166,7 +133,7 @@ export const CALLS: readonly Call[] = [
       "Without user_id, and for a user that the model does not know, the answer is popular items. Items that the user has seen are " +
       "left out.",
     scope: "rank",
-    parameters: [USER, LIMIT, RETURN, SCENARIO],
+    parameters: [USER, LIMIT, RETURN, SCENARIO, ITEM_IDS],
     answers: [RANKED],
     problems: ["invalid_parameter", "unknown_field", ...RANK_FAULTS],
   },
@@ -186,13 +153,7 @@ export const CALLS: readonly Call[] = [
     summary: "Lists items similar to an item",
     description: "With user_id, items that this user has seen are left out. The item itself is never in the list.",
     scope: "rank",
-    parameters: [
-      { ...query("item_id", z.string().max(ID_BYTES_MAX), "The item's id."), isRequired: true },
-      USER,
-      LIMIT,
-      RETURN,
-      SCENARIO,
-    ],
+    parameters: [{ ...query("item_id", IdInQuery, "The item's id."), isRequired: true }, USER, LIMIT, RETURN, SCENARIO],
     answers: [RANKED],
     problems: ["invalid_parameter", "missing_field", "unknown_field", "item_not_found", ...RANK_FAULTS],
   },
@@ -282,7 +243,7 @@ export const CALLS: readonly Call[] = [
     scope: "manage",
     parameters: [
       query("limit", z.int().min(1).max(LIST_LIMIT_MAX).default(LIST_LIMIT_DEFAULT), "The largest number of records."),
-      query("cursor", z.string(), "`next_cursor` of the previous page."),
+      query("cursor", z.string().min(1).max(CURSOR_CHARACTERS_MAX), "`next_cursor` of the previous page."),
       query("status", ModelStatus, "Only models in this state."),
     ],
     answers: [answer(200, List, "Records, sorted by name.")],

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { FILTER_SCHEMAS } from "../shared/filter/filter-schema.ts";
 import type { Scope } from "../shared/key-record.ts";
 import { PROBLEMS, type ProblemCode } from "../shared/problem.ts";
 import { CALLS, type Call, type Parameter } from "./openapi-calls.ts";
@@ -43,7 +44,7 @@ export function openApiDocument(): Json {
     paths,
     components: {
       securitySchemes: { apiKey: { type: "apiKey", in: "header", name: "x-api-key" } },
-      schemas: { Problem: jsonSchema(ProblemAnswer, "output") },
+      schemas: { Problem: jsonSchema(ProblemAnswer, "output"), ...FILTER_SCHEMAS },
       headers: RANK_HEADERS,
     },
   };
@@ -121,6 +122,7 @@ const parameterOf = ({ name, in: place, description, schema, isRequired = false 
   required: isRequired,
   description,
   schema: jsonSchema(schema, "input"),
+  ...(schema instanceof z.ZodArray ? { explode: false } : {}), // values separated by commas
 });
 
 const jsonSchema = (schema: z.ZodType, io: "input" | "output"): Json => {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { RETRIEVAL_REF } from "./filter/filter-schema.ts";
 import {
   FILTER_BYTES_MAX,
   FILTER_DEPTH_MAX,
@@ -30,7 +31,7 @@ export const REQUEST_ID = /^[A-Za-z0-9_.-]{8,128}$/;
 
 export const LIST_LIMIT_DEFAULT = 50;
 export const LIST_LIMIT_MAX = 100;
-const CURSOR_CHARACTERS_MAX = 500;
+export const CURSOR_CHARACTERS_MAX = 500;
 
 const LIMIT_SENTENCE = `must be an integer from 1 to ${RANK_LIMIT_MAX}`;
 export const CommonFields = z.strictObject({
@@ -51,6 +52,7 @@ export const CommonFields = z.strictObject({
         `At most ${FILTER_BYTES_MAX / 1024} KiB of JSON, ${FILTER_DEPTH_MAX} levels, ${FILTER_TESTS_MAX} tests, ` +
         `${FILTER_VALUES_MAX} values in a list.`,
       examples: [{ category: { $in: ["lamps", "rugs"] }, price: { $lt: 80 } }],
+      $ref: RETRIEVAL_REF,
     }),
   exclude_seen: z.boolean().optional().meta({
     description: "Whether items that the user has seen are left out. Default: true, but false with `item_ids`.",
@@ -87,7 +89,7 @@ export const RankBody = CommonFields.extend({
 /** The body of `POST …/similar_items`. */
 export const SimilarBody = CommonFields.extend({ item_id: Id });
 
-const RankQuery = CommonFields.pick({ user_id: true, limit: true, return: true, scenario: true });
+const RankQuery = RankBody.pick({ user_id: true, limit: true, return: true, scenario: true, item_ids: true });
 const SimilarQuery = SimilarBody.pick({ item_id: true, user_id: true, limit: true, return: true, scenario: true });
 
 /** A rank request without its time. */
@@ -107,8 +109,6 @@ export function parseRankBody(body: unknown, defaults?: CallDefaults): RankParam
   return {
     ...parametersOf(parsed, defaults),
     session: parsed.interactions.map((interaction) => interaction.item_id as ItemId),
-    excludeSeen: parsed.exclude_seen ?? parsed.item_ids === undefined,
-    itemIds: parsed.item_ids as readonly ItemId[] | undefined,
   };
 }
 
@@ -125,7 +125,9 @@ function withDefaults(body: unknown, defaults: CallDefaults | undefined): unknow
   return { ...others, ...(body as object) };
 }
 
-function parametersOf(parsed: z.output<typeof CommonFields>, defaults: CallDefaults = {}): RankParameters {
+type ParsedFields = z.output<typeof CommonFields> & Partial<Pick<z.output<typeof RankBody>, "item_ids">>;
+
+function parametersOf(parsed: ParsedFields, defaults: CallDefaults = {}): RankParameters {
   const own = parsed.retrieval === undefined ? [] : [parseFilter(parsed.retrieval, "/retrieval")];
   const preset = defaults.retrieval === undefined ? [] : [parseFilter(defaults.retrieval, "/scenario/retrieval")];
   const filters = [...preset, ...own];
@@ -134,7 +136,8 @@ function parametersOf(parsed: z.output<typeof CommonFields>, defaults: CallDefau
     limit: parsed.limit,
     session: [],
     filter: filters.length > 1 ? { kind: "and", of: filters } : filters[0],
-    excludeSeen: parsed.exclude_seen ?? true,
+    excludeSeen: parsed.exclude_seen ?? parsed.item_ids === undefined,
+    itemIds: parsed.item_ids as readonly ItemId[] | undefined,
     shaping: shapingOf(parsed),
     scenario: parsed.scenario,
     ...detailsOf(parsed.return),
@@ -166,7 +169,7 @@ export function searchOf(url: string): string {
   return at < 0 ? "" : whole!.slice(at);
 }
 
-/** `GET …/rank?user_id=&limit=&return=&scenario=`. Throws Problem. */
+/** `GET …/rank?user_id=&limit=&return=&scenario=&item_ids=`. Throws Problem. */
 export function parseRankQuery(query: URLSearchParams, defaults?: CallDefaults): RankParameters {
   const values = valuesOf(query);
   return defaults
@@ -183,9 +186,10 @@ export function parseSimilarQuery(query: URLSearchParams, defaults?: CallDefault
 }
 
 function valuesOf(query: URLSearchParams): Record<string, unknown> {
-  const { limit, return: details, ...ids } = uniqueParameters(query);
+  const { limit, return: details, item_ids: items, ...ids } = uniqueParameters(query);
   return {
     ...ids,
+    ...(items !== undefined && { item_ids: items.split(",") }),
     ...(limit !== undefined && { limit: integerIn(limit) ?? limit }),
     ...(details !== undefined && { return: details === "" ? [] : details.split(",") }),
   };

@@ -197,7 +197,8 @@ export const EvaluationQuestion = z
   .refine(
     (question) => Object.values(question).filter((part) => part !== undefined).length === 1,
     "must have one of user_ids, item_ids, user_attribute and item_attribute",
-  );
+  )
+  .meta({ minProperties: 1, maxProperties: 1 });
 export type EvaluationQuestion = z.infer<typeof EvaluationQuestion>;
 
 export const ATTRIBUTE_VALUES_MAX = 50;

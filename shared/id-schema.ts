@@ -11,7 +11,10 @@ const FAULTS = {
 
 /** An id in JSON: text, or an integer that JSON can represent exactly. The parsed value is its canonical text form. */
 export const Id = z
-  .union([z.string(), z.number()])
+  .union([
+    z.string().meta({ minLength: 1, maxLength: ID_BYTES_MAX, pattern: "^[^\\u0000]*$" }),
+    z.number().meta({ type: "integer", minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }),
+  ])
   .transform((sent, context) => {
     const fault = typeof sent === "number" ? numberFault(sent) : textFault(sent);
     if (fault === undefined) return String(sent);
@@ -22,7 +25,6 @@ export const Id = z
     description:
       `Text of 1 to ${ID_BYTES_MAX} bytes of UTF-8, without the character NUL and lone surrogates, or an integer within ±(2^53 − 1). ` +
       '7 and "7" are the same id.',
-    maxLength: ID_BYTES_MAX,
     examples: ["u17", 17],
   });
 

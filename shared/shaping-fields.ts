@@ -1,5 +1,6 @@
 /** The request fields that change a list after scoring, and the field that asks for more than ids. */
 import { z } from "zod";
+import { RETRIEVAL_REF } from "./filter/filter-schema.ts";
 import { parseFilter } from "./filter/parse-filter.ts";
 import { Id } from "./id-schema.ts";
 import type { ItemId } from "./ids.ts";
@@ -12,7 +13,7 @@ const CAP_MAX = 500;
 const PINNED_MAX = 20;
 const SEED_MAX = 2 ** 32 - 1;
 
-const Detail = z.enum(["scores", "metadata", "reasons"]);
+export const Detail = z.enum(["scores", "metadata", "reasons"]);
 export type Detail = z.infer<typeof Detail>;
 
 export const Return = z
@@ -33,7 +34,10 @@ const share = (description: string, examples: number[]) =>
 export const ShapingFields = {
   boosts: z
     .array(
-      z.strictObject({ retrieval: z.record(z.string(), z.unknown()), by: z.number().min(-BOOST_MAX).max(BOOST_MAX) }),
+      z.strictObject({
+        retrieval: z.record(z.string(), z.unknown()).meta({ $ref: RETRIEVAL_REF }),
+        by: z.number().min(-BOOST_MAX).max(BOOST_MAX),
+      }),
     )
     .max(BOOSTS_MAX)
     .optional()
@@ -69,6 +73,7 @@ export const ShapingFields = {
         `At most this many items with the same value, for at most ${CAPS_MAX} attributes. Items without a value are not limited. The ` +
         "list is filled from further down.",
       examples: [{ category: 2 }],
+      maxProperties: CAPS_MAX,
     }),
   pinned: z
     .array(Id)

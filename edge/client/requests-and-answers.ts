@@ -7,7 +7,7 @@ import type * as models from "../../shared/model-record.ts";
 import type * as specs from "../../shared/model-spec.ts";
 import type * as problems from "../../shared/problem.ts";
 import type * as scenarios from "../../shared/scenario.ts";
-import type * as answers from "../openapi-calls.ts";
+import type * as answers from "../openapi-schemas.ts";
 
 /** The compiler writes out what a function returns. So the declarations of the published package need neither zod nor the schemas. */
 const types = () =>

@@ -79,6 +79,7 @@ test("given candidates are ranked, seen ones too, and unknown ones are counted",
   const answer = await edge.call(RANK, { body: { user_id: "ann", item_ids: ["i7", "i1", "x", "i3"] } });
   expect([await answer.json(), answer.headers.get("x-unknown-items")]).toEqual([["i1", "i3", "i7"], "1"]);
   expect(await ask(RANK, { user_id: "ann", item_ids: ["i7", "i1"], exclude_seen: true })).toEqual(["i7"]);
+  expect(await ask(`${RANK}?user_id=ann&item_ids=i7,i1`)).toEqual(["i1", "i7"]);
 });
 
 describe("shaping", () => {
@@ -132,17 +133,25 @@ describe("similar items", () => {
   });
 });
 
-type Schema = { readonly properties: Readonly<Record<string, { readonly examples?: readonly unknown[] }>> };
-test("every example of the published bodies is answered", async () => {
-  const { paths } = openApiDocument() as {
-    paths: Record<string, { post: { requestBody: { content: { "application/json": { schema: Schema } } } } }>;
-  };
+type WithExamples = { readonly examples?: readonly unknown[] };
+type Schema = { readonly properties: Readonly<Record<string, WithExamples>> };
+type Operations = {
+  readonly get: { readonly parameters: readonly { readonly name: string; readonly schema: WithExamples }[] };
+  readonly post: { readonly requestBody: { readonly content: { "application/json": { readonly schema: Schema } } } };
+};
+test("every example of the published bodies and parameters is answered", async () => {
+  const { paths } = openApiDocument() as { paths: Record<string, Operations> };
   let count = 0;
   for (const [path, base] of [
     [RANK, {}],
     [SIMILAR, { item_id: "i3" }],
   ] as const) {
-    const { post } = paths[path.replace("shop", "{model_name}")]!;
+    const { get, post } = paths[path.replace("shop", "{model_name}")]!;
+    for (const { name, schema } of get.parameters)
+      for (const example of schema.examples ?? []) {
+        await ask(`${path}?${new URLSearchParams({ ...base, [name]: String(example) })}`);
+        count++;
+      }
     const { properties } = post.requestBody.content["application/json"].schema;
     for (const [field, { examples = [] }] of Object.entries(properties))
       for (const example of field === "item_id" ? [] : examples) {

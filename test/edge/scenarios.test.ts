@@ -1,5 +1,6 @@
 /** Scenarios through a real edge and a real trainer. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { openApiDocument } from "../../edge/openapi.ts";
 import { SCENARIOS_MAX, scenarioKey } from "../../shared/scenario.ts";
 import { shopDataset } from "../fixtures/edge-shop.ts";
 import { startWholeService, type WholeService } from "../fixtures/whole-service.ts";
@@ -16,6 +17,7 @@ afterAll(() => service.stop());
 const HOME = "/v0/models/shop/scenarios/home";
 const RANK = "/v0/models/shop/rank";
 type Body = { readonly items: unknown };
+type Fields = { readonly properties: Readonly<Record<string, { readonly examples?: readonly unknown[] }>> };
 const call = async (method: string, path: string, body?: unknown, headers = {}) => {
   const answer = await service.edge.call(path, { method, body, headers });
   return { status: answer.status, headers: answer.headers, body: (await answer.json()) as Body };
@@ -58,6 +60,15 @@ test("its fields are defaults: those of the call win, and both filters must hold
   expect(query.body).toMatchObject({ items: [{ item_id: "i0" }], strategy: "personalized" });
   const similar = await call("GET", "/v0/models/shop/similar_items?item_id=i3&scenario=home");
   expect(similar.body).toMatchObject({ scenario: "home", items: [{ metadata: { category: "shoes" } }] });
+});
+
+test("every example of the published fields can be stored", async () => {
+  const { paths } = openApiDocument() as { paths: Record<string, { put: { requestBody: unknown } }> };
+  const { put: operation } = paths[HOME.replace("shop", "{model_name}").replace("home", "{scenario_name}")]!;
+  const { content } = operation.requestBody as { content: Record<string, { schema: Fields }> };
+  for (const [field, { examples = [] }] of Object.entries(content["application/json"]!.schema.properties))
+    for (const example of examples) expect(await put({ [field]: example })).toMatchObject({ status: 200 });
+  expect(await rank({ limit: 1 })).toHaveLength(1);
 });
 
 test.each<[unknown, number, string, string]>([

@@ -65,6 +65,8 @@ test("a whole body", () => {
 test("given candidates may have been seen, unless the call says otherwise", () => {
   expect(parseRankBody({ item_ids: [5, "b"] })).toMatchObject({ itemIds: ["5", "b"], excludeSeen: false });
   expect(parseRankBody({ item_ids: [5], exclude_seen: true }).excludeSeen).toBe(true);
+  expect(query("item_ids=5,b")).toMatchObject({ itemIds: ["5", "b"], excludeSeen: false });
+  expect(problemOf(() => query("item_ids=5,")).errors[0]).toMatchObject({ pointer: "/item_ids/1" });
 });
 test("fields that shape the list, and none without them", () => {
   const body = {

@@ -1,0 +1,65 @@
+/** What calls answer, and the few bodies that are described here only. */
+import { z } from "zod";
+import { RANK_LIMIT_MAX } from "../shared/api.ts";
+import { ID_BYTES_MAX } from "../shared/ids.ts";
+import { ModelStatus } from "../shared/live-pointer.ts";
+import { AttributeDescription, ModelRecord } from "../shared/model-record.ts";
+import { ConnectorConfig, Objective } from "../shared/model-spec.ts";
+
+const Time = z.string().meta({ format: "date-time" });
+const ItemId = z.union([z.string(), z.int()]);
+export const IdInQuery = z.string().min(1).max(ID_BYTES_MAX);
+export const IdInList = IdInQuery.regex(/^[^,]+$/);
+export const ItemIds = z.array(ItemId).max(RANK_LIMIT_MAX);
+const RankedItem = z.object({
+  item_id: ItemId,
+  score: z.number().optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+  reasons: z.array(z.object({ item_id: ItemId, share: z.number() })).optional(),
+});
+export const RankedItems = z.object({
+  items: z.array(RankedItem).meta({
+    examples: [[{ item_id: "i3", score: 2.13, metadata: { price: 40 }, reasons: [{ item_id: "i9", share: 0.41 }] }]],
+  }),
+  rank_id: z.string(),
+  version: z.string(),
+  strategy: z.enum(["personalized", "session", "popular", "similar"]),
+  scenario: z.string().nullable(),
+  arm: z.string().nullable(),
+  ignored_interactions: z.int(),
+  unknown_items: z.int(),
+});
+export const List = z.object({ models: z.array(ModelRecord), next_cursor: z.string().optional() });
+export const Deleted = z.object({ message: z.string(), model_name: z.string(), status: ModelStatus.optional() });
+export const Versions = z.object({
+  versions: z.array(z.looseObject({ version: z.string(), created_at: Time, live: z.boolean() })),
+});
+export const Erased = z.object({ message: z.string(), user_id: z.string(), honoured_by: Time });
+export const DryRun = z.looseObject({
+  model_name: z.string(),
+  ok: z.boolean(),
+  item_id_type: z.enum(["string", "integer"]).nullable(),
+  queries: z.array(
+    z.looseObject({
+      pointer: z.string(),
+      columns: z.array(z.object({ name: z.string(), type: z.string() })),
+      sample_size: z.number(),
+      sample: z.array(z.looseObject({})),
+      estimated_rows: z.number().nullable(),
+      estimated_bytes: z.number().nullable(),
+      estimated_cost_usd: z.number().nullable(),
+    }),
+  ),
+  item_attributes: z.array(AttributeDescription),
+  user_attributes: z.array(AttributeDescription),
+  predicted_training: z.object({ rows: z.number(), seconds: z.number() }).nullable(),
+  problems: z.array(z.object({ pointer: z.string(), severity: z.string(), code: z.string(), message: z.string() })),
+});
+export const Patch = z.strictObject({
+  connector_configs: z.array(ConnectorConfig).min(1).max(10).optional(),
+  schema: z.looseObject({}).optional(),
+  train_schedule: z.string().min(1).max(100).nullable().optional(),
+  objective: Objective.nullable().optional(),
+});
+export const Scenarios = z.object({ scenarios: z.array(z.object({ name: z.string() })) });
+export const Health = z.object({ status: z.string() });
