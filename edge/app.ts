@@ -1,10 +1,13 @@
 /** The routes of the edge, and what every request passes before its route. */
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
+import { z } from "zod";
 import { REQUEST_ID } from "../shared/api.ts";
+import type { UserId } from "../shared/ids.ts";
 import { Problem } from "../shared/problem.ts";
 import { docsPage } from "./docs-page.ts";
 import { settingsOf } from "./env.ts";
+import { eraseEvents, postEvents, viewUserEvents } from "./events/events-route.ts";
 import { manage } from "./forward.ts";
 import { createIsolate, type EdgeEnv, type Isolate } from "./isolate.ts";
 import { openApiText, RANK_HEADERS } from "./openapi.ts";
@@ -23,6 +26,8 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
   rankByBody,
   similarByQuery,
   similarByBody,
+  postEvents,
+  viewUserEvents,
   eraseUser,
   eraseGivenUser: eraseUser,
   live,
@@ -45,6 +50,7 @@ function routesOf(calls: readonly Call[]): Record<string, Record<string, Handler
   return routes;
 }
 
+const UserInAnswer = z.object({ user_id: z.string().transform((id) => id as UserId) });
 const URI_CHARACTERS_MAX = 8192;
 
 /** @param cache The data centre's cache, if there is one. */
@@ -56,6 +62,7 @@ export function createApp(loader: VersionLoader, cache?: ObjectCache): Hono<Edge
   app.use(checkAddress);
   app.use("/v0/models/*", authenticate);
   app.use("/v0/users/*", authenticate);
+  app.use("/v0/events", authenticate);
   for (const [path, methods] of Object.entries(ROUTES))
     for (const [method, handler] of Object.entries(methods)) app.on(method, path, handler);
   for (const [path, methods] of Object.entries(ROUTES))
@@ -169,10 +176,11 @@ function openApi(c: Context<EdgeEnv>): Response {
   return c.body(openApiText(), 200, { "content-type": "application/json" });
 }
 
-/** The trainer writes the list of erased users. This isolate reads the list again for its next rank call. */
+/** The trainer writes the list of erased users. This isolate reads the list again for its next call, and removes the user's events. */
 async function eraseUser(c: Context<EdgeEnv>): Promise<Response> {
   const answer = await manage(c);
   c.get("isolate").erased.invalidate(c.get("caller")!.customer, c.get("access").nowMs());
+  if (answer.ok) await eraseEvents(c, UserInAnswer.parse(await answer.clone().json()).user_id);
   return answer;
 }
 

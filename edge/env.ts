@@ -1,8 +1,11 @@
 import { z } from "zod";
+import type { ShardNamespace } from "./events/shard-rpc.ts";
 
 /** The bindings in wrangler.toml. Variables are text or, from TOML, numbers and booleans. */
 export type Bindings = {
   readonly MODELS: R2Bucket;
+  /** The shards of users' events. Deployments of before have none. */
+  readonly EVENTS?: ShardNamespace;
   /** Requests by API key. */
   readonly RATE_LIMIT?: RateLimit;
   /** Reads of unknown API keys by client address. */
@@ -54,6 +57,12 @@ const Settings = z.object({
   QUEUE_MS_MAX: whole(1, 10_000).default(140),
   /** Rank without the seen filter when the user's record cannot be read, instead of answering 503. */
   SERVE_UNFILTERED: Flag.default(false),
+  /** Timeout of all calls to shards that a request makes. */
+  EVENTS_TIMEOUT_MS: whole(50, 10_000).default(2000),
+  /** Rank without live events when they cannot be read, instead of answering 503. */
+  SERVE_WITHOUT_EVENTS: Flag.default(false),
+  /** Longest time until a shard exports an event to the bucket, where the trainer finds it. */
+  EVENT_EXPORT_SECONDS: whole(1, 3600).default(60),
   /** Origins whose pages may call, separated by commas. Empty: none. */
   CORS_ORIGINS: z
     .string()

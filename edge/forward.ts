@@ -4,10 +4,8 @@ import { bodyDigestOf, FORWARD_HEADERS, type ForwardedRequest, signForward } fro
 import { Problem } from "../shared/problem.ts";
 import { requireScope } from "./auth.ts";
 import type { EdgeEnv } from "./isolate.ts";
-import { readBody } from "./request-body.ts";
+import { idempotencyKeyOf, readBody } from "./request-body.ts";
 
-/** Other characters would arrive in another encoding than they were signed in. */
-const IDEMPOTENCY_KEY = /^[\x21-\x7e]{0,255}$/;
 const WITHOUT_BODY: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 const RETRY_AFTER_SECONDS = 10;
 /** The headers of the trainer's answer that reach the caller. */
@@ -34,12 +32,7 @@ async function forward(c: Context<EdgeEnv>): Promise<Response> {
     throw unavailable(new Error("TRAINER_URL or FORWARD_SECRET is not set"));
   const request = c.req.raw;
   const { pathname, search } = new URL(request.url);
-  const idempotencyKey = request.headers.get("idempotency-key") ?? "";
-  if (!IDEMPOTENCY_KEY.test(idempotencyKey))
-    throw new Problem(
-      "invalid_parameter",
-      "The Idempotency-Key must be at most 255 printable ASCII characters without spaces.",
-    );
+  const idempotencyKey = idempotencyKeyOf(request);
   // The body of a GET has no meaning (RFC 9110, 9.3.1), and fetch sends none.
   const body = WITHOUT_BODY.has(request.method)
     ? new Uint8Array(0)

@@ -3,6 +3,7 @@ import { createAdmission } from "./admission/admission.ts";
 import { createCustomerQuota } from "./admission/customer-quota.ts";
 import { type Caller, keyring } from "./auth.ts";
 import type { Bindings, Settings } from "./env.ts";
+import { shardLists } from "./events/shard-lists.ts";
 import { artifactReader } from "./reading/artifact-reader.ts";
 import type { ObjectCache } from "./reading/cached-objects.ts";
 import { refreshedCache } from "./reading/refreshed-cache.ts";
@@ -38,6 +39,8 @@ const MANAGEMENT_MS_MAX = 150_000;
 const READINESS_MS = 2000;
 /** A body of a rank call has up to 64 KiB. */
 const RANK_BODIES_MAX = 192;
+/** A body with events has up to 256 KiB. */
+const EVENT_BODIES_MAX = 64;
 /** A body of a management call has up to 256 KiB. */
 const MANAGEMENT_BODIES_MAX = 32;
 
@@ -55,12 +58,15 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     keys: keyring(settings.KEY_CACHE_SECONDS * 1000, cache),
     pointers: livePointers(pointerMs, versions.retireModel),
     erased: erasedLists(pointerMs),
+    eventShards: shardLists(pointerMs),
     scenarios: scenarios(pointerMs),
     versions,
     /** The rank calls under way. */
     ranks: createCustomerQuota(settings.CONCURRENT_RANKS_MAX, settings.RANK_TIMEOUT_MS + LATE_MS),
     /** The bodies of rank calls that are being read. */
     rankBodies: createCustomerQuota(RANK_BODIES_MAX, BODY_MS_MAX + LATE_MS),
+    /** The calls under way that send events. */
+    eventBodies: createCustomerQuota(EVENT_BODIES_MAX, BODY_MS_MAX + settings.EVENTS_TIMEOUT_MS + 2 * LATE_MS),
     /** The management calls with a body under way. */
     managementBodies: createCustomerQuota(MANAGEMENT_BODIES_MAX, MANAGEMENT_MS_MAX),
     /** Which rank calls are computed, and when. */

@@ -13,6 +13,7 @@ import {
   SimilarBody,
 } from "../shared/api.ts";
 import { EvaluationAnswer, EvaluationQuestion, EvaluationReport } from "../shared/evaluation-report.ts";
+import { EVENTS_BODY_BYTES_MAX, EventsBody } from "../shared/events/event.ts";
 import type { Scope } from "../shared/key-record.ts";
 import { ModelStatus } from "../shared/live-pointer.ts";
 import { ModelRecord } from "../shared/model-record.ts";
@@ -24,6 +25,8 @@ import {
   Deleted,
   DryRun,
   Erased,
+  EventsAnswer,
+  EventsOfUser,
   Health,
   IdInList,
   IdInQuery,
@@ -79,6 +82,7 @@ const BODY_FAULTS: readonly ProblemCode[] = [
   "unsupported_media_type",
 ];
 const RANK_FAULTS: readonly ProblemCode[] = [
+  "events_unavailable",
   "limit_out_of_range",
   "model_not_found",
   "model_not_active",
@@ -167,6 +171,41 @@ export const CALLS: readonly Call[] = [
     body: { schema: SimilarBody, bytesMax: RANK_BODY_BYTES_MAX, isRequired: true },
     answers: [RANKED],
     problems: [...BODY_FAULTS, "item_not_found", ...SHAPE_FAULTS, ...RANK_FAULTS],
+  },
+  {
+    ...at("post", "/v0/events", "postEvents"),
+    summary: "Stores what users have done",
+    description:
+      "Events are durable before the answer. A request with a fault is refused as a whole. The user's next rank call, at any edge, has " +
+      "the events in its history and leaves out seen items, if the model listens to them (`schema.interaction.events`). Repeating a " +
+      "request within a week counts nothing twice if the events have an `event_id`, or the request has the header Idempotency-Key. " +
+      "Events of erased users are not stored.",
+    scope: "events",
+    parameters: [
+      header(
+        "idempotency-key",
+        z.string().max(255),
+        "Gives ids to events without `event_id`: the key and the position.",
+      ),
+    ],
+    body: { schema: EventsBody, bytesMax: EVENTS_BODY_BYTES_MAX, isRequired: true },
+    answers: [
+      answer(
+        200,
+        EventsAnswer,
+        "All events are stored. `duplicates` were stored before and are not counted as accepted.",
+      ),
+    ],
+    problems: [...BODY_FAULTS, "events_unavailable", "overloaded"],
+  },
+  {
+    ...at("get", "/v0/users/{user_id}/events", "viewUserEvents"),
+    summary: "Shows a user's recent events, the newest first",
+    description:
+      "At most 500 of the events that are live or at most eight days old. Older ones are part of the models that have learnt them.",
+    scope: "manage",
+    answers: [answer(200, EventsOfUser, "Events.")],
+    problems: ["unknown_field", "events_unavailable"],
   },
   {
     ...at("get", "/v0/models/{model_name}/scenarios", "listScenarios"),
@@ -324,7 +363,7 @@ export const CALLS: readonly Call[] = [
     scope: "manage",
     body: required(EraseRequest),
     answers: [ERASED],
-    problems: BODY_FAULTS,
+    problems: [...BODY_FAULTS, "events_unavailable"],
   },
   {
     ...at("delete", "/v0/users/{user_id}", "eraseUser"),
@@ -335,7 +374,7 @@ export const CALLS: readonly Call[] = [
       "the user's rows. Repeating the call changes nothing. An erasure cannot be undone.",
     scope: "manage",
     answers: [ERASED],
-    problems: ["unknown_field", "invalid_json", "body_too_large"],
+    problems: ["unknown_field", "invalid_json", "body_too_large", "events_unavailable"],
   },
   {
     ...at("get", "/health/live", "live"),

@@ -62,4 +62,18 @@ export const Patch = z.strictObject({
   objective: Objective.nullable().optional(),
 });
 export const Scenarios = z.object({ scenarios: z.array(z.object({ name: z.string() })) });
+export const EventsAnswer = z.object({ accepted: z.int(), duplicates: z.int() });
+export const EventsOfUser = z.object({
+  user_id: z.string(),
+  events: z.array(
+    z.object({
+      event_id: z.string(),
+      item_id: z.string(),
+      type: z.string(),
+      created_at: Time,
+      value: z.number().optional(),
+      rank_id: z.string().optional(),
+    }),
+  ),
+});
 export const Health = z.object({ status: z.string() });

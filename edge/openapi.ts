@@ -165,6 +165,11 @@ export const RANK_HEADERS = {
     "Only `unavailable`: the operator has chosen to rank without it rather than not at all.",
     false,
   ),
+  "x-events": textHeader(
+    "With `user_id`, if the model listens to events: how many of the user's live events were used. `unavailable`: the operator has " +
+      "chosen to rank without them rather than not at all.",
+    false,
+  ),
   "server-timing": textHeader("Milliseconds of waiting: for the version, for the user's record, for the call's turn."),
 };
 const RANK_HEADER_REFS = Object.fromEntries(

@@ -8,21 +8,21 @@ import {
   queryOf,
   RANK_BODY_BYTES_MAX,
   type RankParameters,
-  searchOf,
 } from "../shared/api.ts";
 import { FormatError } from "../shared/assert.ts";
 import type { UserId } from "../shared/ids.ts";
-import { parseJson, pointerStep } from "../shared/parse-request.ts";
+import { parseJson } from "../shared/parse-request.ts";
 import { Problem } from "../shared/problem.ts";
 import { compileRequest, type RankAnswer, rank, runsMaxOf } from "../shared/rank.ts";
 import type { UserRecord } from "../shared/snapshot.ts";
 import type { CustomerQuota } from "./admission/customer-quota.ts";
 import { requireScope } from "./auth.ts";
+import { liveEventsOf, withEvents } from "./events/events-of-user.ts";
 import type { EdgeEnv } from "./isolate.ts";
 import { rankAnswer } from "./rank-answer.ts";
 import { isUnreadable, type ReadAccess, unreadableAs } from "./reading/artifact-reader.ts";
 import { sleep } from "./reading/waiting.ts";
-import { jsonTextOf, readBody } from "./request-body.ts";
+import { jsonTextOf, readBody, refuseQuery } from "./request-body.ts";
 import { writeLog } from "./request-log.ts";
 import type { LiveVersion } from "./versions/live-pointers.ts";
 import type { LoadedVersion } from "./versions/load-version.ts";
@@ -56,8 +56,7 @@ const byBody =
   (parse: (body: unknown, defaults?: CallDefaults) => RankParameters): Handler =>
   (c) =>
     answerRank(c, async () => {
-      const [first] = new URLSearchParams(searchOf(c.req.url)).keys();
-      if (first !== undefined) throw notInQuery(first);
+      refuseQuery(c.req.url);
       const { rankBodies } = c.get("isolate");
       const body = await withQuota(c, rankBodies, () => readBody(c.req.raw, RANK_BODY_BYTES_MAX));
       const json = body.length === 0 ? {} : parseJson(jsonTextOf(body, c.req.header("content-type") ?? null));
@@ -124,7 +123,11 @@ async function rankWithLiveVersion(c: Context<EdgeEnv>, sent: RankParameters, pa
   const versionMs = access.nowMs() - startedMs;
   try {
     const parameters = sent.scenario === undefined ? sent : await withScenario(c, loaded, { sent, parse, access });
-    const record = await readRecord(c, loaded, { parameters, access });
+    const [stored, live] = await Promise.all([
+      readRecord(c, loaded, { parameters, access }),
+      liveEventsOf(c, loaded, { userId: parameters.userId, access }),
+    ]);
+    const record = withEvents(c, loaded, { record: stored, live });
     const recordMs = access.nowMs() - startedMs - versionMs;
     const answer = await rankInTurn(c, loaded, { parameters, record, startedMs });
     // The clock stands still while the Worker computes, so only the waiting is known.
@@ -231,12 +234,4 @@ async function refuse(c: Context<EdgeEnv>): Promise<never> {
   if (count !== undefined) writeLog({ event: "ranks_refused", level: "error", count, waiting: ranks.taken(nowMs) });
   await sleep(REFUSAL_MS);
   throw new Problem("overloaded", "Too many rank calls at once. Try again.", { retryAfterSeconds: 1 });
-}
-
-function notInQuery(name: string): Problem {
-  const message = "is not a query parameter of POST: send it in the body";
-  const pointer = pointerStep(name.slice(0, 80));
-  return new Problem("unknown_field", `${pointer} ${message}`, {
-    errors: [{ pointer, code: "unknown_field", message }],
-  });
 }

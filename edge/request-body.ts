@@ -1,6 +1,10 @@
+import { searchOf } from "../shared/api.ts";
+import { pointerStep } from "../shared/parse-request.ts";
 import { Problem } from "../shared/problem.ts";
 import { DeadlineError, within } from "./reading/waiting.ts";
 
+/** Other characters would arrive at the trainer in another encoding than they were signed in. */
+const IDEMPOTENCY_KEY = /^[\x21-\x7e]{0,255}$/;
 const BODY_SECONDS_MAX = 10;
 export const BODY_MS_MAX = BODY_SECONDS_MAX * 1000;
 
@@ -31,6 +35,25 @@ export function jsonTextOf(body: Uint8Array, contentType: string | null): string
   } catch (cause) {
     throw new Problem("invalid_json", "The body is not UTF-8.", { cause });
   }
+}
+
+/** The Idempotency-Key of a request, or "". Throws Problem invalid_parameter. */
+export function idempotencyKeyOf({ headers }: Request): string {
+  const key = headers.get("idempotency-key") ?? "";
+  if (IDEMPOTENCY_KEY.test(key)) return key;
+  const detail = "The Idempotency-Key must be at most 255 printable ASCII characters without spaces.";
+  throw new Problem("invalid_parameter", detail);
+}
+
+/** For calls without query parameters. Throws Problem unknown_field. */
+export function refuseQuery(url: string): void {
+  const [first] = new URLSearchParams(searchOf(url)).keys();
+  if (first === undefined) return;
+  const message = "is not a query parameter of this call";
+  const pointer = pointerStep(first.slice(0, 80));
+  throw new Problem("unknown_field", `${pointer} ${message}`, {
+    errors: [{ pointer, code: "unknown_field", message }],
+  });
 }
 
 async function collect(reader: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>, bytesMax: number) {

@@ -5,6 +5,8 @@ import { objectCache } from "./reading/cached-objects.ts";
 import { loadVersion, readManifest } from "./versions/load-version.ts";
 import { heapBytes, warmUp } from "./versions/scorer.ts";
 
+export { EventShard } from "./events/event-shard.ts";
+
 await warmUp();
 
 const loader = { readManifest, memoryCostOf, loadVersion, heapBytes };

@@ -35,6 +35,7 @@ export const PROBLEMS = {
   rate_limited: { status: 429, title: "Too many requests" },
   internal: { status: 500, title: "Something failed on our side" },
   artifact_unavailable: { status: 503, title: "The model's files cannot be read right now" },
+  events_unavailable: { status: 503, title: "The user's events cannot be stored or read right now" },
   user_record_unavailable: { status: 503, title: "The user's seen items cannot be read right now" },
   trainer_unavailable: { status: 503, title: "Model management is not reachable right now" },
   overloaded: { status: 503, title: "The service is over its capacity" },

@@ -12,6 +12,7 @@ const ALL = "test/**/*.test.ts";
 
 /** Every test runs in Node; those of the edge start a real workerd through Miniflare and talk HTTP to it. */
 export default defineConfig({
+  resolve: { alias: { "cloudflare:workers": pathOf("fixtures/cloudflare-workers.ts") } },
   test: {
     root: pathOf(".."),
     testTimeout: 120_000,

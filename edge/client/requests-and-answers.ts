@@ -16,6 +16,7 @@ const types = () =>
     SimilarItemsRequest: z.input<typeof api.SimilarBody>;
     RankedItems: z.output<typeof answers.RankedItems>;
     Event: z.input<typeof events.Event>;
+    UserEvents: z.output<typeof answers.EventsOfUser>;
     Scenario: z.input<typeof scenarios.Scenario>;
     ScenarioList: z.output<typeof answers.Scenarios>;
     ModelSpec: z.input<typeof specs.ModelSpec>;
@@ -45,6 +46,7 @@ export type RankRequest = Types["RankRequest"];
 export type SimilarItemsRequest = Types["SimilarItemsRequest"];
 export type RankedItems = Types["RankedItems"];
 export type Event = Types["Event"];
+export type UserEvents = Types["UserEvents"];
 export type Scenario = Types["Scenario"];
 export type ScenarioList = Types["ScenarioList"];
 export type ModelSpec = Types["ModelSpec"];

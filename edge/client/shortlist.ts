@@ -21,6 +21,7 @@ import type {
   Scenario,
   ScenarioList,
   SimilarItemsRequest,
+  UserEvents,
   VersionList,
 } from "./requests-and-answers.ts";
 
@@ -250,6 +251,11 @@ export class Shortlist {
 
   deleteScenario(model: string, name: string, options?: CallOptions): Promise<{ message: string; name: string }> {
     return this.call("DELETE", scenarioPath(model, name), { ...options, isRepeatable: false });
+  }
+
+  /** The user's recent events, the newest first. */
+  viewUserEvents(userId: string | number, options?: CallOptions): Promise<UserEvents> {
+    return this.call("GET", `/v0/users/${encodeURIComponent(userId)}/events`, options);
   }
 
   /** Erases a user from all models, for good. */

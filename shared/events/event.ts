@@ -29,8 +29,18 @@ const Time = z
   })
   .meta({ description: "RFC 3339; now if absent.", examples: ["2026-11-24T09:30:00Z"] });
 
+/** Text that every reader of exported events can read. */
+const Name = z
+  .string()
+  .min(1)
+  .max(64)
+  .refine(
+    (text) => text.isWellFormed() && !text.includes("\0"),
+    "must be well-formed Unicode without the character NUL",
+  );
+
 export const Event = z.strictObject({
-  event_id: z.string().min(1).max(64).optional().meta({
+  event_id: Name.optional().meta({
     description:
       "Unique among the events of the user. An event that is sent again within a week with the same id counts once.",
   }),
@@ -42,12 +52,7 @@ export const Event = z.strictObject({
     .number()
     .optional()
     .meta({ description: "A number that belongs to the event, such as a price or a rating." }),
-  rank_id: z
-    .string()
-    .min(1)
-    .max(64)
-    .optional()
-    .meta({ description: "The x-rank-id of the list that led to the event." }),
+  rank_id: Name.optional().meta({ description: "The x-rank-id of the list that led to the event." }),
 });
 
 /** The body of `POST /v0/events`. */

@@ -53,7 +53,7 @@ test.each(CALLS)("%s %s arrives as it was sent, signed, without the API key", as
     method,
     url: path,
     body: body ?? "",
-    caller: { customer: "globex", keyId, scopes: ["rank", "manage"] },
+    caller: { customer: "globex", keyId, scopes: ["rank", "events", "manage"] },
   });
   expect(got.headers.get("idempotency-key")).toBe("once");
   expect(got.headers.get("x-request-id")).toBe("request-0001");
@@ -131,7 +131,7 @@ test.each(["x".repeat(256), "é", "two words"])(
 );
 test("the problems that the edge itself finds in a management call are documented for that call", async () => {
   const { key } = await edge.issueKey();
-  for (const call of OPEN_API_CALLS.filter(({ scope }) => scope === "manage")) {
+  for (const call of OPEN_API_CALLS.filter(({ scope, id }) => scope === "manage" && id !== "viewUserEvents")) {
     const [method, path] = [call.method.toUpperCase(), call.path.replaceAll(/[{}]/g, "")];
     const unsigned = await edge.call(path, { method, key, headers: { "idempotency-key": "two words" } });
     expect(problemsOf(call)).toContain(((await unsigned.json()) as { code: string }).code);

@@ -41,6 +41,7 @@ test(`${REQUESTS} random requests: no undocumented status, type, body or header`
         { user_id: "ann", limit: 3 },
         { interactions: [{ item_id: "it1" }], retrieval: { price: { $gte: 0 } } },
       ],
+      postEvents: [{ events: [{ user_id: "ann", item_id: "it1", type: "view", value: 2 }] }],
     },
   });
   const faultOf = answerChecker(api);
@@ -74,7 +75,10 @@ test(`${REQUESTS} random requests: no undocumented status, type, body or header`
   const succeeds = async (operationId: string, method: string, path: string, body?: object) => {
     const answer = await edge.call(path, { method, key: world.key, ...(body && { body }) });
     expect([operationId, answer.status]).toEqual([operationId, 200]);
-    const template = path.replace(/models\/\w+/, "models/{model_name}").replace("/home", "/{scenario_name}");
+    const template = path
+      .replace(/models\/\w+/, "models/{model_name}")
+      .replace(/users\/[^/]+/, "users/{user_id}")
+      .replace("/home", "/{scenario_name}");
     const view = { template: template.split("?", 1)[0]!, method };
     const fault = faultOf(view, { status: answer.status, headers: answer.headers, text: await answer.text() });
     if (fault !== undefined) faults.push(`${method} ${path}: ${fault}`);
@@ -87,6 +91,8 @@ test(`${REQUESTS} random requests: no undocumented status, type, body or header`
   await succeeds("viewScenario", "GET", `${scenarios}/home`);
   await succeeds("listScenarios", "GET", scenarios);
   await succeeds("deleteScenario", "DELETE", `${scenarios}/home`);
+  await succeeds("postEvents", "POST", "/v0/events", { events: [{ user_id: "ann", item_id: "it1", type: "view" }] });
+  await succeeds("viewUserEvents", "GET", "/v0/users/Zo%C3%AB/events");
   await succeeds("rankByQuery", "GET", "/v0/models/texts/rank?user_id=ann&limit=3");
   await succeeds("rankByBody", "POST", "/v0/models/texts/rank", { user_id: "ann", limit: 3 });
   await succeeds("similarByQuery", "GET", "/v0/models/texts/similar_items?item_id=it1&return=scores,metadata,reasons");

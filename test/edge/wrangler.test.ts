@@ -14,6 +14,7 @@ test("wrangler accepts the deployment", async () => {
     const output = await dryRunDeploy(directory);
     expect(output).toContain("--dry-run: exiting now.");
     expect(output).toContain("env.MODELS");
+    expect(output).toContain("env.EVENTS (EventShard)");
     expect(output).toContain("env.RATE_LIMIT");
     expect(output).toContain("env.UNKNOWN_KEY_LIMIT");
   } finally {

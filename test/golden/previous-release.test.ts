@@ -38,9 +38,10 @@ test("the previous release's edge ranks with what today's trainer publishes, and
   const bundle = { ...frozen<FrozenWorker>(WORKER_FILE), wasm: (await bundleEdge()).wasm };
   const edge = await startEdge({ bundle, vars: { TRAINER_URL: trainer.url } });
   try {
-    expect(await answersOf(edge, await publishRelease(edge))).toEqual(answers);
+    const key = await publishRelease(edge);
+    expect(await answersOf(edge, key)).toEqual(answers);
     const body = { model_name: "shop" };
-    expect((await edge.call("/v0/models", { body })).status).toBe(200);
+    expect((await edge.call("/v0/models", { key, body })).status).toBe(200);
     expect(trainer.received).toMatchObject([{ body: JSON.stringify(body), caller: { customer: "acme" } }]);
   } finally {
     await edge.stop();

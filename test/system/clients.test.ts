@@ -89,6 +89,9 @@ test("the TypeScript client makes every call", { timeout: TIMEOUT }, async () =>
   expect(strategies).toEqual([strategy]);
   expect(await client.similarItems("shop", { item_id: "i3", limit: 2 })).toHaveLength(2);
 
+  await client.events({ user_id: "u4", item_id: "i3", type: "view" });
+  expect((await client.viewUserEvents("u4")).events).toMatchObject([{ item_id: "i3", type: "view" }]);
+
   expect(await client.storeScenario("shop", "home", { limit: 4 })).toEqual({ limit: 4 });
   expect(await client.viewScenario("shop", "home")).toEqual({ limit: 4 });
   expect(await client.listScenarios("shop")).toEqual({ scenarios: [{ name: "home" }] });

@@ -1,0 +1,157 @@
+/**
+ * Some of a customer's users and what they have done lately. A shard is a Durable Object: there is one of each name, and its answers wait
+ * until what it has written is durable.
+ *
+ * A shard exports its events to files in the bucket, which the trainer reads. It keeps each event for a week, so that a repeated event is
+ * recognised, and beyond that until all models have learnt it. If nobody trains, it keeps of older events only what ranking needs.
+ */
+import { DurableObject } from "cloudflare:workers";
+import type { StoredEvent } from "../../shared/events/event.ts";
+import { EventMarks, eventFileKey, learntMarksKey } from "../../shared/events/event-store.ts";
+import type { LiveEvent } from "../../shared/events/live-events.ts";
+import type { UserId } from "../../shared/ids.ts";
+import { type Bindings, settingsOf } from "../env.ts";
+import { within } from "../reading/waiting.ts";
+import { writeLog } from "../request-log.ts";
+import { fileBytes, lastInFiles, nextFileEnd } from "./event-files.ts";
+import { compactUnlearnt, removeLearnt } from "./old-events.ts";
+import type { Appended, EventsOfUser, ShardPlace, ShardRpc } from "./shard-rpc.ts";
+import { ShardTables } from "./shard-tables.ts";
+import { appendEvents, eraseUser, eventsAfter, forgetErased } from "./user-events.ts";
+
+const HOUR_MS = 3_600_000;
+/** A day more than a week, within which repeated events are recognised, and within which a training must end. */
+const KEPT_MS = 8 * 24 * HOUR_MS;
+/** How often a shard removes and compacts old events. */
+const UPKEEP_MS = 6 * HOUR_MS;
+const ERASED_MS = HOUR_MS;
+/** With so many numbers not yet exported, the next file is due at once. */
+const EXPORT_DUE = 10_000;
+const BUCKET_MS_MAX = 30_000;
+const RETRY_MS_MIN = 1000;
+const RETRY_MS_MAX = 60_000;
+/** A user with too many events is refused for this time without counting the events again. */
+const FULL_MS = 60_000;
+const FULL_USERS_MAX = 1000;
+
+export class EventShard extends DurableObject<Bindings> implements ShardRpc {
+  readonly #tables = new ShardTables(this.ctx.storage.sql);
+  readonly #fullUntilMs = new Map<UserId, number>();
+  #failures = 0;
+  #retryAtMs = 0;
+
+  async append(place: ShardPlace, batch: readonly EventsOfUser[]): Promise<Appended> {
+    const nowMs = Date.now();
+    const full = batch.map(({ user }) => user).filter((user) => (this.#fullUntilMs.get(user) ?? 0) > nowMs);
+    if (full.length > 0) return { full };
+    if (!this.#place) await this.#begin(place);
+    const isDue = this.#tables.lastSeq - this.#tables.exported >= EXPORT_DUE;
+    // Before the events are stored: an alarm without events does no harm, but events without an alarm would wait.
+    await this.#wakeAt(Math.max(this.#retryAtMs, nowMs + (isDue ? 0 : this.#exportMs)));
+    const appended = this.ctx.storage.transactionSync(() => appendEvents(this.#tables, batch, nowMs));
+    if ("full" in appended) {
+      if (this.#fullUntilMs.size > FULL_USERS_MAX) this.#fullUntilMs.clear();
+      for (const user of appended.full) this.#fullUntilMs.set(user, nowMs + FULL_MS);
+    }
+    return appended;
+  }
+
+  async liveEvents(user: UserId, afterSeq: number): Promise<LiveEvent[]> {
+    const events = eventsAfter(this.#tables, user, afterSeq);
+    return events.map(({ item_id, type, created_at }) => ({ item_id, type, created_at }));
+  }
+
+  async eventsOf(user: UserId, limit: number): Promise<StoredEvent[]> {
+    const events = eventsAfter(this.#tables, user, 0);
+    return events.sort((a, b) => b.created_at - a.created_at || b.seq - a.seq).slice(0, limit);
+  }
+
+  async erase(user: UserId): Promise<void> {
+    const untilMs = Date.now() + ERASED_MS;
+    await this.#wakeAt(untilMs);
+    this.ctx.storage.transactionSync(() => eraseUser(this.#tables, user, untilMs));
+  }
+
+  override async alarm(): Promise<void> {
+    try {
+      const isMore = [await this.#export(), await this.#upkeep()].includes(true);
+      this.#failures = this.#retryAtMs = 0;
+      if (isMore) return this.#wakeAt(Date.now());
+      if (this.#tables.lastSeq > this.#tables.exported) return this.#wakeAt(Date.now() + this.#exportMs);
+      const rows = "SELECT EXISTS (SELECT 1 FROM batches) OR EXISTS (SELECT 1 FROM erased) AS value";
+      if (this.#tables.numberIn(rows) === 1) await this.#wakeAt(Date.now() + UPKEEP_MS);
+    } catch (error) {
+      // Cloudflare would give up after six attempts.
+      const waitMs = Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** this.#failures++);
+      this.#retryAtMs = Date.now() + waitMs;
+      writeLog({ event: "events_not_exported", level: "error", ...this.#place, error: String(error) });
+      await this.ctx.storage.setAlarm(this.#retryAtMs);
+    }
+  }
+
+  get #exportMs() {
+    return settingsOf(this.env).EVENT_EXPORT_SECONDS * 1000;
+  }
+
+  async #wakeAt(ms: number): Promise<void> {
+    const alarm = await this.ctx.storage.getAlarm();
+    if (alarm === null || alarm > ms) await this.ctx.storage.setAlarm(ms);
+  }
+
+  get #place(): ShardPlace | undefined {
+    const [customer, shard] = [this.#tables.state("customer"), this.#tables.state("shard")];
+    return customer === undefined ? undefined : { customer: String(customer), shard: String(shard) };
+  }
+
+  /** The files of a shard outlive it when a Worker gets another name. Their numbers must not be used again. */
+  async #begin(place: ShardPlace): Promise<void> {
+    const exported = Math.max(await this.#learnt(place), await lastInFiles(this.env.MODELS, place));
+    this.ctx.storage.transactionSync(() => {
+      if (this.#place) return; // another call was faster
+      this.#tables.setState("customer", place.customer);
+      this.#tables.setState("shard", place.shard);
+      this.#tables.setState("exported", exported);
+    });
+  }
+
+  /**
+   * Writes the next file. After a crash in between, the same numbers are written again under the same name, so that no event is in two
+   * files. Returns whether there is another file to write.
+   */
+  async #export(): Promise<boolean> {
+    const [place, first] = [this.#place, this.#tables.exported + 1];
+    const begun = Number(this.#tables.state("exporting") ?? 0);
+    const last = begun >= first ? begun : nextFileEnd(this.#tables);
+    if (place === undefined || last < first) return false;
+    const isMore = last < this.#tables.lastSeq;
+    // Storage is durable before anything leaves the object, so the last number is stored before the file exists.
+    this.#tables.setState("exporting", last);
+    const key = eventFileKey(place.customer, { shard: place.shard, first, last });
+    const bytes = await fileBytes(this.#tables, first, last);
+    await within(BUCKET_MS_MAX, `writing ${key}`, this.env.MODELS.put(key, bytes));
+    this.#tables.setState("exported", last);
+    return isMore;
+  }
+
+  /** Removes and compacts old events, from time to time. Returns whether more are left. */
+  async #upkeep(): Promise<boolean> {
+    const [place, nowMs] = [this.#place, Date.now()];
+    const lastMs = Number(this.#tables.state("upkeep_at") ?? 0);
+    forgetErased(this.#tables, nowMs);
+    if (place === undefined || (lastMs <= nowMs && nowMs < lastMs + UPKEEP_MS)) return false;
+    const old = { learnt: await this.#learnt(place), beforeMs: nowMs - KEPT_MS };
+    return this.ctx.storage.transactionSync(() => {
+      const isMore = [removeLearnt(this.#tables, old), compactUnlearnt(this.#tables, old)].includes(true);
+      if (!isMore) this.#tables.setState("upkeep_at", nowMs);
+      return isMore;
+    });
+  }
+
+  /** Up to which number all models of the customer have learnt this shard's events. */
+  async #learnt({ customer, shard }: ShardPlace): Promise<number> {
+    const key = learntMarksKey(customer);
+    const read = async () => (await this.env.MODELS.get(key))?.json();
+    const marks = await within(BUCKET_MS_MAX, `reading ${key}`, read());
+    return marks === undefined ? 0 : (EventMarks.parse(marks)[shard] ?? 0);
+  }
+}

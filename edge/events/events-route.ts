@@ -1,0 +1,162 @@
+/** What callers send and see of events. */
+import type { Context } from "hono";
+import { parseUserIdInPath } from "../../shared/api.ts";
+import {
+  EVENTS_BODY_BYTES_MAX,
+  EventsBody,
+  FUTURE_SECONDS_MAX,
+  RETENTION_DAYS_DEFAULT,
+  type StoredEvent,
+} from "../../shared/events/event.ts";
+import { shardsOf } from "../../shared/events/event-store.ts";
+import type { ItemId, UserId } from "../../shared/ids.ts";
+import { parseJson, parseWith, problemOf } from "../../shared/parse-request.ts";
+import { Problem, type ProblemPart } from "../../shared/problem.ts";
+import { requireScope } from "../auth.ts";
+import type { EdgeEnv } from "../isolate.ts";
+import { idempotencyKeyOf, jsonTextOf, readBody, refuseQuery } from "../request-body.ts";
+import { askShardsOf, eventsOrProblem, eventsUntilMs, shardsBound } from "./events-of-user.ts";
+import { type Appended, askShard, type EventsOfUser, type NewEvent, type ShardRpc } from "./shard-rpc.ts";
+
+/** The most events that are shown of a user. */
+const SHOWN_MAX = 500;
+const SECONDS_OF_A_DAY = 86_400;
+const FULL_RETRY_SECONDS = 3600;
+
+type SentEvent = ReturnType<typeof eventsIn>[number];
+
+/** `POST /v0/events` */
+export async function postEvents(c: Context<EdgeEnv>): Promise<Response> {
+  requireScope(c.get("caller")!, "events");
+  refuseQuery(c.req.url);
+  const { eventBodies } = c.get("isolate");
+  const release = eventBodies.take(c.get("caller")!.customer, c.get("access").nowMs());
+  if (release === undefined)
+    throw new Problem("overloaded", "Too many calls that send events at once. Try again.", { retryAfterSeconds: 1 });
+  try {
+    const body = await readBody(c.req.raw, EVENTS_BODY_BYTES_MAX);
+    const json = parseJson(jsonTextOf(body, c.req.header("content-type") ?? null));
+    const events = eventsIn(json, Math.floor(c.get("access").nowMs() / 1000));
+    const detail =
+      "Events cannot be stored right now. Some may be stored already, so repeat the call with the same ids";
+    return c.json(await eventsOrProblem(detail, () => store(c, events)));
+  } finally {
+    release();
+  }
+}
+
+/** `GET /v0/users/{user_id}/events` */
+export async function viewUserEvents(c: Context<EdgeEnv>): Promise<Response> {
+  const { customer } = c.get("caller")!;
+  requireScope(c.get("caller")!, "manage");
+  refuseQuery(c.req.url);
+  const user = parseUserIdInPath(new URL(c.req.url).pathname.split("/")[3]!);
+  const access = accessOf(c);
+  const found = await eventsOrProblem("Events cannot be read right now", async () => {
+    if (await c.get("isolate").erased.isErased(customer, user, access)) return [];
+    return askShardsOf(c, user, { access, ask: (rpc) => rpc.eventsOf(user, SHOWN_MAX) });
+  });
+  const newestFirst = found.flat().sort((a, b) => b.created_at - a.created_at);
+  return c.json({ user_id: user, events: newestFirst.slice(0, SHOWN_MAX).map(shownEvent) });
+}
+
+/** Removes an erased user's events from the shards. */
+export async function eraseEvents(c: Context<EdgeEnv>, user: UserId): Promise<void> {
+  if (c.env.EVENTS === undefined) return;
+  const detail = "The user is erased from all models, but the user's events cannot be removed right now";
+  await eventsOrProblem(detail, () => askShardsOf(c, user, { access: accessOf(c), ask: (rpc) => rpc.erase(user) }));
+}
+
+const accessOf = (c: Context<EdgeEnv>) => ({ ...c.get("access"), reader: c.get("isolate").reader });
+
+/** The events of a request, with ids and times. Throws one Problem that names every fault. */
+function eventsIn(json: unknown, nowSeconds: number) {
+  const { events } = parseWith(EventsBody, json);
+  const faults = events.flatMap(({ created_at = nowSeconds }, i): ProblemPart[] => {
+    const message = timeFault(created_at - nowSeconds);
+    return message ? [{ pointer: `/events/${i}/created_at`, code: "invalid_parameter", message }] : [];
+  });
+  if (faults.length > 0) throw problemOf(faults);
+  return events.map((event) => ({ ...event, created_at: Math.floor(event.created_at ?? nowSeconds) }));
+}
+
+function timeFault(secondsAhead: number): string | undefined {
+  if (secondsAhead > FUTURE_SECONDS_MAX) return `must be at most ${FUTURE_SECONDS_MAX} seconds in the future`;
+  const isOld = secondsAhead < -RETENTION_DAYS_DEFAULT * SECONDS_OF_A_DAY;
+  return isOld ? `must be at most ${RETENTION_DAYS_DEFAULT} days in the past` : undefined;
+}
+
+/** Stores events in the shards of their users. Events of erased users are dropped. Throws ReadError, FormatError, ShardError, Problem. */
+async function store(c: Context<EdgeEnv>, events: readonly SentEvent[]) {
+  const { eventShards, erased } = c.get("isolate");
+  const { customer } = c.get("caller")!;
+  const [shards, access] = [shardsBound(c), accessOf(c)];
+  const idempotencyKey = idempotencyKeyOf(c.req.raw);
+  const idOf = ({ event_id }: SentEvent, i: number) =>
+    event_id ?? (idempotencyKey === "" ? crypto.randomUUID() : `${idempotencyKey}:${i}`);
+  const list = await eventShards.create(customer, c.env.MODELS, access);
+  const ofUsers = Map.groupBy(
+    events.map((event, i) => ({ event, id: idOf(event, i) })),
+    ({ event }) => event.user_id as UserId,
+  );
+  const batches = new Map<string, EventsOfUser[]>();
+  let dropped = 0;
+  for (const [user, sent] of ofUsers) {
+    if (await erased.isErased(customer, user, access)) {
+      dropped += sent.length;
+      continue;
+    }
+    const shard = (await shardsOf(list, user))[0]!;
+    if (!batches.has(shard)) batches.set(shard, []);
+    batches.get(shard)!.push({ user, events: sent.map(({ event, id }) => newEvent(event, id)) });
+  }
+  const untilMs = eventsUntilMs(c);
+  const answers = await Promise.all(
+    [...batches].map(([shard, batch]) => {
+      const place = { customer, shard };
+      const ask = (rpc: ShardRpc) => rpc.append(place, batch);
+      return askShard(shards, place, { ask, untilMs, nowMs: access.nowMs });
+    }),
+  );
+  return sumOf(answers, { dropped, events });
+}
+
+const newEvent = (event: SentEvent, id: string): NewEvent => ({
+  event_id: id,
+  item_id: event.item_id as ItemId,
+  type: event.type,
+  created_at: event.created_at,
+  value: event.value ?? null,
+  rank_id: event.rank_id ?? null,
+});
+
+type Sent = { readonly dropped: number; readonly events: readonly SentEvent[] };
+
+/** Throws Problem rate_limited. */
+function sumOf(answers: readonly Appended[], { dropped, events }: Sent) {
+  const full = new Set(answers.flatMap((answer) => ("full" in answer ? answer.full : [])));
+  if (full.size > 0) {
+    const message = "has more recent events than are stored of one user. Leave out the events of this user";
+    const errors = events.flatMap(({ user_id }, i): ProblemPart[] =>
+      full.has(user_id as UserId) ? [{ pointer: `/events/${i}/user_id`, code: "rate_limited", message }] : [],
+    );
+    const detail = `${errors[0]!.pointer} ${message}.`;
+    throw new Problem("rate_limited", detail, { errors: errors.slice(0, 50), retryAfterSeconds: FULL_RETRY_SECONDS });
+  }
+  let [accepted, duplicates] = [dropped, 0];
+  for (const answer of answers) {
+    if ("full" in answer) continue;
+    accepted += answer.accepted;
+    duplicates += answer.duplicates;
+  }
+  return { accepted, duplicates };
+}
+
+const shownEvent = ({ event_id, item_id, type, created_at, value, rank_id }: StoredEvent): object => ({
+  event_id,
+  item_id,
+  type,
+  created_at: new Date(created_at * 1000).toISOString(),
+  ...(value !== null && { value }),
+  ...(rank_id !== null && { rank_id }),
+});

@@ -1,0 +1,66 @@
+/** The calls that a Worker makes to a shard, and how it makes them. */
+
+import type { StoredEvent } from "../../shared/events/event.ts";
+import type { LiveEvent } from "../../shared/events/live-events.ts";
+import type { UserId } from "../../shared/ids.ts";
+import { sleep, within } from "../reading/waiting.ts";
+
+/** An event before its shard has numbered it. */
+export type NewEvent = Omit<StoredEvent, "user_id" | "seq">;
+export type EventsOfUser = { readonly user: UserId; readonly events: readonly NewEvent[] };
+
+/** Names a shard, and the place of its files in the bucket. */
+export type ShardPlace = { readonly customer: string; readonly shard: string };
+
+/** How many events were stored, and how many were stored before. Or the users who have too many events: then none was stored. */
+export type Appended =
+  | { readonly accepted: number; readonly duplicates: number }
+  | { readonly full: readonly UserId[] };
+
+export type ShardRpc = {
+  /** Stores all events, or none. */
+  append(place: ShardPlace, batch: readonly EventsOfUser[]): Promise<Appended>;
+  /** The user's events with higher numbers, the first stored first. */
+  liveEvents(user: UserId, afterSeq: number): Promise<LiveEvent[]>;
+  /** The user's newest events, the newest first. */
+  eventsOf(user: UserId, limit: number): Promise<StoredEvent[]>;
+  /** Removes the user's events, and drops those that arrive within the next hour. */
+  erase(user: UserId): Promise<void>;
+};
+
+/** The binding EVENTS. */
+export type ShardNamespace = { getByName(name: string): ShardRpc };
+
+/** A shard did not answer in time. */
+export class ShardError extends Error {
+  override readonly name = "ShardError";
+}
+
+type ShardCall<T> = {
+  readonly ask: (shard: ShardRpc) => Promise<T>;
+  readonly untilMs: number;
+  readonly nowMs: () => number;
+};
+
+const PAUSE_MS = 20;
+
+/** Calls a shard, and repeats a call that fails until the deadline: a deployment restarts all shards. Throws ShardError. */
+export async function askShard<T>(
+  namespace: ShardNamespace,
+  { customer, shard }: ShardPlace,
+  { ask, untilMs, nowMs }: ShardCall<T>,
+): Promise<T> {
+  const name = `${customer}/${shard}`;
+  for (let pauseMs = PAUSE_MS; ; pauseMs *= 2) {
+    try {
+      return await within(Math.max(1, untilMs - nowMs()), `the shard ${shard}`, ask(namespace.getByName(name)));
+    } catch (cause) {
+      const isOverloaded = (cause as { readonly overloaded?: boolean }).overloaded === true;
+      if (isOverloaded || nowMs() + pauseMs >= untilMs) {
+        const reason = cause instanceof Error ? cause.message : String(cause);
+        throw new ShardError(`the shard ${shard} does not answer: ${reason}`, { cause });
+      }
+      await sleep(pauseMs);
+    }
+  }
+}

@@ -1,0 +1,60 @@
+/** The events of one user in the tables of a shard. */
+import type { StoredEvent } from "../../shared/events/event.ts";
+import type { UserId } from "../../shared/ids.ts";
+import type { Appended, EventsOfUser, NewEvent } from "./shard-rpc.ts";
+import { eventsOfRow, type Row, type ShardTables } from "./shard-tables.ts";
+
+/** The most events that a shard holds of one user. */
+export const USER_EVENTS_MAX = 10_000;
+
+/** Stores the events that are not stored yet, or gives the users who have too many. Events of erased users are dropped. */
+export function appendEvents(tables: ShardTables, batch: readonly EventsOfUser[], nowMs: number): Appended {
+  const known = batch.filter(({ user }) => !isErased(tables, user, nowMs));
+  const fresh = known.map((own) => ({ user: own.user, events: unknownOf(tables, own) }));
+  const added = fresh.filter(({ events }) => events.length > 0);
+  const full = added.filter(({ user, events }) => countOf(tables, user) + events.length > USER_EVENTS_MAX);
+  if (full.length > 0) return { full: full.map(({ user }) => user) };
+  let seq = tables.lastSeq;
+  for (const { user, events } of added) tables.insert({ seq: ++seq, user, at: nowMs, events, ids: idsOf(events) });
+  const duplicates = sizeOf(known) - sizeOf(fresh);
+  return { accepted: sizeOf(batch) - duplicates, duplicates };
+}
+
+/** The user's events with higher numbers, the first stored first. */
+export const eventsAfter = (tables: ShardTables, user: UserId, seq: number): StoredEvent[] =>
+  tables
+    .query<Row>("SELECT seq, user, events FROM batches WHERE user = ? AND seq > ? ORDER BY seq", user, seq)
+    .flatMap(eventsOfRow)
+    .filter((event) => event.seq > seq);
+
+/** Removes the user's events, and drops those that arrive until a time. */
+export function eraseUser(tables: ShardTables, user: UserId, untilMs: number): void {
+  tables.query("DELETE FROM batches WHERE user = ?", user);
+  tables.query("INSERT OR REPLACE INTO erased VALUES (?, ?)", user, untilMs);
+}
+
+export function forgetErased(tables: ShardTables, nowMs: number): void {
+  tables.query("DELETE FROM erased WHERE until <= ?", nowMs);
+}
+
+const isErased = (tables: ShardTables, user: UserId, nowMs: number) =>
+  tables.numberIn("SELECT COUNT(*) AS value FROM erased WHERE user = ? AND until > ?", user, nowMs) > 0;
+
+const countOf = (tables: ShardTables, user: UserId) =>
+  tables.numberIn("SELECT SUM(count) AS value FROM batches WHERE user = ?", user);
+
+/** The events whose ids neither the user's rows nor earlier events of the call have. */
+function unknownOf(tables: ShardTables, { user, events }: EventsOfUser): NewEvent[] {
+  const known = tables.query<{ value: string }>(
+    `SELECT DISTINCT id.value FROM batches, json_each(batches.ids) AS id
+     WHERE user = ? AND id.value IN (SELECT value FROM json_each(?))`,
+    user,
+    idsOf(events),
+  );
+  const seen = new Set(known.map(({ value }) => value));
+  return events.filter(({ event_id }) => !seen.has(event_id) && seen.add(event_id));
+}
+
+const idsOf = (events: readonly NewEvent[]) => JSON.stringify(events.map(({ event_id }) => event_id));
+
+const sizeOf = (batch: readonly EventsOfUser[]) => batch.reduce((sum, { events }) => sum + events.length, 0);
