@@ -48,6 +48,9 @@ export const DataSummary = z.strictObject({
   duplicate_rows: z.number(),
   /** Rows of erased users; absent if no user was erased. */
   erased_rows: z.number().optional(),
+  events: z.number().optional().meta({
+    description: "Events that were exported when the data were read. Those of a user in one call count once.",
+  }),
   /** How the sources were read: ids of jobs, and which part was read. Absent if there is nothing to report. */
   sources: z.array(z.string()).optional(),
   from: Time.nullable(),
@@ -71,6 +74,7 @@ export const ModelRecord = z.strictObject({
   /** Without secrets. */
   connectors: z.array(z.record(z.string(), z.unknown())),
   train_schedule: z.string(),
+  train_after_events: z.int().optional(),
   objective: Objective.optional(),
   version: z.string().nullable(),
   item_id_type: z.enum(["string", "integer"]).nullable(),

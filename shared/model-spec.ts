@@ -136,6 +136,16 @@ export const Objective = z
     examples: [{ metric: "recall@20", coverage_min: 0.2 }],
   });
 
+export const TrainAfterEvents = z
+  .int()
+  .min(1)
+  .max(1e12)
+  .meta({
+    description:
+      "The model also trains after this many new events, at most once per hour or what the operator allows. Events of a user in one " +
+      "call count once. A small model trains by itself when its events have doubled.",
+  });
+
 const SpecFields = z.strictObject({
   model_name: ModelName,
   connector_configs: z.array(ConnectorConfig).min(1).max(10),
@@ -150,6 +160,7 @@ const SpecFields = z.strictObject({
         "When the model trains again: @once, @hourly, @daily, @weekly (counted from its creation) or a cron line of five fields, in UTC.",
       examples: ["@daily", "30 4 * * 1"],
     }),
+  train_after_events: TrainAfterEvents.optional(),
   objective: Objective.optional(),
 });
 
@@ -193,8 +204,10 @@ export const EVENTS_SCHEMA: ModelSchema = {
 };
 
 /** What a rank call reads as live events must be what a training reads, neither more nor less. */
-function eventFaults({ connector_configs, schema }: z.infer<typeof SpecFields>): Fault[] {
+function eventFaults({ connector_configs, schema, train_after_events }: z.infer<typeof SpecFields>): Fault[] {
   const { interaction, user, item } = schema;
+  if (train_after_events !== undefined && !interaction.events)
+    return [{ path: ["train_after_events"], message: "needs schema.interaction.events" }];
   const places = connector_configs.flatMap(({ type }, i) => (type === EVENTS ? [i] : []));
   const at = (...path: string[]) => ["schema", ...path];
   const events = at("interaction", "events");

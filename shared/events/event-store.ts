@@ -32,6 +32,9 @@ export type EventShards = z.infer<typeof EventShards>;
 export const EventMarks = z.record(ShardName, z.int().nonnegative());
 export type EventMarks = z.infer<typeof EventMarks>;
 
+/** How many events these marks stand for. Events of a user in one call share a number and count once. */
+export const eventCount = (marks: EventMarks): number => Object.values(marks).reduce((sum, mark) => sum + mark, 0);
+
 const eventsPrefix = (customer: string) => `customers/${customer}/events/`;
 export const eventShardsKey = (customer: string) => `${eventsPrefix(customer)}shards.json`;
 export const learntMarksKey = (customer: string) => `${eventsPrefix(customer)}learnt.json`;

@@ -129,6 +129,7 @@ describe("events", () => {
   test.each<[string, object, string]>([
     ["without a connector", interaction({ events: meanings }), "schema.interaction.events: needs a connector"],
     ["a connector without them", beside(undefined), "schema.interaction.events: is required"],
+    ["runs after events, which it does not know", { train_after_events: 5 }, "train_after_events: needs"],
     ["without a positive type", alone({ events: { view: { label: false } } }), "must have a type whose label is true"],
     [
       "a positive type that is not seen",

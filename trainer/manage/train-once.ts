@@ -1,4 +1,7 @@
+import { NOT_ENOUGH_EVENTS } from "../run/not-enough-events.ts";
+import { scheduleEventRuns } from "./models/event-runs.ts";
 import { scheduleDueRuns, upkeepOnce } from "./models/upkeep.ts";
+import type { Model } from "./records/model-transitions.ts";
 import type { Run } from "./records/run-ledger.ts";
 import { performRun } from "./runs/perform-run.ts";
 import type { StopReason } from "./runs/run-lease.ts";
@@ -30,6 +33,7 @@ export async function trainOnce(parts: TrainerParts, only: OnlyRuns, signal: Abo
     const context = { ...services, workers: { wake: () => undefined } };
     const work = async (): Promise<OnceResult> => {
       const done = new Map<string, Run>();
+      await scheduleEventRuns(context);
       const next = async () => {
         await scheduleDueRuns(context);
         const waiting = await ledger.waiting(RUNS_LISTED_MAX, RUNS_LISTED_MAX);
@@ -42,7 +46,9 @@ export async function trainOnce(parts: TrainerParts, only: OnlyRuns, signal: Abo
       }
       await upkeepOnce(context, signal);
       const models = await Promise.all([...done.values()].map((run) => registry.find(run.customer, run.modelName)));
-      const failed = models.filter((model) => model?.failure && model.training.state !== "IDLE");
+      const isFailed = (model: Model | undefined) =>
+        model?.failure && model.training.state !== "IDLE" && model.failure.code !== NOT_ENOUGH_EVENTS;
+      const failed = models.filter(isFailed);
       return { runs: done.size, failed: failed.map((model) => `${model!.customer}/${model!.modelName}`) };
     };
     return await Promise.race([database.failed, work()]);

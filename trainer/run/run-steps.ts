@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { ErasedUsers } from "../../shared/erased-users.ts";
 import type { EvaluationReport } from "../../shared/evaluation-report.ts";
+import { eventCount } from "../../shared/events/event-store.ts";
 import type { DataSummary } from "../../shared/model-record.ts";
 import { fitSeconds } from "../choose/budget.ts";
 import { type Refit, refit } from "../choose/decide/refit.ts";
@@ -24,6 +25,7 @@ import type { ObjectStore } from "../store/object-store.ts";
 import { publish } from "../store/publish.ts";
 import { sweep } from "../store/sweep.ts";
 import type { BuiltVersion } from "../store/version-files.ts";
+import { orNotEnough } from "./not-enough-events.ts";
 import { creationMs } from "./stored-state.ts";
 import type { TrainingJob } from "./training-run.ts";
 
@@ -79,9 +81,11 @@ export async function readData(run: Run, erased: ErasedUsers | undefined): Promi
     progress: deps.report.progress,
     salt,
     userValues: { path: join(workDirectory, "user-values.spool"), salt },
+  }).catch((error: unknown) => {
+    throw orNotEnough(error, spec);
   });
   const warnings = [...(events?.warnings ?? []), ...data.summary.warnings];
-  deps.onData({ ...data.summary, warnings });
+  deps.onData({ ...data.summary, ...(events && { events: eventCount(events.marks) }), warnings });
   return { ...data, events };
 }
 

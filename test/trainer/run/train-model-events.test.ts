@@ -2,16 +2,19 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { erasureHash } from "../../../shared/erased-users.ts";
 import { learntMarksKey } from "../../../shared/events/event-store.ts";
+import type { UserId } from "../../../shared/ids.ts";
 import { stringAt } from "../../../shared/packed-strings.ts";
+import { addErasedUsers } from "../../../trainer/store/erased-list.ts";
 import { writeLearntMarks } from "../../../trainer/store/learnt-marks.ts";
 import { setStatus } from "../../../trainer/store/live-pointer-swap.ts";
 import type { ObjectStore } from "../../../trainer/store/object-store.ts";
 import { readManifest } from "../../../trainer/store/versions.ts";
-import { EVENTS_SCHEMA, type GivenEvent, putEvents } from "../../fixtures/event-files.ts";
+import { EVENTS_AT, EVENTS_SCHEMA, type GivenEvent, putEvents } from "../../fixtures/event-files.ts";
 import { memoryStore } from "../../fixtures/memory-store.ts";
 import { storedHistory } from "../../fixtures/stored-record.ts";
-import { type FileTraining, trainOnFiles } from "../../fixtures/train-on-files.ts";
+import { type FileTraining, trainOnFiles, USER_SALT } from "../../fixtures/train-on-files.ts";
 import { twoTastes } from "../../fixtures/two-tastes.ts";
 
 const MODEL = { customer: "acme", modelName: "shop" };
@@ -98,6 +101,52 @@ describe("events as the only source", () => {
     expect(await history("late")).toBeUndefined();
     expect(data!.warnings[0]).toContain("Events are missing before customers/acme/events/files/0-0/");
   });
+});
+
+describe("too few events are no error of the model", () => {
+  test.each<[string, GivenEvent[], string]>([
+    ["none", [], "No event that this model listens to"],
+    ["none of a known type", [{ user: "u", item: "i", type: "unknown" }], "No event that this model listens to"],
+    ["one item", [{ user: "u", item: "i" }], "All events are about one item"],
+    [
+      "no positive one",
+      [
+        { user: "u", item: "i", type: "dislike" },
+        { user: "u", item: "j", type: "dislike" },
+      ],
+      "No event of a positive type",
+    ],
+  ])("%s", async (_, events, missing) => {
+    if (events.length > 0) await putEvents(store, events);
+    await expect(train()).rejects.toMatchObject({
+      code: "not_enough_events",
+      retryable: false,
+      message: expect.stringContaining(missing),
+    });
+  });
+
+  test("two items are enough for popular lists", async () => {
+    await putEvents(store, [
+      { user: "u", item: "i" },
+      { user: "u", item: "j", at: EVENTS_AT + 1 },
+    ]);
+    const { manifest, data } = await train();
+    expect([manifest.model.method, manifest.item_count, data!.events]).toEqual(["popularity", 2, 2]);
+  });
+});
+
+test("erased users are not learnt, and more events than memory are read through their files", async () => {
+  await putEvents(store, PAST);
+  const hashes = [await erasureHash(USER_SALT, "u0" as UserId)];
+  await addErasedUsers(store, "acme", { salt: USER_SALT, hashes });
+  const { history: all } = await train();
+  const { history: prepared, manifest, data } = await train({ nowMs: NOW + 1000, settings: { memoryMbMax: 0.005 } });
+  expect(data!.warnings[0]).toContain("DuckDB prepared them");
+  expect(manifest.events!.learnt).toEqual({ "0-0": PAST.length });
+  for (const history of [all, prepared]) {
+    expect(await history("u0")).toBeUndefined();
+    expect((await history("u1"))!.length).toBeGreaterThan(0);
+  }
 });
 
 /** Writes the past into the file of the other source. */

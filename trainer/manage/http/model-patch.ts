@@ -9,6 +9,7 @@ export const ModelPatch = z.strictObject({
   // Not parsed here, which would drop names that the schema does not know: patchedSpec refuses them.
   schema: z.unknown().refine(isObject, "must be an object").optional(),
   train_schedule: z.string().nullable().optional(),
+  train_after_events: z.unknown().optional(), // checked with the whole spec
   objective: z.unknown().optional(), // checked with the whole spec
 });
 

@@ -204,6 +204,7 @@ export function recordOfModel(model: Model, edgeUrl: string): ModelRecord {
     input_schema: spec.schema,
     connectors: spec.connector_configs.map(withoutSecrets),
     train_schedule: spec.train_schedule,
+    ...(spec.train_after_events && { train_after_events: spec.train_after_events }),
     ...(spec.objective && { objective: spec.objective }),
     version: model.version,
     item_id_type: model.itemIdType,

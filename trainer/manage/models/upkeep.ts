@@ -16,6 +16,7 @@ import type { Model } from "../records/model-transitions.ts";
 import type { RunLedger } from "../records/run-ledger.ts";
 import type { ModelFolders } from "../runs/model-folders.ts";
 import type { PointerKeeper } from "../runs/reconcile-records.ts";
+import { LISTENING_MAX, scheduleEventRuns } from "./event-runs.ts";
 import { scheduleRun } from "./model-actions.ts";
 import { type Loop, repeat } from "./repeat.ts";
 import type { RunWorkers } from "./run-workers.ts";
@@ -38,7 +39,7 @@ export type UpkeepContext = {
 };
 
 const BATCH = 100;
-const LISTENING_MAX = 10_000;
+const EVENTS_EVERY_MS = 60_000;
 const SWEEP_EVERY_MS = 3_600_000;
 const RECONCILED_AT_ONCE = 16;
 const RECONCILE_MS_MAX = 10_000;
@@ -46,8 +47,13 @@ const RECONCILE_MS_MAX = 10_000;
 export function startUpkeep(context: UpkeepContext, pauseMs: number): Loop {
   const stopping = new AbortController();
   let sweptMs = Number.NEGATIVE_INFINITY;
+  let eventsMs = Number.NEGATIVE_INFINITY;
   const turn = async () => {
     await scheduleDueRuns(context);
+    if (performance.now() - eventsMs >= EVENTS_EVERY_MS) {
+      eventsMs = performance.now();
+      await scheduleEventRuns(context);
+    }
     context.pointers.retryFailed();
     await context.erasures.settle();
     if (performance.now() - sweptMs < SWEEP_EVERY_MS) return;

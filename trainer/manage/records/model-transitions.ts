@@ -59,6 +59,8 @@ export type RunEvent =
   | ({ readonly kind: "published" } & PublishedVersion)
   /** The run ended without a new version. `idle`: the ending is no fault, such as the gate's refusal. */
   | { readonly kind: "failed"; readonly failure: Failure; readonly idle?: boolean }
+  /** There was too little to learn from. The model waits for more, and its version, if it has one, stays. */
+  | { readonly kind: "starved"; readonly failure: Failure }
   /** The attempt ended, and the run waits for another one. */
   | { readonly kind: "waiting"; readonly failure: Failure | null }
   /** The run was stopped on purpose, such as by a change of the schema. */
@@ -143,6 +145,11 @@ function changeBy(model: Model, event: ModelEvent, now: string): Change | undefi
       return {
         failure: event.failure,
         training: { ...finished(now), state: event.idle && model.version !== null ? "IDLE" : "FAILED" },
+      };
+    case "starved":
+      return {
+        failure: event.failure,
+        training: { ...finished(now), state: model.version === null ? "SCHEDULED" : "IDLE" },
       };
     case "waiting":
       return { failure: event.failure, training: { state: "SCHEDULED", progress: null } };

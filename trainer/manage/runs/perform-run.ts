@@ -9,6 +9,7 @@ import type { Failure } from "../../../shared/model-record.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
 import { redacted, secretsIn } from "../../log/redaction.ts";
 import { customerSettings } from "../../read/customer-settings.ts";
+import { NOT_ENOUGH_EVENTS } from "../../run/not-enough-events.ts";
 import type { RunMessage, TrainingJob } from "../../run/training-run.ts";
 import { type RunSettings, type Settings, storeEnvironment } from "../../settings.ts";
 import type { BucketGrants } from "../../store/bucket-grants.ts";
@@ -271,6 +272,8 @@ function endingOf(outcome: Outcome, claim: Claim, { runs, reason, at }: EndingFa
     const failure = { stage: "evaluating", code: "version_refused", message, at, retryable: false };
     return { event: { kind: "failed", failure, idle: true } };
   }
+  if (outcome.kind === "failed" && outcome.failure.code === NOT_ENOUGH_EVENTS)
+    return { event: { kind: "starved", failure: { ...outcome.failure, at } } };
   const delaySeconds = Math.min(RETRY_SECONDS_MAX, runs.retrySeconds * 2 ** claim.crashes);
   if (outcome.kind === "stopped") {
     const forgiven = reason === "stopping"; // stops for any other reason count as attempts, up to attemptsMax

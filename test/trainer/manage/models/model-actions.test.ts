@@ -12,6 +12,7 @@ import { publish } from "../../../../trainer/store/publish.ts";
 import type { BuiltVersion } from "../../../../trainer/store/version-files.ts";
 import { TINY_MODEL, tinyVersion } from "../../../fixtures/tiny-version.ts";
 import { startHarness } from "../../../fixtures/trainer-harness.ts";
+import { listeningSpec } from "../../../fixtures/trainer-spec.ts";
 import { freshFolder } from "../../../fixtures/trainer-state.ts";
 
 let harness: Awaited<ReturnType<typeof startHarness>>;
@@ -100,6 +101,15 @@ describe("change", () => {
     expect(record.training.run_id).not.toBe(before.training.run_id);
     const reset = await harness.call("PATCH", "/v0/models/aimed", { body: { objective: null } });
     expect(reset.body.objective).toBeUndefined();
+  });
+
+  test("of the events after which a model trains starts no run", async () => {
+    await harness.call("POST", "/v0/models", { body: listeningSpec("eager", "publish v1") });
+    const before = await harness.until("eager", isActive);
+    const { body } = await harness.call("PATCH", "/v0/models/eager", { body: { train_after_events: 500 } });
+    expect(body).toMatchObject({ train_after_events: 500, training: { run_id: before.training.run_id } });
+    const reset = await harness.call("PATCH", "/v0/models/eager", { body: { train_after_events: null } });
+    expect(reset.body.train_after_events).toBeUndefined();
   });
 
   test("of the schedule alone starts no run", async () => {

@@ -60,6 +60,16 @@ test("a failure that is not retryable ends the run", async () => {
   expect(await isWaiting(run.runId)).toBe(false);
 });
 
+test("too few events are no error: the model waits for more", async () => {
+  const { run, perform } = await waitingRun("fail not_enough_events", { listens: true });
+  expect(await perform()).toMatchObject({
+    status: "SCHEDULING",
+    failure: { code: "not_enough_events" },
+    training: { state: "SCHEDULED", finishedAt: expect.any(String) },
+  });
+  expect(await isWaiting(run.runId)).toBe(false);
+});
+
 test("the record has the reasons why the gate refused a version", async () => {
   const { perform } = await waitingRun("refuse");
   expect(await perform()).toMatchObject({
