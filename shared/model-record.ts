@@ -61,6 +61,10 @@ export const DataSummary = z.strictObject({
 });
 export type DataSummary = z.infer<typeof DataSummary>;
 
+/** The scenarios of a model with parts that do not fit its live version, and what is wrong with these parts. */
+export const ScenarioProblems = z.array(z.strictObject({ scenario: z.string(), problems: z.array(z.string()) }));
+export type ScenarioProblems = z.infer<typeof ScenarioProblems>;
+
 /** A model as list and view return it. */
 export const ModelRecord = z.strictObject({
   model_name: z.string(),
@@ -89,6 +93,11 @@ export const ModelRecord = z.strictObject({
   data: DataSummary.nullable(),
   /** Metrics of the live version by name, such as `ndcg@10`, and those of popularity under `baseline`. */
   metrics: z.looseObject({ method: z.string(), baseline: z.record(z.string(), z.number()) }).nullable(),
+  scenario_problems: ScenarioProblems.nullable().meta({
+    description:
+      "The scenarios with parts that do not fit the live version. Rank calls leave these parts out. Null until the scenarios have been " +
+      "checked against the live version.",
+  }),
   failure: Failure.nullable(),
 });
 export type ModelRecord = z.infer<typeof ModelRecord>;

@@ -1,6 +1,7 @@
 /** Scenarios through a real edge and a real trainer. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openApiDocument } from "../../edge/openapi.ts";
+import type { ModelRecord } from "../../shared/model-record.ts";
 import { SCENARIOS_MAX, scenarioKey } from "../../shared/scenario.ts";
 import { shopDataset } from "../fixtures/edge-shop.ts";
 import { startWholeService, type WholeService } from "../fixtures/whole-service.ts";
@@ -24,6 +25,9 @@ const call = async (method: string, path: string, body?: unknown, headers = {}) 
 };
 const put = (scenario: object, headers = {}) => call("PUT", HOME, scenario, headers);
 const rank = async (fields: object) => (await call("POST", RANK, { scenario: "home", ...fields })).body;
+
+const problemsInRecord = async () =>
+  ((await call("GET", "/v0/models/shop")).body as unknown as ModelRecord).scenario_problems;
 
 test("a stored scenario is shown, listed, and gone after its deletion", async () => {
   const scenario = { limit: 3, retrieval: { category: "shoes" }, pinned: ["i4"] };
@@ -95,19 +99,31 @@ test("If-Match protects from a change by somebody else", async () => {
   expect(await rank({})).toEqual(["i0", "i1"]);
 });
 
-test("a version that lacks an attribute answers without that part, and a header says so", async () => {
+test("a version that lacks an attribute answers without that part; a header and the model's record say so", async () => {
   const boosts = [
     { retrieval: { category: "hats" }, by: 9 },
     { retrieval: { price: { $gt: 65 } }, by: 5 },
   ];
   await put({ limit: 2, boosts, max_per_value: { category: 1 }, diversity: 0.1 });
   const [category] = shopDataset().itemAttributes;
-  await service.edge.publish({ dataset: { ...shopDataset(), itemAttributes: [{ ...category!, name: "kind" }] } });
+  const { version } = await service.edge.publish({
+    dataset: { ...shopDataset(), itemAttributes: [{ ...category!, name: "kind" }] },
+  });
   await expect.poll(() => rank({}), { timeout: 10_000 }).toEqual(["i0", "i1"]); // the older version serves while this one loads
   const answer = await call("POST", RANK, { scenario: "home" });
   const problem = answer.headers.get("x-scenario-problem")!;
-  for (const place of ["/boosts/0/retrieval/category", "/boosts/1/retrieval/price", "/max_per_value/category"])
-    expect(problem).toContain(place);
+  const places = ["/boosts/0/retrieval/category", "/boosts/1/retrieval/price", "/max_per_value/category"];
+  for (const place of places) expect(problem).toContain(place);
+
+  expect(await problemsInRecord()).toEqual([]); // of the version that the trainer knows
+  await call("PUT", "/v0/models/shop/scenarios/fits", { limit: 3 });
+  const activated = await call("POST", `/v0/models/shop/versions/${version}/activate`, {});
+  const problems = places.map((place) => expect.stringContaining(place));
+  expect(activated).toMatchObject({ status: 200, body: { scenario_problems: [{ scenario: "home", problems }] } });
+  const logged = service.trainer.logs.filter(({ event }) => event === "scenario_problem");
+  expect(logged[0]).toMatchObject({ level: "warning", model_name: "shop", version, scenario: "home" });
+  await put({ limit: 2, max_per_value: { kind: 1 } });
+  expect(await problemsInRecord()).toEqual([]);
 });
 
 test("a model has a limited number of scenarios, and a name that none can have is unknown", async () => {

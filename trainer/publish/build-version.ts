@@ -2,13 +2,12 @@ import { createHash } from "node:crypto";
 import { openAsBlob } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { encodeAttributes } from "../../shared/attributes.ts";
-import { encodeCatalog } from "../../shared/catalog.ts";
 import { FORMAT, FORMAT_WITH_USER_VALUES, Manifest, MEDIA_TYPES } from "../../shared/manifest.ts";
 import { leastMemoryBytes } from "../../shared/memory-cost.ts";
 import type { ExportedModel } from "../learn/model.ts";
 import { openScorer } from "../learn/scoring/onnx-scorer.ts";
 import type { Dataset } from "../read/dataset/dataset.ts";
+import { itemFiles } from "../read/dataset/item-files.ts";
 import { historiesOf, type UserHistories } from "../read/spool/user-histories.ts";
 import { StageError } from "../stage/stage-error.ts";
 import { type BuiltVersion, describe, manifestBytes, type VersionFile, versionFile } from "../store/version-files.ts";
@@ -59,7 +58,7 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
     path,
     file: await addBytes(bytes, MEDIA_TYPES.weights),
   });
-  const attributes = dataset.itemAttributes.length > 0 && encodeAttributes(dataset.itemAttributes, dataset.itemCount);
+  const { catalog, attributes } = itemFiles(dataset, input.itemIdColumn);
   const { golden, similarityFile } = await measureScores(input);
   const users = await userFiles(input.users ?? historiesOf(dataset, dataset.userIds, userSalt(input)), input);
 
@@ -80,7 +79,7 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
       golden,
       golden_tolerance: GOLDEN_TOLERANCE,
     },
-    catalog: await addBytes(encodeCatalog(dataset), MEDIA_TYPES.catalog),
+    catalog: await addBytes(catalog, MEDIA_TYPES.catalog),
     attributes: attributes ? await addBytes(attributes, MEDIA_TYPES.attributes) : null,
     users: users && { directory: add(users.directory), pages: users.pages.map(add) },
     ...(input.events && { events: input.events }),

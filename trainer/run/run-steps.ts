@@ -26,6 +26,7 @@ import { publish } from "../store/publish.ts";
 import { sweep } from "../store/sweep.ts";
 import type { BuiltVersion } from "../store/version-files.ts";
 import { orNotEnough } from "./not-enough-events.ts";
+import { scenarioWarnings } from "./scenario-warnings.ts";
 import { creationMs } from "./stored-state.ts";
 import type { TrainingJob } from "./training-run.ts";
 
@@ -65,7 +66,7 @@ export function beginRun(job: TrainingJob, deps: TrainDeps): Run {
 type RunData = ReadWithinBudget & { readonly events: FetchedEvents | undefined };
 
 export async function readData(run: Run, erased: ErasedUsers | undefined): Promise<RunData> {
-  const { job, deps, salt } = run;
+  const { job, deps, model, salt } = run;
   const { spec, settings } = job;
   const { workDirectory, modelDirectory, incremental, rejectedFractionMax, memoryMbMax } = settings;
   const events = await eventsOf(run);
@@ -84,7 +85,9 @@ export async function readData(run: Run, erased: ErasedUsers | undefined): Promi
   }).catch((error: unknown) => {
     throw orNotEnough(error, spec);
   });
-  const warnings = [...(events?.warnings ?? []), ...data.summary.warnings];
+  const of = { dataset: data.dataset, itemIdColumn: spec.schema.item.id };
+  const misfits = await scenarioWarnings(deps.store, model, of);
+  const warnings = [...(events?.warnings ?? []), ...data.summary.warnings, ...misfits];
   deps.onData({ ...data.summary, ...(events && { events: eventCount(events.marks) }), warnings });
   return { ...data, events };
 }

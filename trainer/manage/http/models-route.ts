@@ -90,7 +90,7 @@ export function modelRoutes(context: RoutesContext): readonly Route[] {
     { path: `${model}/versions`, methods: { GET: async (c) => c.json(await versionsOf(await find(c), context)) } },
     { path: `${model}/versions/:version/activate`, methods: { POST: activate } },
     { path: `${model}/evaluation`, methods: { GET: readReport, POST: evaluate } },
-    ...scenarioRoutes(context.store, find),
+    ...scenarioRoutes(context, find),
   ];
 }
 
@@ -218,6 +218,7 @@ export function recordOfModel(model: Model, edgeUrl: string): ModelRecord {
     },
     data: model.data,
     metrics: model.metrics,
+    scenario_problems: model.scenarioProblems,
     failure: model.failure,
   };
 }

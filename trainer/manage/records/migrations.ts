@@ -108,4 +108,5 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     // What was stored of the model before this time has lost its erased users.
     `alter table shortlist.models add column erased_before timestamptz`,
   ],
+  [`alter table shortlist.models add column scenario_problems text`],
 ];

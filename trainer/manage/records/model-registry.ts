@@ -173,5 +173,6 @@ const newModel = (customer: string, spec: ModelSpec, now: string, nextRunAt: str
   },
   data: null,
   metrics: null,
+  scenarioProblems: null,
   failure: null,
 });

@@ -25,6 +25,7 @@ const COLUMNS: readonly (readonly [name: string, value: (model: Model) => SqlVal
   ["next_run_at", ({ training }) => training.nextRunAt],
   ["data", (model) => json(model.data)],
   ["metrics", (model) => json(model.metrics)],
+  ["scenario_problems", (model) => json(model.scenarioProblems ?? null)], // absent in backups of older releases
   ["failure", (model) => json(model.failure)],
 ];
 const NAMES = COLUMNS.map(([name]) => name);
@@ -74,6 +75,7 @@ export function modelOfRow(row: SqlRow): Model {
     },
     data: parsed(row.data),
     metrics: parsed(row.metrics),
+    scenarioProblems: parsed(row.scenario_problems),
     failure: parsed(row.failure),
   };
 }

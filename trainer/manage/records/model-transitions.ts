@@ -5,6 +5,7 @@ import {
   type DataSummary,
   type Failure,
   type Progress,
+  type ScenarioProblems,
   statusAfter,
   type TrainingState,
 } from "../../../shared/model-record.ts";
@@ -32,6 +33,8 @@ export type Model = {
   readonly training: Training;
   readonly data: DataSummary | null;
   readonly metrics: RunMetrics | null;
+  /** Null: the scenarios have to be checked against the live version. */
+  readonly scenarioProblems: ScenarioProblems | null;
   readonly failure: Failure | null;
 };
 
@@ -75,6 +78,10 @@ export type ModelEvent =
       readonly itemIdType: ItemIdType | null;
       readonly metrics: RunMetrics | null;
     }
+  /** A scenario was stored or deleted. */
+  | { readonly kind: "scenarios_changed" }
+  /** `revision` is the model's revision before the scenarios were read. The result does not apply to a later one. */
+  | { readonly kind: "scenarios_checked"; readonly revision: number; readonly problems: ScenarioProblems }
   | SpecChange
   | { readonly kind: "due"; readonly nextRunAt: string | null }
   | { readonly kind: "destroying" };
@@ -137,6 +144,7 @@ function changeBy(model: Model, event: ModelEvent, now: string): Change | undefi
         version: event.version,
         itemIdType: event.itemIdType,
         metrics: event.metrics,
+        scenarioProblems: null,
         trainedAt: now,
         failure: null,
         training: { ...finished(now), state: "IDLE" },
@@ -156,7 +164,17 @@ function changeBy(model: Model, event: ModelEvent, now: string): Change | undefi
     case "cancelled":
       return { training: { ...cancelled(now), state: model.version === null ? "SCHEDULED" : "IDLE" } };
     case "activated":
-      return { version: event.version, itemIdType: event.itemIdType, metrics: event.metrics, status: "ACTIVE" };
+      return {
+        version: event.version,
+        itemIdType: event.itemIdType,
+        metrics: event.metrics,
+        scenarioProblems: null,
+        status: "ACTIVE",
+      };
+    case "scenarios_changed":
+      return { scenarioProblems: null };
+    case "scenarios_checked":
+      return model.revision === event.revision ? { scenarioProblems: event.problems } : undefined;
     case "changed":
       return isDeepStrictEqual(model.spec, event.from) ? changed(model, event) : undefined;
     case "due":

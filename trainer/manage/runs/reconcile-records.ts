@@ -12,6 +12,7 @@ import { type ObjectStore, StoreError } from "../../store/object-store.ts";
 import { readManifest } from "../../store/versions.ts";
 import { oneAtATime } from "../one-at-a-time.ts";
 import type { ModelRegistry } from "../records/model-registry.ts";
+import { checkScenarios } from "./check-scenarios.ts";
 import { versionMetrics } from "./version-metrics.ts";
 
 export type ReconcileContext = {
@@ -43,6 +44,7 @@ export function pointerKeeper(context: ReconcileContext & { readonly log: Log })
       failed.delete(key);
       try {
         await reconcileRecords({ customer, modelName }, context);
+        await checkScenarios({ customer, modelName }, context);
       } catch (error) {
         failed.set(key, { customer, modelName });
         const about = { customer, model_name: modelName };
