@@ -12,7 +12,7 @@ import {
   RankBody,
   SimilarBody,
 } from "../shared/api.ts";
-import { EvaluationAnswer, EvaluationQuestion, EvaluationReport } from "../shared/evaluation-report.ts";
+import { EvaluationAnswer, EvaluationQuestion, EvaluationReport, ScenarioAnswer } from "../shared/evaluation-report.ts";
 import { EVENTS_BODY_BYTES_MAX, EventsBody } from "../shared/events/event.ts";
 import type { Scope } from "../shared/key-record.ts";
 import { ModelStatus } from "../shared/live-pointer.ts";
@@ -226,7 +226,7 @@ export const CALLS: readonly Call[] = [
     summary: "Creates or replaces a scenario: named defaults for rank calls",
     description:
       "It is checked against the live version, and takes effect at every edge within ten seconds. It outlives versions: parts that do " +
-      "not fit a later version are left out of answers, and the header x-scenario-problem says so.",
+      "not fit a later version are left out of answers. The header x-scenario-problem and `scenario_problems` in the record say so.",
     scope: "manage",
     parameters: [IF_MATCH],
     body: { schema: Scenario, bytesMax: SCENARIO_BYTES_MAX, isRequired: true },
@@ -239,7 +239,6 @@ export const CALLS: readonly Call[] = [
       "scenario_not_found",
       "too_many_scenarios",
       "precondition_failed",
-      "artifact_unavailable",
     ],
   },
   {
@@ -345,15 +344,17 @@ export const CALLS: readonly Call[] = [
   },
   {
     ...at("post", "/v0/models/{model_name}/evaluation", "evaluateGiven"),
-    summary: "Evaluates the live version for given users or items, or for each value of an attribute",
+    summary: "Evaluates the live version for given users or items, for each value of an attribute, or with a scenario",
     description:
-      "The body has one of `user_ids`, `item_ids`, `user_attribute` and `item_attribute`. The figures come from the same ranked lists as " +
-      "the report. For users they tell how good their lists were, for items how often the item was found, and for an attribute both, " +
-      "by value. Ids are written as in rank calls: text of at most 256 bytes, or integers within ±(2^53 − 1).",
+      "The body has one of `user_ids`, `item_ids`, `user_attribute`, `item_attribute` and `scenario`. The figures come from the same " +
+      "ranked lists as the report. For users they tell how good their lists were, for items how often the item was found, and for an " +
+      "attribute both, by value. Ids are written as in rank calls: text of at most 256 bytes, or integers within ±(2^53 − 1). For a " +
+      "scenario, up to 5,000 lists are made again without and with it, and the answer has relevance, coverage, Gini coefficient and " +
+      "popularity percentile of both, with 95 % intervals. This takes up to 20 seconds; a customer has one such question at a time.",
     scope: "manage",
     body: required(EvaluationQuestion),
-    answers: [answer(200, EvaluationAnswer, "The figures.")],
-    problems: [...BODY_FAULTS, "unknown_attribute", "model_not_found", "model_not_active", "artifact_unavailable"],
+    answers: [answer(200, z.union([EvaluationAnswer, ScenarioAnswer]), "The figures.")],
+    problems: [...BODY_FAULTS, "unknown_attribute", "model_not_found", "model_not_active", "scenario_not_found"],
   },
   {
     ...at("post", "/v0/users/erase", "eraseGivenUser"),

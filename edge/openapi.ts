@@ -127,7 +127,8 @@ const parameterOf = ({ name, in: place, description, schema, isRequired = false 
 
 const jsonSchema = (schema: z.ZodType, io: "input" | "output"): Json => {
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: "any", reused: "inline" });
-  return rest;
+  const examples = schema.meta()?.examples; // zod drops those of a schema that transforms values
+  return { ...rest, ...(examples ? { examples } : {}) };
 };
 
 const PROBLEM_REF = { $ref: "#/components/schemas/Problem" };

@@ -185,7 +185,7 @@ const QuestionAttribute = z.string().min(1).max(128);
 
 /**
  * The body of `POST …/evaluation`, which asks one of these questions: How good are the lists of these users? How well are these items
- * found? How does either differ between the values of an attribute?
+ * found? How does either differ between the values of an attribute? What does a scenario change?
  */
 export const EvaluationQuestion = z
   .strictObject({
@@ -193,12 +193,21 @@ export const EvaluationQuestion = z
     item_ids: QuestionIds.optional(),
     user_attribute: QuestionAttribute.optional(),
     item_attribute: QuestionAttribute.optional(),
+    scenario: z
+      .string()
+      .max(63)
+      .optional()
+      .meta({ description: "The name of a stored scenario.", examples: ["home"] }),
   })
   .refine(
     (question) => Object.values(question).filter((part) => part !== undefined).length === 1,
-    "must have one of user_ids, item_ids, user_attribute and item_attribute",
+    "must have one of user_ids, item_ids, user_attribute, item_attribute and scenario",
   )
-  .meta({ minProperties: 1, maxProperties: 1 });
+  .meta({
+    minProperties: 1,
+    maxProperties: 1,
+    examples: [{ scenario: "home" }, { user_ids: ["u17", "u18"] }, { item_attribute: "category" }],
+  });
 export type EvaluationQuestion = z.infer<typeof EvaluationQuestion>;
 
 export const ATTRIBUTE_VALUES_MAX = 50;
@@ -221,3 +230,28 @@ export const EvaluationAnswer = z.strictObject({
   further_values: z.number(),
 });
 export type EvaluationAnswer = z.infer<typeof EvaluationAnswer>;
+
+/** What a scenario changes, measured on held-out choices by the ranking function that serves. Cut-offs go up to the list's length. */
+export const ScenarioFigures = z.strictObject({
+  users: z.number(),
+  /** Lists made without and with the scenario; a user may have several. */
+  lists: z.number(),
+  /** Length of the lists: the scenario's `limit`, or the default. */
+  limit: z.number(),
+  /** The parts of the scenario that do not fit the version and were left out. */
+  left_out: z.array(z.string()).max(20),
+  /** Relevance, and `coverage@k`, `gini@k` and `popularity_percentile@k` of all lists together. */
+  without: Metrics,
+  with: Metrics,
+  /** Paired differences: with minus without. */
+  difference: Metrics,
+});
+export type ScenarioFigures = z.infer<typeof ScenarioFigures>;
+
+/** The answer of `POST …/evaluation` for a scenario. */
+export const ScenarioAnswer = z.strictObject({
+  scenario: z.string(),
+  version: z.string(),
+  ...ScenarioFigures.shape,
+});
+export type ScenarioAnswer = z.infer<typeof ScenarioAnswer>;

@@ -8,6 +8,7 @@
  *     models/{customer}/{model}/versions/{version}.json      the manifest: this file
  *     models/{customer}/{model}/reports/{version}.json       the evaluation report
  *     models/{customer}/{model}/lists/{version}.bin          the lists that the report was made from, for the trainer
+ *     models/{customer}/{model}/replays/{version}.bin        the report's model and cases, to measure scenarios, for the trainer
  *     models/{customer}/{model}/scenarios/{name}.json        named defaults for rank calls (shared/scenario.ts)
  *     models/{customer}/{model}/blobs/{sha256, hex}          every other file, named by its content
  *
@@ -127,6 +128,8 @@ export const reportKey = (customer: string, model: string, version: string) =>
   `${prefixOf(customer, model)}reports/${version}.json`;
 export const listsKey = (customer: string, model: string, version: string) =>
   `${prefixOf(customer, model)}lists/${version}.bin`;
+export const replayKey = (customer: string, model: string, version: string) =>
+  `${prefixOf(customer, model)}replays/${version}.bin`;
 export const blobKey = (customer: string, model: string, digest: string) =>
   `${prefixOf(customer, model)}blobs/${digest.replace("sha256:", "")}`;
 export const livePointerKey = (customer: string, model: string) => `${prefixOf(customer, model)}live.json`;

@@ -9,7 +9,14 @@ import { compileRequest } from "./rank.ts";
 import type { KnownNames } from "./snapshot.ts";
 
 /** The fields of a call that a scenario may preset. */
-export const Scenario = CommonFields.omit({ user_id: true, scenario: true }).partial();
+export const Scenario = CommonFields.omit({ user_id: true, scenario: true })
+  .partial()
+  .meta({
+    examples: [
+      { limit: 20, retrieval: { stock: true }, max_per_value: { brand: 2 } },
+      { boosts: [{ retrieval: { sale: true }, by: 0.5 }], diversity: 0.3, pinned: ["i8"] },
+    ],
+  });
 export type Scenario = z.input<typeof Scenario>;
 
 export const SCENARIOS_MAX = 100;

@@ -1,9 +1,12 @@
 /** `npm run evaluate`: measures how well the models of this trainer rank the interactions of two files. */
+import { readFileSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import { POPULARITY } from "../shared/manifest.ts";
+import { parseScenario, type Scenario } from "../shared/scenario.ts";
 import { evaluateFiles, type FileEvaluation } from "./choose/files/evaluate-files.ts";
 import { FileError, readFiles } from "./choose/files/read-files.ts";
+import { scenarioText } from "./choose/scenarios/scenario-text.ts";
 import { METHODS } from "./learn/methods.ts";
 import type { Method } from "./learn/model.ts";
 
@@ -22,6 +25,8 @@ them; or without a header (.txt) lines of whole numbers: the id of a user, then 
                         are made from them where the train file shows that it helps, and the figures say by how much
   --items FILE          items' attributes, one row an item, the same name of the id column: similar items are learnt from them too,
                         and items without train rows have one place in ten
+  --scenario FILE       JSON with the fields of a scenario (limit, retrieval, boosts, diversity, …): the figures of the chosen model's
+                        lists with and without it, and a plot of NDCG against coverage for diversity from 0 to 1
   --label-column NAME   rows count as positive where it is true or above 0; without it every row does
   --protocol set|next-item|sessions   (set)
         set        the test rows of a user are a set to be found
@@ -44,6 +49,7 @@ const OPTIONS = {
   test: { type: "string" },
   users: { type: "string" },
   items: { type: "string" },
+  scenario: { type: "string" },
   "user-column": { type: "string" },
   "item-column": { type: "string" },
   "time-column": { type: "string" },
@@ -77,7 +83,8 @@ try {
 async function main(args: readonly string[]): Promise<void> {
   const options = parse(args);
   if (options === "help") return void process.stdout.write(USAGE);
-  const { files, json, ...evaluation } = options;
+  const { files, json, scenarioFile, ...evaluation } = options;
+  const scenario = scenarioFile === undefined ? undefined : readScenarioFile(scenarioFile);
   const begin = performance.now();
   const clock = () => (performance.now() - begin) / 1000;
   const log = (line: string) => process.stderr.write(`${clock().toFixed(0).padStart(5)} s  ${line}\n`);
@@ -89,14 +96,15 @@ async function main(args: readonly string[]): Promise<void> {
   const { user, item, time, label } = data.columns;
   log(`columns: user ${user}, item ${item}, time ${time ?? "none"}, label ${label ?? "none"}`);
   log(`train ${data.train.items.length} rows, test ${data.test.items.length}, rejected ${data.rejectedRows}`);
-  const result = await evaluateFiles(data, { ...evaluation, signal: abort.signal, clock, log });
+  const withScenario = scenario && { scenario, itemIdColumn: item };
+  const result = await evaluateFiles(data, { ...evaluation, scenario: withScenario, signal: abort.signal, clock, log });
   process.stdout.write(json ? `${JSON.stringify(result)}\n` : tableOf(result, evaluation.cutOffs));
 }
 
 function parse(args: readonly string[]) {
   const { values } = parseArgs({ args: [...args], options: OPTIONS });
   if (values.help) return "help";
-  const { train, test, users, items, json } = values;
+  const { train, test, users, items, scenario, json } = values;
   if (train === undefined || test === undefined) throw new UsageError(`--train and --test are needed.\n\n${USAGE}`);
   const protocol = PROTOCOLS.find((one) => one === values.protocol);
   if (protocol === undefined)
@@ -109,6 +117,7 @@ function parse(args: readonly string[]) {
   };
   return {
     files: { train, test, users, items, areSessions: protocol === "sessions", columns },
+    scenarioFile: scenario,
     protocol,
     ...methodsNamed(values.models),
     cutOffs: values.at.split(",").map((k) => integer(k, "--at", 1, 500)),
@@ -119,6 +128,14 @@ function parse(args: readonly string[]) {
     includeSeen: values["include-seen"],
     json,
   };
+}
+
+function readScenarioFile(path: string): Scenario {
+  try {
+    return parseScenario(JSON.parse(readFileSync(path, "utf8")));
+  } catch (error) {
+    throw new UsageError(`--scenario: ${path}: ${(error as Error).message}`);
+  }
 }
 
 function methodsNamed(names: string): { methods: Readonly<Record<string, Method>>; measureAll: boolean } {
@@ -166,5 +183,6 @@ function tableOf(result: FileEvaluation, cutOffs: readonly number[]): string {
     lines.push(`${without.users} lists of users without a history. ${without.reason}`);
     lines.push(`  by popularity: ${of(without.popularity)}`, `  as served:     ${of(without.attributes)}`, "");
   }
+  if (result.scenario) lines.push(scenarioText(result.scenario));
   return `${lines.join("\n")}\n`;
 }

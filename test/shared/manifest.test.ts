@@ -10,6 +10,7 @@ import {
   MEDIA_TYPES,
   manifestKey,
   prefixOf,
+  replayKey,
   reportKey,
 } from "../../shared/manifest.ts";
 
@@ -74,6 +75,7 @@ test("every object of a model has its prefix, and no other model's prefix begins
     manifestKey("acme", "shop", "v1"),
     reportKey("acme", "shop", "v1"),
     listsKey("acme", "shop", "v1"),
+    replayKey("acme", "shop", "v1"),
     blobKey("acme", "shop", file.digest),
     livePointerKey("acme", "shop"),
   ];
@@ -81,6 +83,7 @@ test("every object of a model has its prefix, and no other model's prefix begins
     "models/acme/shop/versions/v1.json",
     "models/acme/shop/reports/v1.json",
     "models/acme/shop/lists/v1.bin",
+    "models/acme/shop/replays/v1.bin",
     `models/acme/shop/blobs/${"ab".repeat(32)}`,
     "models/acme/shop/live.json",
   ]);

@@ -148,3 +148,22 @@ test.each([
   expect(stderr).toContain(sentence);
   expect(stderr).not.toMatch(/\n\s+at /);
 });
+test("--scenario adds the figures with and without it, and a plot of NDCG against coverage", () => {
+  const [scenario, items, wrong] = ["home.json", "goods.csv", "wrong.json"].map((name) => join(folder, name));
+  writeFileSync(scenario!, JSON.stringify({ limit: 5, retrieval: { sku: { $nin: ["7"] }, colour: "red" } }));
+  writeFileSync(items!, ["sku,shelf", ...Array.from({ length: 30 }, (_, i) => `${i},s${i % 3}`)].join("\n"));
+  const args = [...files, "--models", "popularity", "--scenario", scenario!];
+  const { stdout, stderr, status } = run(...args, "--items", items!);
+  expect(status, stderr).toBe(0);
+  expect(stdout).toMatch(/Scenario: 150 lists of 5 items for 150 users/);
+  expect(stdout).toMatch(/left out: \/retrieval\/colour is not an attribute/);
+  expect(stdout).toMatch(/coverage@5 +0\.\d{4} \[/);
+  expect(stdout).toMatch(/NDCG@5 \(up\) against coverage@5/);
+  expect(stdout).toMatch(/^1\.0 +0\.\d{4} \[/m);
+  const json = JSON.parse(run(...args, "--json").stdout) as { scenario: { curve: unknown[]; limit: number } };
+  expect(json.scenario).toMatchObject({ limit: 5, curve: [], left_out: [expect.any(String)] });
+  writeFileSync(wrong!, JSON.stringify({ limits: 5 }));
+  const refused = run(...files, "--scenario", wrong!);
+  expect([refused.status, refused.stdout]).toEqual([1, ""]);
+  expect(refused.stderr).toMatch(/^--scenario: .*wrong\.json: \/limits is not a field of this call/);
+});

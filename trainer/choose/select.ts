@@ -12,6 +12,7 @@ import { lift, restrictedTo } from "./evaluate/evaluation-figures.ts";
 import type { ServedValues } from "./evaluate/offline-snapshot.ts";
 import { type EvaluationDetail, evaluationDetail } from "./report/evaluation-detail.ts";
 import { buildReport, sizesOf } from "./report/report.ts";
+import { encodeReplay } from "./scenarios/replay.ts";
 import { type Protocol, planSplit, splitFingerprint } from "./splits/choose-split.ts";
 import { type Validation, validationOf } from "./splits/validation.ts";
 import { type Choice, choiceOf, isSameChoice } from "./tries/candidate.ts";
@@ -29,7 +30,7 @@ import {
   chooseUserValues,
   type UserValueChoice,
 } from "./users-without-history/choose-user-values.ts";
-import { servedValues, withServedValues } from "./users-without-history/serve-user-values.ts";
+import { refitUserValues, servedValues, withServedValues } from "./users-without-history/serve-user-values.ts";
 
 export type SelectInput = {
   /** The order of its catalog does not matter: the selection orders items by what the training part knows. */
@@ -71,6 +72,8 @@ export type Selection = {
   readonly report: EvaluationReport;
   /** The lists behind the report's figures. They contain users as salted hashes. */
   readonly detail: EvaluationDetail;
+  /** The file with which scenarios can be measured (scenarios/replay.ts). */
+  readonly replay: (itemIdColumn: string) => Uint8Array;
 };
 
 export const CUT_OFFS = [5, 10, 20] as const;
@@ -137,6 +140,14 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
     warnings: [...(warning ? [warning] : []), ...warningsOf(input)],
   });
   input.progress(1, "chosen");
+  const values = input.userValues && byValues?.choice;
+  const replay = (itemIdColumn: string) =>
+    encodeReplay({
+      ...{ validation, positions, itemIdColumn, seed: input.seed },
+      served: { ...trial.served, values: byValues?.served },
+      userValues:
+        values && refitUserValues(validation.train, { table: input.userValues!, choice: values, halfLifeDays }),
+    });
   return {
     chosen: choiceOf(chosen),
     families: familiesOf([...finalists, baseline], discarded, metric),
@@ -144,6 +155,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
     userValues: byValues?.choice,
     report: { ...report, data: sizesOf(whole.dataset) },
     detail,
+    replay,
   };
 }
 

@@ -112,12 +112,15 @@ const CHOICE_FRACTION = 0.7;
 /** Seconds of the final fit, as a part of those for choosing: more than any candidate had, because it learns from more data. */
 const FINAL_FIT_SECONDS = 2 / 3;
 
-export function chooseModel(
+/** The selection with its replay as bytes, so that the training part is not kept in memory. */
+export type ChosenModel = Omit<Selection, "replay"> & { readonly replay: Uint8Array };
+
+export async function chooseModel(
   { job: { settings, spec }, deps }: Run,
   { dataset, userValues }: ReadWithinBudget,
   live: EvaluationReport | undefined,
-): Promise<Selection> {
-  return selectModel({
+): Promise<ChosenModel> {
+  const { replay, ...selection } = await selectModel({
     dataset,
     userValues: userValues?.table,
     methods: METHODS,
@@ -132,9 +135,10 @@ export function chooseModel(
     live: live && { method: live.chosen.method, params: live.chosen.params },
     progress: (fraction, detail) => deps.report.progress({ fraction: CHOICE_FRACTION * fraction, detail }),
   });
+  return { ...selection, replay: replay(spec.schema.item.id) };
 }
 
-export function fitOnAllData({ job: { settings }, deps }: Run, { dataset }: ReadWithinBudget, selection: Selection) {
+export function fitOnAllData({ job: { settings }, deps }: Run, { dataset }: ReadWithinBudget, selection: ChosenModel) {
   const { seed, memoryMbMax, weightBytesMax, fitSecondsMax } = settings;
   const progress = (fraction: number, detail: string) =>
     deps.report.progress({
@@ -158,7 +162,7 @@ export function fitOnAllData({ job: { settings }, deps }: Run, { dataset }: Read
   });
 }
 
-type FinalModel = { readonly data: RunData; readonly selection: Selection; readonly final: Refit };
+type FinalModel = { readonly data: RunData; readonly selection: ChosenModel; readonly final: Refit };
 
 /** The files of the version, checked to fit into an edge's memory. */
 export async function buildFinal({ job, deps, model, salt }: Run, { data, selection, final }: FinalModel) {
@@ -199,7 +203,7 @@ function usersOf({ data, selection, final }: FinalModel, salt: Uint8Array) {
 export function upload(
   { deps }: Run,
   built: BuiltVersion,
-  { report, selection }: { readonly report: EvaluationReport; readonly selection: Selection },
+  { report, selection }: { readonly report: EvaluationReport; readonly selection: ChosenModel },
 ): Promise<void> {
   return publish(built, new TextEncoder().encode(JSON.stringify(report)), {
     store: deps.store,
@@ -208,6 +212,7 @@ export function upload(
     progress: (fraction, detail) =>
       deps.report.progress({ fraction: 0.5 + fraction / 2, detail: `uploading ${detail}` }),
     lists: encodeDetail(selection.detail),
+    replay: selection.replay,
     ownsLease: deps.ownsLease,
   });
 }

@@ -1,5 +1,5 @@
 /**
- * Publishing: store and verify the blobs, then the report and lists, then store and verify the manifest, then swap the live
+ * Publishing: store and verify the blobs, then the report with its lists and replay, then store and verify the manifest, then swap the live
  * pointer, and last restore what a sweep may have deleted.
  *
  * No edge sees anything before the pointer is swapped, and nothing that it sees changes afterwards. So a crash between any two
@@ -8,7 +8,7 @@
  * README.md says what the pointer, the lease and the tombstone guarantee when two trainers work at once.
  */
 import { liveAfter, MANIFEST_TYPE } from "../../shared/live-pointer.ts";
-import { blobKey, listsKey, manifestKey, reportKey } from "../../shared/manifest.ts";
+import { blobKey, listsKey, manifestKey, replayKey, reportKey } from "../../shared/manifest.ts";
 import { StageError } from "../stage/stage-error.ts";
 import { forEachAtOnce } from "./for-each-at-once.ts";
 import { changeLivePointer, type ModelRef, readLivePointer } from "./live-pointer-swap.ts";
@@ -19,8 +19,9 @@ export type PublishContext = {
   readonly store: ObjectStore;
   readonly nowMs: () => number;
   readonly signal: AbortSignal;
-  /** The ranked lists behind the report, stored beside it. */
+  /** The ranked lists behind the report, and what can make such lists again; stored beside it. */
   readonly lists?: Uint8Array;
+  readonly replay?: Uint8Array;
   /** `fraction` 0…1 of the bytes that are stored and verified. */
   readonly progress: (fraction: number, detail: string) => void;
   /** True while this run owns the model's lease. Absent: there is no other trainer. */
@@ -66,8 +67,9 @@ async function storeVersion(built: BuiltVersion, report: Uint8Array, context: Pu
   );
   signal.throwIfAborted();
   await store.putIfAbsent(reportKey(customer, modelName, built.version), report, "application/json");
-  if (context.lists)
-    await store.putIfAbsent(listsKey(customer, modelName, built.version), context.lists, "application/octet-stream");
+  const { lists, replay } = context;
+  for (const [keyOf, bytes] of [[listsKey, lists] as const, [replayKey, replay] as const])
+    if (bytes) await store.putIfAbsent(keyOf(customer, modelName, built.version), bytes, "application/octet-stream");
   await storeManifest(built, store);
 }
 
@@ -116,7 +118,7 @@ async function removeUploads(keys: readonly string[], { store }: PublishContext)
 }
 
 const versionKeys = ({ version, manifest: { customer, model_name } }: BuiltVersion) =>
-  [manifestKey, reportKey, listsKey].map((keyOf) => keyOf(customer, model_name, version));
+  [manifestKey, reportKey, listsKey, replayKey].map((keyOf) => keyOf(customer, model_name, version));
 
 const blobKeys = ({ files, manifest: { customer, model_name } }: BuiltVersion) =>
   files.map(({ descriptor }) => blobKey(customer, model_name, descriptor.digest));

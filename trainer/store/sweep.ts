@@ -1,4 +1,4 @@
-import { blobKey, listsKey, manifestKey, prefixOf, reportKey } from "../../shared/manifest.ts";
+import { blobKey, listsKey, manifestKey, prefixOf, replayKey, reportKey } from "../../shared/manifest.ts";
 import { type DeleteOptions, deleteObjects } from "./delete-objects.ts";
 import { type ModelRef, readLivePointer } from "./live-pointer-swap.ts";
 import { type ListedObject, type ObjectStore, StoreError } from "./object-store.ts";
@@ -56,19 +56,19 @@ export async function sweep(store: ObjectStore, model: ModelRef, options: SweepO
   return [...manifests, ...unnamed];
 }
 
-/** Keys of the version's report, lists and blobs. */
+/** Keys of the version's report, lists, replay and blobs. */
 async function filesOf(store: ObjectStore, model: ModelRef, version: string): Promise<string[]> {
   const { customer, modelName } = model;
   const manifest = await readManifest(store, model, version);
   if (manifest === undefined)
     throw new StoreError(`${manifestKey(customer, modelName, version)} is absent, but its version is in use.`);
   const blobs = descriptorsOf(manifest).map(({ digest }) => blobKey(customer, modelName, digest));
-  return [reportKey(customer, modelName, version), listsKey(customer, modelName, version), ...blobs];
+  return [...[reportKey, listsKey, replayKey].map((keyOf) => keyOf(customer, modelName, version)), ...blobs];
 }
 
 async function listFiles(store: ObjectStore, { customer, modelName }: ModelRef): Promise<ListedObject[]> {
   const files: ListedObject[] = [];
-  for (const folder of ["reports", "lists", "blobs"])
+  for (const folder of ["reports", "lists", "replays", "blobs"])
     for await (const file of store.list(`${prefixOf(customer, modelName)}${folder}/`)) files.push(file);
   return files;
 }

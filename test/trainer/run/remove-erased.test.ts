@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { erasureHash } from "../../../shared/erased-users.ts";
 import { userHash } from "../../../shared/hash.ts";
 import type { UserId } from "../../../shared/ids.ts";
-import { blobKey, listsKey, manifestKey, reportKey } from "../../../shared/manifest.ts";
+import { blobKey, listsKey, manifestKey, replayKey, reportKey } from "../../../shared/manifest.ts";
 import { stringAt } from "../../../shared/packed-strings.ts";
 import { decodeUserDirectory } from "../../../shared/user-records.ts";
 import { decodeDetail, hashOfUser } from "../../../trainer/choose/report/evaluation-detail.ts";
@@ -111,7 +111,8 @@ test("a run that fails has removed the user before: the live version is a copy w
   expect(await recordOf(copy, ERASED)).toBeUndefined();
   expect(await Promise.all(["u3", "u59"].map((user) => recordOf(copy, user)))).toEqual(others);
   const left = await keys();
-  for (const keyOf of [manifestKey, listsKey, reportKey]) expect(left).not.toContain(keyOf("acme", "shop", first));
+  for (const keyOf of [manifestKey, listsKey, replayKey, reportKey])
+    expect(left).not.toContain(keyOf("acme", "shop", first));
   expect(left).toContain(reportKey("acme", "shop", copy));
 });
 

@@ -6,11 +6,13 @@ import { erasureHash } from "../../../shared/erased-users.ts";
 import { EvaluationReport } from "../../../shared/evaluation-report.ts";
 import { userHash } from "../../../shared/hash.ts";
 import type { UserId } from "../../../shared/ids.ts";
-import { blobKey, type Manifest, reportKey } from "../../../shared/manifest.ts";
+import { blobKey, type Manifest, replayKey, reportKey } from "../../../shared/manifest.ts";
 import { stringAt } from "../../../shared/packed-strings.ts";
 import type { UserRecord } from "../../../shared/snapshot.ts";
 import { decodeUserDirectory } from "../../../shared/user-records.ts";
 import { decodeUserValues } from "../../../shared/user-values.ts";
+import { measureScenario } from "../../../trainer/choose/scenarios/measure-scenario.ts";
+import { decodeReplay } from "../../../trainer/choose/scenarios/replay.ts";
 import { addErasedUsers } from "../../../trainer/store/erased-list.ts";
 import { setStatus } from "../../../trainer/store/live-pointer-swap.ts";
 import type { ObjectStore } from "../../../trainer/store/object-store.ts";
@@ -60,13 +62,8 @@ async function run(users: string | undefined, more: { memoryMbMax?: number } = {
   if (outcome.kind !== "published") throw new Error(outcome.kind);
   const manifest = (await readManifest(store, model, outcome.version))!;
   const report = await store.get(reportKey(model.customer, model.modelName, outcome.version));
-  return {
-    store,
-    manifest,
-    summary,
-    outcome,
-    report: EvaluationReport.parse(JSON.parse(new TextDecoder().decode(report!.bytes))).user_attributes,
-  };
+  const { chosen, user_attributes } = EvaluationReport.parse(JSON.parse(new TextDecoder().decode(report!.bytes)));
+  return { store, manifest, summary, outcome, report: user_attributes, chosen };
 }
 
 const blob = async (store: ObjectStore, digest: string) =>
@@ -93,7 +90,7 @@ test.each<[string, { memoryMbMax?: number }]>([
   ["in memory", {}],
   ["through the disk, when interactions are more than memory", { memoryMbMax: 0.3 }],
 ])("attribute values rank items for users without a history: %s", { timeout: 120_000 }, async (_, settings) => {
-  const { store, manifest, report, summary } = await run("SELECT * FROM users", settings);
+  const { store, manifest, report, summary, outcome, chosen } = await run("SELECT * FROM users", settings);
   expect(manifest.format).toBe(2);
   expect(report).toMatchObject({
     served: true,
@@ -114,6 +111,15 @@ test.each<[string, { memoryMbMax?: number }]>([
   expect(known.values).toEqual([]); // a user with a history is ranked by it alone
   const [ofBonn, ofUlm] = [await bestOf(store, manifest, bonn!.values!), await bestOf(store, manifest, ulm!.values!)];
   expect(ofBonn.filter((item) => ofUlm.includes(item)).length).toBeLessThan(3);
+
+  // Lists that are made again for a scenario are those of the report, also for users without a history.
+  const replay = (await store.get(replayKey(model.customer, model.modelName, outcome.version)))!.bytes;
+  const { without } = await measureScenario(
+    decodeReplay(replay),
+    { limit: 20 },
+    { signal: AbortSignal.timeout(60_000) },
+  );
+  for (const [name, { value }] of Object.entries(chosen.metrics)) expect(without[name]!.value).toBeCloseTo(value!, 9);
 });
 
 test("attributes that do not help are refused: no values are stored, and users without a history have no record", {

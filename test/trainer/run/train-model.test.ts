@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { erasedUsersKey, erasureHash } from "../../../shared/erased-users.ts";
-import { EvaluationReport } from "../../../shared/evaluation-report.ts";
+import { type EvaluationAnswer, EvaluationReport } from "../../../shared/evaluation-report.ts";
 import type { UserId } from "../../../shared/ids.ts";
 import { reportKey } from "../../../shared/manifest.ts";
 import { stringAt } from "../../../shared/packed-strings.ts";
@@ -105,11 +105,11 @@ test("rows become a live version with its report, and each stage is entered once
   // The ranked lists are stored with the report, and their mean is the reported metric.
   const ref = { ...model, version: outcome.version };
   const question = { user_ids: Array.from({ length: 300 }, (_, user) => `u${user}`) };
-  const answer = await evaluationAnswer(ref, question, {
+  const answer = (await evaluationAnswer(ref, question, {
     store,
     evaluations: evaluations(),
     caller: new AbortController().signal,
-  });
+  })) as EvaluationAnswer;
   expect(answer.users).toBe(report.split.validation.users_measured);
   expect(answer.chosen["ndcg@10"]!.value).toBeCloseTo(report.chosen.metrics["ndcg@10"]!.value!, 9);
   expect(answer.popularity["recall@20"]!.value).toBeCloseTo(report.popularity.metrics["recall@20"]!.value!, 9);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { blobKey, listsKey, livePointerKey, manifestKey, reportKey } from "../../../shared/manifest.ts";
+import { blobKey, listsKey, livePointerKey, manifestKey, replayKey, reportKey } from "../../../shared/manifest.ts";
 import { StageError } from "../../../trainer/stage/stage-error.ts";
 import { deleteModel } from "../../../trainer/store/delete-model.ts";
 import { setStatus } from "../../../trainer/store/live-pointer-swap.ts";
@@ -39,12 +39,13 @@ const second = await tinyVersion("second", NOW + 1000);
 test("a published version is served whole, with its manifest, its report and the lists behind it", async () => {
   const store = await worldWith();
   const fractions: number[] = [];
-  const lists = Uint8Array.of(1, 2);
+  const [lists, replay] = [Uint8Array.of(1, 2), Uint8Array.of(3)];
   const progress = (fraction: number) => fractions.push(fraction);
-  await publish(first, report, contextOf(store, { lists, progress }));
+  await publish(first, report, contextOf(store, { lists, replay, progress }));
   expect(await servedVersion(store, TINY_MODEL)).toBe(first.version);
   expect((await store.get(reportKey("acme", "movies", first.version)))!.bytes).toEqual(report);
   expect((await store.get(listsKey("acme", "movies", first.version)))!.bytes).toEqual(lists);
+  expect((await store.get(replayKey("acme", "movies", first.version)))!.bytes).toEqual(replay);
   expect(fractions.at(-1)).toBe(1);
   expect(fractions).toEqual([...fractions].sort((a, b) => a - b));
 });

@@ -1,6 +1,6 @@
 import type { ItemIndex, UserId } from "../../../shared/ids.ts";
-import { rank } from "../../../shared/rank.ts";
-import type { Snapshot } from "../../../shared/snapshot.ts";
+import { type RankRequest, rank } from "../../../shared/rank.ts";
+import type { KnownNames, Snapshot } from "../../../shared/snapshot.ts";
 import type { Scorer } from "../../learn/scoring/onnx-scorer.ts";
 import { openSpreadingScorer, SCORER_THREADS } from "../../learn/scoring/scorer-threads.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
@@ -33,6 +33,16 @@ export type Evaluation = {
 export type MetricAtK = `${MetricName}@${number}`;
 export const cutOffOf = (metric: MetricAtK): number => Number(metric.split("@")[1]);
 
+/** The part of a rank call that is the same for every case. */
+export type ListRequest = Pick<RankRequest, "limit" | "filter" | "excludeSeen" | "shaping">;
+
+export type EvaluateRequestsOptions = Omit<EvaluateOptions, "includeSeen"> & {
+  /** Ids and attributes of the items, for filters and shaping. */
+  readonly names?: KnownNames;
+  /** Once true, no further list is begun. */
+  readonly isTimeUp?: () => boolean;
+};
+
 /**
  * Makes and measures the lists that the served form of a model would answer: scored by the exported ONNX file and ranked by the function
  * that the edge calls.
@@ -40,46 +50,62 @@ export const cutOffOf = (metric: MetricAtK): number => Number(metric.split("@")[
  * Throws the signal's reason when it is aborted, and an Error when the model's scores are not finite numbers.
  */
 export async function evaluate(cases: EvaluationCases, served: Served, options: EvaluateOptions): Promise<Evaluation> {
+  const limit = Math.max(...options.cutOffs);
+  const request = { limit, excludeSeen: !options.includeSeen, filter: undefined };
+  const [evaluation] = await evaluateRequests(cases, served, [request], options);
+  return evaluation!;
+}
+
+/** The same for several requests, with one evaluation each. The lists of a case are made from one run of the model. */
+export async function evaluateRequests(
+  cases: EvaluationCases,
+  served: Served,
+  requests: readonly ListRequest[],
+  options: EvaluateRequestsOptions,
+): Promise<Evaluation[]> {
   const task = { exported: served.exported, itemCount: cases.itemCount };
-  const { positions, memoryMbMax = Number.POSITIVE_INFINITY } = options;
+  const { positions, names, memoryMbMax = Number.POSITIVE_INFINITY } = options;
   const seconds = (positions?.length ?? cases.count) * secondsPerList(cases.itemCount);
   const scorer = await openSpreadingScorer(task, seconds, SCORER_MEMORY_FRACTION * memoryMbMax);
   try {
-    const snapshot = offlineSnapshot(cases, checked(scorer), served);
-    return await makeLists(cases, snapshot, options);
+    const snapshot = offlineSnapshot(cases, checked(scorer), served, names);
+    return await makeLists(cases, snapshot, requests, options);
   } finally {
     await scorer.close();
   }
 }
 
-async function makeLists(cases: EvaluationCases, snapshot: Snapshot, options: EvaluateOptions): Promise<Evaluation> {
+async function makeLists(
+  cases: EvaluationCases,
+  snapshot: Snapshot,
+  requests: readonly ListRequest[],
+  options: EvaluateRequestsOptions,
+): Promise<Evaluation[]> {
+  const { cutOffs, isTimeUp } = options;
   const positions = options.positions ?? Uint32Array.from({ length: cases.count }, (_, at) => at);
-  const listLength = Math.max(...options.cutOffs);
-  const lists = new Int32Array(positions.length * listLength).fill(-1);
-  const values = new Map<MetricAtK, Float64Array>();
-  for (const k of options.cutOffs) {
-    for (const name of METRIC_NAMES) values.set(`${name}@${k}`, new Float64Array(positions.length));
-  }
-  const makeList = async (i: number) => {
+  const made = requests.map(() => emptyEvaluation(positions, cutOffs));
+  const makeListsOf = async (i: number) => {
     const at = positions[i]!;
     const { relevant, nowSeconds } = cases.caseAt(at);
-    const userId = String(at) as UserId;
-    const request = { userId, limit: listLength, session: [], filter: undefined, nowSeconds };
-    const { items } = await rank({ ...request, excludeSeen: !options.includeSeen }, snapshot);
-    lists.set(items, i * listLength);
     const isRelevant = new Set(relevant);
-    for (const k of options.cutOffs) {
-      for (const name of METRIC_NAMES) values.get(`${name}@${k}`)![i] = METRICS[name](items, isRelevant, k);
+    const scored = requests.length > 1 ? scoredOnce(snapshot) : snapshot;
+    for (const [r, { limit, filter, excludeSeen, shaping }] of requests.entries()) {
+      const request = { userId: String(at) as UserId, limit, session: [], filter, excludeSeen, shaping, nowSeconds };
+      const { items } = await rank(request, scored);
+      const { lists, listLength, values } = made[r]!;
+      lists.set(items.slice(0, listLength), i * listLength);
+      for (const k of cutOffs)
+        for (const name of METRIC_NAMES) values.get(`${name}@${k}`)![i] = METRICS[name](items, isRelevant, k);
     }
   };
   let next = 0;
   const makeNextLists = async () => {
-    while (next < positions.length) {
+    while (next < positions.length && !isTimeUp?.()) {
       if (next % PROGRESS_EVERY === 0) {
         options.signal.throwIfAborted();
         options.progress?.(next / positions.length);
       }
-      await makeList(next++);
+      await makeListsOf(next++);
     }
   };
   // If one worker fails, `next` past the end stops the others, so that all have ended before the scoring session is closed.
@@ -90,8 +116,37 @@ async function makeLists(cases: EvaluationCases, snapshot: Snapshot, options: Ev
   const ends = await Promise.allSettled(Array.from({ length: CONCURRENCY }, () => makeNextLists().catch(stopped)));
   for (const end of ends) if (end.status === "rejected") throw end.reason;
   options.progress?.(1);
-  const owners = positions.map((at) => cases.ownerAt(at));
-  return { positions, owners, cutOffs: options.cutOffs, listLength, lists, values };
+  const owners = positions.subarray(0, next).map((at) => cases.ownerAt(at));
+  return made.map((evaluation) => ({ ...firstLists(evaluation, next), owners }));
+}
+
+function emptyEvaluation(positions: Uint32Array, cutOffs: readonly number[]): Omit<Evaluation, "owners"> {
+  const listLength = Math.max(...cutOffs);
+  const lists = new Int32Array(positions.length * listLength).fill(-1);
+  const names = cutOffs.flatMap((k) => METRIC_NAMES.map((name): MetricAtK => `${name}@${k}`));
+  const values = new Map(names.map((name) => [name, new Float64Array(positions.length)]));
+  return { positions, cutOffs, listLength, lists, values };
+}
+
+function firstLists(evaluation: Omit<Evaluation, "owners">, count: number): Omit<Evaluation, "owners"> {
+  const { positions, lists, listLength, values } = evaluation;
+  if (count === positions.length) return evaluation;
+  return {
+    ...evaluation,
+    positions: positions.subarray(0, count),
+    lists: lists.subarray(0, count * listLength),
+    values: new Map([...values].map(([name, all]) => [name, all.subarray(0, count)])),
+  };
+}
+
+/** The snapshot for several requests of one user at one time: the model runs once, and each request gets a copy of the scores. */
+function scoredOnce(snapshot: Snapshot): Snapshot {
+  let scores: Promise<Float32Array> | undefined;
+  const score: Snapshot["score"] = async (history) => {
+    scores ??= snapshot.score(history);
+    return (await scores).slice();
+  };
+  return { ...snapshot, score };
 }
 
 /** Predicted seconds of scoring and ranking one list: measured 0.3 ms and 15 ns for each item. */

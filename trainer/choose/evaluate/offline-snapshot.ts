@@ -1,6 +1,6 @@
 import type { Filter } from "../../../shared/filter/parse-filter.ts";
 import type { ItemId, ItemIndex } from "../../../shared/ids.ts";
-import type { Snapshot } from "../../../shared/snapshot.ts";
+import type { KnownNames, Snapshot } from "../../../shared/snapshot.ts";
 import type { ExportedModel } from "../../learn/model.ts";
 import type { Scorer } from "../../learn/scoring/onnx-scorer.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
@@ -20,16 +20,18 @@ export type ServedValues = {
 };
 
 /**
- * The snapshot of an unpublished version. Users are the numbers of the cases, the seen filter is exact, and item ids are indices as text.
- * The catalog is in the training part's order of popularity, so that equal scores cannot reveal what came later.
+ * The snapshot of an unpublished version. Users are the numbers of the cases, and the seen filter is exact. The catalog is in the training
+ * part's order of popularity, so that equal scores cannot reveal what came later.
+ *
+ * @param names Ids and attributes of the items. Absent: ids are indices as text, and requests cannot filter.
  */
 export function offlineSnapshot(
   cases: EvaluationCases,
   scorer: Scorer,
   { historyMax, values }: Omit<Served, "exported">,
+  names: Partial<KnownNames> = {},
 ): Snapshot {
   return {
-    version: "offline",
     itemCount: cases.itemCount,
     itemIdType: "integer",
     historyMax,
@@ -46,5 +48,7 @@ export function offlineSnapshot(
     compileFilter(_query: Filter) {
       throw new Error("The offline evaluation does not filter by attributes.");
     },
+    ...names,
+    version: "offline",
   };
 }

@@ -12,6 +12,7 @@ import { casesOfSessions, casesOfSplit, type EvaluationCases } from "../evaluate
 import { restrictedTo } from "../evaluate/evaluation-figures.ts";
 import { coverage } from "../evaluate/metrics.ts";
 import type { Served, ServedValues } from "../evaluate/offline-snapshot.ts";
+import type { ScenarioResult } from "../scenarios/scenario-text.ts";
 import { type Selection, selectModel } from "../select.ts";
 import type { Protocol } from "../splits/choose-split.ts";
 import { interactionBytes, usersWithRows } from "../splits/sample-users.ts";
@@ -21,6 +22,7 @@ import { bytesOf, type FitTask, fitCandidate } from "../tries/trial.ts";
 import { servedValues } from "../users-without-history/serve-user-values.ts";
 import { watchPeakMemory } from "./peak-memory.ts";
 import type { TrainAndTest } from "./read-files.ts";
+import { type FileScenario, scenarioOnFiles } from "./scenario-on-files.ts";
 import { testFileWarnings } from "./test-file-warnings.ts";
 
 export type EvaluateFilesOptions = {
@@ -36,6 +38,8 @@ export type EvaluateFilesOptions = {
   readonly memoryMbMax: number;
   readonly budget: ServingBudget;
   readonly seed: number;
+  /** Rules for the chosen model's lists, whose effect is measured too. */
+  readonly scenario?: FileScenario | undefined;
   readonly signal: AbortSignal;
   /** Seconds on a clock that never goes back. */
   readonly clock: () => number;
@@ -53,6 +57,8 @@ export type FileEvaluation = {
   readonly not_measured: readonly NotMeasured[];
   /** Users of the test file without train rows; present where a file of users' attributes was given. */
   readonly users_without_history?: FiguresWithoutHistory;
+  /** What the given scenario changes. */
+  readonly scenario?: ScenarioResult;
 };
 
 export type ModelFigures = {
@@ -104,6 +110,9 @@ export async function evaluateFiles(data: TrainAndTest, options: EvaluateFilesOp
   for (const warning of testFileWarnings(data, test.cases, options)) options.log(`warning: ${warning}`);
   const { chosen, others, notMeasured } = await measureModels(selection, test, { ...options, begin });
   const withoutHistory = await figuresWithoutHistory(selection, chosen, test, options);
+  const { scenario } = options;
+  const tested = { ...test, served: chosen.served };
+  const byScenario = scenario && (await scenarioOnFiles(scenario, tested, options));
   return {
     protocol: options.protocol,
     users: test.positions.length,
@@ -111,6 +120,7 @@ export async function evaluateFiles(data: TrainAndTest, options: EvaluateFilesOp
     models: [{ ...chosen.figures, chosen: true }, ...others],
     not_measured: notMeasured,
     ...(withoutHistory && { users_without_history: withoutHistory }),
+    ...(byScenario && { scenario: byScenario }),
   };
 }
 

@@ -3,24 +3,17 @@
  * salted hashes only.
  */
 import { hash as digestOf } from "node:crypto";
-import { gunzipSync, gzipSync } from "node:zlib";
 import { z } from "zod";
-import { FormatError } from "../../../shared/assert.ts";
 import { type AttributeColumn, NAME_LENGTH_MAX } from "../../../shared/attributes.ts";
-import { arrayOf, decodeContainer, encodeContainer, type TypedArray } from "../../../shared/container.ts";
 import { countOf, stringAt } from "../../../shared/packed-strings.ts";
 import { pickColumn } from "../../read/dataset/reorder-items.ts";
 import type { Evaluation } from "../evaluate/evaluate.ts";
 import type { Validation } from "../splits/validation.ts";
+import { decodePacked, encodePacked, float64s, int32s, uint8s, uint32s } from "./packed-value.ts";
 
 const FORMAT = 2;
 const KIND = "evaluation-detail";
-const BYTES_MAX = 2 ** 30;
 
-const int32s = z.custom<Int32Array>((value) => value instanceof Int32Array, "must be 32-bit integers");
-const uint32s = z.custom<Uint32Array>((value) => value instanceof Uint32Array, "must be 32-bit unsigned integers");
-const uint8s = z.custom<Uint8Array>((value) => value instanceof Uint8Array, "must be bytes");
-const float64s = z.custom<Float64Array>((value) => value instanceof Float64Array, "must be numbers");
 const Packed = z.strictObject({ bytes: uint8s, start: uint32s });
 const name = z.string().max(NAME_LENGTH_MAX);
 const Column = z.union([
@@ -113,41 +106,13 @@ export function hashOfUser(salt: Uint8Array, userId: string): bigint {
   return digest.readBigUInt64BE(0) || 1n;
 }
 
-/**
- * The bytes of the file: a gzipped container (shared/container.ts). Its array `json` is the detail as JSON, in which `{"array": name}`
- * stands for another array of the container. 64-bit integers are stored as pairs of 32-bit ones.
- */
-export function encodeDetail(detail: EvaluationDetail): Uint8Array {
-  const arrays: Record<string, TypedArray> = {};
-  const json = JSON.stringify(
-    { ...detail, users: new Uint32Array(detail.users.slice().buffer) },
-    (_, value: unknown) => {
-      if (!ArrayBuffer.isView(value)) return value;
-      const array = `${Object.keys(arrays).length}`;
-      arrays[array] = value as TypedArray;
-      return { array };
-    },
-  );
-  const content = { json: new TextEncoder().encode(json), ...arrays };
-  return gzipSync(encodeContainer({ kind: KIND, metadata: {}, arrays: content }));
-}
+/** The bytes of the file. 64-bit integers are stored as pairs of 32-bit ones. */
+export const encodeDetail = (detail: EvaluationDetail): Uint8Array =>
+  encodePacked(KIND, { ...detail, users: new Uint32Array(detail.users.slice().buffer) });
 
 /** Throws FormatError for anything that encodeDetail did not write. */
-export function decodeDetail(bytes: Uint8Array): EvaluationDetail {
-  const parsed = DetailFile.safeParse(valueIn(bytes));
-  if (parsed.success) return parsed.data;
-  throw new FormatError(`The evaluation's lists cannot be read: ${parsed.error.issues[0]?.message}.`);
-}
-
-function valueIn(bytes: Uint8Array): unknown {
-  try {
-    const container = decodeContainer(gunzipSync(bytes, { maxOutputLength: BYTES_MAX }), KIND, z.strictObject({}));
-    const json = new TextDecoder().decode(arrayOf(container, "json", { dtypes: ["u8"] }));
-    return JSON.parse(json, (_, value) => (value === null ? value : (container.arrays.get(value.array) ?? value)));
-  } catch (cause) {
-    throw new FormatError("The evaluation's lists cannot be read: not a file of this trainer.", { cause });
-  }
-}
+export const decodeDetail = (bytes: Uint8Array): EvaluationDetail =>
+  decodePacked(KIND, DetailFile, bytes, "The evaluation's lists");
 
 const rowsOf = (column: z.infer<typeof Column>) => ("start" in column ? column.start.length - 1 : column.values.length);
 

@@ -1,14 +1,26 @@
-/** The program of the thread that answers one question from large lists, which takes seconds. */
+/** The program of the thread that answers one question from large lists or about a scenario, which takes seconds. */
 import { parentPort, workerData } from "node:worker_threads";
 import { FormatError } from "../../../shared/assert.ts";
 import { Problem } from "../../../shared/problem.ts";
 import { answerQuestion } from "../../choose/report/answer-question.ts";
 import { decodeDetail } from "../../choose/report/evaluation-detail.ts";
+import { measureScenario } from "../../choose/scenarios/measure-scenario.ts";
+import { decodeReplay } from "../../choose/scenarios/replay.ts";
 import type { EvaluationJob, EvaluationResult } from "./evaluations.ts";
 
-function resultOf({ bytes, question }: EvaluationJob): EvaluationResult {
+async function answerOf(job: EvaluationJob) {
+  if (job.kind === "question") return answerQuestion(decodeDetail(job.bytes), job.question);
+  const endMs = performance.now() + job.secondsMax * 1000;
+  return await measureScenario(decodeReplay(job.bytes), job.scenario, {
+    signal: new AbortController().signal, // the caller ends the whole thread
+    memoryMbMax: 0, // no further threads
+    isTimeUp: () => performance.now() > endMs,
+  });
+}
+
+async function resultOf(job: EvaluationJob): Promise<EvaluationResult> {
   try {
-    return { kind: "answer", answer: answerQuestion(decodeDetail(bytes), question) };
+    return { kind: "answer", answer: await answerOf(job) };
   } catch (error) {
     if (error instanceof FormatError) return { kind: "unreadable", message: error.message };
     if (!(error instanceof Problem)) throw error;
@@ -16,4 +28,4 @@ function resultOf({ bytes, question }: EvaluationJob): EvaluationResult {
   }
 }
 
-parentPort!.postMessage(resultOf(workerData as EvaluationJob));
+parentPort!.postMessage(await resultOf(workerData as EvaluationJob));

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { erasureHash } from "../../../../shared/erased-users.ts";
+import type { EvaluationAnswer } from "../../../../shared/evaluation-report.ts";
 import type { UserId } from "../../../../shared/ids.ts";
 import { listsKey } from "../../../../shared/manifest.ts";
 import { encodeDetail } from "../../../../trainer/choose/report/evaluation-detail.ts";
@@ -12,8 +13,12 @@ import { SMALL_DETAIL } from "../../../fixtures/small-detail.ts";
 
 const model = { customer: "acme", modelName: "movies", version: "v1" };
 
-const evaluationAnswer = (of: typeof model, body: unknown, store: ObjectStore) =>
-  answerIn(of, body, { store, evaluations: evaluations(), caller: new AbortController().signal });
+const evaluationAnswer = async (of: typeof model, body: unknown, store: ObjectStore) =>
+  (await answerIn(of, body, {
+    store,
+    evaluations: evaluations(),
+    caller: new AbortController().signal,
+  })) as EvaluationAnswer;
 
 async function storeWith(bytes?: Uint8Array) {
   const store = memoryStore(() => 0);

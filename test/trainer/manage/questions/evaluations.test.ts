@@ -3,8 +3,11 @@ import { expect, test } from "vitest";
 import type { EvaluationQuestion } from "../../../../shared/evaluation-report.ts";
 import { answerQuestion } from "../../../../trainer/choose/report/answer-question.ts";
 import { type EvaluationDetail, encodeDetail } from "../../../../trainer/choose/report/evaluation-detail.ts";
+import { measureScenario } from "../../../../trainer/choose/scenarios/measure-scenario.ts";
+import { decodeReplay } from "../../../../trainer/choose/scenarios/replay.ts";
 import { type EvaluationLimits, evaluations } from "../../../../trainer/manage/questions/evaluations.ts";
 import { SMALL_DETAIL } from "../../../fixtures/small-detail.ts";
+import { smallReplay } from "../../../fixtures/small-replay.ts";
 
 const PATIENT = new AbortController().signal;
 const THREADS = { atOnce: 1, seconds: 25, smallBytes: 0 };
@@ -82,4 +85,20 @@ test("a customer's second large question is refused while the first is in progre
   await expect(pending).rejects.toMatchObject({ code: "rate_limited" });
   await first;
   expect((await start(LARGE, "acme")).users).toBe(9000);
+});
+
+test("a scenario is measured in another thread, and counts as a large question", async () => {
+  const { replay } = smallReplay();
+  const scenario = { limit: 5, retrieval: { shelf: "first" } };
+  const limited = evaluations(THREADS);
+  const asker = { customer: "acme", caller: PATIENT };
+  const measuring = limited.measure(stored(replay), scenario, asker);
+  await expect(limited.answer(stored(LARGE), QUESTION, asker)).rejects.toMatchObject({ code: "rate_limited" });
+  const figures = await measuring;
+  expect(figures).toEqual(await measureScenario(decodeReplay(replay), scenario, { signal: PATIENT }));
+  expect(figures.with["coverage@5"]!.value).toBeLessThan(figures.without["coverage@5"]!.value!);
+  const unreadable = limited.measure(stored(SMALL), scenario, asker);
+  await expect(unreadable).rejects.toMatchObject({ name: "FormatError" });
+  const late = evaluations({ ...THREADS, seconds: 0.02 }).measure(stored(replay), scenario, asker);
+  await expect(late).rejects.toMatchObject({ code: "overloaded", retryAfterSeconds: 5 });
 });

@@ -1,0 +1,180 @@
+/**
+ * The replay of an evaluation: the chosen model as it learnt from the training part, with held-out cases, so that their lists can be made
+ * again with a scenario. The published model cannot serve for this: it has learnt from the cases.
+ */
+import { z } from "zod";
+import { FormatError } from "../../../shared/assert.ts";
+import type { ItemIndex } from "../../../shared/ids.ts";
+import { knownNames } from "../../../shared/known-names.ts";
+import { decodeUserValues } from "../../../shared/user-values.ts";
+import { seededRandom } from "../../learn/numerics/seeded-random.ts";
+import { itemFiles } from "../../read/dataset/item-files.ts";
+import type { EvaluationCase, EvaluationCases } from "../evaluate/evaluation-cases.ts";
+import type { Served } from "../evaluate/offline-snapshot.ts";
+import { decodePacked, encodePacked, uint8s, uint32s } from "../report/packed-value.ts";
+import { positivesOf } from "../report/report.ts";
+import type { Validation } from "../splits/validation.ts";
+import { type Measurable, SCENARIO_LISTS_MAX } from "./measure-scenario.ts";
+
+const KIND = "evaluation-replay";
+const FORMAT = 1;
+/** Limit on the entries of histories and seen items together: about 50 MB. Fewer cases are stored if they have more. */
+const ENTRIES_MAX = 8_000_000;
+
+/** Lists of numbers: list i is values[start[i]] … values[start[i + 1] − 1]. */
+const Rows = z
+  .strictObject({ start: uint32s, values: uint32s })
+  .refine(
+    ({ start, values }) =>
+      start[0] === 0 && start.at(-1) === values.length && start.every((at, i) => i === 0 || at >= start[i - 1]!),
+    "its lists do not follow each other",
+  );
+type Rows = z.infer<typeof Rows>;
+
+const ReplayFile = z
+  .strictObject({
+    format: z.literal(FORMAT),
+    historyMax: z.int().positive(),
+    itemIdColumn: z.string(),
+    graph: uint8s,
+    weights: z.array(z.strictObject({ path: z.string(), bytes: uint8s })),
+    catalog: uint8s,
+    attributes: uint8s.nullable(),
+    userValues: uint8s.nullable(),
+    popularity: uint32s, // [itemCount]
+    owners: uint32s, // [caseCount]
+    nowSeconds: uint32s, // [caseCount]
+    /** By case: the newest positive items with their times, all seen items, the targets, and the codes of the user's values. */
+    items: Rows,
+    times: uint32s, // aligned with the values of `items`
+    seen: Rows,
+    relevant: Rows,
+    codes: Rows,
+  })
+  .refine(
+    ({ owners, nowSeconds, items, times, seen, relevant, codes, popularity }) =>
+      nowSeconds.length === owners.length &&
+      times.length === items.values.length &&
+      [items, seen, relevant, codes].every(({ start }) => start.length === owners.length + 1) &&
+      [items, seen, relevant].every(({ values }) => values.every((item) => item < popularity.length)),
+    "its arrays do not fit each other",
+  );
+
+export type ReplayInput = {
+  readonly validation: Validation;
+  /** The cases that the report measured. */
+  readonly positions: Uint32Array;
+  readonly served: Served;
+  /** The file behind `served.values`. */
+  readonly userValues: Uint8Array | undefined;
+  readonly itemIdColumn: string;
+  readonly seed: number;
+};
+
+export function encodeReplay({
+  validation,
+  positions,
+  served,
+  userValues,
+  itemIdColumn,
+  seed,
+}: ReplayInput): Uint8Array {
+  const { dataset, split } = validation;
+  const { cases } = split;
+  const { exported, historyMax, values } = served;
+  const kept = keptCases(cases, positions, { historyMax, seed });
+  const codesOf = (at: number) => {
+    const user = cases.userAt(at);
+    return user === undefined || !values ? [] : values.codesOf(user);
+  };
+  return encodePacked(KIND, {
+    format: FORMAT,
+    historyMax,
+    graph: exported.graph,
+    weights: exported.weights.map(({ path, bytes }) => ({ path, bytes })),
+    ...itemFiles(dataset, itemIdColumn),
+    userValues: userValues ?? null,
+    popularity: positivesOf(split.train),
+    owners: Uint32Array.from(kept, ({ at }) => cases.ownerAt(at)),
+    nowSeconds: Uint32Array.from(kept, ({ nowSeconds }) => nowSeconds),
+    items: rowsOf(kept.map(({ items }) => items)),
+    times: Uint32Array.from(kept.flatMap(({ times }) => times)),
+    seen: rowsOf(kept.map(({ seen }) => [...seen])),
+    relevant: rowsOf(kept.map(({ relevant }) => relevant)),
+    codes: rowsOf(kept.map(({ at }) => codesOf(at))),
+  });
+}
+
+/** A random sample of the cases in random order, so that the first of them are a sample too. Histories are cut to their newest entries. */
+function keptCases(
+  cases: EvaluationCases,
+  positions: Uint32Array,
+  { historyMax, seed }: { readonly historyMax: number; readonly seed: number },
+): (EvaluationCase & { readonly at: number })[] {
+  const random = seededRandom(seed, 71);
+  const order = Array.from(positions, (at) => ({ at, key: random() })).sort((a, b) => a.key - b.key);
+  const kept: (EvaluationCase & { readonly at: number })[] = [];
+  let entries = 0;
+  for (const { at } of order.slice(0, SCENARIO_LISTS_MAX)) {
+    const one = cases.caseAt(at);
+    const items = one.items.slice(-historyMax);
+    entries += 2 * items.length + one.seen.size;
+    if (entries > ENTRIES_MAX) break;
+    kept.push({ ...one, at, items, times: one.times.slice(-historyMax) });
+  }
+  return kept;
+}
+
+function rowsOf(lists: readonly (readonly number[])[]): Rows {
+  const start = new Uint32Array(lists.length + 1);
+  for (const [i, list] of lists.entries()) start[i + 1] = start[i]! + list.length;
+  const values = new Uint32Array(start.at(-1)!);
+  for (const [i, list] of lists.entries()) values.set(list, start[i]);
+  return { start, values };
+}
+
+/** Throws FormatError for anything that encodeReplay did not write. */
+export function decodeReplay(bytes: Uint8Array): Measurable {
+  const file = decodePacked(KIND, ReplayFile, bytes, "The replay of the evaluation");
+  const {
+    historyMax,
+    graph,
+    weights,
+    userValues,
+    popularity,
+    owners,
+    nowSeconds,
+    items,
+    times,
+    seen,
+    relevant,
+    codes,
+  } = file;
+  const names = knownNames(file);
+  if (names.attributes && names.attributes.itemCount !== popularity.length)
+    throw new FormatError("The replay of the evaluation cannot be read: its attributes are of other items.");
+  const caseAt = (at: number): EvaluationCase => ({
+    items: rowOf<ItemIndex>(items, at),
+    times: Array.from(times.subarray(items.start[at]!, items.start[at + 1]!)),
+    seen: new Set(rowOf<ItemIndex>(seen, at)),
+    relevant: rowOf<ItemIndex>(relevant, at),
+    nowSeconds: nowSeconds[at]!,
+  });
+  const values = userValues && { score: decodeUserValues(userValues).score, codesOf: (at: number) => rowOf(codes, at) };
+  return {
+    cases: {
+      count: owners.length,
+      itemCount: popularity.length,
+      caseAt,
+      sizesAt: (at) => ({ known: rowOf(items, at).length, wanted: rowOf(relevant, at).length }),
+      userAt: (at) => at,
+      ownerAt: (at) => owners[at]!,
+    },
+    served: { exported: { graph, weights, truncation: "" }, historyMax, ...(values && { values }) },
+    names,
+    popularity,
+  };
+}
+
+const rowOf = <Value extends number>({ start, values }: Rows, at: number): Value[] =>
+  Array.from(values.subarray(start[at]!, start[at + 1]!)) as Value[];
