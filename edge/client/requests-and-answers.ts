@@ -27,8 +27,9 @@ const types = () =>
     DryRun: z.output<typeof answers.DryRun>;
     VersionList: z.output<typeof answers.Versions>;
     EvaluationReport: z.output<typeof evaluation.EvaluationReport>;
-    EvaluationQuestion: z.input<typeof evaluation.EvaluationQuestion>;
+    EvaluationQuestion: Omit<z.input<typeof evaluation.EvaluationQuestion>, "scenario">;
     EvaluationAnswer: z.output<typeof evaluation.EvaluationAnswer>;
+    ScenarioAnswer: z.output<typeof evaluation.ScenarioAnswer>;
     ErasedUser: z.output<typeof answers.Erased>;
     ProblemCodes: Record<problems.ProblemCode, true>;
     ProblemPart: problems.ProblemPart;
@@ -59,6 +60,7 @@ export type VersionList = Types["VersionList"];
 export type EvaluationReport = Types["EvaluationReport"];
 export type EvaluationQuestion = Types["EvaluationQuestion"];
 export type EvaluationAnswer = Types["EvaluationAnswer"];
+export type ScenarioAnswer = Types["ScenarioAnswer"];
 export type ErasedUser = Types["ErasedUser"];
 export type ProblemPart = Types["ProblemPart"];
 /** A code of the service, or one of this client's own. */

@@ -230,7 +230,7 @@ class Shortlist:
         return self.call("GET", f"{_path(model)}/evaluation")
 
     def evaluate(self, model: str, question: Mapping[str, Any]) -> Json:
-        """The live version's metrics for given users or items, or for each value of an attribute."""
+        """The live version's metrics for given users or items, for each value of an attribute, or with a scenario."""
         return self.call("POST", f"{_path(model)}/evaluation", question)
 
     def list_scenarios(self, model: str) -> Json:

@@ -19,6 +19,7 @@ import type {
   RankedItems,
   RankRequest,
   Scenario,
+  ScenarioAnswer,
   ScenarioList,
   SimilarItemsRequest,
   UserEvents,
@@ -232,8 +233,10 @@ export class Shortlist {
     return this.call("GET", `${pathOf(model)}/evaluation`, options);
   }
 
-  /** The live version's metrics for given users or items, or for each value of an attribute. */
-  evaluate(model: string, body: EvaluationQuestion, options?: CallOptions): Promise<EvaluationAnswer> {
+  /** The live version's metrics for given users or items, for each value of an attribute, or with a stored scenario. */
+  evaluate(model: string, body: { scenario: string }, options?: CallOptions): Promise<ScenarioAnswer>;
+  evaluate(model: string, body: EvaluationQuestion, options?: CallOptions): Promise<EvaluationAnswer>;
+  evaluate(model: string, body: object, options?: CallOptions): Promise<EvaluationAnswer | ScenarioAnswer> {
     return this.call("POST", `${pathOf(model)}/evaluation`, { ...options, body });
   }
 

@@ -96,6 +96,7 @@ test("the TypeScript client makes every call", { timeout: TIMEOUT }, async () =>
   expect(await client.viewScenario("shop", "home")).toEqual({ limit: 4 });
   expect(await client.listScenarios("shop")).toEqual({ scenarios: [{ name: "home" }] });
   expect(await client.rank("shop", { scenario: "home" })).toHaveLength(4);
+  expect(await client.evaluate("shop", { scenario: "home" })).toMatchObject({ scenario: "home", version, limit: 4 });
   expect(await client.deleteScenario("shop", "home")).toMatchObject({ name: "home" });
 
   expect((await client.viewEvaluation("shop")).chosen.method).toEqual(expect.any(String));
