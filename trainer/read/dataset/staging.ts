@@ -50,6 +50,7 @@ export async function openStaging(options: StagingOptions): Promise<Staging> {
   });
   const connection = await instance.connect();
   await connection.run("SET GLOBAL TimeZone = 'UTC'");
+  await connection.run("PRAGMA disable_checkpoint_on_shutdown"); // the file is deleted when it is closed
   return {
     connection,
     signal,

@@ -29,11 +29,8 @@ async function objectsOf(modelName: string): Promise<string[]> {
   for await (const { key } of harness.store.list(prefixOf("acme", modelName))) keys.push(key);
   return keys;
 }
-async function gone(name: string): Promise<void> {
-  const deadlineMs = performance.now() + 20_000;
-  while ((await harness.call("GET", `/v0/models/${name}`)).status !== 404)
-    if (performance.now() > deadlineMs) throw new Error(`${name} is still there`);
-}
+const gone = (name: string) =>
+  expect.poll(async () => (await harness.call("GET", `/v0/models/${name}`)).status, { timeout: 20_000 }).toBe(404);
 
 describe("train now", () => {
   test("starts a run, and refuses a second one while the first works", async () => {
