@@ -21,7 +21,7 @@ const TRAINER_FLOORS: readonly (readonly string[])[] = [
   ["learn"],
   ["read"],
   ["store"],
-  ["settings.ts", "log", "stage"],
+  ["settings.ts", "environment-variables.ts", "log", "stage"],
 ];
 const EMPTY_NAMES = /(^|[/-])(utils?|helpers?|common|misc|manager|base|lib|types|constants)(\.ts|\/)/;
 const IMPURE = /\b(Date\.now|new Date\(\)|Math\.random|process\.|fetch\(|console\.)|from "node:/;
