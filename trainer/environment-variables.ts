@@ -2,6 +2,7 @@
 import { realpathSync } from "node:fs";
 import { isAbsolute, resolve } from "node:path";
 import { z } from "zod";
+import { RETENTION_DAYS_DEFAULT } from "../shared/events/event.ts";
 import { CustomerId } from "../shared/key-record.ts";
 
 const integer = (min: number, max: number, byDefault: number) =>
@@ -84,6 +85,7 @@ export const SettingsSchema = StoreSchema.extend({
   SHORTLIST_SCHEDULE_MINUTES: integer(1, 525_600, 60),
   SHORTLIST_RUN_MEMORY_MB: integer(64, 1_000_000, 4096),
   SHORTLIST_ERASURE_DAYS: integer(6, 365, 30),
+  SHORTLIST_EVENT_DAYS: integer(1, 3660, RETENTION_DAYS_DEFAULT),
   SHORTLIST_RUN_DISK_BYTES: integer(1e6, 1e15, 1e11),
   SHORTLIST_DISK_RESERVE_BYTES: integer(0, 1e15, 2e9),
   SHORTLIST_RUN_SECONDS: integer(1, 22 * 3600, 4 * 3600),

@@ -73,6 +73,8 @@ export function readSettings(environment: Environment = process.env) {
     edgeUrl: values.SHORTLIST_EDGE_URL.replace(/\/+$/, ""),
     /** Time within which everything that is stored of an erased user is removed. */
     erasureMs: values.SHORTLIST_ERASURE_DAYS * 86_400_000,
+    /** Time after which events are deleted. */
+    eventRetentionMs: values.SHORTLIST_EVENT_DAYS * 86_400_000,
     runs: {
       /** Runs that this machine does at the same time. */
       concurrency: values.SHORTLIST_CONCURRENCY,

@@ -3,6 +3,7 @@
  *
  *     customers/{customer}/events/shards.json                     how many shards there are: EventShards
  *     customers/{customer}/events/learnt.json                     what all models have learnt: EventMarks
+ *     customers/{customer}/events/erased.json                     up to which list of erased users the files were rewritten
  *     customers/{customer}/events/files/{shard}/{first}-{last}.ndjson.gz   StoredEvent lines with these sequence numbers, 15 digits each
  *
  * A shard numbers its events upwards. A *mark* is the last number, by shard, that is in some place: in the exported files, or in a version
@@ -38,6 +39,7 @@ export const eventCount = (marks: EventMarks): number => Object.values(marks).re
 const eventsPrefix = (customer: string) => `customers/${customer}/events/`;
 export const eventShardsKey = (customer: string) => `${eventsPrefix(customer)}shards.json`;
 export const learntMarksKey = (customer: string) => `${eventsPrefix(customer)}learnt.json`;
+export const erasedFromEventsKey = (customer: string) => `${eventsPrefix(customer)}erased.json`;
 export const eventFilesPrefix = (customer: string) => `${eventsPrefix(customer)}files/`;
 
 const DIGITS = 15;
@@ -47,6 +49,10 @@ export type EventFile = { readonly shard: string; readonly first: number; readon
 
 export const eventFileKey = (customer: string, { shard, first, last }: EventFile) =>
   `${eventFilesPrefix(customer)}${shard}/${padded(first)}-${padded(last)}.ndjson.gz`;
+
+/** The customer whose event file this is; undefined for the key of any other object. */
+export const customerOfEventFile = (key: string): string | undefined =>
+  /^customers\/([a-z0-9-]+)\/events\/files\//.exec(key)?.[1];
 
 /** Undefined for the key of any other object. */
 export function eventFileOf(customer: string, key: string): EventFile | undefined {

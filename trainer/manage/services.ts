@@ -49,7 +49,8 @@ export async function openServices(parts: TrainerParts, closing: ClosingStep[]) 
   const grants = await bucketGrants(settings.store);
   closing.push(() => grants.close());
   const records = { database, registry, ledger, pointers, folders, erasures: erased, deadlines };
-  return { ...parts, ...records, caps: settings.caps, backupHours: settings.backupHours, grants };
+  const { caps, backupHours, eventRetentionMs } = settings;
+  return { ...parts, ...records, caps, backupHours, eventRetentionMs, grants };
 }
 
 /** Performs the steps, the last one first. A step that fails is logged, and the others are still performed. */

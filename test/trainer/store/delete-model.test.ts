@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { eventFileKey } from "../../../shared/events/event-store.ts";
 import { livePointerKey } from "../../../shared/manifest.ts";
 import { buryModel, deleteModel } from "../../../trainer/store/delete-model.ts";
 import { readLivePointer, setStatus } from "../../../trainer/store/live-pointer-swap.ts";
@@ -10,7 +11,8 @@ import { TINY_MODEL, tinyVersion } from "../../fixtures/tiny-version.ts";
 
 const signal = new AbortController().signal;
 const context = { nowMs: 5, signal };
-const OTHERS = ["keys/0a.json", "models/acme/movies2/live.json", "models/acme2/movies/live.json"];
+const EVENTS = eventFileKey("acme", { shard: "0-0", first: 1, last: 9 }); // other models may come that learn them
+const OTHERS = [EVENTS, "keys/0a.json", "models/acme/movies2/live.json", "models/acme2/movies/live.json"];
 
 async function world(): Promise<ObjectStore> {
   const store = memoryStore();
@@ -22,7 +24,7 @@ async function world(): Promise<ObjectStore> {
 }
 const keysOf = async (store: ObjectStore) => (await Array.fromAsync(store.list(""))).map(({ key }) => key);
 
-test("every object of the model is deleted, and nothing of another model", async () => {
+test("every object of the model is deleted, and nothing of another model or of the customer", async () => {
   const store = await world();
   await deleteModel(store, TINY_MODEL, context);
   expect(await keysOf(store)).toEqual(OTHERS);

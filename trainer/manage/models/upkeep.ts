@@ -5,8 +5,10 @@
 import { Problem } from "../../../shared/problem.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
 import type { CustomerCaps } from "../../settings.ts";
+import { listAllEventFiles } from "../../store/event-files.ts";
 import { writeLearntMarks } from "../../store/learnt-marks.ts";
 import type { ObjectStore } from "../../store/object-store.ts";
+import { tidyEventFiles } from "../../store/tidy-event-files.ts";
 import { backUpRegularly } from "../records/backup.ts";
 import type { Database } from "../records/database.ts";
 import type { ErasureDeadlines } from "../records/erasure-deadlines.ts";
@@ -34,6 +36,7 @@ export type UpkeepContext = {
   readonly deadlines: ErasureDeadlines;
   readonly caps: CustomerCaps;
   readonly backupHours: number;
+  readonly eventRetentionMs: number;
   readonly nowMs: () => number;
   readonly log: Log;
 };
@@ -116,6 +119,7 @@ const SWEEP: readonly SweepStep[] = [
     const customers = new Set((await registry.listening(LISTENING_MAX)).map(({ customer }) => customer));
     for (const customer of customers) await writeLearntMarks(store, customer, await registry.names(customer));
   },
+  tidyEvents,
   (context) => backUpRegularly(context.backupHours, context),
   ({ database }) => database.maintain(),
 ];
@@ -142,6 +146,17 @@ async function removeOverdue(context: UpkeepContext): Promise<void> {
     }
   }
   context.workers.wake();
+}
+
+/** A customer's damaged file does not keep those of the others from being tidied. */
+async function tidyEvents(context: UpkeepContext, signal: AbortSignal): Promise<void> {
+  const { store, nowMs, eventRetentionMs: retentionMs, log } = context;
+  for (const [customer, files] of await listAllEventFiles(store))
+    try {
+      await tidyEventFiles(store, customer, files, { nowMs: nowMs(), retentionMs, signal });
+    } catch (error) {
+      log({ event: "upkeep_failed", level: "error", customer, error: errorForLog(error) });
+    }
 }
 
 /** Reconciles every model: a trainer may have died between writing a record and its pointer. */

@@ -9,6 +9,8 @@ import { erasureDeadlines } from "../../../../trainer/manage/records/erasure-dea
 import { modelRegistry } from "../../../../trainer/manage/records/model-registry.ts";
 import { runLedger } from "../../../../trainer/manage/records/run-ledger.ts";
 import { modelFolders } from "../../../../trainer/manage/runs/model-folders.ts";
+import { listEventFiles } from "../../../../trainer/store/event-files.ts";
+import { putEvents } from "../../../fixtures/event-files.ts";
 import { memoryStore } from "../../../fixtures/memory-store.ts";
 import { specOf } from "../../../fixtures/trainer-spec.ts";
 import { freshFolder, freshState } from "../../../fixtures/trainer-state.ts";
@@ -46,6 +48,7 @@ beforeEach(async () => {
     folders: modelFolders(await freshFolder()),
     store: memoryStore(),
     backupHours: 0,
+    eventRetentionMs: 396 * DAY_MS,
     caps: { models: 100, runs: 2, queue: 50, callsPerMinute: 600, scheduleSecondsMin: 60 },
     erasures: {
       erase: async () => {},
@@ -227,6 +230,20 @@ test("the sweep removes folders of removed models", async () => {
   await expect.poll(() => reconciled).toEqual(["known"]); // the last step
   await upkeep.stop();
   expect([existsSync(known), existsSync(gone)]).toEqual([true, false]);
+});
+
+test("the sweep tidies event files of customers without models; a damaged file keeps nobody else's", async () => {
+  const old = [{ user: "u", item: "i", at: 0 }];
+  for (const customer of ["broken", "other"])
+    for (const first of [1, 2]) await putEvents(context.store, old, { customer, first });
+  const [damaged] = await listEventFiles(context.store, "broken");
+  await context.store.delete(damaged!.key);
+  await context.store.putIfAbsent(damaged!.key, new Uint8Array(5), "application/gzip");
+  const upkeep = startUpkeep(context, 3_600_000);
+  const left = async () => (await listEventFiles(context.store, "other")).map(({ first }) => first);
+  await expect.poll(left).toEqual([2]);
+  await upkeep.stop();
+  expect(logs).toContainEqual(expect.objectContaining({ event: "upkeep_failed", customer: "broken" }));
 });
 
 test("failed pointers are retried at every turn, and all models are reconciled when a trainer starts", async () => {

@@ -33,7 +33,7 @@ export type FetchOptions = {
 
 /** The folder of the copies, inside the model's folder. */
 export const EVENTS_FOLDER = "events";
-/** No file is larger: an export has at most 10,000 rows, and merged files have at most 16 MB of compressed text. */
+/** No file is larger: an export has at most 10,000 rows, and merged files have at most 4 MB of compressed text. */
 const TEXT_BYTES_MAX = 2 ** 30;
 const gunzipped = promisify(gunzip);
 

@@ -106,6 +106,13 @@ describe("the table", () => {
     );
   });
 
+  test("has the events of merged files, which are several gzip files in one", async () => {
+    const key = await putEvents(store, many(3));
+    const found = (await store.get(key))!;
+    await store.swap(key, Buffer.concat(Array(50).fill(found.bytes)), found.etag);
+    expect(await rowsOf("SELECT count(*)::INT AS count FROM events")).toEqual([{ count: 150 }]);
+  });
+
   test("is estimated from the sizes of the files", async () => {
     for (let file = 0; file < 20; file++) await putEvents(store, many(100), { first: 1 + file * 100 });
     const connector = await open();
