@@ -245,6 +245,10 @@ class Shortlist:
     def delete_scenario(self, model: str, name: str) -> Json:
         return self.call("DELETE", _scenario_path(model, name), is_repeatable=False)
 
+    def view_user_events(self, user_id: Id) -> Json:
+        """The user's recent events, the newest first."""
+        return self.call("GET", f"/v0/users/{quote(str(user_id), safe='')}/events")
+
     def erase_user(self, user_id: Id) -> Json:
         """Erases a user from all models, for good."""
         return self.call("POST", "/v0/users/erase", {"user_id": user_id})

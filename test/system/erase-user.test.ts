@@ -2,8 +2,10 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ERASED_WITHIN_SECONDS } from "../../shared/erased-users.ts";
+import { eventFilesPrefix } from "../../shared/events/event-store.ts";
 import { userHash } from "../../shared/hash.ts";
 import { blobKey, type Manifest } from "../../shared/manifest.ts";
 import type { ModelRecord } from "../../shared/model-record.ts";
@@ -79,6 +81,25 @@ test("a user can be erased before any model exists", async () => {
   const answer = await erase("user-99");
   expect([answer.status, answer.headers.get("cache-control")]).toEqual([202, "no-store"]);
   expect(await answer.json()).toMatchObject({ user_id: "user-99" });
+});
+
+test("an erased user's events leave the shards with the call, and none arrives later", async () => {
+  const { edge } = service;
+  const post = (user_id: string) =>
+    edge.call("/v0/events", { key, body: { events: [{ user_id, item_id: "1001", type: "view" }] } });
+  for (const user of ["user-97", "user-98"]) expect((await post(user)).status).toBe(200);
+  expect((await edge.call("/v0/users/erase", { key, body: { user_id: "user-98" } })).status).toBe(202);
+  expect((await post("user-98")).status).toBe(200);
+  expect(await (await edge.call("/v0/users/user-98/events", { key })).json()).toEqual({
+    user_id: "user-98",
+    events: [],
+  });
+  for (const number of [0, 1, 2, 3]) await edge.alarm(`acme/0-${number}`);
+  const exported: string[] = [];
+  for await (const { key: file } of edge.store.list(eventFilesPrefix("acme")))
+    exported.push(gunzipSync((await edge.store.get(file))!.bytes).toString());
+  expect(exported.join()).toContain("user-97");
+  expect(exported.join()).not.toContain("user-98");
 });
 
 test("a model leaves out users erased before and ranks for all others", { timeout: TIMEOUT }, async () => {
