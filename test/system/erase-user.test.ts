@@ -87,19 +87,19 @@ test("an erased user's events leave the shards with the call, and none arrives l
   const { edge } = service;
   const post = (user_id: string) =>
     edge.call("/v0/events", { key, body: { events: [{ user_id, item_id: "1001", type: "view" }] } });
-  for (const user of ["user-97", "user-98"]) expect((await post(user)).status).toBe(200);
-  expect((await edge.call("/v0/users/erase", { key, body: { user_id: "user-98" } })).status).toBe(202);
-  expect((await post("user-98")).status).toBe(200);
-  expect(await (await edge.call("/v0/users/user-98/events", { key })).json()).toEqual({
-    user_id: "user-98",
+  for (const user of ["visitor-1", "visitor-2"]) expect((await post(user)).status).toBe(200);
+  expect((await edge.call("/v0/users/erase", { key, body: { user_id: "visitor-2" } })).status).toBe(202);
+  expect((await post("visitor-2")).status).toBe(200);
+  expect(await (await edge.call("/v0/users/visitor-2/events", { key })).json()).toEqual({
+    user_id: "visitor-2",
     events: [],
   });
   for (const number of [0, 1, 2, 3]) await edge.alarm(`acme/0-${number}`);
   const exported: string[] = [];
   for await (const { key: file } of edge.store.list(eventFilesPrefix("acme")))
     exported.push(gunzipSync((await edge.store.get(file))!.bytes).toString());
-  expect(exported.join()).toContain("user-97");
-  expect(exported.join()).not.toContain("user-98");
+  expect(exported.join()).toContain("visitor-1");
+  expect(exported.join()).not.toContain("visitor-2");
 });
 
 test("a model leaves out users erased before and ranks for all others", { timeout: TIMEOUT }, async () => {
