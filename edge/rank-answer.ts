@@ -1,10 +1,14 @@
 import type { Context } from "hono";
 import type { RankParameters } from "../shared/api.ts";
 import { attributesOf } from "../shared/attribute-values.ts";
+import { rankIdOf } from "../shared/events/rank-id.ts";
 import { type ItemIndex, itemIdToJson } from "../shared/ids.ts";
 import type { RankAnswer } from "../shared/rank.ts";
 import type { EdgeEnv } from "./isolate.ts";
 import type { LoadedVersion } from "./versions/load-version.ts";
+
+/** The beginning of a UUID, with 60 random bits. A whole one would make the name longer than an event may send. */
+const RANDOM_CHARACTERS = 18;
 
 /** Scores and shares are rounded to four decimals. */
 const rounded = (value: number) => Math.round(value * 1e4) / 1e4;
@@ -15,7 +19,7 @@ type Ranked = { readonly answer: RankAnswer; readonly parameters: RankParameters
 export function rankAnswer(c: Context<EdgeEnv>, loaded: LoadedVersion, { answer, parameters }: Ranked): Response {
   const { strategy, items, ignoredInteractions, unknownItems } = answer;
   const { version } = loaded.target.live;
-  const rankId = crypto.randomUUID();
+  const rankId = rankIdOf(version, crypto.randomUUID().slice(0, RANDOM_CHARACTERS));
   c.header("x-rank-id", rankId);
   c.header("x-model-version", version);
   c.header("x-rank-strategy", strategy);

@@ -30,6 +30,27 @@ const Metrics = z.record(z.string().max(40), MeasuredMean);
 /** Properties of all users' lists together, by name and cut-off, such as `coverage@10`. */
 const ListShape = z.record(z.string().max(60), z.number().nullable());
 
+export const ATTRIBUTED_MAX = 100;
+
+/** What the lists of a version led to, as far as events with rank ids tell. */
+const VersionAttribution = z
+  .object({
+    version: z.string().max(63),
+    lists: z
+      .number()
+      .meta({ description: "Lists with an event of a type whose seen is false, such as an impression." }),
+    events: z.record(
+      z.string().max(40),
+      z.object({ lists: z.number(), share: z.number(), low: z.number(), high: z.number() }),
+    ),
+  })
+  .meta({
+    description:
+      "By type, the lists among these that led to such an event, with their share and its 95 % interval (Wilson). Counted when " +
+      "the report's version was trained. Absent without such impressions, because nothing else says how many lists were shown.",
+  });
+export type VersionAttribution = z.infer<typeof VersionAttribution>;
+
 /** The settings with which a method was fitted. */
 export const MethodParams = z.record(z.string().max(60), z.number());
 
@@ -164,6 +185,7 @@ export const EvaluationReport = z.object({
   live: z.object({ method: z.string().max(60), params: MethodParams, metrics: Metrics, lift: MeasuredMean }).nullable(),
   /** Null or absent if no attributes of users are known. */
   user_attributes: UserAttributesReport.nullable().optional(),
+  attribution: z.array(VersionAttribution).max(ATTRIBUTED_MAX).optional(),
   gate: GateVerdict.nullable(),
   /** The chosen method was fitted again on all data before it was published. */
   refit: z.object({ interactions: z.number(), seconds: z.number(), artifact_bytes: z.number() }).nullable(),

@@ -81,7 +81,7 @@ test.each([
   const { headers } = answer;
   expect(headers.get("x-rank-strategy")).toBe(strategy);
   expect(headers.get("x-request-id")).toBe("my-request-1");
-  expect(headers.get("x-rank-id")).toMatch(/^[0-9a-f-]{36}$/);
+  expect(headers.get("x-rank-id")).toMatch(/^\d{8}T\d+Z-[0-9a-f]{8}\.[0-9a-f-]{18}$/);
   expect(headers.get("x-model-version")).toMatch(/^\d{8}T\d+Z-[0-9a-f]{8}$/);
   expect(headers.get("cache-control")).toBe("no-store");
   expect(headers.get("server-timing")).toMatch(/^version;dur=\d+, record;dur=\d+, turn;dur=\d+$/);

@@ -85,7 +85,7 @@ test("the TypeScript client makes every call", { timeout: TIMEOUT }, async () =>
     { onResponse: ({ headers }) => strategies.push(headers.get("x-rank-strategy")) },
   );
   expect(items[0]).toMatchObject({ score: expect.any(Number), metadata: { shelf: expect.any(String) } });
-  expect(rank_id).toMatch(/^[0-9a-f-]{36}$/);
+  expect(rank_id).toMatch(new RegExp(`^${version}\\.[0-9a-f-]{18}$`));
   expect(strategies).toEqual([strategy]);
   expect(await client.similarItems("shop", { item_id: "i3", limit: 2 })).toHaveLength(2);
 

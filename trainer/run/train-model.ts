@@ -1,5 +1,6 @@
 import { EvaluationReport } from "../../shared/evaluation-report.ts";
 import { gate } from "../choose/decide/gate.ts";
+import { attribution } from "./attribution.ts";
 import { removeErased } from "./remove-erased.ts";
 import { runMetrics } from "./run-metrics.ts";
 import {
@@ -42,7 +43,13 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
     return { kind: "refused", reasons: verdict.reasons, metrics: runMetrics(selection.report) };
 
   stage.enter("DEPLOYING");
-  const report = EvaluationReport.parse({ ...selection.report, gate: verdict, refit: final.report });
+  const attributed = await attribution(run, data.events);
+  const report = EvaluationReport.parse({
+    ...selection.report,
+    ...(attributed && { attribution: attributed }),
+    gate: verdict,
+    refit: final.report,
+  });
   const built = await buildFinal(run, { data, selection, final });
   await upload(run, built, { report, selection });
   await cleanUp(run);

@@ -3,13 +3,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { erasureHash } from "../../../shared/erased-users.ts";
+import { EvaluationReport } from "../../../shared/evaluation-report.ts";
 import { learntMarksKey } from "../../../shared/events/event-store.ts";
 import type { UserId } from "../../../shared/ids.ts";
+import { reportKey } from "../../../shared/manifest.ts";
 import { stringAt } from "../../../shared/packed-strings.ts";
+import { wilsonInterval } from "../../../trainer/choose/evaluate/wilson.ts";
 import { addErasedUsers } from "../../../trainer/store/erased-list.ts";
 import { writeLearntMarks } from "../../../trainer/store/learnt-marks.ts";
 import { setStatus } from "../../../trainer/store/live-pointer-swap.ts";
-import type { ObjectStore } from "../../../trainer/store/object-store.ts";
+import { type ObjectStore, storedJson } from "../../../trainer/store/object-store.ts";
 import { readManifest } from "../../../trainer/store/versions.ts";
 import { EVENTS_AT, EVENTS_SCHEMA, type GivenEvent, putEvents } from "../../fixtures/event-files.ts";
 import { memoryStore } from "../../fixtures/memory-store.ts";
@@ -51,7 +54,8 @@ async function train(more: Partial<FileTraining> = {}) {
   if (outcome.kind !== "published") throw new Error(outcome.kind);
   const { version } = outcome;
   const history = (user: string) => storedHistory(store, MODEL, version, user);
-  return { data, history, manifest: (await readManifest(store, MODEL, version))! };
+  const report = EvaluationReport.parse(storedJson((await store.get(reportKey("acme", "shop", version)))!.bytes));
+  return { version, data, history, report, manifest: (await readManifest(store, MODEL, version))! };
 }
 const learnt = async () => JSON.parse(new TextDecoder().decode((await store.get(learntMarksKey("acme")))!.bytes));
 
@@ -147,6 +151,40 @@ test("erased users are not learnt, and more events than memory are read through 
     expect(await history("u0")).toBeUndefined();
     expect((await history("u1"))!.length).toBeGreaterThan(0);
   }
+});
+
+describe("the report says what lists led to", () => {
+  const of = (version: string, list: string, ...types: string[]): GivenEvent[] =>
+    types.map((type) => ({ user: "u0", item: "i1", type, at: LATE, rankId: `${version}.${list}` }));
+
+  test("by version and type, of the lists that were shown", async () => {
+    await putEvents(store, PAST);
+    const { version } = await train();
+    const events = [
+      ...of(version, "a", "impression", "impression", "view", "view"),
+      ...of(version, "b", "impression"),
+      ...of(version, "c", "dislike", "impression"),
+      ...of(version, "d", "view"), // nothing says that this list was shown
+      ...of("unknown", "e", "impression", "view"),
+      ...of(version, "f", "other"),
+    ];
+    await putEvents(store, events, { first: PAST.length + 1 });
+    const { report } = await train({ nowMs: NOW + 60_000 });
+    expect(report.attribution).toEqual([
+      {
+        version,
+        lists: 3,
+        events: { view: { lists: 1, ...wilsonInterval(1, 3) }, dislike: { lists: 1, ...wilsonInterval(1, 3) } },
+      },
+    ]);
+  });
+
+  test("and nothing where no event says that a list was shown", async () => {
+    await putEvents(store, PAST);
+    const { version } = await train();
+    await putEvents(store, of(version, "a", "view"), { first: PAST.length + 1 });
+    expect((await train({ nowMs: NOW + 60_000 })).report.attribution).toBeUndefined();
+  });
 });
 
 /** Writes the past into the file of the other source. */

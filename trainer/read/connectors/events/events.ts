@@ -77,22 +77,33 @@ export async function connectEvents(
   };
 }
 
+/** The types of events by their meaning: positive, seen, and those that only say that a list was shown. */
+export function eventTypes(meanings: FetchedEvents["meanings"]) {
+  const types = Object.keys(meanings);
+  return {
+    positive: types.filter((type) => meanings[type]!.label),
+    seen: types.filter((type) => meanings[type]!.seen),
+    shown: types.filter((type) => !meanings[type]!.seen),
+  };
+}
+
+function tableSql(events: FetchedEvents): string {
+  const { positive, seen } = eventTypes(events.meanings);
+  const isAmong = (types: readonly string[]) => `type IN (${types.map(literal).join(", ")})`;
+  return `SELECT user_id, item_id, type, make_timestamp(CAST(floor(created_at) AS BIGINT) * 1000000) AS created_at,
+      ${isAmong(positive)} AS label, value, event_id, rank_id
+    FROM ${storedEventsSql(events)} WHERE ${isAmong(seen)}`;
+}
+
 const TEXTS = ["event_id", "user_id", "item_id", "type", "rank_id"];
 
-function tableSql({ files, meanings }: FetchedEvents): string {
-  const typesWith = (meaning: "label" | "seen") => {
-    const types = Object.keys(meanings).filter((type) => meanings[type]![meaning]);
-    return `type IN (${types.map(literal).join(", ")})`;
-  };
+/** The expression after FROM that reads all stored events. */
+export function storedEventsSql({ files }: FetchedEvents): string {
   const columns = [...TEXTS.map((name) => `${name}: 'VARCHAR'`), "created_at: 'DOUBLE'", "value: 'DOUBLE'"].join(", ");
-  const stored =
-    files.length > 0
-      ? `read_json([${files.map(({ path }) => literal(path)).join(", ")}],
-          format = 'newline_delimited', compression = 'gzip', columns = {${columns}})`
-      : `(SELECT ${TEXTS.map((name) => `'' AS ${name}`).join(", ")}, 0.0 AS created_at, 0.0 AS value LIMIT 0)`;
-  return `SELECT user_id, item_id, type, make_timestamp(CAST(floor(created_at) AS BIGINT) * 1000000) AS created_at,
-      ${typesWith("label")} AS label, value, event_id, rank_id
-    FROM ${stored} WHERE ${typesWith("seen")}`;
+  return files.length > 0
+    ? `read_json([${files.map(({ path }) => literal(path)).join(", ")}],
+        format = 'newline_delimited', compression = 'gzip', columns = {${columns}})`
+    : `(SELECT ${TEXTS.map((name) => `'' AS ${name}`).join(", ")}, 0.0 AS created_at, 0.0 AS value LIMIT 0)`;
 }
 
 /** Estimated from some files, and by the sizes of all. */
