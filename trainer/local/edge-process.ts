@@ -1,6 +1,6 @@
 /**
  * The program that runs the edge in `wrangler dev` for `npm start`. Its arguments are the port and the folder of the local
- * bucket; TRAINER_URL and FORWARD_SECRET come from its environment. Everything else is as in wrangler.toml.
+ * bucket; TRAINER_URL and FORWARD_SECRET come from its environment. Pages of every origin may call; everything else is as in wrangler.toml.
  */
 import { join } from "node:path";
 import { unstable_startWorker as startWorker } from "wrangler";
@@ -13,6 +13,7 @@ const starting = startWorker({
   bindings: {
     TRAINER_URL: { type: "plain_text", value: process.env.TRAINER_URL! },
     FORWARD_SECRET: { type: "secret_text", value: process.env.FORWARD_SECRET! },
+    CORS_ORIGINS: { type: "plain_text", value: "*" }, // pages under development, which still need the key
   },
   dev: {
     server: { hostname: "127.0.0.1", port: Number(port) },

@@ -105,13 +105,20 @@ async function labelOf(table: Table, name: string): Promise<Label> {
 type Entity = { readonly id: string; readonly source?: { readonly connector_id: string; readonly query: string } };
 type Tables = { readonly interactions: Table; readonly items: Table | null; readonly users: Table | null };
 
-/** The body of `POST /v0/models`: a connector and a query per file. The query adds a constant time or label if there is none. */
+/** The types of events that the model learns from: what pages send of their visitors. */
+const EVENTS = { view: { label: true }, purchase: { label: true } };
+
+/**
+ * The body of `POST /v0/models`: a connector and a query per file, and the connector of live events. The query adds a constant time or
+ * label if there is none.
+ */
 function creationBody(
   model_name: string,
   { interactions, items, users }: Tables,
   { user, item, time, label }: Columns & { readonly label: Label | null },
 ) {
-  const connectors = Object.entries({ interactions, items, users }).flatMap(([id, table]) =>
+  type Config = { readonly id: string; readonly type: string; readonly location?: string };
+  const files = Object.entries({ interactions, items, users }).flatMap(([id, table]): Config[] =>
     table ? [{ id, type: "File", location: table.path }] : [],
   );
   const entity = (role: "user" | "item", id: string, table: Table | null): Entity => {
@@ -129,7 +136,7 @@ function creationBody(
   const query = `SELECT ${selected.join(", ")} FROM ${interactions.name}`;
   return {
     model_name,
-    connector_configs: connectors,
+    connector_configs: [...files, { id: "events", type: "Events" }],
     schema: {
       user: entity("user", user, users),
       item: entity("item", item, items),
@@ -137,6 +144,7 @@ function creationBody(
         created_at: time ?? "created_at",
         label: label ?? { type: "Binary", name: "label" },
         source: { connector_id: "interactions", query },
+        events: EVENTS,
       },
     },
   };

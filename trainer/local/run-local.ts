@@ -79,12 +79,12 @@ async function useServices(
   await showRankings(service, source, { attributes: record.data?.item_attributes ?? [], print });
 }
 
-/** Returns the known API key if the edge accepts it, else issues one for the customer `local` with both scopes. */
+/** Returns the known API key if the edge accepts it, else issues one for the customer `local` with all scopes. */
 async function ensureLocalKey(edgeUrl: string, apiKey: string | undefined, signal: AbortSignal): Promise<string> {
   const answer = apiKey && (await callService({ edgeUrl, apiKey, signal }, "GET", "/v0/models"));
   if (answer && answer.status === 200) return apiKey;
   const store = s3Store({ ...readKeySettings({ SHORTLIST_EDGE_URL: edgeUrl }).store, signal });
-  const request = { customer: LOCAL_CUSTOMER, scopes: ["rank", "manage"] as const, expiresAtMs: null };
+  const request = { customer: LOCAL_CUSTOMER, scopes: ["rank", "events", "manage"] as const, expiresAtMs: null };
   return (await issueKey(store, { ...request, nowMs: Date.now(), random: randomBytes })).key;
 }
 

@@ -48,7 +48,7 @@ test("files of the same name in different folders are not confused", async () =>
   await mkdir(other);
   await writeFile(join(other, "interactions.csv"), EVENTS);
   const { location } = source.body.connector_configs[0]!;
-  const found = await findFiles(location, [other, ...source.folders]);
+  const found = await findFiles(location!, [other, ...source.folders]);
   expect(found.map(({ path }) => path)).toEqual([source.interactions.path]);
 });
 
@@ -58,9 +58,10 @@ test("files of two folders are both allowed and have full paths", async () => {
   const files = await given({ "rentals.csv": EVENTS }, { items: join(root, "more", "catalogue.csv") });
   const source = await describeFiles(files, access());
   expect(source.folders).toHaveLength(2);
-  expect(source.body.connector_configs.map(({ location }) => location)).toEqual([
-    join(root, "shop", "rentals.csv"),
-    join(root, "more", "catalogue.csv"),
+  expect(source.body.connector_configs).toEqual([
+    { id: "interactions", type: "File", location: join(root, "shop", "rentals.csv") },
+    { id: "items", type: "File", location: join(root, "more", "catalogue.csv") },
+    { id: "events", type: "Events" },
   ]);
   expect(source.body.schema.item.source).toEqual({
     connector_id: "items",
