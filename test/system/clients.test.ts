@@ -1,10 +1,11 @@
 /** The clients make every call of the API against a real edge and a real trainer. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildSync } from "esbuild";
 import { Miniflare } from "miniflare";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import backEnd from "../../edge/client/examples/back-end.ts";
 import { type ModelSpec, Shortlist } from "../../edge/client/shortlist.ts";
 import { CALLS } from "../../edge/openapi-calls.ts";
 import { RankBody, SimilarBody } from "../../shared/api.ts";
@@ -23,7 +24,7 @@ beforeAll(async () => {
   // Every user likes a third of 30 items.
   const clicks = Array.from({ length: 1200 }, (_, row) => {
     const user = Math.floor(row / 6);
-    return `u${user},i${(user % 3) + 3 * ((user * 7 + (row % 6) * 5) % 10)},${1e9 + row},1`;
+    return `u${user},i${(user % 3) + 3 * ((user * 7 + (row % 6) * 3) % 10)},${1e9 + (row % 6) * 1e5 + user},1`;
   });
   await writeFile(join(folder, "clicks.csv"), ["user_id,item_id,created_at,label", ...clicks].join("\n"));
   const products = Array.from({ length: 30 }, (_, item) => `i${item},shelf ${item % 3},${item * 10}`);
@@ -32,12 +33,16 @@ beforeAll(async () => {
     realRuns: true,
     environment: {
       SHORTLIST_FILE_ROOTS: JSON.stringify({ acme: [folder] }),
-      SHORTLIST_FIT_SECONDS: "1",
+      SHORTLIST_FIT_SECONDS: "2",
       SHORTLIST_IGNORE_GATE: "true",
     },
   });
   ({ key: apiKey } = await service.edge.issueKey());
 }, TIMEOUT);
+afterEach(() => {
+  vi.unstubAllEnvs();
+  vi.restoreAllMocks();
+});
 afterAll(async () => {
   await service?.stop();
   await rm(folder, { recursive: true, force: true, maxRetries: 5 });
@@ -162,6 +167,49 @@ test("the client runs in a Worker", async () => {
     await worker.dispose();
   }
 });
+
+test("the back end of the examples ranks, stores what was seen, and answers when the service does not", async () => {
+  vi.spyOn(console, "error").mockReturnValue();
+  const events = { meanings: { view: { label: true, seen: true } }, learnt: {} };
+  await service.edge.publish({ customer: "shoes", events });
+  vi.stubEnv("SHORTLIST_EDGE", service.edge.url);
+  vi.stubEnv("SHORTLIST_KEY", (await service.edge.issueKey({ customer: "shoes" })).key);
+  const headers = { "x-signed-in-user": "carl" };
+  const listed = async (path: string) => {
+    const answer = await backEnd.request(path, { headers });
+    const { items } = (await answer.json()) as { items: { item_id: string; metadata: object }[] };
+    return { status: answer.status, ids: items.map(({ item_id }) => item_id), first: items[0] };
+  };
+  const before = await listed("/for-you");
+  expect(before.first).toMatchObject({ metadata: { category: expect.any(String) } });
+  expect((await backEnd.request("/items/i6/views", { method: "POST", headers })).status).toBe(204);
+  const after = await listed("/for-you");
+  expect(before.ids).toContain("i6");
+  expect(after.ids.slice(0, 2).sort()).toEqual(["i5", "i7"]); // the neighbours of i6
+  expect(after.ids).not.toContain("i6");
+  expect((await (await backEnd.request("/for-you")).json()) as object).toMatchObject({ strategy: "popular" });
+  expect((await listed("/items/i3/similar")).ids.slice(0, 2).sort()).toEqual(["i2", "i4"]);
+  expect(await listed("/items/nothing/similar")).toMatchObject({ status: 404, ids: [] });
+  vi.stubEnv("SHORTLIST_KEY", "rk_wrong");
+  expect(await listed("/for-you")).toMatchObject({ status: 503, ids: [] });
+});
+
+test.skipIf(!hasPython)(
+  `the script of the examples trains on CSV files and draws a plot${UNLESS_SKIPPED}`,
+  {
+    timeout: TIMEOUT,
+  },
+  async () => {
+    const plot = join(folder, "quality.svg");
+    const args = ["csv-shop", "clicks.csv", "--items", "products.csv", "--plot", plot];
+    const environment = { SHORTLIST_EDGE: service.edge.url, SHORTLIST_KEY: apiKey };
+    const output = await runPython("edge/client/examples/train_csv.py", args, environment);
+    expect(output).toMatch(/was chosen\. .*quality\.svg shows why\. Popular items: \['i\d+'/);
+    const svg = await readFile(plot, "utf8");
+    expect(svg).toMatch(/^<svg .*popularity.*<\/svg>\n$/s);
+    expect(svg.match(/<rect /g)!.length).toBeGreaterThan(2); // methods besides popularity
+  },
+);
 
 const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 

@@ -1,8 +1,12 @@
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { hasBrowser, startBrowser, UNLESS_SKIPPED } from "../fixtures/browser.ts";
 import { commandOf, endService, isAlive, type StartedService, startService } from "../fixtures/started-service.ts";
 
 /** Short fitting time: these tests check the path, not the model's quality. */
@@ -81,6 +85,44 @@ test("rankings are personal, filtered and without seen items", async () => {
   const all = await rank({ user_id: "user-0001", limit: 500 });
   expect(all.filter((id) => seen.has(id))).toEqual([]);
 });
+
+test.skipIf(!hasBrowser)(
+  `a page of another origin shows a list, and a click changes it${UNLESS_SKIPPED}`,
+  {
+    timeout: TIMEOUT,
+  },
+  async () => {
+    const html = await readFile("edge/client/examples/shop.html");
+    const shop = createServer((_, answer) => answer.setHeader("content-type", "text/html").end(html));
+    await once(shop.listen(0, "127.0.0.1"), "listening");
+    const { port } = shop.address() as AddressInfo;
+    const browser = await startBrowser();
+    try {
+      const page = await browser.newPage();
+      const errors: string[] = [];
+      page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+      page.on("pageerror", (error) => errors.push(error.message));
+      const query = new URLSearchParams({ edge: local.edge_url, key: local.api_key, model: local.model_name });
+      await page.goto(`http://127.0.0.1:${port}/?${query}`);
+      await page.getByText("Popular items.").waitFor();
+      const titles = () => page.locator("button").allInnerTexts();
+      const popular = await titles();
+      expect(popular).toHaveLength(12);
+      await page.locator("button").first().click();
+      await page.getByText("Chosen for you.").waitFor();
+      const chosen = await titles();
+      expect(chosen).not.toContain(popular[0]);
+      expect(chosen.filter((title) => !popular.includes(title)).length).toBeGreaterThan(3);
+      await page.reload(); // the visitor is still known
+      await page.getByText("Chosen for you.").waitFor();
+      expect(await titles()).toEqual(chosen);
+      expect(errors.filter((error) => !error.includes("favicon"))).toEqual([]);
+    } finally {
+      await browser.close();
+      shop.close();
+    }
+  },
+);
 
 test("Ctrl-C stops everything, and a second start keeps key, model and version", { timeout: TIMEOUT }, async () => {
   const before = await recordOf();
