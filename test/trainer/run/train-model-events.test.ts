@@ -205,6 +205,13 @@ test("events join the rows of another source", async () => {
   expect(data!.interactions).toBe(PAST.length + 2);
   expect(await history("u0")).toEqual([...(await before("u0"))!, "i1"]);
   expect(await history("new")).toEqual(["brand-new"]);
+  // The store prepares more rows than memory holds. Users and items that only events know are there too.
+  const settings = { memoryMbMax: 0.005 };
+  const large = await train({ ...joined(EVENTS_SCHEMA.interaction.events), nowMs: NOW + 2000, settings });
+  expect(large.data!.warnings[0]).toContain("DuckDB prepared them");
+  expect(large.manifest.item_count).toBe(manifest.item_count);
+  expect((await large.history("u0"))!.at(-1)).toBe("i1");
+  expect(await large.history("new")).toEqual(["brand-new"]);
 });
 
 test("events of items that cannot be integers do not join interactions with items that are", async () => {
@@ -218,6 +225,10 @@ test("events of items that cannot be integers do not join interactions with item
   const { manifest, history, data } = await train(joined(EVENTS_SCHEMA.interaction.events));
   expect(manifest.item_id_type).toBe("integer");
   expect((await history("new"))!.toSorted()).toEqual(["7", "8000"]);
+  const settings = { memoryMbMax: 0.005 };
+  const large = await train({ ...joined(EVENTS_SCHEMA.interaction.events), nowMs: NOW + 1000, settings });
+  expect(large.manifest).toMatchObject({ item_count: manifest.item_count, item_id_type: "integer" });
+  expect(["7", "8000"]).toContain((await large.history("new"))![0]);
   expect(data!.warnings[0]).toContain("2 events were left out because their item id is not an integer");
 });
 

@@ -7,10 +7,17 @@ import { leaveOutErased } from "./leave-out-erased.ts";
 import { openQuery, type QueryOptions, stageOpened } from "./stage-query.ts";
 import { readRow, type Staging } from "./staging.ts";
 
-type JoinOptions = QueryOptions & { readonly erased?: ErasedUsers | undefined; readonly nowMs: number };
+type JoinOptions = QueryOptions & {
+  readonly erased?: ErasedUsers | undefined;
+  readonly nowMs: number;
+  /** Whether the interactions are those of a sample of the users. Then the events of other users do not join them. */
+  readonly isSample: boolean;
+};
 
 export type JoinedInteractions = {
   readonly interactions: StagedInteractions;
+  /** SQL of the ids of all items with events, column `text`. */
+  readonly itemsSql: string;
   readonly erasedRows: number;
   readonly warnings: readonly string[];
 };
@@ -29,22 +36,28 @@ export async function joinEvents(
   const events = await checkInteractions(staging, table, EVENTS_SCHEMA, Math.floor(options.nowMs / 1000));
   // Answers have the ids as numbers, so no other id can join them.
   const canJoin = interactions.itemIdType === "integer" ? "regexp_full_match(item_id, '0|-?[1-9][0-9]*')" : "true";
-  const joinable = `(SELECT * FROM ${events.acceptedSql} WHERE ${canJoin})`;
-  const count = await readRow(staging, `SELECT count(*) AS count FROM ${joinable}`);
-  const joined = Number(count.count);
+  const [userId, itemId] = [textOf(interactions.userKey, "user_id"), textOf(interactions.itemKey, "item_id")];
+  const candidates = `(SELECT * FROM ${events.acceptedSql} WHERE ${canJoin})`;
+  const known = `user_id IN (SELECT ${userId} FROM ${interactions.acceptedSql})`;
+  const joinable = options.isSample ? `(SELECT * FROM ${candidates} WHERE ${known})` : candidates;
+  const counts = await readRow(
+    staging,
+    `SELECT (SELECT count(*) FROM ${joinable}) AS joined, (SELECT count(*) FROM ${candidates}) AS candidates`,
+  );
+  const refused = events.accepted - Number(counts.candidates);
   return {
     interactions: {
       ...interactions,
       rejected: sumOf(interactions.rejected, events.rejected),
-      accepted: interactions.accepted + joined,
-      acceptedSql: `(SELECT row, ${textOf(interactions.userKey, "user_id")} AS user_id,
-          ${textOf(interactions.itemKey, "item_id")} AS item_id, seconds, positive, rating FROM ${interactions.acceptedSql}
+      accepted: interactions.accepted + Number(counts.joined),
+      acceptedSql: `(SELECT row, ${userId} AS user_id, ${itemId} AS item_id, seconds, positive, rating FROM ${interactions.acceptedSql}
         UNION ALL SELECT row, user_id, item_id, seconds, positive, ${ratingSql(label)} AS rating FROM ${joinable})`,
       userKey: { ...interactions.userKey, text: "key" },
       itemKey: { ...interactions.itemKey, text: "key" },
     },
+    itemsSql: `(SELECT DISTINCT item_id AS text FROM ${candidates})`,
     erasedRows,
-    warnings: joined < events.accepted ? [notInteger(events.accepted - joined)] : [],
+    warnings: refused > 0 ? [notInteger(refused)] : [],
   };
 }
 

@@ -100,8 +100,9 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
 const WARNINGS_MAX = 50;
 
 /** SQL of the ids of items that need not have interactions, column `text`. */
-function moreItemsSql({ items, catalog }: StagedSources): string | null {
+function moreItemsSql({ items, catalog, eventItemsSql }: StagedSources): string | null {
   const relations = [
+    ...(eventItemsSql ? [eventItemsSql] : []),
     ...(items ? [idsOf(items)] : []),
     ...(catalog ? [`(SELECT CAST(c0 AS VARCHAR) AS text FROM ${catalog.name})`] : []),
   ];

@@ -40,6 +40,8 @@ export type StagedSources = {
   readonly users: StagedAttributes | undefined;
   /** The rows of `catalogQuery`: one column of item ids. */
   readonly catalog: StagedTable | undefined;
+  /** SQL of the ids of the items of joined events, column `text`. */
+  readonly eventItemsSql: string | undefined;
   /** How the sources were read, for the record: job ids, and which part was read. */
   readonly sources: readonly string[];
   readonly warnings: readonly string[];
@@ -86,7 +88,7 @@ export async function stageSources(
   };
 }
 
-type SourceOptions = IncrementalOptions & Pick<StageSourcesOptions, "erased">;
+type SourceOptions = IncrementalOptions & Pick<StageSourcesOptions, "erased" | "catalogQuery">;
 
 async function stageInteractions(staging: Staging, spec: ModelSpec, options: SourceOptions) {
   const { nowMs, erased } = options;
@@ -104,12 +106,14 @@ async function stageInteractions(staging: Staging, spec: ModelSpec, options: Sou
   const nowSeconds = Math.floor(nowMs / 1000);
   const interactions = await checkInteractions(staging, table, schema, nowSeconds);
   const events = joinedEventsOf(spec);
-  if (events === undefined) return { ...staged, interactions, erasedRows: rows };
+  if (events === undefined) return { ...staged, interactions, erasedRows: rows, eventItemsSql: undefined };
   const { label } = schema.interaction;
-  const joined = await joinEvents(staging, { interactions, label }, events, options);
+  const isSample = options.catalogQuery !== undefined;
+  const joined = await joinEvents(staging, { interactions, label }, events, { ...options, isSample });
   return {
     ...staged,
     interactions: joined.interactions,
+    eventItemsSql: joined.itemsSql,
     erasedRows: rows + joined.erasedRows,
     warnings: [...staged.warnings, ...joined.warnings],
   };

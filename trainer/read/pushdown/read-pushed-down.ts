@@ -1,18 +1,20 @@
 import { join } from "node:path";
 import type { DataSummary } from "../../../shared/model-record.ts";
-import { joinedEventsOf, type ModelSpec } from "../../../shared/model-spec.ts";
+import { EVENTS_QUERY, EVENTS_SCHEMA, joinedEventsOf, type ModelSpec } from "../../../shared/model-spec.ts";
 import { countOf, type PackedStrings, stringAt } from "../../../shared/packed-strings.ts";
 import { RECORD_HISTORY_MAX } from "../../../shared/user-records.ts";
 import { StageError } from "../../stage/stage-error.ts";
+import type { SourceRows } from "../connectors/connector.ts";
 import { checkRows } from "../dataset/checks.ts";
 import { interactionsThatFit, stagingMb } from "../dataset/memory-budget.ts";
 import type { ReadDataset, ReadDatasetOptions } from "../dataset/read-dataset.ts";
-import { openStaging, stageRows, stageTexts } from "../dataset/staging.ts";
+import { openStaging, runStaged, type StagedTable, type Staging, stageRows, stageTexts } from "../dataset/staging.ts";
+import { DUCKDB } from "../rules/duckdb-dialect.ts";
 import { countRejected, describeRejected } from "../rules/reject-reasons.ts";
 import { spoolUsers, type UserSpool } from "../spool/spool-users.ts";
 import { NEWEST_PER_USER, readSample } from "./read-sample.ts";
 import { DISTINCT } from "./relation.ts";
-import { type SourceQuery, sourceTable } from "./source-table.ts";
+import { type SourceQuery, type SourceTable, sourceTable } from "./source-table.ts";
 import { openRelation, type PushedSource, readRejected, readTotals, readUnit, type Totals } from "./source-totals.ts";
 
 export type PushDownOptions = ReadDatasetOptions & {
@@ -31,8 +33,7 @@ export type InteractionSource = { readonly query: SourceQuery; readonly connecto
  * Reads interactions that do not fit into memory. Their store checks them and removes duplicates. The trainer reads the
  * ids of all items, the newest interactions of a sample of users, and, onto its disk, what every user has seen.
  *
- * Throws StageError `too_many_interactions` when a column has a type that the store cannot check as the trainer does, or when events
- * are to join the interactions, which are not in the store.
+ * Throws StageError `too_many_interactions` when a column has a type that the store cannot check as the trainer does.
  */
 export async function readPushedDown(
   spec: ModelSpec,
@@ -40,7 +41,6 @@ export async function readPushedDown(
   options: PushDownOptions,
 ): Promise<PushedDown> {
   const { progress, rejectedFractionMax } = options;
-  if (joinedEventsOf(spec)) throw cannotJoinEvents();
   progress({ detail: "counting interactions in the store" });
   const source = await openSource(interactions, options);
   const { rows, rejected } = await readRejected(source);
@@ -48,7 +48,8 @@ export async function readPushedDown(
   const totals = await readTotals(source, NEWEST_PER_USER);
   const sample = await readSample(spec, { source, totals }, options);
   const { dataset } = sample;
-  const spool = await spoolAllUsers(source, dataset.itemIds, options);
+  const events = await joinedSource(spec, source, options);
+  const spool = await spoolAllUsers({ source, events }, dataset.itemIds, options);
   const warnings = [
     pushedWarning(spec, { query: interactions.query, totals, sample, spool }, options),
     ...describeRejected(rejected).map((text) => `Rows left out: ${text}`),
@@ -70,14 +71,6 @@ export async function readPushedDown(
   return { ...sample, summary, spool };
 }
 
-const cannotJoinEvents = () =>
-  new StageError(
-    "checking",
-    "too_many_interactions",
-    "There are more interactions than this run's memory holds, so their store would have to prepare them, and it does not have the " +
-      "events: narrow the query to the newest interactions, or give the run more memory",
-  );
-
 /** The source with its rules and the unit of its times. */
 async function openSource({ query, connector }: InteractionSource, { signal }: PushDownOptions): Promise<PushedSource> {
   const table = sourceTable(query);
@@ -97,7 +90,7 @@ async function openSource({ query, connector }: InteractionSource, { signal }: P
 
 /** Writes the history of every user to the trainer's disk, sorted by hash. */
 async function spoolAllUsers(
-  source: PushedSource,
+  { source, events }: { readonly source: PushedSource; readonly events: PushedSource | undefined },
   itemIds: PackedStrings,
   options: PushDownOptions,
 ): Promise<UserSpool> {
@@ -106,16 +99,18 @@ async function spoolAllUsers(
   const staging = await openStaging({ workDirectory, memoryMb, diskBytesMax: context.settings.diskBytesMax, signal });
   try {
     await stageTexts(staging, { name: "items", column: "text" }, textsOf(itemIds));
-    const records = await openRelation(source, {
+    const relation = {
       kind: "records",
       of: DISTINCT,
       saltHex: Buffer.from(salt).toString("hex"),
       historyMax: RECORD_HISTORY_MAX,
       erasedSalt: erased?.salt ?? null,
-    });
+    } as const;
+    const records = await openRelation(source, relation);
     const report = (detail: string) => (rows: number) => progress({ detail, rows });
     const reading = report("reading what every user has seen");
     const table = await stageRows(staging, { name: "record_rows", source: records }, reading);
+    if (events) await appendRecords(staging, table, await openRelation(events, relation));
     const path = join(workDirectory, "users.spool");
     const sorting = { path, erased, progress: report("sorting what every user has seen") };
     const userCount = await spoolUsers(staging, table, sorting);
@@ -123,6 +118,28 @@ async function spoolAllUsers(
   } finally {
     await staging.close();
   }
+}
+
+/** The events that join the interactions, as a source with the same rules. */
+async function joinedSource(
+  spec: ModelSpec,
+  { signal, origins, table: { nowSeconds } }: PushedSource,
+  { connectors }: PushDownOptions,
+): Promise<PushedSource | undefined> {
+  const config = joinedEventsOf(spec);
+  if (config === undefined) return undefined;
+  const connector = await connectors!.of({ query: EVENTS_QUERY, connector_id: config.id });
+  const { columns } = await connector.inspect(EVENTS_QUERY, signal);
+  const query = { dialect: DUCKDB, query: EVENTS_QUERY, available: columns, schema: EVENTS_SCHEMA, nowSeconds };
+  return { connector, signal, origins, table: sourceTable(query) as SourceTable };
+}
+
+/** Adds the records of events to those of the interactions, whose item ids may be integers. Other ids are no items of theirs. */
+async function appendRecords(staging: Staging, { name, columns }: StagedTable, events: SourceRows): Promise<void> {
+  const { name: added } = await stageRows(staging, { name: "event_records", source: events });
+  const cast = `TRY_CAST(c1 AS ${columns[1]!.type})`;
+  const item = `CASE WHEN CAST(${cast} AS VARCHAR) = c1 THEN ${cast} END`;
+  await runStaged(staging, `INSERT INTO ${name} SELECT * REPLACE (${item} AS c1) FROM ${added}`);
 }
 
 function* textsOf(strings: PackedStrings): Generator<string> {
