@@ -17,6 +17,7 @@ import { rankByBody, rankByQuery, readAhead, similarByBody, similarByQuery } fro
 import type { ObjectCache } from "./reading/cached-objects.ts";
 import { requestEntry, writeLog } from "./request-log.ts";
 import type { VersionLoader } from "./versions/snapshot-cache.ts";
+import { requireOrigin } from "./web-page-keys.ts";
 
 type Handler = (c: Context<EdgeEnv>) => Response | Promise<Response>;
 
@@ -107,7 +108,7 @@ const allowOrigins: MiddlewareHandler<EdgeEnv> = (c, next) => {
   return cors({
     origin: (origin) => (allowed.includes("*") ? "*" : allowed.includes(origin) ? origin : null),
     allowMethods: ["GET", "POST", "PUT", "PATCH", "DELETE"],
-    allowHeaders: ["content-type", "x-api-key", "x-request-id", "idempotency-key", "if-match"],
+    allowHeaders: ["content-type", "x-api-key", "x-request-id", "idempotency-key", "if-match", "x-user-signature"],
     exposeHeaders: [...Object.keys(RANK_HEADERS), "retry-after", "location", "idempotent-replayed", "etag"],
     maxAge: 600,
   })(c, next);
@@ -134,7 +135,10 @@ const authenticate: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   const access = { ...c.get("access"), reader, limitUnknown, onHint };
   const caller = await keys.callerOf(c.req.header("x-api-key"), access);
   c.set("caller", caller);
-  await limitRate(c, c.env.RATE_LIMIT, caller.keyId, "This API key has made too many requests");
+  requireOrigin(caller, c.req.header("origin"));
+  // All visitors of a web page share its key, so each address has its own limit.
+  const visitor = caller.origins ? ` ${c.req.header("cf-connecting-ip") ?? ""}` : "";
+  await limitRate(c, c.env.RATE_LIMIT, caller.keyId + visitor, "This API key has made too many requests");
   await next();
 };
 

@@ -6,7 +6,15 @@ import type { ObjectCache } from "./reading/cached-objects.ts";
 import { refreshedCache } from "./reading/refreshed-cache.ts";
 
 /** The caller, as the key record names it. */
-export type Caller = { readonly keyId: string; readonly customer: string; readonly scopes: readonly Scope[] };
+export type Caller = {
+  readonly keyId: string;
+  readonly customer: string;
+  readonly scopes: readonly Scope[];
+  /** The origins whose web pages contain the key. */
+  readonly origins?: readonly string[] | undefined;
+  /** The key of the HMACs that user ids must be sent with. */
+  readonly userSecret?: string | undefined;
+};
 
 export type KeyAccess = ReadAccess & {
   /** Called before the record of a key is read that this isolate does not know. Throws Problem when the client has tried too many. */
@@ -75,7 +83,8 @@ export function keyring(cacheMs: number, cache?: ObjectCache): Keyring {
       };
       const record = (await records.get(key, read, access).catch(UNREADABLE))!;
       if (!isKeyValid(record, access.nowMs())) throw new Problem("invalid_api_key", DETAIL);
-      return { keyId: record.key_id, customer: record.customer, scopes: record.scopes };
+      const { key_id, customer, scopes, origins, user_secret } = record;
+      return { keyId: key_id, customer, scopes, origins, userSecret: user_secret };
     },
   };
 }

@@ -9,12 +9,13 @@ type Json = Readonly<Record<string, unknown>>;
 const PROBLEMS_WITH_KEY: readonly ProblemCode[] = [
   "missing_api_key",
   "invalid_api_key",
+  "origin_not_allowed",
   "rate_limited",
   "artifact_unavailable",
 ];
 const PROBLEMS_BY_SCOPE: Readonly<Record<Scope, readonly ProblemCode[]>> = {
-  rank: ["insufficient_scope"],
-  events: ["insufficient_scope"],
+  rank: ["insufficient_scope", "invalid_user_signature"],
+  events: ["insufficient_scope", "invalid_user_signature"],
   manage: ["invalid_parameter", "insufficient_scope", "trainer_unavailable", "overloaded"], // invalid_parameter: a wrong Idempotency-Key
 };
 const PROBLEMS_OF_EVERY_CALL: readonly ProblemCode[] = ["uri_too_long", "internal"];
@@ -61,7 +62,8 @@ export const problemsOf = ({ scope, problems }: Call): ProblemCode[] => [
 
 function operationOf(call: Call): Json {
   const { id, summary, description, scope, body, answers } = call;
-  const parameters = [...pathParameters(call.path), ...(call.parameters ?? []).map(parameterOf)];
+  const own = [...(call.parameters ?? []), ...(scope === "rank" || scope === "events" ? [USER_SIGNATURE] : [])];
+  const parameters = [...pathParameters(call.path), ...own.map(parameterOf)];
   const responses: Record<string, Json> = {};
   for (const answer of answers) {
     responses[answer.status] = {
@@ -86,6 +88,14 @@ const requestBodyOf = ({ schema, bytesMax, isRequired }: NonNullable<Call["body"
   description: `At most ${bytesMax / 1024} KiB.`,
   content: { "application/json": { schema: jsonSchema(schema, "input") } },
 });
+
+const USER_SIGNATURE: Parameter = {
+  name: "x-user-signature",
+  in: "header",
+  description:
+    "For API keys that need signed user ids: the HMAC-SHA-256 of `user_id` in hex, with the user secret of the key.",
+  schema: z.string().max(64),
+};
 
 /** Conflicts that end by themselves, so that their answers have a Retry-After. */
 const PASSING_CONFLICTS: readonly ProblemCode[] = ["model_not_active", "model_busy", "model_exists"];

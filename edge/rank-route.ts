@@ -28,6 +28,7 @@ import type { LiveVersion } from "./versions/live-pointers.ts";
 import type { LoadedVersion } from "./versions/load-version.ts";
 import { snapshotOf } from "./versions/snapshot-of-version.ts";
 import { userRecordOf } from "./versions/user-records.ts";
+import { requireSignedUser } from "./web-page-keys.ts";
 
 /** A refusal is delayed by this time, so that callers that ignore Retry-After cannot fill the thread. */
 const REFUSAL_MS = 100;
@@ -97,6 +98,8 @@ async function answerRank(c: Context<EdgeEnv>, read: () => Promise<ParseCall>): 
   if (admission.isFull(c.get("caller")!.customer, c.get("access").nowMs())) await refuse(c);
   const parse = await read();
   const sent = parse();
+  if (sent.userId !== undefined)
+    await requireSignedUser(c.get("caller")!, sent.userId, c.req.header("x-user-signature"));
   return withQuota(c, ranks, () => rankWithLiveVersion(c, sent, parse));
 }
 

@@ -16,6 +16,10 @@ export const KeyRecord = z.object({
   created_at: z.string().max(40),
   expires_at: z.string().max(40).nullable(),
   revoked_at: z.string().max(40).nullable(),
+  /** The origins whose web pages contain the key. Absent: the key is secret, and any origin may send it. */
+  origins: z.array(z.string().max(300)).min(1).max(20).optional(),
+  /** The key of the HMACs that user ids must be sent with. Absent: they need none. */
+  user_secret: z.string().min(32).max(100).optional(),
 });
 export type KeyRecord = z.infer<typeof KeyRecord>;
 

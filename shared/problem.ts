@@ -16,6 +16,8 @@ export const PROBLEMS = {
   missing_api_key: { status: 401, title: "The x-api-key header is missing" },
   invalid_api_key: { status: 401, title: "The x-api-key header is invalid" },
   insufficient_scope: { status: 403, title: "The API key may not make this call" },
+  origin_not_allowed: { status: 403, title: "The API key is for web pages of other origins" },
+  invalid_user_signature: { status: 403, title: "The user id has no valid signature" },
   model_not_found: { status: 404, title: "There is no model with this name" },
   item_not_found: { status: 404, title: "The model has no item with this id" },
   scenario_not_found: { status: 404, title: "The model has no scenario with this name" },

@@ -15,6 +15,7 @@ import { Problem, type ProblemPart } from "../../shared/problem.ts";
 import { requireScope } from "../auth.ts";
 import type { EdgeEnv } from "../isolate.ts";
 import { idempotencyKeyOf, jsonTextOf, readBody, refuseQuery } from "../request-body.ts";
+import { requireSignedUser } from "../web-page-keys.ts";
 import { askShardsOf, eventsOrProblem, eventsUntilMs, shardsBound } from "./events-of-user.ts";
 import { type Appended, askShard, type EventsOfUser, type NewEvent, type ShardRpc } from "./shard-rpc.ts";
 
@@ -37,6 +38,8 @@ export async function postEvents(c: Context<EdgeEnv>): Promise<Response> {
     const body = await readBody(c.req.raw, EVENTS_BODY_BYTES_MAX);
     const json = parseJson(jsonTextOf(body, c.req.header("content-type") ?? null));
     const events = eventsIn(json, Math.floor(c.get("access").nowMs() / 1000));
+    const users = new Set(events.map(({ user_id }) => user_id));
+    for (const user of users) await requireSignedUser(c.get("caller")!, user, c.req.header("x-user-signature"));
     const detail =
       "Events cannot be stored right now. Some may be stored already, so repeat the call with the same ids";
     return c.json(await eventsOrProblem(detail, () => store(c, events)));

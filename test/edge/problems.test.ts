@@ -42,6 +42,15 @@ const PROVOKED: Partial<Record<ProblemCode, () => Promise<Response>>> = {
   missing_api_key: () => edge.call(RANK, { key: null }),
   invalid_api_key: () => edge.call(RANK, { key: "junk" }),
   insufficient_scope: async () => edge.call(RANK, { key: (await edge.issueKey({ scopes: ["manage"] })).key }),
+  async origin_not_allowed() {
+    const webPages = { origins: ["https://shop.example"], signsUsers: false };
+    return edge.call(RANK, { key: (await edge.issueKey({ webPages })).key });
+  },
+  async invalid_user_signature() {
+    const webPages = { origins: ["https://shop.example"], signsUsers: true };
+    const { key } = await edge.issueKey({ webPages });
+    return edge.call(`${RANK}?user_id=ann`, { key, headers: { origin: "https://shop.example" } });
+  },
   model_not_found: () => edge.call("/v0/models/nothing/rank"),
   item_not_found: () => edge.call("/v0/models/shop/similar_items?item_id=nothing"),
   scenario_not_found: () => edge.call(`${RANK}?scenario=home`),

@@ -4,7 +4,15 @@ import { CustomerId, type KeyRecord, Scope } from "../../shared/key-record.ts";
 import { LocalError } from "../local/local-error.ts";
 import { readLocalService } from "../local/local-state.ts";
 import { type Environment, readKeySettings, secretPrefixOf } from "../settings.ts";
-import { issueKey, listCustomers, listKeys, readCustomer, revokeKey, writeCustomer } from "../store/key-store.ts";
+import {
+  issueKey,
+  type KeyRequest,
+  listCustomers,
+  listKeys,
+  readCustomer,
+  revokeKey,
+  writeCustomer,
+} from "../store/key-store.ts";
 import type { ObjectStore } from "../store/object-store.ts";
 import { s3Store } from "../store/s3-store.ts";
 import { bigqueryGrants, type GrantPlace, postgresGrants } from "./keys-grants.ts";
@@ -16,14 +24,16 @@ export type KeysWorld = {
 };
 
 const USAGE = `Usage:
-  npm run keys -- issue --customer NAME [--scopes rank,manage] [--expires 90d|2027-01-31] [--service-account EMAIL]
-                          [--project ID] [--dataset NAME]
+  npm run keys -- issue --customer NAME [--scopes rank,events,manage] [--expires 90d|2027-01-31]
+                          [--origins URL,URL] [--sign-users] [--service-account EMAIL] [--project ID] [--dataset NAME]
   npm run keys -- list [--customer NAME]
   npm run keys -- revoke --key-id ID
 
   --customer NAME          the customer that the key belongs to: a-z 0-9 -
-  --scopes LIST            rank, manage or both (both when not given)
+  --scopes LIST            any of rank, events and manage (all when not given; rank,events with --origins)
   --expires TIME           days (90d), hours (12h) or a date; never when not given
+  --origins LIST           a key for web pages of these origins, such as https://shop.example
+  --sign-users             the web pages must send each user id with a signature by your servers
   --service-account EMAIL  the identity that reads this customer's warehouse; stored for later keys
   --project, --dataset     the customer's BigQuery project and dataset, for the commands that grant access
   --state DIR              the local service of npm start with that state folder (usually .shortlist);
@@ -32,7 +42,9 @@ const USAGE = `Usage:
 
 const OPTIONS = {
   customer: { type: "string" },
-  scopes: { type: "string", default: "rank,manage" },
+  scopes: { type: "string" },
+  origins: { type: "string" },
+  "sign-users": { type: "boolean", default: false },
   expires: { type: "string" },
   "service-account": { type: "string" },
   project: { type: "string" },
@@ -64,9 +76,8 @@ export async function runKeysCommand(args: readonly string[], world: KeysWorld):
 
 async function issue(flags: Flags, world: KeysWorld): Promise<string> {
   const customer = customerOf(flags, "issue");
-  const scopes = flags.scopes.split(",").map((scope) => scope.trim());
-  const unknown = scopes.find((scope) => !Scope.safeParse(scope).success);
-  if (unknown !== undefined) throw new LocalError(`There is no scope ${JSON.stringify(unknown)}: use rank or manage.`);
+  const webPages = webPagesOf(flags);
+  const scopes = scopesOf(flags, webPages !== undefined);
   const expiresAtMs = flags.expires === undefined ? null : expiryOf(flags.expires, world.nowMs);
   const email = flags["service-account"];
   if (email !== undefined && !z.email().safeParse(email).success)
@@ -77,7 +88,7 @@ async function issue(flags: Flags, world: KeysWorld): Promise<string> {
   if (email !== undefined) await giveAccount(store, { customer, email, configuredOf: serviceAccount });
   // A run uses the settings before the stored account too.
   const account = serviceAccount(customer) ?? (await readCustomer(store, customer))?.service_account ?? null;
-  const request = { customer, scopes: scopes as Scope[], expiresAtMs, nowMs: world.nowMs, random: world.random };
+  const request = { customer, scopes, expiresAtMs, webPages, nowMs: world.nowMs, random: world.random };
   const { key, record } = await issueKey(store, request);
   if (flags.json)
     return JSON.stringify({ api_key: key, ...record, service_account: account, egress_addresses: egressAddresses });
@@ -87,12 +98,45 @@ async function issue(flags: Flags, world: KeysWorld): Promise<string> {
 
   key id            ${record.key_id}
   scopes            ${record.scopes.join(", ")}
-  expires           ${record.expires_at ?? "never"}
+  expires           ${record.expires_at ?? "never"}${webPagesText(record)}
   service account   ${account ?? "none: --service-account names the identity that reads this customer's warehouse"}
   egress addresses  ${egressAddresses.join(", ") || "none are set: SHORTLIST_EGRESS_ADDRESSES names them"}
 
 ${sourcesText(customer, account, { ...named, egressAddresses })}`;
 }
+
+function scopesOf({ scopes }: Flags, isForWebPages: boolean): readonly Scope[] {
+  if (scopes === undefined) return isForWebPages ? ["rank", "events"] : Scope.options;
+  const names = scopes.split(",").map((scope) => scope.trim());
+  const unknown = names.find((scope) => !Scope.safeParse(scope).success);
+  if (unknown !== undefined)
+    throw new LocalError(`There is no scope ${JSON.stringify(unknown)}: use ${Scope.options.join(", ")}.`);
+  if (isForWebPages && names.includes("manage"))
+    throw new LocalError("A key with --origins may not have the scope manage: everybody can read it in the page.");
+  return names as Scope[];
+}
+
+function webPagesOf(flags: Flags): KeyRequest["webPages"] {
+  if (flags.origins === undefined && flags["sign-users"])
+    throw new LocalError("--sign-users needs --origins: other keys are secret, so their users need no signature.");
+  if (flags.origins === undefined) return undefined;
+  const origins = flags.origins.split(",").map((origin) => origin.trim());
+  const wrong = origins.find((origin) => !URL.canParse(origin) || new URL(origin).origin !== origin);
+  if (wrong !== undefined)
+    throw new LocalError(`--origins must be like https://shop.example, found ${JSON.stringify(wrong)}.`);
+  return { origins, signsUsers: flags["sign-users"] };
+}
+
+const webPagesText = ({ origins, user_secret }: KeyRecord) =>
+  [
+    origins ? `\n  origins           ${origins.join(", ")}; CORS_ORIGINS of the edge must have them too` : "",
+    user_secret
+      ? `\n  user secret       ${user_secret}\n                    shown only now: your servers sign user ids with it`
+      : "",
+  ].join("");
+
+/** A record as it may be shown again. */
+const withoutSecret = ({ user_secret: _, ...record }: KeyRecord) => record;
 
 /** The grants that the customer's sources need before a model can read them. */
 function sourcesText(customer: string, account: string | null, place: GrantPlace): string {
@@ -137,7 +181,7 @@ async function list(flags: Flags, world: KeysWorld): Promise<string> {
   const { store } = await operatorOf(flags, world.environment);
   const customers = flags.customer === undefined ? await listCustomers(store) : [customerOf(flags, "list")];
   const records = (await Promise.all(customers.map((customer) => listKeys(store, customer)))).flat();
-  if (flags.json) return JSON.stringify(records);
+  if (flags.json) return JSON.stringify(records.map(withoutSecret));
   if (records.length === 0) return "No keys have been issued.";
   const rows = records.map((record) => [
     record.key_id,
@@ -156,7 +200,7 @@ async function revoke(flags: Flags, world: KeysWorld): Promise<string> {
   const { store } = await operatorOf(flags, world.environment);
   const record = await revokeKey(store, { keyId, nowMs: world.nowMs });
   if (record === undefined) throw new LocalError(`There is no key with the id ${JSON.stringify(keyId)}.`);
-  if (flags.json) return JSON.stringify(record);
+  if (flags.json) return JSON.stringify(withoutSecret(record));
   return `The key ${keyId} of ${record.customer} was revoked at ${record.revoked_at}. Every edge refuses it within a minute.`;
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { Scope } from "../../shared/key-record.ts";
 import type { ModelRecord } from "../../shared/model-record.ts";
 import { lockState } from "../manage/state-lock.ts";
 import { readKeySettings } from "../settings.ts";
@@ -84,7 +85,7 @@ async function ensureLocalKey(edgeUrl: string, apiKey: string | undefined, signa
   const answer = apiKey && (await callService({ edgeUrl, apiKey, signal }, "GET", "/v0/models"));
   if (answer && answer.status === 200) return apiKey;
   const store = s3Store({ ...readKeySettings({ SHORTLIST_EDGE_URL: edgeUrl }).store, signal });
-  const request = { customer: LOCAL_CUSTOMER, scopes: ["rank", "events", "manage"] as const, expiresAtMs: null };
+  const request = { customer: LOCAL_CUSTOMER, scopes: Scope.options, expiresAtMs: null };
   return (await issueKey(store, { ...request, nowMs: Date.now(), random: randomBytes })).key;
 }
 

@@ -17,6 +17,8 @@ export type KeyRequest = {
   readonly scopes: readonly Scope[];
   /** Null: never. */
   readonly expiresAtMs: number | null;
+  /** For a key that web pages contain: their origins, and whether their user ids are signed. */
+  readonly webPages?: { readonly origins: readonly string[]; readonly signsUsers: boolean } | undefined;
   readonly nowMs: number;
   /** Cryptographically random bytes. */
   readonly random: (count: number) => Uint8Array;
@@ -47,6 +49,8 @@ export async function issueKey(store: ObjectStore, request: KeyRequest): Promise
     created_at: new Date(request.nowMs).toISOString(),
     expires_at: request.expiresAtMs === null ? null : new Date(request.expiresAtMs).toISOString(),
     revoked_at: null,
+    ...(request.webPages && { origins: [...request.webPages.origins] }),
+    ...(request.webPages?.signsUsers && { user_secret: Buffer.from(request.random(32)).toString("hex") }),
   });
   const sha256 = await hashApiKey(key);
   const place: z.infer<typeof KeyReference> = { format: 1, sha256 };

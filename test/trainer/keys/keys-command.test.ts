@@ -51,6 +51,20 @@ test("issue, list, revoke", async () => {
   expect(await keys("list")).toMatch(new RegExp(`^${keyId} +acme +rank +revoked 2026`, "m"));
 });
 
+test("a key for web pages has origins, and a secret that is shown once", async () => {
+  const issued = await keys("issue --customer pages --origins https://shop.example,http://localhost:3000 --sign-users");
+  expect(issued).toMatch(
+    /scopes +rank, events\n +expires +never\n +origins +https:\/\/shop.example, http:\/\/localhost:3000/,
+  );
+  const secret = /user secret +([0-9a-f]{64})\n/.exec(issued)![1]!;
+  const [record] = JSON.parse(await keys("list --customer pages --json"));
+  expect(record.origins).toEqual(["https://shop.example", "http://localhost:3000"]);
+  const revoked = await keys(`revoke --key-id ${record.key_id} --json`);
+  expect(JSON.stringify(record) + revoked).not.toContain(secret);
+  const open = JSON.parse(await keys("issue --customer pages --origins https://shop.example --scopes rank --json"));
+  expect([open.scopes, open.user_secret]).toEqual([["rank"], undefined]);
+});
+
 test("the service account comes from the settings, otherwise from the last key; a missing one is reported", async () => {
   const account = async (line: string) => JSON.parse(await keys(`${line} --json`)).service_account;
   expect(await account("issue --customer cold")).toBe("cold@p.iam.gserviceaccount.com");
@@ -94,7 +108,7 @@ test("--json prints everything for scripts", async () => {
   const issued = JSON.parse(await keys("issue --customer script --json"));
   expect(issued).toMatchObject({
     customer: "script",
-    scopes: ["rank", "manage"],
+    scopes: ["rank", "events", "manage"],
     expires_at: null,
     egress_addresses: ["192.0.2.1", "192.0.2.2"],
   });
@@ -112,6 +126,10 @@ test.each([
   ["issue", "needs --customer"],
   ["issue --customer Acme", "must consist of a-z 0-9"],
   ["issue --customer acme --scopes rank,write", 'no scope "write"'],
+  ["issue --customer acme --origins shop.example", "--origins must be like https://shop.example"],
+  ["issue --customer acme --origins https://shop.example/", "--origins must be like"],
+  ["issue --customer acme --origins https://shop.example --scopes rank,manage", "may not have the scope manage"],
+  ["issue --customer acme --sign-users", "--sign-users needs --origins"],
   ["issue --customer acme --expires soon", "--expires must be like"],
   ["issue --customer acme --expires 5", "--expires must be like"],
   ["issue --customer acme --expires 2020-01-01", "not in the future"],
