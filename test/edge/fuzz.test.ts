@@ -6,7 +6,7 @@ import { runFuzz } from "../fixtures/fuzz-run.ts";
 import { type FuzzWorld, OTHERS_MARK, startFuzzWorld } from "../fixtures/fuzz-world.ts";
 
 const SEED = 20_261_121;
-const CASES = 5000;
+const CASES = 2000;
 
 let world: FuzzWorld;
 beforeAll(async () => {

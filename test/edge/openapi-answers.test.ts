@@ -53,7 +53,11 @@ test(`${REQUESTS} random requests: no undocumented status, type, body or header`
       const { value: one } = requests.next();
       if (one === undefined) return;
       const { operationId, method, path, headers, body } = one;
-      const answer = await fetch(`${edge.url}${path}`, { method, headers, ...(body === undefined ? {} : { body }) });
+      const answer = await fetch(`${edge.workerUrl}${path}`, {
+        method,
+        headers,
+        ...(body === undefined ? {} : { body }),
+      });
       const fault = faultOf(one, { status: answer.status, headers: answer.headers, text: await answer.text() });
       if (fault !== undefined) faults.push(`${method} ${path} ${(body ?? "").slice(0, 300)}: ${fault}`);
       seen.set(operationId, (seen.get(operationId) ?? new Set()).add(answer.status));

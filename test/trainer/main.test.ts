@@ -11,7 +11,7 @@ import { freshState } from "../fixtures/trainer-state.ts";
 /** Starts what `npm run train` starts. */
 function start(environment: Readonly<Record<string, string | undefined>>, ...args: readonly string[]) {
   const child = spawn(process.execPath, ["--liftoff-only", "trainer/main.ts", ...args], {
-    env: { PATH: process.env.PATH, ...environment } as NodeJS.ProcessEnv,
+    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const output = { out: "", err: "" };

@@ -22,7 +22,7 @@ const NAMES = [..."abcd"];
 const WAIT_MS_MAX = 100_000;
 // Without pauses the requests and the checks would take a core from the trainers.
 const REQUEST_EVERY_MS = 150;
-const CHECK_EVERY_MS = 100;
+const CHECK_EVERY_MS = 500;
 const TIMEOUT = 240_000 + ROUNDS * 30_000;
 
 describe.skipIf(bin === undefined)("three trainers on one Postgres, killed at random moments", () => {

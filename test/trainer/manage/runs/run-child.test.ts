@@ -10,7 +10,7 @@ async function run(script: string, options: Partial<ChildOptions> = {}) {
   const result = await runChild({
     program: PROGRAM,
     job: { runId: "r", customer: "acme", spec: specOf("shop", script) } as never,
-    environment: { PATH: process.env.PATH! },
+    environment: { PATH: process.env.PATH!, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE! },
     memoryMbMax: 2000,
     disk: { folders: [], bytesMax: 1 },
     secondsMax: 30,
