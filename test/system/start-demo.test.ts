@@ -65,6 +65,16 @@ test("the three printed curl lines return the printed lists", () => {
   }
 });
 
+test("an event of a new visitor changes the next list", () => {
+  const output = service.output();
+  const [, before] = /The new visitor (?:\S+) gets popular items: (.+)\.\n/.exec(output)!;
+  expect(output).toContain('"type":"purchase"');
+  const [, strategy, after] = /The next list is for this visitor \((.+)\): (.+)\.\n/.exec(output)!;
+  expect(strategy).toBe("personalized");
+  expect(after!.split(", ")).toHaveLength(5);
+  expect(after).not.toBe(before);
+});
+
 test("rankings are personal, filtered and without seen items", async () => {
   const rank = async (body: object) =>
     (await (

@@ -15,6 +15,7 @@ import { type LocalServices, startServices } from "./local-services.ts";
 import { describeFiles, type LocalSource } from "./local-source.ts";
 import { LOCAL_CUSTOMER, readLocalService, writeLocalService } from "./local-state.ts";
 import { callService } from "./service-client.ts";
+import { showEvent } from "./show-event.ts";
 import { showRankings } from "./show-rankings.ts";
 import type { StartOptions } from "./start-flags.ts";
 
@@ -78,12 +79,14 @@ async function useServices(
   const record = await ensureModel(service, source, print);
   if (record.data) print(summaryOf(record));
   await showRankings(service, source, { attributes: record.data?.item_attributes ?? [], print });
+  await showEvent(service, source, { visitor: `visitor-${Date.now().toString(36)}`, print });
 }
 
 /** Returns the known API key if the edge accepts it, else issues one for the customer `local` with all scopes. */
 async function ensureLocalKey(edgeUrl: string, apiKey: string | undefined, signal: AbortSignal): Promise<string> {
-  const answer = apiKey && (await callService({ edgeUrl, apiKey, signal }, "GET", "/v0/models"));
-  if (answer && answer.status === 200) return apiKey;
+  // The edge answers 400, since there are no events, only if the key is valid for events. Keys of older releases are not.
+  const answer = apiKey && (await callService({ edgeUrl, apiKey, signal }, "POST", "/v0/events", { events: [] }));
+  if (answer && answer.status === 400) return apiKey;
   const store = s3Store({ ...readKeySettings({ SHORTLIST_EDGE_URL: edgeUrl }).store, signal });
   const request = { customer: LOCAL_CUSTOMER, scopes: Scope.options, expiresAtMs: null };
   return (await issueKey(store, { ...request, nowMs: Date.now(), random: randomBytes })).key;

@@ -3,8 +3,9 @@ import { identifier, literal } from "../read/connectors/sql-text.ts";
 import type { LocalSource, Row } from "./local-source.ts";
 import { callService, expectStatus, type Service } from "./service-client.ts";
 
+type Call = { readonly path: string; readonly body?: object };
 /** A call of the rank endpoint, with the heading of its list on the terminal. */
-type Example = { readonly title: string; readonly path: string; readonly body?: object };
+type Example = Call & { readonly title: string };
 type Attributes = readonly { readonly name: string; readonly type: string }[];
 type Output = { readonly attributes: Attributes; readonly print: (line: string) => void };
 
@@ -25,20 +26,18 @@ export async function showRankings(
 ): Promise<void> {
   const path = `/v0/models/${source.body.model_name}/rank`;
   const { id, latest } = await sampleUser(source);
-  const titleColumn = source.items?.columns.find((column) => TITLE_NAMES.test(column)) ?? "";
-  const titlesOf = async (ids: readonly string[]) => {
-    const rows = await itemsOf(source, ids);
-    return ids.map((item) => ({ item, title: rows.get(item)?.[titleColumn] ?? "" }));
-  };
   const show = async (example: Example) => {
     const { ids, strategy } = await rank(service, example);
-    const lines = (await titlesOf(ids)).map(({ item, title }, i) => `  ${`${i + 1}`.padStart(2)}  ${item}  ${title}`);
+    const lines = (await titlesOf(source, ids)).map(
+      ({ item, title }, i) => `  ${`${i + 1}`.padStart(2)}  ${item}  ${title}`,
+    );
     print(`\n${example.title} (${strategy}):\n\n${curlLine(service, example)}\n\n${lines.join("\n")}`);
     return ids;
   };
 
-  const shown = (await titlesOf(latest)).map(({ item, title }) => title || item);
-  print(`\nThe latest items of user ${id}: ${shown.join(", ")}.`);
+  const named = async (ids: readonly string[]) =>
+    (await titlesOf(source, ids)).map(({ item, title }) => title || item).join(", ");
+  print(`\nThe latest items of user ${id}: ${await named(latest)}.`);
   const user = encodeURIComponent(id);
   const [first = ""] = await show({ title: `For the user ${id}`, path: `${path}?user_id=${user}&limit=10` });
   const session = { interactions: latest.slice(-3).map((item_id) => ({ item_id })), limit: 5 };
@@ -49,9 +48,7 @@ export async function showRankings(
   if (first === "") return;
   const like = `/v0/models/${source.body.model_name}/similar_items?item_id=${encodeURIComponent(first)}&limit=3`;
   const reasons = await reasonsOf(service, `${path}?user_id=${user}&limit=1&return=reasons`);
-  const named = async (ids: readonly string[]) =>
-    (await titlesOf(ids)).map(({ item, title }) => title || item).join(", ");
-  const similar = (await rank(service, { title: "", path: like })).ids;
+  const similar = (await rank(service, { path: like })).ids;
   const because = reasons.length > 0 ? `, because of ${await named(reasons)}` : "";
   print(`\n${await named([first])} is first for user ${id}${because}. Similar to it: ${await named(similar)}.`);
 }
@@ -72,6 +69,13 @@ export async function sampleUser({ interactions, columns }: LocalSource): Promis
      FROM ${interactions.name} GROUP BY 1 ORDER BY abs(count(*) - ${HISTORY_WANTED}), 1 LIMIT 1`,
   );
   return found as { id: string; latest: string[] };
+}
+
+/** The items with their titles, empty where there is none. */
+export async function titlesOf(source: LocalSource, ids: readonly string[]) {
+  const column = source.items?.columns.find((name) => TITLE_NAMES.test(name)) ?? "";
+  const rows = await itemsOf(source, ids);
+  return ids.map((item) => ({ item, title: rows.get(item)?.[column] ?? "" }));
 }
 
 /** The rows of these items by id; empty without an items table. */
@@ -95,7 +99,10 @@ export function filterOf(item: Row | undefined, attributes: Attributes): object 
 }
 
 /** Makes the call. It is repeated while the edge does not serve the version yet. */
-async function rank(service: Service, { path, body }: Example): Promise<{ ids: string[]; strategy: string | null }> {
+export async function rank(
+  service: Service,
+  { path, body }: Call,
+): Promise<{ ids: string[]; strategy: string | null }> {
   for (let attempt = 1; ; attempt++) {
     const answer = await callService(service, body ? "POST" : "GET", path, body);
     if (![404, 409, 503].includes(answer.status) || attempt === ATTEMPTS_MAX) {
@@ -107,7 +114,7 @@ async function rank(service: Service, { path, body }: Example): Promise<{ ids: s
 }
 
 /** A command line for a POSIX shell that makes the same call. */
-export function curlLine({ edgeUrl, apiKey }: Service, { path, body }: Pick<Example, "path" | "body">): string {
+export function curlLine({ edgeUrl, apiKey }: Service, { path, body }: Call): string {
   const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
   const data = body ? ` -H 'content-type: application/json' -d ${quoted(JSON.stringify(body))}` : "";
   return `curl -s ${quoted(edgeUrl + path)} -H ${quoted(`x-api-key: ${apiKey}`)}${data}`;
