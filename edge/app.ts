@@ -11,7 +11,8 @@ import { eraseEvents, postEvents, viewUserEvents } from "./events/events-route.t
 import { manage } from "./forward.ts";
 import { createIsolate, type EdgeEnv, type Isolate } from "./isolate.ts";
 import { openApiText, RANK_HEADERS } from "./openapi.ts";
-import { CALLS, type Call } from "./openapi-calls.ts";
+import type { Call } from "./openapi-call.ts";
+import { CALLS } from "./openapi-calls.ts";
 import { errorForLog, problemResponse } from "./problem-response.ts";
 import { rankByBody, rankByQuery, readAhead, similarByBody, similarByQuery } from "./rank-route.ts";
 import type { ObjectCache } from "./reading/cached-objects.ts";

@@ -3,7 +3,8 @@ import { html } from "hono/html";
 import { PROBLEMS } from "../shared/problem.ts";
 import type { EdgeEnv } from "./isolate.ts";
 import { problemsOf } from "./openapi.ts";
-import { CALLS, type Call } from "./openapi-calls.ts";
+import type { Call } from "./openapi-call.ts";
+import { CALLS } from "./openapi-calls.ts";
 
 /** `GET /v0/docs`: all calls on one static page without scripts. */
 export function docsPage(c: Context<EdgeEnv>): Response | Promise<Response> {

@@ -14,13 +14,13 @@ import {
 } from "../shared/api.ts";
 import { EvaluationAnswer, EvaluationQuestion, EvaluationReport, ScenarioAnswer } from "../shared/evaluation-report.ts";
 import { EVENTS_BODY_BYTES_MAX, EventsBody } from "../shared/events/event.ts";
-import type { Scope } from "../shared/key-record.ts";
 import { ModelStatus } from "../shared/live-pointer.ts";
 import { ModelRecord } from "../shared/model-record.ts";
 import { ModelName, ModelSpec } from "../shared/model-spec.ts";
 import type { ProblemCode } from "../shared/problem.ts";
 import { SCENARIO_BYTES_MAX, Scenario } from "../shared/scenario.ts";
 import { Detail } from "../shared/shaping-fields.ts";
+import type { Answer, Call, Parameter } from "./openapi-call.ts";
 import {
   Deleted,
   DryRun,
@@ -37,33 +37,6 @@ import {
   Scenarios,
   Versions,
 } from "./openapi-schemas.ts";
-
-/** A successful answer. */
-export type Answer = { readonly status: number; readonly description: string; readonly schema: z.ZodType };
-
-export type Parameter = {
-  readonly name: string;
-  readonly in: "query" | "header";
-  readonly description: string;
-  readonly schema: z.ZodType;
-  readonly isRequired?: boolean;
-};
-
-/** One published call of the API. Path parameters are taken from the path. */
-export type Call = {
-  readonly method: "get" | "post" | "put" | "patch" | "delete";
-  readonly path: string;
-  readonly id: string;
-  readonly summary: string;
-  readonly description?: string;
-  /** Null: needs no key. */
-  readonly scope: Scope | null;
-  readonly parameters?: readonly Parameter[];
-  readonly body?: { readonly schema: z.ZodType; readonly bytesMax: number; readonly isRequired: boolean };
-  readonly answers: readonly Answer[];
-  /** In addition to the problems of every call with this scope. */
-  readonly problems: readonly ProblemCode[];
-};
 
 type Described = (name: string, schema: z.ZodType, description: string) => Parameter;
 const at = (method: Call["method"], path: string, id: string) => ({ method, path, id });
@@ -210,6 +183,7 @@ export const CALLS: readonly Call[] = [
   {
     ...at("get", "/v0/models/{model_name}/scenarios", "listScenarios"),
     summary: "Lists the model's scenarios",
+    description: "Their names only.",
     scope: "manage",
     answers: [answer(200, Scenarios, "Sorted by name.")],
     problems: ["unknown_field", "model_not_found"],
@@ -217,6 +191,7 @@ export const CALLS: readonly Call[] = [
   {
     ...at("get", SCENARIO_PATH, "viewScenario"),
     summary: "Shows a scenario",
+    description: "The fields as they were stored. The header ETag names this content, for a change with If-Match.",
     scope: "manage",
     answers: [STORED_SCENARIO],
     problems: ["unknown_field", "model_not_found", "scenario_not_found"],
@@ -244,6 +219,7 @@ export const CALLS: readonly Call[] = [
   {
     ...at("delete", SCENARIO_PATH, "deleteScenario"),
     summary: "Deletes a scenario",
+    description: "Rank calls that name it are then refused with scenario_not_found, at every edge within ten seconds.",
     scope: "manage",
     answers: [answer(200, z.object({ message: z.string(), name: z.string() }), "The scenario is deleted.")],
     problems: ["unknown_field", "invalid_json", "model_not_found", "scenario_not_found"],
@@ -278,6 +254,7 @@ export const CALLS: readonly Call[] = [
   {
     ...at("get", "/v0/models", "listModels"),
     summary: "Lists the customer's models",
+    description: "All of them, in any state, page by page.",
     scope: "manage",
     parameters: [
       query("limit", z.int().min(1).max(LIST_LIMIT_MAX).default(LIST_LIMIT_DEFAULT), "The largest number of records."),
@@ -290,6 +267,7 @@ export const CALLS: readonly Call[] = [
   {
     ...at("get", "/v0/models/{model_name}", "viewModel"),
     summary: "Shows a model's record",
+    description: "Status, progress of a training, counts of the data, metrics and, after a failure, its reason.",
     scope: "manage",
     answers: [RECORD],
     problems: ["unknown_field", "model_not_found"],
@@ -297,6 +275,8 @@ export const CALLS: readonly Call[] = [
   {
     ...at("patch", "/v0/models/{model_name}", "changeModel"),
     summary: "Changes a model's schema, connectors or schedule (JSON merge patch)",
+    description:
+      "Fields that are not sent stay as they are, and null removes an optional one. A changed schema starts a training.",
     scope: "manage",
     body: required(Patch),
     answers: [RECORD],
@@ -305,6 +285,7 @@ export const CALLS: readonly Call[] = [
   {
     ...at("delete", "/v0/models/{model_name}", "deleteModel"),
     summary: "Deletes a model and everything made for it",
+    description: "Possible in every state. Ranking stops within seconds, and nothing can be restored.",
     scope: "manage",
     answers: [
       answer(200, Deleted, "The model is deleted."),
@@ -315,6 +296,7 @@ export const CALLS: readonly Call[] = [
   {
     ...at("post", "/v0/models/{model_name}/train", "trainModel"),
     summary: "Starts a training now",
+    description: "Reads the data again. The live version goes on ranking, and stays if the new one is worse.",
     scope: "manage",
     body: nothing,
     answers: [{ ...RECORD, status: 202 }],
@@ -323,6 +305,7 @@ export const CALLS: readonly Call[] = [
   {
     ...at("get", "/v0/models/{model_name}/versions", "listVersions"),
     summary: "Lists the versions that can be activated, newest first",
+    description: "The newest ones and all of the last day. Older ones are removed.",
     scope: "manage",
     answers: [answer(200, Versions, "Versions.")],
     problems: ["unknown_field", "model_not_found"],
@@ -330,6 +313,7 @@ export const CALLS: readonly Call[] = [
   {
     ...at("post", "/v0/models/{model_name}/versions/{version}/activate", "activateVersion"),
     summary: "Makes a version live: roll back or forward within seconds",
+    description: "The next training may replace it, if its version is not worse.",
     scope: "manage",
     body: nothing,
     answers: [RECORD],
@@ -338,6 +322,7 @@ export const CALLS: readonly Call[] = [
   {
     ...at("get", "/v0/models/{model_name}/evaluation", "viewEvaluation"),
     summary: "Shows the evaluation report of the live version",
+    description: "How the data were split, which candidates were tried, how good each was and which was chosen.",
     scope: "manage",
     answers: [answer(200, EvaluationReport, "The report.")],
     problems: ["unknown_field", "model_not_found", "model_not_active"],
@@ -380,6 +365,7 @@ export const CALLS: readonly Call[] = [
   {
     ...at("get", "/health/live", "live"),
     summary: "Says that the Worker runs",
+    description: "Answers without reading anything.",
     scope: null,
     answers: [answer(200, Health, "The Worker runs.")],
     problems: [],
@@ -387,6 +373,7 @@ export const CALLS: readonly Call[] = [
   {
     ...at("get", "/health/ready", "ready"),
     summary: "Says whether models can be read",
+    description: "Reads from the models' bucket.",
     scope: null,
     answers: [answer(200, Health, "Models can be read.")],
     problems: ["artifact_unavailable"],

@@ -2,7 +2,9 @@ import { z } from "zod";
 import { FILTER_SCHEMAS } from "../shared/filter/filter-schema.ts";
 import type { Scope } from "../shared/key-record.ts";
 import { PROBLEMS, type ProblemCode } from "../shared/problem.ts";
-import { CALLS, type Call, type Parameter } from "./openapi-calls.ts";
+import { TASKS, taskOf } from "./docs/tasks.ts";
+import type { Call, Parameter } from "./openapi-call.ts";
+import { CALLS } from "./openapi-calls.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -40,7 +42,9 @@ export function openApiDocument(): Json {
       title: "Shortlist",
       version: "0",
       description: "Personalised rankings. Within /v0 only additive changes are made.",
+      contact: { name: "The operator of this service" },
     },
+    tags: TASKS.map(({ name, introduction }) => ({ name, description: introduction })),
     servers: [{ url: "/" }],
     paths,
     components: {
@@ -75,7 +79,8 @@ function operationOf(call: Call): Json {
   return {
     operationId: id,
     summary,
-    ...(description ? { description } : {}),
+    description,
+    tags: [taskOf(id).name],
     ...(scope ? { security: [{ apiKey: [] }] } : { security: [] }),
     ...(parameters.length ? { parameters } : {}),
     ...(body ? { requestBody: requestBodyOf(body) } : {}),

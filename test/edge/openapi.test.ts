@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { TASKS } from "../../edge/docs/tasks.ts";
 import { openApiDocument, problemsOf } from "../../edge/openapi.ts";
 import { CALLS } from "../../edge/openapi-calls.ts";
 import { PROBLEMS, type ProblemCode } from "../../shared/problem.ts";
@@ -20,6 +21,9 @@ test("every public problem belongs to a call, except those for unknown addresses
   const documented = new Set(CALLS.flatMap(problemsOf));
   const missing = (Object.keys(PROBLEMS) as ProblemCode[]).filter((code) => !documented.has(code));
   expect(missing).toEqual(["not_found", "method_not_allowed"]);
+});
+test("every call belongs to one task", () => {
+  expect(TASKS.flatMap(({ calls }) => calls).sort()).toEqual(CALLS.map(({ id }) => id).sort());
 });
 test("extra members of problems and what an Idempotency-Key does are documented", () => {
   const { properties } = (document as unknown as { components: { schemas: { Problem: { properties: object } } } })

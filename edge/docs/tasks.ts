@@ -1,0 +1,44 @@
+/** What callers want to do: the sections of the reference and the tags of the OpenAPI document. */
+export type Task = {
+  readonly name: string;
+  readonly introduction: string;
+  /** Operation ids, those that are used most first. */
+  readonly calls: readonly string[];
+};
+
+export const TASKS: readonly Task[] = [
+  {
+    name: "Rank items",
+    introduction: "Lists for users, sessions and items. Items that the user has seen are left out.",
+    calls: ["rankByBody", "rankByQuery", "similarByBody", "similarByQuery"],
+  },
+  {
+    name: "Send events",
+    introduction: "What users do, as it happens. Their next list takes it into account, and so does the next training.",
+    calls: ["postEvents", "viewUserEvents"],
+  },
+  {
+    name: "Create and train models",
+    introduction: "A model reads its data from your own store. It ranks as soon as its first training has ended.",
+    calls: ["createModel", "listModels", "viewModel", "changeModel", "trainModel", "deleteModel"],
+  },
+  {
+    name: "Save scenarios",
+    introduction: "Named defaults for rank calls, which change lists without a change of your code.",
+    calls: ["listScenarios", "viewScenario", "storeScenario", "deleteScenario"],
+  },
+  {
+    name: "Judge and roll back",
+    introduction: "How good the live version is, measured on interactions that it had not learnt from, and a way back.",
+    calls: ["viewEvaluation", "evaluateGiven", "listVersions", "activateVersion"],
+  },
+  {
+    name: "Erase users",
+    introduction: "For a user who asks to be forgotten.",
+    calls: ["eraseUser", "eraseGivenUser"],
+  },
+  { name: "Watch the service", introduction: "For monitors. These calls need no key.", calls: ["live", "ready"] },
+];
+
+/** The task that a call belongs to. */
+export const taskOf = (operationId: string): Task => TASKS.find(({ calls }) => calls.includes(operationId))!;
