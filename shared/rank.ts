@@ -62,15 +62,17 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   const among = given ?? snapshot.itemCount;
   const shaped = shaping && shape(scores ?? popular(snapshot), request.limit, { isCandidate, among }, shaping);
   const items = shaped?.items ?? bestOf(scores, request.limit, isCandidate, among);
+  const reasons = async () => {
+    if (strategy === "popular") return items.map(() => []); // no history led to the list
+    return reasonsFor(items, history, snapshot, shaping?.boosts.length ? undefined : scores);
+  };
   return {
     items,
     strategy,
     ignoredInteractions: similarTo === undefined ? request.session.length - session.length : 0,
     unknownItems: unknownCount(request.itemIds, snapshot) + unknownCount(request.shaping?.pinned, snapshot),
     ...(request.wanted?.scores && shaped && { scores: items.map(shaped.scoreOf) }),
-    ...(request.wanted?.reasons && {
-      reasons: await reasonsFor(items, history, snapshot, shaping?.boosts.length ? undefined : scores),
-    }),
+    ...(request.wanted?.reasons && { reasons: await reasons() }),
   };
 }
 

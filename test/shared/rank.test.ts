@@ -75,6 +75,24 @@ describe("lists by kind of request", () => {
   });
 });
 
+test("a model that ignores the user gives no reasons", async () => {
+  const { snapshot } = shop();
+  const request = {
+    userId: "ann" as UserId,
+    limit: 2,
+    session: [],
+    filter: undefined,
+    excludeSeen: true,
+    nowSeconds: NOW,
+  };
+  const wanted = { scores: false, reasons: true };
+  expect((await rank({ ...request, wanted }, snapshot)).reasons).toEqual([
+    [{ item: 0, share: 1 }],
+    [{ item: 0, share: 1 }],
+  ]);
+  expect((await rank({ ...request, wanted }, { ...snapshot, personalizes: false })).reasons).toEqual([[], []]);
+});
+
 test("a request without a user reads no record", async () => {
   const { snapshot } = shop();
   const userRecord = () => Promise.reject(new Error("asked for a record"));

@@ -41,6 +41,16 @@ describe("where the model cannot tell, attributes decide", () => {
     expect(await similarTo(4)).toMatchObject({ items: [5, 0, 1], strategy: "similar" }));
   test("for a model that ignores the user", async () =>
     expect((await similarTo(3, { personalizes: false })).items[0]).toBe(2));
+  test("and equal values come before a part of them", async () => {
+    const common = Array<string[]>(6).fill(["c"]);
+    const tags = [["a", "b", "c"], ["a", "b"], ["a", "b", "c"], ...common];
+    const shop = snapshotOf({ scores: tags.map(() => 1), brands: tags.map(() => null), tags });
+    const list = await rank(
+      { ...sessionRequest({ similarTo: "0" as ItemId }), session: [] },
+      { ...shop, personalizes: false },
+    );
+    expect(list.items.slice(0, 2)).toEqual([2, 1]);
+  });
   test("and without them the answer is popular items", async () =>
     expect(await similarTo(4, { attributes: null })).toEqual({ items: [0, 1, 2], strategy: "popular" }));
 });
