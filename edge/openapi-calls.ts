@@ -19,7 +19,7 @@ import { ModelRecord } from "../shared/model-record.ts";
 import { ModelName, ModelSpec } from "../shared/model-spec.ts";
 import type { ProblemCode } from "../shared/problem.ts";
 import { SCENARIO_BYTES_MAX, Scenario } from "../shared/scenario.ts";
-import { Detail } from "../shared/shaping-fields.ts";
+import { Detail, RETURN_MAX } from "../shared/shaping-fields.ts";
 import type { Answer, Call, Parameter } from "./openapi-call.ts";
 import {
   Deleted,
@@ -87,7 +87,7 @@ const Limit = z.int().min(1).max(RANK_LIMIT_MAX).default(RANK_LIMIT_DEFAULT);
 const LIMIT = query("limit", Limit, "The largest number of ids.");
 const RETURN = query(
   "return",
-  z.array(Detail).meta({ examples: [["scores", "reasons"]] }),
+  z.array(Detail).max(RETURN_MAX).meta({ examples: [["scores", "reasons"]] }),
   "Any of scores, metadata and reasons, separated by commas. The answer is then an object.",
 );
 const ITEM_IDS = query(

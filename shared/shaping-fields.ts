@@ -16,9 +16,10 @@ const SEED_MAX = 2 ** 32 - 1;
 export const Detail = z.enum(["scores", "metadata", "reasons"]);
 export type Detail = z.infer<typeof Detail>;
 
+export const RETURN_MAX = 10;
 export const Return = z
   .array(Detail)
-  .max(10)
+  .max(RETURN_MAX)
   .optional()
   .meta({
     description:
