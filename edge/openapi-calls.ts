@@ -87,7 +87,10 @@ const Limit = z.int().min(1).max(RANK_LIMIT_MAX).default(RANK_LIMIT_DEFAULT);
 const LIMIT = query("limit", Limit, "The largest number of ids.");
 const RETURN = query(
   "return",
-  z.array(Detail).max(RETURN_MAX).meta({ examples: [["scores", "reasons"]] }),
+  z
+    .array(Detail)
+    .max(RETURN_MAX)
+    .meta({ examples: [["scores", "reasons"]] }),
   "Any of scores, metadata and reasons, separated by commas. The answer is then an object.",
 );
 const ITEM_IDS = query(

@@ -16,7 +16,6 @@ import { notAnAttribute } from "../attribute-values.ts";
 import type { AttributeTable } from "../attributes.ts";
 import type { Catalog } from "../catalog.ts";
 import type { ItemIndex } from "../ids.ts";
-import { Problem } from "../problem.ts";
 import { clauseTable, LIST_NS, meanOver } from "./clause-table.ts";
 import { itemIdColumn } from "./item-id-column.ts";
 import { createTableBudget, type TableBudget } from "./key-classifier.ts";
@@ -45,8 +44,12 @@ const NS_MAX = 44e6;
 /** Limit on tests × items where a larger tree is evaluated test by test; about 50 ms. */
 const TESTS_MAX = 2_000_000;
 
-/** Throws Problem unknown_attribute, filter_type_mismatch or filter_too_large. */
-export function compileFilter(filter: Filter, source: FilterSource): IsMatch {
+/**
+ * Throws Problem unknown_attribute, filter_type_mismatch or filter_too_large.
+ *
+ * @param share The fraction of the limit on time that this filter may take, where a request has several.
+ */
+export function compileFilter(filter: Filter, source: FilterSource, share = 1): IsMatch {
   const columns = new Map<string, KeyColumn>();
   const budget = createTableBudget();
   const tree = keyTreeOf(filter, (test) => {
@@ -56,24 +59,31 @@ export function compileFilter(filter: Filter, source: FilterSource): IsMatch {
   });
   const tests = countTests(tree);
   const { itemCount } = source.catalog;
+  const nsMax = share * NS_MAX;
   if (tests <= FEW_TESTS) {
     const { isMatch, nsAt } = treeEvaluator(tree);
-    if (tests === 1 || itemCount * meanOver(itemCount, nsAt) <= NS_MAX) return isMatch;
+    if (tests === 1 || itemCount * meanOver(itemCount, nsAt) <= nsMax) return isMatch;
   }
   const clauses = toClauses(tree, CLAUSES_MAX);
   // The negated tree may have fewer clauses. Then it is compiled and its answer inverted.
   const opposite = toClauses(negate(tree), Math.min(CLAUSES_MAX, (clauses?.length ?? CLAUSES_MAX + 1) - 1));
   const table = opposite ? clauseTable(opposite, itemCount) : clauses && clauseTable(clauses, itemCount);
-  if (table && table.estimateTotalNs() <= NS_MAX) {
+  if (table && table.estimateTotalNs() <= nsMax) {
     const { isMatch } = table;
     return opposite ? (item) => !isMatch(item) : isMatch;
   }
-  if (tests > FEW_TESTS && tests * itemCount <= TESTS_MAX) return treeEvaluator(tree).isMatch;
-  const detail =
-    `the retrieval query takes too long on ${itemCount} items: ask fewer attributes, ` +
-    `use $in for several values of one of them, or nest less`;
-  throw new Problem("filter_too_large", detail);
+  if (tests > FEW_TESTS && tests * itemCount <= share * TESTS_MAX) return treeEvaluator(tree).isMatch;
+  const message =
+    `takes too long on ${itemCount} items: ask fewer attributes, use $in for several values of one of them, or nest less` +
+    (share < 1 ? ", or send fewer boosts" : "");
+  throw filterProblem("filter_too_large", queryPointer(filter) ?? "", message);
 }
+
+/** The place of the whole query in the request: the part of its tests' pointers that ends in `/retrieval`. */
+const queryPointer = (filter: Filter): string | undefined =>
+  "pointer" in filter
+    ? /^.*?\/retrieval/.exec(filter.pointer)?.[0]
+    : [filter.of].flat().map(queryPointer).find(Boolean);
 
 /** The column that a test names. Throws Problem unknown_attribute. */
 function columnOf(test: FilterTest, source: FilterSource, budget: TableBudget): KeyColumn {

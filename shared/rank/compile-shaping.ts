@@ -33,7 +33,7 @@ export function compileShaping(
     throw filterProblem("unknown_attribute", "/diversity", "needs item attributes, which this version does not have");
   const day = Math.floor(nowSeconds / SECONDS_PER_DAY);
   return {
-    boosts: boosts.map(({ filter, by }) => ({ isMatch: snapshot.compileFilter(filter), by })),
+    boosts: boosts.map(({ filter, by }) => ({ isMatch: snapshot.compileFilter(filter, 1 / boosts.length), by })),
     diversity,
     exploration,
     seed: seedOf(seed === undefined ? `${userId ?? ""} ${day} ${snapshot.version}` : String(seed)),

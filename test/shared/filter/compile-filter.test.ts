@@ -252,17 +252,18 @@ describe("a filter of many nested alternatives", () => {
     for (let item = 0; item < 20_000; item += 37)
       expect(isMatch(item as ItemIndex)).toBe(passes(query, many[item]!, "integer"));
   });
-  test("is refused if its clauses would take too long on a large catalog", () => {
-    const sourceOf = (itemCount: number) => {
-      const column = (factor: number) => {
-        const keys = new Uint8Array(itemCount);
-        for (let item = 0; item < itemCount; item++) keys[item] = ((item * factor) % 100) + 1;
-        return { type: "Numerical", form: "based", base: 0, keys } as const;
-      };
-      const columns = new Map(Object.entries({ price: column(7), year: column(3) }));
-      const table = { itemCount, columns };
-      return { table, catalog: { ...shop.catalog, itemCount }, itemIdColumn: "id" };
+  const sourceOf = (itemCount: number) => {
+    const column = (factor: number) => {
+      const keys = new Uint8Array(itemCount);
+      for (let item = 0; item < itemCount; item++) keys[item] = ((item * factor) % 100) + 1;
+      return { type: "Numerical", form: "based", base: 0, keys } as const;
     };
+    const columns = new Map(Object.entries({ price: column(7), year: column(3) }));
+    const table = { itemCount, columns };
+    return { table, catalog: { ...shop.catalog, itemCount }, itemIdColumn: "id" };
+  };
+
+  test("is refused if its clauses would take too long on a large catalog", () => {
     // The number of clauses is the same for the negation: 2^n + 2n.
     const pairs = (n: number) => ({
       $and: [
@@ -277,7 +278,17 @@ describe("a filter of many nested alternatives", () => {
       expect(isMatch(item as ItemIndex)).toBe((price > 8 || year > 8) && price < 99 && year < 99);
     }
     expect(compileFilter(parseFilter(pairs(3)), many)(0 as ItemIndex)).toBe(false);
-    expect(problemOf(pairs(9), many).code).toBe("filter_too_large");
+    expect(problemOf(pairs(9), many)).toMatchObject({
+      code: "filter_too_large",
+      errors: [{ pointer: "/retrieval", message: expect.stringContaining("takes too long on 1000000 items") }],
+    });
+  });
+  test("has its share of the time where a request has several filters", () => {
+    const source = sourceOf(1_000_000);
+    const filter = parseFilter({ $or: [{ price: { $gt: 50 } }, { year: { $gt: 50 } }] }, "/boosts/3/retrieval");
+    expect(compileFilter(filter, source, 0.5)(0 as ItemIndex)).toBe(false);
+    expect(() => compileFilter(filter, source, 0.01)).toThrow("/boosts/3/retrieval takes too long");
+    expect(compileFilter(parseFilter({ price: { $gt: 50 } }), source, 0.01)(0 as ItemIndex)).toBe(false);
   });
   test("is refused if its few tests would take too long, but a single test never is", () => {
     const itemCount = 1_000_000;
