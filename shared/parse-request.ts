@@ -142,16 +142,26 @@ function sentenceOf(issue: Issue, show: (value: unknown) => string): string | un
     return `must be ${issue.values.map((value) => shown(value)).join(" or ")}, found ${show(issue.input)}`;
   if (issue.code === "invalid_union" && isUnknownKind(issue))
     return `must be ${(issue.options ?? []).map(shown).join(" or ")}, found ${show(kindOf(issue))}`;
-  if (issue.code === "too_big") return `must be at most ${issue.maximum}${unitOf(issue.origin)}`;
-  if (issue.code === "too_small") return `must be at least ${issue.minimum}${unitOf(issue.origin)}`;
+  if (issue.code === "too_big") return `must be at most ${amountOf(issue.maximum, issue.origin)}`;
+  if (issue.code === "too_small") return `must be at least ${amountOf(issue.minimum, issue.origin)}`;
   return undefined;
 }
 
-const unitOf = (origin: string) =>
-  origin === "string" ? " characters long" : origin === "array" ? " entries long" : "";
+const UNITS: Readonly<Record<string, readonly [string, string]>> = {
+  string: ["character", "characters"],
+  array: ["entry", "entries"],
+};
+function amountOf(count: number | bigint, origin: string): string {
+  const units = UNITS[origin];
+  return units ? `${count} ${units[count === 1 ? 0 : 1]} long` : String(count);
+}
 
-const withArticle = (type: string) =>
-  type === "int" ? "an integer" : /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
+/** Names of types that differ from those of JSON. */
+const TYPE_NAMES: Readonly<Record<string, string>> = { int: "integer", record: "object" };
+function withArticle(type: string): string {
+  const name = TYPE_NAMES[type] ?? type;
+  return /^[aeiou]/.test(name) ? `an ${name}` : `a ${name}`;
+}
 
 /** The field names of the object schema that raised an issue. */
 function knownKeys(schema: unknown): readonly string[] {

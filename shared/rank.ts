@@ -118,9 +118,10 @@ async function scoreLikeness(item: ItemIndex, snapshot: Snapshot): Promise<Score
 /** Throws Problem item_not_found. */
 function itemOf(id: ItemId, snapshot: Snapshot): ItemIndex {
   const item = snapshot.indexOf(id);
-  if (item === undefined)
-    throw new Problem("item_not_found", `The model has no item with the id ${JSON.stringify(id)}.`);
-  return item;
+  if (item !== undefined) return item;
+  const code = "item_not_found";
+  const errors = [{ pointer: "/item_id", code, message: "is not the id of an item" }];
+  throw new Problem(code, `The model has no item with the id ${JSON.stringify(id)}.`, { errors });
 }
 
 const knownOf = (ids: readonly ItemId[], snapshot: Snapshot) => ids.flatMap((id) => snapshot.indexOf(id) ?? []);

@@ -67,4 +67,5 @@ test("with a user, items that the user has seen are left out, and the user's his
   expect(runs).toEqual([[3]]);
 });
 
-test("an unknown item is refused", async () => expect(similarTo(77)).rejects.toMatchObject({ code: "item_not_found" }));
+test("an unknown item is refused", async () =>
+  expect(similarTo(77)).rejects.toMatchObject({ code: "item_not_found", errors: [{ pointer: "/item_id" }] }));
