@@ -44,16 +44,20 @@ test.skipIf(missing !== undefined)(`films like a film share its genres ${missing
     return shared / (genresOf(a).size + genresOf(b).size - shared);
   };
   const request = { userId: undefined, limit: LIST, session: [], filter: undefined, excludeSeen: true, nowSeconds: 0 };
-  const sums = { similar: 0, next: 0, chance: 0 };
+  const sums = { similar: 0, next: 0, chance: 0, rare: 0 };
+  const positives = new Uint32Array(itemCount);
+  for (const [at, item] of data.items.entries()) positives[item]! += data.positive[at]!;
   for (let film = 0; film < 500; film += 5) {
     const id = String(film) as ItemId;
     const { items: similar } = await rank({ ...request, similarTo: id }, snapshot);
     const { items: next } = await rank({ ...request, session: [id] }, snapshot);
     for (const other of similar) sums.similar += overlap(film, other);
+    sums.rare += similar.filter((other) => positives[other]! < 5).length;
     for (const other of next) sums.next += overlap(film, other);
     for (let i = 1; i <= LIST; i++) sums.chance += overlap(film, (film + 47 * i) % 500);
   }
   await scorer.close();
+  expect(sums.rare / (100 * LIST)).toBeLessThan(0.05); // such films fill .16 without the noise of rare items
   expect(sums.similar / sums.chance).toBeGreaterThan(1.8);
   expect(sums.similar / sums.next).toBeGreaterThan(1.03);
 });
