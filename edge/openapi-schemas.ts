@@ -8,8 +8,9 @@ import { ConnectorConfig, Objective, TrainAfterEvents } from "../shared/model-sp
 
 const Time = z.string().meta({ format: "date-time" });
 const ItemId = z.union([z.string(), z.int()]);
-export const IdInQuery = z.string().min(1).max(ID_BYTES_MAX);
-export const IdInList = IdInQuery.regex(/^[^,]+$/);
+const QueryText = z.string().min(1).max(ID_BYTES_MAX);
+export const IdInQuery = QueryText.meta({ pattern: "^[^\\u0000]*$" });
+export const IdInList = QueryText.meta({ pattern: "^[^,\\u0000]*$" });
 export const ItemIds = z.array(ItemId).max(RANK_LIMIT_MAX);
 const RankedItem = z.object({
   item_id: ItemId,
