@@ -3,7 +3,7 @@
  * how good it is, measured on interactions that no candidate had learnt from. Every list is bounded, and no user is named.
  */
 import { z } from "zod";
-import { Id } from "./id-schema.ts";
+import { Id, SentId } from "./id-schema.ts";
 
 export const EVALUATION_FORMAT = 1;
 export const EXAMPLES_MAX = 12;
@@ -194,7 +194,6 @@ export const EvaluationReport = z.object({
 });
 export type EvaluationReport = z.infer<typeof EvaluationReport>;
 
-const SentId = z.union([z.string(), z.number()]);
 const Ids = z.array(SentId).max(1000);
 
 /** An id by the rule of a rank call, kept as it was sent. */
