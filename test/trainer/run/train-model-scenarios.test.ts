@@ -96,6 +96,8 @@ test("a filter, a cap, a pin, a boost and diversity have the effect that they ha
   const filtered = await effectOf({ limit: 20, retrieval: { even: true } });
   expect(filtered.with["coverage@20"]!.value).toBe(0.5);
   expect(filtered.difference["recall@20"]!.high).toBeLessThan(0);
+  const ids = await effectOf({ retrieval: { item_id: { $in: ["1003", 1004, "nothing"] } } });
+  expect([ids.left_out, ids.with["coverage@15"]!.value]).toEqual([[], 2 / ITEMS]);
   const capped = await effectOf({ limit: 20, max_per_value: { shelf: 1 } });
   expect(capped.with["recall@20"]!.value).toBeLessThan(filtered.with["recall@20"]!.value!); // four items
   const least = await effectOf({ limit: 1, pinned: [String(1000 + ITEMS - 1)] });

@@ -22,8 +22,8 @@ async function world(count: number) {
   for (let day = 0; day < count; day++) {
     now = day * DAY;
     const built = await tinyVersion(`v${day}`, now);
-    const lists = new Uint8Array(1);
-    await publish(built, new Uint8Array(1), { store, nowMs: () => now, signal, progress: () => {}, lists });
+    const files = { lists: new Uint8Array(1), replay: new Uint8Array(1) };
+    await publish(built, new Uint8Array(1), { store, nowMs: () => now, signal, progress: () => {}, ...files });
     versions.push(built.version);
   }
   return { store, versions, nowMs: now };
@@ -42,8 +42,8 @@ test("the live version and the newest stay, each whole; the rest is deleted", as
     await activate(store, TINY_MODEL, { version, nowMs });
     expect(await servedVersion(store, TINY_MODEL)).toBe(version);
   }
-  // Pointer; per version a manifest, a report, its lists and four files; the catalog that all share.
-  expect(await keysOf(store)).toHaveLength(1 + 3 * 7 + 1);
+  // Pointer; per version a manifest, a report, its lists, its replay and four files; the catalog that all share.
+  expect(await keysOf(store)).toHaveLength(1 + 3 * 8 + 1);
 });
 
 test("young objects stay", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ItemIndex } from "../../../../shared/ids.ts";
-import { evaluate, listOf, timesShown } from "../../../../trainer/choose/evaluate/evaluate.ts";
+import { evaluate, evaluateRequests, listOf, timesShown } from "../../../../trainer/choose/evaluate/evaluate.ts";
 import { casesOfSplit } from "../../../../trainer/choose/evaluate/evaluation-cases.ts";
 import { METRICS, type MetricName } from "../../../../trainer/choose/evaluate/metrics.ts";
 import { fittedLinear } from "../../../../trainer/learn/linear/linear-export.ts";
@@ -54,6 +54,19 @@ test("the values are the metrics of the lists", async () => {
       expect(values[i]).toBe(METRICS[metric](listOf(evaluation, i), relevant, Number(k)));
     }
   }
+});
+test("several requests: each has the list that it has alone, although boosts change scores", async () => {
+  const filter = { kind: "and", of: [] } as const;
+  const names = { version: "", indexOf: () => undefined, compileFilter: () => (item: ItemIndex) => item === 0 };
+  const request = { limit: 3, excludeSeen: true, filter: undefined };
+  const boosted = { ...request, shaping: { boosts: [{ filter, by: 1.5 }] } }; // a second boost would make it the first
+  const listsOf = async (...requests: (typeof request)[]) => {
+    const evaluations = await evaluateRequests(cases, served, requests, { ...options, names });
+    return evaluations.map((evaluation) => listOf(evaluation, 1));
+  };
+  const [plain, alone] = [...(await listsOf(request)), ...(await listsOf(boosted))];
+  expect(alone).not.toEqual(plain);
+  expect(await listsOf(boosted, request, boosted)).toEqual([alone, plain, alone]);
 });
 test("only some of the cases can be evaluated", async () => {
   const evaluation = await evaluate(cases, served, { ...options, positions: Uint32Array.of(1) });

@@ -1,27 +1,38 @@
 import { gunzipSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { FormatError } from "../../../../shared/assert.ts";
+import type { EvaluationCases } from "../../../../trainer/choose/evaluate/evaluation-cases.ts";
 import { encodePacked } from "../../../../trainer/choose/report/packed-value.ts";
 import { measureScenario } from "../../../../trainer/choose/scenarios/measure-scenario.ts";
 import { decodeReplay } from "../../../../trainer/choose/scenarios/replay.ts";
 import { smallReplay } from "../../../fixtures/small-replay.ts";
 
 const { signal } = new AbortController();
-const { replay, validation, historyMax } = smallReplay();
+const { replay, validation, served: original } = smallReplay();
+const { historyMax } = original;
 
-test("it has every case with its newest history, and the items with their attributes", () => {
-  const { cases, names, served } = decodeReplay(replay);
-  const originals = Array.from(validation.positions, (at) => validation.split.cases.caseAt(at));
-  expect(cases.count).toBe(originals.length);
-  const textOf = (one: (typeof originals)[number]) => JSON.stringify({ ...one, seen: [...one.seen] });
-  const expected = originals.map((one) =>
-    textOf({ ...one, items: one.items.slice(-historyMax), times: one.times.slice(-historyMax) }),
-  );
-  const found = Array.from({ length: cases.count }, (_, at) => textOf(cases.caseAt(at)));
+test("it has every case with its owner, its newest history and the codes of its user", () => {
+  const { cases, served } = decodeReplay(replay);
+  const textOf = (of: EvaluationCases, at: number, codes: readonly number[]) => {
+    const { items, times, seen, ...rest } = of.caseAt(at);
+    const newest = { items: items.slice(-historyMax), times: times.slice(-historyMax) };
+    return JSON.stringify({ ...rest, ...newest, seen: [...seen], owner: of.ownerAt(at), codes });
+  };
+  const { cases: all } = validation.split;
+  const expected = Array.from(validation.positions, (at) => textOf(all, at, original.values.codesOf(all.userAt(at)!)));
+  const found = Array.from({ length: cases.count }, (_, at) => {
+    expect(cases.caseAt(at).items.length).toBeLessThanOrEqual(historyMax);
+    return textOf(cases, at, served.values!.codesOf(cases.userAt(at)!));
+  });
   expect(found).not.toEqual(expected); // in random order, so that the first ones are a sample
   expect(found.sort()).toEqual(expected.sort());
+});
+
+test("it has the items' attributes and the scores by users' values", () => {
+  const { names, served } = decodeReplay(replay);
   expect([...names.attributes!.columns.keys()]).toEqual(["shelf"]);
   expect(served.historyMax).toBe(historyMax);
+  expect(served.values!.score([0])).toEqual(original.values.score([0]));
 });
 
 test("when the time is up, the figures are of the lists that were made by then", async () => {

@@ -125,3 +125,13 @@ test("a run ends when it is published, failed or cancelled, and not while it wai
   expect([EVENTS.published, EVENTS.failed, EVENTS.cancelled].map(busyAfter)).toEqual([false, false, false]);
   expect([EVENTS.waiting, EVENTS.progress].map(busyAfter)).toEqual([true, true]);
 });
+
+test("scenarios are checked again after each change of the version or of a scenario", () => {
+  const problems = [{ scenario: "home", problems: ["x"] }];
+  const checked = modelAfter(MODELS["ACTIVE, working"], { kind: "scenarios_checked", revision: 1, problems }, LATER)!;
+  expect(checked.scenarioProblems).toEqual(problems);
+  for (const event of [EVENTS.published, EVENTS.activated, { kind: "scenarios_changed" } as const])
+    expect(modelAfter(checked, event, LATER)!.scenarioProblems).toBeNull();
+  expect(modelAfter(checked, EVENTS.progress, LATER)!.scenarioProblems).toEqual(problems);
+  expect(modelAfter(checked, { kind: "scenarios_checked", revision: 1, problems: [] }, LATER)).toBeUndefined();
+});
