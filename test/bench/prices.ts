@@ -9,6 +9,10 @@ export const PRICES = {
     perMillionWrites: 4.5,
     perMillionLogLines: 0.6,
     perGigabyteMonth: 0.015,
+    /** Durable Objects: calls, and rows of SQLite. */
+    perMillionObjectCalls: 0.15,
+    perMillionRowsWritten: 1,
+    perMillionRowsRead: 0.001,
   },
   /** Per million recommendations, without training and storage, for large and small volumes. */
   hosted: [
