@@ -41,7 +41,7 @@ export async function smallFigures(rows: number, { seeds, seconds, say }: SmallO
     const { refit, test } = leaveLastOut(sample);
     const train = { ...sample, ...refit };
     const cases = casesOfSplit(refit, test);
-    const choice = await choiceOn(train, seed, seconds);
+    const choice = await choiceOn(train, { seed, secondsMax: seconds });
     chosen.push(await ndcgOf(choice, train, cases));
     popular.push(await ndcgOf({ method: "popularity", params: { halfLifeDays: 0 } }, train, cases));
     const figures = `${chosen.at(-1)!.toFixed(4)} against ${popular.at(-1)!.toFixed(4)} of popularity`;
@@ -66,11 +66,21 @@ function sampleOf(dataset: Dataset, rows: number, seed: number): Dataset {
   return firstItems(ordered, counts.filter((count) => count > 0).length);
 }
 
-async function choiceOn(dataset: Dataset, seed: number, secondsMax: number): Promise<Choice> {
+type ChoiceOptions = {
+  readonly seed: number;
+  readonly secondsMax: number;
+  readonly protocol?: "next-item" | "service";
+};
+
+/** The automatic choice of a method. */
+export async function choiceOn(
+  dataset: Dataset,
+  { seed, secondsMax, protocol = "next-item" }: ChoiceOptions,
+): Promise<Choice> {
   const { chosen } = await selectModel({
     dataset,
     methods: METHODS,
-    protocol: "next-item",
+    protocol,
     metric: `ndcg@${K}`,
     secondsMax,
     memoryMbMax: 4000,

@@ -25,6 +25,7 @@ import { readInteractions } from "../../read/dataset/read-interactions.ts";
 import { missingColumns, unreadableOf } from "../../read/dataset/stage-query.ts";
 import { openStaging, runStaged, type StagedTable, type Staging, stageRows } from "../../read/dataset/staging.ts";
 import { countRejected, describeRejected, type Rejected } from "../../read/rules/reject-reasons.ts";
+import { NOT_ENOUGH_EVENTS, orNotEnough } from "../../run/not-enough-events.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import type { DryRunProblem, DryRunReport, QueryReport } from "./dry-run-report.ts";
 import { meanRowBytes, sampleRows } from "./dry-run-sample.ts";
@@ -110,7 +111,8 @@ async function tryInteractions(trial: Trial): Promise<Known | undefined> {
     const checked = await checkInteractions(staging, sample.table, spec.schema, nowSeconds);
     report.item_id_type = checked.itemIdType;
     addRejected(trial, checked.rejected, sample);
-    if (sample.table.rows === 0) addProblem(trial, "error", "no_rows", "The query gives no rows");
+    if (sample.table.rows === 0)
+      addFault(trial, "error", new StageError("checking", "no_rows", "The query gives no rows"));
     else if (checked.accepted > 0) await checkAccepted(trial, checked, sample);
     return { checked, isWhole: sample.isWhole };
   });
@@ -146,6 +148,12 @@ function addProblem({ report }: Trial, severity: DryRunProblem["severity"], code
   report.problems.push({ pointer, severity, code, message });
 }
 
+/** Too few events are no error of a model that is to learn from events alone. */
+function addFault(trial: Trial, severity: DryRunProblem["severity"], error: StageError): void {
+  const { code, message } = orNotEnough(error, trial.spec) as StageError;
+  addProblem(trial, code === NOT_ENOUGH_EVENTS ? "warning" : severity, code, message);
+}
+
 /** A fault of the beginning of a query is a warning, since later rows may not have it. */
 async function checkAccepted(trial: Trial, checked: StagedInteractions, { table, isWhole }: Sample): Promise<void> {
   const { spec, staging } = trial;
@@ -157,7 +165,8 @@ async function checkAccepted(trial: Trial, checked: StagedInteractions, { table,
     checkInteractionsUsable(interactions, label);
   } catch (error) {
     if (!(error instanceof StageError)) throw error;
-    addProblem(trial, isWhole ? "error" : "warning", error.code, `${among}${error.message}`);
+    const fault = new StageError("checking", error.code, `${among}${error.message}`);
+    addFault(trial, isWhole ? "error" : "warning", fault);
   }
   for (const { code, message } of interactionWarnings(interactions, label, duplicates))
     if (isWhole || code !== "few_interactions") addProblem(trial, "warning", code, `${among}${message}`);

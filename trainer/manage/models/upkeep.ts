@@ -42,7 +42,7 @@ export type UpkeepContext = {
 };
 
 const BATCH = 100;
-const EVENTS_EVERY_MS = 60_000;
+const EVENTS_EVERY_MS = 30_000;
 const SWEEP_EVERY_MS = 3_600_000;
 const RECONCILED_AT_ONCE = 16;
 const RECONCILE_MS_MAX = 10_000;

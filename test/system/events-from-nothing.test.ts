@@ -1,0 +1,85 @@
+/** A customer without any data: from the first events to lists that follow them, on the real runtimes. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { ModelRecord } from "../../shared/model-record.ts";
+import { stringAt } from "../../shared/packed-strings.ts";
+import { listEventFiles } from "../../trainer/store/event-files.ts";
+import { EVENTS_SCHEMA } from "../fixtures/event-files.ts";
+import { twoTastes } from "../fixtures/two-tastes.ts";
+import { startWholeService, type WholeService } from "../fixtures/whole-service.ts";
+
+const BODY = { model_name: "shop", connector_configs: [{ type: "Events" }], schema: EVENTS_SCHEMA };
+const RANK = "/v0/models/shop/rank";
+const data = twoTastes({ users: 60, items: 20, perUser: 8 });
+const itemOf = (row: number) => `i${stringAt(data.itemIds, data.items[row]!)}`;
+let service: WholeService;
+let key: string;
+
+beforeAll(async () => {
+  service = await startWholeService({
+    realRuns: true,
+    edge: { vars: { EVENT_EXPORT_SECONDS: 1, POINTER_CACHE_SECONDS: 1 } },
+    environment: { SHORTLIST_FIT_SECONDS: "2" },
+  });
+  key = (await service.edge.issueKey({ customer: "acme", scopes: ["rank", "events", "manage"] })).key;
+}, 240_000);
+afterAll(() => service?.stop());
+
+async function call(path: string, body?: object) {
+  const answer = await service.edge.call(path, { key, ...(body && { body }) });
+  return { status: answer.status, events: answer.headers.get("x-events"), body: await answer.json() };
+}
+
+async function until(isSo: (record: ModelRecord) => boolean): Promise<ModelRecord> {
+  for (const deadlineMs = performance.now() + 180_000; ; await new Promise((done) => setTimeout(done, 200))) {
+    const record = (await call("/v0/models/shop")).body as ModelRecord;
+    if (isSo(record)) return record;
+    if (performance.now() > deadlineMs) throw new Error(`It never came to that: ${JSON.stringify(record)}`);
+  }
+}
+
+const isActive = ({ status, training }: ModelRecord) => status === "ACTIVE" && training.state === "IDLE";
+const exported = async () =>
+  (await listEventFiles(service.edge.store, "acme")).reduce((sum, { first, last }) => sum + last - first + 1, 0);
+
+test("a model of events alone waits for them, learns them once, and follows new ones at once", {
+  timeout: 400_000,
+}, async () => {
+  const dry = await call("/v0/models?dry_run=true", BODY);
+  expect(dry).toMatchObject({ status: 200, body: { ok: true, problems: [{ code: "not_enough_events" }] } });
+  expect((await call("/v0/models", BODY)).status).toBe(201);
+  const waiting = await until(({ failure }) => failure !== null);
+  expect(waiting).toMatchObject({ status: "SCHEDULING", failure: { code: "not_enough_events" } });
+
+  const time = (row: number) => new Date((Date.now() / 1000 - data.items.length + row) * 1000).toISOString();
+  const events = [];
+  for (let user = 0; user < data.userCount; user++)
+    for (let row = data.userStart[user]!; row < data.userStart[user + 1]!; row++)
+      events.push({ user_id: `u${user}`, item_id: itemOf(row), type: "view", created_at: time(row) });
+  expect((await call("/v0/events", { events })).body).toEqual({ accepted: events.length, duplicates: 0 });
+  const first = await until(isActive);
+  expect(first.data).toMatchObject({ interactions: events.length, events: data.userCount });
+  const seen = Array.from({ length: data.userStart[1]! }, (_, row) => itemOf(row));
+  const own = await call(`${RANK}?user_id=u0&limit=50`);
+  expect([own.events, (own.body as string[]).filter((item) => seen.includes(item))]).toEqual(["0", []]);
+
+  const [liked] = (await call(`${RANK}?user_id=new&limit=1`)).body as string[];
+  await call("/v0/events", { events: [{ user_id: "new", item_id: liked, type: "view" }] });
+  const live = await call(`${RANK}?user_id=new&limit=50`);
+  expect([live.events, (live.body as string[]).includes(liked!)]).toEqual(["1", false]);
+
+  await expect.poll(exported, { timeout: 20_000 }).toBe(data.userCount + 1);
+  expect((await call("/v0/models/shop/train", {})).status).toBe(202);
+  const second = await until((record) => isActive(record) && record.version !== first.version);
+  expect(second.data).toMatchObject({ interactions: events.length + 1, events: data.userCount + 1 });
+  const version = async () => {
+    const answer = await service.edge.call(`${RANK}?user_id=new&limit=50`, { key });
+    return {
+      version: answer.headers.get("x-model-version"),
+      events: answer.headers.get("x-events"),
+      ids: await answer.json(),
+    };
+  };
+  await expect.poll(async () => (await version()).version, { timeout: 20_000 }).toBe(second.version);
+  const learnt = await version();
+  expect([learnt.events, (learnt.ids as string[]).includes(liked!)]).toEqual(["0", false]);
+});
