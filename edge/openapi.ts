@@ -99,7 +99,7 @@ const USER_SIGNATURE: Parameter = {
   in: "header",
   description:
     "For API keys that need signed user ids: the HMAC-SHA-256 of `user_id` in hex, with the user secret of the key.",
-  schema: z.string().max(64),
+  schema: z.string(),
 };
 
 /** Conflicts that end by themselves, so that their answers have a Retry-After. */

@@ -27,7 +27,11 @@ const Time = z
     context.addIssue({ code: "custom", message: `must be a time in RFC 3339, found ${shown(text)}` });
     return z.NEVER;
   })
-  .meta({ description: "RFC 3339; now if absent.", examples: ["2026-11-24T09:30:00Z"] });
+  .meta({
+    description: "RFC 3339; now if absent. At most five minutes in the future.",
+    examples: ["2026-11-24T09:30:00Z"],
+    format: "date-time",
+  });
 
 /** Text that every reader of exported events can read. */
 const Name = z
@@ -37,7 +41,8 @@ const Name = z
   .refine(
     (text) => text.isWellFormed() && !text.includes("\0"),
     "must be well-formed Unicode without the character NUL",
-  );
+  )
+  .meta({ pattern: "^[^\\u0000]*$" });
 
 export const Event = z.strictObject({
   event_id: Name.optional().meta({
