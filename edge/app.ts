@@ -5,7 +5,7 @@ import { z } from "zod";
 import { REQUEST_ID } from "../shared/api.ts";
 import type { UserId } from "../shared/ids.ts";
 import { Problem } from "../shared/problem.ts";
-import { docsPage } from "./docs-page.ts";
+import { docsPage } from "./docs/page.ts";
 import { settingsOf } from "./env.ts";
 import { eraseEvents, postEvents, viewUserEvents } from "./events/events-route.ts";
 import { manage } from "./forward.ts";

@@ -134,6 +134,30 @@ test.skipIf(!hasBrowser)(
   },
 );
 
+test.skipIf(!hasBrowser)(`the reference sends a request with the reader's key${UNLESS_SKIPPED}`, async () => {
+  const browser = await startBrowser();
+  try {
+    const page = await browser.newPage();
+    const errors: string[] = [];
+    page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+    page.on("pageerror", (error) => errors.push(error.message));
+    await page.goto(`${local.edge_url}/v0/docs`);
+    await page.getByLabel("API key").fill(local.api_key);
+    const call = page.locator("#rankByQuery");
+    await call.getByText("Try it").click();
+    await call.getByLabel("GET").fill(`/v0/models/${local.model_name}/rank?limit=2`);
+    await call.getByRole("button", { name: "Send" }).click();
+    const output = call.locator("output pre");
+    await output.waitFor();
+    expect(await output.textContent()).toMatch(/^200 in \d+ ms\n\[\n {2}\d+,\n {2}\d+\n\]$/);
+    await page.reload(); // the key is still there
+    expect(await page.getByLabel("API key").inputValue()).toBe(local.api_key);
+    expect(errors.filter((error) => !error.includes("404"))).toEqual([]); // there is no favicon
+  } finally {
+    await browser.close();
+  }
+});
+
 test("Ctrl-C stops everything, and a second start keeps key, model and version", { timeout: TIMEOUT }, async () => {
   const before = await recordOf();
   const started = service.descendants();
