@@ -75,3 +75,15 @@ test("kept rows go by when they were put in place, whatever else was begun in th
   await folders.removeRows("acme", 200_000);
   expect(existsSync(rows)).toBe(false);
 });
+
+test("copies of event files from before the given time are removed, and later ones stay", async () => {
+  const folders = modelFolders(await freshFolder());
+  const events = join(await folders.makeModel("acme", "a"), "events");
+  await mkdir(events);
+  for (const [name, seconds] of Object.entries({ old: 100, late: 300 })) {
+    await writeFile(join(events, name), "");
+    await utimes(join(events, name), seconds, seconds);
+  }
+  await folders.removeRows("acme", 200_000);
+  expect(await readdir(events)).toEqual(["late"]);
+});
