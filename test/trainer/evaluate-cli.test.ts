@@ -132,13 +132,7 @@ test("--help explains, with status 0", () => {
 });
 test.each([
   [["--test", "x.csv"], "--train and --test are needed"],
-  [[...files, "--protocol", "dice"], '"dice" is not one of set, next-item, sessions'],
-  [[...files, "--models", "oracle"], '"oracle" is not auto, all or one of popularity'],
   [[...files, "--models", "toString"], '"toString" is not auto, all or one of popularity'],
-  [
-    [...files, "--user-column", "sku", "--item-column", "sku"],
-    'The column "sku" is given for the user and for the item',
-  ],
   [[...files, "--at", "10,0"], '--at: "0" is not a whole number from 1 to 500'],
   [[...files, "--sort"], "Unknown option '--sort'"],
   [["--train", "none.csv", "--test", "none.csv"], "none.csv cannot be read"],
