@@ -2,10 +2,8 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ERASED_WITHIN_SECONDS } from "../../shared/erased-users.ts";
-import { eventFilesPrefix } from "../../shared/events/event-store.ts";
 import { userHash } from "../../shared/hash.ts";
 import { blobKey, type Manifest } from "../../shared/manifest.ts";
 import type { ModelRecord } from "../../shared/model-record.ts";
@@ -13,6 +11,7 @@ import { stringAt } from "../../shared/packed-strings.ts";
 import { decodeUserDirectory } from "../../shared/user-records.ts";
 import { readManifest } from "../../trainer/store/versions.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
+import { exportedFiles } from "../fixtures/exported-events.ts";
 import { twoTastes } from "../fixtures/two-tastes.ts";
 import { decodeUserPage } from "../fixtures/user-page.ts";
 import { startWholeService, type WholeService } from "../fixtures/whole-service.ts";
@@ -95,11 +94,8 @@ test("an erased user's events leave the shards with the call, and none arrives l
     events: [],
   });
   for (const number of [0, 1, 2, 3]) await edge.alarm(`acme/0-${number}`);
-  const exported: string[] = [];
-  for await (const { key: file } of edge.store.list(eventFilesPrefix("acme")))
-    exported.push(gunzipSync((await edge.store.get(file))!.bytes).toString());
-  expect(exported.join()).toContain("visitor-1");
-  expect(exported.join()).not.toContain("visitor-2");
+  const files = await exportedFiles(edge.store, "acme");
+  expect(files.flatMap(({ events }) => events.map(({ user_id }) => user_id))).toEqual(["visitor-1"]);
 });
 
 test("a model leaves out users erased before and ranks for all others", { timeout: TIMEOUT }, async () => {

@@ -88,6 +88,10 @@ test("a key is issued, a model is created and ranks, and an edited Worker answer
   expect(await client.rank("shop", { user_id: "u1", limit: 5 })).toEqual(await rank());
   expect(await (await fetch(`${edge}/client.py`)).text()).toBe(readFileSync("edge/client/shortlist.py", "utf8"));
 
+  const event = JSON.stringify({ events: [{ user_id: "u1", item_id: "i0", type: "view" }] });
+  const posted = await fetch(`${edge}/v0/events`, { method: "POST", headers: json, body: event });
+  expect(await posted.json()).toEqual({ accepted: 1, duplicates: 0 });
+
   const app = join(folder, "edge/app.ts");
   writeFileSync(app, readFileSync(app, "utf8").replace('status: "live"', 'status: "edited"'));
   const live = () =>
@@ -97,6 +101,8 @@ test("a key is issued, a model is created and ranks, and an edited Worker answer
     );
   await expect.poll(live, { timeout: TIMEOUT }).toEqual({ status: "edited" });
   expect(await rank()).toHaveLength(5);
+  const stored = await fetch(`${edge}/v0/users/u1/events`, { headers });
+  expect(await stored.json()).toMatchObject({ events: [{ item_id: "i0" }] }); // the new Worker has the old one's shards
 });
 
 test("SIGTERM that only reaches npm stops the trainer", { timeout: TIMEOUT }, async () => {

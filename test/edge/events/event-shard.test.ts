@@ -1,13 +1,13 @@
 /** A shard in a real workerd: what survives a kill, and what reaches the bucket. */
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { StoredEvent } from "../../../shared/events/event.ts";
-import { eventFileOf, eventFilesPrefix, shardsOf } from "../../../shared/events/event-store.ts";
+import { shardsOf } from "../../../shared/events/event-store.ts";
 import type { UserId } from "../../../shared/ids.ts";
 import { type EdgeWorld, startEdge } from "../../fixtures/edge-world.ts";
+import { exportedFiles } from "../../fixtures/exported-events.ts";
+import { killWorkerd } from "../../fixtures/kill-workerd.ts";
 
 const MEANINGS = { view: { label: true, seen: true } };
 const SHARDS = { format: 1 as const, generations: [{ id: 0, shards: 4 }] };
@@ -37,27 +37,18 @@ const stored = async (user = "ann") => {
 };
 const shardOf = async (user: string) => `acme/${(await shardsOf(SHARDS, user as UserId))[0]}`;
 /** Each file with the ids of its events. */
-const files = async () => {
-  const found: { first: number; last: number; ids: string[] }[] = [];
-  for await (const { key } of edge.store.list(eventFilesPrefix("acme"))) {
-    const text = gunzipSync((await edge.store.get(key))!.bytes).toString();
-    const events = text
-      .split("\n")
-      .filter(Boolean)
-      .map((line) => StoredEvent.parse(JSON.parse(line)));
-    const { first, last } = eventFileOf("acme", key)!;
-    found.push({ first, last, ids: events.map(({ event_id }) => event_id) });
-  }
-  return found;
-};
+const files = async () =>
+  (await exportedFiles(edge.store, "acme")).map(({ first, last, events }) => {
+    return { first, last, ids: events.map(({ event_id }) => event_id) };
+  });
 /** Kills workerd as a power cut would, and starts it again with what is on disk. */
 const killAndRestart = async () => {
-  for (const pid of await workerds()) process.kill(pid, "SIGKILL");
+  await killWorkerd();
   await edge.stop();
   await start();
 };
 
-test("an event is durable before the answer: it survives a kill right after", { timeout: 60_000 }, async () => {
+test("an event is durable before the answer: it survives a kill right after", async () => {
   await edge.publish({ events: { meanings: MEANINGS, learnt: {} } });
   for (let round = 0; round < 3; round++) {
     expect((await post([`a${round}`])).status).toBe(200);
@@ -147,15 +138,3 @@ test("a shard whose storage is lost goes on after the numbers of its files", asy
   await edge.alarm(shard);
   expect((await files()).at(-1)).toEqual({ first: 6, last: 6, ids: ["f"] });
 });
-
-/** The workerd processes that this process has started. */
-async function workerds(): Promise<number[]> {
-  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const own = await Promise.all(
-    pids.map(async (pid) => {
-      const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
-      return stat.includes("(workerd") && stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1] === String(process.pid);
-    }),
-  );
-  return pids.filter((_, i) => own[i]).map(Number);
-}
