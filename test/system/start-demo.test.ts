@@ -126,6 +126,14 @@ test.skipIf(!hasBrowser)(
       await page.reload(); // the visitor is still known
       await page.getByText("Chosen for you.").waitFor();
       expect(await titles()).toEqual(chosen);
+
+      // An event that is still waiting when the visitor leaves the page.
+      const options = JSON.stringify({ url: local.edge_url, apiKey: local.api_key, batchMs: 60_000 });
+      await page.evaluate(`import("${local.edge_url}/client.js").then(({ Shortlist }) =>
+        void new Shortlist(${options}).events({ user_id: "leaver", item_id: 1001, type: "view" }))`);
+      await page.goto("about:blank");
+      const eventsOfLeaver = async () => (await call("/v0/users/leaver/events")).json();
+      await expect.poll(eventsOfLeaver, { timeout: 10_000 }).toMatchObject({ events: [{ type: "view" }] });
       expect(errors.filter((error) => !error.includes("favicon"))).toEqual([]);
     } finally {
       await browser.close();
